@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# build.sh - everything that is built, tested, served or trained here starts with this script.
+# Each command brings what it needs up to date first; what has not changed is not done again.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+. scripts/common.sh
+. scripts/toolchain.sh
+
+usage() {
+  cat <<'HELP'
+usage: ./build.sh COMMAND
+
+  setup          fetch what is missing: npm packages, Emscripten, a C compiler, Chromium
+  wasm           compile the engine to web/lib/wasm and emit types/: then `npm pack` packs it all
+  native         compile the native library and programs into build/native
+  test [GROUP]   run all tests, or one group: layout native wasm node browser package
+  demo           build the page, serve it on this machine and print its address
+  page           build the page into dist/, a static folder for any web server
+  clean          remove what was built (not what was downloaded)
+HELP
+  [ -d tests/bench ] && echo '  bench          measure speed and sizes'
+  [ -d tests/fuzz ] && echo '  fuzz [SECONDS] feed the parsers and kernels random input'
+  [ -f src/train/train.c ] && echo '  train ARGS     compile the trainer and run it'
+  return 0
+}
+
+# --- steps --------------------------------------------------------------------------------------
+
+npm_packages() {
+  need_node
+  changed npm package-lock.json || [ ! -d node_modules ] || return 0
+  npm_key=$sum
+  run_step 'npm packages' 'Check the network and the npm registry in your npm configuration, then run the command again.' \
+    npm ci --no-progress --no-audit --no-fund
+  remember npm "$npm_key"
+}
+
+wasm() {
+  npm_packages
+  local inputs
+  inputs=$(find src -name '*.[ch]' ! -path 'src/train/*' | LC_ALL=C sort; echo src/wasm/exports.txt; echo scripts/compile.js)
+  # shellcheck disable=SC2086
+  if changed wasm $inputs || ! node scripts/compile.js --have wasm; then
+    local key=$sum
+    find_emcc
+    run_step 'engine, WebAssembly' 'The compiler names file and line above: mend that line and run the command again.' \
+      compile_with_emcc wasm
+    remember wasm "$key"
+  fi
+  # shellcheck disable=SC2046
+  if changed types tsconfig.json package-lock.json $(find web/lib -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
+    local key=$sum
+    rm -rf types
+    run_step 'type declarations' 'The type checker names file and line above: mend that line and run the command again.' \
+      node_modules/.bin/tsc -p tsconfig.json
+    remember types "$key"
+  fi
+}
+
+native() {
+  need_node
+  find_cc
+  run_step "native engine ($CC)" 'The compiler names file and line above: mend that line and run the command again.' \
+    node scripts/compile.js native
+}
+
+page() {
+  wasm
+  # shellcheck disable=SC2046
+  if changed page vite.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f dist/index.html ]; then
+    local key=$sum
+    run_step 'page' 'The bundler names the file above: mend it and run the command again.' node_modules/.bin/vite build
+    remember page "$key"
+  fi
+}
+
+demo() {
+  page
+  unlock
+  exec node scripts/serve.js dist --open "$@"
+}
+
+clean() {
+  rm -rf build dist types web/lib/wasm
+  say 'removed build, dist, types and web/lib/wasm'
+}
+
+# --- tests --------------------------------------------------------------------------------------
+
+test_groups='layout native wasm node browser package'
+
+prepare_group() {
+  case $1 in
+  layout) wasm ;;
+  native)
+    find_cc
+    run_step "native tests ($CC, sanitizers)" 'The compiler names file and line above: mend that line and run the command again.' \
+      node scripts/compile.js native-test
+    ;;
+  wasm)
+    find_emcc
+    run_step 'the same tests as WebAssembly' 'The compiler names file and line above: mend that line and run the command again.' \
+      compile_with_emcc wasm-test
+    ;;
+  node) wasm ;;
+  browser) page && find_chromium ;;
+  package) page && find_chromium ;;
+  *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
+  esac
+}
+
+run_tests() {
+  npm_packages
+  local groups=${*:-$test_groups} group
+  for group in $groups; do prepare_group "$group"; done
+  unlock
+  # shellcheck disable=SC2086
+  exec node tests/run.js $groups
+}
+
+# --- larger tools -------------------------------------------------------------------------------
+
+bench() {
+  wasm
+  find_chromium
+  unlock
+  exec node tests/bench/run.js "$@"
+}
+
+fuzz() {
+  find_clang
+  run_step 'fuzz targets' 'The compiler names file and line above: mend that line and run the command again.' \
+    node scripts/compile.js fuzz
+  unlock
+  exec node scripts/fuzz.js "$@"
+}
+
+train() {
+  native
+  unlock
+  exec build/native/glassformer-train "$@"
+}
+
+command=${1:-help}
+[ $# -eq 0 ] || shift
+case $command in
+setup)
+  lock
+  npm_packages
+  find_emcc
+  find_cc
+  find_chromium
+  say "ready: Node $(node -p process.versions.node), $emcc_name, $CC, $CHROMIUM"
+  ;;
+wasm | native | page | demo | clean | bench | fuzz | train)
+  lock
+  "$command" "$@"
+  ;;
+test)
+  lock
+  run_tests "$@"
+  ;;
+help | -h | --help) usage ;;
+*)
+  usage >&2
+  fail "There is no command '$command'."
+  ;;
+esac

@@ -1,0 +1,74 @@
+# common.sh - words that build.sh is written in: say, fail, run_step, changed, remember, lock.
+# shellcheck shell=bash
+
+mkdir -p build/stamps
+
+say() { printf '\033[1m==>\033[0m %s\n' "$*" | if [ -t 1 ]; then cat; else sed 's/\x1b\[[0-9]*m//g'; fi; }
+
+# fail SENTENCE: what to do, and out.
+fail() {
+  printf 'build.sh: %s\n' "$*" >&2
+  exit 1
+}
+
+# run_step WHAT HINT COMMAND...: run a command with its output in build/log, show how long it takes
+# and its newest line, and on failure its last lines and HINT, one sentence that says what to do.
+run_step() {
+  local what=$1 hint=$2 began=$SECONDS log pid status=0 next=5 line
+  shift 2
+  log=build/log/$(printf '%s' "$what" | tr -cs 'A-Za-z0-9' '-').txt
+  mkdir -p build/log
+  say "$what"
+  "$@" >"$log" 2>&1 </dev/null &
+  pid=$!
+  trap 'kill "$pid" 2>/dev/null || true; exit 130' INT TERM
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.2
+    [ $((SECONDS - began)) -ge $next ] || continue
+    line=$(tail -c 2000 "$log" | tr '\r' '\n' | grep -v '^[[:space:]]*$' | tail -n 1 | cut -c 1-90 || true)
+    if [ -t 1 ]; then
+      printf '\r\033[K    %d s  %s' $((SECONDS - began)) "$line"
+      next=$((next + 1))
+    else
+      printf '    %d s  %s\n' $((SECONDS - began)) "$line"
+      next=$((next + 20))
+    fi
+  done
+  wait "$pid" || status=$?
+  trap - INT TERM
+  [ ! -t 1 ] || printf '\r\033[K'
+  if [ $status -ne 0 ]; then
+    tail -n 40 "$log" >&2
+    printf '\nbuild.sh: "%s" failed (all of its output: %s). %s\n' "$what" "$log" "$hint" >&2
+    exit 1
+  fi
+  [ $((SECONDS - began)) -lt 5 ] || printf '    done in %d s\n' $((SECONDS - began))
+}
+
+# changed NAME FILE...: is anything different since `remember NAME`? Compares contents, not times,
+# because a fresh clone has no useful times. Leaves the new sum in $sum.
+changed() {
+  local name=$1
+  shift
+  sum=$(for f in "$@"; do
+    [ -f "$f" ] && printf '%s\n' "$f" && cat -- "$f"
+  done | git hash-object --stdin)
+  [ "$(cat "build/stamps/$name" 2>/dev/null || true)" != "$sum" ]
+}
+
+# Only after success, so that an interrupted step is done again.
+remember() {
+  mkdir -p build/stamps
+  printf '%s\n' "$2" >"build/stamps/$1"
+}
+
+# One build of this tree at a time; a second one waits.
+lock() {
+  command -v flock >/dev/null 2>&1 || return 0
+  exec 9>build/lock
+  flock -n 9 && return 0
+  say 'waiting for another build of this folder'
+  flock 9
+}
+
+unlock() { { exec 9>&-; } 2>/dev/null || true; }

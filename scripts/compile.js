@@ -1,0 +1,183 @@
+// compile.js - C to objects to binaries: what is compiled, with which flags, into which file.
+//
+//   node scripts/compile.js [--out FOLDER] TARGET     targets: the keys of `targets` below
+//   node scripts/compile.js --have TARGET             exit status 0 when all its results exist
+//
+// An object is compiled again when its flags, its source or a header that it includes differ in
+// content from the last time. Runs where the compiler is, so it uses nothing but Node itself.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+
+const CC = process.env.CC || 'gcc';
+
+const warnings = ['-std=c11', '-Wall', '-Wextra', '-Werror'];
+// Sums must come out the same in every binary: no fused multiply-add unless the source says so.
+const exact = ['-ffp-contract=off', '-fno-math-errno'];
+const common = [...warnings, ...exact, '-Isrc'];
+
+/** A variant is a binary: a module with one instruction the browser does not know is invalid. */
+const wasmVariants = {
+  simd: ['-msimd128'],
+  relaxed: ['-msimd128', '-mrelaxed-simd'],
+};
+
+const wasmLink = [
+  '-sSTANDALONE_WASM=1', '--no-entry', '-sALLOW_MEMORY_GROWTH=1', '-sMAXIMUM_MEMORY=4GB',
+  '-sMALLOC=emmalloc', '-sFILESYSTEM=0', '-sSTACK_SIZE=256KB',
+];
+
+const sanitize = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all', '-fno-omit-frame-pointer'];
+const thisCpu = process.arch === 'x64' ? ['-march=native'] : [];
+
+const engine = () => ['base', 'kernels', 'model'].flatMap((folder) => sources(`src/${folder}`));
+const trainer = () => sources('src/train').filter((file) => !hasMain(file));
+const programs = () => sources('src/train').filter(hasMain);
+const tests = () => sources('tests/native').filter((file) => file.endsWith('_test.c'));
+const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
+const fuzzers = () => sources('tests/fuzz').filter((file) => file.endsWith('_fuzz.c'));
+
+/** Each target is a list of binaries: {out, sources, cc, compile, link}. */
+const targets = {
+  wasm: () => Object.entries(wasmVariants).map(([variant, flags]) => ({
+    out: `web/lib/wasm/glassformer-${variant}.wasm`,
+    sources: [...engine(), ...sources('src/wasm')],
+    cc: 'emcc',
+    compile: ['-O3', '-DNDEBUG', ...common, ...flags],
+    link: ['-O3', ...flags, ...wasmLink, `-sEXPORTED_FUNCTIONS=${exportedNames().map((name) => `_${name}`).join(',')}`],
+  })),
+
+  native: () => programs().map((file) => ({
+    out: `build/native/glassformer-${basename(file, '.c')}`,
+    sources: [...engine(), ...trainer(), file],
+    cc: CC,
+    compile: ['-O3', '-pthread', ...thisCpu, ...common],
+    link: ['-pthread', '-lm'],
+  })),
+
+  'native-test': () => tests().map((file) => ({
+    out: `build/native-test/${basename(file, '.c')}`,
+    sources: [...engine(), ...trainer(), ...testHelpers(), file],
+    cc: CC,
+    compile: ['-O1', '-g', '-pthread', ...sanitize, ...common, '-Itests/native'],
+    link: ['-pthread', ...sanitize, '-lm'],
+  })),
+
+  'wasm-test': () => Object.entries(wasmVariants).flatMap(([variant, flags]) => tests().map((file) => ({
+    out: `build/wasm-test/${variant}/${basename(file, '.c')}.cjs`,
+    sources: [...engine(), ...trainer(), ...testHelpers(), file],
+    cc: 'emcc',
+    compile: ['-O2', ...common, '-Itests/native', ...flags],
+    link: ['-O2', ...flags, '-sENVIRONMENT=node', '-sNODERAWFS=1', '-sSINGLE_FILE=1', '-sEXIT_RUNTIME=1',
+      '-sALLOW_MEMORY_GROWTH=1', '-sMAXIMUM_MEMORY=4GB', '-sSTACK_SIZE=1MB'],
+  }))),
+
+  fuzz: () => fuzzers().map((file) => ({
+    out: `build/fuzz/${basename(file, '.c')}`,
+    sources: [...engine(), file],
+    cc: CC,
+    compile: ['-O1', '-g', '-fsanitize=fuzzer-no-link', ...sanitize, ...common],
+    link: ['-fsanitize=fuzzer', ...sanitize, '-lm'],
+  })),
+};
+
+/** The C files of one folder, sorted so that link order never depends on the file system. */
+function sources(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).filter((name) => name.endsWith('.c')).sort().map((name) => join(folder, name));
+}
+
+function hasMain(file) {
+  return /^int main\(/m.test(readFileSync(file, 'utf8'));
+}
+
+function exportedNames() {
+  return readFileSync('src/wasm/exports.txt', 'utf8').split('\n')
+    .map((line) => line.replace(/#.*/, '').trim()).filter(Boolean);
+}
+
+/** A file and everything it includes by a quoted name, found beside it or on the -I path. */
+function withIncludes(file, path, seen = new Set()) {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  for (const [, name] of readFileSync(file, 'utf8').matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)) {
+    const found = [dirname(file), ...path].map((folder) => join(folder, name)).find(existsSync);
+    if (found) withIncludes(found, path, seen);
+  }
+  return seen;
+}
+
+function hash(words, files = []) {
+  const sum = createHash('sha256').update(JSON.stringify(words));
+  for (const file of files) sum.update(readFileSync(file));
+  return sum.digest('hex').slice(0, 20);
+}
+
+function run(command, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+    child.on('error', (error) => reject(new Error(`${command}: ${error.message}`)));
+    child.on('close', (code) => (code === 0 ? resolve() : reject(new Error(`${command} ${args.join(' ')}`))));
+  });
+}
+
+/** Run the jobs with as many at once as there are cores; the first failure stops the rest. */
+async function inParallel(jobs) {
+  let next = 0;
+  const worker = async () => { while (next < jobs.length) await jobs[next++](); };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+}
+
+async function build(binaries, out) {
+  const objects = new Map();   // object file -> how to make it; binaries share objects
+  for (const binary of binaries) {
+    const path = binary.compile.filter((flag) => flag.startsWith('-I')).map((flag) => flag.slice(2));
+    binary.objects = binary.sources.map((source) => {
+      const key = hash([binary.cc, binary.compile, source], withIncludes(source, path));
+      const object = `build/objects/${source.replace(/[/.]/g, '_')}-${key}.o`;
+      objects.set(object, { source, cc: binary.cc, flags: binary.compile });
+      return object;
+    });
+  }
+  mkdirSync('build/objects', { recursive: true });
+  let count = 0;
+  const missing = [...objects].filter(([object]) => !existsSync(object));
+  await inParallel(missing.map(([object, { source, cc, flags }]) => async () => {
+    console.log(`${++count}/${missing.length} ${source}`);
+    const part = `${object}.${process.pid}.part`;   // its name is final only when it is whole
+    await run(cc, [...flags, '-c', source, '-o', part]);
+    renameSync(part, object);
+  }));
+  await inParallel(binaries.map((binary) => async () => {
+    const made = join(out, binary.out);
+    const linked = `build/objects/${binary.out.replace(/[/.]/g, '_')}.link`;
+    const key = hash([binary.cc, binary.objects, binary.link]);
+    if (existsSync(made) && existsSync(linked) && readFileSync(linked, 'utf8') === key) return;
+    console.log(`linking ${binary.out}`);
+    mkdirSync(dirname(made), { recursive: true });
+    // emcc chooses what to write by the name's ending, so the ending stays.
+    const part = join(dirname(made), `part-${process.pid}-${basename(made)}`);
+    await run(binary.cc, [...binary.objects, ...binary.link, '-o', part]);
+    renameSync(part, made);
+    writeFileSync(linked, key);
+  }));
+}
+
+const args = process.argv.slice(2);
+let out = '.';
+if (args[0] === '--out') [, out] = args.splice(0, 2);
+if (args[0] === '--have') {
+  process.exit(targets[args[1]]().every((binary) => existsSync(binary.out)) ? 0 : 1);
+}
+for (const target of args) {
+  if (!targets[target]) throw new Error(`no target ${target}: ${Object.keys(targets).join(', ')}`);
+  try {
+    await build(targets[target](), out);
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+    break;
+  }
+}

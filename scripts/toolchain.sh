@@ -1,0 +1,156 @@
+# toolchain.sh - finds, or fetches, Emscripten, a C compiler and Chromium.
+#
+# Emscripten comes from the first of: emcc on PATH, an activated emsdk ($EMSDK), a Debian "trixie"
+# kept as a folder below the cache and entered with chroot. The last one needs root and Debian's
+# packages and nothing else: no mounts, sources are copied in and results are copied out.
+# shellcheck shell=bash
+
+cache_dir=${XDG_CACHE_HOME:-$HOME/.cache}/glassformer
+trixie=$cache_dir/trixie
+min_emcc=3.1.50
+min_node=20.19.0
+
+# at_least WANTED FOUND: compares dotted version numbers.
+at_least() {
+  node -e 'const [w, f] = process.argv.slice(1).map((v) => v.split(".").map(Number));
+    for (let i = 0; i < 3; i++) if (f[i] !== w[i]) process.exit(f[i] > w[i] ? 0 : 1);' "$1" "$2"
+}
+
+is_root() { [ "$(id -u)" = 0 ]; }
+
+need_node() {
+  [ -z "${node_checked:-}" ] || return 0
+  command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 ||
+    fail "Node and npm are missing: install Node $min_node or newer, then run the command again."
+  at_least $min_node "$(node -p process.versions.node)" ||
+    fail "Node $(node -p process.versions.node) is too old: install Node $min_node or newer."
+  node_checked=1
+}
+
+# apt_install WHAT PACKAGE...: needs root and apt; false when either is missing.
+apt_install() {
+  local what=$1
+  shift
+  is_root && command -v apt-get >/dev/null 2>&1 || return 1
+  local hint="Check the network and apt's sources, or install by hand: apt-get install $*."
+  [ -n "${apt_updated:-}" ] || run_step "lists of Debian's packages" "$hint" apt-get update
+  apt_updated=1
+  run_step "$what: apt-get install $*" "$hint" \
+    env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
+}
+
+# --- Emscripten ---------------------------------------------------------------------------------
+
+# emcc_works COMMAND...: is it new enough, and does it know relaxed SIMD?
+emcc_works() {
+  local version
+  version=$("$@" --version 2>/dev/null | sed -n '1s/.*[^0-9]\([0-9][0-9]*\.[0-9][0-9]*\.[0-9][0-9]*\).*/\1/p')
+  [ -n "$version" ] && at_least $min_emcc "$version" || return 1
+  emcc_version=$version
+  printf '%s\n' '#include <wasm_simd128.h>' \
+    'v128_t f(v128_t a, v128_t b, v128_t c) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, c); }' |
+    "$@" -O1 -msimd128 -mrelaxed-simd -x c -c -o /dev/null - >/dev/null 2>&1
+}
+
+in_trixie() { chroot "$trixie" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"; }
+
+find_emcc() {
+  [ -z "${emcc_kind:-}" ] || return 0
+  need_node
+  if command -v emcc >/dev/null 2>&1 && emcc_works emcc; then
+    emcc_kind=host emcc_name="emcc $emcc_version on PATH"
+  elif [ -n "${EMSDK:-}" ] && [ -x "$EMSDK/upstream/emscripten/emcc" ] && emcc_works "$EMSDK/upstream/emscripten/emcc"; then
+    PATH=$EMSDK/upstream/emscripten:$PATH
+    emcc_kind=host emcc_name="emcc $emcc_version of $EMSDK"
+  elif is_root && [ "$(uname -s)" = Linux ] && command -v apt-get >/dev/null 2>&1; then
+    make_trixie
+    emcc_kind=trixie emcc_name="emcc $emcc_version in $trixie"
+  else
+    fail "Emscripten $min_emcc or newer is missing: install it (emsdk, brew install emscripten, or apt-get install emscripten on a new distribution) so that emcc is on PATH, or run this as root on a Debian system, where it is fetched by itself."
+  fi
+}
+
+make_trixie() {
+  mkdir -p "$cache_dir"
+  if command -v flock >/dev/null 2>&1; then
+    exec 8>"$cache_dir/lock"
+    flock -n 8 || { say 'waiting for another build that fetches Emscripten' && flock 8; }
+  fi
+  if [ -d "$trixie" ] && emcc_works in_trixie emcc; then
+    exec 8>&-
+    return 0
+  fi
+  command -v debootstrap >/dev/null 2>&1 || apt_install 'debootstrap' debootstrap
+
+  # The folder gets its final name last, so a folder of that name is complete.
+  local part=$trixie.part mirror
+  local hint='Check the network and the disk (3 GB are needed), then run the command again; what is half done is removed first.'
+  say 'Emscripten is not installed: fetching it from Debian into the cache, once, about 500 MB and a few minutes'
+  rm -rf --one-file-system "$part" "$trixie"
+  mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI) $(RELEASE)' 2>/dev/null |
+    awk '$1 == "Debian" && $3 !~ /security|updates|backports/ { print $2; exit }' || true)
+  # Without a mirror debootstrap takes its own default.
+  # shellcheck disable=SC2086
+  run_step 'Debian base system' "$hint" debootstrap --variant=minbase trixie "$part" $mirror
+  local name
+  for name in /etc/resolv.conf /etc/hosts; do [ ! -f "$name" ] || cp -L "$name" "$part$name"; done
+  apt-config dump 2>/dev/null | grep -E '^Acquire::(http|https|ftp)::.*[Pp]roxy' >"$part/etc/apt/apt.conf.d/90proxy" || true
+  run_step 'Emscripten' "$hint" chroot "$part" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+    DEBIAN_FRONTEND=noninteractive \
+    sh -c 'apt-get update && apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 emscripten && apt-get clean'
+  mv "$part" "$trixie"
+  emcc_works in_trixie emcc ||
+    fail "Emscripten was installed in $trixie but does not compile: remove that folder and run the command again."
+  exec 8>&-
+}
+
+# compile_with_emcc TARGET: scripts/compile.js where emcc is. In the cached Debian that is a copy of
+# the sources, kept between runs beside its objects; the results come back to the same paths here.
+compile_with_emcc() {
+  if [ "$emcc_kind" = host ]; then
+    node scripts/compile.js "$1"
+    return
+  fi
+  local copy
+  copy=/build/$(pwd | git hash-object --stdin | cut -c 1-12)
+  mkdir -p "$trixie$copy"
+  rm -rf "${trixie:?}$copy/src" "${trixie:?}$copy/tests" "${trixie:?}$copy/scripts" "${trixie:?}$copy/out"
+  local parts=(src scripts/compile.js)
+  [ ! -d tests/native ] || parts+=(tests/native)
+  tar -cf - "${parts[@]}" | tar -xf - --no-same-owner -C "$trixie$copy"
+  in_trixie sh -c "cd $copy && printf '{\"type\":\"module\"}' >package.json && node scripts/compile.js --out out $1"
+  tar -cf - -C "$trixie$copy/out" . | tar -xf - --no-same-owner
+}
+
+# --- a C compiler, and Chromium -----------------------------------------------------------------
+
+find_cc() {
+  local name
+  for name in ${CC:-} gcc clang cc; do
+    command -v "$name" >/dev/null 2>&1 || continue
+    CC=$name
+    export CC
+    return 0
+  done
+  apt_install 'C compiler' gcc libc6-dev || fail 'A C compiler is missing: install gcc or clang, then run the command again.'
+  export CC=gcc
+}
+
+find_clang() {
+  command -v clang >/dev/null 2>&1 || apt_install 'clang' clang ||
+    fail 'clang is missing (libFuzzer is part of it): install clang, then run the command again.'
+  export CC=clang
+}
+
+find_chromium() {
+  local name
+  for name in ${CHROMIUM:-} chromium chromium-browser google-chrome google-chrome-stable \
+    '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome' /Applications/Chromium.app/Contents/MacOS/Chromium; do
+    name=$(command -v "$name" 2>/dev/null) || continue
+    export CHROMIUM=$name
+    return 0
+  done
+  apt_install 'Chromium' chromium || fail 'Chromium is missing: install it, or set CHROMIUM to the path of a Chrome or Chromium, then run the command again.'
+  CHROMIUM=$(command -v chromium) || fail 'Chromium was installed but is not on PATH: set CHROMIUM to its path.'
+  export CHROMIUM
+}
