@@ -1,0 +1,108 @@
+// serve.js - a static server for one folder on this machine only.
+//
+//   node scripts/serve.js FOLDER [--port N] [--open]
+//
+// Sends the two headers that give a page shared memory, so that the engine may use threads, and
+// answers Range requests. Tests import `serve`.
+import { createReadStream, realpathSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:http';
+import { extname, join, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const types = {
+  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.mjs': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8', '.json': 'application/json; charset=utf-8', '.map': 'application/json; charset=utf-8',
+  '.webmanifest': 'application/manifest+json', '.txt': 'text/plain; charset=utf-8', '.md': 'text/plain; charset=utf-8',
+  '.wasm': 'application/wasm', '.svg': 'image/svg+xml', '.png': 'image/png', '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2', '.woff': 'font/woff',
+};
+
+const isolation = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+/**
+ * Serve a folder.
+ * @param {string} folder
+ * @param {{ port?: number, base?: string, isolate?: boolean }} [options] `port` 0 takes any free one;
+ *   `base` is the path the folder appears under, for trying a sub-path; `isolate: false` leaves the
+ *   isolation headers out, as a plain static host does
+ * @returns {Promise<{ url: string, requests: string[], close(): Promise<void> }>}
+ */
+export async function serve(folder, { port = 0, base = '/', isolate = true } = {}) {
+  const root = realpathSync(resolve(folder));
+  const requests = [];
+  const server = createServer((request, response) => {
+    requests.push(request.url);
+    const headers = { 'Cache-Control': 'no-cache', 'Accept-Ranges': 'bytes', ...(isolate ? isolation : {}) };
+    const refuse = (status, text) => {
+      response.writeHead(status, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' });
+      response.end(`${text}\n`);
+    };
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(405, 'only GET and HEAD');
+    let file, size;
+    try {
+      const path = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
+      if (!path.startsWith(base)) return refuse(404, 'not found');
+      file = join(root, path.slice(base.length));
+      if (path.endsWith('/')) file = join(file, 'index.html');
+      file = realpathSync(file);
+      const found = statSync(file);
+      if (!file.startsWith(root + sep) || !found.isFile()) return refuse(404, 'not found');
+      size = found.size;
+    } catch {
+      return refuse(404, 'not found');
+    }
+    headers['Content-Type'] = types[extname(file)] ?? 'application/octet-stream';
+    let start = 0, end = size - 1, status = 200;
+    const range = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '');
+    if (range && (range[1] || range[2])) {
+      start = range[1] ? Number(range[1]) : Math.max(0, size - Number(range[2]));
+      if (range[1] && range[2]) end = Math.min(end, Number(range[2]));
+      if (start > end) {
+        response.writeHead(416, { ...headers, 'Content-Range': `bytes */${size}` });
+        return response.end();
+      }
+      status = 206;
+      headers['Content-Range'] = `bytes ${start}-${end}/${size}`;
+    }
+    headers['Content-Length'] = end - start + 1;
+    response.writeHead(status, headers);
+    if (request.method === 'HEAD' || size === 0) return response.end();
+    createReadStream(file, { start, end }).on('error', () => response.destroy()).pipe(response);
+  });
+  await new Promise((done, failed) => {
+    server.once('error', failed);
+    server.listen(port, '127.0.0.1', done);
+  });
+  return {
+    url: `http://127.0.0.1:${server.address().port}${base}`,
+    requests,
+    close: () => new Promise((done) => { server.close(done); server.closeAllConnections(); }),
+  };
+}
+
+/** Open an address in the desktop's browser, where there is a desktop; say nothing where not. */
+function openBrowser(url) {
+  const opener = process.platform === 'darwin' ? ['open', url]
+    : process.platform === 'win32' ? ['cmd', '/c', 'start', '', url]
+    : process.env.DISPLAY || process.env.WAYLAND_DISPLAY ? ['xdg-open', url] : null;
+  if (!opener || process.env.CI) return;
+  spawn(opener[0], opener.slice(1), { stdio: 'ignore', detached: true }).on('error', () => {}).unref();
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const args = process.argv.slice(2);
+  const at = args.indexOf('--port');
+  const wanted = at < 0 ? 8000 : Number(args[at + 1]);
+  const inUse = (error) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    return serve(args[0]);
+  };
+  const { url } = await serve(args[0], { port: wanted }).catch(inUse);
+  console.log(`Glassformer is at ${url}  (Ctrl-C stops it)`);
+  if (args.includes('--open')) openBrowser(url);
+}
