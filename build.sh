@@ -28,6 +28,7 @@ HELP
 
 npm_packages() {
   need_node
+  [ ! -L node_modules ] || return 0   # npm would empty the folder that a link leads to
   changed npm package-lock.json || [ ! -d node_modules ] || return 0
   npm_key=$sum
   run_step 'npm packages' 'Check the network and the npm registry in your npm configuration, then run the command again.' \

@@ -1,0 +1,136 @@
+// layout.test.js - the shape of the project, read off its files: who includes and imports whom, what
+// a binary exports, what must not be written anywhere.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { basename, dirname, join, posix } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const top = fileURLToPath(new URL('..', import.meta.url));
+const read = (file) => readFileSync(join(top, file), 'utf8');
+
+function files(folder, ending) {
+  return readdirSync(join(top, folder), { recursive: true }).map(String)
+    .filter((name) => ending.test(name)).map((name) => `${folder}/${name}`).sort();
+}
+
+// train, wasm -> glassformer.h -> model -> kernels -> base. The public header is written in the
+// words of status.h and kernels.h; model/ implements it.
+const mayInclude = {
+  base: ['base'],
+  kernels: ['kernels', 'base'],
+  'glassformer.h': ['kernels', 'base'],
+  model: ['model', 'kernels', 'base', 'glassformer.h'],
+  wasm: ['wasm', 'glassformer.h'],
+  train: ['train', 'glassformer.h', 'model', 'kernels', 'base'],
+};
+
+test('C files include only what lies below them', () => {
+  const wrong = [];
+  let seen = 0;
+  for (const file of files('src', /\.[ch]$/)) {
+    const area = file.split('/')[1];
+    assert.ok(mayInclude[area], `${file} lies in no known folder`);
+    for (const [, name] of read(file).matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)) {
+      seen++;
+      const target = name.includes('/') || name === 'glassformer.h' ? name.split('/')[0] : area;
+      if (!mayInclude[area].includes(target)) wrong.push(`${file} includes ${name}`);
+    }
+  }
+  assert.ok(seen > 0);
+  assert.deepEqual(wrong, []);
+});
+
+// page -> lib/index -> worker -> engine -> features; formats and tokenizer used by the worker only.
+const imports = (file) => [...read(file).matchAll(/(?:^|[;\s])(?:import|export)\s[^;'"]*?from\s+'([^']+)'|(?:^|\s)import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm)]
+  .map((found) => found[1] ?? found[2] ?? found[3]);
+
+test('the page imports the library by its front door only', () => {
+  const wrong = [];
+  for (const file of files('web/page', /\.js$/)) {
+    for (const name of imports(file)) {
+      if (!name.startsWith('.')) continue;
+      const target = posix.join(dirname(file), name);
+      if (!target.startsWith('web/page/') && target !== 'web/lib/index.js') wrong.push(`${file} imports ${target}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('library modules import downwards only', () => {
+  const level = (file) => {
+    const name = file.replace('web/lib/', '');
+    if (name.startsWith('formats/') || name === 'tokenizer.js') return 'formats';
+    return basename(name, '.js');
+  };
+  const upwards = { features: ['engine', 'worker', 'index', 'cli'], engine: ['worker', 'index', 'cli', 'formats'],
+    formats: ['engine', 'worker', 'index', 'cli'], worker: ['index', 'cli'], index: ['cli'] };
+  const wrong = [];
+  for (const file of files('web/lib', /\.js$/)) {
+    for (const name of imports(file)) {
+      if (!name.startsWith('.')) continue;
+      const target = posix.join(dirname(file), name);
+      if (upwards[level(file)]?.includes(level(target)) && !/formats\/errors\.js$/.test(target)) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('packages outside are the declared ones', () => {
+  const { dependencies, devDependencies } = JSON.parse(read('package.json'));
+  const check = (folder, allowed) => files(folder, /\.js$/).flatMap((file) => imports(file)
+    .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
+    .map((name) => name.split('/').slice(0, name.startsWith('@') ? 2 : 1).join('/'))
+    .filter((name) => !allowed.includes(name)).map((name) => `${file} imports ${name}`));
+  assert.deepEqual(check('web/lib', Object.keys(dependencies)), []);
+  assert.deepEqual(check('web/page', Object.keys(devDependencies)), []);
+  assert.deepEqual(Object.keys(dependencies), ['@huggingface/jinja', '@huggingface/tokenizers']);
+});
+
+const binaries = files('web/lib/wasm', /\.wasm$/);
+const exported = read('src/wasm/exports.txt').split('\n').map((line) => line.replace(/#.*/, '').trim()).filter(Boolean);
+// What the linker adds: the memory, start-up, and the words of its stack and table.
+const runtime = ['memory', '_initialize', '__indirect_function_table', '_emscripten_stack_restore', '_emscripten_stack_alloc',
+  'emscripten_stack_get_current', 'malloc', 'free'];
+
+test('there is one binary for each variant', () => {
+  assert.deepEqual(binaries.map((file) => basename(file)), ['glassformer-relaxed.wasm', 'glassformer-simd.wasm']);
+});
+
+for (const file of binaries) {
+  test(`${basename(file)} exports the names of exports.txt and imports next to nothing`, () => {
+    const module = new WebAssembly.Module(readFileSync(join(top, file)));
+    const names = WebAssembly.Module.exports(module).map((entry) => entry.name);
+    assert.deepEqual(names.filter((name) => !runtime.includes(name) || exported.includes(name)).sort(), [...exported].sort());
+    const needs = WebAssembly.Module.imports(module).map((entry) => `${entry.module}.${entry.name}`);
+    assert.deepEqual(needs.filter((name) => name !== 'env.emscripten_notify_memory_growth'), []);
+  });
+}
+
+test('every exported name is declared in the public header or in abi.c', () => {
+  const declared = read('src/glassformer.h') + files('src/wasm', /\.[ch]$/).map(read).join('\n');
+  assert.deepEqual(exported.filter((name) => !['malloc', 'free'].includes(name) && !new RegExp(`\\b${name}\\(`).test(declared)), []);
+});
+
+/** [what, pattern, which files]; the reasons are in DESIGN's "easy to get wrong" and the page's policy. */
+const forbidden = [
+  ['input escapes by construction', /\.(innerHTML|outerHTML)\s*=|insertAdjacentHTML|document\.write/, /^web\/page\//],
+  ['no code from strings, no worker from a Blob', /\beval\(|new Function\(|createObjectURL\([^)]*(?:javascript|Worker)/, /^web\//],
+  ['no content network', /unpkg|jsdelivr|cdnjs|googleapis|gstatic/, /^web\//],
+  ['library code neither prints nor leaves', /\b(?:printf|puts|exit|abort)\(/, /^src\/(?:base|kernels|model|wasm)\//],
+  ['floating point stays exact', /-ffast-math/, /^(?:build\.sh|scripts\/)/],
+  ['a lock file names no registry', /"resolved"/, /^package-lock\.json$/],
+];
+
+test('nothing forbidden is written anywhere', () => {
+  const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: top, encoding: 'utf8' }).trim().split('\n');
+  const wrong = [];
+  for (const file of tracked) {
+    const rules = forbidden.filter(([, , where]) => where.test(file));
+    if (rules.length === 0 || !/\.(?:js|c|h|html|css|json|sh)$/.test(file)) continue;
+    const text = read(file);
+    for (const [what, pattern] of rules) if (pattern.test(text)) wrong.push(`${file}: ${what}: ${pattern.exec(text)[0]}`);
+  }
+  assert.deepEqual(wrong, []);
+});
