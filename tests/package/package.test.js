@@ -1,0 +1,214 @@
+// package.test.js - the packed tarball as strangers use it: installed into an empty Node project and
+// into a Vite app (built, under a sub-path, and on the development server), each writing the same
+// token ids as the library in this tree; its types in a strict TypeScript consumer.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { build, createServer } from 'vite';
+import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
+import { load } from '../../web/lib/index.js';
+
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const model = join(top, 'weights/stories-3m.gguf');
+const noModel = !existsSync(model) && 'weights/stories-3m.gguf is missing';
+const prompt = 'Once upon a time';
+const options = { maxTokens: 32, temperature: 0 };
+
+const folder = mkdtempSync(join(tmpdir(), 'glassformer-package-'));
+const project = join(folder, 'project');
+let tarball, packed, expected;
+
+/** A command's standard output; its standard error is shown when it fails. */
+function output(program, args, cwd) {
+  return execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 300_000 });
+}
+
+function write(path, text) {
+  mkdirSync(join(path, '..'), { recursive: true });
+  writeFileSync(path, text);
+}
+
+before(async () => {
+  [packed] = JSON.parse(output('npm', ['pack', '--json', '--pack-destination', folder], top));
+  tarball = join(folder, packed.filename);
+  write(join(project, 'package.json'), '{ "name": "consumer", "private": true, "type": "module" }\n');
+  output('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], project);
+  if (noModel) return;
+  const engine = await load(model);
+  expected = [];
+  for await (const step of engine.generate(prompt, options)) expected.push(step.id);
+  engine.dispose();
+  assert.equal(expected.length, options.maxTokens);
+});
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+test('the tarball holds the library, its binaries, its types and the licence, and nothing else', () => {
+  const files = packed.files.map((file) => file.path);
+  for (const wanted of ['LICENSE', 'README.md', 'package.json', 'web/lib/index.js', 'web/lib/worker.js', 'web/lib/cli.js',
+    'web/lib/wasm/glassformer-simd.wasm', 'web/lib/wasm/glassformer-relaxed.wasm', 'types/index.d.ts', 'types/worker.d.ts']) {
+    assert.ok(files.includes(wanted), `${wanted} is missing`);
+  }
+  const strange = files.filter((file) => !/^(?:LICENSE|README\.md|package\.json|web\/lib\/[\w/-]+\.(?:js|wasm)|types\/[\w/-]+\.d\.ts|weights\/[\w.-]+\.gguf)$/.test(file));
+  assert.deepEqual(strange, []);
+});
+
+test('publint finds nothing', async () => {
+  const pkgDir = join(project, 'node_modules/glassformer');
+  const { messages, pkg } = await publint({ pkgDir, strict: true });
+  assert.deepEqual(messages.map((message) => formatMessage(message, pkg)), []);
+});
+
+test('the types resolve in every way a consumer resolves modules', () => {
+  const attw = join(top, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+  output('node', [attw, '--profile', 'esm-only', '--no-color', '--exclude-entrypoints', './package.json', '--', tarball], folder);
+});
+
+for (const [module, resolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
+  test(`a strict TypeScript consumer compiles (${resolution})`, () => {
+    write(join(project, 'consumer.ts'), `
+import { load, countParameters, Tokenizer, GlassformerError } from 'glassformer';
+
+const model = await load(new Uint8Array(), { quantize: 'keep', contextLength: 128, onProgress: ({ phase, loaded }) => console.log(phase, loaded) });
+const layers: number = model.config.nLayers;
+const ids: number[] = await model.encode('text');
+for await (const step of model.generate('text', { maxTokens: 3, temperature: 0, logprobs: 2, signal: AbortSignal.timeout(1000) })) {
+  const id: number = step.id;
+  const text: string = step.text;
+  console.log(id, text, step.top?.[0]?.logprob);
+}
+const { logits, captured } = await model.forward(ids, { capture: ['*.attn.hook_pattern'] });
+const data: Float32Array = logits.data;
+const shape: number[] | undefined = captured['blocks.0.attn.hook_pattern']?.shape;
+const total: number = countParameters({ model_type: 'gpt2' }).total;
+const session = await model.session();
+const row: Float32Array = await session.eval([1, 2]);
+session.rewind(1);
+session.close();
+const tokenizer = await Tokenizer.load({});
+console.log(layers, data, shape, total, row, tokenizer.decode(tokenizer.encode('text')));
+model.dispose();
+try { await load('missing'); } catch (error) { if (error instanceof GlassformerError) console.log(error.code); }
+// @ts-expect-error a misspelt option is found
+await load('x', { quantise: 'keep' });
+`);
+    write(join(project, 'tsconfig.json'), JSON.stringify({
+      compilerOptions: { target: 'es2022', module, moduleResolution: resolution, lib: ['es2023', 'dom', 'dom.asynciterable', 'esnext.disposable'], types: [], strict: true, noEmit: true },
+      files: ['consumer.ts'],
+    }));
+    output('node', [join(top, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'], project);
+  });
+}
+
+test('an empty Node project generates the same ids', { skip: noModel }, () => {
+  write(join(project, 'run.js'), `
+import { load } from 'glassformer';
+const model = await load(${JSON.stringify(model)});
+const ids = [];
+for await (const step of model.generate(${JSON.stringify(prompt)}, ${JSON.stringify(options)})) ids.push(step.id);
+console.log(JSON.stringify({ ids, backend: model.backend }));
+model.dispose();
+`);
+  const { ids, backend } = JSON.parse(output('node', ['run.js'], project));
+  assert.deepEqual(ids, expected);
+  assert.match(backend, /simd|relaxed/);
+});
+
+test('the wasm files can be named by a consumer and handed over as a compiled module', { skip: noModel }, () => {
+  write(join(project, 'module.js'), `
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { load } from 'glassformer';
+const file = fileURLToPath(import.meta.resolve('glassformer/wasm/glassformer-simd.wasm'));
+const model = await load(${JSON.stringify(model)}, { wasm: await WebAssembly.compile(await readFile(file)), backend: 'simd' });
+const ids = [];
+for await (const step of model.generate(${JSON.stringify(prompt)}, ${JSON.stringify(options)})) ids.push(step.id);
+console.log(JSON.stringify(ids));
+model.dispose();
+`);
+  assert.deepEqual(JSON.parse(output('node', ['module.js'], project)), expected);
+});
+
+test('the command writes text', { skip: noModel }, () => {
+  const text = output('node', ['node_modules/.bin/glassformer', '--temperature', '0', '--max-tokens', '8', prompt], project);
+  assert.ok(text.length > prompt.length, `it wrote ${JSON.stringify(text)}`);
+});
+
+// --- a Vite app -----------------------------------------------------------------------------------
+
+/** The app prints its ids, or its error, into its document. */
+function viteApp(name) {
+  const app = join(folder, name);
+  write(join(app, 'package.json'), '{ "name": "app", "private": true, "type": "module" }\n');
+  write(join(app, 'index.html'), '<!doctype html><title>app</title><output></output><script type="module" src="./main.js"></script>\n');
+  write(join(app, 'main.js'), `
+import { load } from 'glassformer';
+const out = document.querySelector('output');
+try {
+  const model = await load(new URL('story.gguf', document.baseURI));
+  const ids = [];
+  for await (const step of model.generate(${JSON.stringify(prompt)}, ${JSON.stringify(options)})) ids.push(step.id);
+  model.dispose();
+  out.textContent = JSON.stringify({ ids });
+} catch (error) {
+  out.textContent = JSON.stringify({ error: String(error), code: error.code });
+}
+`);
+  mkdirSync(join(app, 'public'));
+  copyFileSync(model, join(app, 'public/story.gguf'));
+  output('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], app);
+  return app;
+}
+
+async function readInBrowser(browser, url) {
+  const page = await browser.newPage();
+  const origin = new URL(url).origin, elsewhere = [], failed = [];
+  page.on('request', (request) => { if (/^https?:/.test(request.url()) && !request.url().startsWith(origin)) elsewhere.push(request.url()); });
+  page.on('response', (response) => { if (response.status() >= 400 && !response.url().endsWith('favicon.ico')) failed.push(`${response.status()} ${response.url()}`); });
+  await page.goto(url);
+  const text = await page.waitForFunction(() => document.querySelector('output')?.textContent, null, { timeout: 60_000 });
+  const result = JSON.parse(await text.jsonValue());
+  await page.close();
+  assert.deepEqual(elsewhere, [], 'requests left the origin');
+  return { ...result, failed };
+}
+
+test('a Vite app generates the same ids, built and in development', { skip: noModel }, async (t) => {
+  const app = viteApp('app');
+  const browser = await launch();
+  try {
+    await t.test('built, from a sub-path', async () => {
+      await build({ root: app, base: './', configFile: false, logLevel: 'error' });
+      const server = await serve(join(app, 'dist'), { base: '/some/folder/', isolate: false });
+      try {
+        const { ids, error, failed } = await readInBrowser(browser, server.url);
+        assert.deepEqual({ ids, error, failed }, { ids: expected, error: undefined, failed: [] });
+        const fetched = server.requests.filter((path) => path.endsWith('.wasm')).map((path) => basename(path));
+        assert.equal(fetched.length, 1, `one binary is fetched, not ${fetched}`);
+      } finally {
+        await server.close();
+      }
+    });
+
+    await t.test('on the development server, without configuration', async () => {
+      const server = await createServer({ root: app, configFile: false, logLevel: 'error', server: { host: '127.0.0.1', port: 0 } });
+      await server.listen();
+      try {
+        const { port } = server.httpServer.address();
+        const { ids, error } = await readInBrowser(browser, `http://127.0.0.1:${port}/`);
+        assert.deepEqual({ ids, error }, { ids: expected, error: undefined });
+      } finally {
+        await server.close();
+      }
+    });
+  } finally {
+    await browser.close();
+  }
+});
