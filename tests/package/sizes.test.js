@@ -1,0 +1,10 @@
+// sizes.test.js - the engine stays a small download.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { limits, report } from '../../scripts/sizes.js';
+
+test('each binary and all JavaScript of load and generate stay within their limits, gzipped', async (t) => {
+  const { wasm, js } = await report((line) => t.diagnostic(line));
+  assert.ok(wasm > 0 && wasm <= limits.wasm, `a wasm file of ${wasm} bytes, gzipped; at most ${limits.wasm}`);
+  assert.ok(js > 0 && js <= limits.js, `${js} bytes of JavaScript, gzipped; at most ${limits.js}`);
+});
