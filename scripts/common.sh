@@ -3,7 +3,7 @@
 
 mkdir -p build/stamps
 
-say() { printf '\033[1m==>\033[0m %s\n' "$*" | if [ -t 1 ]; then cat; else sed 's/\x1b\[[0-9]*m//g'; fi; }
+say() { if [ -t 1 ]; then printf '\033[1m==>\033[0m %s\n' "$*"; else printf '==> %s\n' "$*"; fi; }
 
 # fail SENTENCE: what to do, and out.
 fail() {
@@ -19,9 +19,11 @@ run_step() {
   log=build/log/$(printf '%s' "$what" | tr -cs 'A-Za-z0-9' '-').txt
   mkdir -p build/log
   say "$what"
+  set -m   # a process group of its own, so that an interrupt ends its children too
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
-  trap 'kill "$pid" 2>/dev/null || true; exit 130' INT TERM
+  set +m
+  trap 'kill -- "-$pid" 2>/dev/null || true; printf "\n"; fail "interrupted; what was done is kept, the same command goes on from there"' INT TERM
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.2
     [ $((SECONDS - began)) -ge $next ] || continue

@@ -36,7 +36,7 @@ apt_install() {
   [ -n "${apt_updated:-}" ] || run_step "lists of Debian's packages" "$hint" apt-get update
   apt_updated=1
   run_step "$what: apt-get install $*" "$hint" \
-    env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
+    env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@"
 }
 
 # --- Emscripten ---------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ make_trixie() {
   apt-config dump 2>/dev/null | grep -E '^Acquire::(http|https|ftp)::.*[Pp]roxy' >"$part/etc/apt/apt.conf.d/90proxy" || true
   run_step 'Emscripten' "$hint" chroot "$part" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
     DEBIAN_FRONTEND=noninteractive \
-    sh -c 'apt-get update && apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 emscripten && apt-get clean'
+    sh -c 'apt-get update && apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 emscripten && apt-get clean'
   mv "$part" "$trixie"
   emcc_works in_trixie emcc ||
     fail "Emscripten was installed in $trixie but does not compile: remove that folder and run the command again."
