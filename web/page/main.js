@@ -1,0 +1,41 @@
+// main.js - puts the page together: the state, the model, the panels.
+
+import { createStore } from './store.js';
+import { createRun } from './run.js';
+import { SHIPPED, START_PROMPT } from './models.js';
+import * as header from './panels/header.js';
+import * as models from './panels/models.js';
+import * as notice from './panels/notice.js';
+import * as prompt from './panels/prompt.js';
+import * as stream from './panels/stream.js';
+import * as next from './panels/next.js';
+import * as heads from './panels/heads.js';
+import * as attention from './panels/attention.js';
+import * as parameters from './panels/parameters.js';
+import * as memory from './panels/memory.js';
+import * as cost from './panels/cost.js';
+
+const dark = matchMedia('(prefers-color-scheme: dark)');
+
+const store = createStore({
+  theme: dark.matches ? 'dark' : 'light',
+  status: 'empty', progress: null, error: '', model: null, memory: null,
+  prompt: START_PROMPT, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 }, pace: 'reading', maxTokens: 160,
+  tokens: [], patterns: null, logits: new Map(), cursor: -1, follow: true, key: null, hover: null,
+  head: { layer: 0, head: 0 }, stage: 'pattern',
+  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [],
+});
+const run = createRun(store);
+
+for (const [name, panel] of Object.entries({
+  header, models, notice, prompt, stream, next, heads, attention, parameters, memory, cost,
+})) {
+  const root = /** @type {HTMLElement} */ (document.querySelector(`[data-panel="${name}"]`));
+  panel.create(root, store, run);
+}
+
+dark.addEventListener('change', () => {
+  if (!document.documentElement.dataset.theme) store.set({ theme: dark.matches ? 'dark' : 'light' });
+});
+
+void run.loadModel(new URL(SHIPPED[0].file, document.baseURI), { name: SHIPPED[0].name, address: SHIPPED[0].file });

@@ -1,0 +1,344 @@
+// panels/attention.js - one head large: queries down, keys across, a cell cursor for mouse and keyboard.
+//
+// The matrix is one canvas. Up to about thirty tokens its cells are drawn one by one; beyond that the rows lie in a
+// canvas of one pixel per cell, painted as they come and scaled up, so 512 tokens cost no more than 16.
+
+import { el } from '../dom.js';
+import { figures, label, percent, quoted, value } from '../format.js';
+import { Triangle, css, paletteOf, roomFor, shade } from '../heatmap.js';
+
+const LEFT = 92;    // room for query labels, CSS pixels
+const TOP = 78;     // room for key labels
+const RIGHT = 44;   // room for the last of them, which lean over
+const CELL = 27;    // largest cell
+const SPACED = 12;  // smallest cell that is drawn with a gap around it
+const TICKS = [0, 0.01, 0.1, 0.25, 0.5, 1];
+const STAGES = /** @type {const} */ ([
+  ['raw', 'scores', 'hook_attn_scores_raw'], ['scaled', '÷ √d', 'hook_attn_scores'],
+  ['masked', 'masked', 'hook_attn_scores_masked'], ['pattern', 'softmax', 'hook_pattern'],
+]);
+
+/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+export function create(root, store, run) {
+  const { state } = store;
+  const title = /** @type {HTMLElement} */ (root.querySelector('h2'));
+  const shape = el('small', { class: 'mono' });
+
+  const tabs = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Stage of the score' });
+  const stageButtons = STAGES.map(([stage, name]) => {
+    const b = el('button', { type: 'button', role: 'radio', onclick: () => store.set({ stage }) }, name);
+    tabs.append(b);
+    return b;
+  });
+
+  const canvas = el('canvas', { class: 'cells' });
+  const box = el('div', { class: 'matrix', tabindex: 0, role: 'application', 'aria-label': 'Attention of the chosen head. Arrow keys move over its cells.', 'aria-describedby': 'cell' }, canvas);
+  const out = el('output', { id: 'cell', class: 'cell mono', 'aria-live': 'polite' });
+  const ramp = el('canvas', { class: 'ramp heat', width: 256, height: 1, 'aria-hidden': 'true' });
+  const ticks = el('div', { class: 'ticks mono' });
+  const legend = el('div', { class: 'scale' }, el('div', { class: 'scale-bar' }, ramp, ticks), el('span', { class: 'masked-key' }, el('i', { 'aria-hidden': 'true' }), 'masked'));
+  const table = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Table of weights' });
+  const details = el('details', { class: 'as-table' }, el('summary', {}, 'As a table'), table);
+
+  const who = el('h3');
+  const list = el('ol', { class: 'attends' });
+  const side = el('div', { class: 'side' }, who, list,
+    el('p', { class: 'hint' }, 'Attention says where a head reads, not why the model answered.'));
+  root.append(tabs, el('div', { class: 'split' }, el('div', { class: 'plot' }, box, out, legend, details), side));
+  title.append(' ', shape);
+  const name = document.createTextNode('');
+  title.firstChild?.replaceWith(name);
+
+  const whole = new Triangle(document.createElement('canvas'));
+  let colors = new Uint32Array(256);
+  let epoch = -1;
+  let painted = '';
+  /** where the cells lie, CSS pixels */
+  let at = { cell: CELL, n: 0, width: 0 };
+  /** a stage other than the pattern, for the whole text as it was then */
+  let scores = null;
+
+  /** The values of one query in the stage that is shown. */
+  function rowOf(q) {
+    if (state.stage === 'pattern') return state.patterns?.row(state.head.layer, state.head.head, q) ?? null;
+    if (!scores || q >= scores.n) return null;
+    const from = (state.head.head * scores.n + q) * scores.n;
+    return scores.data.subarray(from, from + (state.stage === 'masked' ? q + 1 : scores.n));
+  }
+  const rows = () => (state.stage === 'pattern' ? state.patterns?.length ?? 0 : scores?.n ?? 0);
+  const scaleOf = () => {
+    if (state.stage === 'pattern') return shade;
+    const { min, max } = scores ?? { min: 0, max: 1 };
+    return (/** @type {number} */ x) => (Number.isFinite(x) ? Math.max(0, Math.min(255, Math.round((255 * (x - min)) / (max - min || 1)))) : 0);
+  };
+  const show = (/** @type {number} */ x) => (state.stage === 'pattern' ? percent(x) : value(x));
+
+  // -- stages before the softmax come from one forward pass over the text --------------------------------------------
+  let wanted = '';
+  async function fetchScores() {
+    const { stage, head, tokens } = state;
+    const point = `blocks.${head.layer}.attn.${STAGES.find(([s]) => s === stage)?.[2]}`;
+    const key = `${point} ${tokens.map((t) => t.id).join()}`;
+    if (wanted === key) return;
+    wanted = key;
+    try {
+      const tensor = (await run.values([point]))[point];
+      if (wanted !== key) return;
+      if (!tensor) throw new Error(`The engine has no values at ${point}`);
+      let min = Infinity;
+      let max = -Infinity;
+      for (const x of tensor.data) if (Number.isFinite(x)) { if (x < min) min = x; if (x > max) max = x; }
+      scores = { n: tensor.shape[1], data: tensor.data, min, max, key };
+      painted = '';
+      store.set({ stage });
+    } catch (error) {
+      wanted = '';
+      store.set({ stage: 'pattern', error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  // -- drawing --------------------------------------------------------------------------------------------------------
+  const colorOf = (/** @type {string} */ cls) => getComputedStyle(/** @type {Element} */ (root.querySelector(`.${cls}`))).color;
+  const samples = el('span', { hidden: true }, el('i', { class: 'ink-q' }), el('i', { class: 'ink-k' }), el('i', { class: 'ink-p' }), el('i', { class: 'ink-line' }), el('i', { class: 'ink-dim' }), el('i', { class: 'ink-text' }));
+  root.append(samples);
+  let inkOf = { q: '', k: '', p: '', line: '', dim: '', text: '' };
+
+  function draw() {
+    const n = rows();
+    const width = box.clientWidth;
+    if (!n || !width) return;
+    const dpr = devicePixelRatio || 1;
+    const left = Math.min(LEFT, width * 0.24);
+    const cell = Math.min(CELL, (width - left - RIGHT) / n);
+    const span = cell * n;
+    at = { cell, n, width, left };
+    const height = Math.ceil(TOP + span + 4);
+    if (canvas.width !== Math.round(width * dpr) || canvas.height !== Math.round(height * dpr)) {
+      canvas.width = Math.round(width * dpr);
+      canvas.height = Math.round(height * dpr);
+      canvas.style.blockSize = `${height}px`;
+    }
+    const g = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    g.setTransform(dpr, 0, 0, dpr, 0, 0);
+    g.clearRect(0, 0, width, height);
+    const index = scaleOf();
+    const { tokens, hover } = state;
+    const q0 = hover?.query ?? state.cursor;
+    const k0 = hover?.key ?? state.key;
+    const causal = state.stage === 'pattern' || state.stage === 'masked';
+
+    if (causal) hatch(g, left, TOP, cell, n);
+    if (cell >= SPACED) {
+      const gap = Math.max(0.75, cell * 0.045);
+      for (let q = 0; q < n; q++) {
+        const row = rowOf(q);
+        if (!row) continue;
+        for (let k = 0; k < row.length; k++) {
+          g.fillStyle = css(colors, index(row[k]));
+          g.beginPath();
+          g.roundRect(left + k * cell + gap, TOP + q * cell + gap, cell - 2 * gap, cell - 2 * gap, Math.min(3, cell * 0.12));
+          g.fill();
+        }
+      }
+    } else {
+      const room = roomFor(n);
+      const key = `${state.stage} ${state.head.layer} ${state.head.head} ${state.patterns?.epoch} ${room} ${scores?.key} ${epoch}`;
+      if (painted !== key) { whole.clear(room); painted = key; }
+      whole.paint(n, rowOf, colors, index);
+      g.imageSmoothingEnabled = cell * dpr < 1;
+      g.drawImage(/** @type {any} */ (whole.canvas), 0, 0, n, n, left, TOP, span, span);
+    }
+
+    labels(g, n, cell, left, tokens, q0, k0);
+    g.lineWidth = 2;
+    g.strokeStyle = inkOf.p;
+    if (q0 >= 0 && q0 < n) {
+      const wide = causal ? q0 + 1 : n;
+      g.beginPath();
+      g.roundRect(left - 1, TOP + q0 * cell - 1, wide * cell + 2, Math.max(cell, 3) + 2, 4);
+      g.stroke();
+    }
+    if (k0 !== null && k0 !== undefined && k0 < n && q0 >= 0 && q0 < n) {
+      g.strokeStyle = inkOf.text;
+      g.beginPath();
+      g.roundRect(left + k0 * cell, TOP + q0 * cell, Math.max(cell, 4), Math.max(cell, 4), 3);
+      g.stroke();
+    }
+  }
+
+  /** One diagonal stroke per masked cell while they are large, even hatching when they are not. */
+  function hatch(g, x, y, cell, n) {
+    g.strokeStyle = inkOf.line;
+    g.lineWidth = 1;
+    g.beginPath();
+    if (cell >= SPACED) {
+      for (let q = 0; q < n; q++) for (let k = q + 1; k < n; k++) {
+        g.moveTo(x + k * cell + cell * 0.2, y + (q + 1) * cell - cell * 0.2);
+        g.lineTo(x + (k + 1) * cell - cell * 0.2, y + q * cell + cell * 0.2);
+      }
+    } else {
+      const side = cell * n;
+      g.save();
+      g.beginPath();
+      g.moveTo(x, y); g.lineTo(x + side, y); g.lineTo(x + side, y + side); g.closePath();
+      g.clip();
+      g.beginPath();
+      for (let d = 0; d < 2 * side; d += 7) { g.moveTo(x + d, y); g.lineTo(x + d - side, y + side); }
+      g.stroke();
+      g.restore();
+      return;
+    }
+    g.stroke();
+  }
+
+  function labels(g, n, cell, left, tokens, q0, k0) {
+    const size = Math.max(10, Math.min(13, cell * 0.62));
+    const font = getComputedStyle(box).fontFamily;
+    const every = Math.max(1, Math.ceil((size + 1) / cell));
+    const near = (i, chosen) => chosen !== null && chosen !== undefined && chosen >= 0 && i !== chosen && Math.abs(i - chosen) < every;
+    const cut = (text, room) => {
+      if (g.measureText(text).width <= room) return text;
+      let t = text;
+      while (t.length > 1 && g.measureText(`${t}…`).width > room) t = t.slice(0, -1);
+      return `${t}…`;
+    };
+    g.textBaseline = 'middle';
+    for (let i = 0; i < n; i++) {
+      const token = tokens[i];
+      if (!token) continue;
+      const text = label(token);
+      if (i === q0 || (i % every === 0 && !near(i, q0))) {
+        g.font = `${i === q0 ? 600 : 400} ${size}px ${font}`;
+        g.fillStyle = inkOf.q;
+        g.textAlign = 'right';
+        g.fillText(cut(text, left - 14), left - 8, TOP + (i + 0.5) * cell);
+      }
+      if (i === k0 || (i % every === 0 && !near(i, k0))) {
+        g.save();
+        g.font = `${i === k0 ? 600 : 400} ${size}px ${font}`;
+        g.fillStyle = inkOf.k;
+        g.textAlign = 'left';
+        g.translate(left + (i + 0.5) * cell + 2, TOP - 8);
+        g.rotate((-50 * Math.PI) / 180);
+        g.fillText(cut(text, 82), 0, 0);
+        g.restore();
+      }
+    }
+  }
+
+  function paintLegend() {
+    const g = /** @type {CanvasRenderingContext2D} */ (ramp.getContext('2d'));
+    const image = new ImageData(256, 1);
+    new Uint32Array(image.data.buffer).set(colors);
+    g.putImageData(image, 0, 0);
+    const marks = state.stage === 'pattern' ? TICKS.map((v) => [Math.sqrt(v), v === 0 ? '0' : v < 1 ? `${v * 100} %` : '1'])
+      : [[0, figures(scores?.min ?? 0)], [1, figures(scores?.max ?? 1)]];
+    ticks.replaceChildren(...marks.map(([x, text]) => {
+      const t = el('span', {}, String(text));
+      t.style.insetInlineStart = `${Number(x) * 100}%`;
+      return t;
+    }));
+  }
+
+  // -- the cell in words ----------------------------------------------------------------------------------------------
+  function read() {
+    const { tokens, hover, cursor } = state;
+    const q = hover?.query ?? cursor;
+    const k = hover?.key ?? state.key;
+    const query = tokens[q];
+    if (!query) { out.textContent = ''; who.textContent = ''; list.replaceChildren(); return; }
+    const row = rowOf(q);
+    if (k === null || k === undefined) {
+      out.textContent = row ? 'Point at a cell, or move over the picture with the arrow keys.' : 'The engine has not read this token yet.';
+    } else {
+      const key = tokens[k];
+      const masked = !row || k >= row.length;
+      out.textContent = !row ? 'The engine has not read this token yet.'
+        : `query ${q} ${quoted(query)} → key ${k} ${key ? quoted(key) : ''}: ${masked ? 'masked' : show(row[k])}`;
+    }
+    who.textContent = `${quoted(query)} attends to`;
+    if (!row) return list.replaceChildren();
+    const best = Array.from(row.keys()).sort((a, b) => row[b] - row[a]).slice(0, 8);
+    const top = row[best[0]];
+    const low = state.stage === 'pattern' ? 0 : Math.min(...best.map((i) => row[i]));
+    list.replaceChildren(...best.map((i) => {
+      const bar = el('i');
+      bar.style.inlineSize = `${Math.max(1, (100 * (row[i] - low)) / (top - low || 1))}%`;
+      return el('li', { class: i === k ? 'on' : null }, el('span', { class: 'w' }, label(tokens[i])), el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, show(row[i])));
+    }));
+  }
+
+  const TABLE = 24;
+  function paintTable() {
+    if (!details.open) return;
+    const n = rows();
+    const last = Math.min(n, Math.max(state.cursor + 1, Math.min(n, TABLE)));
+    const from = Math.max(0, last - TABLE);
+    const keys = Array.from({ length: last - from }, (_, i) => from + i);
+    const name = (i) => (state.tokens[i] ? label(state.tokens[i]) : String(i));
+    table.replaceChildren(el('table', {},
+      el('caption', {}, `Layer ${state.head.layer}, head ${state.head.head}: positions ${from} to ${last - 1}, rows are queries, columns are keys`),
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'query \\ key'), ...keys.map((k) => el('th', { scope: 'col' }, name(k))))),
+      el('tbody', {}, ...keys.map((q) => {
+        const row = rowOf(q);
+        return el('tr', {}, el('th', { scope: 'row' }, name(q)), ...keys.map((k) => el('td', {}, row && k < row.length ? show(row[k]) : 'masked')));
+      }))));
+  }
+  details.addEventListener('toggle', paintTable);
+
+  // -- mouse and keys -------------------------------------------------------------------------------------------------
+  function cellAt(event) {
+    const r = canvas.getBoundingClientRect();
+    const key = Math.floor((event.clientX - r.left - at.left) / at.cell);
+    const query = Math.floor((event.clientY - r.top - TOP) / at.cell);
+    return key >= 0 && query >= 0 && key < at.n && query < at.n ? { query, key } : null;
+  }
+  canvas.addEventListener('pointermove', (event) => {
+    const cell = cellAt(event);
+    if (cell?.key !== state.hover?.key || cell?.query !== state.hover?.query) store.set({ hover: cell });
+  });
+  canvas.addEventListener('pointerleave', () => { if (state.hover) store.set({ hover: null }); });
+  canvas.addEventListener('click', (event) => {
+    const cell = cellAt(event);
+    if (cell) store.set({ cursor: cell.query, key: cell.key, follow: false });
+  });
+  box.addEventListener('keydown', (event) => {
+    const n = rows();
+    if (event.key === 'Escape') return store.set({ key: null, hover: null, follow: true });
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -1e9], End: [0, 1e9] }[event.key];
+    if (!move || !n) return;
+    event.preventDefault();
+    const clamp = (x) => Math.max(0, Math.min(n - 1, x));
+    const query = clamp(state.cursor + (state.key === null ? 0 : move[0]));
+    const key = state.key === null ? Math.min(query, clamp(state.cursor)) : clamp(state.key + move[1]);
+    store.set({ cursor: query, key, hover: null, follow: false });
+  });
+  new ResizeObserver(() => store.set({ hover: state.hover })).observe(box);
+
+  // -- watching -------------------------------------------------------------------------------------------------------
+  store.watch(['theme', 'model'], () => {
+    colors = paletteOf(ramp);
+    inkOf = { q: colorOf('ink-q'), k: colorOf('ink-k'), p: colorOf('ink-p'), line: colorOf('ink-line'), dim: colorOf('ink-dim'), text: colorOf('ink-text') };
+    epoch++;
+    paintLegend();
+  });
+  store.watch(['head', 'stage', 'patterns', 'tokens', 'model'], (s) => {
+    name.textContent = `Layer ${s.head.layer}, head ${s.head.head}`;
+    const n = rows();
+    const point = { raw: 'scores before scaling', scaled: 'scores', masked: 'scores, masked', pattern: 'pattern' }[s.stage];
+    shape.textContent = n ? `${point} [${n} queries, ${n} keys]` : '';
+    STAGES.forEach(([stage], i) => {
+      stageButtons[i].setAttribute('aria-checked', String(stage === s.stage));
+    });
+    if (s.stage !== 'pattern' && s.status !== 'running' && s.tokens.length) void fetchScores();
+  });
+  store.watch(['status'], (s) => { if (s.stage !== 'pattern' && s.status !== 'running') void fetchScores(); });
+  store.watch(['stage'], paintLegend);
+  store.watch(['patterns', 'tokens', 'cursor', 'key', 'hover', 'head', 'stage', 'theme', 'model'], (s) => {
+    if (s.tokens.length && s.patterns && s.cursor >= s.patterns.length) void run.wantRows();
+    draw();
+    read();
+  });
+  store.watch(['status', 'cursor', 'head', 'stage'], (s) => { if (s.status !== 'running') paintTable(); });
+  void document.fonts?.ready.then(() => store.set({ hover: state.hover }));
+}

@@ -1,0 +1,28 @@
+// panels/cost.js - what one more token costs here: operations, bytes and time, the rule of thumb beside the exact figure.
+
+import { el } from '../dom.js';
+import { bytes, int, si, time } from '../format.js';
+
+/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+export function create(root, store, run) {
+  const at = el('small');
+  /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', at);
+  const body = el('tbody');
+  root.append(el('table', {}, el('caption', { class: 'hidden' }, 'Cost of one token'), body));
+  const row = (name, a, b) => el('tr', {}, el('th', { scope: 'row' }, name), el('td', { class: 'n' }, a), el('td', { class: 'n' }, b));
+
+  store.watch(['model', 'tokens', 'speed'], (s) => {
+    if (!s.model) return;
+    const n = Math.max(1, s.tokens.length);
+    const cost = run.costAt(n);
+    const one = run.costAt(1);
+    const read = s.model.parameters.bytes + cost.kvBytes;
+    const ms = s.speed.msPerToken;
+    at.textContent = `at position ${n}`;
+    body.replaceChildren(
+      row('FLOPs', `2N rule ${si(cost.flopsPerToken2N)}`, `exact ${si(cost.flopsPerToken)}`),
+      row('kv cache', `${int(one.kvBytes)} B a token`, `${bytes(cost.kvBytes)} so far`),
+      row('Bytes read', bytes(read), ms ? `${si(read / (ms / 1000), 'B/s')}` : 'not measured yet'),
+      row('Time', ms ? `${time(ms)} measured` : 'not measured yet', ms ? `${si(cost.flopsPerToken / (ms / 1000), 'FLOP/s')}` : ''));
+  });
+}

@@ -1,0 +1,72 @@
+// panels/heads.js - every layer and head as a small triangle that gains a row with each token.
+
+import { el, roving } from '../dom.js';
+import { Triangle, paletteOf, roomFor } from '../heatmap.js';
+
+/** @param {HTMLElement} root @param {import('../store.js').Store} store */
+export function create(root, store) {
+  const { state } = store;
+  const about = el('small');
+  /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', about);
+  const grid = el('div', { class: 'grid', role: 'radiogroup', 'aria-label': 'Layer and head' });
+  root.append(grid);
+
+  /** @type {{ layer: number, head: number, button: HTMLElement, triangle: Triangle }[]} */
+  let tiles = [];
+  let colors = new Uint32Array(256);
+  let epoch = -1;
+  let of = null;
+
+  store.watch(['model'], ({ model }) => {
+    if (!model || of === model.config) return;
+    of = model.config;
+    const { nLayers, nHeads } = model.config;
+    about.textContent = `${nLayers} layers × ${nHeads} heads, a row per token`;
+    grid.style.setProperty('--columns', String(nHeads));
+    tiles = [];
+    grid.replaceChildren();
+    for (let layer = 0; layer < nLayers; layer++) {
+      grid.append(el('span', { class: 'row-label', 'aria-hidden': 'true' }, `L${layer}`));
+      for (let head = 0; head < nHeads; head++) {
+        const canvas = el('canvas', { width: 16, height: 16 });
+        const button = el('button', {
+          type: 'button', role: 'radio', class: 'tile', 'aria-label': `layer ${layer}, head ${head}`, tabindex: -1,
+          onclick: () => store.set({ head: { layer, head } }),
+        }, el('span', { class: 'crop' }, canvas));
+        tiles.push({ layer, head, button, triangle: new Triangle(canvas) });
+        grid.append(button);
+      }
+    }
+    epoch = -1;
+  });
+
+  roving(grid, () => tiles.map((t) => t.button), () => state.model?.config.nHeads ?? 1);
+
+  store.watch(['model', 'head'], ({ head }) => {
+    for (const t of tiles) {
+      const on = t.layer === head.layer && t.head === head.head;
+      t.button.setAttribute('aria-checked', String(on));
+      t.button.tabIndex = on ? 0 : -1;
+    }
+  });
+
+  store.watch(['theme', 'model'], () => {
+    const sample = grid.querySelector('.crop');
+    if (sample) colors = paletteOf(sample);
+    epoch = -1;
+  });
+
+  store.watch(['patterns', 'theme', 'model'], ({ patterns }) => {
+    if (!patterns || !tiles.length) return;
+    const n = patterns.length;
+    const room = roomFor(n);
+    if (epoch !== patterns.epoch || tiles[0].triangle.capacity !== room || tiles[0].store !== patterns) {
+      for (const t of tiles) { t.triangle.clear(room); t.store = patterns; }
+      epoch = patterns.epoch;
+    }
+    for (const { layer, head, triangle } of tiles) triangle.paint(n, (q) => patterns.row(layer, head, q), colors);
+    grid.style.setProperty('--zoom', String(room / Math.max(1, n)));
+    const size = tiles[0].button.clientWidth * devicePixelRatio;
+    grid.classList.toggle('dense', n > size);
+  });
+}

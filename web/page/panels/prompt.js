@@ -1,0 +1,83 @@
+// panels/prompt.js - the prompt, Run, Step and Stop, and what the sampler is told.
+
+import { el } from '../dom.js';
+
+/** @param {HTMLFormElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+export function create(root, store, run) {
+  const { state } = store;
+  const box = el('textarea', { name: 'prompt', rows: 1, autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Prompt', placeholder: 'Write the beginning' });
+  box.value = state.prompt;
+  const go = el('button', { type: 'submit', class: 'go' }, 'Run');
+  const step = el('button', { type: 'button', onclick: () => run.step() }, 'Step');
+  const stop = el('button', { type: 'button', onclick: () => run.stop() }, 'Stop');
+  const again = el('button', { type: 'button', class: 'quiet', onclick: () => run.rewind() }, 'Start over');
+
+  let timer = 0;
+  box.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => run.setPrompt(box.value), 150);
+  });
+  box.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) { event.preventDefault(); root.requestSubmit(); }
+  });
+  root.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    clearTimeout(timer);
+    if (box.value !== state.prompt) await run.setPrompt(box.value);
+    await run.run();
+  });
+
+  /** A slider whose number is always visible. */
+  function slider(name, key, attributes, show) {
+    const input = el('input', { type: 'range', ...attributes, id: `sampler-${key}` });
+    const out = el('output', { for: input.id });
+    input.addEventListener('input', () => run.setSampler({ [key]: Number(input.value) }));
+    store.watch(['sampler'], ({ sampler }) => {
+      input.value = String(sampler[key]);
+      out.textContent = show(sampler[key]);
+      input.setAttribute('aria-valuetext', show(sampler[key]));
+    });
+    return el('div', { class: 'control' }, el('label', { for: input.id }, name), input, out);
+  }
+
+  const seed = el('input', { type: 'number', id: 'seed', min: 0, max: 4294967295, step: 1 });
+  seed.addEventListener('change', () => run.setSampler({ seed: Math.max(0, Math.min(4294967295, Math.trunc(Number(seed.value)) || 0)) }));
+  const roll = el('button', { type: 'button', class: 'quiet', onclick: async () => {
+    await run.setSampler({ seed: crypto.getRandomValues(new Uint32Array(1))[0] % 100000 });
+    run.rewind();
+    await run.run();
+  } }, 'New seed');
+  store.watch(['sampler'], ({ sampler }) => { if (document.activeElement !== seed) seed.value = String(sampler.seed); });
+
+  const pace = el('select', { id: 'pace' },
+    el('option', { value: 'reading' }, 'reading speed'), el('option', { value: 'fast' }, 'as fast as it goes'), el('option', { value: 'step' }, 'one step at a time'));
+  pace.addEventListener('change', () => store.set({ pace: pace.value }));
+  store.watch(['pace'], (s) => { pace.value = s.pace; });
+
+  const length = el('input', { type: 'number', id: 'max-tokens', min: 1, max: 100000, step: 1 });
+  length.addEventListener('change', () => store.set({ maxTokens: Math.max(1, Math.trunc(Number(length.value)) || 1) }));
+  store.watch(['maxTokens'], (s) => { if (document.activeElement !== length) length.value = String(s.maxTokens); });
+
+  root.append(
+    el('div', { class: 'line' }, box, el('div', { class: 'buttons' }, go, step, stop, again)),
+    el('div', { class: 'controls' },
+      slider('temperature', 'temperature', { min: 0, max: 2, step: 0.05 }, (v) => (v === 0 ? '0, greedy' : v.toFixed(2))),
+      slider('top-k', 'topK', { min: 0, max: 200, step: 1 }, (v) => (v === 0 ? 'off' : String(v))),
+      slider('top-p', 'topP', { min: 0.05, max: 1, step: 0.01 }, (v) => (v === 1 ? 'off' : v.toFixed(2))),
+      el('div', { class: 'control' }, el('label', { for: 'seed' }, 'seed'), seed, roll),
+      el('div', { class: 'control' }, el('label', { for: 'max-tokens' }, 'tokens at most'), length),
+      el('div', { class: 'control' }, el('label', { for: 'pace' }, 'pace'), pace)),
+  );
+
+  store.watch(['status', 'tokens', 'model', 'prompt'], (s) => {
+    const running = s.status === 'running';
+    const written = s.tokens.some((t) => !t.given);
+    go.textContent = s.status === 'paused' && written ? 'Go on' : s.status === 'done' ? 'Run again' : 'Run';
+    // aria-disabled keeps a button that was just pressed in the tab order.
+    for (const [button, off] of /** @type {[HTMLElement, boolean][]} */ ([[go, running || !s.model], [step, running || !s.model], [stop, !running]])) {
+      button.setAttribute('aria-disabled', String(off));
+    }
+    again.hidden = !written;
+    if (document.activeElement !== box && box.value !== s.prompt) box.value = s.prompt;
+  });
+}

@@ -1,0 +1,370 @@
+// run.js - the model in hand and the text it writes: the page's one caller of the library.
+//
+// A text is a prompt and the tokens after it. While it may go on, a generator of the library stays open at its end;
+// Run, Step and Stop only decide how often it is asked. Whatever changes the text's past or the sampler closes it.
+
+import { load, countParameters, estimate } from '../lib/index.js';
+import { PatternStore } from './patterns.js';
+
+const PATTERNS = '*.attn.hook_pattern';
+const READING_MS = 120;       // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
+const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the text goes on unseen
+const LOGITS_BUDGET = 128e6;  // bytes of logits kept
+
+const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const sentence = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));
+const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
+
+/** @param {import('./store.js').Store} store */
+export function createRun(store) {
+  const { state, set } = store;
+  let generator = null;      // open at the end of state.tokens, or null
+  let running = false;
+  let turn = 0;              // grows when the text or the model changes: later answers to earlier questions are dropped
+  let loading = null;        // AbortController of the model on its way
+  let logitsSession = null;  // a second reader of the same text, for logits on demand
+  let sessionIds = [];
+  let queue = Promise.resolve();
+  let words = new Map();     // id -> text inside a sentence
+  let recent = [];           // ms of the last tokens
+
+  const model = () => state.model?.api;
+
+  function fail(error) {
+    if (!aborted(error)) set({ error: sentence(error) });
+  }
+
+  // -- models ---------------------------------------------------------------------------------------------------------
+
+  /** Load a model and make it the one in hand. The one before stays until the new one is whole, and for good if it
+   * never is. @param {any} source @param {{ name: string, address?: string, fileBytes?: number | null }} about */
+  async function loadModel(source, about) {
+    loading?.abort();
+    const mine = (loading = new AbortController());
+    let fileBytes = about.fileBytes ?? null;
+    const before = state.status;
+    set({ progress: { name: about.name, phase: 'download', loaded: 0, total: fileBytes }, error: '', ...(state.model ? {} : { status: 'loading' }) });
+    try {
+      const api = await load(source, {
+        signal: mine.signal,
+        onProgress(p) {
+          if (p.phase === 'download' && p.total) fileBytes = p.total;
+          if (loading === mine) set({ progress: { name: about.name, phase: p.phase, loaded: p.loaded, total: p.total } });
+        },
+      });
+      if (loading !== mine) return api.dispose();
+      await adopt(api, { ...about, fileBytes });
+    } catch (error) {
+      if (loading !== mine) return;
+      fail(error);
+      set({ status: state.model ? state.status : before === 'loading' ? 'empty' : before });
+    } finally {
+      if (loading === mine) {
+        loading = null;
+        set({ progress: null });
+      }
+    }
+  }
+
+  async function adopt(api, about) {
+    await close();
+    const old = state.model;
+    turn++;
+    words = new Map();
+    const config = api.config;
+    set({
+      model: {
+        name: about.name, address: about.address ?? '', fileBytes: about.fileBytes ?? null,
+        config, parameters: api.parameters, counted: countParameters(config).total,
+        backend: api.backend, warnings: api.warnings ?? [], api,
+      },
+      memory: api.memory,
+      head: { layer: Math.min(state.head.layer, config.nLayers - 1), head: Math.min(state.head.head, config.nHeads - 1) },
+      speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, branches: [], stage: 'pattern',
+    });
+    old?.api.dispose();
+    await setPrompt(state.prompt);
+  }
+
+  // -- text -----------------------------------------------------------------------------------------------------------
+
+  /** What each id adds to the text, characters cut between tokens credited to the one that completes them. */
+  async function textsOf(ids) {
+    const api = model();
+    const prefixes = await Promise.all(ids.map((_, i) => api.decode(ids.slice(0, i + 1))));
+    let known = 0;
+    return prefixes.map((text) => {
+      const whole = text.replace(/\uFFFD+$/, '');
+      const piece = whole.slice(known);
+      known = Math.max(known, whole.length);
+      return piece;
+    });
+  }
+
+  /** An id's text as it stands inside a sentence, with the blank in front if it brings one. */
+  async function word(id) {
+    if (!words.has(id)) {
+      const api = model();
+      const anchor = (await api.encode('a', { addSpecialTokens: false })).slice(-1);
+      const [alone, both] = await Promise.all([api.decode(anchor), api.decode([...anchor, id])]);
+      words.set(id, both.slice(alone.length));
+    }
+    return words.get(id);
+  }
+
+  /** Read this prompt: its tokens, its attention, what could follow. @param {string} prompt */
+  async function setPrompt(prompt) {
+    const mine = ++turn;
+    set({ prompt });
+    if (!model()) return;
+    await close();
+    try {
+      const ids = prompt ? await model().encode(prompt) : [];
+      const texts = await textsOf(ids);
+      if (mine !== turn) return;
+      if (!ids.length) return begin([], null, null);
+      const t0 = performance.now();
+      const out = await model().forward(ids, { capture: [PATTERNS] });
+      if (mine !== turn) return;
+      begin(ids.map((id, i) => ({ id, text: texts[i], given: true, logprob: null, top: null })), out, performance.now() - t0);
+    } catch (error) {
+      if (mine === turn) fail(error);
+    }
+  }
+
+  /** Put a freshly read prompt in the place of the text. */
+  function begin(tokens, out, ms) {
+    const { config } = state.model;
+    const patterns = new PatternStore(config.nLayers, config.nHeads);
+    const logits = new Map();
+    if (out) {
+      patterns.append(out.captured);
+      const [n, size] = out.logits.shape;
+      for (let p = 0; p < n; p++) {
+        logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
+        if (p + 1 < n) tokens[p + 1].logprob = logprob(logits.get(p), tokens[p + 1].id);
+      }
+    }
+    recent = [];
+    sessionIds = [];
+    set({
+      tokens, patterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
+      branches: [], error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
+    });
+  }
+
+  function logprob(logits, id) {
+    let max = -Infinity;
+    for (const x of logits) if (x > max) max = x;
+    let sum = 0;
+    for (const x of logits) sum += Math.exp(x - max);
+    return logits[id] - max - Math.log(sum);
+  }
+
+  // -- generation -----------------------------------------------------------------------------------------------------
+
+  async function close() {
+    running = false;
+    const old = generator;
+    generator = null;
+    if (old) await old.return(undefined);
+  }
+
+  function open() {
+    const { sampler, tokens, patterns } = state;
+    const left = patterns.bytes < PATTERN_BUDGET;
+    generator = model().generate(tokens.map((t) => t.id), {
+      maxTokens: Math.max(1, state.maxTokens - tokens.filter((t) => !t.given).length),
+      temperature: sampler.temperature, topK: sampler.topK, topP: sampler.topP, seed: sampler.seed,
+      logprobs: 10, ...(left ? { capture: [PATTERNS] } : {}),
+    });
+  }
+
+  /** Ask the generator for one token. @returns whether there was one */
+  async function advance() {
+    const mine = turn;
+    if (!generator) open();
+    const source = generator;
+    const { value, done } = await source.next();
+    if (mine !== turn || source !== generator) return false;
+    if (done) {
+      generator = null;
+      set({
+        status: 'done', stopReason: value.stopReason,
+        speed: { ...state.speed, tokensPerSecond: value.tokensPerSecond || state.speed.tokensPerSecond },
+        memory: model().memory,
+      });
+      return false;
+    }
+    const { tokens, patterns } = state;
+    if (value.captured) patterns.append(value.captured);
+    tokens.push({ id: value.id, text: value.text, given: false, logprob: value.logprob, top: value.top ?? null });
+    if (tokens.filter((t) => !t.given).length > 1) recent.push(value.ms);
+    if (recent.length > 64) recent.shift();
+    const ms = recent.length ? [...recent].sort((a, b) => a - b)[recent.length >> 1] : 0;
+    set({
+      tokens, patterns,
+      ...(state.follow ? { cursor: tokens.length - 2, key: null } : {}),
+      ...(ms ? { speed: { ...state.speed, msPerToken: ms, tokensPerSecond: 1000 / ms } } : {}),
+    });
+    return true;
+  }
+
+  /** Write on until something stops it. A text that has ended starts again from its prompt. */
+  async function run() {
+    if (running || !model()) return;
+    if (state.pace === 'step') return step();
+    running = true;
+    if (state.status === 'done') rewind();
+    set({ status: 'running', error: '', stopReason: '', follow: true });
+    try {
+      let due = performance.now();
+      let slice = due;
+      while (running && (await advance())) {
+        const now = performance.now();
+        if (state.pace === 'reading') {
+          due = Math.max(now, due + READING_MS);
+          await pause(due - now);
+        } else if (now - slice > 8) {
+          // The generator may answer without leaving the task: let the page paint and hear its buttons.
+          await pause(0);
+          slice = performance.now();
+        }
+      }
+    } catch (error) {
+      generator = null;
+      fail(error);
+    }
+    running = false;
+    if (state.status === 'running') set({ status: 'paused', memory: model().memory });
+  }
+
+  /** Write one token. */
+  async function step() {
+    if (running || !model()) return;
+    running = true;
+    if (state.status === 'done') rewind();
+    set({ status: 'running', error: '', stopReason: '', follow: true });
+    try {
+      await advance();
+    } catch (error) {
+      generator = null;
+      fail(error);
+    }
+    running = false;
+    if (state.status === 'running') set({ status: 'paused', memory: model().memory });
+  }
+
+  /** Stop writing; what is written stays, and Run goes on from it. */
+  function stop() {
+    running = false;
+    if (state.status === 'running') set({ status: 'paused' });
+  }
+
+  /** Drop everything after the prompt. */
+  function rewind() {
+    turn++;
+    void close();
+    running = false;
+    cut(state.tokens.findIndex((t) => !t.given));
+    set({ status: 'ready', stopReason: '', branches: [] });
+  }
+
+  function cut(n) {
+    if (n < 0 || n >= state.tokens.length) return;
+    const { tokens, patterns, logits } = state;
+    tokens.length = n;
+    patterns.truncate(n);
+    for (const p of [...logits.keys()]) if (p >= n) logits.delete(p);
+    set({ tokens, patterns, logits, cursor: n - 1, key: null, hover: null, follow: true });
+  }
+
+  /** Put another token after this position and go on from there; the text left behind is kept beside it.
+   * @param {number} position @param {number} id */
+  async function branch(position, id) {
+    const { tokens, branches } = state;
+    const old = tokens[position + 1];
+    if (old?.id === id) return;
+    turn++;
+    await close();
+    const text = await word(id);
+    const exact = state.logits.get(position);
+    if (old) branches.push({ at: position + 1, from: old.text, to: text, tokens: [...tokens] });
+    cut(position + 1);
+    tokens.push({ id, text, given: false, logprob: exact ? logprob(exact, id) : null, top: null });
+    set({ tokens, branches, cursor: position, follow: true, status: 'paused', stopReason: '' });
+    if (state.pace !== 'step') await run();
+  }
+
+  /** @param {Partial<import('./store.js').State['sampler']>} patch */
+  async function setSampler(patch) {
+    set({ sampler: { ...state.sampler, ...patch } });
+    if (generator) {
+      // The open generator was started under the old rule: the next token comes from a new one.
+      const was = running;
+      await close();
+      if (was) { set({ status: 'paused' }); void run(); }
+    }
+  }
+
+  // -- values on demand -----------------------------------------------------------------------------------------------
+
+  /** One at a time: each answer leaves the session at a known place. @template T @param {() => Promise<T>} task */
+  function inTurn(task) {
+    const answer = queue.then(task);
+    queue = answer.then(() => {}, () => {});
+    return answer;
+  }
+
+  /** Make sure the logits after this position are in the store. @param {number} position */
+  function wantLogits(position) {
+    const mine = turn;
+    return inTurn(async () => {
+      if (mine !== turn || state.logits.has(position) || !state.tokens[position]) return;
+      const api = model();
+      if (logitsSession?.of !== api) {
+        logitsSession = { of: api, session: await api.session() };
+        sessionIds = [];
+      }
+      const { session } = logitsSession;
+      const ids = state.tokens.slice(0, position + 1).map((t) => t.id);
+      let same = 0;
+      while (same < sessionIds.length && same < ids.length - 1 && sessionIds[same] === ids[same]) same++;
+      if (same < sessionIds.length) await session.rewind(same);
+      sessionIds = ids;
+      const row = await session.eval(ids.slice(same));
+      if (mine !== turn) return;
+      if ((state.logits.size + 1) * row.length * 4 > LOGITS_BUDGET) state.logits.clear();
+      state.logits.set(position, Float32Array.from(row.data ?? row));
+      set({ logits: state.logits });
+    }).catch(fail);
+  }
+
+  /** Make sure every position of the text has its attention row: the newest token has none until the engine reads it. */
+  async function wantRows() {
+    const mine = turn;
+    if (state.status === 'running' || state.patterns.length >= state.tokens.length) return;
+    try {
+      const out = await model().forward(state.tokens.map((t) => t.id), { capture: [PATTERNS] });
+      if (mine !== turn || state.status === 'running') return;
+      state.patterns.append(out.captured);
+      set({ patterns: state.patterns });
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  /** Tensors of one forward pass over the whole text. @param {string[]} capture */
+  async function values(capture) {
+    const out = await model().forward(state.tokens.map((t) => t.id), { capture });
+    return out.captured;
+  }
+
+  return {
+    loadModel, setPrompt, run, step, stop, rewind, branch, setSampler, wantLogits, wantRows, values, word,
+    /** @param {number} n */
+    costAt: (n) => estimate(state.model.config, { contextLength: n }),
+  };
+}
+
+/** @typedef {ReturnType<typeof createRun>} Run */

@@ -1,0 +1,83 @@
+// store.js - the one state of the page: read by every panel, written through `set`.
+//
+// A panel watches the keys it draws. Changes made in one turn are folded into one repaint, on the next animation
+// frame, so a thousand tokens a second cost a panel at most one drawing per frame.
+
+/**
+ * @typedef {object} Token
+ * @property {number} id
+ * @property {string} text      what it adds to the text; '' while a character is incomplete
+ * @property {boolean} given    part of the prompt, not written by the model
+ * @property {number | null} logprob  natural logarithm of the model's probability for it, null where nobody asked
+ * @property {{ id: number, text: string, logprob: number }[] | null} top  likeliest tokens at its place
+ *
+ * @typedef {object} LoadedModel
+ * @property {string} name
+ * @property {string} address     where it came from: an address, a file's name, or '' for one built here
+ * @property {number | null} fileBytes
+ * @property {any} config
+ * @property {any} parameters     the table of the file that was loaded
+ * @property {number} counted     parameters that the config alone predicts
+ * @property {string} backend
+ * @property {string[]} warnings
+ * @property {any} api            the library's Model; panels ask it for values and never write to it
+ *
+ * @typedef {object} State
+ * @property {'light' | 'dark'} theme    what is shown now, chosen or from the system
+ * @property {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} status
+ * @property {{ name: string, phase: string, loaded: number, total: number | null } | null} progress
+ * @property {string} error          one sentence, '' when all is well
+ * @property {LoadedModel | null} model
+ * @property {any} memory           the library's map of linear memory, read again when the text rests
+ * @property {string} prompt
+ * @property {{ temperature: number, topK: number, topP: number, seed: number }} sampler
+ * @property {'reading' | 'fast' | 'step'} pace
+ * @property {number} maxTokens
+ * @property {Token[]} tokens        prompt and text in order; index = position
+ * @property {import('./patterns.js').PatternStore | null} patterns
+ * @property {Map<number, Float32Array>} logits  logits after a position, where known exactly
+ * @property {number} cursor         the position in hand: its row of attention, the distribution after it; -1 for none
+ * @property {boolean} follow        the cursor follows the text while it grows
+ * @property {number | null} key     the chosen column of the large head
+ * @property {{ query: number, key: number } | null} hover
+ * @property {{ layer: number, head: number }} head
+ * @property {'raw' | 'scaled' | 'masked' | 'pattern'} stage
+ * @property {{ tokensPerSecond: number, msPerToken: number, prefillMs: number }} speed  zeros until measured
+ * @property {string} stopReason     of the last run, '' before
+ * @property {{ at: number, from: string, to: string, tokens: Token[] }[]} branches  texts left behind by choosing another token
+ */
+
+/** @param {State} state */
+export function createStore(state) {
+  /** @type {{ keys: string[], paint: (s: State) => void }[]} */
+  const watchers = [];
+  const changed = new Set();
+  let frame = 0;
+
+  function flush() {
+    frame = 0;
+    const keys = new Set(changed);
+    changed.clear();
+    for (const w of watchers) if (w.keys.some((k) => keys.has(k))) w.paint(state);
+  }
+
+  return {
+    state,
+    /** Write some keys and plan a repaint. A value that is changed in place is set to itself to announce it.
+     * @param {Partial<State>} patch */
+    set(patch) {
+      Object.assign(state, patch);
+      for (const k of Object.keys(patch)) changed.add(k);
+      if (!frame) frame = requestAnimationFrame(flush);
+    },
+    /** Paint once soon, then in each frame in which one of the keys was set.
+     * @param {(keyof State)[]} keys @param {(s: State) => void} paint */
+    watch(keys, paint) {
+      watchers.push({ keys, paint });
+      changed.add(keys[0]);
+      if (!frame) frame = requestAnimationFrame(flush);
+    },
+  };
+}
+
+/** @typedef {ReturnType<typeof createStore>} Store */
