@@ -1,0 +1,50 @@
+/* arena.c - see arena.h. */
+#include "base/arena.h"
+#include "base/bytes.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 64 };
+
+void *gf_take(uint64_t n) {
+    /* wasm's memory ends at 4 GiB; natively this keeps a wrong size from looking like a right one
+     */
+    if (n > (SIZE_MAX >> 1) - 2 * LINE) return NULL;
+    /* calloc: fresh pages are zero already and cost nothing */
+    uint8_t *raw = calloc(1, (size_t)n + 2 * LINE);
+    if (!raw) return NULL;
+    uint8_t *p = (uint8_t *)(((uintptr_t)raw + 2 * LINE - 1) & ~(uintptr_t)(LINE - 1));
+    memcpy(p - sizeof raw, &raw, sizeof raw);
+    return p;
+}
+
+void gf_give(void *p) {
+    if (!p) return;
+    uint8_t *raw;
+    memcpy(&raw, (uint8_t *)p - sizeof raw, sizeof raw);
+    free(raw);
+}
+
+int gf_arena_open(struct gf_arena *a, uint64_t size) {
+    a->memory = gf_take(size);
+    a->size = size;
+    a->used = 0;
+    return a->memory ? 0 : -1;
+}
+
+void gf_arena_close(struct gf_arena *a) {
+    gf_give(a->memory);
+    memset(a, 0, sizeof *a);
+}
+
+uint64_t gf_arena_share(uint64_t n) { return gf_round_up(n, LINE); }
+
+void *gf_arena_take(struct gf_arena *a, uint64_t n) {
+    if (n == 0) return NULL;
+    uint64_t share = gf_arena_share(n);
+    assert(share <= a->size - a->used);
+    void *p = a->memory + a->used;
+    a->used += share;
+    return p;
+}

@@ -1,0 +1,24 @@
+/* bytes.h - sizes in 64 bits that know when they overflow (size_t has 32 in wasm).
+ *
+ * GF_TOO_MUCH is sticky: any sum or product with it is it again, so a whole formula is checked once
+ * at its end. */
+#ifndef GF_BYTES_H
+#define GF_BYTES_H
+#include <stdint.h>
+
+#define GF_TOO_MUCH UINT64_MAX
+
+static inline uint64_t gf_add_u64(uint64_t a, uint64_t b) {
+    return a > GF_TOO_MUCH - b ? GF_TOO_MUCH : a + b;
+}
+
+static inline uint64_t gf_mul_u64(uint64_t a, uint64_t b) {
+    if (a == 0 || b == 0) return 0;
+    return a == GF_TOO_MUCH || b == GF_TOO_MUCH || a > GF_TOO_MUCH / b ? GF_TOO_MUCH : a * b;
+}
+
+static inline uint64_t gf_round_up(uint64_t n, uint64_t to) {
+    uint64_t up = gf_add_u64(n, to - 1);
+    return up == GF_TOO_MUCH ? up : up / to * to;
+}
+#endif
