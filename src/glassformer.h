@@ -1,0 +1,317 @@
+/* glassformer.h - the engine's public interface; the only header that wasm/, train/ and behaviour
+ * tests include.
+ *
+ * A model is immutable once sealed and may feed any number of sessions; a session is one timeline:
+ * cached keys and values, a position, a sampler, what is captured and what is edited. Nothing here
+ * knows of files: whoever reads one names the tensors it holds and hands over their bytes in order.
+ *
+ * Failing calls return a negative gf_status (or NULL) and write one sentence into *err. Pointers
+ * returned by a model or session are owned by it. One thread at a time may call into a model and
+ * its sessions. */
+#ifndef GLASSFORMER_H
+#define GLASSFORMER_H
+#include "base/status.h"
+#include "kernels/kernels.h" /* enum gf_dtype, enum gf_kv_type */
+#include <stdint.h>
+
+/* ---- configuration -------------------------------------------------------------------------- */
+
+/* An enumeration: C prefix, then the names that JSON and JavaScript use, numbered from 0. */
+#define GF_ENUMS(E)                                                                                \
+    E(kind, "decoder", "encoder", "encoder_decoder")                                               \
+    E(norm, "layernorm", "rmsnorm")                                                                \
+    E(norm_placement, "pre", "post")                                                               \
+    E(ffn, "relu", "gelu_erf", "gelu_tanh", "swiglu")                                              \
+    E(position, "none", "sinusoidal", "learned", "rope")                                           \
+    E(rope_pairs, "half", "adjacent")                                                              \
+    E(rope_scaling, "none", "linear", "llama3")
+enum { GF_DECODER, GF_ENCODER, GF_ENCODER_DECODER };
+enum { GF_LAYERNORM, GF_RMSNORM };
+enum { GF_PRE_NORM, GF_POST_NORM };
+enum { GF_RELU, GF_GELU_ERF, GF_GELU_TANH, GF_SWIGLU };
+enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE };
+/* GF_ROPE_HALF, GF_ROPE_ADJACENT: kernels.h */
+enum { GF_ROPE_SCALING_NONE, GF_ROPE_SCALING_LINEAR, GF_ROPE_SCALING_LLAMA3 };
+
+/* X(C type, name, default, least, most): every field of a configuration, once. Flags are 0 or 1. */
+#define GF_CONFIG_FIELDS(X)                                                                        \
+    X(int32_t, kind, GF_DECODER, 0, 2)                                                             \
+    X(int32_t, vocab_size, 0, 1, 1 << 22)                                                          \
+    X(int32_t, d_model, 0, 1, 1 << 16)                                                             \
+    X(int32_t, n_layers, 0, 0, 1 << 12) /* decoder blocks; encoder blocks of an 'encoder' */       \
+    X(int32_t, n_encoder_layers, 0, 0, 1 << 12) /* of an 'encoder_decoder' */                      \
+    X(int32_t, n_heads, 0, 1, 1 << 12)                                                             \
+    X(int32_t, n_kv_heads, 0, 1, 1 << 12)                                                          \
+    X(int32_t, d_head, 0, 1, 1 << 12)                                                              \
+    X(int32_t, d_ff, 0, 1, 1 << 20)                                                                \
+    X(int32_t, context_length, 0, 1, INT32_MAX)                                                    \
+    X(int32_t, norm, GF_RMSNORM, 0, 1)                                                             \
+    X(float, norm_eps, 1e-5f, 0, 1) /* inside the square root                         */           \
+    X(int32_t, norm_placement, GF_PRE_NORM, 0, 1)                                                  \
+    X(int32_t, final_norm, 1, 0, 1)                                                                \
+    X(int32_t, qk_norm, 0, 0, 1) /* RMSNorm on each head's q and k (Qwen3)         */              \
+    X(int32_t, ffn, GF_SWIGLU, 0, 3)                                                               \
+    X(int32_t, position, GF_POS_ROPE, 0, 3)                                                        \
+    X(float, rope_theta, 10000.0f, 0, 1e12f)                                                       \
+    X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1)                                                     \
+    X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 2)                                           \
+    X(float, rope_factor, 1, 0, 1e6f)                                                              \
+    X(float, rope_low_freq_factor, 1, 0, 1e6f)                                                     \
+    X(float, rope_high_freq_factor, 4, 0, 1e6f)                                                    \
+    X(int32_t, rope_original_context, 8192, 0, INT32_MAX)                                          \
+    X(int32_t, bias_qkv, 0, 0, 1)                                                                  \
+    X(int32_t, bias_attn_out, 0, 0, 1)                                                             \
+    X(int32_t, bias_ffn, 0, 0, 1)                                                                  \
+    X(int32_t, bias_norm, 1, 0, 1) /* LayerNorm only                                 */            \
+    X(int32_t, bias_head, 0, 0, 1)                                                                 \
+    X(int32_t, sliding_window, 0, 0,                                                               \
+      INT32_MAX) /* query i sees keys i - window + 1 .. i; 0: all   */                             \
+    X(int32_t, tie_word_embeddings, 1, 0, 1)                                                       \
+    X(float, embedding_scale, 1, 0, 1e6f)                                                          \
+    X(int32_t, shared_embedding, 1, 0, 1) /* one table for encoder and decoder              */     \
+    X(int32_t, causal, 1, 0, 1)           /* from here: switches for teaching               */     \
+    X(int32_t, scale_scores, 1, 0, 1)                                                              \
+    X(int32_t, use_position, 1, 0, 1)                                                              \
+    X(int32_t, use_residual, 1, 0, 1)                                                              \
+    X(int32_t, use_norm, 1, 0, 1)                                                                  \
+    X(int32_t, use_final_norm, 1, 0, 1)
+
+struct gf_config {
+#define GF_FIELD(type, name, ...) type name;
+    GF_CONFIG_FIELDS(GF_FIELD)
+#undef GF_FIELD
+};
+
+/* Fill in the defaults above (sizes 0, which gf_config_check refuses). */
+void gf_config_default(struct gf_config *cfg);
+/* Set or read a field by its place in GF_CONFIG_FIELDS. A value out of range or not whole:
+ * GF_ERR_CONFIG. */
+int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct gf_error *err);
+double gf_config_get(const struct gf_config *cfg, int32_t field);
+/* GF_OK when cfg describes a model that can be built; otherwise GF_ERR_CONFIG and the reason. */
+int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err);
+
+/* ---- the roster: every weight, enumerated once -------------------------------------------------
+ */
+
+enum gf_component { /* JavaScript: embedding, position, attention, ... */
+                    GF_C_EMBEDDING,
+                    GF_C_POSITION,
+                    GF_C_ATTENTION,
+                    GF_C_CROSS_ATTENTION,
+                    GF_C_FFN,
+                    GF_C_NORM,
+                    GF_C_FINAL_NORM,
+                    GF_C_HEAD
+};
+enum gf_stack { GF_STACK_NONE = -1, GF_STACK_DECODER = 0, GF_STACK_ENCODER = 1 };
+
+struct gf_tensor {        /* one entry */
+    char name[56];        /* "blocks.3.attn.q.weight", "decoder.0.cross_attn.o.bias" */
+    int32_t component;    /* enum gf_component                                       */
+    int32_t stack, layer; /* -1 where there is none                                  */
+    int32_t rank;         /* 1 or 2                                                  */
+    int32_t rows, cols;   /* [rows = out, cols = in]; rank 1: rows = 1               */
+    int32_t dtype;        /* as kept in memory                                       */
+    int32_t tied_to;      /* roster index whose memory it shares (a tied head), else -1 */
+    uint64_t count;       /* parameters; 0 when tied                                 */
+    uint64_t n_bytes;     /* in memory, its share where several lie in one matrix    */
+    uint64_t address;     /* of that memory; 0 before a model exists                 */
+};
+int32_t gf_roster_count(const struct gf_config *cfg);
+/* Entry i (order: as in roster.c). cfg must pass gf_config_check; nothing is allocated. */
+int32_t gf_roster_tensor(const struct gf_config *cfg, int32_t i, struct gf_tensor *out);
+uint64_t gf_count_parameters(const struct gf_config *cfg);
+
+/* ---- model --------------------------------------------------------------------------------------
+ */
+
+struct gf_model;
+struct gf_pool;
+
+/* Reserve memory for every tensor. dtypes: [gf_roster_count] of enum gf_dtype, how each matrix is
+ * to be kept (vectors and position tables are f32 whatever it says), or NULL for f32. Matrices that
+ * are fused in memory (q, k, v; gate, up) and differ, or whose columns do not suit a quantised
+ * type, are kept as f32. Returns NULL on failure. */
+struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes,
+                               struct gf_error *err);
+void gf_model_close(struct gf_model *m); /* its sessions must be closed before; NULL allowed */
+const struct gf_config *gf_model_config(const struct gf_model *m);
+uint64_t gf_model_bytes(const struct gf_model *m);
+/* Roster entry i with dtype, bytes and address filled in. */
+int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *out);
+
+/* A tensor of a file arrives: it fills roster entries first .. first + n - 1, stacked by rows (a
+ * fused qkv: 3). layout 0: [out, in] as the entries' shapes; 1: stored turned, [in, out]. dtype:
+ * enum gf_dtype, the file's. Then gf_tensor_write any number of times with whole blocks of that
+ * dtype, in order, then gf_tensor_end. Any failure ends that tensor. NaN and infinities are refused
+ * with the element's place. */
+int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
+                        struct gf_error *err);
+int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
+                        struct gf_error *err);
+int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err);
+/* All entries must have arrived. After this the model can be used and no longer changed. */
+int32_t gf_model_seal(struct gf_model *m, struct gf_error *err);
+/* Instead of loading: matrices and tables normal(0, std), gains 1, biases 0; then sealed. One seed,
+ * one model, everywhere. */
+int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct gf_error *err);
+/* Row `row` of entry i as floats [cols] (rank 1: row 0). */
+int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out,
+                       struct gf_error *err);
+/* Threads for this model's matrix products; owned by the caller; NULL: none. */
+void gf_model_set_pool(struct gf_model *m, struct gf_pool *pool);
+/* What runs: "simd128", "relaxed, unsigned dot", "native", ... */
+const char *gf_backend(void);
+
+/* ---- session ------------------------------------------------------------------------------------
+ */
+
+struct gf_session;
+
+/* context: most positions it may reach, 1 .. (learned positions: the table's length); 0: the
+ * model's own. The cache grows lazily in blocks of GF_KV_BLOCK positions. */
+struct gf_session *gf_session_open(const struct gf_model *m, int32_t context, int32_t kv_type,
+                                   struct gf_error *err);
+void gf_session_close(struct gf_session *s);
+int32_t gf_session_length(const struct gf_session *s); /* positions held */
+int32_t gf_session_context(const struct gf_session *s);
+uint64_t gf_session_kv_bytes(const struct gf_session *s); /* allocated for keys and values */
+uint64_t gf_session_scratch_bytes(const struct gf_session *s);
+/* Keep the first n positions (n <= length). Nothing is recomputed: cached keys are already rotated.
+ */
+int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err);
+/* An independent copy: cache, encoder memory, sampler; not captures and edits. */
+struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *err);
+
+/* Run n >= 1 tokens through the decoder, from the present length on. One call, any n: the same bits
+ * as n calls of one token (causal models). All or nothing: on failure the session is as before.
+ * Callers that want to stop in between pass at most GF_CHUNK tokens a call. Encoder-decoders need
+ * gf_session_encode first. Models with causal = 0 see only this call's tokens besides earlier ones,
+ * so their callers rewind to 0 and pass the whole prefix. */
+#define GF_CHUNK 64
+int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);
+/* Logits [n, vocab_size] of rows row0 .. row0 + n - 1 of the last eval; valid until the next call
+ * on s. */
+const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err);
+/* Run the encoder over a source of n tokens; mask: [n], 0 hides a position, or NULL. kind
+ * 'encoder': gf_session_hidden then gives the states; 'encoder_decoder': cross keys and values are
+ * computed once, the decoder restarts at length 0. */
+int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_t *mask, int32_t n,
+                          struct gf_error *err);
+/* The stack's output rows of the last eval (or encode: stack GF_STACK_ENCODER), after the final
+ * norm: [n, d_model]. */
+const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_t *n);
+
+/* ---- sampling: sample.c -------------------------------------------------------------------------
+ */
+
+/* Order: repetition penalty, temperature, top-k, top-p, min-p, draw. Off: 1, 1, 0, 1, 0.
+ * temperature 0: argmax. */
+struct gf_sampling {
+    float temperature, top_p, min_p, repetition_penalty;
+    int32_t top_k;
+};
+int32_t gf_sampling_check(const struct gf_sampling *p, struct gf_error *err);
+void gf_session_seed(struct gf_session *s, uint64_t seed);
+struct gf_choice {
+    int32_t id;
+    float logprob; /* natural log of the model's own probability (temperature 1, nothing cut off) */
+};
+/* Choose after the last eval's last row. ids the session holds count for the repetition penalty.
+ * NaN or infinite logits: GF_ERR_NOT_FINITE. */
+int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, struct gf_choice *out,
+                          struct gf_error *err);
+/* The k most likely ids of a row of logits [n], descending, first of equals first, with their
+ * logprob as above. */
+int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out,
+               struct gf_error *err);
+/* probs [n] = the distribution that gf_session_sample draws from for these logits [n] (logits may
+ * hold -inf); seen: [n_seen] ids for the repetition penalty. */
+int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p,
+                        const int32_t *seen, int32_t n_seen, struct gf_error *err);
+
+/* ---- seeing and changing: capture.c, edit.c
+ * ------------------------------------------------------- */
+
+/* X(enum, name behind "blocks.N." (or encoder.N., decoder.N.), axes): where a pass can be looked
+ * at. Names as in TransformerLens. Axes: D [pos, d_model]; Q [pos, n_heads, d_head]; K [pos,
+ * n_kv_heads, d_head]; S [n_heads, pos, key]; F [pos, d_ff]; R [pos, n_heads, d_model]; 1 [pos, 1].
+ * A leading @ marks points of the whole model, not of a block. */
+#define GF_POINTS(X)                                                                               \
+    X(GF_P_EMBED, "@hook_embed", 'D')                                                              \
+    X(GF_P_POS_EMBED, "@hook_pos_embed", 'D')                                                      \
+    X(GF_P_RESID_PRE, "hook_resid_pre", 'D')                                                       \
+    X(GF_P_LN1_SCALE, "ln1.hook_scale", '1')                                                       \
+    X(GF_P_LN1, "ln1.hook_normalized", 'D')                                                        \
+    X(GF_P_Q, "attn.hook_q", 'Q')                                                                  \
+    X(GF_P_K, "attn.hook_k", 'K')                                                                  \
+    X(GF_P_V, "attn.hook_v", 'K')                                                                  \
+    X(GF_P_ROT_Q, "attn.hook_rot_q", 'Q')                                                          \
+    X(GF_P_ROT_K, "attn.hook_rot_k", 'K')                                                          \
+    X(GF_P_SCORES_RAW, "attn.hook_attn_scores_raw", 'S')       /* q.k, before scale and mask    */ \
+    X(GF_P_SCORES_SCALED, "attn.hook_attn_scores_scaled", 'S') /* q.k / sqrt(d_head)            */ \
+    X(GF_P_SCORES, "attn.hook_attn_scores", 'S')               /* scaled, masked cells -inf     */ \
+    X(GF_P_PATTERN, "attn.hook_pattern", 'S')                                                      \
+    X(GF_P_Z, "attn.hook_z", 'Q')                                                                  \
+    X(GF_P_RESULT, "attn.hook_result", 'R')                                                        \
+    X(GF_P_ATTN_OUT, "hook_attn_out", 'D')                                                         \
+    X(GF_P_RESID_MID, "hook_resid_mid", 'D')                                                       \
+    X(GF_P_LN_CROSS_SCALE, "ln_cross.hook_scale", '1')                                             \
+    X(GF_P_LN_CROSS, "ln_cross.hook_normalized", 'D')                                              \
+    X(GF_P_CROSS_Q, "cross_attn.hook_q", 'Q')                                                      \
+    X(GF_P_CROSS_K, "cross_attn.hook_k", 'K')                                                      \
+    X(GF_P_CROSS_V, "cross_attn.hook_v", 'K')                                                      \
+    X(GF_P_CROSS_SCORES_RAW, "cross_attn.hook_attn_scores_raw", 'S')                               \
+    X(GF_P_CROSS_SCORES_SCALED, "cross_attn.hook_attn_scores_scaled", 'S')                         \
+    X(GF_P_CROSS_SCORES, "cross_attn.hook_attn_scores", 'S')                                       \
+    X(GF_P_CROSS_PATTERN, "cross_attn.hook_pattern", 'S')                                          \
+    X(GF_P_CROSS_Z, "cross_attn.hook_z", 'Q')                                                      \
+    X(GF_P_CROSS_RESULT, "cross_attn.hook_result", 'R')                                            \
+    X(GF_P_CROSS_OUT, "hook_cross_attn_out", 'D')                                                  \
+    X(GF_P_RESID_MID_CROSS, "hook_resid_mid_cross", 'D')                                           \
+    X(GF_P_LN2_SCALE, "ln2.hook_scale", '1')                                                       \
+    X(GF_P_LN2, "ln2.hook_normalized", 'D')                                                        \
+    X(GF_P_MLP_PRE, "mlp.hook_pre", 'F') /* before the non-linearity; SwiGLU: the gate */          \
+    X(GF_P_MLP_PRE_LINEAR, "mlp.hook_pre_linear", 'F') /* SwiGLU: the up branch                 */ \
+    X(GF_P_MLP_POST, "mlp.hook_post", 'F')                                                         \
+    X(GF_P_MLP_OUT, "hook_mlp_out", 'D')                                                           \
+    X(GF_P_RESID_POST, "hook_resid_post", 'D')                                                     \
+    X(GF_P_LN_FINAL_SCALE, "@ln_final.hook_scale", '1')                                            \
+    X(GF_P_LN_FINAL, "@ln_final.hook_normalized", 'D')
+#define GF_POINT_ENUM(id, name, axes) id,
+enum gf_point { GF_POINTS(GF_POINT_ENUM) GF_N_POINTS };
+#undef GF_POINT_ENUM
+
+/* Keep (on = 1) or no longer keep a point of a stack's layer (layer -1 for points of the whole
+ * model) in the evals (stack decoder) or encodes (stack encoder) to come. GF_ERR_ARGUMENT when the
+ * architecture has no such point. Logits are bit-equal whatever is captured. */
+int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+                           int32_t on, struct gf_error *err);
+/* What the last eval (or encode) left there: row-major, dims[3] by the point's axes, pos = the rows
+ * of that eval; keys run from 0 to the last position. Unused dims are 1. NULL when it was not
+ * captured. Valid until the next eval. */
+const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer,
+                                 int32_t point, int32_t dims[3]);
+
+enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2 };
+/* Change a point in all evals to come: scale by `scale`, or set to, or add, values. head, position:
+ * which, or -1 for all (position is absolute; head only for points with a head axis). values:
+ * n_values floats, one row's worth of what is selected (d_model, d_head, d_ff, or a pattern row's
+ * keys from 0 on), or 1 for a constant; copied. Edits apply in the order given, before capture. */
+int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+                        int32_t head, int32_t position, int32_t op, float scale,
+                        const float *values, int32_t n_values, struct gf_error *err);
+void gf_session_clear_edits(struct gf_session *s);
+
+/* ---- for those who draw tables
+ * -------------------------------------------------------------------- */
+
+/* JSON, static:
+ * {"status":{"-1":["bad-argument","..."],...},"fields":["kind",...],"enums":{"kind":["decoder",...],...},
+ * "components":["embedding",...],"dtypes":["f32",...],"kv_types":[...],"points":[["hook_embed","D",1
+ * if of the whole model],...], "tensor","sampling","choice","error":{member: byte
+ * offset,...,"bytes":size},"config_bytes":n,"chunk":64,"kv_block":64}. Lists end with an empty
+ * entry where an object or list was printed by macros ("" keys and names are to be skipped). */
+const char *gf_schema(void);
+#endif

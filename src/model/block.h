@@ -1,0 +1,9 @@
+/* block.h - the repeating unit. */
+#ifndef GF_BLOCK_H
+#define GF_BLOCK_H
+#include "model/pass.h"
+
+/* Rows b->resid_pre go in, rows b->resid_post come out. */
+void gf_block_forward(const struct gf_pass *p, int32_t layer, const struct gf_block *w,
+                      const struct gf_bufs *b);
+#endif

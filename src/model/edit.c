@@ -1,0 +1,105 @@
+/* edit.c - changing what a pass computes, at its taps: ablation, patching, steering. */
+#include "model/observe.h"
+#include "model/session.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t selected_width(const struct gf_config *c, int32_t axes) {
+    switch (axes) {
+    case 'D':
+    case 'R': return c->d_model;
+    case 'F': return c->d_ff;
+    case 'Q':
+    case 'K': return c->d_head;
+    default: return 1;
+    }
+}
+
+int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+                        int32_t head, int32_t position, int32_t op, float scale,
+                        const float *values, int32_t n_values, struct gf_error *err) {
+    int32_t place = gf_observe_place(s, stack, layer, point, err);
+    if (place < 0) return place;
+    const struct gf_config *c = &s->model->cfg;
+    const int32_t axes = gf_point_axes(point), width = selected_width(c, axes),
+                  heads = axes == 'K'                                 ? c->n_kv_heads
+                          : axes == 'Q' || axes == 'S' || axes == 'R' ? c->n_heads
+                                                                      : 0;
+    if (head < -1 || head >= (heads ? heads : 0))
+        if (head != -1)
+            return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, heads);
+    if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
+    if (op == GF_EDIT_SCALE) {
+        if (!isfinite(scale)) return gf_fail(err, GF_ERR_ARGUMENT, "scale is not a finite number");
+        n_values = 0;
+    } else if (op != GF_EDIT_SET && op != GF_EDIT_ADD) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "edit %d does not exist", op);
+    } else if (!values || n_values < 1 || (axes != 'S' && n_values != 1 && n_values != width)) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", n_values, width);
+    }
+    for (int32_t i = 0; i < n_values; i++)
+        if (!isfinite(values[i]))
+            return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
+    int32_t status = gf_observe_need(s, err);
+    if (status != GF_OK) return status;
+    struct gf_observe *o = s->observe;
+    struct gf_edit *edits = realloc(o->edits, ((size_t)o->n_edits + 1) * sizeof *edits);
+    if (edits) o->edits = edits;
+    float *copy = n_values ? malloc((size_t)n_values * sizeof *copy) : NULL;
+    if (!edits || (n_values && !copy)) {
+        free(copy);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for an edit");
+    }
+    if (copy) memcpy(copy, values, (size_t)n_values * sizeof *copy);
+    edits[o->n_edits++] = (struct gf_edit){place, head, position, op, scale, copy, n_values};
+    o->edited[place] = 1;
+    return GF_OK;
+}
+
+void gf_session_clear_edits(struct gf_session *s) {
+    struct gf_observe *o = s->observe;
+    if (!o) return;
+    for (int32_t i = 0; i < o->n_edits; i++) free(o->edits[i].values);
+    free(o->edits);
+    o->edits = NULL;
+    o->n_edits = 0;
+    memset(o->edited, 0, (size_t)o->n_places);
+}
+
+static void apply(const struct gf_edit *e, float *x, int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        if (e->op == GF_EDIT_SCALE) {
+            x[i] *= e->scale;
+            continue;
+        }
+        if (e->n_values > 1 && i >= e->n_values) break;
+        float v = e->values[e->n_values > 1 ? i : 0];
+        x[i] = e->op == GF_EDIT_SET ? v : x[i] + v;
+    }
+}
+
+void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, float *x, int32_t ld,
+                  int32_t n, int32_t width) {
+    const int32_t part = selected_width(&o->cfg, axes);
+    for (int32_t k = 0; k < o->n_edits; k++) {
+        const struct gf_edit *e = &o->edits[k];
+        if (e->place != place) continue;
+        for (int32_t i = 0; i < n; i++) {
+            if (e->position >= 0 && e->position != o->pos0 + o->row0 + i) continue;
+            for (int32_t h = 0; h < width / part; h++)
+                if (e->head < 0 || e->head == h)
+                    apply(e, x + (size_t)i * (size_t)ld + (size_t)h * (size_t)part, part);
+        }
+    }
+}
+
+void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, float *x,
+                  int32_t n) {
+    for (int32_t k = 0; k < o->n_edits; k++) {
+        const struct gf_edit *e = &o->edits[k];
+        if (e->place != place || (e->head >= 0 && e->head != head)) continue;
+        if (e->position >= 0 && e->position != o->pos0 + o->row0 + row) continue;
+        apply(e, x, n);
+    }
+}

@@ -1,0 +1,53 @@
+/* kv.h - the kv cache: keys and values of every layer, in blocks of 64 positions that come as they
+ * are needed.
+ *
+ * One block holds 64 positions of all layers and kv heads, head-major, and the positions' table
+ * (rotary cos | sin, or sinusoids), computed once and shared by all layers. Keys are stored
+ * rotated, so rewinding recomputes nothing. */
+#ifndef GF_KV_H
+#define GF_KV_H
+#include "glassformer.h"
+
+struct gf_kv {
+    int32_t type, n_layers, n_kv_heads, d_head;
+    int32_t length;      /* positions written in every layer */
+    int32_t n_blocks;    /* allocated */
+    int32_t table_width; /* floats of position table per position; 0: none */
+    uint64_t key_bytes, value_bytes, table_at, block_bytes;
+    uint8_t **blocks;
+    struct gf_config cfg;
+};
+
+/* n_layers 1 with a model of more: a workspace that each layer overwrites (encoders keep no cache).
+ */
+void gf_kv_open(struct gf_kv *kv, const struct gf_config *cfg, int32_t n_layers, int32_t type);
+void gf_kv_close(struct gf_kv *kv);
+/* Blocks for `positions` positions. 0, or -1 without memory (what was there stays). */
+int gf_kv_reserve(struct gf_kv *kv, int32_t positions);
+uint64_t gf_kv_bytes(const struct gf_kv *kv);
+/* Copy of everything up to length. 0, or -1 without memory. */
+int gf_kv_copy(struct gf_kv *to, const struct gf_kv *from);
+
+static inline uint8_t *gf_kv_head(const struct gf_kv *kv, int32_t layer, int32_t head,
+                                  int32_t block) {
+    int32_t l = layer % kv->n_layers;
+    return kv->blocks[block] +
+           (uint64_t)(l * kv->n_kv_heads + head) * (kv->key_bytes + kv->value_bytes);
+}
+static inline void *gf_kv_keys(const struct gf_kv *kv, int32_t layer, int32_t head, int32_t block) {
+    return gf_kv_head(kv, layer, head, block);
+}
+static inline void *gf_kv_values(const struct gf_kv *kv, int32_t layer, int32_t head,
+                                 int32_t block) {
+    return gf_kv_head(kv, layer, head, block) + kv->key_bytes;
+}
+/* Row of the positions' table. */
+static inline const float *gf_kv_table(const struct gf_kv *kv, int32_t pos) {
+    const float *t = (const float *)(const void *)(kv->blocks[pos / GF_KV_BLOCK] + kv->table_at);
+    return t + (int64_t)(pos % GF_KV_BLOCK) * kv->table_width;
+}
+/* Write n rows from position pos0 on: k and v rows of all kv heads, ld apart. Room must be
+ * reserved. */
+void gf_kv_write(struct gf_kv *kv, int32_t layer, int32_t pos0, int32_t n, const float *k,
+                 const float *v, int32_t ld);
+#endif

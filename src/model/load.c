@@ -1,0 +1,196 @@
+/* load.c - tensors arrive in pieces and are put where they stay.
+ *
+ * A file's tensor is converted row by row, as its bytes come: never more than one row of floats (32
+ * of them for a turned tensor that is quantised on the way) is held besides the model itself. */
+#include "model/model.h"
+#include "kernels/kernels.h" /* gf_dequantize, gf_mat_put, gf_mat_put_col, gf_mat_put_blocks */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURN = GF_QBLOCK }; /* source rows of a turned tensor gathered before they are put */
+
+struct gf_loading {
+    int32_t first, n; /* roster entries it fills */
+    int32_t dtype, turned;
+    int32_t rows, cols;   /* of what arrives, as [out, in]: all entries stacked */
+    uint64_t done, total; /* elements */
+    int32_t verbatim;     /* blocks are kept bit for bit */
+    float *line;          /* rows layout: one row [cols]; turned: TURN source rows [TURN][rows] */
+};
+
+void gf_loading_drop(struct gf_model *m) {
+    if (!m->loading) return;
+    free(m->loading->line);
+    free(m->loading);
+    m->loading = NULL;
+}
+
+static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, int32_t dtype,
+                            struct gf_error *err) {
+    if (m->sealed) return gf_fail(err, GF_ERR_STATE, "the model is sealed");
+    if (m->loading) return gf_fail(err, GF_ERR_STATE, "another tensor is still arriving");
+    if (first < 0 || n < 1 || n > m->n_slots || first > m->n_slots - n)
+        return gf_fail(err, GF_ERR_ARGUMENT, "roster entries %d..%d do not exist", first,
+                       first + n - 1);
+    if (dtype < 0 || dtype >= GF_N_DTYPES)
+        return gf_fail(err, GF_ERR_ARGUMENT, "dtype %d does not exist", dtype);
+    const struct gf_slot *a = &m->slots[first];
+    for (int32_t i = first; i < first + n; i++) {
+        const struct gf_slot *s = &m->slots[i];
+        if (s->t.tied_to >= 0)
+            return gf_fail(err, GF_ERR_DUPLICATE, "%s is tied to %s and has no values of its own",
+                           s->t.name, m->slots[s->t.tied_to].t.name);
+        if (m->arrived[i]) return gf_fail(err, GF_ERR_DUPLICATE, "%s arrived before", s->t.name);
+        if (s->t.rank != a->t.rank || (s->t.rank == 2 && s->t.cols != a->t.cols))
+            return gf_fail(err, GF_ERR_SHAPE, "%s cannot be stacked with %s", s->t.name, a->t.name);
+    }
+    return GF_OK;
+}
+
+int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
+                        struct gf_error *err) {
+    int32_t status = refuse_begin(m, first, n, dtype, err);
+    if (status != GF_OK) return status;
+    struct gf_loading l = {.first = first, .n = n, .dtype = dtype};
+    const struct gf_slot *a = &m->slots[first];
+    l.verbatim = a->mat && dtype == a->mat->dtype && gf_dtype_block_cols(dtype) > 1;
+    if (a->t.rank == 1) { /* vectors in a row are one long row */
+        l.rows = 1;
+        for (int32_t i = 0; i < n; i++) l.cols += m->slots[first + i].t.cols;
+    } else {
+        l.cols = a->t.cols;
+        for (int32_t i = 0; i < n; i++) {
+            l.rows += m->slots[first + i].t.rows;
+            if (m->slots[first + i].mat && m->slots[first + i].mat->dtype != a->mat->dtype)
+                l.verbatim = 0;
+        }
+        l.turned = layout != 0;
+    }
+    l.total = (uint64_t)l.rows * (uint64_t)l.cols;
+    int32_t along = l.turned ? l.rows : l.cols;
+    if (along % gf_dtype_block_cols(dtype))
+        return gf_fail(err, GF_ERR_SHAPE, "%s: rows of %d do not divide into blocks of %d",
+                       a->t.name, along, gf_dtype_block_cols(dtype));
+    if (l.turned && l.verbatim) l.verbatim = 0;
+    l.line = calloc((size_t)along * (l.turned ? TURN : 1), sizeof *l.line);
+    m->loading = malloc(sizeof l);
+    if (!l.line || !m->loading) {
+        free(l.line);
+        free(m->loading);
+        m->loading = NULL;
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for a row of %s", a->t.name);
+    }
+    *m->loading = l;
+    return GF_OK;
+}
+
+/* The entry that row `row` of the stack belongs to; *row becomes its row within that entry. */
+static struct gf_slot *entry_of(struct gf_model *m, int32_t *row) {
+    struct gf_slot *s = &m->slots[m->loading->first];
+    while (*row >= s->t.rows) *row -= s++->t.rows;
+    return s;
+}
+
+static void put_row(struct gf_model *m, int32_t row, const float *x) {
+    const struct gf_loading *l = m->loading;
+    if (m->slots[l->first].t.rank == 1) {
+        for (int32_t i = l->first; i < l->first + l->n; i++) {
+            struct gf_slot *s = &m->slots[i];
+            memcpy(*s->vec + s->offset, x, (size_t)s->t.cols * sizeof *x);
+            x += s->t.cols;
+        }
+        return;
+    }
+    struct gf_slot *s = entry_of(m, &row);
+    if (s->mat)
+        gf_mat_put(s->mat, s->row0 + row, 0, x, l->cols);
+    else
+        memcpy(*s->vec + (size_t)row * (size_t)l->cols, x, (size_t)l->cols * sizeof *x);
+}
+
+/* Columns col .. col + n - 1 of the turned tensor have gathered in line [n][rows]. */
+static void put_turned(struct gf_model *m, int32_t col, int32_t n) {
+    const struct gf_loading *l = m->loading;
+    for (int32_t row = 0; row < l->rows; row++) {
+        int32_t r = row;
+        struct gf_slot *s = entry_of(m, &r);
+        float piece[TURN];
+        for (int32_t k = 0; k < n; k++)
+            piece[k] = l->line[(size_t)k * (size_t)l->rows + (size_t)row];
+        if (s->mat)
+            gf_mat_put(s->mat, s->row0 + r, col, piece, n);
+        else
+            memcpy(*s->vec + (size_t)r * (size_t)l->cols + col, piece, (size_t)n * sizeof *piece);
+    }
+}
+
+static int32_t check_finite(const struct gf_model *m, const float *x, int32_t n, uint64_t at,
+                            struct gf_error *err) {
+    float zero = 0; /* 0 x finite stays 0; NaN and infinities do not */
+    for (int32_t i = 0; i < n; i++) zero += 0 * x[i];
+    if (zero == 0) return GF_OK;
+    for (int32_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) {
+            at += (uint64_t)i;
+            break;
+        }
+    return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite",
+                   m->slots[m->loading->first].t.name, (long long)at);
+}
+
+int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
+                        struct gf_error *err) {
+    struct gf_loading *l = m->loading;
+    if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is arriving");
+    const char *name = m->slots[l->first].t.name;
+    const uint32_t block = (uint32_t)gf_dtype_block_bytes(l->dtype);
+    const int32_t per = gf_dtype_block_cols(l->dtype);
+    int32_t status = GF_OK;
+    if (n_bytes % block)
+        status = gf_fail(err, GF_ERR_ARGUMENT, "%s: %u bytes are not whole blocks of %u", name,
+                         n_bytes, block);
+    else if ((uint64_t)(n_bytes / block) * (uint64_t)per > l->total - l->done)
+        status = gf_fail(err, GF_ERR_SHAPE, "%s: more than the %lld values expected", name,
+                         (long long)l->total);
+    const uint8_t *in = bytes;
+    const int32_t along = l->turned ? l->rows : l->cols;
+    for (uint64_t left = n_bytes / block * (uint64_t)per; left && status == GF_OK;) {
+        const int32_t line = (int32_t)(l->done / (uint64_t)along),
+                      from = (int32_t)(l->done % (uint64_t)along);
+        int32_t n = along - from;
+        if ((uint64_t)n > left) n = (int32_t)left;
+        float *to = l->line + from + (l->turned ? (size_t)(line % TURN) * (size_t)along : 0);
+        gf_dequantize(to, in, l->dtype, n);
+        status = check_finite(m, to, n, l->done, err);
+        if (status != GF_OK) break;
+        if (l->verbatim) {
+            int32_t row = line;
+            struct gf_slot *s = entry_of(m, &row);
+            gf_mat_put_blocks(s->mat, s->row0 + row, from, in, n);
+        } else if (from + n == along) {
+            if (!l->turned)
+                put_row(m, line, l->line);
+            else if (line % TURN == TURN - 1 || line == l->cols - 1)
+                put_turned(m, line - line % TURN, line % TURN + 1);
+        }
+        in += (size_t)(n / per) * block;
+        l->done += (uint64_t)n;
+        left -= (uint64_t)n;
+    }
+    if (status != GF_OK) gf_loading_drop(m);
+    return status;
+}
+
+int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err) {
+    struct gf_loading *l = m->loading;
+    if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is arriving");
+    int32_t status = GF_OK;
+    if (l->done != l->total)
+        status = gf_fail(err, GF_ERR_TRUNCATED, "%s: %lld values came, %lld were expected",
+                         m->slots[l->first].t.name, (long long)l->done, (long long)l->total);
+    else
+        memset(m->arrived + l->first, 1, (size_t)l->n);
+    gf_loading_drop(m);
+    return status;
+}

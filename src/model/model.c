@@ -1,0 +1,190 @@
+/* model.c - memory for every tensor of the roster, reserved once. */
+#include "model/model.h"
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_bind, gf_mat_put, gf_mat_get_row */
+#include <stdlib.h>
+#include <string.h>
+
+static void add_slot(void *ctx, const struct gf_slot *s) {
+    struct gf_model *m = ctx;
+    m->slots[m->n_slots++] = *s;
+}
+
+/* Entries that share a matrix follow each other: last + 1 of those that share slot i's. */
+static int32_t group_end(const struct gf_model *m, int32_t i) {
+    int32_t end = i + 1;
+    while (end < m->n_slots && m->slots[i].mat && m->slots[end].mat == m->slots[i].mat) end++;
+    return end;
+}
+
+static int32_t group_dtype(const struct gf_model *m, int32_t i, int32_t end,
+                           const uint8_t *dtypes) {
+    if (!dtypes) return GF_F32;
+    int32_t dtype = dtypes[i];
+    for (int32_t k = i + 1; k < end; k++)
+        if (dtypes[k] != dtype) return GF_F32;
+    const struct gf_slot *s = &m->slots[i];
+    if (dtype >= GF_N_DTYPES ||
+        gf_mat_bytes(dtype, GF_PANELS, s->mat_rows, s->t.cols) == GF_TOO_MUCH)
+        return GF_F32;
+    return dtype;
+}
+
+/* Lay out every tensor; with `bind` the arena is there and pointers are set, without it only sizes
+ * are summed. */
+static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
+    uint64_t total = 0;
+    for (int32_t i = 0; i < m->n_slots;) {
+        struct gf_slot *s = &m->slots[i];
+        int32_t end = group_end(m, i);
+        if (s->t.tied_to >= 0) {
+            s->t.dtype = m->slots[s->t.tied_to].t.dtype;
+            s->t.address = m->slots[s->t.tied_to].t.address;
+        } else if (s->mat) {
+            int32_t dtype = group_dtype(m, i, end, dtypes);
+            uint64_t bytes = gf_mat_bytes(dtype, GF_PANELS, s->mat_rows, s->t.cols);
+            total = gf_add_u64(total, gf_arena_share(bytes));
+            if (bind)
+                gf_mat_bind(s->mat, dtype, GF_PANELS, s->mat_rows, s->t.cols,
+                            gf_arena_take(&m->arena, bytes));
+            for (int32_t k = i; k < end; k++) {
+                m->slots[k].t.dtype = dtype;
+                m->slots[k].t.n_bytes = /* padding rows are shared out with the rest */
+                    bytes == GF_TOO_MUCH
+                        ? bytes
+                        : bytes / (uint64_t)s->mat_rows * (uint64_t)m->slots[k].t.rows;
+                if (bind) m->slots[k].t.address = (uint64_t)(uintptr_t)s->mat->data;
+            }
+        } else {
+            if (s->offset == 0) {
+                uint64_t bytes = gf_mul_u64(s->vec_len, sizeof(float));
+                total = gf_add_u64(total, gf_arena_share(bytes));
+                if (bind) *s->vec = gf_arena_take(&m->arena, bytes);
+            }
+            s->t.dtype = GF_F32;
+            s->t.n_bytes = gf_mul_u64(s->t.count, sizeof(float));
+            if (bind) s->t.address = (uint64_t)(uintptr_t)(*s->vec + s->offset);
+        }
+        i = end;
+    }
+    return total;
+}
+
+struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes,
+                               struct gf_error *err) {
+    gf_kernels_init();
+    if (gf_config_check(cfg, err) != GF_OK) return NULL;
+    int32_t n = gf_roster_count(cfg);
+    struct gf_model *m = calloc(1, sizeof *m);
+    if (!m) goto no_memory;
+    m->cfg = *cfg;
+    m->slots = calloc((size_t)n, sizeof *m->slots);
+    m->arrived = calloc((size_t)n, 1);
+    m->w.blocks = calloc((size_t)cfg->n_layers + 1, sizeof *m->w.blocks);
+    m->w.encoder_blocks = calloc((size_t)cfg->n_encoder_layers + 1, sizeof *m->w.encoder_blocks);
+    if (!m->slots || !m->arrived || !m->w.blocks || !m->w.encoder_blocks) goto no_memory;
+    gf_roster_walk(&m->cfg, &m->w, add_slot, m);
+    uint64_t bytes = lay_out(m, dtypes, 0);
+    if (bytes == GF_TOO_MUCH || gf_arena_open(&m->arena, bytes)) {
+        gf_fail(err, GF_ERR_MEMORY, "the weights need %lld bytes, more memory than can be had",
+                (long long)bytes);
+        gf_model_close(m);
+        return NULL;
+    }
+    lay_out(m, dtypes, 1);
+    return m;
+no_memory:
+    gf_fail(err, GF_ERR_MEMORY, "no memory for a model of %d tensors", n);
+    gf_model_close(m);
+    return NULL;
+}
+
+void gf_model_close(struct gf_model *m) {
+    if (!m) return;
+    gf_loading_drop(m);
+    gf_arena_close(&m->arena);
+    free(m->slots);
+    free(m->arrived);
+    free(m->w.blocks);
+    free(m->w.encoder_blocks);
+    free(m);
+}
+
+const struct gf_config *gf_model_config(const struct gf_model *m) { return &m->cfg; }
+uint64_t gf_model_bytes(const struct gf_model *m) { return m->arena.size; }
+void gf_model_set_pool(struct gf_model *m, struct gf_pool *pool) { m->pool = pool; }
+const char *gf_backend(void) {
+    gf_kernels_init();
+    return gf_kernels_name();
+}
+
+int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *out) {
+    if (i < 0 || i >= m->n_slots) return GF_ERR_ARGUMENT;
+    *out = m->slots[i].t;
+    if (out->tied_to >= 0) out->n_bytes = 0;
+    return GF_OK;
+}
+
+int32_t gf_model_seal(struct gf_model *m, struct gf_error *err) {
+    if (m->loading)
+        return gf_fail(err, GF_ERR_STATE, "a tensor is still arriving: end it before sealing");
+    for (int32_t i = 0; i < m->n_slots; i++)
+        if (!m->arrived[i] && m->slots[i].t.tied_to < 0)
+            return gf_fail(err, GF_ERR_MISSING, "%s is missing", m->slots[i].t.name);
+    m->sealed = 1;
+    return GF_OK;
+}
+
+int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out,
+                       struct gf_error *err) {
+    if (i < 0 || i >= m->n_slots || row < 0 || row >= m->slots[i].t.rows)
+        return gf_fail(err, GF_ERR_ARGUMENT, "no row %d in roster entry %d", row, i);
+    const struct gf_slot *s = &m->slots[i];
+    if (s->t.tied_to >= 0) s = &m->slots[s->t.tied_to];
+    size_t cols = (size_t)s->t.cols;
+    if (s->mat)
+        gf_mat_get_row(out, s->mat, s->row0 + row);
+    else
+        memcpy(out, *s->vec + s->offset + (size_t)row * cols, cols * sizeof *out);
+    return GF_OK;
+}
+
+/* One row of matrix or table i, drawn. */
+static void draw_row(struct gf_slot *s, int32_t row, struct gf_rng *rng, float std, float *values) {
+    for (int32_t c = 0; c < s->t.cols; c++) values[c] = std * (float)gf_rng_normal(rng);
+    if (s->mat)
+        gf_mat_put(s->mat, s->row0 + row, 0, values, s->t.cols);
+    else
+        memcpy(*s->vec + s->offset + (size_t)row * (size_t)s->t.cols, values,
+               (size_t)s->t.cols * sizeof *values);
+}
+
+/* Norm gains are the only vectors that start at 1: "....weight" of rank 1. */
+static int is_gain(const struct gf_tensor *t) {
+    size_t n = strlen(t->name);
+    return t->rank == 1 && n > 7 && !strcmp(t->name + n - 7, ".weight");
+}
+
+int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct gf_error *err) {
+    if (m->sealed || m->loading) return gf_fail(err, GF_ERR_STATE, "the model already has weights");
+    struct gf_rng rng;
+    gf_rng_seed(&rng, seed);
+    int32_t widest = 1;
+    for (int32_t i = 0; i < m->n_slots; i++)
+        if (m->slots[i].t.cols > widest) widest = m->slots[i].t.cols;
+    float *values = calloc((size_t)widest, sizeof *values);
+    if (!values) return gf_fail(err, GF_ERR_MEMORY, "no memory for a row of %d", widest);
+    for (int32_t i = 0; i < m->n_slots; i++) {
+        struct gf_slot *s = &m->slots[i];
+        m->arrived[i] = 1;
+        if (s->t.tied_to >= 0) continue;
+        if (s->t.rank == 2)
+            for (int32_t r = 0; r < s->t.rows; r++) draw_row(s, r, &rng, std, values);
+        else
+            for (int32_t c = 0; c < s->t.cols; c++)
+                (*s->vec)[s->offset + (uint64_t)c] = is_gain(&s->t);
+    }
+    free(values);
+    return gf_model_seal(m, err);
+}

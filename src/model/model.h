@@ -1,0 +1,29 @@
+/* model.h - a model: configuration, roster and weights in one arena. Immutable once sealed. */
+#ifndef GF_MODEL_H
+#define GF_MODEL_H
+#include "base/arena.h"
+#include "glassformer.h"
+#include "model/roster.h"
+
+struct gf_loading; /* load.c: the tensor that is arriving */
+
+struct gf_model {
+    struct gf_config cfg;
+    struct gf_weights w;
+    struct gf_slot *slots; /* the roster, bound to w */
+    int32_t n_slots;
+    uint8_t *arrived; /* [n_slots] */
+    int32_t sealed;
+    struct gf_loading *loading;
+    struct gf_pool *pool;
+    struct gf_arena arena;
+};
+
+/* The matrix that gives logits, tied or not. */
+static inline const struct gf_mat *gf_model_head(const struct gf_model *m) {
+    if (!m->cfg.tie_word_embeddings) return &m->w.head.w;
+    return &m->w.embed;
+}
+/* Forget a half-arrived tensor. */
+void gf_loading_drop(struct gf_model *m);
+#endif

@@ -1,0 +1,15 @@
+/* norm.h - LayerNorm and RMSNorm, where a block or the model's end calls them. */
+#ifndef GF_NORM_H
+#define GF_NORM_H
+#include "model/pass.h"
+
+/* y = norm(x), n rows of d_model; y may be x. mean, rstd: [n] (mean is left alone by RMSNorm). Taps
+ * scale_point and norm_point of `layer` (-1: the model's own). With use_norm (or, at the end,
+ * use_final_norm) off: y = x. */
+void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t layer,
+                     int32_t scale_point, int32_t norm_point, float *y, const float *x, float *mean,
+                     float *rstd, int32_t n);
+/* RMSNorm over each of n_heads heads of n rows, ld apart, in place (Qwen3's q and k norm). */
+void gf_head_norm_forward(const struct gf_config *cfg, const float *gain, float *x, int32_t ld,
+                          int32_t n, int32_t n_heads);
+#endif

@@ -1,0 +1,61 @@
+/* pass.h - one trip of n >= 1 rows through a stack of blocks: what every component's forward is
+ * handed.
+ *
+ * Prefill, decode, encoder and training are the same code: they differ in the buffers (one set that
+ * all layers share, or one for each layer, so that backward finds what it needs) and in the
+ * segments (whose cache a row belongs to, at which position). */
+#ifndef GF_PASS_H
+#define GF_PASS_H
+#include "model/kv.h"
+#include "model/observe.h"
+#include "model/weights.h"
+
+/* n rows in succession of one timeline, at positions pos0 .. pos0 + n - 1 of its cache. */
+struct gf_seg {
+    struct gf_kv *kv;
+    int32_t pos0, n;
+    const uint8_t *mask;       /* [n_keys]: 0 hides a key; NULL: none hidden */
+    const struct gf_kv *cross; /* decoder blocks of an encoder_decoder       */
+    const uint8_t *cross_mask; /* [cross->length] or NULL                    */
+};
+
+/* Rows of activations. In a session the residual buffers are one and the same, and so are the
+ * others where the comment says so; a trainer gives every layer its own set. Row counts n,
+ * row-major, no gaps. */
+struct gf_bufs {
+    float *resid_pre;     /* [n, d_model] the residual stream on the way in               */
+    float *norm1;         /* [n, d_model] what self-attention reads (= norm_cross, norm2) */
+    float *mean1, *rstd1; /* [n] statistics of norm1                                    */
+    float *qkv;           /* [n, (n_heads + 2 n_kv_heads) d_head], q and k rotated        */
+    float *z;             /* [n, n_heads d_head] (= cross_z)                              */
+    float *attn_out;      /* [n, d_model] (= cross_out, ffn_out)                          */
+    float *sum1;          /* [n, d_model] post-norm: what norm1 normalises (= resid_mid)  */
+    float *resid_mid;     /* [n, d_model] (= resid_pre)                                   */
+    float *norm_cross, *mean_cross, *rstd_cross;
+    float *cross_q; /* [n, n_heads d_head] (= qkv)                                  */
+    float *cross_z, *cross_out, *sum_cross, *resid_cross;
+    float *norm2, *mean2, *rstd2;
+    float *ffn_pre;  /* [n, d_ff]; SwiGLU [n, 2 d_ff], gate | up                     */
+    float *ffn_post; /* [n, d_ff] after the non-linearity (relu, gelu: = ffn_pre)    */
+    float *ffn_out, *sum2;
+    float *resid_post; /* [n, d_model] (= resid_pre)                                   */
+};
+
+struct gf_pass {
+    const struct gf_config *cfg;
+    int32_t stack;  /* GF_STACK_DECODER or GF_STACK_ENCODER */
+    int32_t causal; /* a query sees keys up to its own position */
+    int32_t n;      /* rows, over all segments */
+    const struct gf_seg *segs;
+    int32_t n_segs;
+    struct gf_observe *observe; /* or NULL */
+    struct gf_pool *pool;       /* or NULL */
+    void *matmul_scratch;       /* gf_matmul_scratch(n, widest) bytes */
+    float *scores;              /* [n_kv_heads][4][scores_ld] */
+    int32_t scores_ld;          /* most keys, a multiple of GF_KV_BLOCK */
+};
+
+/* y [n, rows] = x [n, cols] W^T + b through the pass's scratch and threads. */
+void gf_linear_forward(const struct gf_pass *p, const struct gf_linear *l, float *y, const float *x,
+                       int32_t n);
+#endif

@@ -1,0 +1,232 @@
+/* roster.c - see roster.h. The order here is the order in memory, in tables and in files we write.
+ */
+#include "model/roster.h"
+#include <string.h>
+
+struct walk {
+    const struct gf_config *cfg;
+    gf_roster_fn fn;
+    void *ctx;
+    char prefix[32]; /* "blocks.3." */
+    int32_t component, stack, layer;
+};
+
+static void join(char *out, size_t size, const char *a, const char *b) {
+    size_t n = 0;
+    for (; *a && n + 1 < size; a++) out[n++] = *a;
+    for (; *b && n + 1 < size; b++) out[n++] = *b;
+    out[n] = 0;
+}
+
+static struct gf_slot describe(const struct walk *k, const char *name, int32_t rank, int32_t rows,
+                               int32_t cols) {
+    struct gf_slot s;
+    memset(&s, 0, sizeof s);
+    join(s.t.name, sizeof s.t.name, k->prefix, name);
+    s.t.component = k->component;
+    s.t.stack = k->stack;
+    s.t.layer = k->layer;
+    s.t.rank = rank;
+    s.t.rows = rows;
+    s.t.cols = cols;
+    s.t.tied_to = -1;
+    s.t.count = (uint64_t)rows * (uint64_t)cols;
+    return s;
+}
+
+/* A matrix entry: rows row0 .. of a matrix of mat_rows rows. */
+static void mat(const struct walk *k, const char *name, struct gf_mat *m, int32_t row0,
+                int32_t rows, int32_t mat_rows, int32_t cols) {
+    struct gf_slot s = describe(k, name, 2, rows, cols);
+    s.mat = m;
+    s.row0 = row0;
+    s.mat_rows = mat_rows;
+    k->fn(k->ctx, &s);
+}
+
+/* A vector entry: n floats from `offset` on, of a vector of `len`. */
+static void vec(const struct walk *k, const char *name, float **v, int32_t offset, int32_t n,
+                int32_t len) {
+    struct gf_slot s = describe(k, name, 1, 1, n);
+    s.is_vec = 1;
+    s.vec = v;
+    s.offset = (uint64_t)offset;
+    s.vec_len = (uint64_t)len;
+    k->fn(k->ctx, &s);
+}
+
+/* A table of vectors that is looked up and never multiplied. */
+static void table(const struct walk *k, const char *name, float **v, int32_t rows, int32_t cols) {
+    struct gf_slot s = describe(k, name, 2, rows, cols);
+    s.is_vec = 1;
+    s.vec = v;
+    s.vec_len = s.t.count;
+    k->fn(k->ctx, &s);
+}
+
+/* Address of a member, or NULL when walking without weights. */
+#define AT(base, member) ((base) ? &(base)->member : NULL)
+
+static void norm(struct walk *k, const char *name, struct gf_norm *n, int32_t component) {
+    const struct gf_config *c = k->cfg;
+    char text[32];
+    k->component = component;
+    join(text, sizeof text, name, ".weight");
+    vec(k, text, AT(n, gain), 0, c->d_model, c->d_model);
+    if (c->norm == GF_LAYERNORM && c->bias_norm) {
+        join(text, sizeof text, name, ".bias");
+        vec(k, text, AT(n, bias), 0, c->d_model, c->d_model);
+    }
+}
+
+static void self_attention(struct walk *k, struct gf_attn *a) {
+    const struct gf_config *c = k->cfg;
+    const int32_t q = c->n_heads * c->d_head, kv = c->n_kv_heads * c->d_head, all = q + 2 * kv,
+                  d = c->d_model;
+    k->component = GF_C_ATTENTION;
+    mat(k, "attn.q.weight", AT(a, in.w), 0, q, all, d);
+    mat(k, "attn.k.weight", AT(a, in.w), q, kv, all, d);
+    mat(k, "attn.v.weight", AT(a, in.w), q + kv, kv, all, d);
+    if (c->bias_qkv) {
+        vec(k, "attn.q.bias", AT(a, in.b), 0, q, all);
+        vec(k, "attn.k.bias", AT(a, in.b), q, kv, all);
+        vec(k, "attn.v.bias", AT(a, in.b), q + kv, kv, all);
+    }
+    if (c->qk_norm) {
+        vec(k, "attn.q_norm.weight", AT(a, q_norm), 0, c->d_head, c->d_head);
+        vec(k, "attn.k_norm.weight", AT(a, k_norm), 0, c->d_head, c->d_head);
+    }
+    mat(k, "attn.o.weight", AT(a, o.w), 0, d, d, q);
+    if (c->bias_attn_out) vec(k, "attn.o.bias", AT(a, o.b), 0, d, d);
+}
+
+static void cross_attention(struct walk *k, struct gf_attn *a) {
+    const struct gf_config *c = k->cfg;
+    const int32_t q = c->n_heads * c->d_head, kv = c->n_kv_heads * c->d_head, d = c->d_model;
+    k->component = GF_C_CROSS_ATTENTION;
+    mat(k, "cross_attn.q.weight", AT(a, in.w), 0, q, q, d);
+    mat(k, "cross_attn.k.weight", AT(a, kv.w), 0, kv, 2 * kv, d);
+    mat(k, "cross_attn.v.weight", AT(a, kv.w), kv, kv, 2 * kv, d);
+    if (c->bias_qkv) {
+        vec(k, "cross_attn.q.bias", AT(a, in.b), 0, q, q);
+        vec(k, "cross_attn.k.bias", AT(a, kv.b), 0, kv, 2 * kv);
+        vec(k, "cross_attn.v.bias", AT(a, kv.b), kv, kv, 2 * kv);
+    }
+    mat(k, "cross_attn.o.weight", AT(a, o.w), 0, d, d, q);
+    if (c->bias_attn_out) vec(k, "cross_attn.o.bias", AT(a, o.b), 0, d, d);
+}
+
+static void ffn(struct walk *k, struct gf_ffn *f) {
+    const struct gf_config *c = k->cfg;
+    const int32_t d = c->d_model, wide = c->d_ff, gated = c->ffn == GF_SWIGLU,
+                  all = gated ? 2 * wide : wide, up0 = all - wide;
+    k->component = GF_C_FFN;
+    if (gated) mat(k, "ffn.gate.weight", AT(f, up.w), 0, wide, all, d);
+    mat(k, "ffn.up.weight", AT(f, up.w), up0, wide, all, d);
+    if (gated && c->bias_ffn) vec(k, "ffn.gate.bias", AT(f, up.b), 0, wide, all);
+    if (c->bias_ffn) vec(k, "ffn.up.bias", AT(f, up.b), up0, wide, all);
+    mat(k, "ffn.down.weight", AT(f, down.w), 0, d, d, wide);
+    if (c->bias_ffn) vec(k, "ffn.down.bias", AT(f, down.b), 0, d, d);
+}
+
+/* "blocks." and 3 become "blocks.3." */
+static void set_prefix(struct walk *k, const char *stack_name, int32_t layer) {
+    char digits[12], *d = digits + sizeof digits;
+    uint32_t u = (uint32_t)layer;
+    *--d = 0;
+    *--d = '.';
+    do *--d = (char)('0' + u % 10);
+    while (u /= 10);
+    join(k->prefix, sizeof k->prefix, stack_name, d);
+    k->layer = layer;
+}
+
+static void stack(struct walk *k, const char *name, int32_t which, struct gf_block *blocks,
+                  int32_t n_layers, int cross) {
+    for (int32_t l = 0; l < n_layers; l++) {
+        struct gf_block *b = blocks ? &blocks[l] : NULL;
+        set_prefix(k, name, l);
+        k->stack = which;
+        norm(k, "norm1", AT(b, norm1), GF_C_NORM);
+        self_attention(k, AT(b, attn));
+        if (cross) {
+            norm(k, "norm2", AT(b, norm_cross), GF_C_NORM);
+            cross_attention(k, AT(b, cross));
+        }
+        norm(k, cross ? "norm3" : "norm2", AT(b, norm2), GF_C_NORM);
+        ffn(k, AT(b, ffn));
+    }
+    k->prefix[0] = 0;
+    k->stack = GF_STACK_NONE;
+    k->layer = -1;
+}
+
+void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster_fn fn, void *ctx) {
+    const struct gf_config *c = cfg;
+    const int two = c->kind == GF_ENCODER_DECODER;
+    struct walk k = {c, fn, ctx, "", GF_C_EMBEDDING, GF_STACK_NONE, -1};
+
+    if (two && !c->shared_embedding)
+        mat(&k, "encoder.embed.weight", AT(w, encoder_embed), 0, c->vocab_size, c->vocab_size,
+            c->d_model);
+    const char *embed = "embed.weight";
+    mat(&k, embed, AT(w, embed), 0, c->vocab_size, c->vocab_size, c->d_model);
+    k.component = GF_C_POSITION;
+    if (c->position == GF_POS_LEARNED) {
+        if (two)
+            table(&k, "encoder.position.weight", AT(w, encoder_position), c->context_length,
+                  c->d_model);
+        table(&k, "position.weight", AT(w, position), c->context_length, c->d_model);
+    }
+    if (two) {
+        stack(&k, "encoder.", GF_STACK_ENCODER, w ? w->encoder_blocks : NULL, c->n_encoder_layers,
+              0);
+        if (c->final_norm)
+            norm(&k, "encoder.final_norm", AT(w, encoder_final_norm), GF_C_FINAL_NORM);
+    }
+    stack(&k, two ? "decoder." : "blocks.",
+          c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER, w ? w->blocks : NULL,
+          c->n_layers, two);
+    if (c->final_norm) norm(&k, "final_norm", AT(w, final_norm), GF_C_FINAL_NORM);
+    if (c->kind == GF_ENCODER) return;
+    k.component = GF_C_HEAD;
+    if (c->tie_word_embeddings) {
+        struct gf_slot s = describe(&k, "head.weight", 2, c->vocab_size, c->d_model);
+        s.t.tied_to = two && !c->shared_embedding;
+        s.t.count = 0;
+        fn(ctx, &s);
+    } else {
+        mat(&k, "head.weight", AT(w, head.w), 0, c->vocab_size, c->vocab_size, c->d_model);
+    }
+    if (c->bias_head) vec(&k, "head.bias", AT(w, head.b), 0, c->vocab_size, c->vocab_size);
+}
+
+struct pick {
+    int32_t at, wanted;
+    struct gf_tensor *out;
+    uint64_t sum;
+};
+
+static void pick(void *ctx, const struct gf_slot *s) {
+    struct pick *p = ctx;
+    if (p->at++ == p->wanted) *p->out = s->t;
+    p->sum += s->t.count;
+}
+
+int32_t gf_roster_count(const struct gf_config *cfg) {
+    struct pick p = {0, -1, NULL, 0};
+    gf_roster_walk(cfg, NULL, pick, &p);
+    return p.at;
+}
+
+uint64_t gf_count_parameters(const struct gf_config *cfg) {
+    struct pick p = {0, -1, NULL, 0};
+    gf_roster_walk(cfg, NULL, pick, &p);
+    return p.sum;
+}
+
+int32_t gf_roster_tensor(const struct gf_config *cfg, int32_t i, struct gf_tensor *out) {
+    struct pick p = {0, i, out, 0};
+    gf_roster_walk(cfg, NULL, pick, &p);
+    return i >= 0 && i < p.at ? GF_OK : GF_ERR_ARGUMENT;
+}

@@ -1,0 +1,98 @@
+/* schema.c - names and offsets as JSON, printed once, so that nobody outside repeats a number. */
+#include "glassformer.h"
+#include <stddef.h>
+
+#define TEXT(x)                             #x
+#define NUMBER(x)                           TEXT(x)
+#define STATUS_ROW(name, value, code, text) "\"" #value "\":[\"" code "\",\"" text "\"],"
+#define FIELD_NAME(type, name, ...)         "\"" #name "\","
+/* E(kind, "decoder", "encoder"): up to four names */
+#define NAMES(a, b, c, d, ...) "\"" a "\",\"" b "\",\"" c "\",\"" d "\""
+#define ENUM_ROW(name, ...)    "\"" #name "\":[" NAMES(__VA_ARGS__, "", "", "") "],"
+
+static char json[8192];
+
+struct text {
+    char *at;
+};
+
+static void put(struct text *t, const char *s) {
+    while (*s && t->at < json + sizeof json - 1) *t->at++ = *s++;
+    *t->at = 0;
+}
+
+static void put_number(struct text *t, size_t n) {
+    char digits[24], *d = digits + sizeof digits;
+    *--d = 0;
+    do *--d = (char)('0' + n % 10);
+    while (n /= 10);
+    put(t, d);
+}
+
+static void put_member(struct text *t, const char *name, size_t offset) {
+    put(t, "\"");
+    put(t, name);
+    put(t, "\":");
+    put_number(t, offset);
+    put(t, ",");
+}
+
+struct point {
+    const char *name;
+    char axes;
+};
+#define POINT(id, name, axes) {name, axes},
+static const struct point points[] = {GF_POINTS(POINT)};
+
+const char *gf_schema(void) {
+    if (json[0]) return json;
+    struct text t = {json};
+    put(&t, "{\"status\":{" GF_STATUS(STATUS_ROW) "\"\":[]},\"fields\":[");
+    put(&t, GF_CONFIG_FIELDS(FIELD_NAME) "\"\"],\"enums\":{" GF_ENUMS(ENUM_ROW) "\"\":[]},");
+    put(&t, "\"components\":[\"embedding\",\"position\",\"attention\",\"cross_attention\",\"ffn\","
+            "\"norm\",\"final_norm\",\"head\"],"
+            "\"dtypes\":[\"f32\",\"f16\",\"bf16\",\"q8_0\",\"q4_0\",\"q4_1\"],"
+            "\"kv_types\":[\"f32\",\"f16\",\"q8\"],\"points\":[");
+    for (int i = 0; i < GF_N_POINTS; i++) {
+        const int global = points[i].name[0] == '@';
+        const char axes[2] = {points[i].axes, 0};
+        put(&t, i ? ",[\"" : "[\"");
+        put(&t, points[i].name + global);
+        put(&t, "\",\"");
+        put(&t, axes);
+        put(&t, global ? "\",1]" : "\",0]");
+    }
+    put(&t, "],\"tensor\":{");
+    put_member(&t, "name", offsetof(struct gf_tensor, name));
+    put_member(&t, "component", offsetof(struct gf_tensor, component));
+    put_member(&t, "stack", offsetof(struct gf_tensor, stack));
+    put_member(&t, "layer", offsetof(struct gf_tensor, layer));
+    put_member(&t, "rank", offsetof(struct gf_tensor, rank));
+    put_member(&t, "rows", offsetof(struct gf_tensor, rows));
+    put_member(&t, "cols", offsetof(struct gf_tensor, cols));
+    put_member(&t, "dtype", offsetof(struct gf_tensor, dtype));
+    put_member(&t, "tied_to", offsetof(struct gf_tensor, tied_to));
+    put_member(&t, "count", offsetof(struct gf_tensor, count));
+    put_member(&t, "n_bytes", offsetof(struct gf_tensor, n_bytes));
+    put_member(&t, "address", offsetof(struct gf_tensor, address));
+    put_member(&t, "bytes", sizeof(struct gf_tensor));
+    put(&t, "\"\":0},\"sampling\":{");
+    put_member(&t, "temperature", offsetof(struct gf_sampling, temperature));
+    put_member(&t, "top_p", offsetof(struct gf_sampling, top_p));
+    put_member(&t, "min_p", offsetof(struct gf_sampling, min_p));
+    put_member(&t, "repetition_penalty", offsetof(struct gf_sampling, repetition_penalty));
+    put_member(&t, "top_k", offsetof(struct gf_sampling, top_k));
+    put_member(&t, "bytes", sizeof(struct gf_sampling));
+    put(&t, "\"\":0},\"choice\":{");
+    put_member(&t, "id", offsetof(struct gf_choice, id));
+    put_member(&t, "logprob", offsetof(struct gf_choice, logprob));
+    put_member(&t, "bytes", sizeof(struct gf_choice));
+    put(&t, "\"\":0},\"error\":{");
+    put_member(&t, "status", offsetof(struct gf_error, status));
+    put_member(&t, "text", offsetof(struct gf_error, text));
+    put_member(&t, "bytes", sizeof(struct gf_error));
+    put(&t, "\"\":0},\"config_bytes\":");
+    put_number(&t, sizeof(struct gf_config));
+    put(&t, ",\"chunk\":" NUMBER(GF_CHUNK) ",\"kv_block\":" NUMBER(GF_KV_BLOCK) "}");
+    return json;
+}

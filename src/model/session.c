@@ -1,0 +1,376 @@
+/* session.c - running a model along one timeline: prefill, decode, encode, rewind, fork. */
+#include "model/session.h"
+#include "base/bytes.h"
+#include "kernels/kernels.h" /* gf_matmul, gf_matmul_scratch */
+#include "model/attention.h" /* gf_cross_keys_values */
+#include "model/block.h"
+#include "model/embed.h"
+#include "model/norm.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct gf_session *gf_session_open(const struct gf_model *m, int32_t context, int32_t kv_type,
+                                   struct gf_error *err) {
+    if (!m->sealed) {
+        gf_fail(err, GF_ERR_STATE, "the model is not sealed: tensors may be missing");
+        return NULL;
+    }
+    const struct gf_config *c = &m->cfg;
+    if (context == 0) context = c->context_length;
+    if (context < 1 || (c->position == GF_POS_LEARNED && context > c->context_length)) {
+        gf_fail(err, GF_ERR_ARGUMENT, "context %d: this model has learned positions for %d",
+                context, c->context_length);
+        return NULL;
+    }
+    if (kv_type < 0 || kv_type >= GF_N_KV_TYPES) {
+        gf_fail(err, GF_ERR_ARGUMENT, "kv cache type %d does not exist", kv_type);
+        return NULL;
+    }
+    struct gf_session *s = calloc(1, sizeof *s);
+    if (!s) {
+        gf_fail(err, GF_ERR_MEMORY, "no memory for a session");
+        return NULL;
+    }
+    s->model = m;
+    s->context = context;
+    gf_kv_open(&s->kv, c, c->kind == GF_ENCODER ? 1 : c->n_layers, kv_type);
+    gf_kv_open(&s->cross, c, c->n_layers, kv_type);
+    gf_rng_seed(&s->rng, 0);
+    return s;
+}
+
+void gf_session_close(struct gf_session *s) {
+    if (!s) return;
+    gf_kv_close(&s->kv);
+    gf_kv_close(&s->cross);
+    gf_observe_close(s->observe);
+    gf_arena_close(&s->scratch);
+    gf_give(s->hidden);
+    gf_give(s->encoded);
+    gf_give(s->logits);
+    free(s->sampling);
+    free(s->cross_mask);
+    free(s->ids);
+    free(s);
+}
+
+int32_t gf_session_length(const struct gf_session *s) { return s->kv.length; }
+int32_t gf_session_context(const struct gf_session *s) { return s->context; }
+uint64_t gf_session_kv_bytes(const struct gf_session *s) {
+    return gf_kv_bytes(&s->kv) + gf_kv_bytes(&s->cross);
+}
+uint64_t gf_session_scratch_bytes(const struct gf_session *s) {
+    const struct gf_config *c = &s->model->cfg;
+    const uint64_t rows = (uint64_t)s->hidden_room + (uint64_t)s->encoded_room;
+    return s->scratch.size + sizeof(float) * (rows * (uint64_t)c->d_model +
+                                              (uint64_t)s->logits_room * (uint64_t)c->vocab_size);
+}
+
+int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err) {
+    if (n < 0 || n > s->kv.length)
+        return gf_fail(err, GF_ERR_ARGUMENT, "cannot keep %d of %d positions", n, s->kv.length);
+    s->kv.length = n;
+    s->hidden_rows = s->logits_rows = 0;
+    return GF_OK;
+}
+
+struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *err) {
+    struct gf_session *f = calloc(1, sizeof *f);
+    if (!f) goto no_memory;
+    f->model = s->model;
+    f->context = s->context;
+    f->rng = s->rng;
+    if (gf_kv_copy(&f->kv, &s->kv) || gf_kv_copy(&f->cross, &s->cross)) goto no_memory;
+    if (s->cross_mask) {
+        f->cross_mask = malloc((size_t)s->cross.length);
+        if (!f->cross_mask) goto no_memory;
+        memcpy(f->cross_mask, s->cross_mask, (size_t)s->cross.length);
+    }
+    f->ids = malloc(((size_t)s->kv.length + 1) * sizeof *f->ids);
+    if (!f->ids) goto no_memory;
+    f->ids_room = s->kv.length + 1;
+    if (s->kv.length) memcpy(f->ids, s->ids, (size_t)s->kv.length * sizeof *f->ids);
+    if (s->hidden_rows) { /* the last row, so that the copy can be sampled from at once */
+        const size_t d = (size_t)s->model->cfg.d_model;
+        f->hidden = gf_take(d * sizeof *f->hidden);
+        if (!f->hidden) goto no_memory;
+        memcpy(f->hidden, s->hidden + ((size_t)s->hidden_rows - 1) * d, d * sizeof *f->hidden);
+        f->hidden_rows = f->hidden_room = 1;
+    }
+    return f;
+no_memory:
+    gf_session_close(f);
+    gf_fail(err, GF_ERR_MEMORY, "no memory for a copy of a session of %d positions", s->kv.length);
+    return NULL;
+}
+
+/* ---- scratch -----------------------------------------------------------------------------------
+ */
+
+/* Floats of every buffer for `rows` rows; with `carve` they are taken from the arena. One list, so
+ * that size and use agree. */
+static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, int carve) {
+    const struct gf_config *c = &s->model->cfg;
+    const int32_t d = c->d_model, wq = c->n_heads * c->d_head,
+                  wqkv = wq + 2 * c->n_kv_heads * c->d_head,
+                  wide = c->ffn == GF_SWIGLU ? 2 * c->d_ff : c->d_ff;
+    int32_t widest = d > wq ? d : wq;
+    if (c->d_ff > widest) widest = c->d_ff;
+    uint64_t total = 0;
+#define BUF(field, width)                                                                          \
+    do {                                                                                           \
+        uint64_t bytes = gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)(width)), sizeof(float)); \
+        total = gf_add_u64(total, gf_arena_share(bytes));                                          \
+        if (carve) field = gf_arena_take(&s->scratch, bytes);                                      \
+    } while (0)
+    struct gf_bufs *b = &s->bufs;
+    BUF(b->resid_pre, d);
+    BUF(b->norm1, d);
+    BUF(b->mean1, 1);
+    BUF(b->rstd1, 1);
+    BUF(b->qkv, wqkv);
+    BUF(b->z, wq);
+    BUF(b->attn_out, d);
+    BUF(b->ffn_pre, wide);
+    if (c->ffn == GF_SWIGLU)
+        BUF(b->ffn_post, c->d_ff);
+    else
+        b->ffn_post = b->ffn_pre;
+    BUF(s->pos, c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED ? d : 0);
+#undef BUF
+    uint64_t bytes = gf_mul_u64((uint64_t)c->n_kv_heads * 4 * sizeof(float), (uint64_t)keys);
+    total = gf_add_u64(total, gf_arena_share(bytes));
+    if (carve) s->scores = gf_arena_take(&s->scratch, bytes);
+    bytes = gf_matmul_scratch(rows, widest);
+    total = gf_add_u64(total, gf_arena_share(bytes));
+    if (carve) s->matmul_scratch = gf_arena_take(&s->scratch, bytes);
+    /* all layers, and all sublayers, share one set: see gf_bufs */
+    b->resid_mid = b->resid_cross = b->resid_post = b->resid_pre;
+    b->sum1 = b->sum_cross = b->sum2 = b->resid_pre;
+    b->norm_cross = b->norm2 = b->norm1;
+    b->mean_cross = b->mean2 = b->mean1;
+    b->rstd_cross = b->rstd2 = b->rstd1;
+    b->cross_q = b->qkv;
+    b->cross_z = b->z;
+    b->cross_out = b->ffn_out = b->attn_out;
+    return total;
+}
+
+static int ensure_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
+    if (rows <= s->scratch_rows && keys <= s->scores_ld) return 0;
+    /* a quarter in reserve, so that a cache that grows block by block does not move the scratch
+     * each time */
+    int64_t ld = keys;
+    if (keys > s->scores_ld && s->scores_ld) ld = (int64_t)keys + keys / 4;
+    ld = (ld + GF_KV_BLOCK - 1) / GF_KV_BLOCK * GF_KV_BLOCK;
+    if (ld < s->scores_ld) ld = s->scores_ld;
+    if (rows < s->scratch_rows) rows = s->scratch_rows;
+    if (ld > INT32_MAX) return -1;
+    const uint64_t size = plan_scratch(s, rows, (int32_t)ld, 0);
+    struct gf_arena old = s->scratch;
+    if (size == GF_TOO_MUCH || gf_arena_open(&s->scratch, size)) {
+        s->scratch = old;
+        return -1;
+    }
+    gf_arena_close(&old);
+    plan_scratch(s, rows, (int32_t)ld, 1);
+    s->scratch_rows = rows;
+    s->scores_ld = (int32_t)ld;
+    return 0;
+}
+
+static int ensure_rows(float **rows, int32_t *room, int32_t need, int32_t width) {
+    if (need <= *room) return 0;
+    float *more = gf_take((uint64_t)need * (uint64_t)width * sizeof *more);
+    if (!more) return -1;
+    gf_give(*rows);
+    *rows = more;
+    *room = need;
+    return 0;
+}
+
+static int ensure_ids(struct gf_session *s, int32_t n) {
+    if (n <= s->ids_room) return 0;
+    int32_t room = n > INT32_MAX - 256 ? n : n + 256;
+    int32_t *ids = realloc(s->ids, (size_t)room * sizeof *ids);
+    if (!ids) return -1;
+    s->ids = ids;
+    s->ids_room = room;
+    return 0;
+}
+
+/* ---- passes
+ * -------------------------------------------------------------------------------------- */
+
+static int32_t check_ids(const struct gf_model *m, const int32_t *ids, int32_t n,
+                         struct gf_error *err) {
+    for (int32_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= m->cfg.vocab_size)
+            return gf_fail(err, GF_ERR_TOKEN, "token %d is id %d, the vocabulary has %d", i, ids[i],
+                           m->cfg.vocab_size);
+    return GF_OK;
+}
+
+/* Rows of one segment through a whole stack, embedding to final norm; hidden [seg->n, d_model]. */
+static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *seg,
+                      const int32_t *ids, float *hidden) {
+    const struct gf_model *m = s->model;
+    const struct gf_config *c = &m->cfg;
+    const int own_encoder = stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
+    struct gf_pass p = {.cfg = c,
+                        .stack = stack,
+                        .causal = stack == GF_STACK_DECODER && c->causal,
+                        .n = seg->n,
+                        .segs = seg,
+                        .n_segs = 1,
+                        .observe = s->observe,
+                        .pool = m->pool,
+                        .matmul_scratch = s->matmul_scratch,
+                        .scores = s->scores,
+                        .scores_ld = s->scores_ld};
+    struct gf_bufs *b = &s->bufs;
+    gf_embed_forward(&p, &m->w, b->resid_pre, s->pos, ids);
+    const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
+    const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
+    for (int32_t l = 0; l < n_layers; l++) gf_block_forward(&p, l, &blocks[l], b);
+    const struct gf_norm *last = own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm;
+    if (c->final_norm)
+        gf_norm_forward(&p, last, -1, GF_P_LN_FINAL_SCALE, GF_P_LN_FINAL, hidden, b->resid_pre,
+                        b->mean1, b->rstd1, p.n);
+    else
+        memcpy(hidden, b->resid_pre, (size_t)p.n * (size_t)c->d_model * sizeof *hidden);
+}
+
+int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err) {
+    const struct gf_config *c = &s->model->cfg;
+    const int32_t pos0 = s->kv.length;
+    if (c->kind == GF_ENCODER)
+        return gf_fail(err, GF_ERR_STATE, "an encoder has no next token: use encode");
+    if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one token is needed");
+    if (n > s->context - pos0)
+        return gf_fail(err, GF_ERR_CONTEXT, "%d tokens after %d do not fit the context of %d", n,
+                       pos0, s->context);
+    if (c->kind == GF_ENCODER_DECODER && s->cross.length == 0)
+        return gf_fail(err, GF_ERR_STATE, "an encoder_decoder needs a source before it decodes");
+    int32_t status = check_ids(s->model, ids, n, err);
+    if (status != GF_OK) return status;
+    /* without the causal mask every row sees every other: no chunks then */
+    const int32_t step = c->causal && n > GF_CHUNK ? GF_CHUNK : n;
+    int32_t keys = pos0 + n;
+    if (s->cross.length > keys) keys = s->cross.length;
+    if (gf_kv_reserve(&s->kv, pos0 + n) || ensure_scratch(s, step, keys) ||
+        ensure_ids(s, pos0 + n) || ensure_rows(&s->hidden, &s->hidden_room, n, c->d_model) ||
+        (s->observe &&
+         gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
+    for (int32_t i = 0; i < n; i += step) {
+        struct gf_seg seg = {.kv = &s->kv,
+                             .pos0 = pos0 + i,
+                             .n = n - i < step ? n - i : step,
+                             .cross = &s->cross,
+                             .cross_mask = s->cross_mask};
+        if (s->observe) s->observe->row0 = i;
+        run_stack(s, GF_STACK_DECODER, &seg, ids + i, s->hidden + (int64_t)i * c->d_model);
+    }
+    memcpy(s->ids + pos0, ids, (size_t)n * sizeof *ids);
+    s->kv.length = pos0 + n;
+    s->hidden_rows = n;
+    s->logits_rows = 0;
+    return GF_OK;
+}
+
+const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n,
+                               struct gf_error *err) {
+    const struct gf_model *m = s->model;
+    const int32_t v = m->cfg.vocab_size, d = m->cfg.d_model;
+    if (row0 < 0 || n < 1 || row0 > s->hidden_rows - n) {
+        gf_fail(err, GF_ERR_ARGUMENT, "rows %d..%d: the last eval left %d", row0, row0 + n - 1,
+                s->hidden_rows);
+        return NULL;
+    }
+    if (row0 == s->logits_row0 && n == s->logits_rows) return s->logits;
+    if (ensure_rows(&s->logits, &s->logits_room, n, v) ||
+        ensure_scratch(s, n < GF_CHUNK ? n : GF_CHUNK, GF_KV_BLOCK)) {
+        gf_fail(err, GF_ERR_MEMORY, "no memory for %d rows of %d logits", n, v);
+        return NULL;
+    }
+    for (int32_t i = 0; i < n; i += GF_CHUNK) {
+        const int32_t rows = n - i < GF_CHUNK ? n - i : GF_CHUNK;
+        gf_matmul(s->logits + (int64_t)i * v, v, s->hidden + (int64_t)(row0 + i) * d, d,
+                  gf_model_head(m), m->w.head.b, rows, s->matmul_scratch, m->pool);
+    }
+    s->logits_row0 = row0;
+    s->logits_rows = n;
+    return s->logits;
+}
+
+const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_t *n) {
+    *n = stack == GF_STACK_ENCODER ? s->encoded_rows : s->hidden_rows;
+    return *n ? (stack == GF_STACK_ENCODER ? s->encoded : s->hidden) : NULL;
+}
+
+/* Keys and values of every decoder layer for the encoded rows. */
+static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
+    const struct gf_model *m = s->model;
+    const struct gf_config *c = &m->cfg;
+    uint8_t *kept = NULL;
+    if (mask) {
+        kept = malloc((size_t)n);
+        if (!kept) return -1;
+        memcpy(kept, mask, (size_t)n);
+    }
+    float *kv = gf_take((uint64_t)n * 2 * (uint64_t)(c->n_kv_heads * c->d_head) * sizeof *kv);
+    if (!kv || gf_kv_reserve(&s->cross, n) ||
+        (s->observe && gf_observe_begin_cross(s->observe, n))) {
+        gf_give(kv);
+        free(kept);
+        return -1;
+    }
+    struct gf_pass p = {.cfg = c,
+                        .stack = GF_STACK_DECODER,
+                        .n = n,
+                        .observe = s->observe,
+                        .pool = m->pool,
+                        .matmul_scratch = s->matmul_scratch};
+    for (int32_t l = 0; l < c->n_layers; l++)
+        gf_cross_keys_values(&p, &m->w.blocks[l].cross, l, &s->cross, s->encoded, kv, n);
+    gf_give(kv);
+    free(s->cross_mask);
+    s->cross_mask = kept;
+    s->cross.length = n;
+    s->kv.length = 0;
+    s->hidden_rows = s->logits_rows = 0;
+    return 0;
+}
+
+int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_t *mask, int32_t n,
+                          struct gf_error *err) {
+    const struct gf_config *c = &s->model->cfg;
+    if (c->kind == GF_DECODER)
+        return gf_fail(err, GF_ERR_STATE, "a decoder has no encoder: use eval");
+    if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one source token is needed");
+    if (n > s->context)
+        return gf_fail(err, GF_ERR_CONTEXT, "%d source tokens do not fit the context of %d", n,
+                       s->context);
+    int32_t status = check_ids(s->model, ids, n, err);
+    if (status != GF_OK) return status;
+    int shown = !mask;
+    for (int32_t i = 0; i < n && !shown; i++) shown = mask[i] != 0;
+    if (!shown) return gf_fail(err, GF_ERR_ARGUMENT, "the mask hides every source position");
+    struct gf_kv
+        work; /* one layer's keys and values at a time, always exact: an encoder keeps no cache */
+    gf_kv_open(&work, c, 1, GF_KV_F32);
+    if (gf_kv_reserve(&work, n) || ensure_scratch(s, n, n) ||
+        ensure_rows(&s->encoded, &s->encoded_room, n, c->d_model) ||
+        (s->observe && gf_observe_begin(s->observe, GF_STACK_ENCODER, n, 0, n, 0))) {
+        gf_kv_close(&work);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for %d source positions", n);
+    }
+    struct gf_seg seg = {.kv = &work, .n = n, .mask = mask};
+    run_stack(s, GF_STACK_ENCODER, &seg, ids, s->encoded);
+    gf_kv_close(&work);
+    s->encoded_rows = n;
+    if (c->kind == GF_ENCODER_DECODER && encode_cross(s, mask, n))
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for the source's keys and values");
+    return GF_OK;
+}

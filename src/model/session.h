@@ -1,0 +1,40 @@
+/* session.h - one timeline over a model: what changes while it runs. */
+#ifndef GF_SESSION_H
+#define GF_SESSION_H
+#include "base/arena.h"
+#include "base/rng.h"
+#include "model/kv.h"
+#include "model/model.h"
+#include "model/observe.h"
+#include "model/pass.h"
+
+struct gf_session {
+    const struct gf_model *model;
+    int32_t context;
+    struct gf_kv kv;
+    int32_t *ids; /* [kv.length] tokens held, for the repetition penalty */
+    int32_t ids_room;
+    /* encoder_decoder: the source's keys and values in every decoder layer */
+    struct gf_kv cross;
+    uint8_t *cross_mask;
+    struct gf_rng rng;
+    void *sampling;             /* sample.c: workspace over the vocabulary */
+    struct gf_observe *observe; /* NULL when nothing is captured or edited */
+    /* scratch for a pass of up to scratch_rows rows and scores_ld keys: all layers share it */
+    struct gf_arena scratch;
+    int32_t scratch_rows, scores_ld;
+    struct gf_bufs bufs;
+    float *pos, *scores;
+    void *matmul_scratch;
+    /* results of the last eval and encode */
+    float *hidden, *encoded; /* [rows, d_model] after the final norm */
+    int32_t hidden_rows, hidden_room, encoded_rows, encoded_room;
+    float *logits;                                 /* [logits_room, vocab_size] */
+    int32_t logits_room, logits_row0, logits_rows; /* which rows are there now */
+};
+
+/* capture.c */
+int32_t gf_observe_need(struct gf_session *s, struct gf_error *err);
+int32_t gf_observe_place(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+                         struct gf_error *err);
+#endif

@@ -1,0 +1,50 @@
+/* weights.h - a model's weights as structs: who has seen these has seen the model.
+ *
+ * Every matrix is [rows = out, cols = in]. Pointers lead into the model's one arena; what an
+ * architecture lacks is NULL (or a matrix with 0 rows). */
+#ifndef GF_WEIGHTS_H
+#define GF_WEIGHTS_H
+#include "kernels/kernels.h" /* struct gf_mat */
+
+struct gf_linear { /* y = x W^T + b */
+    struct gf_mat w;
+    float *b; /* [w.rows] or NULL */
+};
+
+struct gf_norm {
+    float *gain; /* [d_model]                                   */
+    float *bias; /* [d_model]; NULL for RMSNorm or by config    */
+};
+
+struct gf_attn {
+    struct gf_linear in; /* self: rows q | k | v, [(n_heads + 2 n_kv_heads) d_head, d_model]; cross:
+                            rows q alone */
+    struct gf_linear kv; /* cross only: rows k | v, read from the encoder's output */
+    struct gf_linear o;  /* [d_model, n_heads d_head] */
+    float *q_norm, *k_norm; /* [d_head] each; qk_norm only */
+};
+
+struct gf_ffn {
+    struct gf_linear up;   /* [d_ff, d_model]; SwiGLU: rows gate | up, [2 d_ff, d_model] */
+    struct gf_linear down; /* [d_model, d_ff] */
+};
+
+struct gf_block {
+    struct gf_norm norm1; /* before (pre) or after (post) self-attention  */
+    struct gf_attn attn;
+    struct gf_norm norm_cross; /* decoder blocks of an encoder_decoder     */
+    struct gf_attn cross;
+    struct gf_norm norm2; /* before or after the feed-forward layer       */
+    struct gf_ffn ffn;
+};
+
+struct gf_weights {
+    struct gf_mat embed;                /* [vocab_size, d_model] */
+    struct gf_mat encoder_embed;        /* the same, when encoder and decoder have one each */
+    float *position, *encoder_position; /* [context_length, d_model]; learned positions */
+    struct gf_block *blocks;            /* [n_layers] */
+    struct gf_block *encoder_blocks;    /* [n_encoder_layers] of an encoder_decoder */
+    struct gf_norm final_norm, encoder_final_norm;
+    struct gf_linear head; /* [vocab_size, d_model]; a tied head is the embedding's matrix itself */
+};
+#endif

@@ -1,0 +1,31 @@
+/* abi.c - what wasm needs besides glassformer.h: memory for arguments, and 64-bit values in forms
+ * that JavaScript takes without BigInt (counts as doubles, exact to 2^53; seeds as two halves).
+ *
+ * Exported names are listed in exports.txt. Pointers are offsets into linear memory; the glue
+ * (web/lib/engine.js) owns what it takes with gf_alloc. */
+#include "glassformer.h"
+#include <stdlib.h>
+
+extern unsigned char __heap_base; /* the linker's: constants and the stack lie below */
+
+void *gf_alloc(uint32_t n_bytes) { return malloc(n_bytes); }
+void gf_free(void *p) { free(p); }
+const void *gf_abi_heap_base(void) { return &__heap_base; }
+
+static uint64_t whole(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
+
+double gf_abi_count_parameters(const struct gf_config *cfg) {
+    return (double)gf_count_parameters(cfg);
+}
+double gf_abi_model_bytes(const struct gf_model *m) { return (double)gf_model_bytes(m); }
+int32_t gf_abi_randomize(struct gf_model *m, uint32_t seed_low, uint32_t seed_high, float std,
+                         struct gf_error *err) {
+    return gf_model_randomize(m, whole(seed_low, seed_high), std, err);
+}
+void gf_abi_seed(struct gf_session *s, uint32_t low, uint32_t high) {
+    gf_session_seed(s, whole(low, high));
+}
+double gf_abi_kv_bytes(const struct gf_session *s) { return (double)gf_session_kv_bytes(s); }
+double gf_abi_scratch_bytes(const struct gf_session *s) {
+    return (double)gf_session_scratch_bytes(s);
+}
