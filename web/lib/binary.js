@@ -1,0 +1,111 @@
+// binary.js - which WebAssembly file runs here, and where it comes from
+import { GlassformerError } from './formats/errors.js';
+
+/** A module with one relaxed-SIMD instruction in it: valid only where the relaxed binary is.
+ * () -> v128 { i32.const 1  i8x16.splat  i32.const 2  i8x16.splat  i8x16.relaxed_swizzle } */
+const RELAXED_PROBE = new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0,
+  10, 15, 1, 13, 0, 65, 1, 253, 15, 65, 2, 253, 15, 253, 128, 2, 11]);
+/** The same for plain SIMD: () -> v128 { i32.const 0  i8x16.splat  i8x16.popcnt } */
+const SIMD_PROBE = new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0,
+  10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]);
+
+/** Written out so that every bundler sees both files. */
+const FILES = {
+  simd: () => new URL('./wasm/glassformer-simd.wasm', import.meta.url),
+  relaxed: () => new URL('./wasm/glassformer-relaxed.wasm', import.meta.url),
+};
+
+/** Compiled modules by address; a failed one is forgotten. @type {Map<string, Promise<WebAssembly.Module>>} */
+const compiled = new Map();
+
+/**
+ * The best binary that this machine can run; nothing is fetched.
+ * @param {'auto'|'simd'|'relaxed'} [wanted]
+ * @returns {'simd'|'relaxed'}
+ */
+export function chooseBackend(wanted = 'auto') {
+  if (!['auto', 'simd', 'relaxed'].includes(wanted)) {
+    throw new GlassformerError('bad-option', `backend is ${JSON.stringify(wanted)}, expected auto, simd or relaxed`);
+  }
+  if (typeof WebAssembly === 'undefined' || !WebAssembly.validate(SIMD_PROBE)) {
+    throw new GlassformerError('unsupported', 'this browser or runtime has no WebAssembly SIMD, which the engine needs');
+  }
+  const relaxed = WebAssembly.validate(RELAXED_PROBE);
+  if (wanted === 'relaxed' && !relaxed) {
+    throw new GlassformerError('unsupported', 'backend relaxed was asked for, but this browser or runtime has no relaxed SIMD');
+  }
+  return wanted === 'simd' || !relaxed ? 'simd' : 'relaxed';
+}
+
+/**
+ * @param {object} [options]
+ * @param {'auto'|'simd'|'relaxed'} [options.backend]
+ * @param {string | URL | Blob | ArrayBuffer | Uint8Array | Response | WebAssembly.Module} [options.wasm]  instead of the package's own file
+ * @returns {Promise<WebAssembly.Module>}
+ */
+export function compileEngine({ backend, wasm } = {}) {
+  const choice = chooseBackend(backend); // also the check that SIMD is there at all
+  if (wasm instanceof WebAssembly.Module) return Promise.resolve(wasm);
+  const source = wasm ?? FILES[choice]();
+  if (typeof source !== 'string' && !(source instanceof URL)) return compile(source, 'the bytes given as wasm');
+  const key = String(source);
+  let module = compiled.get(key);
+  if (!module) {
+    module = fetchAndCompile(key);
+    compiled.set(key, module);
+    module.catch(() => compiled.delete(key));
+  }
+  return module;
+}
+
+/** @param {string} address URL; in Node also a path @returns {Promise<WebAssembly.Module>} */
+async function fetchAndCompile(address) {
+  // Node's fetch refuses file:, and getBuiltinModule keeps its names out of bundlers' sight.
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises');
+  if (fs && !/^(https?|data|blob):/.test(address)) {
+    const bytes = await fs.readFile(address.startsWith('file:') ? new URL(address) : address).catch((error) => {
+      throw new GlassformerError('not-found', `${address}: the engine's WebAssembly file could not be read (${error.code ?? error.message})`, { cause: error });
+    });
+    return compile(bytes, address);
+  }
+  const response = await fetch(address).catch((error) => {
+    throw new GlassformerError('network', `${address}: the engine's WebAssembly file could not be fetched (${error.message})`, { cause: error });
+  });
+  return compile(response, address);
+}
+
+/**
+ * @param {Blob | ArrayBuffer | Uint8Array | Response} source
+ * @param {string} where
+ * @returns {Promise<WebAssembly.Module>}
+ */
+async function compile(source, where) {
+  /** @type {Uint8Array<ArrayBuffer>} */
+  let bytes;
+  if (source instanceof Response) {
+    where = source.url || where;
+    if (!source.ok) throw new GlassformerError(source.status === 404 ? 'not-found' : 'network', `${where}: the engine's WebAssembly file answered with status ${source.status}`);
+    const type = source.headers.get('content-type') ?? '';
+    if (type.startsWith('application/wasm')) {
+      return WebAssembly.compileStreaming(source).catch((error) => refuse(where, error.message, error));
+    }
+    bytes = new Uint8Array(await source.arrayBuffer()); // many static servers have no type for .wasm
+  } else {
+    bytes = new Uint8Array(source instanceof Blob ? await source.arrayBuffer() : /** @type {ArrayBuffer} */ (source));
+  }
+  if (bytes[0] !== 0 || bytes[1] !== 97 || bytes[2] !== 115 || bytes[3] !== 109) {
+    const start = new TextDecoder().decode(bytes.subarray(0, 64)).trimStart();
+    if (start.startsWith('<')) {
+      throw new GlassformerError('html', `${where}: a web page (it begins with ${JSON.stringify(start.slice(0, 20))}) instead of the engine's WebAssembly file; is the file deployed at this address?`);
+    }
+    refuse(where, `it begins with ${JSON.stringify(start.slice(0, 8))} and not with \\0asm`);
+  }
+  return WebAssembly.compile(bytes).catch((error) => refuse(where, error.message, error));
+}
+
+/** @param {string} where @param {string} why @param {unknown} [cause] @returns {never} */
+function refuse(where, why, cause) {
+  throw new GlassformerError('bad-wasm', `${where}: not a WebAssembly file that runs here: ${why}`, { cause });
+}

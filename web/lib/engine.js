@@ -1,0 +1,561 @@
+// engine.js - one WebAssembly instance with its memory: the only file that touches linear memory
+//
+// Addresses are numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and
+// dropped within one function, because growth detaches it. What comes back is always a copy.
+import { GlassformerError } from './formats/errors.js';
+
+/** @typedef {import('./formats/config.js').Config} Config */
+/** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
+/**
+ * What gf_schema() tells: every list that C and JavaScript share.
+ * @typedef {object} Schema
+ * @property {Record<string, [code: string, sentence: string]>} status
+ * @property {string[]} fields                  configuration fields in the engine's order
+ * @property {Record<string, string[]>} enums
+ * @property {string[]} components
+ * @property {string[]} dtypes
+ * @property {[name: string, axes: string, whole: 0 | 1][]} points
+ * @property {string[]} kv_types
+ * @property {Record<string, number>} tensor    byte offsets of struct gf_tensor, and its size as `bytes`
+ * @property {Record<string, number>} sampling  the same of struct gf_sampling
+ * @property {Record<string, number>} choice    of struct gf_choice
+ * @property {Record<string, number>} error     of struct gf_error
+ * @property {number} config_bytes
+ * @property {number} chunk                     most tokens that one eval should take
+ */
+/**
+ * One roster entry as the engine keeps it.
+ * @typedef {object} EngineTensor
+ * @property {string} name
+ * @property {string} component
+ * @property {'decoder'|'encoder'|null} stack
+ * @property {number|null} layer
+ * @property {number[]} shape       [rows, cols] or [cols]
+ * @property {number} count         parameters; 0 when tied
+ * @property {string} dtype
+ * @property {number} bytes
+ * @property {number} address
+ * @property {number} tiedTo        roster index or -1
+ */
+/**
+ * @typedef {object} Sampling
+ * @property {number} temperature        0: argmax
+ * @property {number} topK               0: off
+ * @property {number} topP               1: off
+ * @property {number} minP               0: off
+ * @property {number} repetitionPenalty  1: off
+ */
+
+const LAYOUTS = ['rows', 'cols'];
+const EDIT_OPS = { scale: 0, set: 1, add: 2 };
+/** Bytes and columns of one block of a file's number format. @type {Record<string, [bytes: number, cols: number]>} */
+const BLOCKS = { f32: [4, 1], f16: [2, 1], bf16: [2, 1], q8_0: [34, 32], q4_0: [18, 32], q4_1: [20, 32] };
+/** Tensor bytes pass through this much of linear memory: large enough that calls cost nothing, small enough to forget. */
+const STAGING_BYTES = 256 * 1024;
+
+const utf8 = new TextDecoder();
+
+/** One instance, its memory and at most one model. */
+export class Engine {
+  /** @type {Record<string, (...args: number[]) => any>} */
+  x;
+  /** @type {WebAssembly.Memory} */
+  memory;
+  /** @type {Schema} */
+  schema;
+  error = 0;
+  #config = 0;
+  model = 0;
+  #work = 0;
+  #workBytes = 0;
+  #staging = 0;
+  /** @type {Config | null} */
+  #cfg = null;
+  /** @type {Set<EngineSession>} */
+  sessions = new Set();
+
+  /**
+   * @param {WebAssembly.Module} module
+   * @returns {Promise<Engine>}
+   */
+  static async instantiate(module) {
+    /** @type {Record<string, Record<string, (...args: number[]) => number>>} */
+    const imports = {};
+    for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
+      if (kind !== 'function') {
+        throw new GlassformerError('bad-wasm', `the WebAssembly file wants ${from}.${name} (${kind}), which this version of the package does not provide`);
+      }
+      // The engine neither prints nor exits; what a C library drags in answers "not supported".
+      (imports[from] ??= {})[name] = name === 'emscripten_notify_memory_growth' ? () => 0 : () => 52;
+    }
+    const instance = await WebAssembly.instantiate(module, imports);
+    return new Engine(/** @type {any} */ (instance.exports));
+  }
+
+  /** @param {Record<string, any>} exports */
+  constructor(exports) {
+    if (typeof exports.gf_schema !== 'function' || !exports.memory) {
+      throw new GlassformerError('bad-wasm', 'the WebAssembly file is not the Glassformer engine: gf_schema is missing');
+    }
+    this.x = exports;
+    this.memory = exports.memory;
+    exports._initialize?.();
+    this.schema = JSON.parse(this.#string(this.x.gf_schema()));
+    this.error = this.#alloc(this.schema.error.bytes);
+    this.#config = this.#alloc(this.schema.config_bytes);
+  }
+
+  /** "simd128", "relaxed, signed dot", ... @returns {string} */
+  get backend() { return this.#string(this.x.gf_backend()); }
+  /** @returns {Config} */
+  get config() { return this.#cfg ?? this.#never('there is no model'); }
+  /** Bytes of linear memory, as large as it has grown. */
+  get memoryBytes() { return this.memory.buffer.byteLength; }
+
+  // ---- configuration and roster
+
+  /**
+   * Every weight of a configuration, nothing allocated for it.
+   * @param {Config} config
+   * @returns {EngineTensor[]}
+   */
+  roster(config) {
+    this.#setConfig(config);
+    const n = this.x.gf_roster_count(this.#config);
+    return this.#tensors(n, (i, out) => this.x.gf_roster_tensor(this.#config, i, out));
+  }
+
+  /** @param {Config} config */
+  countParameters(config) {
+    this.#setConfig(config);
+    return this.x.gf_abi_count_parameters(this.#config);
+  }
+
+  /** @param {Config} config */
+  #setConfig(config) {
+    this.x.gf_config_default(this.#config);
+    this.schema.fields.forEach((field, i) => {
+      const value = config[/** @type {keyof Config} */ (field)];
+      if (value === undefined || value === null) return;
+      const number = typeof value === 'string' ? this.schema.enums[field]?.indexOf(value) ?? NaN : Number(value);
+      this.check(this.x.gf_config_set(this.#config, i, number, this.error));
+    });
+    this.check(this.x.gf_config_check(this.#config, this.error));
+  }
+
+  // ---- model
+
+  /**
+   * Reserve memory for every tensor.
+   * @param {Config} config
+   * @param {string[]} dtypes  of each roster entry; matrices only, the rest is f32
+   */
+  open(config, dtypes) {
+    if (this.model) this.#never('a model is already open');
+    this.#setConfig(config);
+    const p = this.#alloc(dtypes.length);
+    try {
+      new Uint8Array(this.memory.buffer, p, dtypes.length).set(dtypes.map((d) => this.#dtype(d)));
+      this.model = this.pointer(this.x.gf_model_open(this.#config, p, this.error));
+    } finally {
+      this.x.gf_free(p);
+    }
+    this.#cfg = config;
+  }
+
+  /**
+   * A tensor of a file begins.
+   * @param {number} first   roster entry
+   * @param {number} n       entries it fills, stacked by rows
+   * @param {string} dtype   as stored
+   * @param {'rows'|'cols'} layout  rows: [out, in]; cols: [in, out]
+   * @returns {{write(bytes: Uint8Array): void, end(): void}} bytes in order, cut anywhere
+   */
+  tensor(first, n, dtype, layout) {
+    this.check(this.x.gf_tensor_begin(this.model, first, n, this.#dtype(dtype), LAYOUTS.indexOf(layout), this.error));
+    this.#staging ||= this.#alloc(STAGING_BYTES);
+    const full = STAGING_BYTES - STAGING_BYTES % BLOCKS[dtype][0]; // whole blocks only
+    let held = 0;
+    const flush = () => {
+      if (held) this.check(this.x.gf_tensor_write(this.model, this.#staging, held, this.error));
+      held = 0;
+    };
+    return {
+      write: (bytes) => {
+        for (let at = 0; at < bytes.length;) {
+          const part = bytes.subarray(at, at + full - held);
+          new Uint8Array(this.memory.buffer, this.#staging + held, part.length).set(part);
+          held += part.length;
+          at += part.length;
+          if (held === full) flush();
+        }
+      },
+      end: () => {
+        flush();
+        this.check(this.x.gf_tensor_end(this.model, this.error));
+      },
+    };
+  }
+
+  /** All tensors have arrived: from here on the model can be used and no longer changed. */
+  seal() {
+    this.check(this.x.gf_model_seal(this.model, this.error));
+    if (this.#staging) this.x.gf_free(this.#staging);
+    this.#staging = 0;
+  }
+
+  /**
+   * Random weights instead of a file's: matrices and tables normal(0, std), gains 1, biases 0. Seals.
+   * @param {number} seed  0 .. 2^53 - 1
+   * @param {number} std
+   */
+  randomize(seed, std) {
+    this.check(this.x.gf_abi_randomize(this.model, ...words(seed), std, this.error));
+  }
+
+  /** Every roster entry with dtype, bytes and address. @returns {EngineTensor[]} */
+  tensors() {
+    const n = this.x.gf_roster_count(this.x.gf_model_config(this.model));
+    return this.#tensors(n, (i, out) => this.x.gf_model_tensor(this.model, i, out));
+  }
+
+  /**
+   * One row of a weight, dequantised.
+   * @param {number} i  roster entry
+   * @param {number} row
+   * @param {number} cols
+   */
+  tensorRow(i, row, cols) {
+    const p = this.scratch(4 * cols);
+    this.check(this.x.gf_tensor_read(this.model, i, row, p, this.error));
+    return this.floats(p, cols);
+  }
+
+  /** Where everything lies. Weights and constants have their true place; what grows in pieces (cache, buffers) is
+   * listed behind them, one after the other, with its true size.
+   * @returns {{totalBytes: number, regions: {name: string, start: number, bytes: number}[]}} */
+  memoryMap() {
+    const totalBytes = this.memoryBytes;
+    const heap = this.x.gf_abi_heap_base();
+    /** @type {{name: string, start: number, bytes: number}[]} */
+    const regions = [{ name: 'constants and stack', start: 0, bytes: heap }];
+    let at = heap;
+    /** @param {string} name @param {number} bytes */
+    const put = (name, bytes) => { regions.push({ name, start: at, bytes }); at += bytes; };
+    put('weights', this.model ? this.x.gf_abi_model_bytes(this.model) : 0);
+    let kv = 0, scratch = this.#workBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES);
+    for (const s of this.sessions) { kv += s.kvBytes; scratch += s.scratchBytes; }
+    put('kv cache', kv);
+    put('scratch', scratch);
+    put('free', Math.max(0, totalBytes - at));
+    return { totalBytes, regions };
+  }
+
+  /**
+   * @param {number} context  most positions; 0: the model's own
+   * @param {string} kvType   f32, f16 or q8
+   */
+  session(context, kvType) {
+    return this.adopt(this.pointer(this.x.gf_session_open(this.model, context, this.schema.kv_types.indexOf(kvType), this.error)));
+  }
+
+  /** @param {number} ptr */
+  adopt(ptr) {
+    const session = new EngineSession(this, ptr);
+    this.sessions.add(session);
+    return session;
+  }
+
+  /** Free the model and every session of it. The instance itself goes when nobody holds it. */
+  close() {
+    for (const s of [...this.sessions]) s.close();
+    if (this.model) this.x.gf_model_close(this.model);
+    for (const p of [this.#staging, this.#work]) if (p) this.x.gf_free(p);
+    this.model = this.#staging = this.#work = this.#workBytes = 0;
+    this.#cfg = null;
+  }
+
+  // ---- sampling, apart from any session
+
+  /**
+   * The k most likely ids of a row of logits, first of equals first; logprob is the model's own, temperature 1.
+   * @param {Float32Array} logits
+   * @param {number} k
+   */
+  top(logits, k) {
+    const p = this.scratch(4 * logits.length + 8 * k);
+    new Float32Array(this.memory.buffer, p, logits.length).set(logits);
+    return this.topAt(p, logits.length, k, p + 4 * logits.length);
+  }
+
+  /** @param {number} logits @param {number} n @param {number} k @param {number} out */
+  topAt(logits, n, k, out) {
+    this.check(this.x.gf_top(logits, n, k, out, this.error));
+    return Array.from({ length: k }, (_, i) => this.choice(out + i * this.schema.choice.bytes));
+  }
+
+  /** @param {number} p */
+  choice(p) {
+    const view = new DataView(this.memory.buffer), at = this.schema.choice;
+    return { id: view.getInt32(p + at.id, true), logprob: view.getFloat32(p + at.logprob, true) };
+  }
+
+  /**
+   * The probabilities that a draw from these logits has.
+   * @param {Float32Array} logits  [n], may hold -Infinity
+   * @param {Sampling} sampling
+   * @param {number[]} seen        ids for the repetition penalty
+   */
+  distribution(logits, sampling, seen) {
+    const n = logits.length;
+    const p = this.scratch(8 * n + 4 * seen.length + this.schema.sampling.bytes);
+    new Float32Array(this.memory.buffer, p, n).set(logits);
+    new Int32Array(this.memory.buffer, p + 8 * n, seen.length).set(seen);
+    const how = this.putSampling(p + 8 * n + 4 * seen.length, sampling);
+    this.check(this.x.gf_distribution(p + 4 * n, p, n, how, p + 8 * n, seen.length, this.error));
+    return this.floats(p + 4 * n, n);
+  }
+
+  /** @param {Sampling} sampling refused with a sentence when it cannot be */
+  checkSampling(sampling) {
+    this.check(this.x.gf_sampling_check(this.putSampling(this.scratch(this.schema.sampling.bytes), sampling), this.error));
+  }
+
+  /** @param {number} p @param {Sampling} s */
+  putSampling(p, { temperature, topP, minP, repetitionPenalty, topK }) {
+    const view = new DataView(this.memory.buffer), at = this.schema.sampling;
+    view.setFloat32(p + at.temperature, temperature, true);
+    view.setFloat32(p + at.top_p, topP, true);
+    view.setFloat32(p + at.min_p, minP, true);
+    view.setFloat32(p + at.repetition_penalty, repetitionPenalty, true);
+    view.setInt32(p + at.top_k, topK, true);
+    return p;
+  }
+
+  // ---- for this file alone
+
+  /** Memory for the arguments and results of one call; its content is gone after the next. @param {number} n bytes */
+  scratch(n) {
+    if (n > this.#workBytes) {
+      if (this.#work) this.x.gf_free(this.#work);
+      this.#work = this.#workBytes = 0;
+      const bytes = Math.max(4096, 2 ** Math.ceil(Math.log2(n)));
+      this.#work = this.#alloc(bytes);
+      this.#workBytes = bytes;
+    }
+    return this.#work;
+  }
+
+  /** @param {number} n bytes */
+  #alloc(n) {
+    const p = this.x.gf_alloc(n);
+    if (!p) throw new GlassformerError('out-of-memory', `${n} bytes of linear memory could not be had`);
+    return p;
+  }
+
+  /** @param {string} name */
+  #dtype(name) {
+    const i = this.schema.dtypes.indexOf(name);
+    if (i < 0) throw new GlassformerError('unknown-dtype', `there is no dtype ${JSON.stringify(name)}, expected one of ${this.schema.dtypes.join(', ')}`);
+    return i;
+  }
+
+  /** @param {number} p @param {number} n */
+  floats(p, n) { return new Float32Array(this.memory.buffer, p, n).slice(); }
+
+  /** A C string; copied out first, because decoders refuse views on shared memory. @param {number} p */
+  #string(p) {
+    const bytes = new Uint8Array(this.memory.buffer, p);
+    const end = bytes.indexOf(0);
+    return utf8.decode(bytes.slice(0, end));
+  }
+
+  /** @param {number} status @returns {number} */
+  check(status) {
+    if (status < 0) this.#fail(status);
+    return status;
+  }
+
+  /** @param {number} p @returns {number} */
+  pointer(p) {
+    if (!p) this.#fail(new Int32Array(this.memory.buffer, this.error + this.schema.error.status, 1)[0]);
+    return p;
+  }
+
+  /** @param {number} status @returns {never} */
+  #fail(status) {
+    const [code] = this.schema.status[status] ?? ['bad-state'];
+    throw new GlassformerError(code, this.#string(this.error + this.schema.error.text));
+  }
+
+  /** @param {string} why @returns {never} */
+  #never(why) { throw new GlassformerError('bad-state', why); }
+
+  /** @param {number} n @param {(i: number, out: number) => number} read @returns {EngineTensor[]} */
+  #tensors(n, read) {
+    const t = this.schema.tensor;
+    const p = this.scratch(t.bytes);
+    const stacks = /** @type {const} */ (['decoder', 'encoder']);
+    return Array.from({ length: n }, (_, i) => {
+      this.check(read(i, p));
+      const view = new DataView(this.memory.buffer, p, t.bytes);
+      /** @param {string} f */
+      const i32 = (f) => view.getInt32(t[f], true);
+      /** @param {string} f */
+      const u64 = (f) => Number(view.getBigUint64(t[f], true));
+      const stack = i32('stack'), layer = i32('layer');
+      return {
+        name: this.#string(p + t.name),
+        component: this.schema.components[i32('component')],
+        stack: stack < 0 ? null : stacks[stack],
+        layer: layer < 0 ? null : layer,
+        shape: i32('rank') === 1 ? [i32('cols')] : [i32('rows'), i32('cols')],
+        count: u64('count'),
+        dtype: this.schema.dtypes[i32('dtype')],
+        bytes: u64('n_bytes'),
+        address: u64('address'),
+        tiedTo: i32('tied_to'),
+      };
+    });
+  }
+}
+
+/** One timeline: cached keys and values, a position, a sampler. */
+export class EngineSession {
+  #e;
+  #p;
+
+  /** @param {Engine} engine @param {number} ptr */
+  constructor(engine, ptr) {
+    this.#e = engine;
+    this.#p = ptr;
+  }
+
+  get #ptr() {
+    if (!this.#p) throw new GlassformerError('bad-state', 'the session was closed');
+    return this.#p;
+  }
+
+  /** Positions held. @returns {number} */
+  get length() { return this.#e.x.gf_session_length(this.#ptr); }
+  /** Most positions. @returns {number} */
+  get context() { return this.#e.x.gf_session_context(this.#ptr); }
+  /** @returns {number} */
+  get kvBytes() { return this.#e.x.gf_abi_kv_bytes(this.#ptr); }
+  /** @returns {number} */
+  get scratchBytes() { return this.#e.x.gf_abi_scratch_bytes(this.#ptr); }
+
+  /** Run tokens through the decoder from the present length on. All or nothing. @param {ArrayLike<number>} ids */
+  eval(ids) {
+    const e = this.#e, n = ids.length, p = e.scratch(4 * n);
+    new Int32Array(e.memory.buffer, p, n).set(ids);
+    e.check(e.x.gf_session_eval(this.#ptr, p, n, e.error));
+  }
+
+  /**
+   * Run the encoder over a source.
+   * @param {ArrayLike<number>} ids
+   * @param {ArrayLike<number> | null} mask  0 hides a position
+   */
+  encode(ids, mask) {
+    const e = this.#e, n = ids.length, p = e.scratch(5 * n);
+    new Int32Array(e.memory.buffer, p, n).set(ids);
+    if (mask) new Uint8Array(e.memory.buffer, p + 4 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
+    e.check(e.x.gf_session_encode(this.#ptr, p, mask ? p + 4 * n : 0, n, e.error));
+  }
+
+  /** Logits of rows first .. first + n - 1 of the last eval. @param {number} first @param {number} n @param {number} vocab */
+  logits(first, n, vocab) {
+    const e = this.#e;
+    return e.floats(e.pointer(e.x.gf_session_logits(this.#ptr, first, n, e.error)), n * vocab);
+  }
+
+  /** The k most likely ids after row `row` of the last eval. @param {number} row @param {number} vocab @param {number} k */
+  top(row, vocab, k) {
+    const e = this.#e, out = e.scratch(8 * k);
+    return e.topAt(e.pointer(e.x.gf_session_logits(this.#ptr, row, 1, e.error)), vocab, k, out);
+  }
+
+  /** Output rows of the last eval (or encode), after the final norm. @param {'decoder'|'encoder'} stack @param {number} dModel @returns {Tensor} */
+  hidden(stack, dModel) {
+    const e = this.#e, n = e.scratch(4);
+    const p = e.x.gf_session_hidden(this.#ptr, stack === 'encoder' ? 1 : 0, n);
+    if (!p) throw new GlassformerError('bad-state', 'there are no hidden states yet');
+    const rows = new Int32Array(e.memory.buffer, n, 1)[0];
+    return { data: e.floats(p, rows * dModel), shape: [rows, dModel] };
+  }
+
+  /** Keep the first n positions. @param {number} n */
+  rewind(n) {
+    const e = this.#e;
+    e.check(e.x.gf_session_rewind(this.#ptr, n, e.error));
+  }
+
+  /** An independent copy of cache, encoder memory and sampler; not of captures and edits. @returns {EngineSession} */
+  fork() {
+    const e = this.#e;
+    return e.adopt(e.pointer(e.x.gf_session_fork(this.#ptr, e.error)));
+  }
+
+  /** @param {number} seed 0 .. 2^53 - 1 */
+  seed(seed) { this.#e.x.gf_abi_seed(this.#ptr, ...words(seed)); }
+
+  /**
+   * Draw one token from the last row of the last eval.
+   * @param {Sampling} sampling
+   * @returns {{id: number, logprob: number}}
+   */
+  sample(sampling) {
+    const e = this.#e, p = e.scratch(64), out = p + 32;
+    e.check(e.x.gf_session_sample(this.#ptr, e.putSampling(p, sampling), out, e.error));
+    return e.choice(out);
+  }
+
+  // ---- seeing and changing; layer -1: a point of the whole model
+
+  /** @param {number} stack @param {number} layer @param {number} point @param {boolean} on */
+  capture(stack, layer, point, on) {
+    const e = this.#e;
+    e.check(e.x.gf_session_capture(this.#ptr, stack, layer, point, on ? 1 : 0, e.error));
+  }
+
+  /**
+   * What the last eval or encode left at a point.
+   * @param {number} stack @param {number} layer @param {number} point
+   * @returns {{data: Float32Array, dims: number[]} | null}
+   */
+  captured(stack, layer, point) {
+    const e = this.#e, dims = e.scratch(12);
+    const p = e.x.gf_session_captured(this.#ptr, stack, layer, point, dims);
+    if (!p) return null;
+    const d = Array.from(new Int32Array(e.memory.buffer, dims, 3));
+    return { data: e.floats(p, d[0] * d[1] * d[2]), dims: d };
+  }
+
+  /**
+   * @param {number} stack @param {number} layer @param {number} point
+   * @param {number} head      or -1 for all
+   * @param {number} position  absolute, or -1 for all
+   * @param {'scale'|'set'|'add'} op
+   * @param {number | Float32Array} value
+   */
+  edit(stack, layer, point, head, position, op, value) {
+    const e = this.#e, values = typeof value === 'number' ? new Float32Array([value]) : value;
+    const p = e.scratch(4 * values.length);
+    new Float32Array(e.memory.buffer, p, values.length).set(values);
+    e.check(e.x.gf_session_edit(this.#ptr, stack, layer, point, head, position, EDIT_OPS[op],
+      op === 'scale' ? values[0] : 1, p, values.length, e.error));
+  }
+
+  clearEdits() { this.#e.x.gf_session_clear_edits(this.#ptr); }
+
+  close() {
+    if (!this.#p) return;
+    this.#e.x.gf_session_close(this.#p);
+    this.#e.sessions.delete(this);
+    this.#p = 0;
+  }
+}
+
+/** A whole number as two 32-bit words, low one first. @param {number} n @returns {[number, number]} */
+function words(n) { return [n % 2 ** 32, Math.floor(n / 2 ** 32)]; }

@@ -1,0 +1,260 @@
+// generate.js - one token after the other: sampling, stop strings, beams
+import { Pause } from './turn.js';
+
+/** @typedef {import('./features.js').Features} Features */
+/** @typedef {import('./features.js').Run} Run */
+/** @typedef {import('./engine.js').Tensor} Tensor */
+/**
+ * @typedef {object} Step
+ * @property {number} id
+ * @property {string} text        '' without a tokenizer, and while a character is not yet whole
+ * @property {number} position    of this token, counted from the beginning of the prompt
+ * @property {number} logprob     natural logarithm of the model's own probability (temperature 1, nothing cut off)
+ * @property {number} ms          that the engine took for it
+ * @property {{id: number, text: string, logprob: number}[]} [top]  the `logprobs` most likely tokens at this place
+ * @property {Record<string, Tensor>} [captured]  what the pass that led to this token left at the captured points: the rows of the
+ *   last position (of the whole prompt at the first step), so that all steps' rows put together are the whole picture
+ * @property {number} [sequence]  which prompt, when several were given
+ */
+/**
+ * @typedef {object} Summary
+ * @property {string} text
+ * @property {number[]} ids
+ * @property {number} seed
+ * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason
+ * @property {number} prefillMs
+ * @property {number} decodeMs
+ * @property {number} tokensPerSecond   decode passes per second of engine time; 0 when there was none
+ * @property {number[][]} [sequences]   several prompts: each followed by its new tokens
+ * @property {Summary[]} [summaries]    several prompts: each one's own
+ */
+/** @typedef {ReturnType<typeof import('./options.js').generateOptions>} Checked */
+
+/** Steps on their way out: held back while their text may still turn out to be (part of) a stop string. */
+class Outlet {
+  /** @type {Step[]} */
+  #held = [];
+  text = '';
+  /** @type {number[]} */
+  ids = [];
+  stopped = false;
+
+  /** @param {string[]} stops @param {{push(id: number): string, end(): string} | null} decoder */
+  constructor(stops, decoder) {
+    this.stops = stops;
+    this.decoder = decoder;
+  }
+
+  /** @param {Step} step without text @returns {Step[]} that may go out now */
+  push(step) {
+    step.text = this.decoder ? this.decoder.push(step.id) : '';
+    this.#held.push(step);
+    return this.#release(false);
+  }
+
+  /** No more steps. @returns {Step[]} */
+  end() {
+    const rest = this.decoder?.end();
+    const last = this.#held.at(-1);
+    if (rest && last) last.text += rest; // half a character that will not become whole
+    return this.#release(true);
+  }
+
+  /** @param {boolean} all @returns {Step[]} */
+  #release(all) {
+    const text = this.#held.map((s) => s.text).join('');
+    const found = this.stops.map((s) => text.indexOf(s)).filter((i) => i >= 0);
+    let free = text.length; // characters that are certain
+    if (found.length) {
+      this.stopped = true;
+      free = Math.min(...found);
+    } else if (!all) {
+      free -= Math.max(0, ...this.stops.map((s) => overlap(text, s)));
+    }
+    /** @type {Step[]} */
+    const out = [];
+    let at = 0;
+    while (this.#held.length) {
+      const step = this.#held[0], end = at + step.text.length;
+      if (this.stopped) {
+        if (at >= free && (step.text || at > free)) break; // wholly within the stop string, or behind it
+        step.text = step.text.slice(0, free - at);
+      } else if (!all && (end > free || (this.decoder && end === text.length && !step.text))) {
+        break; // may be a stop string's beginning, or half a character that the next token completes
+      }
+      out.push(step);
+      this.#held.shift();
+      at = end;
+    }
+    for (const step of out) { this.text += step.text; this.ids.push(step.id); }
+    if (this.stopped) this.#held = [];
+    return out;
+  }
+}
+
+/** Length of the longest end of text that is a beginning of stop, less than all of it. @param {string} text @param {string} stop */
+function overlap(text, stop) {
+  for (let n = Math.min(text.length, stop.length - 1); n > 0; n--) if (text.endsWith(stop.slice(0, n))) return n;
+  return 0;
+}
+
+/**
+ * Continue a prompt.
+ * @param {Features} f
+ * @param {number[]} prompt
+ * @param {Checked} o
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<Step, Summary, void>}
+ */
+export async function* generate(f, prompt, o, signal) {
+  const pause = new Pause(signal);
+  await pause.check();
+  const run = f.openRun(o, prompt.length);
+  try {
+    const { session } = run;
+    session.seed(o.seed);
+    let from = performance.now();
+    await run.start(o, pause);
+    await run.prefill(prompt, pause);
+    const prefillMs = performance.now() - from;
+    const outlet = new Outlet(o.stop, f.decoder(prompt));
+    const eos = o.ignoreEos ? [] : f.special.eos;
+    const ids = [...prompt];
+    let decodeMs = 0, passes = 0, made = 0;
+    /** @type {Summary['stopReason']} */
+    let stopReason = 'maxTokens';
+    from = performance.now();
+    while (made < o.maxTokens) {
+      if (ids.length >= session.context) { stopReason = 'contextFull'; break; }
+      const { id, logprob } = session.sample(o.sampling);
+      if (eos.includes(id)) { stopReason = 'eos'; break; }
+      /** @type {Step} */
+      const step = { id, text: '', position: ids.length, logprob, ms: 0 };
+      if (o.logprobs) step.top = run.top(o.logprobs);
+      const captured = run.take();
+      if (captured) step.captured = captured;
+      ids.push(id);
+      made++;
+      step.ms = performance.now() - from;
+      decodeMs += step.ms;
+      yield* outlet.push(step);
+      if (outlet.stopped) { stopReason = 'stop'; break; }
+      await pause.check();
+      from = performance.now();
+      if (made === o.maxTokens || ids.length >= session.context) continue;
+      run.next(ids);
+      passes++;
+    }
+    if (!outlet.stopped) yield* outlet.end();
+    if (outlet.stopped) stopReason = 'stop';
+    return { text: outlet.text, ids: outlet.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: passes && decodeMs ? passes * 1000 / decodeMs : 0 };
+  } finally {
+    run.close();
+  }
+}
+
+/**
+ * Several prompts, one token of each in turn.
+ * @param {Features} f
+ * @param {number[][]} prompts
+ * @param {Checked} o
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<Step, Summary, void>}
+ */
+export async function* generateMany(f, prompts, o, signal) {
+  const runs = prompts.map((prompt) => (o.beams > 1 ? beamSearch : generate)(f, prompt, o, signal));
+  /** @type {Summary[]} */
+  const summaries = [];
+  try {
+    let live = prompts.length;
+    while (live) {
+      for (let i = 0; i < runs.length; i++) {
+        if (summaries[i]) continue;
+        const { done, value } = await runs[i].next();
+        if (done) { summaries[i] = value; live--; } else yield { ...value, sequence: i };
+      }
+    }
+  } finally {
+    await Promise.all(runs.map((r) => r.return(/** @type {any} */ (undefined))));
+  }
+  const sum = (/** @type {'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
+  const decodeMs = sum('decodeMs'), n = summaries.reduce((k, s) => k + s.ids.length, 0);
+  return {
+    text: summaries.map((s) => s.text).join('\n'), ids: summaries.flatMap((s) => s.ids), seed: o.seed,
+    stopReason: summaries[0].stopReason, prefillMs: sum('prefillMs'), decodeMs, tokensPerSecond: decodeMs ? n * 1000 / decodeMs : 0,
+    sequences: prompts.map((p, i) => [...p, ...summaries[i].ids]), summaries,
+  };
+}
+
+/**
+ * The most likely continuation that a search of width `beams` finds. A hypothesis of n tokens scores
+ * sum(logprob) / ((5 + n) / 6)^lengthPenalty (Wu et al. 2016, equation 14); 0 compares plain sums.
+ * Nothing is known before the end, so all steps come at once.
+ * @param {Features} f
+ * @param {number[]} prompt
+ * @param {Checked} o
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<Step, Summary, void>}
+ */
+export async function* beamSearch(f, prompt, o, signal) {
+  /** @typedef {{run: Run, ids: number[], logprobs: number[], sum: number}} Beam */
+  const pause = new Pause(signal);
+  await pause.check();
+  const score = (/** @type {{sum: number}} */ b, /** @type {number} */ n) => b.sum / ((5 + n) / 6) ** o.lengthPenalty;
+  const eos = o.ignoreEos ? [] : f.special.eos;
+  const first = f.openRun(o, prompt.length);
+  /** @type {Beam[]} */
+  let beams = [{ run: first, ids: [], logprobs: [], sum: 0 }];
+  /** @type {{ids: number[], logprobs: number[], value: number, eos: boolean} | null} */
+  let best = null;
+  const offer = (/** @type {Beam} */ b, /** @type {number} */ value, /** @type {boolean} */ ended) => {
+    if (!best || value > best.value) best = { ids: b.ids, logprobs: b.logprobs, value, eos: ended };
+  };
+  try {
+    let from = performance.now();
+    await first.start(o, pause);
+    await first.prefill(prompt, pause);
+    const prefillMs = performance.now() - from;
+    from = performance.now();
+    const most = Math.min(o.maxTokens, first.session.context - prompt.length);
+    let passes = 0;
+    for (let n = 1; n <= most && beams.length; n++) {
+      // width beams survive; each may lose its best candidates to eos, so 1 + |eos| more than width are looked at
+      const candidates = beams.flatMap((b) => b.run.top(Math.min(f.config.vocab_size, o.beams + eos.length)).map(({ id, logprob }) => ({ b, id, logprob, sum: b.sum + logprob })));
+      candidates.sort((x, y) => y.sum - x.sum);
+      /** @type {typeof candidates} */
+      const chosen = [];
+      candidates.slice(0, o.beams + eos.length).forEach((c, rank) => {
+        if (eos.includes(c.id)) { if (rank < o.beams) offer(c.b, score(c, n), true); } else if (chosen.length < o.beams) chosen.push(c);
+      });
+      const reach = o.lengthPenalty ? most : n; // sums only fall, so this bounds what a live beam can still become
+      const alive = chosen.filter((c) => !best || score(c, reach) > best.value);
+      /** @type {Beam[]} */
+      const next = [];
+      for (const c of alive) {
+        const again = alive.indexOf(c) !== alive.findIndex((d) => d.b === c.b);
+        next.push({ run: again ? c.b.run.fork() : c.b.run, ids: [...c.b.ids, c.id], logprobs: [...c.b.logprobs, c.logprob], sum: c.sum });
+      }
+      for (const b of beams) if (!next.some((c) => c.run === b.run)) b.run.close();
+      beams = next;
+      if (n === most) break;
+      for (const b of beams) {
+        b.run.next([...prompt, ...b.ids]);
+        passes++;
+        await pause.check();
+      }
+    }
+    for (const b of beams) offer(b, score(b, b.ids.length || 1), false);
+    const found = /** @type {{ids: number[], logprobs: number[], eos: boolean}} */ (/** @type {unknown} */ (best));
+    const decodeMs = performance.now() - from;
+    const outlet = new Outlet(o.stop, f.decoder(prompt));
+    for (let i = 0; i < found.ids.length && !outlet.stopped; i++) {
+      yield* outlet.push({ id: found.ids[i], text: '', position: prompt.length + i, logprob: found.logprobs[i], ms: decodeMs / found.ids.length });
+    }
+    if (!outlet.stopped) yield* outlet.end();
+    const stopReason = outlet.stopped ? 'stop' : found.eos ? 'eos' : found.ids.length >= o.maxTokens ? 'maxTokens' : 'contextFull';
+    return { text: outlet.text, ids: outlet.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: passes && decodeMs ? passes * 1000 / decodeMs : 0 };
+  } finally {
+    for (const b of beams) b.run.close();
+  }
+}

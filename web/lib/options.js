@@ -1,0 +1,73 @@
+// options.js - what callers may ask for, with defaults and refusals, in one place
+import { fail, show } from './formats/errors.js';
+
+/** @typedef {import('./engine.js').Sampling} Sampling */
+
+/** Names that an options object may have; anything else is a slip of the pen and is refused by name. */
+const GENERATE = ['maxTokens', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', 'seed', 'stop', 'logprobs', 'ignoreEos', 'beams',
+  'lengthPenalty', 'source', 'sourceMask', 'capture', 'captureBudget', 'edits', 'addSpecialTokens'];
+
+/** @param {object} options @param {string[]} known @param {string} call */
+export function checkNames(options, known, call) {
+  if (options === null || typeof options !== 'object') fail('bad-option', `the options of ${call} are ${show(options)}, expected an object`);
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined && !known.includes(name)) fail('bad-option', `${call} has no option ${show(name)}`);
+  }
+}
+
+/**
+ * @param {string} name @param {unknown} value @param {number} least @param {number} most
+ * @param {boolean} [whole]
+ * @returns {number}
+ */
+export function number(name, value, least, most, whole = false) {
+  if (typeof value !== 'number' || !(value >= least && value <= most) || (whole && !Number.isInteger(value))) {
+    const range = most === Infinity || most >= Number.MAX_SAFE_INTEGER ? `from ${least} up` : `from ${least} to ${most}`;
+    fail('bad-option', `${name} is ${typeof value === 'number' ? value : show(value)}, expected a ${whole ? 'whole ' : ''}number ${range}`);
+  }
+  return value;
+}
+
+/** @param {unknown} seed @returns {number} 0 .. 2^53 - 1, drawn when not given */
+export function seedOf(seed) {
+  if (seed === undefined) return crypto.getRandomValues(new Uint32Array(1))[0];
+  return number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
+}
+
+/** @param {Partial<Sampling>} o @returns {Sampling} */
+export function samplingOf({ temperature = 1, topK = 0, topP = 1, minP = 0, repetitionPenalty = 1 }) {
+  number('repetitionPenalty', repetitionPenalty, 0, 1e6);
+  if (repetitionPenalty === 0) fail('bad-option', 'repetitionPenalty is 0, expected a number above 0 (1: off)');
+  return {
+    temperature: number('temperature', temperature, 0, 1e6),
+    topK: number('topK', topK, 0, 2 ** 31 - 1, true),
+    topP: number('topP', topP, 0, 1),
+    minP: number('minP', minP, 0, 1),
+    repetitionPenalty,
+  };
+}
+
+/**
+ * @param {Record<string, any>} options
+ * @param {number} vocabSize
+ */
+export function generateOptions(options, vocabSize) {
+  checkNames(options, GENERATE, 'generate');
+  const { maxTokens = Infinity, stop = [], logprobs = 0, ignoreEos = false, beams = 1, lengthPenalty = 0.6, source, sourceMask, capture = [], captureBudget, edits = [] } = options;
+  if (maxTokens !== Infinity) number('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER, true);
+  if (!Array.isArray(stop) || stop.some((s) => typeof s !== 'string' || !s)) fail('bad-option', `stop is ${show(stop)}, expected a list of texts`);
+  if (typeof ignoreEos !== 'boolean') fail('bad-option', `ignoreEos is ${show(ignoreEos)}, expected true or false`);
+  number('logprobs', logprobs, 0, vocabSize, true);
+  number('beams', beams, 1, 64, true);
+  number('lengthPenalty', lengthPenalty, 0, 100);
+  if (beams > 1) {
+    for (const name of ['logprobs', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty']) {
+      if (options[name]) fail('bad-option', `${name} and beams exclude one another: a beam search follows the most likely sequences`);
+    }
+    if (capture.length) fail('bad-option', 'capture and beams exclude one another: run the result through forward to see inside');
+  }
+  return {
+    maxTokens, stop, logprobs, ignoreEos, beams, lengthPenalty, source, sourceMask, capture, captureBudget, edits,
+    sampling: samplingOf(options), seed: seedOf(options.seed),
+  };
+}

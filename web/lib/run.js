@@ -1,0 +1,123 @@
+// run.js - one session on its way through tokens: source, prefill in chunks, one more, what is captured meanwhile
+import { Recorder, applyEdits, CAPTURE_BUDGET } from './capture.js';
+import { number } from './options.js';
+import { fail } from './formats/errors.js';
+
+/** @typedef {import('./features.js').Features} Features */
+/** @typedef {import('./engine.js').EngineSession} EngineSession */
+/** @typedef {import('./engine.js').Tensor} Tensor */
+/** @typedef {import('./turn.js').Pause} Pause */
+
+export class Run {
+  /** @type {import('./capture.js').Point[]} */
+  points = [];
+  /** @type {Recorder | null} */
+  #recorder = null;
+  #rows = 0; // of the last eval
+
+  /**
+   * @param {Features} f
+   * @param {EngineSession} session  closed with the run
+   */
+  constructor(f, session) {
+    this.f = f;
+    this.session = session;
+  }
+
+  /**
+   * What to look at and what to change.
+   * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[]}} o
+   * @param {number} queries  positions of the longest pass to come
+   * @param {number} source   positions of its source
+   */
+  observe({ capture = [], captureBudget = CAPTURE_BUDGET, edits = [] }, queries, source) {
+    const { f } = this;
+    if (edits.length !== 0) applyEdits(this.session, f.points, edits);
+    if (capture.length === 0) return;
+    this.points = f.points.match(capture);
+    number('captureBudget', captureBudget, 0, Infinity);
+    const bytes = f.points.bytes(this.points, queries, queries, source);
+    if (bytes > captureBudget) {
+      fail('capture-too-large', `capturing ${this.points.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${captureBudget}; name fewer points or raise captureBudget`);
+    }
+    this.#recorder = new Recorder(this.session, this.points);
+  }
+
+  /**
+   * Run the encoder, where there is one.
+   * @param {{source?: string | ArrayLike<number>, sourceMask?: ArrayLike<number>}} o
+   * @param {Pause} pause
+   */
+  async start({ source, sourceMask }, pause) {
+    const { f } = this;
+    if (f.config.kind !== 'encoder_decoder') {
+      if (source !== undefined || sourceMask !== undefined) fail('bad-option', `source belongs to an encoder_decoder, this model is of kind ${f.config.kind}`);
+      return;
+    }
+    if (source === undefined) fail('bad-option', 'an encoder_decoder needs { source }: the text or ids to read');
+    const ids = f.ids(source, 'source');
+    this.session.encode(ids, f.mask(sourceMask, ids.length, 'sourceMask'));
+    this.#recorder?.gather(true);
+    await pause.check();
+  }
+
+  /** The one pass of a model that is an encoder. @param {number[]} ids @param {ArrayLike<number> | null} mask */
+  encodeOnly(ids, mask) {
+    this.session.encode(ids, mask);
+    this.#recorder?.gather();
+  }
+
+  /**
+   * Run tokens through the decoder, with a chance to stop between chunks.
+   * @param {ArrayLike<number>} ids
+   * @param {Pause} pause
+   * @param {(first: number, n: number) => void} [each]  after each chunk: its rows
+   */
+  async prefill(ids, pause, each) {
+    const { f } = this;
+    // Bidirectional attention has no chunks: an early row reads the late ones.
+    const chunk = f.config.causal ? f.engine.schema.chunk : ids.length;
+    const all = Array.from(ids);
+    for (let at = 0; at < all.length; at += chunk) {
+      const part = all.slice(at, at + chunk);
+      this.#eval(part);
+      each?.(at, part.length);
+      await pause.check();
+    }
+  }
+
+  /** One more token, the last of `ids`. @param {number[]} ids all tokens so far */
+  next(ids) {
+    if (this.f.config.causal) {
+      this.#eval([ids[ids.length - 1]]);
+    } else { // every earlier position sees the new one
+      this.session.rewind(0);
+      this.#eval(ids);
+    }
+  }
+
+  /** @param {number[]} ids */
+  #eval(ids) {
+    this.session.eval(ids);
+    this.#rows = ids.length;
+    this.#recorder?.gather();
+  }
+
+  /** The k most likely next tokens. @param {number} k */
+  top(k) {
+    const { f } = this;
+    return this.session.top(this.#rows - 1, f.config.vocab_size, k).map(({ id, logprob }) => ({ id, text: f.tokenText(id), logprob }));
+  }
+
+  /** What was captured since the last call. */
+  take() { return this.#recorder?.take(); }
+
+  /** An independent copy, which captures nothing. */
+  fork() {
+    const copy = new Run(this.f, this.session.fork());
+    copy.#rows = this.#rows;
+    return copy;
+  }
+
+  close() { this.session.close(); }
+}
