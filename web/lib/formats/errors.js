@@ -1,0 +1,69 @@
+// errors.js - the one error class of the package and its stable codes
+//
+// A code never changes its meaning; the sentence names the file or tensor, what was expected and what was found.
+
+/** Every code a GlassformerError can carry, with what it means. The first group comes from the engine. */
+export const CODES = Object.freeze({
+  'bad-argument': 'an argument has the wrong type or is out of range',
+  'bad-config': 'a configuration that no model can have',
+  'bad-shape': 'a tensor has the wrong shape',
+  'truncated': 'the file ends early',
+  'missing-tensor': 'a weight that the configuration asks for is not in the file',
+  'duplicate-tensor': 'a weight is there twice',
+  'out-of-memory': 'there is not enough memory for this model or session',
+  'context-full': 'more positions than the context holds',
+  'bad-token': 'a token id outside the vocabulary',
+  'not-finite': 'the computation met a NaN or an infinity',
+  'unsupported': 'a feature that a file asks for and the engine lacks',
+  'bad-state': 'used after it was disposed, or in the wrong order',
+
+  'bad-file': 'the file is not what it should be',
+  'bad-header': 'the header of a checkpoint is malformed',
+  'unknown-format': 'no reader knows this kind of file',
+  'unknown-dtype': 'a tensor is stored in a number format that is not supported',
+  'unknown-tensor': 'a tensor with data that the model has no place for',
+  'overlap': 'tensors share bytes or leave a hole between them',
+  'network': 'a request failed',
+  'not-found': 'the address or path does not exist',
+  'html': 'the address answers with a web page instead of a model',
+  'no-tokenizer': 'text was given, but the model has no tokenizer',
+  'bad-tokenizer': 'a tokenizer file that cannot be used, or that does not fit the model',
+  'aborted': 'the caller gave up',
+});
+
+/** A failure with a stable `code` and a sentence that names what and where. */
+export class GlassformerError extends Error {
+  /**
+   * @param {string} code one of CODES
+   * @param {string} message
+   * @param {{cause?: unknown}} [options]
+   */
+  constructor(code, message, options) {
+    super(message, options);
+    this.name = 'GlassformerError';
+    this.code = code;
+  }
+}
+
+/**
+ * @param {string} code
+ * @param {string} message
+ * @param {unknown} [cause]
+ * @returns {never}
+ */
+export function fail(code, message, cause) {
+  throw new GlassformerError(code, message, cause === undefined ? undefined : { cause });
+}
+
+/**
+ * A value as it should look inside a sentence: short, quoted where it is text.
+ * @param {unknown} value
+ * @returns {string}
+ */
+export function show(value) {
+  if (typeof value === 'bigint') return String(value);
+  let text;
+  try { text = JSON.stringify(value); } catch { /* cyclic, or nested too deep */ }
+  text ??= String(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}

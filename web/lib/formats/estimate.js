@@ -1,0 +1,58 @@
+// estimate.js - parameters, FLOPs and bytes of a model that need not exist
+import { fail, show } from './errors.js';
+import { readConfig } from './huggingface.js';
+import { dtypeBytes, parameterTable } from './roster.js';
+
+/**
+ * @typedef {object} Estimate
+ * @property {number} flopsPerToken2N   two per parameter that a token meets: the rule of thumb
+ * @property {number} flopsPerToken     exact multiply-adds of one new token at the end of contextLength, times two
+ * @property {number} weightBytes
+ * @property {number} kvBytes           keys and values of contextLength positions, of the whole batch
+ * @property {number} activationBytes   f32 buffers of a forward pass over batch sequences of contextLength positions
+ */
+
+/**
+ * Count every parameter of a configuration: no weights, no allocation.
+ * @param {object | string} config the JSON of any config.json that is read, our own fields, or a preset's name
+ * @returns {import('./roster.js').ParameterTable}
+ */
+export function countParameters(config) {
+  return parameterTable(readConfig(config));
+}
+
+/**
+ * What running a configuration costs.
+ *
+ * The 2N rule takes every parameter but the tables that are only looked up in (an untied embedding, learned positions):
+ * a tied embedding is also the head and counts once. The exact count adds scores and their weighted sum, 4 x d_head per
+ * head and key, and leaves out what is not a multiply-add.
+ * @param {object | string} config
+ * @param {{contextLength: number, batch?: number, dtype?: string, kvDtype?: string}} options dtype of the weights (f32), kvDtype of the cache (f16)
+ * @returns {Estimate}
+ */
+export function estimate(config, { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16' }) {
+  const c = readConfig(config);
+  for (const [name, v] of Object.entries({ contextLength, batch })) {
+    if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
+  }
+  const { rows, total } = parameterTable(c);
+  let matrices = 0, looked = 0, weightBytes = 0;
+  for (const { component, shape, count } of rows) {
+    // an encoder's blocks and its cross keys run once per source, not per new token; per token of its own they cost the same
+    if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
+    if (component === 'position' || (component === 'embedding' && (!c.tie_word_embeddings || c.kind === 'encoder'))) looked += count;
+    weightBytes += dtypeBytes(count, shape.length === 2 && count % 32 === 0 ? dtype : dtype.startsWith('q') ? 'f32' : dtype);
+  }
+  if (c.tie_word_embeddings) matrices += c.vocab_size * c.d_model;
+  const keys = c.sliding_window ? Math.min(c.sliding_window, contextLength) : contextLength;
+  const attentions = c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1) + c.n_encoder_layers;
+  const scores = attentions * 4 * c.n_heads * c.d_head * keys;
+  const cached = c.kind === 'encoder' ? 0 : c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1);
+  const kvBytes = batch * cached * 2 * contextLength * dtypeBytes(c.n_kv_heads * c.d_head, kvDtype === 'q8' ? 'q8_0' : kvDtype);
+  const width = 4 * c.d_model + (c.n_heads + 2 * c.n_kv_heads) * c.d_head + (c.ffn === 'swiglu' ? 2 : 1) * c.d_ff + c.n_heads * keys;
+  return {
+    flopsPerToken2N: 2 * (total - looked), flopsPerToken: 2 * matrices + scores, weightBytes, kvBytes,
+    activationBytes: 4 * batch * contextLength * (width + (c.kind === 'encoder' ? 0 : c.vocab_size)),
+  };
+}

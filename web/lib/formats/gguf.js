@@ -1,0 +1,322 @@
+// gguf.js - GGUF: metadata, tensor list, and the architectures that are read
+//
+//   "GGUF" | u32 version | u64 n tensors | u64 n keys | keys | tensor infos | padding | data, each tensor aligned
+//
+// All numbers little-endian. A tensor's dimensions are listed innermost first. The `llama` architecture stores the rows
+// of q and k permuted so that adjacent pairs rotate; they stay as they are and the config says so.
+import { completeConfig } from './config.js';
+import { fail, show } from './errors.js';
+
+/** @typedef {import('./bytes.js').ByteReader} ByteReader */
+/** @typedef {import('./config.js').Config} Config */
+/** @typedef {import('./plan.js').Entry} Entry */
+/** @typedef {import('./plan.js').Place} Place */
+/** @typedef {number | boolean | string | Meta} Value */
+/** @typedef {(number | boolean | string)[]} Meta */
+/**
+ * @typedef {object} Gguf
+ * @property {Map<string, Value>} meta
+ * @property {Entry[]} entries
+ * @property {number} end       where the last tensor ends
+ * @property {number} alignment
+ */
+
+const MAX_STRING = 1 << 24;
+const MAX_ARRAY = 1 << 23;
+const MAX_KEYS = 1 << 16;
+const MAX_TENSORS = 1 << 17;
+
+/** ggml's tensor types: name, and for those that are read ours, with scalars and bytes of a block. @type {Record<number, [string, string?, number?, number?]>} */
+const TYPES = {
+  0: ['F32', 'f32', 1, 4], 1: ['F16', 'f16', 1, 2], 2: ['Q4_0', 'q4_0', 32, 18], 3: ['Q4_1', 'q4_1', 32, 20], 6: ['Q5_0'], 7: ['Q5_1'],
+  8: ['Q8_0', 'q8_0', 32, 34], 9: ['Q8_1'], 10: ['Q2_K'], 11: ['Q3_K'], 12: ['Q4_K'], 13: ['Q5_K'], 14: ['Q6_K'], 15: ['Q8_K'], 16: ['IQ2_XXS'],
+  17: ['IQ2_XS'], 18: ['IQ3_XXS'], 19: ['IQ1_S'], 20: ['IQ4_NL'], 21: ['IQ3_S'], 22: ['IQ2_S'], 23: ['IQ4_XS'], 24: ['I8'], 25: ['I16'], 26: ['I32'],
+  27: ['I64'], 28: ['F64'], 29: ['IQ1_M'], 30: ['BF16', 'bf16', 1, 2], 34: ['TQ1_0'], 35: ['TQ2_0'], 39: ['MXFP4'],
+};
+
+/** Sizes of the metadata's number types; 8 is a string, 9 an array. @type {Record<number, number>} */
+const VALUE_BYTES = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
+
+/** The header, one value after the other. */
+class Header {
+  /** @param {ByteReader} r */
+  constructor(r) {
+    this.r = r;
+    this.utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  }
+
+  /** @param {string} why @returns {never} */
+  no(why) { return fail('bad-header', `${this.r.name}: ${why}`); }
+
+  /** @param {number} n @param {string} what */
+  async view(n, what) {
+    if (this.r.ready < n) await this.r.need(n, what);
+    const b = this.r.takeReady(n);
+    return new DataView(b.buffer, b.byteOffset, n);
+  }
+
+  /** @param {string} what */
+  async u32(what) { return (await this.view(4, what)).getUint32(0, true); }
+
+  /** A count or size, at most max. @param {string} what @param {number} max */
+  async count(what, max) {
+    const n = (await this.view(8, what)).getBigUint64(0, true);
+    return n <= BigInt(max) ? Number(n) : this.no(`${what} is ${n}, at most ${max} are possible`);
+  }
+
+  /** @param {string} what */
+  async string(what) {
+    const n = await this.count(`the length of ${what}`, MAX_STRING);
+    if (this.r.ready < n) await this.r.need(n, what);
+    try { return this.utf8.decode(this.r.takeReady(n)); } catch { return this.no(`${what} is not UTF-8`); }
+  }
+
+  /** @param {number} type @param {string} what @returns {Promise<number | boolean | string>} */
+  async scalar(type, what) {
+    if (type === 8) return this.string(what);
+    const size = VALUE_BYTES[type] ?? this.no(`${what} has the value type ${type}, which does not exist`);
+    return number(await this.view(size, what), 0, type) ?? this.no(`${what} is larger than 2^53`);
+  }
+
+  /** @param {string} what @returns {Promise<Value>} */
+  async value(what) {
+    const type = await this.u32(what);
+    if (type !== 9) return this.scalar(type, what);
+    const of = await this.u32(what);
+    if (of === 9) this.no(`${what} is an array of arrays`);
+    const size = of === 8 ? 8 : VALUE_BYTES[of] ?? this.no(`${what} has elements of type ${of}, which does not exist`);
+    const n = await this.count(`the length of ${what}`, MAX_ARRAY);
+    if (this.r.total !== null && n * size > this.r.total - this.r.pos) {
+      fail('truncated', `${this.r.name}: ${what} claims ${n} elements, more than the file has bytes for`);
+    }
+    /** @type {Meta} */
+    const list = [];
+    if (of === 8) {
+      for (let i = 0; i < n; i++) list.push(await this.string(what));
+      return list;
+    }
+    const view = await this.view(n * size, what);
+    for (let i = 0; i < n; i++) list.push(number(view, i * size, of) ?? this.no(`${what} holds a number larger than 2^53`));
+    return list;
+  }
+}
+
+/** @param {DataView} v @param {number} at @param {number} type @returns {number | boolean | null} null where a double cannot hold it */
+function number(v, at, type) {
+  switch (type) {
+    case 0: return v.getUint8(at);
+    case 1: return v.getInt8(at);
+    case 2: return v.getUint16(at, true);
+    case 3: return v.getInt16(at, true);
+    case 4: return v.getUint32(at, true);
+    case 5: return v.getInt32(at, true);
+    case 6: return v.getFloat32(at, true);
+    case 7: return v.getUint8(at) !== 0;
+    case 12: return v.getFloat64(at, true);
+    default: {
+      const n = Number(type === 10 ? v.getBigUint64(at, true) : v.getBigInt64(at, true));
+      return Number.isSafeInteger(n) ? n : null;
+    }
+  }
+}
+
+/**
+ * Everything before the data.
+ * @param {ByteReader} r at the start of the file
+ * @param {number} file
+ * @returns {Promise<Gguf>}
+ */
+export async function readGguf(r, file) {
+  const h = new Header(r);
+  const magic = new TextDecoder('latin1').decode(await r.take(4, 'the magic'));
+  if (magic !== 'GGUF') fail('bad-file', `${r.name}: begins with ${show(magic)}, a GGUF file begins with "GGUF"`);
+  const version = await h.u32('the version');
+  if (version !== 2 && version !== 3) fail('unsupported', `${r.name}: GGUF version ${version} is not supported, only 2 and 3 are`);
+  const nTensors = await h.count('the number of tensors', MAX_TENSORS);
+  const nKeys = await h.count('the number of keys', MAX_KEYS);
+  /** @type {Map<string, Value>} */
+  const meta = new Map();
+  for (let i = 0; i < nKeys; i++) {
+    const key = await h.string('a key');
+    if (meta.has(key)) h.no(`the key ${show(key)} is there twice`);
+    meta.set(key, await h.value(show(key)));
+  }
+  const alignment = meta.get('general.alignment') ?? 32;
+  if (typeof alignment !== 'number' || alignment < 1 || alignment > 65536 || (alignment & (alignment - 1))) {
+    h.no(`general.alignment is ${show(alignment)}, expected a power of two`);
+  }
+  const entries = [];
+  const names = new Set();
+  for (let i = 0; i < nTensors; i++) {
+    const e = await tensorInfo(h, file);
+    if (names.has(e.name)) fail('duplicate-tensor', `${r.name}: ${show(e.name)} is listed twice`);
+    names.add(e.name);
+    entries.push(e);
+  }
+  const start = align(r.pos, alignment);
+  const end = tiled(r, entries, start, alignment);
+  return { meta, entries, end, alignment };
+}
+
+/** @param {number} n @param {number} to */
+export const align = (n, to) => Math.ceil(n / to) * to;
+
+/** @param {Header} h @param {number} file @returns {Promise<Entry>} offset from the start of the data */
+async function tensorInfo(h, file) {
+  const name = await h.string('a tensor name');
+  const rank = await h.u32(name);
+  if (rank < 1 || rank > 4) h.no(`${show(name)} has ${rank} dimensions, 1 to 4 are possible`);
+  const shape = [];
+  for (let i = 0; i < rank; i++) shape.unshift(await h.count(`a dimension of ${show(name)}`, 2 ** 40));
+  const type = await h.u32(name);
+  const offset = await h.count(`the offset of ${show(name)}`, Number.MAX_SAFE_INTEGER);
+  if (!Object.hasOwn(TYPES, type)) fail('unknown-dtype', `${h.r.name}: ${show(name)} has the tensor type ${type}, which is not known`);
+  const [theirs, dtype, perBlock = 1, blockBytes = 1] = TYPES[type];
+  if (!dtype) fail('unknown-dtype', `${h.r.name}: ${show(name)} is stored as ${theirs}, expected one of F32, F16, BF16, Q8_0, Q4_0, Q4_1`);
+  if (shape[rank - 1] % perBlock) h.no(`${show(name)} has rows of ${shape[rank - 1]}, ${theirs} needs multiples of ${perBlock}`);
+  const bytes = shape.reduce((n, d) => n * BigInt(d), 1n) / BigInt(perBlock) * BigInt(blockBytes);
+  if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) h.no(`${show(name)} of shape ${show(shape)} is larger than any file`);
+  return { name, dtype, shape, file, offset, bytes: Number(bytes) };
+}
+
+/** Tensors follow each other with nothing between but alignment. @param {ByteReader} r @param {Entry[]} entries @param {number} start @param {number} alignment */
+function tiled(r, entries, start, alignment) {
+  let at = start, end = start;
+  for (const e of entries) e.offset += start;
+  for (const e of [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes)) {
+    if (e.offset < at) fail('overlap', `${r.name}: ${show(e.name)} begins at byte ${e.offset}, before the end of the tensor before it`);
+    if (e.offset > at) fail('overlap', `${r.name}: ${show(e.name)} begins at byte ${e.offset}, expected ${at}`);
+    end = at + e.bytes;
+    at = align(end, alignment);
+  }
+  if (r.total !== null && r.total < end) fail('truncated', `${r.name}: the file has ${r.total} bytes, the header describes ${end}`);
+  if (r.total !== null && r.total > at) fail('bad-file', `${r.name}: ${r.total - at} bytes follow the last tensor`);
+  return end;
+}
+
+/** What an architecture is, beyond the keys that all share. @type {Record<string, Record<string, any>>} */
+const ARCHITECTURES = {
+  llama: { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'adjacent' },
+  qwen2: { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'half' },
+  qwen3: { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'half', qk_norm: true },
+  gpt2: { norm: 'layernorm', ffn: 'gelu_tanh', position: 'learned', bias_norm: true },
+};
+
+/** Keys below the architecture's name that the model is built from, or that change nothing. */
+const KEYS = new Set(('context_length embedding_length block_count feed_forward_length attention.head_count attention.head_count_kv '
+  + 'attention.key_length attention.value_length attention.layer_norm_rms_epsilon attention.layer_norm_epsilon attention.sliding_window '
+  + 'rope.dimension_count rope.freq_base rope.scaling.type rope.scaling.factor rope.scale_linear vocab_size attention.causal '
+  + 'rope.scaling.original_context_length rope.scaling.finetuned expert_count expert_used_count tensor_data_layout').split(' '));
+
+/**
+ * The configuration, and where tensors go.
+ * @param {string} where
+ * @param {Gguf} gguf
+ * @param {string[]} warnings grows
+ * @returns {{config: Config, places: Map<string, Place>, isBuffer: (e: Entry) => boolean}}
+ */
+export function ggufModel(where, { meta, entries }, warnings) {
+  const arch = meta.get('general.architecture');
+  if (typeof arch !== 'string') fail('bad-header', `${where}: general.architecture is missing`);
+  const base = Object.hasOwn(ARCHITECTURES, arch) ? ARCHITECTURES[arch]
+    : fail('unsupported', `${where}: the architecture ${show(arch)} is not supported, expected one of ${Object.keys(ARCHITECTURES).join(', ')}`);
+  /** @param {string} key @param {number|null} [fallback] @returns {any} */
+  const num = (key, fallback) => {
+    let v = meta.get(`${arch}.${key}`) ?? fallback;
+    if (Array.isArray(v) && v.length && v.every((x) => x === v[0])) v = v[0]; // one value per layer, all equal
+    if (Array.isArray(v)) fail('unsupported', `${where}: ${arch}.${key} differs from layer to layer, which is not supported`);
+    if (v === undefined) fail('bad-config', `${where}: ${arch}.${key} is missing`);
+    return v === null || typeof v === 'number' ? v : fail('bad-config', `${where}: ${arch}.${key} is ${show(v)}, expected a number`);
+  };
+  /** @param {string} key @param {unknown} value @returns {never} */
+  const lacks = (key, value) => fail('unsupported', `${where}: ${arch}.${key} ${show(value)} is not supported`);
+
+  const byName = new Map(entries.map((e) => [e.name, e]));
+  const embed = byName.get('token_embd.weight') ?? fail('missing-tensor', `${where}: token_embd.weight is missing`);
+  const tokens = meta.get('tokenizer.ggml.tokens');
+  if (Array.isArray(tokens) && tokens.length !== embed.shape[0]) {
+    fail('bad-tokenizer', `${where}: the vocabulary has ${tokens.length} tokens, token_embd.weight ${embed.shape[0]} rows`);
+  }
+  if (num('vocab_size', embed.shape[0]) !== embed.shape[0]) {
+    fail('bad-shape', `${where}: token_embd.weight has ${embed.shape[0]} rows, ${arch}.vocab_size is ${num('vocab_size')}`);
+  }
+  const nHeads = num('attention.head_count');
+  const dModel = num('embedding_length');
+  const dHead = num('attention.key_length', Math.floor(dModel / nHeads));
+  if (num('attention.value_length', dHead) !== dHead) lacks('attention.value_length', num('attention.value_length'));
+  if (base.position === 'rope' && num('rope.dimension_count', dHead) !== dHead) lacks('rope.dimension_count', num('rope.dimension_count'));
+  if (num('expert_count', 0)) lacks('expert_count', num('expert_count'));
+  if (meta.get(`${arch}.attention.causal`) === false) lacks('attention.causal', false);
+  if (byName.has('rope_freqs.weight')) {
+    fail('unsupported', `${where}: rope_freqs.weight (Llama 3 rotary scaling as a table) is not supported`);
+  }
+  for (const [key, value] of meta) {
+    if (key.startsWith(`${arch}.`) && !KEYS.has(key.slice(arch.length + 1))) lacks(key.slice(arch.length + 1), value);
+  }
+  // a second copy of a tied embedding, as converters of GPT-2 write it, is skipped; stored in another precision it is a head of its own
+  const head = byName.get('output.weight');
+  const tied = !head || (arch === 'gpt2' && head.dtype === embed.dtype);
+  const config = completeConfig({
+    ...base, ...ropeScaling(meta, arch, lacks), kind: 'decoder', vocab_size: embed.shape[0], d_model: dModel, n_layers: num('block_count'),
+    n_heads: nHeads, n_kv_heads: num('attention.head_count_kv', nHeads), d_head: dHead, d_ff: num('feed_forward_length'),
+    context_length: num('context_length'), norm_eps: epsilon(num(`attention.layer_norm_${base.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`)),
+    norm_placement: 'pre', final_norm: true, ...(base.position === 'rope' ? { rope_theta: num('rope.freq_base', 10000) } : {}),
+    bias_qkv: byName.has('blk.0.attn_q.bias') || byName.has('blk.0.attn_qkv.bias'), bias_attn_out: byName.has('blk.0.attn_output.bias'),
+    bias_ffn: byName.has('blk.0.ffn_up.bias'), sliding_window: num('attention.sliding_window', 0), tie_word_embeddings: tied,
+  }, where);
+  if (head && tied) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
+  return {
+    config, places: places(config, byName),
+    isBuffer: ({ name, shape }) => tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel,
+  };
+}
+
+/**
+ * Epsilons are stored as f32: 1e-5 comes back as 0.000009999999747. The shortest decimal with the same f32 is the number
+ * that was meant, and the one every other format gives.
+ * @param {number} eps
+ */
+const epsilon = (eps) => {
+  for (let digits = 1; digits < 17; digits++) {
+    const short = Number(eps.toPrecision(digits));
+    if (Math.fround(short) === Math.fround(eps)) return short;
+  }
+  return eps;
+};
+
+/** @param {Map<string, Value>} meta @param {string} arch @param {(key: string, value: unknown) => never} lacks */
+function ropeScaling(meta, arch, lacks) {
+  const type = meta.get(`${arch}.rope.scaling.type`);
+  const factor = meta.get(`${arch}.rope.scaling.factor`) ?? meta.get(`${arch}.rope.scale_linear`);
+  if (type === 'none' || (type === undefined && (factor === undefined || factor === 1))) return {};
+  if (type !== undefined && type !== 'linear') return lacks('rope.scaling.type', type);
+  return { rope_scaling: 'linear', rope_factor: factor };
+}
+
+/** @param {Config} c @param {Map<string, Entry>} byName @returns {Map<string, Place>} */
+function places(c, byName) {
+  /** @type {Map<string, Place>} */
+  const m = new Map();
+  /** @param {string} theirs @param {string[]} ours @param {boolean} bias */
+  const linear = (theirs, ours, bias) => {
+    m.set(`${theirs}.weight`, { covers: ours.map((o) => `${o}.weight`) });
+    if (bias) m.set(`${theirs}.bias`, { covers: ours.map((o) => `${o}.bias`) });
+  };
+  linear('token_embd', ['embed'], false);
+  if (c.position === 'learned') linear('position_embd', ['position'], false);
+  for (let l = 0; l < c.n_layers; l++) {
+    const a = `blk.${l}`, b = `blocks.${l}`;
+    linear(`${a}.attn_norm`, [`${b}.norm1`], c.bias_norm);
+    linear(`${a}.ffn_norm`, [`${b}.norm2`], c.bias_norm);
+    if (byName.has(`${a}.attn_qkv.weight`)) linear(`${a}.attn_qkv`, ['q', 'k', 'v'].map((x) => `${b}.attn.${x}`), c.bias_qkv);
+    else for (const x of ['q', 'k', 'v']) linear(`${a}.attn_${x}`, [`${b}.attn.${x}`], c.bias_qkv);
+    if (c.qk_norm) for (const x of ['q_norm', 'k_norm']) linear(`${a}.attn_${x}`, [`${b}.attn.${x}`], false);
+    linear(`${a}.attn_output`, [`${b}.attn.o`], c.bias_attn_out);
+    if (c.ffn === 'swiglu') linear(`${a}.ffn_gate`, [`${b}.ffn.gate`], c.bias_ffn);
+    linear(`${a}.ffn_up`, [`${b}.ffn.up`], c.bias_ffn);
+    linear(`${a}.ffn_down`, [`${b}.ffn.down`], c.bias_ffn);
+  }
+  linear('output_norm', ['final_norm'], c.bias_norm);
+  if (!c.tie_word_embeddings) linear('output', ['head'], false);
+  return m;
+}

@@ -1,0 +1,412 @@
+// huggingface.js - config.json of the supported families, in our own fields, and where their tensors go
+//
+// Defaults are those of the family's class in transformers. A feature that a config asks for and the engine lacks is
+// refused by name; a key that nobody here knows is listed in the warnings.
+import { completeConfig, FIELDS, snake } from './config.js';
+import { fail, show } from './errors.js';
+import { presetConfig } from './presets.js';
+import { roster } from './roster.js';
+
+/** @typedef {import('./config.js').Config} Config */
+/** @typedef {import('./plan.js').Entry} Entry */
+/** @typedef {import('./plan.js').Place} Place */
+/** @typedef {Record<string, any>} Json */
+/**
+ * @typedef {object} Family
+ * @property {(j: Fields) => Record<string, any>} fields        our fields from theirs
+ * @property {(config: Config, j: Json, names: Set<string>) => Map<string, Place>} places
+ */
+/**
+ * @typedef {object} HfModel
+ * @property {Config} config
+ * @property {{bos: number|null, eos: number[], addBos: boolean}} special
+ * @property {(names: Set<string>) => Map<string, Place>} places  by name in the file, which may have a prefix
+ * @property {(entry: Entry) => boolean} isBuffer
+ * @property {string[]} warnings
+ */
+
+/** Typed access to a config.json that remembers which keys were asked for. */
+class Fields {
+  /** @param {Json} json @param {string} where */
+  constructor(json, where) {
+    this.json = json;
+    this.where = where;
+    /** @type {Set<string>} */
+    this.used = new Set(['model_type']);
+  }
+
+  /** @param {string} key @returns {any} null when absent */
+  get(key) {
+    this.used.add(key);
+    return this.json[key] ?? null;
+  }
+
+  /** @param {string} key @param {string} type @param {any} fallback @returns {any} */
+  typed(key, type, fallback) {
+    const value = this.get(key);
+    if (value === null) return fallback === undefined ? this.no(`${key} is missing`) : fallback;
+    return typeof value === type ? value : this.no(`${key} is ${show(value)}, expected a ${type}`);
+  }
+
+  /** @param {string} key @param {number|null} [fallback] @returns {number} required without a fallback */
+  num(key, fallback) { return this.typed(key, 'number', fallback); }
+  /** @param {string} key @param {boolean} [fallback] @returns {boolean} */
+  bool(key, fallback) { return this.typed(key, 'boolean', fallback); }
+  /** @param {string} key @param {string} [fallback] @returns {string} */
+  str(key, fallback) { return this.typed(key, 'string', fallback); }
+
+  /** @template T @param {string} key @param {Record<string, T>} table @param {string} [fallback] @returns {T} */
+  choice(key, table, fallback) {
+    const value = this.str(key, fallback);
+    return Object.hasOwn(table, value) ? table[value] : this.lacks(key, value);
+  }
+
+  /** @param {string} why @returns {never} */
+  no(why) { return fail('bad-config', `${this.where}: ${why}`); }
+  /** @param {string} key @param {unknown} value @returns {never} */
+  lacks(key, value) { return fail('unsupported', `${this.where}: ${key} ${show(value)} is not supported`); }
+}
+
+/** @type {Record<string, Config['ffn']>} activation names of transformers */
+const ACTIVATIONS = {
+  relu: 'relu', gelu: 'gelu_erf', gelu_python: 'gelu_erf', gelu_new: 'gelu_tanh', gelu_pytorch_tanh: 'gelu_tanh', gelu_fast: 'gelu_tanh',
+};
+
+/** Rotary scaling, from rope_scaling (transformers 4) or rope_parameters (5). @param {Fields} f */
+function rope(f) {
+  const scaling = f.get('rope_scaling') ?? f.get('rope_parameters') ?? {};
+  f.get('rope_parameters');
+  if (typeof scaling !== 'object' || Array.isArray(scaling)) f.no(`rope_scaling is ${show(scaling)}, expected an object`);
+  const s = new Fields(scaling, `${f.where}: rope_scaling`);
+  const type = s.str('rope_type', s.str('type', 'default'));
+  const theta = f.num('rope_theta', s.num('rope_theta', 10000));
+  if (s.num('partial_rotary_factor', 1) !== 1) s.lacks('partial_rotary_factor', scaling.partial_rotary_factor);
+  const base = { position: 'rope', rope_theta: theta, rope_pairs: 'half' };
+  if (type === 'default') return base;
+  if (type === 'linear') return { ...base, rope_scaling: 'linear', rope_factor: s.num('factor') };
+  if (type !== 'llama3') f.lacks('rope_scaling', type);
+  return {
+    ...base, rope_scaling: 'llama3', rope_factor: s.num('factor'), rope_low_freq_factor: s.num('low_freq_factor'),
+    rope_high_freq_factor: s.num('high_freq_factor'), rope_original_context: s.num('original_max_position_embeddings'),
+  };
+}
+
+/** The window that all layers share; layers of both kinds are refused. @param {Fields} f @param {number} nLayers */
+function window(f, nLayers) {
+  const type = f.json.model_type;
+  let size = f.num('sliding_window', type === 'mistral' && f.json.sliding_window === undefined ? 4096 : 0);
+  if (type.startsWith('qwen')) {
+    const first = f.num('max_window_layers', nLayers); // layers below it see everything
+    if (!f.bool('use_sliding_window', false) || first >= nLayers) size = 0;
+    else if (first > 0) f.lacks('max_window_layers', first);
+  } else if (type !== 'mistral') {
+    if (size) f.lacks('sliding_window', size);
+  }
+  const kinds = f.get('layer_types');
+  if (Array.isArray(kinds)) {
+    if (kinds.every((k) => k === 'full_attention')) size = 0;
+    else if (!size || !kinds.every((k) => k === 'sliding_attention')) f.lacks('layer_types', [...new Set(kinds)]);
+  }
+  return size;
+}
+
+/** Llama and those built like it. @type {Family} */
+const llama = {
+  fields(f) {
+    const type = f.json.model_type;
+    const heads = f.num('num_attention_heads');
+    const layers = f.num('num_hidden_layers');
+    f.choice('hidden_act', { silu: 1, swish: 1 }, 'silu');
+    const bias = type === 'qwen2' || f.bool('attention_bias', false);
+    // an absent field takes the family's default, an explicit null means one per head
+    const kv = f.json.num_key_value_heads === undefined ? { mistral: 8, qwen2: 32, qwen3: 32 }[/** @type {string} */ (type)] : undefined;
+    return {
+      vocab_size: f.num('vocab_size'), d_model: f.num('hidden_size'), n_layers: layers, n_heads: heads,
+      n_kv_heads: f.num('num_key_value_heads', kv ?? heads), d_head: f.num('head_dim', type === 'qwen3' && f.json.head_dim === undefined ? 128 : null),
+      d_ff: f.num('intermediate_size'), context_length: f.num('max_position_embeddings', { mistral: 131072, qwen2: 32768, qwen3: 32768 }[/** @type {string} */ (type)] ?? 2048),
+      norm: 'rmsnorm', norm_eps: f.num('rms_norm_eps', 1e-6), norm_placement: 'pre', final_norm: true, qk_norm: type === 'qwen3',
+      ffn: 'swiglu', ...rope(f), bias_qkv: bias, bias_attn_out: bias && type !== 'qwen2', bias_ffn: type === 'llama' && f.bool('mlp_bias', false),
+      sliding_window: window(f, layers), tie_word_embeddings: f.bool('tie_word_embeddings', false),
+    };
+  },
+  places(c, j, names) {
+    const p = !names.has('model.embed_tokens.weight') && names.has('embed_tokens.weight') ? '' : 'model.';
+    const m = new Places();
+    m.one(`${p}embed_tokens.weight`, 'embed.weight');
+    for (let l = 0; l < c.n_layers; l++) {
+      const a = `${p}layers.${l}`, b = `blocks.${l}`;
+      m.one(`${a}.input_layernorm.weight`, `${b}.norm1.weight`);
+      m.one(`${a}.post_attention_layernorm.weight`, `${b}.norm2.weight`);
+      for (const x of ['q', 'k', 'v']) m.linear(`${a}.self_attn.${x}_proj`, `${b}.attn.${x}`, c.bias_qkv);
+      m.linear(`${a}.self_attn.o_proj`, `${b}.attn.o`, c.bias_attn_out);
+      if (c.qk_norm) for (const x of ['q', 'k']) m.one(`${a}.self_attn.${x}_norm.weight`, `${b}.attn.${x}_norm.weight`);
+      for (const x of ['gate', 'up', 'down']) m.linear(`${a}.mlp.${x}_proj`, `${b}.ffn.${x}`, c.bias_ffn);
+    }
+    m.one(`${p}norm.weight`, 'final_norm.weight');
+    if (!c.tie_word_embeddings) m.one('lm_head.weight', 'head.weight');
+    return m.map;
+  },
+};
+
+/** GPT-2: fused qkv, matrices stored [in, out]. @type {Family} */
+const gpt2 = {
+  fields(f) {
+    const d = f.num('n_embd');
+    for (const key of ['add_cross_attention', 'scale_attn_by_inverse_layer_idx']) if (f.bool(key, false)) f.lacks(key, true);
+    return {
+      vocab_size: f.num('vocab_size'), d_model: d, n_layers: f.num('n_layer'), n_heads: f.num('n_head'), d_ff: f.num('n_inner', null) ?? 4 * d,
+      context_length: f.num('n_positions', f.num('n_ctx', 1024)), norm: 'layernorm', norm_eps: f.num('layer_norm_epsilon', 1e-5),
+      norm_placement: 'pre', final_norm: true, ffn: f.choice('activation_function', ACTIVATIONS, 'gelu_new'), position: 'learned',
+      bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_norm: true, scale_scores: f.bool('scale_attn_weights', true),
+      tie_word_embeddings: f.bool('tie_word_embeddings', true),
+    };
+  },
+  places(c, j, names) {
+    const p = names.has('transformer.wte.weight') ? 'transformer.' : '';
+    const m = new Places();
+    m.one(`${p}wte.weight`, 'embed.weight');
+    m.one(`${p}wpe.weight`, 'position.weight');
+    for (let l = 0; l < c.n_layers; l++) {
+      const a = `${p}h.${l}`, b = `blocks.${l}`;
+      m.linear(`${a}.ln_1`, `${b}.norm1`, true);
+      m.linear(`${a}.ln_2`, `${b}.norm2`, true);
+      m.stack(`${a}.attn.c_attn`, ['q', 'k', 'v'].map((x) => `${b}.attn.${x}`), true, 'cols');
+      m.linear(`${a}.attn.c_proj`, `${b}.attn.o`, true, 'cols');
+      m.linear(`${a}.mlp.c_fc`, `${b}.ffn.up`, true, 'cols');
+      m.linear(`${a}.mlp.c_proj`, `${b}.ffn.down`, true, 'cols');
+    }
+    m.linear(`${p}ln_f`, 'final_norm', true);
+    if (!c.tie_word_embeddings) m.one('lm_head.weight', 'head.weight');
+    return m.map;
+  },
+};
+
+/** Tutorial 1's modern decoder and its classical variants. @type {Family} */
+const rlvr = {
+  fields(f) {
+    const bias = f.bool('bias', false);
+    const layernorm = f.choice('norm', { layernorm: true, rmsnorm: false }, 'rmsnorm');
+    return {
+      vocab_size: f.num('vocab_size'), d_model: f.num('d_model'), n_layers: f.num('n_layers'), n_heads: f.num('n_heads'), d_ff: f.num('d_ff'),
+      context_length: f.num('max_seq_len', 8192), norm: layernorm ? 'layernorm' : 'rmsnorm', norm_eps: f.num('norm_eps', layernorm ? 1e-5 : 1e-6),
+      norm_placement: f.bool('pre_norm', true) ? 'pre' : 'post', final_norm: true, ffn: f.choice('ffn', { swiglu: 'swiglu', gelu: 'gelu_erf', relu: 'relu' }, 'swiglu'),
+      position: f.choice('positional', { rope: 'rope', learned: 'learned', sinusoidal: 'sinusoidal', none: 'none' }, 'rope'),
+      rope_theta: f.num('rope_base', 10000), rope_pairs: f.choice('rope_convention', { rotate_half: 'half', interleaved: 'adjacent' }, 'rotate_half'),
+      bias_qkv: bias, bias_attn_out: bias, bias_ffn: bias, bias_norm: layernorm, tie_word_embeddings: f.bool('tie_embeddings', true),
+    };
+  },
+  places(c) {
+    const m = new Places();
+    m.one('token_emb.weight', 'embed.weight');
+    if (c.position === 'learned') m.one('pos_emb.embedding.weight', 'position.weight');
+    for (let l = 0; l < c.n_layers; l++) {
+      const b = `blocks.${l}`;
+      for (const x of ['q', 'k', 'v', 'o']) m.linear(`${b}.attn.W_${x.toUpperCase()}`, `${b}.attn.${x}`, c.bias_qkv);
+      const names = c.ffn === 'swiglu' ? { W_gate: 'gate', W_up: 'up', W_down: 'down' } : { W_1: 'up', W_2: 'down' };
+      for (const [theirs, ours] of Object.entries(names)) m.linear(`${b}.ffn.${theirs}`, `${b}.ffn.${ours}`, c.bias_ffn);
+      for (const x of ['norm1', 'norm2']) m.gammaBeta(`${b}.${x}`, `${b}.${x}`, c.bias_norm);
+    }
+    m.gammaBeta('final_norm', 'final_norm', c.bias_norm);
+    if (!c.tie_word_embeddings) m.one('lm_head.weight', 'head.weight');
+    return m.map;
+  },
+};
+
+/** Tutorial 2's encoder-decoder of 2017. @type {Family} */
+const bareBones = {
+  fields(f) {
+    if (!f.bool('shared_embedding', true)) f.lacks('shared_embedding', false);
+    f.get('pad_positions'); // belongs to the recorded input, not to the model
+    const layers = f.num('num_layers');
+    return {
+      kind: 'encoder_decoder', vocab_size: f.num('vocab_size'), d_model: f.num('hidden_size'), n_layers: layers, n_encoder_layers: layers,
+      n_heads: f.num('num_heads'), d_ff: f.num('ff_size'), context_length: f.num('max_len', 5000), norm: 'layernorm', norm_eps: f.num('layer_norm_eps', 1e-5),
+      norm_placement: f.bool('post_norm', true) ? 'post' : 'pre', final_norm: false, ffn: f.choice('activation', ACTIVATIONS, 'relu'), position: 'sinusoidal',
+      bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_norm: true, bias_head: true, tie_word_embeddings: f.bool('tied_head', false),
+      embedding_scale: f.num('embedding_scale', 1), causal: f.choice('mask_mode', { causal: true, padmask: true, nomask: false }, 'causal'),
+    };
+  },
+  places(c) {
+    const m = new Places();
+    m.one('token_embedding.embedding', 'embed.weight');
+    /** @param {string} a @param {string} b */
+    const attention = (a, b) => {
+      for (const x of ['q', 'k', 'v']) m.linear(`${a}.${x}_linear`, `${b}.${x}`, true);
+      m.linear(`${a}.fc`, `${b}.o`, true);
+    };
+    for (const [stack, n] of /** @type {[string, number][]} */ ([['encoder', c.n_encoder_layers], ['decoder', c.n_layers]])) {
+      for (let l = 0; l < n; l++) {
+        const a = `${stack}.layers.${l}`, b = `${stack}.${l}`;
+        attention(`${a}.${stack === 'decoder' ? 'masked_self_attn' : 'self_attn'}`, `${b}.attn`);
+        if (stack === 'decoder') attention(`${a}.enc_dec_attn`, `${b}.cross_attn`);
+        for (let i = 1; i <= (stack === 'decoder' ? 3 : 2); i++) m.gammaBeta(`${a}.add_norm${i}.norm`, `${b}.norm${i}`, true);
+        m.linear(`${a}.ff.linear1`, `${b}.ffn.up`, true);
+        m.linear(`${a}.ff.linear2`, `${b}.ffn.down`, true);
+      }
+    }
+    if (!c.tie_word_embeddings) m.one('final_linear.weight', 'head.weight');
+    m.one('final_linear.bias', 'head.bias');
+    return m.map;
+  },
+};
+
+/** The plain pre-norm GPT of tutorials 3 and 5. @type {Family} */
+const plainGpt = {
+  fields(f) {
+    const d = f.num('d_model');
+    const bias = f.bool('attn_bias', false);
+    f.bool('fused_qkv', true);
+    return {
+      vocab_size: f.num('vocab_size'), d_model: d, n_layers: f.num('n_layers'), n_heads: f.num('n_heads'), d_ff: f.num('mlp_mult', 4) * d,
+      context_length: f.num('context'), norm: 'layernorm', norm_eps: f.num('norm_eps', 1e-5), norm_placement: 'pre', final_norm: true,
+      ffn: f.choice('activation', { gelu_erf: 'gelu_erf', gelu: 'gelu_erf', gelu_tanh: 'gelu_tanh', relu: 'relu' }, 'gelu_erf'), position: 'learned',
+      bias_qkv: bias, bias_attn_out: bias, bias_ffn: f.bool('mlp_bias', false), bias_norm: f.bool('ln_bias', true),
+      tie_word_embeddings: f.bool('tie_embeddings', true),
+    };
+  },
+  places(c, j) {
+    const m = new Places();
+    m.one('tok_emb.weight', 'embed.weight');
+    m.one('pos_emb.weight', 'position.weight');
+    for (let l = 0; l < c.n_layers; l++) {
+      const b = `blocks.${l}`;
+      m.linear(`${b}.ln1`, `${b}.norm1`, c.bias_norm);
+      m.linear(`${b}.ln2`, `${b}.norm2`, c.bias_norm);
+      const qkv = ['q', 'k', 'v'].map((x) => `${b}.attn.${x}`);
+      if (j.fused_qkv ?? true) m.stack(`${b}.attn.qkv`, qkv, c.bias_qkv);
+      else for (const x of qkv) m.linear(x, x, c.bias_qkv);
+      m.linear(`${b}.attn.proj`, `${b}.attn.o`, c.bias_attn_out);
+      m.linear(`${b}.mlp.fc1`, `${b}.ffn.up`, c.bias_ffn);
+      m.linear(`${b}.mlp.fc2`, `${b}.ffn.down`, c.bias_ffn);
+    }
+    m.linear('ln_f', 'final_norm', c.bias_norm);
+    if (!c.tie_word_embeddings) m.one('lm_head.weight', 'head.weight');
+    return m.map;
+  },
+};
+
+/** @type {Record<string, Family>} */
+const FAMILIES = {
+  llama, mistral: llama, qwen2: llama, qwen3: llama, gpt2,
+  'rlvr-from-scratch': rlvr, 'bare-bones-ml-transformer': bareBones, 'gpt-prenorm-erf': plainGpt,
+};
+
+/** Builds the map from names in a file to places in the model. */
+class Places {
+  /** @type {Map<string, Place>} */
+  map = new Map();
+
+  /** @param {string} theirs @param {string} ours */
+  one(theirs, ours) { this.map.set(theirs, { covers: [ours] }); }
+
+  /** A weight and, where there is one, its bias. @param {string} theirs @param {string} ours @param {boolean} bias @param {'rows'|'cols'} [layout] */
+  linear(theirs, ours, bias, layout) { this.stack(theirs, [ours], bias, layout); }
+
+  /** @param {string} theirs @param {string[]} ours @param {boolean} bias @param {'rows'|'cols'} [layout] */
+  stack(theirs, ours, bias, layout) {
+    this.map.set(`${theirs}.weight`, { covers: ours.map((o) => `${o}.weight`), layout });
+    if (bias) this.map.set(`${theirs}.bias`, { covers: ours.map((o) => `${o}.bias`) });
+  }
+
+  /** @param {string} theirs @param {string} ours @param {boolean} bias */
+  gammaBeta(theirs, ours, bias) {
+    this.one(`${theirs}.gamma`, `${ours}.weight`);
+    if (bias) this.one(`${theirs}.beta`, `${ours}.bias`);
+  }
+}
+
+/** Buffers that frameworks save: causal masks, rotary and sinusoidal tables, position ids. */
+const BUFFERS = [
+  /(^|\.)(rotary_emb|rope|rotary)\.(inv_freq|original_inv_freq|cos|sin|cos_cached|sin_cached|freqs)$/,
+  /(^|\.)(attn|self_attn|masked_self_attn)\.(rotary_emb\.inv_freq|masked_bias|mask|causal_mask|tril)$/,
+  /(^|\.)(position_ids|causal_mask|tril)$/,
+  /(^|\.)(pos_emb|pos_enc|pos_encoding|positional_encoding)\.pe$/,
+];
+
+/** Keys that change nothing about the numbers. */
+const HARMLESS = new Set(('architectures _name_or_path torch_dtype dtype transformers_version use_cache initializer_range pretraining_tp '
+  + 'bos_token_id eos_token_id pad_token_id unk_token_id attention_dropout attn_pdrop embd_pdrop resid_pdrop hidden_dropout '
+  + 'classifier_dropout is_llama_config rope_interleaved task_specific_params gradient_checkpointing output_past reorder_and_upcast_attn '
+  + 'summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj auto_map label2id id2label '
+  + 'use_sliding_window max_window_layers sliding_window n_ctx attention_bias mlp_bias name _attn_implementation').split(' '));
+
+/** Features that change the numbers and that the engine lacks, with the values that mean "not used". @type {Record<string, unknown[]>} */
+const LACKING = {
+  quantization_config: [], partial_rotary_factor: [1, 1.0], attn_logit_softcapping: [], final_logit_softcapping: [], logit_softcapping: [],
+  logits_soft_cap: [], logit_scale: [1], logits_scaling: [1], embedding_multiplier: [1], residual_multiplier: [1], attention_multiplier: [],
+  scale_embedding: [], scale_emb: [1], query_pre_attn_scalar: [], clip_qkv: [], num_experts: [0, 1], num_local_experts: [0, 1], n_routed_experts: [0],
+  alibi: [], use_alibi: [], use_qk_norm: [], qk_layernorm: [], parallel_attn: [], use_parallel_residual: [], no_rope_layers: [],
+  attention_chunk_size: [], is_encoder_decoder: [], cross_attention_hidden_size: [], add_cross_attention: [], rotary_pct: [1], rotary_dim: [],
+};
+
+/**
+ * A parsed config.json as a model.
+ * @param {Json} json
+ * @param {string} [where] file name, for messages
+ * @returns {HfModel}
+ */
+export function readHfConfig(json, where = 'config.json') {
+  if (json === null || typeof json !== 'object' || Array.isArray(json)) fail('bad-config', `${where}: expected an object, found ${show(json)}`);
+  const type = json.model_type;
+  if (typeof type !== 'string') fail('bad-config', `${where}: model_type is ${type === undefined ? 'missing' : show(type)}`);
+  const special = { bos: tokenId(json, 'bos_token_id', where)[0] ?? null, eos: tokenId(json, 'eos_token_id', where), addBos: false };
+  /** @type {string[]} */
+  const warnings = [];
+  if (type === 'glassformer') {
+    const { model_type: _, ...rest } = json;
+    const own = Object.fromEntries(Object.entries(rest).filter(([key]) => !HARMLESS.has(key) || Object.hasOwn(FIELDS, snake(key))));
+    const config = completeConfig(own, where);
+    return { config, special, places: () => ownPlaces(config), isBuffer: () => false, warnings };
+  }
+  const family = Object.hasOwn(FAMILIES, type) ? FAMILIES[type]
+    : fail('unsupported', `${where}: model_type ${show(type)} is not supported, expected one of ${['glassformer', ...Object.keys(FAMILIES)].join(', ')}`);
+  for (const [key, neutral] of Object.entries(LACKING)) {
+    const value = json[key] ?? null;
+    if (value !== null && value !== false && !neutral.includes(value)) fail('unsupported', `${where}: ${key} ${show(value)} is not supported`);
+  }
+  const f = new Fields(json, where);
+  const config = completeConfig(family.fields(f), where);
+  for (const [key, value] of Object.entries(json)) {
+    if (!f.used.has(key) && !HARMLESS.has(key) && !Object.hasOwn(LACKING, key) && value !== null && value !== false) {
+      warnings.push(`${where}: ${key} is not known and was not used`);
+    }
+  }
+  return {
+    config, special, warnings, places: (names) => family.places(config, json, names),
+    isBuffer: ({ name, shape }) => BUFFERS.some((b) => b.test(name))
+      || (shape.length >= 2 && /(^|\.)attn\.bias$/.test(name))
+      || (config.tie_word_embeddings && /^(lm_head|final_linear)\.weight$/.test(name) && sameShape(shape, config)),
+  };
+}
+
+/** Our own files name tensors as the roster does. @param {Config} config */
+function ownPlaces(config) {
+  const m = new Places();
+  for (const { name } of roster(config)) m.one(name, name);
+  return m.map;
+}
+
+/** @param {number[]} shape @param {Config} c */
+const sameShape = (shape, c) => shape.length === 2 && shape[0] === c.vocab_size && shape[1] === c.d_model;
+
+/** @param {Json} json @param {string} key @param {string} where @returns {number[]} */
+export function tokenId(json, key, where) {
+  const value = json[key] ?? [];
+  const ids = Array.isArray(value) ? value : [value];
+  if (!ids.every((id) => Number.isInteger(id))) fail('bad-config', `${where}: ${key} is ${show(value)}, expected a token id`);
+  return ids.filter((id) => id >= 0);
+}
+
+/**
+ * Any way to say what a model is made of: a preset's name, the JSON of a config.json, or our own fields.
+ * @param {unknown} input
+ * @returns {Config}
+ */
+export function readConfig(input) {
+  if (typeof input === 'string') return completeConfig(presetConfig(input), `preset ${input}`);
+  if (input === null || typeof input !== 'object' || Array.isArray(input)) {
+    fail('bad-argument', `expected a configuration or a preset's name, found ${show(input)}`);
+  }
+  const json = /** @type {Json} */ (input);
+  return json.model_type === undefined ? completeConfig(json) : readHfConfig(json, 'config').config;
+}

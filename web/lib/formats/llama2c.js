@@ -1,0 +1,129 @@
+// llama2c.js - the .bin checkpoints of llama2.c, versions 0, 1 and 2
+//
+//   v0  7 x i32 (a negative vocabulary size says: own output matrix), f32 weights, two unused rotary tables
+//   v1  "ak42", version, 7 x i32, u8 shared head, zeros up to byte 256, f32 weights
+//   v2  the same and i32 group size; norms f32, each matrix as int8 and then its f32 scales, one per group
+//
+// Nothing has a name: the order is the format. Adjacent pairs rotate, epsilon is 1e-5, theta 10000.
+import { completeConfig } from './config.js';
+import { fail } from './errors.js';
+import { planTensors } from './plan.js';
+
+/** @typedef {import('./bytes.js').ByteReader} ByteReader */
+/** @typedef {import('./plan.js').Place} Place */
+/** @typedef {import('./plan.js').TensorSource} TensorSource */
+
+/** "ak42" as the little-endian number that it is written as. */
+export const MAGIC = 0x616b3432;
+
+/**
+ * Whether seven numbers at the start of a file could be a v0 header.
+ * @param {Uint8Array} head at least 28 bytes
+ */
+export function plausibleV0(head) {
+  if (head.length < 28) return false;
+  const v = new DataView(head.buffer, head.byteOffset);
+  const [d, ff, layers, heads, kv, vocab, context] = Array.from({ length: 7 }, (_, i) => v.getInt32(4 * i, true));
+  return [d, ff, layers, heads, kv, Math.abs(vocab), context].every((n) => n > 0 && n < 1 << 24) && d % heads === 0 && heads % kv === 0;
+}
+
+/**
+ * @param {ByteReader} r at the start of the file
+ * @param {string[]} warnings grows
+ * @returns {Promise<{config: import('./config.js').Config, tensors: TensorSource[], end: number}>}
+ */
+export async function readLlama2c(r, warnings) {
+  const first = await r.peek(8);
+  const magic = first.length === 8 && new DataView(first.buffer, first.byteOffset).getUint32(0, true) === MAGIC;
+  const b = await r.take(magic ? 256 : 28, 'the header');
+  const h = new DataView(b.buffer, b.byteOffset, b.length);
+  const version = magic ? h.getInt32(4, true) : 0;
+  if (version < 0 || version > 2 || (magic && version === 0)) fail('unsupported', `${r.name}: llama2.c version ${version} is not supported, only 0, 1 and 2 are`);
+  const at = magic ? 8 : 0;
+  const [d, ff, layers, heads, kvHeads, vocab, context] = Array.from({ length: 7 }, (_, i) => h.getInt32(at + 4 * i, true));
+  const tied = version === 0 ? vocab > 0 : h.getUint8(36) !== 0;
+  const groupSize = version === 2 ? h.getInt32(37, true) : 0;
+  if (version === 2 && groupSize < 1) fail('bad-header', `${r.name}: the group size is ${groupSize}`);
+  const config = completeConfig({
+    vocab_size: version === 0 ? Math.abs(vocab) : vocab, d_model: d, n_layers: layers, n_heads: heads, n_kv_heads: kvHeads, d_ff: ff,
+    context_length: context, norm: 'rmsnorm', norm_eps: 1e-5, norm_placement: 'pre', final_norm: true, ffn: 'swiglu', position: 'rope',
+    rope_theta: 10000, rope_pairs: 'adjacent', tie_word_embeddings: tied,
+  }, r.name);
+  if (config.kind === 'decoder' && d % heads) fail('bad-config', `${r.name}: d_model ${d} is not divisible by n_heads ${heads}`);
+
+  const kv = kvHeads * config.d_head;
+  const V = config.vocab_size;
+  /** @type {[string, number[]][]} our weight of layer *, its shape */
+  const matrices = [['attn.q', [d, d]], ['attn.k', [kv, d]], ['attn.v', [kv, d]], ['attn.o', [d, d]]];
+  /** @type {[string, number[]][]} */
+  const feed = [['ffn.gate', [ff, d]], ['ffn.down', [d, ff]], ['ffn.up', [ff, d]]];
+  /** @type {[string | null, number[]][]} the file from front to back; null = not a weight */
+  const order = [];
+  /** @param {[string, number[]][]} list */
+  const perLayer = (list) => {
+    for (const [name, shape] of list) for (let l = 0; l < layers; l++) order.push([`blocks.${l}.${name}.weight`, shape]);
+  };
+  if (version === 0) {
+    order.push(['embed.weight', [V, d]]);
+    perLayer([['norm1', [d]], ...matrices, ['norm2', [d]], ...feed]);
+    order.push(['final_norm.weight', [d]], [null, [context, config.d_head / 2]], [null, [context, config.d_head / 2]]);
+  } else {
+    perLayer([['norm1', [d]], ['norm2', [d]]]);
+    order.push(['final_norm.weight', [d]], ['embed.weight', [V, d]]);
+    perLayer([...matrices, ...feed]);
+  }
+  if (!tied) order.push(['head.weight', [V, d]]);
+
+  /** @type {Map<string, Place>} */
+  const places = new Map();
+  const entries = [];
+  let offset = r.pos;
+  for (const [name, shape] of order) {
+    const n = shape.reduce((a, c) => a * c, 1);
+    const grouped = groupSize > 0 && shape.length === 2;
+    if (grouped && n % groupSize) fail('bad-header', `${r.name}: ${name} has ${n} numbers, not a multiple of the group size ${groupSize}`);
+    const bytes = grouped ? n + n / groupSize * 4 : 4 * n;
+    const label = name ?? `rotary table at byte ${offset}`;
+    if (name) places.set(name, { covers: [name] });
+    entries.push({ name: label, dtype: 'f32', shape, file: 0, offset, bytes });
+    offset += bytes;
+  }
+  if (r.total !== null && r.total < offset) fail('truncated', `${r.name}: the file has ${r.total} bytes, its header describes ${offset}`);
+  if (r.total !== null && r.total > offset) fail('bad-file', `${r.name}: the file has ${r.total} bytes, its header describes ${offset}`);
+  const tensors = planTensors(config, entries, places, () => true, [r.name], warnings);
+  if (groupSize) for (const t of tensors) if (t.shape.length === 2) t.int8 = { groupSize };
+  return { config, tensors, end: offset };
+}
+
+/**
+ * Read a v2 matrix and hand it on as f32: its scales come after its numbers, so the int8 part is held meanwhile.
+ * @param {ByteReader} r
+ * @param {TensorSource} t
+ * @param {(view: Uint8Array) => void | Promise<void>} write
+ */
+export async function pipeInt8(r, t, write) {
+  const { groupSize } = /** @type {import('./plan.js').Int8Blocks} */ (t.int8);
+  const n = t.shape[0] * t.shape[1];
+  const q = new Int8Array(n);
+  let have = 0;
+  await r.pipe(n, (view) => {
+    q.set(new Int8Array(view.buffer, view.byteOffset, view.length), have);
+    have += view.length;
+  }, 1, t.name);
+  const perWrite = Math.max(1, Math.floor(65536 / groupSize));
+  const out = new Float32Array(perWrite * groupSize);
+  let group = 0;
+  await r.pipe(n / groupSize * 4, async (view) => {
+    const scales = new DataView(view.buffer, view.byteOffset, view.length);
+    for (let i = 0; i < view.length / 4;) {
+      const m = Math.min(perWrite, view.length / 4 - i);
+      for (let g = 0; g < m; g++) {
+        const s = scales.getFloat32(4 * (i + g), true);
+        for (let k = 0; k < groupSize; k++) out[g * groupSize + k] = q[(group + g) * groupSize + k] * s;
+      }
+      await write(new Uint8Array(out.buffer, 0, m * groupSize * 4));
+      i += m;
+      group += m;
+    }
+  }, 4, t.name);
+}

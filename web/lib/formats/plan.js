@@ -1,0 +1,100 @@
+// plan.js - which bytes of a file are which weights
+//
+// A reader says what its header lists and how names map; here every tensor is held against the roster, before a
+// byte of data is touched: nothing missing, nothing twice, nothing left over, every shape right.
+import { fail } from './errors.js';
+import { roster } from './roster.js';
+
+/** @typedef {'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1'} Dtype */
+/**
+ * @typedef {object} TensorSource
+ * @property {string} name       in the file, for messages
+ * @property {string[]} covers   roster names it fills, stacked by rows in this order; [] = bytes to skip
+ * @property {Dtype} dtype
+ * @property {'rows'|'cols'} layout  cols: stored [in, out]
+ * @property {number[]} shape    as stored, outermost first
+ * @property {number} file       index into the files
+ * @property {number} offset     in bytes from the start of the file
+ * @property {number} bytes      in the file
+ * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, handed on as f32
+ */
+/** @typedef {{groupSize: number}} Int8Blocks */
+/**
+ * What a header lists.
+ * @typedef {object} Entry
+ * @property {string} name
+ * @property {string} dtype      ours where we have it, otherwise the file's name for it
+ * @property {number[]} shape
+ * @property {number} file
+ * @property {number} offset
+ * @property {number} bytes
+ */
+/** @typedef {{covers: string[], layout?: 'rows'|'cols'}} Place */
+
+const DTYPES = ['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1'];
+
+/** Bytes of a block that must stay whole. @type {Record<Dtype, number>} */
+export const BLOCK_BYTES = { f32: 4, f16: 2, bf16: 2, q8_0: 34, q4_0: 18, q4_1: 20 };
+
+/** @param {number[]} shape */
+export const shapeText = (shape) => `[${shape.join(', ')}]`;
+
+/**
+ * @param {import('./config.js').Config} config
+ * @param {Entry[]} entries
+ * @param {Map<string, Place>} places  by name in the file
+ * @param {(entry: Entry) => boolean} isBuffer  a tensor that frameworks save and nobody needs
+ * @param {string[]} files  names, for messages
+ * @param {string[]} warnings  grows
+ * @returns {TensorSource[]} in file order
+ */
+export function planTensors(config, entries, places, isBuffer, files, warnings) {
+  /** @type {Map<string, number[]>} */
+  const shapes = new Map();
+  for (const w of roster(config)) shapes.set(w.name, w.shape);
+  /** @type {Map<string, string>} roster name -> name in the file */
+  const filled = new Map();
+  /** @type {TensorSource[]} */
+  const plan = [];
+  for (const e of entries) {
+    const at = `${files[e.file]}: ${e.name.length > 100 ? `${e.name.slice(0, 97)}...` : e.name}`;
+    const place = places.get(e.name);
+    if (!place) {
+      if (e.shape.length === 0 || e.shape.includes(0)) warnings.push(`${at}: not a weight of this model, skipped`);
+      else if (!isBuffer(e)) fail('unknown-tensor', `${at}: the model has no place for this tensor of shape ${shapeText(e.shape)}`);
+      plan.push({ ...e, dtype: 'f32', covers: [], layout: 'rows' });
+      continue;
+    }
+    const { covers, layout = 'rows' } = place;
+    const want = stacked(covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`)), layout);
+    if (want.length !== e.shape.length || want.some((n, i) => n !== e.shape[i])) {
+      fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(want)}`);
+    }
+    if (!DTYPES.includes(e.dtype)) fail('unknown-dtype', `${at}: stored as ${e.dtype}, expected one of ${DTYPES.join(', ')}`);
+    for (const name of covers) {
+      const other = filled.get(name);
+      if (other !== undefined) fail('duplicate-tensor', `${at}: the weight ${name} was already in ${other}`);
+      filled.set(name, e.name);
+    }
+    plan.push({ ...e, dtype: /** @type {Dtype} */ (e.dtype), covers, layout });
+  }
+  if (filled.size < shapes.size) missing(shapes, filled, places, files);
+  return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);
+}
+
+/** @param {number[][]} shapes @param {'rows'|'cols'} layout @returns {number[]} of the tensor that holds them all */
+function stacked(shapes, layout) {
+  const rows = shapes.reduce((n, s) => n + s[0], 0);
+  const whole = [rows, ...shapes[0].slice(1)];
+  return layout === 'cols' ? whole.reverse() : whole;
+}
+
+/** @param {Map<string, number[]>} shapes @param {Map<string, string>} filled @param {Map<string, Place>} places @param {string[]} files @returns {never} */
+function missing(shapes, filled, places, files) {
+  const names = [...shapes.keys()].filter((name) => !filled.has(name));
+  /** @type {string | undefined} */
+  let stored;
+  for (const [name, { covers }] of places) if (covers.includes(names[0])) { stored = name; break; }
+  const others = names.length > 1 ? ` (and ${names.length - 1} more weights)` : '';
+  return fail('missing-tensor', `${files.length === 1 ? files[0] : 'the checkpoint'}: ${stored ?? names[0]} is missing${others}`);
+}

@@ -1,0 +1,166 @@
+// roster.js - every weight of a model, from its configuration alone
+//
+// The engine enumerates the same names in the same order; readers map a file's tensors onto them, the table counts
+// them. A weight is [rows = out, cols = in].
+import { fail } from './errors.js';
+
+/** @typedef {import('./config.js').Config} Config */
+/** @typedef {'embedding'|'position'|'attention'|'cross_attention'|'ffn'|'norm'|'final_norm'|'head'} Component */
+/**
+ * @typedef {object} Weight
+ * @property {string} name
+ * @property {Component} component
+ * @property {'decoder'|'encoder'|null} stack
+ * @property {number|null} layer
+ * @property {number[]} shape
+ * @property {string} formula       in the names of the configuration: 'n_heads × d_head × d_model'
+ */
+/**
+ * @typedef {object} ParameterRow
+ * @property {string} name
+ * @property {Component} component
+ * @property {'decoder'|'encoder'|null} stack
+ * @property {number|null} layer
+ * @property {number[]} shape
+ * @property {number} count         0 for a head that shares the embedding
+ * @property {string} formula
+ * @property {string} dtype
+ * @property {number} bytes
+ * @property {string|null} tiedTo   the name of the weight it shares
+ */
+/**
+ * @typedef {object} ParameterTable
+ * @property {ParameterRow[]} rows
+ * @property {number} total
+ * @property {number} nonEmbedding  total - token embedding tables - learned position tables; an untied head stays in
+ * @property {number} bytes
+ */
+
+/**
+ * All weights in the engine's order.
+ * @param {Config} c
+ * @returns {Generator<Weight, void, void>}
+ */
+export function* roster(c) {
+  const both = c.kind === 'encoder_decoder';
+  const main = c.kind === 'encoder' ? 'encoder' : 'decoder';
+  /** @param {string} name @param {Component} component @param {Weight['stack']} stack @param {number|null} layer @param {string[]} dims products of fields, outermost first @returns {Weight} */
+  const w = (name, component, stack, layer, ...dims) => ({
+    name, component, stack, layer,
+    shape: dims.map((dim) => dim.split(' × ').reduce((n, f) => n * Number(c[/** @type {keyof Config} */ (f)]), 1)),
+    formula: dims.join(' × '),
+  });
+  const normBias = c.norm === 'layernorm' && c.bias_norm;
+  const q = 'n_heads × d_head';
+  const kv = 'n_kv_heads × d_head';
+
+  /** @param {string} name @param {Component} component @param {Weight['stack']} stack @param {number|null} layer */
+  function* norm(name, component, stack, layer) {
+    yield w(`${name}.weight`, component, stack, layer, 'd_model');
+    if (normBias) yield w(`${name}.bias`, component, stack, layer, 'd_model');
+  }
+  /** @param {string} p @param {Component} part @param {Weight['stack']} stack @param {number} l @param {boolean} qkNorm */
+  function* attention(p, part, stack, l, qkNorm) {
+    yield w(`${p}.q.weight`, part, stack, l, q, 'd_model');
+    yield w(`${p}.k.weight`, part, stack, l, kv, 'd_model');
+    yield w(`${p}.v.weight`, part, stack, l, kv, 'd_model');
+    if (c.bias_qkv) {
+      yield w(`${p}.q.bias`, part, stack, l, q);
+      yield w(`${p}.k.bias`, part, stack, l, kv);
+      yield w(`${p}.v.bias`, part, stack, l, kv);
+    }
+    if (qkNorm) {
+      yield w(`${p}.q_norm.weight`, part, stack, l, 'd_head');
+      yield w(`${p}.k_norm.weight`, part, stack, l, 'd_head');
+    }
+    yield w(`${p}.o.weight`, part, stack, l, 'd_model', q);
+    if (c.bias_attn_out) yield w(`${p}.o.bias`, part, stack, l, 'd_model');
+  }
+  /** @param {string} prefix @param {'encoder'|'decoder'} stack @param {number} n @param {boolean} cross */
+  function* blocks(prefix, stack, n, cross) {
+    for (let l = 0; l < n; l++) {
+      const b = `${prefix}.${l}`;
+      yield* norm(`${b}.norm1`, 'norm', stack, l);
+      yield* attention(`${b}.attn`, 'attention', stack, l, c.qk_norm);
+      if (cross) {
+        yield* norm(`${b}.norm2`, 'norm', stack, l);
+        yield* attention(`${b}.cross_attn`, 'cross_attention', stack, l, false);
+      }
+      yield* norm(`${b}.norm${cross ? 3 : 2}`, 'norm', stack, l);
+      const gated = c.ffn === 'swiglu';
+      if (gated) yield w(`${b}.ffn.gate.weight`, 'ffn', stack, l, 'd_ff', 'd_model');
+      yield w(`${b}.ffn.up.weight`, 'ffn', stack, l, 'd_ff', 'd_model');
+      if (gated && c.bias_ffn) yield w(`${b}.ffn.gate.bias`, 'ffn', stack, l, 'd_ff');
+      if (c.bias_ffn) yield w(`${b}.ffn.up.bias`, 'ffn', stack, l, 'd_ff');
+      yield w(`${b}.ffn.down.weight`, 'ffn', stack, l, 'd_model', 'd_ff');
+      if (c.bias_ffn) yield w(`${b}.ffn.down.bias`, 'ffn', stack, l, 'd_model');
+    }
+  }
+
+  if (both && !c.shared_embedding) yield w('encoder.embed.weight', 'embedding', 'encoder', null, 'vocab_size', 'd_model');
+  yield w('embed.weight', 'embedding', null, null, 'vocab_size', 'd_model');
+  if (c.position === 'learned') {
+    if (both) yield w('encoder.position.weight', 'position', 'encoder', null, 'context_length', 'd_model');
+    yield w('position.weight', 'position', null, null, 'context_length', 'd_model');
+  }
+  if (both) {
+    yield* blocks('encoder', 'encoder', c.n_encoder_layers, false);
+    if (c.final_norm) yield* norm('encoder.final_norm', 'final_norm', 'encoder', null);
+  }
+  yield* blocks(both ? 'decoder' : 'blocks', main, c.n_layers, both);
+  if (c.final_norm) yield* norm('final_norm', 'final_norm', main, null);
+  if (c.kind !== 'encoder') {
+    if (!c.tie_word_embeddings) yield w('head.weight', 'head', null, null, 'vocab_size', 'd_model');
+    if (c.bias_head) yield w('head.bias', 'head', null, null, 'vocab_size');
+  }
+}
+
+/** Bytes of a weight of these many scalars, by the name of its number format. @type {Record<string, (n: number) => number>} */
+const BYTES = {
+  f32: (n) => 4 * n, f16: (n) => 2 * n, bf16: (n) => 2 * n,
+  q8_0: (n) => n / 32 * 34, q4_0: (n) => n / 32 * 18, q4_1: (n) => n / 32 * 20,
+};
+
+/**
+ * Bytes that n scalars take in a number format.
+ * @param {number} n
+ * @param {string} dtype
+ */
+export function dtypeBytes(n, dtype) {
+  const size = BYTES[dtype] ?? fail('bad-argument', `there is no dtype ${JSON.stringify(dtype)}, expected one of ${Object.keys(BYTES).join(', ')}`);
+  return size(n);
+}
+
+/**
+ * The parameter table of a checked configuration.
+ * @param {Config} config
+ * @param {(weight: Weight) => string} [dtypeOf] number format of each weight; f32 when absent
+ * @returns {ParameterTable}
+ */
+export function parameterTable(config, dtypeOf = () => 'f32') {
+  /** @type {ParameterRow[]} */
+  const rows = [];
+  const tied = config.kind !== 'encoder' && config.tie_word_embeddings;
+  /** @param {Weight} weight @param {number} count @param {string} dtype @param {string|null} tiedTo */
+  const row = ({ name, component, stack, layer, shape, formula }, count, dtype, tiedTo) => {
+    rows.push({ name, component, stack, layer, shape, count, formula, dtype, bytes: count && dtypeBytes(count, dtype), tiedTo });
+  };
+  /** @type {Weight | undefined} */
+  let embed;
+  /** @param {Weight} e */
+  const tiedHead = (e) => row({ ...e, name: 'head.weight', component: 'head', formula: '0, shared with the embedding' }, 0, dtypeOf(e), e.name);
+  for (const weight of roster(config)) {
+    if (weight.name === 'embed.weight') embed = weight;
+    if (weight.name === 'head.bias' && tied && embed) tiedHead(embed);
+    row(weight, weight.shape.reduce((a, b) => a * b, 1), dtypeOf(weight), null);
+  }
+  if (tied && !config.bias_head && embed) tiedHead(embed);
+  let total = 0, tables = 0, bytes = 0;
+  for (const r of rows) {
+    total += r.count;
+    bytes += r.bytes;
+    if (r.component === 'embedding' || r.component === 'position') tables += r.count;
+  }
+  if (!Number.isSafeInteger(total)) fail('bad-config', `the configuration asks for about ${total.toExponential(2)} parameters`);
+  return { rows, total, nonEmbedding: total - tables, bytes };
+}

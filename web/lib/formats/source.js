@@ -1,0 +1,567 @@
+// source.js - from what the caller names to a checkpoint: files, addresses, folders, the Hugging Face hub
+//
+// openCheckpoint reads headers, configuration and tokenizer and nothing of the tensors; stream then sends every
+// tensor's bytes past the caller once, in file order, and holds none of them.
+import { ByteReader } from './bytes.js';
+import { GlassformerError, fail, show } from './errors.js';
+import { ggufModel, readGguf, align } from './gguf.js';
+import { readHfConfig, tokenId } from './huggingface.js';
+import { MAGIC, pipeInt8, plausibleV0, readLlama2c } from './llama2c.js';
+import { BLOCK_BYTES, planTensors } from './plan.js';
+import { readSafetensors } from './safetensors.js';
+import { checkVocabulary, ggufTokenizer, llama2cTokenizer } from './vocab.js';
+
+/** @typedef {import('./config.js').Config} Config */
+/** @typedef {import('./plan.js').TensorSource} TensorSource */
+/** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes */
+/** @typedef {{weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Parts */
+/** @typedef {Bytes | Parts | ArrayLike<File>} Source */
+/** @typedef {{bos: number | null, eos: number[], addBos: boolean}} Special */
+/**
+ * @typedef {object} OpenOptions
+ * @property {typeof globalThis.fetch} [fetch]
+ * @property {AbortSignal} [signal]
+ * @property {(loaded: number, total: number | null) => void} [onBytes] weight files only
+ * @property {string} [hfEndpoint] instead of https://huggingface.co (or $HF_ENDPOINT in Node)
+ */
+/**
+ * Where the tensors go. A view is good until the promise that write returns settles (or write returns), and ends on a
+ * whole block of the tensor's dtype.
+ * @typedef {object} TensorSink
+ * @property {(tensor: TensorSource) => void | Promise<void>} begin
+ * @property {(view: Uint8Array) => void | Promise<void>} write
+ * @property {(tensor: TensorSource) => void | Promise<void>} end
+ */
+/**
+ * @typedef {object} Checkpoint
+ * @property {Config} config           complete and checked
+ * @property {object | null} tokenizer shaped like a tokenizer.json, whatever it was read from
+ * @property {string | null} chatTemplate
+ * @property {Special} special
+ * @property {string[]} warnings
+ * @property {'gguf' | 'safetensors' | 'llama2c'} format
+ * @property {TensorSource[]} tensors  in the order of stream; every roster name is covered exactly once
+ * @property {number | null} totalBytes of the weight files
+ * @property {(sink: TensorSink) => Promise<void>} stream
+ * @property {() => void} close        for who does not stream to the end
+ */
+
+/** Longest JSON file that is read into memory. */
+const MAX_JSON = 1 << 28;
+/** Connections that wait with only their header read; a browser allows six to one host. */
+const MAX_WAITING = 4;
+
+/**
+ * @param {Source} source
+ * @param {OpenOptions} [options]
+ * @returns {Promise<Checkpoint>}
+ */
+export async function openCheckpoint(source, options = {}) {
+  options.signal?.throwIfAborted();
+  const opener = new Opener(options);
+  try {
+    return await opener.checkpoint(source);
+  } catch (e) {
+    opener.close();
+    throw e;
+  }
+}
+
+/**
+ * A tokenizer alone: tokenizer.json, a GGUF's vocabulary, llama2.c's tokenizer.bin.
+ * @param {Bytes | object} source
+ * @param {OpenOptions} [options]
+ * @returns {Promise<object>} shaped like a tokenizer.json
+ */
+export async function openTokenizer(source, options = {}) {
+  const opener = new Opener(options);
+  try {
+    return (await opener.tokenizer(source)).json;
+  } finally {
+    opener.close();
+  }
+}
+
+/** One call's view of the world. */
+class Opener {
+  /** @param {OpenOptions} options */
+  constructor(options) {
+    this.options = options;
+    /** @type {Set<ByteReader>} */
+    this.open = new Set();
+    /** @type {string[]} */
+    this.warnings = [];
+    this.loaded = 0;
+    /** @type {number | null} */
+    this.total = 0;
+  }
+
+  close() { for (const r of this.open) r.close(); }
+
+  /** @param {Source} source @returns {Promise<Checkpoint>} */
+  async checkpoint(source) {
+    if (isBytes(source)) {
+      const folder = await this.asFolder(source);
+      return folder ? this.folder(folder, {}) : this.weights([this.resolve(source)], {});
+    }
+    if (isFileList(source)) return this.folder(fileFolder(source), {});
+    if (source === null || typeof source !== 'object' || !('weights' in source)) {
+      return fail('bad-argument', `expected an address, a path, bytes or { weights, config, tokenizer }, found ${show(source)}`);
+    }
+    const { weights, config, tokenizer } = /** @type {Parts} */ (source);
+    if (Array.isArray(weights)) {
+      if (!weights.length || !weights.every(isBytes)) fail('bad-argument', 'weights: expected one or more files');
+      return this.weights(weights.map((w) => this.resolve(w)), { config, tokenizer });
+    }
+    if (!isBytes(weights)) return fail('bad-argument', `weights: expected an address, a path or bytes, found ${show(weights)}`);
+    const folder = await this.asFolder(weights);
+    return folder ? this.folder(folder, { config, tokenizer }) : this.weights([this.resolve(weights)], { config, tokenizer });
+  }
+
+  /** hf:owner/name[@revision][/file] as an address; anything else as it is. @param {Bytes} b @returns {Bytes} */
+  resolve(b) {
+    if (typeof b !== 'string' || !b.startsWith('hf:')) return b;
+    const m = /^hf:([\w.-]+)\/([\w.-]+)(?:@([^/]+))?(?:\/(.*))?$/.exec(b);
+    if (!m) return fail('bad-argument', `${show(b)}: expected hf:owner/name, hf:owner/name@revision or hf:owner/name/file.gguf`);
+    const [, owner, name, revision = 'main', file = ''] = m;
+    const base = this.options.hfEndpoint ?? globalThis.process?.env?.HF_ENDPOINT ?? 'https://huggingface.co';
+    const path = file.split('/').map(encodeURIComponent).join('/');
+    return `${base.replace(/\/$/, '')}/${owner}/${name}/resolve/${encodeURIComponent(revision)}/${path}`;
+  }
+
+  /** The folder that bytes name, or null when they are a file. @param {Bytes} b @returns {Promise<Folder | null>} */
+  async asFolder(b) {
+    const at = this.resolve(b);
+    if (typeof at !== 'string' && !(at instanceof URL)) return null;
+    const path = localPath(at);
+    if (path !== null) {
+      const fs = await nodeFs();
+      const stat = await fs.stat(path).catch(() => null);
+      if (!stat?.isDirectory()) return path.endsWith('/') ? fail('not-found', `${path}: there is no such folder`) : null;
+      const base = path.endsWith('/') ? path : `${path}/`;
+      return { name: base, get: (file) => base + file, list: () => fs.readdir(path) };
+    }
+    const text = String(at);
+    return text.endsWith('/') ? { name: text, get: (file) => text + file, list: async () => [] } : null;
+  }
+
+  /**
+   * A folder as Hugging Face lays it out, or one that holds a single GGUF.
+   * @param {Folder} folder
+   * @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given
+   * @returns {Promise<Checkpoint>}
+   */
+  async folder(folder, given) {
+    const config = given.config ?? await this.maybeJson(folder.get('config.json'));
+    if (!config) {
+      const ggufs = (await folder.list()).filter((f) => f.endsWith('.gguf'));
+      const only = ggufs.length === 1 ? folder.get(ggufs[0]) : null;
+      if (only) return this.weights([only], given);
+      return fail('not-found', `${folder.name}: there is no config.json`);
+    }
+    let files = [await this.maybe(folder.get('model.safetensors'), true)].filter((r) => r !== null);
+    /** @type {Record<string, string>} */
+    let map = {};
+    if (!files.length) {
+      const index = await this.maybeJson(folder.get('model.safetensors.index.json'));
+      if (!index) return fail('not-found', `${folder.name}: there is neither model.safetensors nor model.safetensors.index.json`);
+      map = weightMap(index);
+      files = [...new Set(Object.values(map))].sort().map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
+    }
+    const generation = await this.maybeJson(folder.get('generation_config.json'));
+    const about = await this.maybeJson(folder.get('tokenizer_config.json'));
+    const template = about?.chat_template ?? await this.maybeText(folder.get('chat_template.jinja'));
+    const tokenizer = given.tokenizer ?? await this.maybeJson(folder.get('tokenizer.json'));
+    const ckpt = await this.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
+    const eos = generation ? tokenId(generation, 'eos_token_id', 'generation_config.json') : [];
+    ckpt.special.eos = [...new Set([...ckpt.special.eos, ...eos])];
+    ckpt.chatTemplate = chatTemplate(template);
+    return ckpt;
+  }
+
+  /**
+   * @param {(Bytes | ByteReader)[]} files
+   * @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given
+   * @param {Record<string, string>} [map] of a sharded checkpoint: file by tensor
+   * @returns {Promise<Checkpoint>}
+   */
+  async weights(files, given, map = {}) {
+    const first = files[0] instanceof ByteReader ? files[0] : await this.reader(files[0], true);
+    const format = await detect(first);
+    if (format !== 'safetensors') {
+      if (files.length > 1) fail('unsupported', `${first.name}: only safetensors may come in several files`);
+      if (given.config !== undefined) this.warnings.push(`${first.name}: brings its own configuration, the given one was not used`);
+    }
+    const read = format === 'gguf' ? this.gguf(first) : format === 'llama2c' ? this.llama2c(first) : this.safetensors(first, files, given, map);
+    const { readers, padding = 0, tokenizer: own, ...model } = await read;
+    const other = given.tokenizer === undefined ? own : (await this.tokenizer(given.tokenizer)).json;
+    if (other) checkVocabulary(other, model.config.vocab_size);
+    return {
+      ...model, tokenizer: other ?? null, warnings: this.warnings, format, totalBytes: this.total,
+      stream: (sink) => this.stream(model.tensors, readers, padding, sink), close: () => this.close(),
+    };
+  }
+
+  /** @param {ByteReader} r @returns {Promise<Parsed>} */
+  async gguf(r) {
+    const gguf = await readGguf(r, 0);
+    const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings);
+    const tensors = planTensors(config, gguf.entries, places, isBuffer, [r.name], this.warnings);
+    const vocab = ggufTokenizer(r.name, gguf.meta);
+    return {
+      config, tensors, tokenizer: vocab?.json, special: vocab?.special ?? { bos: null, eos: [], addBos: false },
+      chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')), readers: [async () => r], padding: align(gguf.end, gguf.alignment) - gguf.end,
+    };
+  }
+
+  /** @param {ByteReader} r @returns {Promise<Parsed>} */
+  async llama2c(r) {
+    const { config, tensors } = await readLlama2c(r, this.warnings);
+    return { config, tensors, special: { bos: 1, eos: [1, 2], addBos: true }, chatTemplate: null, readers: [async () => r] };
+  }
+
+  /**
+   * @param {ByteReader} first
+   * @param {(Bytes | ByteReader)[]} files
+   * @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given
+   * @param {Record<string, string>} map
+   * @returns {Promise<Parsed>}
+   */
+  async safetensors(first, files, given, map) {
+    let { config: json } = given;
+    if (json === undefined) {
+      const near = typeof files[0] === 'string' || files[0] instanceof URL ? sibling(files[0], 'config.json') : null;
+      if (near === null) return fail('bad-argument', `${first.name}: a safetensors file needs { weights, config }, or a folder`);
+      json = await this.maybeJson(near) ?? fail('not-found', `${first.name}: there is no config.json beside it`);
+      given.tokenizer ??= await this.maybeJson(sibling(/** @type {string | URL} */ (files[0]), 'tokenizer.json')) ?? undefined;
+    } else if (isBytes(json)) {
+      json = await this.json(json);
+    }
+    const { config, special, places, isBuffer, warnings } = readHfConfig(/** @type {object} */ (json), 'config.json');
+    this.warnings.push(...warnings);
+    const names = [];
+    const entries = [];
+    /** @type {(() => Promise<ByteReader>)[]} */
+    const readers = [];
+    for (const [i, file] of files.entries()) {
+      const r = i === 0 ? first : await this.reader(/** @type {Bytes} */ (file), true);
+      names.push(r.name);
+      entries.push(...(await readSafetensors(r, i)).entries);
+      if (i < MAX_WAITING) { readers.push(async () => r); continue; }
+      this.drop(r);
+      readers.push(async () => this.reader(/** @type {Bytes} */ (file), true, false));
+    }
+    checkMap(map, entries, names);
+    const found = places(new Set(entries.map((e) => e.name)));
+    const tensors = planTensors(config, entries, found, isBuffer, names, this.warnings);
+    return { config, tensors, special, chatTemplate: null, readers };
+  }
+
+  /**
+   * @param {TensorSource[]} tensors
+   * @param {(() => Promise<ByteReader>)[]} readers
+   * @param {number} padding bytes that may follow the last tensor
+   * @param {TensorSink} sink
+   */
+  async stream(tensors, readers, padding, sink) {
+    try {
+      for (const [i, get] of readers.entries()) {
+        const r = await get();
+        if (r.done && r.ready === 0 && r.total !== r.pos) fail('bad-state', `${r.name}: was read already`);
+        for (const t of tensors) {
+          if (t.file !== i) continue;
+          await r.skip(t.offset - r.pos);
+          if (!t.covers.length) { await r.skip(t.bytes, t.name); continue; }
+          await sink.begin(t);
+          if (t.int8) await pipeInt8(r, t, (view) => sink.write(view));
+          else await r.pipe(t.bytes, (view) => sink.write(view), BLOCK_BYTES[t.dtype], t.name);
+          await sink.end(t);
+        }
+        await r.skip((await r.peek(padding)).length);
+        await r.end();
+        this.drop(r);
+      }
+    } finally {
+      this.close();
+    }
+  }
+
+  /** @param {Bytes | object} source @returns {Promise<{json: object}>} */
+  async tokenizer(source) {
+    if (!isBytes(source)) {
+      if (source === null || typeof source !== 'object' || Array.isArray(source)) fail('bad-argument', `tokenizer: expected a file or an object, found ${show(source)}`);
+      return { json: source };
+    }
+    const r = await this.reader(this.resolve(source));
+    const head = await r.peek(4);
+    const text = new TextDecoder('latin1').decode(head);
+    if (text === 'GGUF') {
+      const { meta } = await readGguf(r, 0);
+      this.drop(r);
+      return ggufTokenizer(r.name, meta) ?? fail('bad-tokenizer', `${r.name}: the file has no vocabulary`);
+    }
+    const bytes = await this.readAll(r);
+    if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
+    return { json: llama2cTokenizer(r.name, bytes) };
+  }
+
+  /** A file that must be there, as a reader. @param {Bytes} source @param {boolean} [counts] for the progress @param {boolean} [first] not a reopening @returns {Promise<ByteReader>} */
+  async reader(source, counts = false, first = true) {
+    const { signal } = this.options;
+    const { name, chunks, total, exact = true } = await openBytes(source, this.options);
+    const onBytes = counts ? (/** @type {number} */ n) => {
+      this.loaded += n;
+      this.options.onBytes?.(this.loaded, this.total);
+    } : undefined;
+    if (counts && first && this.total !== null) this.total = total === null ? null : this.total + total;
+    const r = new ByteReader(chunks, { name, total: exact ? total : null, onBytes, signal });
+    this.open.add(r);
+    const head = new TextDecoder('latin1').decode(await r.peek(64)).trimStart().toLowerCase();
+    if (/^(<!doctype html|<html|<head|<!--)/.test(head)) fail('html', `${name}: this is a web page, not a model`);
+    if (head.startsWith('version https://git-lfs')) fail('bad-file', `${name}: this is a Git LFS pointer, the file itself was not fetched`);
+    return r;
+  }
+
+  /** @param {ByteReader} r */
+  drop(r) {
+    r.close();
+    this.open.delete(r);
+  }
+
+  /** The same, or null where there is no such file (some servers answer every address with their start page). @param {Bytes | null} source @param {boolean} [counts] @returns {Promise<ByteReader | null>} */
+  async maybe(source, counts) {
+    if (source === null) return null;
+    try {
+      return await this.reader(source, counts);
+    } catch (e) {
+      if (e instanceof GlassformerError && (e.code === 'not-found' || e.code === 'html')) return null;
+      throw e;
+    }
+  }
+
+  /** @param {ByteReader} r @returns {Promise<Uint8Array>} */
+  async readAll(r) {
+    const parts = [];
+    let size = 0;
+    for (;;) {
+      const view = r.ready ? r.takeReady(r.ready) : await r.next();
+      if (!view) break;
+      parts.push(view);
+      size += view.length;
+      if (size > MAX_JSON) fail('bad-file', `${r.name}: larger than ${MAX_JSON} bytes`);
+    }
+    this.drop(r);
+    const out = new Uint8Array(size);
+    let at = 0;
+    for (const p of parts) { out.set(p, at); at += p.length; }
+    return out;
+  }
+
+  /** @param {Bytes} source @returns {Promise<any>} */
+  async json(source) {
+    const r = await this.reader(this.resolve(source));
+    return parseJson(await this.readAll(r), r.name);
+  }
+
+  /** @param {Bytes | null} source @returns {Promise<any>} */
+  async maybeJson(source) {
+    const r = await this.maybe(source);
+    return r && parseJson(await this.readAll(r), r.name);
+  }
+
+  /** @param {Bytes | null} source @returns {Promise<string | null>} */
+  async maybeText(source) {
+    const r = await this.maybe(source);
+    return r && new TextDecoder().decode(await this.readAll(r));
+  }
+}
+
+/**
+ * @typedef {object} Parsed
+ * @property {Config} config
+ * @property {TensorSource[]} tensors
+ * @property {Special} special
+ * @property {string | null} chatTemplate
+ * @property {object} [tokenizer]
+ * @property {(() => Promise<ByteReader>)[]} readers  one per file
+ * @property {number} [padding]
+ */
+/** @typedef {{name: string, get: (file: string) => Bytes | null, list: () => Promise<string[]>}} Folder */
+
+/** @param {unknown} v @returns {v is Bytes} */
+export function isBytes(v) {
+  return typeof v === 'string' || v instanceof URL || v instanceof Blob || v instanceof ArrayBuffer || v instanceof Uint8Array;
+}
+
+/** @param {unknown} v @returns {v is ArrayLike<File>} */
+function isFileList(v) {
+  return v !== null && typeof v === 'object' && 'length' in v && Array.from(/** @type {ArrayLike<unknown>} */ (v)).every((f) => f instanceof Blob);
+}
+
+/** Files that a person picked or dropped. @param {ArrayLike<File>} files @returns {Folder} */
+function fileFolder(files) {
+  const byName = new Map(Array.from(files).map((f) => [f.name, f]));
+  return { name: 'the files given', get: (file) => byName.get(file) ?? null, list: async () => [...byName.keys()] };
+}
+
+/** @param {string | URL} at @param {string} file */
+const sibling = (at, file) => String(at).replace(/[^/]*$/, file);
+
+/** @param {ByteReader} r @returns {Promise<Checkpoint['format']>} */
+async function detect(r) {
+  const head = await r.peek(28);
+  const name = r.name.replace(/[?#].*$/, '').toLowerCase();
+  const text = new TextDecoder('latin1').decode(head.subarray(0, 4));
+  const view = new DataView(head.buffer, head.byteOffset, head.length);
+  if (!head.length) return fail('truncated', `${r.name}: the file is empty`);
+  if (text === 'GGUF' || name.endsWith('.gguf')) return 'gguf';
+  if (name.endsWith('.safetensors')) return 'safetensors';
+  if (head.length >= 4 && view.getUint32(0, true) === MAGIC) return 'llama2c';
+  if (text.startsWith('PK') || head[0] === 0x80) return fail('unsupported', `${r.name}: this is a PyTorch pickle, which can run code; save the weights as safetensors`);
+  if (name.endsWith('.bin')) return 'llama2c';
+  if (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b) return 'safetensors';
+  if (plausibleV0(head)) return 'llama2c';
+  return fail('unknown-format', `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors nor llama2.c`);
+}
+
+/** @param {any} index @returns {Record<string, string>} */
+function weightMap(index) {
+  const map = index?.weight_map;
+  if (map === null || typeof map !== 'object' || Array.isArray(map)) fail('bad-file', 'model.safetensors.index.json: weight_map is missing');
+  for (const file of Object.values(map)) {
+    if (typeof file !== 'string' || !/^[\w.-]+$/.test(file)) fail('bad-file', `model.safetensors.index.json: ${show(file)} is not a file beside it`);
+  }
+  if (!Object.keys(map).length) fail('bad-file', 'model.safetensors.index.json: weight_map is empty');
+  return map;
+}
+
+/** Every tensor must be in the shard that the index names. @param {Record<string, string>} map @param {{name: string, file: number}[]} entries @param {string[]} names */
+function checkMap(map, entries, names) {
+  /** @type {Map<string, number>} */
+  const at = new Map();
+  for (const e of entries) {
+    if (at.has(e.name)) fail('duplicate-tensor', `${names[e.file]}: ${show(e.name)} is in two files`);
+    at.set(e.name, e.file);
+  }
+  for (const [tensor, file] of Object.entries(map)) {
+    const i = at.get(tensor);
+    if (i === undefined || !names[i].endsWith(file)) fail('missing-tensor', `${file}: ${show(tensor)} is missing, which the index puts there`);
+  }
+}
+
+/** @param {any} t @returns {string | null} the default among several named templates */
+function chatTemplate(t) {
+  if (Array.isArray(t)) return chatTemplate((t.find((x) => x?.name === 'default') ?? t[0])?.template);
+  return typeof t === 'string' && t ? t : null;
+}
+
+/** @param {Uint8Array} bytes @param {string} name @returns {any} */
+function parseJson(bytes, name) {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (e) {
+    return fail('bad-file', `${name}: this is not JSON (${e instanceof Error ? e.message : e})`, e);
+  }
+}
+
+const inNode = typeof process !== 'undefined' && Boolean(process.versions?.node) && typeof window === 'undefined';
+
+/** The path that a string or file: address means in Node, or null. @param {string | URL} at @returns {string | null} */
+function localPath(at) {
+  if (!inNode) return null;
+  const text = String(at);
+  if (text.startsWith('file:')) return decodeURIComponent(new URL(text).pathname);
+  return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
+}
+
+/** Not named literally, so that bundlers for the browser leave it alone. @returns {Promise<typeof import('node:fs/promises')>} */
+const nodeFs = () => { const name = 'node:fs/promises'; return import(/* @vite-ignore */ /* webpackIgnore: true */ name); };
+
+/** @typedef {{name: string, chunks: AsyncIterator<Uint8Array>, total: number | null, exact?: boolean}} Opened exact: total may be held against the file */
+
+/** @param {Bytes} source @param {OpenOptions} options @returns {Promise<Opened>} */
+async function openBytes(source, options) {
+  if (source instanceof ArrayBuffer) return openBytes(new Uint8Array(source), options);
+  if (source instanceof Uint8Array) return { name: 'the bytes given', chunks: once(source), total: source.length };
+  if (source instanceof Blob) {
+    const name = /** @type {any} */ (source).name || 'the blob given';
+    return { name, chunks: streamChunks(source.stream()), total: source.size };
+  }
+  const path = localPath(source);
+  return path === null ? openUrl(source, options) : openPath(path);
+}
+
+/** @param {Uint8Array} bytes */
+async function* once(bytes) { yield bytes; }
+
+/** @param {ReadableStream<Uint8Array>} stream */
+async function* streamChunks(stream) {
+  const reader = stream.getReader();
+  let ended = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) { ended = true; return; }
+      yield value;
+    }
+  } finally {
+    if (!ended) reader.cancel().catch(() => {});
+  }
+}
+
+/** @param {string | URL} url @param {OpenOptions} options @returns {Promise<Opened>} */
+async function openUrl(url, { fetch = globalThis.fetch, signal }) {
+  const name = String(url);
+  let res;
+  try {
+    res = await fetch(url, { signal });
+  } catch (e) {
+    signal?.throwIfAborted();
+    return fail('network', `${name}: the request failed: ${/** @type {any} */ (e)?.message ?? e}`, e);
+  }
+  if (!res.ok) {
+    res.body?.cancel().catch(() => {});
+    return fail(res.status === 404 || res.status === 410 ? 'not-found' : 'network', `${name}: the server answered ${res.status} ${res.statusText}`.trim());
+  }
+  if (/^text\/html/i.test(res.headers.get('content-type') ?? '')) {
+    res.body?.cancel().catch(() => {});
+    return fail('html', `${name}: this is a web page, not a model`);
+  }
+  const length = res.headers.get('content-length');
+  const encoding = res.headers.get('content-encoding');
+  const total = length !== null && /^\d+$/.test(length) && (!encoding || encoding === 'identity') ? Number(length) : null;
+  // across origins the encoding is hidden, so the length may be that of compressed bytes
+  return { name, chunks: res.body ? streamChunks(res.body) : once(new Uint8Array(0)), total, exact: res.type !== 'cors' };
+}
+
+/** @param {string} path @returns {Promise<Opened>} */
+async function openPath(path) {
+  const fs = await nodeFs();
+  let file, size;
+  try {
+    file = await fs.open(path);
+    const stat = await file.stat();
+    if (stat.isDirectory()) fail('bad-argument', `${path}: this is a folder`);
+    size = stat.isFile() ? stat.size : null; // a pipe does not know
+    if (size === 0) await file.close();
+  } catch (e) {
+    await file?.close();
+    if (e instanceof GlassformerError) throw e;
+    const missing = ['ENOENT', 'ENOTDIR'].includes(/** @type {any} */ (e).code);
+    return fail(missing ? 'not-found' : 'network', missing ? `${path}: there is no such file` : `${path}: ${/** @type {any} */ (e).message}`, e);
+  }
+  return { name: path, chunks: size === 0 ? once(new Uint8Array(0)) : fileChunks(file, size ?? Infinity), total: size };
+}
+
+/** @param {import('node:fs/promises').FileHandle} file @param {number} size */
+async function* fileChunks(file, size) {
+  try {
+    for (;;) {
+      const { bytesRead, buffer } = await file.read(new Uint8Array(Math.min(1 << 20, size + 1)), 0);
+      if (!bytesRead) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,212 @@
+// vocab.js - vocabularies of other formats in the shape of a tokenizer.json
+//
+// GGUF holds either a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern) or a SentencePiece BPE
+// ("llama": tokens with scores and no merges); llama2.c's tokenizer.bin is the second kind. SentencePiece always joins
+// the neighbours whose union has the best score, which is what merges ranked by that score do.
+import { fail, show } from './errors.js';
+
+/** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
+
+const GPT2_SPLIT = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+/** @param {string} digits */
+const llama3Split = (digits) => `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`;
+
+/** Split patterns by llama.cpp's names for them, applied one after the other. @type {Record<string, string[]>} */
+const SPLITS = {
+  'gpt-2': [GPT2_SPLIT],
+  'llama-bpe': [llama3Split('\\p{N}{1,3}')],
+  'qwen2': [llama3Split('\\p{N}')],
+  'refact': ['\\p{N}', GPT2_SPLIT],
+  'default': ['[\\p{P}\\$\\+<=>\\^~\\|]+', "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)", '\\p{N}+', '[0-9][0-9][0-9]'],
+};
+/** @type {Record<string, string>} */
+const ALIASES = {
+  'phi-2': 'gpt-2', 'jina-v2-code': 'gpt-2', 'gigachat': 'gpt-2', 'llama3': 'llama-bpe', 'llama-v3': 'llama-bpe', 'smaug-bpe': 'llama-bpe',
+  'starcoder': 'refact', 'smollm': 'refact', 'codeshell': 'refact', 'command-r': 'refact', 'stablelm2': 'qwen2', 'deepseek-r1-qwen': 'qwen2',
+};
+
+/** Token types of GGUF. */
+const NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, BYTE = 6;
+
+/**
+ * @param {string} where
+ * @param {Map<string, any>} meta
+ * @returns {Vocabulary | null} null where the file has no vocabulary
+ */
+export function ggufTokenizer(where, meta) {
+  /** @param {string} key */
+  const get = (key) => meta.get(`tokenizer.ggml.${key}`);
+  const kind = get('model');
+  if (kind === undefined || kind === 'none' || kind === 'no_vocab') return null;
+  if (kind !== 'gpt2' && kind !== 'llama') fail('unsupported', `${where}: the tokenizer ${show(kind)} is not supported, expected gpt2 or llama`);
+  /** @param {string} why @returns {never} */
+  const no = (why) => fail('bad-tokenizer', `${where}: ${why}`);
+
+  const tokens = get('tokens');
+  if (!Array.isArray(tokens) || !tokens.length || typeof tokens[0] !== 'string') no('tokenizer.ggml.tokens is missing');
+  const types = get('token_type') ?? tokens.map(() => NORMAL);
+  if (types.length !== tokens.length) no(`tokenizer.ggml.token_type has ${types.length} entries for ${tokens.length} tokens`);
+  /** @param {string} key @param {number | null} fallback @returns {number | null} */
+  const id = (key, fallback) => {
+    const value = get(`${key}_token_id`) ?? fallback;
+    if (value !== null && !(Number.isInteger(value) && value >= 0 && value < tokens.length)) no(`tokenizer.ggml.${key}_token_id is ${show(value)}, the vocabulary has ${tokens.length} tokens`);
+    return value;
+  };
+  const spm = kind === 'llama';
+  const bos = id('bos', spm ? 1 : null);
+  const ends = [id('eos', spm ? 2 : null), id('eot', null), id('eom', null)];
+  const eos = [...new Set(ends.filter((n) => n !== null))];
+  const pre = String(get('pre') ?? 'gpt-2');
+  const name = ALIASES[pre] ?? pre;
+  const addBos = bos !== null && (get('add_bos_token') ?? (spm || name === 'llama-bpe')) === true;
+  const addEos = eos.length > 0 && get('add_eos_token') === true;
+
+  const texts = unique(tokens);
+  const base = { texts, types, bos: addBos ? bos : null, eos: addEos ? eos[0] : null };
+  if (spm) {
+    const scores = get('scores');
+    if (!Array.isArray(scores) || scores.length !== tokens.length) no(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
+    return { json: spmJson({ ...base, scores, unk: id('unknown', 0) ?? 0, prefix: get('add_space_prefix') !== false }), special: { bos, eos, addBos } };
+  }
+  if (!Object.hasOwn(SPLITS, name)) fail('unsupported', `${where}: the split pattern ${show(pre)} (tokenizer.ggml.pre) is not supported, expected one of ${[...Object.keys(SPLITS), ...Object.keys(ALIASES)].join(', ')}`);
+  const merges = get('merges');
+  if (!Array.isArray(merges)) no('tokenizer.ggml.merges is missing');
+  const pairs = merges.map((m) => {
+    const at = String(m).indexOf(' ', 1); // a token may itself begin with a space
+    return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : no(`the merge ${show(m)} is not two tokens`);
+  });
+  return { json: bpeJson({ ...base, merges: pairs, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }), special: { bos, eos, addBos } };
+}
+
+/** Give the second of two equal texts a name of its own: only the first can be meant by a text. @param {string[]} tokens */
+function unique(tokens) {
+  const seen = new Set();
+  return tokens.map((text, id) => {
+    if (seen.has(text)) return `[token ${id}]`;
+    seen.add(text);
+    return text;
+  });
+}
+
+/**
+ * @typedef {object} Base
+ * @property {string[]} texts
+ * @property {number[]} types
+ * @property {number | null} bos  put before every text
+ * @property {number | null} eos  put after every text
+ */
+
+/** @param {Base} base */
+function common({ texts, types, bos, eos }) {
+  const added = texts.map((content, id) => ({ id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: types[id] === CONTROL }))
+    .filter(({ id }) => types[id] === CONTROL || types[id] === USER_DEFINED);
+  /** @param {number} id */
+  const one = (id) => ({ SpecialToken: { id: texts[id], type_id: 0 } });
+  const single = [...(bos === null ? [] : [one(bos)]), { Sequence: { id: 'A', type_id: 0 } }, ...(eos === null ? [] : [one(eos)])];
+  const ids = [bos, eos].filter((id) => id !== null);
+  const special = Object.fromEntries(ids.map((id) => [texts[id], { id: texts[id], ids: [id], tokens: [texts[id]] }]));
+  return {
+    version: '1.0', truncation: null, padding: null, added_tokens: added,
+    post_processor: ids.length ? { type: 'TemplateProcessing', single, pair: single, special_tokens: special } : null,
+  };
+}
+
+/** @param {Base & {merges: string[][], splits: string[], ignoreMerges: boolean}} v */
+function bpeJson({ merges, splits, ignoreMerges, ...base }) {
+  return {
+    ...common(base), normalizer: null,
+    pre_tokenizer: {
+      type: 'Sequence',
+      pretokenizers: [
+        ...splits.map((Regex) => ({ type: 'Split', pattern: { Regex }, behavior: 'Isolated', invert: false })),
+        { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
+      ],
+    },
+    decoder: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
+    model: {
+      type: 'BPE', dropout: null, unk_token: null, continuing_subword_prefix: null, end_of_word_suffix: null, fuse_unk: false,
+      byte_fallback: false, ignore_merges: ignoreMerges, vocab: Object.fromEntries(base.texts.map((t, id) => [t, id])), merges,
+    },
+  };
+}
+
+/** @param {Base & {scores: number[], unk: number, prefix: boolean}} v texts with U+2581 for a space */
+function spmJson({ scores, unk, prefix, ...base }) {
+  const { texts, types } = base;
+  /** @type {Map<string, number>} */
+  const ids = new Map();
+  texts.forEach((t, id) => { if (types[id] === NORMAL) ids.set(t, id); });
+  /** @type {{a: string, b: string, score: number}[]} */
+  const merges = [];
+  for (const [text, id] of ids) {
+    const chars = [...text];
+    let a = '';
+    for (let i = 1; i < chars.length; i++) {
+      a += chars[i - 1];
+      const b = text.slice(a.length);
+      if (ids.has(a) && ids.has(b)) merges.push({ a, b, score: scores[id] });
+    }
+  }
+  merges.sort((x, y) => y.score - x.score);
+  return {
+    ...common(base),
+    normalizer: { type: 'Sequence', normalizers: [...(prefix ? [{ type: 'Prepend', prepend: '\u2581' }] : []), { type: 'Replace', pattern: { String: ' ' }, content: '\u2581' }] },
+    pre_tokenizer: null,
+    decoder: {
+      type: 'Sequence',
+      decoders: [
+        { type: 'Replace', pattern: { String: '\u2581' }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' },
+        ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
+      ],
+    },
+    model: {
+      type: 'BPE', dropout: null, unk_token: texts[unk], continuing_subword_prefix: null, end_of_word_suffix: null, fuse_unk: true,
+      byte_fallback: types.includes(BYTE), ignore_merges: false, vocab: Object.fromEntries(texts.map((t, id) => [t, id])), merges: merges.map(({ a, b }) => [a, b]),
+    },
+  };
+}
+
+/**
+ * llama2.c's tokenizer.bin: i32 longest token | per token f32 score, i32 length, bytes. Ids 0, 1, 2 are unknown, begin and
+ * end, 3 to 258 the bytes; spaces are plain.
+ * @param {string} where
+ * @param {Uint8Array} bytes
+ * @returns {object}
+ */
+export function llama2cTokenizer(where, bytes) {
+  const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  /** @param {string} why @returns {never} */
+  const no = (why) => fail('bad-tokenizer', `${where}: ${why}`);
+  if (bytes.length < 4) no('too short for a tokenizer.bin');
+  const longest = v.getInt32(0, true);
+  if (longest < 1 || longest > 1 << 16) no('this is neither a tokenizer.json nor a GGUF nor a tokenizer.bin of llama2.c');
+  const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const texts = [], scores = [];
+  for (let at = 4; at < bytes.length;) {
+    if (at + 8 > bytes.length) no(`token ${texts.length} is cut off`);
+    const score = v.getFloat32(at, true);
+    const n = v.getInt32(at + 4, true);
+    if (n < 0 || n > longest || at + 8 + n > bytes.length || Number.isNaN(score)) no(`token ${texts.length} claims ${n} bytes and the score ${score}`);
+    try { texts.push(utf8.decode(bytes.subarray(at + 8, at + 8 + n)).replaceAll(' ', '\u2581')); } catch { no(`token ${texts.length} is not UTF-8`); }
+    scores.push(score);
+    at += 8 + n;
+  }
+  const isByte = (/** @type {string} */ t) => /^<0x[0-9A-F]{2}>$/.test(t);
+  if (texts.length < 259 || !texts.slice(3, 259).every(isByte)) no('the tokens 3 to 258 are not the 256 bytes');
+  const names = unique(['<unk>', '<s>', '</s>', ...texts.slice(3)]);
+  const types = names.map((_, id) => id === 0 ? 2 : id < 3 ? CONTROL : id < 259 ? BYTE : NORMAL);
+  return spmJson({ texts: names, types, scores, bos: 1, eos: null, unk: 0, prefix: true });
+}
+
+/**
+ * Refuse a tokenizer that knows ids which the embedding has no row for.
+ * @param {any} json
+ * @param {number} vocabSize
+ */
+export function checkVocabulary(json, vocabSize) {
+  let most = -1;
+  const vocab = json?.model?.vocab;
+  if (vocab !== null && typeof vocab === 'object') for (const id of Object.values(vocab)) if (typeof id === 'number' && id > most) most = id;
+  for (const { id } of json?.added_tokens ?? []) if (typeof id === 'number' && id > most) most = id;
+  if (most >= vocabSize) fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);
+}
