@@ -304,6 +304,43 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
                         const float *values, int32_t n_values, struct gf_error *err);
 void gf_session_clear_edits(struct gf_session *s);
 
+/* ---- measuring: trace.c
+ * ----------------------------------------------------------------------------- */
+
+/* X(enum, name): the operations of a pass, in the order of a pre-norm block. */
+#define GF_OPS(X)                                                                                  \
+    X(GF_OP_EMBED, "embed")                                                                        \
+    X(GF_OP_NORM1, "norm1")                                                                        \
+    X(GF_OP_QKV, "attn.qkv")                                                                       \
+    X(GF_OP_ROPE, "attn.rope")                                                                     \
+    X(GF_OP_ATTEND, "attn.attend") /* cache, scores, softmax, values */                            \
+    X(GF_OP_ATTN_OUT, "attn.o")                                                                    \
+    X(GF_OP_RESID_ATTN, "attn.residual")                                                           \
+    X(GF_OP_NORM_CROSS, "norm_cross")                                                              \
+    X(GF_OP_CROSS_Q, "cross_attn.q")                                                               \
+    X(GF_OP_CROSS_KV, "cross_attn.kv") /* once for each source */                                  \
+    X(GF_OP_CROSS_ATTEND, "cross_attn.attend")                                                     \
+    X(GF_OP_CROSS_OUT, "cross_attn.o")                                                             \
+    X(GF_OP_RESID_CROSS, "cross_attn.residual")                                                    \
+    X(GF_OP_NORM2, "norm2")                                                                        \
+    X(GF_OP_FFN_UP, "ffn.up")                                                                      \
+    X(GF_OP_FFN_ACT, "ffn.act")                                                                    \
+    X(GF_OP_FFN_DOWN, "ffn.down")                                                                  \
+    X(GF_OP_RESID_FFN, "ffn.residual")                                                             \
+    X(GF_OP_FINAL_NORM, "final_norm")                                                              \
+    X(GF_OP_HEAD, "head")
+#define GF_OP_ENUM(id, name) id,
+enum gf_op { GF_OPS(GF_OP_ENUM) GF_N_OPS };
+#undef GF_OP_ENUM
+struct gf_op_time {
+    double ms;
+    int32_t stack, layer, op, unused;
+};
+/* Measure every operation of the evals and encodes to come; each call of eval or encode starts a
+ * new list (logits join the list of the eval before). */
+int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err);
+const struct gf_op_time *gf_session_traced(const struct gf_session *s, int32_t *n);
+
 /* ---- for those who draw tables
  * -------------------------------------------------------------------- */
 

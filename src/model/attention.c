@@ -160,6 +160,7 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
                   n = p->n;
     float *k = qkv + wq, *v = k + wkv;
     gf_linear_forward(p, &w->in, qkv, x, n);
+    gf_mark(p->trace, p->stack, layer, GF_OP_QKV);
     gf_tap(o, p->stack, layer, GF_P_Q, qkv, ld, n, wq);
     gf_tap(o, p->stack, layer, GF_P_K, k, ld, n, wkv);
     gf_tap(o, p->stack, layer, GF_P_V, v, ld, n, wkv);
@@ -180,6 +181,7 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
                     c->n_heads + c->n_kv_heads, c->d_head, c->rope_pairs); /* k follows q */
         }
     }
+    gf_mark(p->trace, p->stack, layer, GF_OP_ROPE);
     if (turns) {
         gf_tap(o, p->stack, layer, GF_P_ROT_Q, qkv, ld, n, wq);
         gf_tap(o, p->stack, layer, GF_P_ROT_K, k, ld, n, wkv);
@@ -210,7 +212,9 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
         gf_pool_run(p->pool, attend_kv_head, &a, c->n_kv_heads);
     }
     gf_tap(o, p->stack, layer, GF_P_Z, z, wq, n, wq);
+    gf_mark(p->trace, p->stack, layer, GF_OP_ATTEND);
     gf_linear_forward(p, &w->o, out, z, n);
+    gf_mark(p->trace, p->stack, layer, GF_OP_ATTN_OUT);
     per_head_results(p, w, layer, GF_P_RESULT, out, z);
     gf_tap(o, p->stack, layer, GF_P_ATTN_OUT, out, c->d_model, n, c->d_model);
 }
@@ -221,6 +225,7 @@ void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w
     struct gf_observe *o = p->observe;
     const int32_t wq = c->n_heads * c->d_head, n = p->n;
     gf_linear_forward(p, &w->in, q, x, n);
+    gf_mark(p->trace, p->stack, layer, GF_OP_CROSS_Q);
     gf_tap(o, p->stack, layer, GF_P_CROSS_Q, q, wq, n, wq);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
@@ -246,7 +251,9 @@ void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w
         gf_pool_run(p->pool, attend_kv_head, &a, c->n_kv_heads);
     }
     gf_tap(o, p->stack, layer, GF_P_CROSS_Z, z, wq, n, wq);
+    gf_mark(p->trace, p->stack, layer, GF_OP_CROSS_ATTEND);
     gf_linear_forward(p, &w->o, out, z, n);
+    gf_mark(p->trace, p->stack, layer, GF_OP_CROSS_OUT);
     per_head_results(p, w, layer, GF_P_CROSS_RESULT, out, z);
     gf_tap(o, p->stack, layer, GF_P_CROSS_OUT, out, c->d_model, n, c->d_model);
 }
@@ -258,4 +265,5 @@ void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int3
     gf_tap(p->observe, GF_STACK_DECODER, layer, GF_P_CROSS_K, kv, 2 * wkv, n, wkv);
     gf_tap(p->observe, GF_STACK_DECODER, layer, GF_P_CROSS_V, kv + wkv, 2 * wkv, n, wkv);
     gf_kv_write(cross, layer, 0, n, kv, kv + wkv, 2 * wkv);
+    gf_mark(p->trace, GF_STACK_DECODER, layer, GF_OP_CROSS_KV);
 }

@@ -39,11 +39,14 @@ void gf_block_forward(const struct gf_pass *p, int32_t layer, const struct gf_bl
     if (pre)
         gf_norm_forward(p, &w->norm1, layer, GF_P_LN1_SCALE, GF_P_LN1, b->norm1, x, b->mean1,
                         b->rstd1, n);
+    if (pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM1);
     gf_attention_forward(p, &w->attn, layer, b->attn_out, pre ? b->norm1 : x, b->qkv, b->z);
     residual(p, pre ? b->resid_mid : b->sum1, x, b->attn_out);
+    gf_mark(p->trace, p->stack, layer, GF_OP_RESID_ATTN);
     if (!pre)
         gf_norm_forward(p, &w->norm1, layer, GF_P_LN1_SCALE, GF_P_LN1, b->resid_mid, b->sum1,
                         b->mean1, b->rstd1, n);
+    if (!pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM1);
     x = b->resid_mid;
     tap_resid(p, layer, GF_P_RESID_MID, x);
 
@@ -51,12 +54,15 @@ void gf_block_forward(const struct gf_pass *p, int32_t layer, const struct gf_bl
         if (pre)
             gf_norm_forward(p, &w->norm_cross, layer, GF_P_LN_CROSS_SCALE, GF_P_LN_CROSS,
                             b->norm_cross, x, b->mean_cross, b->rstd_cross, n);
+        if (pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM_CROSS);
         gf_cross_attention_forward(p, &w->cross, layer, b->cross_out, pre ? b->norm_cross : x,
                                    b->cross_q, b->cross_z);
         residual(p, pre ? b->resid_cross : b->sum_cross, x, b->cross_out);
+        gf_mark(p->trace, p->stack, layer, GF_OP_RESID_CROSS);
         if (!pre)
             gf_norm_forward(p, &w->norm_cross, layer, GF_P_LN_CROSS_SCALE, GF_P_LN_CROSS,
                             b->resid_cross, b->sum_cross, b->mean_cross, b->rstd_cross, n);
+        if (!pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM_CROSS);
         x = b->resid_cross;
         tap_resid(p, layer, GF_P_RESID_MID_CROSS, x);
     }
@@ -64,10 +70,13 @@ void gf_block_forward(const struct gf_pass *p, int32_t layer, const struct gf_bl
     if (pre)
         gf_norm_forward(p, &w->norm2, layer, GF_P_LN2_SCALE, GF_P_LN2, b->norm2, x, b->mean2,
                         b->rstd2, n);
+    if (pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM2);
     gf_ffn_forward(p, &w->ffn, layer, b->ffn_out, pre ? b->norm2 : x, b->ffn_pre, b->ffn_post);
     residual(p, pre ? b->resid_post : b->sum2, x, b->ffn_out);
+    gf_mark(p->trace, p->stack, layer, GF_OP_RESID_FFN);
     if (!pre)
         gf_norm_forward(p, &w->norm2, layer, GF_P_LN2_SCALE, GF_P_LN2, b->resid_post, b->sum2,
                         b->mean2, b->rstd2, n);
+    if (!pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM2);
     tap_resid(p, layer, GF_P_RESID_POST, b->resid_post);
 }

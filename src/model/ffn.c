@@ -13,6 +13,7 @@ void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t lay
                   ld = gated ? 2 * d_ff : d_ff;
     const int64_t all = (int64_t)n * d_ff;
     gf_linear_forward(p, &w->up, pre, x, n);
+    gf_mark(p->trace, p->stack, layer, GF_OP_FFN_UP);
     gf_tap(p->observe, p->stack, layer, GF_P_MLP_PRE, pre, ld, n, d_ff);
     if (gated) gf_tap(p->observe, p->stack, layer, GF_P_MLP_PRE_LINEAR, pre + d_ff, ld, n, d_ff);
     switch (p->cfg->ffn) {
@@ -27,6 +28,8 @@ void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t lay
         break;
     }
     gf_tap(p->observe, p->stack, layer, GF_P_MLP_POST, post, d_ff, n, d_ff);
+    gf_mark(p->trace, p->stack, layer, GF_OP_FFN_ACT);
     gf_linear_forward(p, &w->down, out, post, n);
+    gf_mark(p->trace, p->stack, layer, GF_OP_FFN_DOWN);
     gf_tap(p->observe, p->stack, layer, GF_P_MLP_OUT, out, p->cfg->d_model, n, p->cfg->d_model);
 }

@@ -8,6 +8,7 @@
 #define GF_PASS_H
 #include "model/kv.h"
 #include "model/observe.h"
+#include "model/trace.h"
 #include "model/weights.h"
 
 /* n rows in succession of one timeline, at positions pos0 .. pos0 + n - 1 of its cache. */
@@ -49,6 +50,7 @@ struct gf_pass {
     const struct gf_seg *segs;
     int32_t n_segs;
     struct gf_observe *observe; /* or NULL */
+    struct gf_trace *trace;     /* or NULL */
     struct gf_pool *pool;       /* or NULL */
     void *matmul_scratch;       /* gf_matmul_scratch(n, widest) bytes */
     float *scores;              /* [n_kv_heads][4][scores_ld] */

@@ -6,6 +6,7 @@
 #define NUMBER(x)                           TEXT(x)
 #define STATUS_ROW(name, value, code, text) "\"" #value "\":[\"" code "\",\"" text "\"],"
 #define FIELD_NAME(type, name, ...)         "\"" #name "\","
+#define OP_NAME(id, name)                   "\"" name "\","
 /* E(kind, "decoder", "encoder"): up to four names */
 #define NAMES(a, b, c, d, ...) "\"" a "\",\"" b "\",\"" c "\",\"" d "\""
 #define ENUM_ROW(name, ...)    "\"" #name "\":[" NAMES(__VA_ARGS__, "", "", "") "],"
@@ -62,7 +63,7 @@ const char *gf_schema(void) {
         put(&t, axes);
         put(&t, global ? "\",1]" : "\",0]");
     }
-    put(&t, "],\"tensor\":{");
+    put(&t, "],\"ops\":[" GF_OPS(OP_NAME) "\"\"],\"tensor\":{");
     put_member(&t, "name", offsetof(struct gf_tensor, name));
     put_member(&t, "component", offsetof(struct gf_tensor, component));
     put_member(&t, "stack", offsetof(struct gf_tensor, stack));
@@ -87,6 +88,12 @@ const char *gf_schema(void) {
     put_member(&t, "id", offsetof(struct gf_choice, id));
     put_member(&t, "logprob", offsetof(struct gf_choice, logprob));
     put_member(&t, "bytes", sizeof(struct gf_choice));
+    put(&t, "\"\":0},\"op_time\":{");
+    put_member(&t, "ms", offsetof(struct gf_op_time, ms));
+    put_member(&t, "stack", offsetof(struct gf_op_time, stack));
+    put_member(&t, "layer", offsetof(struct gf_op_time, layer));
+    put_member(&t, "op", offsetof(struct gf_op_time, op));
+    put_member(&t, "bytes", sizeof(struct gf_op_time));
     put(&t, "\"\":0},\"error\":{");
     put_member(&t, "status", offsetof(struct gf_error, status));
     put_member(&t, "text", offsetof(struct gf_error, text));

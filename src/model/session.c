@@ -1,6 +1,7 @@
 /* session.c - running a model along one timeline: prefill, decode, encode, rewind, fork. */
 #include "model/session.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "kernels/kernels.h" /* gf_matmul, gf_matmul_scratch */
 #include "model/attention.h" /* gf_cross_keys_values */
 #include "model/block.h"
@@ -44,6 +45,7 @@ void gf_session_close(struct gf_session *s) {
     gf_kv_close(&s->kv);
     gf_kv_close(&s->cross);
     gf_observe_close(s->observe);
+    gf_session_trace(s, 0, NULL);
     gf_arena_close(&s->scratch);
     gf_give(s->hidden);
     gf_give(s->encoded);
@@ -224,12 +226,14 @@ static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *
                         .segs = seg,
                         .n_segs = 1,
                         .observe = s->observe,
+                        .trace = s->trace,
                         .pool = m->pool,
                         .matmul_scratch = s->matmul_scratch,
                         .scores = s->scores,
                         .scores_ld = s->scores_ld};
     struct gf_bufs *b = &s->bufs;
     gf_embed_forward(&p, &m->w, b->resid_pre, s->pos, ids);
+    gf_mark(s->trace, stack, -1, GF_OP_EMBED);
     const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
     const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
     for (int32_t l = 0; l < n_layers; l++) gf_block_forward(&p, l, &blocks[l], b);
@@ -263,6 +267,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
         (s->observe &&
          gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
+    if (s->trace) gf_trace_open(s->trace);
     for (int32_t i = 0; i < n; i += step) {
         struct gf_seg seg = {.kv = &s->kv,
                              .pos0 = pos0 + i,
@@ -294,11 +299,13 @@ const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n,
         gf_fail(err, GF_ERR_MEMORY, "no memory for %d rows of %d logits", n, v);
         return NULL;
     }
+    if (s->trace) s->trace->last = gf_now_ms();
     for (int32_t i = 0; i < n; i += GF_CHUNK) {
         const int32_t rows = n - i < GF_CHUNK ? n - i : GF_CHUNK;
         gf_matmul(s->logits + (int64_t)i * v, v, s->hidden + (int64_t)(row0 + i) * d, d,
                   gf_model_head(m), m->w.head.b, rows, s->matmul_scratch, m->pool);
     }
+    gf_mark(s->trace, GF_STACK_DECODER, -1, GF_OP_HEAD);
     s->logits_row0 = row0;
     s->logits_rows = n;
     return s->logits;
@@ -330,6 +337,7 @@ static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
                         .stack = GF_STACK_DECODER,
                         .n = n,
                         .observe = s->observe,
+                        .trace = s->trace,
                         .pool = m->pool,
                         .matmul_scratch = s->matmul_scratch};
     for (int32_t l = 0; l < c->n_layers; l++)
@@ -367,6 +375,7 @@ int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d source positions", n);
     }
     struct gf_seg seg = {.kv = &work, .n = n, .mask = mask};
+    if (s->trace) gf_trace_open(s->trace);
     run_stack(s, GF_STACK_ENCODER, &seg, ids, s->encoded);
     gf_kv_close(&work);
     s->encoded_rows = n;

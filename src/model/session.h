@@ -7,6 +7,7 @@
 #include "model/model.h"
 #include "model/observe.h"
 #include "model/pass.h"
+#include "model/trace.h"
 
 struct gf_session {
     const struct gf_model *model;
@@ -20,6 +21,7 @@ struct gf_session {
     struct gf_rng rng;
     void *sampling;             /* sample.c: workspace over the vocabulary */
     struct gf_observe *observe; /* NULL when nothing is captured or edited */
+    struct gf_trace *trace;     /* NULL when nothing is measured */
     /* scratch for a pass of up to scratch_rows rows and scores_ld keys: all layers share it */
     struct gf_arena scratch;
     int32_t scratch_rows, scores_ld;
