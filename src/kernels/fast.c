@@ -1,0 +1,312 @@
+/* fast.c - everything on rows and single numbers: exp and its kin, activations, norms, softmax,
+ * argmax, rope. Matrices are in matmul.c and matmul_int8.c, attention in attend.c.
+ *
+ * Tails run through the same vector words with idle lanes, so a value's bits do not depend on where
+ * it stands. Sums over a row put value i into one of 16 chains, chain i mod 16, and add the chains
+ * up in a fixed tree: appending zeros changes nothing. */
+#include "kernels/kernels.h"
+#include "kernels/simd.h"
+#include <math.h> /* sqrtf, correctly rounded everywhere */
+
+/* ---- exp, tanh, erf ------------------------------------------------------------------------ */
+
+/* exp(x) = 2^k exp(r), x = k ln2 + r, |r| <= ln2 / 2. ln2 in two parts, the first of 12 bits so
+ * that k times it is exact; the polynomial is Cephes' expf (Moshier 1989). 2^k is applied in two
+ * halves, so that subnormal results are rounded once and 2^128 can be passed. */
+GF_INLINE v128 f4_exp(v128 x) {
+    v128 zero = f4_lt(x, f4_splat(-103.97208f)); /* below 2^-150 */
+    x = f4_min(v_andnot(x, zero), f4_splat(89.0f));
+    v128 z = f4_add(f4_mul(x, f4_splat(1.44269504f)), f4_splat(12582912.0f)); /* see i4_nearest */
+    v128 k = f4_sub(z, f4_splat(12582912.0f));
+    v128 r = f4_sub(x, f4_mul(k, f4_splat(0.693359375f)));
+    r = f4_sub(r, f4_mul(k, f4_splat(-2.12194440e-4f)));
+    v128 p = f4_splat(1.9875691500e-4f);
+    p = f4_add(f4_mul(p, r), f4_splat(1.3981999507e-3f));
+    p = f4_add(f4_mul(p, r), f4_splat(8.3334519073e-3f));
+    p = f4_add(f4_mul(p, r), f4_splat(4.1665795894e-2f));
+    p = f4_add(f4_mul(p, r), f4_splat(1.6666665459e-1f));
+    p = f4_add(f4_mul(p, r), f4_splat(5.0000001201e-1f));
+    p = f4_add(f4_add(f4_mul(f4_mul(r, r), p), r), f4_splat(1.0f));
+    v128 i = i4_sub(z, i4_splat(0x4b400000)), half = i4_shr(i, 1);
+    v128 s = i4_shl(i4_add(half, i4_splat(127)), 23);
+    v128 t = i4_shl(i4_add(i4_sub(i, half), i4_splat(127)), 23);
+    return v_andnot(f4_mul(f4_mul(p, s), t), zero);
+}
+
+/* Below 0.625 Cephes' odd polynomial, from there 1 - 2 / (exp(2|x|) + 1). */
+GF_INLINE v128 f4_tanh(v128 x) {
+    v128 a = f4_abs(x), sign = v_and(x, i4_splat((int32_t)0x80000000)), z = f4_mul(x, x);
+    v128 e = f4_exp(f4_add(a, a)), one = f4_splat(1.0f);
+    v128 big = f4_sub(one, f4_div(f4_splat(2.0f), f4_add(e, one)));
+    v128 p = f4_splat(-5.70498872745e-3f);
+    p = f4_add(f4_mul(p, z), f4_splat(2.06390887954e-2f));
+    p = f4_add(f4_mul(p, z), f4_splat(-5.37397155531e-2f));
+    p = f4_add(f4_mul(p, z), f4_splat(1.33314422036e-1f));
+    p = f4_add(f4_mul(p, z), f4_splat(-3.33332819422e-1f));
+    v128 small = f4_add(f4_mul(f4_mul(p, z), a), a);
+    return v_or(sign, v_select(f4_lt(a, f4_splat(0.625f)), small, big));
+}
+
+/* Up to 475/512 an odd polynomial, beyond it 1 - exp of one; the coefficients are N. Juffa's. From
+ * 4 on erf is 1 in float. */
+GF_INLINE v128 f4_erf(v128 x) {
+    v128 a = f4_min(f4_abs(x), f4_splat(4.0f)), sign = v_and(x, i4_splat((int32_t)0x80000000));
+    v128 s = f4_mul(a, a);
+    v128 r = f4_add(f4_mul(f4_splat(-1.72853470e-5f), a), f4_splat(3.83197126e-4f));
+    v128 u = f4_add(f4_mul(f4_splat(-3.88396438e-3f), a), f4_splat(2.42546219e-2f));
+    r = f4_add(f4_mul(r, s), u);
+    r = f4_add(f4_mul(r, a), f4_splat(-1.06777877e-1f));
+    r = f4_add(f4_mul(r, a), f4_splat(-6.34846687e-1f));
+    r = f4_add(f4_mul(r, a), f4_splat(-1.28717512e-1f));
+    r = f4_sub(f4_mul(r, a), a);
+    v128 big = f4_sub(f4_splat(1.0f), f4_exp(r));
+    v128 p = f4_splat(-5.96761703e-4f);
+    p = f4_add(f4_mul(p, s), f4_splat(4.99119423e-3f));
+    p = f4_add(f4_mul(p, s), f4_splat(-2.67681349e-2f));
+    p = f4_add(f4_mul(p, s), f4_splat(1.12819925e-1f));
+    p = f4_add(f4_mul(p, s), f4_splat(-3.76125336e-1f));
+    p = f4_add(f4_mul(p, s), f4_splat(1.28379166e-1f));
+    v128 small = f4_add(f4_mul(p, a), a);
+    return v_or(sign, v_select(f4_lt(f4_splat(0.927734375f), a), big, small));
+}
+
+/* x / (1 + exp(-x)) */
+GF_INLINE v128 f4_silu(v128 x) {
+    v128 e = f4_exp(v_xor(x, i4_splat((int32_t)0x80000000)));
+    return f4_div(x, f4_add(f4_splat(1.0f), e));
+}
+
+/* (1 + tanh u) / 2 = 1 / (1 + exp(-2u)), which keeps its digits where tanh is near -1. */
+GF_INLINE v128 f4_gelu_tanh(v128 x) {
+    v128 cube = f4_mul(f4_mul(f4_mul(x, x), x), f4_splat(0.044715f));
+    v128 e = f4_exp(f4_mul(f4_add(x, cube), f4_splat(-1.5957691216f))); /* -2 sqrt(2/pi) */
+    return f4_div(x, f4_add(f4_splat(1.0f), e));
+}
+
+GF_INLINE v128 f4_gelu_erf(v128 x) {
+    v128 e = f4_erf(f4_mul(x, f4_splat(0.70710678f)));
+    return f4_mul(f4_mul(x, f4_splat(0.5f)), f4_add(f4_splat(1.0f), e));
+}
+
+/* ---- elementwise --------------------------------------------------------------------------- */
+
+/* y[i] = EXPR of a = A[i] and b = B[i], four at a time */
+#define EACH(y, A, B, n, EXPR)                                                                     \
+    do {                                                                                           \
+        int64_t i = 0;                                                                             \
+        for (; i + 4 <= (n); i += 4) {                                                             \
+            v128 a = v_load((A) + i), b = v_load((B) + i);                                         \
+            (void)b;                                                                               \
+            v_store((y) + i, EXPR);                                                                \
+        }                                                                                          \
+        if (i < (n)) {                                                                             \
+            v128 a = v_load_first((A) + i, (n)-i), b = v_load_first((B) + i, (n)-i);               \
+            (void)b;                                                                               \
+            v_store_first((y) + i, EXPR, (n)-i);                                                   \
+        }                                                                                          \
+    } while (0)
+
+void gf_add(float *y, const float *p, const float *q, int64_t n) { EACH(y, p, q, n, f4_add(a, b)); }
+void gf_scale(float *y, const float *x, float s, int64_t n) {
+    v128 k = f4_splat(s);
+    EACH(y, x, x, n, f4_mul(k, a));
+}
+void gf_axpy(float *y, const float *x, float s, int64_t n) {
+    v128 k = f4_splat(s);
+    EACH(y, x, y, n, f4_add(b, f4_mul(k, a)));
+}
+void gf_relu(float *y, const float *x, int64_t n) { /* NaN stays NaN */
+    EACH(y, x, x, n, v_andnot(a, f4_lt(a, f4_splat(0))));
+}
+void gf_gelu_erf(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_gelu_erf(a)); }
+void gf_gelu_tanh(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_gelu_tanh(a)); }
+void gf_silu_mul(float *y, const float *gate, const float *up, int64_t n) {
+    EACH(y, gate, up, n, f4_mul(f4_silu(a), b));
+}
+void gf_exp(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_exp(a)); }
+void gf_tanh(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_tanh(a)); }
+void gf_erf(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_erf(a)); }
+
+/* ---- sums over a row ----------------------------------------------------------------------- */
+
+enum term { TERM_X, TERM_SQUARE, TERM_DEVIATION, TERM_EXP };
+
+GF_INLINE v128 term(enum term kind, v128 x, v128 centre) {
+    if (kind == TERM_X) return x;
+    if (kind == TERM_SQUARE) return f4_mul(x, x);
+    x = f4_sub(x, centre);
+    return kind == TERM_EXP ? f4_exp(x) : f4_mul(x, x);
+}
+
+/* Sum of the terms of x[0..n); each term is also written to y unless that is NULL. */
+GF_INLINE float row_sum(enum term kind, float *y, const float *x, int64_t n, float c) {
+    v128 s[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)}, centre = f4_splat(c);
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) {
+            v128 t = term(kind, v_load(x + i + 4 * j), centre);
+            if (y) v_store(y + i + 4 * j, t);
+            s[j] = f4_add(s[j], t);
+        }
+    }
+    GF_UNROLL
+    for (int j = 0; j < 4; j++) {
+        int64_t left = n - i - 4 * j;
+        if (left >= 4) {
+            v128 t = term(kind, v_load(x + i + 4 * j), centre);
+            if (y) v_store(y + i + 4 * j, t);
+            s[j] = f4_add(s[j], t);
+        } else if (left > 0) {
+            v128 t = v_and(term(kind, v_load_first(x + i + 4 * j, left), centre), v_first(left));
+            if (y) v_store_first(y + i + 4 * j, t, left);
+            s[j] = f4_add(s[j], t);
+        }
+    }
+    return f4_sum(f4_add(f4_add(s[0], s[1]), f4_add(s[2], s[3])));
+}
+
+/* Largest of x[0..n), n >= 1; NaN compares as nothing. */
+static float row_max(const float *x, int64_t n) {
+    v128 m = v_splat32(x), m2 = m;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) m = f4_max(m, v_load(x + i)), m2 = f4_max(m2, v_load(x + i + 4));
+    m = f4_max(m, m2);
+    for (; i < n; i++) m = f4_max(m, v_splat32(x + i));
+    return f4_top(m);
+}
+
+/* ---- norms --------------------------------------------------------------------------------- */
+
+void gf_layernorm(float *y, const float *x, const float *gain, const float *bias, float *mean,
+                  float *rstd, int32_t n, int32_t d, float eps) {
+    for (int32_t i = 0; i < n; i++, x += d, y += d) {
+        float mu = row_sum(TERM_X, NULL, x, d, 0) / (float)d;
+        float r = 1.0f / sqrtf(row_sum(TERM_DEVIATION, NULL, x, d, mu) / (float)d + eps);
+        v128 m = f4_splat(mu), k = f4_splat(r);
+        if (gain && bias) {
+            const float *c = bias;
+            EACH(y, x, gain, d, f4_mul(f4_mul(f4_sub(a, m), k), b));
+            EACH(y, y, c, d, f4_add(a, b));
+        } else if (gain) {
+            EACH(y, x, gain, d, f4_mul(f4_mul(f4_sub(a, m), k), b));
+        } else if (bias) {
+            EACH(y, x, bias, d, f4_add(f4_mul(f4_sub(a, m), k), b));
+        } else {
+            EACH(y, x, x, d, f4_mul(f4_sub(a, m), k));
+        }
+        if (mean) mean[i] = mu;
+        if (rstd) rstd[i] = r;
+    }
+}
+
+void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d,
+                float eps) {
+    for (int32_t i = 0; i < n; i++, x += d, y += d) {
+        float r = 1.0f / sqrtf(row_sum(TERM_SQUARE, NULL, x, d, 0) / (float)d + eps);
+        v128 k = f4_splat(r);
+        if (gain)
+            EACH(y, x, gain, d, f4_mul(f4_mul(a, k), b));
+        else
+            EACH(y, x, x, d, f4_mul(a, k));
+        if (rstd) rstd[i] = r;
+    }
+}
+
+/* ---- softmax, logsumexp, argmax ------------------------------------------------------------ */
+
+void gf_softmax(float *y, const float *x, int32_t n) {
+    v128 sum = f4_splat(row_sum(TERM_EXP, y, x, n, row_max(x, n)));
+    EACH(y, y, y, n, f4_div(a, sum));
+}
+
+/* Natural logarithm of a positive finite float, in double by its series, since libm's log differs
+ * from one C library to the next: s = 2^e m, m in [1/sqrt2, sqrt2), log m = 2 atanh((m-1)/(m+1));
+ * |f| < 0.172, so the first term left out is below 1e-18. */
+static double log_exactly(float s) {
+    int32_t e, bits;
+    if (s < 0x1p-126f) return log_exactly(s * 0x1p64f) - 64 * 0.69314718055994530942;
+    memcpy(&bits, &s, 4);
+    e = (bits - 0x3f3504f3) >> 23; /* the bits of 1/sqrt2 */
+    bits -= e * (1 << 23);
+    memcpy(&s, &bits, 4);
+    double f = ((double)s - 1) / ((double)s + 1), z = f * f, t = 0;
+    for (int k = 23; k > 0; k -= 2) t = t * z + 1.0 / k;
+    return (double)e * 0.69314718055994530942 + 2 * f * t;
+}
+
+float gf_logsumexp(const float *x, int32_t n) {
+    if (n <= 0) return -INFINITY;
+    float top = row_max(x, n);
+    if (top == -INFINITY || top == INFINITY) return top;
+    float sum = row_sum(TERM_EXP, NULL, x, n, top);
+    return sum >= 1 ? (float)((double)top + log_exactly(sum)) : sum; /* else NaN */
+}
+
+int32_t gf_argmax(const float *x, int32_t n) {
+    v128 best = f4_splat(-INFINITY), at = i4_splat(-1), here = i4_make(0, 1, 2, 3);
+    v128 bad = f4_splat(0), huge = f4_splat(0x1.fffffep127f);
+    for (int32_t i = 0; i < n; i += 4) {
+        v128 v;
+        if (i + 4 <= n)
+            v = v_load(x + i);
+        else {
+            v128 m = v_first(n - i);
+            v = v_select(m, v_load_first(x + i, n - i), f4_splat(-INFINITY));
+        }
+        v128 larger = f4_lt(best, v);
+        bad = v_or(bad, v_or(f4_lt(huge, v), v_xor(f4_eq(v, v), i4_splat(-1))));
+        best = v_select(larger, v, best), at = v_select(larger, here, at);
+        here = i4_add(here, i4_splat(4));
+    }
+    if (v_any(bad)) return -1;
+    float top = f4_top(best), lane[4];
+    int32_t index[4], first = -1;
+    v_store(lane, best), v_store(index, at);
+    for (int j = 0; j < 4; j++)
+        if (index[j] >= 0 && lane[j] == top && (first < 0 || index[j] < first)) first = index[j];
+    return first;
+}
+
+/* ---- rope ---------------------------------------------------------------------------------- */
+
+static void rope_half(float *x, const float *c, const float *s, int32_t half) {
+    float *z = x + half;
+    int32_t j = 0;
+    for (; j + 4 <= half; j += 4) {
+        v128 a = v_load(x + j), b = v_load(z + j), cv = v_load(c + j), sv = v_load(s + j);
+        v_store(x + j, f4_sub(f4_mul(a, cv), f4_mul(b, sv)));
+        v_store(z + j, f4_add(f4_mul(a, sv), f4_mul(b, cv)));
+    }
+    for (; j < half; j++) {
+        float a = x[j], b = z[j];
+        x[j] = a * c[j] - b * s[j], z[j] = a * s[j] + b * c[j];
+    }
+}
+
+static void rope_adjacent(float *x, const float *c, const float *s, int32_t half) {
+    int32_t j = 0;
+    for (; j + 4 <= half; j += 4) {
+        v128 p = v_load(x + 2 * j), q = v_load(x + 2 * j + 4), cv = v_load(c + j),
+             sv = v_load(s + j);
+        v128 a = v_evens(p, q), b = v_odds(p, q);
+        v128 u = f4_sub(f4_mul(a, cv), f4_mul(b, sv)), v = f4_add(f4_mul(a, sv), f4_mul(b, cv));
+        v_store(x + 2 * j, v_zip_low(u, v)), v_store(x + 2 * j + 4, v_zip_high(u, v));
+    }
+    for (; j < half; j++) {
+        float a = x[2 * j], b = x[2 * j + 1];
+        x[2 * j] = a * c[j] - b * s[j], x[2 * j + 1] = a * s[j] + b * c[j];
+    }
+}
+
+void gf_rope(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head,
+             int32_t pairs) {
+    int32_t half = d_head / 2;
+    for (int32_t i = 0; i < n; i++, x += ldx, table += d_head)
+        for (int32_t h = 0; h < n_heads; h++) {
+            if (pairs == GF_ROPE_HALF)
+                rope_half(x + h * d_head, table, table + half, half);
+            else
+                rope_adjacent(x + h * d_head, table, table + half, half);
+        }
+}

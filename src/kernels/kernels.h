@@ -1,0 +1,204 @@
+/* kernels.h - the arithmetic: arrays in, arrays out.
+ *
+ * Nothing below this line knows what a layer is. Every function exists twice with one contract:
+ * NAME_ref in ref.c, the definition (loops as on a board, sums in double unless it says otherwise),
+ * and NAME in fast.c or quant.c, on the words of simd.h. The tests compare the two.
+ *
+ * Arrays are float unless said otherwise and need no alignment beyond that of their type. No
+ * function allocates. Lengths may be any number >= 0; tails are handled here, never demanded away.
+ * All float sums run in one fixed order that depends on the lengths alone: never on n, on threads
+ * or on the build, so that prefill equals decode and every binary gives the same bits. No fused
+ * multiply-add anywhere (-ffp-contract=off). */
+#ifndef GF_KERNELS_H
+#define GF_KERNELS_H
+#include <stdint.h>
+
+struct gf_pool; /* base/pool.h; NULL means: this thread alone */
+
+/* Find out which integer products this machine does exactly. Call it before the first matrix or
+ * cache is filled, since how int8 weights and keys are stored depends on it; calling it again
+ * changes nothing. Without it everything still works, on the relaxed build more slowly. */
+void gf_kernels_init(void);
+/* What was found: "native", "simd128", "relaxed, unsigned dot", "relaxed, signed dot" or "relaxed,
+ * split dot". All give the same bits. */
+const char *gf_kernels_name(void);
+
+/* ---- matrices ------------------------------------------------------------------------------ */
+
+/* The name in JavaScript and JSON is the lower case without GF_. */
+enum gf_dtype {
+    GF_F32 = 0,
+    GF_F16 = 1,  /* IEEE half; in products infinity and NaN read as finite, 2^16 or more  */
+    GF_BF16 = 2, /* upper half of a float                                                 */
+    GF_Q8_0 = 3, /* file: blocks of 32 columns, f16 scale d + 32 int8 q, x = q d: 34 bytes */
+    GF_Q4_0 = 4, /* file: f16 scale + 16 bytes, low nibbles columns 0..15, x = (q-8) d: 18 */
+    GF_Q4_1 = 5, /* file: f16 scale, f16 minimum m, 16 bytes, x = q d + m: 20              */
+    GF_N_DTYPES
+};
+
+enum gf_layout {
+    GF_PANELS = 0, /* as below: what inference streams           */
+    GF_ROWS = 1,   /* plain row-major f32: what training updates */
+};
+
+/* A weight W [rows = out, cols = in]. GF_PANELS keeps 16 output rows side by side, so that one
+ * sequential stream feeds 16 sums and each SIMD lane is an output row. Rows are padded to a
+ * multiple of 16 (with anything), cols of quantised types must be a multiple of 32.
+ *
+ *   f32, f16, bf16  [rows/16][cols][16]
+ *   q8_0            [rows/16][cols/32][8][16 rows][4 cols] int8   scale [rows/16][cols/32][16] f32
+ *   q4_0            [rows/16][cols/32][4][16 rows][4 bytes]       scale as q8_0
+ *                   byte i of a row in group g: low nibble column 8g+i, high nibble column 8g+4+i
+ *   q4_1            as q4_0          scale [rows/16][cols/32][2][16]: scales, then minima
+ *
+ * q8_0 bytes may be stored XOR 0x80, see gf_kernels_init. */
+#define GF_PANEL  16
+#define GF_QBLOCK 32
+struct gf_mat {
+    int32_t dtype, layout, rows, cols;
+    void *data;
+    float *scale; /* quantised types only, else NULL */
+};
+
+/* Bytes that W takes in memory, scales included, rounded up to 64; UINT64_MAX when cols does not
+ * suit the type. */
+uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols);
+/* Describe memory (64-byte aligned, gf_mat_bytes of it, the caller's) as W. Zeroes nothing. */
+void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols,
+                 void *memory);
+/* Bytes of one block of a file's dtype, and its columns: 4/1, 2/1, 2/1, 34/32, 18/32, 20/32 */
+int32_t gf_dtype_block_bytes(int32_t dtype);
+int32_t gf_dtype_block_cols(int32_t dtype);
+/* n values of a file's dtype (n a multiple of the block's columns) to float. */
+void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n);
+/* n floats to a file's dtype; ties to even; q8_0 and q4_0 as ggml's reference quantizers do. */
+void gf_quantize(void *blocks, const float *x, int32_t dtype, int64_t n);
+/* Put n floats into row `row` from column `col` on, converting to W's dtype. Quantised types: col
+ * and n multiples of 32. */
+void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n);
+/* Put n floats into column `col` from row `row` on (files that store [in, out]). f32, f16, bf16
+ * only. */
+void gf_mat_put_col(struct gf_mat *w, int32_t col, int32_t row, const float *x, int32_t n);
+/* Put n columns' worth of blocks of W's own dtype, bit for bit, into row `row` from column `col`
+ * on. */
+void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t n);
+/* y [cols] = row `row` of W, dequantised. */
+void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row);
+
+/* y = x W^T + b.
+ *   x [n, cols], rows ldx apart   W [rows, cols]   b [rows] or NULL   y [n, rows], rows ldy apart
+ * y must not overlap x, W or scratch. scratch: gf_matmul_scratch(n, cols) bytes, 64-byte aligned.
+ * Float types: f32 sums over columns 0, 1, 2, ... in that order, one chain for each element; b is
+ * added last. Error bound against _ref: cols * 2^-23 * sum|x w| per element.
+ * Quantised types: x is quantised per row to int8 blocks of 32 (scale max|x|/127, as ggml's q8_0
+ * but with a float scale), products within a block are exact integers, blocks are added in order as
+ * float(sum) * (scale_w * scale_x), plus for q4_1 min_w * (scale_x * sum q_x). _ref quantises x the
+ * same way. */
+uint64_t gf_matmul_scratch(int32_t n, int32_t cols);
+void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w,
+               const float *b, int32_t n, void *scratch, struct gf_pool *pool);
+void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w,
+                   const float *b, int32_t n, void *scratch, struct gf_pool *pool);
+
+/* ---- norms: x, y [n, d] contiguous; y may be x --------------------------------------------- */
+
+/* y = (x - mean) * rstd * gain + bias, rstd = 1 / sqrt(variance + eps). gain, bias may be NULL (1,
+ * 0). mean, rstd: [n] outputs or NULL. Ba, Kiros, Hinton 2016. */
+void gf_layernorm(float *y, const float *x, const float *gain, const float *bias, float *mean,
+                  float *rstd, int32_t n, int32_t d, float eps);
+void gf_layernorm_ref(float *y, const float *x, const float *gain, const float *bias, float *mean,
+                      float *rstd, int32_t n, int32_t d, float eps);
+/* y = x * rstd * gain, rstd = 1 / sqrt(mean(x^2) + eps): eps inside the root. Zhang, Sennrich 2019.
+ */
+void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d,
+                float eps);
+void gf_rmsnorm_ref(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d,
+                    float eps);
+
+/* ---- elementwise, n values; y may be an input ---------------------------------------------- */
+
+/* y = a + b;  y = s x;  y += s x;  y = max(x, 0) */
+void gf_add(float *y, const float *a, const float *b, int64_t n);
+void gf_scale(float *y, const float *x, float s, int64_t n);
+void gf_axpy(float *y, const float *x, float s, int64_t n);
+void gf_relu(float *y, const float *x, int64_t n);
+/* y = x Phi(x) by erf; the tanh form of Hendrycks & Gimpel 2016; silu(gate) * up */
+void gf_gelu_erf(float *y, const float *x, int64_t n);
+void gf_gelu_tanh(float *y, const float *x, int64_t n);
+void gf_silu_mul(float *y, const float *gate, const float *up, int64_t n);
+/* exp within 2 ulp, gradual underflow to 0, overflow to inf; tanh and erf */
+void gf_exp(float *y, const float *x, int64_t n);
+void gf_tanh(float *y, const float *x, int64_t n);
+void gf_erf(float *y, const float *x, int64_t n);
+void gf_add_ref(float *y, const float *a, const float *b, int64_t n);
+void gf_scale_ref(float *y, const float *x, float s, int64_t n);
+void gf_axpy_ref(float *y, const float *x, float s, int64_t n);
+void gf_relu_ref(float *y, const float *x, int64_t n);
+void gf_gelu_erf_ref(float *y, const float *x, int64_t n);
+void gf_gelu_tanh_ref(float *y, const float *x, int64_t n);
+void gf_silu_mul_ref(float *y, const float *gate, const float *up, int64_t n);
+void gf_exp_ref(float *y, const float *x, int64_t n);
+void gf_tanh_ref(float *y, const float *x, int64_t n);
+void gf_erf_ref(float *y, const float *x, int64_t n);
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+/* y = softmax(x) over n values, n >= 1; y may be x. -inf gives exactly 0 (all of them -inf: NaN).
+ * Padding x with -inf to a longer n leaves the first values' bits unchanged. */
+void gf_softmax(float *y, const float *x, int32_t n);
+void gf_softmax_ref(float *y, const float *x, int32_t n);
+/* log(sum(exp(x))), computed from the maximum. */
+float gf_logsumexp(const float *x, int32_t n);
+float gf_logsumexp_ref(const float *x, int32_t n);
+/* Index of the largest value, the first of equals; -1 if any is NaN or +inf, or all are -inf. */
+int32_t gf_argmax(const float *x, int32_t n);
+int32_t gf_argmax_ref(const float *x, int32_t n);
+
+/* ---- positions ----------------------------------------------------------------------------- */
+
+enum gf_rope_pairs { GF_ROPE_HALF = 0, GF_ROPE_ADJACENT = 1 };
+/* Rotate n rows of n_heads heads in place: row i starts at x + i * ldx, heads d_head apart. The
+ * pair (a, b) = (x[j], x[j + d_head/2]) or (x[2j], x[2j+1]) becomes (a c - b s, a s + b c) with c =
+ * table[i * d_head + j], s = table[i * d_head + d_head/2 + j]. d_head even. Su et al. 2021. */
+void gf_rope(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head,
+             int32_t pairs);
+void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads,
+                 int32_t d_head, int32_t pairs);
+
+/* ---- attention over cached keys and values ------------------------------------------------- */
+
+/* Keys and values of one kv head lie in blocks of 64 positions, 16-byte aligned. K is kept turned
+ * so that a lane is a key:
+ *
+ *   f32  K [d_head][64]                         V [64][d_head]
+ *   f16  the same in halves, clamped to +-65504
+ *   q8   K [ceil(d_head/4)][64][4] int8         V [64][d_head] int8
+ *        then scale [64] f32                    then scale [64] f32
+ *
+ * q8 has one scale max|x| / 127 per position; K's columns past d_head are 0, and its bytes may be
+ * stored XOR 0x80, see gf_kernels_init. */
+#define GF_KV_BLOCK 64
+enum gf_kv_type { GF_KV_F32 = 0, GF_KV_F16 = 1, GF_KV_Q8 = 2, GF_N_KV_TYPES };
+/* Bytes of one block of keys, and of values, each a multiple of 16. */
+uint64_t gf_kv_key_bytes(int32_t type, int32_t d_head);
+uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);
+/* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). */
+void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k,
+               const float *v, int32_t d_head);
+void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slot, float *k,
+               float *v, int32_t d_head); /* back to float; k or v may be NULL */
+/* s[j] = scale * sum_d q[d] K[d][j] for all 64 slots (unwritten slots give whatever lies there; the
+ * caller masks them). Sum over d in order; for q8 the query is quantised like a key and the sum is
+ * an exact integer. m queries: q rows ldq apart, s rows lds apart; a row's bits do not depend on m.
+ * Multiples of 4 queries are the fastest. */
+void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
+                    const void *kblock, int32_t d_head, float scale);
+void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
+                        const void *kblock, int32_t d_head, float scale);
+/* z[d] += sum_{j < count} p[j] V[j][d], keys in order. m queries as above (p rows ldp, z rows ldz
+ * apart); p[j] = 0 adds nothing, whatever lies in V[j]. Slots from count on are never read. */
+void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
+                 const void *vblock, int32_t count, int32_t d_head);
+void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
+                     const void *vblock, int32_t count, int32_t d_head);
+#endif

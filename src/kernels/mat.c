@@ -1,0 +1,164 @@
+/* mat.c - where a weight's numbers lie in memory: sizes, putting rows in, taking them out.
+ *
+ * The layouts are drawn in kernels.h. */
+#include "base/half.h"
+#include "kernels/int8.h" /* gf_dot_flip */
+#include <string.h>
+
+static int is_quantized(int32_t dtype) {
+    return dtype == GF_Q8_0 || dtype == GF_Q4_0 || dtype == GF_Q4_1;
+}
+
+/* Bytes of the panels' numbers, and of their scales; 0 when cols does not suit the type. */
+static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint64_t *data,
+                 uint64_t *scale) {
+    if (rows < 0 || cols < 0 || dtype < 0 || dtype >= GF_N_DTYPES) return 0;
+    uint64_t values = (uint64_t)rows * (uint64_t)cols;
+    *scale = 0;
+    if (layout == GF_ROWS) {
+        *data = values * 4;
+        return dtype == GF_F32 && values <= UINT64_MAX / 8;
+    }
+    if (layout != GF_PANELS || cols % gf_dtype_block_cols(dtype) != 0) return 0;
+    values = ((uint64_t)rows + GF_PANEL - 1) / GF_PANEL * GF_PANEL * (uint64_t)cols;
+    if (values > UINT64_MAX / 8) return 0;
+    if (is_quantized(dtype)) {
+        *data = dtype == GF_Q8_0 ? values : values / 2;
+        *scale = values / GF_QBLOCK * (dtype == GF_Q4_1 ? 8 : 4);
+    } else
+        *data = values * (uint64_t)gf_dtype_block_bytes(dtype);
+    return 1;
+}
+
+static uint64_t round64(uint64_t n) { return (n + 63) & ~(uint64_t)63; }
+
+uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols) {
+    uint64_t data, scale;
+    if (!sizes(dtype, layout, rows, cols, &data, &scale)) return UINT64_MAX;
+    return round64(data) + round64(scale);
+}
+
+void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols,
+                 void *memory) {
+    uint64_t data = 0, scale = 0;
+    sizes(dtype, layout, rows, cols, &data, &scale);
+    *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL};
+    if (scale) w->scale = (float *)((char *)memory + round64(data));
+}
+
+/* Index of (row, col) among the numbers of a float matrix; its column is a stride of 16 (or 1). */
+static int64_t place(const struct gf_mat *w, int32_t row, int32_t col) {
+    if (w->layout == GF_ROWS) return (int64_t)row * w->cols + col;
+    return ((int64_t)(row / GF_PANEL) * w->cols + col) * GF_PANEL + row % GF_PANEL;
+}
+static int64_t col_stride(const struct gf_mat *w) { return w->layout == GF_ROWS ? 1 : GF_PANEL; }
+
+/* First byte of a row within a block of a quantised panel, and its scale. */
+static uint8_t *block_data(const struct gf_mat *w, int32_t row, int32_t block) {
+    int64_t blocks = w->cols / GF_QBLOCK, bytes = w->dtype == GF_Q8_0 ? 512 : 256;
+    return (uint8_t *)w->data + ((row / GF_PANEL) * blocks + block) * bytes + row % GF_PANEL * 4;
+}
+static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
+    int64_t blocks = w->cols / GF_QBLOCK, n = w->dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL;
+    return w->scale + ((row / GF_PANEL) * blocks + block) * n + row % GF_PANEL;
+}
+
+/* One block of a file into its place. */
+static void put_block(struct gf_mat *w, int32_t row, int32_t block, const uint8_t *p) {
+    uint8_t *to = block_data(w, row, block), flip = (uint8_t)gf_dot_flip();
+    float *scale = block_scale(w, row, block);
+    *scale = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
+    p += 2;
+    if (w->dtype == GF_Q8_0) {
+        for (int j = 0; j < 32; j++) to[j / 4 * 64 + j % 4] = p[j] ^ flip;
+        return;
+    }
+    if (w->dtype == GF_Q4_1) {
+        scale[GF_PANEL] = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
+        p += 2;
+    }
+    for (int j = 0; j < 16; j++) { /* byte j%4 of group j/4: columns c and c + 4 */
+        int c = j / 4 * 8 + j % 4, d = c + 4;
+        int low = c < 16 ? p[c] & 15 : p[c - 16] >> 4, high = d < 16 ? p[d] & 15 : p[d - 16] >> 4;
+        to[j / 4 * 64 + j % 4] = (uint8_t)(low | high << 4);
+    }
+}
+
+void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t n) {
+    const uint8_t *p = blocks;
+    if (is_quantized(w->dtype)) {
+        int32_t bytes = gf_dtype_block_bytes(w->dtype);
+        for (int32_t i = 0; i < n; i += GF_QBLOCK, p += bytes)
+            put_block(w, row, (col + i) / GF_QBLOCK, p);
+        return;
+    }
+    int64_t at = place(w, row, col), step = col_stride(w);
+    if (w->dtype == GF_F32) {
+        char *to = (char *)w->data + at * 4;
+        for (int32_t i = 0; i < n; i++) memcpy(to + i * step * 4, p + 4 * (int64_t)i, 4);
+    } else {
+        char *to = (char *)w->data + at * 2;
+        for (int32_t i = 0; i < n; i++) memcpy(to + i * step * 2, p + 2 * (int64_t)i, 2);
+    }
+}
+
+/* Write one number of a float matrix. */
+static void put_one(struct gf_mat *w, int64_t at, float x) {
+    if (w->dtype == GF_F32)
+        ((float *)w->data)[at] = x;
+    else
+        ((uint16_t *)w->data)[at] = w->dtype == GF_F16 ? gf_f32_to_f16(x) : gf_f32_to_bf16(x);
+}
+
+void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n) {
+    if (is_quantized(w->dtype)) {
+        uint8_t block[34];
+        for (int32_t i = 0; i < n; i += GF_QBLOCK) {
+            gf_quantize(block, x + i, w->dtype, GF_QBLOCK);
+            put_block(w, row, (col + i) / GF_QBLOCK, block);
+        }
+        return;
+    }
+    int64_t at = place(w, row, col), step = col_stride(w);
+    for (int32_t i = 0; i < n; i++) put_one(w, at + i * step, x[i]);
+}
+
+void gf_mat_put_col(struct gf_mat *w, int32_t col, int32_t row, const float *x, int32_t n) {
+    for (int32_t i = 0; i < n; i++) put_one(w, place(w, row + i, col), x[i]);
+}
+
+void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
+    if (!is_quantized(w->dtype)) {
+        int64_t at = place(w, row, 0), step = col_stride(w);
+        if (w->dtype == GF_F32) {
+            const float *p = (const float *)w->data + at;
+            for (int32_t i = 0; i < w->cols; i++) y[i] = p[i * step];
+        } else {
+            const uint16_t *p = (const uint16_t *)w->data + at;
+            if (w->dtype == GF_F16)
+                for (int32_t i = 0; i < w->cols; i++) y[i] = gf_f16_to_f32(p[i * step]);
+            else
+                for (int32_t i = 0; i < w->cols; i++) y[i] = gf_bf16_to_f32(p[i * step]);
+        }
+        return;
+    }
+    uint8_t flip = (uint8_t)gf_dot_flip();
+    for (int32_t b = 0; b < w->cols / GF_QBLOCK; b++, y += GF_QBLOCK) {
+        const uint8_t *p = block_data(w, row, b);
+        const float *s = block_scale(w, row, b);
+        if (w->dtype == GF_Q8_0) {
+            for (int j = 0; j < 32; j++) y[j] = (float)(int8_t)(p[j / 4 * 64 + j % 4] ^ flip) * *s;
+            continue;
+        }
+        for (int j = 0; j < 16; j++) {
+            int q = p[j / 4 * 64 + j % 4], c = j / 4 * 8 + j % 4;
+            if (w->dtype == GF_Q4_0) {
+                y[c] = (float)((q & 15) - 8) * *s;
+                y[c + 4] = (float)((q >> 4) - 8) * *s;
+            } else {
+                y[c] = (float)(q & 15) * *s + s[GF_PANEL];
+                y[c + 4] = (float)(q >> 4) * *s + s[GF_PANEL];
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+/* matmul.c - y = x W^T + b: the float types, and how every type is cut into tiles.
+ *
+ * A tile is a few panels of W times all tokens; who computes it never matters. Float sums run down
+ * the columns one by one, a lane to a row, so 1 token and 4 tokens form the very same chains. */
+#include "kernels/int8.h" /* gf_acts_*, gf_int8_panel */
+#include "base/pool.h"
+#include "kernels/simd.h"
+
+#define CHUNK  256 /* columns of a panel turned to float at a time: 16 KB on the stack */
+#define TOKENS 64  /* tokens that share one such turn: 4 KB of sums on the stack        */
+
+struct job {
+    float *y;
+    const float *x, *b;
+    int32_t ldy, ldx, n, tile_panels, panels;
+    const struct gf_mat *w;
+    struct gf_acts acts; /* quantised types */
+    const float *scaled; /* f16, one token: x times 2^112; NULL if that would overflow */
+};
+
+/* y[0..rows) = sums + b; n tokens, sums 16 apart. p: the panel. */
+static void emit(const struct job *j, int32_t p, int32_t token, const float *sums, int32_t n) {
+    int32_t row = p * GF_PANEL;
+    int32_t rows = j->w->rows - row < GF_PANEL ? j->w->rows - row : GF_PANEL;
+    float *y = j->y + (int64_t)token * j->ldy + row;
+    const float *b = j->b ? j->b + row : NULL;
+    for (int32_t t = 0; t < n; t++, y += j->ldy, sums += GF_PANEL) {
+        int32_t r = 0;
+        for (; r + 4 <= rows; r += 4) {
+            v128 s = v_load(sums + r);
+            v_store(y + r, b ? f4_add(s, v_load(b + r)) : s);
+        }
+        if (r < rows) {
+            v128 s = v_load(sums + r);
+            v_store_first(y + r, b ? f4_add(s, v_load_first(b + r, rows - r)) : s, rows - r);
+        }
+    }
+}
+
+/* ---- float, one token ---------------------------------------------------------------------- */
+
+enum form { F32, F16, F16_LOW, BF16 }; /* F16_LOW: weights times 2^-112, x times 2^112 */
+
+GF_INLINE v128 load_form(const char *p, enum form form) {
+    return form == F32    ? v_load(p)
+           : form == F16  ? f4_load_f16(p)
+           : form == BF16 ? f4_load_bf16(p)
+                          : f4_load_f16_low(p);
+}
+
+/* out [2][16] = two panels times x; two, because one has but 4 chains of additions */
+GF_INLINE void panels_by_1(float *out, const char *w, int64_t panel_bytes, const float *x,
+                           int32_t cols, enum form form) {
+    int size = form == F32 ? 4 : 2;
+    const char *v = w + panel_bytes;
+    v128 s[8];
+    GF_UNROLL
+    for (int i = 0; i < 8; i++) s[i] = f4_splat(0);
+    GF_ROLLED
+    for (const float *end = x + cols; x < end; x++, w += GF_PANEL * size, v += GF_PANEL * size) {
+        v128 k = v_splat32(x);
+        GF_UNROLL
+        for (int i = 0; i < 4; i++)
+            s[i] = f4_add(s[i], f4_mul(load_form(w + 4 * i * size, form), k));
+        GF_UNROLL
+        for (int i = 0; i < 4; i++)
+            s[4 + i] = f4_add(s[4 + i], f4_mul(load_form(v + 4 * i * size, form), k));
+    }
+    GF_UNROLL
+    for (int i = 0; i < 8; i++) v_store(out + 4 * i, s[i]);
+}
+
+static void float_by_1(const struct job *j, int32_t p, int32_t end) {
+    const struct gf_mat *w = j->w;
+    int64_t bytes = (int64_t)w->cols * GF_PANEL * (w->dtype == GF_F32 ? 4 : 2);
+    for (; p < end; p += 2) {
+        float out[2 * GF_PANEL];
+        const char *data = (const char *)w->data + p * bytes;
+        int two = p + 1 < end;
+        int64_t next = two ? bytes : 0; /* a lone last panel is computed twice */
+        if (w->dtype == GF_F32)
+            panels_by_1(out, data, next, j->x, w->cols, F32);
+        else if (w->dtype == GF_BF16)
+            panels_by_1(out, data, next, j->x, w->cols, BF16);
+        else if (j->scaled)
+            panels_by_1(out, data, next, j->scaled, w->cols, F16_LOW);
+        else
+            panels_by_1(out, data, next, j->x, w->cols, F16);
+        emit(j, p, 0, out, 1);
+        if (two) emit(j, p + 1, 0, out + GF_PANEL, 1);
+    }
+}
+
+/* ---- float, many tokens -------------------------------------------------------------------- */
+
+/* Columns c .. c + k of panel p as [k][16] floats at dst; rows past the last become zeros. */
+static void turn(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int32_t k) {
+    if (w->layout == GF_PANELS) {
+        const char *from = (const char *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL * 2;
+        for (int32_t i = 0; i < k * GF_PANEL; i += 4)
+            v_store(dst + i,
+                    w->dtype == GF_F16 ? f4_load_f16(from + 2 * i) : f4_load_bf16(from + 2 * i));
+        return;
+    }
+    int32_t rows = w->rows - p * GF_PANEL < GF_PANEL ? w->rows - p * GF_PANEL : GF_PANEL;
+    for (int32_t r = 0; r < GF_PANEL; r += 4) {
+        const float *from[4];
+        for (int i = 0; i < 4; i++) { /* a missing row reads the last one; its lane is never used */
+            int32_t row = r + i < rows ? r + i : rows - 1;
+            from[i] = (const float *)w->data + ((int64_t)p * GF_PANEL + row) * w->cols + c;
+        }
+        int32_t i = 0;
+        for (; i < k; i += 4) {
+            v128 t[4];
+            int32_t left = k - i;
+            for (int m = 0; m < 4; m++)
+                t[m] = left >= 4 ? v_load(from[m] + i) : v_load_first(from[m] + i, left);
+            v_transpose(t);
+            for (int m = 0; m < 4 && m < left; m++) v_store(dst + (i + m) * GF_PANEL + r, t[m]);
+        }
+    }
+}
+
+/* sums [tokens][16], `vectors` vectors of rows from `row` on: add columns 0..k of w [k][16] */
+GF_INLINE void step(float *sums, const float *w, const float *x, int32_t ldx, int32_t k, int tokens,
+                    int vectors, int row) {
+    v128 s[8];
+    const float *xt[4];
+    w += row, sums += row;
+    GF_UNROLL
+    for (int t = 0; t < tokens; t++) {
+        xt[t] = x + (int64_t)t * ldx;
+        GF_UNROLL
+        for (int v = 0; v < vectors; v++) s[t * vectors + v] = v_load(sums + t * GF_PANEL + 4 * v);
+    }
+    GF_ROLLED
+    for (int32_t i = 0; i < k; i++, w += GF_PANEL) {
+        v128 u[4];
+        GF_UNROLL
+        for (int v = 0; v < vectors; v++) u[v] = v_load(w + 4 * v);
+        GF_UNROLL
+        for (int t = 0; t < tokens; t++) {
+            v128 a = v_splat32(xt[t] + i);
+            GF_UNROLL
+            for (int v = 0; v < vectors; v++)
+                s[t * vectors + v] = f4_add(s[t * vectors + v], f4_mul(u[v], a));
+        }
+    }
+    GF_UNROLL
+    for (int t = 0; t < tokens; t++) {
+        GF_UNROLL
+        for (int v = 0; v < vectors; v++) v_store(sums + t * GF_PANEL + 4 * v, s[t * vectors + v]);
+    }
+}
+
+static void float_by_many(const struct job *j, int32_t p) {
+    const struct gf_mat *w = j->w;
+    float sums[TOKENS * GF_PANEL], turned[CHUNK * GF_PANEL];
+    int straight = w->dtype == GF_F32 && w->layout == GF_PANELS;
+    for (int32_t t0 = 0; t0 < j->n; t0 += TOKENS) {
+        int32_t n = j->n - t0 < TOKENS ? j->n - t0 : TOKENS;
+        memset(sums, 0, sizeof *sums * GF_PANEL * (size_t)n);
+        for (int32_t c = 0; c < w->cols; c += CHUNK) {
+            int32_t k = w->cols - c < CHUNK ? w->cols - c : CHUNK, t = 0;
+            const float *panel = turned, *x = j->x + (int64_t)t0 * j->ldx + c;
+            if (straight)
+                panel = (const float *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL;
+            else
+                turn(turned, w, p, c, k);
+            for (; t + 4 <= n; t += 4) {
+                step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 0);
+                step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 8);
+            }
+            if (t + 2 <= n) {
+                step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 2, 4, 0);
+                t += 2;
+            }
+            if (t < n) step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, 0, k, 1, 4, 0);
+        }
+        emit(j, p, t0, sums, n);
+    }
+}
+
+/* ---- tiles --------------------------------------------------------------------------------- */
+
+static void tile(void *ctx, int32_t index) {
+    const struct job *j = ctx;
+    int32_t p = index * j->tile_panels, end = p + j->tile_panels;
+    if (end > j->panels) end = j->panels;
+    if (gf_dtype_block_cols(j->w->dtype) == GF_QBLOCK) {
+        for (; p < end; p++)
+            for (int32_t g = 0; g < j->acts.groups; g++) {
+                float out[4 * GF_PANEL];
+                int32_t t = g * j->acts.lanes, left = j->n - t;
+                gf_int8_panel(out, j->w, p, &j->acts, g);
+                emit(j, p, t, out, left < j->acts.lanes ? left : j->acts.lanes);
+            }
+    } else if (j->n == 1 && j->w->layout == GF_PANELS)
+        float_by_1(j, p, end);
+    else
+        for (; p < end; p++) float_by_many(j, p);
+}
+
+static void fill(void *ctx, int32_t group) {
+    struct job *j = ctx;
+    gf_acts_fill(&j->acts, group, j->x, j->ldx, j->n, j->w->dtype);
+}
+
+/* x times 2^112, if all of it stays finite. */
+static const float *scale_up(float *to, const float *x, int32_t n) {
+    v128 top = i4_splat(0), k = f4_splat(0x1p112f);
+    int32_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        v128 v = v_load(x + i);
+        top = i4_max(top, f4_abs(v));
+        v_store(to + i, f4_mul(v, k));
+    }
+    if (i < n) {
+        v128 v = v_load_first(x + i, n - i);
+        top = i4_max(top, f4_abs(v));
+        v_store_first(to + i, f4_mul(v, k), n - i);
+    }
+    return i4_top(top) < 0x47800000 /* 2^16 */ ? to : NULL;
+}
+
+uint64_t gf_matmul_scratch(int32_t n, int32_t cols) {
+    uint64_t tokens = n <= 1 ? 1 : ((uint64_t)n + 3) / 4 * 4;
+    return (tokens * (uint64_t)cols * 4 + 512 + 63) & ~(uint64_t)63;
+}
+
+void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w,
+               const float *b, int32_t n, void *scratch, struct gf_pool *pool) {
+    struct job j = {.y = y, .x = x, .b = b, .ldy = ldy, .ldx = ldx, .n = n, .w = w};
+    if (n <= 0 || w->rows <= 0) return;
+    j.panels = (w->rows + GF_PANEL - 1) / GF_PANEL;
+    if (gf_dtype_block_cols(w->dtype) == GF_QBLOCK) {
+        gf_acts_bind(&j.acts, n, w->cols, scratch);
+        gf_pool_run(j.acts.groups > 8 ? pool : NULL, fill, &j, j.acts.groups);
+    } else if (w->dtype == GF_F16 && n == 1)
+        j.scaled = scale_up(scratch, x, w->cols);
+    /* About 64k products of weight and token in a tile: some microseconds, long against claiming
+     * one and short against losing a thread to the scheduler. Even, for float_by_1's pairs. */
+    int64_t work = (int64_t)w->cols * GF_PANEL * n, panels = (65536 + work - 1) / (work ? work : 1);
+    j.tile_panels = n > 1 ? (int32_t)panels : (int32_t)(panels + 1) & ~1;
+    if (j.tile_panels < 1) j.tile_panels = n > 1 ? 1 : 2;
+    if (j.tile_panels > j.panels) j.tile_panels = j.panels;
+    gf_pool_run(pool, tile, &j, (j.panels + j.tile_panels - 1) / j.tile_panels);
+}

@@ -1,0 +1,125 @@
+/* quant.c - the block formats of checkpoint files, to float and back.
+ *
+ *   q8_0  | d f16 | q0 q1 ... q31 int8 |                      34 bytes   x = q d
+ *   q4_0  | d f16 | q0 q16 | q1 q17 | ... | q15 q31 |         18 bytes   x = (q - 8) d
+ *   q4_1  | d f16 | m f16 | nibbles as in q4_0 |              20 bytes   x = q d + m
+ *
+ * In a pair the first is the low nibble. This is ggml's layout; the quantizers follow its
+ * quantize_row_*_ref, whose rounding they must share to give the same bytes. */
+#include "base/half.h"
+#include "kernels/kernels.h"
+#include <math.h> /* roundf, fabsf */
+#include <string.h>
+
+int32_t gf_dtype_block_cols(int32_t dtype) {
+    return dtype == GF_Q8_0 || dtype == GF_Q4_0 || dtype == GF_Q4_1 ? GF_QBLOCK : 1;
+}
+
+int32_t gf_dtype_block_bytes(int32_t dtype) {
+    switch (dtype) {
+    case GF_F32: return 4;
+    case GF_F16:
+    case GF_BF16: return 2;
+    case GF_Q8_0: return 34;
+    case GF_Q4_0: return 18;
+    case GF_Q4_1: return 20;
+    default: return 0;
+    }
+}
+
+static float read_f16(const uint8_t *p) { return gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8)); }
+
+static void write_f16(uint8_t *p, float x) {
+    uint16_t h = gf_f32_to_f16(x);
+    p[0] = (uint8_t)h, p[1] = (uint8_t)(h >> 8);
+}
+
+void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n) {
+    const uint8_t *p = blocks;
+    int32_t bytes = gf_dtype_block_bytes(dtype), cols = gf_dtype_block_cols(dtype);
+    if (dtype == GF_F32) {
+        memcpy(y, p, (size_t)n * 4);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += cols, p += bytes, y += cols) switch (dtype) {
+        case GF_F16: y[0] = read_f16(p); break;
+        case GF_BF16: y[0] = gf_bf16_to_f32((uint16_t)(p[0] | p[1] << 8)); break;
+        case GF_Q8_0: {
+            float d = read_f16(p);
+            for (int j = 0; j < 32; j++) y[j] = (float)(int8_t)p[2 + j] * d;
+            break;
+        }
+        case GF_Q4_0: {
+            float d = read_f16(p);
+            for (int j = 0; j < 16; j++) {
+                y[j] = (float)((p[2 + j] & 15) - 8) * d;
+                y[j + 16] = (float)((p[2 + j] >> 4) - 8) * d;
+            }
+            break;
+        }
+        case GF_Q4_1: {
+            float d = read_f16(p), m = read_f16(p + 2);
+            for (int j = 0; j < 16; j++) {
+                y[j] = (float)(p[4 + j] & 15) * d + m;
+                y[j + 16] = (float)(p[4 + j] >> 4) * d + m;
+            }
+            break;
+        }
+        }
+}
+
+static void quantize_q8_0(uint8_t *p, const float *x) {
+    float amax = 0;
+    for (int j = 0; j < 32; j++) amax = fabsf(x[j]) > amax ? fabsf(x[j]) : amax;
+    float d = amax / 127, inverse = d != 0 ? 1 / d : 0;
+    write_f16(p, d);
+    for (int j = 0; j < 32; j++) p[2 + j] = (uint8_t)(int8_t)roundf(x[j] * inverse);
+}
+
+/* The value of largest magnitude becomes -8, whatever its sign. */
+static void quantize_q4_0(uint8_t *p, const float *x) {
+    float amax = 0, extreme = 0;
+    for (int j = 0; j < 32; j++)
+        if (fabsf(x[j]) > amax) amax = fabsf(x[j]), extreme = x[j];
+    float d = extreme / -8, inverse = d != 0 ? 1 / d : 0;
+    write_f16(p, d);
+    for (int j = 0; j < 16; j++) {
+        int low = (int8_t)(x[j] * inverse + 8.5f), high = (int8_t)(x[j + 16] * inverse + 8.5f);
+        p[2 + j] = (uint8_t)((low < 15 ? low : 15) | (high < 15 ? high : 15) << 4);
+    }
+}
+
+static void quantize_q4_1(uint8_t *p, const float *x) {
+    float least = x[0], most = x[0];
+    for (int j = 1; j < 32; j++) {
+        least = x[j] < least ? x[j] : least;
+        most = x[j] > most ? x[j] : most;
+    }
+    float d = (most - least) / 15, inverse = d != 0 ? 1 / d : 0;
+    write_f16(p, d), write_f16(p + 2, least);
+    for (int j = 0; j < 16; j++) {
+        int low = (int8_t)((x[j] - least) * inverse + 0.5f);
+        int high = (int8_t)((x[j + 16] - least) * inverse + 0.5f);
+        p[4 + j] = (uint8_t)((low < 15 ? low : 15) | (high < 15 ? high : 15) << 4);
+    }
+}
+
+void gf_quantize(void *blocks, const float *x, int32_t dtype, int64_t n) {
+    uint8_t *p = blocks;
+    int32_t bytes = gf_dtype_block_bytes(dtype), cols = gf_dtype_block_cols(dtype);
+    if (dtype == GF_F32) {
+        memcpy(p, x, (size_t)n * 4);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += cols, p += bytes, x += cols) switch (dtype) {
+        case GF_F16: write_f16(p, x[0]); break;
+        case GF_BF16: {
+            uint16_t h = gf_f32_to_bf16(x[0]);
+            p[0] = (uint8_t)h, p[1] = (uint8_t)(h >> 8);
+            break;
+        }
+        case GF_Q8_0: quantize_q8_0(p, x); break;
+        case GF_Q4_0: quantize_q4_0(p, x); break;
+        case GF_Q4_1: quantize_q4_1(p, x); break;
+        }
+}

@@ -1,0 +1,231 @@
+/* ref.c - the definition of every kernel: loops as on a board, sums in double.
+ *
+ * Never optimised, never removed; the tests hold the fast kernels against it. It reads the packed
+ * layouts by the formulas in kernels.h and shares no code with those who write them, except for
+ * which way round the bytes of q8 lie on this machine (gf_dot_flip). */
+#include "base/half.h"
+#include "kernels/int8.h" /* gf_dot_flip */
+#include <math.h>
+#include <string.h>
+
+/* ---- matrices ------------------------------------------------------------------------------ */
+
+static double q_int8(const void *p, int64_t i) {
+    return (int8_t)(((const uint8_t *)p)[i] ^ gf_dot_flip());
+}
+
+/* W[r][c], for quantised types before scale and minimum. */
+static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
+    int64_t panel = r / 16, lane = r % 16, block = panel * (w->cols / 32) + c / 32, k = c % 32;
+    int64_t at = w->layout == GF_ROWS ? r * w->cols + c : (panel * w->cols + c) * 16 + lane;
+    switch (w->dtype) {
+    case GF_F32: return ((const float *)w->data)[at];
+    case GF_F16: return gf_f16_to_f32(((const uint16_t *)w->data)[at]);
+    case GF_BF16: return gf_bf16_to_f32(((const uint16_t *)w->data)[at]);
+    case GF_Q8_0: return q_int8(w->data, block * 512 + k / 4 * 64 + lane * 4 + k % 4);
+    default: {
+        int byte = ((const uint8_t *)w->data)[block * 256 + k / 8 * 64 + lane * 4 + k % 4];
+        int nibble = k % 8 < 4 ? byte & 15 : byte >> 4;
+        return w->dtype == GF_Q4_0 ? nibble - 8 : nibble;
+    }
+    }
+}
+
+/* The scale of row r in block b (which = 0), or its minimum (1). */
+static double scale_of(const struct gf_mat *w, int64_t r, int64_t b, int which) {
+    int64_t per = w->dtype == GF_Q4_1 ? 32 : 16;
+    return w->scale[(r / 16 * (w->cols / 32) + b) * per + which * 16 + r % 16];
+}
+
+/* max|x| / 127 in float, and the integers x / scale, ties to even. */
+static float quantize_row(int8_t *q, const float *x, int32_t n) {
+    float amax = 0;
+    for (int32_t i = 0; i < n; i++) amax = fabsf(x[i]) > amax ? fabsf(x[i]) : amax;
+    float scale = amax / 127.0f, inverse = scale < 0x1p-126f ? 0 : 1.0f / scale;
+    for (int32_t i = 0; i < n; i++) q[i] = (int8_t)nearbyintf(x[i] * inverse);
+    return inverse == 0 ? 0 : scale;
+}
+
+void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w,
+                   const float *b, int32_t n, void *scratch, struct gf_pool *pool) {
+    (void)scratch, (void)pool;
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t r = 0; r < w->rows; r++) {
+            const float *xt = x + t * ldx;
+            double sum = 0;
+            if (!w->scale) {
+                for (int64_t c = 0; c < w->cols; c++) sum += entry(w, r, c) * xt[c];
+            } else {
+                for (int64_t k = 0; k < w->cols / 32; k++) {
+                    int8_t q[32];
+                    double scale = quantize_row(q, xt + 32 * k, 32), dot = 0, all = 0;
+                    for (int j = 0; j < 32; j++) dot += entry(w, r, 32 * k + j) * q[j], all += q[j];
+                    sum += dot * scale_of(w, r, k, 0) * scale;
+                    if (w->dtype == GF_Q4_1) sum += all * scale_of(w, r, k, 1) * scale;
+                }
+            }
+            y[t * ldy + r] = (float)(b ? sum + b[r] : sum);
+        }
+}
+
+/* ---- norms
+ * --------------------------------------------------------------------------------------- */
+
+void gf_layernorm_ref(float *y, const float *x, const float *gain, const float *bias, float *mean,
+                      float *rstd, int32_t n, int32_t d, float eps) {
+    for (int32_t i = 0; i < n; i++, x += d, y += d) {
+        double m = 0, v = 0;
+        for (int32_t j = 0; j < d; j++) m += x[j];
+        m /= d;
+        for (int32_t j = 0; j < d; j++) v += (x[j] - m) * (x[j] - m);
+        double r = 1 / sqrt(v / d + eps);
+        for (int32_t j = 0; j < d; j++)
+            y[j] = (float)((x[j] - m) * r * (gain ? gain[j] : 1) + (bias ? bias[j] : 0));
+        if (mean) mean[i] = (float)m;
+        if (rstd) rstd[i] = (float)r;
+    }
+}
+
+void gf_rmsnorm_ref(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d,
+                    float eps) {
+    for (int32_t i = 0; i < n; i++, x += d, y += d) {
+        double s = 0;
+        for (int32_t j = 0; j < d; j++) s += (double)x[j] * x[j];
+        double r = 1 / sqrt(s / d + eps);
+        for (int32_t j = 0; j < d; j++) y[j] = (float)(x[j] * r * (gain ? gain[j] : 1));
+        if (rstd) rstd[i] = (float)r;
+    }
+}
+
+/* ---- elementwise
+ * ---------------------------------------------------------------------------------- */
+
+void gf_add_ref(float *y, const float *a, const float *b, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = a[i] + b[i];
+}
+void gf_scale_ref(float *y, const float *x, float s, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = s * x[i];
+}
+void gf_axpy_ref(float *y, const float *x, float s, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] += s * x[i];
+}
+void gf_relu_ref(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0 ? 0 : x[i];
+}
+void gf_gelu_erf_ref(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (float)(0.5 * x[i] * erfc(-x[i] * 0.70710678118654752440));
+}
+void gf_gelu_tanh_ref(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        double v = x[i], u = 0.79788456080286535588 * (v + 0.044715 * v * v * v);
+        y[i] = (float)(v / (1 + exp(-2 * u))); /* = v (1 + tanh u) / 2 */
+    }
+}
+void gf_silu_mul_ref(float *y, const float *gate, const float *up, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = (float)(gate[i] / (1 + exp(-(double)gate[i])) * up[i]);
+}
+void gf_exp_ref(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = (float)exp(x[i]);
+}
+void gf_tanh_ref(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = (float)tanh(x[i]);
+}
+void gf_erf_ref(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = (float)erf(x[i]);
+}
+
+/* ---- rows
+ * ------------------------------------------------------------------------------------------ */
+
+void gf_softmax_ref(float *y, const float *x, int32_t n) {
+    double top = x[0], sum = 0;
+    for (int32_t i = 1; i < n; i++) top = x[i] > top ? x[i] : top;
+    for (int32_t i = 0; i < n; i++) sum += exp(x[i] - top);
+    for (int32_t i = 0; i < n; i++) y[i] = (float)(exp(x[i] - top) / sum);
+}
+
+float gf_logsumexp_ref(const float *x, int32_t n) {
+    double top = -INFINITY, sum = 0;
+    for (int32_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
+    if (isinf(top)) return (float)top;
+    for (int32_t i = 0; i < n; i++) sum += exp(x[i] - top);
+    return (float)(top + log(sum));
+}
+
+int32_t gf_argmax_ref(const float *x, int32_t n) {
+    int32_t best = -1;
+    for (int32_t i = 0; i < n; i++) {
+        if (isnan(x[i]) || x[i] == INFINITY) return -1;
+        if (x[i] > (best < 0 ? -INFINITY : x[best])) best = i;
+    }
+    return best;
+}
+
+/* ---- rope
+ * ------------------------------------------------------------------------------------------- */
+
+void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads,
+                 int32_t d_head, int32_t pairs) {
+    int32_t half = d_head / 2;
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t h = 0; h < n_heads; h++)
+            for (int32_t j = 0; j < half; j++) {
+                float *head = x + (int64_t)i * ldx + h * d_head;
+                float *a = head + (pairs == GF_ROPE_HALF ? j : 2 * j);
+                float *b = head + (pairs == GF_ROPE_HALF ? j + half : 2 * j + 1);
+                double c = table[i * d_head + j], s = table[i * d_head + half + j], u = *a, v = *b;
+                *a = (float)(u * c - v * s), *b = (float)(u * s + v * c);
+            }
+}
+
+/* ---- attention
+ * ---------------------------------------------------------------------------------------- */
+
+static const float *scales_after(const void *block, int64_t bytes) {
+    return (const float *)((const char *)block + bytes);
+}
+
+void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
+                        const void *kblock, int32_t d_head, float scale) {
+    int64_t groups = (d_head + 3) / 4;
+    for (int64_t t = 0; t < m; t++)
+        for (int64_t j = 0; j < 64; j++) {
+            const float *qt = q + t * ldq;
+            double sum = 0, top = 0;
+            if (type != GF_KV_Q8) {
+                for (int64_t d = 0; d < d_head; d++)
+                    sum += qt[d] *
+                           (double)(type == GF_KV_F32
+                                        ? ((const float *)kblock)[d * 64 + j]
+                                        : gf_f16_to_f32(((const uint16_t *)kblock)[d * 64 + j]));
+            } else {
+                for (int64_t d = 0; d < d_head; d++) top = fabs(qt[d]) > top ? fabs(qt[d]) : top;
+                float scale_q = (float)top / 127.0f;
+                float inverse = scale_q < 0x1p-126f ? 0 : 1.0f / scale_q;
+                for (int64_t d = 0; d < d_head; d++)
+                    sum +=
+                        nearbyintf(qt[d] * inverse) * q_int8(kblock, (d / 4 * 64 + j) * 4 + d % 4);
+                sum *= inverse == 0 ? 0 : (double)scale_q * scales_after(kblock, groups * 256)[j];
+            }
+            s[t * lds + j] = (float)(scale * sum);
+        }
+}
+
+void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
+                     const void *vblock, int32_t count, int32_t d_head) {
+    for (int64_t t = 0; t < m; t++)
+        for (int64_t d = 0; d < d_head; d++) {
+            double sum = z[t * ldz + d];
+            for (int64_t j = 0; j < count; j++) {
+                int64_t at = j * d_head + d;
+                if (p[t * ldp + j] == 0) continue;
+                double v = type == GF_KV_F32   ? ((const float *)vblock)[at]
+                           : type == GF_KV_F16 ? gf_f16_to_f32(((const uint16_t *)vblock)[at])
+                                               : (double)((const int8_t *)vblock)[at] *
+                                                     scales_after(vblock, (int64_t)d_head * 64)[j];
+                sum += p[t * ldp + j] * v;
+            }
+            z[t * ldz + d] = (float)sum;
+        }
+}

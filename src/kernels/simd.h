@@ -1,0 +1,306 @@
+/* simd.h - the few vector operations that the kernels are written on.
+ *
+ * One type, v128: four floats, four int32, eight int16 or sixteen int8, whatever the word says.
+ *
+ *   v_   any lanes    f4_  4 floats    i4_  4 int32    h8_  8 int16    b16_  16 int8
+ *
+ * For WebAssembly each word is one instruction (or the two or three named beside it). Natively the
+ * words are GCC and Clang vector extensions, so that sanitizers and fuzzers run the very code that
+ * ships. Every word gives the same bits everywhere; nothing here is relaxed but i4_rdot. */
+#ifndef GF_SIMD_H
+#define GF_SIMD_H
+#include <stdint.h>
+#include <string.h>
+
+#define GF_INLINE static inline __attribute__((always_inline, unused))
+
+/* GF_ROLLED before a hot loop: V8 keeps the order of our loads and has 15 vector registers; an
+ * unrolled loop makes LLVM hoist all loads and V8 spill. GF_UNROLL: short constant loops over
+ * accumulators, which must vanish. */
+#if defined(__clang__)
+#define GF_ROLLED _Pragma("clang loop unroll(disable)")
+#define GF_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define GF_ROLLED _Pragma("GCC unroll 1")
+#define GF_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#if defined(__wasm_simd128__)
+/* ---- WebAssembly --------------------------------------------------------------------------- */
+#include <wasm_simd128.h>
+typedef v128_t v128;
+
+GF_INLINE v128 v_load(const void *p) { return wasm_v128_load(p); }
+GF_INLINE void v_store(void *p, v128 a) { wasm_v128_store(p, a); }
+GF_INLINE v128 v_splat32(const void *p) { return wasm_v128_load32_splat(p); }
+GF_INLINE v128 v_splat64(const void *p) { return wasm_v128_load64_splat(p); }
+GF_INLINE v128 v_and(v128 a, v128 b) { return wasm_v128_and(a, b); }
+GF_INLINE v128 v_or(v128 a, v128 b) { return wasm_v128_or(a, b); }
+GF_INLINE v128 v_xor(v128 a, v128 b) { return wasm_v128_xor(a, b); }
+GF_INLINE v128 v_andnot(v128 a, v128 b) { return wasm_v128_andnot(a, b); }
+GF_INLINE int v_any(v128 a) { return wasm_v128_any_true(a); }
+
+GF_INLINE v128 f4_splat(float x) { return wasm_f32x4_splat(x); }
+GF_INLINE v128 f4_add(v128 a, v128 b) { return wasm_f32x4_add(a, b); }
+GF_INLINE v128 f4_sub(v128 a, v128 b) { return wasm_f32x4_sub(a, b); }
+GF_INLINE v128 f4_mul(v128 a, v128 b) { return wasm_f32x4_mul(a, b); }
+GF_INLINE v128 f4_div(v128 a, v128 b) { return wasm_f32x4_div(a, b); }
+GF_INLINE v128 f4_min(v128 a, v128 b) { return wasm_f32x4_pmin(a, b); } /* b < a ? b : a */
+GF_INLINE v128 f4_max(v128 a, v128 b) { return wasm_f32x4_pmax(a, b); } /* a < b ? b : a */
+GF_INLINE v128 f4_lt(v128 a, v128 b) { return wasm_f32x4_lt(a, b); }
+GF_INLINE v128 f4_eq(v128 a, v128 b) { return wasm_f32x4_eq(a, b); }
+GF_INLINE v128 f4_from_i4(v128 a) { return wasm_f32x4_convert_i32x4(a); }
+
+GF_INLINE v128 i4_splat(int32_t x) { return wasm_i32x4_splat(x); }
+GF_INLINE v128 i4_make(int32_t a, int32_t b, int32_t c, int32_t d) {
+    return wasm_i32x4_make(a, b, c, d);
+}
+GF_INLINE v128 i4_add(v128 a, v128 b) { return wasm_i32x4_add(a, b); }
+GF_INLINE v128 i4_sub(v128 a, v128 b) { return wasm_i32x4_sub(a, b); }
+GF_INLINE v128 i4_max(v128 a, v128 b) { return wasm_i32x4_max(a, b); }
+GF_INLINE v128 i4_gt(v128 a, v128 b) { return wasm_i32x4_gt(a, b); }
+GF_INLINE v128 i4_shl(v128 a, int k) { return wasm_i32x4_shl(a, (uint32_t)k); }
+GF_INLINE v128 i4_shr(v128 a, int k) { return wasm_i32x4_shr(a, (uint32_t)k); }   /* arithmetic */
+GF_INLINE v128 i4_shr_u(v128 a, int k) { return wasm_u32x4_shr(a, (uint32_t)k); } /* logical */
+GF_INLINE v128 h8_shr_u(v128 a, int k) { return wasm_u16x8_shr(a, (uint32_t)k); }
+GF_INLINE v128 i4_load16(const void *p) { return wasm_i32x4_load16x4(p); } /* 4 int16 -> int32 */
+GF_INLINE v128 h8_load8(const void *p) { return wasm_i16x8_load8x8(p); }   /* 8 int8 -> int16 */
+GF_INLINE v128 h8_low(v128 a) { return wasm_i16x8_extend_low_i8x16(a); }   /* int8 0..7 -> int16 */
+GF_INLINE v128 h8_high(v128 a) { return wasm_i16x8_extend_high_i8x16(a); }
+GF_INLINE v128 i4_low(v128 a) { return wasm_i32x4_extend_low_i16x8(a); } /* int16 0..3 -> int32 */
+GF_INLINE v128 i4_high(v128 a) { return wasm_i32x4_extend_high_i16x8(a); }
+GF_INLINE v128 h8_narrow(v128 a, v128 b) { return wasm_i16x8_narrow_i32x4(a, b); }  /* saturates */
+GF_INLINE v128 b16_narrow(v128 a, v128 b) { return wasm_i8x16_narrow_i16x8(a, b); } /* saturates */
+/* Lane i: a[2i] b[2i] + a[2i+1] b[2i+1], int16 times int16 into int32. */
+GF_INLINE v128 i4_dot(v128 a, v128 b) { return wasm_i32x4_dot_i16x8(a, b); }
+
+#define V_SHUFFLE32(a, b, i, j, k, l) wasm_i32x4_shuffle(a, b, i, j, k, l)
+#else
+/* ---- native -------------------------------------------------------------------------------- */
+typedef int32_t v128 __attribute__((vector_size(16)));
+typedef float v_f4 __attribute__((vector_size(16)));
+typedef uint32_t v_u4 __attribute__((vector_size(16)));
+typedef int16_t v_h8 __attribute__((vector_size(16)));
+typedef uint16_t v_uh8 __attribute__((vector_size(16)));
+typedef int8_t v_b16 __attribute__((vector_size(16)));
+typedef int8_t v_b8 __attribute__((vector_size(8)));
+typedef int16_t v_h4 __attribute__((vector_size(8)));
+#if defined(__SSE2__)
+#include <emmintrin.h> /* pmaddwd, packssdw, packsswb: no vector expression becomes these */
+#endif
+
+#define V_SHUFFLE32(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+GF_INLINE v128 v_load(const void *p) {
+    v128 a;
+    memcpy(&a, p, 16);
+    return a;
+}
+GF_INLINE void v_store(void *p, v128 a) { memcpy(p, &a, 16); }
+GF_INLINE v128 v_splat32(const void *p) {
+    int32_t x;
+    memcpy(&x, p, 4);
+    return (v128){x, x, x, x};
+}
+GF_INLINE v128 v_splat64(const void *p) {
+    int32_t x[2];
+    memcpy(x, p, 8);
+    return (v128){x[0], x[1], x[0], x[1]};
+}
+GF_INLINE v128 v_and(v128 a, v128 b) { return a & b; }
+GF_INLINE v128 v_or(v128 a, v128 b) { return a | b; }
+GF_INLINE v128 v_xor(v128 a, v128 b) { return a ^ b; }
+GF_INLINE v128 v_andnot(v128 a, v128 b) { return a & ~b; }
+GF_INLINE int v_any(v128 a) { return (a[0] | a[1] | a[2] | a[3]) != 0; }
+
+GF_INLINE v128 f4_splat(float x) { return (v128)(v_f4){x, x, x, x}; }
+GF_INLINE v128 f4_add(v128 a, v128 b) { return (v128)((v_f4)a + (v_f4)b); }
+GF_INLINE v128 f4_sub(v128 a, v128 b) { return (v128)((v_f4)a - (v_f4)b); }
+GF_INLINE v128 f4_mul(v128 a, v128 b) { return (v128)((v_f4)a * (v_f4)b); }
+GF_INLINE v128 f4_div(v128 a, v128 b) { return (v128)((v_f4)a / (v_f4)b); }
+GF_INLINE v128 f4_lt(v128 a, v128 b) { return (v128)((v_f4)a < (v_f4)b); }
+GF_INLINE v128 f4_eq(v128 a, v128 b) { return (v128)((v_f4)a == (v_f4)b); }
+GF_INLINE v128 f4_min(v128 a, v128 b) {
+    v128 m = f4_lt(b, a);
+    return (b & m) | (a & ~m);
+}
+GF_INLINE v128 f4_max(v128 a, v128 b) {
+    v128 m = f4_lt(a, b);
+    return (b & m) | (a & ~m);
+}
+GF_INLINE v128 f4_from_i4(v128 a) { return (v128) __builtin_convertvector(a, v_f4); }
+
+GF_INLINE v128 i4_splat(int32_t x) { return (v128){x, x, x, x}; }
+GF_INLINE v128 i4_make(int32_t a, int32_t b, int32_t c, int32_t d) { return (v128){a, b, c, d}; }
+GF_INLINE v128 i4_add(v128 a, v128 b) { return (v128)((v_u4)a + (v_u4)b); }
+GF_INLINE v128 i4_sub(v128 a, v128 b) { return (v128)((v_u4)a - (v_u4)b); }
+GF_INLINE v128 i4_gt(v128 a, v128 b) { return (v128)(a > b); }
+GF_INLINE v128 i4_max(v128 a, v128 b) {
+    v128 m = i4_gt(a, b);
+    return (a & m) | (b & ~m);
+}
+GF_INLINE v128 i4_shl(v128 a, int k) { return (v128)((v_u4)a << k); }
+GF_INLINE v128 i4_shr(v128 a, int k) { return a >> k; }
+GF_INLINE v128 i4_shr_u(v128 a, int k) { return (v128)((v_u4)a >> k); }
+GF_INLINE v128 h8_shr_u(v128 a, int k) { return (v128)((v_uh8)a >> (uint16_t)k); }
+GF_INLINE v128 i4_load16(const void *p) {
+    v_h4 a;
+    memcpy(&a, p, 8);
+    return __builtin_convertvector(a, v128);
+}
+GF_INLINE v128 h8_load8(const void *p) {
+    v_b8 a;
+    memcpy(&a, p, 8);
+    return (v128) __builtin_convertvector(a, v_h8);
+}
+GF_INLINE v128 h8_low(v128 a) { return h8_load8(&a); }
+GF_INLINE v128 h8_high(v128 a) { return h8_load8((const char *)&a + 8); }
+GF_INLINE v128 i4_low(v128 a) { return i4_load16(&a); }
+GF_INLINE v128 i4_high(v128 a) { return i4_load16((const char *)&a + 8); }
+#if defined(__SSE2__)
+GF_INLINE v128 h8_narrow(v128 a, v128 b) { return (v128)_mm_packs_epi32((__m128i)a, (__m128i)b); }
+GF_INLINE v128 b16_narrow(v128 a, v128 b) { return (v128)_mm_packs_epi16((__m128i)a, (__m128i)b); }
+GF_INLINE v128 i4_dot(v128 a, v128 b) { return (v128)_mm_madd_epi16((__m128i)a, (__m128i)b); }
+#else
+GF_INLINE v128 h8_narrow(v128 a, v128 b) {
+    v_h8 r;
+    for (int i = 0; i < 8; i++) {
+        int32_t x = i < 4 ? a[i & 3] : b[i & 3];
+        r[i] = (int16_t)(x < -32768 ? -32768 : x > 32767 ? 32767 : x);
+    }
+    return (v128)r;
+}
+GF_INLINE v128 b16_narrow(v128 a, v128 b) {
+    v_b16 r;
+    for (int i = 0; i < 16; i++) {
+        int16_t x = i < 8 ? ((v_h8)a)[i & 7] : ((v_h8)b)[i & 7];
+        r[i] = (int8_t)(x < -128 ? -128 : x > 127 ? 127 : x);
+    }
+    return (v128)r;
+}
+GF_INLINE v128 i4_dot(v128 a, v128 b) {
+    v128 even = ((a << 16) >> 16) * ((b << 16) >> 16), odd = (a >> 16) * (b >> 16);
+    return i4_add(even, odd);
+}
+#endif
+#endif
+
+/* ---- composed words, one definition for all ------------------------------------------------ */
+
+/* mask ? a : b, bit by bit */
+GF_INLINE v128 v_select(v128 mask, v128 a, v128 b) {
+    return v_or(v_and(a, mask), v_andnot(b, mask));
+}
+/* The first k (1..3) floats at p, zeros behind; nothing past them is touched. */
+GF_INLINE v128 v_load_first(const float *p, int64_t k) {
+    float t[4] = {p[0], k > 1 ? p[1] : 0, k > 2 ? p[2] : 0, 0};
+    return v_load(t);
+}
+GF_INLINE void v_store_first(float *p, v128 a, int64_t k) {
+    float t[4];
+    v_store(t, a);
+    p[0] = t[0];
+    if (k > 1) p[1] = t[1];
+    if (k > 2) p[2] = t[2];
+}
+/* All ones in the first k lanes. */
+GF_INLINE v128 v_first(int64_t k) { return i4_gt(i4_splat((int32_t)k), i4_make(0, 1, 2, 3)); }
+
+GF_INLINE v128 v_evens(v128 a, v128 b) { return V_SHUFFLE32(a, b, 0, 2, 4, 6); }
+GF_INLINE v128 v_odds(v128 a, v128 b) { return V_SHUFFLE32(a, b, 1, 3, 5, 7); }
+GF_INLINE v128 v_zip_low(v128 a, v128 b) { return V_SHUFFLE32(a, b, 0, 4, 1, 5); }
+GF_INLINE v128 v_zip_high(v128 a, v128 b) { return V_SHUFFLE32(a, b, 2, 6, 3, 7); }
+/* a[0]+a[1], a[2]+a[3], b[0]+b[1], b[2]+b[3] */
+GF_INLINE v128 i4_pairs(v128 a, v128 b) { return i4_add(v_evens(a, b), v_odds(a, b)); }
+/* Rows become columns. */
+GF_INLINE void v_transpose(v128 r[4]) {
+    v128 a = v_zip_low(r[0], r[2]), b = v_zip_low(r[1], r[3]);
+    v128 c = v_zip_high(r[0], r[2]), d = v_zip_high(r[1], r[3]);
+    r[0] = v_zip_low(a, b), r[1] = v_zip_high(a, b);
+    r[2] = v_zip_low(c, d), r[3] = v_zip_high(c, d);
+}
+
+GF_INLINE float f4_first(v128 a) {
+    float t[4];
+    v_store(t, a);
+    return t[0];
+}
+GF_INLINE int32_t i4_first(v128 a) {
+    int32_t t[4];
+    v_store(t, a);
+    return t[0];
+}
+/* (a[0] + a[2]) + (a[1] + a[3]) */
+GF_INLINE float f4_sum(v128 a) {
+    a = f4_add(a, V_SHUFFLE32(a, a, 2, 3, 0, 1));
+    return f4_first(f4_add(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
+}
+GF_INLINE float f4_top(v128 a) {
+    a = f4_max(a, V_SHUFFLE32(a, a, 2, 3, 0, 1));
+    return f4_first(f4_max(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
+}
+GF_INLINE int32_t i4_sum(v128 a) {
+    a = i4_add(a, V_SHUFFLE32(a, a, 2, 3, 0, 1));
+    return i4_first(i4_add(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
+}
+GF_INLINE int32_t i4_top(v128 a) {
+    a = i4_max(a, V_SHUFFLE32(a, a, 2, 3, 0, 1));
+    return i4_first(i4_max(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
+}
+
+/* Nearest integer, ties to even, for |x| < 2^22: 1.5 * 2^23 pushes the fraction out of the float,
+ * and what is left of its bits counts from 0x4b400000. */
+GF_INLINE v128 i4_nearest(v128 x) {
+    return i4_sub(f4_add(x, f4_splat(12582912.0f)), i4_splat(0x4b400000));
+}
+GF_INLINE v128 f4_abs(v128 x) { return v_and(x, i4_splat(0x7fffffff)); }
+
+/* Four f16 at p, as float times 2^-112 (half.c says why); finite ones only. */
+GF_INLINE v128 f4_load_f16_low(const void *p) {
+    return v_and(i4_shl(i4_load16(p), 13), i4_splat((int32_t)0x8fffe000));
+}
+GF_INLINE v128 f4_load_f16(const void *p) { return f4_mul(f4_load_f16_low(p), f4_splat(0x1p112f)); }
+GF_INLINE v128 f4_load_bf16(const void *p) { return i4_shl(i4_load16(p), 16); }
+/* Four int8 at p, as float. */
+GF_INLINE v128 f4_load_i8(const void *p) { return f4_from_i4(i4_low(h8_low(v_splat32(p)))); }
+/* Float to f16 bits in int32 lanes, ties to even; beyond +-65504, and for NaN, +-65504. */
+GF_INLINE v128 i4_f16_from_f4(v128 x) {
+    v128 sign = v_and(i4_shr_u(x, 16), i4_splat(0x8000));
+    v128 a = f4_min(f4_splat(65504.0f), f4_abs(x));
+    v128 odd = v_and(i4_shr_u(a, 13), i4_splat(1));
+    v128 normal = i4_shr_u(i4_add(i4_add(a, odd), i4_splat(0xfff - 0x38000000)), 13);
+    v128 tiny = i4_sub(f4_add(a, f4_splat(0.5f)), i4_splat(0x3f000000));
+    return v_or(sign, v_select(i4_gt(i4_splat(0x38800000), a), tiny, normal));
+}
+
+/* ---- the one relaxed word ------------------------------------------------------------------ */
+
+/* GF_RELAXED: i4_rdot exists. Lane i: acc + sum of 4 products a[4i+j] b[4i+j], a signed int8; how
+ * b's high bit reads, and whether pairs saturate at 16 bits, is the machine's choice unless b is
+ * 0..127. Natively -DGF_EMULATE_RELAXED_DOT=0 (signed), 1 (unsigned), 2 (unsigned, saturating)
+ * stands in for the three kinds of machine, so that the sanitizers see each path. */
+#if defined(__wasm_relaxed_simd__)
+#define GF_RELAXED 1
+GF_INLINE v128 i4_rdot(v128 a, v128 b, v128 acc) {
+    return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc);
+}
+#elif defined(GF_EMULATE_RELAXED_DOT)
+#define GF_RELAXED 1
+GF_INLINE v128 i4_rdot(v128 a, v128 b, v128 acc) {
+    int8_t x[16], w[16];
+    int32_t sum[4];
+    v_store(x, a), v_store(w, b), v_store(sum, acc);
+    for (int i = 0; i < 4; i++)
+        for (int j = 4 * i; j < 4 * i + 4; j += 2) {
+            int u = GF_EMULATE_RELAXED_DOT ? (uint8_t)w[j] : w[j];
+            int v = GF_EMULATE_RELAXED_DOT ? (uint8_t)w[j + 1] : w[j + 1];
+            int pair = x[j] * u + x[j + 1] * v;
+            if (GF_EMULATE_RELAXED_DOT == 2)
+                pair = pair > 32767 ? 32767 : pair < -32768 ? -32768 : pair;
+            sum[i] += pair;
+        }
+    return v_load(sum);
+}
+#else
+#define GF_RELAXED 0
+#endif
+#endif
