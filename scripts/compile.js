@@ -18,6 +18,9 @@ const warnings = ['-std=c11', '-Wall', '-Wextra', '-Werror'];
 const exact = ['-ffp-contract=off', '-fno-math-errno'];
 const common = [...warnings, ...exact, '-Isrc'];
 
+/** Time is spent in the kernels; the rest is compiled for a small download. */
+const speedOrSize = (source) => (/^src\/(?:base|kernels)\//.test(source) ? '-O3' : '-Os');
+
 /** A variant is a binary: a module with one instruction the browser does not know is invalid. */
 const wasmVariants = {
   simd: ['-msimd128'],
@@ -39,13 +42,14 @@ const tests = () => sources('tests/native').filter((file) => file.endsWith('_tes
 const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
 const fuzzers = () => sources('tests/fuzz').filter((file) => file.endsWith('_fuzz.c'));
 
-/** Each target is a list of binaries: {out, sources, cc, compile, link}. */
+/** Each target is a list of binaries: {out, sources, cc, compile, link, level(source)?}. */
 const targets = {
   wasm: () => Object.entries(wasmVariants).map(([variant, flags]) => ({
     out: `web/lib/wasm/glassformer-${variant}.wasm`,
     sources: [...engine(), ...sources('src/wasm')],
     cc: 'emcc',
-    compile: ['-O3', '-DNDEBUG', ...common, ...flags],
+    compile: ['-DNDEBUG', ...common, ...flags],
+    level: speedOrSize,
     link: ['-O3', ...flags, ...wasmLink, `-sEXPORTED_FUNCTIONS=${exportedNames().map((name) => `_${name}`).join(',')}`],
   })),
 
@@ -135,9 +139,10 @@ async function build(binaries, out) {
   for (const binary of binaries) {
     const path = binary.compile.filter((flag) => flag.startsWith('-I')).map((flag) => flag.slice(2));
     binary.objects = binary.sources.map((source) => {
-      const key = hash([binary.cc, binary.compile, source], withIncludes(source, path));
+      const flags = binary.level ? [binary.level(source), ...binary.compile] : binary.compile;
+      const key = hash([binary.cc, flags, source], withIncludes(source, path));
       const object = `build/objects/${source.replace(/[/.]/g, '_')}-${key}.o`;
-      objects.set(object, { source, cc: binary.cc, flags: binary.compile });
+      objects.set(object, { source, cc: binary.cc, flags });
       return object;
     });
   }

@@ -6,6 +6,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, posix } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
 const read = (file) => readFileSync(join(top, file), 'utf8');
@@ -100,11 +101,13 @@ test('there is one binary for each variant', () => {
 
 for (const file of binaries) {
   test(`${basename(file)} exports the names of exports.txt and imports next to nothing`, () => {
+    // Node 20 knows relaxed SIMD but hides it.
+    if (process.versions.node.startsWith('20.')) setFlagsFromString('--experimental-wasm-relaxed-simd');
     const module = new WebAssembly.Module(readFileSync(join(top, file)));
     const names = WebAssembly.Module.exports(module).map((entry) => entry.name);
     assert.deepEqual(names.filter((name) => !runtime.includes(name) || exported.includes(name)).sort(), [...exported].sort());
     const needs = WebAssembly.Module.imports(module).map((entry) => `${entry.module}.${entry.name}`);
-    assert.deepEqual(needs.filter((name) => name !== 'env.emscripten_notify_memory_growth'), []);
+    assert.deepEqual(needs.sort(), ['env.emscripten_notify_memory_growth', 'env.gf_now_ms']);
   });
 }
 
@@ -116,7 +119,7 @@ test('every exported name is declared in the public header or in abi.c', () => {
 /** [what, pattern, which files]; the reasons are in DESIGN's "easy to get wrong" and the page's policy. */
 const forbidden = [
   ['input escapes by construction', /\.(innerHTML|outerHTML)\s*=|insertAdjacentHTML|document\.write/, /^web\/page\//],
-  ['no code from strings, no worker from a Blob', /\beval\(|new Function\(|createObjectURL\([^)]*(?:javascript|Worker)/, /^web\//],
+  ['no code from strings, no worker from a Blob', /(?<![.#\w])eval\((?![^)]*\)\s*\{)|new Function\(|createObjectURL\([^)]*(?:javascript|Worker)/, /^web\//],
   ['no content network', /unpkg|jsdelivr|cdnjs|googleapis|gstatic/, /^web\//],
   ['library code neither prints nor leaves', /\b(?:printf|puts|exit|abort)\(/, /^src\/(?:base|kernels|model|wasm)\//],
   ['floating point stays exact', /-ffast-math/, /^(?:build\.sh|scripts\/)/],

@@ -14,10 +14,13 @@ import { fileURLToPath } from 'node:url';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const top = join(here, '..');
 
+// Node 20 knows relaxed SIMD but hides it.
+const relaxedSimd = process.versions.node.startsWith('20.') ? ['--experimental-wasm-relaxed-simd'] : [];
+
 const groups = {
   layout: () => nodeTests([join(here, 'layout.test.js')]),
   native: () => binaries('build/native-test', () => true, (file) => [file]),
-  wasm: () => binaries('build/wasm-test', (name) => name.endsWith('.cjs'), (file) => ['node', file]),
+  wasm: () => binaries('build/wasm-test', (name) => name.endsWith('.cjs'), (file) => [process.execPath, ...relaxedSimd, file]),
   node: () => nodeTests(testFiles('node')),
   browser: () => nodeTests(testFiles('browser'), 1),
   package: () => nodeTests(testFiles('package'), 1),
