@@ -2,6 +2,7 @@
 //
 // Names are TransformerLens's without the batch axis: hook_embed, blocks.0.attn.hook_pattern; in an encoder_decoder
 // every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
+import { number } from './options.js';
 import { fail, show } from './formats/errors.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
@@ -190,9 +191,7 @@ export function applyEdits(session, points, edits) {
     const { at, head = -1, position = -1, scale, set, add, ...rest } = edit;
     const unknown = Object.keys(rest)[0];
     if (unknown) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
-    for (const [name, n] of [['head', head], ['position', position]]) {
-      if (!Number.isInteger(n) || (n < 0 && edit[/** @type {'head'} */ (name)] !== undefined)) fail('bad-option', `${where}.${name} is ${show(n)}, expected a whole number from 0 up`);
-    }
+    for (const [name, n] of Object.entries({ head: edit.head ?? 0, position: edit.position ?? 0 })) number(`${where}.${name}`, n, 0, 2 ** 31 - 1, true);
     if (scale === undefined && !set && !add) fail('bad-option', `${where} changes nothing: give scale, set or add`);
     if (scale !== undefined && !Number.isFinite(scale)) fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
     for (const p of points.one(at)) {

@@ -3,9 +3,11 @@
 // Addresses are numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and
 // dropped within one function, because growth detaches it. What comes back is always a copy.
 import { GlassformerError } from './formats/errors.js';
+import { compileEngine } from './features.js';
 
-/** @typedef {import('./formats/config.js').Config} Config */
+/** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
 /** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
+/** @typedef {{totalBytes: number, regions: {name: string, start: number, bytes: number}[]}} MemoryMap */
 /**
  * What gf_schema() tells: every list that C and JavaScript share.
  * @typedef {object} Schema
@@ -75,10 +77,12 @@ export class Engine {
   sessions = new Set();
 
   /**
-   * @param {WebAssembly.Module} module
+   * A fresh instance of the binary that suits this machine, or of the one given.
+   * @param {Parameters<typeof compileEngine>[0]} [options]
    * @returns {Promise<Engine>}
    */
-  static async instantiate(module) {
+  static async start(options) {
+    const module = await compileEngine(options);
     /** @type {Record<string, Record<string, (...args: number[]) => number>>} */
     const imports = {};
     for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
@@ -135,7 +139,7 @@ export class Engine {
   #setConfig(config) {
     this.x.gf_config_default(this.#config);
     this.schema.fields.forEach((field, i) => {
-      const value = config[/** @type {keyof Config} */ (field)];
+      const value = config[field];
       if (value === undefined || value === null) return;
       const number = typeof value === 'string' ? this.schema.enums[field]?.indexOf(value) ?? NaN : Number(value);
       this.check(this.x.gf_config_set(this.#config, i, number, this.error));
@@ -233,7 +237,7 @@ export class Engine {
 
   /** Where everything lies. Weights and constants have their true place; what grows in pieces (cache, buffers) is
    * listed behind them, one after the other, with its true size.
-   * @returns {{totalBytes: number, regions: {name: string, start: number, bytes: number}[]}} */
+   * @returns {MemoryMap} */
   memoryMap() {
     const totalBytes = this.memoryBytes;
     const heap = this.x.gf_abi_heap_base();

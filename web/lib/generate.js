@@ -1,8 +1,8 @@
 // generate.js - one token after the other: sampling, stop strings, beams
 import { Pause } from './turn.js';
 
-/** @typedef {import('./features.js').Features} Features */
-/** @typedef {import('./features.js').Run} Run */
+/** @typedef {import('./model.js').LoadedModel} LoadedModel */
+/** @typedef {import('./run.js').Run} Run */
 /** @typedef {import('./engine.js').Tensor} Tensor */
 /**
  * @typedef {object} Step
@@ -100,7 +100,7 @@ function overlap(text, stop) {
 
 /**
  * Continue a prompt.
- * @param {Features} f
+ * @param {LoadedModel} f
  * @param {number[]} prompt
  * @param {Checked} o
  * @param {AbortSignal} [signal]
@@ -155,7 +155,7 @@ export async function* generate(f, prompt, o, signal) {
 
 /**
  * Several prompts, one token of each in turn.
- * @param {Features} f
+ * @param {LoadedModel} f
  * @param {number[][]} prompts
  * @param {Checked} o
  * @param {AbortSignal} [signal]
@@ -190,7 +190,7 @@ export async function* generateMany(f, prompts, o, signal) {
  * The most likely continuation that a search of width `beams` finds. A hypothesis of n tokens scores
  * sum(logprob) / ((5 + n) / 6)^lengthPenalty (Wu et al. 2016, equation 14); 0 compares plain sums.
  * Nothing is known before the end, so all steps come at once.
- * @param {Features} f
+ * @param {LoadedModel} f
  * @param {number[]} prompt
  * @param {Checked} o
  * @param {AbortSignal} [signal]

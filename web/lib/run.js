@@ -3,7 +3,7 @@ import { Recorder, applyEdits, CAPTURE_BUDGET } from './capture.js';
 import { number } from './options.js';
 import { fail } from './formats/errors.js';
 
-/** @typedef {import('./features.js').Features} Features */
+/** @typedef {import('./model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./engine.js').EngineSession} EngineSession */
 /** @typedef {import('./engine.js').Tensor} Tensor */
 /** @typedef {import('./turn.js').Pause} Pause */
@@ -16,7 +16,7 @@ export class Run {
   #rows = 0; // of the last eval
 
   /**
-   * @param {Features} f
+   * @param {LoadedModel} f
    * @param {EngineSession} session  closed with the run
    */
   constructor(f, session) {

@@ -1,0 +1,377 @@
+// index.js - the package: models, sessions, tokenizers, and counting without weights
+//
+// Nothing heavy lives here. A model runs in a module worker of its own (the default in browsers) or in this thread
+// (the default in Node); both are spoken to through remote.js.
+import { GlassformerError, CODES, fail, show } from './formats/errors.js';
+import { countParameters, estimate } from './formats/estimate.js';
+import { PRESETS } from './formats/presets.js';
+import { Here, There } from './remote.js';
+import { Tokenizer } from './tokenizer.js';
+
+export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate };
+
+/** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes in Node a string may be a path */
+/** @typedef {ArrayLike<number>} Ids */
+/** @typedef {import('./engine.js').Tensor} Tensor row-major, a copy */
+/** @typedef {import('./engine.js').MemoryMap} MemoryMap */
+/** @typedef {import('./capture.js').Edit} Edit */
+/** @typedef {import('./generate.js').Step} Step */
+/** @typedef {import('./generate.js').Summary} Summary */
+/** @typedef {import('./formats/roster.js').ParameterRow} ParameterRow */
+/** @typedef {import('./formats/roster.js').ParameterTable} ParameterTable */
+/** @typedef {import('./formats/estimate.js').Estimate} Estimate */
+/** @typedef {import('./model.js').Progress} Progress */
+/**
+ * .gguf, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending in "/", or the files of
+ * one, as a file input gives them); or 'hf:owner/name[@revision][/file.gguf]'.
+ * @typedef {Bytes | ArrayLike<File> | {weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Source
+ */
+/** @typedef {object | string} ConfigInput the JSON of any config.json that is read, our own fields, or a preset's name */
+/**
+ * Our own fields, camelCase.
+ * @typedef {object} Config
+ * @property {'decoder'|'encoder'|'encoder_decoder'} kind
+ * @property {number} vocabSize
+ * @property {number} dModel
+ * @property {number} nLayers
+ * @property {number} nEncoderLayers
+ * @property {number} nHeads
+ * @property {number} nKvHeads
+ * @property {number} dHead
+ * @property {number} dFf
+ * @property {number} contextLength
+ * @property {'layernorm'|'rmsnorm'} norm
+ * @property {number} normEps            inside the square root
+ * @property {'pre'|'post'} normPlacement
+ * @property {boolean} finalNorm
+ * @property {boolean} qkNorm
+ * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'} ffn
+ * @property {'none'|'sinusoidal'|'learned'|'rope'} position
+ * @property {number} ropeTheta
+ * @property {'half'|'adjacent'} ropePairs
+ * @property {'none'|'linear'|'llama3'} ropeScaling
+ * @property {number} ropeFactor
+ * @property {number} ropeLowFreqFactor
+ * @property {number} ropeHighFreqFactor
+ * @property {number} ropeOriginalContext
+ * @property {boolean} biasQkv
+ * @property {boolean} biasAttnOut
+ * @property {boolean} biasFfn
+ * @property {boolean} biasNorm
+ * @property {boolean} biasHead
+ * @property {number} slidingWindow      0: none
+ * @property {boolean} tieWordEmbeddings
+ * @property {number} embeddingScale
+ * @property {boolean} sharedEmbedding
+ * @property {boolean} causal
+ * @property {boolean} scaleScores
+ * @property {boolean} usePosition
+ * @property {boolean} useResidual
+ * @property {boolean} useNorm
+ * @property {boolean} useFinalNorm
+ */
+/**
+ * @typedef {object} LoadOptions
+ * @property {'keep'|'f32'|'q8_0'|'q4_0'} [quantize]  how matrices are kept; 'keep' (default): as the file stores them; 'f32': for exact work
+ * @property {number} [contextLength]        most positions of a run; default: the model's own
+ * @property {number} [threads]              accepted for later; one thread computes
+ * @property {'auto'|'simd'|'relaxed'} [backend]
+ * @property {'f32'|'f16'|'q8'} [kvCache]    default f32
+ * @property {boolean} [worker]              default: true in browsers, false in Node
+ * @property {Bytes | Response | WebAssembly.Module} [wasm]  instead of the package's own file
+ * @property {typeof globalThis.fetch} [fetch]
+ * @property {string} [hfEndpoint]           instead of https://huggingface.co
+ * @property {AbortSignal} [signal]
+ * @property {(p: Progress) => void} [onProgress]  bytes; `total` may be unknown
+ */
+/**
+ * @typedef {object} GenerateOptions
+ * @property {number} [maxTokens]           default: until the context is full
+ * @property {number} [temperature]         default 1; 0: the most likely token
+ * @property {number} [topK]                default 0: off
+ * @property {number} [topP]                default 1: off
+ * @property {number} [minP]                default 0: off
+ * @property {number} [repetitionPenalty]   default 1: off
+ * @property {number} [seed]                0 .. 2^53 - 1; drawn when absent and told in the summary
+ * @property {string[]} [stop]              the text before a stop string is given out, the stop string is not
+ * @property {number} [logprobs]            how many of the most likely tokens each step tells
+ * @property {boolean} [ignoreEos]          go on after an end token, which then is a step
+ * @property {number} [beams]               above 1: beam search; steps come when it has ended
+ * @property {number} [lengthPenalty]       default 0.6; a sequence of n tokens scores sum(logprob) / ((5 + n) / 6)^lengthPenalty
+ * @property {string | Ids} [source]        what an encoder_decoder reads
+ * @property {ArrayLike<number>} [sourceMask]  0 hides a position of the source
+ * @property {string[]} [capture]           points by name; see Model.points
+ * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
+ * @property {Edit[]} [edits]
+ * @property {boolean} [addSpecialTokens]   for a text prompt; default true
+ * @property {AbortSignal} [signal]
+ */
+/**
+ * @typedef {object} ForwardOptions
+ * @property {string | Ids | (string | Ids)[]} [source]
+ * @property {any} [sourceMask]             0 hides a position of the source
+ * @property {any} [mask]                   encoders: 0 hides a position; decoders: 0 marks padding at the end
+ * @property {string[]} [capture]
+ * @property {number} [captureBudget]
+ * @property {Edit[]} [edits]
+ * @property {boolean} [addSpecialTokens]
+ * @property {AbortSignal} [signal]
+ */
+/**
+ * @typedef {object} ForwardResult
+ * @property {Tensor} logits    [positions, vocab_size]; of several sequences [sequence, positions, vocab_size], where a shorter one ends in
+ *   zeros. An encoder has none: see hidden
+ * @property {Tensor} [hidden]  encoders: the last states [positions, d_model]
+ * @property {Record<string, Tensor>} captured  by point name
+ */
+
+const isNode = !!globalThis.process?.versions?.node;
+/** A net only: dispose is the contract. */
+const forgotten = new FinalizationRegistry((/** @type {() => void} */ close) => close());
+
+/**
+ * Load a checkpoint. Bytes stream to their final place, the file is never held whole; on any failure nothing stays.
+ * @param {Source} source
+ * @param {LoadOptions} [options]
+ * @returns {Promise<Model>}
+ */
+export async function load(source, options = {}) {
+  return open('load', portable(source), options);
+}
+
+/**
+ * A model with random weights: normal with standard deviation 0.02, gains 1, biases 0. One seed, one model, everywhere.
+ * @param {ConfigInput} config
+ * @param {{seed?: number} & LoadOptions} [options]
+ * @returns {Promise<Model>}
+ */
+export async function create(config, options = {}) {
+  return open('create', config, options);
+}
+
+/** @param {'load'|'create'} method @param {any} what @param {LoadOptions} options */
+async function open(method, what, options) {
+  if (options === null || typeof options !== 'object') fail('bad-option', `the options of ${method} are ${show(options)}, expected an object`);
+  const { worker = !isNode, signal, onProgress, fetch, wasm, ...rest } = options;
+  if (worker && typeof Worker === 'undefined' && !isNode) fail('unsupported', 'there are no workers here: use { worker: false }');
+  /** @type {import('./remote.js').Remote} */
+  const remote = worker ? new There(startWorker()) : new Here();
+  try {
+    const binary = wasm && worker && wasm instanceof Response ? await responseBytes(wasm) : portable(wasm);
+    const info = await remote.call(method, [what, { ...rest, ...(binary && { wasm: binary }) }], { signal, onProgress, fetch });
+    return new Model(remote, info);
+  } catch (error) {
+    remote.close();
+    throw error;
+  }
+}
+
+/** @param {Response} response */
+async function responseBytes(response) {
+  if (!response.ok) fail(response.status === 404 ? 'not-found' : 'network', `${response.url}: the engine's WebAssembly file answered with status ${response.status}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** @returns {Worker} */
+function startWorker() {
+  if (typeof Worker !== 'undefined') return new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'glassformer' });
+  const threads = /** @type {any} */ (globalThis.process).getBuiltinModule('node:worker_threads');
+  const thread = new threads.Worker(new URL('./worker.js', import.meta.url));
+  const like = { postMessage: thread.postMessage.bind(thread), terminate: () => thread.terminate(), onmessage: (/** @type {any} */ _) => {}, onerror: (/** @type {any} */ _) => {} };
+  thread.on('message', (/** @type {any} */ data) => like.onmessage({ data }));
+  thread.on('error', (/** @type {Error} */ error) => like.onerror(error));
+  return /** @type {any} */ (like);
+}
+
+/** What can be posted, and means the same on the other side: addresses in full. @param {any} source @returns {any} */
+function portable(source) {
+  if (source instanceof URL) return source.href;
+  if (typeof source === 'string') {
+    const base = globalThis.document?.baseURI;
+    return base && !source.startsWith('hf:') ? new URL(source, base).href : source;
+  }
+  if (Array.isArray(source)) return source.map(portable);
+  if (source && typeof source === 'object' && 'weights' in source) {
+    const { weights, config, tokenizer } = source;
+    return { weights: portable(weights), ...(config !== undefined && { config: portable(config) }), ...(tokenizer !== undefined && { tokenizer: portable(tokenizer) }) };
+  }
+  return source;
+}
+
+/** @template {{signal?: AbortSignal}} T @param {T} [options] @returns {[Omit<T, 'signal'>, {signal?: AbortSignal}]} */
+function withSignal(options) {
+  const { signal, ...rest } = options ?? /** @type {T} */ ({});
+  return [rest, { signal }];
+}
+
+/** A loaded model. It never changes; runs and sessions on it are independent of one another. */
+export class Model {
+  #remote;
+  #info;
+  #disposed = false;
+
+  /** Called by load and create. @param {import('./remote.js').Remote} remote @param {any} info */
+  constructor(remote, info) {
+    this.#remote = remote;
+    this.#info = info;
+    forgotten.register(this, () => remote.close(), this);
+  }
+
+  /** @returns {Config} */
+  get config() { return this.#info.config; }
+  /** Every weight as it is kept: counted from the configuration, held against the engine's own list. @returns {ParameterTable} */
+  get parameters() { return this.#info.parameters; }
+  /** What computes: "simd128", "relaxed, signed dot", ... @returns {string} */
+  get backend() { return this.#info.backend; }
+  /** What the file held that was not needed, and weights kept otherwise than asked. @returns {string[]} */
+  get warnings() { return this.#info.warnings; }
+  /** Linear memory, as of the last answer of the engine. @returns {MemoryMap} */
+  get memory() { return this.#remote.memory(); }
+  /** Token ids that begin a text and that end it. @returns {{bos: number | null, eos: number[]}} */
+  get special() { return this.#info.special; }
+  /** Most positions of a run. @returns {number} */
+  get contextLength() { return this.#info.contextLength; }
+
+  /**
+   * @param {string} text special tokens in it are parsed
+   * @param {{addSpecialTokens?: boolean}} [options] default true, as in Hugging Face
+   * @returns {Promise<number[]>}
+   */
+  async encode(text, options = {}) { return this.#remote.call('encode', [text, options]); }
+
+  /** @param {Ids} ids @returns {Promise<string>} */
+  async decode(ids) { return this.#remote.call('decode', [ids]); }
+
+  /**
+   * Continue a prompt, token by token. `break` stops the engine; an aborted signal rejects with its reason. Several prompts
+   * at once: steps say which `sequence` they belong to, and the summary's `sequences` hold each prompt followed by its new tokens.
+   * @param {string | Ids | (string | Ids)[]} prompt
+   * @param {GenerateOptions} [options]
+   * @returns {AsyncGenerator<Step, Summary, void>}
+   */
+  generate(prompt, options) {
+    const [rest, hooks] = withSignal(options);
+    return this.#remote.stream('generate', [prompt, rest], hooks);
+  }
+
+  /**
+   * Run a whole sequence and tell the logits after each position, and whatever was captured.
+   * @param {string | Ids | (string | Ids)[]} input
+   * @param {ForwardOptions} [options]
+   * @returns {Promise<ForwardResult>}
+   */
+  async forward(input, options) {
+    const [rest, hooks] = withSignal(options);
+    return this.#remote.call('forward', [input, rest], hooks);
+  }
+
+  /**
+   * Encoders: the mean of the hidden states.
+   * @param {string | Ids} input
+   * @param {{mask?: ArrayLike<number>, addSpecialTokens?: boolean}} [options]
+   * @returns {Promise<Tensor>} [d_model]
+   */
+  async embed(input, options = {}) { return this.#remote.call('embed', [input, options]); }
+
+  /**
+   * The probabilities from which a token would be drawn: the sampler applied to logits, without running the model.
+   * @param {ArrayLike<number>} logits [vocab_size]
+   * @param {Pick<GenerateOptions, 'temperature'|'topK'|'topP'|'minP'|'repetitionPenalty'> & {seen?: Ids}} [options]  seen: tokens that
+   *   the repetition penalty counts
+   * @returns {Promise<Float32Array>}
+   */
+  async distribution(logits, options = {}) { return this.#remote.call('distribution', [logits, options]); }
+
+  /** Every point that capture and edits can name. @returns {Promise<string[]>} */
+  async points() { return this.#remote.call('pointNames', []); }
+
+  /**
+   * A timeline that the caller drives.
+   * @param {{source?: string | Ids, sourceMask?: ArrayLike<number>, capture?: string[], captureBudget?: number, edits?: Edit[], signal?: AbortSignal}} [options]
+   * @returns {Promise<Session>}
+   */
+  async session(options) {
+    const [rest, hooks] = withSignal(options);
+    return new Session(this.#remote, await this.#remote.call('sessionOpen', [rest], hooks));
+  }
+
+  /** Free everything. Runs under way fail with 'bad-state'. */
+  dispose() {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    forgotten.unregister(this);
+    this.#remote.close();
+  }
+
+  [Symbol.dispose]() { this.dispose(); }
+}
+
+/** One timeline of a model: tokens go in, logits come out, and it can go back or split. */
+export class Session {
+  #remote;
+  #id;
+  #length;
+  #bytes;
+  #closed = false;
+  /** Calls wait for one another. @type {Promise<any>} */
+  #last = Promise.resolve();
+  /** What the last eval left at the points named when the session was opened. @type {Record<string, Tensor>} */
+  captured = {};
+
+  /** Called by Model.session. @param {import('./remote.js').Remote} remote @param {{session: number, length: number, bytes: number}} made */
+  constructor(remote, { session, length, bytes }) {
+    this.#remote = remote;
+    this.#id = session;
+    this.#length = length;
+    this.#bytes = bytes;
+    forgotten.register(this, () => { remote.call('sessionClose', [session]).catch(() => {}); }, this);
+  }
+
+  /** Positions held. */
+  get length() { return this.#length; }
+  /** Bytes of its kv cache. */
+  get bytes() { return this.#bytes; }
+
+  /** @template T @param {string} method @param {any[]} args @param {{signal?: AbortSignal}} [hooks] @returns {Promise<any>} */
+  #call(method, args, hooks) {
+    if (this.#closed) return Promise.reject(new GlassformerError('bad-state', 'the session was closed'));
+    const answer = this.#last.then(() => this.#remote.call(method, [this.#id, ...args], hooks));
+    this.#last = answer.catch(() => {});
+    return answer;
+  }
+
+  /**
+   * Run tokens (or text) from here on. All or nothing: after a failure the session is as before.
+   * @param {string | Ids} input
+   * @param {{signal?: AbortSignal}} [options]
+   * @returns {Promise<Float32Array & Tensor>} logits of the last position [vocab_size], which are a Tensor too
+   */
+  async eval(input, { signal } = {}) {
+    const { logits, captured, length, bytes } = await this.#call('sessionEval', [input], { signal });
+    this.#length = length;
+    this.#bytes = bytes;
+    this.captured = captured;
+    return Object.defineProperties(logits, { data: { value: logits }, shape: { value: [logits.length] } });
+  }
+
+  /** Keep the first n positions; nothing is computed again. @param {number} n */
+  async rewind(n) {
+    const { length, bytes } = await this.#call('sessionRewind', [n]);
+    this.#length = length;
+    this.#bytes = bytes;
+  }
+
+  /** An independent copy, without captures and edits. @returns {Promise<Session>} */
+  async fork() { return new Session(this.#remote, await this.#call('sessionFork', [])); }
+
+  /** Give its memory back. */
+  async close() {
+    if (this.#closed) return;
+    const done = this.#call('sessionClose', []);
+    this.#closed = true;
+    forgotten.unregister(this);
+    await done;
+  }
+
+  [Symbol.dispose]() { this.close().catch(() => {}); }
+}

@@ -1,0 +1,543 @@
+// model.js - what a loaded model can do, on engine, formats and tokenizer
+//
+// Everything here runs beside the engine: in the worker, or in the caller's own thread where there is none. Arguments
+// and results are plain data that can be posted.
+import { Engine } from './engine.js';
+import { Points } from './capture.js';
+import { Run } from './run.js';
+import { Pause } from './turn.js';
+import { beamSearch, generate, generateMany } from './generate.js';
+import { checkNames, generateOptions, number, samplingOf, seedOf } from './options.js';
+import { fail, GlassformerError, show } from './formats/errors.js';
+import { camelConfig } from './formats/config.js';
+import { readConfig } from './formats/huggingface.js';
+import { parameterTable } from './formats/roster.js';
+import { openCheckpoint } from './formats/source.js';
+import { Tokenizer } from './tokenizer.js';
+
+/** @typedef {import('./formats/config.js').Config} Config */
+/** @typedef {import('./engine.js').Tensor} Tensor */
+/** @typedef {import('./engine.js').EngineSession} EngineSession */
+/** @typedef {ArrayLike<number>} Ids */
+/**
+ * @typedef {object} Hooks
+ * @property {AbortSignal} [signal]
+ * @property {(p: Progress) => void} [onProgress]
+ * @property {typeof globalThis.fetch} [fetch]
+ */
+/** @typedef {{phase: 'download'|'compile'|'load', loaded: number, total: number | null, fromCache: boolean}} Progress bytes */
+
+/** Standard deviation of fresh weights: GPT-2's, and the tutorials'. */
+const FRESH_STD = 0.02;
+
+export class LoadedModel {
+  /** @type {Map<number, Run>} */
+  #sessions = new Map();
+  #lastSession = 0;
+  /** @type {Points | null} */
+  #points = null;
+  /** @type {Map<number, string>} */
+  #texts = new Map();
+
+  /**
+   * @param {Engine} engine  with a sealed model
+   * @param {import('./formats/source.js').Checkpoint | null} checkpoint
+   * @param {Tokenizer | null} tokenizer
+   * @param {Record<string, any>} options
+   * @param {string[]} warnings
+   */
+  constructor(engine, checkpoint, tokenizer, options, warnings) {
+    this.engine = engine;
+    this.config = /** @type {Config} */ (engine.config);
+    this.tokenizer = tokenizer;
+    this.chatTemplate = checkpoint?.chatTemplate ?? null;
+    this.special = checkpoint?.special ?? { bos: null, eos: [], addBos: false };
+    this.warnings = warnings;
+    this.contextLength = options.contextLength ?? this.config.context_length;
+    this.kvCache = options.kvCache ?? 'f32';
+    this.table = tableOf(engine);
+    this.openRun({}, 0).close(); // a contextLength that cannot be is refused here and not at the first word
+  }
+
+  /**
+   * @param {any} source
+   * @param {Record<string, any>} options
+   * @param {Hooks} hooks
+   */
+  static async load(source, options, { signal, onProgress, fetch }) {
+    checkLoadOptions(options);
+    signal?.throwIfAborted();
+    const report = progress(onProgress);
+    const starting = start(options, report);
+    let downloaded = 0, total = /** @type {number | null} */ (null);
+    const checkpoint = await openCheckpoint(source, {
+      fetch, signal, hfEndpoint: options.hfEndpoint,
+      onBytes: (loaded, all) => { downloaded = loaded; total = all ?? null; report('download', loaded, total, loaded === total); },
+    });
+    /** @type {Engine | undefined} */
+    let engine;
+    try {
+      const tokenizer = checkpoint.tokenizer && await Tokenizer.load(checkpoint.tokenizer);
+      engine = await starting;
+      const warnings = [...checkpoint.warnings];
+      openModel(engine, checkpoint.config, checkpoint.tensors, options.quantize ?? 'keep', warnings);
+      const all = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
+      let placed = 0;
+      await fill(engine, checkpoint, signal, (bytes) => report('load', placed = bytes, all));
+      engine.seal();
+      report('download', downloaded, total ?? downloaded, true);
+      report('load', placed, all, true);
+      return new LoadedModel(engine, checkpoint, tokenizer, options, warnings);
+    } catch (error) {
+      checkpoint.close();
+      engine?.close();
+      throw error;
+    }
+  }
+
+  /**
+   * @param {any} config
+   * @param {Record<string, any>} options
+   * @param {Hooks} hooks
+   */
+  static async create(config, options, { signal, onProgress }) {
+    const { seed, ...rest } = options;
+    checkLoadOptions(rest);
+    const checked = readConfig(config);
+    const engine = await start(rest, progress(onProgress));
+    signal?.throwIfAborted();
+    try {
+      const dtype = rest.quantize && rest.quantize !== 'keep' ? rest.quantize : 'f32';
+      /** @type {string[]} */
+      const warnings = [];
+      openModel(engine, checked, null, dtype, warnings);
+      engine.randomize(seedOf(seed), FRESH_STD);
+      return new LoadedModel(engine, null, null, rest, warnings);
+    } catch (error) {
+      engine.close();
+      throw error;
+    }
+  }
+
+  /** What the public Model knows without asking. */
+  info() {
+    return {
+      config: camelConfig(this.config), parameters: this.table, backend: this.engine.backend, warnings: this.warnings,
+      special: this.special, hasTokenizer: !!this.tokenizer, hasChatTemplate: !!this.chatTemplate, contextLength: this.contextLength,
+    };
+  }
+
+  memory() { return this.engine.memoryMap(); }
+
+  // ---- text and ids
+
+  /** @param {string} text @param {{addSpecialTokens?: boolean}} [options] @returns {number[]} */
+  encode(text, options = {}) {
+    if (typeof text !== 'string') fail('bad-argument', `the text is ${show(text)}, expected a string`);
+    if (!this.tokenizer) fail('no-tokenizer', 'this model came without a tokenizer: give token ids instead of text');
+    return this.tokenizer.encode(text, options);
+  }
+
+  /** @param {Ids} ids @returns {string} */
+  decode(ids) {
+    const list = this.checkIds(ids, 'ids');
+    if (!this.tokenizer) fail('no-tokenizer', 'this model came without a tokenizer: ids cannot be turned into text');
+    return this.tokenizer.decode(list);
+  }
+
+  /** Text of one token alone; '' without a tokenizer. @param {number} id */
+  tokenText(id) {
+    if (!this.tokenizer) return '';
+    const text = this.#texts.get(id) ?? this.tokenizer.idToText(id);
+    this.#texts.set(id, text);
+    return text;
+  }
+
+  /** Turns the ids that follow a prompt into text as they come. @param {number[]} prompt */
+  decoder(prompt) { return this.tokenizer ? this.tokenizer.stream(prompt) : null; }
+
+  /**
+   * @param {string | Ids} input
+   * @param {string} what  named in refusals
+   * @param {boolean} [addSpecialTokens]
+   * @returns {number[]} at least one
+   */
+  ids(input, what, addSpecialTokens = true) {
+    if (input === '' || (input && typeof input === 'object' && input.length === 0)) fail('empty-prompt', `the ${what} is empty`);
+    const ids = typeof input === 'string' ? this.encode(input, { addSpecialTokens }) : this.checkIds(input, what);
+    if (!ids.length) fail('empty-prompt', `the ${what} is empty: ${show(input)} has no tokens`);
+    return ids;
+  }
+
+  /** @param {Ids} ids @param {string} what @returns {number[]} */
+  checkIds(ids, what) {
+    if (!ids || typeof ids !== 'object' || !Number.isInteger(ids.length)) fail('bad-argument', `the ${what} is ${show(ids)}, expected text or a list of token ids`);
+    const list = Array.from(ids, Number), { vocab_size: v } = this.config;
+    const bad = list.findIndex((id) => !Number.isInteger(id) || id < 0 || id >= v);
+    if (bad >= 0) fail('bad-token', `the ${what} holds ${show(ids[bad])} at place ${bad}, token ids are whole numbers from 0 to ${v - 1}`);
+    return list;
+  }
+
+  /** @param {ArrayLike<number> | undefined} mask @param {number} n @param {string} what */
+  mask(mask, n, what) {
+    if (mask === undefined || mask === null) return null;
+    if (mask.length !== n) fail('bad-option', `${what} has ${mask.length} entries, the sequence has ${n} positions`);
+    if (!Array.from(mask).some(Boolean)) fail('bad-option', `${what} hides every position`);
+    return mask;
+  }
+
+  // ---- runs
+
+  get points() {
+    if (!this.#points) {
+      const session = this.engine.session(this.contextLength, this.kvCache);
+      try { this.#points = new Points(this.engine, this.config, session); } finally { session.close(); }
+    }
+    return this.#points;
+  }
+
+  /** @returns {string[]} every point that capture and edits can name */
+  pointNames() { return this.points.names; }
+
+  /**
+   * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[], source?: any}} o
+   * @param {number} queries
+   */
+  openRun(o, queries) {
+    const run = new Run(this, this.engine.session(this.contextLength, this.kvCache));
+    try {
+      run.observe(o, queries, o.source?.length ?? 0);
+      return run;
+    } catch (error) {
+      run.close();
+      throw error;
+    }
+  }
+
+  /** @param {number} n @param {string} what */
+  fits(n, what) {
+    if (n > this.contextLength) fail('context-full', `the ${what} has ${n} tokens, the context holds ${this.contextLength}`);
+  }
+
+  /** @param {string} call */
+  needDecoder(call) {
+    if (this.config.kind === 'encoder') fail('unsupported', `${call}: an encoder predicts no next token; forward and embed give its hidden states`);
+  }
+
+  /**
+   * @param {any} prompt  text, ids, or a list of several
+   * @param {Record<string, any>} options
+   * @param {Hooks} [hooks]
+   */
+  async *generate(prompt, options = {}, { signal } = {}) {
+    this.needDecoder('generate');
+    const o = generateOptions(options, this.config.vocab_size);
+    if (o.source !== undefined) o.source = this.ids(o.source, 'source');
+    const many = isList(prompt);
+    const prompts = (many ? Array.from(prompt) : [prompt]).map((p) => this.ids(p, 'prompt', options.addSpecialTokens));
+    if (!prompts.length) fail('empty-prompt', 'the list of prompts is empty');
+    for (const p of prompts) this.fits(p.length, 'prompt');
+    if (many) return yield* generateMany(this, prompts, o, signal);
+    return yield* (o.beams > 1 ? beamSearch : generate)(this, prompts[0], o, signal);
+  }
+
+  /**
+   * One pass over a sequence, or over several.
+   * @param {any} input
+   * @param {Record<string, any>} options
+   * @param {Hooks} [hooks]
+   */
+  async forward(input, options = {}, { signal } = {}) {
+    checkNames(options, ['source', 'sourceMask', 'mask', 'capture', 'captureBudget', 'edits', 'addSpecialTokens'], 'forward');
+    const pause = new Pause(signal);
+    await pause.check();
+    if (isList(input)) return this.#forwardMany(Array.from(input), options, pause);
+    const ids = this.ids(input, 'input', options.addSpecialTokens);
+    return this.#forwardOne(ids, options, pause);
+  }
+
+  /**
+   * @param {number[]} ids
+   * @param {Record<string, any>} o
+   * @param {Pause} pause
+   * @returns {Promise<{logits?: Tensor, hidden?: Tensor, captured: Record<string, Tensor>}>}
+   */
+  async #forwardOne(ids, o, pause) {
+    const { config } = this;
+    this.fits(ids.length, 'input');
+    if (o.source !== undefined) o = { ...o, source: this.ids(o.source, 'source') };
+    const run = this.openRun(o, ids.length);
+    try {
+      if (config.kind === 'encoder') {
+        run.encodeOnly(ids, this.mask(o.mask, ids.length, 'mask'));
+        return { hidden: run.session.hidden('encoder', config.d_model), captured: run.take() ?? {} };
+      }
+      const n = o.mask ? shown(o.mask, ids.length) : ids.length;
+      await run.start(o, pause);
+      const data = new Float32Array(ids.length * config.vocab_size);
+      await run.prefill(ids.slice(0, n), pause, (first, rows) => {
+        data.set(run.session.logits(0, rows, config.vocab_size), first * config.vocab_size);
+      });
+      return { logits: { data, shape: [ids.length, config.vocab_size] }, captured: run.take() ?? {} };
+    } finally {
+      run.close();
+    }
+  }
+
+  /** @param {any[]} list @param {Record<string, any>} o @param {Pause} pause */
+  async #forwardMany(list, o, pause) {
+    if (!list.length) fail('empty-prompt', 'the list of sequences is empty');
+    if (o.mask && o.mask.length !== list.length) fail('bad-option', `mask has ${o.mask.length} rows, there are ${list.length} sequences`);
+    const sources = o.source !== undefined && isList(o.source) ? Array.from(o.source) : null;
+    if (sources && sources.length !== list.length) fail('bad-option', `there are ${sources.length} sources for ${list.length} sequences`);
+    const batch = list.map((s, i) => this.ids(s, `input ${i}`, o.addSpecialTokens));
+    const results = [];
+    for (let i = 0; i < batch.length; i++) {
+      /** @type {Record<string, any>} */
+      const own = { ...o, mask: o.mask?.[i] };
+      if (sources) { own.source = sources[i]; own.sourceMask = o.sourceMask?.[i]; }
+      results.push(await this.#forwardOne(batch[i], own, pause));
+    }
+    /** @type {Record<string, Tensor>} */
+    const captured = {};
+    for (const name of Object.keys(results[0].captured)) captured[name] = stack(results.map((r) => r.captured[name]));
+    const main = this.config.kind === 'encoder' ? 'hidden' : 'logits';
+    return { [main]: stack(results.map((r) => /** @type {Tensor} */ (r[main]))), captured };
+  }
+
+  /**
+   * Mean of an encoder's hidden states over the positions that the mask shows.
+   * @param {any} input
+   * @param {{mask?: ArrayLike<number>}} [options]
+   * @returns {Promise<Tensor>} [d_model]
+   */
+  async embed(input, options = {}) {
+    checkNames(options, ['mask', 'addSpecialTokens'], 'embed');
+    if (this.config.kind !== 'encoder') fail('unsupported', `embed needs an encoder, this model is of kind ${this.config.kind}`);
+    const { hidden } = /** @type {{hidden: Tensor}} */ (await this.forward(input, options));
+    const [n, d] = hidden.shape, mean = new Float64Array(d);
+    let count = 0;
+    for (let i = 0; i < n; i++) {
+      if (options.mask && !options.mask[i]) continue;
+      count++;
+      for (let j = 0; j < d; j++) mean[j] += hidden.data[i * d + j];
+    }
+    return { data: Float32Array.from(mean, (v) => v / count), shape: [d] };
+  }
+
+  /**
+   * The distribution that a draw from these logits would have.
+   * @param {ArrayLike<number>} logits  [vocab_size]
+   * @param {Record<string, any>} options  those of sampling, and `seen`: ids for the repetition penalty
+   * @returns {Float32Array}
+   */
+  distribution(logits, options = {}) {
+    checkNames(options, ['temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', 'seen'], 'distribution');
+    if (!logits?.length) fail('bad-argument', `logits is ${show(logits)}, expected numbers`);
+    return this.engine.distribution(Float32Array.from(logits), samplingOf(options), Array.from(options.seen ?? []));
+  }
+
+  // ---- sessions: runs that the caller drives
+
+  /** @param {Record<string, any>} options @param {Hooks} [hooks] */
+  async sessionOpen(options = {}, { signal } = {}) {
+    checkNames(options, ['source', 'sourceMask', 'capture', 'captureBudget', 'edits'], 'session');
+    this.needDecoder('session');
+    const o = { ...options };
+    if (o.source !== undefined) o.source = this.ids(o.source, 'source');
+    const run = this.openRun(o, this.engine.schema.chunk);
+    try {
+      await run.start(o, new Pause(signal));
+    } catch (error) {
+      run.close();
+      throw error;
+    }
+    return this.#keep(run);
+  }
+
+  /** @param {Run} run */
+  #keep(run) {
+    this.#sessions.set(++this.#lastSession, run);
+    return { session: this.#lastSession, ...measure(run) };
+  }
+
+  /** @param {number} id @returns {Run} */
+  #run(id) { return this.#sessions.get(id) ?? fail('bad-state', 'the session was closed'); }
+
+  /** @param {number} id @param {any} input @param {Hooks} [hooks] */
+  async sessionEval(id, input, { signal } = {}) {
+    const run = this.#run(id), { session } = run;
+    const ids = this.ids(input, 'input', session.length === 0);
+    const before = session.length;
+    if (before + ids.length > session.context) {
+      fail('context-full', `the session holds ${before} positions and the input has ${ids.length} tokens, the context holds ${session.context}`);
+    }
+    let last = new Float32Array(0);
+    try {
+      await run.prefill(ids, new Pause(signal), (_, n) => { last = session.logits(n - 1, 1, this.config.vocab_size); });
+    } catch (error) {
+      session.rewind(before); // all or nothing
+      throw error;
+    }
+    return { logits: last, captured: run.take() ?? {}, ...measure(run) };
+  }
+
+  /** @param {number} id @param {number} n */
+  sessionRewind(id, n) {
+    const run = this.#run(id);
+    number('the number of positions to keep', n, 0, run.session.length, true);
+    run.session.rewind(n);
+    return measure(run);
+  }
+
+  /** @param {number} id */
+  sessionFork(id) { return this.#keep(this.#run(id).fork()); }
+
+  /** @param {number} id */
+  sessionClose(id) {
+    this.#sessions.get(id)?.close();
+    this.#sessions.delete(id);
+  }
+
+  dispose() {
+    this.#sessions.clear();
+    this.engine.close();
+  }
+}
+
+/** @param {Run} run */
+function measure({ session }) { return { length: session.length, bytes: session.kvBytes }; }
+
+/** A list of texts or of lists, as opposed to one list of ids. @param {any} input */
+function isList(input) {
+  return Array.isArray(input) && input.length > 0 && (typeof input[0] === 'string' || (typeof input[0] === 'object' && input[0] !== null));
+}
+
+/** A decoder's mask may only cut off padding at the end. @param {ArrayLike<number>} mask @param {number} n @returns {number} positions that remain */
+function shown(mask, n) {
+  if (mask.length !== n) fail('bad-option', `mask has ${mask.length} entries, the sequence has ${n} positions`);
+  const list = Array.from(mask, Boolean), end = list.lastIndexOf(true) + 1;
+  if (!end || list.indexOf(false) < end && list.includes(false)) fail('bad-option', 'mask: a decoder takes padding at the end of a sequence only, and at least one position before it');
+  return end;
+}
+
+/** Tensors of equal rank as one with a batch axis in front; what a shorter one lacks is 0. @param {Tensor[]} list @returns {Tensor} */
+function stack(list) {
+  const shape = list[0].shape.map((_, axis) => Math.max(...list.map((t) => t.shape[axis])));
+  const size = shape.reduce((a, b) => a * b, 1);
+  const data = new Float32Array(list.length * size);
+  list.forEach((t, b) => {
+    const copy = (/** @type {number} */ axis, /** @type {number} */ from, /** @type {number} */ to) => {
+      if (axis === shape.length - 1) return data.set(t.data.subarray(from, from + t.shape[axis]), to);
+      const inFrom = t.shape.slice(axis + 1).reduce((x, y) => x * y, 1), inTo = shape.slice(axis + 1).reduce((x, y) => x * y, 1);
+      for (let i = 0; i < t.shape[axis]; i++) copy(axis + 1, from + i * inFrom, to + i * inTo);
+    };
+    copy(0, 0, b * size);
+  });
+  return { data, shape: [list.length, ...shape] };
+}
+
+/** @param {Record<string, any>} o */
+function checkLoadOptions(o) {
+  checkNames(o, ['quantize', 'contextLength', 'threads', 'backend', 'kvCache', 'wasm', 'hfEndpoint', 'cache', 'sha256'], 'load');
+  const oneOf = (/** @type {string} */ name, /** @type {string[]} */ values) => {
+    if (o[name] !== undefined && !values.includes(o[name])) fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
+  };
+  oneOf('quantize', ['keep', 'f32', 'q8_0', 'q4_0']);
+  oneOf('kvCache', ['f32', 'f16', 'q8']);
+  oneOf('cache', ['none', 'cache-storage', 'opfs']);
+  if (o.contextLength !== undefined) number('contextLength', o.contextLength, 1, 2 ** 31 - 1, true);
+  if (o.threads !== undefined) number('threads', o.threads, 1, 64, true);
+}
+
+/** @param {Record<string, any>} options @param {ReturnType<typeof progress>} report */
+function start(options, report) {
+  const engine = Engine.start({ backend: options.backend, wasm: options.wasm });
+  engine.then(() => report('compile', 1, 1, true), () => {}); // a failure is the caller's, who awaits the same promise
+  return engine;
+}
+
+/** Tell progress, but not for every chunk. @param {Hooks['onProgress']} onProgress */
+function progress(onProgress) {
+  /** @type {Record<string, number>} */
+  const last = {};
+  return (/** @type {Progress['phase']} */ phase, /** @type {number} */ loaded, /** @type {number | null} */ total, now = false) => {
+    const time = performance.now();
+    if (!onProgress || (!now && time - (last[phase] ?? 0) < 50)) return;
+    last[phase] = time;
+    onProgress({ phase, loaded, total, fromCache: false });
+  };
+}
+
+/**
+ * Reserve the model's memory.
+ * @param {Engine} engine
+ * @param {Config} config
+ * @param {import('./formats/plan.js').TensorSource[] | null} tensors
+ * @param {string} quantize
+ * @param {string[]} warnings  grows
+ */
+function openModel(engine, config, tensors, quantize, warnings) {
+  /** @type {Map<string, string>} */
+  const stored = new Map();
+  for (const t of tensors ?? []) for (const name of t.covers) stored.set(name, t.dtype);
+  const list = engine.roster(config);
+  const wanted = list.map((t) => {
+    if (t.shape.length === 1 || t.component === 'position') return 'f32';
+    return quantize === 'keep' ? stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32' : quantize;
+  });
+  engine.open(config, wanted);
+  const changed = engine.tensors().filter((t, i) => t.dtype !== wanted[i]);
+  if (changed.length) {
+    const [t] = changed;
+    warnings.push(`${t.name}${changed.length > 1 ? ` and ${changed.length - 1} more weights are` : ' is'} kept as ${t.dtype} instead of ${wanted[list.findIndex((w) => w.name === t.name)]}`);
+  }
+}
+
+/**
+ * Stream the checkpoint's tensors to their final place.
+ * @param {Engine} engine
+ * @param {import('./formats/source.js').Checkpoint} checkpoint
+ * @param {AbortSignal | undefined} signal
+ * @param {(bytes: number) => void} onBytes
+ */
+async function fill(engine, checkpoint, signal, onBytes) {
+  const place = new Map(engine.roster(engine.config).map((t, i) => [t.name, i]));
+  const pause = new Pause(signal);
+  /** @type {ReturnType<Engine['tensor']> | null} */
+  let tensor = null;
+  let name = '', bytes = 0;
+  const named = (/** @type {() => void} */ step) => {
+    try { step(); } catch (error) {
+      if (error instanceof GlassformerError && !error.message.includes(name)) error.message = `${name}: ${error.message}`;
+      throw error;
+    }
+  };
+  await checkpoint.stream({
+    begin(/** @type {import('./formats/plan.js').TensorSource} */ t) {
+      name = t.name;
+      const first = place.get(t.covers[0]);
+      if (first === undefined) tensor = null;
+      else named(() => { tensor = engine.tensor(first, t.covers.length, t.dtype, t.layout); });
+    },
+    write(/** @type {Uint8Array} */ view) {
+      if (tensor) named(() => /** @type {any} */ (tensor).write(view));
+      onBytes(bytes += view.length);
+      return pause.check();
+    },
+    end() {
+      if (tensor) named(() => /** @type {any} */ (tensor).end());
+      tensor = null;
+    },
+  });
+}
+
+/** The parameter table as the engine keeps it, held against the one that is counted from the configuration. @param {Engine} engine */
+function tableOf(engine) {
+  const table = parameterTable(/** @type {Config} */ (engine.config));
+  const tensors = engine.tensors();
+  const differs = tensors.length !== table.rows.length || tensors.some((t, i) => t.name !== table.rows[i].name || t.count !== table.rows[i].count);
+  if (differs || engine.countParameters(engine.config) !== table.total) fail('bad-state', 'the engine and the table count different parameters: the WebAssembly file and the package are of different versions');
+  const rows = table.rows.map((row, i) => ({ ...row, dtype: tensors[i].dtype, bytes: tensors[i].count && tensors[i].bytes, address: tensors[i].address }));
+  return { ...table, rows, bytes: rows.reduce((n, r) => n + r.bytes, 0) };
+}

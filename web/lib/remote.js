@@ -1,0 +1,211 @@
+// remote.js - one model, either in a worker of its own or in the caller's thread, behind the same three calls
+//
+// Messages to the worker:  { id, method, args, hooks, stream?, credit? }  { id, abort }  { id, more }
+// and from it:  { id, value, memory }  { id, error }  { id, progress }  { id, steps }  { id, done, memory }  { id, fetch, init, port }
+// credit and more: how many steps the reader has room for. Arrays in answers are handed over, not copied.
+import { GlassformerError } from './formats/errors.js';
+
+/** @typedef {import('./model.js').Hooks} Hooks */
+/** @typedef {import('./model.js').LoadedModel} LoadedModel */
+/**
+ * @typedef {object} Remote
+ * @property {(method: string, args: any[], hooks?: Hooks) => Promise<any>} call
+ * @property {(method: string, args: any[], hooks?: Hooks) => AsyncGenerator<any, any, void>} stream
+ * @property {() => import('./engine.js').MemoryMap} memory  as of the last answer
+ * @property {() => void} close
+ */
+
+/** Steps that a worker may run ahead of its reader: enough to hide messages, few enough to stop. */
+const AHEAD = 256;
+
+/** @returns {GlassformerError} */
+const gone = () => new GlassformerError('bad-state', 'the model was disposed');
+
+/** Everything in the caller's own thread. @implements {Remote} */
+export class Here {
+  /** @type {LoadedModel | null} */
+  #model = null;
+
+  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
+  async call(method, args, hooks = {}) {
+    if (method === 'load' || method === 'create') {
+      const { LoadedModel } = await import('./model.js');
+      this.#model = await LoadedModel[/** @type {'load'|'create'} */ (method)](args[0], args[1], hooks);
+      return this.#model.info();
+    }
+    const model = this.#model ?? never();
+    return /** @type {any} */ (model)[method](...args, hooks);
+  }
+
+  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
+  async *stream(method, args, hooks = {}) {
+    const model = this.#model ?? never();
+    const inner = /** @type {any} */ (model)[method](...args, hooks);
+    try {
+      for (;;) {
+        const { done, value } = await inner.next();
+        if (!this.#model) never();
+        if (done) return value;
+        yield value;
+      }
+    } finally {
+      if (this.#model) await inner.return();
+    }
+  }
+
+  memory() { return (this.#model ?? never()).memory(); }
+
+  close() {
+    this.#model?.dispose();
+    this.#model = null;
+  }
+}
+
+/** @returns {never} */
+function never() { throw gone(); }
+
+/** A module worker, or a worker thread of Node. @implements {Remote} */
+export class There {
+  /** @type {Worker | null} */
+  #worker;
+  #next = 0;
+  /** @type {Map<number, {message(m: any): void, fail(e: unknown): void}>} */
+  #waiting = new Map();
+  /** @type {import('./engine.js').MemoryMap} */
+  #memory = { totalBytes: 0, regions: [] };
+
+  /** @param {Worker} worker */
+  constructor(worker) {
+    this.#worker = worker;
+    worker.onmessage = ({ data }) => {
+      if (data.memory) this.#memory = data.memory;
+      this.#waiting.get(data.id)?.message(data);
+    };
+    worker.onerror = (event) => {
+      event.preventDefault?.();
+      this.#failAll(new GlassformerError('worker', `the worker failed: ${event.message ?? 'its file could not be loaded'}`));
+    };
+  }
+
+  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] @returns {Promise<any>} */
+  async call(method, args, { signal, onProgress, fetch } = {}) {
+    signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const id = this.#open({
+        message: (m) => {
+          if (m.progress) return onProgress?.(m.progress);
+          if (m.fetch) return this.#fetch(id, m, fetch);
+          end();
+          if (m.error) reject(revive(m.error, signal));
+          else resolve(m.value);
+        },
+        fail: (error) => { end(); reject(error); },
+      });
+      const abort = () => this.#post({ id, abort: true });
+      const end = () => { this.#waiting.delete(id); signal?.removeEventListener('abort', abort); };
+      signal?.addEventListener('abort', abort);
+      try {
+        this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch } });
+      } catch (error) { end(); reject(error); }
+    });
+  }
+
+  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
+  async *stream(method, args, { signal } = {}) {
+    signal?.throwIfAborted();
+    /** @type {any[]} */
+    let queue = [];
+    /** @type {{done?: any, error?: unknown} | null} */
+    let end = null;
+    let wake = () => {};
+    const id = this.#open({
+      message: (m) => {
+        if (m.steps) queue.push(...m.steps);
+        else end = m.error ? { error: revive(m.error, signal) } : { done: m.done };
+        wake();
+      },
+      fail: (error) => { end = { error }; queue = []; wake(); },
+    });
+    const abort = () => { end = { error: signal?.reason }; queue = []; wake(); };
+    signal?.addEventListener('abort', abort);
+    try {
+      this.#post({ id, method, args, hooks: {}, stream: true, credit: AHEAD });
+      for (let read = 0; ;) {
+        if (queue.length) {
+          const step = queue.shift();
+          if (++read % (AHEAD / 4) === 0) this.#post({ id, more: AHEAD / 4 });
+          yield step;
+        } else if (end) {
+          const { done, error } = /** @type {{done?: any, error?: unknown}} */ (end);
+          if (error !== undefined) throw error;
+          return done;
+        } else {
+          await new Promise((resolve) => { wake = () => resolve(undefined); });
+        }
+      }
+    } finally {
+      signal?.removeEventListener('abort', abort);
+      this.#waiting.delete(id);
+      const { done } = /** @type {any} */ (end ?? {});
+      if (done === undefined && this.#worker) this.#post({ id, abort: true }); // break, or an error on this side
+    }
+  }
+
+  memory() {
+    if (!this.#worker) never();
+    return this.#memory;
+  }
+
+  close() {
+    this.#worker?.terminate();
+    this.#worker = null;
+    this.#failAll(gone());
+  }
+
+  /** @param {{message(m: any): void, fail(e: unknown): void}} handlers */
+  #open(handlers) {
+    if (!this.#worker) never();
+    this.#waiting.set(++this.#next, handlers);
+    return this.#next;
+  }
+
+  /** @param {any} message @param {Transferable[]} [transfer] */
+  #post(message, transfer = []) {
+    if (!this.#worker) never();
+    /** @type {Worker} */ (this.#worker).postMessage(message, transfer);
+  }
+
+  /** @param {unknown} error */
+  #failAll(error) {
+    for (const w of [...this.#waiting.values()]) w.fail(error);
+    this.#waiting.clear();
+  }
+
+  /**
+   * The caller's own fetch cannot travel: it is called here, and its body follows in chunks, each on request.
+   * @param {number} id @param {{fetch: string, init: any, port: MessagePort}} m @param {typeof globalThis.fetch} [fetch]
+   */
+  async #fetch(id, { fetch: url, init, port }, fetch) {
+    try {
+      const response = await /** @type {typeof globalThis.fetch} */ (fetch)(url, init);
+      const reader = response.body?.getReader();
+      port.onmessage = async ({ data }) => {
+        if (data === 'cancel') { await reader?.cancel().catch(() => {}); port.close(); return; }
+        try {
+          const { done, value } = await (reader ? reader.read() : { done: true, value: undefined });
+          port.postMessage({ done, value });
+        } catch (error) { port.postMessage({ error: String(/** @type {any} */ (error)?.message ?? error) }); }
+      };
+      port.postMessage({ status: response.status, statusText: response.statusText, headers: [...response.headers], url: response.url });
+    } catch (error) {
+      port.postMessage({ error: String(/** @type {any} */ (error)?.message ?? error) });
+    }
+  }
+}
+
+/** An error as it was on the other side. @param {{name: string, message: string, code?: string, aborted?: boolean}} e @param {AbortSignal} [signal] */
+function revive(e, signal) {
+  if (e.aborted && signal?.aborted) return signal.reason;
+  if (e.code) return new GlassformerError(e.code, e.message);
+  return Object.assign(new Error(e.message), { name: e.name });
+}

@@ -1,0 +1,135 @@
+// worker.js - a model behind messages: the other end of remote.js
+import { LoadedModel } from './model.js';
+
+/** Steps are posted together, about once a frame: a message costs more than a small model's token. */
+const POST_MS = 12;
+
+/** @type {LoadedModel | null} */
+let model = null;
+/** @type {Map<number, {controller: AbortController, credit: number, wake: () => void}>} */
+const running = new Map();
+
+/** @type {{postMessage(message: any, transfer?: any[]): void, onmessage: any}} */
+const port = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort
+  ? nodePort() : /** @type {any} */ (globalThis);
+
+port.onmessage = async (/** @type {{data: any}} */ { data }) => {
+  const { id, method, args, hooks, abort, more, stream, credit = 0 } = data;
+  const known = running.get(id);
+  if (abort) return known?.controller.abort();
+  if (more) { if (known) { known.credit += more; known.wake(); } return; }
+  const controller = new AbortController();
+  const call = { controller, credit, wake: () => {} };
+  running.set(id, call);
+  try {
+    if (stream) await pump(id, call, /** @type {any} */ (loaded())[method](...args, { signal: controller.signal }));
+    else await answer(id, method, args, hooks, controller.signal);
+  } catch (error) {
+    const e = /** @type {any} */ (error);
+    post({ id, error: { name: e?.name, message: String(e?.message ?? e), code: e?.code, aborted: controller.signal.aborted } });
+  } finally {
+    running.delete(id);
+  }
+};
+
+function loaded() {
+  if (!model) throw new Error('no model was loaded');
+  return model;
+}
+
+/** @param {number} id @param {string} method @param {any[]} args @param {{onProgress?: boolean, fetch?: boolean}} hooks @param {AbortSignal} signal */
+async function answer(id, method, args, hooks, signal) {
+  if (method === 'load' || method === 'create') {
+    model = await LoadedModel[method](args[0], args[1], {
+      signal,
+      onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
+      fetch: hooks.fetch ? (input, init) => fetchThere(id, String(input), init) : undefined,
+    });
+    return post({ id, value: model.info(), memory: model.memory() });
+  }
+  const value = await /** @type {any} */ (loaded())[method](...args, { signal });
+  post({ id, value, memory: loaded().memory() });
+}
+
+/**
+ * Post what a generator yields, in batches, no more than its reader has room for.
+ * @param {number} id
+ * @param {{controller: AbortController, credit: number, wake: () => void}} call
+ * @param {AsyncGenerator<any, any, void>} generator
+ */
+async function pump(id, call, generator) {
+  const { signal } = call.controller;
+  /** @type {any[]} */
+  let steps = [];
+  let last = 0; // the first step goes at once
+  const flush = () => {
+    if (steps.length) post({ id, steps });
+    steps = [];
+    last = performance.now();
+  };
+  const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  try {
+    for (;;) {
+      if (!call.credit) {
+        flush();
+        await Promise.race([stopped, new Promise((resolve) => { call.wake = () => resolve(undefined); })]);
+      }
+      signal.throwIfAborted();
+      const { done, value } = await generator.next();
+      if (done) {
+        flush();
+        return post({ id, done: value, memory: loaded().memory() });
+      }
+      steps.push(value);
+      call.credit--;
+      if (performance.now() - last >= POST_MS) flush();
+    }
+  } finally {
+    await generator.return(undefined);
+  }
+}
+
+/** @param {any} message */
+function post(message) {
+  port.postMessage(message, [...buffers(message)]);
+}
+
+/** Arrays that only this message holds, so that they can be handed over. @param {any} value @returns {Set<ArrayBuffer>} */
+function buffers(value, found = new Set()) {
+  if (ArrayBuffer.isView(value)) found.add(value.buffer);
+  else if (value && typeof value === 'object' && !(value instanceof MessagePort)) for (const v of Object.values(value)) buffers(v, found);
+  return found;
+}
+
+/** fetch, made by the caller's own function on the other side. @param {number} id @param {string} url @param {RequestInit} [init] @returns {Promise<Response>} */
+function fetchThere(id, url, init = {}) {
+  const { port1, port2 } = new MessageChannel();
+  const headers = [...new Headers(init.headers)];
+  port.postMessage({ id, fetch: url, init: { method: init.method, headers }, port: port2 }, [port2]);
+  const next = () => new Promise((resolve, reject) => {
+    port1.onmessage = ({ data }) => (data.error ? reject(new TypeError(data.error)) : resolve(data));
+  });
+  return next().then((/** @type {any} */ head) => {
+    const body = head.status === 204 || head.status === 304 ? null : new ReadableStream({
+      async pull(controller) {
+        const chunk = next();
+        port1.postMessage('next');
+        const { done, value } = /** @type {any} */ (await chunk);
+        if (done) { controller.close(); port1.close(); } else controller.enqueue(value);
+      },
+      cancel() { port1.postMessage('cancel'); },
+    }, { highWaterMark: 1 });
+    const response = new Response(body, { status: head.status, statusText: head.statusText, headers: head.headers });
+    Object.defineProperty(response, 'url', { value: head.url });
+    return response;
+  });
+}
+
+/** A worker thread's port with the browser's manners. */
+function nodePort() {
+  const inner = globalThis.process.getBuiltinModule('node:worker_threads').parentPort;
+  return {
+    postMessage: (/** @type {any} */ m, /** @type {any} */ t) => inner?.postMessage(m, t),
+    set onmessage(/** @type {any} */ f) { inner?.on('message', (data) => f({ data })); },
+  };
+}
