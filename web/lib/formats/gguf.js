@@ -75,7 +75,7 @@ class Header {
   async scalar(type, what) {
     if (type === 8) return this.string(what);
     const size = VALUE_BYTES[type] ?? this.no(`${what} has the value type ${type}, which does not exist`);
-    return number(await this.view(size, what), 0, type) ?? this.no(`${what} is larger than 2^53`);
+    return num(await this.view(size, what), 0, type) ?? this.no(`${what} is larger than 2^53`);
   }
 
   /** @param {string} what @returns {Promise<Value>} */
@@ -96,13 +96,13 @@ class Header {
       return list;
     }
     const view = await this.view(n * size, what);
-    for (let i = 0; i < n; i++) list.push(number(view, i * size, of) ?? this.no(`${what} holds a number larger than 2^53`));
+    for (let i = 0; i < n; i++) list.push(num(view, i * size, of) ?? this.no(`${what} holds a number larger than 2^53`));
     return list;
   }
 }
 
 /** @param {DataView} v @param {number} at @param {number} type @returns {number | boolean | null} null where a double cannot hold it */
-function number(v, at, type) {
+function num(v, at, type) {
   switch (type) {
     case 0: return v.getUint8(at);
     case 1: return v.getInt8(at);
@@ -141,10 +141,9 @@ export async function readGguf(r, file) {
     if (meta.has(key)) h.no(`the key ${show(key)} is there twice`);
     meta.set(key, await h.value(show(key)));
   }
-  const alignment = meta.get('general.alignment') ?? 32;
-  if (typeof alignment !== 'number' || alignment < 1 || alignment > 65536 || (alignment & (alignment - 1))) {
-    h.no(`general.alignment is ${show(alignment)}, expected a power of two`);
-  }
+  const given = meta.get('general.alignment') ?? 32;
+  const power = typeof given === 'number' && given >= 1 && given <= 65536 && !(given & (given - 1));
+  const alignment = power ? given : h.no(`general.alignment is ${show(given)}, expected a power of two`);
   const entries = [];
   const names = new Set();
   for (let i = 0; i < nTensors; i++) {
@@ -181,7 +180,7 @@ async function tensorInfo(h, file) {
 
 /** Tensors follow each other with nothing between but alignment. @param {ByteReader} r @param {Entry[]} entries @param {number} start @param {number} alignment */
 function tiled(r, entries, start, alignment) {
-  let at = start, end = start;
+  let at = start, end = entries.length ? start : r.pos; // a vocabulary alone may stop before the padding
   for (const e of entries) e.offset += start;
   for (const e of [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes)) {
     if (e.offset < at) fail('overlap', `${r.name}: ${show(e.name)} begins at byte ${e.offset}, before the end of the tensor before it`);
@@ -222,8 +221,9 @@ export function ggufModel(where, { meta, entries }, warnings) {
     : fail('unsupported', `${where}: the architecture ${show(arch)} is not supported, expected one of ${Object.keys(ARCHITECTURES).join(', ')}`);
   /** @param {string} key @param {number|null} [fallback] @returns {any} */
   const num = (key, fallback) => {
-    let v = meta.get(`${arch}.${key}`) ?? fallback;
-    if (Array.isArray(v) && v.length && v.every((x) => x === v[0])) v = v[0]; // one value per layer, all equal
+    const given = meta.get(`${arch}.${key}`) ?? fallback;
+    const equal = Array.isArray(given) && given.length > 0 && given.every((x) => x === given[0]); // one value per layer
+    const v = equal ? given[0] : given;
     if (Array.isArray(v)) fail('unsupported', `${where}: ${arch}.${key} differs from layer to layer, which is not supported`);
     if (v === undefined) fail('bad-config', `${where}: ${arch}.${key} is missing`);
     return v === null || typeof v === 'number' ? v : fail('bad-config', `${where}: ${arch}.${key} is ${show(v)}, expected a number`);

@@ -159,7 +159,9 @@ class Opener {
       if (only) return this.weights([only], given);
       return fail('not-found', `${folder.name}: there is no config.json`);
     }
-    let files = [await this.maybe(folder.get('model.safetensors'), true)].filter((r) => r !== null);
+    const whole = await this.maybe(folder.get('model.safetensors'), true);
+    /** @type {(Bytes | ByteReader)[]} */
+    let files = whole ? [whole] : [];
     /** @type {Record<string, string>} */
     let map = {};
     if (!files.length) {

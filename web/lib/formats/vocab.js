@@ -71,7 +71,7 @@ export function ggufTokenizer(where, meta) {
   if (!Object.hasOwn(SPLITS, name)) fail('unsupported', `${where}: the split pattern ${show(pre)} (tokenizer.ggml.pre) is not supported, expected one of ${[...Object.keys(SPLITS), ...Object.keys(ALIASES)].join(', ')}`);
   const merges = get('merges');
   if (!Array.isArray(merges)) no('tokenizer.ggml.merges is missing');
-  const pairs = merges.map((m) => {
+  const pairs = merges.map((/** @type {any} */ m) => {
     const at = String(m).indexOf(' ', 1); // a token may itself begin with a space
     return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : no(`the merge ${show(m)} is not two tokens`);
   });
@@ -130,8 +130,8 @@ function bpeJson({ merges, splits, ignoreMerges, ...base }) {
   };
 }
 
-/** @param {Base & {scores: number[], unk: number, prefix: boolean}} v texts with U+2581 for a space */
-function spmJson({ scores, unk, prefix, ...base }) {
+/** @param {Base & {scores: number[], unk: number, prefix: boolean, space?: string}} v space: what the texts have for one */
+function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
   const { texts, types } = base;
   /** @type {Map<string, number>} */
   const ids = new Map();
@@ -150,12 +150,12 @@ function spmJson({ scores, unk, prefix, ...base }) {
   merges.sort((x, y) => y.score - x.score);
   return {
     ...common(base),
-    normalizer: { type: 'Sequence', normalizers: [...(prefix ? [{ type: 'Prepend', prepend: '\u2581' }] : []), { type: 'Replace', pattern: { String: ' ' }, content: '\u2581' }] },
+    normalizer: { type: 'Sequence', normalizers: [...(prefix ? [{ type: 'Prepend', prepend: space }] : []), { type: 'Replace', pattern: { String: ' ' }, content: space }] },
     pre_tokenizer: null,
     decoder: {
       type: 'Sequence',
       decoders: [
-        { type: 'Replace', pattern: { String: '\u2581' }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' },
+        { type: 'Replace', pattern: { String: space }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' },
         ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
       ],
     },
@@ -168,7 +168,7 @@ function spmJson({ scores, unk, prefix, ...base }) {
 
 /**
  * llama2.c's tokenizer.bin: i32 longest token | per token f32 score, i32 length, bytes. Ids 0, 1, 2 are unknown, begin and
- * end, 3 to 258 the bytes; spaces are plain.
+ * end (under names with line breaks, so that no text means them), 3 to 258 the bytes; spaces are plain.
  * @param {string} where
  * @param {Uint8Array} bytes
  * @returns {object}
@@ -187,15 +187,15 @@ export function llama2cTokenizer(where, bytes) {
     const score = v.getFloat32(at, true);
     const n = v.getInt32(at + 4, true);
     if (n < 0 || n > longest || at + 8 + n > bytes.length || Number.isNaN(score)) no(`token ${texts.length} claims ${n} bytes and the score ${score}`);
-    try { texts.push(utf8.decode(bytes.subarray(at + 8, at + 8 + n)).replaceAll(' ', '\u2581')); } catch { no(`token ${texts.length} is not UTF-8`); }
+    try { texts.push(utf8.decode(bytes.subarray(at + 8, at + 8 + n))); } catch { no(`token ${texts.length} is not UTF-8`); }
     scores.push(score);
     at += 8 + n;
   }
   const isByte = (/** @type {string} */ t) => /^<0x[0-9A-F]{2}>$/.test(t);
   if (texts.length < 259 || !texts.slice(3, 259).every(isByte)) no('the tokens 3 to 258 are not the 256 bytes');
-  const names = unique(['<unk>', '<s>', '</s>', ...texts.slice(3)]);
+  const names = unique(texts);
   const types = names.map((_, id) => id === 0 ? 2 : id < 3 ? CONTROL : id < 259 ? BYTE : NORMAL);
-  return spmJson({ texts: names, types, scores, bos: 1, eos: null, unk: 0, prefix: true });
+  return spmJson({ texts: names, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
 }
 
 /**

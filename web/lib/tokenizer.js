@@ -1,0 +1,184 @@
+// tokenizer.js - text to ids and back, a thin layer over @huggingface/tokenizers
+//
+// Vocabularies of GGUF files and of llama2.c come here in the same shape as a tokenizer.json (formats/vocab.js). What is
+// added: the checks that the library leaves out, lossless decoding, and a stream that holds back half a character.
+import { Tokenizer as Library } from '@huggingface/tokenizers';
+import { fail, show } from './formats/errors.js';
+import { openTokenizer } from './formats/source.js';
+
+/** Ids above this cannot belong to a model that the engine runs. */
+const MAX_ID = 1 << 22;
+
+/** @typedef {Record<string, any>} Json */
+
+export class Tokenizer {
+  /** @param {object} json shaped like a tokenizer.json */
+  constructor(json) {
+    const { model, added_tokens: added } = check(/** @type {Json} */ (json));
+    try {
+      this.lib = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model }, { clean_up_tokenization_spaces: false });
+    } catch (e) {
+      fail('bad-tokenizer', `the tokenizer cannot be built: ${e instanceof Error ? e.message : e}`, e);
+    }
+    keepBom(this.lib.decoder);
+    const vocab = Array.isArray(model.vocab) ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id) : Object.values(model.vocab);
+    /** One more than the largest id. */
+    this.vocabSize = 1 + [...vocab, ...added.map((/** @type {Json} */ t) => t.id)].reduce((a, b) => Math.max(a, b), -1);
+    /** A plain token to stand before another, since decoders treat the first one differently. @type {number[]} */
+    this.anchor = this.encode('a', { addSpecialTokens: false }).slice(-1);
+    this.anchorLength = this.decode(this.anchor).length;
+  }
+
+  /**
+   * @param {import('./formats/source.js').Bytes | object} file tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a parsed tokenizer.json
+   * @param {import('./formats/source.js').OpenOptions} [options]
+   * @returns {Promise<Tokenizer>}
+   */
+  static async load(file, options) {
+    return new Tokenizer(await openTokenizer(file, options));
+  }
+
+  /**
+   * @param {string} text special tokens in it are parsed
+   * @param {{addSpecialTokens?: boolean}} [options] default true, as in Hugging Face
+   * @returns {number[]}
+   */
+  encode(text, { addSpecialTokens = true } = {}) {
+    if (typeof text !== 'string') fail('bad-argument', `expected a text, found ${show(text)}`);
+    const { ids } = this.lib.encode(text, { add_special_tokens: addSpecialTokens });
+    const hole = ids.findIndex((/** @type {number | undefined} */ id) => id === undefined);
+    if (hole >= 0) fail('bad-tokenizer', `the text holds something that is not in the vocabulary, and there is no token for unknown text`);
+    return ids;
+  }
+
+  /**
+   * @param {ArrayLike<number>} ids
+   * @param {{skipSpecialTokens?: boolean}} [options] default false: special tokens come back as their text
+   * @returns {string}
+   */
+  decode(ids, { skipSpecialTokens = false } = {}) {
+    const list = Array.from(ids);
+    for (const id of list) {
+      if (this.lib.id_to_token(id) === undefined) fail('bad-token', `${show(id)} is not the id of a token`);
+    }
+    return list.length ? this.lib.decode(list, { skip_special_tokens: skipSpecialTokens }) : '';
+  }
+
+  /**
+   * A token's text as it stands inside a sentence; bytes that are half a character give U+FFFD, an unused id ''.
+   * @param {number} id
+   */
+  idToText(id) {
+    return this.lib.id_to_token(id) === undefined ? '' : this.decode([...this.anchor, id]).slice(this.anchorLength);
+  }
+
+  /**
+   * Decode one token at a time. The pieces joined are the text that follows that of `prior`.
+   * @param {ArrayLike<number>} [prior] ids that come before
+   * @param {{skipSpecialTokens?: boolean}} [options]
+   * @returns {TextStream}
+   */
+  stream(prior = [], options) {
+    return new TextStream(this, Array.from(prior).slice(-8), options);
+  }
+}
+
+/** Tokens that stay as context, so that decoders never see a later place as the start of a text. */
+const CONTEXT = 4;
+/** Bytes that never become a character may not make the window grow for ever. */
+const MAX_WINDOW = 64;
+
+export class TextStream {
+  /** @param {Tokenizer} tokenizer @param {number[]} prior @param {{skipSpecialTokens?: boolean}} [options] */
+  constructor(tokenizer, prior, options) {
+    this.tokenizer = tokenizer;
+    this.options = options;
+    /** @type {number[]} the last tokens, decoded together each time */
+    this.window = prior;
+    this.shown = this.decode().length;
+  }
+
+  decode() { return this.tokenizer.decode(this.window, this.options); }
+
+  /**
+   * @param {number} id
+   * @returns {string} the text that is now whole, '' while it is half a character
+   */
+  push(id) {
+    this.window.push(id);
+    const text = this.decode();
+    // bytes that a later token may complete decode to one U+FFFD at the very end
+    const half = text.endsWith('\ufffd') && this.window.length < MAX_WINDOW;
+    const end = half ? text.length - 1 : text.length;
+    const out = text.slice(this.shown, end);
+    this.shown = end;
+    if (!half && this.window.length > 2 * CONTEXT) {
+      this.window = this.window.slice(-CONTEXT);
+      this.shown = this.decode().length;
+    }
+    return out;
+  }
+
+  /** What is still held back, at the end. */
+  end() {
+    const text = this.decode();
+    const out = text.slice(this.shown);
+    this.shown = text.length;
+    return out;
+  }
+}
+
+/**
+ * What the library takes for granted. The merges of a BPE must join known tokens to a known token, as the reference
+ * implementation demands.
+ * @param {Json} json
+ * @returns {{model: Json, added_tokens: Json[]}}
+ */
+function check(json) {
+  /** @param {string} why @returns {never} */
+  const no = (why) => fail('bad-tokenizer', `tokenizer: ${why}`);
+  if (json === null || typeof json !== 'object' || Array.isArray(json)) no(`expected an object, found ${show(json)}`);
+  const { model, added_tokens: added = [] } = json;
+  if (model === null || typeof model !== 'object') no('there is no model in it');
+  const type = model.type ?? (model.merges ? 'BPE' : Array.isArray(model.vocab) ? 'Unigram' : undefined);
+  if (type !== 'BPE' && type !== 'Unigram') fail('unsupported', `tokenizer: the model ${show(type ?? 'without a type')} is not supported, expected BPE or Unigram`);
+  if (!Array.isArray(added)) no('added_tokens is not a list');
+  for (const t of added) {
+    if (typeof t?.content !== 'string' || !isId(t.id)) no(`the added token ${show(t)} has no content or no id`);
+  }
+  if (type === 'Unigram') {
+    const fine = Array.isArray(model.vocab) && model.vocab.every((/** @type {any} */ v) => Array.isArray(v) && typeof v[0] === 'string' && Number.isFinite(v[1]));
+    if (!fine || !model.vocab.length) no('the vocabulary is not a list of tokens with scores');
+    return { model: { ...model, type }, added_tokens: added };
+  }
+  const { vocab, merges } = model;
+  if (vocab === null || typeof vocab !== 'object' || Array.isArray(vocab)) no('the vocabulary is not an object');
+  const ids = new Set();
+  for (const [token, id] of Object.entries(vocab)) {
+    if (!isId(id)) no(`the token ${show(token)} has the id ${show(id)}`);
+    if (ids.has(id)) no(`the id ${id} belongs to two tokens, one of them ${show(token)}`);
+    ids.add(id);
+  }
+  if (!ids.size && !added.length) no('the vocabulary is empty');
+  if (!Array.isArray(merges)) no('the merges are missing');
+  const prefix = (model.continuing_subword_prefix ?? '').length;
+  const pairs = merges.map((/** @type {any} */ m) => {
+    const pair = typeof m === 'string' ? m.split(' ') : m;
+    if (!Array.isArray(pair) || pair.length !== 2 || !pair.every((p) => typeof p === 'string' && p)) no(`the merge ${show(m)} is not two tokens`);
+    for (const token of [pair[0], pair[1], pair[0] + pair[1].slice(prefix)]) {
+      if (!Object.hasOwn(vocab, token)) no(`the merge ${show(m)} needs the token ${show(token)}, which is not in the vocabulary`);
+    }
+    return pair;
+  });
+  return { model: { ...model, type, merges: pairs }, added_tokens: added };
+}
+
+/** @param {unknown} id */
+const isId = (id) => Number.isInteger(id) && Number(id) >= 0 && Number(id) < MAX_ID;
+
+/** A byte order mark inside a text is a character like any other; the library's byte decoders drop it. @param {any} decoder */
+function keepBom(decoder) {
+  if (!decoder) return;
+  if (decoder.text_decoder) decoder.text_decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  decoder.decoders?.forEach(keepBom);
+}
