@@ -191,6 +191,10 @@ struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *
  * so their callers rewind to 0 and pass the whole prefix. */
 #define GF_CHUNK 64
 int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);
+/* One token for each of n sessions of one model (1 .. GF_CHUNK, none twice, none that captures,
+ * edits or traces) in one pass over the weights: the same bits as n evals. All or nothing. */
+int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n,
+                         struct gf_error *err);
 /* Logits [n, vocab_size] of rows row0 .. row0 + n - 1 of the last eval; valid until the next call
  * on s. */
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err);

@@ -213,18 +213,19 @@ static int32_t check_ids(const struct gf_model *m, const int32_t *ids, int32_t n
     return GF_OK;
 }
 
-/* Rows of one segment through a whole stack, embedding to final norm; hidden [seg->n, d_model]. */
-static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *seg,
-                      const int32_t *ids, float *hidden) {
+/* n rows of some segments through a whole stack, embedding to final norm, on s's scratch; hidden
+ * [n, d_model]. */
+static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs,
+                      int32_t n_segs, int32_t n, const int32_t *ids, float *hidden) {
     const struct gf_model *m = s->model;
     const struct gf_config *c = &m->cfg;
     const int own_encoder = stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
     struct gf_pass p = {.cfg = c,
                         .stack = stack,
                         .causal = stack == GF_STACK_DECODER && c->causal,
-                        .n = seg->n,
-                        .segs = seg,
-                        .n_segs = 1,
+                        .n = n,
+                        .segs = segs,
+                        .n_segs = n_segs,
                         .observe = s->observe,
                         .trace = s->trace,
                         .pool = m->pool,
@@ -240,32 +241,52 @@ static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *
     const struct gf_norm *last = own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm;
     if (c->final_norm)
         gf_norm_forward(&p, last, -1, GF_P_LN_FINAL_SCALE, GF_P_LN_FINAL, hidden, b->resid_pre,
-                        b->mean1, b->rstd1, p.n);
+                        b->mean1, b->rstd1, n);
     else
-        memcpy(hidden, b->resid_pre, (size_t)p.n * (size_t)c->d_model * sizeof *hidden);
+        memcpy(hidden, b->resid_pre, (size_t)n * (size_t)c->d_model * sizeof *hidden);
+    gf_mark(s->trace, stack, -1, GF_OP_FINAL_NORM);
+}
+
+/* Whether n more tokens may be evaluated. */
+static int32_t refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n,
+                           struct gf_error *err) {
+    if (s->model->cfg.kind == GF_ENCODER)
+        return gf_fail(err, GF_ERR_STATE, "an encoder has no next token: use encode");
+    if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one token is needed");
+    if (n > s->context - s->kv.length)
+        return gf_fail(err, GF_ERR_CONTEXT, "%d tokens after %d do not fit the context of %d", n,
+                       s->kv.length, s->context);
+    if (s->model->cfg.kind == GF_ENCODER_DECODER && s->cross.length == 0)
+        return gf_fail(err, GF_ERR_STATE, "an encoder_decoder needs a source before it decodes");
+    return check_ids(s->model, ids, n, err);
+}
+
+/* Everything that n more positions of s need, on scratch for `rows` rows in one go. 0, or -1
+ * without memory. */
+static int make_room(struct gf_session *s, int32_t n, int32_t rows) {
+    int32_t keys = s->kv.length + n;
+    if (gf_kv_reserve(&s->kv, keys) || ensure_ids(s, keys)) return -1;
+    if (s->cross.length > keys) keys = s->cross.length;
+    return ensure_scratch(s, rows, keys) ||
+           ensure_rows(&s->hidden, &s->hidden_room, n, s->model->cfg.d_model);
+}
+
+static void advance(struct gf_session *s, const int32_t *ids, int32_t n) {
+    memcpy(s->ids + s->kv.length, ids, (size_t)n * sizeof *ids);
+    s->kv.length += n;
+    s->hidden_rows = n;
+    s->logits_rows = 0;
 }
 
 int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err) {
     const struct gf_config *c = &s->model->cfg;
     const int32_t pos0 = s->kv.length;
-    if (c->kind == GF_ENCODER)
-        return gf_fail(err, GF_ERR_STATE, "an encoder has no next token: use encode");
-    if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one token is needed");
-    if (n > s->context - pos0)
-        return gf_fail(err, GF_ERR_CONTEXT, "%d tokens after %d do not fit the context of %d", n,
-                       pos0, s->context);
-    if (c->kind == GF_ENCODER_DECODER && s->cross.length == 0)
-        return gf_fail(err, GF_ERR_STATE, "an encoder_decoder needs a source before it decodes");
-    int32_t status = check_ids(s->model, ids, n, err);
+    int32_t status = refuse_eval(s, ids, n, err);
     if (status != GF_OK) return status;
     /* without the causal mask every row sees every other: no chunks then */
     const int32_t step = c->causal && n > GF_CHUNK ? GF_CHUNK : n;
-    int32_t keys = pos0 + n;
-    if (s->cross.length > keys) keys = s->cross.length;
-    if (gf_kv_reserve(&s->kv, pos0 + n) || ensure_scratch(s, step, keys) ||
-        ensure_ids(s, pos0 + n) || ensure_rows(&s->hidden, &s->hidden_room, n, c->d_model) ||
-        (s->observe &&
-         gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
+    if (make_room(s, n, step) || (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n,
+                                                                 pos0, pos0 + n, s->cross.length)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
     if (s->trace) gf_trace_open(s->trace);
     for (int32_t i = 0; i < n; i += step) {
@@ -275,12 +296,65 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
                              .cross = &s->cross,
                              .cross_mask = s->cross_mask};
         if (s->observe) s->observe->row0 = i;
-        run_stack(s, GF_STACK_DECODER, &seg, ids + i, s->hidden + (int64_t)i * c->d_model);
+        run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i,
+                  s->hidden + (int64_t)i * c->d_model);
     }
-    memcpy(s->ids + pos0, ids, (size_t)n * sizeof *ids);
-    s->kv.length = pos0 + n;
-    s->hidden_rows = n;
-    s->logits_rows = 0;
+    advance(s, ids, n);
+    return GF_OK;
+}
+
+int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n,
+                         struct gf_error *err) {
+    if (n < 1 || n > GF_CHUNK)
+        return gf_fail(err, GF_ERR_ARGUMENT, "1 to %d sessions can be evaluated together",
+                       GF_CHUNK);
+    struct gf_session *first = sessions[0];
+    const struct gf_model *m = first->model;
+    const int32_t d = m->cfg.d_model, v = m->cfg.vocab_size;
+    struct gf_seg segs[GF_CHUNK];
+    int32_t keys = 1;
+    for (int32_t i = 0; i < n; i++) {
+        struct gf_session *s = sessions[i];
+        if (s->model != m)
+            return gf_fail(err, GF_ERR_ARGUMENT, "session %d belongs to another model", i);
+        if (s->observe || s->trace)
+            return gf_fail(err, GF_ERR_STATE, "session %d is watched: evaluate it alone", i);
+        for (int32_t k = 0; k < i; k++)
+            if (sessions[k] == s)
+                return gf_fail(err, GF_ERR_ARGUMENT, "session %d is there twice", i);
+        int32_t status = refuse_eval(s, ids + i, 1, err);
+        if (status != GF_OK) return status;
+        if (s->kv.length + 1 > keys) keys = s->kv.length + 1;
+        if (s->cross.length > keys) keys = s->cross.length;
+        segs[i] = (struct gf_seg){.kv = &s->kv,
+                                  .pos0 = s->kv.length,
+                                  .n = 1,
+                                  .cross = &s->cross,
+                                  .cross_mask = s->cross_mask};
+    }
+    int short_of_memory = ensure_scratch(first, n, keys);
+    for (int32_t i = 0; i < n && !short_of_memory; i++)
+        short_of_memory = make_room(sessions[i], 1, 1) ||
+                          ensure_rows(&sessions[i]->logits, &sessions[i]->logits_room, 1, v);
+    float *hidden = short_of_memory ? NULL : gf_take((uint64_t)n * (uint64_t)d * sizeof *hidden);
+    float *logits = hidden ? gf_take((uint64_t)n * (uint64_t)v * sizeof *logits) : NULL;
+    if (!logits) {
+        gf_give(hidden);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for a position in %d sessions", n);
+    }
+    run_stack(first, GF_STACK_DECODER, segs, n, n, ids, hidden);
+    gf_matmul(logits, v, hidden, d, gf_model_head(m), m->w.head.b, n, first->matmul_scratch,
+              m->pool);
+    for (int32_t i = 0; i < n; i++) {
+        struct gf_session *s = sessions[i];
+        advance(s, ids + i, 1);
+        memcpy(s->hidden, hidden + (int64_t)i * d, (size_t)d * sizeof *hidden);
+        memcpy(s->logits, logits + (int64_t)i * v, (size_t)v * sizeof *logits);
+        s->logits_row0 = 0;
+        s->logits_rows = 1;
+    }
+    gf_give(hidden);
+    gf_give(logits);
     return GF_OK;
 }
 
@@ -376,7 +450,7 @@ int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_
     }
     struct gf_seg seg = {.kv = &work, .n = n, .mask = mask};
     if (s->trace) gf_trace_open(s->trace);
-    run_stack(s, GF_STACK_ENCODER, &seg, ids, s->encoded);
+    run_stack(s, GF_STACK_ENCODER, &seg, 1, n, ids, s->encoded);
     gf_kv_close(&work);
     s->encoded_rows = n;
     if (c->kind == GF_ENCODER_DECODER && encode_cross(s, mask, n))
