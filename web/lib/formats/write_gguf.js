@@ -1,0 +1,169 @@
+// write_gguf.js - GGUF version 3, for converting and for tests; loading does not need it
+import { toBfloat, toHalf } from './half.js';
+
+/** @typedef {{type: number, value: any, of?: number}} Value */
+/** @typedef {{name: string, shape: number[], type: 'F32'|'F16'|'BF16'|'Q8_0'|'Q4_0'|'Q4_1', data: Float32Array}} Tensor shape outermost first */
+
+const TYPE = { F32: 0, F16: 1, Q4_0: 2, Q4_1: 3, Q8_0: 8, BF16: 30 };
+
+/** @param {number} value @returns {Value} */
+export const u32 = (value) => ({ type: 4, value });
+/** @param {number} value @returns {Value} */
+export const f32 = (value) => ({ type: 6, value });
+/** @param {boolean} value @returns {Value} */
+export const bool = (value) => ({ type: 7, value });
+/** @param {string} value @returns {Value} */
+export const text = (value) => ({ type: 8, value });
+/** @param {string[]} value @returns {Value} */
+export const texts = (value) => ({ type: 9, of: 8, value });
+/** @param {number[]} value @returns {Value} */
+export const i32s = (value) => ({ type: 9, of: 5, value });
+/** @param {number[]} value @returns {Value} */
+export const f32s = (value) => ({ type: 9, of: 6, value });
+
+/** Bytes that grow. */
+class Out {
+  bytes = new Uint8Array(1 << 16);
+  length = 0;
+
+  /** @param {number} n @returns {DataView} room for n bytes */
+  room(n) {
+    if (this.length + n > this.bytes.length) {
+      const more = new Uint8Array(Math.max(2 * this.bytes.length, this.length + n));
+      more.set(this.bytes.subarray(0, this.length));
+      this.bytes = more;
+    }
+    this.length += n;
+    return new DataView(this.bytes.buffer, this.length - n, n);
+  }
+
+  /** @param {number} n */
+  u32(n) { this.room(4).setUint32(0, n, true); }
+  /** @param {number} n */
+  u64(n) { this.room(8).setBigUint64(0, BigInt(n), true); }
+
+  /** @param {Uint8Array} b */
+  put(b) {
+    const v = this.room(b.length);
+    new Uint8Array(v.buffer, v.byteOffset, b.length).set(b);
+  }
+
+  /** @param {string} s */
+  text(s) {
+    const b = new TextEncoder().encode(s);
+    this.u64(b.length);
+    this.put(b);
+  }
+
+  /** @param {number} type @param {any} x */
+  scalar(type, x) {
+    if (type === 8) this.text(x);
+    else if (type === 7) this.room(1).setUint8(0, x ? 1 : 0);
+    else if (type === 6) this.room(4).setFloat32(0, x, true);
+    else if (type === 5) this.room(4).setInt32(0, x, true);
+    else this.u32(x);
+  }
+
+  /** @param {number} to */
+  pad(to) { this.room(Math.ceil(this.length / to) * to - this.length); }
+
+  finish() { return this.bytes.slice(0, this.length); }
+}
+
+/**
+ * @param {Record<string, Value>} meta
+ * @param {Tensor[]} tensors
+ * @param {number} [alignment]
+ * @returns {Uint8Array}
+ */
+export function writeGguf(meta, tensors, alignment = 32) {
+  const out = new Out();
+  out.put(new TextEncoder().encode('GGUF'));
+  out.u32(3);
+  out.u64(tensors.length);
+  out.u64(Object.keys(meta).length);
+  for (const [key, { type, of, value }] of Object.entries(meta)) {
+    out.text(key);
+    out.u32(type);
+    if (of === undefined) { out.scalar(type, value); continue; }
+    out.u32(of);
+    out.u64(value.length);
+    for (const x of value) out.scalar(of, x);
+  }
+  const blobs = tensors.map(({ type, data }) => encode(type, data));
+  let offset = 0;
+  tensors.forEach(({ name, shape, type }, i) => {
+    out.text(name);
+    out.u32(shape.length);
+    for (const n of [...shape].reverse()) out.u64(n);
+    out.u32(TYPE[type]);
+    out.u64(offset);
+    offset += Math.ceil(blobs[i].length / alignment) * alignment;
+  });
+  out.pad(alignment);
+  for (const b of blobs) {
+    out.put(b);
+    out.pad(alignment);
+  }
+  return out.finish();
+}
+
+/**
+ * Scalars as a tensor type stores them. The block types round as ggml's reference does.
+ * @param {Tensor['type']} type
+ * @param {Float32Array} x for block types a multiple of 32
+ * @returns {Uint8Array}
+ */
+export function encode(type, x) {
+  switch (type) {
+    case 'F32': return new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
+    case 'F16': return new Uint8Array(Uint16Array.from(x, toHalf).buffer);
+    case 'BF16': return new Uint8Array(Uint16Array.from(x, toBfloat).buffer);
+    case 'Q8_0': return blocks(x, 34, q8);
+    case 'Q4_0': return blocks(x, 18, q4);
+    default: return blocks(x, 20, q41);
+  }
+}
+
+/** @param {Float32Array} x @param {number} size bytes of a block @param {(v: DataView, x: Float32Array) => void} pack */
+function blocks(x, size, pack) {
+  if (x.length % 32) throw new RangeError(`${x.length} numbers are no whole blocks of 32`);
+  const out = new Uint8Array(x.length / 32 * size);
+  for (let b = 0; b < x.length / 32; b++) pack(new DataView(out.buffer, b * size, size), x.subarray(32 * b, 32 * b + 32));
+  return out;
+}
+
+const f = Math.fround;
+/** Half away from zero, as C's roundf. @param {number} v */
+const round = (v) => Math.sign(v) * Math.floor(Math.abs(v) + 0.5);
+
+/** f16 d | 32 x i8 @param {DataView} v @param {Float32Array} x */
+function q8(v, x) {
+  const d = f(x.reduce((m, y) => Math.max(m, Math.abs(y)), 0) / 127);
+  const inverse = d ? f(1 / d) : 0;
+  v.setUint16(0, toHalf(d), true);
+  for (let i = 0; i < 32; i++) v.setInt8(2 + i, round(f(x[i] * inverse)));
+}
+
+/** f16 d | 16 bytes, low nibbles first half, high nibbles second; x = d (q - 8) @param {DataView} v @param {Float32Array} x */
+function q4(v, x) {
+  const most = x.reduce((m, y) => (Math.abs(y) > Math.abs(m) ? y : m), 0);
+  const d = f(most / -8);
+  const inverse = d ? f(1 / d) : 0;
+  /** @param {number} y */
+  const q = (y) => Math.min(15, Math.floor(f(f(y * inverse) + 8.5)));
+  v.setUint16(0, toHalf(d), true);
+  for (let i = 0; i < 16; i++) v.setUint8(2 + i, q(x[i]) | (q(x[i + 16]) << 4));
+}
+
+/** f16 d | f16 m | 16 bytes as above; x = d q + m @param {DataView} v @param {Float32Array} x */
+function q41(v, x) {
+  const min = x.reduce((a, b) => Math.min(a, b), Infinity);
+  const d = f(f(x.reduce((a, b) => Math.max(a, b), -Infinity) - min) / 15);
+  const inverse = d ? f(1 / d) : 0;
+  /** @param {number} y */
+  const q = (y) => Math.min(15, Math.floor(f(f(f(y - min) * inverse) + 0.5)));
+  v.setUint16(0, toHalf(d), true);
+  v.setUint16(2, toHalf(min), true);
+  for (let i = 0; i < 16; i++) v.setUint8(4 + i, q(x[i]) | (q(x[i + 16]) << 4));
+}
