@@ -62,7 +62,7 @@ test('llama.cpp continues the shipped model greedily as our engine does', { skip
   const browser = await launch();
   try {
     const page = await browser.newPage();
-    await page.goto(`${server.url}LICENSE`);   // any document of this origin
+    await page.goto(`${server.url}package.json`);   // any document of this origin
     for (const prompt of prompts) {
       const theirs = await page.evaluate(inPage, { library: `${server.url}node_modules/wllama2/esm/`, model: server.url + model, prompt, nTokens });
       const { promptIds, ids, text, gaps } = await ours(prompt);
