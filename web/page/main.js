@@ -9,6 +9,7 @@ import * as notice from './panels/notice.js';
 import * as prompt from './panels/prompt.js';
 import * as stream from './panels/stream.js';
 import * as next from './panels/next.js';
+import * as anatomy from './panels/anatomy.js';
 import * as heads from './panels/heads.js';
 import * as attention from './panels/attention.js';
 import * as parameters from './panels/parameters.js';
@@ -21,14 +22,14 @@ const store = createStore({
   theme: dark.matches ? 'dark' : 'light',
   status: 'empty', progress: null, error: '', model: null, memory: null,
   prompt: START_PROMPT, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 }, pace: 'reading', maxTokens: 160,
-  tokens: [], patterns: null, logits: new Map(), cursor: -1, follow: true, key: null, hover: null,
-  head: { layer: 0, head: 0 }, stage: 'pattern',
+  tokens: [], patterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
+  head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near',
   speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [],
 });
 const run = createRun(store);
 
 for (const [name, panel] of Object.entries({
-  header, models, notice, prompt, stream, next, heads, attention, parameters, memory, cost,
+  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost,
 })) {
   const root = /** @type {HTMLElement} */ (document.querySelector(`[data-panel="${name}"]`));
   panel.create(root, store, run);

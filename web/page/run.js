@@ -11,6 +11,9 @@ const READING_MS = 120;       // per token: about 250 words a minute with tokens
 const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the text goes on unseen
 const LOGITS_BUDGET = 128e6;  // bytes of logits kept
 
+/** Points of a decoder's block begin with this. @param {any} config @param {number} layer */
+export const blockPoint = (config, layer) => (config.kind === 'encoder_decoder' ? `decoder.${layer}` : `blocks.${layer}`);
+
 const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const sentence = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));
 const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
@@ -25,8 +28,10 @@ export function createRun(store) {
   let logitsSession = null;  // a second reader of the same text, for logits on demand
   let sessionIds = [];
   let queue = Promise.resolve();
-  let words = new Map();     // id -> text inside a sentence
   let recent = [];           // ms of the last tokens
+  let points = new Set();    // what this model can be asked for
+  let fresh = true;          // no head was shown for this model yet
+  let memoryAt = 0;          // when the map of memory was last read
 
   const model = () => state.model?.api;
 
@@ -70,7 +75,8 @@ export function createRun(store) {
     await close();
     const old = state.model;
     turn++;
-    words = new Map();
+    points = new Set(await api.points());
+    fresh = true;
     const config = api.config;
     set({
       model: {
@@ -80,7 +86,7 @@ export function createRun(store) {
       },
       memory: api.memory,
       head: { layer: Math.min(state.head.layer, config.nLayers - 1), head: Math.min(state.head.head, config.nHeads - 1) },
-      speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, branches: [], stage: 'pattern',
+      speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, branches: [], stage: 'pattern', words: new Map(),
     });
     old?.api.dispose();
     await setPrompt(state.prompt);
@@ -88,10 +94,23 @@ export function createRun(store) {
 
   // -- text -----------------------------------------------------------------------------------------------------------
 
+  /** A model without a tokenizer is prompted in numbers. */
+  async function idsOf(prompt) {
+    try {
+      return await model().encode(prompt);
+    } catch (error) {
+      if (error.code === 'no-tokenizer' && /^[\d\s,]+$/.test(prompt)) return prompt.split(/[\s,]+/).filter(Boolean).map(Number);
+      throw error;
+    }
+  }
+
   /** What each id adds to the text, characters cut between tokens credited to the one that completes them. */
   async function textsOf(ids) {
     const api = model();
-    const prefixes = await Promise.all(ids.map((_, i) => api.decode(ids.slice(0, i + 1))));
+    const prefixes = await Promise.all(ids.map((_, i) => api.decode(ids.slice(0, i + 1)).catch((/** @type {any} */ error) => {
+      if (error.code === 'no-tokenizer') return '';
+      throw error;
+    })));
     let known = 0;
     return prefixes.map((text) => {
       const whole = text.replace(/\uFFFD+$/, '');
@@ -101,15 +120,22 @@ export function createRun(store) {
     });
   }
 
-  /** An id's text as it stands inside a sentence, with the blank in front if it brings one. */
-  async function word(id) {
-    if (!words.has(id)) {
-      const api = model();
-      const anchor = (await api.encode('a', { addSpecialTokens: false })).slice(-1);
-      const [alone, both] = await Promise.all([api.decode(anchor), api.decode([...anchor, id])]);
-      words.set(id, both.slice(alone.length));
+  /** Learn these ids' texts as they stand inside a sentence, with the blank in front if they bring one.
+   * @param {number[]} ids */
+  async function spell(ids) {
+    const { words, model: of } = state;
+    const missing = ids.filter((id) => !words.has(id));
+    if (!missing.length || !of) return;
+    for (const id of missing) words.set(id, '');  // asked for
+    try {
+      const anchor = (await of.api.encode('a', { addSpecialTokens: false })).slice(-1);
+      const alone = await of.api.decode(anchor);
+      const found = await Promise.all(missing.map((id) => of.api.decode([...anchor, id])));
+      missing.forEach((id, i) => words.set(id, found[i].slice(alone.length)));
+      if (state.words === words) set({ words });
+    } catch (error) {
+      if (error.code !== 'no-tokenizer') fail(error);
     }
-    return words.get(id);
   }
 
   /** Read this prompt: its tokens, its attention, what could follow. @param {string} prompt */
@@ -119,7 +145,7 @@ export function createRun(store) {
     if (!model()) return;
     await close();
     try {
-      const ids = prompt ? await model().encode(prompt) : [];
+      const ids = prompt ? await idsOf(prompt) : [];
       const texts = await textsOf(ids);
       if (mine !== turn) return;
       if (!ids.length) return begin([], null, null);
@@ -147,10 +173,27 @@ export function createRun(store) {
     }
     recent = [];
     sessionIds = [];
+    const head = fresh && patterns.length > 3 ? telling(patterns) : state.head;
+    fresh &&= !tokens.length;
     set({
-      tokens, patterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
+      head, tokens, patterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
       branches: [], error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
     });
+  }
+
+  /** The head to show first: the one whose weight is gathered most on few tokens other than the first and itself. */
+  function telling(patterns) {
+    let best = { layer: 0, head: 0 };
+    let most = -1;
+    for (let layer = 0; layer < patterns.nLayers; layer++) for (let head = 0; head < patterns.nHeads; head++) {
+      let sum = 0;
+      for (let q = 2; q < patterns.length; q++) {
+        const row = patterns.row(layer, head, q);
+        for (let k = 1; k < q - 1; k++) sum += row[k] ** 2;
+      }
+      if (sum > most) { most = sum; best = { layer, head }; }
+    }
+    return best;
   }
 
   function logprob(logits, id) {
@@ -192,10 +235,11 @@ export function createRun(store) {
       set({
         status: 'done', stopReason: value.stopReason,
         speed: { ...state.speed, tokensPerSecond: value.tokensPerSecond || state.speed.tokensPerSecond },
-        memory: model().memory,
       });
       return false;
     }
+    const now = performance.now();
+    if (now - memoryAt > 200) { memoryAt = now; set({ memory: model().memory }); }
     const { tokens, patterns } = state;
     if (value.captured) patterns.append(value.captured);
     tokens.push({ id: value.id, text: value.text, given: false, logprob: value.logprob, top: value.top ?? null });
@@ -287,7 +331,8 @@ export function createRun(store) {
     if (old?.id === id) return;
     turn++;
     await close();
-    const text = await word(id);
+    await spell([id]);
+    const text = state.words.get(id) ?? '';
     const exact = state.logits.get(position);
     if (old) branches.push({ at: position + 1, from: old.text, to: text, tokens: [...tokens] });
     cut(position + 1);
@@ -356,14 +401,16 @@ export function createRun(store) {
 
   /** Tensors of one forward pass over the whole text. @param {string[]} capture */
   async function values(capture) {
-    const out = await model().forward(state.tokens.map((t) => t.id), { capture });
+    const known = capture.filter((name) => points.has(name));
+    if (!known.length) return {};
+    const out = await model().forward(state.tokens.map((t) => t.id), { capture: known });
     return out.captured;
   }
 
   return {
-    loadModel, setPrompt, run, step, stop, rewind, branch, setSampler, wantLogits, wantRows, values, word,
+    loadModel, setPrompt, run, step, stop, rewind, branch, setSampler, wantLogits, wantRows, values, spell,
     /** @param {number} n */
-    costAt: (n) => estimate(state.model.config, { contextLength: n }),
+    costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: 'f32' }),
   };
 }
 

@@ -9,6 +9,18 @@
  * @param {number} n  candidates wanted, likeliest first
  */
 export function distribution(logits, sampler, n) {
+  const key = `${sampler.temperature} ${sampler.topK} ${sampler.topP} ${n}`;
+  const known = answers.get(logits);
+  if (known?.key === key) return known.answer;
+  const answer = weigh(logits, sampler, n);
+  answers.set(logits, { key, answer });
+  return answer;
+}
+
+/** @type {WeakMap<Float32Array, { key: string, answer: ReturnType<typeof weigh> }>} the same row is drawn by several panels */
+const answers = new WeakMap();
+
+function weigh(logits, sampler, n) {
   const size = logits.length;
   let max = -Infinity;
   for (let i = 0; i < size; i++) if (logits[i] > max) max = logits[i];
@@ -52,3 +64,24 @@ export function distribution(logits, sampler, n) {
   };
   return { candidates, kept, entropy, entropySampled, of };
 }
+
+/** What could follow the token in hand, likeliest first, with the one that was drawn among them: exact when the logits
+ * are known, else as the engine named them while it wrote (`sampled` is null then).
+ * @param {import('./store.js').State} s @param {number} n */
+export function following(s, n) {
+  const drawn = s.tokens[s.cursor + 1];
+  const logits = s.logits.get(s.cursor);
+  if (logits) {
+    const d = distribution(logits, s.sampler, n);
+    const list = [...d.candidates];
+    if (drawn && !list.some((c) => c.id === drawn.id)) list[n - 1] = d.of(drawn.id);
+    return { candidates: list, kept: d.kept, size: logits.length, entropy: d.entropy, entropySampled: d.entropySampled };
+  }
+  if (!drawn?.top) return null;
+  const list = drawn.top.slice(0, n).map((t) => ({ id: t.id, text: t.text, model: Math.exp(t.logprob), sampled: null }));
+  if (!list.some((c) => c.id === drawn.id)) list[Math.min(n - 1, list.length)] = { id: drawn.id, text: drawn.text, model: Math.exp(drawn.logprob ?? 0), sampled: null };
+  return { candidates: list, kept: null, size: null, entropy: null, entropySampled: null };
+}
+
+/** The probability to draw: under the sampler where that is known. @param {{ model: number, sampled: number | null }} c */
+export const chance = (c) => (c.sampled === null ? c.model : c.sampled);

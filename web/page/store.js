@@ -36,11 +36,13 @@
  * @property {Token[]} tokens        prompt and text in order; index = position
  * @property {import('./patterns.js').PatternStore | null} patterns
  * @property {Map<number, Float32Array>} logits  logits after a position, where known exactly
+ * @property {Map<number, string>} words  what ids add to a text, as far as asked
  * @property {number} cursor         the position in hand: its row of attention, the distribution after it; -1 for none
  * @property {boolean} follow        the cursor follows the text while it grows
  * @property {number | null} key     the chosen column of the large head
  * @property {{ query: number, key: number } | null} hover
  * @property {{ layer: number, head: number }} head
+ * @property {'near' | 'whole'} zoom  the large head: the tokens before the one in hand, or all
  * @property {'raw' | 'scaled' | 'masked' | 'pattern'} stage
  * @property {{ tokensPerSecond: number, msPerToken: number, prefillMs: number }} speed  zeros until measured
  * @property {string} stopReason     of the last run, '' before

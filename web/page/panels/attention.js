@@ -1,10 +1,12 @@
 // panels/attention.js - one head large: queries down, keys across, a cell cursor for mouse and keyboard.
 //
-// The matrix is one canvas. Up to about thirty tokens its cells are drawn one by one; beyond that the rows lie in a
-// canvas of one pixel per cell, painted as they come and scaled up, so 512 tokens cost no more than 16.
+// The matrix is one canvas. Near the token in hand its cells are drawn one by one, the keys before them gathered in one
+// column; the whole text lies in a canvas of one pixel per cell, painted as rows come and scaled up, so 512 tokens cost
+// no more than 16.
 
-import { el } from '../dom.js';
+import { el, roving } from '../dom.js';
 import { figures, label, percent, quoted, value } from '../format.js';
+import { blockPoint } from '../run.js';
 import { Triangle, css, paletteOf, roomFor, shade } from '../heatmap.js';
 
 const LEFT = 92;    // room for query labels, CSS pixels
@@ -12,6 +14,7 @@ const TOP = 78;     // room for key labels
 const RIGHT = 44;   // room for the last of them, which lean over
 const CELL = 27;    // largest cell
 const SPACED = 12;  // smallest cell that is drawn with a gap around it
+const NEAR = 24;    // tokens in the near view
 const TICKS = [0, 0.01, 0.1, 0.25, 0.5, 1];
 const STAGES = /** @type {const} */ ([
   ['raw', 'scores', 'hook_attn_scores_raw'], ['scaled', '÷ √d', 'hook_attn_scores'],
@@ -31,6 +34,15 @@ export function create(root, store, run) {
     return b;
   });
 
+  const zooms = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'How much of the text' });
+  const zoomButtons = [['near', `last ${NEAR}`], ['whole', 'whole text']].map(([zoom, name]) => {
+    const b = el('button', { type: 'button', role: 'radio', onclick: () => store.set({ zoom }) }, name);
+    zooms.append(b);
+    return { b, zoom };
+  });
+  roving(tabs, () => stageButtons);
+  roving(zooms, () => zoomButtons.map(({ b }) => b));
+
   const canvas = el('canvas', { class: 'cells' });
   const box = el('div', { class: 'matrix', tabindex: 0, role: 'application', 'aria-label': 'Attention of the chosen head. Arrow keys move over its cells.', 'aria-describedby': 'cell' }, canvas);
   const out = el('output', { id: 'cell', class: 'cell mono', 'aria-live': 'polite' });
@@ -44,7 +56,7 @@ export function create(root, store, run) {
   const list = el('ol', { class: 'attends' });
   const side = el('div', { class: 'side' }, who, list,
     el('p', { class: 'hint' }, 'Attention says where a head reads, not why the model answered.'));
-  root.append(tabs, el('div', { class: 'split' }, el('div', { class: 'plot' }, box, out, legend, details), side));
+  root.append(el('div', { class: 'tab-line' }, tabs, zooms), el('div', { class: 'split' }, el('div', { class: 'plot' }, box, out, legend, details), side));
   title.append(' ', shape);
   const name = document.createTextNode('');
   title.firstChild?.replaceWith(name);
@@ -54,7 +66,7 @@ export function create(root, store, run) {
   let epoch = -1;
   let painted = '';
   /** where the cells lie, CSS pixels */
-  let at = { cell: CELL, n: 0, width: 0 };
+  let at = { cell: CELL, n: 0, first: 0, left: LEFT };
   /** a stage other than the pattern, for the whole text as it was then */
   let scores = null;
 
@@ -77,7 +89,7 @@ export function create(root, store, run) {
   let wanted = '';
   async function fetchScores() {
     const { stage, head, tokens } = state;
-    const point = `blocks.${head.layer}.attn.${STAGES.find(([s]) => s === stage)?.[2]}`;
+    const point = `${blockPoint(state.model?.config, head.layer)}.attn.${STAGES.find(([s]) => s === stage)?.[2]}`;
     const key = `${point} ${tokens.map((t) => t.id).join()}`;
     if (wanted === key) return;
     wanted = key;
@@ -103,16 +115,25 @@ export function create(root, store, run) {
   root.append(samples);
   let inkOf = { q: '', k: '', p: '', line: '', dim: '', text: '' };
 
-  function draw() {
+  /** The positions shown: all of them, or the last few up to the one in hand. */
+  function span() {
     const n = rows();
+    if (state.zoom === 'whole' || n <= NEAR + 4) return { first: 0, n };
+    const last = Math.min(n, Math.max(NEAR, Math.min(n, state.cursor + 1 + (state.follow ? 0 : 3))));
+    return { first: last - NEAR, n: NEAR };
+  }
+
+  function draw() {
+    const { first, n } = span();
     const width = box.clientWidth;
     if (!n || !width) return;
     const dpr = devicePixelRatio || 1;
-    const left = Math.min(LEFT, width * 0.24);
-    const cell = Math.min(CELL, (width - left - RIGHT) / n);
-    const span = cell * n;
-    at = { cell, n, width, left };
-    const height = Math.ceil(TOP + span + 4);
+    const early = first > 0 ? 1.6 : 0;  // cells that the column of earlier keys takes, gap included
+    const edge = Math.min(LEFT, width * 0.24);
+    const cell = Math.min(CELL, (width - edge - RIGHT) / (n + early));
+    const left = edge + early * cell;
+    const height = Math.ceil(TOP + cell * n + 4);
+    at = { cell, n, first, left };
     if (canvas.width !== Math.round(width * dpr) || canvas.height !== Math.round(height * dpr)) {
       canvas.width = Math.round(width * dpr);
       canvas.height = Math.round(height * dpr);
@@ -122,47 +143,51 @@ export function create(root, store, run) {
     g.setTransform(dpr, 0, 0, dpr, 0, 0);
     g.clearRect(0, 0, width, height);
     const index = scaleOf();
-    const { tokens, hover } = state;
-    const q0 = hover?.query ?? state.cursor;
-    const k0 = hover?.key ?? state.key;
+    const q0 = (state.hover?.query ?? state.cursor) - first;
+    const k0 = (state.hover?.key ?? state.key ?? -1e9) - first;
     const causal = state.stage === 'pattern' || state.stage === 'masked';
 
     if (causal) hatch(g, left, TOP, cell, n);
     if (cell >= SPACED) {
       const gap = Math.max(0.75, cell * 0.045);
+      const square = (/** @type {number} */ x, /** @type {number} */ q, /** @type {number} */ v) => {
+        g.fillStyle = css(colors, index(v));
+        g.beginPath();
+        g.roundRect(x + gap, TOP + q * cell + gap, cell - 2 * gap, cell - 2 * gap, Math.min(3, cell * 0.12));
+        g.fill();
+      };
       for (let q = 0; q < n; q++) {
-        const row = rowOf(q);
+        const row = rowOf(first + q);
         if (!row) continue;
-        for (let k = 0; k < row.length; k++) {
-          g.fillStyle = css(colors, index(row[k]));
-          g.beginPath();
-          g.roundRect(left + k * cell + gap, TOP + q * cell + gap, cell - 2 * gap, cell - 2 * gap, Math.min(3, cell * 0.12));
-          g.fill();
+        for (let k = 0; k < n && first + k < row.length; k++) square(left + k * cell, q, row[first + k]);
+        if (early && state.stage === 'pattern') {
+          let sum = 0;
+          for (let k = 0; k < first; k++) sum += row[k];
+          square(edge, q, sum);
         }
       }
     } else {
       const room = roomFor(n);
       const key = `${state.stage} ${state.head.layer} ${state.head.head} ${state.patterns?.epoch} ${room} ${scores?.key} ${epoch}`;
-      if (painted !== key) { whole.clear(room); painted = key; }
+      if (painted !== key || whole.rows !== state.patterns) { whole.clear(room); painted = key; whole.rows = state.patterns; }
       whole.paint(n, rowOf, colors, index);
       g.imageSmoothingEnabled = cell * dpr < 1;
-      g.drawImage(/** @type {any} */ (whole.canvas), 0, 0, n, n, left, TOP, span, span);
+      g.drawImage(/** @type {any} */ (whole.canvas), 0, 0, n, n, left, TOP, cell * n, cell * n);
     }
 
-    labels(g, n, cell, left, tokens, q0, k0);
+    labels(g, first, n, cell, edge, left, q0, k0);
     g.lineWidth = 2;
-    g.strokeStyle = inkOf.p;
     if (q0 >= 0 && q0 < n) {
-      const wide = causal ? q0 + 1 : n;
+      g.strokeStyle = inkOf.p;
       g.beginPath();
-      g.roundRect(left - 1, TOP + q0 * cell - 1, wide * cell + 2, Math.max(cell, 3) + 2, 4);
+      g.roundRect(edge - 1, TOP + q0 * cell - 1, left - edge + (causal ? q0 + 1 : n) * cell + 2, Math.max(cell, 3) + 2, 4);
       g.stroke();
-    }
-    if (k0 !== null && k0 !== undefined && k0 < n && q0 >= 0 && q0 < n) {
-      g.strokeStyle = inkOf.text;
-      g.beginPath();
-      g.roundRect(left + k0 * cell, TOP + q0 * cell, Math.max(cell, 4), Math.max(cell, 4), 3);
-      g.stroke();
+      if (k0 >= 0 && k0 < n) {
+        g.strokeStyle = inkOf.text;
+        g.beginPath();
+        g.roundRect(left + k0 * cell, TOP + q0 * cell, Math.max(cell, 4), Math.max(cell, 4), 3);
+        g.stroke();
+      }
     }
   }
 
@@ -191,38 +216,43 @@ export function create(root, store, run) {
     g.stroke();
   }
 
-  function labels(g, n, cell, left, tokens, q0, k0) {
+  function labels(g, first, n, cell, edge, left, q0, k0) {
     const size = Math.max(10, Math.min(13, cell * 0.62));
     const font = getComputedStyle(box).fontFamily;
-    const every = Math.max(1, Math.ceil((size + 1) / cell));
-    const near = (i, chosen) => chosen !== null && chosen !== undefined && chosen >= 0 && i !== chosen && Math.abs(i - chosen) < every;
-    const cut = (text, room) => {
-      if (g.measureText(text).width <= room) return text;
+    const cut = (/** @type {string} */ text, /** @type {number} */ room) => {
       let t = text;
-      while (t.length > 1 && g.measureText(`${t}…`).width > room) t = t.slice(0, -1);
-      return `${t}…`;
+      while (t.length > 1 && g.measureText(t === text ? t : `${t}…`).width > room) t = t.slice(0, -1);
+      return t === text ? t : `${t}…`;
     };
+    /** Every so many, the chosen one always, and none that would touch it. */
+    const wanted = (/** @type {number} */ i, /** @type {number} */ chosen, /** @type {number} */ every) => i === chosen || (i % every === 0 && !(chosen >= 0 && Math.abs(i - chosen) < every));
+    const key = (/** @type {string} */ text, /** @type {number} */ x, /** @type {boolean} */ on) => {
+      g.save();
+      g.font = `${on ? 600 : 400} ${size}px ${font}`;
+      g.textAlign = 'left';
+      g.translate(x + 2, TOP - 8);
+      g.rotate((-50 * Math.PI) / 180);
+      g.fillText(cut(text, 82), 0, 0);
+      g.restore();
+    };
+    const down = Math.max(1, Math.ceil((size + 1) / cell));
+    const across = Math.max(1, Math.ceil((size * 1.6) / cell));
     g.textBaseline = 'middle';
     for (let i = 0; i < n; i++) {
-      const token = tokens[i];
+      const token = state.tokens[first + i];
       if (!token) continue;
-      const text = label(token);
-      if (i === q0 || (i % every === 0 && !near(i, q0))) {
+      if (wanted(i, q0, down)) {
         g.font = `${i === q0 ? 600 : 400} ${size}px ${font}`;
         g.fillStyle = inkOf.q;
         g.textAlign = 'right';
-        g.fillText(cut(text, left - 14), left - 8, TOP + (i + 0.5) * cell);
+        g.fillText(cut(label(token), edge - 14), edge - 8, TOP + (i + 0.5) * cell);
       }
-      if (i === k0 || (i % every === 0 && !near(i, k0))) {
-        g.save();
-        g.font = `${i === k0 ? 600 : 400} ${size}px ${font}`;
-        g.fillStyle = inkOf.k;
-        g.textAlign = 'left';
-        g.translate(left + (i + 0.5) * cell + 2, TOP - 8);
-        g.rotate((-50 * Math.PI) / 180);
-        g.fillText(cut(text, 82), 0, 0);
-        g.restore();
-      }
+      g.fillStyle = inkOf.k;
+      if (wanted(i, k0, across)) key(label(token), left + (i + 0.5) * cell, i === k0);
+    }
+    if (first) {
+      g.fillStyle = inkOf.dim;
+      key(`${first} before`, edge + cell / 2, false);
     }
   }
 
@@ -258,7 +288,7 @@ export function create(root, store, run) {
     }
     who.textContent = `${quoted(query)} attends to`;
     if (!row) return list.replaceChildren();
-    const best = Array.from(row.keys()).sort((a, b) => row[b] - row[a]).slice(0, 8);
+    const best = Array.from(row.keys()).sort((a, b) => row[b] - row[a]).slice(0, 12);
     const top = row[best[0]];
     const low = state.stage === 'pattern' ? 0 : Math.min(...best.map((i) => row[i]));
     list.replaceChildren(...best.map((i) => {
@@ -291,7 +321,7 @@ export function create(root, store, run) {
     const r = canvas.getBoundingClientRect();
     const key = Math.floor((event.clientX - r.left - at.left) / at.cell);
     const query = Math.floor((event.clientY - r.top - TOP) / at.cell);
-    return key >= 0 && query >= 0 && key < at.n && query < at.n ? { query, key } : null;
+    return key >= 0 && query >= 0 && key < at.n && query < at.n ? { query: query + at.first, key: key + at.first } : null;
   }
   canvas.addEventListener('pointermove', (event) => {
     const cell = cellAt(event);
@@ -329,12 +359,20 @@ export function create(root, store, run) {
     shape.textContent = n ? `${point} [${n} queries, ${n} keys]` : '';
     STAGES.forEach(([stage], i) => {
       stageButtons[i].setAttribute('aria-checked', String(stage === s.stage));
+      stageButtons[i].tabIndex = stage === s.stage ? 0 : -1;
     });
     if (s.stage !== 'pattern' && s.status !== 'running' && s.tokens.length) void fetchScores();
   });
   store.watch(['status'], (s) => { if (s.stage !== 'pattern' && s.status !== 'running') void fetchScores(); });
+  store.watch(['zoom', 'tokens'], (s) => {
+    zooms.hidden = s.tokens.length <= NEAR + 4;
+    for (const { b, zoom } of zoomButtons) {
+      b.setAttribute('aria-checked', String(zoom === s.zoom));
+      b.tabIndex = zoom === s.zoom ? 0 : -1;
+    }
+  });
   store.watch(['stage'], paintLegend);
-  store.watch(['patterns', 'tokens', 'cursor', 'key', 'hover', 'head', 'stage', 'theme', 'model'], (s) => {
+  store.watch(['patterns', 'tokens', 'cursor', 'key', 'hover', 'head', 'stage', 'zoom', 'theme', 'model'], (s) => {
     if (s.tokens.length && s.patterns && s.cursor >= s.patterns.length) void run.wantRows();
     draw();
     read();

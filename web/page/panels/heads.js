@@ -1,6 +1,7 @@
 // panels/heads.js - every layer and head as a small triangle that gains a row with each token.
 
 import { el, roving } from '../dom.js';
+import { figures, percent } from '../format.js';
 import { Triangle, paletteOf, roomFor } from '../heatmap.js';
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store */
@@ -9,7 +10,9 @@ export function create(root, store) {
   const about = el('small');
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', about);
   const grid = el('div', { class: 'grid', role: 'radiogroup', 'aria-label': 'Layer and head' });
-  root.append(grid);
+  const profile = el('dl', { class: 'profile' });
+  const profileOf = el('h3');
+  root.append(grid, el('div', { class: 'head-profile' }, profileOf, profile));
 
   /** @type {{ layer: number, head: number, button: HTMLElement, triangle: Triangle }[]} */
   let tiles = [];
@@ -68,5 +71,34 @@ export function create(root, store) {
     grid.style.setProperty('--zoom', String(room / Math.max(1, n)));
     const size = tiles[0].button.clientWidth * devicePixelRatio;
     grid.classList.toggle('dense', n > size);
+  });
+
+  // What a head does here, in numbers: the mean over queries of the weight on some keys.
+  const HABITS = /** @type {[string, (row: Float32Array, q: number, ids: number[]) => number][]} */ ([
+    ['on itself', (row, q) => row[q]],
+    ['on the token before', (row, q) => row[q - 1]],
+    ['on the first token', (row) => row[0]],
+    ['on the same token earlier', (row, q, ids) => row.reduce((sum, w, k) => sum + (k < q && ids[k] === ids[q] ? w : 0), 0)],
+    ['after the same token earlier', (row, q, ids) => row.reduce((sum, w, k) => sum + (k > 0 && k < q && ids[k - 1] === ids[q] ? w : 0), 0)],
+  ]);
+
+  store.watch(['head', 'patterns', 'model', 'status'], ({ head, patterns, tokens, status }) => {
+    const n = patterns?.length ?? 0;
+    profileOf.parentElement.hidden = n < 3;
+    if (n < 3 || (status === 'running' && n % 8)) return;
+    const ids = tokens.map((t) => t.id);
+    const sums = HABITS.map(() => 0);
+    let bits = 0;
+    for (let q = 1; q < n; q++) {
+      const row = patterns.row(head.layer, head.head, q);
+      HABITS.forEach(([, of], i) => { sums[i] += of(row, q, ids); });
+      for (const w of row) if (w > 0) bits -= w * Math.log2(w);
+    }
+    profileOf.textContent = `Layer ${head.layer}, head ${head.head} puts`;
+    profile.replaceChildren(...HABITS.flatMap(([name], i) => {
+      const bar = el('i');
+      bar.style.inlineSize = `${(100 * sums[i]) / (n - 1)}%`;
+      return [el('dt', {}, name), el('dd', {}, el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, percent(sums[i] / (n - 1))))];
+    }), el('dt', {}, 'reads about'), el('dd', {}, el('span', { class: 'num' }, `${figures(2 ** (bits / (n - 1)))} tokens at a time`)));
   });
 }

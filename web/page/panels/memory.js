@@ -3,7 +3,7 @@
 import { el } from '../dom.js';
 import { bytes, int, percent } from '../format.js';
 
-const KIND = /** @type {[RegExp, string][]} */ ([[/weight|model|tensor/i, 'weights'], [/kv|cache/i, 'kv'], [/scratch|activation|buffer|session|capture/i, 'scratch'], [/stack|data|code|static/i, 'base']]);
+const KIND = /** @type {[RegExp, string][]} */ ([[/weight|model|tensor/i, 'weights'], [/kv|cache/i, 'kv'], [/scratch|activation|buffer|session|capture/i, 'scratch'], [/stack|data|code|static/i, 'base'], [/^free/i, 'free']]);
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
 export function create(root, store, run) {
@@ -46,12 +46,12 @@ export function create(root, store, run) {
     legend.replaceChildren(...list.map((p) => el('li', {}, el('i', { class: p.kind, 'aria-hidden': 'true' }), `${p.name} `, el('span', { class: 'num' }, bytes(p.bytes)))));
 
     const sum = (kind) => s.memory.regions.filter((r) => (KIND.find(([w]) => w.test(r.name))?.[1]) === kind).reduce((n, r) => n + r.bytes, 0);
-    const cost = run.costAt(s.model.config.contextLength);
+    const cost = run.costAt(Math.max(1, s.tokens.length));
     const real = (n) => (n ? int(n) : 'not open');
     table.replaceChildren(
       row('Weights', int(s.model.parameters.bytes), real(sum('weights'))),
-      row(`kv cache, ${s.model.config.contextLength} tokens`, int(cost.kvBytes), real(sum('kv'))),
-      row('Scratch', int(cost.activationBytes), real(sum('scratch'))));
+      row(`kv cache of ${s.tokens.length} tokens`, int(cost.kvBytes), real(sum('kv'))),
+      row('All of it', '', int(s.memory.totalBytes)));
   });
 }
 

@@ -11,7 +11,7 @@ export function create(root, store) {
   const text = el('div', { class: 'text', role: 'listbox', 'aria-label': 'Tokens of the text', 'aria-orientation': 'horizontal' });
   const spoken = el('p', { class: 'hidden', 'aria-live': 'polite' });
   const note = el('p', { class: 'note' });
-  const legend = el('div', { class: 'shades', 'aria-hidden': 'true' }, 'expected ', ...[0, 1, 2, 3, 4].map((i) => el('i', { class: `tok shade-${i}` })), ' surprising');
+  const legend = el('div', { class: 'shades', 'aria-hidden': 'true' }, 'expected ', ...[0, 1, 2, 3, 4].map((i) => el('i', { class: `word shade-${i}` })), ' surprising');
   root.append(text, el('div', { class: 'under' }, note, legend), spoken);
 
   /** @type {HTMLElement[]} */
@@ -19,12 +19,15 @@ export function create(root, store) {
   /** @type {import('../store.js').Token[]} */
   const shown = [];
 
+  /** The blank in front stays outside the shading, so that a line never ends in a shaded blank. */
   function chip(token, position) {
     const shade = token.given || token.logprob === null ? '' : ` shade-${Math.min(4, Math.floor((1 - Math.exp(token.logprob)) * 5))}`;
-    const odd = !token.text;
+    const { bos, eos = [] } = state.model?.api.special ?? {};
+    const odd = !token.text || token.id === bos || eos.includes(token.id);
+    const [, blank, word] = odd ? ['', '', token.id === bos && position === 0 ? 'start' : token.text || `#${token.id}`] : /** @type {string[]} */ (/^(\s*)([^]*)$/.exec(token.text));
     return el('span', {
-      class: `tok${token.given ? ' given' : ''}${odd ? ' odd' : ''}${shade}`, role: 'option', tabindex: -1, 'data-position': position, 'aria-selected': 'false',
-    }, odd ? `#${token.id}` : token.text);
+      class: `tok${token.given ? ' given' : ''}${odd ? ' odd' : ''}`, role: 'option', tabindex: -1, 'data-position': position, 'aria-selected': 'false',
+    }, blank, el('span', { class: `word${shade}` }, word || '\u200b'));
   }
 
   function choose(position) {

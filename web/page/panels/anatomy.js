@@ -1,0 +1,387 @@
+// panels/anatomy.js - one forward pass as one picture, drawn for the architecture that is loaded and alive with its values.
+//
+// Lanes run from left to right, one per token; ribbons fan out into q, k and v; the heads are a stack of cards with
+// the pattern between them; the residual stream runs straight past; the FFN widens and closes. The nodes are built
+// once per architecture and number of lanes; afterwards only opacities, widths and words change.
+
+import { el, svg } from '../dom.js';
+import { int, label, percent, quoted, si, time } from '../format.js';
+import { shade } from '../heatmap.js';
+import { blockPoint } from '../run.js';
+import { chance, following } from '../sampler.js';
+import { stagesOf } from '../stages.js';
+import { createValues } from '../values.js';
+
+const LANES = 9;
+const Y0 = 104;      // first lane
+const PITCH = 34;
+const DOT = 15.5;    // pitch of the pattern
+const X = { label: 104, embed: 114, norm1: 204, qkv: 262, card: 424, out: 756, norm2: 838, ffn: 898, resid: 990, more: 1074, final: 1150, bars: 1262 };
+const W = { embed: 44, norm1: 8, qkv: 32, card: 196, out: 44, norm2: 8, ffn: 56, resid: 28, more: 44, final: 8 };
+const BINS = { embed: 11, q: 8, k: 8, v: 8, out: 11, ffn: 14, resid: 7, more: 11 };
+
+/** A ribbon from one edge to another, as thick as its ends. */
+function ribbon(x1, y1, h1, x2, y2, h2) {
+  const m = (x1 + x2) / 2;
+  return `M${x1} ${y1 - h1 / 2}C${m} ${y1 - h1 / 2} ${m} ${y2 - h2 / 2} ${x2} ${y2 - h2 / 2}V${y2 + h2 / 2}C${m} ${y2 + h2 / 2} ${m} ${y1 + h1 / 2} ${x1} ${y1 + h1 / 2}Z`;
+}
+
+/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+export function create(root, store, run) {
+  const { state } = store;
+  /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', el('small', {}, 'one pass over your text; choose a stage to open its values'));
+  const steppers = el('div', { class: 'steppers' },
+    stepper('Layer', 'layer', () => state.model?.config.nLayers ?? 1), stepper('Head', 'head', () => state.model?.config.nHeads ?? 1));
+  const picture = svg('svg', { class: 'anatomy-svg', viewBox: '0 0 1400 470', role: 'group', 'aria-label': 'The forward pass, stage by stage' });
+  const scroll = el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Picture of the forward pass' }, picture);
+  const values = createValues();
+  const facts = el('dl', { class: 'stage-facts' });
+  const sentence = el('p');
+  const title = el('h3');
+  const inspector = el('div', { class: 'inspector', hidden: true }, el('div', { class: 'stage-text' }, title, sentence, facts), values.root);
+  root.append(steppers, scroll, inspector);
+
+  function stepper(name, key, count) {
+    const number = el('output', { class: 'mono' });
+    const move = (by) => {
+      const n = count();
+      store.set({ head: { ...state.head, [key]: (state.head[key] + by + n) % n } });
+    };
+    store.watch(['head', 'model'], (s) => { number.textContent = `${s.head[key]} of ${count()}`; });
+    return el('div', { class: 'stepper' }, el('span', {}, name),
+      el('button', { type: 'button', 'aria-label': `${name} before`, onclick: () => move(-1) }, '‹'), number,
+      el('button', { type: 'button', 'aria-label': `${name} after`, onclick: () => move(1) }, '›'));
+  }
+
+  // -- the picture ----------------------------------------------------------------------------------------------------
+  let built = '';
+  /** @type {any} the nodes that change */
+  let n = {};
+  let open = '';
+  /** values of the layer in hand for the text as it rests: point -> tensor */
+  let captured = {};
+  let capturedFor = '';
+
+  /** Which positions have lanes: the last nine up to the one after the token in hand. */
+  function lanesOf(s) {
+    const known = Math.min(s.tokens.length, Math.max(s.patterns?.length ?? 0, 1));
+    const last = Math.min(known - 1, Math.max(s.cursor, LANES - 1));
+    const first = Math.max(0, last - LANES + 1);
+    return s.tokens.length ? { first, count: last - first + 1 } : { first: 0, count: 0 };
+  }
+
+  const strip = (parent, cls, x, y, w, h, bins) => {
+    parent.append(svg('rect', { x, y, width: w, height: h, rx: 3, class: `cell-back ${cls}` }));
+    return Array.from({ length: bins }, (_, i) => {
+      const r = svg('rect', { x: x + 1 + (i * (w - 2)) / bins, y: y + 1, width: (w - 2) / bins, height: h - 2, class: `bin ${cls}` });
+      parent.append(r);
+      return r;
+    });
+  };
+
+  function build(s, count) {
+    const { config: c, parameters } = s.model;
+    const stages = stagesOf(c, parameters.rows, s.head.layer, count);
+    const has = (id) => stages.some((st) => st.id === id);
+    const post = c.normPlacement === 'post';
+    const group = (cls) => svg('g', { class: cls });
+    const under = group('ribbons');
+    const nodes = group('nodes');
+    const last = Y0 + (count - 1) * PITCH;
+    const bottom = Y0 + (LANES - 1) * PITCH + 46;
+    n = { lanes: [], captions: new Map(), dots: [], bars: [], stages };
+
+    picture.replaceChildren();
+    // the block, dashed
+    picture.append(svg('rect', { x: 186, y: 64, width: X.resid + W.resid + 18 - 186, height: bottom - 64 + 12, rx: 14, class: 'block' }));
+    n.blockName = svg('text', { x: 200, y: bottom + 2, class: 'd' });
+    picture.append(n.blockName, under);
+
+    for (let i = 0; i < count; i++) {
+      const y = Y0 + i * PITCH;
+      const lane = { q: [], bins: {} };
+      const g = group('lane');
+      const r = (d, cls) => { const p = svg('path', { d, class: `ribbon ${cls}` }); under.append(p); return p; };
+      // the residual stream, straight past everything
+      under.append(svg('path', { d: `M${X.embed + W.embed} ${y - 13}H${X.final}`, class: 'stream-line' }));
+      r(ribbon(X.embed + W.embed, y, 18, has('norm1') && !post ? X.norm1 : X.qkv, y, 15), 'ink');
+      if (has('norm1') && !post) r(ribbon(X.norm1 + W.norm1, y, 15, X.qkv, y, 20), 'ink');
+      const qy = 150 + i * DOT;
+      const ky = 306 + i * 5.2;
+      const vy = 372 + i * 5.2;
+      lane.q = r(ribbon(X.qkv + W.qkv, y - 7.5, 6.5, X.card, qy, 6), 'q');
+      lane.k = r(ribbon(X.qkv + W.qkv, y, 6.5, X.card, ky, 4.4), 'k');
+      lane.v = r(ribbon(X.qkv + W.qkv, y + 7.5, 6.5, X.card, vy, 4.4), 'v');
+      lane.through = r(`M${X.card} ${vy - 2.2}H${X.card + W.card + 30}V${vy + 2.2}H${X.card}Z`, 'v');
+      r(ribbon(X.card + W.card + 30, vy, 4.4, X.out, y, 14), 'v faint');
+      lane.mix = r(ribbon(X.card + W.card + 30, vy, 4.4, X.out, y, 14), 'v');
+      r(ribbon(X.out + W.out, y, 18, post || !has('norm2') ? X.ffn : X.norm2, y, 15), 'f');
+      if (!post && has('norm2')) r(ribbon(X.norm2 + W.norm2, y, 15, X.ffn, y, 26), 'f');
+      r(ribbon(X.ffn + W.ffn, y, 27, X.resid, y, 16), 'f');
+      r(ribbon(X.resid + W.resid, y, 16, has('more') ? X.more : X.final, y, 16), 'ink');
+      if (has('more')) r(ribbon(X.more + W.more, y, 16, has('final') ? X.final : X.bars - 60, y, 14), 'ink');
+      lane.toHead = r(ribbon(has('final') ? X.final + W.final : X.more + W.more, y, 14, X.bars - 64, y, 3), 'ink');
+
+      lane.label = svg('text', { x: X.label, y: y + 4.5, class: 'lane-label', 'text-anchor': 'end' });
+      g.append(lane.label);
+      lane.bins.embed = strip(g, 'ink', X.embed, y - 9, W.embed, 18, BINS.embed);
+      lane.bins.q = strip(g, 'q', X.qkv, y - 11, W.qkv, 7, BINS.q);
+      lane.bins.k = strip(g, 'k', X.qkv, y - 3.5, W.qkv, 7, BINS.k);
+      lane.bins.v = strip(g, 'v', X.qkv, y + 4, W.qkv, 7, BINS.v);
+      lane.bins.out = strip(g, 'p', X.out, y - 9, W.out, 18, BINS.out);
+      lane.bins.ffn = strip(g, 'f', X.ffn, y - 14, W.ffn, 28, BINS.ffn);
+      lane.bins.resid = strip(g, 'ink', X.resid, y - 8, W.resid, 16, BINS.resid);
+      if (has('more')) lane.bins.more = strip(g, 'ink', X.more, y - 9, W.more, 18, BINS.more);
+      if (has('norm1')) g.append(svg('rect', { x: post ? X.out + W.out + 8 : X.norm1, y: y - 9, width: W.norm1, height: 18, rx: 2.5, class: 'norm-bar' }));
+      if (has('norm2')) g.append(svg('rect', { x: post ? X.resid + W.resid + 8 : X.norm2, y: y - 9, width: W.norm2, height: 18, rx: 2.5, class: 'norm-bar' }));
+      if (has('final')) g.append(svg('rect', { x: X.final, y: y - 9, width: W.final, height: 18, rx: 2.5, class: 'norm-bar' }));
+      // where the block adds to the stream
+      for (const x of [X.out + W.out / 2, X.resid + W.resid / 2]) {
+        g.append(svg('path', { d: `M${x - 3} ${y - 13}h6m-3 -3v6`, class: 'plus' }));
+      }
+      g.addEventListener('click', () => store.set({ cursor: n.first + i, follow: false, key: null }));
+      nodes.append(g);
+      n.lanes.push(lane);
+    }
+    picture.append(nodes);
+
+    // the heads as a stack of cards
+    const stack = group('stack');
+    for (let k = Math.min(4, c.nHeads - 1); k >= 0; k--) {
+      stack.append(svg('rect', { x: X.card + k * 7, y: 92 - k * 6, width: W.card, height: 262, rx: 8, class: 'card-rect' }));
+    }
+    stack.append(svg('text', { x: X.card + W.card / 2, y: 122, class: 'word-q', 'text-anchor': 'middle' }, 'queries'));
+    const inset = X.card + (W.card - (LANES + 1) * DOT) / 2;
+    n.row = svg('rect', { x: 0, y: 0, width: 0, height: DOT + 1, rx: DOT / 2, class: 'row-ring' });
+    for (let q = 0; q < count; q++) {
+      const row = [];
+      const early = svg('rect', { x: inset, y: 150 + q * DOT - 4.6, width: 9.2, height: 9.2, rx: 2, class: 'dot early' });
+      early.append(svg('title', {}, 'keys before these lanes'));
+      stack.append(early);
+      for (let k = 0; k < count; k++) {
+        const masked = k > q;
+        const d = svg('circle', { cx: inset + (k + 1) * DOT + 5, cy: 150 + q * DOT, r: masked ? 4.6 : 5.2, class: masked ? 'dot masked' : 'dot' });
+        if (!masked) d.addEventListener('click', () => store.set({ cursor: n.first + q, key: n.first + k, follow: false }));
+        stack.append(d);
+        row.push(d);
+      }
+      n.dots.push({ row, early });
+    }
+    stack.append(n.row);
+    n.inset = inset;
+    stack.append(svg('text', { x: X.card + W.card / 2, y: 150 + LANES * DOT + 14, class: 'word-k', 'text-anchor': 'middle' }, 'keys'));
+    n.headName = svg('text', { x: X.card + W.card / 2, y: 342, class: 'd', 'text-anchor': 'middle' });
+    stack.append(n.headName);
+    stack.addEventListener('click', (event) => { if (/** @type {Element} */ (event.target).classList.contains('card-rect')) choose('heads'); });
+    picture.append(stack);
+
+    // the bars of the next token
+    for (let i = 0; i < 10; i++) {
+      const y = Y0 - 14 + i * 31;
+      const word = svg('text', { x: X.bars, y: y + 4.5, 'text-anchor': 'end', class: 'bar-word' });
+      const bar = svg('rect', { x: X.bars + 9, y: y - 4.5, width: 0, height: 9, rx: 2, class: 'bar-rect' });
+      const num = svg('text', { x: X.bars + 14, y: y + 4, class: 'd mono-text' });
+      picture.append(word, bar, num);
+      n.bars.push({ word, bar, num });
+    }
+
+    // captions are the buttons
+    const at = {
+      embed: X.embed + W.embed / 2, norm1: (post ? X.out + W.out + 14 : X.norm1 + 4), qkv: X.qkv + W.qkv / 2, heads: X.card + W.card / 2 + 10, out: X.out + W.out / 2,
+      norm2: (post ? X.resid + W.resid + 14 : X.norm2 + 4), ffn: X.ffn + W.ffn / 2, resid: X.resid + W.resid / 2, more: X.more + W.more / 2, final: X.final + 4, head: X.bars + 30,
+    };
+    for (const st of stages) {
+      const small = st.id.startsWith('norm') || st.id === 'final' || st.id === 'resid';
+      const low = small && st.id !== 'resid';
+      const y = low ? bottom + 34 : st.id === 'resid' ? bottom + 34 : 24;
+      const name = svg('text', { x: at[st.id], y, 'text-anchor': 'middle', class: low || st.id === 'resid' ? 'caption small' : 'caption' });
+      if (st.id === 'qkv') name.append(svg('tspan', { class: 'word-q' }, 'q'), svg('tspan', { class: 'word-k', dx: 9 }, 'k'), svg('tspan', { class: 'word-v', dx: 9 }, 'v'));
+      else name.textContent = st.title;
+      const shape = svg('text', { x: at[st.id], y: y + 17, class: 'd', 'text-anchor': 'middle' });
+      const back = svg('rect', { class: 'caption-back', rx: 6 });
+      const g = svg('g', { class: 'stage', role: 'button', tabindex: 0, 'aria-pressed': 'false' }, back, name, shape);
+      const pick = () => choose(open === st.id ? '' : st.id);
+      g.addEventListener('click', pick);
+      g.addEventListener('keydown', (event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); pick(); } });
+      picture.append(g);
+      n.captions.set(st.id, { g, shape, back, name, x: at[st.id], y });
+      if (low) under.append(svg('path', { d: `M${at[st.id]} ${last + 12}V${y - 14}`, class: 'leader' }));
+      if (st.id === 'resid') under.append(svg('path', { d: `M${at[st.id]} ${last + 12}V${y - 14}`, class: 'leader' }));
+    }
+    for (const { back, name, shape, x, y } of n.captions.values()) {
+      void shape;
+      const w = Math.max(64, name.getComputedTextLength() + 18);
+      for (const [k, v] of Object.entries({ x: x - w / 2, y: y - 16, width: w, height: 40 })) back.setAttribute(k, v);
+    }
+  }
+
+  // -- values of the layer in hand ------------------------------------------------------------------------------------
+  async function fetchValues(s) {
+    const key = `${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
+    if (capturedFor === key || !s.tokens.length) return;
+    capturedFor = key;
+    captured = {};
+    const b = blockPoint(s.model.config, s.head.layer);
+    try {
+      const got = await run.values(['hook_embed', `${b}.hook_resid_pre`, `${b}.attn.hook_q`, `${b}.attn.hook_k`, `${b}.attn.hook_v`, `${b}.hook_attn_out`, `${b}.mlp.hook_post`, `${b}.hook_resid_post`, `${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`]);
+      if (capturedFor !== key) return;
+      captured = got;
+      paintStrips(state);
+    } catch {
+      capturedFor = '';  // strips stay plain; the text goes on
+    }
+  }
+
+  /** Strength of each part of a vector: the root mean square of its bins, the largest on the page being 1. */
+  function paintStrips(s) {
+    const b = blockPoint(s.model.config, s.head.layer);
+    const from = {
+      embed: s.head.layer === 0 ? captured.hook_embed ?? captured[`${b}.hook_resid_pre`] : captured[`${b}.hook_resid_pre`], q: captured[`${b}.attn.hook_q`], k: captured[`${b}.attn.hook_k`],
+      v: captured[`${b}.attn.hook_v`], out: captured[`${b}.hook_attn_out`], ffn: captured[`${b}.mlp.hook_post`], resid: captured[`${b}.hook_resid_post`],
+      more: captured[`${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`],
+    };
+    for (const [name, tensor] of Object.entries(from)) {
+      const bins = BINS[name];
+      if (!n.lanes?.[0]?.bins[name]) continue;
+      const width = tensor ? tensor.data.length / tensor.shape[0] : 0;
+      const rows = n.lanes.map((_, i) => {
+        const p = n.first + i;
+        if (!tensor || p >= tensor.shape[0]) return null;
+        const v = tensor.data.subarray(p * width, (p + 1) * width);
+        return Array.from({ length: bins }, (_, j) => {
+          const a = Math.floor((j * width) / bins);
+          const z = Math.max(a + 1, Math.floor(((j + 1) * width) / bins));
+          let sum = 0;
+          for (let k = a; k < z; k++) sum += v[k] * v[k];
+          return Math.sqrt(sum / (z - a));
+        });
+      });
+      const all = rows.flat().filter((x) => x !== null).sort((x, y) => x - y);
+      const low = all[0] ?? 0;
+      const most = all[Math.floor(all.length * 0.98)] || 1;
+      n.lanes.forEach((lane, i) => {
+        lane.bins[name].forEach((rect, j) => {
+          const v = rows[i]?.[j];
+          rect.setAttribute('opacity', v === undefined ? 0 : (0.06 + 0.94 * Math.max(0, Math.min(1, (v - low) / (most - low || 1)))).toFixed(2));
+        });
+      });
+    }
+  }
+
+  // -- painting -------------------------------------------------------------------------------------------------------
+  function paint(s) {
+    if (!s.model || !s.patterns || !s.tokens.length) return;
+    const { first, count } = lanesOf(s);
+    const shape = `${s.model.name} ${s.model.parameters.total} ${JSON.stringify(s.model.config)} ${count}`;
+    if (built !== shape) { build(s, count); built = shape; }
+    n.first = first;
+    const { layer, head } = s.head;
+    const { config: c } = s.model;
+    const stages = stagesOf(c, s.model.parameters.rows, layer, s.tokens.length);
+    for (const st of stages) {
+      const caption = n.captions.get(st.id);
+      caption.shape.textContent = st.id.startsWith('norm') || st.id === 'final' || st.id === 'resid' ? '' : st.shape;
+      caption.g.setAttribute('aria-pressed', String(open === st.id));
+    }
+    n.blockName.textContent = `block ${layer} of ${c.nLayers}`;
+    n.headName.textContent = `layer ${layer}, head ${head} of ${c.nHeads}`;
+
+    const here = (s.hover?.query ?? s.cursor) - first;
+    const seen = s.hover ? s.hover.key : s.key;
+    const inHand = s.patterns.row(layer, head, first + here);
+    n.lanes.forEach((lane, i) => {
+      lane.label.textContent = clip(label(s.tokens[first + i]));
+      lane.label.classList.toggle('here', i === here);
+      lane.label.classList.toggle('seen', first + i === seen);
+      const w = inHand ? (first + i < inHand.length ? inHand[first + i] : 0) : 0;
+      lane.q.classList.toggle('lit', i === here);
+      lane.k.setAttribute('opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
+      lane.v.setAttribute('opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
+      lane.through.setAttribute('opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
+      // the values of the row in hand gather in its lane, as wide as their weight
+      const vy = 372 + i * 5.2;
+      const x1 = X.card + W.card + 30;
+      if (inHand && here >= 0 && here < count) {
+        lane.mix.setAttribute('d', ribbon(x1, vy, 4.4, X.out, Y0 + here * PITCH + offset(inHand, first, i), Math.max(0.6, 16 * w)));
+        lane.mix.setAttribute('opacity', w > 0 ? (0.12 + 0.55 * Math.sqrt(w)).toFixed(2) : 0);
+      } else {
+        lane.mix.setAttribute('opacity', 0);
+      }
+      lane.toHead.classList.toggle('lit', i === here);
+      lane.toHead.setAttribute('d', ribbon(X.final + W.final, Y0 + i * PITCH, 14, X.bars - 64, Y0 + i * PITCH, i === here ? 14 : 3));
+      const row = s.patterns.row(layer, head, first + i);
+      const { row: dots, early } = n.dots[i];
+      let before = 0;
+      if (row) for (let k = 0; k < first && k < row.length; k++) before += row[k];
+      early.setAttribute('opacity', first ? (row ? 0.06 + 0.94 * (shade(before) / 255) : 0.06) : 0);
+      dots.forEach((dot, k) => {
+        if (k > i) return;
+        const v = row ? row[first + k] : 0;
+        dot.setAttribute('opacity', (0.06 + 0.94 * (shade(v) / 255)).toFixed(3));
+      });
+    });
+    const visible = here >= 0 && here < count;
+    n.row.setAttribute('width', visible ? (here + 1) * DOT + (first ? DOT + 1 : 0) + 1 : 0);
+    n.row.setAttribute('x', n.inset + (first ? -3 : DOT - 2.5));
+    n.row.setAttribute('y', 150 + here * DOT - (DOT + 1) / 2);
+
+    const next = following(s, 10);
+    const drawn = s.tokens[s.cursor + 1];
+    const most = Math.max(...(next?.candidates.map(chance) ?? [1]), 1e-9);
+    if (next) void run.spell(next.candidates.map((k) => k.id));
+    n.bars.forEach(({ word, bar, num }, i) => {
+      const k = next?.candidates[i];
+      word.textContent = k ? clip(label({ id: k.id, text: s.words.get(k.id) || k.text || '' })) : '';
+      const w = k ? (chance(k) / most) * 84 : 0;
+      bar.setAttribute('width', Math.max(k ? 1 : 0, w));
+      num.textContent = k ? percent(chance(k)) : '';
+      num.setAttribute('x', X.bars + 15 + w);
+      for (const node of [word, bar]) node.classList.toggle('on', !!k && drawn?.id === k.id);
+    });
+    if (s.status !== 'running') void fetchValues(s);
+    paintStrips(s);
+  }
+
+  /** Where in its slot a value arrives: one below the other, together as wide as the slot. */
+  function offset(row, first, i) {
+    let y = 0;
+    for (let k = 0; k < Math.min(row.length, first + i); k++) y += row[k];
+    return -8 + 16 * (y + (row[first + i] ?? 0) / 2);
+  }
+
+  const clip = (text) => (text.length > 12 ? `${text.slice(0, 11)}…` : text);
+
+  // -- a stage opened -------------------------------------------------------------------------------------------------
+  let inspected = '';
+  function choose(id) {
+    open = id;
+    inspected = '';
+    inspector.hidden = !id;
+    store.set({ head: state.head });
+  }
+
+  async function inspect(s) {
+    if (!open || !s.model || s.status === 'running') return;
+    const st = stagesOf(s.model.config, s.model.parameters.rows, s.head.layer, s.tokens.length).find((x) => x.id === open);
+    if (!st) return choose('');
+    const key = `${open} ${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
+    if (inspected === key) return;
+    inspected = key;
+    title.textContent = st.title.replace(/ {2}/g, ', ');
+    sentence.textContent = st.words;
+    const fact = (name, text) => (text ? [el('dt', {}, name), el('dd', { class: 'mono' }, text)] : []);
+    const ms = await run.measured?.(st.id, s.head.layer).catch(() => null);
+    facts.replaceChildren(...fact('Computes', st.formula), ...fact('Makes', st.shape), ...fact('Parameters', st.params ? int(st.params) : 'none of its own'),
+      ...fact('FLOPs a token', st.flops ? si(st.flops) : '0'), ...fact('Measured', ms ? time(ms) : ''));
+    let points = {};
+    try {
+      if (st.points.length) points = await run.values(st.points.map(([p]) => p));
+    } catch { /* shown as absent below */ }
+    if (inspected !== key) return;
+    values.show(st.points.filter(([p]) => points[p]).map(([p, name]) => ({ point: p, name, tensor: points[p] })), s.tokens, s.cursor);
+    if (st.id === 'head') values.say(`${quoted(s.tokens[s.cursor])} is followed by the bars on the right of the picture, and in “Next token” above.`);
+  }
+
+  store.watch(['model', 'tokens', 'patterns', 'cursor', 'key', 'hover', 'head', 'logits', 'sampler', 'words', 'status'], paint);
+  store.watch(['model', 'tokens', 'head', 'status', 'cursor', 'theme'], (s) => { void inspect(s); });
+}

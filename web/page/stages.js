@@ -1,0 +1,97 @@
+// stages.js - the stages of one forward pass, as the loaded architecture has them: what each is called, the shape of
+// what it makes, its weights, its operations, and where its values can be read.
+
+import { blockPoint } from './run.js';
+
+const NORM = { rmsnorm: ['RMSNorm', 'y = x / √(mean(x²) + ε) · gain'], layernorm: ['LayerNorm', 'y = (x − mean) / √(var + ε) · gain + bias'] };
+const FFN = {
+  swiglu: ['SwiGLU', 'y = W_down (silu(W_gate x) ⊙ W_up x)'], relu: ['ReLU FFN', 'y = W_down relu(W_up x)'],
+  gelu_erf: ['GELU-erf FFN', 'y = W_down gelu_erf(W_up x)'], gelu_tanh: ['GELU-tanh FFN', 'y = W_down gelu_tanh(W_up x)'],
+};
+const POSITION = { none: 'no positions', sinusoidal: 'plus sines and cosines', learned: 'plus a learned row per position', rope: 'positions enter later, by rotating q and k' };
+
+/**
+ * @typedef {object} Stage
+ * @property {string} id
+ * @property {string} title
+ * @property {string} shape       of its output, with this text's numbers
+ * @property {string} formula
+ * @property {string} words       one sentence about what it does
+ * @property {number} params      in this layer
+ * @property {number} flops       for one more token, this layer
+ * @property {[string, string][]} points  capture point and name, in order of computation
+ */
+
+/** @param {any} c config @param {any[]} rows parameter rows @param {number} layer @param {number} n tokens @returns {Stage[]} */
+export function stagesOf(c, rows, layer, n) {
+  const d = c.dModel;
+  const qd = c.nHeads * c.dHead;
+  const kd = c.nKvHeads * c.dHead;
+  const block = blockPoint(c, layer);
+  const count = (/** @type {(r: any) => boolean} */ test) => rows.filter(test).reduce((m, r) => m + (r.tiedTo ? 0 : r.count), 0);
+  const inBlock = (component) => count((r) => r.component === component && r.layer === layer && r.stack !== 'encoder');
+  const qkv = count((r) => r.component === 'attention' && r.layer === layer && r.stack !== 'encoder' && !/\b(o|out|output|c_proj|wo|o_proj)\b|attn_output|attention_output/.test(r.name));
+  const norms = inBlock('norm');
+  const [normName, normFormula] = NORM[c.norm];
+  const [ffnName, ffnFormula] = FFN[c.ffn];
+  const wide = c.ffn === 'swiglu' ? 3 : 2;
+  const post = c.normPlacement === 'post';
+  const rope = c.position === 'rope';
+  const grouped = c.nKvHeads !== c.nHeads;
+  const kinds = new Set(rows.map((r) => r.component));
+
+  const stages = [
+    {
+      id: 'embed', title: c.position === 'learned' || c.position === 'sinusoidal' ? 'Embedding + position' : 'Embedding', shape: `[${n}, ${d}]`,
+      formula: 'x₀ = E[token]', words: `Each token picks its row of the table of ${c.vocabSize} rows; ${POSITION[c.position]}.`,
+      params: count((r) => r.component === 'embedding' || r.component === 'position'), flops: 0,
+      points: [['hook_embed', 'embedding'], ...(c.position === 'learned' || c.position === 'sinusoidal' ? [['hook_pos_embed', 'position']] : [])],
+    },
+    {
+      id: 'norm1', title: normName, shape: `[${n}, ${d}]`, formula: normFormula, words: post ? 'After the sum, the stream itself is brought to one scale.' : 'What the heads read is brought to one scale; the stream itself stays as it is.',
+      params: norms / 2, flops: 4 * d, points: [[`${block}.ln1.hook_normalized`, 'before the gain']],
+    },
+    {
+      id: 'qkv', title: 'q  k  v', shape: grouped ? `q [${n}, ${qd}], k v [${n}, ${kd}]` : `3 × [${n}, ${qd}]`,
+      formula: `q = W_q x, k = W_k x, v = W_v x${rope ? '; q, k rotated by position' : ''}`,
+      words: grouped ? `Every head asks (q); ${c.nKvHeads} groups of heads share what can be asked for (k) and what is handed over (v).` : 'Every head asks (q), offers (k) and hands over (v).',
+      params: qkv, flops: 2 * d * (qd + 2 * kd),
+      points: [[`${block}.attn.hook_q`, 'q'], [`${block}.attn.hook_k`, 'k'], [`${block}.attn.hook_v`, 'v'], ...(rope ? [[`${block}.attn.hook_rot_q`, 'q, rotated'], [`${block}.attn.hook_rot_k`, 'k, rotated']] : [])],
+    },
+    {
+      id: 'heads', title: `${c.nHeads} heads`, shape: `pattern [${c.nHeads}, ${n}, ${n}]`, formula: `A = softmax(q kᵀ / √${c.dHead} + mask), z = A v`,
+      words: 'Each query is compared with every key before it; the softmax of the scores says how much of each value to take.',
+      params: 0, flops: 4 * qd * n, points: [[`${block}.attn.hook_z`, 'z, the mixed values']],
+    },
+    {
+      id: 'out', title: 'Out + residual', shape: `[${n}, ${d}]`, formula: post ? 'x = norm(x + W_o z)' : 'x = x + W_o z', words: 'What the heads found is added to the stream.',
+      params: inBlock('attention') - qkv, flops: 2 * qd * d, points: [[`${block}.hook_attn_out`, 'what is added'], [`${block}.hook_resid_mid`, 'the stream after it']],
+    },
+    {
+      id: 'norm2', title: normName, shape: `[${n}, ${d}]`, formula: normFormula, words: post ? 'After the sum, the stream itself is brought to one scale.' : 'What the FFN reads is brought to one scale.',
+      params: norms / 2, flops: 4 * d, points: [[`${block}.ln2.hook_normalized`, 'before the gain']],
+    },
+    {
+      id: 'ffn', title: ffnName, shape: `[${n}, ${c.dFf}]`, formula: ffnFormula, words: `Each position by itself is widened from ${d} to ${c.dFf}, bent, and brought back.`,
+      params: inBlock('ffn'), flops: 2 * wide * d * c.dFf, points: [[`${block}.mlp.hook_pre`, 'before the bend'], [`${block}.mlp.hook_post`, 'after it'], [`${block}.hook_mlp_out`, 'what is added']],
+    },
+    {
+      id: 'resid', title: 'Residual', shape: `[${n}, ${d}]`, formula: post ? 'x = norm(x + y)' : 'x = x + y', words: 'The stream that the next block reads.',
+      params: 0, flops: d, points: [[`${block}.hook_resid_post`, 'the stream after the block']],
+    },
+    {
+      id: 'more', title: `${c.nLayers - 1} more block${c.nLayers === 2 ? '' : 's'}`, shape: 'same shape', formula: '', words: 'Each with weights of its own. Choose another layer above the picture to open it.',
+      params: count((r) => r.layer !== null && r.layer !== layer), flops: 0, points: [[`${blockPoint(c, c.nLayers - 1)}.hook_resid_post`, 'the stream after the last block']],
+    },
+    {
+      id: 'final', title: `Final ${normName}`, shape: `[${n}, ${d}]`, formula: normFormula, words: 'The stream is brought to one scale for the last time.',
+      params: count((r) => r.component === 'final_norm'), flops: 4 * d, points: [['ln_final.hook_normalized', 'before the gain']],
+    },
+    {
+      id: 'head', title: c.tieWordEmbeddings ? 'Head, tied' : 'Head', shape: `[${n}, ${c.vocabSize}]`, formula: c.tieWordEmbeddings ? 'logits = E x' : 'logits = W x',
+      words: c.tieWordEmbeddings ? 'The embedding table again, used the other way round: one score per token, no new parameter.' : 'One score for each token of the vocabulary.',
+      params: count((r) => r.component === 'head'), flops: 2 * d * c.vocabSize, points: [],
+    },
+  ];
+  return /** @type {Stage[]} */ (stages.filter((s) => (s.id !== 'more' || c.nLayers > 1) && (s.id !== 'final' || kinds.has('final_norm')) && (norms > 0 || !s.id.startsWith('norm'))));
+}

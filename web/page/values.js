@@ -1,0 +1,104 @@
+// values.js - a tensor [position, ...] as a picture: a row per token, a column per number, any cell readable.
+
+import { el } from './dom.js';
+import { label, quoted, value } from './format.js';
+import { palette } from './heatmap.js';
+
+/** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */
+
+export function createValues() {
+  const tabs = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Values of this stage' });
+  const canvas = el('canvas');
+  const box = el('div', { class: 'values-box', tabindex: 0, role: 'application', 'aria-label': 'Values. Arrow keys move over the cells.' }, canvas);
+  const out = el('output', { class: 'cell mono', 'aria-live': 'polite' });
+  const names = el('div', { class: 'values-names', 'aria-hidden': 'true' });
+  const samples = el('span', { hidden: true }, el('i', { class: 'ink-card' }), el('i', { class: 'ink-p' }), el('i', { class: 'ink-k' }));
+  const root = el('div', { class: 'values' }, tabs, el('div', { class: 'values-picture' }, names, box), out, samples);
+
+  /** @type {Named[]} */
+  let list = [];
+  let at = 0;
+  let tokens = [];
+  let cell = { row: 0, column: 0 };
+  let width = 0;
+
+  const color = (/** @type {string} */ cls) => getComputedStyle(/** @type {Element} */ (samples.querySelector(`.${cls}`))).color;
+
+  function draw() {
+    const item = list[at];
+    box.hidden = names.hidden = !item;
+    if (!item) return;
+    const { data, shape } = item.tensor;
+    const rows = shape[0];
+    width = data.length / rows;
+    canvas.width = width;
+    canvas.height = rows;
+    // more than zero towards violet, less towards vermilion, zero the card itself
+    const plus = palette(color('ink-card'), color('ink-p'));
+    const minus = palette(color('ink-card'), color('ink-k'));
+    const sizes = Float32Array.from(data, Math.abs).filter(Number.isFinite).sort();
+    const most = sizes[Math.floor(sizes.length * 0.995)] || 1;
+    const image = new ImageData(width, rows);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let i = 0; i < data.length; i++) {
+      const v = Math.max(-1, Math.min(1, data[i] / most));
+      pixels[i] = v < 0 ? minus[Math.round(-v * 255)] : plus[Math.round(v * 255)];
+    }
+    /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).putImageData(image, 0, 0);
+    const height = Math.max(3, Math.min(16, Math.floor(420 / rows)));
+    canvas.style.blockSize = `${rows * height}px`;
+    names.replaceChildren(...(height >= 12 ? Array.from({ length: rows }, (_, i) => {
+      const s = el('span', {}, tokens[i] ? label(tokens[i]) : String(i));
+      s.style.blockSize = `${height}px`;
+      return s;
+    }) : []));
+    read();
+  }
+
+  function read() {
+    const item = list[at];
+    if (!item) return;
+    const { data, shape } = item.tensor;
+    const row = Math.min(cell.row, shape[0] - 1);
+    const column = Math.min(cell.column, width - 1);
+    const inner = shape.length === 3 ? `head ${Math.floor(column / shape[2])}, ${column % shape[2]}` : String(column);
+    out.textContent = `${item.point} [${shape.join(', ')}] · ${tokens[row] ? quoted(tokens[row]) : row}, ${inner}: ${value(data[row * width + column])}`;
+  }
+
+  canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
+    const r = canvas.getBoundingClientRect();
+    const rows = list[at]?.tensor.shape[0] ?? 1;
+    cell = { row: Math.max(0, Math.min(rows - 1, Math.floor(((event.clientY - r.top) / r.height) * rows))), column: Math.max(0, Math.min(width - 1, Math.floor(((event.clientX - r.left) / r.width) * width))) };
+    read();
+  });
+  box.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [0, -16], PageDown: [0, 16] }[event.key];
+    if (!move || !list[at]) return;
+    event.preventDefault();
+    cell = { row: Math.max(0, Math.min(list[at].tensor.shape[0] - 1, cell.row + move[0])), column: Math.max(0, Math.min(width - 1, cell.column + move[1])) };
+    read();
+  });
+
+  return {
+    root,
+    /** @param {Named[]} items @param {any[]} ofTokens @param {number} row the token in hand */
+    show(items, ofTokens, row) {
+      list = items;
+      tokens = ofTokens;
+      at = Math.min(at, Math.max(0, items.length - 1));
+      cell = { row: Math.max(0, row), column: cell.column };
+      tabs.replaceChildren(...items.map((item, i) => el('button', {
+        type: 'button', role: 'radio', 'aria-checked': String(i === at), onclick: (/** @type {Event} */ e) => {
+          at = i;
+          [...tabs.children].forEach((b, j) => b.setAttribute('aria-checked', String(j === i)));
+          /** @type {HTMLElement} */ (e.currentTarget).focus();
+          draw();
+        },
+      }, item.name)));
+      out.textContent = items.length ? '' : 'The engine keeps no values here.';
+      draw();
+    },
+    /** @param {string} text */
+    say(text) { out.textContent = text; },
+  };
+}
