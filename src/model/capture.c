@@ -7,100 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POINT_AXES(id, name, axes)   axes,
-#define POINT_GLOBAL(id, name, axes) name[0] == '@',
-static const char point_axes[] = {GF_POINTS(POINT_AXES)};
-static const char point_global[] = {GF_POINTS(POINT_GLOBAL)};
-
-int32_t gf_point_axes(int32_t point) { return point_axes[point]; }
-int32_t gf_point_global(int32_t point) { return point_global[point]; }
-
-static int32_t n_stack_layers(const struct gf_config *cfg) {
-    return cfg->n_layers > cfg->n_encoder_layers ? cfg->n_layers : cfg->n_encoder_layers;
-}
-
-int32_t gf_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point) {
-    return (stack * (n_stack_layers(cfg) + 1) + layer + 1) * GF_N_POINTS + point;
-}
+/* Cross keys and values are computed when the encoder runs, one row for each source position. */
+static int is_cross_kv(int32_t point) { return point == GF_P_CROSS_K || point == GF_P_CROSS_V; }
 
 static int is_scores(int32_t point) {
     return point == GF_P_SCORES_RAW || point == GF_P_SCORES_SCALED || point == GF_P_SCORES ||
            point == GF_P_CROSS_SCORES_RAW || point == GF_P_CROSS_SCORES_SCALED ||
            point == GF_P_CROSS_SCORES;
-}
-
-static int is_cross(int32_t point) {
-    return point >= GF_P_LN_CROSS_SCALE && point <= GF_P_RESID_MID_CROSS;
-}
-
-/* Cross keys and values are computed when the encoder runs, one row for each source position. */
-static int is_cross_kv(int32_t point) { return point == GF_P_CROSS_K || point == GF_P_CROSS_V; }
-
-/* Does this architecture have the point? */
-static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32_t point) {
-    if (point < 0 || point >= GF_N_POINTS) return 0;
-    const int two = c->kind == GF_ENCODER_DECODER;
-    if (stack != (c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER) &&
-        !(two && stack == GF_STACK_ENCODER))
-        return 0;
-    const int32_t layers = two && stack == GF_STACK_ENCODER ? c->n_encoder_layers : c->n_layers;
-    if (point_global[point] ? layer != -1 : layer < 0 || layer >= layers) return 0;
-    if (is_cross(point) && (!two || stack == GF_STACK_ENCODER)) return 0;
-    switch (point) {
-    case GF_P_POS_EMBED: return c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL;
-    case GF_P_ROT_Q:
-    case GF_P_ROT_K: return c->position == GF_POS_ROPE;
-    case GF_P_MLP_PRE_LINEAR: return c->ffn == GF_SWIGLU;
-    case GF_P_LN_FINAL:
-    case GF_P_LN_FINAL_SCALE: return c->final_norm;
-    default: return 1;
-    }
-}
-
-int32_t gf_observe_need(struct gf_session *s, struct gf_error *err) {
-    if (s->observe) return GF_OK;
-    struct gf_observe *o = calloc(1, sizeof *o);
-    if (o) {
-        o->cfg = s->model->cfg;
-        o->n_places = 2 * (n_stack_layers(&o->cfg) + 1) * GF_N_POINTS;
-        o->captured = calloc((size_t)o->n_places, sizeof *o->captured);
-        o->edited = calloc((size_t)o->n_places, 1);
-    }
-    if (!o || !o->captured || !o->edited) {
-        gf_observe_close(o);
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for captures");
-    }
-    s->observe = o;
-    return GF_OK;
-}
-
-int32_t gf_observe_place(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
-                         struct gf_error *err) {
-    if (!exists(&s->model->cfg, stack, layer, point))
-        return gf_fail(err, GF_ERR_ARGUMENT, "this model has no point %d in layer %d of stack %d",
-                       point, layer, stack);
-    return gf_place(&s->model->cfg, stack, layer, point);
-}
-
-float *gf_observe_scratch(struct gf_observe *o, uint64_t n) {
-    if (n > o->scratch_floats) {
-        gf_give(o->scratch);
-        o->scratch = gf_take(n * sizeof(float));
-        o->scratch_floats = o->scratch ? n : 0;
-    }
-    return o->scratch;
-}
-
-void gf_observe_close(struct gf_observe *o) {
-    if (!o) return;
-    gf_give(o->scratch);
-    if (o->captured)
-        for (int32_t i = 0; i < o->n_places; i++) gf_give(o->captured[i].data);
-    for (int32_t i = 0; i < o->n_edits; i++) free(o->edits[i].values);
-    free(o->edits);
-    free(o->captured);
-    free(o->edited);
-    free(o);
 }
 
 int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
@@ -120,7 +33,7 @@ int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, i
 
 const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer,
                                  int32_t point, int32_t dims[3]) {
-    if (!s->observe || !exists(&s->model->cfg, stack, layer, point)) return NULL;
+    if (!s->observe || gf_observe_place(s, stack, layer, point, NULL) < 0) return NULL;
     const struct gf_captured *c =
         &s->observe->captured[gf_place(&s->model->cfg, stack, layer, point)];
     if (!c->wanted || !c->data) return NULL;
@@ -132,7 +45,7 @@ static void set_dims(const struct gf_observe *o, int32_t point, int32_t rows, in
     const struct gf_config *c = &o->cfg;
     dims[0] = rows;
     dims[1] = dims[2] = 1;
-    switch (point_axes[point]) {
+    switch (gf_point_axes(point)) {
     case 'D': dims[1] = c->d_model; break;
     case 'F': dims[1] = c->d_ff; break;
     case 'Q': dims[1] = c->n_heads, dims[2] = c->d_head; break;
@@ -141,7 +54,7 @@ static void set_dims(const struct gf_observe *o, int32_t point, int32_t rows, in
     case 'S':
         dims[0] = c->n_heads;
         dims[1] = rows;
-        dims[2] = is_cross(point) ? o->n_source : o->n_keys;
+        dims[2] = gf_point_cross(point) ? o->n_source : o->n_keys;
         break;
     default: break;
     }
@@ -155,7 +68,7 @@ int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t 
     o->n_keys = n_keys;
     o->n_source = n_source;
     const int32_t first = gf_place(&o->cfg, stack, -1, 0),
-                  last = gf_place(&o->cfg, stack, n_stack_layers(&o->cfg), 0);
+                  last = gf_place(&o->cfg, stack, gf_stack_layers(&o->cfg), 0);
     for (int32_t place = first; place < last; place++) {
         struct gf_captured *c = &o->captured[place];
         const int32_t point = place % GF_N_POINTS;
@@ -202,18 +115,4 @@ void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t 
     struct gf_captured *c = &o->captured[place];
     size_t at = ((size_t)head * (size_t)c->dims[1] + (size_t)(o->row0 + row)) * (size_t)c->dims[2];
     memcpy(c->data + at, x, (size_t)n * sizeof *x);
-}
-
-void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, float *x,
-                 int32_t ld, int32_t n, int32_t width) {
-    const int32_t place = gf_place(&o->cfg, stack, layer, point);
-    if (o->edited[place]) gf_edit_rows(o, place, point_axes[point], x, ld, n, width);
-    if (o->captured[place].wanted) gf_capture_rows(o, place, x, ld, n, width);
-}
-
-void gf_tap_keys(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t head,
-                 int32_t row, float *x, int32_t n) {
-    const int32_t place = gf_place(&o->cfg, stack, layer, point);
-    if (o->edited[place]) gf_edit_keys(o, place, head, row, x, n);
-    if (o->captured[place].wanted) gf_capture_keys(o, place, head, row, x, n);
 }

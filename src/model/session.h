@@ -35,8 +35,8 @@ struct gf_session {
     int32_t logits_room, logits_row0, logits_rows; /* which rows are there now */
 };
 
-/* capture.c */
+/* observe.c */
 int32_t gf_observe_need(struct gf_session *s, struct gf_error *err);
-int32_t gf_observe_place(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+int32_t gf_observe_place(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
                          struct gf_error *err);
 #endif

@@ -1,0 +1,92 @@
+/* observe.c - the places of an architecture, and what a session watches there. */
+#include "model/observe.h"
+#include "base/arena.h"
+#include "model/session.h"
+#include <stdlib.h>
+
+#define POINT_AXES(id, name, axes)   axes,
+#define POINT_GLOBAL(id, name, axes) name[0] == '@',
+static const char point_axes[] = {GF_POINTS(POINT_AXES)};
+static const char point_global[] = {GF_POINTS(POINT_GLOBAL)};
+
+int32_t gf_point_axes(int32_t point) { return point_axes[point]; }
+int32_t gf_point_global(int32_t point) { return point_global[point]; }
+
+int32_t gf_stack_layers(const struct gf_config *cfg) {
+    return cfg->n_layers > cfg->n_encoder_layers ? cfg->n_layers : cfg->n_encoder_layers;
+}
+
+int32_t gf_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point) {
+    return (stack * (gf_stack_layers(cfg) + 1) + layer + 1) * GF_N_POINTS + point;
+}
+
+int gf_point_cross(int32_t point) {
+    return point >= GF_P_LN_CROSS_SCALE && point <= GF_P_RESID_MID_CROSS;
+}
+
+/* Does this architecture have the point? */
+static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32_t point) {
+    if (point < 0 || point >= GF_N_POINTS) return 0;
+    const int two = c->kind == GF_ENCODER_DECODER;
+    if (stack != (c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER) &&
+        !(two && stack == GF_STACK_ENCODER))
+        return 0;
+    const int32_t layers = two && stack == GF_STACK_ENCODER ? c->n_encoder_layers : c->n_layers;
+    if (point_global[point] ? layer != -1 : layer < 0 || layer >= layers) return 0;
+    if (gf_point_cross(point) && (!two || stack == GF_STACK_ENCODER)) return 0;
+    switch (point) {
+    case GF_P_POS_EMBED: return c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL;
+    case GF_P_ROT_Q:
+    case GF_P_ROT_K: return c->position == GF_POS_ROPE;
+    case GF_P_MLP_PRE_LINEAR: return c->ffn == GF_SWIGLU;
+    case GF_P_LN_FINAL:
+    case GF_P_LN_FINAL_SCALE: return c->final_norm;
+    default: return 1;
+    }
+}
+
+int32_t gf_observe_need(struct gf_session *s, struct gf_error *err) {
+    if (s->observe) return GF_OK;
+    struct gf_observe *o = calloc(1, sizeof *o);
+    if (o) {
+        o->cfg = s->model->cfg;
+        o->n_places = 2 * (gf_stack_layers(&o->cfg) + 1) * GF_N_POINTS;
+        o->captured = calloc((size_t)o->n_places, sizeof *o->captured);
+        o->edited = calloc((size_t)o->n_places, 1);
+    }
+    if (!o || !o->captured || !o->edited) {
+        gf_observe_close(o);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for captures");
+    }
+    s->observe = o;
+    return GF_OK;
+}
+
+int32_t gf_observe_place(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+                         struct gf_error *err) {
+    if (!exists(&s->model->cfg, stack, layer, point))
+        return gf_fail(err, GF_ERR_ARGUMENT, "this model has no point %d in layer %d of stack %d",
+                       point, layer, stack);
+    return gf_place(&s->model->cfg, stack, layer, point);
+}
+
+float *gf_observe_scratch(struct gf_observe *o, uint64_t n) {
+    if (n > o->scratch_floats) {
+        gf_give(o->scratch);
+        o->scratch = gf_take(n * sizeof(float));
+        o->scratch_floats = o->scratch ? n : 0;
+    }
+    return o->scratch;
+}
+
+void gf_observe_close(struct gf_observe *o) {
+    if (!o) return;
+    gf_give(o->scratch);
+    if (o->captured)
+        for (int32_t i = 0; i < o->n_places; i++) gf_give(o->captured[i].data);
+    for (int32_t i = 0; i < o->n_edits; i++) free(o->edits[i].values);
+    free(o->edits);
+    free(o->captured);
+    free(o->edited);
+    free(o);
+}
