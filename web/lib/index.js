@@ -4,7 +4,7 @@
 // (the default in Node); both are spoken to through remote.js.
 import { GlassformerError, CODES, fail, show } from './formats/errors.js';
 import { countParameters, estimate } from './formats/estimate.js';
-import { PRESETS } from './formats/presets.js';
+import { PRESETS, presetConfig } from './formats/presets.js';
 import { Here, There } from './remote.js';
 import { Tokenizer } from './tokenizer.js';
 
@@ -146,7 +146,7 @@ export async function load(source, options = {}) {
  * @returns {Promise<Model>}
  */
 export async function create(config, options = {}) {
-  return open('create', config, options);
+  return open('create', typeof config === 'string' ? presetConfig(config) : config, options);
 }
 
 /** @param {'load'|'create'} method @param {any} what @param {LoadOptions} options */

@@ -164,3 +164,16 @@ function check(c, where) {
     }
   }
 }
+
+/**
+ * Token ids of a JSON file: one, several or none.
+ * @param {Record<string, any>} json
+ * @param {string} key
+ * @param {string} where
+ * @returns {number[]}
+ */
+export function tokenIds(json, key, where) {
+  const ids = [json[key] ?? []].flat();
+  if (!ids.every((id) => Number.isInteger(id))) fail('bad-config', `${where}: ${key} is ${show(json[key])}, expected a token id`);
+  return ids.filter((id) => id >= 0);
+}

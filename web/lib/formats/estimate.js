@@ -1,16 +1,23 @@
 // estimate.js - parameters, FLOPs and bytes of a model that need not exist
+import { completeConfig } from './config.js';
 import { fail, show } from './errors.js';
 import { readConfig } from './huggingface.js';
+import { presetConfig } from './presets.js';
 import { dtypeBytes, parameterTable } from './roster.js';
 
 /**
  * @typedef {object} Estimate
- * @property {number} flopsPerToken2N   two per parameter that a token meets: the rule of thumb
+ * @property {number} flopsPerToken2N   two per parameter: the rule of thumb
  * @property {number} flopsPerToken     exact multiply-adds of one new token at the end of contextLength, times two
  * @property {number} weightBytes
  * @property {number} kvBytes           keys and values of contextLength positions, of the whole batch
  * @property {number} activationBytes   f32 buffers of a forward pass over batch sequences of contextLength positions
  */
+
+/** @param {object | string} config @returns {import('./config.js').Config} */
+function resolve(config) {
+  return typeof config === 'string' ? completeConfig(presetConfig(config), `preset ${config}`) : readConfig(config);
+}
 
 /**
  * Count every parameter of a configuration: no weights, no allocation.
@@ -18,30 +25,28 @@ import { dtypeBytes, parameterTable } from './roster.js';
  * @returns {import('./roster.js').ParameterTable}
  */
 export function countParameters(config) {
-  return parameterTable(readConfig(config));
+  return parameterTable(resolve(config));
 }
 
 /**
  * What running a configuration costs.
  *
- * The 2N rule takes every parameter but the tables that are only looked up in (an untied embedding, learned positions):
- * a tied embedding is also the head and counts once. The exact count adds scores and their weighted sum, 4 x d_head per
- * head and key, and leaves out what is not a multiply-add.
+ * The exact count takes every matrix that a token is multiplied with, so the tables that are only looked up in drop out and
+ * a tied embedding counts as the head that it is; it adds scores and their weighted sum, 4 x d_head per head and key.
  * @param {object | string} config
  * @param {{contextLength: number, batch?: number, dtype?: string, kvDtype?: string}} options dtype of the weights (f32), kvDtype of the cache (f16)
  * @returns {Estimate}
  */
 export function estimate(config, { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16' }) {
-  const c = readConfig(config);
+  const c = resolve(config);
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
   const { rows, total } = parameterTable(c);
-  let matrices = 0, looked = 0, weightBytes = 0;
+  let matrices = 0, weightBytes = 0;
   for (const { component, shape, count } of rows) {
     // an encoder's blocks and its cross keys run once per source, not per new token; per token of its own they cost the same
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
-    if (component === 'position' || (component === 'embedding' && (!c.tie_word_embeddings || c.kind === 'encoder'))) looked += count;
     weightBytes += dtypeBytes(count, shape.length === 2 && count % 32 === 0 ? dtype : dtype.startsWith('q') ? 'f32' : dtype);
   }
   if (c.tie_word_embeddings) matrices += c.vocab_size * c.d_model;
@@ -52,7 +57,7 @@ export function estimate(config, { contextLength, batch = 1, dtype = 'f32', kvDt
   const kvBytes = batch * cached * 2 * contextLength * dtypeBytes(c.n_kv_heads * c.d_head, kvDtype === 'q8' ? 'q8_0' : kvDtype);
   const width = 4 * c.d_model + (c.n_heads + 2 * c.n_kv_heads) * c.d_head + (c.ffn === 'swiglu' ? 2 : 1) * c.d_ff + c.n_heads * keys;
   return {
-    flopsPerToken2N: 2 * (total - looked), flopsPerToken: 2 * matrices + scores, weightBytes, kvBytes,
+    flopsPerToken2N: 2 * total, flopsPerToken: 2 * matrices + scores, weightBytes, kvBytes,
     activationBytes: 4 * batch * contextLength * (width + (c.kind === 'encoder' ? 0 : c.vocab_size)),
   };
 }

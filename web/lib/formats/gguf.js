@@ -17,8 +17,7 @@ import { fail, show } from './errors.js';
  * @typedef {object} Gguf
  * @property {Map<string, Value>} meta
  * @property {Entry[]} entries
- * @property {number} end       where the last tensor ends
- * @property {number} alignment
+ * @property {number} padding  bytes that may follow the last tensor
  */
 
 const MAX_STRING = 1 << 24;
@@ -154,11 +153,11 @@ export async function readGguf(r, file) {
   }
   const start = align(r.pos, alignment);
   const end = tiled(r, entries, start, alignment);
-  return { meta, entries, end, alignment };
+  return { meta, entries, padding: align(end, alignment) - end };
 }
 
 /** @param {number} n @param {number} to */
-export const align = (n, to) => Math.ceil(n / to) * to;
+const align = (n, to) => Math.ceil(n / to) * to;
 
 /** @param {Header} h @param {number} file @returns {Promise<Entry>} offset from the start of the data */
 async function tensorInfo(h, file) {

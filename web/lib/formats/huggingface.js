@@ -2,9 +2,8 @@
 //
 // Defaults are those of the family's class in transformers. A feature that a config asks for and the engine lacks is
 // refused by name; a key that nobody here knows is listed in the warnings.
-import { completeConfig, FIELDS, snake } from './config.js';
+import { completeConfig, FIELDS, snake, tokenIds } from './config.js';
 import { fail, show } from './errors.js';
-import { presetConfig } from './presets.js';
 import { roster } from './roster.js';
 
 /** @typedef {import('./config.js').Config} Config */
@@ -324,11 +323,9 @@ const BUFFERS = [
 ];
 
 /** Keys that change nothing about the numbers. */
-const HARMLESS = new Set(('architectures _name_or_path torch_dtype dtype transformers_version use_cache initializer_range pretraining_tp '
-  + 'bos_token_id eos_token_id pad_token_id unk_token_id attention_dropout attn_pdrop embd_pdrop resid_pdrop hidden_dropout '
-  + 'classifier_dropout is_llama_config rope_interleaved task_specific_params gradient_checkpointing output_past reorder_and_upcast_attn '
-  + 'summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj auto_map label2id id2label '
-  + 'use_sliding_window max_window_layers sliding_window n_ctx attention_bias mlp_bias name _attn_implementation').split(' '));
+const HARMLESS = new RegExp('_token_id$|dropout|_pdrop$|^summary_|^_|dtype$|^(architectures|transformers_version|use_cache|initializer_range|pretraining_tp|'
+  + 'task_specific_params|gradient_checkpointing|output_past|reorder_and_upcast_attn|auto_map|label2id|id2label|n_ctx|name|rope_interleaved|'
+  + 'is_llama_config|use_sliding_window|max_window_layers|sliding_window|attention_bias|mlp_bias)$');
 
 /** Features that change the numbers and that the engine lacks, with the values that mean "not used". @type {Record<string, unknown[]>} */
 const LACKING = {
@@ -349,12 +346,12 @@ export function readHfConfig(json, where = 'config.json') {
   if (json === null || typeof json !== 'object' || Array.isArray(json)) fail('bad-config', `${where}: expected an object, found ${show(json)}`);
   const type = json.model_type;
   if (typeof type !== 'string') fail('bad-config', `${where}: model_type is ${type === undefined ? 'missing' : show(type)}`);
-  const special = { bos: tokenId(json, 'bos_token_id', where)[0] ?? null, eos: tokenId(json, 'eos_token_id', where), addBos: false };
+  const special = { bos: tokenIds(json, 'bos_token_id', where)[0] ?? null, eos: tokenIds(json, 'eos_token_id', where), addBos: false };
   /** @type {string[]} */
   const warnings = [];
   if (type === 'glassformer') {
     const { model_type: _, ...rest } = json;
-    const own = Object.fromEntries(Object.entries(rest).filter(([key]) => !HARMLESS.has(key) || Object.hasOwn(FIELDS, snake(key))));
+    const own = Object.fromEntries(Object.entries(rest).filter(([key]) => !HARMLESS.test(key) || Object.hasOwn(FIELDS, snake(key))));
     const config = completeConfig(own, where);
     return { config, special, places: () => ownPlaces(config), isBuffer: () => false, warnings };
   }
@@ -367,7 +364,7 @@ export function readHfConfig(json, where = 'config.json') {
   const f = new Fields(json, where);
   const config = completeConfig(family.fields(f), where);
   for (const [key, value] of Object.entries(json)) {
-    if (!f.used.has(key) && !HARMLESS.has(key) && !Object.hasOwn(LACKING, key) && value !== null && value !== false) {
+    if (!f.used.has(key) && !HARMLESS.test(key) && !Object.hasOwn(LACKING, key) && value !== null && value !== false) {
       warnings.push(`${where}: ${key} is not known and was not used`);
     }
   }
@@ -389,24 +386,13 @@ function ownPlaces(config) {
 /** @param {number[]} shape @param {Config} c */
 const sameShape = (shape, c) => shape.length === 2 && shape[0] === c.vocab_size && shape[1] === c.d_model;
 
-/** @param {Json} json @param {string} key @param {string} where @returns {number[]} */
-export function tokenId(json, key, where) {
-  const value = json[key] ?? [];
-  const ids = Array.isArray(value) ? value : [value];
-  if (!ids.every((id) => Number.isInteger(id))) fail('bad-config', `${where}: ${key} is ${show(value)}, expected a token id`);
-  return ids.filter((id) => id >= 0);
-}
-
 /**
- * Any way to say what a model is made of: a preset's name, the JSON of a config.json, or our own fields.
+ * The JSON of a config.json, or our own fields.
  * @param {unknown} input
  * @returns {Config}
  */
 export function readConfig(input) {
-  if (typeof input === 'string') return completeConfig(presetConfig(input), `preset ${input}`);
-  if (input === null || typeof input !== 'object' || Array.isArray(input)) {
-    fail('bad-argument', `expected a configuration or a preset's name, found ${show(input)}`);
-  }
+  if (input === null || typeof input !== 'object' || Array.isArray(input)) fail('bad-argument', `expected a configuration, found ${show(input)}`);
   const json = /** @type {Json} */ (input);
   return json.model_type === undefined ? completeConfig(json) : readHfConfig(json, 'config').config;
 }

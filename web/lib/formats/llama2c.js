@@ -14,18 +14,7 @@ import { planTensors } from './plan.js';
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
 
 /** "ak42" as the little-endian number that it is written as. */
-export const MAGIC = 0x616b3432;
-
-/**
- * Whether seven numbers at the start of a file could be a v0 header.
- * @param {Uint8Array} head at least 28 bytes
- */
-export function plausibleV0(head) {
-  if (head.length < 28) return false;
-  const v = new DataView(head.buffer, head.byteOffset);
-  const [d, ff, layers, heads, kv, vocab, context] = Array.from({ length: 7 }, (_, i) => v.getInt32(4 * i, true));
-  return [d, ff, layers, heads, kv, Math.abs(vocab), context].every((n) => n > 0 && n < 1 << 24) && d % heads === 0 && heads % kv === 0;
-}
+const MAGIC = 0x616b3432;
 
 /**
  * @param {ByteReader} r at the start of the file
@@ -49,7 +38,6 @@ export async function readLlama2c(r, warnings) {
     context_length: context, norm: 'rmsnorm', norm_eps: 1e-5, norm_placement: 'pre', final_norm: true, ffn: 'swiglu', position: 'rope',
     rope_theta: 10000, rope_pairs: 'adjacent', tie_word_embeddings: tied,
   }, r.name);
-  if (config.kind === 'decoder' && d % heads) fail('bad-config', `${r.name}: d_model ${d} is not divisible by n_heads ${heads}`);
 
   const kv = kvHeads * config.d_head;
   const V = config.vocab_size;

@@ -125,3 +125,17 @@ function duplicateKey(text) {
   }
   return null;
 }
+
+/** Every tensor must be in the shard that the index names. @param {Record<string, string>} map @param {{name: string, file: number}[]} entries @param {string[]} names */
+export function checkMap(map, entries, names) {
+  /** @type {Map<string, number>} */
+  const at = new Map();
+  for (const e of entries) {
+    if (at.has(e.name)) fail('duplicate-tensor', `${names[e.file]}: ${show(e.name)} is in two files`);
+    at.set(e.name, e.file);
+  }
+  for (const [tensor, file] of Object.entries(map)) {
+    const i = at.get(tensor);
+    if (i === undefined || !names[i].endsWith(file)) fail('missing-tensor', `${file}: ${show(tensor)} is missing, which the index puts there`);
+  }
+}

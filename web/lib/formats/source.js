@@ -1,15 +1,12 @@
 // source.js - from what the caller names to a checkpoint: files, addresses, folders, the Hugging Face hub
 //
 // openCheckpoint reads headers, configuration and tokenizer and nothing of the tensors; stream then sends every
-// tensor's bytes past the caller once, in file order, and holds none of them.
+// tensor's bytes past the caller once, in file order, and holds none of them. A format's reader is imported when such a
+// file is opened, so a page that runs a GGUF never fetches the others.
 import { ByteReader } from './bytes.js';
+import { tokenIds } from './config.js';
 import { GlassformerError, fail, show } from './errors.js';
-import { ggufModel, readGguf, align } from './gguf.js';
-import { readHfConfig, tokenId } from './huggingface.js';
-import { MAGIC, pipeInt8, plausibleV0, readLlama2c } from './llama2c.js';
 import { BLOCK_BYTES, planTensors } from './plan.js';
-import { readSafetensors } from './safetensors.js';
-import { checkVocabulary, ggufTokenizer, llama2cTokenizer } from './vocab.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
@@ -175,7 +172,7 @@ class Opener {
     const template = about?.chat_template ?? await this.maybeText(folder.get('chat_template.jinja'));
     const tokenizer = given.tokenizer ?? await this.maybeJson(folder.get('tokenizer.json'));
     const ckpt = await this.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
-    const eos = generation ? tokenId(generation, 'eos_token_id', 'generation_config.json') : [];
+    const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
     ckpt.special.eos = [...new Set([...ckpt.special.eos, ...eos])];
     ckpt.chatTemplate = chatTemplate(template);
     return ckpt;
@@ -206,18 +203,21 @@ class Opener {
 
   /** @param {ByteReader} r @returns {Promise<Parsed>} */
   async gguf(r) {
+    const { readGguf, ggufModel } = await import('./gguf.js');
+    const { ggufTokenizer } = await import('./vocab.js');
     const gguf = await readGguf(r, 0);
     const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, [r.name], this.warnings);
     const vocab = ggufTokenizer(r.name, gguf.meta);
     return {
       config, tensors, tokenizer: vocab?.json, special: vocab?.special ?? { bos: null, eos: [], addBos: false },
-      chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')), readers: [async () => r], padding: align(gguf.end, gguf.alignment) - gguf.end,
+      chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')), readers: [async () => r], padding: gguf.padding,
     };
   }
 
   /** @param {ByteReader} r @returns {Promise<Parsed>} */
   async llama2c(r) {
+    const { readLlama2c } = await import('./llama2c.js');
     const { config, tensors } = await readLlama2c(r, this.warnings);
     return { config, tensors, special: { bos: 1, eos: [1, 2], addBos: true }, chatTemplate: null, readers: [async () => r] };
   }
@@ -230,6 +230,8 @@ class Opener {
    * @returns {Promise<Parsed>}
    */
   async safetensors(first, files, given, map) {
+    const { readHfConfig } = await import('./huggingface.js');
+    const { readSafetensors, checkMap } = await import('./safetensors.js');
     let { config: json } = given;
     if (json === undefined) {
       const near = typeof files[0] === 'string' || files[0] instanceof URL ? sibling(files[0], 'config.json') : null;
@@ -239,7 +241,7 @@ class Opener {
     } else if (isBytes(json)) {
       json = await this.json(json);
     }
-    const { config, special, places, isBuffer, warnings } = readHfConfig(/** @type {object} */ (json), 'config.json');
+    const { config, special, places, isBuffer, warnings } = readHfConfig(/** @type {object} */ (json));
     this.warnings.push(...warnings);
     const names = [];
     const entries = [];
@@ -275,7 +277,7 @@ class Opener {
           await r.skip(t.offset - r.pos);
           if (!t.covers.length) { await r.skip(t.bytes, t.name); continue; }
           await sink.begin(t);
-          if (t.int8) await pipeInt8(r, t, (view) => sink.write(view));
+          if (t.int8) await (await import('./llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
           else await r.pipe(t.bytes, (view) => sink.write(view), BLOCK_BYTES[t.dtype], t.name);
           await sink.end(t);
         }
@@ -298,13 +300,14 @@ class Opener {
     const head = await r.peek(4);
     const text = new TextDecoder('latin1').decode(head);
     if (text === 'GGUF') {
-      const { meta } = await readGguf(r, 0);
+      const { meta } = await (await import('./gguf.js')).readGguf(r, 0);
       this.drop(r);
+      const { ggufTokenizer } = await import('./vocab.js');
       return ggufTokenizer(r.name, meta) ?? fail('bad-tokenizer', `${r.name}: the file has no vocabulary`);
     }
     const bytes = await this.readAll(r);
     if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
-    return { json: llama2cTokenizer(r.name, bytes) };
+    return { json: (await import('./vocab.js')).llama2cTokenizer(r.name, bytes) };
   }
 
   /** A file that must be there, as a reader. @param {Bytes} source @param {boolean} [counts] for the progress @param {boolean} [first] not a reopening @returns {Promise<ByteReader>} */
@@ -390,6 +393,14 @@ class Opener {
  */
 /** @typedef {{name: string, get: (file: string) => Bytes | null, list: () => Promise<string[]>}} Folder */
 
+/** Refuse a tokenizer that knows ids which the embedding has no row for. @param {any} json @param {number} vocabSize */
+function checkVocabulary(json, vocabSize) {
+  const vocab = json.model?.vocab;
+  const ids = [...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})), ...[json.added_tokens ?? []].flat().map((t) => t?.id)];
+  const most = ids.reduce((m, id) => (typeof id === 'number' && id > m ? id : m), -1);
+  if (most >= vocabSize) fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);
+}
+
 /** @param {unknown} v @returns {v is Bytes} */
 export function isBytes(v) {
   return typeof v === 'string' || v instanceof URL || v instanceof Blob || v instanceof ArrayBuffer || v instanceof Uint8Array;
@@ -409,6 +420,16 @@ function fileFolder(files) {
 /** @param {string | URL} at @param {string} file */
 const sibling = (at, file) => String(at).replace(/[^/]*$/, file);
 
+/** "ak42" as the little-endian number that it is written as. */
+const LLAMA2C_MAGIC = 0x616b3432;
+
+/** Whether a file without a name could begin with the seven sizes of llama2.c's first version. @param {DataView} v */
+function plausibleV0(v) {
+  if (v.byteLength < 28) return false;
+  const [d, ff, layers, heads, kv, vocab, context] = Array.from({ length: 7 }, (_, i) => v.getInt32(4 * i, true));
+  return [d, ff, layers, heads, kv, Math.abs(vocab), context].every((n) => n > 0 && n < 1 << 24) && d % heads === 0 && heads % kv === 0;
+}
+
 /** @param {ByteReader} r @returns {Promise<Checkpoint['format']>} */
 async function detect(r) {
   const head = await r.peek(28);
@@ -418,11 +439,11 @@ async function detect(r) {
   if (!head.length) return fail('truncated', `${r.name}: the file is empty`);
   if (text === 'GGUF' || name.endsWith('.gguf')) return 'gguf';
   if (name.endsWith('.safetensors')) return 'safetensors';
-  if (head.length >= 4 && view.getUint32(0, true) === MAGIC) return 'llama2c';
+  if (head.length >= 4 && view.getUint32(0, true) === LLAMA2C_MAGIC) return 'llama2c';
   if (text.startsWith('PK') || head[0] === 0x80) return fail('unsupported', `${r.name}: this is a PyTorch pickle, which can run code; save the weights as safetensors`);
   if (name.endsWith('.bin')) return 'llama2c';
   if (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b) return 'safetensors';
-  if (plausibleV0(head)) return 'llama2c';
+  if (plausibleV0(view)) return 'llama2c';
   return fail('unknown-format', `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors nor llama2.c`);
 }
 
@@ -435,20 +456,6 @@ function weightMap(index) {
   }
   if (!Object.keys(map).length) fail('bad-file', 'model.safetensors.index.json: weight_map is empty');
   return map;
-}
-
-/** Every tensor must be in the shard that the index names. @param {Record<string, string>} map @param {{name: string, file: number}[]} entries @param {string[]} names */
-function checkMap(map, entries, names) {
-  /** @type {Map<string, number>} */
-  const at = new Map();
-  for (const e of entries) {
-    if (at.has(e.name)) fail('duplicate-tensor', `${names[e.file]}: ${show(e.name)} is in two files`);
-    at.set(e.name, e.file);
-  }
-  for (const [tensor, file] of Object.entries(map)) {
-    const i = at.get(tensor);
-    if (i === undefined || !names[i].endsWith(file)) fail('missing-tensor', `${file}: ${show(tensor)} is missing, which the index puts there`);
-  }
 }
 
 /** @param {any} t @returns {string | null} the default among several named templates */

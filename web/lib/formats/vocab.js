@@ -98,7 +98,7 @@ function unique(tokens) {
 
 /** @param {Base} base */
 function common({ texts, types, bos, eos }) {
-  const added = texts.map((content, id) => ({ id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: types[id] === CONTROL }))
+  const added = texts.map((content, id) => ({ id, content, normalized: false, special: types[id] === CONTROL }))
     .filter(({ id }) => types[id] === CONTROL || types[id] === USER_DEFINED);
   /** @param {number} id */
   const one = (id) => ({ SpecialToken: { id: texts[id], type_id: 0 } });
@@ -106,7 +106,7 @@ function common({ texts, types, bos, eos }) {
   const ids = [bos, eos].filter((id) => id !== null);
   const special = Object.fromEntries(ids.map((id) => [texts[id], { id: texts[id], ids: [id], tokens: [texts[id]] }]));
   return {
-    version: '1.0', truncation: null, padding: null, added_tokens: added,
+    added_tokens: added,
     post_processor: ids.length ? { type: 'TemplateProcessing', single, pair: single, special_tokens: special } : null,
   };
 }
@@ -118,14 +118,13 @@ function bpeJson({ merges, splits, ignoreMerges, ...base }) {
     pre_tokenizer: {
       type: 'Sequence',
       pretokenizers: [
-        ...splits.map((Regex) => ({ type: 'Split', pattern: { Regex }, behavior: 'Isolated', invert: false })),
-        { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
+        ...splits.map((Regex) => ({ type: 'Split', pattern: { Regex }, behavior: 'Isolated' })),
+        { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
       ],
     },
-    decoder: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
+    decoder: { type: 'ByteLevel' },
     model: {
-      type: 'BPE', dropout: null, unk_token: null, continuing_subword_prefix: null, end_of_word_suffix: null, fuse_unk: false,
-      byte_fallback: false, ignore_merges: ignoreMerges, vocab: Object.fromEntries(base.texts.map((t, id) => [t, id])), merges,
+      type: 'BPE', ignore_merges: ignoreMerges, vocab: Object.fromEntries(base.texts.map((t, id) => [t, id])), merges,
     },
   };
 }
@@ -160,8 +159,7 @@ function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
       ],
     },
     model: {
-      type: 'BPE', dropout: null, unk_token: texts[unk], continuing_subword_prefix: null, end_of_word_suffix: null, fuse_unk: true,
-      byte_fallback: types.includes(BYTE), ignore_merges: false, vocab: Object.fromEntries(texts.map((t, id) => [t, id])), merges: merges.map(({ a, b }) => [a, b]),
+      type: 'BPE', unk_token: texts[unk], fuse_unk: true, byte_fallback: types.includes(BYTE), vocab: Object.fromEntries(texts.map((t, id) => [t, id])), merges: merges.map(({ a, b }) => [a, b]),
     },
   };
 }
@@ -196,17 +194,4 @@ export function llama2cTokenizer(where, bytes) {
   const names = unique(texts);
   const types = names.map((_, id) => id === 0 ? 2 : id < 3 ? CONTROL : id < 259 ? BYTE : NORMAL);
   return spmJson({ texts: names, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
-}
-
-/**
- * Refuse a tokenizer that knows ids which the embedding has no row for.
- * @param {any} json
- * @param {number} vocabSize
- */
-export function checkVocabulary(json, vocabSize) {
-  let most = -1;
-  const vocab = json?.model?.vocab;
-  if (vocab !== null && typeof vocab === 'object') for (const id of Object.values(vocab)) if (typeof id === 'number' && id > most) most = id;
-  for (const { id } of json?.added_tokens ?? []) if (typeof id === 'number' && id > most) most = id;
-  if (most >= vocabSize) fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);
 }
