@@ -29,6 +29,14 @@ export const CODES = Object.freeze({
   'no-tokenizer': 'text was given, but the model has no tokenizer',
   'bad-tokenizer': 'a tokenizer file that cannot be used, or that does not fit the model',
   'aborted': 'the caller gave up',
+
+  'empty-prompt': 'there is nothing to continue or to read',
+  'bad-option': 'an option has a value that it cannot have, or does not exist',
+  'unknown-point': 'a name to capture or edit that this model has no point for',
+  'capture-too-large': 'more would be captured than the budget allows',
+  'no-chat-template': 'chat was asked of a model that came without a chat template',
+  'bad-wasm': 'the WebAssembly file is not this engine, or cannot run here',
+  'worker': 'the worker could not be started, or failed',
 });
 
 /** A failure with a stable `code` and a sentence that names what and where. */
