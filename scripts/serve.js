@@ -27,13 +27,14 @@ const isolation = {
 /**
  * Serve a folder.
  * @param {string} folder
- * @param {{ port?: number, base?: string, isolate?: boolean }} [options] `port` 0 takes any free one;
- *   `base` is the path the folder appears under, for trying a sub-path; `isolate: false` leaves the
- *   isolation headers out, as a plain static host does
+ * @param {{ port?: number, base?: string, isolate?: boolean, also?: Record<string, string> }} [options]
+ *   `port` 0 takes any free one; `base` is the path the folder appears under, for trying a sub-path;
+ *   `isolate: false` leaves the isolation headers out, as a plain static host does; `also` adds
+ *   folders by the path they appear under
  * @returns {Promise<{ url: string, requests: string[], close(): Promise<void> }>}
  */
-export async function serve(folder, { port = 0, base = '/', isolate = true } = {}) {
-  const root = realpathSync(resolve(folder));
+export async function serve(folder, { port = 0, base = '/', isolate = true, also = {} } = {}) {
+  const mounts = Object.entries({ ...also, [base]: folder }).map(([path, from]) => ({ path, root: realpathSync(resolve(from)) }));
   const requests = [];
   const server = createServer((request, response) => {
     requests.push(request.url);
@@ -43,11 +44,13 @@ export async function serve(folder, { port = 0, base = '/', isolate = true } = {
       response.end(`${text}\n`);
     };
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(405, 'only GET and HEAD');
-    let file, size;
+    let root, file, size;
     try {
       const path = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
-      if (!path.startsWith(base)) return refuse(404, 'not found');
-      file = join(root, path.slice(base.length));
+      const mount = mounts.find((each) => path.startsWith(each.path));
+      if (!mount) return refuse(404, 'not found');
+      root = mount.root;
+      file = join(root, path.slice(mount.path.length));
       if (path.endsWith('/')) file = join(file, 'index.html');
       file = realpathSync(file);
       const found = statSync(file);

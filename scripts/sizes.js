@@ -1,73 +1,87 @@
-// sizes.js - what a visitor downloads before a model: each binary, and all JavaScript that `load`
-// and `generate` need, tokenizer library included, bundled, minified and gzipped.
+// sizes.js - what a visitor downloads before a model: one binary, and all JavaScript that `load` and
+// `generate` need, tokenizer library included, bundled, minified and gzipped.
 //
 //   node scripts/sizes.js
 //
-// The chat template library is fetched only by `chat` and is listed apart; Node's own modules and
-// the code that only Node runs never reach a browser but are counted, being part of the bundle.
-import { readFileSync, readdirSync } from 'node:fs';
+// A small application is built and run in Chromium on the shipped model: what it requests until it
+// has generated is what is needed. What else the build holds is listed too.
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
+import { launch } from './chromium.js';
+import { serve } from './serve.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
 
 export const limits = { wasm: 60_000, js: 40_000 };
 
-const gzip = (bytes) => gzipSync(bytes, { level: 9 }).length;
-
-/** @returns {{ name: string, bytes: number, gzip: number }[]} one for each binary */
-export function wasmSizes() {
-  const folder = join(top, 'web/lib/wasm');
-  return readdirSync(folder).filter((name) => name.endsWith('.wasm')).sort().map((name) => {
-    const bytes = readFileSync(join(folder, name));
-    return { name, bytes: bytes.length, gzip: gzip(bytes) };
-  });
+const application = `
+import { load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
+try {
+  const model = await load(new URL('/weights/stories-3m.gguf', document.baseURI));
+  for await (const step of model.generate('Once', { maxTokens: 4 })) document.title += step.text;
+  model.dispose();
+  document.title = 'done';
+} catch (error) {
+  document.title = 'failed: ' + error;
 }
+`;
 
 /**
- * Bundle the library as an application would, with its worker.
- * @returns {Promise<{ name: string, bytes: number, gzip: number, onlyChat: boolean }[]>} one for each chunk
+ * Build, run and weigh.
+ * @returns {Promise<{ name: string, bytes: number, gzip: number, needed: boolean }[]>} every .js and .wasm file of the build
  */
-export async function jsSizes() {
-  const chunks = new Map();
-  const collect = { name: 'collect', generateBundle(_, bundle) {
-    for (const file of Object.values(bundle)) {
-      if (!file.fileName.endsWith('.js')) continue;
-      const code = file.type === 'chunk' ? file.code : file.source;
-      chunks.set(file.fileName, { code: Buffer.from(code), modules: Object.keys(file.modules ?? {}) });
-    }
-  } };
-  await build({
-    root: top, configFile: false, logLevel: 'error', publicDir: false, base: './',
-    plugins: [{
-      name: 'entry',
-      resolveId: (id) => (id === 'virtual:entry' ? '\0entry' : null),
-      load: (id) => (id === '\0entry' ? `export { load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};` : null),
-    }, collect],
-    worker: { format: 'es', plugins: () => [collect] },
-    build: {
-      write: false, minify: true, target: 'es2022', assetsInlineLimit: 0, modulePreload: false,
-      rolldownOptions: { input: 'virtual:entry', preserveEntrySignatures: 'strict', external: /^node:/ },
-    },
-  });
-  return [...chunks].map(([name, { code, modules }]) => ({
-    name: basename(name), bytes: code.length, gzip: gzip(code),
-    onlyChat: modules.length > 0 && modules.every((id) => id.includes('@huggingface/jinja')),
-  })).sort((a, b) => b.gzip - a.gzip);
+export async function weigh() {
+  const folder = mkdtempSync(join(tmpdir(), 'glassformer-sizes-'));
+  try {
+    writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
+    writeFileSync(join(folder, 'main.js'), application);
+    await build({
+      root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, worker: { format: 'es' },
+      build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: false },
+    });
+    const requested = await requestsOf(join(folder, 'dist'));
+    return readdirSync(join(folder, 'dist'), { recursive: true }).map(String).filter((name) => /\.(?:js|wasm)$/.test(name)).map((name) => {
+      const bytes = readFileSync(join(folder, 'dist', name));
+      return { name: basename(name), bytes: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length, needed: requested.has(basename(name)) };
+    }).sort((a, b) => Number(b.needed) - Number(a.needed) || b.gzip - a.gzip);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
-/** Print both tables. @returns {Promise<{ wasm: number, js: number }>} the largest binary, all JavaScript; gzipped */
+/** The names that the application asks for until it has generated. */
+async function requestsOf(dist) {
+  const server = await serve(dist, { also: { '/weights/': join(top, 'weights') } });
+  const browser = await launch();
+  try {
+    const page = await browser.newPage();
+    await page.goto(server.url);
+    await page.waitForFunction(() => /^(?:done|failed)/.test(document.title), null, { timeout: 60_000 });
+    const title = await page.title();
+    if (title !== 'done') throw new Error(`the application ${title}`);
+    return new Set(server.requests.map((path) => basename(path)));
+  } finally {
+    await browser.close();
+    await server.close();
+  }
+}
+
+/** Print the table. @returns {Promise<{ wasm: number, js: number }>} the largest binary, all JavaScript that was needed; gzipped */
 export async function report(print = console.log) {
   const line = (name, bytes, zipped, note) => print(`${name.padEnd(36)} ${String(bytes).padStart(8)}  gzip ${String(zipped).padStart(6)}  ${note}`);
-  const wasm = wasmSizes(), js = await jsSizes();
-  for (const file of wasm) line(file.name, file.bytes, file.gzip, `limit ${limits.wasm}`);
-  for (const file of js) line(file.name, file.bytes, file.gzip, file.onlyChat ? 'for chat only' : '');
-  const needed = js.filter((file) => !file.onlyChat);
-  const sum = (key) => needed.reduce((total, file) => total + file[key], 0);
-  line('JavaScript for load and generate', sum('bytes'), sum('gzip'), `limit ${limits.js}`);
-  return { wasm: Math.max(...wasm.map((file) => file.gzip)), js: sum('gzip') };
+  const files = await weigh();
+  for (const { name, bytes, gzip, needed } of files) {
+    line(name, bytes, gzip, name.endsWith('.wasm') ? `limit ${limits.wasm}` : needed ? '' : 'not needed to load and generate');
+  }
+  const js = files.filter((file) => file.needed && file.name.endsWith('.js'));
+  const sum = (key) => js.reduce((total, file) => total + file[key], 0);
+  line('JavaScript to load and generate', sum('bytes'), sum('gzip'), `limit ${limits.js}`);
+  const wasm = files.filter((file) => file.name.endsWith('.wasm'));
+  return { wasm: Math.max(0, ...wasm.map((file) => file.gzip)), js: sum('gzip') };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await report();
