@@ -126,7 +126,7 @@ export function createRun(store) {
     const { words, model: of } = state;
     const missing = ids.filter((id) => !words.has(id));
     if (!missing.length || !of) return;
-    for (const id of missing) words.set(id, '');  // asked for
+    for (const id of missing) words.set(id, '…');  // asked for
     try {
       const anchor = (await of.api.encode('a', { addSpecialTokens: false })).slice(-1);
       const alone = await of.api.decode(anchor);

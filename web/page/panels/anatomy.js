@@ -331,7 +331,7 @@ export function create(root, store, run) {
     if (next) void run.spell(next.candidates.map((k) => k.id));
     n.bars.forEach(({ word, bar, num }, i) => {
       const k = next?.candidates[i];
-      word.textContent = k ? clip(label({ id: k.id, text: s.words.get(k.id) || k.text || '' })) : '';
+      word.textContent = k ? clip(label({ id: k.id, text: k.text || s.words.get(k.id) || '' })) : '';
       const w = k ? (chance(k) / most) * 84 : 0;
       bar.setAttribute('width', Math.max(k ? 1 : 0, w));
       num.textContent = k ? percent(chance(k)) : '';

@@ -17,8 +17,8 @@ const SPACED = 12;  // smallest cell that is drawn with a gap around it
 const NEAR = 24;    // tokens in the near view
 const TICKS = [0, 0.01, 0.1, 0.25, 0.5, 1];
 const STAGES = /** @type {const} */ ([
-  ['raw', 'scores', 'hook_attn_scores_raw'], ['scaled', '÷ √d', 'hook_attn_scores'],
-  ['masked', 'masked', 'hook_attn_scores_masked'], ['pattern', 'softmax', 'hook_pattern'],
+  ['raw', 'scores', 'hook_attn_scores_raw'], ['scaled', '÷ √d', 'hook_attn_scores_scaled'],
+  ['masked', 'masked', 'hook_attn_scores'], ['pattern', 'softmax', 'hook_pattern'],
 ]);
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
@@ -355,7 +355,7 @@ export function create(root, store, run) {
   store.watch(['head', 'stage', 'patterns', 'tokens', 'model'], (s) => {
     name.textContent = `Layer ${s.head.layer}, head ${s.head.head}`;
     const n = rows();
-    const point = { raw: 'scores before scaling', scaled: 'scores', masked: 'scores, masked', pattern: 'pattern' }[s.stage];
+    const point = { raw: 'scores before scaling', scaled: 'scores, scaled', masked: 'scores, masked', pattern: 'pattern' }[s.stage];
     shape.textContent = n ? `${point} [${n} queries, ${n} keys]` : '';
     STAGES.forEach(([stage], i) => {
       stageButtons[i].setAttribute('aria-checked', String(stage === s.stage));

@@ -28,16 +28,15 @@ export function create(root, store, run) {
       el('p', { class: 'hint' }, 'A .gguf, a llama2.c .bin with its tokenizer.bin, or config.json, model.safetensors and tokenizer.json together. Parsed here, sent nowhere. Dropping files on the page does the same.')),
     form);
 
-  /** Files that belong together make one model. @param {File[]} list */
+  /** Files that belong together make one model: one file by itself, a folder's files, or llama2.c's pair.
+   * @param {File[]} list */
   function open(list) {
     if (!list.length) return;
-    const config = list.find((f) => f.name === 'config.json');
-    const tokenizer = list.find((f) => f.name === 'tokenizer.json' || /tokenizer.*\.bin$/i.test(f.name));
-    const weights = list.filter((f) => f !== config && f !== tokenizer && !f.name.endsWith('.json')).sort((a, b) => a.name.localeCompare(b.name));
-    if (!weights.length) return store.set({ error: `${list.map((f) => f.name).join(', ')}: there are no weights among these files` });
-    const source = weights.length === 1 && !config && !tokenizer ? weights[0]
-      : { weights: weights.length === 1 ? weights[0] : weights, ...(config ? { config } : {}), ...(tokenizer ? { tokenizer } : {}) };
-    void run.loadModel(source, { name: weights[0].name, fileBytes: weights.reduce((n, f) => n + f.size, 0) });
+    const weights = list.filter((f) => /\.(gguf|safetensors|bin)$/i.test(f.name) && !/^tokenizer/i.test(f.name));
+    const tokenizer = list.find((f) => /^tok.*\.bin$/i.test(f.name));
+    const source = list.length === 1 ? list[0]
+      : tokenizer && weights.length === 1 && !list.some((f) => f.name === 'config.json') ? { weights: weights[0], tokenizer } : list;
+    void run.loadModel(source, { name: (weights[0] ?? list[0]).name, fileBytes: weights.reduce((n, f) => n + f.size, 0) || null });
   }
 
   addEventListener('dragover', (event) => {

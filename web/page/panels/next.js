@@ -55,7 +55,7 @@ export function create(root, store, run) {
       if (!c) return;
       const on = drawn?.id === c.id;
       const cut = c.sampled === 0;
-      const text = s.words.get(c.id) || c.text || '';
+      const text = c.text || s.words.get(c.id) || '';
       row.item.classList.toggle('on', on);
       row.item.classList.toggle('cut', cut);
       row.button.dataset.id = String(c.id);

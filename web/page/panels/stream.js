@@ -26,7 +26,7 @@ export function create(root, store) {
     const odd = !token.text || token.id === bos || eos.includes(token.id);
     const [, blank, word] = odd ? ['', '', token.id === bos && position === 0 ? 'start' : token.text || `#${token.id}`] : /** @type {string[]} */ (/^(\s*)([^]*)$/.exec(token.text));
     return el('span', {
-      class: `tok${token.given ? ' given' : ''}${odd ? ' odd' : ''}`, role: 'option', tabindex: -1, 'data-position': position, 'aria-selected': 'false',
+      class: `tok${token.given ? ' given' : ''}${odd ? ' odd' : ''}`, role: 'option', tabindex: -1, 'data-position': position, 'data-id': token.id, 'aria-selected': 'false',
     }, blank, el('span', { class: `word${shade}` }, word || '\u200b'));
   }
 

@@ -1,0 +1,309 @@
+// page.test.js - the built page in Chromium: a visitor types, runs, reads, chooses, stops, breaks.
+// What the page shows is held against the library in Node on the same file.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
+import { countParameters, load } from '../../web/lib/index.js';
+
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const dist = `${top}dist`;
+const shipped = `${top}weights/stories-3m.gguf`;
+const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
+
+let server, browser, model;
+
+before(async () => {
+  assert.ok(existsSync(`${dist}/index.html`), 'the page is not built: run ./build.sh page');
+  // as a plain static host, under a sub-path
+  server = await serve(dist, { base: '/some/folder/', isolate: false });
+  browser = await launch();
+  model = await load(shipped);
+});
+after(async () => {
+  model?.dispose();
+  await browser?.close();
+  await server?.close();
+});
+
+/** A fresh page with its model loaded, and what it asked for and complained of meanwhile. */
+async function open({ width = 1440, height = 900, colorScheme = 'light', hash = '' } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce' });
+  const page = await context.newPage();
+  const requests = [];
+  const complaints = [];
+  page.on('request', (request) => requests.push(request.url()));
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
+  await page.addInitScript(() => {
+    window.longTasks = [];
+    new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' });
+  });
+  await page.goto(server.url + hash);
+  await page.waitForSelector('.tok', { timeout: 30_000 });
+  return { page, requests, complaints, close: () => context.close() };
+}
+
+const written = (page) => page.locator('.tok:not(.given)').count();
+const ids = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+const resting = (page) => page.waitForFunction(() => /Go on|Run again/.test(document.querySelector('.go').textContent), null, { timeout: 60_000 });
+
+/** Write a prompt by keyboard and run it to its end at full speed. */
+async function runPrompt(page, prompt, { tokens = 40, seed = 7 } = {}) {
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('#max-tokens').fill(String(tokens));
+  await page.locator('#seed').fill(String(seed));
+  await page.locator('#seed').press('Tab');
+  await page.getByLabel('Prompt', { exact: true }).fill(prompt);
+  await page.getByLabel('Prompt', { exact: true }).press('Enter');
+  await resting(page);
+}
+
+test('a prompt is continued, the same seed gives the library’s text, and nothing leaves the origin', async (t) => {
+  const { page, requests, complaints, close } = await open();
+  const prompt = 'Once upon a time, there was a little';
+  await runPrompt(page, prompt, { tokens: 40, seed: 7 });
+  const promptIds = await model.encode(prompt);
+  const expected = [...promptIds];
+  for await (const step of model.generate(promptIds, { maxTokens: 40, seed: 7, temperature: 0.8, topK: 40, topP: 0.95 })) expected.push(step.id);
+  assert.deepEqual(await ids(page), expected);
+  const text = await page.locator('.text').innerText();
+  assert.ok(text.includes('Once upon a time, there was a little'), text);
+  assert.match(await page.locator('[data-role="speed"]').innerText(), /^[\d,.]+ tok\/s$/);
+  t.diagnostic(`engine speed shown: ${await page.locator('[data-role="speed"]').innerText()}`);
+  const origin = new URL(server.url).origin;
+  const outside = requests.filter((url) => !url.startsWith(origin) && !url.startsWith('data:'));
+  assert.deepEqual(outside, []);
+  assert.ok(requests.every((url) => url.startsWith(server.url) || url === `${origin}/favicon.ico`), 'a request left the folder');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the table of parameters adds up to what the configuration predicts', async () => {
+  const { page, close } = await open();
+  const total = (await page.locator('[data-role="total"]').innerText()).replace(/\D/g, '');
+  assert.equal(Number(total), countParameters(model.config).total);
+  const counts = await page.locator('tr.group td.n:nth-child(3)').allInnerTexts();
+  assert.equal(counts.reduce((n, text) => n + Number(text.replace(/\D/g, '')), 0), Number(total));
+  const head = page.locator('tr.group', { hasText: 'Head' });
+  assert.match(await head.innerText(), /shared with the embedding/);
+  assert.equal((await head.locator('td.n').first().innerText()).trim(), '0');
+  await page.getByRole('button', { name: 'Attention, 6 blocks' }).click();
+  const tensors = await page.locator('tr.tensor:visible').count();
+  assert.equal(tensors, model.parameters.rows.filter((r) => r.component === 'attention').length);
+  await close();
+});
+
+test('a head and a cell are chosen by keyboard, and the value read is the uncached pass’s', async () => {
+  const { page, close } = await open();
+  await runPrompt(page, 'The dragon was sad because', { tokens: 24 });
+  const all = await ids(page);
+  const { captured } = await model.forward(all, { capture: ['*.attn.hook_pattern'] });
+  const first = page.locator('.tile[aria-checked="true"]');
+  await first.focus();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 2, head 1');
+  assert.match(await page.locator('#h-attention').innerText(), /Layer 2, head 1/);
+  const pattern = captured['blocks.2.attn.hook_pattern'];
+  const n = pattern.shape[1];
+  await page.locator('.matrix').focus();
+  await page.keyboard.press('ArrowLeft');    // the first key puts a cell in hand
+  const seen = new Set();
+  for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowUp', 'ArrowUp', 'ArrowLeft', 'PageUp', 'Home', 'ArrowDown', 'ArrowRight', 'ArrowRight']) {
+    await page.keyboard.press(key);
+    await page.waitForTimeout(40);
+    const said = await page.locator('#cell').innerText();
+    const [, q, k, value] = /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(said) ?? assert.fail(said);
+    seen.add(`${q},${k}`);
+    if (Number(k) > Number(q)) { assert.equal(value, 'masked'); continue; }
+    const want = pattern.data[(1 * n + Number(q)) * n + Number(k)] * 100;
+    if (value === '<0.1 %') assert.ok(want < 0.0501, `${said}, expected ${want}`);
+    else assert.ok(Math.abs(parseFloat(value) - want) <= 0.051, `${said}, expected ${want}`);
+  }
+  assert.ok(seen.size >= 6, `the cursor moved over ${[...seen].join(' ')}`);
+  // the same numbers as a table
+  await page.locator('.as-table summary').click();
+  assert.ok(await page.locator('.as-table td').count() > 20);
+  await close();
+});
+
+test('Stop stops, Step adds one token, Run goes on', async () => {
+  const { page, close } = await open();
+  await page.locator('#pace').selectOption('reading');
+  await page.locator('.go').click();
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 3);
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await resting(page);
+  await page.waitForTimeout(300);
+  const n = await written(page);
+  await page.waitForTimeout(500);
+  assert.equal(await written(page), n, 'the text grew after Stop');
+  await page.getByRole('button', { name: 'Step' }).click();
+  await page.waitForFunction((m) => document.querySelectorAll('.tok:not(.given)').length === m, n + 1);
+  await page.locator('#pace').selectOption('fast');
+  await page.getByRole('button', { name: 'Go on', exact: true }).click();
+  await resting(page);
+  assert.ok(await written(page) > n + 1);
+  await close();
+});
+
+test('paused and continued text equals the text written in one go', async () => {
+  const { page, close } = await open();
+  await runPrompt(page, 'Tom and Sue went to the park', { tokens: 20, seed: 11 });
+  const whole = await ids(page);
+  await page.getByRole('button', { name: 'Start over' }).click();
+  for (let i = 1; i <= 20; i++) {
+    await page.getByRole('button', { name: 'Step' }).click();
+    await page.waitForFunction((n) => document.querySelectorAll('.tok:not(.given)').length === n || /again/.test(document.querySelector('.go').textContent), i);
+  }
+  assert.deepEqual(await ids(page), whole);
+  await close();
+});
+
+test('another token is chosen, and the text goes on from there', async () => {
+  const { page, close } = await open();
+  await runPrompt(page, 'Once upon a time', { tokens: 12 });
+  const before = await ids(page);
+  const given = await page.locator('.tok.given').count();
+  await page.locator('.tok').nth(given + 2).click();
+  await page.waitForFunction(() => document.querySelector('.bar.on'));
+  const other = page.locator('.bar:not(.on):visible button').first();
+  await page.waitForFunction(() => /entropy/.test(document.querySelector('#h-next').textContent));
+  const id = Number(await other.getAttribute('data-id'));
+  await other.click();
+  await page.waitForFunction((n) => document.querySelectorAll('.tok').length > n, given + 4);
+  await resting(page);
+  const now = await ids(page);
+  assert.deepEqual(now.slice(0, given + 3), before.slice(0, given + 3));
+  assert.equal(now[given + 3], id);
+  assert.notEqual(id, before[given + 3]);
+  await close();
+});
+
+test('a broken file is refused in a sentence, and the model still runs', async () => {
+  const { page, close } = await open();
+  const broken = readFileSync(shipped).subarray(0, 5000);
+  for (const [name, buffer] of [['cut.gguf', broken], ['notes.gguf', Buffer.from('these are not weights')]]) {
+    await page.locator('#model-file').setInputFiles({ name, mimeType: 'application/octet-stream', buffer });
+    await page.waitForFunction(() => !document.querySelector('.error').hidden, null, { timeout: 20_000 });
+    const sentence = await page.locator('.error [role="alert"]').innerText();
+    assert.ok(sentence.includes(name), `the sentence does not name the file: ${sentence}`);
+    assert.match(sentence, /still here and works/);
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+  }
+  await runPrompt(page, 'The cat', { tokens: 8 });
+  assert.ok(await written(page) >= 1);
+  await close();
+});
+
+test('a file from disk is loaded here, and its name is text whatever it says', async () => {
+  const { page, requests, close } = await open();
+  const before = requests.length;
+  const name = '<img src=x onerror=window.broken=1>.gguf';
+  await page.locator('#model-file').setInputFiles({ name, mimeType: 'application/octet-stream', buffer: readFileSync(shipped) });
+  await page.waitForFunction((wanted) => document.querySelector('.pill').textContent.includes(wanted), name, { timeout: 30_000 });
+  await runPrompt(page, '<img src=x onerror=window.broken=1> said the fox', { tokens: 4 });
+  assert.equal(await page.evaluate(() => window.broken), undefined);
+  assert.equal(await page.locator('img').count(), 0);
+  assert.match(await page.locator('.text').innerText(), /<img src=x onerror=window\.broken=1>/);
+  assert.deepEqual(requests.slice(before).filter((url) => !/\/assets\//.test(url)), [], 'opening a local file asked the network for something');
+  await close();
+});
+
+test('the stages of a score agree with one another', async () => {
+  const { page, complaints, close } = await open();
+  await runPrompt(page, 'One day a bird', { tokens: 6 });
+  const all = await ids(page);
+  await page.locator('.matrix').focus();
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  const said = async () => /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(await page.locator('#cell').innerText());
+  const [, q, k] = await said();
+  const { layer, head } = await page.locator('#h-attention').innerText().then((text) => /Layer (?<layer>\d+), head (?<head>\d+)/.exec(text).groups);
+  const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
+  for (const [stage, point] of [['scores', 'hook_attn_scores_raw'], ['÷ √d', 'hook_attn_scores_scaled'], ['masked', 'hook_attn_scores']]) {
+    await page.getByRole('radio', { name: stage, exact: true }).click();
+    await page.waitForTimeout(400);
+    const [, , , shown] = await said();
+    const tensor = captured[`blocks.${layer}.attn.${point}`];
+    const n = tensor.shape[1];
+    const want = tensor.data[(Number(head) * n + Number(q)) * n + Number(k)];
+    assert.ok(Math.abs(Number(shown.replace('−', '-')) - want) < 2e-4, `${stage}: ${shown}, expected ${want}`);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the anatomy follows the loaded architecture and opens its values', async () => {
+  const { page, complaints, close } = await open();
+  const captions = await page.locator('.stage').allTextContents();
+  for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Head, tied']) {
+    assert.ok(captions.some((text) => text.includes(word)), `no stage ${word} among ${captions.join(' | ')}`);
+  }
+  await page.locator('.stage', { hasText: 'SwiGLU' }).focus();
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.inspector canvas:visible');
+  await page.waitForFunction(() => /hook_/.test(document.querySelector('.values .cell').textContent));
+  assert.match(await page.locator('.values .cell').innerText(), /blocks\.\d\.mlp\.hook_/);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the main thread stays free while 200 tokens stream with attention', async (t) => {
+  const { page, close } = await open();
+  await page.evaluate(() => { window.longTasks.length = 0; });
+  await runPrompt(page, 'Once upon a time', { tokens: 200 });
+  const tasks = await page.evaluate(() => window.longTasks);
+  t.diagnostic(`${await written(page)} tokens, long tasks: ${tasks.length ? tasks.map((ms) => `${Math.round(ms)} ms`).join(', ') : 'none'}`);
+  assert.ok(Math.max(0, ...tasks) < 400, `the main thread was blocked for ${Math.max(...tasks)} ms`);
+  await close();
+});
+
+for (const colorScheme of ['light', 'dark']) {
+  for (const [device, width, height] of [['desktop', 1440, 900], ['phone', 390, 844]]) {
+    test(`axe-core finds nothing: ${colorScheme}, ${device}`, async () => {
+      const { page, close } = await open({ width, height, colorScheme });
+      await runPrompt(page, 'Once upon a time', { tokens: 30 });
+      await page.locator('.stage').nth(2).click();
+      await page.locator('.as-table summary').click();
+      await page.waitForTimeout(300);
+      for (const state of ['page', 'dialog']) {
+        if (state === 'dialog') await page.locator('.pill').click();
+        await page.evaluate(axe);
+        const found = await page.evaluate(async () => (await window.axe.run()).violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}`));
+        assert.deepEqual(found, [], state);
+      }
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      assert.ok(over <= 0, `the page is ${over} px too wide`);
+      await close();
+    });
+  }
+}
+
+test('320 px is wide enough, and 4K is used', async () => {
+  const small = await open({ width: 320, height: 640 });
+  assert.ok(await small.page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page scrolls sideways at 320 px');
+  await small.close();
+  const large = await open({ width: 3840, height: 2160 });
+  const [main, size] = await large.page.evaluate(() => [document.querySelector('main').clientWidth, parseFloat(getComputedStyle(document.body).fontSize)]);
+  assert.ok(main > 2000 && size > 18, `at 4K the page is ${main} px wide in ${size} px type`);
+  await large.close();
+});
+
+test('the theme is chosen and kept', async () => {
+  const { page, close } = await open({ colorScheme: 'light' });
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await paper();
+  await page.getByRole('button', { name: 'Dark theme' }).click();
+  const dark = await paper();
+  assert.notEqual(dark, light);
+  await page.reload();
+  await page.waitForSelector('.tok');
+  assert.equal(await paper(), dark);
+  await close();
+});
