@@ -122,6 +122,132 @@ static void attend_kv_head(void *ctx, int32_t kv_head) {
         }
 }
 
+/* ---- whole sequences, for training: no cache ---------------------------------------------------- */
+
+enum { QUERIES = 64 }; /* queries whose scores are formed at a time */
+
+/* The heads of one segment: its queries against n_keys keys, rows ld apart. */
+struct whole {
+    const struct gf_pass *p;
+    const uint8_t *mask;
+    int32_t causal, window, n, n_keys;
+    const float *q, *k, *v;
+    float *z;
+    int32_t ldq, ldk, ldz;
+};
+
+uint64_t gf_attention_work(int32_t most) { return 2 * (uint64_t)QUERIES * (uint64_t)most; }
+
+/* First and last key (exclusive) of query i. */
+static int32_t whole_from(const struct whole *a, int32_t i) {
+    return a->window && i >= a->window ? i - a->window + 1 : 0;
+}
+static int32_t whole_to(const struct whole *a, int32_t i) { return a->causal ? i + 1 : a->n_keys; }
+
+/* pattern [m, to - from] of queries i0 .. i0 + m - 1 of one head, whose q and k start there. */
+static void whole_pattern(const struct whole *a, float *pattern, const float *q, const float *k,
+                          int32_t i0, int32_t m, int32_t from, int32_t to) {
+    const struct gf_config *c = a->p->cfg;
+    const int32_t d = c->d_head, width = to - from;
+    const float scale = c->scale_scores ? (float)(1 / sqrt((double)d)) : 1;
+    a->p->training->gemm(0, 1, m, width, d, scale, q, a->ldq, k, a->ldk, 0, pattern, width);
+    for (int32_t i = 0; i < m; i++) {
+        float *row = pattern + (int64_t)i * width;
+        const int32_t first = whole_from(a, i0 + i) - from, end = whole_to(a, i0 + i) - from;
+        for (int32_t j = first; a->mask && j < end; j++)
+            if (!a->mask[from + j]) row[j] = -INFINITY;
+        gf_softmax(row + first, row + first, end - first);
+        memset(row, 0, (size_t)first * sizeof *row);
+        memset(row + end, 0, (size_t)(width - end) * sizeof *row);
+    }
+}
+
+static void whole_forward(const struct whole *a) {
+    const struct gf_config *c = a->p->cfg;
+    const gf_gemm_fn gemm = a->p->training->gemm;
+    const int32_t d = c->d_head, group = c->n_heads / c->n_kv_heads;
+    float *pattern = a->p->training->work;
+    for (int32_t h = 0; h < c->n_heads; h++)
+        for (int32_t i = 0; i < a->n; i += QUERIES) {
+            const int32_t m = a->n - i < QUERIES ? a->n - i : QUERIES, from = whole_from(a, i),
+                          to = whole_to(a, i + m - 1), width = to - from;
+            const int64_t key = (int64_t)from * a->ldk + h / group * d;
+            whole_pattern(a, pattern, a->q + (int64_t)i * a->ldq + h * d, a->k + key, i, m, from,
+                          to);
+            gemm(0, 0, m, d, width, 1, pattern, width, a->v + key, a->ldk, 0,
+                 a->z + (int64_t)i * a->ldz + h * d, a->ldz);
+        }
+}
+
+/* dq, dk, dv laid out as q, k, v; dk and dv are added to, dq is set.
+ *   dv = pattern^T dz,  dpattern = dz v^T,  dscores = pattern (dpattern - sum(dz z)) */
+static void whole_backward(const struct whole *a, const float *dz, float *dq, float *dk, float *dv) {
+    const struct gf_config *c = a->p->cfg;
+    const gf_gemm_fn gemm = a->p->training->gemm;
+    const int32_t d = c->d_head, group = c->n_heads / c->n_kv_heads;
+    const float scale = c->scale_scores ? (float)(1 / sqrt((double)d)) : 1;
+    for (int32_t h = 0; h < c->n_heads; h++)
+        for (int32_t i = 0; i < a->n; i += QUERIES) {
+            const int32_t m = a->n - i < QUERIES ? a->n - i : QUERIES, from = whole_from(a, i),
+                          to = whole_to(a, i + m - 1), width = to - from;
+            const int64_t key = (int64_t)from * a->ldk + h / group * d,
+                          query = (int64_t)i * a->ldq + h * d, out = (int64_t)i * a->ldz + h * d;
+            float *pattern = a->p->training->work, *ds = pattern + (int64_t)m * width;
+            whole_pattern(a, pattern, a->q + query, a->k + key, i, m, from, to);
+            gemm(1, 0, width, d, m, 1, pattern, width, dz + out, a->ldz, 1, dv + key, a->ldk);
+            gemm(0, 1, m, width, d, 1, dz + out, a->ldz, a->v + key, a->ldk, 0, ds, width);
+            for (int32_t r = 0; r < m; r++) {
+                const float *zr = a->z + out + (int64_t)r * a->ldz,
+                            *dzr = dz + out + (int64_t)r * a->ldz;
+                const int64_t row = (int64_t)r * width;
+                float sum = 0;
+                for (int32_t j = 0; j < d; j++) sum += dzr[j] * zr[j];
+                for (int32_t j = 0; j < width; j++)
+                    ds[row + j] = pattern[row + j] * (ds[row + j] - sum);
+            }
+            gemm(0, 0, m, d, width, scale, ds, width, a->k + key, a->ldk, 0, dq + query, a->ldq);
+            gemm(1, 0, width, d, m, scale, ds, width, a->q + query, a->ldq, 1, dk + key, a->ldk);
+        }
+}
+
+static struct whole whole_self(const struct gf_pass *p, const struct gf_seg *g, int32_t row,
+                               const float *qkv, float *z) {
+    const struct gf_config *c = p->cfg;
+    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv;
+    const float *at = qkv + (int64_t)row * ld;
+    return (struct whole){.p = p,
+                          .mask = g->mask,
+                          .causal = p->causal,
+                          .window = c->sliding_window,
+                          .n = g->n,
+                          .n_keys = g->n,
+                          .q = at,
+                          .k = at + wq,
+                          .v = at + wq + wkv,
+                          .z = z + (int64_t)row * wq,
+                          .ldq = ld,
+                          .ldk = ld,
+                          .ldz = wq};
+}
+
+static struct whole whole_cross(const struct gf_pass *p, const struct gf_seg *g, int32_t row,
+                                const float *q, const float *kv, float *z) {
+    const struct gf_config *c = p->cfg;
+    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
+    const float *keys = kv + (int64_t)g->source0 * 2 * wkv;
+    return (struct whole){.p = p,
+                          .mask = g->cross_mask,
+                          .n = g->n,
+                          .n_keys = g->n_source,
+                          .q = q + (int64_t)row * wq,
+                          .k = keys,
+                          .v = keys + wkv,
+                          .z = z + (int64_t)row * wq,
+                          .ldq = wq,
+                          .ldk = 2 * wkv,
+                          .ldz = wq};
+}
+
 /* Per-head contributions to the output: result[h] = z_h Wo[:, h]. Only computed when looked at;
  * when edited, the output is their sum. */
 static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
@@ -153,7 +279,7 @@ static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, i
 }
 
 void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
-                          float *out, const float *x, float *qkv, float *z) {
+                          float *out, const float *x, float *qkv, float *z, float *qk_raw) {
     const struct gf_config *c = p->cfg;
     struct gf_observe *o = p->observe;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv,
@@ -165,6 +291,8 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
     gf_tap(o, p->stack, layer, GF_P_K, k, ld, n, wkv);
     gf_tap(o, p->stack, layer, GF_P_V, v, ld, n, wkv);
     if (c->qk_norm) {
+        for (int64_t i = 0; qk_raw && i < n; i++)
+            memcpy(qk_raw + i * (wq + wkv), qkv + i * ld, (size_t)(wq + wkv) * sizeof *qkv);
         gf_head_norm_forward(c, w->q_norm, qkv, ld, n, c->n_heads);
         gf_head_norm_forward(c, w->k_norm, k, ld, n, c->n_kv_heads);
     }
@@ -173,6 +301,11 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
         float *at = qkv + (int64_t)row * ld;
+        if (turns && p->training) {
+            gf_rope(at, ld, p->training->table, g->n, c->n_heads + c->n_kv_heads, c->d_head,
+                    c->rope_pairs);
+            continue;
+        }
         for (int32_t r = 0, run; turns && r < g->n; r += run) { /* the table comes in blocks */
             const int32_t pos = g->pos0 + r;
             run = GF_KV_BLOCK - pos % GF_KV_BLOCK;
@@ -189,6 +322,11 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
     row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
+        if (p->training) {
+            const struct whole a = whole_self(p, g, row, qkv, z);
+            whole_forward(&a);
+            continue;
+        }
         const int64_t at = (int64_t)row * ld;
         gf_kv_write(g->kv, layer, g->pos0, g->n, k + at, v + at, ld);
         struct attend a = {.p = p,
@@ -220,16 +358,23 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
 }
 
 void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
-                                float *out, const float *x, float *q, float *z) {
+                                float *out, const float *x, float *q, float *z, float *kv) {
     const struct gf_config *c = p->cfg;
     struct gf_observe *o = p->observe;
     const int32_t wq = c->n_heads * c->d_head, n = p->n;
     gf_linear_forward(p, &w->in, q, x, n);
     gf_mark(p->trace, p->stack, layer, GF_OP_CROSS_Q);
     gf_tap(o, p->stack, layer, GF_P_CROSS_Q, q, wq, n, wq);
+    if (p->training)
+        gf_linear_forward(p, &w->kv, kv, p->training->memory, p->training->n_memory);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
+        if (p->training) {
+            const struct whole a = whole_cross(p, g, row, q, kv, z);
+            whole_forward(&a);
+            continue;
+        }
         struct attend a = {.p = p,
                            .layer = layer,
                            .raw = GF_P_CROSS_SCORES_RAW,
@@ -266,4 +411,62 @@ void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int3
     gf_tap(p->observe, GF_STACK_DECODER, layer, GF_P_CROSS_V, kv + wkv, 2 * wkv, n, wkv);
     gf_kv_write(cross, layer, 0, n, kv, kv + wkv, 2 * wkv);
     gf_mark(p->trace, GF_STACK_DECODER, layer, GF_OP_CROSS_KV);
+}
+
+/* ---- backward ----------------------------------------------------------------------------------- */
+
+/* Turning back is turning by the opposite angle: the same kernel with the sines' signs changed. */
+static void rope_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_t n) {
+    const struct gf_config *c = p->cfg;
+    const int32_t d = c->d_head, half = d / 2;
+    for (int32_t i = 0; i < n; i++) {
+        const float *row = p->training->table + (int64_t)i * d;
+        float *back = p->training->work; /* free here: [d_head] */
+        for (int32_t j = 0; j < half; j++) back[j] = row[j], back[half + j] = -row[half + j];
+        gf_rope(dx + (int64_t)i * ld, ld, back, 1, c->n_heads + c->n_kv_heads, d, c->rope_pairs);
+    }
+}
+
+void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
+                           float *dx, const float *dout, const float *x, const float *qkv,
+                           const float *z, const float *qk_raw, float *dqkv, float *dz) {
+    const struct gf_config *c = p->cfg;
+    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv,
+                  n = p->n;
+    gf_linear_backward(p, &w->o, &dw->o, dz, 0, dout, z, n);
+    memset(dqkv, 0, (size_t)n * (size_t)ld * sizeof *dqkv);
+    int32_t row = 0;
+    for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
+        const struct gf_seg *g = &p->segs[i];
+        const struct whole a = whole_self(p, g, row, qkv, (float *)z);
+        float *at = dqkv + (int64_t)row * ld;
+        whole_backward(&a, dz + (int64_t)row * wq, at, at + wq, at + wq + wkv);
+        if (c->position == GF_POS_ROPE && c->use_position) rope_backward(p, at, ld, g->n);
+    }
+    if (c->qk_norm) {
+        gf_head_norm_backward(c, w->q_norm, dw->q_norm, dqkv, ld, qk_raw, wq + wkv, n, c->n_heads);
+        gf_head_norm_backward(c, w->k_norm, dw->k_norm, dqkv + wq, ld, qk_raw + wq, wq + wkv, n,
+                              c->n_kv_heads);
+    }
+    gf_linear_backward(p, &w->in, &dw->in, dx, 0, dqkv, x, n);
+}
+
+void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *w,
+                                 struct gf_attn *dw, float *dx, float *dmemory, const float *dout,
+                                 const float *x, const float *q, const float *kv, const float *z,
+                                 float *dq, float *dkv, float *dz) {
+    const struct gf_config *c = p->cfg;
+    const struct gf_training *t = p->training;
+    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, n = p->n;
+    gf_linear_backward(p, &w->o, &dw->o, dz, 0, dout, z, n);
+    memset(dkv, 0, (size_t)t->n_memory * 2 * (size_t)wkv * sizeof *dkv);
+    int32_t row = 0;
+    for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
+        const struct gf_seg *g = &p->segs[i];
+        const struct whole a = whole_cross(p, g, row, q, kv, (float *)z);
+        float *at = dkv + (int64_t)g->source0 * 2 * wkv;
+        whole_backward(&a, dz + (int64_t)row * wq, dq + (int64_t)row * wq, at, at + wkv);
+    }
+    gf_linear_backward(p, &w->in, &dw->in, dx, 0, dq, x, n);
+    gf_linear_backward(p, &w->kv, &dw->kv, dmemory, 1, dkv, t->memory, t->n_memory);
 }

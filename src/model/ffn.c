@@ -33,3 +33,66 @@ void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t lay
     gf_mark(p->trace, p->stack, layer, GF_OP_FFN_DOWN);
     gf_tap(p->observe, p->stack, layer, GF_P_MLP_OUT, out, p->cfg->d_model, n, p->cfg->d_model);
 }
+
+/* n derivatives of the activation at x, times dy. */
+static void act_backward(int32_t ffn, float *dx, const float *dy, const float *x, int32_t n) {
+    enum { STEP = 256 };
+    const float root_2 = 0.70710678118654752440f, to_phi = 0.39894228040143267794f; /* 1/sqrt(2 pi) */
+    const float k = 0.79788456080286535588f, cubic = 0.044715f; /* sqrt(2/pi) */
+    float t[STEP], e[STEP];
+    for (int32_t i = 0; i < n; i += STEP, dx += STEP, dy += STEP, x += STEP) {
+        const int32_t m = n - i < STEP ? n - i : STEP;
+        switch (ffn) {
+        case GF_RELU:
+            for (int32_t j = 0; j < m; j++) dx[j] = x[j] > 0 ? dy[j] : 0;
+            break;
+        case GF_GELU_ERF: /* Phi(x) + x phi(x) */
+            for (int32_t j = 0; j < m; j++) t[j] = x[j] * root_2, e[j] = -0.5f * x[j] * x[j];
+            gf_erf(t, t, m);
+            gf_exp(e, e, m);
+            for (int32_t j = 0; j < m; j++)
+                dx[j] = dy[j] * (0.5f * (1 + t[j]) + x[j] * to_phi * e[j]);
+            break;
+        case GF_GELU_TANH:
+            for (int32_t j = 0; j < m; j++) t[j] = k * (x[j] + cubic * x[j] * x[j] * x[j]);
+            gf_tanh(t, t, m);
+            for (int32_t j = 0; j < m; j++)
+                dx[j] = dy[j] * (0.5f * (1 + t[j]) + 0.5f * x[j] * (1 - t[j] * t[j]) * k *
+                                                         (1 + 3 * cubic * x[j] * x[j]));
+            break;
+        }
+    }
+}
+
+/* y = silu(g) u: dg = dy u s (1 + g (1 - s)), du = dy g s, with s the sigmoid of g. */
+static void gated_backward(float *dg, float *du, const float *dy, const float *g, const float *u,
+                           int32_t n) {
+    enum { STEP = 256 };
+    float e[STEP];
+    for (int32_t i = 0; i < n; i += STEP) {
+        const int32_t m = n - i < STEP ? n - i : STEP;
+        for (int32_t j = 0; j < m; j++) e[j] = -g[i + j];
+        gf_exp(e, e, m);
+        for (int32_t j = 0; j < m; j++) {
+            const float s = 1 / (1 + e[j]), y = dy[i + j], x = g[i + j];
+            dg[i + j] = y * u[i + j] * s * (1 + x * (1 - s));
+            du[i + j] = y * x * s;
+        }
+    }
+}
+
+void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, float *dx,
+                     const float *dout, const float *x, const float *pre, const float *post,
+                     float *dpre, float *dpost) {
+    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = p->cfg->ffn == GF_SWIGLU,
+                  ld = gated ? 2 * d_ff : d_ff;
+    gf_linear_backward(p, &w->down, &dw->down, dpost, 0, dout, post, n);
+    for (int64_t i = 0; i < n; i++) {
+        if (gated)
+            gated_backward(dpre + i * ld, dpre + i * ld + d_ff, dpost + i * d_ff, pre + i * ld,
+                           pre + i * ld + d_ff, d_ff);
+        else
+            act_backward(p->cfg->ffn, dpre + i * d_ff, dpost + i * d_ff, pre + i * d_ff, d_ff);
+    }
+    gf_linear_backward(p, &w->up, &dw->up, dx, 0, dpre, x, n);
+}

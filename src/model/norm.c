@@ -4,6 +4,7 @@
  *   rmsnorm:    y = x / sqrt(mean(x^2) + eps) * gain */
 #include "model/norm.h"
 #include "kernels/kernels.h" /* gf_layernorm, gf_rmsnorm */
+#include <math.h>
 #include <string.h>
 
 static void normalise(const struct gf_config *c, float *y, const float *x, const float *gain,
@@ -54,10 +55,73 @@ void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t l
     }
 }
 
+enum { LANES = 16 }; /* sums in 16 chains, added in order at the end: the compiler may vectorise */
+
+/* One row, with u = dy gain and xhat = (x - mean) rstd:
+ *   layernorm  dx = rstd (u - avg(u) - xhat avg(u xhat))      rmsnorm  the same without avg(u) */
+static void row_backward(float *dx, int add, const float *dy, const float *x, const float *gain,
+                         float *dgain, float *dbias, float mean, float rstd, int centred,
+                         int32_t d) {
+    float su[LANES] = {0}, sx[LANES] = {0}, sum_u = 0, sum_ux = 0;
+    const int32_t whole = d / LANES * LANES;
+    for (int32_t i = 0; i < whole; i += LANES)
+        for (int32_t j = 0; j < LANES; j++) {
+            const float u = dy[i + j] * gain[i + j];
+            su[j] += u;
+            sx[j] += u * ((x[i + j] - mean) * rstd);
+        }
+    for (int32_t i = whole; i < d; i++) {
+        su[i - whole] += dy[i] * gain[i];
+        sx[i - whole] += dy[i] * gain[i] * ((x[i] - mean) * rstd);
+    }
+    for (int32_t j = 0; j < LANES; j++) sum_u += su[j], sum_ux += sx[j];
+    const float a = centred ? sum_u / (float)d : 0, b = sum_ux / (float)d;
+    if (dgain)
+        for (int32_t i = 0; i < d; i++) dgain[i] += dy[i] * ((x[i] - mean) * rstd);
+    if (dbias)
+        for (int32_t i = 0; i < d; i++) dbias[i] += dy[i];
+    if (add)
+        for (int32_t i = 0; i < d; i++)
+            dx[i] += rstd * (dy[i] * gain[i] - a - (x[i] - mean) * rstd * b);
+    else
+        for (int32_t i = 0; i < d; i++)
+            dx[i] = rstd * (dy[i] * gain[i] - a - (x[i] - mean) * rstd * b);
+}
+
+void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw,
+                      int32_t layer, float *dx, int add, const float *dy, const float *x,
+                      const float *mean, const float *rstd, int32_t n) {
+    const struct gf_config *c = p->cfg;
+    const int centred = c->norm == GF_LAYERNORM;
+    const int64_t d = c->d_model;
+    if (!(layer < 0 ? c->use_final_norm : c->use_norm)) {
+        if (add) gf_add(dx, dx, dy, n * d);
+        else if (dx != dy) memcpy(dx, dy, (size_t)(n * d) * sizeof *dx);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        row_backward(dx + i * d, add, dy + i * d, x + i * d, w->gain, dw->gain, dw->bias,
+                     centred ? mean[i] : 0, rstd[i], centred, c->d_model);
+}
+
 void gf_head_norm_forward(const struct gf_config *cfg, const float *gain, float *x, int32_t ld,
                           int32_t n, int32_t n_heads) {
     for (int32_t i = 0; i < n; i++) {
         float *row = x + (size_t)i * (size_t)ld;
         gf_rmsnorm(row, row, gain, NULL, n_heads, cfg->d_head, cfg->norm_eps);
     }
+}
+
+void gf_head_norm_backward(const struct gf_config *cfg, const float *gain, float *dgain, float *dy,
+                           int32_t ld, const float *x, int32_t ldx, int32_t n, int32_t n_heads) {
+    const int32_t d = cfg->d_head;
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t h = 0; h < n_heads; h++) {
+            float *g = dy + (int64_t)i * ld + h * d;
+            const float *row = x + (int64_t)i * ldx + h * d;
+            float squares = 0;
+            for (int32_t j = 0; j < d; j++) squares += row[j] * row[j];
+            row_backward(g, 0, g, row, gain, dgain, NULL, 0,
+                         1 / sqrtf(squares / (float)d + cfg->norm_eps), 0, d);
+        }
 }

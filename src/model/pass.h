@@ -6,6 +6,7 @@
  * segments (whose cache a row belongs to, at which position). */
 #ifndef GF_PASS_H
 #define GF_PASS_H
+#include "kernels/gemm.h" /* gf_gemm_fn */
 #include "model/kv.h"
 #include "model/observe.h"
 #include "model/trace.h"
@@ -18,6 +19,7 @@ struct gf_seg {
     const uint8_t *mask;       /* [n_keys]: 0 hides a key; NULL: none hidden */
     const struct gf_kv *cross; /* decoder blocks of an encoder_decoder       */
     const uint8_t *cross_mask; /* [cross->length] or NULL                    */
+    int32_t source0, n_source; /* training: which rows of the encoder's output belong to it */
 };
 
 /* Rows of activations. In a session the residual buffers are one and the same, and so are the
@@ -34,12 +36,36 @@ struct gf_bufs {
     float *resid_mid;     /* [n, d_model] (= resid_pre)                                   */
     float *norm_cross, *mean_cross, *rstd_cross;
     float *cross_q; /* [n, n_heads d_head] (= qkv)                                  */
+    float *cross_kv; /* training: [source rows, 2 n_kv_heads d_head]                 */
+    float *qk_raw;   /* training with qk_norm: [n, (n_heads + n_kv_heads) d_head] before it */
     float *cross_z, *cross_out, *sum_cross, *resid_cross;
     float *norm2, *mean2, *rstd2;
     float *ffn_pre;  /* [n, d_ff]; SwiGLU [n, 2 d_ff], gate | up                     */
     float *ffn_post; /* [n, d_ff] after the non-linearity (relu, gelu: = ffn_pre)    */
     float *ffn_out, *sum2;
     float *resid_post; /* [n, d_model] (= resid_pre)                                   */
+};
+
+/* What a pass is given besides when a backward pass will follow. There is no cache then: every
+ * segment is a whole sequence from position 0 and attends to its own rows. */
+struct gf_training {
+    gf_gemm_fn gemm;    /* weights are GF_ROWS */
+    const float *table; /* positions from 0 on (gf_position_table), or NULL */
+    float dropout;      /* share of a sublayer's output, and of the embedding, that is dropped */
+    uint64_t seed;      /* of this pass's dropout */
+    float *work;        /* gf_attention_work floats */
+    float *memory;      /* encoder_decoder: [source rows, d_model] the encoder's output */
+    int32_t n_memory;   /* source rows, over all segments */
+};
+
+/* Gradients of activations on the way back; one set, all layers share it. */
+struct gf_back {
+    float *resid; /* [n, d_model] in: of resid_post; out: of resid_pre */
+    float *out;   /* [n, d_model] of a sublayer's output               */
+    float *in;    /* [n, d_model] of a sublayer's input                */
+    float *qkv, *z, *ffn_pre, *ffn_post;
+    float *cross_kv;
+    float *memory; /* [source rows, d_model] sums over the decoder's layers */
 };
 
 struct gf_pass {
@@ -52,6 +78,7 @@ struct gf_pass {
     struct gf_observe *observe; /* or NULL */
     struct gf_trace *trace;     /* or NULL */
     struct gf_pool *pool;       /* or NULL */
+    const struct gf_training *training; /* or NULL */
     void *matmul_scratch;       /* gf_matmul_scratch(n, widest) bytes */
     float *scores;              /* [n_kv_heads][4][scores_ld] */
     int32_t scores_ld;          /* most keys, a multiple of GF_KV_BLOCK */
@@ -60,4 +87,7 @@ struct gf_pass {
 /* y [n, rows] = x [n, cols] W^T + b through the pass's scratch and threads. */
 void gf_linear_forward(const struct gf_pass *p, const struct gf_linear *l, float *y, const float *x,
                        int32_t n);
+/* Given dy: dw += dy^T x (and its bias), and dx = dy W, or dx += with add; dx may be NULL. */
+void gf_linear_backward(const struct gf_pass *p, const struct gf_linear *l, struct gf_linear *dl,
+                        float *dx, int add, const float *dy, const float *x, int32_t n);
 #endif

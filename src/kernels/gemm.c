@@ -1,0 +1,84 @@
+/* gemm.c - see gemm.h. Blocks of B and A are packed, so that the inner loop reads both in sequence
+ * whichever way they are stored: B as [k][16 columns], A as [k][8 rows].
+ *
+ * A sum runs over k in chunks of DEPTH: within a chunk one chain, chunk sums added in order. That
+ * depends on k alone, so splitting m or n among threads changes no bit. */
+#include "kernels/gemm.h"
+#include <string.h>
+
+enum { ROWS = 8, COLS = 16, DEPTH = 256, TILE = 64 }; /* TILE columns of B packed: 64 KB */
+
+typedef float lanes __attribute__((vector_size(COLS * sizeof(float)), aligned(4), may_alias));
+
+static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
+
+/* to [k][width] = columns (or, turned, rows) of `from`; those past n become zeros. */
+static void pack(float *to, int32_t width, const float *from, int32_t ld, int turned, int32_t n,
+                 int32_t k) {
+    for (int32_t i = 0; i < k; i++, to += width) {
+        if (!turned && n == width) {
+            memcpy(to, from + (int64_t)i * ld, (size_t)width * sizeof *to);
+            continue;
+        }
+        for (int32_t j = 0; j < width; j++)
+            to[j] = j >= n ? 0 : turned ? from[(int64_t)j * ld + i] : from[(int64_t)i * ld + j];
+    }
+}
+
+/* sums [ROWS][COLS] = packed A times packed B over k */
+static void inner(float *sums, const float *a, const float *b, int32_t k) {
+    lanes s[ROWS] = {{0}};
+    for (int32_t i = 0; i < k; i++, a += ROWS, b += COLS) {
+        const lanes v = *(const lanes *)b;
+        for (int r = 0; r < ROWS; r++) s[r] += v * a[r];
+    }
+    memcpy(sums, s, sizeof s);
+}
+
+void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a,
+             int32_t lda, const float *b, int32_t ldb, float beta, float *c, int32_t ldc) {
+    float pa[DEPTH * ROWS], pb[DEPTH * TILE], sums[ROWS * COLS];
+    for (int32_t i = 0; i < m; i++) {
+        float *row = c + (int64_t)i * ldc;
+        if (beta == 0)
+            memset(row, 0, (size_t)n * sizeof *row);
+        else if (beta != 1)
+            for (int32_t j = 0; j < n; j++) row[j] *= beta;
+    }
+    for (int32_t k0 = 0; k0 < k; k0 += DEPTH) {
+        const int32_t depth = least(DEPTH, k - k0);
+        for (int32_t j0 = 0; j0 < n; j0 += TILE) {
+            const int32_t tile = least(TILE, n - j0);
+            for (int32_t j = 0; j < tile; j += COLS)
+                pack(pb + (int64_t)j * depth, COLS,
+                     tb ? b + (int64_t)(j0 + j) * ldb + k0 : b + (int64_t)k0 * ldb + j0 + j, ldb,
+                     tb, least(COLS, tile - j), depth);
+            for (int32_t i0 = 0; i0 < m; i0 += ROWS) {
+                const int32_t rows = least(ROWS, m - i0);
+                pack(pa, ROWS, ta ? a + (int64_t)k0 * lda + i0 : a + (int64_t)i0 * lda + k0, lda,
+                     !ta, rows, depth);
+                for (int32_t j = 0; j < tile; j += COLS) {
+                    inner(sums, pa, pb + (int64_t)j * depth, depth);
+                    const int32_t cols = least(COLS, tile - j);
+                    for (int32_t r = 0; r < rows; r++) {
+                        float *to = c + (int64_t)(i0 + r) * ldc + j0 + j;
+                        for (int32_t q = 0; q < cols; q++) to[q] += alpha * sums[r * COLS + q];
+                    }
+                }
+            }
+        }
+    }
+}
+
+void gf_gemm_ref(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a,
+                 int32_t lda, const float *b, int32_t ldb, float beta, float *c, int32_t ldc) {
+    for (int32_t i = 0; i < m; i++)
+        for (int32_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int32_t q = 0; q < k; q++)
+                sum += (double)a[ta ? (int64_t)q * lda + i : (int64_t)i * lda + q] *
+                       (double)b[tb ? (int64_t)j * ldb + q : (int64_t)q * ldb + j];
+            float *to = &c[(int64_t)i * ldc + j];
+            *to = (float)((double)alpha * sum + (beta == 0 ? 0 : (double)beta * (double)*to));
+        }
+}

@@ -1,0 +1,249 @@
+/* graph.c - see graph.h. The second of pass.h's two buffer plans: every layer keeps its own. */
+#include "train/graph.h"
+#include "base/bytes.h"
+#include "model/attention.h" /* gf_attention_work */
+#include "model/block.h"
+#include "model/dropout.h"
+#include "model/embed.h"
+#include "model/norm.h"
+#include "model/position.h"
+#include "train/loss.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOSS_ROWS = 256 }; /* rows whose logits exist at a time */
+
+static void take(struct gf_graph *g, float **to, int64_t rows, int64_t width, int carve) {
+    const uint64_t bytes = (uint64_t)rows * (uint64_t)width * sizeof(float);
+    g->bytes += gf_arena_share(bytes);
+    if (carve) *to = gf_arena_take(&g->arena, bytes);
+}
+
+/* One layer's buffers for n rows; resid_pre is the layer's before. */
+static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre, int32_t n,
+                         int32_t n_source, int carve) {
+    const struct gf_config *c = &g->cfg;
+    const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
+    const int pre = c->norm_placement == GF_PRE_NORM;
+    b->resid_pre = resid_pre;
+#define BUF(field, width) take(g, &b->field, n, width, carve)
+    if (pre) BUF(norm1, d);
+    BUF(mean1, 1);
+    BUF(rstd1, 1);
+    BUF(qkv, wq + 2 * wkv);
+    BUF(z, wq);
+    BUF(attn_out, d);
+    if (c->qk_norm) BUF(qk_raw, wq + wkv);
+    if (!pre) BUF(sum1, d);
+    BUF(resid_mid, d);
+    if (n_source) {
+        if (pre) BUF(norm_cross, d);
+        BUF(mean_cross, 1);
+        BUF(rstd_cross, 1);
+        BUF(cross_q, wq);
+        take(g, &b->cross_kv, n_source, 2 * wkv, carve);
+        BUF(cross_z, wq);
+        BUF(cross_out, d);
+        if (!pre) BUF(sum_cross, d);
+        BUF(resid_cross, d);
+    }
+    if (pre) BUF(norm2, d);
+    BUF(mean2, 1);
+    BUF(rstd2, 1);
+    BUF(ffn_pre, c->ffn == GF_SWIGLU ? 2 * c->d_ff : c->d_ff);
+    BUF(ffn_post, c->d_ff);
+    BUF(ffn_out, d);
+    if (!pre) BUF(sum2, d);
+    BUF(resid_post, d);
+#undef BUF
+    return b->resid_post;
+}
+
+static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t n_source,
+                      int carve) {
+    const struct gf_config *c = &g->cfg;
+    const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
+    take(g, &b->resid, n, d, carve);
+    take(g, &b->out, n, d, carve);
+    take(g, &b->in, n, d, carve);
+    take(g, &b->qkv, n, wq + 2 * wkv, carve);
+    take(g, &b->z, n, wq, carve);
+    take(g, &b->ffn_pre, n, c->ffn == GF_SWIGLU ? 2 * c->d_ff : c->d_ff, carve);
+    take(g, &b->ffn_post, n, c->d_ff, carve);
+    if (n_source) take(g, &b->cross_kv, n_source, 2 * wkv, carve);
+}
+
+static void plan(struct gf_graph *g, int carve) {
+    const struct gf_config *c = &g->cfg;
+    const int32_t d = c->d_model, n = g->max_rows, m = g->max_source, most = n > m ? n : m;
+    g->bytes = 0;
+    take(g, &g->table, c->context_length, gf_position_width(c), carve);
+    take(g, &g->pos, most, d, carve);
+    take(g, &g->work, (int64_t)gf_attention_work(c->context_length) + c->d_head, 1, carve);
+    take(g, &g->logits, LOSS_ROWS, c->vocab_size, carve);
+    take(g, &g->hidden, n, d, carve);
+    take(g, &g->dhidden, n, d, carve);
+    take(g, &g->mean, n, 1, carve);
+    take(g, &g->rstd, n, 1, carve);
+    take(g, &g->embedded, n, d, carve);
+    float *x = g->embedded;
+    for (int32_t l = 0; l < c->n_layers; l++) x = plan_layer(g, &g->decoder[l], x, n, m, carve);
+    plan_back(g, &g->back, n, m, carve);
+    if (!m) return;
+    take(g, &g->memory, m, d, carve);
+    take(g, &g->dmemory, m, d, carve);
+    take(g, &g->memory_mean, m, 1, carve);
+    take(g, &g->memory_rstd, m, 1, carve);
+    take(g, &g->embedded_source, m, d, carve);
+    x = g->embedded_source;
+    for (int32_t l = 0; l < c->n_encoder_layers; l++)
+        x = plan_layer(g, &g->encoder[l], x, m, 0, carve);
+    plan_back(g, &g->back_encoder, m, 0, carve);
+}
+
+int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows,
+                  int32_t max_source, int32_t max_seqs, gf_gemm_fn gemm) {
+    gf_kernels_init();
+    memset(g, 0, sizeof *g);
+    g->cfg = *cfg;
+    g->max_rows = max_rows;
+    g->max_source = cfg->kind == GF_ENCODER_DECODER ? max_source : 0;
+    g->max_seqs = max_seqs;
+    g->gemm = gemm;
+    g->decoder = calloc((size_t)cfg->n_layers + 1, sizeof *g->decoder);
+    g->encoder = calloc((size_t)cfg->n_encoder_layers + 1, sizeof *g->encoder);
+    g->segs = calloc((size_t)max_seqs + 1, sizeof *g->segs);
+    g->source_segs = calloc((size_t)max_seqs + 1, sizeof *g->source_segs);
+    if (!g->decoder || !g->encoder || !g->segs || !g->source_segs) goto no_memory;
+    plan(g, 0);
+    if (gf_arena_open(&g->arena, g->bytes)) goto no_memory;
+    plan(g, 1);
+    if (g->table) gf_position_table(cfg, g->table, 0, cfg->context_length);
+    return 0;
+no_memory:
+    gf_graph_close(g);
+    return -1;
+}
+
+void gf_graph_close(struct gf_graph *g) {
+    gf_arena_close(&g->arena);
+    free(g->decoder);
+    free(g->encoder);
+    free(g->segs);
+    free(g->source_segs);
+    memset(g, 0, sizeof *g);
+}
+
+static const float *forward_stack(const struct gf_pass *p, const struct gf_weights *w, float *x,
+                                  float *pos, const int32_t *ids, const struct gf_block *blocks,
+                                  const struct gf_bufs *bufs, int32_t n_layers) {
+    gf_embed_forward(p, w, x, pos, ids);
+    gf_dropout(p, -1, 0, x, x);
+    for (int32_t l = 0; l < n_layers; l++) gf_block_forward(p, l, &blocks[l], &bufs[l]);
+    return n_layers ? bufs[n_layers - 1].resid_post : x;
+}
+
+static void backward_stack(const struct gf_pass *p, struct gf_weights *dw, const int32_t *ids,
+                           const struct gf_block *blocks, struct gf_block *dblocks,
+                           const struct gf_bufs *bufs, int32_t n_layers, struct gf_back *back) {
+    for (int32_t l = n_layers - 1; l >= 0; l--)
+        gf_block_backward(p, l, &blocks[l], &dblocks[l], &bufs[l], back);
+    gf_dropout(p, -1, 0, back->resid, back->resid);
+    gf_embed_backward(p, dw, back->resid, ids);
+}
+
+/* hidden = final norm of x, or x itself; and back. */
+static void end_forward(const struct gf_pass *p, const struct gf_norm *w, float *hidden,
+                        const float *x, float *mean, float *rstd) {
+    if (p->cfg->final_norm)
+        gf_norm_forward(p, w, -1, GF_P_LN_FINAL_SCALE, GF_P_LN_FINAL, hidden, x, mean, rstd, p->n);
+    else
+        memcpy(hidden, x, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *hidden);
+}
+static void end_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw,
+                         float *dx, const float *dhidden, const float *x, const float *mean,
+                         const float *rstd) {
+    if (p->cfg->final_norm)
+        gf_norm_backward(p, w, dw, -1, dx, 0, dhidden, x, mean, rstd, p->n);
+    else
+        memcpy(dx, dhidden, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *dx);
+}
+
+/* Logits and loss of a few rows at a time; with dw also the gradient of hidden and of the head. */
+static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w,
+                   struct gf_weights *dw, const struct gf_batch *batch, float scale,
+                   float *row_loss) {
+    const struct gf_config *c = &g->cfg;
+    const int tied = c->tie_word_embeddings;
+    struct gf_linear out = {tied ? w->embed : w->head.w, w->head.b};
+    struct gf_linear dout = {{0}, NULL};
+    if (dw) dout = (struct gf_linear){tied ? dw->embed : dw->head.w, dw->head.b};
+    double loss = 0;
+    for (int32_t i = 0; i < batch->n; i += LOSS_ROWS) {
+        const int32_t n = batch->n - i < LOSS_ROWS ? batch->n - i : LOSS_ROWS;
+        const int64_t at = (int64_t)i * c->d_model;
+        gf_linear_forward(p, &out, g->logits, g->hidden + at, n);
+        loss += gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
+                                 row_loss ? row_loss + i : NULL);
+        if (dw) gf_linear_backward(p, &out, &dout, g->dhidden + at, 0, g->logits, g->hidden + at, n);
+    }
+    return loss;
+}
+
+double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_weights *dw,
+                    const struct gf_batch *batch, float scale, float dropout, uint64_t seed,
+                    float *row_loss) {
+    const struct gf_config *c = &g->cfg;
+    const int two = c->kind == GF_ENCODER_DECODER;
+    const struct gf_training t = {.gemm = g->gemm,
+                                  .table = g->table,
+                                  .dropout = dropout,
+                                  .seed = seed,
+                                  .work = g->work,
+                                  .memory = g->memory,
+                                  .n_memory = batch->n_source};
+    for (int32_t i = 0, at = 0; i < batch->n_seqs; i++) {
+        const int32_t from = two ? batch->source_lengths[i] : 0;
+        g->segs[i] = (struct gf_seg){.n = batch->lengths[i], .source0 = at, .n_source = from};
+        g->source_segs[i] = (struct gf_seg){.n = from};
+        at += from;
+    }
+    struct gf_pass p = {.cfg = c,
+                        .stack = GF_STACK_DECODER,
+                        .causal = c->causal,
+                        .n = batch->n,
+                        .segs = g->segs,
+                        .n_segs = batch->n_seqs,
+                        .training = &t},
+                   e = p;
+    const float *last = NULL, *last_source = NULL;
+    if (two) {
+        e.stack = GF_STACK_ENCODER;
+        e.causal = 0;
+        e.n = batch->n_source;
+        e.segs = g->source_segs;
+        last_source = forward_stack(&e, w, g->embedded_source, g->pos, batch->source_ids,
+                                    w->encoder_blocks, g->encoder, c->n_encoder_layers);
+        end_forward(&e, &w->encoder_final_norm, g->memory, last_source, g->memory_mean,
+                    g->memory_rstd);
+    }
+    last = forward_stack(&p, w, g->embedded, g->pos, batch->ids, w->blocks, g->decoder,
+                         c->n_layers);
+    end_forward(&p, &w->final_norm, g->hidden, last, g->mean, g->rstd);
+    const double loss = head(g, &p, w, dw, batch, scale, row_loss);
+    if (!dw) return loss;
+
+    end_backward(&p, &w->final_norm, &dw->final_norm, g->back.resid, g->dhidden, last, g->mean,
+                 g->rstd);
+    g->back.memory = g->dmemory;
+    if (two)
+        memset(g->dmemory, 0, (size_t)batch->n_source * (size_t)c->d_model * sizeof *g->dmemory);
+    backward_stack(&p, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers, &g->back);
+    if (two) {
+        end_backward(&e, &w->encoder_final_norm, &dw->encoder_final_norm, g->back_encoder.resid,
+                     g->dmemory, last_source, g->memory_mean, g->memory_rstd);
+        backward_stack(&e, dw, batch->source_ids, w->encoder_blocks, dw->encoder_blocks,
+                       g->encoder, c->n_encoder_layers, &g->back_encoder);
+    }
+    return loss;
+}

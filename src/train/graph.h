@@ -1,0 +1,46 @@
+/* graph.h - forward and backward of a whole model over a batch of sequences. */
+#ifndef GF_GRAPH_H
+#define GF_GRAPH_H
+#include "base/arena.h"
+#include "model/pass.h"
+#include "train/params.h"
+
+/* Whole sequences one after the other, none longer than the context. */
+struct gf_batch {
+    int32_t n, n_seqs;      /* rows, sequences                                               */
+    const int32_t *lengths; /* [n_seqs], sum n                                               */
+    const int32_t *ids;     /* [n]                                                           */
+    const int32_t *targets; /* [n] the token that comes next; -1: not counted                */
+    /* encoder_decoder: every sequence's source */
+    int32_t n_source;
+    const int32_t *source_lengths; /* [n_seqs], sum n_source */
+    const int32_t *source_ids;     /* [n_source]             */
+};
+
+struct gf_graph { /* one set of activations; as many graphs as batches at the same time */
+    struct gf_config cfg;
+    int32_t max_rows, max_source, max_seqs;
+    gf_gemm_fn gemm;
+    struct gf_arena arena;
+    struct gf_bufs *decoder, *encoder; /* [layers] */
+    struct gf_back back, back_encoder;
+    struct gf_seg *segs, *source_segs; /* [max_seqs] */
+    float *table, *pos, *work;
+    float *hidden, *mean, *rstd, *dhidden; /* decoder's end */
+    float *memory, *memory_mean, *memory_rstd, *dmemory;
+    float *embedded, *embedded_source; /* resid_pre of layer 0 */
+    float *logits;                     /* [LOSS_ROWS, vocab_size] */
+    uint64_t bytes;
+};
+
+/* Room for batches of up to max_rows rows (and max_source source rows) in up to max_seqs sequences.
+ * 0, or -1 without memory. */
+int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows,
+                  int32_t max_source, int32_t max_seqs, gf_gemm_fn gemm);
+void gf_graph_close(struct gf_graph *g);
+/* Sum over the counted targets of -ln p. With dw its gradient times `scale` is added to dw.
+ * dropout: share dropped, drawn from seed. row_loss: [n] or NULL. */
+double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_weights *dw,
+                    const struct gf_batch *batch, float scale, float dropout, uint64_t seed,
+                    float *row_loss);
+#endif

@@ -1,0 +1,91 @@
+/* params.c - see params.h. */
+#include "train/params.h"
+#include "base/arena.h"
+#include "base/rng.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bind {
+    struct gf_params *p;
+    uint64_t used, start; /* start: of the matrix or vector that the entry is a part of */
+    int32_t index;
+};
+
+/* First walk, without data: sizes. Second walk: addresses. */
+static void visit(void *ctx, const struct gf_slot *s) {
+    struct bind *b = ctx;
+    struct gf_params *p = b->p;
+    const int32_t index = b->index++;
+    if (s->t.tied_to >= 0) return;
+    if (s->is_vec ? s->offset == 0 : s->row0 == 0) {
+        const uint64_t floats = s->is_vec ? s->vec_len
+                                          : (uint64_t)s->mat_rows * (uint64_t)s->t.cols;
+        b->start = b->used;
+        b->used += (floats + 15) / 16 * 16;
+        if (p->data && s->is_vec) *s->vec = p->data + b->start;
+        if (p->data && !s->is_vec)
+            gf_mat_bind(s->mat, GF_F32, GF_ROWS, s->mat_rows, s->t.cols, p->data + b->start);
+    }
+    if (p->data) {
+        p->list[p->n_list].t = s->t;
+        p->list[p->n_list].index = index;
+        p->list[p->n_list].offset =
+            b->start + (s->is_vec ? s->offset : (uint64_t)s->row0 * (uint64_t)s->t.cols);
+    }
+    p->n_list++;
+}
+
+/* Biases of q, k, v (gate, up) come after all of their matrices, so only the part that starts anew
+ * moves b->start: a part always follows its beginning directly. */
+int gf_params_open(struct gf_params *p, const struct gf_config *cfg) {
+    memset(p, 0, sizeof *p);
+    p->w.blocks = calloc((size_t)cfg->n_layers + 1, sizeof *p->w.blocks);
+    p->w.encoder_blocks = calloc((size_t)cfg->n_encoder_layers + 1, sizeof *p->w.encoder_blocks);
+    if (!p->w.blocks || !p->w.encoder_blocks) goto no_memory;
+    struct bind b = {.p = p};
+    gf_roster_walk(cfg, &p->w, visit, &b);
+    p->n = b.used;
+    p->data = gf_take(p->n * sizeof *p->data);
+    p->list = calloc((size_t)p->n_list + 1, sizeof *p->list);
+    if (!p->data || !p->list) goto no_memory;
+    p->n_list = 0;
+    b = (struct bind){.p = p};
+    gf_roster_walk(cfg, &p->w, visit, &b);
+    return 0;
+no_memory:
+    gf_params_close(p);
+    return -1;
+}
+
+void gf_params_close(struct gf_params *p) {
+    gf_give(p->data);
+    free(p->list);
+    free(p->w.blocks);
+    free(p->w.encoder_blocks);
+    memset(p, 0, sizeof *p);
+}
+
+static int ends(const char *name, const char *with) {
+    const size_t n = strlen(name), m = strlen(with);
+    return n >= m && !strcmp(name + n - m, with);
+}
+
+void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t seed, float std,
+                    int scaled) {
+    struct gf_rng rng;
+    gf_rng_seed(&rng, seed);
+    for (int32_t i = 0; i < p->n_list; i++) {
+        const struct gf_param *e = &p->list[i];
+        float *x = p->data + e->offset;
+        const int out = ends(e->t.name, "attn.o.weight") || ends(e->t.name, "ffn.down.weight");
+        const int32_t layers =
+            e->t.stack == GF_STACK_ENCODER && cfg->kind == GF_ENCODER_DECODER ? cfg->n_encoder_layers
+                                                                              : cfg->n_layers;
+        const float s = scaled && out ? std / sqrtf(2.0f * (float)layers) : std;
+        for (uint64_t j = 0; j < e->t.count; j++)
+            x[j] = e->t.rank == 2           ? s * (float)gf_rng_normal(&rng)
+                   : ends(e->t.name, ".weight") ? 1
+                                                : 0;
+    }
+}

@@ -1,0 +1,28 @@
+/* params.h - one value for every weight of a model, in one stretch of floats: the weights themselves,
+ * their gradients, the optimiser's moments, an average. All by the roster. */
+#ifndef GF_PARAMS_H
+#define GF_PARAMS_H
+#include "model/roster.h"
+
+struct gf_param { /* a roster entry that has values of its own */
+    struct gf_tensor t;
+    int32_t index;   /* in the roster */
+    uint64_t offset; /* of its first float; its rows follow each other without gaps */
+};
+
+struct gf_params {
+    struct gf_weights w; /* matrices are GF_ROWS and point into data */
+    float *data;         /* [n], gaps for alignment are 0 */
+    uint64_t n;
+    struct gf_param *list;
+    int32_t n_list;
+};
+
+/* Zeroed. 0, or -1 without memory. */
+int gf_params_open(struct gf_params *p, const struct gf_config *cfg);
+void gf_params_close(struct gf_params *p);
+/* Matrices and tables normal(0, std), gains 1, biases 0; what writes into the residual stream (o and
+ * down) divided by sqrt(2 layers) with `scaled` (Radford 2019). */
+void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t seed, float std,
+                    int scaled);
+#endif

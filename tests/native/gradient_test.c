@@ -1,0 +1,306 @@
+/* gradient_test.c - every gradient of every variant against central differences in double.
+ *
+ * The model's own sources are compiled here a second time with double in place of float and the
+ * reference kernels in place of the fast ones, so that what is checked is the formulas in the files
+ * that ship, to five digits, and not rounding. */
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+/* Names of this second set, beside the first that is linked too. */
+#define gf_config_get                gf64_config_get
+#define gf_config_default            gf64_config_default
+#define gf_config_set                gf64_config_set
+#define gf_config_check              gf64_config_check
+#define gf_roster_walk               gf64_roster_walk
+#define gf_roster_count              gf64_roster_count
+#define gf_roster_tensor             gf64_roster_tensor
+#define gf_count_parameters          gf64_count_parameters
+#define gf_position_width            gf64_position_width
+#define gf_position_table            gf64_position_table
+#define gf_norm_forward              gf64_norm_forward
+#define gf_norm_backward             gf64_norm_backward
+#define gf_head_norm_forward         gf64_head_norm_forward
+#define gf_head_norm_backward        gf64_head_norm_backward
+#define gf_ffn_forward               gf64_ffn_forward
+#define gf_ffn_backward              gf64_ffn_backward
+#define gf_embed_forward             gf64_embed_forward
+#define gf_embed_backward            gf64_embed_backward
+#define gf_dropout                   gf64_dropout
+#define gf_linear_forward            gf64_linear_forward
+#define gf_linear_backward           gf64_linear_backward
+#define gf_block_forward             gf64_block_forward
+#define gf_block_backward            gf64_block_backward
+#define gf_attention_forward         gf64_attention_forward
+#define gf_attention_backward        gf64_attention_backward
+#define gf_attention_work            gf64_attention_work
+#define gf_cross_attention_forward   gf64_cross_attention_forward
+#define gf_cross_attention_backward  gf64_cross_attention_backward
+#define gf_cross_keys_values         gf64_cross_keys_values
+#define gf_cross_entropy             gf64_cross_entropy
+#define gf_params_open               gf64_params_open
+#define gf_params_close              gf64_params_close
+#define gf_params_init               gf64_params_init
+#define gf_graph_open                gf64_graph_open
+#define gf_graph_close               gf64_graph_close
+#define gf_graph_run                 gf64_graph_run
+#define gf_gemm                      gf64_gemm
+#define gf_gemm_ref                  gf64_gemm_ref
+#define gf_mat_bind                  gf64_mat_bind
+#define gf_mat_get_row               gf64_mat_get_row
+#define gf_matmul_ref                gf64_matmul_ref
+#define gf_layernorm_ref             gf64_layernorm
+#define gf_layernorm                 gf64_layernorm
+#define gf_rmsnorm_ref               gf64_rmsnorm
+#define gf_rmsnorm                   gf64_rmsnorm
+#define gf_add_ref                   gf64_add
+#define gf_add                       gf64_add
+#define gf_scale_ref                 gf64_scale
+#define gf_scale                     gf64_scale
+#define gf_axpy_ref                  gf64_axpy
+#define gf_axpy                      gf64_axpy
+#define gf_relu_ref                  gf64_relu
+#define gf_relu                      gf64_relu
+#define gf_gelu_erf_ref              gf64_gelu_erf
+#define gf_gelu_erf                  gf64_gelu_erf
+#define gf_gelu_tanh_ref             gf64_gelu_tanh
+#define gf_gelu_tanh                 gf64_gelu_tanh
+#define gf_silu_mul_ref              gf64_silu_mul
+#define gf_silu_mul                  gf64_silu_mul
+#define gf_exp_ref                   gf64_exp
+#define gf_exp                       gf64_exp
+#define gf_tanh_ref                  gf64_tanh
+#define gf_tanh                      gf64_tanh
+#define gf_erf_ref                   gf64_erf
+#define gf_erf                       gf64_erf
+#define gf_softmax_ref               gf64_softmax
+#define gf_softmax                   gf64_softmax
+#define gf_logsumexp_ref             gf64_logsumexp
+#define gf_logsumexp                 gf64_logsumexp
+#define gf_argmax_ref                gf64_argmax_ref
+#define gf_rope_ref                  gf64_rope
+#define gf_rope                      gf64_rope
+#define gf_attn_scores_ref           gf64_attn_scores_ref
+#define gf_attn_mix_ref              gf64_attn_mix_ref
+
+#define float double
+#define fabsf fabs
+#include "../../src/model/config.c"
+#include "../../src/kernels/gemm.c"
+#include "../../src/kernels/ref.c"
+#include "../../src/model/attention.c"
+#include "../../src/model/block.c"
+#include "../../src/model/dropout.c"
+#include "../../src/model/embed.c"
+#include "../../src/model/ffn.c"
+#include "../../src/model/norm.c"
+#include "../../src/model/position.c"
+#include "../../src/model/roster.c"
+#include "../../src/train/graph.c"
+#include "../../src/train/loss.c"
+#include "../../src/train/params.c"
+
+void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols,
+                 void *memory) {
+    *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL};
+}
+void gf_mat_get_row(double *y, const struct gf_mat *w, int32_t row) {
+    memcpy(y, (const double *)w->data + (size_t)row * (size_t)w->cols,
+           (size_t)w->cols * sizeof *y);
+}
+
+/* ---- variants ---------------------------------------------------------------------------------- */
+
+static struct gf_config base(void) {
+    struct gf_config c;
+    gf_config_default(&c);
+    c.vocab_size = 11;
+    c.d_model = 8;
+    c.n_layers = 2;
+    c.n_heads = c.n_kv_heads = 2;
+    c.d_head = 4;
+    c.d_ff = 12;
+    c.context_length = 8;
+    return c;
+}
+
+static uint64_t state = 88172645463325252u;
+static double uniform(void) { /* -1 .. 1, xorshift64* */
+    state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+    return (double)(int32_t)(state * 2685821657736338717u >> 32) * 0x1p-31;
+}
+
+static const int32_t lengths[] = {5, 1, 8}, source_lengths[] = {4, 3, 6};
+static int32_t ids[14], targets[14], source_ids[13];
+
+static struct gf_batch fixed_batch(int32_t vocab_size, int two) {
+    for (int i = 0; i < 14; i++)
+        ids[i] = (i * 7 + 3) % vocab_size, targets[i] = (i * 5 + 1) % vocab_size;
+    targets[4] = -1;
+    for (int i = 0; i < 13; i++) source_ids[i] = (i * 3 + 2) % vocab_size;
+    return (struct gf_batch){.n = 14,
+                             .n_seqs = 3,
+                             .lengths = lengths,
+                             .ids = ids,
+                             .targets = targets,
+                             .n_source = two ? 13 : 0,
+                             .source_lengths = source_lengths,
+                             .source_ids = source_ids};
+}
+
+/* Largest relative error over all parameters; |error| below 1e-9 counts as none. */
+static void check_gradients(const char *name, const struct gf_config *c, double dropout,
+                            gf_gemm_fn gemm) {
+    struct gf_error err;
+    if (gf_config_check(c, &err) != GF_OK) {
+        printf("  %s: %s\n", name, err.text);
+        CHECK(0);
+        return;
+    }
+    struct gf_params w, g;
+    struct gf_graph graph;
+    if (gf_params_open(&w, c) || gf_params_open(&g, c) || gf_graph_open(&graph, c, 14, 13, 3, gemm)) {
+        CHECK(0);
+        return;
+    }
+    for (int32_t i = 0; i < w.n_list; i++)
+        for (uint64_t j = 0; j < w.list[i].t.count; j++)
+            w.data[w.list[i].offset + j] =
+                uniform() * 0.5 + (w.list[i].t.rank == 1 && ends(w.list[i].t.name, ".weight"));
+    const struct gf_batch b = fixed_batch(c->vocab_size, c->kind == GF_ENCODER_DECODER);
+    gf_graph_run(&graph, &w.w, &g.w, &b, 1, dropout, 7, NULL);
+    const double h = c->ffn == GF_RELU ? 1e-5 : 1e-4;
+    double worst = 0;
+    uint64_t count = 0;
+    for (int32_t i = 0; i < w.n_list; i++) {
+        double norm2 = 0;
+        for (uint64_t j = 0; j < w.list[i].t.count; j++, count++) {
+            double *x = &w.data[w.list[i].offset + j], x0 = *x, f[4], got = *(&g.data[w.list[i].offset + j]);
+            static const int steps[] = {-2, -1, 1, 2};
+            for (int k = 0; k < 4; k++) {
+                *x = x0 + steps[k] * h;
+                f[k] = gf_graph_run(&graph, &w.w, NULL, &b, 1, dropout, 7, NULL);
+            }
+            *x = x0;
+            const double want = (8 * (f[2] - f[1]) - (f[3] - f[0])) / (12 * h),
+                         size = fmax(fabs(got), fabs(want)),
+                         error = fabs(got - want) / fmax(size, 1e-3);
+            norm2 += got * got;
+            if (error > worst) worst = error;
+            if (check_note(error <= 1e-5, __FILE__, __LINE__))
+                printf("%s: d %s[%d] is %.12g, differences say %.12g\n", name, w.list[i].t.name,
+                       (int)j, got, want);
+        }
+        /* a key bias shifts all scores of a query alike, and unused rows exist: but no whole matrix
+         * may stay without a gradient */
+        if (w.list[i].t.rank == 2) CHECK(norm2 > 0);
+    }
+    CHECK_INT(count, gf_count_parameters(c));
+    printf("  %-44s %5d parameters, worst relative error %.1e\n", name, (int)count, worst);
+    gf_graph_close(&graph);
+    gf_params_close(&g);
+    gf_params_close(&w);
+}
+
+#define VARIANT(name, ...)                                                                         \
+    do {                                                                                           \
+        struct gf_config c = base();                                                               \
+        __VA_ARGS__;                                                                               \
+        check_gradients(name, &c, 0, gf_gemm_ref);                                                 \
+    } while (0)
+
+static void gpt2(struct gf_config *c) {
+    c->norm = GF_LAYERNORM;
+    c->ffn = GF_GELU_TANH;
+    c->position = GF_POS_LEARNED;
+    c->bias_qkv = c->bias_attn_out = c->bias_ffn = c->bias_norm = 1;
+}
+
+static void original(struct gf_config *c) { /* the 2017 encoder-decoder */
+    gpt2(c);
+    c->kind = GF_ENCODER_DECODER;
+    c->n_encoder_layers = 2;
+    c->norm_placement = GF_POST_NORM;
+    c->final_norm = 0;
+    c->ffn = GF_RELU;
+    c->position = GF_POS_SINUSOIDAL;
+    c->tie_word_embeddings = 0;
+    c->bias_head = 1;
+}
+
+static void decoders(void) {
+    VARIANT("modern, tied", (void)0);
+    VARIANT("modern, untied, adjacent pairs", c.tie_word_embeddings = 0,
+            c.rope_pairs = GF_ROPE_ADJACENT);
+    VARIANT("grouped queries, d_head 6", c.n_heads = 4, c.d_head = 6);
+    VARIANT("one kv head", c.n_kv_heads = 1);
+    VARIANT("q and k norms, grouped", c.n_heads = 4, c.qk_norm = 1);
+    VARIANT("sliding window of 3", c.sliding_window = 3);
+    VARIANT("qkv bias", c.bias_qkv = 1);
+    VARIANT("all biases, swiglu", c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_head = 1,
+            c.tie_word_embeddings = 0);
+    VARIANT("gpt2", gpt2(&c));
+    VARIANT("gelu_erf, layernorm without bias", gpt2(&c), c.ffn = GF_GELU_ERF, c.bias_norm = 0);
+    VARIANT("relu", c.ffn = GF_RELU);
+    VARIANT("post-norm, layernorm, gelu_erf, sinusoidal", gpt2(&c),
+            c.norm_placement = GF_POST_NORM, c.ffn = GF_GELU_ERF, c.position = GF_POS_SINUSOIDAL,
+            c.tie_word_embeddings = 0);
+    VARIANT("post-norm, rmsnorm, no positions", c.norm_placement = GF_POST_NORM,
+            c.position = GF_POS_NONE);
+    VARIANT("embedding scale, no final norm", c.embedding_scale = 3, c.final_norm = 0);
+    VARIANT("llama3 rope scaling", c.rope_scaling = GF_ROPE_SCALING_LLAMA3, c.rope_factor = 8,
+            c.rope_original_context = 16);
+    VARIANT("not causal, scores unscaled", c.causal = 0, c.scale_scores = 0);
+    VARIANT("no residual", c.use_residual = 0);
+    VARIANT("no residual, post-norm", c.use_residual = 0, c.norm_placement = GF_POST_NORM);
+    VARIANT("no norm, no final norm, no position", c.use_norm = c.use_final_norm = 0,
+            c.use_position = 0);
+}
+
+static void encoder_decoders(void) {
+    VARIANT("2017, one embedding, untied", original(&c));
+    VARIANT("2017, tied, own embeddings, learned", original(&c), c.tie_word_embeddings = 1,
+            c.shared_embedding = 0, c.position = GF_POS_LEARNED, c.bias_head = 0);
+    VARIANT("pre-norm, final norm, swiglu, grouped, rope", c.kind = GF_ENCODER_DECODER,
+            c.n_encoder_layers = 1, c.n_heads = 4);
+    VARIANT("pre-norm, layernorm, gelu_tanh, biases", original(&c),
+            c.norm_placement = GF_PRE_NORM, c.final_norm = 1, c.ffn = GF_GELU_TANH);
+}
+
+/* The same masks on the way there and back. */
+static void with_dropout(void) {
+    struct gf_config c = base();
+    check_gradients("dropout 0.3", &c, 0.3, gf_gemm_ref);
+    original(&c);
+    check_gradients("dropout 0.3, 2017", &c, 0.3, gf_gemm_ref);
+}
+
+/* Sizes that fill no block of gemm.c evenly, and the ones above. */
+static void with_own_gemm(void) {
+    struct gf_config c = base();
+    check_gradients("own matrix products", &c, 0, gf_gemm);
+    double a[19 * 300], b[300 * 70], got[19 * 70], want[19 * 70];
+    for (int i = 0; i < 19 * 300; i++) a[i] = uniform();
+    for (int i = 0; i < 300 * 70; i++) b[i] = uniform();
+    for (int ta = 0; ta < 2; ta++)
+        for (int tb = 0; tb < 2; tb++) {
+            for (int i = 0; i < 19 * 70; i++) got[i] = want[i] = uniform();
+            gf_gemm(ta, tb, 19, 70, 300, 0.5, a, ta ? 19 : 300, b, tb ? 300 : 70, 2, got, 70);
+            gf_gemm_ref(ta, tb, 19, 70, 300, 0.5, a, ta ? 19 : 300, b, tb ? 300 : 70, 2, want, 70);
+            for (int i = 0; i < 19 * 70; i++) CHECK_NEAR(got[i], want[i], 1e-12);
+        }
+}
+
+int main(void) {
+    RUN(decoders);
+    RUN(encoder_decoders);
+    RUN(with_dropout);
+    RUN(with_own_gemm);
+    return check_end();
+}
