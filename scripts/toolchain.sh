@@ -118,7 +118,7 @@ compile_with_emcc() {
   local parts=(src scripts/compile.js)
   [ ! -d tests/native ] || parts+=(tests/native)
   tar -cf - "${parts[@]}" | tar -xf - --no-same-owner -C "$trixie$copy"
-  in_trixie sh -c "cd $copy && printf '{\"type\":\"module\"}' >package.json && node scripts/compile.js --out out $1" || return
+  in_trixie sh -c "cd $copy && printf '{\"type\":\"module\"}' >package.json && mkdir -p out && node scripts/compile.js --out out $1" || return
   tar -cf - -C "$trixie$copy/out" . | tar -xf - --no-same-owner
 }
 

@@ -62,7 +62,7 @@ function nodeTests(files, concurrency = true) {
   });
 }
 
-/** Compiled tests: each prints `N passed, N failed` last and leaves with 0 when nothing failed. */
+/** Compiled tests print as tests/native/check.h does: `ok   NAME (N checks)` or `FAIL NAME ...`, last `N checks, N failed`. */
 async function binaries(folder, isTest, command) {
   const count = { passed: 0, failed: 0, skipped: 0 };
   const files = existsSync(join(top, folder))
@@ -73,14 +73,13 @@ async function binaries(folder, isTest, command) {
     const began = performance.now();
     const [program, ...args] = command(join(top, folder, name));
     const { code, output } = await outputOf(program, args);
-    const closing = /(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$/.exec(output);
-    const passed = Number(closing?.[1] ?? 0), failed = Number(closing?.[2] ?? 0), skipped = Number(closing?.[3] ?? 0);
+    const passed = output.match(/^ok +\w/gm)?.length ?? 0, failed = output.match(/^FAIL +\w/gm)?.length ?? 0;
+    const closing = /^(\d+) checks, (\d+) failed\s*$/m.exec(output);
     const bad = code !== 0 || !closing || failed > 0 || passed === 0;
     count.passed += passed;
     count.failed += bad ? Math.max(1, failed) : 0;
-    count.skipped += skipped;
     const ms = Math.round(performance.now() - began);
-    console.log(`${bad ? '✖' : '✔'} ${folder}/${name}: ${closing ? closing[0].trim() : 'no closing line'}, exit ${code} (${ms} ms)`);
+    console.log(`${bad ? '✖' : '✔'} ${name}: ${passed} passed, ${failed} failed, ${closing?.[1] ?? 'no'} checks, exit ${code} (${ms} ms)`);
     if (bad) console.log(output.replace(/^/gm, '    '));
   }
   return count;
