@@ -1,0 +1,262 @@
+// generate.test.js - sampling, stopping, searching
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { join } from 'node:path';
+import { create, load } from '../../web/lib/index.js';
+import { collect, distance, golden, json, openCase, stories } from './helpers.js';
+
+let model;
+before(async () => { model = await load(stories); });
+after(() => model.dispose());
+const prompt = 'Once upon a time';
+const run = (options, p = prompt) => collect(model.generate(p, options));
+
+describe('steps and summary', () => {
+  test('steps count on from the prompt, and the summary sums them up', async () => {
+    const ids = await model.encode(prompt);
+    const { steps, summary, text } = await run({ maxTokens: 25, temperature: 0 });
+    assert.equal(steps.length, 25);
+    steps.forEach((s, i) => {
+      assert.equal(s.position, ids.length + i);
+      assert.ok(s.logprob <= 0 && s.ms >= 0);
+    });
+    assert.equal(summary.text, text);
+    assert.equal(await model.decode(ids) + text, await model.decode([...ids, ...summary.ids]));
+    assert.deepEqual(summary.ids, steps.map((s) => s.id));
+    assert.equal(summary.stopReason, 'maxTokens');
+    assert.ok(summary.tokensPerSecond > 0 && summary.prefillMs > 0 && summary.decodeMs > 0);
+  });
+
+  test('text, ids and typed arrays are the same prompt', async () => {
+    const ids = await model.encode(prompt);
+    const want = (await run({ maxTokens: 8, temperature: 0 })).ids;
+    assert.deepEqual((await run({ maxTokens: 8, temperature: 0 }, ids)).ids, want);
+    assert.deepEqual((await run({ maxTokens: 8, temperature: 0 }, Int32Array.from(ids))).ids, want);
+  });
+
+  test('temperature 0 takes the most likely, whatever the seed; top agrees', async () => {
+    const { steps } = await run({ maxTokens: 20, temperature: 0, seed: 1, logprobs: 5 });
+    assert.deepEqual((await run({ maxTokens: 20, temperature: 0, seed: 2 })).ids, steps.map((s) => s.id));
+    for (const s of steps) {
+      assert.equal(s.top.length, 5);
+      assert.equal(s.top[0].id, s.id);
+      assert.equal(s.top[0].logprob, s.logprob);
+      assert.ok(s.top.every((t, i) => i === 0 || t.logprob <= s.top[i - 1].logprob));
+      assert.equal(s.top[0].text.trim(), s.text.trim());
+    }
+  });
+
+  test('the seed is told even when it was drawn, and gives the text again', async () => {
+    const first = await run({ maxTokens: 20, temperature: 1.2 });
+    assert.ok(Number.isSafeInteger(first.summary.seed));
+    const again = await run({ maxTokens: 20, temperature: 1.2, seed: first.summary.seed });
+    assert.deepEqual(again.ids, first.ids);
+  });
+
+  test('topK 1 is greedy; a small topP and a high minP nearly so', async () => {
+    const greedy = (await run({ maxTokens: 15, temperature: 0 })).ids;
+    assert.deepEqual((await run({ maxTokens: 15, temperature: 2, topK: 1 })).ids, greedy);
+    assert.deepEqual((await run({ maxTokens: 15, temperature: 1, topP: 1e-6 })).ids, greedy);
+    assert.deepEqual((await run({ maxTokens: 15, temperature: 1, minP: 1 })).ids, greedy);
+  });
+
+  test('a high repetition penalty does not repeat', async () => {
+    const { ids } = await run({ maxTokens: 60, temperature: 0, repetitionPenalty: 1000, ignoreEos: true });
+    assert.equal(new Set(ids).size, ids.length);
+  });
+
+  test('maxTokens 0 gives nothing and says so', async () => {
+    const { steps, summary } = await run({ maxTokens: 0 });
+    assert.deepEqual([steps.length, summary.stopReason, summary.text], [0, 'maxTokens', '']);
+  });
+});
+
+describe('stopping', () => {
+  test('at the end token, which is not a step; ignoreEos goes on to the full context', async () => {
+    const ended = await run({ seed: 2, temperature: 0.7 });
+    assert.equal(ended.summary.stopReason, 'eos');
+    assert.ok(!ended.ids.includes(model.special.eos[0]));
+    const full = await run({ seed: 2, temperature: 0.7, ignoreEos: true });
+    assert.equal(full.summary.stopReason, 'contextFull');
+    assert.equal((await model.encode(prompt)).length + full.ids.length, model.config.contextLength);
+    assert.deepEqual(full.ids.slice(0, ended.ids.length + 1), [...ended.ids, model.special.eos[0]]);
+  });
+
+  test('a prompt that fills the context leaves no place', async () => {
+    const { steps, summary } = await run({ maxTokens: 5 }, new Array(256).fill(5));
+    assert.deepEqual([steps.length, summary.stopReason], [0, 'contextFull']);
+  });
+
+  for (const stop of [['Lily'], [' named L'], ['little girl named'], ['nowhere', '. She'], ['ittle'], ['e', 'the']]) {
+    test(`before ${JSON.stringify(stop)}, within tokens and across them`, async () => {
+      const whole = (await run({ maxTokens: 40, temperature: 0 })).text;
+      const cut = Math.min(...stop.map((s) => whole.indexOf(s)).filter((i) => i >= 0));
+      const { text, summary, steps } = await run({ maxTokens: 40, temperature: 0, stop });
+      assert.equal(text, whole.slice(0, cut));
+      assert.equal(summary.text, text);
+      assert.equal(summary.stopReason, 'stop');
+      assert.deepEqual(summary.ids, steps.map((s) => s.id));
+    });
+  }
+
+  test('the beginning of a stop string that does not come is given out after all', async () => {
+    const want = await run({ maxTokens: 30, temperature: 0 });
+    const got = await run({ maxTokens: 30, temperature: 0, stop: ['Lily.X', 'was a little dog', 'girl named Lilyx'] });
+    assert.equal(got.text, want.text);
+    assert.deepEqual(got.ids, want.ids);
+    assert.equal(got.summary.stopReason, 'maxTokens');
+  });
+
+  test('break stops the engine and frees the session', async () => {
+    const before = model.memory.regions.find((r) => r.name === 'kv cache').bytes;
+    let n = 0;
+    for await (const step of model.generate(prompt, { ignoreEos: true })) { assert.ok(step); if (++n === 3) break; }
+    assert.equal(model.memory.regions.find((r) => r.name === 'kv cache').bytes, before);
+  });
+
+  test('an aborted signal rejects with its reason: before, between tokens, between chunks of the prompt', async () => {
+    const reason = new Error('enough');
+    await assert.rejects(run({ signal: AbortSignal.abort(reason) }), reason);
+    const between = new AbortController();
+    let n = 0;
+    await assert.rejects(async () => {
+      for await (const step of model.generate(prompt, { ignoreEos: true, signal: between.signal })) { assert.ok(step); if (++n === 5) between.abort(reason); }
+    }, reason);
+    assert.equal(n, 5);
+    // hundreds of ms of work, in which the timer must get its turn
+    const deep = await create({ vocab_size: 64, d_model: 256, n_layers: 8, n_heads: 4, context_length: 1024 }, { seed: 1 });
+    const began = performance.now();
+    await assert.rejects(deep.forward(new Array(1024).fill(1), { signal: AbortSignal.timeout(30) }), { name: 'TimeoutError' });
+    const aborted = performance.now() - began;
+    await deep.forward(new Array(1024).fill(1));
+    assert.ok(aborted < (performance.now() - began - aborted) / 2, `gave up after ${aborted} ms`);
+    deep.dispose();
+    assert.equal((await run({ maxTokens: 3 })).steps.length, 3);
+  });
+
+  test('timers run while text is written', async () => {
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 5);
+    for (let i = 0; i < 3; i++) await run({ ignoreEos: true, temperature: 0 });
+    clearInterval(timer);
+    assert.ok(ticks > 3, `${ticks} ticks`);
+  });
+});
+
+describe('distributions', () => {
+  const rows = json(join(golden, 'sampling.json')).filter(({ settings: s }) => !(s.top_p < 1 && s.temperature !== undefined && s.temperature !== 1));
+  assert.ok(rows.length > 3);
+  for (const { logits: written, settings: s, probs, greedy } of rows) {
+    const logits = written.map((l) => (l === '-inf' ? -Infinity : l));
+    test(`${JSON.stringify(s)} over ${logits.length} logits`, async () => {
+      const options = { temperature: s.temperature, topK: s.top_k, topP: s.top_p };
+      const got = await model.distribution(logits, options);
+      assert.ok(distance(got, probs) < 1e-6, `${distance(got, probs)} off`);
+      const sure = await model.distribution(logits, { temperature: 0 });
+      assert.deepEqual(Array.from(sure), logits.map((_, i) => (i === greedy ? 1 : 0)));
+    });
+  }
+
+  test('draws follow the distribution (chi-squared)', async () => {
+    const tiny = await create({ vocab_size: 12, d_model: 16, n_layers: 1, n_heads: 2, context_length: 8 }, { seed: 4 });
+    const session = await tiny.session();
+    const options = { temperature: 0.05, topK: 9, topP: 0.95 };
+    const p = await tiny.distribution(await session.eval([3, 7]), options);
+    const n = 4000, count = new Array(12).fill(0);
+    for (let seed = 0; seed < n; seed++) {
+      const { ids } = await collect(tiny.generate([3, 7], { ...options, maxTokens: 1, seed }));
+      count[ids[0]]++;
+    }
+    let chi = 0, free = -1;
+    count.forEach((k, i) => {
+      if (p[i] === 0) return assert.equal(k, 0, `token ${i} cannot be drawn`);
+      free++;
+      chi += (k - n * p[i]) ** 2 / (n * p[i]);
+    });
+    assert.ok(free >= 3, `${free} degrees of freedom test nothing`);
+    assert.ok(chi < free + 5 * Math.sqrt(2 * free), `chi-squared ${chi} with ${free} degrees of freedom`);
+    tiny.dispose();
+  });
+
+  test('minP and the repetition penalty, against the definitions', async () => {
+    const logits = [2, 1, 0.5, -1, -3], exp = logits.map(Math.exp), sum = exp.reduce((a, b) => a + b);
+    const kept = exp.map((e) => (e >= 0.2 * exp[0] ? e : 0)), keptSum = kept.reduce((a, b) => a + b);
+    assert.ok(distance(await model.distribution(logits, { minP: 0.2 }), kept.map((e) => e / keptSum)) < 1e-6);
+    assert.ok(distance(await model.distribution(logits), exp.map((e) => e / sum)) < 1e-6);
+    // Keskar et al. 2019: a seen token's logit is divided by the penalty when positive, multiplied when negative
+    const punished = [2 / 1.5, 1, 0.5, -1.5, -3].map(Math.exp), all = punished.reduce((a, b) => a + b);
+    assert.ok(distance(await model.distribution(logits, { repetitionPenalty: 1.5, seen: [0, 3, 3] }), punished.map((e) => e / all)) < 1e-6);
+  });
+});
+
+describe('several prompts', () => {
+  test('each gets its own continuation, told apart by sequence', async () => {
+    const prompts = ['One day', 'The cat', 'Tim and'];
+    const alone = await Promise.all(prompts.map((p) => run({ maxTokens: 12, temperature: 0 }, p)));
+    const { steps, summary } = await run({ maxTokens: 12, temperature: 0 }, prompts);
+    for (const [i, p] of prompts.entries()) {
+      assert.deepEqual(steps.filter((s) => s.sequence === i).map((s) => s.id), alone[i].ids);
+      assert.deepEqual(summary.sequences[i], [...await model.encode(p), ...alone[i].ids]);
+      assert.equal(summary.summaries[i].text, alone[i].text);
+    }
+  });
+});
+
+describe('beams', () => {
+  /** The best sequence of n tokens by trying all of them. */
+  async function exhaustive(tiny, prompt, n, v, eos, alpha) {
+    let best = { value: -Infinity, ids: [] };
+    const session = await tiny.session();
+    const walk = async (ids, sum) => {
+      const logits = await session.eval(ids.length ? [ids[ids.length - 1]] : prompt);
+      const max = Math.max(...logits), z = max + Math.log(logits.reduce((a, l) => a + Math.exp(l - max), 0));
+      for (let id = 0; id < v; id++) {
+        const s = sum + logits[id] - z, length = ids.length + 1;
+        if (id !== eos && length < n) {
+          await walk([...ids, id], s);
+          await session.rewind(prompt.length + ids.length);
+          continue;
+        }
+        const value = s / ((5 + length) / 6) ** alpha;
+        if (value > best.value) best = { value, ids: id === eos ? ids : [...ids, id] };
+      }
+    };
+    await walk([], 0);
+    return best.ids;
+  }
+
+  for (const lengthPenalty of [0, 0.6, 2]) {
+    test(`a beam as wide as the vocabulary allows finds the best sequence, length penalty ${lengthPenalty}`, async () => {
+      const tiny = await create({ vocab_size: 5, d_model: 16, n_layers: 2, n_heads: 2, context_length: 16 }, { seed: 8 });
+      // random weights of std 0.02 hardly tell tokens apart: make the head's input larger
+      const edits = [{ at: 'ln_final.hook_normalized', scale: 60 }];
+      const want = await exhaustive({ session: () => tiny.session({ edits }) }, [1, 2], 4, 5, -1, lengthPenalty);
+      const { ids, steps } = await collect(tiny.generate([1, 2], { beams: 64, lengthPenalty, maxTokens: 4, edits }));
+      assert.deepEqual(ids, want);
+      assert.deepEqual(steps.map((s) => s.position), [2, 3, 4, 5]);
+      tiny.dispose();
+    });
+  }
+
+  test('beams never find a less likely text than greedy does', async () => {
+    const sum = (steps) => steps.reduce((n, s) => n + s.logprob, 0);
+    const greedy = await run({ maxTokens: 12, temperature: 0, ignoreEos: true });
+    const wide = await run({ maxTokens: 12, beams: 6, lengthPenalty: 0, ignoreEos: true });
+    assert.equal(wide.ids.length, 12);
+    assert.ok(sum(wide.steps) >= sum(greedy.steps) - 1e-6, `${sum(wide.steps)} < ${sum(greedy.steps)}`);
+    assert.deepEqual((await run({ maxTokens: 12, beams: 1, temperature: 0, ignoreEos: true })).ids, greedy.ids);
+  });
+
+  test('beams from an encoder-decoder', async () => {
+    const c = openCase('t2_encdec_padmask');
+    const translator = await load(c.source, { quantize: 'f32' });
+    const { steps, summary } = await collect(translator.generate(c.about.greedy.prompt, { ...c.run, beams: 4, maxTokens: 10 }));
+    const { logits: { data, shape: [, v] } } = await translator.forward([...c.about.greedy.prompt, ...summary.ids], c.run);
+    for (const s of steps) {
+      const l = data.subarray((s.position - 1) * v, s.position * v), max = Math.max(...l);
+      const want = l[s.id] - max - Math.log(l.reduce((a, x) => a + Math.exp(x - max), 0));
+      assert.ok(Math.abs(s.logprob - want) < 1e-5);
+    }
+    translator.dispose();
+  });
+});

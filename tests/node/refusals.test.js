@@ -1,0 +1,274 @@
+// refusals.test.js - bad input: a stable code, a sentence that names what and where, and nothing broken afterwards
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { CODES, GlassformerError, Tokenizer, countParameters, create, load } from '../../web/lib/index.js';
+import { collect, golden, json, noShared, openCase, readTensors, safetensors, serve, shared, stories } from './helpers.js';
+
+let model, expected;
+const write = () => collect(model.generate('Once upon a time', { maxTokens: 5, temperature: 0 })).then((r) => r.ids);
+before(async () => {
+  model = await load(stories);
+  expected = await write();
+});
+after(() => model.dispose());
+
+/** The refusal itself, and that the model loaded before still writes. */
+async function refused(promise, code, words = /./) {
+  await assert.rejects(promise, (error) => {
+    assert.ok(error instanceof GlassformerError, `${error?.stack}`);
+    assert.ok([].concat(code).includes(error.code), `code ${error.code}, expected ${code}: ${error.message}`);
+    assert.ok(Object.hasOwn(CODES, error.code), `${error.code} is not a documented code`);
+    assert.match(error.message, words);
+    return true;
+  });
+  assert.deepEqual(await write(), expected);
+}
+
+const one = openCase('llama_1tok');
+const weights = readFileSync(join(one.folder, 'model.safetensors'));
+const { config } = one;
+const gguf = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf'));
+const tensors = () => readTensors(join(one.folder, 'model.safetensors'));
+
+describe('prompts', () => {
+  const generate = (...args) => collect(model.generate(...args));
+  test('empty', async () => {
+    for (const prompt of ['', [], new Int32Array(0)]) await refused(generate(prompt), 'empty-prompt', /prompt is empty/);
+    await refused(model.forward(''), 'empty-prompt');
+    await refused(model.forward([]), 'empty-prompt');
+    await refused(generate([[1], []]), 'empty-prompt');
+  });
+  test('longer than the context', async () => {
+    await refused(generate(new Array(257).fill(1)), 'context-full', /257 tokens.*256/);
+    await refused(generate('word '.repeat(400)), 'context-full', /tokens, the context holds 256/);
+    await refused(model.forward(new Array(257).fill(1)), 'context-full');
+    const session = await model.session();
+    await session.eval(new Array(250).fill(1));
+    await refused(session.eval(new Array(7).fill(1)), 'context-full', /250 positions.*7 tokens.*256/);
+    assert.equal(session.length, 250);
+    await session.close();
+  });
+  test('ids outside the vocabulary, or no ids at all', async () => {
+    for (const id of [-1, 2048, 1.5, NaN, Infinity]) await refused(generate([5, id]), 'bad-token', /place 1.*0 to 2047/);
+    for (const prompt of [null, undefined, 7, { a: 1 }]) await refused(generate(prompt), 'bad-argument', /prompt/);
+    await refused(model.decode([2048]), 'bad-token');
+    await refused(model.encode(5), 'bad-argument');
+  });
+  test('text where there is no tokenizer', async () => {
+    const bare = await create({ vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1 });
+    await refused(collect(bare.generate('text')), 'no-tokenizer');
+    await refused(bare.encode('text'), 'no-tokenizer');
+    await refused(bare.decode([1]), 'no-tokenizer');
+    const { steps } = await collect(bare.generate([1], { maxTokens: 3 }));
+    assert.deepEqual(steps.map((s) => s.text), ['', '', '']);
+    bare.dispose();
+  });
+});
+
+describe('options', () => {
+  const bad = {
+    temperature: [-1, NaN, Infinity, '1', null], topK: [-1, 1.5, NaN], topP: [-0.1, 1.1, NaN], minP: [-1, 2], repetitionPenalty: [0, -1, NaN],
+    seed: [-1, 1.5, 2 ** 53, 'a'], maxTokens: [-1, 1.5, NaN], stop: ['text', [1], ['']], logprobs: [-1, 2049, 1.5], beams: [0, 65, 1.5],
+    lengthPenalty: [-1, NaN], ignoreEos: [1], captureBudget: [-1], noSuchOption: [1], source: ['text'],
+  };
+  for (const [name, values] of Object.entries(bad)) {
+    test(`${name}: ${values.map((v) => (typeof v === 'number' ? String(v) : JSON.stringify(v))).join(', ')}`, async () => {
+      for (const value of values) {
+        const extra = name === 'captureBudget' ? { capture: ['hook_embed'] } : {};
+        await refused(collect(model.generate('A', { maxTokens: 2, ...extra, [name]: value })), 'bad-option', new RegExp(name));
+      }
+    });
+  }
+  test('of load and create', async () => {
+    for (const o of [{ quantize: 'q9' }, { kvCache: 'int3' }, { backend: 'gpu' }, { contextLength: 0 }, { contextLength: 1.5 }, { noSuch: 1 }]) {
+      await refused(load(stories, o), 'bad-option', new RegExp(Object.keys(o)[0]));
+    }
+    await refused(load(stories, null), 'bad-option');
+    await refused(create('gpt2', { seed: -1 }), 'bad-option', /seed/);
+    const gpt = await load(openCase('gpt2_n_inner').source);
+    await refused(load(openCase('gpt2_n_inner').source, { contextLength: gpt.config.contextLength + 1 }), ['bad-argument', 'context-full']);
+    gpt.dispose();
+  });
+  test('points and edits', async () => {
+    await refused(model.forward('A', { capture: ['blocks.99.hook_resid_pre'] }), 'unknown-point', /blocks\.99/);
+    await refused(model.forward('A', { capture: ['hook_patern'] }), 'unknown-point');
+    await refused(model.forward('A', { capture: 'hook_embed' }), 'bad-option');
+    await refused(model.forward('A', { capture: [3] }), 'bad-option');
+    await refused(model.forward(new Array(200).fill(1), { capture: ['*'], captureBudget: 1e6 }), 'capture-too-large', /\d{7,} bytes.*1000000/);
+    const edit = (e) => model.forward('A', { edits: [e] });
+    await refused(edit({ at: 'nowhere', scale: 0 }), 'unknown-point');
+    await refused(edit({ at: 'blocks.0.hook_mlp_out' }), 'bad-option', /changes nothing/);
+    await refused(edit({ at: 'blocks.0.hook_mlp_out', scale: NaN }), 'bad-option', /scale/);
+    await refused(edit({ at: 'blocks.0.attn.hook_z', head: 6, scale: 0 }), 'bad-argument', /head/);
+    await refused(edit({ at: 'blocks.0.attn.hook_z', head: -1, scale: 0 }), 'bad-option', /head/);
+    await refused(edit({ at: 'blocks.0.attn.hook_z', position: 0.5, scale: 0 }), 'bad-option', /position/);
+    await refused(edit({ at: 'blocks.0.hook_mlp_out', set: new Float32Array(3) }), 'bad-argument', /3 values/);
+    await refused(edit({ at: 'blocks.0.hook_mlp_out', add: [NaN] }), 'bad-argument');
+    await refused(edit({ at: 'blocks.0.hook_mlp_out', scale: 1, typo: 1 }), 'bad-option', /typo/);
+    await refused(edit(null), 'bad-option');
+  });
+});
+
+describe('checkpoints', () => {
+  const parts = (bytes, c = config) => load({ weights: bytes, config: c });
+
+  test('cut anywhere', async () => {
+    const { length } = weights;
+    for (const n of [0, 1, 7, 8, 9, 100, 500, 1000, length >> 1, length - 4, length - 1]) {
+      await refused(parts(weights.subarray(0, n)), ['truncated', 'bad-header', 'unknown-format'], /./);
+    }
+    for (const n of [0, 3, 4, 20, 100, 1000, gguf.length >> 1, gguf.length - 1]) await refused(load(gguf.subarray(0, n)), ['truncated', 'bad-header', 'unknown-format'], /./);
+  });
+
+  test('with NaN or an infinity, named by tensor and place', async () => {
+    for (const value of [NaN, Infinity, -Infinity]) {
+      for (const name of ['model.layers.0.mlp.up_proj.weight', 'model.norm.weight', 'model.embed_tokens.weight']) {
+        const t = tensors();
+        t[name].data[5] = value;
+        await refused(parts(safetensors(t)), 'not-finite', new RegExp(name.replaceAll('.', '\\.')));
+      }
+    }
+  });
+
+  test('missing, doubled, unknown and wrongly shaped tensors, by name', async () => {
+    const name = 'model.layers.0.self_attn.k_proj.weight';
+    const { [name]: gone, ...rest } = tensors();
+    await refused(parts(safetensors(rest)), 'missing-tensor', /k_proj/);
+    await refused(parts(safetensors({ ...tensors(), extra: { shape: [2], data: new Float32Array(2) } })), 'unknown-tensor', /extra/);
+    await refused(parts(safetensors({ ...rest, [name]: { shape: [16, 64], data: gone.data } })), 'bad-shape', /k_proj.*\[16, 64\].*\[32, 32\]/);
+    await refused(parts(weights, { ...config, vocab_size: 63 }), 'bad-shape', /embed_tokens/);
+    await refused(parts(weights, { ...config, num_hidden_layers: 2 }), 'missing-tensor');
+  });
+
+  test('a wrong magic, a header of 2^60 bytes, an unknown dtype', async () => {
+    await refused(load(Buffer.from('NOPE and more than that, to be sure')), 'unknown-format');
+    const huge = Buffer.from(weights);
+    huge.writeBigUInt64LE(2n ** 60n);
+    await refused(load({ weights: new File([huge], 'model.safetensors'), config }), ['bad-header', 'truncated']);
+    const text = weights.toString('latin1').replaceAll('"F32"', '"I64"');
+    await refused(parts(Buffer.from(text, 'latin1')), ['unknown-dtype', 'bad-header'], /I64/);
+  });
+
+  test('a tokenizer that does not fit', async () => {
+    const big = { version: '1.0', added_tokens: [], normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null,
+      model: { type: 'BPE', vocab: Object.fromEntries(Array.from({ length: 70 }, (_, i) => [String.fromCodePoint(97 + i), i])), merges: [] } };
+    await refused(load({ weights, config, tokenizer: big }), 'bad-tokenizer');
+    await refused(Tokenizer.load({ nothing: 1 }), 'bad-tokenizer');
+  });
+
+  test('over the network: 404, a web page, a server that breaks off, no server', async () => {
+    const server = await serve((request, response) => {
+      if (request.url.startsWith('/page')) return response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>hello</title>');
+      if (request.url.startsWith('/broken')) {
+        response.writeHead(200, { 'content-length': gguf.length });
+        return response.write(gguf.subarray(0, 5000), () => response.destroy());
+      }
+      response.writeHead(404).end('no');
+    });
+    await refused(load(`${server.url}nothing.gguf`), 'not-found', /nothing\.gguf/);
+    await refused(load(`${server.url}page.gguf`), 'html', /page\.gguf/);
+    await refused(load(`${server.url}page/`), ['html', 'not-found'], /page/);
+    await refused(load(`${server.url}broken.gguf`), 'network', /broken\.gguf/);
+    await refused(load(stories, { wasm: `${server.url}page.wasm` }), 'html', /page\.wasm.*WebAssembly/);
+    await refused(load(stories, { wasm: `${server.url}nothing.wasm` }), 'not-found', /nothing\.wasm/);
+    server.close();
+    await refused(load(`${server.url}gone.gguf`), 'network', /gone\.gguf/);
+    await refused(load(stories, { wasm: new Uint8Array([1, 2, 3]) }), 'bad-wasm');
+    await refused(load(join(golden, 'no-such-file.gguf')), 'not-found', /no-such-file/);
+    await refused(load(`${golden}/no-such-folder/`), 'not-found', /no-such-folder/);
+    for (const source of [null, undefined, 5, {}, { weights: 5 }]) await refused(load(source), 'bad-argument');
+  });
+
+  test('given up while loading', async () => {
+    const server = await serve((request, response) => {
+      response.writeHead(200, { 'content-length': gguf.length });
+      response.write(gguf.subarray(0, 50000)); // and never more
+    });
+    const reason = new Error('too slow');
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(reason), 50);
+    await assert.rejects(load(`${server.url}model.gguf`, { signal: controller.signal }), reason);
+    await assert.rejects(load(stories, { signal: AbortSignal.abort(reason) }), reason);
+    server.close();
+    assert.deepEqual(await write(), expected);
+  });
+});
+
+describe('configurations', () => {
+  const base = { vocab_size: 64, d_model: 32, n_layers: 1, n_heads: 4 };
+  const bad = [
+    [{ d_model: 30 }, /d_model 30.*n_heads 4/], [{ d_model: 36, n_heads: 4 }, /d_head 9 is odd/], [{ n_kv_heads: 3 }, /n_heads 4.*n_kv_heads 3/],
+    [{ vocab_size: -1 }, /vocab_size/], [{ n_layers: 0.5 }, /n_layers/], [{ ffn: 'gelu' }, /ffn.*gelu_erf/], [{ norm_eps: -1 }, /norm_eps/],
+    [{ no_such_field: 1 }, /no_such_field/], [{ n_layers: undefined }, /n_layers/], [{ kind: 'encoder', causal: true }, /causal/],
+  ];
+  for (const [change, words] of bad) {
+    test(JSON.stringify(change), async () => {
+      await refused(create({ ...base, ...change }), 'bad-config', words);
+      assert.throws(() => countParameters({ ...base, ...change }), { code: 'bad-config' });
+    });
+  }
+  test('too large for memory', async () => {
+    await refused(create('llama3-70b'), 'out-of-memory');
+  });
+  test('used for what it is not', async () => {
+    const encoder = await create({ ...base, kind: 'encoder' });
+    await refused(collect(encoder.generate([1])), 'unsupported', /encoder/);
+    await refused(encoder.session(), 'unsupported');
+    await refused(model.embed('text'), 'unsupported');
+    await refused(collect(model.generate('A', { source: [1] })), 'bad-option', /encoder_decoder/);
+    const both = await create({ ...base, kind: 'encoder_decoder' });
+    await refused(collect(both.generate([1])), 'bad-option', /source/);
+    await refused(both.forward([1], { source: [] }), 'empty-prompt', /source/);
+    await refused(both.forward([1], { source: [1, 2], sourceMask: [1] }), 'bad-option', /sourceMask/);
+    await refused(both.forward([1], { source: [1, 2], sourceMask: [0, 0] }), 'bad-option', /sourceMask/);
+    encoder.dispose(); both.dispose();
+  });
+});
+
+describe('after the end', () => {
+  test('a disposed model and a closed session', async () => {
+    const other = await load(stories);
+    const session = await other.session();
+    await session.close();
+    await session.close();
+    await refused(session.eval([1]), 'bad-state');
+    const running = other.generate('A', { ignoreEos: true });
+    await running.next();
+    other.dispose();
+    other.dispose();
+    await refused(collect(running), 'bad-state', /disposed|closed/);
+    await refused(other.forward('A'), 'bad-state', /disposed/);
+    assert.throws(() => other.memory, { code: 'bad-state' });
+  });
+});
+
+// The malformed files that the project was given, each with its verdict.
+describe('the shared malformed files', { skip: noShared }, () => {
+  if (!shared) return;
+  const folder = join(shared, 'cases/adversarial');
+  for (const { file, config: cfg, expect, why } of json(join(folder, 'index.json'))) {
+    test(`${file}${cfg ? `, ${cfg}` : ''}: ${why}`, async () => {
+      const path = join(folder, file);
+      const open = async () => {
+        if (/^tok_.*\.json$/.test(file)) return void await Tokenizer.load(path);
+        const loaded = await load(cfg ? { weights: path, config: join(folder, cfg) } : path);
+        try {
+          const { ids } = await collect(loaded.generate([1, 2], { maxTokens: 3, temperature: 0 }));
+          assert.ok(ids.every((id) => id >= 0 && id < loaded.config.vocabSize));
+        } finally {
+          loaded.dispose();
+        }
+      };
+      if (expect === 'load') return open();
+      const error = await open().then(() => null, (e) => e);
+      if (expect === 'error') assert.ok(error, 'it was not refused');
+      if (error) {
+        assert.ok(error instanceof GlassformerError, error.stack);
+        assert.ok(Object.hasOwn(CODES, error.code), error.code);
+      }
+      assert.deepEqual(await write(), expected);
+    });
+  }
+});
