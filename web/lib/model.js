@@ -10,6 +10,7 @@ import { beamSearch, generate, generateMany } from './generate.js';
 import { checkNames, generateOptions, number, samplingOf, seedOf } from './options.js';
 import { fail, GlassformerError, show } from './formats/errors.js';
 import { camelConfig } from './formats/config.js';
+import { readConfig } from './formats/huggingface.js';
 import { parameterTable } from './formats/roster.js';
 import { openCheckpoint } from './formats/source.js';
 import { Tokenizer } from './tokenizer.js';
@@ -102,7 +103,6 @@ export class LoadedModel {
   static async create(config, options, { signal, onProgress }) {
     const { seed, ...rest } = options;
     checkLoadOptions(rest);
-    const { readConfig } = await import('./formats/huggingface.js');
     const checked = readConfig(config);
     const engine = await start(rest, progress(onProgress));
     signal?.throwIfAborted();

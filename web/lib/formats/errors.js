@@ -3,7 +3,7 @@
 // A code never changes its meaning; the sentence names the file or tensor, what was expected and what was found.
 
 /** Every code a GlassformerError can carry, with what it means. The first group comes from the engine. */
-export const CODES = Object.freeze({
+export const CODES = /* @__PURE__ */ Object.freeze({
   'bad-argument': 'an argument has the wrong type or is out of range',
   'bad-config': 'a configuration that no model can have',
   'bad-shape': 'a tensor has the wrong shape',

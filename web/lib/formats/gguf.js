@@ -6,6 +6,7 @@
 // of q and k permuted so that adjacent pairs rotate; they stay as they are and the config says so.
 import { completeConfig } from './config.js';
 import { fail, show } from './errors.js';
+import { placesByName } from './plan.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./config.js').Config} Config */
@@ -200,6 +201,12 @@ const ARCHITECTURES = {
   gpt2: { norm: 'layernorm', ffn: 'gelu_tanh', position: 'learned', bias_norm: true },
 };
 
+/** @type {import('./plan.js').Names} */
+const NAMES = {
+  'embed': 'token_embd', 'position': 'position_embd', 'blocks': 'blk', 'norm1': 'attn_norm', 'norm2': 'ffn_norm', 'attn.o': 'attn_output',
+  'ffn.*': 'ffn_*', 'final_norm': 'output_norm', 'head': 'output',
+};
+
 /** Keys below the architecture's name that the model is built from, or that change nothing. */
 const KEYS = new Set(('context_length embedding_length block_count feed_forward_length attention.head_count attention.head_count_kv '
   + 'attention.key_length attention.value_length attention.layer_norm_rms_epsilon attention.layer_norm_epsilon attention.sliding_window '
@@ -265,7 +272,7 @@ export function ggufModel(where, { meta, entries }, warnings) {
   }, where);
   if (head && tied) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
   return {
-    config, places: places(config, byName),
+    config, places: placesByName(config, { ...NAMES, 'attn.*': byName.has('blk.0.attn_qkv.weight') ? 'attn_qkv' : 'attn_*' }),
     isBuffer: ({ name, shape }) => tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel,
   };
 }
@@ -290,32 +297,4 @@ function ropeScaling(meta, arch, lacks) {
   if (type === 'none' || (type === undefined && (factor === undefined || factor === 1))) return {};
   if (type !== undefined && type !== 'linear') return lacks('rope.scaling.type', type);
   return { rope_scaling: 'linear', rope_factor: factor };
-}
-
-/** @param {Config} c @param {Map<string, Entry>} byName @returns {Map<string, Place>} */
-function places(c, byName) {
-  /** @type {Map<string, Place>} */
-  const m = new Map();
-  /** @param {string} theirs @param {string[]} ours @param {boolean} bias */
-  const linear = (theirs, ours, bias) => {
-    m.set(`${theirs}.weight`, { covers: ours.map((o) => `${o}.weight`) });
-    if (bias) m.set(`${theirs}.bias`, { covers: ours.map((o) => `${o}.bias`) });
-  };
-  linear('token_embd', ['embed'], false);
-  if (c.position === 'learned') linear('position_embd', ['position'], false);
-  for (let l = 0; l < c.n_layers; l++) {
-    const a = `blk.${l}`, b = `blocks.${l}`;
-    linear(`${a}.attn_norm`, [`${b}.norm1`], c.bias_norm);
-    linear(`${a}.ffn_norm`, [`${b}.norm2`], c.bias_norm);
-    if (byName.has(`${a}.attn_qkv.weight`)) linear(`${a}.attn_qkv`, ['q', 'k', 'v'].map((x) => `${b}.attn.${x}`), c.bias_qkv);
-    else for (const x of ['q', 'k', 'v']) linear(`${a}.attn_${x}`, [`${b}.attn.${x}`], c.bias_qkv);
-    if (c.qk_norm) for (const x of ['q_norm', 'k_norm']) linear(`${a}.attn_${x}`, [`${b}.attn.${x}`], false);
-    linear(`${a}.attn_output`, [`${b}.attn.o`], c.bias_attn_out);
-    if (c.ffn === 'swiglu') linear(`${a}.ffn_gate`, [`${b}.ffn.gate`], c.bias_ffn);
-    linear(`${a}.ffn_up`, [`${b}.ffn.up`], c.bias_ffn);
-    linear(`${a}.ffn_down`, [`${b}.ffn.down`], c.bias_ffn);
-  }
-  linear('output_norm', ['final_norm'], c.bias_norm);
-  if (!c.tie_word_embeddings) linear('output', ['head'], false);
-  return m;
 }

@@ -4,7 +4,7 @@
 // refused by name; a key that nobody here knows is listed in the warnings.
 import { completeConfig, FIELDS, snake, tokenIds } from './config.js';
 import { fail, show } from './errors.js';
-import { roster } from './roster.js';
+import { placesByName } from './plan.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./plan.js').Entry} Entry */
@@ -13,7 +13,8 @@ import { roster } from './roster.js';
 /**
  * @typedef {object} Family
  * @property {(j: Fields) => Record<string, any>} fields        our fields from theirs
- * @property {(config: Config, j: Json, names: Set<string>) => Map<string, Place>} places
+ * @property {(config: Config, j: Json, files: Set<string>) => import('./plan.js').Names} names  files: all names in them
+ * @property {{cols?: boolean, gamma?: boolean}} [how]
  */
 /**
  * @typedef {object} HfModel
@@ -128,23 +129,11 @@ const llama = {
       sliding_window: window(f, layers), tie_word_embeddings: f.bool('tie_word_embeddings', false),
     };
   },
-  places(c, j, names) {
-    const p = !names.has('model.embed_tokens.weight') && names.has('embed_tokens.weight') ? '' : 'model.';
-    const m = new Places();
-    m.one(`${p}embed_tokens.weight`, 'embed.weight');
-    for (let l = 0; l < c.n_layers; l++) {
-      const a = `${p}layers.${l}`, b = `blocks.${l}`;
-      m.one(`${a}.input_layernorm.weight`, `${b}.norm1.weight`);
-      m.one(`${a}.post_attention_layernorm.weight`, `${b}.norm2.weight`);
-      for (const x of ['q', 'k', 'v']) m.linear(`${a}.self_attn.${x}_proj`, `${b}.attn.${x}`, c.bias_qkv);
-      m.linear(`${a}.self_attn.o_proj`, `${b}.attn.o`, c.bias_attn_out);
-      if (c.qk_norm) for (const x of ['q', 'k']) m.one(`${a}.self_attn.${x}_norm.weight`, `${b}.attn.${x}_norm.weight`);
-      for (const x of ['gate', 'up', 'down']) m.linear(`${a}.mlp.${x}_proj`, `${b}.ffn.${x}`, c.bias_ffn);
-    }
-    m.one(`${p}norm.weight`, 'final_norm.weight');
-    if (!c.tie_word_embeddings) m.one('lm_head.weight', 'head.weight');
-    return m.map;
-  },
+  names: (c, j, files) => ({
+    '': !files.has('model.embed_tokens.weight') && files.has('embed_tokens.weight') ? '' : 'model.', 'blocks': 'layers', 'embed': 'embed_tokens',
+    'norm1': 'input_layernorm', 'norm2': 'post_attention_layernorm', 'attn.*': 'self_attn.*_proj', 'attn.q_norm': 'self_attn.q_norm',
+    'attn.k_norm': 'self_attn.k_norm', 'ffn.*': 'mlp.*_proj', 'final_norm': 'norm', 'head': '/lm_head',
+  }),
 };
 
 /** GPT-2: fused qkv, matrices stored [in, out]. @type {Family} */
@@ -160,24 +149,11 @@ const gpt2 = {
       tie_word_embeddings: f.bool('tie_word_embeddings', true),
     };
   },
-  places(c, j, names) {
-    const p = names.has('transformer.wte.weight') ? 'transformer.' : '';
-    const m = new Places();
-    m.one(`${p}wte.weight`, 'embed.weight');
-    m.one(`${p}wpe.weight`, 'position.weight');
-    for (let l = 0; l < c.n_layers; l++) {
-      const a = `${p}h.${l}`, b = `blocks.${l}`;
-      m.linear(`${a}.ln_1`, `${b}.norm1`, true);
-      m.linear(`${a}.ln_2`, `${b}.norm2`, true);
-      m.stack(`${a}.attn.c_attn`, ['q', 'k', 'v'].map((x) => `${b}.attn.${x}`), true, 'cols');
-      m.linear(`${a}.attn.c_proj`, `${b}.attn.o`, true, 'cols');
-      m.linear(`${a}.mlp.c_fc`, `${b}.ffn.up`, true, 'cols');
-      m.linear(`${a}.mlp.c_proj`, `${b}.ffn.down`, true, 'cols');
-    }
-    m.linear(`${p}ln_f`, 'final_norm', true);
-    if (!c.tie_word_embeddings) m.one('lm_head.weight', 'head.weight');
-    return m.map;
-  },
+  names: (c, j, files) => ({
+    '': files.has('transformer.wte.weight') ? 'transformer.' : '', 'blocks': 'h', 'embed': 'wte', 'position': 'wpe', 'norm1': 'ln_1', 'norm2': 'ln_2',
+    'attn.*': 'attn.c_attn', 'attn.o': 'attn.c_proj', 'ffn.up': 'mlp.c_fc', 'ffn.down': 'mlp.c_proj', 'final_norm': 'ln_f', 'head': '/lm_head',
+  }),
+  how: { cols: true },
 };
 
 /** Tutorial 1's modern decoder and its classical variants. @type {Family} */
@@ -194,21 +170,11 @@ const rlvr = {
       bias_qkv: bias, bias_attn_out: bias, bias_ffn: bias, bias_norm: layernorm, tie_word_embeddings: f.bool('tie_embeddings', true),
     };
   },
-  places(c) {
-    const m = new Places();
-    m.one('token_emb.weight', 'embed.weight');
-    if (c.position === 'learned') m.one('pos_emb.embedding.weight', 'position.weight');
-    for (let l = 0; l < c.n_layers; l++) {
-      const b = `blocks.${l}`;
-      for (const x of ['q', 'k', 'v', 'o']) m.linear(`${b}.attn.W_${x.toUpperCase()}`, `${b}.attn.${x}`, c.bias_qkv);
-      const names = c.ffn === 'swiglu' ? { W_gate: 'gate', W_up: 'up', W_down: 'down' } : { W_1: 'up', W_2: 'down' };
-      for (const [theirs, ours] of Object.entries(names)) m.linear(`${b}.ffn.${theirs}`, `${b}.ffn.${ours}`, c.bias_ffn);
-      for (const x of ['norm1', 'norm2']) m.gammaBeta(`${b}.${x}`, `${b}.${x}`, c.bias_norm);
-    }
-    m.gammaBeta('final_norm', 'final_norm', c.bias_norm);
-    if (!c.tie_word_embeddings) m.one('lm_head.weight', 'head.weight');
-    return m.map;
-  },
+  names: (c) => ({
+    'embed': 'token_emb', 'position': 'pos_emb.embedding', 'attn.q': 'attn.W_Q', 'attn.k': 'attn.W_K', 'attn.v': 'attn.W_V', 'attn.o': 'attn.W_O',
+    ...(c.ffn === 'swiglu' ? { 'ffn.*': 'ffn.W_*' } : { 'ffn.up': 'ffn.W_1', 'ffn.down': 'ffn.W_2' }), 'head': 'lm_head',
+  }),
+  how: { gamma: true },
 };
 
 /** Tutorial 2's encoder-decoder of 2017. @type {Family} */
@@ -225,28 +191,13 @@ const bareBones = {
       embedding_scale: f.num('embedding_scale', 1), causal: f.choice('mask_mode', { causal: true, padmask: true, nomask: false }, 'causal'),
     };
   },
-  places(c) {
-    const m = new Places();
-    m.one('token_embedding.embedding', 'embed.weight');
-    /** @param {string} a @param {string} b */
-    const attention = (a, b) => {
-      for (const x of ['q', 'k', 'v']) m.linear(`${a}.${x}_linear`, `${b}.${x}`, true);
-      m.linear(`${a}.fc`, `${b}.o`, true);
-    };
-    for (const [stack, n] of /** @type {[string, number][]} */ ([['encoder', c.n_encoder_layers], ['decoder', c.n_layers]])) {
-      for (let l = 0; l < n; l++) {
-        const a = `${stack}.layers.${l}`, b = `${stack}.${l}`;
-        attention(`${a}.${stack === 'decoder' ? 'masked_self_attn' : 'self_attn'}`, `${b}.attn`);
-        if (stack === 'decoder') attention(`${a}.enc_dec_attn`, `${b}.cross_attn`);
-        for (let i = 1; i <= (stack === 'decoder' ? 3 : 2); i++) m.gammaBeta(`${a}.add_norm${i}.norm`, `${b}.norm${i}`, true);
-        m.linear(`${a}.ff.linear1`, `${b}.ffn.up`, true);
-        m.linear(`${a}.ff.linear2`, `${b}.ffn.down`, true);
-      }
-    }
-    if (!c.tie_word_embeddings) m.one('final_linear.weight', 'head.weight');
-    m.one('final_linear.bias', 'head.bias');
-    return m.map;
-  },
+  names: () => ({
+    'embed.weight': 'token_embedding.embedding', 'encoder': 'encoder.layers', 'decoder': 'decoder.layers', 'encoder.attn.*': 'self_attn.*_linear',
+    'encoder.attn.o': 'self_attn.fc', 'decoder.attn.*': 'masked_self_attn.*_linear', 'decoder.attn.o': 'masked_self_attn.fc',
+    'cross_attn.*': 'enc_dec_attn.*_linear', 'cross_attn.o': 'enc_dec_attn.fc', 'norm1': 'add_norm1.norm', 'norm2': 'add_norm2.norm',
+    'norm3': 'add_norm3.norm', 'ffn.up': 'ff.linear1', 'ffn.down': 'ff.linear2', 'head': 'final_linear',
+  }),
+  how: { gamma: true },
 };
 
 /** The plain pre-norm GPT of tutorials 3 and 5. @type {Family} */
@@ -263,25 +214,10 @@ const plainGpt = {
       tie_word_embeddings: f.bool('tie_embeddings', true),
     };
   },
-  places(c, j) {
-    const m = new Places();
-    m.one('tok_emb.weight', 'embed.weight');
-    m.one('pos_emb.weight', 'position.weight');
-    for (let l = 0; l < c.n_layers; l++) {
-      const b = `blocks.${l}`;
-      m.linear(`${b}.ln1`, `${b}.norm1`, c.bias_norm);
-      m.linear(`${b}.ln2`, `${b}.norm2`, c.bias_norm);
-      const qkv = ['q', 'k', 'v'].map((x) => `${b}.attn.${x}`);
-      if (j.fused_qkv ?? true) m.stack(`${b}.attn.qkv`, qkv, c.bias_qkv);
-      else for (const x of qkv) m.linear(x, x, c.bias_qkv);
-      m.linear(`${b}.attn.proj`, `${b}.attn.o`, c.bias_attn_out);
-      m.linear(`${b}.mlp.fc1`, `${b}.ffn.up`, c.bias_ffn);
-      m.linear(`${b}.mlp.fc2`, `${b}.ffn.down`, c.bias_ffn);
-    }
-    m.linear('ln_f', 'final_norm', c.bias_norm);
-    if (!c.tie_word_embeddings) m.one('lm_head.weight', 'head.weight');
-    return m.map;
-  },
+  names: (c, j) => ({
+    'embed': 'tok_emb', 'position': 'pos_emb', 'norm1': 'ln1', 'norm2': 'ln2', 'attn.*': j.fused_qkv ?? true ? 'attn.qkv' : 'attn.*',
+    'attn.o': 'attn.proj', 'ffn.up': 'mlp.fc1', 'ffn.down': 'mlp.fc2', 'final_norm': 'ln_f', 'head': 'lm_head',
+  }),
 };
 
 /** @type {Record<string, Family>} */
@@ -289,30 +225,6 @@ const FAMILIES = {
   llama, mistral: llama, qwen2: llama, qwen3: llama, gpt2,
   'rlvr-from-scratch': rlvr, 'bare-bones-ml-transformer': bareBones, 'gpt-prenorm-erf': plainGpt,
 };
-
-/** Builds the map from names in a file to places in the model. */
-class Places {
-  /** @type {Map<string, Place>} */
-  map = new Map();
-
-  /** @param {string} theirs @param {string} ours */
-  one(theirs, ours) { this.map.set(theirs, { covers: [ours] }); }
-
-  /** A weight and, where there is one, its bias. @param {string} theirs @param {string} ours @param {boolean} bias @param {'rows'|'cols'} [layout] */
-  linear(theirs, ours, bias, layout) { this.stack(theirs, [ours], bias, layout); }
-
-  /** @param {string} theirs @param {string[]} ours @param {boolean} bias @param {'rows'|'cols'} [layout] */
-  stack(theirs, ours, bias, layout) {
-    this.map.set(`${theirs}.weight`, { covers: ours.map((o) => `${o}.weight`), layout });
-    if (bias) this.map.set(`${theirs}.bias`, { covers: ours.map((o) => `${o}.bias`) });
-  }
-
-  /** @param {string} theirs @param {string} ours @param {boolean} bias */
-  gammaBeta(theirs, ours, bias) {
-    this.one(`${theirs}.gamma`, `${ours}.weight`);
-    if (bias) this.one(`${theirs}.beta`, `${ours}.bias`);
-  }
-}
 
 /** Buffers that frameworks save: causal masks, rotary and sinusoidal tables, position ids. */
 const BUFFERS = [
@@ -353,7 +265,7 @@ export function readHfConfig(json, where = 'config.json') {
     const { model_type: _, ...rest } = json;
     const own = Object.fromEntries(Object.entries(rest).filter(([key]) => !HARMLESS.test(key) || Object.hasOwn(FIELDS, snake(key))));
     const config = completeConfig(own, where);
-    return { config, special, places: () => ownPlaces(config), isBuffer: () => false, warnings };
+    return { config, special, places: () => placesByName(config, {}), isBuffer: () => false, warnings };
   }
   const family = Object.hasOwn(FAMILIES, type) ? FAMILIES[type]
     : fail('unsupported', `${where}: model_type ${show(type)} is not supported, expected one of ${['glassformer', ...Object.keys(FAMILIES)].join(', ')}`);
@@ -369,18 +281,11 @@ export function readHfConfig(json, where = 'config.json') {
     }
   }
   return {
-    config, special, warnings, places: (names) => family.places(config, json, names),
+    config, special, warnings, places: (files) => placesByName(config, family.names(config, json, files), family.how),
     isBuffer: ({ name, shape }) => BUFFERS.some((b) => b.test(name))
       || (shape.length >= 2 && /(^|\.)attn\.bias$/.test(name))
       || (config.tie_word_embeddings && /^(lm_head|final_linear)\.weight$/.test(name) && sameShape(shape, config)),
   };
-}
-
-/** Our own files name tensors as the roster does. @param {Config} config */
-function ownPlaces(config) {
-  const m = new Places();
-  for (const { name } of roster(config)) m.one(name, name);
-  return m.map;
 }
 
 /** @param {number[]} shape @param {Config} c */

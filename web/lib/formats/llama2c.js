@@ -7,10 +7,9 @@
 // Nothing has a name: the order is the format. Adjacent pairs rotate, epsilon is 1e-5, theta 10000.
 import { completeConfig } from './config.js';
 import { fail } from './errors.js';
-import { planTensors } from './plan.js';
+import { placesByName, planTensors } from './plan.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
-/** @typedef {import('./plan.js').Place} Place */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
 
 /** "ak42" as the little-endian number that it is written as. */
@@ -62,8 +61,6 @@ export async function readLlama2c(r, warnings) {
   }
   if (!tied) order.push(['head.weight', [V, d]]);
 
-  /** @type {Map<string, Place>} */
-  const places = new Map();
   const entries = [];
   let offset = r.pos;
   for (const [name, shape] of order) {
@@ -72,13 +69,12 @@ export async function readLlama2c(r, warnings) {
     if (grouped && n % groupSize) fail('bad-header', `${r.name}: ${name} has ${n} numbers, not a multiple of the group size ${groupSize}`);
     const bytes = grouped ? n + n / groupSize * 4 : 4 * n;
     const label = name ?? `rotary table at byte ${offset}`;
-    if (name) places.set(name, { covers: [name] });
     entries.push({ name: label, dtype: 'f32', shape, file: 0, offset, bytes });
     offset += bytes;
   }
   if (r.total !== null && r.total < offset) fail('truncated', `${r.name}: the file has ${r.total} bytes, its header describes ${offset}`);
   if (r.total !== null && r.total > offset) fail('bad-file', `${r.name}: the file has ${r.total} bytes, its header describes ${offset}`);
-  const tensors = planTensors(config, entries, places, () => true, [r.name], warnings);
+  const tensors = planTensors(config, entries, placesByName(config, {}), () => true, [r.name], warnings);
   if (groupSize) for (const t of tensors) if (t.shape.length === 2) t.int8 = { groupSize };
   return { config, tensors, end: offset };
 }

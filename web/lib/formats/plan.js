@@ -30,6 +30,13 @@ import { roster } from './roster.js';
  * @property {number} bytes
  */
 /** @typedef {{covers: string[], layout?: 'rows'|'cols'}} Place */
+/**
+ * Names in a file by names of the roster, without layer and without .weight or .bias: 'embed', 'attn.q', 'ffn.up'. A `*` stands
+ * for the last part, so that 'attn.*': 'self_attn.*_proj' names four; where several come to one name, that tensor holds them
+ * all, stacked. 'blocks', 'encoder', 'decoder' name the stacks, '' is put before all names but those that begin with '/'.
+ * 'decoder.attn.*' is for one stack, 'embed.weight' for one tensor with its ending.
+ * @typedef {Record<string, string>} Names
+ */
 
 const DTYPES = ['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1'];
 
@@ -38,6 +45,31 @@ export const BLOCK_BYTES = { f32: 4, f16: 2, bf16: 2, q8_0: 34, q4_0: 18, q4_1: 
 
 /** @param {number[]} shape */
 export const shapeText = (shape) => `[${shape.join(', ')}]`;
+
+/**
+ * Every weight of a configuration under the name that a file gives it.
+ * @param {import('./config.js').Config} config
+ * @param {Names} names
+ * @param {{cols?: boolean, gamma?: boolean}} [how] cols: matrices of blocks are stored [in, out]; gamma: norms have .gamma and .beta
+ * @returns {Map<string, Place>}
+ */
+export function placesByName(config, names, { cols, gamma } = {}) {
+  /** @type {Map<string, Place>} */
+  const places = new Map();
+  for (const { name, shape } of roster(config)) {
+    const [, stack, layer, part, end] = /** @type {RegExpExecArray} */ (/^(?:(\w+)\.(\d+)\.)?(.+)(\.\w+)$/.exec(name));
+    const dot = part.lastIndexOf('.') + 1;
+    const any = `${part.slice(0, dot)}*`;
+    const ending = gamma && /(^|\.)(final_)?norm\d?$/.test(part) ? { '.weight': '.gamma', '.bias': '.beta' }[end] : end;
+    const stem = names[`${stack}.${part}`] ?? names[part] ?? names[`${stack}.${any}`] ?? names[any] ?? part;
+    const local = names[name] ?? stem.replace('*', part.slice(dot)) + ending;
+    const theirs = local[0] === '/' ? local.slice(1) : `${names[''] ?? ''}${stack ? `${names[stack] ?? stack}.${layer}.` : ''}${local}`;
+    const place = places.get(theirs) ?? { covers: [], layout: cols && stack && shape.length === 2 ? 'cols' : 'rows' };
+    place.covers.push(name);
+    places.set(theirs, place);
+  }
+  return places;
+}
 
 /**
  * @param {import('./config.js').Config} config

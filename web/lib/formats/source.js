@@ -1,12 +1,16 @@
 // source.js - from what the caller names to a checkpoint: files, addresses, folders, the Hugging Face hub
 //
 // openCheckpoint reads headers, configuration and tokenizer and nothing of the tensors; stream then sends every
-// tensor's bytes past the caller once, in file order, and holds none of them. A format's reader is imported when such a
-// file is opened, so a page that runs a GGUF never fetches the others.
+// tensor's bytes past the caller once, in file order, and holds none of them.
 import { ByteReader } from './bytes.js';
 import { tokenIds } from './config.js';
 import { GlassformerError, fail, show } from './errors.js';
+import { ggufModel, readGguf } from './gguf.js';
+import { readHfConfig } from './huggingface.js';
+import { pipeInt8, readLlama2c } from './llama2c.js';
 import { BLOCK_BYTES, planTensors } from './plan.js';
+import { checkMap, readSafetensors } from './safetensors.js';
+import { ggufTokenizer, llama2cTokenizer } from './vocab.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
@@ -203,8 +207,6 @@ class Opener {
 
   /** @param {ByteReader} r @returns {Promise<Parsed>} */
   async gguf(r) {
-    const { readGguf, ggufModel } = await import('./gguf.js');
-    const { ggufTokenizer } = await import('./vocab.js');
     const gguf = await readGguf(r, 0);
     const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, [r.name], this.warnings);
@@ -217,7 +219,6 @@ class Opener {
 
   /** @param {ByteReader} r @returns {Promise<Parsed>} */
   async llama2c(r) {
-    const { readLlama2c } = await import('./llama2c.js');
     const { config, tensors } = await readLlama2c(r, this.warnings);
     return { config, tensors, special: { bos: 1, eos: [1, 2], addBos: true }, chatTemplate: null, readers: [async () => r] };
   }
@@ -230,8 +231,6 @@ class Opener {
    * @returns {Promise<Parsed>}
    */
   async safetensors(first, files, given, map) {
-    const { readHfConfig } = await import('./huggingface.js');
-    const { readSafetensors, checkMap } = await import('./safetensors.js');
     let { config: json } = given;
     if (json === undefined) {
       const near = typeof files[0] === 'string' || files[0] instanceof URL ? sibling(files[0], 'config.json') : null;
@@ -277,7 +276,7 @@ class Opener {
           await r.skip(t.offset - r.pos);
           if (!t.covers.length) { await r.skip(t.bytes, t.name); continue; }
           await sink.begin(t);
-          if (t.int8) await (await import('./llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
+          if (t.int8) await pipeInt8(r, t, (view) => sink.write(view));
           else await r.pipe(t.bytes, (view) => sink.write(view), BLOCK_BYTES[t.dtype], t.name);
           await sink.end(t);
         }
@@ -300,14 +299,13 @@ class Opener {
     const head = await r.peek(4);
     const text = new TextDecoder('latin1').decode(head);
     if (text === 'GGUF') {
-      const { meta } = await (await import('./gguf.js')).readGguf(r, 0);
+      const { meta } = await readGguf(r, 0);
       this.drop(r);
-      const { ggufTokenizer } = await import('./vocab.js');
       return ggufTokenizer(r.name, meta) ?? fail('bad-tokenizer', `${r.name}: the file has no vocabulary`);
     }
     const bytes = await this.readAll(r);
     if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
-    return { json: (await import('./vocab.js')).llama2cTokenizer(r.name, bytes) };
+    return { json: llama2cTokenizer(r.name, bytes) };
   }
 
   /** A file that must be there, as a reader. @param {Bytes} source @param {boolean} [counts] for the progress @param {boolean} [first] not a reopening @returns {Promise<ByteReader>} */
