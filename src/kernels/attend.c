@@ -303,8 +303,7 @@ void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t 
     }
 }
 
-/* ---- mixtures
- * ------------------------------------------------------------------------------------ */
+/* ---- mixtures ------------------------------------------------------------------------------ */
 
 GF_INLINE v128 load_value(const char *p, int32_t type) {
     return type == GF_KV_F32 ? v_load(p) : type == GF_KV_F16 ? f4_load_f16(p) : f4_load_i8(p);

@@ -14,7 +14,8 @@
 static enum gf_dot dot_kind = GF_DOT_SPLIT;
 
 static int32_t probe(int32_t a, int32_t b) {
-    v128 x = i4_splat((a & 255) * 0x01010101), w = i4_splat((int32_t)((uint32_t)b * 0x01010101u));
+    uint32_t four = 0x01010101u;
+    v128 x = i4_splat((int32_t)((a & 255) * four)), w = i4_splat((int32_t)((b & 255) * four));
     return i4_first(i4_rdot(x, w, i4_splat(0)));
 }
 void gf_kernels_init(void) {

@@ -68,8 +68,7 @@ void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const str
         }
 }
 
-/* ---- norms
- * --------------------------------------------------------------------------------------- */
+/* ---- norms --------------------------------------------------------------------------------- */
 
 void gf_layernorm_ref(float *y, const float *x, const float *gain, const float *bias, float *mean,
                       float *rstd, int32_t n, int32_t d, float eps) {
@@ -97,8 +96,7 @@ void gf_rmsnorm_ref(float *y, const float *x, const float *gain, float *rstd, in
     }
 }
 
-/* ---- elementwise
- * ---------------------------------------------------------------------------------- */
+/* ---- elementwise --------------------------------------------------------------------------- */
 
 void gf_add_ref(float *y, const float *a, const float *b, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = a[i] + b[i];
@@ -135,8 +133,7 @@ void gf_erf_ref(float *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = (float)erf(x[i]);
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------ */
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 void gf_softmax_ref(float *y, const float *x, int32_t n) {
     double top = x[0], sum = 0;
@@ -162,8 +159,7 @@ int32_t gf_argmax_ref(const float *x, int32_t n) {
     return best;
 }
 
-/* ---- rope
- * ------------------------------------------------------------------------------------------- */
+/* ---- rope ---------------------------------------------------------------------------------- */
 
 void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads,
                  int32_t d_head, int32_t pairs) {
@@ -179,8 +175,7 @@ void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n
             }
 }
 
-/* ---- attention
- * ---------------------------------------------------------------------------------------- */
+/* ---- attention ----------------------------------------------------------------------------- */
 
 static const float *scales_after(const void *block, int64_t bytes) {
     return (const float *)((const char *)block + bytes);

@@ -1,0 +1,804 @@
+/* kernels_test.c - every kernel against its definition, at sizes around every lane boundary, with
+ * buffers that end at an unreadable page, and against itself bit for bit where that is promised.
+ *
+ * All outputs of the fast kernels go into one hash. It is written down here because the native,
+ * SIMD128 and relaxed builds, which cannot meet in one process, must all arrive at it. It changes
+ * with the arithmetic and with the inputs of these tests; then the native build's becomes the new
+ * one. */
+#define EVERY_BUILD 0x3fb48387690fcbe0u
+
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include "base/half.h"
+#include "base/pool.h"
+#include "check.h"
+#include "kernels/kernels.h"
+#include <float.h>
+#include <stdlib.h>
+#if !defined(__wasm__)
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 257};
+#define N_SIZES   ((int)(sizeof sizes / sizeof *sizes))
+#define EACH_SIZE for (int n = 0, at_ = 0; at_ < N_SIZES && (n = sizes[at_], 1); at_++)
+#define EPS       0x1p-23 /* distance of neighbouring floats at 1: FLT_EPSILON */
+
+/* ---- numbers, buffers, the hash -------------------------------------------------------------- */
+
+static uint64_t state = 88172645463325252u;
+static uint32_t random_u32(void) { /* xorshift64* */
+    state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+    return (uint32_t)(state * 2685821657736338717u >> 32);
+}
+static float uniform(void) { return (float)(int32_t)random_u32() * 0x1p-31f; } /* -1 .. 1 */
+static void fill(float *x, int64_t n, float range) {
+    for (int64_t i = 0; i < n; i++) x[i] = uniform() * range;
+}
+
+static uint64_t hash = 14695981039346656037u; /* FNV-1a */
+static void record(const void *p, int64_t n_bytes) {
+    for (int64_t i = 0; i < n_bytes; i++) hash = (hash ^ ((const uint8_t *)p)[i]) * 1099511628211u;
+}
+
+/* n bytes that end where reading is forbidden (natively). All given back by release(). */
+static struct {
+    void *base;
+    size_t n_bytes;
+} held[64];
+static int n_held;
+static void *guarded(uint64_t n) {
+    if (n_held == 64) abort();
+#if defined(__wasm__)
+    void *p = aligned_alloc(64, (n + 63) / 64 * 64 + 64);
+    held[n_held].base = p, held[n_held++].n_bytes = 0;
+    return p;
+#else
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (n + page - 1) / page * page;
+    char *p = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || mprotect(p + whole, page, PROT_NONE)) abort();
+    held[n_held].base = p, held[n_held++].n_bytes = whole + page;
+    return p + whole - n;
+#endif
+}
+static float *floats(int64_t n) { return guarded((uint64_t)n * 4); }
+static void release(void) {
+    while (n_held) {
+        n_held--;
+#if defined(__wasm__)
+        free(held[n_held].base);
+#else
+        munmap(held[n_held].base, held[n_held].n_bytes);
+#endif
+    }
+}
+
+/* ---- half ------------------------------------------------------------------------------------ */
+
+/* By the definition of binary16, not by bit tricks. */
+static double f16_value(uint32_t h) {
+    double sign = h & 0x8000 ? -1 : 1, mantissa = h & 0x3ff;
+    int exponent = h >> 10 & 31;
+    return exponent == 0 ? sign * ldexp(mantissa, -24)
+                         : sign * ldexp(1024 + mantissa, exponent - 25);
+}
+
+static void half_is_exact_and_rounds_to_even(void) {
+    for (uint32_t h = 0; h < 65536; h++) {
+        float x = gf_f16_to_f32((uint16_t)h), b = gf_bf16_to_f32((uint16_t)h);
+        uint32_t bits = h << 16;
+        if ((h & 0x7fff) > 0x7c00)
+            CHECK(isnan(x) && isnan(gf_f16_to_f32(gf_f32_to_f16(x))));
+        else if ((h & 0x7fff) == 0x7c00)
+            CHECK(isinf(x) && gf_f32_to_f16(x) == h);
+        else
+            CHECK(x == f16_value(h) && !signbit(x) == !(h >> 15) && gf_f32_to_f16(x) == h);
+        CHECK_BITS(&b, &bits, 4);
+        if (isnan(b))
+            CHECK(isnan(gf_bf16_to_f32(gf_f32_to_bf16(b))));
+        else
+            CHECK_INT(gf_f32_to_bf16(b), h);
+        if ((h & 0x7fff) >= 0x7bff) continue;
+        /* halfway to the next: to the even one; one float less or more: to the near one */
+        float mid = (float)((f16_value(h) + f16_value(h + 1)) / 2);
+        CHECK_INT(gf_f32_to_f16(mid), h + (h & 1));
+        CHECK_INT(gf_f32_to_f16(nextafterf(mid, x)), h);
+        CHECK_INT(gf_f32_to_f16(nextafterf(mid, 2 * mid - x)), h + 1);
+        uint32_t half_way = (h << 16) + 0x8000;
+        memcpy(&mid, &half_way, 4);
+        CHECK_INT(gf_f32_to_bf16(mid), h + (h & 1));
+    }
+    CHECK_INT(gf_f32_to_f16(65519.0f), 0x7bff);
+    CHECK_INT(gf_f32_to_f16(65520.0f), 0x7c00);
+    CHECK_INT(gf_f32_to_f16(0x1p-25f), 0);
+    CHECK_INT(gf_f32_to_f16(nextafterf(0x1p-25f, 1)), 1);
+}
+
+/* ---- functions of one number ----------------------------------------------------------------- */
+
+/* Distance of got from the true value, in units of the last place of the float nearest to it. */
+static double ulps(float got, double want) {
+    float w = (float)want;
+    if (isnan(want)) return isnan(got) ? 0 : INFINITY;
+    if (isinf(w) || isinf(got)) return got == w ? 0 : INFINITY;
+    int e;
+    frexp(fabs((double)w), &e);
+    return fabs(got - want) / ldexp(1, e - 24 < -149 ? -149 : e - 24);
+}
+
+typedef void unary(float *y, const float *x, int64_t n);
+
+/* Largest error over every 1009th float of magnitude below `limit`. */
+static double worst_ulps(unary *f, double (*truth)(double), float limit, float *where) {
+    double worst = 0;
+    for (uint64_t u = 0; u < 1ull << 32; u += 4 * 1009) {
+        float x[4], y[4];
+        for (int i = 0; i < 4; i++) {
+            uint32_t bits = (uint32_t)(u + (uint64_t)i * 1009);
+            memcpy(x + i, &bits, 4);
+        }
+        f(y, x, 4);
+        for (int i = 0; i < 4; i++) {
+            if (!(fabsf(x[i]) < limit)) continue;
+            double d = ulps(y[i], truth(x[i]));
+            if (d > worst) worst = d, *where = x[i];
+        }
+    }
+    return worst;
+}
+
+static void exp_tanh_erf_are_accurate(void) {
+    static const struct {
+        const char *name;
+        unary *fast;
+        double (*truth)(double);
+        double limit;
+    } f[] = {{"exp", gf_exp, exp, 2}, {"tanh", gf_tanh, tanh, 2}, {"erf", gf_erf, erf, 2}};
+    for (int i = 0; i < 3; i++) {
+        float x = 0;
+        double worst = worst_ulps(f[i].fast, f[i].truth, INFINITY, &x);
+        printf("  %s: %.3f ulp at %g\n", f[i].name, worst, x);
+        CHECK_NEAR(worst, 0, f[i].limit);
+    }
+    float special[] = {0.0f,      -0.0f,     INFINITY, -INFINITY, NAN,
+                       88.72283f, 88.72284f, -103.97f, -104.1f};
+    float y[9];
+    gf_exp(y, special, 9);
+    CHECK(y[0] == 1 && y[1] == 1 && y[2] == INFINITY && y[3] == 0 && isnan(y[4]));
+    CHECK(y[5] < INFINITY && y[6] == INFINITY && y[7] == 0x1p-149f && y[8] == 0 && !signbit(y[8]));
+    gf_tanh(y, special, 5);
+    CHECK(y[0] == 0 && signbit(y[1]) && y[2] == 1 && y[3] == -1 && isnan(y[4]));
+    gf_erf(y, special, 5);
+    CHECK(y[0] == 0 && signbit(y[1]) && y[2] == 1 && y[3] == -1 && isnan(y[4]));
+    record(y, 16);
+}
+
+static double silu(double x) { return x / (1 + exp(-x)); }
+static double gelu_erf(double x) { return 0.5 * x * erfc(-x / sqrt(2)); }
+static double gelu_tanh(double x) {
+    return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+}
+static void silu_of(float *y, const float *x, int64_t n) {
+    static const float ones[4] = {1, 1, 1, 1};
+    gf_silu_mul(y, x, ones, n);
+}
+
+static void activations_are_accurate(void) {
+    static const struct {
+        const char *name;
+        unary *fast;
+        double (*truth)(double);
+        double bound; /* of |error| / max(|x|, |x|^4 where x is negative): see below */
+    } f[] = {{"silu", silu_of, silu, 3 * EPS},
+             {"gelu_erf", gf_gelu_erf, gelu_erf, 2 * EPS},
+             {"gelu_tanh", gf_gelu_tanh, gelu_tanh, 4 * EPS}};
+    for (int i = 0; i < 3; i++) {
+        double worst = 0, worst_absolute = 0;
+        for (float x = -12; x <= 12; x += 0x1p-14f) {
+            float y;
+            f[i].fast(&y, &x, 1);
+            double d = fabs(y - f[i].truth(x));
+            if (fabsf(x) > 0 && d / fabsf(x) > worst) worst = d / fabsf(x);
+            if (d > worst_absolute) worst_absolute = d;
+            record(&y, 4);
+        }
+        printf("  %s: |error| <= %.3g |x|, %.3g on -12 .. 12\n", f[i].name, worst, worst_absolute);
+        CHECK_NEAR(worst, 0, f[i].bound);
+    }
+    float x[] = {0, -200, 200, NAN}, y[4];
+    for (int i = 0; i < 3; i++) {
+        f[i].fast(y, x, 4);
+        CHECK(y[0] == 0 && y[1] == 0 && y[2] == 200 && isnan(y[3]));
+    }
+}
+
+static void elementwise_kernels_match_ref(void) {
+    EACH_SIZE {
+        float *a = floats(n), *b = floats(n), *y = floats(n), *z = floats(n);
+        fill(a, n, 8), fill(b, n, 3);
+#define BOTH(call, call_ref, bound)                                                                \
+    do {                                                                                           \
+        memcpy(y, b, (size_t)n * 4), memcpy(z, b, (size_t)n * 4);                                  \
+        call, call_ref;                                                                            \
+        for (int i = 0; i < n; i++) CHECK_NEAR(y[i], z[i], bound);                                 \
+        record(y, n * 4);                                                                          \
+    } while (0)
+        BOTH(gf_add(y, a, b, n), gf_add_ref(z, a, b, n), 0);
+        BOTH(gf_scale(y, a, 0.3f, n), gf_scale_ref(z, a, 0.3f, n), 0);
+        BOTH(gf_axpy(y, a, 0.3f, n), gf_axpy_ref(z, a, 0.3f, n), 0);
+        BOTH(gf_relu(y, a, n), gf_relu_ref(z, a, n), 0);
+        BOTH(gf_gelu_erf(y, a, n), gf_gelu_erf_ref(z, a, n), 3 * EPS * fabsf(a[i]));
+        BOTH(gf_gelu_tanh(y, a, n), gf_gelu_tanh_ref(z, a, n), 4 * EPS * fabsf(a[i]));
+        BOTH(gf_silu_mul(y, a, b, n), gf_silu_mul_ref(z, a, b, n), 4 * EPS * fabsf(a[i] * b[i]));
+        BOTH(gf_exp(y, a, n), gf_exp_ref(z, a, n), 2 * EPS * z[i]);
+        BOTH(gf_tanh(y, a, n), gf_tanh_ref(z, a, n), 2 * EPS);
+        BOTH(gf_erf(y, a, n), gf_erf_ref(z, a, n), 2 * EPS);
+        /* in place, and each value as if alone: bits do not depend on where it stands */
+        gf_exp(y, a, n), memcpy(z, a, (size_t)n * 4), gf_exp(z, z, n);
+        CHECK_BITS(z, y, n * 4);
+        for (int i = 0; i < n; i++) gf_exp(z + i, a + i, 1);
+        CHECK_BITS(z, y, n * 4);
+        for (int i = 0; i < n; i++) gf_silu_mul(z + i, a + i, b + i, 1);
+        gf_silu_mul(y, a, b, n);
+        CHECK_BITS(z, y, n * 4);
+        release();
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void norms_match_ref(void) {
+    EACH_SIZE for (int rows = 1; rows <= 3; rows += 2) {
+        float *x = floats(rows * n), *y = floats(rows * n), *z = floats(rows * n);
+        float *gain = floats(n), *bias = floats(n), *m = floats(rows), *r = floats(rows);
+        float *mr = floats(rows), *rr = floats(rows);
+        fill(x, rows * n, 2), fill(gain, n, 2), fill(bias, n, 1);
+        for (int with = 0; with < 4; with++) {
+            const float *g = with & 1 ? gain : NULL, *b = with & 2 ? bias : NULL;
+            gf_layernorm(y, x, g, b, m, r, rows, n, 1e-5f);
+            gf_layernorm_ref(z, x, g, b, mr, rr, rows, n, 1e-5f);
+            for (int i = 0; i < rows; i++) {
+                CHECK_NEAR(m[i], mr[i], n * EPS * 2);
+                CHECK_NEAR(r[i], rr[i], (n + 4) * EPS * rr[i]);
+                for (int j = 0; j < n; j++) {
+                    double scale = (fabsf(x[i * n + j]) + 2) * rr[i] * (g ? fabsf(g[j]) : 1);
+                    CHECK_NEAR(y[i * n + j], z[i * n + j],
+                               (n + 6) * EPS * (scale + (b ? fabsf(b[j]) : 0)));
+                }
+            }
+            record(y, rows * n * 4);
+            gf_layernorm(z, x + (rows - 1) * n, g, b, NULL, NULL, 1, n, 1e-5f); /* one row alone */
+            CHECK_BITS(z, y + (rows - 1) * n, n * 4);
+            memcpy(z, x, (size_t)(rows * n) * 4),
+                gf_layernorm(z, z, g, b, NULL, NULL, rows, n, 1e-5f);
+            CHECK_BITS(z, y, rows * n * 4);
+        }
+        for (int with = 0; with < 2; with++) {
+            const float *g = with ? gain : NULL;
+            gf_rmsnorm(y, x, g, r, rows, n, 1e-6f), gf_rmsnorm_ref(z, x, g, rr, rows, n, 1e-6f);
+            for (int i = 0; i < rows * n; i++) {
+                CHECK_NEAR(r[i / n], rr[i / n], (n + 4) * EPS * rr[i / n]);
+                CHECK_NEAR(y[i], z[i], (n + 6) * EPS * fabsf(z[i]));
+            }
+            record(y, rows * n * 4);
+            memcpy(z, x, (size_t)(rows * n) * 4), gf_rmsnorm(z, z, g, NULL, rows, n, 1e-6f);
+            CHECK_BITS(z, y, rows * n * 4);
+        }
+        release();
+    }
+}
+
+static void softmax_and_its_kin_match_ref(void) {
+    EACH_SIZE {
+        float *x = floats(n), *y = floats(n), *z = floats(n);
+        fill(x, n, 10);
+        gf_softmax(y, x, n), gf_softmax_ref(z, x, n);
+        for (int i = 0; i < n; i++) CHECK_NEAR(y[i], z[i], (n + 25) * EPS * z[i] + 0x1p-126);
+        record(y, n * 4);
+        float sum = gf_logsumexp(x, n);
+        CHECK_NEAR(sum, gf_logsumexp_ref(x, n), (n + 4) * EPS + EPS * fabsf(sum));
+        record(&sum, 4);
+        memcpy(z, x, (size_t)n * 4), gf_softmax(z, z, n);
+        CHECK_BITS(z, y, n * 4);
+        /* padded with -inf: the same bits in front, exact zeros behind */
+        for (int more = 1; more <= 70; more += 23) {
+            float *p = floats(n + more), *q = floats(n + more);
+            memcpy(p, x, (size_t)n * 4);
+            for (int i = n; i < n + more; i++) p[i] = -INFINITY;
+            gf_softmax(q, p, n + more);
+            CHECK_BITS(q, y, n * 4);
+            for (int i = n; i < n + more; i++) CHECK(q[i] == 0 && !signbit(q[i]));
+            CHECK(gf_logsumexp(p, n + more) == sum);
+        }
+        /* argmax: anywhere, the first of equals, nothing from what is not finite */
+        for (int at = 0; at < n; at++) {
+            float old = x[at];
+            x[at] = 11;
+            CHECK_INT(gf_argmax(x, n), at);
+            CHECK_INT(gf_argmax_ref(x, n), at);
+            if (at + 2 < n) {
+                float other = x[n - 1];
+                x[n - 1] = 11;
+                CHECK_INT(gf_argmax(x, n), at);
+                x[n - 1] = other;
+            }
+            x[at] = NAN;
+            CHECK_INT(gf_argmax(x, n), -1);
+            CHECK_INT(gf_argmax_ref(x, n), -1);
+            x[at] = INFINITY;
+            CHECK_INT(gf_argmax(x, n), -1);
+            x[at] = -INFINITY;
+            CHECK_INT(gf_argmax(x, n), gf_argmax_ref(x, n));
+            x[at] = old;
+        }
+        for (int i = 0; i < n; i++) x[i] = -INFINITY;
+        CHECK_INT(gf_argmax(x, n), -1);
+        CHECK(gf_logsumexp(x, n) == -INFINITY);
+        for (int i = 0; i < n; i++) x[i] = -FLT_MAX;
+        CHECK_INT(gf_argmax(x, n), 0);
+        release();
+    }
+    for (float big = 1e-30f; big < 1e30f; big *= 1.7f) { /* logsumexp's own logarithm */
+        float x[2] = {0, logf(big)};
+        CHECK_NEAR(gf_logsumexp(x, 2), gf_logsumexp_ref(x, 2), 2 * EPS * (1 + fabsf(x[1])));
+    }
+}
+
+static void rope_matches_ref(void) {
+    static const int heads[] = {2, 4, 6, 8, 10, 16, 24, 48, 64, 66, 128};
+    for (int pairs = 0; pairs < 2; pairs++)
+        for (int h = 0; h < 11; h++) {
+            int d = heads[h], n = 3, n_heads = 2, ld = n_heads * d + 3;
+            float *x = floats(n * ld - 3), *y = floats(n * ld - 3), *t = floats(n * d);
+            fill(x, n * ld - 3, 2);
+            for (int i = 0; i < n * d; i++) {
+                double angle = (i / d) * pow(10000, -(double)(i % (d / 2)) / (d / 2));
+                t[i] = (float)(i % d < d / 2 ? cos(angle) : sin(angle));
+            }
+            memcpy(y, x, (size_t)(n * ld - 3) * 4);
+            gf_rope(x, ld, t, n, n_heads, d, pairs), gf_rope_ref(y, ld, t, n, n_heads, d, pairs);
+            for (int i = 0; i < n * ld - 3; i++) CHECK_NEAR(x[i], y[i], 3 * EPS * 4);
+            release();
+        }
+}
+
+/* ---- block formats --------------------------------------------------------------------------- */
+
+static void files_blocks_by_hand(void) {
+    float x[32], y[32];
+    uint8_t b[34];
+    for (int i = 0; i < 32; i++) x[i] = (float)(i - 16);
+    x[0] = -127, x[31] = 2.5f; /* d = 1; 2.5 rounds away from zero in ggml's q8_0 */
+    gf_quantize(b, x, GF_Q8_0, 32);
+    CHECK_INT(b[0] | b[1] << 8, 0x3c00);
+    for (int i = 1; i < 31; i++) CHECK_INT((int8_t)b[2 + i], i - 16);
+    CHECK_INT((int8_t)b[2], -127);
+    CHECK_INT(b[33], 3);
+    gf_dequantize(y, b, GF_Q8_0, 32);
+    CHECK(y[0] == -127 && y[31] == 3 && y[20] == 4);
+    for (int i = 0; i < 32; i++) x[i] = (float)((i * 7) % 16 - 8) * 0.5f; /* extreme -4: d = 0.5 */
+    gf_quantize(b, x, GF_Q4_0, 32);
+    CHECK_INT(b[0] | b[1] << 8, 0x3800);
+    for (int i = 0; i < 16; i++) CHECK_INT(b[2 + i], (i * 7) % 16 | ((i + 16) * 7 % 16) << 4);
+    gf_dequantize(y, b, GF_Q4_0, 32);
+    CHECK_BITS(y, x, 128);
+    for (int i = 0; i < 32; i++) x[i] = 3 + (float)((i * 5) % 16) * 0.25f; /* m = 3, d = 0.25 */
+    gf_quantize(b, x, GF_Q4_1, 32);
+    CHECK_INT(b[0] | b[1] << 8, 0x3400);
+    CHECK_INT(b[2] | b[3] << 8, 0x4200);
+    for (int i = 0; i < 16; i++) CHECK_INT(b[4 + i], (i * 5) % 16 | ((i + 16) * 5 % 16) << 4);
+    gf_dequantize(y, b, GF_Q4_1, 32);
+    CHECK_BITS(y, x, 128);
+    memset(x, 0, sizeof x);
+    for (int type = GF_Q8_0; type <= GF_Q4_1; type++) {
+        gf_quantize(b, x, type, 32), gf_dequantize(y, b, type, 32);
+        for (int i = 0; i < 32; i++) CHECK(y[i] == 0);
+    }
+}
+
+static void quantizing_loses_no_more_than_half_a_step(void) {
+    for (int round = 0; round < 200; round++) {
+        float x[64], y[64], range = ldexpf(1, round % 20 - 10);
+        uint8_t b[256];
+        fill(x, 64, range);
+        for (int type = GF_F32; type < GF_N_DTYPES; type++) {
+            gf_quantize(b, x, type, 64), gf_dequantize(y, b, type, 64);
+            record(b, 64 / gf_dtype_block_cols(type) * gf_dtype_block_bytes(type));
+            for (int i = 0; i < 64; i++) {
+                float least = x[i & 32], most = least, top = 0;
+                for (int j = i & 32; j < (i & 32) + 32; j++) {
+                    least = fminf(least, x[j]), most = fmaxf(most, x[j]);
+                    top = fmaxf(top, fabsf(x[j]));
+                }
+                /* half a step, and the rounding of the scale to f16 (2^-11 of it, or of the whole)
+                 */
+                double bound = type == GF_F32    ? 0
+                               : type == GF_F16  ? fmax(fabsf(x[i]) * 0x1p-11, 0x1p-25)
+                               : type == GF_BF16 ? fabsf(x[i]) * 0x1p-8
+                               : type == GF_Q8_0 ? top / 127 * 0.5 + top * 0x1p-11
+                               : type == GF_Q4_0 ? top / 8 * 0.5 + top * 0x1p-11
+                                                 : (most - least) / 15 * 0.5 + 2 * top * 0x1p-10;
+                if (type >= GF_Q8_0) bound += 128 * 0x1p-24; /* scales below f16's normal range */
+                /* q4_0 reaches -8 steps but only +7: the far end may lose a whole step */
+                if (type == GF_Q4_0 && fabsf(x[i]) > top * 0.9) bound += top / 8 * 0.5;
+                CHECK_NEAR(y[i], x[i], bound);
+            }
+        }
+    }
+}
+
+/* ---- matrices -------------------------------------------------------------------------------- */
+
+static void *bind(struct gf_mat *w, int type, int layout, int rows, int cols) {
+    uint64_t n = gf_mat_bytes(type, layout, rows, cols);
+    void *p = guarded(n);
+    memset(p, 0x5a, n); /* padding may hold anything */
+    gf_mat_bind(w, type, layout, rows, cols, p);
+    return p;
+}
+
+static void sizes_of_matrices(void) {
+    CHECK_INT(gf_mat_bytes(GF_F32, GF_PANELS, 17, 3), 2 * 16 * 3 * 4);
+    CHECK_INT(gf_mat_bytes(GF_F32, GF_ROWS, 17, 3), 256); /* 204, rounded to 64 */
+    CHECK_INT(gf_mat_bytes(GF_F16, GF_PANELS, 16, 3), 128);
+    CHECK_INT(gf_mat_bytes(GF_Q8_0, GF_PANELS, 1, 32), 512 + 64);
+    CHECK_INT(gf_mat_bytes(GF_Q4_0, GF_PANELS, 1, 64), 512 + 128);
+    CHECK_INT(gf_mat_bytes(GF_Q4_1, GF_PANELS, 33, 32), 3 * (256 + 128));
+    CHECK(gf_mat_bytes(GF_Q8_0, GF_PANELS, 1, 33) == UINT64_MAX);
+    CHECK(gf_mat_bytes(GF_Q8_0, GF_ROWS, 1, 32) == UINT64_MAX);
+    CHECK(gf_mat_bytes(GF_F16, GF_ROWS, 1, 32) == UINT64_MAX);
+    CHECK(gf_mat_bytes(GF_N_DTYPES, GF_PANELS, 1, 32) == UINT64_MAX);
+    CHECK(gf_mat_bytes(GF_F32, GF_PANELS, -1, 32) == UINT64_MAX);
+    CHECK(gf_mat_bytes(GF_F32, GF_PANELS, INT32_MAX, INT32_MAX) == UINT64_MAX);
+    CHECK(gf_mat_bytes(GF_F32, GF_PANELS, 1 << 20, 1 << 20) == 1ull << 42);
+}
+
+static void matrices_give_back_what_was_put(void) {
+    static const int rows_of[] = {1, 5, 16, 17, 33};
+    for (int type = 0; type < GF_N_DTYPES; type++)
+        for (int layout = 0; layout <= (type == GF_F32); layout++)
+            for (int r = 0; r < 5; r++)
+                for (int c = 1; c <= 4; c++) {
+                    int rows = rows_of[r], cols = gf_dtype_block_cols(type) == 32 ? 32 * c : 7 * c;
+                    int per = gf_dtype_block_cols(type),
+                        bytes = cols / per * gf_dtype_block_bytes(type);
+                    struct gf_mat w, v;
+                    char *blocks = guarded((uint64_t)rows * bytes);
+                    float *x = floats(rows * cols), *y = floats(cols), *z = floats(cols);
+                    uint64_t size = gf_mat_bytes(type, layout, rows, cols);
+                    void *p = bind(&w, type, layout, rows, cols),
+                         *q = bind(&v, type, layout, rows, cols);
+                    fill(x, rows * cols, 3);
+                    for (int i = 0; i < rows; i++) { /* in two pieces, in any order */
+                        int first = cols / 2 / per * per;
+                        gf_quantize(blocks + i * bytes, x + i * cols, type, cols);
+                        gf_mat_put(&w, i, first, x + i * cols + first, cols - first);
+                        gf_mat_put(&w, i, 0, x + i * cols, first);
+                        gf_mat_put_blocks(&v, i, 0, blocks + i * bytes, first);
+                        gf_mat_put_blocks(&v, i, first,
+                                          blocks + i * bytes +
+                                              first / per * gf_dtype_block_bytes(type),
+                                          cols - first);
+                    }
+                    CHECK_BITS(p, q, size);
+                    for (int i = 0; i < rows; i++) {
+                        gf_mat_get_row(y, &v, i), gf_dequantize(z, blocks + i * bytes, type, cols);
+                        CHECK_BITS(y, z, cols * 4);
+                        record(y, cols * 4);
+                    }
+                    if (per == 1) { /* the same, column by column */
+                        float *column = floats(rows);
+                        for (int j = 0; j < cols; j++) {
+                            for (int i = 0; i < rows; i++) column[i] = x[i * cols + j];
+                            gf_mat_put_col(&w, j, rows / 2, column + rows / 2, rows - rows / 2);
+                            gf_mat_put_col(&w, j, 0, column, rows / 2);
+                        }
+                        CHECK_BITS(p, q, size);
+                    }
+                    release();
+                }
+}
+
+static struct gf_pool *pools[4]; /* by number of threads; 1 is NULL */
+
+/* One shape of matmul, every claim. */
+static void matmul_case(int type, int layout, int rows, int cols, int n) {
+    int ldx = cols + 1, ldy = rows + 2;
+    struct gf_mat w;
+    bind(&w, type, layout, rows, cols);
+    float *x = floats((int64_t)n * ldx - 1), *y = floats((int64_t)n * ldy - 2), *b = floats(rows);
+    float *want = floats((int64_t)n * ldy - 2), *again = floats((int64_t)n * ldy - 2);
+    float *plain = floats((int64_t)rows * cols), *row = floats(cols);
+    void *scratch = guarded(gf_matmul_scratch(n, cols)),
+         *scratch_1 = guarded(gf_matmul_scratch(1, cols));
+    fill(x, (int64_t)n * ldx - 1, 1), fill(b, rows, 1), fill(row, cols, 1);
+    for (int i = 0; i < rows; i++) {
+        fill(row, cols, 1);
+        gf_mat_put(&w, i, 0, row, cols), gf_mat_get_row(plain + (int64_t)i * cols, &w, i);
+    }
+    for (int64_t i = 0; i < (int64_t)n * ldy - 2; i++) y[i] = again[i] = 777;
+    gf_matmul(y, ldy, x, ldx, &w, b, n, scratch, NULL);
+    gf_matmul_ref(want, ldy, x, ldx, &w, b, n, scratch, NULL);
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < ldy && t * ldy + i < n * ldy - 2; i++) {
+            if (i >= rows) { /* between the rows of y nothing is written */
+                CHECK(y[t * ldy + i] == 777);
+                continue;
+            }
+            double sum_abs = 0, sum = b[i];
+            for (int c = 0; c < cols; c++) {
+                double product = (double)x[t * ldx + c] * plain[(int64_t)i * cols + c];
+                sum += product, sum_abs += fabs(product);
+            }
+            double bound = (cols + 1) * EPS * (sum_abs + fabsf(b[i]) + 1e-9);
+            CHECK_NEAR(y[t * ldy + i], want[t * ldy + i], bound);
+            /* against the weights themselves; int8 activations are within half a step of 1 / 127 */
+            double step = type < GF_Q8_0 ? 0 : 0.5 / 127;
+            double loss = 0;
+            for (int c = 0; c < cols && step > 0; c++)
+                loss += step * fabsf(plain[(int64_t)i * cols + c]);
+            CHECK_NEAR(y[t * ldy + i], sum, bound + loss);
+        }
+    record(y, ((int64_t)n * ldy - 2) * 4);
+    for (int threads = 2; threads <= 3; threads++) {
+        gf_matmul(again, ldy, x, ldx, &w, b, n, scratch, pools[threads]);
+        CHECK_BITS(again, y, ((int64_t)n * ldy - 2) * 4);
+    }
+    for (int t = 0; t < n; t++) { /* row t alone is row t of many */
+        gf_matmul(want, rows, x + (int64_t)t * ldx, cols, &w, b, 1, scratch_1, NULL);
+        CHECK_BITS(want, y + (int64_t)t * ldy, rows * 4);
+    }
+    if (n > 1) { /* so are the first n - 1 */
+        gf_matmul(again, ldy, x, ldx, &w, b, n - 1, scratch, NULL);
+        CHECK_BITS(again, y, (((int64_t)n - 1) * ldy - 2) * 4);
+    }
+    gf_matmul(again, ldy, x, ldx, &w, NULL, n, scratch, NULL); /* b is added last */
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < rows; i++) CHECK(again[t * ldy + i] + b[i] == y[t * ldy + i]);
+    if (type == GF_F32) { /* both layouts run the same sums */
+        struct gf_mat other;
+        bind(&other, type, !layout, rows, cols);
+        for (int i = 0; i < rows; i++) gf_mat_put(&other, i, 0, plain + (int64_t)i * cols, cols);
+        gf_matmul(again, ldy, x, ldx, &other, b, n, scratch, NULL);
+        CHECK_BITS(again, y, ((int64_t)n * ldy - 2) * 4);
+    }
+    release();
+}
+
+static void matmul_matches_ref_and_itself(void) {
+    for (int type = 0; type < GF_N_DTYPES; type++)
+        for (int layout = 0; layout <= (type == GF_F32); layout++) {
+            int per = gf_dtype_block_cols(type);
+            for (int i = 0; i < N_SIZES; i++) { /* ragged rows, cols and n, each in turn */
+                int s = sizes[i];
+                matmul_case(type, layout, s, per == 32 ? 32 * (1 + i % 3) : 19, 1 + i % 5);
+                matmul_case(type, layout, 1 + i % 3 * 20, per == 32 ? 32 * (s % 9 + 1) : s, 2);
+                if (s <= 65) matmul_case(type, layout, 35, per == 32 ? 64 : 20, s);
+            }
+            matmul_case(type, layout, 40, 576, 70); /* more than one chunk, more than one turn */
+            matmul_case(type, layout, 500, 288, 1); /* several tiles */
+            matmul_case(type, layout, 500, 288, 9);
+        }
+}
+
+static void matmul_edges(void) {
+    /* extreme bytes: weights of -128 (no quantizer writes them, a file may), activations of +-127
+     */
+    struct gf_mat w;
+    uint8_t block[34];
+    float x[64], y[2 * 3];
+    char *scratch = guarded(gf_matmul_scratch(2, 32));
+    bind(&w, GF_Q8_0, GF_PANELS, 3, 32);
+    for (int row = 0; row < 3; row++) {
+        block[0] = 0, block[1] = 0x3c; /* 1 */
+        for (int i = 0; i < 32; i++)
+            block[2 + i] = row == 0 ? 0x80 : row == 1 ? 0x7f : i % 2 ? 0x80 : 0x7f;
+        gf_mat_put_blocks(&w, row, 0, block, 32);
+    }
+    for (int i = 0; i < 32; i++) x[i] = 127, x[32 + i] = i % 2 ? 127 : -127;
+    for (int n = 1; n <= 2; n++) {
+        gf_matmul(y, 3, x, 32, &w, NULL, n, scratch, NULL);
+        CHECK(y[0] == -128 * 127 * 32 && y[1] == 127 * 127 * 32 && y[2] == -127 * 16);
+        if (n == 2) CHECK(y[3] == 0 && y[4] == 0 && y[5] == -127 * 255 * 16);
+    }
+    /* nothing hides a number that is not finite; tiny blocks count as zero */
+    for (int bad = 0; bad < 3; bad++) {
+        x[5] = bad == 0 ? NAN : bad == 1 ? INFINITY : -INFINITY;
+        gf_matmul(y, 3, x, 32, &w, NULL, 1, scratch, NULL);
+        CHECK(isnan(y[0]) && isnan(y[1]) && isnan(y[2]));
+    }
+    for (int i = 0; i < 32; i++) x[i] = 0x1p-140f;
+    gf_matmul(y, 3, x, 32, &w, NULL, 1, scratch, NULL);
+    CHECK(y[0] == 0 && y[1] == 0 && y[2] == 0);
+    /* f16: every finite half, subnormals too, and activations too large to be scaled up */
+    struct gf_mat h;
+    float *hx = floats(256), *hy = floats(248), *big = floats(248), *many = floats(2 * 248);
+    char *hs = guarded(gf_matmul_scratch(2, 256));
+    bind(&h, GF_F16, GF_PANELS, 248, 256);
+    for (int i = 0; i < 248; i++) {
+        uint16_t row[256];
+        for (int j = 0; j < 256; j++) row[j] = (uint16_t)((i < 124 ? i : i + 4) * 256 + j);
+        gf_mat_put_blocks(&h, i, 0, row, 256);
+    }
+    for (int large = 0; large < 2; large++) {
+        float two[512];
+        fill(two, 512, large ? 1e5f : 1);
+        memcpy(hx, two, 1024);
+        gf_matmul(hy, 248, hx, 256, &h, NULL, 1, hs, NULL);
+        gf_matmul_ref(big, 248, hx, 256, &h, NULL, 1, hs, NULL);
+        gf_matmul(many, 248, two, 256, &h, NULL, 2, hs, NULL);
+        CHECK_BITS(many, hy, 248 * 4);
+        for (int i = 0; i < 248; i++) { /* bound from the largest weight of the row */
+            double top = fabs(f16_value((uint32_t)(i < 124 ? i : i + 4) * 256 + 255));
+            CHECK_NEAR(hy[i], big[i], 256 * 256 * EPS * top * (large ? 1e5 : 1));
+        }
+        record(hy, 248 * 4);
+    }
+    gf_matmul(y, 3, x, 32, &w, NULL, 0, scratch, NULL); /* no token: nothing happens */
+    release();
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+static void attention_matches_ref(void) {
+    static const int heads[] = {1, 2, 3, 4, 6, 8, 15, 16, 24, 32, 33, 48, 64, 80, 128, 256, 300};
+    for (int type = 0; type < GF_N_KV_TYPES; type++)
+        for (int h = 0; h < 17; h++) {
+            int d = heads[h], m = 7, ldq = d + 1, lds = 70, ldz = d + 2;
+            void *kb = guarded(gf_kv_key_bytes(type, d)), *vb = guarded(gf_kv_value_bytes(type, d));
+            float *q = floats(m * ldq - 1), *s = floats(m * lds - 6), *sr = floats(m * lds - 6);
+            float *k = floats(64 * d), *v = floats(64 * d), *kr = floats(64 * d),
+                  *vr = floats(64 * d);
+            float *p = floats(m * lds - 6), *z = floats(m * ldz - 2), *zr = floats(m * ldz - 2);
+            memset(kb, 0, gf_kv_key_bytes(type, d));
+            memset(vb, 0xff, gf_kv_value_bytes(type, d)); /* unwritten values are NaN */
+            fill(q, m * ldq - 1, 2), fill(k, 64 * d, 2), fill(v, 64 * d, 2),
+                fill(p, m * lds - 6, 1);
+            int count = 1 + (h * 7 + type * 13) % 64;
+            for (int j = 0; j < 64; j++) {
+                gf_kv_put(type, kb, NULL, j, k + j * d, NULL, d);
+                if (j < count) gf_kv_put(type, NULL, vb, j, NULL, v + j * d, d);
+                gf_kv_get(type, kb, vb, j, kr + j * d, vr + j * d, d);
+                double top_k = 0, top_v = 0;
+                for (int i = 0; i < d; i++) {
+                    top_k = fmax(top_k, fabsf(k[j * d + i])),
+                    top_v = fmax(top_v, fabsf(v[j * d + i]));
+                }
+                for (int i = 0; i < d; i++) {
+                    double ek = type == GF_KV_F32   ? 0
+                                : type == GF_KV_F16 ? fmax(fabsf(k[j * d + i]) * 0x1p-11, 0x1p-25)
+                                                    : top_k / 127 * 0.50001;
+                    double ev = type == GF_KV_F32   ? 0
+                                : type == GF_KV_F16 ? fmax(fabsf(v[j * d + i]) * 0x1p-11, 0x1p-25)
+                                                    : top_v / 127 * 0.50001;
+                    CHECK_NEAR(kr[j * d + i], k[j * d + i], ek);
+                    if (j < count) CHECK_NEAR(vr[j * d + i], v[j * d + i], ev);
+                }
+            }
+            record(kr, 64 * d * 4), record(vr, count * d * 4);
+            gf_attn_scores(s, lds, q, ldq, m, type, kb, d, 0.3f);
+            gf_attn_scores_ref(sr, lds, q, ldq, m, type, kb, d, 0.3f);
+            for (int t = 0; t < m; t++)
+                for (int j = 0; j < 64; j++) {
+                    double sum_abs = 0, sum = 0, top_q = 0, abs_k = 0;
+                    for (int i = 0; i < d; i++) {
+                        double product = (double)q[t * ldq + i] * kr[j * d + i];
+                        sum += product, sum_abs += fabs(product), abs_k += fabsf(kr[j * d + i]);
+                        top_q = fmax(top_q, fabsf(q[t * ldq + i]));
+                    }
+                    double loss = type == GF_KV_Q8 ? top_q / 127 * 0.50001 * abs_k : 0;
+                    double bound = 0.3 * (d + 3) * EPS * (sum_abs + loss);
+                    CHECK_NEAR(s[t * lds + j], sr[t * lds + j], bound);
+                    CHECK_NEAR(s[t * lds + j], 0.3 * sum, bound + 0.3 * loss);
+                }
+            for (int t = 0; t < m; t++) record(s + t * lds, 256);
+            for (int k_at_once = 1; k_at_once < 7; k_at_once++)
+                for (int t = 0; t + k_at_once <= m; t++) {
+                    gf_attn_scores(sr, lds, q + t * ldq, ldq, k_at_once, type, kb, d, 0.3f);
+                    for (int i = 0; i < k_at_once; i++)
+                        CHECK_BITS(sr + i * lds, s + (t + i) * lds, 256);
+                }
+            for (int zeros = 0; zeros < 3;
+                 zeros++) { /* none, a causal triangle, all of some rows */
+                for (int t = 0; zeros && t < m; t++)
+                    for (int j = 0; j < 64; j++)
+                        if (zeros == 1 ? j > count - m + t : t % 2) p[t * lds + j] = 0;
+                for (int i = 0; i < m * ldz - 2; i++) z[i] = zr[i] = (float)(i % 5) - 2;
+                gf_attn_mix(z, ldz, p, lds, m, type, vb, count, d);
+                gf_attn_mix_ref(zr, ldz, p, lds, m, type, vb, count, d);
+                for (int t = 0; t < m; t++)
+                    for (int i = 0; i < d; i++) {
+                        double sum_abs = 2, sum = (double)((t * ldz + i) % 5) - 2;
+                        for (int j = 0; j < count; j++) {
+                            double product = (double)p[t * lds + j] * vr[j * d + i];
+                            sum += product, sum_abs += fabs(product);
+                        }
+                        CHECK_NEAR(z[t * ldz + i], zr[t * ldz + i], (count + 3) * EPS * sum_abs);
+                        CHECK_NEAR(z[t * ldz + i], sum, (count + 3) * EPS * sum_abs);
+                    }
+                record(z, (m * ldz - 2) * 4);
+                for (int k_at_once = 1; k_at_once < 7; k_at_once++)
+                    for (int t = 0; t + k_at_once <= m; t++) {
+                        for (int i = 0; i < k_at_once * ldz - 2; i++)
+                            zr[i] = (float)((t * ldz + i) % 5) - 2;
+                        gf_attn_mix(zr, ldz, p + t * lds, lds, k_at_once, type, vb, count, d);
+                        CHECK_BITS(zr, z + t * ldz, (k_at_once * ldz - 2) * 4);
+                    }
+            }
+            release();
+        }
+    /* p = 0 adds nothing, not even of a NaN written into V */
+    float v[8], z[8] = {-0.0f, 1, 2, 3, 4, 5, 6, 7}, p[2] = {0, 0.5f}, zs[16];
+    for (int type = 0; type < GF_N_KV_TYPES; type++) {
+        void *vb = guarded(gf_kv_value_bytes(type, 8));
+        memset(vb, 0xff, gf_kv_value_bytes(type, 8));
+        for (int i = 0; i < 8; i++) v[i] = (float)i;
+        gf_kv_put(type, NULL, vb, 1, NULL, v, 8);
+        memcpy(zs, z, 32);
+        gf_attn_mix(zs, 8, p, 2, 1, type, vb, 1, 8);
+        CHECK_BITS(zs, z, 32);
+        gf_attn_mix(zs, 8, p, 2, 1, type, vb, 2, 8);
+        CHECK_NEAR(zs[7], 10.5, 0.03);
+        CHECK_NEAR(zs[1], 1.5, 0.03);
+    }
+    release();
+}
+
+/* ---- the pool -------------------------------------------------------------------------------- */
+
+struct tally {
+    int32_t times[1000];
+};
+static void count_tile(void *ctx, int32_t tile) { ((struct tally *)ctx)->times[tile]++; }
+
+static void pool_runs_each_tile_once(void) {
+    CHECK_INT(gf_pool_threads(NULL), 1);
+    CHECK(gf_pool_open(1) == NULL);
+    for (int threads = 1; threads <= 3; threads++) {
+        static struct tally t;
+        memset(&t, 0, sizeof t);
+        int jobs = 300;
+        for (int job = 0; job < jobs; job++)
+            gf_pool_run(pools[threads], count_tile, &t, job % 3 ? 1000 : 7);
+        for (int i = 0; i < 1000; i++) CHECK_INT(t.times[i], i < 7 ? jobs : jobs - jobs / 3);
+        gf_pool_run(pools[threads], count_tile, &t, 0);
+        if (pools[threads]) CHECK_INT(gf_pool_threads(pools[threads]), threads);
+    }
+    for (int i = 0; i < 20; i++) { /* opened, barely used, closed */
+        static struct tally t;
+        struct gf_pool *p = gf_pool_open(3);
+        memset(&t, 0, sizeof t);
+        gf_pool_run(p, count_tile, &t, i);
+        for (int j = 0; j < i; j++) CHECK_INT(t.times[j], 1);
+        gf_pool_close(p);
+    }
+}
+
+static void every_build_has_the_same_bits(void) {
+    printf("  hash of all outputs: 0x%016llx\n", (unsigned long long)hash);
+    CHECK(hash == EVERY_BUILD);
+}
+
+int main(void) {
+    gf_kernels_init();
+    pools[2] = gf_pool_open(2), pools[3] = gf_pool_open(3);
+    printf("kernels: %s, threads: %s\n", gf_kernels_name(), pools[2] ? "1 to 3" : "1 only");
+    RUN(half_is_exact_and_rounds_to_even);
+    RUN(exp_tanh_erf_are_accurate);
+    RUN(activations_are_accurate);
+    RUN(elementwise_kernels_match_ref);
+    RUN(norms_match_ref);
+    RUN(softmax_and_its_kin_match_ref);
+    RUN(rope_matches_ref);
+    RUN(files_blocks_by_hand);
+    RUN(quantizing_loses_no_more_than_half_a_step);
+    RUN(sizes_of_matrices);
+    RUN(matrices_give_back_what_was_put);
+    RUN(matmul_matches_ref_and_itself);
+    RUN(matmul_edges);
+    RUN(attention_matches_ref);
+    RUN(pool_runs_each_tile_once);
+    gf_pool_close(pools[2]), gf_pool_close(pools[3]);
+    RUN(every_build_has_the_same_bits);
+    return check_end();
+}
