@@ -24,7 +24,7 @@ int gf_point_cross(int32_t point) {
     return point >= GF_P_LN_CROSS_SCALE && point <= GF_P_RESID_MID_CROSS;
 }
 
-/* Does this architecture have the point? */
+/* Does this architecture have the point? What a switch turns off is not there to be seen. */
 static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32_t point) {
     if (point < 0 || point >= GF_N_POINTS) return 0;
     const int two = c->kind == GF_ENCODER_DECODER;
@@ -35,12 +35,20 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     if (point_global[point] ? layer != -1 : layer < 0 || layer >= layers) return 0;
     if (gf_point_cross(point) && (!two || stack == GF_STACK_ENCODER)) return 0;
     switch (point) {
-    case GF_P_POS_EMBED: return c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL;
+    case GF_P_POS_EMBED:
+        return c->use_position &&
+               (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL);
     case GF_P_ROT_Q:
-    case GF_P_ROT_K: return c->position == GF_POS_ROPE;
+    case GF_P_ROT_K: return c->use_position && c->position == GF_POS_ROPE;
     case GF_P_MLP_PRE_LINEAR: return c->ffn == GF_SWIGLU;
+    case GF_P_LN1:
+    case GF_P_LN1_SCALE:
+    case GF_P_LN_CROSS:
+    case GF_P_LN_CROSS_SCALE:
+    case GF_P_LN2:
+    case GF_P_LN2_SCALE: return c->use_norm;
     case GF_P_LN_FINAL:
-    case GF_P_LN_FINAL_SCALE: return c->final_norm;
+    case GF_P_LN_FINAL_SCALE: return c->final_norm && c->use_final_norm;
     default: return 1;
     }
 }
