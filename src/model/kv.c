@@ -46,7 +46,11 @@ int gf_kv_reserve(struct gf_kv *kv, int32_t positions) {
     return 0;
 }
 
-uint64_t gf_kv_bytes(const struct gf_kv *kv) { return (uint64_t)kv->n_blocks * kv->block_bytes; }
+uint64_t gf_kv_bytes(const struct gf_kv *kv) { return (uint64_t)kv->n_blocks * kv->table_at; }
+
+uint64_t gf_kv_table_bytes(const struct gf_kv *kv) {
+    return (uint64_t)kv->n_blocks * (kv->block_bytes - kv->table_at);
+}
 
 int gf_kv_copy(struct gf_kv *to, const struct gf_kv *from) {
     gf_kv_open(to, &from->cfg, from->n_layers, from->type);

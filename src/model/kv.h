@@ -24,7 +24,8 @@ void gf_kv_open(struct gf_kv *kv, const struct gf_config *cfg, int32_t n_layers,
 void gf_kv_close(struct gf_kv *kv);
 /* Blocks for `positions` positions. 0, or -1 without memory (what was there stays). */
 int gf_kv_reserve(struct gf_kv *kv, int32_t positions);
-uint64_t gf_kv_bytes(const struct gf_kv *kv);
+uint64_t gf_kv_bytes(const struct gf_kv *kv);       /* keys and values */
+uint64_t gf_kv_table_bytes(const struct gf_kv *kv); /* the blocks' share of position tables */
 /* Copy of everything up to length. 0, or -1 without memory. */
 int gf_kv_copy(struct gf_kv *to, const struct gf_kv *from);
 
