@@ -10,6 +10,7 @@
 #include "model/attention.h"
 #include "base/pool.h"
 #include "kernels/kernels.h" /* gf_rope, gf_attn_scores, gf_softmax, gf_attn_mix */
+#include "model/linear.h"
 #include "model/norm.h"      /* gf_head_norm_forward */
 #include <math.h>
 #include <string.h>

@@ -6,6 +6,7 @@
  * Sources: Vaswani 2017 eq. 2; Hendrycks & Gimpel 2016 (both GELUs); Shazeer 2020. */
 #include "model/ffn.h"
 #include "kernels/kernels.h" /* gf_relu, gf_gelu_erf, gf_gelu_tanh, gf_silu_mul */
+#include "model/linear.h"
 
 void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t layer, float *out,
                     const float *x, float *pre, float *post) {
