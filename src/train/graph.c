@@ -5,6 +5,7 @@
 #include "model/block.h"
 #include "model/dropout.h"
 #include "model/embed.h"
+#include "model/linear.h"
 #include "model/norm.h"
 #include "model/position.h"
 #include "train/loss.h"
