@@ -364,8 +364,8 @@ const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n,
     const struct gf_model *m = s->model;
     const int32_t v = m->cfg.vocab_size, d = m->cfg.d_model;
     if (row0 < 0 || n < 1 || row0 > s->hidden_rows - n) {
-        gf_fail(err, GF_ERR_ARGUMENT, "rows %d..%d: the last eval left %d", row0, row0 + n - 1,
-                s->hidden_rows);
+        gf_fail(err, GF_ERR_ARGUMENT, "rows %d..%lld: the last eval left %d", row0,
+                (long long)row0 + n - 1, s->hidden_rows);
         return NULL;
     }
     if (row0 == s->logits_row0 && n == s->logits_rows) return s->logits;
