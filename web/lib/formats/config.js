@@ -156,6 +156,7 @@ function check(c, where) {
   if (c.kind === 'encoder_decoder' ? c.n_encoder_layers < 1 : c.n_encoder_layers > 0) {
     no(`n_encoder_layers is ${c.n_encoder_layers} for kind ${c.kind}`);
   }
+  if (c.kind !== 'encoder_decoder' && !c.shared_embedding) no('only an encoder_decoder can have two embeddings');
   if (c.kind === 'encoder' && c.causal) no('an encoder is bidirectional, causal cannot be true');
   if (c.rope_scaling === 'llama3') {
     if (!c.rope_original_context) no('rope_scaling llama3 needs rope_original_context');

@@ -97,18 +97,18 @@ export function* roster(c) {
     }
   }
 
-  if (both && !c.shared_embedding) yield w('encoder.embed.weight', 'embedding', 'encoder', null, 'vocab_size', 'd_model');
+  if (both && !c.shared_embedding) yield w('encoder.embed.weight', 'embedding', null, null, 'vocab_size', 'd_model');
   yield w('embed.weight', 'embedding', null, null, 'vocab_size', 'd_model');
   if (c.position === 'learned') {
-    if (both) yield w('encoder.position.weight', 'position', 'encoder', null, 'context_length', 'd_model');
+    if (both) yield w('encoder.position.weight', 'position', null, null, 'context_length', 'd_model');
     yield w('position.weight', 'position', null, null, 'context_length', 'd_model');
   }
   if (both) {
     yield* blocks('encoder', 'encoder', c.n_encoder_layers, false);
-    if (c.final_norm) yield* norm('encoder.final_norm', 'final_norm', 'encoder', null);
+    if (c.final_norm) yield* norm('encoder.final_norm', 'final_norm', null, null);
   }
   yield* blocks(both ? 'decoder' : 'blocks', main, c.n_layers, both);
-  if (c.final_norm) yield* norm('final_norm', 'final_norm', main, null);
+  if (c.final_norm) yield* norm('final_norm', 'final_norm', null, null);
   if (c.kind !== 'encoder') {
     if (!c.tie_word_embeddings) yield w('head.weight', 'head', null, null, 'vocab_size', 'd_model');
     if (c.bias_head) yield w('head.bias', 'head', null, null, 'vocab_size');

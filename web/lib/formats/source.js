@@ -101,6 +101,7 @@ class Opener {
 
   /** @param {Source} source @returns {Promise<Checkpoint>} */
   async checkpoint(source) {
+    if (source === '') fail('bad-argument', 'the address is empty');
     if (isBytes(source)) {
       const folder = await this.asFolder(source);
       return folder ? this.folder(folder, {}) : this.weights([this.resolve(source)], {});
@@ -438,7 +439,7 @@ async function detect(r) {
   if (text === 'GGUF' || name.endsWith('.gguf')) return 'gguf';
   if (name.endsWith('.safetensors')) return 'safetensors';
   if (head.length >= 4 && view.getUint32(0, true) === LLAMA2C_MAGIC) return 'llama2c';
-  if (text.startsWith('PK') || head[0] === 0x80) return fail('unsupported', `${r.name}: this is a PyTorch pickle, which can run code; save the weights as safetensors`);
+  if (text.startsWith('PK') || text.startsWith('\x80\x02\x8a')) return fail('unsupported', `${r.name}: this is a PyTorch pickle, which can run code; save the weights as safetensors`);
   if (name.endsWith('.bin')) return 'llama2c';
   if (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b) return 'safetensors';
   if (plausibleV0(view)) return 'llama2c';
