@@ -3,6 +3,7 @@
 import { createStore } from './store.js';
 import { createRun } from './run.js';
 import { SHIPPED, START_PROMPT } from './models.js';
+import { readAddress, keepAddress, follow } from './address.js';
 import * as header from './panels/header.js';
 import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
@@ -15,6 +16,7 @@ import * as attention from './panels/attention.js';
 import * as parameters from './panels/parameters.js';
 import * as memory from './panels/memory.js';
 import * as cost from './panels/cost.js';
+import * as ablate from './panels/ablate.js';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
@@ -24,12 +26,12 @@ const store = createStore({
   prompt: START_PROMPT, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 }, pace: 'reading', maxTokens: 160,
   tokens: [], patterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
   head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near',
-  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [],
+  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, arcs: true,
 });
 const run = createRun(store);
 
 for (const [name, panel] of Object.entries({
-  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost,
+  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, ablate,
 })) {
   const root = /** @type {HTMLElement} */ (document.querySelector(`[data-panel="${name}"]`));
   panel.create(root, store, run);
@@ -39,4 +41,9 @@ dark.addEventListener('change', () => {
   if (!document.documentElement.dataset.theme) store.set({ theme: dark.matches ? 'dark' : 'light' });
 });
 
-void run.loadModel(new URL(SHIPPED[0].file, document.baseURI), { name: SHIPPED[0].name, address: SHIPPED[0].file });
+const asked = readAddress(location.hash);
+store.set(asked.state);
+const wanted = SHIPPED.find((m) => m.file === asked.model) ?? SHIPPED[0];
+await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file });
+await follow(asked, store, run);
+keepAddress(store);

@@ -86,7 +86,7 @@ export function createRun(store) {
       },
       memory: api.memory,
       head: { layer: Math.min(state.head.layer, config.nLayers - 1), head: Math.min(state.head.head, config.nHeads - 1) },
-      speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, branches: [], stage: 'pattern', words: new Map(),
+      speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, branches: [], stage: 'pattern', words: new Map(), off: [],
     });
     old?.api.dispose();
     await setPrompt(state.prompt);
@@ -177,7 +177,7 @@ export function createRun(store) {
     fresh &&= !tokens.length;
     set({
       head, tokens, patterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
-      branches: [], error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
+      branches: [], pure: true, error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
     });
   }
 
@@ -311,7 +311,7 @@ export function createRun(store) {
     void close();
     running = false;
     cut(state.tokens.findIndex((t) => !t.given));
-    set({ status: 'ready', stopReason: '', branches: [] });
+    set({ status: 'ready', stopReason: '', branches: [], pure: true });
   }
 
   function cut(n) {
@@ -337,13 +337,39 @@ export function createRun(store) {
     if (old) branches.push({ at: position + 1, from: old.text, to: text, tokens: [...tokens] });
     cut(position + 1);
     tokens.push({ id, text, given: false, logprob: exact ? logprob(exact, id) : null, top: null });
-    set({ tokens, branches, cursor: position, follow: true, status: 'paused', stopReason: '' });
+    set({ tokens, branches, cursor: position, follow: true, status: 'paused', stopReason: '', pure: false });
     if (state.pace !== 'step') await run();
+  }
+
+  /** Take up a text that was left behind; the present one is left in its place. @param {number} i */
+  async function takeUp(i) {
+    const { tokens, branches } = state;
+    const { at, from, to, tokens: old } = branches[i];
+    turn++;
+    await close();
+    branches[i] = { at, from: to, to: from, tokens: [...tokens] };
+    cut(at);
+    tokens.push(...old.slice(at));
+    set({ tokens, branches, cursor: at - 1, follow: false, status: 'paused', stopReason: '' });
+    await wantRows();
+  }
+
+  /** Put these ids after the prompt, as an address may ask for. @param {number[]} ids */
+  async function restore(ids) {
+    const { tokens } = state;
+    turn++;
+    await close();
+    await spell(ids);
+    tokens.push(...ids.map((id) => ({ id, text: state.words.get(id) ?? '', given: false, logprob: null, top: null })));
+    set({ tokens, status: 'paused', pure: false });
+    await wantRows();
+    set({ cursor: state.patterns.length - 1 });
   }
 
   /** @param {Partial<import('./store.js').State['sampler']>} patch */
   async function setSampler(patch) {
     set({ sampler: { ...state.sampler, ...patch } });
+    if (state.tokens.some((t) => !t.given)) set({ pure: false });
     if (generator) {
       // The open generator was started under the old rule: the next token comes from a new one.
       const was = running;
@@ -385,6 +411,18 @@ export function createRun(store) {
     }).catch(fail);
   }
 
+  /** Keep what a pass over the whole text told: rows and logits that were missing. */
+  function take(out) {
+    const { patterns, logits, tokens } = state;
+    patterns.append(out.captured);
+    const [n, size] = out.logits.shape;
+    if (n * size * 4 < LOGITS_BUDGET) {
+      for (let p = 0; p < n; p++) if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
+    }
+    tokens.forEach((t, i) => { if (t.logprob === null && logits.has(i - 1)) t.logprob = logprob(logits.get(i - 1), t.id); });
+    set({ patterns, logits, tokens });
+  }
+
   /** Make sure every position of the text has its attention row: the newest token has none until the engine reads it. */
   async function wantRows() {
     const mine = turn;
@@ -392,8 +430,7 @@ export function createRun(store) {
     try {
       const out = await model().forward(state.tokens.map((t) => t.id), { capture: [PATTERNS] });
       if (mine !== turn || state.status === 'running') return;
-      state.patterns.append(out.captured);
-      set({ patterns: state.patterns });
+      take(out);
     } catch (error) {
       fail(error);
     }
@@ -407,8 +444,31 @@ export function createRun(store) {
     return out.captured;
   }
 
+  // -- experiments: beside the text, never in it ----------------------------------------------------------------------
+
+  /** How likely the model finds these ids, in bits per token, with some parts changed.
+   * @param {number[]} ids @param {any[]} edits @param {AbortSignal} [signal] */
+  async function lossOf(ids, edits, signal) {
+    const { logits } = await model().forward(ids, { edits, signal });
+    const [n, size] = logits.shape;
+    const bits = [];
+    for (let p = 0; p + 1 < n; p++) bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
+    return { bits, mean: bits.reduce((a, b) => a + b, 0) / Math.max(1, bits.length), last: logits.data.slice((n - 1) * size) };
+  }
+
+  /** The greedy continuation of these ids with some parts changed.
+   * @param {number[]} ids @param {any[]} edits @param {number} maxTokens @param {AbortSignal} [signal] */
+  async function continuation(ids, edits, maxTokens, signal) {
+    const steps = [];
+    for await (const step of model().generate(ids, { temperature: 0, maxTokens, edits, signal })) steps.push({ id: step.id, text: step.text });
+    return steps;
+  }
+
   return {
-    loadModel, setPrompt, run, step, stop, rewind, branch, setSampler, wantLogits, wantRows, values, spell,
+    lossOf, continuation,
+    /** Whether the model has this point. @param {string} name */
+    has: (name) => points.has(name),
+    loadModel, setPrompt, run, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell,
     /** @param {number} n */
     costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: 'f32' }),
   };

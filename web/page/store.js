@@ -44,6 +44,9 @@
  * @property {{ layer: number, head: number }} head
  * @property {'near' | 'whole'} zoom  the large head: the tokens before the one in hand, or all
  * @property {'raw' | 'scaled' | 'masked' | 'pattern'} stage
+ * @property {boolean} pure          the text follows from prompt, sampler and seed alone
+ * @property {boolean} arcs          draw the row in hand over the text
+ * @property {string[]} off          parts switched off in the laboratory: '3.1' a head, '3.ffn' an FFN
  * @property {{ tokensPerSecond: number, msPerToken: number, prefillMs: number }} speed  zeros until measured
  * @property {string} stopReason     of the last run, '' before
  * @property {{ at: number, from: string, to: string, tokens: Token[] }[]} branches  texts left behind by choosing another token

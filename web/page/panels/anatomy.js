@@ -16,7 +16,7 @@ const LANES = 9;
 const Y0 = 104;      // first lane
 const PITCH = 34;
 const DOT = 15.5;    // pitch of the pattern
-const X = { label: 104, embed: 114, norm1: 204, qkv: 262, card: 424, out: 756, norm2: 838, ffn: 898, resid: 990, more: 1074, final: 1150, bars: 1262 };
+const X = { label: 104, embed: 114, norm1: 204, qkv: 262, card: 424, out: 756, norm2: 838, ffn: 898, resid: 990, more: 1074, final: 1150, bars: 1256 };
 const W = { embed: 44, norm1: 8, qkv: 32, card: 196, out: 44, norm2: 8, ffn: 56, resid: 28, more: 44, final: 8 };
 const BINS = { embed: 11, q: 8, k: 8, v: 8, out: 11, ffn: 14, resid: 7, more: 11 };
 
@@ -332,7 +332,7 @@ export function create(root, store, run) {
     n.bars.forEach(({ word, bar, num }, i) => {
       const k = next?.candidates[i];
       word.textContent = k ? clip(label({ id: k.id, text: k.text || s.words.get(k.id) || '' })) : '';
-      const w = k ? (chance(k) / most) * 84 : 0;
+      const w = k ? (chance(k) / most) * 76 : 0;
       bar.setAttribute('width', Math.max(k ? 1 : 0, w));
       num.textContent = k ? percent(chance(k)) : '';
       num.setAttribute('x', X.bars + 15 + w);

@@ -7,6 +7,7 @@
 import { el, roving } from '../dom.js';
 import { figures, label, percent, quoted, value } from '../format.js';
 import { blockPoint } from '../run.js';
+import { csv, saveFile } from '../save.js';
 import { Triangle, css, paletteOf, roomFor, shade } from '../heatmap.js';
 
 const LEFT = 92;    // room for query labels, CSS pixels
@@ -52,11 +53,24 @@ export function create(root, store, run) {
   const table = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Table of weights' });
   const details = el('details', { class: 'as-table' }, el('summary', {}, 'As a table'), table);
 
+  const saves = el('div', { class: 'takes' },
+    el('button', { type: 'button', class: 'quiet', onclick: () => canvas.toBlob((b) => b && saveFile(`${fileName()}.png`, b)) }, 'Save picture'),
+    el('button', { type: 'button', class: 'quiet', onclick: () => {
+      const n = rows();
+      saveFile(`${fileName()}.csv`, csv([['query \\ key', ...Array.from({ length: n }, (_, k) => `${k} ${state.tokens[k]?.text ?? ''}`)],
+        ...Array.from({ length: n }, (_, q) => [`${q} ${state.tokens[q]?.text ?? ''}`, ...Array.from(rowOf(q) ?? [])])]), 'text/csv');
+    } }, 'Save as CSV'));
+  const fileName = () => `layer-${state.head.layer}-head-${state.head.head}-${state.stage}`;
   const who = el('h3');
   const list = el('ol', { class: 'attends' });
   const side = el('div', { class: 'side' }, who, list,
-    el('p', { class: 'hint' }, 'Attention says where a head reads, not why the model answered.'));
-  root.append(el('div', { class: 'tab-line' }, tabs, zooms), el('div', { class: 'split' }, el('div', { class: 'plot' }, box, out, legend, details), side));
+    el('p', { class: 'hint' }, 'Attention says where a head reads, not why the model answered. Switch the head off to see.'),
+    el('button', { type: 'button', onclick: () => {
+      const key = `${state.head.layer}.${state.head.head}`;
+      if (!state.off.includes(key)) store.set({ off: [...state.off, key] });
+      document.querySelector('.ablate')?.scrollIntoView({ block: 'start' });
+    } }, 'Switch this head off'));
+  root.append(el('div', { class: 'tab-line' }, tabs, zooms), el('div', { class: 'split' }, el('div', { class: 'plot' }, box, out, el('div', { class: 'plot-foot' }, legend, saves), details), side));
   title.append(' ', shape);
   const name = document.createTextNode('');
   title.firstChild?.replaceWith(name);

@@ -1,6 +1,6 @@
 // panels/next.js - what could follow the token in hand, under the model and under the sampler; choosing one branches.
 
-import { el } from '../dom.js';
+import { el, svg } from '../dom.js';
 import { figures, label, percent, quoted } from '../format.js';
 import { chance, following } from '../sampler.js';
 
@@ -13,7 +13,10 @@ export function create(root, store, run) {
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', after);
   const list = el('ol', { class: 'bars' });
   const foot = el('p', { class: 'hint' });
-  root.append(list, foot);
+  const plot = svg('svg', { viewBox: '0 0 100 40', preserveAspectRatio: 'none', role: 'img' });
+  const mean = el('p');
+  const surprise = el('div', { class: 'surprise' }, el('h3', {}, 'Surprise by token'), plot, mean);
+  root.append(list, foot, surprise);
 
   const rows = Array.from({ length: N }, () => {
     const word = el('span', { class: 'w' });
@@ -68,4 +71,24 @@ export function create(root, store, run) {
   }
 
   store.watch(['tokens', 'cursor', 'logits', 'sampler', 'status', 'words'], paint);
+
+  // -- bits by token: how far the text came from what the model expected ----------------------------------------------
+  store.watch(['tokens', 'cursor', 'status'], (s) => {
+    if (s.status === 'running' && s.pace === 'fast') return;
+    const bits = s.tokens.map((t) => (t.logprob === null ? 0 : -t.logprob / Math.LN2));
+    const known = s.tokens.filter((t) => t.logprob !== null).length;
+    surprise.hidden = known < 4;
+    if (known < 4) return;
+    const most = Math.max(8, ...bits);
+    const width = 100 / Math.max(24, bits.length);
+    plot.replaceChildren(...bits.map((b, i) => {
+      const bar = svg('rect', { x: i * width, y: 40 - (40 * b) / most, width: width * 0.78, height: Math.max(0.3, (40 * b) / most), class: i === s.cursor + 1 ? 'on' : null });
+      bar.addEventListener('click', () => store.set({ cursor: Math.max(0, i - 1), follow: false, key: null }));
+      return bar;
+    }));
+    const average = bits.reduce((a, b) => a + b, 0) / known;
+    const top = bits.indexOf(Math.max(...bits));
+    mean.textContent = `${figures(average)} bits a token on average; most at ${quoted(s.tokens[top])}, ${figures(bits[top])} bits.`;
+    plot.setAttribute('aria-label', `Bits by token: ${mean.textContent}`);
+  });
 }

@@ -1,18 +1,28 @@
 // panels/stream.js - the text, a chip per token: the prompt dimmed, the rest shaded by how unlikely the model found it.
 
-import { el, roving } from '../dom.js';
+import { addressOf } from '../address.js';
+import { el, roving, svg } from '../dom.js';
 import { figures, int, percent, quoted } from '../format.js';
+import { asJavaScript, copyButton, saveFile } from '../save.js';
 
 const REASON = { maxTokens: 'the limit of tokens', eos: 'the model’s own end', stop: 'a stop text', contextFull: 'the end of the context' };
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store */
-export function create(root, store) {
+/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+export function create(root, store, run) {
   const { state } = store;
   const text = el('div', { class: 'text', role: 'listbox', 'aria-label': 'Tokens of the text', 'aria-orientation': 'horizontal' });
   const spoken = el('p', { class: 'hidden', 'aria-live': 'polite' });
   const note = el('p', { class: 'note' });
   const legend = el('div', { class: 'shades', 'aria-hidden': 'true' }, 'expected ', ...[0, 1, 2, 3, 4].map((i) => el('i', { class: `word shade-${i}` })), ' surprising');
-  root.append(text, el('div', { class: 'under' }, note, legend), spoken);
+  const arcs = svg('svg', { class: 'arcs', 'aria-hidden': 'true' });
+  const page = el('div', { class: 'page' }, arcs, text);
+  const arcsOn = el('input', { type: 'checkbox', id: 'arcs' });
+  arcsOn.addEventListener('change', () => store.set({ arcs: arcsOn.checked }));
+  const branches = el('ol', { class: 'branches', 'aria-label': 'Texts left behind' });
+  root.append(page, branches, el('div', { class: 'under' }, note, legend),
+    el('div', { class: 'under' }, el('span', { class: 'control' }, arcsOn, el('label', { for: 'arcs' }, 'arcs of the chosen head')),
+      el('span', { class: 'takes' }, copyButton('Copy link', () => new URL(addressOf(state), location.href).href), copyButton('Copy as JavaScript', () => asJavaScript(state)),
+        el('button', { type: 'button', class: 'quiet', onclick: () => saveFile('run.json', asJson(state), 'application/json') }, 'Save as JSON'))), spoken);
 
   /** @type {HTMLElement[]} */
   const chips = [];
@@ -27,7 +37,9 @@ export function create(root, store) {
     const [, blank, word] = odd ? ['', '', token.id === bos && position === 0 ? 'start' : token.text || `#${token.id}`] : /** @type {string[]} */ (/^(\s*)([^]*)$/.exec(token.text));
     return el('span', {
       class: `tok${token.given ? ' given' : ''}${odd ? ' odd' : ''}`, role: 'option', tabindex: -1, 'data-position': position, 'data-id': token.id, 'aria-selected': 'false',
-    }, blank, el('span', { class: `word${shade}` }, word || '\u200b'));
+    }, ...(word ? [blank, el('span', { class: `word${shade}` }, word)]
+      // only blanks: a mark that stands for them and is not copied, then they themselves
+      : [el('span', { class: `word blank${shade}` }, token.text.includes('\n') ? '⏎' : '␣'), token.text.includes('\n') ? token.text : '']));
   }
 
   function choose(position) {
@@ -94,4 +106,49 @@ export function create(root, store) {
     const speed = s.speed.tokensPerSecond ? `, ${s.speed.tokensPerSecond < 100 ? figures(s.speed.tokensPerSecond) : int(s.speed.tokensPerSecond)} tokens per second` : '';
     spoken.textContent = `${why} after ${written.length} tokens${speed}. ${written.map((t) => t.text).join('')}`;
   });
+
+  // -- the row in hand, drawn over the text ---------------------------------------------------------------------------
+  function drawArcs(s) {
+    arcsOn.checked = s.arcs;
+    const query = s.hover?.query ?? s.cursor;
+    const row = s.arcs && !(s.status === 'running' && s.pace === 'fast') ? s.patterns?.row(s.head.layer, s.head.head, query) : null;
+    const from = chips[query]?.querySelector('.word');
+    if (!row || !from) return arcs.replaceChildren();
+    const frame = arcs.getBoundingClientRect();
+    const place = (/** @type {Element} */ e) => {
+      const r = e.getClientRects()[0];
+      return r ? { x: r.left + r.width / 2 - frame.left, y: r.top - frame.top + 3, bottom: r.bottom - frame.top } : null;
+    };
+    const a = place(from);
+    if (!a) return arcs.replaceChildren();
+    const best = Array.from(row.keys()).filter((k) => k !== query && row[k] > 0.02).sort((x, y) => row[y] - row[x]).slice(0, 12);
+    arcs.replaceChildren(...best.map((k) => {
+      const word = chips[k]?.querySelector('.word');
+      const b = word && place(word);
+      if (!b) return null;
+      const lift = Math.min(44, 10 + Math.abs(a.x - b.x) / 7);
+      const d = Math.abs(a.y - b.y) < 4 ? `M${a.x} ${a.y}C${a.x} ${a.y - lift} ${b.x} ${b.y - lift} ${b.x} ${b.y}` : `M${a.x} ${a.y}C${a.x} ${a.y - 26} ${b.x} ${b.bottom + 22} ${b.x} ${b.bottom - 5}`;
+      return svg('path', { d, 'stroke-width': (0.75 + 5 * row[k]).toFixed(2), opacity: (0.2 + 0.6 * Math.sqrt(row[k])).toFixed(2) });
+    }).filter((p) => p !== null));
+  }
+  store.watch(['tokens', 'cursor', 'hover', 'head', 'patterns', 'arcs', 'status'], drawArcs);
+  new ResizeObserver(() => drawArcs(state)).observe(text);
+  text.addEventListener('scroll', () => drawArcs(state));
+
+  // -- texts left behind ----------------------------------------------------------------------------------------------
+  store.watch(['branches', 'tokens'], (s) => {
+    branches.hidden = !s.branches.length;
+    branches.replaceChildren(...s.branches.map((b, i) => el('li', {},
+      el('button', { type: 'button', onclick: () => run.takeUp(i) }, `Back to ${quoted({ text: b.from, id: 0 })}`),
+      el('span', { class: 'story' }, el('span', { class: 'branch-at' }, `…${b.tokens.slice(Math.max(0, b.at - 3), b.at).map((t) => t.text).join('')}`), b.tokens.slice(b.at, b.at + 24).map((t) => t.text).join(''), b.tokens.length > b.at + 24 ? '…' : ''))));
+  });
+}
+
+/** The run as it stands, everything that is needed to make it again and what came of it. */
+function asJson(s) {
+  return JSON.stringify({
+    model: { name: s.model?.name, config: s.model?.config, backend: s.model?.backend }, prompt: s.prompt, sampler: s.sampler, fromSeedAlone: s.pure,
+    tokens: s.tokens.map((t, position) => ({ position, id: t.id, text: t.text, given: t.given, logprob: t.logprob })), speed: s.speed,
+    pattern: { layer: s.head.layer, head: s.head.head, rows: s.tokens.map((_, q) => Array.from(s.patterns?.row(s.head.layer, s.head.head, q) ?? [])) },
+  }, null, 1);
 }

@@ -1,0 +1,84 @@
+// address.js - the state of the page in its address: whoever opens it gets the same text and the same picture.
+//
+// A text that follows from prompt, sampler and seed is written again by the engine, which gives the same tokens in every
+// browser; one that was branched, or whose sampler was moved on the way, carries its ids.
+
+const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', seed: 'seed' });
+
+/** @param {string} hash */
+export function readAddress(hash) {
+  const q = new URLSearchParams(hash.slice(1));
+  const { prompt, head, written, ids, at, key, stage, zoom, off, pace } = Object.fromEntries(q);
+  const state = {};
+  const number = (/** @type {string | undefined} */ text, low, high) => {
+    const x = Number(text);
+    return text !== undefined && text !== '' && Number.isFinite(x) && x >= low && x <= high ? x : undefined;
+  };
+  if (prompt !== undefined) state.prompt = prompt;
+  const sampler = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 };
+  const limits = { temperature: [0, 2], topK: [0, 1e6], topP: [0.05, 1], seed: [0, 4294967295] };
+  for (const [short, name] of Object.entries(KEYS)) sampler[name] = number(q.get(short) ?? undefined, ...limits[name]) ?? sampler[name];
+  state.sampler = sampler;
+  if (['reading', 'fast', 'step'].includes(pace)) state.pace = pace;
+  return {
+    state, model: q.get('model'),
+    head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
+    written: number(written, 0, 1e5), ids: ids ? ids.split('.').map((x) => parseInt(x, 36)).filter(Number.isInteger) : null,
+    at: number(at, 0, 1e6), key: number(key, 0, 1e6),
+    stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null, zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
+    off: off ? off.split(',').filter((k) => /^\d+\.(\d+|ffn)$/.test(k)) : [],
+  };
+}
+
+/** Bring the loaded page to the state that the address asked for.
+ * @param {ReturnType<typeof readAddress>} asked @param {import('./store.js').Store} store @param {import('./run.js').Run} run */
+export async function follow(asked, store, run) {
+  const { state } = store;
+  if (!state.model) return;
+  const { nLayers, nHeads } = state.model.config;
+  if (asked.ids?.length) await run.restore(asked.ids);
+  else if (asked.written) {
+    const { pace, maxTokens } = state;
+    store.set({ pace: 'fast', maxTokens: asked.written });
+    await run.run();
+    store.set({ pace, maxTokens });
+  }
+  const patch = {};
+  if (asked.head && asked.head[0] < nLayers && asked.head[1] < nHeads) patch.head = { layer: asked.head[0], head: asked.head[1] };
+  if (asked.stage) patch.stage = asked.stage;
+  if (asked.zoom) patch.zoom = asked.zoom;
+  if (asked.off.length) patch.off = asked.off;
+  if (asked.at !== undefined && asked.at < state.tokens.length) Object.assign(patch, { cursor: asked.at, follow: false });
+  if (asked.key !== undefined && asked.key < state.tokens.length) patch.key = asked.key;
+  if (Object.keys(patch).length) store.set(patch);
+}
+
+/** The present state as an address. @param {import('./store.js').State} s */
+export function addressOf(s) {
+  const q = new URLSearchParams();
+  if (s.model?.address) q.set('model', s.model.address);
+  q.set('prompt', s.prompt);
+  for (const [short, name] of Object.entries(KEYS)) q.set(short, String(s.sampler[name]));
+  const written = s.tokens.filter((t) => !t.given);
+  if (written.length) {
+    if (s.pure) q.set('written', String(written.length));
+    else q.set('ids', written.map((t) => t.id.toString(36)).join('.'));
+  }
+  q.set('head', `${s.head.layer}.${s.head.head}`);
+  if (!s.follow && s.cursor >= 0) q.set('at', String(s.cursor));
+  if (s.key !== null) q.set('key', String(s.key));
+  if (s.stage !== 'pattern') q.set('stage', s.stage);
+  if (s.zoom !== 'near') q.set('zoom', s.zoom);
+  if (s.off.length) q.set('off', s.off.join(','));
+  return `#${q}`;
+}
+
+/** Keep the address current while the page rests. @param {import('./store.js').Store} store */
+export function keepAddress(store) {
+  let timer = 0;
+  store.watch(['status', 'prompt', 'sampler', 'head', 'cursor', 'key', 'stage', 'zoom', 'off', 'tokens', 'model'], (s) => {
+    clearTimeout(timer);
+    if (s.status === 'running') return;
+    timer = setTimeout(() => history.replaceState(null, '', addressOf(s)), 300);
+  });
+}
