@@ -31,8 +31,8 @@ static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, 
     if (m->sealed) return gf_fail(err, GF_ERR_STATE, "the model is sealed");
     if (m->loading) return gf_fail(err, GF_ERR_STATE, "another tensor is still arriving");
     if (first < 0 || n < 1 || n > m->n_slots || first > m->n_slots - n)
-        return gf_fail(err, GF_ERR_ARGUMENT, "roster entries %d..%d do not exist", first,
-                       first + n - 1);
+        return gf_fail(err, GF_ERR_ARGUMENT, "roster entries %d..%lld do not exist", first,
+                       (long long)first + n - 1);
     if (dtype < 0 || dtype >= GF_N_DTYPES)
         return gf_fail(err, GF_ERR_ARGUMENT, "dtype %d does not exist", dtype);
     const struct gf_slot *a = &m->slots[first];
