@@ -82,7 +82,7 @@ static inline int check_note(int ok, const char *file, int line) {
     } while (0)
 
 static inline int check_end(void) {
-    printf("%ld checks, %ld failed\n", check_count, check_failures);
+    printf("%ld passed, %ld failed\n", check_count - check_failures, check_failures);
     return check_failures || !check_count;
 }
 #endif
