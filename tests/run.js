@@ -62,7 +62,7 @@ function nodeTests(files, concurrency = true) {
   });
 }
 
-/** Compiled tests print as tests/native/check.h does: `ok   NAME (N checks)` or `FAIL NAME ...`, last `N checks, N failed`. */
+/** Compiled tests print as tests/native/check.h does: `ok   NAME (N checks)` or `FAIL NAME ...`, last `N passed, N failed` (checks). */
 async function binaries(folder, isTest, command) {
   const count = { passed: 0, failed: 0, skipped: 0 };
   const files = existsSync(join(top, folder))
@@ -74,7 +74,7 @@ async function binaries(folder, isTest, command) {
     const [program, ...args] = command(join(top, folder, name));
     const { code, output } = await outputOf(program, args);
     const passed = output.match(/^ok +\w/gm)?.length ?? 0, failed = output.match(/^FAIL +\w/gm)?.length ?? 0;
-    const closing = /^(\d+) checks, (\d+) failed\s*$/m.exec(output);
+    const closing = /^(\d+) passed, (\d+) failed\s*$/m.exec(output);
     const bad = code !== 0 || !closing || failed > 0 || passed === 0;
     count.passed += passed;
     count.failed += bad ? Math.max(1, failed) : 0;
