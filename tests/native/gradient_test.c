@@ -99,6 +99,7 @@
 #include "../../src/model/dropout.c"
 #include "../../src/model/embed.c"
 #include "../../src/model/ffn.c"
+#include "../../src/model/linear.c"
 #include "../../src/model/norm.c"
 #include "../../src/model/position.c"
 #include "../../src/model/roster.c"
