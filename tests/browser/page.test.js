@@ -254,6 +254,112 @@ test('the anatomy follows the loaded architecture and opens its values', async (
   await close();
 });
 
+test('a part is switched off, and the loss beside the untouched run is the library’s', async () => {
+  const { page, complaints, close } = await open();
+  await runPrompt(page, 'Once upon a time', { tokens: 16 });
+  const all = await ids(page);
+  await page.getByRole('button', { name: /^layer 1, FFN/ }).click();
+  await page.waitForSelector('.compare .story');
+  const shown = (await page.locator('.compare .num').allInnerTexts()).filter((text) => /bits a token/.test(text)).map(parseFloat);
+  const loss = async (edits) => {
+    const { logits: { data, shape: [n, size] } } = await model.forward(all, { edits });
+    let bits = 0;
+    for (let p = 0; p + 1 < n; p++) {
+      const row = data.subarray(p * size, (p + 1) * size);
+      const max = row.reduce((a, b) => Math.max(a, b), -Infinity);
+      bits += Math.log2(row.reduce((sum, x) => sum + Math.exp(x - max), 0)) - (row[all[p + 1]] - max) / Math.LN2;
+    }
+    return bits / (n - 1);
+  };
+  const want = [await loss([]), await loss([{ at: 'blocks.1.hook_mlp_out', scale: 0 }])];
+  shown.forEach((x, i) => assert.ok(Math.abs(x - want[i]) < 0.006 * Math.max(1, want[i]), `shown ${x}, expected ${want[i]}`));
+  assert.equal(shown.length, 2);
+  assert.ok(want[1] > want[0]);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('an address reproduces text, head and cell', async () => {
+  const first = await open();
+  await runPrompt(first.page, 'The little bear', { tokens: 18, seed: 5 });
+  await first.page.locator('.tile').nth(9).click();
+  await first.page.locator('.tok').nth(9).click();
+  await first.page.waitForFunction(() => /written=\d+/.test(location.hash) && /at=9/.test(location.hash));
+  const hash = await first.page.evaluate(() => location.hash);
+  const [text, weights] = [await ids(first.page), await first.page.locator('.attends').innerText()];
+  await first.close();
+  const second = await open({ hash });
+  await second.page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, text.length);
+  assert.deepEqual(await ids(second.page), text);
+  assert.equal(await second.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 1, head 3');
+  await second.page.waitForFunction((want) => document.querySelector('.attends').innerText === want, weights);
+  await second.close();
+});
+
+test('the counts of other models come out', async () => {
+  const { page, close } = await open();
+  for (const [name, total] of [['gpt2', 124_439_808], ['gpt2-xl', 1_557_611_200], ['llama-7b', 6_738_415_616], ['modern-124m', 123_551_232]]) {
+    await page.locator('#preset').selectOption(name);
+    const row = page.locator('.compare-models tr.total td');
+    assert.equal((await row.nth(1).innerText()).replace(/\D/g, ''), String(total), name);
+  }
+  await page.locator('#build-tie_word_embeddings').uncheck();
+  assert.equal((await page.locator('.compare-models tr.total td').nth(1).innerText()).replace(/\D/g, ''), '162148608');
+  await close();
+});
+
+test('a model built here runs, though its weights are random', async () => {
+  const { page, complaints, close } = await open();
+  await page.locator('#preset').selectOption('tutorial-5');
+  await page.getByRole('button', { name: 'Make it with random weights' }).click();
+  await page.waitForFunction(() => /random weights/.test(document.querySelector('.pill').textContent));
+  await page.waitForFunction(() => document.querySelectorAll('.tok').length > 3);
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('#max-tokens').fill('6');
+  await page.locator('.go').click();
+  await resting(page);
+  assert.equal(await written(page), 6);
+  assert.ok((await page.locator('.stage').allTextContents()).some((text) => text.includes('LayerNorm')));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the guided walk goes from stop to stop by keyboard and sets the page up', async () => {
+  const { page, complaints, close } = await open();
+  await page.getByRole('button', { name: 'Guided walk' }).focus();
+  await page.keyboard.press('Enter');
+  const titles = [];
+  for (let i = 0; i < 14; i++) {
+    titles.push(await page.locator('#h-walk').innerText());
+    await page.keyboard.press('Enter');
+    await page.waitForTimeout(60);
+  }
+  assert.equal(new Set(titles).size, 14, titles.join(', '));
+  assert.equal(await page.locator('.walk').isVisible(), false);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the page opens again without a network', async () => {
+  const { page, close } = await open();
+  const keeps = await page.evaluate(async () => {
+    await navigator.serviceWorker.ready;
+    const names = async () => (await (await caches.open('glassformer')).keys()).map((r) => new URL(r.url).pathname.split('/').pop());
+    for (let i = 0; i < 100; i++) {
+      const list = await names();
+      if (list.some((n) => /\.wasm$/.test(n)) && list.some((n) => /\.gguf$/.test(n)) && list.includes('')) return list;
+      await new Promise((r) => setTimeout(r, 100));
+    }
+    return names();
+  });
+  await page.context().setOffline(true);
+  await page.reload();
+  await page.waitForSelector('.tok', { timeout: 30_000 }).catch((error) => assert.fail(`${error.message}; kept: ${keeps.join(' ')}`));
+  await runPrompt(page, 'The cat', { tokens: 5 });
+  assert.ok(await written(page) > 0);
+  await close();
+});
+
 test('the main thread stays free while 200 tokens stream with attention', async (t) => {
   const { page, close } = await open();
   await page.evaluate(() => { window.longTasks.length = 0; });

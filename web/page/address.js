@@ -8,7 +8,7 @@ const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', see
 /** @param {string} hash */
 export function readAddress(hash) {
   const q = new URLSearchParams(hash.slice(1));
-  const { prompt, head, written, ids, at, key, stage, zoom, off, pace } = Object.fromEntries(q);
+  const { prompt, head, written, ids, at, key, stage, zoom, off, open, pace } = Object.fromEntries(q);
   const state = {};
   const number = (/** @type {string | undefined} */ text, low, high) => {
     const x = Number(text);
@@ -20,6 +20,7 @@ export function readAddress(hash) {
   for (const [short, name] of Object.entries(KEYS)) sampler[name] = number(q.get(short) ?? undefined, ...limits[name]) ?? sampler[name];
   state.sampler = sampler;
   if (['reading', 'fast', 'step'].includes(pace)) state.pace = pace;
+  if (/^[a-z]+[12]?$/.test(open ?? '')) state.openStage = open;
   return {
     state, model: q.get('model'),
     head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
@@ -69,6 +70,7 @@ export function addressOf(s) {
   if (s.key !== null) q.set('key', String(s.key));
   if (s.stage !== 'pattern') q.set('stage', s.stage);
   if (s.zoom !== 'near') q.set('zoom', s.zoom);
+  if (s.openStage) q.set('open', s.openStage);
   if (s.off.length) q.set('off', s.off.join(','));
   return `#${q}`;
 }
@@ -76,7 +78,7 @@ export function addressOf(s) {
 /** Keep the address current while the page rests. @param {import('./store.js').Store} store */
 export function keepAddress(store) {
   let timer = 0;
-  store.watch(['status', 'prompt', 'sampler', 'head', 'cursor', 'key', 'stage', 'zoom', 'off', 'tokens', 'model'], (s) => {
+  store.watch(['status', 'prompt', 'sampler', 'head', 'cursor', 'key', 'stage', 'zoom', 'off', 'openStage', 'tokens', 'model'], (s) => {
     clearTimeout(timer);
     if (s.status === 'running') return;
     timer = setTimeout(() => history.replaceState(null, '', addressOf(s)), 300);

@@ -16,6 +16,8 @@ import * as attention from './panels/attention.js';
 import * as parameters from './panels/parameters.js';
 import * as memory from './panels/memory.js';
 import * as cost from './panels/cost.js';
+import * as walk from './panels/walk.js';
+import * as compare from './panels/compare.js';
 import * as ablate from './panels/ablate.js';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -26,12 +28,12 @@ const store = createStore({
   prompt: START_PROMPT, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 }, pace: 'reading', maxTokens: 160,
   tokens: [], patterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
   head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near',
-  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, arcs: true,
+  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, arcs: true, openStage: '', walk: -1,
 });
 const run = createRun(store);
 
 for (const [name, panel] of Object.entries({
-  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, ablate,
+  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, ablate, compare, walk,
 })) {
   const root = /** @type {HTMLElement} */ (document.querySelector(`[data-panel="${name}"]`));
   panel.create(root, store, run);
@@ -47,3 +49,14 @@ const wanted = SHIPPED.find((m) => m.file === asked.model) ?? SHIPPED[0];
 await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file });
 await follow(asked, store, run);
 keepAddress(store);
+
+// From here on the page opens without a network.
+if (import.meta.env.PROD && 'serviceWorker' in navigator) {
+  try {
+    await navigator.serviceWorker.register(new URL('sw.js', document.baseURI));
+    const worker = (await navigator.serviceWorker.ready).active;
+    worker?.postMessage({ keep: [new URL('./', document.baseURI).href, ...performance.getEntriesByType('resource').map((e) => e.name)] });
+  } catch (error) {
+    console.info('The page will not open offline:', error);
+  }
+}

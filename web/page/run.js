@@ -3,7 +3,7 @@
 // A text is a prompt and the tokens after it. While it may go on, a generator of the library stays open at its end;
 // Run, Step and Stop only decide how often it is asked. Whatever changes the text's past or the sampler closes it.
 
-import { load, countParameters, estimate } from '../lib/index.js';
+import { create, load, countParameters, estimate } from '../lib/index.js';
 import { PatternStore } from './patterns.js';
 
 const PATTERNS = '*.attn.hook_pattern';
@@ -31,6 +31,7 @@ export function createRun(store) {
   let recent = [];           // ms of the last tokens
   let points = new Set();    // what this model can be asked for
   let fresh = true;          // no head was shown for this model yet
+  let lastMemory = null;     // the map while the text's own cache was open
   let memoryAt = 0;          // when the map of memory was last read
 
   const model = () => state.model?.api;
@@ -71,6 +72,21 @@ export function createRun(store) {
     }
   }
 
+  /** Make a model with random weights and take it in hand. @param {any} config */
+  async function make(config) {
+    loading?.abort();
+    loading = null;
+    set({ error: '', progress: { name: 'random weights', phase: 'load', loaded: 0, total: null } });
+    try {
+      const api = await create(config, { seed: state.sampler.seed });
+      await adopt(api, { name: 'random weights' });
+    } catch (error) {
+      fail(error);
+    } finally {
+      set({ progress: null });
+    }
+  }
+
   async function adopt(api, about) {
     await close();
     const old = state.model;
@@ -99,8 +115,11 @@ export function createRun(store) {
     try {
       return await model().encode(prompt);
     } catch (error) {
-      if (error.code === 'no-tokenizer' && /^[\d\s,]+$/.test(prompt)) return prompt.split(/[\s,]+/).filter(Boolean).map(Number);
-      throw error;
+      if (error.code !== 'no-tokenizer') throw error;
+      if (/^[\d\s,]+$/.test(prompt)) return prompt.split(/[\s,]+/).filter(Boolean).map(Number);
+      // it has no words: bytes of the text stand in for ids, as far as its vocabulary goes
+      const size = state.model.config.vocabSize;
+      return Array.from(new TextEncoder().encode(prompt), (b) => b % size);
     }
   }
 
@@ -233,13 +252,14 @@ export function createRun(store) {
     if (done) {
       generator = null;
       set({
-        status: 'done', stopReason: value.stopReason,
+        status: 'done', stopReason: value.stopReason, memory: lastMemory,
         speed: { ...state.speed, tokensPerSecond: value.tokensPerSecond || state.speed.tokensPerSecond },
       });
       return false;
     }
     const now = performance.now();
-    if (now - memoryAt > 200) { memoryAt = now; set({ memory: model().memory }); }
+    lastMemory = model().memory;
+    if (now - memoryAt > 200) { memoryAt = now; set({ memory: lastMemory }); }
     const { tokens, patterns } = state;
     if (value.captured) patterns.append(value.captured);
     tokens.push({ id: value.id, text: value.text, given: false, logprob: value.logprob, top: value.top ?? null });
@@ -468,7 +488,7 @@ export function createRun(store) {
     lossOf, continuation,
     /** Whether the model has this point. @param {string} name */
     has: (name) => points.has(name),
-    loadModel, setPrompt, run, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell,
+    loadModel, make, setPrompt, run, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell,
     /** @param {number} n */
     costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: 'f32' }),
   };

@@ -44,6 +44,8 @@
  * @property {{ layer: number, head: number }} head
  * @property {'near' | 'whole'} zoom  the large head: the tokens before the one in hand, or all
  * @property {'raw' | 'scaled' | 'masked' | 'pattern'} stage
+ * @property {string} openStage     stage of the anatomy whose values are open, '' for none
+ * @property {number} walk          stop of the guided walk, -1 for none
  * @property {boolean} pure          the text follows from prompt, sampler and seed alone
  * @property {boolean} arcs          draw the row in hand over the text
  * @property {string[]} off          parts switched off in the laboratory: '3.1' a head, '3.ffn' an FFN

@@ -1,8 +1,13 @@
 // values.js - a tensor [position, ...] as a picture: a row per token, a column per number, any cell readable.
+//
+// More than zero takes the hue of what it is (q blue, k vermilion, v green, FFN ochre, else violet), less takes ink.
 
 import { el } from './dom.js';
 import { label, quoted, value } from './format.js';
 import { palette } from './heatmap.js';
+
+const ROWS = 24;
+const hueOf = (/** @type {string} */ point) => (/mlp/.test(point) ? 'f' : /hook_(rot_)?q$/.test(point) ? 'q' : /hook_(rot_)?k$/.test(point) ? 'k' : /hook_[vz]$/.test(point) ? 'v' : 'p');
 
 /** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */
 
@@ -12,7 +17,7 @@ export function createValues() {
   const box = el('div', { class: 'values-box', tabindex: 0, role: 'application', 'aria-label': 'Values. Arrow keys move over the cells.' }, canvas);
   const out = el('output', { class: 'cell mono', 'aria-live': 'polite' });
   const names = el('div', { class: 'values-names', 'aria-hidden': 'true' });
-  const samples = el('span', { hidden: true }, el('i', { class: 'ink-card' }), el('i', { class: 'ink-p' }), el('i', { class: 'ink-k' }));
+  const samples = el('span', { hidden: true }, ...['card', 'text', 'p', 'q', 'k', 'v', 'f'].map((c) => el('i', { class: `ink-${c}` })));
   const root = el('div', { class: 'values' }, tabs, el('div', { class: 'values-picture' }, names, box), out, samples);
 
   /** @type {Named[]} */
@@ -21,6 +26,8 @@ export function createValues() {
   let tokens = [];
   let cell = { row: 0, column: 0 };
   let width = 0;
+  let first = 0;   // position of the first row shown
+  let shown = 0;
 
   const color = (/** @type {string} */ cls) => getComputedStyle(/** @type {Element} */ (samples.querySelector(`.${cls}`))).color;
 
@@ -29,29 +36,30 @@ export function createValues() {
     box.hidden = names.hidden = !item;
     if (!item) return;
     const { data, shape } = item.tensor;
-    const rows = shape[0];
-    width = data.length / rows;
+    width = data.length / shape[0];
+    shown = Math.min(ROWS, shape[0]);
+    first = Math.max(0, Math.min(shape[0] - shown, cell.row - shown + 1));
     canvas.width = width;
-    canvas.height = rows;
-    // more than zero towards violet, less towards vermilion, zero the card itself
-    const plus = palette(color('ink-card'), color('ink-p'));
-    const minus = palette(color('ink-card'), color('ink-k'));
-    const sizes = Float32Array.from(data, Math.abs).filter(Number.isFinite).sort();
+    canvas.height = shown;
+    const plus = palette(color('ink-card'), color(`ink-${hueOf(item.point)}`));
+    const minus = palette(color('ink-card'), color('ink-text'));
+    const part = data.subarray(first * width, (first + shown) * width);
+    const sizes = Float32Array.from(part, Math.abs).filter(Number.isFinite).sort();
     const most = sizes[Math.floor(sizes.length * 0.995)] || 1;
-    const image = new ImageData(width, rows);
+    const image = new ImageData(width, shown);
     const pixels = new Uint32Array(image.data.buffer);
-    for (let i = 0; i < data.length; i++) {
-      const v = Math.max(-1, Math.min(1, data[i] / most));
+    for (let i = 0; i < part.length; i++) {
+      const v = Math.max(-1, Math.min(1, part[i] / most));
       pixels[i] = v < 0 ? minus[Math.round(-v * 255)] : plus[Math.round(v * 255)];
     }
     /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).putImageData(image, 0, 0);
-    const height = Math.max(3, Math.min(16, Math.floor(420 / rows)));
-    canvas.style.blockSize = `${rows * height}px`;
-    names.replaceChildren(...(height >= 12 ? Array.from({ length: rows }, (_, i) => {
-      const s = el('span', {}, tokens[i] ? label(tokens[i]) : String(i));
+    const height = 15;
+    canvas.style.blockSize = `${shown * height}px`;
+    names.replaceChildren(...Array.from({ length: shown }, (_, i) => {
+      const s = el('span', {}, tokens[first + i] ? label(tokens[first + i]) : String(first + i));
       s.style.blockSize = `${height}px`;
       return s;
-    }) : []));
+    }));
     read();
   }
 
@@ -67,8 +75,8 @@ export function createValues() {
 
   canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
     const r = canvas.getBoundingClientRect();
-    const rows = list[at]?.tensor.shape[0] ?? 1;
-    cell = { row: Math.max(0, Math.min(rows - 1, Math.floor(((event.clientY - r.top) / r.height) * rows))), column: Math.max(0, Math.min(width - 1, Math.floor(((event.clientX - r.left) / r.width) * width))) };
+    const within = (/** @type {number} */ share, /** @type {number} */ n) => Math.max(0, Math.min(n - 1, Math.floor(share * n)));
+    cell = { row: first + within((event.clientY - r.top) / r.height, shown), column: within((event.clientX - r.left) / r.width, width) };
     read();
   });
   box.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
@@ -76,7 +84,8 @@ export function createValues() {
     if (!move || !list[at]) return;
     event.preventDefault();
     cell = { row: Math.max(0, Math.min(list[at].tensor.shape[0] - 1, cell.row + move[0])), column: Math.max(0, Math.min(width - 1, cell.column + move[1])) };
-    read();
+    if (cell.row < first || cell.row >= first + shown) draw();
+    else read();
   });
 
   return {

@@ -155,4 +155,13 @@ export function create(root, store, run) {
       costs = new Map(); paintSwitches(); }
     void compare();
   });
+
+  // Measured when it is first seen with a text at rest, so that the grid says something before it is touched.
+  let seen = false;
+  const maybe = () => {
+    if (seen && state.status !== 'running' && state.tokens.length > 8 && !costs.size && !off().length) void sweep();
+  };
+  new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; maybe(); }, { threshold: 0.4 }).observe(grid);
+  let timer = 0;
+  store.watch(['status', 'tokens'], () => { clearTimeout(timer); timer = setTimeout(maybe, 600); });
 }

@@ -57,7 +57,6 @@ export function create(root, store, run) {
   let built = '';
   /** @type {any} the nodes that change */
   let n = {};
-  let open = '';
   /** values of the layer in hand for the text as it rests: point -> tensor */
   let captured = {};
   let capturedFor = '';
@@ -200,7 +199,7 @@ export function create(root, store, run) {
       const shape = svg('text', { x: at[st.id], y: y + 17, class: 'd', 'text-anchor': 'middle' });
       const back = svg('rect', { class: 'caption-back', rx: 6 });
       const g = svg('g', { class: 'stage', role: 'button', tabindex: 0, 'aria-pressed': 'false' }, back, name, shape);
-      const pick = () => choose(open === st.id ? '' : st.id);
+      const pick = () => choose(state.openStage === st.id ? '' : st.id);
       g.addEventListener('click', pick);
       g.addEventListener('keydown', (event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); pick(); } });
       picture.append(g);
@@ -281,7 +280,7 @@ export function create(root, store, run) {
     for (const st of stages) {
       const caption = n.captions.get(st.id);
       caption.shape.textContent = st.id.startsWith('norm') || st.id === 'final' || st.id === 'resid' ? '' : st.shape;
-      caption.g.setAttribute('aria-pressed', String(open === st.id));
+      caption.g.setAttribute('aria-pressed', String(s.openStage === st.id));
     }
     n.blockName.textContent = `block ${layer} of ${c.nLayers}`;
     n.headName.textContent = `layer ${layer}, head ${head} of ${c.nHeads}`;
@@ -353,18 +352,14 @@ export function create(root, store, run) {
 
   // -- a stage opened -------------------------------------------------------------------------------------------------
   let inspected = '';
-  function choose(id) {
-    open = id;
-    inspected = '';
-    inspector.hidden = !id;
-    store.set({ head: state.head });
-  }
+  const choose = (/** @type {string} */ id) => store.set({ openStage: id });
 
   async function inspect(s) {
-    if (!open || !s.model || s.status === 'running') return;
-    const st = stagesOf(s.model.config, s.model.parameters.rows, s.head.layer, s.tokens.length).find((x) => x.id === open);
+    inspector.hidden = !s.openStage || !s.model;
+    if (inspector.hidden || s.status === 'running') return;
+    const st = stagesOf(s.model.config, s.model.parameters.rows, s.head.layer, s.tokens.length).find((x) => x.id === s.openStage);
     if (!st) return choose('');
-    const key = `${open} ${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
+    const key = `${s.openStage} ${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
     if (inspected === key) return;
     inspected = key;
     title.textContent = st.title.replace(/ {2}/g, ', ');
@@ -382,6 +377,6 @@ export function create(root, store, run) {
     if (st.id === 'head') values.say(`${quoted(s.tokens[s.cursor])} is followed by the bars on the right of the picture, and in “Next token” above.`);
   }
 
-  store.watch(['model', 'tokens', 'patterns', 'cursor', 'key', 'hover', 'head', 'logits', 'sampler', 'words', 'status'], paint);
-  store.watch(['model', 'tokens', 'head', 'status', 'cursor', 'theme'], (s) => { void inspect(s); });
+  store.watch(['model', 'tokens', 'patterns', 'cursor', 'key', 'hover', 'head', 'logits', 'sampler', 'words', 'status', 'openStage'], paint);
+  store.watch(['model', 'tokens', 'head', 'status', 'cursor', 'theme', 'openStage'], (s) => { void inspect(s); });
 }

@@ -4,7 +4,7 @@ import { el } from '../dom.js';
 import { int, percent } from '../format.js';
 import { csv, saveFile } from '../save.js';
 
-const ORDER = ['embedding', 'position', 'attention', 'cross_attention', 'ffn', 'norm', 'final_norm', 'head'];
+export const ORDER = ['embedding', 'position', 'attention', 'cross_attention', 'ffn', 'norm', 'final_norm', 'head'];
 const FFN = { swiglu: 'SwiGLU FFN', relu: 'ReLU FFN', gelu_erf: 'GELU-erf FFN', gelu_tanh: 'GELU-tanh FFN' };
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store */
@@ -19,7 +19,7 @@ export function create(root, store) {
   const table = el('table', { class: 'by-component' }, el('caption', { class: 'hidden' }, 'Parameters by component'), head, body, foot);
   const COLUMNS = ['name', 'component', 'stack', 'layer', 'shape', 'dtype', 'count', 'bytes', 'formula', 'tiedTo'];
   const cells = (/** @type {any} */ r) => COLUMNS.map((c) => (c === 'shape' ? r.shape.join(' × ') : r[c] ?? ''));
-  root.append(el('div', { class: 'scroll' }, table), el('div', { class: 'takes' },
+  root.append(el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Table of parameters' }, table), el('div', { class: 'takes' },
     el('button', { type: 'button', class: 'quiet', onclick: () => saveFile('parameters.csv', csv([COLUMNS, ...store.state.model.parameters.rows.map(cells)]), 'text/csv') }, 'Save as CSV'),
     el('button', { type: 'button', class: 'quiet', onclick: () => saveFile('parameters.json', JSON.stringify(store.state.model.parameters, null, 1), 'application/json') }, 'Save as JSON')));
 

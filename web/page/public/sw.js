@@ -1,0 +1,52 @@
+// sw.js - lets the page open again without a network: what the page has used once is kept.
+//
+// Files under assets/ carry their content in their name and never change; everything else is asked for first and taken
+// from the cache when nobody answers.
+
+const CACHE = 'glassformer';
+
+addEventListener('install', () => skipWaiting());
+addEventListener('activate', (event) => event.waitUntil(clients.claim()));
+
+// The page was there before its service worker: it says what it has loaded.
+addEventListener('message', (event) => {
+  if (!Array.isArray(event.data?.keep)) return;
+  event.waitUntil(keep(event.data.keep.filter((url) => new URL(url).origin === location.origin)));
+});
+
+async function keep(urls) {
+  const cache = await caches.open(CACHE);
+  const have = new Set((await cache.keys()).map((request) => request.url));
+  await Promise.allSettled(urls.filter((url) => !have.has(url)).map((url) => cache.add(url)));
+  for (const url of have) if (url.includes('/assets/') && !urls.includes(url)) await cache.delete(url);
+}
+
+addEventListener('fetch', (event) => {
+  const { request } = event;
+  if (request.method !== 'GET' || new URL(request.url).origin !== location.origin || request.headers.has('range')) return;
+  event.respondWith(request.url.includes('/assets/') ? fromCacheFirst(request) : fromNetworkFirst(request));
+});
+
+async function fromCacheFirst(request) {
+  return await caches.match(request, { ignoreVary: true }) ?? remember(request);
+}
+
+async function fromNetworkFirst(request) {
+  try {
+    return await remember(request);
+  } catch (error) {
+    const kept = await caches.match(request, { ignoreSearch: true, ignoreVary: true });
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+async function remember(request) {
+  const response = await fetch(request);
+  if (response.status === 200 && response.type === 'basic') {
+    const copy = response.clone();
+    const cache = await caches.open(CACHE);
+    cache.put(request, copy).catch(() => {});   // no room is no reason to fail
+  }
+  return response;
+}
