@@ -1,0 +1,214 @@
+// tokenizer.test.js - ids as other programs give them, and text back
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { openCheckpoint } from '../../web/lib/formats/source.js';
+import { bool, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
+import { Tokenizer } from '../../web/lib/tokenizer.js';
+import { json, noShared, shared, stories, top } from './helpers.js';
+
+const data = join(top, 'tests/golden/formats');
+const strings = json(join(data, 'strings.json'));
+const plain = { addSpecialTokens: false };
+
+/** The text that comes out of a stream, token by token. @param {Tokenizer} tokenizer @param {number[]} ids @param {number[]} [prior] */
+function streamed(tokenizer, ids, prior) {
+  const stream = tokenizer.stream(prior);
+  return ids.map((id) => stream.push(id)).join('') + stream.end();
+}
+
+test('a GGUF vocabulary gives the ids of llama.cpp under each of its split patterns', async () => {
+  const { tokenizer: object } = await openCheckpoint(stories);
+  const { model } = /** @type {any} */ (object);
+  const tokens = [];
+  for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token;
+  const meta = {
+    'tokenizer.ggml.model': text('gpt2'), 'tokenizer.ggml.tokens': texts(tokens), 'tokenizer.ggml.merges': texts(model.merges.map((m) => m.join(' '))),
+    'tokenizer.ggml.token_type': i32s(tokens.map((t) => (t === '<|endoftext|>' ? 3 : 1))),
+  };
+  for (const [pre, ids] of Object.entries(json(join(data, 'stories-3m.ids.json')))) {
+    const tokenizer = await Tokenizer.load(writeGguf({ ...meta, 'tokenizer.ggml.pre': text(pre) }, []));
+    strings.forEach((s, i) => assert.deepEqual(tokenizer.encode(s, plain), ids[i], `${pre}: ${JSON.stringify(s)}`));
+  }
+});
+
+test('the shipped vocabulary begins a text with its begin token and gives every text back', async () => {
+  const tokenizer = await Tokenizer.load(stories);
+  assert.equal(tokenizer.vocabSize, 2048);
+  for (const s of strings) {
+    const ids = tokenizer.encode(s);
+    assert.equal(ids[0], 0);
+    assert.deepEqual(ids.slice(1), tokenizer.encode(s, plain));
+    assert.equal(tokenizer.decode(ids.slice(1)), s);
+    assert.equal(streamed(tokenizer, ids.slice(1)), s);
+  }
+  assert.deepEqual(tokenizer.encode('a<|endoftext|>b', plain).filter((id) => id === 0), [0], 'special tokens in a text are parsed');
+  assert.equal(tokenizer.decode([0, ...tokenizer.encode('x', plain)], { skipSpecialTokens: true }), 'x');
+  assert.equal(tokenizer.decode([]), '');
+  assert.throws(() => tokenizer.decode([2048]), { code: 'bad-token' });
+  assert.throws(() => tokenizer.decode([-1]), { code: 'bad-token' });
+  assert.throws(() => tokenizer.encode(/** @type {any} */ (5)), { code: 'bad-argument' });
+});
+
+test("llama2.c's tokenizer.bin gives the ids of run.c", async () => {
+  const tokenizer = await Tokenizer.load(join(data, 'tok512.bin'));
+  for (const [i, ids] of Object.entries(json(join(data, 'tok512.ids.json')))) {
+    assert.deepEqual(tokenizer.encode(strings[i]), ids, JSON.stringify(strings[i]));
+    assert.equal(tokenizer.decode(ids.slice(1)), strings[i]);
+    assert.equal(streamed(tokenizer, ids.slice(1)), strings[i]);
+  }
+});
+
+test('the same vocabulary in a GGUF gives the same ids', async () => {
+  const bytes = readFileSync(join(data, 'tok512.bin'));
+  const tokens = [], scores = [];
+  for (let at = 4; at < bytes.length; at += 8 + bytes.readInt32LE(at + 4)) {
+    scores.push(bytes.readFloatLE(at));
+    tokens.push(bytes.toString('utf8', at + 8, at + 8 + bytes.readInt32LE(at + 4)).replaceAll(' ', '\u2581'));
+  }
+  tokens.splice(0, 3, '<unk>', '<s>', '</s>');
+  const tokenizer = await Tokenizer.load(writeGguf({
+    'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(tokens), 'tokenizer.ggml.scores': f32s(scores),
+    'tokenizer.ggml.token_type': i32s(tokens.map((_, id) => (id === 0 ? 2 : id < 3 ? 3 : id < 259 ? 6 : 1))), 'tokenizer.ggml.bos_token_id': u32(1),
+  }, []));
+  for (const [i, ids] of Object.entries(json(join(data, 'tok512.ids.json')))) {
+    if (/<\/?s>|\u2581/.test(strings[i])) continue; // run.c knows neither special tokens in a text nor SentencePiece's space
+    assert.deepEqual(tokenizer.encode(strings[i]), ids, JSON.stringify(strings[i]));
+  }
+  assert.deepEqual(tokenizer.encode('<s>x</s>').filter((id) => id < 3), [1, 1, 2]);
+});
+
+test('random text survives: byte-level BPE and SentencePiece with byte fallback', async () => {
+  for (const file of [stories, join(data, 'tok512.bin')]) {
+    const tokenizer = await Tokenizer.load(file);
+    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (s) => {
+      const ids = tokenizer.encode(s, plain);
+      assert.equal(tokenizer.decode(ids), s);
+      assert.equal(streamed(tokenizer, ids), s);
+    }), { numRuns: 300 });
+  }
+});
+
+test('a stream holds back half a character, and continues a text with its spaces', async () => {
+  const bpe = await Tokenizer.load(stories);
+  const ids = bpe.encode('a\u{1F600}b', plain);
+  const stream = bpe.stream();
+  const pieces = ids.map((id) => stream.push(id));
+  assert.ok(ids.length >= 6, 'four bytes, one token each');
+  assert.deepEqual(pieces.filter(Boolean), ['a', '\u{1F600}', 'b']);
+  const cut = bpe.stream();
+  assert.equal(ids.slice(0, 3).map((id) => cut.push(id)).join(''), 'a');
+  assert.equal(cut.end(), '\ufffd', 'what stays half is shown as broken at the end');
+
+  const spm = await Tokenizer.load(join(data, 'tok512.bin'));
+  const [first, ...rest] = spm.encode('Once upon a time', plain);
+  assert.equal(spm.decode([first, ...rest]).slice(spm.decode([first]).length), streamed(spm, rest, [1, first]));
+  const upon = spm.encode('the', plain);
+  assert.equal(streamed(spm, upon, spm.encode('Once')), ' the', 'a decoder strips the space only at the start of a text');
+  assert.equal(upon.map((id) => spm.idToText(id)).join(''), ' the');
+});
+
+test('any ids decode, and the stream agrees with decoding at once', async () => {
+  const tokenizer = await Tokenizer.load(stories);
+  fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 2047 }), { maxLength: 60 }), (ids) => {
+    assert.equal(streamed(tokenizer, ids), tokenizer.decode(ids));
+  }), { numRuns: 300 });
+});
+
+test('malformed tokenizers are refused by name', async () => {
+  const bpe = (model, more = {}) => ({ model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: [], ...model }, ...more });
+  /** @type {[object, RegExp][]} */
+  const cases = [
+    [{ version: '1.0' }, /no model/], [bpe({ merges: ['a c'] }), /"c"/], [bpe({ merges: ['b a'] }), /"ba"/], [bpe({ merges: ['a b c'] }), /two tokens/],
+    [bpe({ merges: [['a', 'b', 'c']] }), /two tokens/], [bpe({ merges: 'ab' }), /merges/], [bpe({ vocab: { a: -1 } }), /id -1/], [bpe({ vocab: { a: 0.5 } }), /0\.5/],
+    [bpe({ vocab: { a: 0, b: 0 } }), /two tokens/], [bpe({ vocab: { a: 1e9 } }), /1000000000/], [bpe({ vocab: {} }), /empty/], [bpe({ vocab: ['a'] }), /not an object/],
+    [{ model: { type: 'WordPiece', vocab: { a: 0 } } }, /WordPiece/], [{ model: { type: 'Unigram', vocab: [['a']] } }, /scores/],
+    [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '((((' }, behavior: 'Isolated' } }), /regular expression/i],
+    [bpe({}, { decoder: { type: 'Guess' } }), /Guess/], [bpe({}, { added_tokens: [{ id: 3 }] }), /no content/], [bpe({}, { added_tokens: 5 }), /added_tokens/],
+  ];
+  for (const [object, message] of cases) {
+    await assert.rejects(Tokenizer.load(object), (e) => e.name === 'GlassformerError' && ['bad-tokenizer', 'unsupported'].includes(e.code) && message.test(e.message), JSON.stringify(object));
+  }
+  const fine = await Tokenizer.load(bpe({ merges: ['a b'] }));
+  assert.deepEqual(fine.encode('abb'), [2, 1]);
+  for (const input of [null, 5, []]) await assert.rejects(Tokenizer.load(/** @type {any} */ (input)), { code: 'bad-argument' });
+});
+
+test('a vocabulary file that is cut or garbled is refused', async () => {
+  const bin = readFileSync(join(data, 'tok512.bin'));
+  for (let n = 0; n < bin.length; n += 1 + Math.floor(n / 40)) {
+    const whole = n > 4 && (() => { let at = 4; while (at < n) at += 8 + bin.readInt32LE(at + 4); return at === n; })();
+    if (!whole) await assert.rejects(Tokenizer.load(bin.subarray(0, n)), (e) => ['bad-tokenizer', 'truncated'].includes(e.code), `${n} bytes`);
+  }
+  const meta = { 'tokenizer.ggml.model': text('gpt2'), 'tokenizer.ggml.tokens': texts(['a', 'b', 'ab']), 'tokenizer.ggml.merges': texts(['a b']) };
+  assert.deepEqual((await Tokenizer.load(writeGguf(meta, []))).encode('ab'), [2]);
+  for (const [key, value, code] of /** @type {[string, any, string][]} */ ([
+    ['tokenizer.ggml.model', text('bert'), 'unsupported'], ['tokenizer.ggml.model', text('llama'), 'bad-tokenizer'], ['tokenizer.ggml.pre', text('tekken'), 'unsupported'],
+    ['tokenizer.ggml.token_type', i32s([1]), 'bad-tokenizer'], ['tokenizer.ggml.bos_token_id', u32(3), 'bad-tokenizer'], ['tokenizer.ggml.merges', texts(['ab']), 'bad-tokenizer'],
+    ['tokenizer.ggml.tokens', i32s([1]), 'bad-tokenizer'],
+  ])) {
+    await assert.rejects(Tokenizer.load(writeGguf({ ...meta, [key]: value }, [])), { code }, key);
+  }
+  const begins = await Tokenizer.load(writeGguf({ ...meta, 'tokenizer.ggml.bos_token_id': u32(1), 'tokenizer.ggml.add_bos_token': bool(true) }, []));
+  assert.deepEqual(begins.encode('ab'), [1, 2]);
+});
+
+const expected = (name) => json(join(shared, 'tokenizers', `${name}.expected.json`));
+
+test('tokenizer.json files of five kinds give the recorded ids', { skip: noShared }, async () => {
+  for (const name of ['chrishayuk-v11', 'gpt2', 'gpt2vocab-llama3regex', 'llama-english-hyp', 'tinystories-bpe4096']) {
+    const folder = join(shared, 'tokenizers', name);
+    let source = /** @type {any} */ (join(folder, 'tokenizer.json'));
+    if (name === 'gpt2vocab-llama3regex') {
+      const { ignore_merges: ignore, normalizer, pre_tokenizer } = json(join(folder, 'patch.json'));
+      const gpt2 = json(join(shared, 'tokenizers/gpt2/tokenizer.json'));
+      source = { ...gpt2, normalizer, pre_tokenizer, model: { ...gpt2.model, ignore_merges: ignore } };
+    }
+    const tokenizer = await Tokenizer.load(source);
+    const texts = json(join(shared, 'tokenizers/strings.json'));
+    expected(name).results.forEach((want, i) => {
+      const ids = tokenizer.encode(texts[i], plain);
+      assert.deepEqual(ids, want.ids, `${name}: ${JSON.stringify(texts[i])}`);
+      if (want.ids_special) assert.deepEqual(tokenizer.encode(texts[i]), want.ids_special);
+      if (want.decoded !== undefined) assert.equal(tokenizer.decode(ids), want.decoded);
+      assert.equal(streamed(tokenizer, ids), tokenizer.decode(ids));
+    });
+  }
+});
+
+test('the vocabularies of llama2.c and llama.cpp give the ids of their own tests', { skip: noShared }, async () => {
+  const texts = json(join(shared, 'tokenizers/strings.json'));
+  for (const [name, file] of [['llama2-runc', 'tokenizer_llama2_32000.bin'], ['tok512-runc', 'tok512.bin']]) {
+    const tokenizer = await Tokenizer.load(join(shared, 'public/llama2c', file));
+    for (const [i, ids] of Object.entries(expected(name).ids)) {
+      assert.deepEqual(tokenizer.encode(texts[i]), ids, `${name}: ${JSON.stringify(texts[i])}`);
+      assert.equal(tokenizer.decode(ids.slice(1)), texts[i]);
+    }
+  }
+  const folder = join(shared, 'public/gguf_vocab');
+  for (const file of readdirSync(folder).filter((f) => f.endsWith('.gguf'))) {
+    const tokenizer = await Tokenizer.load(join(folder, file));
+    const inputs = readFileSync(join(folder, `${file}.inp`), 'utf8').split('\n__ggml_vocab_test__\n');
+    const lines = readFileSync(join(folder, `${file}.out`), 'utf8').split('\n');
+    assert.ok(inputs.length > 40 && lines.length >= inputs.length);
+    inputs.forEach((s, i) => {
+      const ids = tokenizer.encode(s, plain);
+      assert.deepEqual(ids, lines[i].split(' ').filter(Boolean).map(Number), `${file}: ${JSON.stringify(s)}`);
+      assert.equal(tokenizer.decode(ids), s);
+    });
+  }
+});
+
+test('malformed tokenizer.json files get the verdict expected', { skip: noShared }, async () => {
+  const folder = join(shared, 'cases/adversarial');
+  let n = 0;
+  for (const { file, expect } of json(join(folder, 'index.json'))) {
+    if (!file.startsWith('tok_')) continue;
+    const verdict = await Tokenizer.load(join(folder, file)).then(() => 'load', (e) => { assert.equal(e.name, 'GlassformerError', file); return 'error'; });
+    assert.ok(expect.split('-or-').includes(verdict), `${file}: ${verdict}, expected ${expect}`);
+    n++;
+  }
+  assert.ok(n > 3);
+});
