@@ -3,7 +3,11 @@
  * A job is fn, ctx and one 64-bit word: which job, how many tiles, the next tile. A thread reads
  * the word, then fn and ctx, and claims by compare and swap. If that succeeds the job was still
  * open in between, and fn and ctx were its own; a thread that slept through the end of the job
- * fails and looks again. The caller opens a job only after all tiles of the last one are done. */
+ * fails and looks again. The caller opens a job only after all tiles of the last one are done.
+ *
+ * Whoever waits, spins for a while and then sleeps. The caller sleeps too: when a helper has lost
+ * its core in the middle of a tile, an idle core is what the system needs to bring it back at once.
+ */
 #include "base/pool.h"
 #include <stddef.h> /* NULL */
 
@@ -23,16 +27,26 @@ void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles
     (void)pool;
     for (int32_t i = 0; i < n_tiles; i++) fn(ctx, i);
 }
+uint32_t gf_pool_stack(struct gf_pool *pool, int32_t index) {
+    (void)pool, (void)index;
+    return 0;
+}
+void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)index; }
 #else
-/* ---- POSIX threads ------------------------------------------------------------------------- */
-#include <pthread.h>
-#include <sched.h> /* sched_yield */
+/* ---- several ------------------------------------------------------------------------------- */
 #include <stdatomic.h>
 #include <stdlib.h>
+#if !defined(__wasm__)
+#include <pthread.h>
+#endif
 
-#define TILE_BITS 18 /* the word: 28 bits of epoch, 18 of n_tiles, 18 of the next tile */
-#define MAX_TILES ((1 << TILE_BITS) - 1)
-#define SPINS     2000 /* about 50 microseconds */
+#define TILE_BITS  18 /* the word: 28 bits of epoch, 18 of n_tiles, 18 of the next tile */
+#define MAX_TILES  ((1 << TILE_BITS) - 1)
+/* Looks at a word before sleeping on it: some 30 microseconds for the next job, some 10 for a tile.
+ */
+#define JOB_LOOKS  (sizeof(void *) == 8 ? 1000 : 10000)
+#define DONE_LOOKS (JOB_LOOKS / 3)
+#define STACK      (128 << 10) /* bytes of a wasm helper's stack; matmul.c takes 20 KB of it */
 
 struct gf_pool {
     _Atomic uint64_t job;
@@ -43,86 +57,101 @@ struct gf_pool {
     _Atomic uint32_t epoch;
     _Atomic uint32_t sleepers;
     _Atomic uint32_t stop;
-    pthread_mutex_t lock; /* for going to sleep */
-    pthread_cond_t wake;
     int32_t n_threads;
+#if defined(__wasm__)
+    _Atomic uint32_t present; /* helpers that came and have not left */
+    char *stacks;
+#else
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
     pthread_t threads[];
+#endif
 };
 
-static void pause_briefly(void) {
+static void look_again(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
+#endif
+}
+
+/* Return when *word is no longer `value`. */
+static void wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t value, int looks) {
+    for (int i = 0; i < looks; i++) {
+        if (atomic_load(word) != value) return;
+        look_again();
+    }
+    atomic_fetch_add(&p->sleepers, 1);
+#if defined(__wasm__)
+    while (atomic_load(word) == value)
+        __builtin_wasm_memory_atomic_wait32((int32_t *)word, (int32_t)value, -1);
+#else
+    pthread_mutex_lock(&p->lock);
+    while (atomic_load(word) == value) pthread_cond_wait(&p->wake, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+#endif
+    atomic_fetch_sub(&p->sleepers, 1);
+}
+
+/* After a change of *word: wake those who sleep on it. */
+static void wake_all(struct gf_pool *p, _Atomic uint32_t *word) {
+    if (atomic_load(&p->sleepers) == 0) return;
+#if defined(__wasm__)
+    __builtin_wasm_memory_atomic_notify((int32_t *)word, UINT32_MAX);
+#else
+    (void)word;
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
 #endif
 }
 
 /* Claim and run tiles until none is left. */
 static void work(struct gf_pool *p) {
     for (;;) {
-        uint64_t job = atomic_load_explicit(&p->job, memory_order_acquire);
+        uint64_t job = atomic_load(&p->job);
         uint32_t n = (uint32_t)(job >> TILE_BITS) & MAX_TILES, tile = (uint32_t)job & MAX_TILES;
         if (tile >= n) return;
-        gf_tile_fn fn = atomic_load_explicit(&p->fn, memory_order_relaxed);
-        void *ctx = atomic_load_explicit(&p->ctx, memory_order_relaxed);
-        if (!atomic_compare_exchange_weak_explicit(&p->job, &job, job + 1, memory_order_acq_rel,
-                                                   memory_order_relaxed))
-            continue;
+        gf_tile_fn fn = atomic_load(&p->fn);
+        void *ctx = atomic_load(&p->ctx);
+        if (!atomic_compare_exchange_weak(&p->job, &job, job + 1)) continue;
         fn(ctx, (int32_t)tile);
-        atomic_fetch_add_explicit(&p->done, 1, memory_order_release);
+        if (atomic_fetch_add(&p->done, 1) + 1 == n) wake_all(p, &p->done);
     }
 }
 
-static void *helper(void *pool) {
-    struct gf_pool *p = pool;
+static void help(struct gf_pool *p) {
     uint32_t seen = 0;
-    for (;;) {
-        for (int i = 0; i < SPINS && atomic_load(&p->epoch) == seen; i++) pause_briefly();
-        if (atomic_load(&p->epoch) == seen) {
-            pthread_mutex_lock(&p->lock);
-            atomic_fetch_add(&p->sleepers, 1);
-            while (atomic_load(&p->epoch) == seen) pthread_cond_wait(&p->wake, &p->lock);
-            atomic_fetch_sub(&p->sleepers, 1);
-            pthread_mutex_unlock(&p->lock);
-        }
-        seen = atomic_load(&p->epoch);
-        if (atomic_load(&p->stop)) return NULL;
+    while (!atomic_load(&p->stop)) {
         work(p);
+        wait_while(p, &p->epoch, seen, JOB_LOOKS);
+        seen = atomic_load(&p->epoch);
     }
 }
 
-/* Let the helpers see that something is new, asleep or not. */
-static void call_helpers(struct gf_pool *p) {
+static void next_epoch(struct gf_pool *p) {
     atomic_fetch_add(&p->epoch, 1);
-    if (atomic_load(&p->sleepers) == 0) return;
-    pthread_mutex_lock(&p->lock);
-    pthread_cond_broadcast(&p->wake);
-    pthread_mutex_unlock(&p->lock);
+    wake_all(p, &p->epoch);
 }
 
 static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
     uint64_t epoch = atomic_load(&p->epoch) + 1;
-    atomic_store_explicit(&p->fn, fn, memory_order_relaxed);
-    atomic_store_explicit(&p->ctx, ctx, memory_order_relaxed);
-    atomic_store_explicit(&p->done, 0, memory_order_relaxed);
-    atomic_store_explicit(&p->job, epoch << 2 * TILE_BITS | (uint64_t)n << TILE_BITS,
-                          memory_order_release);
-    call_helpers(p);
+    atomic_store(&p->fn, fn);
+    atomic_store(&p->ctx, ctx);
+    atomic_store(&p->done, 0);
+    atomic_store(&p->job, epoch << 2 * TILE_BITS | (uint64_t)n << TILE_BITS);
+    next_epoch(p);
     work(p);
-    for (int i = 0; atomic_load_explicit(&p->done, memory_order_acquire) < n; i++) {
-        if (i < SPINS)
-            pause_briefly();
-        else
-            sched_yield();
-    }
+    for (uint32_t d; (d = atomic_load(&p->done)) < n;) wait_while(p, &p->done, d, DONE_LOOKS);
 }
 
-struct first_tile {
+struct later_tiles {
     gf_tile_fn fn;
     void *ctx;
     int32_t first;
 };
-static void run_from_first(void *ctx, int32_t tile) {
-    struct first_tile *f = ctx;
-    f->fn(f->ctx, f->first + tile);
+static void run_later(void *ctx, int32_t tile) {
+    struct later_tiles *l = ctx;
+    l->fn(l->ctx, l->first + tile);
 }
 
 void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles) {
@@ -130,10 +159,53 @@ void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles
         for (int32_t i = 0; i < n_tiles; i++) fn(ctx, i);
         return;
     }
-    struct first_tile from = {fn, ctx, 0};
-    for (; n_tiles > 0; n_tiles -= MAX_TILES, from.first += MAX_TILES)
-        run_some(pool, run_from_first, &from,
-                 (uint32_t)(n_tiles < MAX_TILES ? n_tiles : MAX_TILES));
+    if (n_tiles <= MAX_TILES) {
+        run_some(pool, fn, ctx, (uint32_t)n_tiles);
+        return;
+    }
+    struct later_tiles l = {fn, ctx, 0};
+    for (; n_tiles > 0; n_tiles -= MAX_TILES, l.first += MAX_TILES)
+        run_some(pool, run_later, &l, (uint32_t)(n_tiles < MAX_TILES ? n_tiles : MAX_TILES));
+}
+
+int32_t gf_pool_threads(const struct gf_pool *pool) { return pool ? pool->n_threads : 1; }
+
+#if defined(__wasm__)
+/* Never freed, so that a worker that comes late finds `stop` and nothing else. */
+static struct gf_pool the_pool;
+
+struct gf_pool *gf_pool_open(int32_t n_threads) {
+    struct gf_pool *p = &the_pool;
+    if (n_threads <= 1 || p->n_threads) return NULL;
+    p->stacks = malloc((size_t)(n_threads - 1) * STACK);
+    if (!p->stacks) return NULL;
+    p->n_threads = n_threads;
+    return p;
+}
+
+uint32_t gf_pool_stack(struct gf_pool *p, int32_t index) {
+    if (!p || index < 1 || index >= p->n_threads) return 0;
+    return ((uint32_t)(uintptr_t)p->stacks + (uint32_t)index * STACK) & ~15u;
+}
+
+void gf_pool_worker(struct gf_pool *p, int32_t index) {
+    (void)index;
+    atomic_fetch_add(&p->present, 1);
+    help(p);
+    atomic_fetch_sub(&p->present, 1);
+    wake_all(p, &p->present);
+}
+
+void gf_pool_close(struct gf_pool *p) {
+    if (!p) return;
+    atomic_store(&p->stop, 1);
+    next_epoch(p);
+    for (uint32_t n; (n = atomic_load(&p->present)) > 0;) wait_while(p, &p->present, n, DONE_LOOKS);
+}
+#else
+static void *helper(void *pool) {
+    help(pool);
+    return NULL;
 }
 
 struct gf_pool *gf_pool_open(int32_t n_threads) {
@@ -152,12 +224,11 @@ struct gf_pool *gf_pool_open(int32_t n_threads) {
 void gf_pool_close(struct gf_pool *p) {
     if (!p) return;
     atomic_store(&p->stop, 1);
-    call_helpers(p);
+    next_epoch(p);
     for (int32_t i = 0; i < p->n_threads - 1; i++) pthread_join(p->threads[i], NULL);
     pthread_cond_destroy(&p->wake);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
-
-int32_t gf_pool_threads(const struct gf_pool *pool) { return pool ? pool->n_threads : 1; }
+#endif
 #endif

@@ -14,10 +14,33 @@ typedef void (*gf_tile_fn)(void *ctx, int32_t tile);
  * (n_threads <= 1, a build without threads) or memory or threads could not be had: NULL is a valid
  * pool everywhere below. Owned by the caller, gf_pool_close ends it. */
 struct gf_pool *gf_pool_open(int32_t n_threads);
+/* Wait until every helper has left, then free the pool. */
 void gf_pool_close(struct gf_pool *pool);
 int32_t gf_pool_threads(const struct gf_pool *pool); /* the caller's included; NULL: 1 */
 
 /* Call fn(ctx, 0) ... fn(ctx, n_tiles - 1), each once, in any order, and return when all are done.
  * pool NULL: on this thread, in order. One call at a time, none from inside a tile. */
 void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles);
+
+#if defined(__wasm__)
+/* WebAssembly starts no threads by itself: JavaScript brings helper 1 ... n_threads - 1, each a
+ * worker with its own instance of the same module on the same shared memory. Compiled with
+ * -matomics -mbulk-memory, linked with shared, imported memory and the global __stack_pointer
+ * exported.
+ *
+ *   on the engine's thread                          in the worker, when told so
+ *     pool = x.gf_pool_open(n)                        x = new WebAssembly.Instance(module,
+ *     for i in 1 .. n - 1: tell worker i                    { env: { memory, ... } }).exports
+ *       { module, memory, pool, i,                    x.__stack_pointer.value = stack
+ *         stack: x.gf_pool_stack(pool, i) }           x.gf_pool_worker(pool, i)
+ *
+ * An instance begins with the stack pointer of the first one, so the global must be set before
+ * anything else is called. Work may be given to the pool at once; helpers join when they are up.
+ * The engine's thread sleeps while it waits, so it must be one that may: not a page's main thread.
+ * gf_pool_worker returns after gf_pool_close, which waits for those who came (so let none be
+ * terminated before); then the worker may end. A memory has one pool in its life: the second
+ * gf_pool_open gives NULL. */
+uint32_t gf_pool_stack(struct gf_pool *pool, int32_t index); /* address of the stack's upper end */
+void gf_pool_worker(struct gf_pool *pool, int32_t index);
+#endif
 #endif
