@@ -191,7 +191,7 @@ class Opener {
    */
   async weights(files, given, map = {}) {
     const first = files[0] instanceof ByteReader ? files[0] : await this.reader(files[0], true);
-    const format = await detect(first);
+    const format = await detect(first, given.config !== undefined);
     if (format !== 'safetensors') {
       if (files.length > 1) fail('unsupported', `${first.name}: only safetensors may come in several files`);
       if (given.config !== undefined) this.warnings.push(`${first.name}: brings its own configuration, the given one was not used`);
@@ -429,8 +429,8 @@ function plausibleV0(v) {
   return [d, ff, layers, heads, kv, Math.abs(vocab), context].every((n) => n > 0 && n < 1 << 24) && d % heads === 0 && heads % kv === 0;
 }
 
-/** @param {ByteReader} r @returns {Promise<Checkpoint['format']>} */
-async function detect(r) {
+/** @param {ByteReader} r @param {boolean} config whether one was given, as only safetensors need it @returns {Promise<Checkpoint['format']>} */
+async function detect(r, config) {
   const head = await r.peek(28);
   const name = r.name.replace(/[?#].*$/, '').toLowerCase();
   const text = new TextDecoder('latin1').decode(head.subarray(0, 4));
@@ -441,7 +441,7 @@ async function detect(r) {
   if (head.length >= 4 && view.getUint32(0, true) === LLAMA2C_MAGIC) return 'llama2c';
   if (text.startsWith('PK') || text.startsWith('\x80\x02\x8a')) return fail('unsupported', `${r.name}: this is a PyTorch pickle, which can run code; save the weights as safetensors`);
   if (name.endsWith('.bin')) return 'llama2c';
-  if (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b) return 'safetensors';
+  if (config || (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b)) return 'safetensors';
   if (plausibleV0(view)) return 'llama2c';
   return fail('unknown-format', `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors nor llama2.c`);
 }
