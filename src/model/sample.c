@@ -133,9 +133,9 @@ static void sort_order(const struct candidates *c, int32_t *v, int32_t n) { /* h
 }
 
 static void top_p(struct candidates *c, float p) {
-    /* A token below (1 - p) / (n - 1) of the mass cannot belong: all such together weigh less than
-     * 1 - p. */
-    const double cut = c->n > 1 ? (1 - (double)p) / (c->n - 1) * c->sum : 0;
+    /* A token below (1 - p) / n of the mass cannot belong: all such together weigh less than 1 - p.
+     * With n - 1 for n, as one often reads, equal weights would all be thrown out. */
+    const double cut = (1 - (double)p) / c->n * c->sum;
     int32_t n = 0;
     for (int32_t i = 0; i < c->n; i++)
         if ((double)c->weight[i] >= cut) c->order[n++] = i;
