@@ -6,6 +6,7 @@
  * the vocabulary is never needed: only what top-p can keep. */
 #include "kernels/kernels.h" /* gf_argmax, gf_exp, gf_logsumexp */
 #include "model/session.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,8 @@ static void penalise(float *out, const float *logits, int32_t n, float penalty, 
     if (penalty == 1) return;
     for (int32_t i = 0; i < n_seen; i++) {
         if (seen[i] < 0 || seen[i] >= n) continue;
-        const float l = logits[seen[i]];
-        out[seen[i]] = l > 0 ? l / penalty : l * penalty;
+        const float l = logits[seen[i]], v = l > 0 ? l / penalty : l * penalty;
+        out[seen[i]] = isinf(v) && !isinf(l) ? copysignf(FLT_MAX, v) : v;
     }
 }
 
@@ -167,7 +168,11 @@ static void choose_from(struct candidates *c, const float *logits, int32_t n,
         c->sum = 1;
         return;
     }
-    for (int32_t i = 0; i < n; i++) x[i] /= p->temperature;
+    /* from the largest down, so that no temperature makes an infinity of it */
+    float most = -INFINITY;
+    for (int32_t i = 0; i < n; i++)
+        if (x[i] > most) most = x[i];
+    for (int32_t i = 0; i < n; i++) x[i] = (x[i] - most) / p->temperature;
     float least = -INFINITY;
     if (p->top_k > 0 && p->top_k < n)
         least = kth_largest(x, n, p->top_k, (float *)(void *)c->order);
