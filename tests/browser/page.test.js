@@ -222,14 +222,19 @@ test('the stages of a score agree with one another', async () => {
   await page.locator('.matrix').focus();
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('ArrowLeft');
+  await page.waitForFunction(() => /: [\d.]+ %$/.test(document.querySelector('#cell').textContent));
+  await page.waitForTimeout(100);
   const said = async () => /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(await page.locator('#cell').innerText());
   const [, q, k] = await said();
   const { layer, head } = await page.locator('#h-attention').innerText().then((text) => /Layer (?<layer>\d+), head (?<head>\d+)/.exec(text).groups);
   const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
   for (const [stage, point] of [['scores', 'hook_attn_scores_raw'], ['÷ √d', 'hook_attn_scores_scaled'], ['masked', 'hook_attn_scores']]) {
     await page.getByRole('radio', { name: stage, exact: true }).click();
-    await page.waitForTimeout(400);
-    const [, , , shown] = await said();
+    await page.waitForFunction((name) => document.querySelector('#h-attention').textContent.includes(name), { 'scores': 'before scaling', '÷ √d': 'scores, scaled', 'masked': 'scores, masked' }[stage]);
+    await page.waitForFunction(() => !/%$|not read/.test(document.querySelector('#cell').textContent));
+    await page.waitForTimeout(200);
+    const [, q2, k2, shown] = await said();
+    assert.deepEqual([q2, k2], [q, k], 'the cell in hand moved');
     const tensor = captured[`blocks.${layer}.attn.${point}`];
     const n = tensor.shape[1];
     const want = tensor.data[(Number(head) * n + Number(q)) * n + Number(k)];

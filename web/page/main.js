@@ -55,7 +55,8 @@ if (import.meta.env.PROD && 'serviceWorker' in navigator) {
   try {
     await navigator.serviceWorker.register(new URL('sw.js', document.baseURI));
     const worker = (await navigator.serviceWorker.ready).active;
-    worker?.postMessage({ keep: [new URL('./', document.baseURI).href, ...performance.getEntriesByType('resource').map((e) => e.name)] });
+    const model = store.state.model?.address;
+    worker?.postMessage({ keep: [new URL('./', document.baseURI).href, ...(model ? [new URL(model, document.baseURI).href] : []), ...performance.getEntriesByType('resource').map((e) => e.name)] });
   } catch (error) {
     console.info('The page will not open offline:', error);
   }

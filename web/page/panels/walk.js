@@ -81,6 +81,7 @@ export function create(root, store) {
   start.addEventListener('click', () => (state.walk < 0 ? go(Number(localStorage.getItem('walk')) || 0) : leave()));
   root.addEventListener('keydown', (event) => { if (event.key === 'Escape') leave(); });
 
+  let focus = false;   // a hidden button cannot take it: the repaint that shows it hands it over
   function go(i) {
     const stop = STOPS[i];
     if (!stop || !state.model) return;
@@ -88,7 +89,7 @@ export function create(root, store) {
     store.set({ ...(stop.set?.(state) ?? {}), walk: i });
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     document.querySelector(stop.at)?.scrollIntoView({ block: 'start', behavior: still ? 'auto' : 'smooth' });
-    on.focus({ preventScroll: true });
+    focus = true;
   }
   function leave() {
     if (state.walk + 1 >= STOPS.length) localStorage.removeItem('walk');
@@ -108,5 +109,7 @@ export function create(root, store) {
     count.textContent = `${s.walk + 1} of ${STOPS.length}`;
     back.hidden = s.walk === 0;
     on.textContent = s.walk + 1 < STOPS.length ? 'Next' : 'Done';
+    if (focus) on.focus({ preventScroll: true });
+    focus = false;
   });
 }

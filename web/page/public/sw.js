@@ -14,11 +14,19 @@ addEventListener('message', (event) => {
   event.waitUntil(keep(event.data.keep.filter((url) => new URL(url).origin === location.origin)));
 });
 
+/** These files, and those that their scripts name: the engine is fetched by a worker, which nobody here can watch. */
 async function keep(urls) {
   const cache = await caches.open(CACHE);
-  const have = new Set((await cache.keys()).map((request) => request.url));
-  await Promise.allSettled(urls.filter((url) => !have.has(url)).map((url) => cache.add(url)));
-  for (const url of have) if (url.includes('/assets/') && !urls.includes(url)) await cache.delete(url);
+  const wanted = new Set(urls);
+  for (const url of wanted) {   // grows while it is walked
+    try {
+      if (!await cache.match(url)) await cache.add(url);
+      if (!/\/assets\/[^/]+\.js$/.test(url)) continue;
+      const text = await (await cache.match(url)).text();
+      for (const [name] of text.matchAll(/[\w.-]+-[\w-]{8}\.(?:js|wasm)\b/g)) wanted.add(new URL(name, url).href);
+    } catch { /* a name that is no file; what can be kept is kept */ }
+  }
+  for (const { url } of await cache.keys()) if (url.includes('/assets/') && !wanted.has(url)) await cache.delete(url);
 }
 
 addEventListener('fetch', (event) => {
