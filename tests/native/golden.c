@@ -27,7 +27,7 @@ const char *const golden_names[N_GOLDEN] = {"modern_untied_gqa",
                                             "q4_0",
                                             "q4_1"};
 
-#define NAME(id, name, axes)    name,
+#define NAME(id, name, axes)     name,
 #define FIELD_NAME(t, name, ...) #name,
 static const char *const point_names[] = {GF_POINTS(NAME)};
 static const char *const field_names[] = {GF_CONFIG_FIELDS(FIELD_NAME)};
@@ -55,7 +55,8 @@ double max_diff(const float *a, const float *b, int64_t n) {
     return most;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading -----------------------------------------------------------------------------------
+ */
 
 static void stop(const char *path, const char *why) {
     printf("%s: %s\n", path, why);
@@ -207,8 +208,7 @@ void golden_close(struct golden *g) {
         struct golden_run *r = &g->runs[i];
         for (int32_t k = 0; k < r->n_points; k++) drop(r->points[k].data);
         for (int32_t k = 0; k < r->n_decoys; k++) drop(r->decoys[k].output);
-        for (int32_t k = 0; k < r->n_edits; k++)
-            drop(r->edits[k].values), drop(r->edits[k].output);
+        for (int32_t k = 0; k < r->n_edits; k++) drop(r->edits[k].values), drop(r->edits[k].output);
         drop(r->ids), drop(r->source), drop(r->output);
         free(r->points), free(r->decoys), free(r->edits);
     }
@@ -216,7 +216,8 @@ void golden_close(struct golden *g) {
     memset(g, 0, sizeof *g);
 }
 
-/* ---- feeding an engine ------------------------------------------------------------------------- */
+/* ---- feeding an engine -------------------------------------------------------------------------
+ */
 
 static int ends(const char *name, const char *end) {
     size_t n = strlen(name), m = strlen(end);

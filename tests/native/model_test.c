@@ -19,8 +19,8 @@ static struct golden *golden(const char *name) {
     exit(1);
 }
 
-#define EACH_GOLDEN(g)     for (struct golden *g = all; g < all + N_GOLDEN; g++)
-#define EACH_RUN(g, r)     for (struct golden_run *r = (g)->runs; r < (g)->runs + (g)->n_runs; r++)
+#define EACH_GOLDEN(g) for (struct golden *g = all; g < all + N_GOLDEN; g++)
+#define EACH_RUN(g, r) for (struct golden_run *r = (g)->runs; r < (g)->runs + (g)->n_runs; r++)
 #define CHECK_OK(call)                                                                             \
     do {                                                                                           \
         int32_t status_ = (call);                                                                  \
@@ -225,8 +225,8 @@ static void float_formats_layouts_and_pieces_make_one_model(void) {
         CHECK_OK(golden_output(m, r, first, &err));
         gf_model_close(m);
         for (uint64_t way = 0; way < 48; way++) {
-            struct feeding how = {.dtypes = way / 3 % 4 == 3 ? mixed
-                                                             : all_kept_as(formats[way / 3 % 4]),
+            struct feeding how = {.dtypes =
+                                      way / 3 % 4 == 3 ? mixed : all_kept_as(formats[way / 3 % 4]),
                                   .file_dtype = formats[way % 3],
                                   .turned = way / 12 % 2,
                                   .stacked = way / 24 % 2,
@@ -253,10 +253,8 @@ static void block_formats_hold_what_they_should(void) {
         const size_t n_bytes = (size_t)r->rows * (size_t)r->cols * sizeof(float);
         float *first = malloc(n_bytes), *y = malloc(n_bytes);
         for (int way = 0; way < 2; way++) { /* quantised on the way in; the second time turned */
-            struct feeding how = {.dtypes = all_kept_as(dtype),
-                                  .turned = way,
-                                  .stacked = way,
-                                  .seed = (uint64_t)way};
+            struct feeding how = {
+                .dtypes = all_kept_as(dtype), .turned = way, .stacked = way, .seed = (uint64_t)way};
             struct gf_model *m = golden_model(g, &r->cfg, &how, &err);
             CHECK(m != NULL);
             if (!m) continue;
@@ -313,7 +311,8 @@ static void blocks_arrive_as_they_are(void) {
                 CHECK_OK(gf_tensor_read(m, 0, i, row, &err));
                 if (kept == dtype || kept == GF_F32)
                     CHECK_BITS(row, w->data + i * 32, sizeof row);
-                else /* the others round; the worst is q4_0, whose one side ends at 7/8 of the other */
+                else /* the others round; the worst is q4_0, whose one side ends at 7/8 of the other
+                      */
                     CHECK_CLOSE(max_diff(row, w->data + i * 32, 32),
                                 0.126 * largest(w->data + i * 32, 32), "dtype %d kept as %d", dtype,
                                 kept);
@@ -338,8 +337,8 @@ static void a_mistakes_output_is_told_apart(void) {
     CHECK(n > 40);
 }
 
-/* The same comparison on a model that has the mistake: it must fail, and where the mistake is one of
- * the decoys, it must be that decoy. */
+/* The same comparison on a model that has the mistake: it must fail, and where the mistake is one
+ * of the decoys, it must be that decoy. */
 static void fault(const char *name, const char *decoy, void (*spoil)(struct gf_config *),
                   const struct feeding *how) {
     const struct golden *g = golden(name);
@@ -378,7 +377,8 @@ static void relu(struct gf_config *c) { c->ffn = GF_RELU; }
 
 static void planted_faults_are_caught(void) {
     static const struct feeding gate_up = {.a = ".gate.weight", .b = ".up.weight"},
-                                turned = {.lie_turned = 1}, q_k = {.a = ".q.weight", .b = ".k.weight"},
+                                turned = {.lie_turned = 1},
+                                q_k = {.a = ".q.weight", .b = ".k.weight"},
                                 norms = {.a = ".norm1.weight", .b = ".norm2.weight"};
     fault("gpt2", "gelu_other", swap_gelu, NULL);
     fault("plain_gpt", "gelu_other", swap_gelu, NULL);
@@ -415,8 +415,8 @@ static void planted_faults_are_caught(void) {
     fault("gpt2", NULL, NULL, &norms);
 }
 
-/* A rotation that is one position off: queries turned here, in double, and set by an edit. Turned by
- * the right angle the output stays the golden one; by the next position's it does not. */
+/* A rotation that is one position off: queries turned here, in double, and set by an edit. Turned
+ * by the right angle the output stays the golden one; by the next position's it does not. */
 static void a_wrong_rope_offset_is_caught(void) {
     const struct golden *g = golden("modern_tied");
     const struct golden_run *r = &g->runs[0];
@@ -435,8 +435,8 @@ static void a_wrong_rope_offset_is_caught(void) {
                 const float *x = q->data + (pos * c->n_heads + h) * c->d_head;
                 const int32_t half = c->d_head / 2;
                 for (int32_t j = 0; j < half; j++) {
-                    const double angle = (pos + offset) * pow((double)c->rope_theta,
-                                                              -2.0 * j / c->d_head),
+                    const double angle = (pos + offset) *
+                                         pow((double)c->rope_theta, -2.0 * j / c->d_head),
                                  a = (double)x[j], b = (double)x[j + half];
                     turned[j] = (float)(a * cos(angle) - b * sin(angle));
                     turned[j + half] = (float)(a * sin(angle) + b * cos(angle));

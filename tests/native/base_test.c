@@ -1,0 +1,223 @@
+/* base_test.c - the ground under everything: sizes, memory, seeded numbers, sentences. */
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "check.h"
+
+/* Allocations that cannot succeed are part of what is tested. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+
+static void sizes_know_when_they_overflow(void) {
+    const uint64_t half = UINT64_C(1) << 63;
+    CHECK(gf_add_u64(2, 3) == 5);
+    CHECK(gf_add_u64(half, half - 1) ==
+          GF_TOO_MUCH); /* the largest number is kept for "too much" */
+    CHECK(gf_add_u64(half, half - 2) == GF_TOO_MUCH - 1);
+    CHECK(gf_add_u64(half, half) == GF_TOO_MUCH);
+    CHECK(gf_add_u64(GF_TOO_MUCH, 0) == GF_TOO_MUCH);
+    CHECK(gf_add_u64(0, GF_TOO_MUCH) == GF_TOO_MUCH);
+    CHECK(gf_mul_u64(7, 6) == 42);
+    CHECK(gf_mul_u64(UINT64_C(1) << 32, UINT64_C(1) << 31) == half);
+    CHECK(gf_mul_u64(UINT64_C(1) << 32, UINT64_C(1) << 32) == GF_TOO_MUCH);
+    CHECK(gf_mul_u64(GF_TOO_MUCH, 1) == GF_TOO_MUCH);
+    CHECK(gf_mul_u64(1, GF_TOO_MUCH) == GF_TOO_MUCH);
+    CHECK(gf_mul_u64(0, 12345) == 0);
+    CHECK(gf_round_up(0, 64) == 0);
+    CHECK(gf_round_up(1, 64) == 64);
+    CHECK(gf_round_up(64, 64) == 64);
+    CHECK(gf_round_up(65, 64) == 128);
+    CHECK(gf_round_up(GF_TOO_MUCH - 5, 64) == GF_TOO_MUCH);
+    CHECK(gf_round_up(GF_TOO_MUCH, 64) == GF_TOO_MUCH);
+    /* a whole formula is checked once at its end */
+    CHECK(gf_add_u64(gf_mul_u64(gf_mul_u64(half, 4), 2), 1) == GF_TOO_MUCH);
+}
+
+static int all_zero(const uint8_t *p, uint64_t n) {
+    for (uint64_t i = 0; i < n; i++)
+        if (p[i]) return 0;
+    return 1;
+}
+
+static void arenas_are_zeroed_aligned_and_full_when_full(void) {
+    static const uint64_t sizes[] = {1, 63, 64, 65, 4, 1000};
+    uint64_t total = 0;
+    for (int i = 0; i < 6; i++) total += gf_arena_share(sizes[i]);
+    CHECK_INT(total, 64 + 64 + 64 + 128 + 64 + 1024);
+    struct gf_arena a;
+    CHECK_INT(gf_arena_open(&a, total), 0);
+    CHECK(a.size == total && a.used == 0);
+    uint8_t *last = NULL;
+    for (int i = 0; i < 6; i++) {
+        uint8_t *p = gf_arena_take(&a, sizes[i]);
+        CHECK(p != NULL && (uintptr_t)p % 64 == 0);
+        CHECK(all_zero(p, sizes[i]));
+        CHECK(!last || p >= last); /* what was taken before is not touched again */
+        memset(p, 0xab, (size_t)sizes[i]);
+        last = p + sizes[i];
+    }
+    CHECK(a.used == total);
+    CHECK(gf_arena_take(&a, 0) == NULL);
+    gf_arena_close(&a);
+    CHECK(a.memory == NULL && a.size == 0);
+    gf_arena_close(&a);
+    CHECK_INT(gf_arena_open(&a, 0), 0);
+    gf_arena_close(&a);
+}
+
+static void memory_that_cannot_be_had_is_refused(void) {
+    struct gf_arena a;
+    CHECK(gf_take(GF_TOO_MUCH) == NULL);
+    CHECK(gf_take(GF_TOO_MUCH - 64) == NULL);
+    CHECK(gf_take(SIZE_MAX / 2) == NULL);
+    CHECK_INT(gf_arena_open(&a, GF_TOO_MUCH), -1);
+    CHECK(gf_arena_share(GF_TOO_MUCH) == GF_TOO_MUCH);
+    gf_give(NULL);
+    for (uint64_t n = 0; n < 200; n += 33) {
+        uint8_t *p = gf_take(n);
+        CHECK(p != NULL && (uintptr_t)p % 64 == 0 && all_zero(p, n));
+        if (p) memset(p, 1, (size_t)n);
+        gf_give(p);
+    }
+}
+
+/* First numbers of xoshiro256++ from the state 1, 2, 3, 4, and of a generator seeded by splitmix64,
+ * computed with the authors' formulas in Python's integers (tests/golden/README.md). */
+static void random_numbers_are_the_published_ones(void) {
+    static const uint64_t from_1234[] = {41943041u,
+                                         58720359u,
+                                         3588806011781223u,
+                                         3591011842654386u,
+                                         9228616714210784205u,
+                                         9973669472204895162u,
+                                         14011001112246962877u,
+                                         12406186145184390807u},
+                          seeded[] = {437095814655224680u, 8127161015984454572u,
+                                      18128670339019551454u, 254746599813523466u};
+    struct gf_rng r = {{1, 2, 3, 4}};
+    for (int i = 0; i < 8; i++) CHECK(gf_rng_u64(&r) == from_1234[i]);
+    gf_rng_seed(&r, 1234567);
+    static const uint64_t splitmix[] = {6457827717110365317u, 3203168211198807973u,
+                                        9817491932198370423u, 4593380528125082431u};
+    for (int i = 0; i < 4; i++) CHECK(r.s[i] == splitmix[i]);
+    for (int i = 0; i < 4; i++) CHECK(gf_rng_u64(&r) == seeded[i]);
+}
+
+static void uniform_numbers_fill_the_interval(void) {
+    struct gf_rng r;
+    gf_rng_seed(&r, 0);
+    enum { N = 100000, BINS = 50 };
+    int count[BINS] = {0};
+    double sum = 0, together = 0, last = 0.5;
+    for (int i = 0; i < N; i++) {
+        const double u = gf_rng_uniform(&r);
+        if (!(u >= 0 && u < 1)) {
+            CHECK(!"a number outside [0, 1)");
+            return;
+        }
+        count[(int)(u * BINS)]++;
+        sum += u;
+        together += (u - 0.5) * (last - 0.5);
+        last = u;
+    }
+    double chi2 = 0;
+    for (int i = 0; i < BINS; i++) chi2 += pow(count[i] - N / BINS, 2) / (N / BINS);
+    CHECK_NEAR(chi2, BINS - 1, 4 * sqrt(2.0 * (BINS - 1)));
+    CHECK_NEAR(sum / N, 0.5, 4 * sqrt(1 / 12.0 / N));
+    CHECK_NEAR(together / N, 0, 4 / 12.0 / sqrt(N)); /* neighbours know nothing of each other */
+}
+
+static void normal_numbers_are_normal(void) {
+    struct gf_rng r, again;
+    gf_rng_seed(&r, 42);
+    gf_rng_seed(&again, 42);
+    enum { N = 100000 };
+    /* P(x < edge) = (i + 1) / 10, and the tails */
+    static const double edges[] = {-1.2815515655, -0.8416212336, -0.5244005127, -0.2533471031, 0,
+                                   0.2533471031,  0.5244005127,  0.8416212336,  1.2815515655};
+    int count[10] = {0}, beyond_3 = 0;
+    double m1 = 0, m2 = 0, m3 = 0, m4 = 0;
+    for (int i = 0; i < N; i++) {
+        const double x = gf_rng_normal(&r);
+        if (i < 1000) CHECK(x == gf_rng_normal(&again));
+        int b = 0;
+        while (b < 9 && x > edges[b]) b++;
+        count[b]++;
+        beyond_3 += fabs(x) > 3;
+        m1 += x / N, m2 += x * x / N, m3 += x * x * x / N, m4 += x * x * x * x / N;
+    }
+    double chi2 = 0;
+    for (int i = 0; i < 10; i++) chi2 += pow(count[i] - N / 10, 2) / (N / 10);
+    CHECK_NEAR(chi2, 9, 4 * sqrt(18.0));
+    CHECK_NEAR(m1, 0, 4 / sqrt(N));
+    CHECK_NEAR(m2, 1, 4 * sqrt(2.0 / N));
+    CHECK_NEAR(m3, 0, 4 * sqrt(15.0 / N));
+    CHECK_NEAR(m4, 3, 4 * sqrt(96.0 / N));
+    CHECK_NEAR(beyond_3, N * 0.0026998, 4 * sqrt(N * 0.0027));
+}
+
+/* What a weight starts as must be the same everywhere: no libm in it. */
+static void normal_numbers_are_these_bits(void) {
+    struct gf_rng r;
+    gf_rng_seed(&r, 7);
+    static const double want[] = {1.674036445441065,   0.5378981681989655,    1.2079282540944534,
+                                  0.32834061497569145, -0.012389036451004696, -0.4115374992476508};
+    for (int i = 0; i < 6; i++) CHECK_NEAR(gf_rng_normal(&r), want[i], 1e-14);
+}
+
+static void sentences_are_written_and_cut_to_fit(void) {
+    struct gf_error err = {0, "as before"};
+    CHECK_INT(gf_fail(&err, GF_ERR_SHAPE, "%s: [%d, %u], %lld%% of %d", "a.weight", INT32_MIN,
+                      UINT32_MAX, (long long)INT64_MIN, 0),
+              GF_ERR_SHAPE);
+    CHECK_INT(err.status, GF_ERR_SHAPE);
+    CHECK_TEXT(err.text, "a.weight: [-2147483648, 4294967295], -9223372036854775808% of 0");
+    CHECK_INT(gf_fail(NULL, GF_ERR_MEMORY, "nobody reads %s", "this"), GF_ERR_MEMORY);
+    CHECK_INT(gf_fail(&err, GF_ERR_TOKEN, "%s", ""), GF_ERR_TOKEN);
+    CHECK_TEXT(err.text, "");
+    char longer[2000];
+    memset(longer, 'x', sizeof longer);
+    longer[sizeof longer - 1] = 0;
+    struct {
+        struct gf_error err;
+        char after[8];
+    } fenced;
+    memset(&fenced, '#', sizeof fenced);
+    gf_fail(&fenced.err, GF_ERR_STATE, "%s %d", longer, 5);
+    CHECK_INT(strlen(fenced.err.text), sizeof fenced.err.text - 1);
+    CHECK(!memcmp(fenced.after, "########", 8));
+}
+
+static void codes_are_stable_and_distinct(void) {
+    static const struct {
+        int value;
+        const char *code, *text;
+    } all[] = {
+#define ROW(name, value, code, text) {value, code, text},
+        GF_STATUS(ROW)
+#undef ROW
+    };
+    const int n = sizeof all / sizeof *all;
+    CHECK_INT(GF_OK, 0);
+    for (int i = 0; i < n; i++) {
+        CHECK_INT(all[i].value, -i);
+        CHECK(all[i].code[0] && all[i].text[0]);
+        for (int k = 0; k < i; k++) CHECK(strcmp(all[i].code, all[k].code) != 0);
+    }
+    CHECK_TEXT(all[-GF_ERR_TRUNCATED].code, "truncated");
+    CHECK_TEXT(all[-GF_ERR_NOT_FINITE].code, "not-finite");
+}
+
+int main(void) {
+    RUN(sizes_know_when_they_overflow);
+    RUN(arenas_are_zeroed_aligned_and_full_when_full);
+    RUN(memory_that_cannot_be_had_is_refused);
+    RUN(random_numbers_are_the_published_ones);
+    RUN(uniform_numbers_fill_the_interval);
+    RUN(normal_numbers_are_normal);
+    RUN(normal_numbers_are_these_bits);
+    RUN(sentences_are_written_and_cut_to_fit);
+    RUN(codes_are_stable_and_distinct);
+    return check_end();
+}

@@ -1,0 +1,377 @@
+/* sample_test.c - from logits to a token: the distribution against the plain definition in double,
+ * the draws against the distribution. */
+#include "check.h"
+#include "golden.h"
+#include <stdlib.h>
+
+static struct gf_error err;
+static uint64_t seed = 77;
+static double uniform(void) { return (double)(test_random(&seed) >> 11) * 0x1p-53; }
+static int32_t below(int32_t n) { return (int32_t)(uniform() * n); }
+
+enum { MOST = 400 };
+
+/* ---- the definition -------------------------------------------------------------------------- */
+
+static const double *sort_by;
+static int more_likely_first(const void *a, const void *b) {
+    const int32_t i = *(const int32_t *)a, k = *(const int32_t *)b;
+    if (sort_by[i] != sort_by[k]) return sort_by[i] > sort_by[k] ? -1 : 1;
+    return i - k;
+}
+
+/* Distance of some decision from its edge: nearer than this a float may decide otherwise. */
+static double edge;
+
+/* Penalty, temperature, top-k, top-p, min-p, one after the other, in double. */
+static void define(double *probs, const float *logits, int32_t n, const struct gf_sampling *p,
+                   const int32_t *seen, int32_t n_seen) {
+    double x[MOST];
+    int32_t order[MOST];
+    edge = 1;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t had = 0;
+        for (int32_t k = 0; k < n_seen; k++) had |= seen[k] == i;
+        const double r = (double)p->repetition_penalty;
+        x[i] = (double)logits[i];
+        if (had) x[i] = x[i] > 0 ? x[i] / r : x[i] * r;
+        order[i] = i;
+    }
+    sort_by = x;
+    qsort(order, (size_t)n, sizeof *order, more_likely_first);
+    for (int32_t i = 0; i < n; i++) probs[i] = 0;
+    if (p->temperature == 0) {
+        probs[order[0]] = 1;
+        return;
+    }
+    double sum = 0;
+    int32_t kept = n;
+    if (p->top_k > 0 && p->top_k < n) {
+        kept = p->top_k;
+        while (kept < n && x[order[kept]] == x[order[p->top_k - 1]]) kept++; /* ties stay */
+    }
+    for (int32_t i = 0; i < kept; i++)
+        sum += probs[order[i]] = exp((x[order[i]] - x[order[0]]) / (double)p->temperature);
+    if (p->top_p < 1) {
+        double mass = 0;
+        int32_t i = 0;
+        while (i < kept) { /* the token that crosses p stays */
+            mass += probs[order[i++]] / sum;
+            edge = fmin(edge, fabs(mass - (double)p->top_p));
+            if (mass > (double)p->top_p) break;
+        }
+        for (int32_t k = i; k < kept; k++) probs[order[k]] = 0;
+        kept = i;
+    }
+    const double most = probs[order[0]];
+    sum = 0;
+    for (int32_t i = 0; i < kept; i++) {
+        edge = fmin(edge, p->min_p > 0 ? fabs(probs[order[i]] / most - (double)p->min_p) : 1);
+        if (probs[order[i]] < (double)p->min_p * most) probs[order[i]] = 0;
+        sum += probs[order[i]];
+    }
+    for (int32_t i = 0; i < n; i++) probs[i] /= sum;
+}
+
+static void compare(const float *logits, int32_t n, const struct gf_sampling *p,
+                    const int32_t *seen, int32_t n_seen) {
+    double want[MOST], sum = 0;
+    float got[MOST];
+    define(want, logits, n, p, seen, n_seen);
+    if (edge < 1e-6) return;
+    CHECK_INT(gf_distribution(got, logits, n, p, seen, n_seen, &err), GF_OK);
+    /* the exponent's rounding becomes a relative error of the weight; logits lie within 12 */
+    const double t = (double)p->temperature, bound = 2e-6 + (t > 0 ? 12 / t * 0x1p-23 : 0);
+    for (int32_t i = 0; i < n; i++) {
+        CHECK_NEAR((double)got[i], want[i], bound * want[i] + 1e-9);
+        if (want[i] == 0) CHECK(got[i] == 0);
+        sum += (double)got[i];
+    }
+    CHECK_NEAR(sum, 1, 1e-5);
+}
+
+static void distributions_follow_the_definition(void) {
+    for (int round = 0; round < 1500; round++) {
+        const int32_t n = round % 10 ? 1 + below(60) : 1 + below(MOST);
+        float logits[MOST];
+        int32_t seen[12];
+        for (int32_t i = 0; i < n; i++) {
+            logits[i] = (float)(12 * uniform() - 6);
+            if (round % 3 == 0) logits[i] = (float)below(6) - 2; /* ties, and exact zeros */
+            if (round % 7 == 0 && below(4) == 0) logits[i] = -INFINITY;
+        }
+        logits[below(n)] = 3;
+        for (int i = 0; i < 12; i++) seen[i] = below(n + 4) - 2; /* some nowhere */
+        const struct gf_sampling p = {
+            .temperature = round % 11 == 0 ? 0 : (float)(0.05 + 3 * uniform() * uniform()),
+            .top_p = below(2) ? 1 : (float)(0.02 + 0.97 * uniform()),
+            .min_p = below(2) ? 0 : (float)(0.4 * uniform()),
+            .repetition_penalty = below(2) ? 1 : (float)(0.5 + 1.5 * uniform()),
+            .top_k = below(2) ? 0 : 1 + below(n + 5)};
+        compare(logits, n, &p, seen, below(12));
+    }
+}
+
+/* Each setting by itself, on numbers that can be checked on paper: weights 8, 4, 2, 1, 1. */
+static void settings_on_paper(void) {
+    const float ln2 = 0.693147180559945f,
+                logits[5] = {ln2, 3 * ln2, 2 * ln2, 0, 0}; /* weights 2, 8, 4, 1, 1 */
+    const struct {
+        struct gf_sampling p;
+        double sixteenths[5];
+    } rows[] = {
+        {{1, 1, 0, 1, 0}, {2, 8, 4, 1, 1}},
+        {{0, 1, 0, 1, 0}, {0, 16, 0, 0, 0}},
+        {{1, 1, 0, 1, 1}, {0, 16, 0, 0, 0}},
+        {{1, 1, 0, 1, 2}, {0, 32. / 3, 16. / 3, 0, 0}},
+        {{1, 1, 0, 1, 4}, {2, 8, 4, 1, 1}}, /* the fourth and fifth tie: both stay */
+        {{1, 1, 0, 1, 99}, {2, 8, 4, 1, 1}},
+        {{1, 0.4f, 0, 1, 0}, {0, 16, 0, 0, 0}},
+        {{1, 0.51f, 0, 1, 0}, {0, 32. / 3, 16. / 3, 0, 0}}, /* the one that crosses stays */
+        {{1, 0.8f, 0, 1, 0}, {16. * 2 / 14, 16. * 8 / 14, 16. * 4 / 14, 0, 0}},
+        {{1, 1e-6f, 0, 1, 0}, {0, 16, 0, 0, 0}},
+        {{1, 1, 0.3f, 1, 0}, {0, 32. / 3, 16. / 3, 0, 0}},
+        {{1, 1, 1, 1, 0}, {0, 16, 0, 0, 0}},
+        {{0.5f, 1, 0, 1, 0}, {16. * 4 / 86, 16. * 64 / 86, 16. * 16 / 86, 16. / 86, 16. / 86}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        float got[5];
+        CHECK_INT(gf_distribution(got, logits, 5, &rows[i].p, NULL, 0, &err), GF_OK);
+        for (int k = 0; k < 5; k++) CHECK_NEAR((double)got[k] * 16, rows[i].sixteenths[k], 1e-5);
+    }
+    /* the penalty divides what is above 0, multiplies what is below, once for each token */
+    const float both[3] = {2, -1, 0};
+    const int32_t seen[5] = {0, 1, 0, 0, 1};
+    const struct gf_sampling penalty = {1, 1, 0, 2, 0};
+    float got[3];
+    const double sum = exp(1) + exp(-2) + 1;
+    CHECK_INT(gf_distribution(got, both, 3, &penalty, seen, 5, &err), GF_OK);
+    CHECK_NEAR((double)got[0], exp(1) / sum, 1e-6);
+    CHECK_NEAR((double)got[1], exp(-2) / sum, 1e-6);
+    CHECK_NEAR((double)got[2], 1 / sum, 1e-6);
+    /* no overflow, no underflow to nothing */
+    const float big[4] = {1e4f, 9.99e3f, -1e4f, 0};
+    const struct gf_sampling plain = {0.5f, 1, 0, 1, 0};
+    float four[4];
+    CHECK_INT(gf_distribution(four, big, 4, &plain, NULL, 0, &err), GF_OK);
+    CHECK_NEAR((double)four[0], 1 / (1 + exp(-20)), 1e-6);
+    CHECK_NEAR((double)four[1], exp(-20) / (1 + exp(-20)), 1e-12);
+}
+
+static void extreme_settings_stay_numbers(void) {
+    const float logits[4] = {1, 3, -2, 2.9f}, huge[4] = {3e38f, -3e38f, 0, 2.9e38f};
+    const int32_t seen[2] = {0, 1};
+    static const struct gf_sampling rows[] = {{1e-40f, 1, 0, 1, 0},      {1e-45f, 0.9f, 0.1f, 1, 3},
+                                              {1, 1, 0, 1e-45f, 0},      {1e6f, 0.5f, 0, 1e6f, 0},
+                                              {1, 1e-30f, 0, 1e-30f, 0}, {0, 1, 0, 1e-45f, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int k = 0; k < 2; k++) {
+            float got[4];
+            double sum = 0;
+            CHECK_INT(gf_distribution(got, k ? huge : logits, 4, &rows[i], seen, 2, &err), GF_OK);
+            for (int j = 0; j < 4; j++) sum += (double)got[j];
+            CHECK_NEAR(sum, 1, 1e-5);
+            if (i < 2) CHECK(got[k ? 0 : 1] == 1); /* next to 0 is next to greedy */
+        }
+}
+
+/* ---- draws ----------------------------------------------------------------------------------- */
+
+static struct gf_model *model(void) {
+    struct gf_config c;
+    gf_config_default(&c);
+    c.vocab_size = 30, c.d_model = 16, c.n_layers = 1, c.n_heads = c.n_kv_heads = 2, c.d_head = 8;
+    c.d_ff = 24, c.context_length = 40;
+    struct gf_model *m = gf_model_open(&c, NULL, &err);
+    if (!m || gf_model_randomize(m, 5, 0.25f, &err) != GF_OK) {
+        printf("%s\n", err.text);
+        exit(1);
+    }
+    return m;
+}
+
+static void draws_follow_the_distribution(void) {
+    const struct gf_sampling rows[] = {{1, 1, 0, 1, 0},    {0.7f, 1, 0, 1, 0},
+                                       {1.5f, 1, 0, 1, 7}, {1, 0.8f, 0, 1, 0},
+                                       {1, 1, 0.2f, 1, 0}, {2, 0.9f, 0.05f, 1.4f, 12}};
+    struct gf_model *m = model();
+    struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
+    const int32_t ids[6] = {3, 14, 15, 9, 26, 5};
+    CHECK_INT(gf_session_eval(s, ids, 6, &err), GF_OK);
+    float logits[30], probs[30];
+    memcpy(logits, gf_session_logits(s, 5, 1, &err), sizeof logits);
+    double all = 0;
+    for (int i = 0; i < 30; i++) all += exp((double)logits[i]);
+    gf_session_seed(s, 31);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int n = 20000;
+        int count[30] = {0}, kinds = 0;
+        struct gf_choice c;
+        for (int k = 0; k < n; k++) {
+            if (gf_session_sample(s, &rows[i], &c, &err) != GF_OK || c.id < 0 || c.id >= 30) {
+                CHECK(!"a draw failed");
+                break;
+            }
+            count[c.id]++;
+            /* its own probability, whatever was cut off and sharpened */
+            if (k % 997 == 0) CHECK_NEAR((double)c.logprob, (double)logits[c.id] - log(all), 1e-5);
+        }
+        CHECK_INT(gf_distribution(probs, logits, 30, &rows[i], ids, 6, &err), GF_OK);
+        double chi2 = 0;
+        for (int k = 0; k < 30; k++) {
+            const double want = n * (double)probs[k];
+            if (want == 0)
+                CHECK_INT(count[k], 0);
+            else
+                chi2 += (count[k] - want) * (count[k] - want) / want, kinds++;
+        }
+        /* mean kinds - 1, deviation sqrt(2 (kinds - 1)); the seed is fixed, so this is no lottery
+         */
+        CHECK(kinds > 1);
+        CHECK_NEAR(chi2, kinds - 1, 4 * sqrt(2.0 * (kinds - 1)));
+    }
+    gf_session_close(s);
+    gf_model_close(m);
+}
+
+static void generate(struct gf_session *s, const struct gf_sampling *p, int32_t *out, int32_t n) {
+    struct gf_choice c = {1, 0};
+    for (int32_t i = 0; i < n; i++) {
+        CHECK_INT(gf_session_eval(s, &c.id, 1, &err), GF_OK);
+        CHECK_INT(gf_session_sample(s, p, &c, &err), GF_OK);
+        out[i] = c.id;
+    }
+}
+
+static void one_seed_is_one_text(void) {
+    struct gf_model *m = model();
+    const struct gf_sampling hot = {1.2f, 0.95f, 0, 1.1f, 20}, greedy = {0, 1, 0, 1, 0};
+    int32_t a[39], b[39], c[39];
+    struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
+    gf_session_seed(s, 8);
+    generate(s, &hot, a, 39);
+    CHECK_INT(gf_session_rewind(s, 0, &err), GF_OK);
+    gf_session_seed(s, 8);
+    generate(s, &hot, b, 39);
+    CHECK(!memcmp(a, b, sizeof a));
+    struct gf_session *t = gf_session_open(m, 0, GF_KV_F32, &err);
+    gf_session_seed(t, 8);
+    generate(t, &hot, b, 20); /* the generator's state goes with a fork */
+    struct gf_session *f = gf_session_fork(t, &err);
+    CHECK(f != NULL);
+    for (int i = 20; i < 39 && f; i++) {
+        struct gf_choice choice;
+        CHECK_INT(gf_session_eval(f, &b[i - 1], 1, &err), GF_OK);
+        CHECK_INT(gf_session_sample(f, &hot, &choice, &err), GF_OK);
+        b[i] = choice.id;
+    }
+    CHECK(!memcmp(a, b, sizeof a));
+    gf_session_close(f);
+    gf_session_close(t);
+    CHECK_INT(gf_session_rewind(s, 0, &err), GF_OK);
+    gf_session_seed(s, 9);
+    generate(s, &hot, c, 39);
+    CHECK(memcmp(a, c, sizeof a));
+    /* greedy: the largest logit, and no number is drawn for it */
+    CHECK_INT(gf_session_rewind(s, 0, &err), GF_OK);
+    generate(s, &greedy, c, 39);
+    CHECK_INT(gf_session_rewind(s, 0, &err), GF_OK);
+    for (int i = 0; i < 39; i++) {
+        const int32_t id = i ? c[i - 1] : 1;
+        CHECK_INT(gf_session_eval(s, &id, 1, &err), GF_OK);
+        const float *y = gf_session_logits(s, 0, 1, &err);
+        int32_t best = 0;
+        for (int32_t k = 1; k < 30; k++)
+            if (y[k] > y[best]) best = k;
+        CHECK_INT(c[i], best);
+    }
+    gf_session_close(s);
+    gf_model_close(m);
+}
+
+/* ---- the most likely ------------------------------------------------------------------------- */
+
+static void the_top_is_sorted_and_complete(void) {
+    for (int round = 0; round < 300; round++) {
+        const int32_t n = 1 + below(100), k = 1 + below(n + 3);
+        float logits[100];
+        double x[100], all = 0;
+        int32_t order[100];
+        for (int32_t i = 0; i < n; i++) {
+            logits[i] = round % 2 ? (float)below(5) : (float)(8 * uniform() - 4);
+            x[i] = (double)logits[i];
+            all += exp(x[i]);
+            order[i] = i;
+        }
+        sort_by = x;
+        qsort(order, (size_t)n, sizeof *order, more_likely_first);
+        struct gf_choice top[103];
+        const int32_t got = gf_top(logits, n, k, top, &err);
+        CHECK_INT(got, k < n ? k : n);
+        for (int32_t i = 0; i < got; i++) {
+            CHECK_INT(top[i].id, order[i]);
+            CHECK_NEAR((double)top[i].logprob, x[order[i]] - log(all), 1e-5);
+        }
+    }
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static void settings_out_of_range_are_refused(void) {
+    const struct {
+        struct gf_sampling p;
+        const char *word;
+    } rows[] = {
+        {{-1, 1, 0, 1, 0}, "temperature"},
+        {{NAN, 1, 0, 1, 0}, "temperature"},
+        {{INFINITY, 1, 0, 1, 0}, "temperature"},
+        {{1, 0, 0, 1, 0}, "top-p"},
+        {{1, 1.1f, 0, 1, 0}, "top-p"},
+        {{1, -0.1f, 0, 1, 0}, "top-p"},
+        {{1, NAN, 0, 1, 0}, "top-p"},
+        {{1, 1, -0.1f, 1, 0}, "min-p"},
+        {{1, 1, 1.5f, 1, 0}, "min-p"},
+        {{1, 1, NAN, 1, 0}, "min-p"},
+        {{1, 1, 0, 0, 0}, "penalty"},
+        {{1, 1, 0, -2, 0}, "penalty"},
+        {{1, 1, 0, NAN, 0}, "penalty"},
+        {{1, 1, 0, 1, -1}, "top-k"},
+    };
+    struct gf_model *m = model();
+    struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
+    const int32_t id = 1;
+    CHECK_INT(gf_session_eval(s, &id, 1, &err), GF_OK);
+    const float logits[3] = {1, 2, 3};
+    float probs[3];
+    struct gf_choice c, top[3];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_INT(gf_sampling_check(&rows[i].p, &err), GF_ERR_ARGUMENT);
+        CHECK(strstr(err.text, rows[i].word) != NULL);
+        CHECK_INT(gf_session_sample(s, &rows[i].p, &c, &err), GF_ERR_ARGUMENT);
+        CHECK_INT(gf_distribution(probs, logits, 3, &rows[i].p, NULL, 0, &err), GF_ERR_ARGUMENT);
+    }
+    const struct gf_sampling plain = {1, 1, 0, 1, 0}, greedy = {0, 1, 0, 1, 0};
+    static const float odd[][3] = {
+        {1, NAN, 2}, {INFINITY, 0, 0}, {-INFINITY, -INFINITY, -INFINITY}, {NAN, NAN, NAN}};
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(gf_distribution(probs, odd[i], 3, &plain, NULL, 0, &err), GF_ERR_NOT_FINITE);
+        CHECK_INT(gf_distribution(probs, odd[i], 3, &greedy, NULL, 0, &err), GF_ERR_NOT_FINITE);
+        CHECK_INT(gf_top(odd[i], 3, 2, top, &err), GF_ERR_NOT_FINITE);
+    }
+    CHECK_INT(gf_distribution(probs, logits, 0, &plain, NULL, 0, &err), GF_ERR_ARGUMENT);
+    CHECK_INT(gf_top(logits, 0, 1, top, &err), GF_ERR_ARGUMENT);
+    CHECK_INT(gf_top(logits, 3, 0, top, &err), GF_ERR_ARGUMENT);
+    gf_session_close(s);
+    gf_model_close(m);
+}
+
+int main(void) {
+    RUN(distributions_follow_the_definition);
+    RUN(settings_on_paper);
+    RUN(extreme_settings_stay_numbers);
+    RUN(draws_follow_the_distribution);
+    RUN(one_seed_is_one_text);
+    RUN(the_top_is_sorted_and_complete);
+    RUN(settings_out_of_range_are_refused);
+    return check_end();
+}
