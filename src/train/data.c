@@ -1,0 +1,214 @@
+/* data.c - see data.h. */
+#include "train/data.h"
+#include "base/rng.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_file(const char *path, size_t *n) {
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    char *bytes = NULL;
+    size_t room = 1 << 16;
+    *n = 0;
+    for (;;) {
+        char *more = realloc(bytes, room + 1);
+        if (!more) break;
+        bytes = more;
+        *n += fread(bytes + *n, 1, room - *n, f);
+        if (*n < room) {
+            bytes[*n] = 0;
+            fclose(f);
+            return bytes;
+        }
+        room *= 2;
+    }
+    free(bytes);
+    fclose(f);
+    return NULL;
+}
+
+static int is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+/* Texts between separators (or lines) without the spaces around them; empty ones are left out.
+ * to NULL: only counted. */
+static int32_t cut(const struct gf_data *d, struct gf_text *to) {
+    const char *mark = d->pairs ? "\n" : GF_BPE_SEPARATOR;
+    const size_t m = strlen(mark);
+    int32_t count = 0;
+    for (size_t at = 0; at < d->n_bytes;) {
+        const char *found = strstr(d->bytes + at, mark);
+        size_t end = found ? (size_t)(found - d->bytes) : d->n_bytes, from = at, n;
+        at = found ? end + m : end;
+        while (from < end && is_space(d->bytes[from])) from++;
+        n = end - from;
+        while (n && is_space(d->bytes[from + n - 1])) n--;
+        if (n && to) to[count] = (struct gf_text){from, n};
+        count += n > 0;
+    }
+    return count;
+}
+
+int32_t gf_data_open(struct gf_data *d, const char *path, int pairs, struct gf_bpe *bpe,
+                     int32_t context, uint64_t seed, struct gf_error *err) {
+    memset(d, 0, sizeof *d);
+    d->pairs = pairs;
+    d->bpe = bpe;
+    d->context = context;
+    d->seed = seed;
+    d->ordered = d->held = -1;
+    d->bytes = read_file(path, &d->n_bytes);
+    if (!d->bytes) return gf_fail(err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+    d->n_texts = cut(d, NULL);
+    if (!d->n_texts) {
+        gf_data_close(d);
+        return gf_fail(err, GF_ERR_ARGUMENT, "%s holds no text", path);
+    }
+    d->texts = calloc((size_t)d->n_texts, sizeof *d->texts);
+    d->order = calloc((size_t)d->n_texts, sizeof *d->order);
+    if (!d->texts || !d->order) {
+        gf_data_close(d);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for the texts of %s", path);
+    }
+    cut(d, d->texts);
+    return GF_OK;
+}
+
+void gf_data_close(struct gf_data *d) {
+    free(d->bytes);
+    free(d->texts);
+    free(d->order);
+    free(d->ids);
+    free(d->source);
+    memset(d, 0, sizeof *d);
+}
+
+int gf_batch_open(struct gf_batch_room *r, int32_t rows, int32_t seqs) {
+    memset(r, 0, sizeof *r);
+    r->rows = rows;
+    r->seqs = seqs;
+    int32_t **lists[] = {&r->ids, &r->targets, &r->source_ids, &r->lengths, &r->source_lengths};
+    for (int i = 0; i < 5; i++) {
+        *lists[i] = calloc((size_t)(i < 3 ? rows : seqs) + 1, sizeof **lists[i]);
+        if (!*lists[i]) return gf_batch_close(r), -1;
+    }
+    r->b = (struct gf_batch){.lengths = r->lengths,
+                             .ids = r->ids,
+                             .targets = r->targets,
+                             .source_lengths = r->source_lengths,
+                             .source_ids = r->source_ids};
+    return 0;
+}
+
+void gf_batch_close(struct gf_batch_room *r) {
+    free(r->ids);
+    free(r->targets);
+    free(r->lengths);
+    free(r->source_ids);
+    free(r->source_lengths);
+    memset(r, 0, sizeof *r);
+}
+
+/* Text i as d->ids: separator, tokens, separator; of a pair the target, and d->source. */
+static int hold(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t draw) {
+    const char *text = d->bytes + d->texts[i].at;
+    size_t n = d->texts[i].n, skip = 0;
+    if (d->pairs) {
+        const char *tab = memchr(text, '\t', n);
+        skip = tab ? (size_t)(tab - text) + 1 : 0;
+    } else if (swap) {
+        text = gf_swap_apply(swap, text, n, draw, &n);
+        if (!text) return -1;
+    }
+    if ((int64_t)n + 2 > d->room) {
+        free(d->ids);
+        free(d->source);
+        d->room = (int64_t)n + 1024;
+        d->ids = malloc((size_t)d->room * sizeof *d->ids);
+        d->source = malloc((size_t)d->room * sizeof *d->source);
+        if (!d->ids || !d->source) return d->room = 0, -1;
+    }
+    d->n_source = 0;
+    if (skip) {
+        const int64_t m = gf_bpe_encode(d->bpe, text, skip - 1, d->source, d->room);
+        if (m < 0) return -1;
+        d->n_source = (int32_t)(m < d->context ? m : d->context);
+    }
+    d->ids[0] = 0;
+    const int64_t m = gf_bpe_encode(d->bpe, text + skip, n - skip, d->ids + 1, d->room - 2);
+    if (m < 0) return -1;
+    d->ids[m + 1] = 0;
+    d->n_ids = m + 2;
+    return 0;
+}
+
+/* The held text's window w joins the batch: 1, or 0 when it does not fit. *last: no more windows. */
+static int join_batch(struct gf_data *d, struct gf_batch_room *r, int64_t w, int *last) {
+    struct gf_batch *b = &r->b;
+    const int64_t from = w * d->context, all = d->n_ids - 1;
+    const int32_t n = (int32_t)(all - from < d->context ? all - from : d->context);
+    if (b->n_seqs == r->seqs || b->n + n > r->rows || b->n_source + d->n_source > r->rows) return 0;
+    memcpy(r->ids + b->n, d->ids + from, (size_t)n * sizeof *d->ids);
+    memcpy(r->targets + b->n, d->ids + from + 1, (size_t)n * sizeof *d->ids);
+    memcpy(r->source_ids + b->n_source, d->source, (size_t)d->n_source * sizeof *d->source);
+    r->source_lengths[b->n_seqs] = d->n_source;
+    r->lengths[b->n_seqs++] = n;
+    b->n += n;
+    b->n_source += d->n_source;
+    r->counted += n;
+    *last = from + n >= all;
+    return 1;
+}
+
+static void clear(struct gf_batch_room *r) {
+    r->b.n = r->b.n_seqs = r->b.n_source = r->counted = 0;
+    r->bytes = 0;
+}
+
+/* Fisher and Yates's shuffle of the epoch. */
+static void shuffle(struct gf_data *d) {
+    struct gf_rng rng;
+    gf_rng_seed(&rng, d->seed ^ ((uint64_t)d->epoch + 1) * 0x9e3779b97f4a7c15u);
+    for (int32_t i = 0; i < d->n_texts; i++) d->order[i] = i;
+    for (int32_t i = d->n_texts - 1; i > 0; i--) {
+        const int32_t j = (int32_t)(gf_rng_uniform(&rng) * (i + 1)), t = d->order[i];
+        d->order[i] = d->order[j];
+        d->order[j] = t;
+    }
+    d->ordered = d->epoch;
+}
+
+int gf_data_fill(struct gf_data *d, struct gf_batch_room *r) {
+    clear(r);
+    for (;;) {
+        if (d->ordered != d->epoch) shuffle(d);
+        const int64_t key = d->epoch * d->n_texts + d->next;
+        if (d->held != key &&
+            hold(d, d->order[d->next], d->swap, d->seed + (uint64_t)key * 0x9e3779b97f4a7c15u))
+            return -1;
+        d->held = key;
+        int last;
+        if (!join_batch(d, r, d->window, &last)) return 0;
+        if (!last) {
+            d->window++;
+            continue;
+        }
+        d->window = 0;
+        if (++d->next == d->n_texts) d->next = 0, d->epoch++;
+    }
+}
+
+int gf_data_in_order(struct gf_data *d, struct gf_batch_room *r, int32_t *i, int32_t *w) {
+    clear(r);
+    d->held = -1;
+    for (; *i < d->n_texts; ++*i, *w = 0) {
+        if (hold(d, *i, NULL, 0)) return -1;
+        int last = 0;
+        while (!last) {
+            if (!join_batch(d, r, *w, &last)) return 0;
+            if (*w == 0) r->bytes += (int64_t)d->texts[*i].n;
+            ++*w;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,127 @@
+/* recipe.c - see recipe.h. */
+#include "train/recipe.h"
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct choice {
+    const char *field, *words[8];
+};
+#define CHOICE(field, ...) {#field, {__VA_ARGS__}},
+static const struct choice choices[] = {GF_ENUMS(CHOICE)};
+#define FIELD_NAME(type, name, ...) #name,
+static const char *const fields[] = {GF_CONFIG_FIELDS(FIELD_NAME)};
+
+enum type { INT32, INT64, UINT64, FLOAT, INT };
+struct option {
+    const char *name;
+    size_t offset;
+    enum type type;
+};
+#define AT(member) offsetof(struct gf_recipe, member)
+static const struct option options[] = {
+    {"steps", AT(options.steps), INT64},
+    {"batch_tokens", AT(options.batch_tokens), INT32},
+    {"micro_tokens", AT(options.micro_tokens), INT32},
+    {"warmup", AT(options.warmup), FLOAT},
+    {"final_rate", AT(options.final_rate), FLOAT},
+    {"dropout", AT(options.dropout), FLOAT},
+    {"average", AT(options.average), FLOAT},
+    {"seed", AT(options.seed), UINT64},
+    {"init_std", AT(options.init_std), FLOAT},
+    {"init_scaled", AT(options.init_scaled), INT32},
+    {"lr", AT(options.optim.lr), FLOAT},
+    {"beta1", AT(options.optim.beta1), FLOAT},
+    {"beta2", AT(options.optim.beta2), FLOAT},
+    {"eps", AT(options.optim.eps), FLOAT},
+    {"weight_decay", AT(options.optim.weight_decay), FLOAT},
+    {"clip", AT(options.optim.clip), FLOAT},
+    {"muon", AT(options.optim.muon), INT},
+    {"muon_lr", AT(options.optim.muon_lr), FLOAT},
+    {"momentum", AT(options.optim.momentum), FLOAT},
+    {"validate_every", AT(validate_every), INT32},
+    {"sample_every", AT(sample_every), INT32},
+    {"checkpoint_every", AT(checkpoint_every), INT32},
+};
+
+void gf_recipe_defaults(struct gf_recipe *r) {
+    memset(r, 0, sizeof *r);
+    gf_config_default(&r->cfg);
+    gf_trainer_defaults(&r->options);
+    strcpy(r->name, "model");
+    r->validate_every = 200;
+    r->sample_every = 1000;
+    r->checkpoint_every = 200;
+}
+
+static int32_t set_text(char *to, size_t room, const char *key, const char *value,
+                        struct gf_error *err) {
+    if (strlen(value) >= room)
+        return gf_fail(err, GF_ERR_CONFIG, "%s: longer than %d", key, (int)room - 1);
+    strcpy(to, value);
+    return GF_OK;
+}
+
+static int32_t set_option(struct gf_recipe *r, const struct option *o, double x) {
+    void *at = (char *)r + o->offset;
+    switch (o->type) {
+    case INT32: *(int32_t *)at = (int32_t)x; break;
+    case INT64: *(int64_t *)at = (int64_t)x; break;
+    case UINT64: *(uint64_t *)at = (uint64_t)x; break;
+    case FLOAT: *(float *)at = (float)x; break;
+    case INT: *(int *)at = (int)x; break;
+    }
+    return GF_OK;
+}
+
+static int32_t set(struct gf_recipe *r, const char *key, const char *value, struct gf_error *err) {
+    if (!strcmp(key, "name")) return set_text(r->name, sizeof r->name, key, value, err);
+    if (!strcmp(key, "groups")) return set_text(r->groups, sizeof r->groups, key, value, err);
+    if (!strcmp(key, "tokenizer"))
+        return set_text(r->tokenizer, sizeof r->tokenizer, key, value, err);
+    if (!strcmp(key, "data_sha256"))
+        return set_text(r->data_sha256, sizeof r->data_sha256, key, value, err);
+    if (!strcmp(key, "task")) {
+        r->pairs = !strcmp(value, "pairs");
+        if (r->pairs || !strcmp(value, "stories")) return GF_OK;
+        return gf_fail(err, GF_ERR_CONFIG, "task: %s, expected stories or pairs", value);
+    }
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        if (strcmp(choices[i].field, key)) continue;
+        for (int k = 0; k < 8 && choices[i].words[k]; k++)
+            if (!strcmp(choices[i].words[k], value))
+                for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
+                    if (!strcmp(fields[f], key)) return gf_config_set(&r->cfg, (int32_t)f, k, err);
+        return gf_fail(err, GF_ERR_CONFIG, "%s: there is no %s", key, value);
+    }
+    char *end;
+    const double x = strtod(value, &end);
+    if (!*value || *end) return gf_fail(err, GF_ERR_CONFIG, "%s: %s is no number", key, value);
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
+        if (!strcmp(fields[f], key)) return gf_config_set(&r->cfg, (int32_t)f, x, err);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (!strcmp(options[i].name, key)) return set_option(r, &options[i], x);
+    return gf_fail(err, GF_ERR_CONFIG, "a recipe has no key %s", key);
+}
+
+/* What stands between the blanks from `from` up to `to`. */
+static void trim(char *out, size_t room, const char *from, const char *to) {
+    while (from < to && (*from == ' ' || *from == '\t')) from++;
+    while (to > from && strchr(" \t\r\n", to[-1])) to--;
+    const size_t n = (size_t)(to - from) < room - 1 ? (size_t)(to - from) : room - 1;
+    memcpy(out, from, n);
+    out[n] = 0;
+}
+
+int32_t gf_recipe_line(struct gf_recipe *r, const char *line, struct gf_error *err) {
+    const char *end = strchr(line, '#'), *equals = strchr(line, '=');
+    if (!end) end = line + strlen(line);
+    char key[64], value[320];
+    trim(key, sizeof key, line, end);
+    if (!*key) return GF_OK;
+    if (!equals || equals > end) return gf_fail(err, GF_ERR_CONFIG, "%s: no = in this line", key);
+    trim(key, sizeof key, line, equals);
+    trim(value, sizeof value, equals + 1, end);
+    return set(r, key, value, err);
+}

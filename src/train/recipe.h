@@ -1,0 +1,20 @@
+/* recipe.h - a training run as a text file of lines "key = value", # for remarks.
+ *
+ * Keys are the fields of gf_config by name (enumerations by their words), the options below, and what
+ * the run is called. A key nobody knows is refused. */
+#ifndef GF_RECIPE_H
+#define GF_RECIPE_H
+#include "train/trainer.h"
+
+struct gf_recipe {
+    struct gf_config cfg;
+    struct gf_trainer_options options;
+    char name[64], groups[256], tokenizer[256], data_sha256[65];
+    int32_t pairs;                                          /* task = pairs */
+    int32_t validate_every, sample_every, checkpoint_every; /* steps */
+};
+
+void gf_recipe_defaults(struct gf_recipe *r);
+/* One "key = value" (or "key=value"); empty lines and remarks pass. */
+int32_t gf_recipe_line(struct gf_recipe *r, const char *line, struct gf_error *err);
+#endif

@@ -1,0 +1,153 @@
+/* swap.c - see swap.h. */
+#include "train/swap.h"
+#include "base/rng.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST = 24, TRIES = 8 };
+
+static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static int is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(((const struct gf_swap_word *)a)->text, ((const struct gf_swap_word *)b)->text);
+}
+
+static int32_t find(const struct gf_swap *s, const char *word) {
+    int32_t low = 0, high = s->n_words;
+    while (low < high) {
+        const int32_t mid = (low + high) / 2;
+        if (strcmp(s->words[mid].text, word) < 0) low = mid + 1;
+        else high = mid;
+    }
+    return low < s->n_words && !strcmp(s->words[low].text, word) ? low : -1;
+}
+
+/* The entry that n letters spell, as they are, in small letters, or without a plural's s; -1. */
+static int32_t look_up(const struct gf_swap *s, const char *t, size_t n, int *small, int *plural) {
+    char word[LONGEST + 1];
+    *small = *plural = 0;
+    if (n < 2 || n > LONGEST) return -1;
+    memcpy(word, t, n);
+    word[n] = 0;
+    int32_t at = find(s, word);
+    if (at < 0 && is_upper(word[0])) {
+        word[0] = (char)(word[0] - 'A' + 'a');
+        *small = 1;
+        at = find(s, word);
+    }
+    if (at < 0 && word[n - 1] == 's' && !is_upper(word[0])) {
+        word[n - 1] = 0;
+        *plural = 1;
+        at = find(s, word);
+    }
+    return at;
+}
+
+int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, size_t n,
+                     struct gf_error *err) {
+    memset(s, 0, sizeof *s);
+    int32_t room = 1, group = 0;
+    double chance = 0;
+    for (const char *g = groups; *g; g++) room += *g == ' ' || *g == '\n';
+    s->words = calloc((size_t)room, sizeof *s->words);
+    if (!s->words) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", room);
+    for (const char *g = groups; *g;) {
+        size_t m = 0;
+        while (g[m] && g[m] != ' ' && g[m] != '\n') m++;
+        if (m && *g >= '0' && *g <= '9') {
+            chance = strtod(g, NULL);
+        } else if (m) {
+            struct gf_swap_word *w = &s->words[s->n_words];
+            w->text = calloc(m + 1, 1);
+            if (!w->text) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", room);
+            memcpy(w->text, g, m);
+            w->n = (int32_t)m;
+            w->group = group;
+            w->chance = chance;
+            w->vowel = strchr("aeiouAEIOU", *g) != NULL;
+            s->n_words++;
+        }
+        group += g[m] == '\n';
+        g += m + (g[m] != 0);
+    }
+    qsort(s->words, (size_t)s->n_words, sizeof *s->words, by_text);
+    for (int32_t i = 1; i < s->n_words; i++)
+        if (!strcmp(s->words[i].text, s->words[i - 1].text))
+            return gf_fail(err, GF_ERR_DUPLICATE, "the word %s is listed twice", s->words[i].text);
+    for (size_t i = 0, m; i < n; i += m + 1) {
+        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {}
+        int small, plural;
+        const int32_t at = look_up(s, text + i, m, &small, &plural);
+        if (at >= 0) s->words[at].count++;
+    }
+    return GF_OK;
+}
+
+void gf_swap_close(struct gf_swap *s) {
+    for (int32_t i = 0; i < s->n_words; i++) free(s->words[i].text);
+    free(s->words);
+    free(s->out);
+    memset(s, 0, sizeof *s);
+}
+
+/* One of the group by frequency. */
+static int32_t draw_from(const struct gf_swap *s, int32_t group, struct gf_rng *rng) {
+    int64_t all = 0, at;
+    for (int32_t i = 0; i < s->n_words; i++)
+        if (s->words[i].group == group) all += s->words[i].count;
+    at = (int64_t)(gf_rng_uniform(rng) * (double)all);
+    for (int32_t i = 0; i < s->n_words; i++) {
+        if (s->words[i].group != group) continue;
+        if (at < s->words[i].count) return i;
+        at -= s->words[i].count;
+    }
+    return -1;
+}
+
+const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_t draw,
+                          size_t *n_out) {
+    if (n * 3 + LONGEST > s->room) {
+        free(s->out);
+        s->room = n * 3 + 4096;
+        s->out = malloc(s->room);
+        if (!s->out) return s->room = 0, NULL;
+    }
+    struct gf_rng rng;
+    int small, plural;
+    gf_rng_seed(&rng, draw);
+    for (int32_t i = 0; i < s->n_words; i++) s->words[i].seen = 0, s->words[i].other = -1;
+    for (size_t i = 0, m; i < n; i += m + 1) { /* what is there */
+        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {}
+        const int32_t at = look_up(s, text + i, m, &small, &plural);
+        if (at >= 0) s->words[at].seen = 1;
+    }
+    for (int32_t i = 0; i < s->n_words; i++) { /* what becomes of it */
+        struct gf_swap_word *w = &s->words[i];
+        if (w->seen != 1 || gf_rng_uniform(&rng) >= w->chance) continue;
+        for (int k = 0; k < TRIES && w->other < 0; k++) {
+            const int32_t other = draw_from(s, w->group, &rng);
+            if (other < 0 || s->words[other].seen || s->words[other].vowel != w->vowel) continue;
+            w->other = other;
+            s->words[other].seen = 2; /* taken */
+        }
+    }
+    char *to = s->out;
+    for (size_t i = 0, m; i < n; i += m) {
+        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {}
+        const int32_t at = look_up(s, text + i, m, &small, &plural),
+                      other = at < 0 ? -1 : s->words[at].other;
+        if (other < 0) {
+            m += m == 0; /* a byte that is no letter */
+            memcpy(to, text + i, m);
+            to += m;
+            continue;
+        }
+        memcpy(to, s->words[other].text, (size_t)s->words[other].n);
+        if (small) *to = (char)(*to - 'a' + 'A');
+        to += s->words[other].n;
+        if (plural) *to++ = 's';
+    }
+    *n_out = (size_t)(to - s->out);
+    return s->out;
+}

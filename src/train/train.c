@@ -1,0 +1,314 @@
+/* train.c - the program that makes the files in weights/.
+ *
+ *   glassformer-train RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N] [key=value ...]
+ *
+ * Training data, validation data and vocabulary in; out of it, in FOLDER: tokenizer.json, checkpoint
+ * (a run that finds one goes on from it), loss.csv, loss.svg, and the model as files. Ctrl-C ends the
+ * run after the step under way, with a checkpoint; the same command goes on. */
+#include "base/clock.h"
+#include "glassformer.h"
+#include "train/blas.h"
+#include "train/export.h"
+#include "train/recipe.h"
+#include "train/report.h"
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct run {
+    struct gf_recipe recipe;
+    const char *recipe_path, *data_path, *valid_path, *out;
+    int32_t threads;
+    struct gf_bpe bpe;
+    struct gf_swap swap;
+    struct gf_data data, valid;
+    struct gf_trainer trainer;
+    struct gf_pool *pool;
+    struct gf_curve curve;
+    struct gf_error err;
+};
+
+static volatile sig_atomic_t stopping;
+static void stop(int signal_number) {
+    (void)signal_number;
+    stopping = 1;
+}
+
+static char *read_text(const char *path, size_t *n) {
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    char *text = NULL;
+    if (!fseek(f, 0, SEEK_END)) {
+        const long size = ftell(f);
+        rewind(f);
+        text = size < 0 ? NULL : calloc(1, (size_t)size + 1);
+        if (text && fread(text, 1, (size_t)size, f) != (size_t)size) {
+            free(text);
+            text = NULL;
+        }
+        *n = text ? (size_t)size : 0;
+    }
+    fclose(f);
+    return text;
+}
+
+static int32_t read_recipe(struct run *r, const char *path) {
+    size_t n;
+    char *text = read_text(path, &n);
+    if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+    int32_t status = GF_OK;
+    for (char *line = strtok(text, "\n"); line && status == GF_OK; line = strtok(NULL, "\n"))
+        status = gf_recipe_line(&r->recipe, line, &r->err);
+    free(text);
+    return status;
+}
+
+static int32_t read_arguments(struct run *r, int argc, char **argv) {
+    if (argc < 2) return gf_fail(&r->err, GF_ERR_ARGUMENT, "a recipe is needed");
+    int32_t status = read_recipe(r, r->recipe_path = argv[1]);
+    for (int i = 2; i < argc && status == GF_OK; i++) {
+        const char *const names[] = {"--data", "--valid", "--out", "--threads"};
+        int k = 0;
+        while (k < 4 && strcmp(argv[i], names[k])) k++;
+        if (k == 4) {
+            status = gf_recipe_line(&r->recipe, argv[i], &r->err);
+        } else if (++i == argc) {
+            status = gf_fail(&r->err, GF_ERR_ARGUMENT, "%s needs a value", names[k]);
+        } else if (k == 3) {
+            r->threads = atoi(argv[i]);
+        } else {
+            *(k == 0 ? &r->data_path : k == 1 ? &r->valid_path : &r->out) = argv[i];
+        }
+    }
+    if (status == GF_OK && !r->data_path)
+        status = gf_fail(&r->err, GF_ERR_ARGUMENT, "--data FILE is needed");
+    return status;
+}
+
+static const char *in_folder(const char *folder, const char *name) {
+    static char path[1024];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* A file that the recipe names lies beside it. */
+static const char *beside(const char *recipe, const char *name) {
+    static char path[1024];
+    const char *slash = strrchr(recipe, '/');
+    snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - recipe + 1) : 0, recipe, name);
+    return path;
+}
+
+/* The vocabulary: the run's own from an earlier leg, the recipe's, or a new one. */
+static int32_t open_vocabulary(struct run *r) {
+    size_t n = 0;
+    char *json = read_text(in_folder(r->out, "tokenizer.json"), &n);
+    if (!json && r->recipe.tokenizer[0]) {
+        json = read_text(beside(r->recipe_path, r->recipe.tokenizer), &n);
+        if (!json)
+            return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->recipe.tokenizer);
+    }
+    int32_t status;
+    if (json) {
+        status = gf_bpe_read(&r->bpe, json, n, &r->err);
+        free(json);
+    } else {
+        char *text = read_text(r->data_path, &n);
+        if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->data_path);
+        status = gf_bpe_train(&r->bpe, text, n, r->recipe.cfg.vocab_size, &r->err);
+        free(text);
+    }
+    if (status != GF_OK) return status;
+    if (r->bpe.vocab_size > r->recipe.cfg.vocab_size)
+        return gf_fail(&r->err, GF_ERR_CONFIG, "the tokenizer has %d tokens, the model %d",
+                       r->bpe.vocab_size, r->recipe.cfg.vocab_size);
+    r->recipe.cfg.vocab_size = r->bpe.vocab_size; /* little text may not fill a vocabulary */
+    if (gf_bpe_write(&r->bpe, in_folder(r->out, "tokenizer.json")))
+        return gf_fail(&r->err, GF_ERR_STATE, "%s cannot be written", in_folder(r->out, "tokenizer.json"));
+    return GF_OK;
+}
+
+static int32_t open_groups(struct run *r) {
+    size_t n;
+    if (!r->recipe.groups[0]) return GF_OK;
+    char *groups = read_text(beside(r->recipe_path, r->recipe.groups), &n);
+    if (!groups) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->recipe.groups);
+    const int32_t status = gf_swap_open(&r->swap, groups, r->data.bytes, r->data.n_bytes, &r->err);
+    free(groups);
+    r->data.swap = &r->swap;
+    return status;
+}
+
+static int32_t open_run(struct run *r) {
+    mkdir(r->out, 0777);
+    const struct gf_recipe *p = &r->recipe;
+    int32_t status = open_vocabulary(r);
+    if (status == GF_OK)
+        status = gf_data_open(&r->data, r->data_path, p->pairs, &r->bpe, p->cfg.context_length,
+                              p->options.seed, &r->err);
+    if (status == GF_OK) status = open_groups(r);
+    if (status == GF_OK && r->valid_path)
+        status = gf_data_open(&r->valid, r->valid_path, p->pairs, &r->bpe, p->cfg.context_length, 0,
+                              &r->err);
+    r->pool = gf_pool_open(r->threads);
+    if (status == GF_OK)
+        status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(), r->pool,
+                                 &r->err);
+    if (status != GF_OK) return status;
+    FILE *old = fopen(in_folder(r->out, "checkpoint"), "rb");
+    if (!old) return GF_OK;
+    fclose(old);
+    status = gf_trainer_load(&r->trainer, in_folder(r->out, "checkpoint"), &r->err);
+    if (status != GF_OK) return status;
+    printf("going on after step %lld\n", (long long)r->trainer.step);
+    return gf_curve_read_csv(&r->curve, in_folder(r->out, "loss.csv"), r->trainer.step, &r->err);
+}
+
+/* ---- text as it goes --------------------------------------------------------------------------- */
+
+static int32_t print_sample(struct run *r, const char *prompt, float temperature) {
+    struct gf_model *m = gf_export_model(gf_trainer_best(&r->trainer), &r->trainer.cfg, GF_F32, &r->err);
+    if (!m) return r->err.status;
+    struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &r->err);
+    int32_t ids[256] = {0}, n = 1, status = s ? GF_OK : GF_ERR_MEMORY;
+    if (r->recipe.pairs) {
+        const int32_t from = (int32_t)gf_bpe_encode(&r->bpe, prompt, strlen(prompt), ids, 256);
+        if (status == GF_OK) status = gf_session_encode(s, ids, NULL, from, &r->err);
+        ids[0] = 0;
+    } else {
+        n += (int32_t)gf_bpe_encode(&r->bpe, prompt, strlen(prompt), ids + 1, 200);
+    }
+    const struct gf_sampling how = {.temperature = temperature, .top_p = 1, .repetition_penalty = 1};
+    if (status == GF_OK) gf_session_seed(s, (uint64_t)r->trainer.step);
+    printf(r->recipe.pairs ? "  %s -> " : "  %s", prompt);
+    for (int32_t k = 0; k < 120 && status == GF_OK; k++) {
+        struct gf_choice next;
+        status = gf_session_eval(s, ids, n, &r->err);
+        if (status == GF_OK) status = gf_session_sample(s, &how, &next, &r->err);
+        if (status != GF_OK || next.id == 0) break;
+        fwrite(r->bpe.bytes[next.id], 1, (size_t)r->bpe.n_bytes[next.id], stdout);
+        ids[0] = next.id;
+        n = 1;
+        if (gf_session_length(s) + 1 >= r->trainer.cfg.context_length) break;
+    }
+    printf("\n");
+    gf_session_close(s);
+    gf_model_close(m);
+    return status;
+}
+
+static int32_t print_samples(struct run *r) {
+    if (!r->recipe.pairs) return print_sample(r, "Once upon a time, there was a little", 0.8f);
+    const struct gf_data *d = r->valid_path ? &r->valid : &r->data;
+    for (int32_t i = 0; i < 5; i++) {
+        char line[200] = {0};
+        const struct gf_text *t = &d->texts[(i * 7919) % d->n_texts];
+        memcpy(line, d->bytes + t->at, t->n < sizeof line - 1 ? t->n : sizeof line - 1);
+        printf("%s\n", strtok(line, "\t"));
+        const int32_t status = print_sample(r, line, 0);
+        if (status != GF_OK) return status;
+    }
+    return GF_OK;
+}
+
+/* ---- the run ----------------------------------------------------------------------------------- */
+
+static int32_t save(struct run *r) {
+    int32_t status = gf_trainer_save(&r->trainer, in_folder(r->out, "checkpoint"), &r->err);
+    if (status == GF_OK)
+        status = gf_curve_write_csv(&r->curve, in_folder(r->out, "loss.csv"), &r->err);
+    if (status == GF_OK)
+        status = gf_curve_write_svg(&r->curve, in_folder(r->out, "loss.svg"), r->recipe.name, &r->err);
+    return status;
+}
+
+static int32_t train(struct run *r) {
+    struct gf_trainer *t = &r->trainer;
+    const struct gf_recipe *p = &r->recipe;
+    const double start = gf_now_ms();
+    const int64_t first_tokens = t->tokens, first_step = t->step;
+    double smooth = NAN;
+    int32_t status = GF_OK;
+    while (t->step < p->options.steps && !stopping && status == GF_OK) {
+        struct gf_measure at = {0, 0, 0, 0, NAN, NAN};
+        status = gf_trainer_step(t, &at.loss, &at.norm, &r->err);
+        if (status != GF_OK) return status;
+        at.step = t->step;
+        at.tokens = t->tokens;
+        smooth = isnan(smooth) ? at.loss : 0.98 * smooth + 0.02 * at.loss;
+        const int last = t->step == p->options.steps;
+        if (r->valid_path && (last || (p->validate_every && t->step % p->validate_every == 0)))
+            status = gf_trainer_validate(t, &r->valid, &at.valid, &at.bits, &r->err);
+        if (status == GF_OK) status = gf_curve_add(&r->curve, at, &r->err);
+        if (status == GF_OK && (last || t->step % 20 == 0 || !isnan(at.valid))) {
+            const double seconds = (gf_now_ms() - start) / 1000,
+                         left = seconds / (double)(t->step - first_step) *
+                                (double)(p->options.steps - t->step);
+            printf("step %lld/%lld  loss %.4f  norm %.2f  %.0f tokens/s  %.0f min left",
+                   (long long)t->step, (long long)p->options.steps, smooth, at.norm,
+                   (double)(t->tokens - first_tokens) / seconds, left / 60);
+            if (!isnan(at.valid)) printf("  validation %.4f nats, %.4f bits/byte", at.valid, at.bits);
+            printf("\n");
+        }
+        if (status == GF_OK && p->sample_every && t->step % p->sample_every == 0)
+            status = print_samples(r);
+        if (status == GF_OK && p->checkpoint_every && t->step % p->checkpoint_every == 0)
+            status = save(r);
+        fflush(stdout);
+    }
+    if (status == GF_OK) status = save(r);
+    return status;
+}
+
+/* The model as files, and what its quantised form scores in the engine. */
+static int32_t finish(struct run *r) {
+    const struct gf_params *best = gf_trainer_best(&r->trainer);
+    const struct gf_config *c = &r->trainer.cfg;
+    int32_t status = gf_export_folder(best, c, &r->bpe, r->out, &r->err);
+    if (status != GF_OK) return status;
+    if (r->recipe.pairs) return print_samples(r);
+    static const struct { const char *name; int32_t dtype; } forms[] = {
+        {"f32", GF_F32}, {"f16", GF_F16}, {"q8_0", GF_Q8_0}, {"q4_0", GF_Q4_0}};
+    for (int i = 0; i < 4; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s-%s.gguf", r->recipe.name, forms[i].name);
+        status = gf_export_gguf(best, c, &r->bpe, forms[i].dtype, r->recipe.name,
+                                in_folder(r->out, name), &r->err);
+        if (status == GF_ERR_UNSUPPORTED) return printf("%s\n", r->err.text), GF_OK;
+        struct gf_model *m =
+            status == GF_OK && r->valid_path ? gf_export_model(best, c, forms[i].dtype, &r->err) : NULL;
+        double bits = NAN;
+        if (m) status = gf_export_bits(m, &r->valid, &bits, &r->err);
+        gf_model_close(m);
+        if (status != GF_OK) return status;
+        printf("%s: %.4f bits/byte\n", name, bits);
+    }
+    return print_samples(r);
+}
+
+int main(int argc, char **argv) {
+    static struct run r = {.out = "build/train", .threads = 1};
+    gf_recipe_defaults(&r.recipe);
+    int32_t status = read_arguments(&r, argc, argv);
+    if (status == GF_OK) status = open_run(&r);
+    if (status == GF_OK) {
+        printf("%s: %lld parameters, %d texts, %s\n", r.recipe.name,
+               (long long)gf_count_parameters(&r.trainer.cfg), r.data.n_texts, gf_blas_name());
+        signal(SIGINT, stop);
+        signal(SIGTERM, stop);
+        status = train(&r);
+    }
+    if (status == GF_OK) status = finish(&r);
+    if (status != GF_OK) fprintf(stderr, "glassformer-train: %s\n", r.err.text);
+    gf_trainer_close(&r.trainer);
+    gf_data_close(&r.data);
+    gf_data_close(&r.valid);
+    gf_swap_close(&r.swap);
+    gf_bpe_close(&r.bpe);
+    gf_pool_close(r.pool);
+    gf_curve_close(&r.curve);
+    return status == GF_OK ? 0 : 1;
+}

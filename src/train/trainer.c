@@ -1,0 +1,226 @@
+/* trainer.c - see trainer.h. */
+#include "train/trainer.h"
+#include "kernels/kernels.h" /* gf_add */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gf_trainer_defaults(struct gf_trainer_options *o) {
+    *o = (struct gf_trainer_options){
+        .steps = 1000,
+        .batch_tokens = 4096,
+        .micro_tokens = 2048,
+        .warmup = 0.02f,
+        .final_rate = 0.02f,
+        .init_std = 0.02f,
+        .init_scaled = 1,
+        .seed = 1,
+        .optim = {.lr = 0.003f,
+                  .beta1 = 0.9f,
+                  .beta2 = 0.95f,
+                  .eps = 1e-8f,
+                  .weight_decay = 0.1f,
+                  .clip = 1,
+                  .muon = 1,
+                  .muon_lr = 0.02f,
+                  .momentum = 0.95f},
+    };
+}
+
+int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg,
+                        const struct gf_trainer_options *options, struct gf_data *data,
+                        gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err) {
+    memset(t, 0, sizeof *t);
+    const int32_t status = gf_config_check(cfg, err);
+    if (status != GF_OK) return status;
+    if (cfg->kind == GF_ENCODER)
+        return gf_fail(err, GF_ERR_UNSUPPORTED, "an encoder alone has no next token to learn");
+    if (data && data->pairs != (cfg->kind == GF_ENCODER_DECODER))
+        return gf_fail(err, GF_ERR_CONFIG, "pairs train an encoder_decoder, stories a decoder");
+    if (options->micro_tokens < cfg->context_length)
+        return gf_fail(err, GF_ERR_ARGUMENT, "passes of %d rows do not hold a context of %d",
+                       options->micro_tokens, cfg->context_length);
+    t->cfg = *cfg;
+    t->options = *options;
+    t->data = data;
+    t->pool = pool;
+    t->n_micro = options->batch_tokens / options->micro_tokens;
+    if (t->n_micro < 1) t->n_micro = 1;
+    t->micro = calloc((size_t)t->n_micro, sizeof *t->micro);
+    int bad = !t->micro || gf_params_open(&t->weights, cfg) || gf_optim_open(&t->optim, cfg, gemm) ||
+              (options->average > 0 && gf_params_open(&t->averaged, cfg));
+    const int32_t seqs = options->micro_tokens;
+    for (int32_t i = 0; !bad && i < t->n_micro; i++)
+        bad = gf_batch_open(&t->micro[i], options->micro_tokens, seqs);
+    for (int i = 0; !bad && i < GF_LANES; i++)
+        bad = gf_params_open(&t->lanes[i].grads, cfg) ||
+              gf_graph_open(&t->lanes[i].graph, cfg, options->micro_tokens, options->micro_tokens,
+                            seqs, gemm);
+    if (bad) {
+        gf_trainer_close(t);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory to train a model of %lld parameters",
+                       (long long)gf_count_parameters(cfg));
+    }
+    gf_params_init(&t->weights, cfg, options->seed, options->init_std, options->init_scaled);
+    if (t->averaged.data)
+        memcpy(t->averaged.data, t->weights.data, (size_t)t->weights.n * sizeof(float));
+    return GF_OK;
+}
+
+void gf_trainer_close(struct gf_trainer *t) {
+    for (int i = 0; i < GF_LANES; i++) {
+        gf_graph_close(&t->lanes[i].graph);
+        gf_params_close(&t->lanes[i].grads);
+    }
+    for (int32_t i = 0; t->micro && i < t->n_micro; i++) gf_batch_close(&t->micro[i]);
+    free(t->micro);
+    gf_optim_close(&t->optim);
+    gf_params_close(&t->weights);
+    gf_params_close(&t->averaged);
+    memset(t, 0, sizeof *t);
+}
+
+float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step) {
+    const double warm = ceil((double)o->warmup * (double)o->steps), at = (double)step;
+    if (at <= warm) return (float)(at / warm);
+    const double done = (at - warm) / fmax(1, (double)o->steps - warm),
+                 wave = 0.5 * (1 + cos(3.14159265358979323846 * fmin(done, 1)));
+    return (float)((double)o->final_rate + (1 - (double)o->final_rate) * wave);
+}
+
+static void run_lane(void *ctx, int32_t index) {
+    struct gf_trainer *t = ctx;
+    struct gf_lane *lane = &t->lanes[index];
+    lane->loss = 0;
+    memset(lane->grads.data, 0, (size_t)lane->grads.n * sizeof(float));
+    for (int32_t i = index; i < t->n_micro; i += GF_LANES)
+        if (t->micro[i].b.n)
+            lane->loss += gf_graph_run(
+                &lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b, t->scale,
+                t->options.dropout,
+                t->options.seed + (uint64_t)(t->step * t->n_micro + i) * 0x9e3779b97f4a7c15u, NULL);
+}
+
+int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct gf_error *err) {
+    int64_t counted = 0;
+    for (int32_t i = 0; i < t->n_micro; i++) {
+        if (gf_data_fill(t->data, &t->micro[i]))
+            return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
+        counted += t->micro[i].counted;
+    }
+    t->scale = 1 / (float)counted;
+    gf_pool_run(t->pool, run_lane, t, GF_LANES);
+    struct gf_params *g = &t->lanes[0].grads;
+    *loss = t->lanes[0].loss;
+    for (int i = 1; i < GF_LANES; i++) {
+        gf_add(g->data, g->data, t->lanes[i].grads.data, (int64_t)g->n);
+        *loss += t->lanes[i].loss;
+    }
+    *loss /= (double)counted;
+    t->step++;
+    t->tokens += counted;
+    *norm = gf_optim_step(&t->optim, &t->weights, g, &t->options.optim, t->step,
+                          gf_trainer_rate(&t->options, t->step));
+    if (!isfinite(*loss) || !isfinite(*norm))
+        return gf_fail(err, GF_ERR_NOT_FINITE, "step %lld: the loss is no longer a number",
+                       (long long)t->step);
+    if (t->averaged.data) { /* (1 + t) / (10 + t) at first, so that the start is forgotten */
+        const double early = ((double)t->step + 1) / ((double)t->step + 10);
+        const float keep = (float)fmin((double)t->options.average, early);
+        for (uint64_t i = 0; i < t->weights.n; i++)
+            t->averaged.data[i] += (1 - keep) * (t->weights.data[i] - t->averaged.data[i]);
+    }
+    return GF_OK;
+}
+
+struct gf_params *gf_trainer_best(struct gf_trainer *t) {
+    return t->averaged.data ? &t->averaged : &t->weights;
+}
+
+int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *nats, double *bits,
+                            struct gf_error *err) {
+    double loss = 0;
+    int64_t counted = 0, bytes = 0;
+    struct gf_batch_room *room = &t->micro[0];
+    for (int32_t i = 0, w = 0; i < data->n_texts;) {
+        if (gf_data_in_order(data, room, &i, &w))
+            return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
+        loss += gf_graph_run(&t->lanes[0].graph, &gf_trainer_best(t)->w, NULL, &room->b, 1, 0, 0,
+                             NULL);
+        counted += room->counted;
+        bytes += room->bytes;
+    }
+    *nats = loss / (double)counted;
+    *bits = loss / 0.69314718055994530942 / (double)bytes;
+    return GF_OK;
+}
+
+/* ---- the state as a file ----------------------------------------------------------------------- */
+
+/* Options that may change between legs of a run (steps, say) are not part of it: they are whatever the
+ * recipe says. */
+struct header {
+    char magic[8];
+    struct gf_config cfg;
+    uint64_t n, seed;
+    int64_t step, tokens, epoch, next, window;
+    int32_t averaged, lanes;
+};
+
+static struct header header_of(const struct gf_trainer *t) {
+    struct header h;
+    memset(&h, 0, sizeof h); /* padding too: the file is compared byte for byte */
+    memcpy(h.magic, "gftrain1", 8);
+    h.cfg = t->cfg;
+    h.n = t->weights.n;
+    h.seed = t->options.seed;
+    h.step = t->step;
+    h.tokens = t->tokens;
+    h.epoch = t->data->epoch;
+    h.next = t->data->next;
+    h.window = t->data->window;
+    h.averaged = t->averaged.data != NULL;
+    h.lanes = GF_LANES;
+    return h;
+}
+
+int32_t gf_trainer_save(const struct gf_trainer *t, const char *path, struct gf_error *err) {
+    char part[1024];
+    if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part)
+        return gf_fail(err, GF_ERR_ARGUMENT, "%s is too long a name", path);
+    FILE *f = fopen(part, "wb");
+    const struct header h = header_of(t);
+    const float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data,
+                            t->averaged.data};
+    int ok = f && fwrite(&h, sizeof h, 1, f) == 1;
+    for (int i = 0; ok && i < 4; i++)
+        ok = !parts[i] || fwrite(parts[i], sizeof(float), h.n, f) == h.n;
+    if (f && fclose(f)) ok = 0;
+    if (!ok || rename(part, path)) return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
+    return GF_OK;
+}
+
+int32_t gf_trainer_load(struct gf_trainer *t, const char *path, struct gf_error *err) {
+    FILE *f = fopen(path, "rb");
+    if (!f) return gf_fail(err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+    struct header h, mine = header_of(t);
+    int ok = fread(&h, sizeof h, 1, f) == 1 && !memcmp(h.magic, mine.magic, 8);
+    if (ok && (memcmp(&h.cfg, &mine.cfg, sizeof h.cfg) || h.n != mine.n || h.seed != mine.seed ||
+               h.averaged != mine.averaged || h.lanes != mine.lanes)) {
+        fclose(f);
+        return gf_fail(err, GF_ERR_CONFIG, "%s belongs to another recipe", path);
+    }
+    float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
+    for (int i = 0; ok && i < 4; i++)
+        ok = !parts[i] || fread(parts[i], sizeof(float), h.n, f) == h.n;
+    fclose(f);
+    if (!ok) return gf_fail(err, GF_ERR_TRUNCATED, "%s is not a whole checkpoint", path);
+    t->step = h.step;
+    t->tokens = h.tokens;
+    t->data->epoch = h.epoch;
+    t->data->next = h.next;
+    t->data->window = h.window;
+    t->data->held = -1;
+    return GF_OK;
+}

@@ -1,0 +1,293 @@
+/* write_gguf.c - GGUF version 3, as llama.cpp reads it (ggml's docs/gguf.md).
+ *
+ *   "GGUF" u32 version  u64 tensors  u64 keys  keys...  tensor infos...  padding to 32  data
+ *
+ * llama: rows of q and k are permuted so that adjacent pairs rotate, (i, i + d/2) -> (2i, 2i + 1). gpt2:
+ * q, k and v are one matrix. Matrices whose columns do not divide into blocks of 32 stay f16. */
+#include "train/export.h"
+#include "glassformer.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 32, U32 = 4, F32 = 6, BOOL = 7, STRING = 8, ARRAY = 9 };
+
+struct gguf {
+    FILE *f;
+    uint64_t n_keys, at; /* at: bytes written */
+    int counting;        /* first pass: keys are counted, nothing is written */
+};
+
+static void put(struct gguf *g, const void *bytes, uint64_t n) {
+    if (!g->counting && n) fwrite(bytes, 1, n, g->f); /* ferror is looked at once, at the end */
+    g->at += n;
+}
+static void put_u32(struct gguf *g, uint32_t x) {
+    const uint8_t b[4] = {(uint8_t)x, (uint8_t)(x >> 8), (uint8_t)(x >> 16), (uint8_t)(x >> 24)};
+    put(g, b, 4);
+}
+static void put_u64(struct gguf *g, uint64_t x) {
+    put_u32(g, (uint32_t)x);
+    put_u32(g, (uint32_t)(x >> 32));
+}
+static void put_text(struct gguf *g, const char *s) {
+    put_u64(g, strlen(s));
+    put(g, s, strlen(s));
+}
+static void key(struct gguf *g, const char *name, uint32_t type) {
+    g->n_keys++;
+    put_text(g, name);
+    put_u32(g, type);
+}
+static void key_u32(struct gguf *g, const char *name, int32_t x) {
+    key(g, name, U32);
+    put_u32(g, (uint32_t)x);
+}
+static void key_f32(struct gguf *g, const char *name, float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    key(g, name, F32);
+    put_u32(g, bits);
+}
+static void key_text(struct gguf *g, const char *name, const char *s) {
+    key(g, name, STRING);
+    put_text(g, s);
+}
+
+static void vocabulary(struct gguf *g, const struct gf_bpe *b) {
+    static char text[2 * 4096 + 3], pair[2 * sizeof text];
+    key_text(g, "tokenizer.ggml.model", "gpt2");
+    key_text(g, "tokenizer.ggml.pre", "gpt-2");
+    key(g, "tokenizer.ggml.tokens", ARRAY);
+    put_u32(g, STRING);
+    put_u64(g, (uint64_t)b->vocab_size);
+    for (int32_t i = 0; i < b->vocab_size; i++) {
+        gf_bpe_spell(b, i, text, sizeof text);
+        put_text(g, text);
+    }
+    key(g, "tokenizer.ggml.token_type", ARRAY); /* 1 normal, 3 control */
+    put_u32(g, 5);                              /* int32 */
+    put_u64(g, (uint64_t)b->vocab_size);
+    for (int32_t i = 0; i < b->vocab_size; i++) put_u32(g, i ? 1 : 3);
+    key(g, "tokenizer.ggml.merges", ARRAY);
+    put_u32(g, STRING);
+    put_u64(g, (uint64_t)b->n_merges);
+    for (int32_t i = 0; i < b->n_merges; i++) {
+        gf_bpe_spell(b, b->merges[i][0], text, sizeof text);
+        const size_t n = strlen(text);
+        memcpy(pair, text, n);
+        pair[n] = ' ';
+        gf_bpe_spell(b, b->merges[i][1], pair + n + 1, sizeof text);
+        put_text(g, pair);
+    }
+    key_u32(g, "tokenizer.ggml.bos_token_id", 0);
+    key_u32(g, "tokenizer.ggml.eos_token_id", 0);
+    key(g, "tokenizer.ggml.add_bos_token", BOOL);
+    const uint8_t yes = 1;
+    put(g, &yes, 1);
+}
+
+static void keys(struct gguf *g, const struct gf_config *c, const struct gf_bpe *bpe, int32_t dtype,
+                 const char *name) {
+    const int llama = c->norm == GF_RMSNORM;
+    char k[64];
+#define KEY(text) (snprintf(k, sizeof k, "%s." text, llama ? "llama" : "gpt2"), k)
+    key_text(g, "general.architecture", llama ? "llama" : "gpt2");
+    key_text(g, "general.name", name);
+    key_u32(g, "general.file_type", dtype == GF_F32 ? 0 : dtype == GF_F16 ? 1 : dtype == GF_Q4_0 ? 2 : 7);
+    key_u32(g, "general.quantization_version", 2);
+    key_u32(g, KEY("context_length"), c->context_length);
+    key_u32(g, KEY("embedding_length"), c->d_model);
+    key_u32(g, KEY("block_count"), c->n_layers);
+    key_u32(g, KEY("feed_forward_length"), c->d_ff);
+    key_u32(g, KEY("attention.head_count"), c->n_heads);
+    if (llama) {
+        key_u32(g, KEY("vocab_size"), c->vocab_size);
+        key_u32(g, KEY("attention.head_count_kv"), c->n_kv_heads);
+        key_u32(g, KEY("attention.key_length"), c->d_head);
+        key_u32(g, KEY("attention.value_length"), c->d_head);
+        key_u32(g, KEY("rope.dimension_count"), c->d_head);
+        key_f32(g, KEY("rope.freq_base"), c->rope_theta);
+        key_f32(g, KEY("attention.layer_norm_rms_epsilon"), c->norm_eps);
+    } else {
+        key_f32(g, KEY("attention.layer_norm_epsilon"), c->norm_eps);
+    }
+#undef KEY
+    vocabulary(g, bpe);
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------- */
+
+struct row { /* GGUF's name and ours; several of ours are stacked; %d is the layer */
+    const char *gguf, *ours[3];
+    int turns; /* q or k */
+};
+static const struct row llama_block[] = {
+    {"blk.%d.attn_norm.weight", {"blocks.%d.norm1.weight"}, 0},
+    {"blk.%d.attn_q.weight", {"blocks.%d.attn.q.weight"}, 1},
+    {"blk.%d.attn_k.weight", {"blocks.%d.attn.k.weight"}, 1},
+    {"blk.%d.attn_v.weight", {"blocks.%d.attn.v.weight"}, 0},
+    {"blk.%d.attn_output.weight", {"blocks.%d.attn.o.weight"}, 0},
+    {"blk.%d.ffn_norm.weight", {"blocks.%d.norm2.weight"}, 0},
+    {"blk.%d.ffn_gate.weight", {"blocks.%d.ffn.gate.weight"}, 0},
+    {"blk.%d.ffn_up.weight", {"blocks.%d.ffn.up.weight"}, 0},
+    {"blk.%d.ffn_down.weight", {"blocks.%d.ffn.down.weight"}, 0},
+    {NULL, {NULL}, 0}};
+#define QKV(what) "blocks.%d.attn.q." what, "blocks.%d.attn.k." what, "blocks.%d.attn.v." what
+static const struct row gpt2_block[] = {
+    {"blk.%d.attn_norm.weight", {"blocks.%d.norm1.weight"}, 0},
+    {"blk.%d.attn_norm.bias", {"blocks.%d.norm1.bias"}, 0},
+    {"blk.%d.attn_qkv.weight", {QKV("weight")}, 0},
+    {"blk.%d.attn_qkv.bias", {QKV("bias")}, 0},
+    {"blk.%d.attn_output.weight", {"blocks.%d.attn.o.weight"}, 0},
+    {"blk.%d.attn_output.bias", {"blocks.%d.attn.o.bias"}, 0},
+    {"blk.%d.ffn_norm.weight", {"blocks.%d.norm2.weight"}, 0},
+    {"blk.%d.ffn_norm.bias", {"blocks.%d.norm2.bias"}, 0},
+    {"blk.%d.ffn_up.weight", {"blocks.%d.ffn.up.weight"}, 0},
+    {"blk.%d.ffn_up.bias", {"blocks.%d.ffn.up.bias"}, 0},
+    {"blk.%d.ffn_down.weight", {"blocks.%d.ffn.down.weight"}, 0},
+    {"blk.%d.ffn_down.bias", {"blocks.%d.ffn.down.bias"}, 0},
+    {NULL, {NULL}, 0}};
+static const struct row rest[] = {{"token_embd.weight", {"embed.weight"}, 0},
+                                  {"position_embd.weight", {"position.weight"}, 0},
+                                  {"output_norm.weight", {"final_norm.weight"}, 0},
+                                  {"output_norm.bias", {"final_norm.bias"}, 0},
+                                  {"output.weight", {"head.weight"}, 0},
+                                  {NULL, {NULL}, 0}};
+
+struct writer {
+    struct gguf *g;
+    const struct gf_params *p;
+    const struct gf_config *cfg;
+    int32_t dtype;
+    uint64_t n_tensors, offset; /* offset: in the data section */
+    enum { COUNT, INFOS, DATA } pass;
+    uint8_t *blocks; /* one row's worth */
+};
+
+static const struct gf_param *find(const struct gf_params *p, const char *pattern, int32_t layer) {
+    const char *mark = strstr(pattern, "%d"); /* at most one, and it is the layer */
+    char name[64];
+    if (mark)
+        snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - pattern), pattern, layer, mark + 2);
+    else
+        snprintf(name, sizeof name, "%s", pattern);
+    for (int32_t i = 0; i < p->n_list; i++)
+        if (!strcmp(p->list[i].t.name, name)) return &p->list[i];
+    return NULL;
+}
+
+static void put_rows(struct writer *w, const struct gf_param *e, int32_t dtype, int turns) {
+    const int32_t cols = e->t.cols, half = w->cfg->d_head / 2;
+    const uint64_t bytes = (uint64_t)(cols / gf_dtype_block_cols(dtype)) *
+                           (uint64_t)gf_dtype_block_bytes(dtype);
+    for (int32_t r = 0; r < e->t.rows; r++) {
+        int32_t from = r;
+        if (turns && w->cfg->rope_pairs == GF_ROPE_HALF) {
+            const int32_t in = r % w->cfg->d_head;
+            from = r - in + in / 2 + in % 2 * half;
+        }
+        gf_quantize(w->blocks, w->p->data + e->offset + (uint64_t)from * (uint64_t)cols, dtype, cols);
+        put(w->g, w->blocks, bytes);
+    }
+}
+
+static void pad(struct gguf *g, uint64_t at) {
+    static const uint8_t zeros[ALIGN];
+    put(g, zeros, (ALIGN - at % ALIGN) % ALIGN);
+}
+
+static void tensor(struct writer *w, const struct row *row, int32_t layer) {
+    const struct gf_param *parts[3];
+    int32_t n = 0, rows = 0;
+    for (; n < 3 && row->ours[n]; n++) {
+        parts[n] = find(w->p, row->ours[n], layer);
+        if (!parts[n]) return; /* this architecture has none */
+        rows += parts[n]->t.rank == 1 ? parts[n]->t.cols : parts[n]->t.rows;
+    }
+    const struct gf_tensor *t = &parts[0]->t;
+    int32_t dtype = t->rank == 1 || t->component == GF_C_POSITION ? GF_F32 : w->dtype;
+    if (t->cols % gf_dtype_block_cols(dtype)) dtype = GF_F16;
+    const uint64_t values = t->rank == 1 ? (uint64_t)rows : (uint64_t)rows * (uint64_t)t->cols,
+                   bytes = values / (uint64_t)gf_dtype_block_cols(dtype) *
+                           (uint64_t)gf_dtype_block_bytes(dtype);
+    w->n_tensors++;
+    if (w->pass == INFOS) {
+        static const uint32_t ggml[] = {[GF_F32] = 0, [GF_F16] = 1, [GF_Q8_0] = 8, [GF_Q4_0] = 2};
+        char name[64];
+        const char *mark = strstr(row->gguf, "%d");
+        snprintf(name, sizeof name, mark ? "%.*s%d%s" : "%.*s", mark ? (int)(mark - row->gguf) : 63,
+                 row->gguf, layer, mark ? mark + 2 : "");
+        put_text(w->g, name);
+        put_u32(w->g, (uint32_t)t->rank);
+        put_u64(w->g, (uint64_t)(t->rank == 1 ? rows : t->cols)); /* fastest first */
+        if (t->rank == 2) put_u64(w->g, (uint64_t)rows);
+        put_u32(w->g, ggml[dtype]);
+        put_u64(w->g, w->offset);
+    } else if (w->pass == DATA) {
+        for (int32_t i = 0; i < n; i++) put_rows(w, parts[i], dtype, row->turns);
+        pad(w->g, w->g->at);
+    }
+    w->offset += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static void tensors(struct writer *w, int pass) {
+    const struct row *block = w->cfg->norm == GF_RMSNORM ? llama_block : gpt2_block;
+    w->pass = pass;
+    w->n_tensors = w->offset = 0;
+    for (const struct row *r = rest; r->gguf; r++) tensor(w, r, 0);
+    for (int32_t l = 0; l < w->cfg->n_layers; l++)
+        for (const struct row *r = block; r->gguf; r++) tensor(w, r, l);
+}
+
+static int has_a_name(const struct gf_config *c) {
+    const int common = c->kind == GF_DECODER && c->norm_placement == GF_PRE_NORM && c->final_norm &&
+                       !c->qk_norm && !c->sliding_window && !c->bias_head &&
+                       c->embedding_scale == 1 && c->causal && c->scale_scores && c->use_position &&
+                       c->use_residual && c->use_norm && c->use_final_norm;
+    const int llama = c->norm == GF_RMSNORM && c->ffn == GF_SWIGLU && c->position == GF_POS_ROPE &&
+                      c->rope_scaling == GF_ROPE_SCALING_NONE && !c->bias_qkv &&
+                      !c->bias_attn_out && !c->bias_ffn;
+    const int gpt2 = c->norm == GF_LAYERNORM && c->bias_norm && c->ffn == GF_GELU_TANH &&
+                     c->position == GF_POS_LEARNED && c->bias_qkv && c->bias_attn_out &&
+                     c->bias_ffn && c->n_kv_heads == c->n_heads &&
+                     c->n_heads * c->d_head == c->d_model;
+    return common && (llama || gpt2);
+}
+
+int32_t gf_export_gguf(const struct gf_params *p, const struct gf_config *cfg,
+                       const struct gf_bpe *bpe, int32_t dtype, const char *name, const char *path,
+                       struct gf_error *err) {
+    if (!has_a_name(cfg))
+        return gf_fail(err, GF_ERR_UNSUPPORTED, "GGUF has no architecture for this configuration");
+    if (bpe->vocab_size != cfg->vocab_size)
+        return gf_fail(err, GF_ERR_CONFIG, "the vocabulary has %d tokens, the model %d",
+                       bpe->vocab_size, cfg->vocab_size);
+    int32_t widest = cfg->context_length;
+    for (int32_t i = 0; i < p->n_list; i++)
+        if (p->list[i].t.cols > widest) widest = p->list[i].t.cols;
+    struct gguf g = {.counting = 1};
+    struct writer w = {.g = &g, .p = p, .cfg = cfg, .dtype = dtype};
+    keys(&g, cfg, bpe, dtype, name);
+    tensors(&w, COUNT);
+    w.blocks = malloc((size_t)widest * 4);
+    g = (struct gguf){.f = fopen(path, "wb"), .n_keys = g.n_keys};
+    if (!g.f || !w.blocks) {
+        free(w.blocks);
+        if (g.f) fclose(g.f);
+        return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
+    }
+    const uint64_t n_keys = g.n_keys;
+    put(&g, "GGUF", 4);
+    put_u32(&g, 3);
+    put_u64(&g, w.n_tensors);
+    put_u64(&g, n_keys);
+    keys(&g, cfg, bpe, dtype, name);
+    tensors(&w, INFOS);
+    pad(&g, g.at);
+    tensors(&w, DATA);
+    free(w.blocks);
+    const int bad = ferror(g.f);
+    if (fclose(g.f) || bad) return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
+    return GF_OK;
+}
