@@ -531,7 +531,9 @@ static uint64_t seed = 12345;
 static int32_t below(int32_t n) { return (int32_t)(test_random(&seed) >> 33) % n; }
 
 static struct gf_config random_config(void) {
-    struct gf_config c = config(1 + below(90), 1 + below(40), below(4), 1, 1 + below(70), 90);
+    struct gf_config c = config(1, 1, 1, 1, 1, 90);
+    c.vocab_size = 1 + below(90), c.d_model = 1 + below(40), c.n_layers = below(4);
+    c.d_ff = 1 + below(70);
     c.kind = below(3);
     c.n_encoder_layers = c.kind == GF_ENCODER_DECODER ? 1 + below(3) : 0;
     c.n_kv_heads = 1 + below(3), c.n_heads = c.n_kv_heads * (1 + below(3));
