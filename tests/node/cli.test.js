@@ -1,0 +1,53 @@
+// cli.test.js - the command line, as a process
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { load } from '../../web/lib/index.js';
+import { collect, golden, stories, top } from './helpers.js';
+
+/** @param {...string} args */
+function run(...args) {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [join(top, 'web/lib/cli.js'), ...args], (error, out, err) => resolve({ code: error?.code ?? 0, out, err }));
+  });
+}
+
+test('a text streams to standard output, what was measured to standard error', async () => {
+  const model = await load(stories);
+  const { text } = await collect(model.generate('One day, a dog', { maxTokens: 20, temperature: 0 }));
+  const { code, out, err } = await run('--model', stories, '-n', '20', '-t', '0', 'One day, a dog');
+  assert.deepEqual([code, out], [0, `One day, a dog${text}`]);
+  assert.match(err, /20 tokens, \d+ a second \(.+\), ended by maxTokens, seed \d+/);
+  const again = JSON.parse((await run('-m', stories, '--json', '-n', '9', '--seed', '5', 'One day, a dog')).out);
+  const third = JSON.parse((await run('-m', stories, '--json', '-n', '9', '--seed', '5', 'One day, a dog')).out);
+  assert.deepEqual(again.ids, third.ids);
+  assert.equal(again.seed, 5);
+});
+
+test('counts: presets, a config.json, a checkpoint', async () => {
+  for (const [name, total] of [['gpt2', '124,439,808'], ['llama-7b', '6,738,415,616'], ['modern-124m', '123,551,232'], [join(golden, 'gpt2_n_inner/config.json'), '57,184'], [`${golden}/llama_1tok/`, '12,384'], [stories, '3,049,920']]) {
+    const { code, out } = await run('count', name);
+    assert.equal(code, 0);
+    assert.match(out, new RegExp(`total.* ${total}\n`), name);
+  }
+  const table = JSON.parse((await run('count', '--json', 'gpt2-xl')).out);
+  assert.equal(table.total, 1557611200);
+  assert.equal(table.rows.reduce((n, r) => n + r.count, 0), table.total);
+});
+
+test('help and refusals: one sentence, and an exit status', async () => {
+  assert.match((await run('--help')).out, /usage: glassformer/);
+  for (const [args, words, status] of [[[], /usage/, 2], [['--nope', 'x'], /nope/, 2], [['-m', 'no.gguf', 'x'], /no\.gguf/, 1], [['-m', stories, '-t', 'warm', 'x'], /temperature/, 1],
+    [['-m', stories, '-t', '-1', 'x'], /./, 2], [['-m', stories, '--temperature=-1', 'x'], /temperature/, 1], [['count', 'no-such'], /no-such/, 1], [['-m', stories, ''], /empty/, 1]]) {
+    const { code, err } = await run(...args);
+    assert.equal(code, status, args.join(' '));
+    assert.match(err, words);
+    assert.doesNotMatch(err, /\n\s+at /, 'no stack trace');
+  }
+});
+
+test('it is executable and names its interpreter', () => {
+  assert.match(readFileSync(join(top, 'web/lib/cli.js'), 'utf8'), /^#!\/usr\/bin\/env node\n/);
+});

@@ -1,0 +1,188 @@
+// engine.test.js - linear memory: what is in it, and that it comes back
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { Engine } from '../../web/lib/engine.js';
+import { chooseBackend, compileEngine } from '../../web/lib/features.js';
+import { completeConfig, FIELDS } from '../../web/lib/formats/config.js';
+import { PRESETS, countParameters, create, load } from '../../web/lib/index.js';
+import { parameterTable } from '../../web/lib/formats/roster.js';
+import { collect, numbers, stories } from './helpers.js';
+
+const region = (model, name) => model.memory.regions.find((r) => r.name === name);
+
+describe('engine and JavaScript agree', () => {
+  test('on fields and their values', async () => {
+    const { schema } = await Engine.start();
+    assert.deepEqual(schema.fields.filter(Boolean).sort(), Object.keys(FIELDS).sort());
+    for (const [field, values] of Object.entries(schema.enums)) {
+      if (field) assert.deepEqual(values.filter(Boolean), FIELDS[field]);
+    }
+  });
+
+  test('on every preset: names, shapes, counts', async () => {
+    const engine = await Engine.start();
+    for (const name of Object.keys(PRESETS)) {
+      const config = completeConfig(PRESETS[name]);
+      const table = parameterTable(config);
+      assert.equal(engine.countParameters(config), countParameters(name).total, name);
+      const list = engine.roster(config);
+      assert.deepEqual(list.map((t) => [t.name, t.shape, t.count, t.component, t.layer]), table.rows.map((r) => [r.name, r.shape, r.count, r.component, r.layer]), name);
+    }
+  });
+
+  test('on random configurations: table = engine = bytes / 4, all of them in memory', async () => {
+    const pick = (seed) => { let i = 0; const r = numbers(64, 1 << 20, seed); return (list) => list[r[i++] % list.length]; };
+    for (let seed = 1; seed <= 40; seed++) {
+      const p = pick(seed), kind = p(['decoder', 'decoder', 'encoder', 'encoder_decoder']), norm = p(['layernorm', 'rmsnorm']), n_heads = p([1, 2, 4]), d_head = p([2, 4, 8]);
+      const config = {
+        kind, vocab_size: p([11, 64, 97]), d_model: p([16, 24]), n_layers: p([1, 2, 3]), n_heads, n_kv_heads: p([1, n_heads]), d_head, d_ff: p([20, 32]),
+        context_length: p([8, 33]), norm, norm_placement: p(['pre', 'post']), final_norm: p([true, false]), qk_norm: p([true, false]), ffn: p(FIELDS.ffn),
+        position: p(FIELDS.position), rope_pairs: p(FIELDS.rope_pairs), bias_qkv: p([true, false]), bias_attn_out: p([true, false]), bias_ffn: p([true, false]),
+        bias_norm: norm === 'layernorm' && p([true, false]), bias_head: kind !== 'encoder' && p([true, false]), tie_word_embeddings: p([true, false]),
+        ...(kind === 'encoder_decoder' && { n_encoder_layers: p([1, 2]), shared_embedding: p([true, false]) }),
+      };
+      const model = await create(config, { seed });
+      const { total, rows, bytes } = model.parameters;
+      assert.equal(total, countParameters(config).total);
+      assert.equal(bytes, 4 * total, JSON.stringify(config));
+      const reserved = rows.reduce((n, r) => n + r.memoryBytes, 0);
+      assert.ok(reserved >= bytes && reserved <= region(model, 'weights').bytes);
+      for (const r of rows) assert.ok(r.tiedTo !== null || r.address >= region(model, 'weights').start, r.name);
+      const source = kind === 'encoder_decoder' ? { source: [3, 4, 5] } : {};
+      const { logits, hidden } = await model.forward([1, 2, 3], source);
+      assert.ok((logits ?? hidden).data.every(Number.isFinite), JSON.stringify(config));
+      model.dispose();
+    }
+  });
+});
+
+describe('memory', () => {
+  test('the map covers all of it, without holes', async () => {
+    const model = await load(stories);
+    const session = await model.session();
+    await session.eval(numbers(100, 2048));
+    const { totalBytes, regions } = model.memory;
+    assert.deepEqual(regions.map((r) => r.name), ['constants and stack', 'weights', 'kv cache', 'scratch', 'free']);
+    let at = 0;
+    for (const r of regions) { assert.equal(r.start, at); at += r.bytes; }
+    assert.equal(at, totalBytes);
+    assert.equal(region(model, 'kv cache').bytes, session.bytes);
+    // 6 layers, 6 heads of 32, two blocks of 64 positions, keys and values in f32
+    assert.equal(session.bytes, 6 * 6 * 32 * 2 * 64 * 2 * 4);
+    model.dispose();
+  });
+
+  test('the cache grows with the text and goes with the session', async () => {
+    const model = await load(stories);
+    const session = await model.session();
+    assert.equal(session.bytes, 0);
+    await session.eval([1]);
+    const one = session.bytes;
+    await session.eval(numbers(63, 2048));
+    assert.equal(session.bytes, one);
+    await session.eval([1]);
+    assert.equal(session.bytes, 2 * one);
+    await session.close();
+    await model.encode('a');
+    assert.equal(region(model, 'kv cache').bytes, 0);
+    model.dispose();
+  });
+
+  test('opened and closed again and again, sessions leave it as large as it was', async () => {
+    const model = await load(stories);
+    const round = async () => {
+      const session = await model.session({ capture: ['*'] });
+      await session.eval(numbers(80, 2048));
+      const fork = await session.fork();
+      await fork.eval([1, 2, 3]);
+      await session.close();
+      await fork.close();
+      await collect(model.generate('One day', { maxTokens: 5, capture: ['*.hook_pattern'], edits: [{ at: 'hook_embed', add: [0.1] }] }));
+      for await (const step of model.generate('Two', { ignoreEos: true })) { assert.ok(step); break; }
+      await assert.rejects(model.forward('Three', { edits: [{ at: 'hook_embed', set: [1, 2] }] }));
+    };
+    for (let i = 0; i < 4; i++) await round();
+    const { totalBytes } = model.memory;
+    for (let i = 0; i < 30; i++) await round();
+    assert.equal(model.memory.totalBytes, totalBytes);
+    model.dispose();
+  });
+
+  test('models loaded and disposed again and again do not add up', async () => {
+    const module = await compileEngine({});
+    const sizes = [];
+    for (let i = 0; i < 12; i++) {
+      const model = await load(stories, { wasm: module });
+      await collect(model.generate('A', { maxTokens: 3 }));
+      sizes.push(model.memory.totalBytes);
+      model.dispose();
+      await assert.rejects(load(readFileSync(stories).subarray(0, 1e6), { wasm: module }));
+    }
+    assert.equal(new Set(sizes).size, 1, `each has its own memory: ${sizes}`);
+  });
+
+  test('within one instance, too: a model closed gives way to the next', async () => {
+    const engine = await Engine.start();
+    const config = completeConfig({ vocab_size: 512, d_model: 256, n_layers: 4, n_heads: 4 });
+    const sizes = [];
+    for (let i = 0; i < 6; i++) {
+      engine.open(config, engine.roster(config).map(() => 'f32'));
+      engine.randomize(i, 0.02);
+      const session = engine.session(0, 'f32');
+      session.eval([1, 2, 3]);
+      sizes.push(engine.memoryBytes);
+      engine.close();
+    }
+    assert.equal(sizes[5], sizes[1]);
+  });
+});
+
+describe('binaries', () => {
+  test('one is chosen without being fetched, and compiled once', async () => {
+    assert.ok(['simd', 'relaxed'].includes(chooseBackend()));
+    assert.equal(await compileEngine({}), await compileEngine({}));
+    assert.equal(chooseBackend('simd'), 'simd');
+  });
+
+  test('given as module, bytes, file or address: the same model', async () => {
+    const file = new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
+    for (const wasm of [await compileEngine({ backend: 'simd' }), readFileSync(file), file, file.href, new Response(readFileSync(file), { headers: { 'content-type': 'application/wasm' } }), new Response(readFileSync(file)), new Blob([readFileSync(file)])]) {
+      const model = await load(stories, { wasm });
+      assert.equal(model.backend, 'simd128');
+      model.dispose();
+    }
+  });
+});
+
+test('progress: phases, bytes that only grow, and the whole at the end', async () => {
+  const seen = [];
+  const model = await load(stories, { onProgress: (p) => seen.push(p) });
+  const { size } = (await import('node:fs')).statSync(stories);
+  assert.ok(seen.some((p) => p.phase === 'compile'));
+  for (const phase of ['download', 'load']) {
+    const own = seen.filter((p) => p.phase === phase);
+    assert.ok(own.length && own.every((p, i) => i === 0 || p.loaded >= own[i - 1].loaded));
+    assert.equal(own.at(-1).loaded, own.at(-1).total);
+  }
+  assert.equal(seen.filter((p) => p.phase === 'download').at(-1).total, size);
+  model.dispose();
+});
+
+test('quantised on the way in: smaller, and close', async () => {
+  const sizes = {};
+  const reference = await load(stories, { quantize: 'f32' });
+  const ids = await reference.encode('Once upon a time, there was a little girl named Lily. She loved to play.');
+  const want = (await reference.forward(ids)).logits.data;
+  for (const [quantize, bound] of [['q8_0', 0.03], ['q4_0', 0.35]]) {
+    const model = await load(stories, { quantize });
+    const got = (await model.forward(ids)).logits.data;
+    let error = 0, size = 0;
+    want.forEach((w, i) => { error += (w - got[i]) ** 2; size += w ** 2; });
+    assert.ok(Math.sqrt(error / size) < bound, `${quantize}: ${Math.sqrt(error / size)}`);
+    assert.ok(model.parameters.rows.filter((r) => r.shape.length === 2).every((r) => r.dtype === quantize));
+    sizes[quantize] = model.parameters.bytes;
+    model.dispose();
+  }
+  assert.ok(sizes.q4_0 < sizes.q8_0 && sizes.q8_0 < reference.parameters.bytes / 3);
+});

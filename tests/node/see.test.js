@@ -1,0 +1,274 @@
+// see.test.js - captures and edits: names, shapes, and that what they say is what happens
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { create, load } from '../../web/lib/index.js';
+import { collect, distance, numbers, openCase, readTensors, safetensors, sameBits, stories } from './helpers.js';
+
+const one = openCase('llama_1tok');
+const gqa = openCase('llama_gqa_f16');
+const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
+
+describe('names', () => {
+  test('points of a modern decoder, of GPT-2 and of an encoder-decoder', async () => {
+    const a = await load(one.source);
+    const names = await a.points();
+    for (const n of ['hook_embed', 'blocks.0.hook_resid_pre', 'blocks.0.attn.hook_rot_q', 'blocks.0.mlp.hook_pre_linear', 'ln_final.hook_normalized']) assert.ok(names.includes(n), n);
+    assert.ok(!names.some((n) => /cross|hook_pos_embed|blocks\.1/.test(n)));
+    const b = await load(openCase('gpt2_n_inner').source);
+    const gpt2 = await b.points();
+    assert.ok(gpt2.includes('hook_pos_embed') && !gpt2.some((n) => /rot_q|pre_linear/.test(n)));
+    const c = await load(openCase('t2_encdec_padmask').source);
+    const both = await c.points();
+    for (const n of ['encoder.0.attn.hook_pattern', 'decoder.0.attn.hook_pattern', 'decoder.1.cross_attn.hook_pattern', 'encoder.hook_embed', 'decoder.hook_embed']) assert.ok(both.includes(n), n);
+    assert.ok(!both.some((n) => /^blocks|^encoder.*cross|ln_final/.test(n)));
+  });
+
+  // Names that TransformerLens gives these architectures (its HookedTransformer, 2.x: `print(model.hook_dict.keys())`), apart from our own
+  // for the stages of a score and for encoder-decoders.
+  test('they are TransformerLens\'s', async () => {
+    const own = /hook_attn_scores_(raw|scaled)$/;
+    const lens = new Set([
+      'hook_embed', 'hook_pos_embed', 'ln_final.hook_scale', 'ln_final.hook_normalized',
+      ...['hook_resid_pre', 'hook_resid_mid', 'hook_resid_post', 'hook_attn_out', 'hook_mlp_out', 'ln1.hook_scale', 'ln1.hook_normalized', 'ln2.hook_scale', 'ln2.hook_normalized',
+        'attn.hook_q', 'attn.hook_k', 'attn.hook_v', 'attn.hook_z', 'attn.hook_attn_scores', 'attn.hook_pattern', 'attn.hook_result', 'attn.hook_rot_q', 'attn.hook_rot_k',
+        'mlp.hook_pre', 'mlp.hook_pre_linear', 'mlp.hook_post'].map((n) => `blocks.0.${n}`)]);
+    for (const c of [one, openCase('gpt2_n_inner')]) {
+      const model = await load(c.source);
+      for (const n of await model.points()) assert.ok(lens.has(n.replace(/^blocks\.\d+/, 'blocks.0')) || own.test(n), n);
+    }
+  });
+
+  test('a star matches anything, dots included; the answer has each name once', async () => {
+    const model = await load(gqa.source);
+    const keys = async (capture) => Object.keys((await model.forward([1, 2], { capture })).captured);
+    assert.deepEqual(await keys(['*.attn.hook_pattern']), ['blocks.0.attn.hook_pattern', 'blocks.1.attn.hook_pattern']);
+    assert.deepEqual(await keys(['blocks.1.*_q', 'blocks.1.attn.hook_q']), ['blocks.1.attn.hook_q', 'blocks.1.attn.hook_rot_q']);
+    assert.deepEqual(await keys(['*']), await model.points());
+    assert.deepEqual(await keys([]), []);
+  });
+});
+
+describe('values', () => {
+  test('shapes and what they must add up to', async () => {
+    const model = await load(gqa.source, { quantize: 'f32' });
+    const { dModel, nHeads, nKvHeads, dHead, dFf } = model.config;
+    const ids = numbers(90, model.config.vocabSize), T = ids.length; // more than one chunk
+    const { captured: c } = await model.forward(ids, { capture: ['*'] });
+    const shapes = {
+      hook_embed: [T, dModel], 'blocks.1.attn.hook_q': [T, nHeads, dHead], 'blocks.1.attn.hook_k': [T, nKvHeads, dHead], 'blocks.1.attn.hook_pattern': [nHeads, T, T],
+      'blocks.0.mlp.hook_pre': [T, dFf], 'blocks.0.ln1.hook_scale': [T, 1], 'blocks.0.attn.hook_result': [T, nHeads, dModel],
+    };
+    for (const [name, shape] of Object.entries(shapes)) {
+      assert.deepEqual(c[name].shape, shape, name);
+      assert.equal(c[name].data.length, shape.reduce((a, b) => a * b), name);
+    }
+    const pattern = c['blocks.1.attn.hook_pattern'].data, scores = c['blocks.1.attn.hook_attn_scores'].data;
+    for (let h = 0; h < nHeads; h++) {
+      for (let q = 0; q < T; q++) {
+        const at = (h * T + q) * T;
+        let sum = 0, norm = 0;
+        for (let k = 0; k <= q; k++) { sum += pattern[at + k]; norm += Math.exp(scores[at + k]); }
+        assert.ok(Math.abs(sum - 1) < 1e-5);
+        assert.ok(Math.abs(Math.exp(scores[at + q]) / norm - pattern[at + q]) < 1e-5);
+        for (let k = q + 1; k < T; k++) assert.ok(pattern[at + k] === 0 && scores[at + k] === -Infinity);
+      }
+    }
+    // the residual stream at any depth is the sum of the embedding and every sublayer's contribution
+    const stream = Float64Array.from(c.hook_embed.data);
+    for (const l of [0, 1]) {
+      for (const part of ['hook_attn_out', 'hook_mlp_out']) c[`blocks.${l}.${part}`].data.forEach((v, i) => { stream[i] += v; });
+      assert.ok(distance(Float32Array.from(stream), c[`blocks.${l}.hook_resid_post`].data) < 1e-5);
+      // and an attention's output the sum of its heads' results
+      const heads = new Float64Array(T * dModel), result = c[`blocks.${l}.attn.hook_result`].data;
+      for (let i = 0; i < T; i++) for (let h = 0; h < nHeads; h++) for (let j = 0; j < dModel; j++) heads[i * dModel + j] += result[(i * nHeads + h) * dModel + j];
+      assert.ok(distance(Float32Array.from(heads), c[`blocks.${l}.hook_attn_out`].data) < 1e-5);
+    }
+    // RMS squared = variance + mean squared, on live activations; the scale is that root
+    const scale = c['blocks.1.ln1.hook_scale'].data, x = c['blocks.1.hook_resid_pre'].data;
+    for (let i = 0; i < T; i++) {
+      const v = x.subarray(i * dModel, (i + 1) * dModel), mean = v.reduce((a, b) => a + b) / dModel;
+      const variance = v.reduce((a, b) => a + (b - mean) ** 2, 0) / dModel;
+      assert.ok(Math.abs(scale[i] - Math.sqrt(variance + mean ** 2 + model.config.normEps)) < 1e-5 * scale[i]);
+    }
+    model.dispose();
+  });
+
+  test('a generator hands out each position once, a session each eval', async () => {
+    const model = await load(stories);
+    const { steps } = await collect(model.generate([5, 6, 7], { maxTokens: 4, temperature: 0, capture: ['blocks.2.hook_resid_post'] }));
+    assert.deepEqual(steps.map((s) => s.captured['blocks.2.hook_resid_post'].shape[0]), [3, 1, 1, 1]);
+    const session = await model.session({ capture: ['blocks.2.hook_resid_post'] });
+    await session.eval([5, 6, 7]);
+    assert.ok(sameBits(session.captured['blocks.2.hook_resid_post'].data, steps[0].captured['blocks.2.hook_resid_post'].data));
+    await session.eval([steps[0].id]);
+    assert.ok(sameBits(session.captured['blocks.2.hook_resid_post'].data, steps[1].captured['blocks.2.hook_resid_post'].data));
+    model.dispose();
+  });
+});
+
+describe('edits', () => {
+  const ids = one.about.input_ids;
+  /** The same checkpoint with some numbers changed before it is loaded. */
+  async function changed(change) {
+    const t = readTensors(join(one.folder, 'model.safetensors'));
+    change(t);
+    return load({ weights: safetensors(t), config: one.config }, { quantize: 'f32' });
+  }
+
+  test('a head switched off = its columns of the output projection set to zero', async () => {
+    const plain = await load(one.source, { quantize: 'f32' });
+    const { nHeads, dHead } = plain.config;
+    for (let head = 0; head < nHeads; head++) {
+      const without = await changed((t) => {
+        const { data, shape: [rows, cols] } = t['model.layers.0.self_attn.o_proj.weight'];
+        for (let r = 0; r < rows; r++) data.fill(0, r * cols + head * dHead, r * cols + (head + 1) * dHead);
+      });
+      const want = (await without.forward(ids)).logits.data;
+      for (const at of ['blocks.0.attn.hook_z', 'blocks.0.attn.hook_result']) {
+        const got = (await plain.forward(ids, { edits: [{ at, head, scale: 0 }] })).logits.data;
+        assert.ok(distance(got, want) < 1e-5, `${at}, head ${head}: ${distance(got, want)}`);
+      }
+      assert.ok(distance(want, (await plain.forward(ids)).logits.data) > 1e-2);
+    }
+  });
+
+  test('neurons switched off = their columns of the down projection set to zero', async () => {
+    const plain = await load(one.source, { quantize: 'f32' });
+    const mask = Float32Array.from({ length: plain.config.dFf }, (_, i) => (i % 3 ? 1 : 0));
+    const without = await changed((t) => {
+      const { data, shape: [rows, cols] } = t['model.layers.0.mlp.down_proj.weight'];
+      for (let r = 0; r < rows; r++) for (let c = 0; c < cols; c += 3) data[r * cols + c] = 0;
+    });
+    // set the rows of the activations to what they were, less those neurons: position by position
+    const { captured } = await plain.forward(ids, { capture: ['blocks.0.mlp.hook_post'] });
+    const post = captured['blocks.0.mlp.hook_post'];
+    const edits = ids.map((_, position) => ({ at: 'blocks.0.mlp.hook_post', position, set: row(post, position).map((v, i) => v * mask[i]) }));
+    assert.ok(distance((await plain.forward(ids, { edits })).logits.data, (await without.forward(ids)).logits.data) < 1e-5);
+  });
+
+  test('another run\'s residual stream, patched in, gives that run\'s logits', async () => {
+    const model = await load(stories, { quantize: 'f32' });
+    const a = numbers(12, 2048, 1), b = numbers(12, 2048, 2);
+    const from = await model.forward(a, { capture: ['blocks.2.hook_resid_post'] });
+    const stream = from.captured['blocks.2.hook_resid_post'];
+    const edits = a.map((_, position) => ({ at: 'blocks.2.hook_resid_post', position, set: row(stream, position) }));
+    const patched = await model.forward(b, { edits });
+    assert.ok(sameBits(patched.logits.data, from.logits.data));
+    // at one position alone, earlier positions keep their own
+    const last = await model.forward(b, { edits: edits.slice(11) });
+    const own = await model.forward(b);
+    assert.ok(sameBits(last.logits.data.slice(0, 11 * 2048), own.logits.data.slice(0, 11 * 2048)));
+    assert.ok(distance(row(last.logits, 11), row(own.logits, 11)) > 0.1);
+    model.dispose();
+  });
+
+  test('scale, set and add do what they say, to what is captured too; edits apply in their order', async () => {
+    const model = await load(one.source, { quantize: 'f32' });
+    const at = 'blocks.0.hook_mlp_out', capture = [at];
+    const plain = (await model.forward(ids, { capture })).captured[at].data;
+    const edited = async (...edits) => (await model.forward(ids, { capture, edits: edits.map((e) => ({ at, ...e })) })).captured[at].data;
+    const vector = Float32Array.from({ length: model.config.dModel }, (_, i) => i / 7);
+    assert.ok(sameBits(await edited({ scale: 2 }), plain.map((v) => v * 2)));
+    assert.ok(sameBits(await edited({ add: vector }), plain.map((v, i) => Math.fround(v + vector[i % vector.length]))));
+    assert.ok(sameBits(await edited({ set: [3] }), plain.map(() => 3)));
+    assert.ok(sameBits(await edited({ set: [3] }, { scale: 2 }, { add: [1] }), plain.map(() => 7)));
+    const third = await edited({ position: 2, set: [5] });
+    assert.ok(third.every((v, i) => v === (Math.floor(i / vector.length) === 2 ? 5 : plain[i])));
+  });
+
+  test('a pattern set by hand moves what it says', async () => {
+    const model = await load(one.source, { quantize: 'f32' });
+    const names = ['blocks.0.attn.hook_pattern', 'blocks.0.attn.hook_z', 'blocks.0.attn.hook_v'];
+    const { captured: c } = await model.forward(ids, { capture: names, edits: [{ at: names[0], head: 1, position: 5, set: [0, 0, 1, 0, 0, 0] }] });
+    const { dHead } = model.config, z = c[names[1]].data, v = c[names[2]].data;
+    const from = (5 * 2 + 1) * dHead, want = (2 * 2 + 1) * dHead;
+    assert.ok(distance(z.slice(from, from + dHead), v.slice(want, want + dHead)) < 1e-6);
+  });
+
+  test('they steer generation and sessions too', async () => {
+    const model = await load(stories);
+    const plain = await collect(model.generate('Once', { maxTokens: 12, temperature: 0 }));
+    const edits = [{ at: 'blocks.*.hook_mlp_out', scale: 0 }];
+    const cut = await collect(model.generate('Once', { maxTokens: 12, temperature: 0, edits }));
+    assert.notDeepEqual(cut.ids, plain.ids);
+    const prompt = await model.encode('Once');
+    const session = await model.session({ edits });
+    const { logits } = await model.forward(prompt, { edits });
+    assert.ok(sameBits(await session.eval(prompt), row(logits, prompt.length - 1)));
+    model.dispose();
+  });
+});
+
+describe('other kinds', () => {
+  test('an encoder gives hidden states, bidirectional; embed is their mean', async () => {
+    const model = await create({ kind: 'encoder', vocab_size: 50, d_model: 32, n_layers: 2, n_heads: 4, norm: 'layernorm', ffn: 'gelu_erf', position: 'learned', context_length: 20 }, { seed: 2 });
+    const { hidden, captured } = await model.forward([1, 2, 3, 4], { capture: ['*.hook_pattern'] });
+    assert.deepEqual(hidden.shape, [4, 32]);
+    assert.ok(captured['blocks.0.attn.hook_pattern'].data.every((v) => v > 0), 'every position sees every other');
+    const mean = await model.embed([1, 2, 3, 4]);
+    const want = Float32Array.from({ length: 32 }, (_, j) => [0, 1, 2, 3].reduce((s, i) => s + hidden.data[i * 32 + j], 0) / 4);
+    assert.ok(distance(mean.data, want) < 1e-6);
+    const padded = await model.embed([1, 2, 3, 4, 0, 0], { mask: [1, 1, 1, 1, 0, 0] });
+    assert.ok(distance(padded.data, mean.data) < 1e-5, 'hidden positions change nothing');
+  });
+
+  test('batches: each sequence as if alone, shorter ones end in zeros', async () => {
+    const model = await load(one.source, { quantize: 'f32' });
+    const v = model.config.vocabSize;
+    const batch = await model.forward([[1, 2, 3], [4, 5]], { capture: ['blocks.0.attn.hook_pattern'] });
+    assert.deepEqual(batch.logits.shape, [2, 3, v]);
+    assert.ok(sameBits(batch.logits.data.slice(0, 3 * v), (await model.forward([1, 2, 3])).logits.data));
+    assert.ok(sameBits(batch.logits.data.slice(3 * v, 5 * v), (await model.forward([4, 5])).logits.data));
+    assert.ok(batch.logits.data.slice(5 * v).every((x) => x === 0));
+    assert.deepEqual(batch.captured['blocks.0.attn.hook_pattern'].shape, [2, 2, 3, 3]);
+    const masked = await model.forward([[1, 2, 3], [4, 5, 0]], { mask: [[1, 1, 1], [1, 1, 0]] });
+    assert.ok(sameBits(masked.logits.data, batch.logits.data));
+    await assert.rejects(model.forward([[1, 2, 3]], { mask: [[0, 1, 1]] }), { code: 'bad-option' });
+  });
+
+  test('the notebook\'s batch of encoder-decoder: [8, 20, 1000]', async () => {
+    const model = await create('tutorial-2', { seed: 1 });
+    const ids = (seed) => Array.from({ length: 8 }, (_, i) => numbers(20, 1000, seed + i));
+    const { logits } = await model.forward(ids(1), { source: ids(50) });
+    assert.deepEqual(logits.shape, [8, 20, 1000]);
+    const alone = await model.forward(ids(1)[7], { source: ids(50)[7] });
+    assert.ok(sameBits(logits.data.slice(7 * 20 * 1000), alone.logits.data));
+  });
+
+  test('fresh weights: the loss is that of guessing, ln(V) within 2 %', async () => {
+    const model = await create('tutorial-5', { seed: 1 });
+    const ids = numbers(33, 1000, 3);
+    const { logits } = await model.forward(ids.slice(0, 32));
+    let loss = 0;
+    for (let i = 0; i < 32; i++) {
+      const l = row(logits, i), max = Math.max(...l);
+      loss += max + Math.log(l.reduce((s, x) => s + Math.exp(x - max), 0)) - l[ids[i + 1]];
+    }
+    assert.ok(Math.abs(loss / 32 / Math.log(1000) - 1) < 0.02, `${loss / 32}`);
+  });
+
+  test('a decoder that is not causal reads its whole text anew for each token', async () => {
+    const config = { vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32, causal: false };
+    const model = await create(config, { seed: 2 });
+    const prompt = [1, 2, 3];
+    const { ids } = await collect(model.generate(prompt, { maxTokens: 6, temperature: 0 }));
+    const text = [...prompt];
+    for (const id of ids) {
+      const { logits } = await model.forward(text);
+      const last = row(logits, text.length - 1);
+      assert.equal(last.indexOf(last.reduce((a, b) => Math.max(a, b))), id);
+      text.push(id);
+    }
+  });
+});
+
+test('the shipped file\'s own bytes: the table says what the file holds', async () => {
+  const model = await load(stories);
+  assert.ok(readFileSync(stories).length > model.parameters.bytes * 0.9);
+  assert.equal(model.parameters.total, 3049920);
+  const head = model.parameters.rows.find((r) => r.component === 'head');
+  assert.deepEqual([head.count, head.tiedTo], [0, 'embed.weight']);
+  model.dispose();
+});

@@ -1,0 +1,170 @@
+// worker.test.js - the same model behind messages: a worker thread here, a module worker in browsers
+import assert from 'node:assert/strict';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { create, load } from '../../web/lib/index.js';
+import { collect, numbers, openCase, sameBits, serve, stories } from './helpers.js';
+
+let here, there;
+before(async () => {
+  here = await load(stories);
+  there = await load(stories, { worker: true });
+});
+after(() => { here.dispose(); there.dispose(); });
+
+describe('the same answers', () => {
+  test('text, ids, tables, points', async () => {
+    assert.deepEqual(there.config, here.config);
+    assert.deepEqual(there.parameters, here.parameters);
+    assert.equal(there.backend, here.backend);
+    assert.deepEqual(await there.encode('Once upon a time'), await here.encode('Once upon a time'));
+    assert.equal(await there.decode([400, 401]), await here.decode([400, 401]));
+    assert.deepEqual(await there.points(), await here.points());
+  });
+
+  test('forward with everything captured', async () => {
+    const ids = numbers(70, 2048);
+    const [a, b] = await Promise.all([here, there].map((m) => m.forward(ids, { capture: ['*'] })));
+    assert.ok(sameBits(a.logits.data, b.logits.data));
+    for (const [name, t] of Object.entries(a.captured)) {
+      assert.deepEqual(b.captured[name].shape, t.shape);
+      assert.ok(sameBits(b.captured[name].data, t.data), name);
+    }
+  });
+
+  test('generation, with all it tells', async () => {
+    const options = { maxTokens: 120, seed: 9, temperature: 0.9, logprobs: 3, ignoreEos: true, capture: ['blocks.5.attn.hook_pattern'] };
+    const [a, b] = await Promise.all([here, there].map((m) => collect(m.generate('One day', options))));
+    const plain = ({ ms, captured, ...step }) => step;
+    assert.deepEqual(b.steps.map(plain), a.steps.map(plain));
+    a.steps.forEach((s, i) => assert.ok(sameBits(s.captured['blocks.5.attn.hook_pattern'].data, b.steps[i].captured['blocks.5.attn.hook_pattern'].data)));
+    const { prefillMs, decodeMs, tokensPerSecond, ...summary } = a.summary;
+    assert.deepEqual({ ...b.summary, prefillMs, decodeMs, tokensPerSecond }, a.summary);
+    assert.ok(summary.text && b.summary.tokensPerSecond > 0);
+  });
+
+  test('sessions', async () => {
+    const [a, b] = await Promise.all([here.session(), there.session()]);
+    const ids = numbers(30, 2048);
+    assert.ok(sameBits(await a.eval(ids), await b.eval(ids)));
+    assert.equal(b.length, 30);
+    assert.equal(b.bytes, a.bytes);
+    // calls that nobody waited for keep their order
+    const parts = [b.rewind(10), b.eval(ids.slice(10, 20)), b.eval(ids.slice(20))];
+    assert.ok(sameBits(await parts[2], await (await here.session()).eval(ids)));
+    const fork = await b.fork();
+    assert.equal(fork.length, 30);
+    await Promise.all([b.close(), fork.close(), a.close()]);
+    assert.equal(there.memory.regions.find((r) => r.name === 'kv cache').bytes, 0);
+  });
+
+  test('refusals keep class, code and sentence', async () => {
+    for (const call of [(m) => m.forward(''), (m) => m.forward([5000]), (m) => collect(m.generate('A', { temperature: -1 })), (m) => m.forward('A', { capture: ['nope'] })]) {
+      const [a, b] = await Promise.all([here, there].map((m) => call(m).then(() => assert.fail('not refused'), (e) => e)));
+      assert.deepEqual([b.constructor.name, b.code, b.message], [a.constructor.name, a.code, a.message]);
+    }
+    await assert.rejects(load(readFileSync(stories).subarray(0, 5000), { worker: true }), { code: 'truncated' });
+  });
+});
+
+describe('stopping', () => {
+  test('a reader who goes away frees the session; a slow one does not make the worker run on', async () => {
+    let n = 0;
+    for await (const step of there.generate('One', { ignoreEos: true })) { assert.ok(step); if (++n === 2) break; }
+    await there.encode('a');
+    const slow = there.generate('One', { ignoreEos: true, seed: 1 });
+    await slow.next();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await slow.return();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await there.encode('a');
+    assert.equal(there.memory.regions.find((r) => r.name === 'kv cache').bytes, 0);
+  });
+
+  test('a reader who takes a thousand steps late misses none', async () => {
+    const long = await create({ vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 2, context_length: 3000 }, { seed: 1, worker: true });
+    const generator = long.generate([1], { maxTokens: 2000, seed: 3 });
+    await generator.next();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    const { steps, summary } = await collect(generator);
+    assert.equal(steps.length, 1999);
+    assert.deepEqual(steps.map((s) => s.position), Array.from({ length: 1999 }, (_, i) => i + 2));
+    assert.equal(summary.ids.length, 2000);
+    long.dispose();
+  });
+
+  test('signals: their reason, and the worker is free again at once', async () => {
+    const reason = new Error('enough');
+    const controller = new AbortController();
+    await assert.rejects(async () => {
+      for await (const step of there.generate('One', { ignoreEos: true, signal: controller.signal })) if (step.position > 5) controller.abort(reason);
+    }, reason);
+    await assert.rejects(there.forward('A', { signal: AbortSignal.abort(reason) }), reason);
+    const deep = await create({ vocab_size: 64, d_model: 256, n_layers: 8, n_heads: 4, context_length: 1024 }, { seed: 1, worker: true });
+    await assert.rejects(deep.forward(new Array(1024).fill(1), { signal: AbortSignal.timeout(20) }), { name: 'TimeoutError' });
+    assert.equal((await deep.forward([1, 2])).logits.shape[0], 2);
+    deep.dispose();
+  });
+
+  test('disposing ends what is under way', async () => {
+    const model = await load(stories, { worker: true });
+    const generator = model.generate('A', { ignoreEos: true });
+    await generator.next();
+    const waiting = model.forward(numbers(200, 2048));
+    model.dispose();
+    await assert.rejects(waiting, { code: 'bad-state' });
+    await assert.rejects(collect(generator), { code: 'bad-state' });
+    await assert.rejects(model.encode('A'), { code: 'bad-state' });
+  });
+});
+
+describe('loading from a server', () => {
+  test('with the caller\'s own fetch, in both places, chunk by chunk', async () => {
+    const c = openCase('llama_gqa_f16');
+    const asked = [];
+    const server = await serve((request, response) => {
+      const file = `${c.folder}${request.url}`;
+      try { response.writeHead(200, { 'content-length': statSync(file).size }); } catch { return response.writeHead(404).end(); }
+      createReadStream(file, { highWaterMark: 10000 }).pipe(response);
+    });
+    const want = c.array('logits');
+    for (const worker of [false, true]) {
+      asked.length = 0;
+      const seen = [];
+      const model = await load(server.url, {
+        worker, quantize: 'f32', onProgress: (p) => seen.push(p),
+        fetch: (url, init) => { asked.push(String(url)); return fetch(url, init); },
+      });
+      const { logits } = await model.forward(c.about.input_ids);
+      assert.ok(logits.data.every((v, i) => Math.abs(v - want[i]) < 2e-4));
+      assert.ok(asked.includes(`${server.url}model.safetensors`), asked.join());
+      assert.ok(seen.some((p) => p.phase === 'download' && p.total > 0));
+      model.dispose();
+      const failing = async () => { throw new TypeError('no network today'); };
+      await assert.rejects(load(server.url, { worker, fetch: failing }), (e) => e.code === 'network' && /no network today/.test(e.message));
+      const reason = new Error('given up');
+      const controller = new AbortController();
+      const hanging = load(server.url, { worker, signal: controller.signal, fetch: (url, init) => new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal.reason))) });
+      setTimeout(() => controller.abort(reason), 20);
+      await assert.rejects(hanging, reason);
+    }
+    server.close();
+  });
+
+  test('blobs, buffers and files of a folder', async () => {
+    const c = openCase('llama_1tok');
+    const bytes = readFileSync(`${c.folder}/model.safetensors`);
+    const want = c.array('logits');
+    const config = new TextEncoder().encode(JSON.stringify(c.config));
+    const files = [new File([bytes], 'model.safetensors'), new File([config], 'config.json')];
+    for (const worker of [false, true]) {
+      for (const source of [{ weights: new Blob([bytes]), config: c.config }, { weights: bytes, config }, { weights: [Uint8Array.from(bytes).buffer], config: c.config }, ...(worker ? [] : [files])]) { // Node posts a File without its name
+        const model = await load(source, { worker, quantize: 'f32' });
+        const { logits } = await model.forward(c.about.input_ids);
+        assert.ok(logits.data.every((v, i) => Math.abs(v - want[i]) < 2e-4));
+        model.dispose();
+      }
+    }
+    assert.ok(bytes.length > 0, 'the caller still has the bytes');
+  });
+});
