@@ -20,6 +20,7 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
 /** @typedef {import('./formats/roster.js').ParameterRow} ParameterRow */
 /** @typedef {import('./formats/roster.js').ParameterTable} ParameterTable */
 /** @typedef {import('./formats/estimate.js').Estimate} Estimate */
+/** @typedef {import('./model.js').LoadedTable} LoadedTable */
 /** @typedef {import('./model.js').Progress} Progress */
 /**
  * .gguf, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending in "/", or the files of
@@ -219,7 +220,8 @@ export class Model {
 
   /** @returns {Config} */
   get config() { return this.#info.config; }
-  /** Every weight as it is kept: counted from the configuration, held against the engine's own list. @returns {ParameterTable} */
+  /** Every weight as it is kept, held against the engine's own list; rows also tell `address` and `memoryBytes`.
+   * @returns {LoadedTable} */
   get parameters() { return this.#info.parameters; }
   /** What computes: "simd128", "relaxed, signed dot", ... @returns {string} */
   get backend() { return this.#info.backend; }

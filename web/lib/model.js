@@ -532,12 +532,23 @@ async function fill(engine, checkpoint, signal, onBytes) {
   });
 }
 
-/** The parameter table as the engine keeps it, held against the one that is counted from the configuration. @param {Engine} engine */
+/**
+ * @typedef {object} Placed
+ * @property {number} address      where it begins in linear memory
+ * @property {number} memoryBytes  its share of what is reserved: rows padded to 16, scales of quantised types in f32
+ */
+/** @typedef {import('./formats/roster.js').ParameterTable & {rows: (import('./formats/roster.js').ParameterRow & Placed)[]}} LoadedTable */
+
+/**
+ * The parameter table of the model in hand, held against the engine's own list.
+ * @param {Engine} engine
+ * @returns {LoadedTable}
+ */
 function tableOf(engine) {
-  const table = parameterTable(/** @type {Config} */ (engine.config));
   const tensors = engine.tensors();
+  const dtype = new Map(tensors.map((t) => [t.name, t.dtype]));
+  const table = parameterTable(/** @type {Config} */ (engine.config), ({ name }) => dtype.get(name) ?? 'f32');
   const differs = tensors.length !== table.rows.length || tensors.some((t, i) => t.name !== table.rows[i].name || t.count !== table.rows[i].count);
   if (differs || engine.countParameters(engine.config) !== table.total) fail('bad-state', 'the engine and the table count different parameters: the WebAssembly file and the package are of different versions');
-  const rows = table.rows.map((row, i) => ({ ...row, dtype: tensors[i].dtype, bytes: tensors[i].count && tensors[i].bytes, address: tensors[i].address }));
-  return { ...table, rows, bytes: rows.reduce((n, r) => n + r.bytes, 0) };
+  return { ...table, rows: table.rows.map((row, i) => ({ ...row, address: tensors[i].address, memoryBytes: row.count && tensors[i].bytes })) };
 }

@@ -94,7 +94,7 @@ export class There {
       const id = this.#open({
         message: (m) => {
           if (m.progress) return onProgress?.(m.progress);
-          if (m.fetch) return this.#fetch(id, m, fetch);
+          if (m.fetch) return relay(m, fetch, signal);
           end();
           if (m.error) reject(revive(m.error, signal));
           else resolve(m.value);
@@ -180,26 +180,35 @@ export class There {
     for (const w of [...this.#waiting.values()]) w.fail(error);
     this.#waiting.clear();
   }
+}
 
-  /**
-   * The caller's own fetch cannot travel: it is called here, and its body follows in chunks, each on request.
-   * @param {number} id @param {{fetch: string, init: any, port: MessagePort}} m @param {typeof globalThis.fetch} [fetch]
-   */
-  async #fetch(id, { fetch: url, init, port }, fetch) {
-    try {
-      const response = await /** @type {typeof globalThis.fetch} */ (fetch)(url, init);
-      const reader = response.body?.getReader();
-      port.onmessage = async ({ data }) => {
-        if (data === 'cancel') { await reader?.cancel().catch(() => {}); port.close(); return; }
-        try {
-          const { done, value } = await (reader ? reader.read() : { done: true, value: undefined });
-          port.postMessage({ done, value });
-        } catch (error) { port.postMessage({ error: String(/** @type {any} */ (error)?.message ?? error) }); }
-      };
-      port.postMessage({ status: response.status, statusText: response.statusText, headers: [...response.headers], url: response.url });
-    } catch (error) {
-      port.postMessage({ error: String(/** @type {any} */ (error)?.message ?? error) });
+/**
+ * The caller's own fetch cannot travel: it is called here, and its body follows in chunks, each on request.
+ * @param {{fetch: string, init: any, port: MessagePort}} message
+ * @param {typeof globalThis.fetch} [fetch]
+ * @param {AbortSignal} [signal]
+ */
+async function relay({ fetch: url, init, port }, fetch, signal) {
+  /** @param {any} error */
+  const fail = (error) => port.postMessage({ error: String(error?.message ?? error) });
+  /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
+  let reader;
+  port.onmessage = ({ data }) => {
+    if (data === 'cancel') {
+      reader?.cancel().catch(() => {});
+      port.close();
+    } else if (reader) {
+      reader.read().then(({ done, value }) => port.postMessage({ done, value }), fail);
+    } else {
+      port.postMessage({ done: true });
     }
+  };
+  try {
+    const response = await /** @type {typeof globalThis.fetch} */ (fetch)(url, { ...init, signal });
+    reader = response.body?.getReader();
+    port.postMessage({ status: response.status, statusText: response.statusText, headers: [...response.headers], url: response.url });
+  } catch (error) {
+    fail(error);
   }
 }
 

@@ -106,8 +106,15 @@ function fetchThere(id, url, init = {}) {
   const { port1, port2 } = new MessageChannel();
   const headers = [...new Headers(init.headers)];
   port.postMessage({ id, fetch: url, init: { method: init.method, headers }, port: port2 }, [port2]);
+  const { signal } = init;
   const next = () => new Promise((resolve, reject) => {
-    port1.onmessage = ({ data }) => (data.error ? reject(new TypeError(data.error)) : resolve(data));
+    const abort = () => { port1.postMessage('cancel'); reject(signal?.reason); };
+    signal?.addEventListener('abort', abort, { once: true });
+    port1.onmessage = ({ data }) => {
+      signal?.removeEventListener('abort', abort);
+      if (data.error) reject(new TypeError(data.error));
+      else resolve(data);
+    };
   });
   return next().then((/** @type {any} */ head) => {
     const body = head.status === 204 || head.status === 304 ? null : new ReadableStream({
