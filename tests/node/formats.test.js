@@ -332,13 +332,13 @@ test('features of a config.json that the engine lacks are refused by name', () =
   const cases = [
     [{ ...hf, model_type: 'mamba' }, 'unsupported', /"mamba"/], [{ ...hf, model_type: undefined }, 'bad-config', /model_type is missing/], [{ ...hf, hidden_act: 'xielu' }, 'unsupported', /xielu/],
     [{ ...hf, rope_scaling: { rope_type: 'yarn', factor: 4 } }, 'unsupported', /yarn/], [{ ...hf, rope_scaling: { type: 'dynamic', factor: 2 } }, 'unsupported', /dynamic/],
-    [{ ...hf, rope_scaling: { rope_type: 'linear' } }, 'bad-config', /factor is missing/], [{ ...hf, quantization_config: { bits: 4 } }, 'unsupported', /quantization_config/],
+    [{ ...hf, rope_scaling: { rope_type: 'linear' } }, 'unsupported', /without a factor/], [{ ...hf, quantization_config: { bits: 4 } }, 'unsupported', /quantization_config/],
     [{ ...hf, partial_rotary_factor: 0.5 }, 'unsupported', /partial_rotary_factor 0\.5/], [{ ...hf, attn_logit_softcapping: 50 }, 'unsupported', /softcapping/], [{ ...hf, sliding_window: 64 }, 'unsupported', /sliding_window/],
     [{ ...qwen, use_sliding_window: true, sliding_window: 8, max_window_layers: 1 }, 'unsupported', /max_window_layers/], [{ ...qwen, layer_types: ['full_attention', 'sliding_attention'] }, 'unsupported', /layer_types/],
-    [{ ...hf, num_attention_heads: 0 }, 'bad-config', /n_heads is 0/], [{ ...hf, num_attention_heads: 3 }, 'bad-config', /not divisible by n_heads 3/], [{ ...hf, vocab_size: '6' }, 'bad-config', /"6"/],
-    [{ ...hf, num_hidden_layers: 1e9 }, 'bad-config', /n_layers/], [{ ...hf, hidden_size: 2 ** 31 }, 'bad-config', /d_model/], [{ ...hf, rms_norm_eps: '1e-5' }, 'bad-config', /rms_norm_eps/], [{ ...hf, max_position_embeddings: 0 }, 'bad-config', /context_length/],
+    [{ ...hf, num_attention_heads: 0 }, 'bad-config', /num_attention_heads is 0/], [{ ...hf, num_attention_heads: 3 }, 'bad-config', /not divisible by n_heads 3/], [{ ...hf, vocab_size: '6' }, 'bad-config', /"6"/],
+    [{ ...hf, num_hidden_layers: 1e9 }, 'bad-config', /at most 4096/], [{ ...hf, hidden_size: 2 ** 31 }, 'bad-config', /hidden_size is 2147483648, expected a whole number above 0/], [{ ...hf, rms_norm_eps: '1e-5' }, 'bad-config', /rms_norm_eps/], [{ ...hf, max_position_embeddings: 0 }, 'bad-config', /max_position_embeddings/],
     [{ ...hf, eos_token_id: 'x' }, 'bad-config', /eos_token_id/], [{ model_type: 'gpt2', n_embd: 8, n_layer: 1, n_head: 2, vocab_size: 6, add_cross_attention: true }, 'unsupported', /add_cross_attention/],
-    [{ model_type: 'gpt2', n_embd: 8, n_layer: 1, n_head: 2, vocab_size: 6, activation_function: 'swish' }, 'unsupported', /swish/],
+    [{ model_type: 'gpt2', n_embd: 8, n_layer: 1, n_head: 2, vocab_size: 6, activation_function: 'swish' }, 'bad-config', /swish/],
     [{ model_type: 'bare-bones-ml-transformer', vocab_size: 6, hidden_size: 8, num_layers: 1, num_heads: 2, ff_size: 8, shared_embedding: false }, 'unsupported', /shared_embedding/],
     [{ model_type: 'glassformer', vocab_size: 6, d_model: 8, n_layers: 1, n_heads: 2, d_hidden: 3 }, 'bad-config', /d_hidden/],
   ];

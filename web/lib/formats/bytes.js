@@ -45,7 +45,6 @@ export class ByteReader {
       }
       if (step.done) { this.done = true; break; }
       const chunk = step.value;
-      if (!(chunk instanceof Uint8Array)) fail('bad-argument', `${this.name}: a chunk is not a Uint8Array`);
       if (!chunk.length) continue;
       this.onBytes?.(chunk.length);
       return chunk;
@@ -133,6 +132,13 @@ export class ByteReader {
     }
   }
 
+  /** Refuse a file whose known size is not what its header describes. @param {number} end @param {number} [padding] bytes that may follow */
+  fits(end, padding = 0) {
+    if (this.total === null || (this.total >= end && this.total <= end + padding)) return;
+    const short = this.total < end;
+    fail(short ? 'truncated' : 'bad-file', `${this.name}: the file has ${this.total} bytes, its header describes ${end}${short ? '' : `: ${this.total - end} bytes follow the last tensor`}`);
+  }
+
   /** Refuse bytes after the end. */
   async end() {
     if (!this.ready) {
@@ -141,8 +147,7 @@ export class ByteReader {
       this.buf = chunk;
       this.at = 0;
     }
-    const more = this.total === null ? 'there are more' : `there are ${this.total - this.pos} more`;
-    fail('bad-file', `${this.name}: the model ends after ${this.pos} bytes, but ${more}`);
+    fail('bad-file', `${this.name}: the model ends after ${this.pos} bytes, but there are more`);
   }
 
   /** Give the source back; no failure of it matters any more. */

@@ -51,22 +51,35 @@ import { fail, show } from './errors.js';
 const MAX_LAYERS = 4096;
 const MAX_SIZE = 2 ** 31 - 1; // the engine counts in int32
 
-/** @typedef {readonly string[] | 'size' | 'count' | 'positive' | 'number' | 'bool'} FieldType */
-
-/** Every field and what it may hold: an enum's values; size >= 1; count >= 0; positive > 0; number >= 0. @type {Record<keyof Config, FieldType>} */
-export const FIELDS = {
-  kind: ['decoder', 'encoder', 'encoder_decoder'],
-  vocab_size: 'size', d_model: 'size', n_layers: 'size', n_encoder_layers: 'count', n_heads: 'size', n_kv_heads: 'size',
-  d_head: 'size', d_ff: 'size', context_length: 'size',
-  norm: ['layernorm', 'rmsnorm'], norm_eps: 'number', norm_placement: ['pre', 'post'], final_norm: 'bool', qk_norm: 'bool',
-  ffn: ['relu', 'gelu_erf', 'gelu_tanh', 'swiglu'],
-  position: ['none', 'sinusoidal', 'learned', 'rope'], rope_theta: 'positive', rope_pairs: ['half', 'adjacent'],
-  rope_scaling: ['none', 'linear', 'llama3'], rope_factor: 'positive', rope_low_freq_factor: 'positive',
-  rope_high_freq_factor: 'positive', rope_original_context: 'count',
-  bias_qkv: 'bool', bias_attn_out: 'bool', bias_ffn: 'bool', bias_norm: 'bool', bias_head: 'bool',
-  sliding_window: 'count', tie_word_embeddings: 'bool', embedding_scale: 'positive', shared_embedding: 'bool',
-  causal: 'bool', scale_scores: 'bool', use_position: 'bool', use_residual: 'bool', use_norm: 'bool', use_final_norm: 'bool',
+/** What the fields that are words may say. @type {Record<string, string[]>} */
+const WORDS = {
+  kind: ['decoder', 'encoder', 'encoder_decoder'], norm: ['layernorm', 'rmsnorm'], norm_placement: ['pre', 'post'], ffn: ['relu', 'gelu_erf', 'gelu_tanh', 'swiglu'],
+  position: ['none', 'sinusoidal', 'learned', 'rope'], rope_pairs: ['half', 'adjacent'], rope_scaling: ['none', 'linear', 'llama3'],
 };
+/** Numbers that need not be whole; all others are. */
+const REALS = ['norm_eps', 'rope_theta', 'rope_factor', 'rope_low_freq_factor', 'rope_high_freq_factor', 'embedding_scale'];
+/** Numbers that may be 0; all others are above. */
+const FROM_ZERO = ['n_encoder_layers', 'sliding_window', 'rope_original_context', 'norm_eps'];
+
+/**
+ * The modern decoder: RMSNorm, pre, SwiGLU, RoPE, no biases, tied.
+ * @param {Record<string, any>} given
+ * @returns {Config}
+ */
+function defaults({ kind = 'decoder', norm = 'rmsnorm', norm_placement: placement = 'pre', ffn = 'swiglu', d_model: d, n_heads: heads, n_layers: layers }) {
+  return {
+    kind, vocab_size: 0, d_model: 0, n_layers: 0, n_encoder_layers: kind === 'encoder_decoder' ? layers : 0, n_heads: 0, n_kv_heads: heads, d_head: d / heads,
+    d_ff: ffn === 'swiglu' ? Math.ceil(8 * d / 3 / 64) * 64 : 4 * d, context_length: 1024, norm, norm_eps: norm === 'rmsnorm' ? 1e-6 : 1e-5,
+    norm_placement: placement, final_norm: placement === 'pre', qk_norm: false, ffn, position: 'rope', rope_theta: 10000, rope_pairs: 'half', rope_scaling: 'none',
+    rope_factor: 1, rope_low_freq_factor: 1, rope_high_freq_factor: 4, rope_original_context: 0, bias_qkv: false, bias_attn_out: false, bias_ffn: false,
+    bias_norm: norm === 'layernorm', bias_head: false, sliding_window: 0, tie_word_embeddings: kind !== 'encoder', embedding_scale: 1, shared_embedding: true,
+    causal: kind !== 'encoder', scale_scores: true, use_position: true, use_residual: true, use_norm: true, use_final_norm: true,
+  };
+}
+const MODERN = /* @__PURE__ */ defaults({});
+
+/** @param {string} name @returns {boolean} whether our configurations have such a field, in either spelling */
+export const isField = (name) => Object.hasOwn(MODERN, snake(name));
 
 /** @param {string} name @returns {string} dModel -> d_model */
 export const snake = (name) => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
@@ -82,73 +95,54 @@ export function camelConfig(config) {
   return Object.fromEntries(Object.entries(config).map(([k, v]) => [camel(k), v]));
 }
 
-/** @param {FieldType} type @param {unknown} v @returns {string | null} what was expected, or null when v is fine */
-function expected(type, v) {
-  if (typeof type !== 'string') return typeof v === 'string' && type.includes(v) ? null : `one of ${type.join(', ')}`;
-  switch (type) {
-    case 'bool': return typeof v === 'boolean' ? null : 'true or false';
-    case 'size': return Number.isInteger(v) && Number(v) >= 1 && Number(v) <= MAX_SIZE ? null : 'a whole number from 1 to 2^31 - 1';
-    case 'count': return Number.isInteger(v) && Number(v) >= 0 && Number(v) <= MAX_SIZE ? null : 'a whole number from 0 to 2^31 - 1';
-    case 'positive': return Number.isFinite(v) && Number(v) > 0 ? null : 'a number above 0';
-    default: return Number.isFinite(v) && Number(v) >= 0 ? null : 'a number from 0 up';
-  }
+/** @param {string} field @param {unknown} v @returns {string | null} what was expected, or null when v is fine */
+function expected(field, v) {
+  if (WORDS[field]) return WORDS[field].includes(/** @type {string} */ (v)) ? null : `one of ${WORDS[field].join(', ')}`;
+  if (typeof MODERN[/** @type {keyof Config} */ (field)] === 'boolean') return typeof v === 'boolean' ? null : 'true or false';
+  const n = typeof v === 'number' ? v : NaN;
+  const whole = !REALS.includes(field), zero = FROM_ZERO.includes(field);
+  const fine = (zero ? n >= 0 : n > 0) && n <= (whole ? MAX_SIZE : Number.MAX_VALUE) && (!whole || Number.isInteger(n));
+  return fine ? null : `a ${whole ? 'whole ' : ''}number ${zero ? 'from' : 'above'} 0${whole ? ' to 2^31 - 1' : ''}`;
 }
 
 /**
- * Fill in the defaults (the modern decoder: RMSNorm, pre, SwiGLU, RoPE, no biases, tied) and refuse what cannot be.
+ * Fill in the defaults and refuse what cannot be.
  * @param {Record<string, any>} fields our own fields, snake_case or camelCase; absent, null and undefined take the default
  * @param {string} [where] named in refusals
+ * @param {Record<string, string>} [names] what the file calls our fields, for refusals
+ * @param {string[]} [need] fields that must be given, beyond the sizes that have no default
  * @returns {Config} complete, a new object
  */
-export function completeConfig(fields, where = 'config') {
-  if (fields === null || typeof fields !== 'object' || Array.isArray(fields)) fail('bad-config', `${where}: expected an object, found ${show(fields)}`);
+export function completeConfig(fields, where = 'config', names = {}, need = []) {
+  /** @param {string} why @returns {never} */
+  const no = (why) => fail('bad-config', `${where}: ${why}`);
+  if (fields === null || typeof fields !== 'object' || Array.isArray(fields)) no(`expected an object, found ${show(fields)}`);
   /** @type {Record<string, any>} */
   const given = {};
   for (const [key, value] of Object.entries(fields)) {
     const name = snake(key);
-    if (!Object.hasOwn(FIELDS, name)) fail('bad-config', `${where}: there is no field ${show(key)}`);
+    if (!isField(name)) no(`there is no field ${show(key)}`);
     if (value === null || value === undefined) continue;
-    if (Object.hasOwn(given, name)) fail('bad-config', `${where}: ${name} is given twice, as ${name} and ${camel(name)}`);
-    const want = expected(FIELDS[/** @type {keyof Config} */ (name)], value);
-    if (want) fail('bad-config', `${where}: ${name} is ${show(value)}, expected ${want}`);
+    if (Object.hasOwn(given, name)) no(`${name} is given twice, as ${name} and ${camel(name)}`);
+    const want = expected(name, value);
+    if (want) no(`${names[name] ?? name} is ${show(value)}, expected ${want}`);
     given[name] = value;
   }
-  for (const name of ['vocab_size', 'd_model', 'n_layers', 'n_heads']) {
-    if (!Object.hasOwn(given, name)) fail('bad-config', `${where}: ${name} is missing`);
+  for (const name of ['vocab_size', 'd_model', 'n_layers', 'n_heads', ...need]) {
+    if (!Object.hasOwn(given, name)) no(`${names[name] ?? name} is missing`);
   }
-  const kind = given.kind ?? 'decoder';
-  const norm = given.norm ?? 'rmsnorm';
-  const pre = (given.norm_placement ?? 'pre') === 'pre';
-  const ffn = given.ffn ?? 'swiglu';
-  const d = given.d_model;
-  if (!given.d_head && d % given.n_heads) fail('bad-config', `${where}: d_model ${d} is not divisible by n_heads ${given.n_heads}`);
-
-  /** @type {Config} */
-  const c = {
-    kind, vocab_size: given.vocab_size, d_model: d, n_layers: given.n_layers,
-    n_encoder_layers: kind === 'encoder_decoder' ? given.n_layers : 0,
-    n_heads: given.n_heads, n_kv_heads: given.n_heads, d_head: d / given.n_heads,
-    d_ff: ffn === 'swiglu' ? Math.ceil(8 * d / 3 / 64) * 64 : 4 * d, context_length: 1024,
-    norm, norm_eps: norm === 'rmsnorm' ? 1e-6 : 1e-5, norm_placement: 'pre', final_norm: pre, qk_norm: false,
-    ffn, position: 'rope', rope_theta: 10000, rope_pairs: 'half', rope_scaling: 'none', rope_factor: 1,
-    rope_low_freq_factor: 1, rope_high_freq_factor: 4, rope_original_context: 0,
-    bias_qkv: false, bias_attn_out: false, bias_ffn: false, bias_norm: norm === 'layernorm', bias_head: false,
-    sliding_window: 0, tie_word_embeddings: kind !== 'encoder', embedding_scale: 1, shared_embedding: true,
-    causal: kind !== 'encoder', scale_scores: true, use_position: true, use_residual: true, use_norm: true, use_final_norm: true,
-    ...given,
-  };
+  if (!given.d_head && given.d_model % given.n_heads) no(`d_model ${given.d_model} is not divisible by n_heads ${given.n_heads}`);
+  const c = { ...defaults(given), ...given };
   if (c.norm === 'rmsnorm') c.bias_norm = false;
-  if (kind === 'encoder') { c.tie_word_embeddings = false; c.bias_head = false; }
-  check(c, where);
+  if (c.kind === 'encoder') c.tie_word_embeddings = c.bias_head = false;
+  check(c, no);
   return c;
 }
 
-/** What single fields cannot show. @param {Config} c @param {string} where */
-function check(c, where) {
-  /** @param {string} why @returns {never} */
-  const no = (why) => fail('bad-config', `${where}: ${why}`);
-  if (c.n_layers > MAX_LAYERS) no(`n_layers is ${c.n_layers}, at most ${MAX_LAYERS} are possible`);
-  if (c.n_encoder_layers > MAX_LAYERS) no(`n_encoder_layers is ${c.n_encoder_layers}, at most ${MAX_LAYERS} are possible`);
+/** What single fields cannot show. @param {Config} c @param {(why: string) => never} no */
+function check(c, no) {
+  const layers = Math.max(c.n_layers, c.n_encoder_layers);
+  if (layers > MAX_LAYERS) no(`n_layers is ${layers}, at most ${MAX_LAYERS} are possible`);
   if (c.n_heads % c.n_kv_heads) no(`n_heads ${c.n_heads} is not a multiple of n_kv_heads ${c.n_kv_heads}`);
   if (c.position === 'rope' && c.d_head % 2) no(`d_head ${c.d_head} is odd, rotary positions turn pairs`);
   if (c.position === 'sinusoidal' && c.d_model % 2) no(`d_model ${c.d_model} is odd, sinusoidal positions come in pairs`);

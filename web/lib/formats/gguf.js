@@ -153,8 +153,7 @@ export async function readGguf(r, file) {
     entries.push(e);
   }
   const start = align(r.pos, alignment);
-  const end = tiled(r, entries, start, alignment);
-  return { meta, entries, padding: align(end, alignment) - end };
+  return { meta, entries, padding: tiled(r, entries, start, alignment) };
 }
 
 /** @param {number} n @param {number} to */
@@ -188,9 +187,9 @@ function tiled(r, entries, start, alignment) {
     end = at + e.bytes;
     at = align(end, alignment);
   }
-  if (r.total !== null && r.total < end) fail('truncated', `${r.name}: the file has ${r.total} bytes, the header describes ${end}`);
-  if (r.total !== null && r.total > at) fail('bad-file', `${r.name}: ${r.total - at} bytes follow the last tensor`);
-  return end;
+  const padding = align(end, alignment) - end;
+  r.fits(end, padding);
+  return padding;
 }
 
 /** What an architecture is, beyond the keys that all share. @type {Record<string, Record<string, any>>} */

@@ -2,7 +2,7 @@
 //
 // Defaults are those of the family's class in transformers. A feature that a config asks for and the engine lacks is
 // refused by name; a key that nobody here knows is listed in the warnings.
-import { completeConfig, FIELDS, snake, tokenIds } from './config.js';
+import { completeConfig, isField, tokenIds } from './config.js';
 import { fail, show } from './errors.js';
 import { placesByName } from './plan.js';
 
@@ -12,7 +12,10 @@ import { placesByName } from './plan.js';
 /** @typedef {Record<string, any>} Json */
 /**
  * @typedef {object} Family
- * @property {(j: Fields) => Record<string, any>} fields        our fields from theirs
+ * @property {Record<string, string>} keys  theirs by ours, where the value carries over
+ * @property {Json} base  what the family fixes, and its defaults for absent keys
+ * @property {(j: Json, lacks: (key: string, value: unknown) => never) => Json} [more] what takes a decision
+ * @property {string[]} [need]  our fields that must be given, beyond those that every model needs
  * @property {(config: Config, j: Json, files: Set<string>) => import('./plan.js').Names} names  files: all names in them
  * @property {{cols?: boolean, gamma?: boolean}} [how]
  */
@@ -25,109 +28,37 @@ import { placesByName } from './plan.js';
  * @property {string[]} warnings
  */
 
-/** Typed access to a config.json that remembers which keys were asked for. */
-class Fields {
-  /** @param {Json} json @param {string} where */
-  constructor(json, where) {
-    this.json = json;
-    this.where = where;
-    /** @type {Set<string>} */
-    this.used = new Set(['model_type']);
-  }
+/** @type {Record<string, string>} */
+const ACTIVATIONS = { gelu: 'gelu_erf', gelu_python: 'gelu_erf', gelu_new: 'gelu_tanh', gelu_pytorch_tanh: 'gelu_tanh', gelu_fast: 'gelu_tanh' };
+/** An activation of transformers in our words; what is unknown stays as it is and is refused with the rest. @param {string} name */
+const activation = (name) => ACTIVATIONS[name] ?? name;
 
-  /** @param {string} key @returns {any} null when absent */
-  get(key) {
-    this.used.add(key);
-    return this.json[key] ?? null;
-  }
-
-  /** @param {string} key @param {string} type @param {any} fallback @returns {any} */
-  typed(key, type, fallback) {
-    const value = this.get(key);
-    if (value === null) return fallback === undefined ? this.no(`${key} is missing`) : fallback;
-    return typeof value === type ? value : this.no(`${key} is ${show(value)}, expected a ${type}`);
-  }
-
-  /** @param {string} key @param {number|null} [fallback] @returns {number} required without a fallback */
-  num(key, fallback) { return this.typed(key, 'number', fallback); }
-  /** @param {string} key @param {boolean} [fallback] @returns {boolean} */
-  bool(key, fallback) { return this.typed(key, 'boolean', fallback); }
-  /** @param {string} key @param {string} [fallback] @returns {string} */
-  str(key, fallback) { return this.typed(key, 'string', fallback); }
-
-  /** @template T @param {string} key @param {Record<string, T>} table @param {string} [fallback] @returns {T} */
-  choice(key, table, fallback) {
-    const value = this.str(key, fallback);
-    return Object.hasOwn(table, value) ? table[value] : this.lacks(key, value);
-  }
-
-  /** @param {string} why @returns {never} */
-  no(why) { return fail('bad-config', `${this.where}: ${why}`); }
-  /** @param {string} key @param {unknown} value @returns {never} */
-  lacks(key, value) { return fail('unsupported', `${this.where}: ${key} ${show(value)} is not supported`); }
-}
-
-/** @type {Record<string, Config['ffn']>} activation names of transformers */
-const ACTIVATIONS = {
-  relu: 'relu', gelu: 'gelu_erf', gelu_python: 'gelu_erf', gelu_new: 'gelu_tanh', gelu_pytorch_tanh: 'gelu_tanh', gelu_fast: 'gelu_tanh',
-};
-
-/** Rotary scaling, from rope_scaling (transformers 4) or rope_parameters (5). @param {Fields} f */
-function rope(f) {
-  const scaling = f.get('rope_scaling') ?? f.get('rope_parameters') ?? {};
-  f.get('rope_parameters');
-  if (typeof scaling !== 'object' || Array.isArray(scaling)) f.no(`rope_scaling is ${show(scaling)}, expected an object`);
-  const s = new Fields(scaling, `${f.where}: rope_scaling`);
-  const type = s.str('rope_type', s.str('type', 'default'));
-  const theta = f.num('rope_theta', s.num('rope_theta', 10000));
-  if (s.num('partial_rotary_factor', 1) !== 1) s.lacks('partial_rotary_factor', scaling.partial_rotary_factor);
-  const base = { position: 'rope', rope_theta: theta, rope_pairs: 'half' };
-  if (type === 'default') return base;
-  if (type === 'linear') return { ...base, rope_scaling: 'linear', rope_factor: s.num('factor') };
-  if (type !== 'llama3') f.lacks('rope_scaling', type);
+/** Rotary scaling, from rope_scaling (transformers 4) or rope_parameters (5). @param {Json} j @param {(key: string, value: unknown) => never} lacks @returns {Json} */
+function rope(j, lacks) {
+  const s = j.rope_scaling ?? j.rope_parameters ?? {};
+  const type = s.rope_type ?? s.type ?? 'default';
+  if ((s.partial_rotary_factor ?? 1) !== 1) lacks('partial_rotary_factor', s.partial_rotary_factor);
+  if (!['default', 'linear', 'llama3'].includes(type)) lacks('rope_scaling', type);
+  if (type !== 'default' && typeof s.factor !== 'number') lacks('rope_scaling without a factor', s);
   return {
-    ...base, rope_scaling: 'llama3', rope_factor: s.num('factor'), rope_low_freq_factor: s.num('low_freq_factor'),
-    rope_high_freq_factor: s.num('high_freq_factor'), rope_original_context: s.num('original_max_position_embeddings'),
+    rope_theta: s.rope_theta ?? 10000, ...(type === 'default' ? {} : { rope_scaling: type, rope_factor: s.factor }),
+    rope_low_freq_factor: s.low_freq_factor, rope_high_freq_factor: s.high_freq_factor, rope_original_context: s.original_max_position_embeddings,
   };
-}
-
-/** The window that all layers share; layers of both kinds are refused. @param {Fields} f @param {number} nLayers */
-function window(f, nLayers) {
-  const type = f.json.model_type;
-  let size = f.num('sliding_window', type === 'mistral' && f.json.sliding_window === undefined ? 4096 : 0);
-  if (type.startsWith('qwen')) {
-    const first = f.num('max_window_layers', nLayers); // layers below it see everything
-    if (!f.bool('use_sliding_window', false) || first >= nLayers) size = 0;
-    else if (first > 0) f.lacks('max_window_layers', first);
-  } else if (type !== 'mistral') {
-    if (size) f.lacks('sliding_window', size);
-  }
-  const kinds = f.get('layer_types');
-  if (Array.isArray(kinds)) {
-    if (kinds.every((k) => k === 'full_attention')) size = 0;
-    else if (!size || !kinds.every((k) => k === 'sliding_attention')) f.lacks('layer_types', [...new Set(kinds)]);
-  }
-  return size;
 }
 
 /** Llama and those built like it. @type {Family} */
 const llama = {
-  fields(f) {
-    const type = f.json.model_type;
-    const heads = f.num('num_attention_heads');
-    const layers = f.num('num_hidden_layers');
-    f.choice('hidden_act', { silu: 1, swish: 1 }, 'silu');
-    const bias = type === 'qwen2' || f.bool('attention_bias', false);
-    // an absent field takes the family's default, an explicit null means one per head
-    const kv = f.json.num_key_value_heads === undefined ? { mistral: 8, qwen2: 32, qwen3: 32 }[/** @type {string} */ (type)] : undefined;
-    return {
-      vocab_size: f.num('vocab_size'), d_model: f.num('hidden_size'), n_layers: layers, n_heads: heads,
-      n_kv_heads: f.num('num_key_value_heads', kv ?? heads), d_head: f.num('head_dim', type === 'qwen3' && f.json.head_dim === undefined ? 128 : null),
-      d_ff: f.num('intermediate_size'), context_length: f.num('max_position_embeddings', { mistral: 131072, qwen2: 32768, qwen3: 32768 }[/** @type {string} */ (type)] ?? 2048),
-      norm: 'rmsnorm', norm_eps: f.num('rms_norm_eps', 1e-6), norm_placement: 'pre', final_norm: true, qk_norm: type === 'qwen3',
-      ffn: 'swiglu', ...rope(f), bias_qkv: bias, bias_attn_out: bias && type !== 'qwen2', bias_ffn: type === 'llama' && f.bool('mlp_bias', false),
-      sliding_window: window(f, layers), tie_word_embeddings: f.bool('tie_word_embeddings', false),
-    };
+  keys: {
+    vocab_size: 'vocab_size', d_model: 'hidden_size', n_layers: 'num_hidden_layers', n_heads: 'num_attention_heads', n_kv_heads: 'num_key_value_heads',
+    d_head: 'head_dim', d_ff: 'intermediate_size', context_length: 'max_position_embeddings', norm_eps: 'rms_norm_eps', rope_theta: 'rope_theta',
+    bias_qkv: 'attention_bias', bias_attn_out: 'attention_bias', bias_ffn: 'mlp_bias', tie_word_embeddings: 'tie_word_embeddings',
+  },
+  base: { norm: 'rmsnorm', norm_eps: 1e-6, ffn: 'swiglu', position: 'rope', rope_pairs: 'half', context_length: 2048, tie_word_embeddings: false },
+  need: ['d_ff'],
+  more(j, lacks) {
+    if (!['silu', 'swish'].includes(j.hidden_act ?? 'silu')) lacks('hidden_act', j.hidden_act);
+    if (j.sliding_window && j.model_type === 'llama') lacks('sliding_window', j.sliding_window);
+    return rope(j, lacks);
   },
   names: (c, j, files) => ({
     '': !files.has('model.embed_tokens.weight') && files.has('embed_tokens.weight') ? '' : 'model.', 'blocks': 'layers', 'embed': 'embed_tokens',
@@ -135,19 +66,42 @@ const llama = {
     'attn.k_norm': 'self_attn.k_norm', 'ffn.*': 'mlp.*_proj', 'final_norm': 'norm', 'head': '/lm_head',
   }),
 };
+const { bias_qkv: _, bias_attn_out: __, bias_ffn: ___, ...noBias } = llama.keys;
+
+/** @type {Family} */
+const mistral = {
+  ...llama, keys: { ...noBias, sliding_window: 'sliding_window' }, base: { ...llama.base, n_kv_heads: 8, context_length: 131072, sliding_window: 4096 },
+};
+
+/** Layers from max_window_layers on see only a window; the engine has one window for all. @type {Family} */
+const qwen2 = {
+  ...llama, keys: noBias, base: { ...llama.base, n_kv_heads: 32, context_length: 32768, bias_qkv: true },
+  more(j, lacks) {
+    const first = j.max_window_layers ?? 28;
+    const on = j.use_sliding_window === true && first < j.num_hidden_layers;
+    if (on && first > 0) lacks('max_window_layers', first);
+    const kinds = new Set(j.layer_types ?? []);
+    if (kinds.size > 1 || (kinds.size && kinds.has('sliding_attention') !== on)) lacks('layer_types', [...kinds]);
+    return { ...rope(j, lacks), sliding_window: on ? j.sliding_window : 0 };
+  },
+};
+
+/** @type {Family} */
+const qwen3 = {
+  ...qwen2, keys: { ...noBias, bias_qkv: 'attention_bias', bias_attn_out: 'attention_bias' },
+  base: { ...qwen2.base, bias_qkv: false, d_head: 128, qk_norm: true },
+};
 
 /** GPT-2: fused qkv, matrices stored [in, out]. @type {Family} */
 const gpt2 = {
-  fields(f) {
-    const d = f.num('n_embd');
-    for (const key of ['add_cross_attention', 'scale_attn_by_inverse_layer_idx']) if (f.bool(key, false)) f.lacks(key, true);
-    return {
-      vocab_size: f.num('vocab_size'), d_model: d, n_layers: f.num('n_layer'), n_heads: f.num('n_head'), d_ff: f.num('n_inner', null) ?? 4 * d,
-      context_length: f.num('n_positions', f.num('n_ctx', 1024)), norm: 'layernorm', norm_eps: f.num('layer_norm_epsilon', 1e-5),
-      norm_placement: 'pre', final_norm: true, ffn: f.choice('activation_function', ACTIVATIONS, 'gelu_new'), position: 'learned',
-      bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_norm: true, scale_scores: f.bool('scale_attn_weights', true),
-      tie_word_embeddings: f.bool('tie_word_embeddings', true),
-    };
+  keys: {
+    vocab_size: 'vocab_size', d_model: 'n_embd', n_layers: 'n_layer', n_heads: 'n_head', d_ff: 'n_inner', context_length: 'n_positions',
+    norm_eps: 'layer_norm_epsilon', scale_scores: 'scale_attn_weights', tie_word_embeddings: 'tie_word_embeddings',
+  },
+  base: { norm: 'layernorm', position: 'learned', bias_qkv: true, bias_attn_out: true, bias_ffn: true },
+  more(j, lacks) {
+    if (j.scale_attn_by_inverse_layer_idx) lacks('scale_attn_by_inverse_layer_idx', true);
+    return { ffn: activation(j.activation_function ?? 'gelu_new'), context_length: j.n_ctx };
   },
   names: (c, j, files) => ({
     '': files.has('transformer.wte.weight') ? 'transformer.' : '', 'blocks': 'h', 'embed': 'wte', 'position': 'wpe', 'norm1': 'ln_1', 'norm2': 'ln_2',
@@ -158,17 +112,16 @@ const gpt2 = {
 
 /** Tutorial 1's modern decoder and its classical variants. @type {Family} */
 const rlvr = {
-  fields(f) {
-    const bias = f.bool('bias', false);
-    const layernorm = f.choice('norm', { layernorm: true, rmsnorm: false }, 'rmsnorm');
-    return {
-      vocab_size: f.num('vocab_size'), d_model: f.num('d_model'), n_layers: f.num('n_layers'), n_heads: f.num('n_heads'), d_ff: f.num('d_ff'),
-      context_length: f.num('max_seq_len', 8192), norm: layernorm ? 'layernorm' : 'rmsnorm', norm_eps: f.num('norm_eps', layernorm ? 1e-5 : 1e-6),
-      norm_placement: f.bool('pre_norm', true) ? 'pre' : 'post', final_norm: true, ffn: f.choice('ffn', { swiglu: 'swiglu', gelu: 'gelu_erf', relu: 'relu' }, 'swiglu'),
-      position: f.choice('positional', { rope: 'rope', learned: 'learned', sinusoidal: 'sinusoidal', none: 'none' }, 'rope'),
-      rope_theta: f.num('rope_base', 10000), rope_pairs: f.choice('rope_convention', { rotate_half: 'half', interleaved: 'adjacent' }, 'rotate_half'),
-      bias_qkv: bias, bias_attn_out: bias, bias_ffn: bias, bias_norm: layernorm, tie_word_embeddings: f.bool('tie_embeddings', true),
-    };
+  keys: {
+    vocab_size: 'vocab_size', d_model: 'd_model', n_layers: 'n_layers', n_heads: 'n_heads', d_ff: 'd_ff', context_length: 'max_seq_len', norm: 'norm',
+    norm_eps: 'norm_eps', position: 'positional', rope_theta: 'rope_base', bias_qkv: 'bias', bias_attn_out: 'bias', bias_ffn: 'bias',
+    tie_word_embeddings: 'tie_embeddings',
+  },
+  base: { context_length: 8192, final_norm: true },
+  more(j, lacks) {
+    const pairs = j.rope_convention ?? 'rotate_half';
+    if (pairs !== 'rotate_half' && pairs !== 'interleaved') lacks('rope_convention', pairs);
+    return { ffn: activation(j.ffn ?? 'swiglu'), norm_placement: j.pre_norm ?? true ? 'pre' : 'post', rope_pairs: pairs === 'interleaved' ? 'adjacent' : 'half' };
   },
   names: (c) => ({
     'embed': 'token_emb', 'position': 'pos_emb.embedding', 'attn.q': 'attn.W_Q', 'attn.k': 'attn.W_K', 'attn.v': 'attn.W_V', 'attn.o': 'attn.W_O',
@@ -179,17 +132,20 @@ const rlvr = {
 
 /** Tutorial 2's encoder-decoder of 2017. @type {Family} */
 const bareBones = {
-  fields(f) {
-    if (!f.bool('shared_embedding', true)) f.lacks('shared_embedding', false);
-    f.get('pad_positions'); // belongs to the recorded input, not to the model
-    const layers = f.num('num_layers');
-    return {
-      kind: 'encoder_decoder', vocab_size: f.num('vocab_size'), d_model: f.num('hidden_size'), n_layers: layers, n_encoder_layers: layers,
-      n_heads: f.num('num_heads'), d_ff: f.num('ff_size'), context_length: f.num('max_len', 5000), norm: 'layernorm', norm_eps: f.num('layer_norm_eps', 1e-5),
-      norm_placement: f.bool('post_norm', true) ? 'post' : 'pre', final_norm: false, ffn: f.choice('activation', ACTIVATIONS, 'relu'), position: 'sinusoidal',
-      bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_norm: true, bias_head: true, tie_word_embeddings: f.bool('tied_head', false),
-      embedding_scale: f.num('embedding_scale', 1), causal: f.choice('mask_mode', { causal: true, padmask: true, nomask: false }, 'causal'),
-    };
+  keys: {
+    vocab_size: 'vocab_size', d_model: 'hidden_size', n_layers: 'num_layers', n_encoder_layers: 'num_layers', n_heads: 'num_heads', d_ff: 'ff_size',
+    context_length: 'max_len', norm_eps: 'layer_norm_eps', tie_word_embeddings: 'tied_head', embedding_scale: 'embedding_scale',
+  },
+  base: {
+    kind: 'encoder_decoder', context_length: 5000, norm: 'layernorm', final_norm: false, position: 'sinusoidal', bias_qkv: true, bias_attn_out: true,
+    bias_ffn: true, bias_head: true, tie_word_embeddings: false,
+  },
+  need: ['d_ff'],
+  more(j, lacks) {
+    if (j.shared_embedding === false) lacks('shared_embedding', false);
+    const mask = j.mask_mode ?? 'causal';
+    if (!['causal', 'padmask', 'nomask'].includes(mask)) lacks('mask_mode', mask);
+    return { ffn: activation(j.activation ?? 'relu'), norm_placement: j.post_norm ?? true ? 'post' : 'pre', causal: mask !== 'nomask' };
   },
   names: () => ({
     'embed.weight': 'token_embedding.embedding', 'encoder': 'encoder.layers', 'decoder': 'decoder.layers', 'encoder.attn.*': 'self_attn.*_linear',
@@ -202,18 +158,13 @@ const bareBones = {
 
 /** The plain pre-norm GPT of tutorials 3 and 5. @type {Family} */
 const plainGpt = {
-  fields(f) {
-    const d = f.num('d_model');
-    const bias = f.bool('attn_bias', false);
-    f.bool('fused_qkv', true);
-    return {
-      vocab_size: f.num('vocab_size'), d_model: d, n_layers: f.num('n_layers'), n_heads: f.num('n_heads'), d_ff: f.num('mlp_mult', 4) * d,
-      context_length: f.num('context'), norm: 'layernorm', norm_eps: f.num('norm_eps', 1e-5), norm_placement: 'pre', final_norm: true,
-      ffn: f.choice('activation', { gelu_erf: 'gelu_erf', gelu: 'gelu_erf', gelu_tanh: 'gelu_tanh', relu: 'relu' }, 'gelu_erf'), position: 'learned',
-      bias_qkv: bias, bias_attn_out: bias, bias_ffn: f.bool('mlp_bias', false), bias_norm: f.bool('ln_bias', true),
-      tie_word_embeddings: f.bool('tie_embeddings', true),
-    };
+  keys: {
+    vocab_size: 'vocab_size', d_model: 'd_model', n_layers: 'n_layers', n_heads: 'n_heads', context_length: 'context', norm_eps: 'norm_eps',
+    bias_qkv: 'attn_bias', bias_attn_out: 'attn_bias', bias_ffn: 'mlp_bias', bias_norm: 'ln_bias', tie_word_embeddings: 'tie_embeddings',
   },
+  base: { norm: 'layernorm', position: 'learned' },
+  need: ['context_length'],
+  more: (j) => ({ ffn: activation(j.activation ?? 'gelu_erf'), d_ff: (j.mlp_mult ?? 4) * j.d_model }),
   names: (c, j) => ({
     'embed': 'tok_emb', 'position': 'pos_emb', 'norm1': 'ln1', 'norm2': 'ln2', 'attn.*': j.fused_qkv ?? true ? 'attn.qkv' : 'attn.*',
     'attn.o': 'attn.proj', 'ffn.up': 'mlp.fc1', 'ffn.down': 'mlp.fc2', 'final_norm': 'ln_f', 'head': 'lm_head',
@@ -221,10 +172,10 @@ const plainGpt = {
 };
 
 /** @type {Record<string, Family>} */
-const FAMILIES = {
-  llama, mistral: llama, qwen2: llama, qwen3: llama, gpt2,
-  'rlvr-from-scratch': rlvr, 'bare-bones-ml-transformer': bareBones, 'gpt-prenorm-erf': plainGpt,
-};
+const FAMILIES = { llama, mistral, qwen2, qwen3, gpt2, 'rlvr-from-scratch': rlvr, 'bare-bones-ml-transformer': bareBones, 'gpt-prenorm-erf': plainGpt };
+
+/** Our fields whose null is an answer: one per head, d_model / n_heads, no window. Elsewhere null is like absent. */
+const NULL_SAYS = ['n_kv_heads', 'd_head', 'sliding_window'];
 
 /** Buffers that frameworks save: causal masks, rotary and sinusoidal tables, position ids. */
 const BUFFERS = [
@@ -234,14 +185,15 @@ const BUFFERS = [
   /(^|\.)(pos_emb|pos_enc|pos_encoding|positional_encoding)\.pe$/,
 ];
 
-/** Keys that change nothing about the numbers. */
-const HARMLESS = new RegExp('_token_id$|dropout|_pdrop$|^summary_|^_|dtype$|^(architectures|transformers_version|use_cache|initializer_range|pretraining_tp|'
-  + 'task_specific_params|gradient_checkpointing|output_past|reorder_and_upcast_attn|auto_map|label2id|id2label|n_ctx|name|rope_interleaved|'
-  + 'is_llama_config|use_sliding_window|max_window_layers|sliding_window|attention_bias|mlp_bias)$');
+/** Keys that change nothing about the numbers, and those that a family's `more` looks at. */
+const HARMLESS = new RegExp('_token_id$|dropout|_pdrop$|^summary_|^_|dtype$|^(model_type|architectures|transformers_version|use_cache|initializer_range|'
+  + 'pretraining_tp|task_specific_params|gradient_checkpointing|output_past|reorder_and_upcast_attn|auto_map|label2id|id2label|n_ctx|name|rope_interleaved|'
+  + 'rope_scaling|rope_parameters|hidden_act|use_sliding_window|max_window_layers|sliding_window|layer_types|attention_bias|mlp_bias|activation_function|'
+  + 'rope_convention|ffn|pre_norm|post_norm|activation|mask_mode|pad_positions|shared_embedding|mlp_mult|fused_qkv)$');
 
 /** Features that change the numbers and that the engine lacks, with the values that mean "not used". @type {Record<string, unknown[]>} */
 const LACKING = {
-  quantization_config: [], partial_rotary_factor: [1, 1.0], attn_logit_softcapping: [], final_logit_softcapping: [], logit_softcapping: [],
+  quantization_config: [], partial_rotary_factor: [1], attn_logit_softcapping: [], final_logit_softcapping: [], logit_softcapping: [],
   logits_soft_cap: [], logit_scale: [1], logits_scaling: [1], embedding_multiplier: [1], residual_multiplier: [1], attention_multiplier: [],
   scale_embedding: [], scale_emb: [1], query_pre_attn_scalar: [], clip_qkv: [], num_experts: [0, 1], num_local_experts: [0, 1], n_routed_experts: [0],
   alibi: [], use_alibi: [], use_qk_norm: [], qk_layernorm: [], parallel_attn: [], use_parallel_residual: [], no_rope_layers: [],
@@ -262,23 +214,28 @@ export function readHfConfig(json, where = 'config.json') {
   /** @type {string[]} */
   const warnings = [];
   if (type === 'glassformer') {
-    const { model_type: _, ...rest } = json;
-    const own = Object.fromEntries(Object.entries(rest).filter(([key]) => !HARMLESS.test(key) || Object.hasOwn(FIELDS, snake(key))));
+    const own = Object.fromEntries(Object.entries(json).filter(([key]) => isField(key) || !HARMLESS.test(key)));
     const config = completeConfig(own, where);
     return { config, special, places: () => placesByName(config, {}), isBuffer: () => false, warnings };
   }
   const family = Object.hasOwn(FAMILIES, type) ? FAMILIES[type]
     : fail('unsupported', `${where}: model_type ${show(type)} is not supported, expected one of ${['glassformer', ...Object.keys(FAMILIES)].join(', ')}`);
+  /** @param {string} key @param {unknown} value @returns {never} */
+  const lacks = (key, value) => fail('unsupported', `${where}: ${key} ${show(value)} is not supported`);
   for (const [key, neutral] of Object.entries(LACKING)) {
-    const value = json[key] ?? null;
-    if (value !== null && value !== false && !neutral.includes(value)) fail('unsupported', `${where}: ${key} ${show(value)} is not supported`);
+    const value = json[key] ?? false;
+    if (value !== false && !neutral.includes(value)) lacks(key, value);
   }
-  const f = new Fields(json, where);
-  const config = completeConfig(family.fields(f), where);
+  const fields = { ...family.base };
+  for (const [ours, value] of Object.entries(family.more?.(json, lacks) ?? {})) if (value !== undefined) fields[ours] = value;
+  for (const [ours, theirs] of Object.entries(family.keys)) {
+    const value = json[theirs];
+    if (value !== undefined && (value !== null || NULL_SAYS.includes(ours))) fields[ours] = value;
+  }
+  const config = completeConfig(fields, where, family.keys, family.need);
+  const used = Object.values(family.keys);
   for (const [key, value] of Object.entries(json)) {
-    if (!f.used.has(key) && !HARMLESS.test(key) && !Object.hasOwn(LACKING, key) && value !== null && value !== false) {
-      warnings.push(`${where}: ${key} is not known and was not used`);
-    }
+    if (value && !used.includes(key) && !HARMLESS.test(key) && !Object.hasOwn(LACKING, key)) warnings.push(`${where}: ${key} is not known and was not used`);
   }
   return {
     config, special, warnings, places: (files) => placesByName(config, family.names(config, json, files), family.how),

@@ -18,7 +18,7 @@ const MAGIC = 0x616b3432;
 /**
  * @param {ByteReader} r at the start of the file
  * @param {string[]} warnings grows
- * @returns {Promise<{config: import('./config.js').Config, tensors: TensorSource[], end: number}>}
+ * @returns {Promise<{config: import('./config.js').Config, tensors: TensorSource[]}>}
  */
 export async function readLlama2c(r, warnings) {
   const first = await r.peek(8);
@@ -72,11 +72,10 @@ export async function readLlama2c(r, warnings) {
     entries.push({ name: label, dtype: 'f32', shape, file: 0, offset, bytes });
     offset += bytes;
   }
-  if (r.total !== null && r.total < offset) fail('truncated', `${r.name}: the file has ${r.total} bytes, its header describes ${offset}`);
-  if (r.total !== null && r.total > offset) fail('bad-file', `${r.name}: the file has ${r.total} bytes, its header describes ${offset}`);
+  r.fits(offset);
   const tensors = planTensors(config, entries, placesByName(config, {}), () => true, [r.name], warnings);
   if (groupSize) for (const t of tensors) if (t.shape.length === 2) t.int8 = { groupSize };
-  return { config, tensors, end: offset };
+  return { config, tensors };
 }
 
 /**

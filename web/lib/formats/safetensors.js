@@ -21,7 +21,7 @@ const BITS = {
 /**
  * @param {ByteReader} r  at the start of the file; afterwards at the start of the data
  * @param {number} file
- * @returns {Promise<{entries: Entry[], end: number}>} end: where the file must end
+ * @returns {Promise<Entry[]>}
  */
 export async function readSafetensors(r, file) {
   const first = await r.take(8, 'the header length');
@@ -54,9 +54,8 @@ export async function readSafetensors(r, file) {
     }
   }
   const end = tiled(r.name, entries, start);
-  if (r.total !== null && r.total < end) fail('truncated', `${r.name}: the file has ${r.total} bytes, the header describes ${end}`);
-  if (r.total !== null && r.total > end) fail('bad-file', `${r.name}: ${r.total - end} bytes follow the last tensor`);
-  return { entries, end };
+  r.fits(end);
+  return entries;
 }
 
 /** @param {string} where @param {string} name @param {any} info @param {number} start @param {number} file @returns {Entry} */

@@ -250,7 +250,7 @@ class Opener {
     for (const [i, file] of files.entries()) {
       const r = i === 0 ? first : await this.reader(/** @type {Bytes} */ (file), true);
       names.push(r.name);
-      entries.push(...(await readSafetensors(r, i)).entries);
+      entries.push(...await readSafetensors(r, i));
       if (i < MAX_WAITING) { readers.push(async () => r); continue; }
       this.drop(r);
       readers.push(async () => this.reader(/** @type {Bytes} */ (file), true, false));
