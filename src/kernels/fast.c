@@ -11,81 +11,78 @@
 /* ---- exp, tanh, erf ------------------------------------------------------------------------ */
 
 /* exp(x) = 2^k exp(r), x = k ln2 + r, |r| <= ln2 / 2. ln2 in two parts, the first of 12 bits so
- * that k times it is exact; the polynomial is Cephes' expf (Moshier 1989). 2^k is applied in two
- * halves, so that subnormal results are rounded once and 2^128 can be passed. */
+ * that k times it is exact; the polynomial is Cephes' expf (Moshier 1989). The last factor 2 is
+ * taken apart, so that 2^128 can be passed. Results below 2^-125.5 become 0. */
 GF_INLINE v128 f4_exp(v128 x) {
-    v128 zero = f4_lt(x, f4_splat(-103.97208f)); /* below 2^-150 */
-    x = f4_min(v_andnot(x, zero), f4_splat(89.0f));
-    v128 z = f4_add(f4_mul(x, f4_splat(1.44269504f)), f4_splat(12582912.0f)); /* see i4_nearest */
-    v128 k = f4_sub(z, f4_splat(12582912.0f));
-    v128 r = f4_sub(x, f4_mul(k, f4_splat(0.693359375f)));
-    r = f4_sub(r, f4_mul(k, f4_splat(-2.12194440e-4f)));
-    v128 p = f4_splat(1.9875691500e-4f);
-    p = f4_add(f4_mul(p, r), f4_splat(1.3981999507e-3f));
-    p = f4_add(f4_mul(p, r), f4_splat(8.3334519073e-3f));
-    p = f4_add(f4_mul(p, r), f4_splat(4.1665795894e-2f));
-    p = f4_add(f4_mul(p, r), f4_splat(1.6666665459e-1f));
-    p = f4_add(f4_mul(p, r), f4_splat(5.0000001201e-1f));
-    p = f4_add(f4_add(f4_mul(f4_mul(r, r), p), r), f4_splat(1.0f));
-    v128 i = i4_sub(z, i4_splat(0x4b400000)), half = i4_shr(i, 1);
-    v128 s = i4_shl(i4_add(half, i4_splat(127)), 23);
-    v128 t = i4_shl(i4_add(i4_sub(i, half), i4_splat(127)), 23);
-    return v_andnot(f4_mul(f4_mul(p, s), t), zero);
+    v128 zero = f4_lt(x, F4(-86.98f));
+    x = f4_min(f4_max(x, F4(-86.98f)), F4(89.0f));                /* in this order NaN stays NaN */
+    v128 z = f4_add(f4_mul(x, F4(1.44269504f)), F4(12582912.0f)); /* see i4_nearest */
+    v128 k = f4_sub(z, F4(12582912.0f));
+    v128 r = f4_sub(x, f4_mul(k, F4(0.693359375f)));
+    r = f4_sub(r, f4_mul(k, F4(-2.12194440e-4f)));
+    v128 p = f4_add(f4_mul(F4(1.9875691500e-4f), r), F4(1.3981999507e-3f));
+    p = f4_add(f4_mul(p, r), F4(8.3334519073e-3f));
+    p = f4_add(f4_mul(p, r), F4(4.1665795894e-2f));
+    p = f4_add(f4_mul(p, r), F4(1.6666665459e-1f));
+    p = f4_add(f4_mul(p, r), F4(5.0000001201e-1f));
+    p = f4_add(f4_add(f4_mul(f4_mul(r, r), p), r), F4(1.0f));
+    v128 half = f4_mul(p, i4_add(i4_shl(z, 23), I4(126 << 23))); /* 2^(k-1): k is z's low bits */
+    return v_andnot(f4_add(half, half), zero);
 }
 
 /* Below 0.625 Cephes' odd polynomial, from there 1 - 2 / (exp(2|x|) + 1). */
 GF_INLINE v128 f4_tanh(v128 x) {
-    v128 a = f4_abs(x), sign = v_and(x, i4_splat((int32_t)0x80000000)), z = f4_mul(x, x);
-    v128 e = f4_exp(f4_add(a, a)), one = f4_splat(1.0f);
-    v128 big = f4_sub(one, f4_div(f4_splat(2.0f), f4_add(e, one)));
-    v128 p = f4_splat(-5.70498872745e-3f);
-    p = f4_add(f4_mul(p, z), f4_splat(2.06390887954e-2f));
-    p = f4_add(f4_mul(p, z), f4_splat(-5.37397155531e-2f));
-    p = f4_add(f4_mul(p, z), f4_splat(1.33314422036e-1f));
-    p = f4_add(f4_mul(p, z), f4_splat(-3.33332819422e-1f));
+    v128 a = f4_abs(x), sign = v_and(x, I4(0x80000000)), z = f4_mul(x, x);
+    v128 e = f4_exp(f4_add(a, a)), one = F4(1.0f);
+    v128 big = f4_sub(one, f4_div(F4(2.0f), f4_add(e, one)));
+    v128 p = F4(-5.70498872745e-3f);
+    p = f4_add(f4_mul(p, z), F4(2.06390887954e-2f));
+    p = f4_add(f4_mul(p, z), F4(-5.37397155531e-2f));
+    p = f4_add(f4_mul(p, z), F4(1.33314422036e-1f));
+    p = f4_add(f4_mul(p, z), F4(-3.33332819422e-1f));
     v128 small = f4_add(f4_mul(f4_mul(p, z), a), a);
-    return v_or(sign, v_select(f4_lt(a, f4_splat(0.625f)), small, big));
+    return v_or(sign, v_select(f4_lt(a, F4(0.625f)), small, big));
 }
 
 /* Up to 475/512 an odd polynomial, beyond it 1 - exp of one; the coefficients are N. Juffa's. From
  * 4 on erf is 1 in float. */
 GF_INLINE v128 f4_erf(v128 x) {
-    v128 a = f4_min(f4_abs(x), f4_splat(4.0f)), sign = v_and(x, i4_splat((int32_t)0x80000000));
+    v128 a = f4_min(f4_abs(x), F4(4.0f)), sign = v_and(x, I4(0x80000000));
     v128 s = f4_mul(a, a);
-    v128 r = f4_add(f4_mul(f4_splat(-1.72853470e-5f), a), f4_splat(3.83197126e-4f));
-    v128 u = f4_add(f4_mul(f4_splat(-3.88396438e-3f), a), f4_splat(2.42546219e-2f));
+    v128 r = f4_add(f4_mul(F4(-1.72853470e-5f), a), F4(3.83197126e-4f));
+    v128 u = f4_add(f4_mul(F4(-3.88396438e-3f), a), F4(2.42546219e-2f));
     r = f4_add(f4_mul(r, s), u);
-    r = f4_add(f4_mul(r, a), f4_splat(-1.06777877e-1f));
-    r = f4_add(f4_mul(r, a), f4_splat(-6.34846687e-1f));
-    r = f4_add(f4_mul(r, a), f4_splat(-1.28717512e-1f));
+    r = f4_add(f4_mul(r, a), F4(-1.06777877e-1f));
+    r = f4_add(f4_mul(r, a), F4(-6.34846687e-1f));
+    r = f4_add(f4_mul(r, a), F4(-1.28717512e-1f));
     r = f4_sub(f4_mul(r, a), a);
-    v128 big = f4_sub(f4_splat(1.0f), f4_exp(r));
-    v128 p = f4_splat(-5.96761703e-4f);
-    p = f4_add(f4_mul(p, s), f4_splat(4.99119423e-3f));
-    p = f4_add(f4_mul(p, s), f4_splat(-2.67681349e-2f));
-    p = f4_add(f4_mul(p, s), f4_splat(1.12819925e-1f));
-    p = f4_add(f4_mul(p, s), f4_splat(-3.76125336e-1f));
-    p = f4_add(f4_mul(p, s), f4_splat(1.28379166e-1f));
+    v128 big = f4_sub(F4(1.0f), f4_exp(r));
+    v128 p = F4(-5.96761703e-4f);
+    p = f4_add(f4_mul(p, s), F4(4.99119423e-3f));
+    p = f4_add(f4_mul(p, s), F4(-2.67681349e-2f));
+    p = f4_add(f4_mul(p, s), F4(1.12819925e-1f));
+    p = f4_add(f4_mul(p, s), F4(-3.76125336e-1f));
+    p = f4_add(f4_mul(p, s), F4(1.28379166e-1f));
     v128 small = f4_add(f4_mul(p, a), a);
-    return v_or(sign, v_select(f4_lt(f4_splat(0.927734375f), a), big, small));
+    return v_or(sign, v_select(f4_lt(F4(0.927734375f), a), big, small));
 }
 
 /* x / (1 + exp(-x)) */
 GF_INLINE v128 f4_silu(v128 x) {
-    v128 e = f4_exp(v_xor(x, i4_splat((int32_t)0x80000000)));
-    return f4_div(x, f4_add(f4_splat(1.0f), e));
+    v128 e = f4_exp(v_xor(x, I4(0x80000000)));
+    return f4_div(x, f4_add(F4(1.0f), e));
 }
 
 /* (1 + tanh u) / 2 = 1 / (1 + exp(-2u)), which keeps its digits where tanh is near -1. */
 GF_INLINE v128 f4_gelu_tanh(v128 x) {
-    v128 cube = f4_mul(f4_mul(f4_mul(x, x), x), f4_splat(0.044715f));
-    v128 e = f4_exp(f4_mul(f4_add(x, cube), f4_splat(-1.5957691216f))); /* -2 sqrt(2/pi) */
-    return f4_div(x, f4_add(f4_splat(1.0f), e));
+    v128 cube = f4_mul(f4_mul(f4_mul(x, x), x), F4(0.044715f));
+    v128 e = f4_exp(f4_mul(f4_add(x, cube), F4(-1.5957691216f))); /* -2 sqrt(2/pi) */
+    return f4_div(x, f4_add(F4(1.0f), e));
 }
 
 GF_INLINE v128 f4_gelu_erf(v128 x) {
-    v128 e = f4_erf(f4_mul(x, f4_splat(0.70710678f)));
-    return f4_mul(f4_mul(x, f4_splat(0.5f)), f4_add(f4_splat(1.0f), e));
+    v128 e = f4_erf(f4_mul(x, F4(0.70710678f)));
+    return f4_mul(f4_mul(x, F4(0.5f)), f4_add(F4(1.0f), e));
 }
 
 /* ---- elementwise --------------------------------------------------------------------------- */

@@ -126,7 +126,7 @@ void gf_relu(float *y, const float *x, int64_t n);
 void gf_gelu_erf(float *y, const float *x, int64_t n);
 void gf_gelu_tanh(float *y, const float *x, int64_t n);
 void gf_silu_mul(float *y, const float *gate, const float *up, int64_t n);
-/* exp within 2 ulp, gradual underflow to 0, overflow to inf; tanh and erf */
+/* exp within 2 ulp, 0 below 2^-125, overflow to inf; tanh and erf */
 void gf_exp(float *y, const float *x, int64_t n);
 void gf_tanh(float *y, const float *x, int64_t n);
 void gf_erf(float *y, const float *x, int64_t n);
