@@ -75,7 +75,10 @@ export function ggufTokenizer(where, meta) {
     const at = String(m).indexOf(' ', 1); // a token may itself begin with a space
     return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : no(`the merge ${show(m)} is not two tokens`);
   });
-  return { json: bpeJson({ ...base, merges: pairs, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }), special: { bos, eos, addBos } };
+  // a merge without its tokens can never come to a token; llama.cpp lets such files be
+  const known = new Set(texts);
+  const useful = pairs.filter(([a, b]) => known.has(a) && known.has(b) && known.has(a + b));
+  return { json: bpeJson({ ...base, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }), special: { bos, eos, addBos } };
 }
 
 /** Give the second of two equal texts a name of its own: only the first can be meant by a text. @param {string[]} tokens */
