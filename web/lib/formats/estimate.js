@@ -15,7 +15,7 @@ import { dtypeBytes, parameterTable } from './roster.js';
  */
 
 /** @param {object | string} config @returns {import('./config.js').Config} */
-function resolve(config) {
+export function configOf(config) {
   return typeof config === 'string' ? completeConfig(presetConfig(config), `preset ${config}`) : readConfig(config);
 }
 
@@ -25,7 +25,7 @@ function resolve(config) {
  * @returns {import('./roster.js').ParameterTable}
  */
 export function countParameters(config) {
-  return parameterTable(resolve(config));
+  return parameterTable(configOf(config));
 }
 
 /**
@@ -38,7 +38,7 @@ export function countParameters(config) {
  * @returns {Estimate}
  */
 export function estimate(config, { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16' }) {
-  const c = resolve(config);
+  const c = configOf(config);
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
