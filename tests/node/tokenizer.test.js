@@ -105,6 +105,7 @@ test('a stream holds back half a character, and continues a text with its spaces
   const spm = await Tokenizer.load(join(data, 'tok512.bin'));
   const [first, ...rest] = spm.encode('Once upon a time', plain);
   assert.equal(spm.decode([first, ...rest]).slice(spm.decode([first]).length), streamed(spm, rest, [1, first]));
+  assert.equal(streamed(spm, [first, ...rest], [1]), 'Once upon a time', 'after the begin token a text begins');
   const upon = spm.encode('the', plain);
   assert.equal(streamed(spm, upon, spm.encode('Once')), ' the', 'a decoder strips the space only at the start of a text');
   assert.equal(upon.map((id) => spm.idToText(id)).join(''), ' the');
@@ -151,6 +152,8 @@ test('a vocabulary file that is cut or garbled is refused', async () => {
   ])) {
     await assert.rejects(Tokenizer.load(writeGguf({ ...meta, [key]: value }, [])), { code }, key);
   }
+  const loose = await Tokenizer.load(writeGguf({ ...meta, 'tokenizer.ggml.merges': texts(['a b', 'b x', 'a a']) }, []));
+  assert.deepEqual(loose.encode('abb'), [2, 1], 'merges that lead to no token are left out');
   const begins = await Tokenizer.load(writeGguf({ ...meta, 'tokenizer.ggml.bos_token_id': u32(1), 'tokenizer.ggml.add_bos_token': bool(true) }, []));
   assert.deepEqual(begins.encode('ab'), [1, 2]);
 });

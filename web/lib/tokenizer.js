@@ -24,6 +24,8 @@ export class Tokenizer {
     const vocab = Array.isArray(model.vocab) ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id) : Object.values(model.vocab);
     /** One more than the largest id. */
     this.vocabSize = 1 + [...vocab, ...added.map((/** @type {Json} */ t) => t.id)].reduce((a, b) => Math.max(a, b), -1);
+    /** Ids of special tokens. @type {Set<number>} */
+    this.special = new Set(added.filter((/** @type {Json} */ t) => t.special).map((/** @type {Json} */ t) => t.id));
     /** A plain token to stand before another, since decoders treat the first one differently. @type {number[]} */
     this.anchor = this.encode('a', { addSpecialTokens: false }).slice(-1);
     this.anchorLength = this.decode(this.anchor).length;
@@ -73,13 +75,16 @@ export class Tokenizer {
   }
 
   /**
-   * Decode one token at a time. The pieces joined are the text that follows that of `prior`.
+   * Decode one token at a time. The pieces joined are the text that follows that of `prior`; after a special token a new
+   * text begins.
    * @param {ArrayLike<number>} [prior] ids that come before
    * @param {{skipSpecialTokens?: boolean}} [options]
    * @returns {TextStream}
    */
   stream(prior = [], options) {
-    return new TextStream(this, Array.from(prior).slice(-8), options);
+    const ids = Array.from(prior).slice(-8);
+    const begin = ids.findLastIndex((id) => this.special.has(id)) + 1;
+    return new TextStream(this, ids.slice(begin), options);
   }
 }
 
