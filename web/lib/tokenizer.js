@@ -83,7 +83,7 @@ export class Tokenizer {
    */
   stream(prior = [], options) {
     const ids = Array.from(prior).slice(-8);
-    const begin = ids.findLastIndex((id) => this.special.has(id)) + 1;
+    const begin = ids.reduce((at, id, i) => (this.special.has(id) ? i + 1 : at), 0);
     return new TextStream(this, ids.slice(begin), options);
   }
 }

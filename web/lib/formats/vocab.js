@@ -77,7 +77,7 @@ export function ggufTokenizer(where, meta) {
   });
   // a merge without its tokens can never come to a token; llama.cpp lets such files be
   const known = new Set(texts);
-  const useful = pairs.filter(([a, b]) => known.has(a) && known.has(b) && known.has(a + b));
+  const useful = pairs.filter((/** @type {string[]} */ [a, b]) => known.has(a) && known.has(b) && known.has(a + b));
   return { json: bpeJson({ ...base, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }), special: { bos, eos, addBos } };
 }
 
