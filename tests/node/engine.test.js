@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine.js';
 import { chooseBackend, compileEngine } from '../../web/lib/features.js';
-import { completeConfig, FIELDS } from '../../web/lib/formats/config.js';
+import { completeConfig } from '../../web/lib/formats/config.js';
 import { PRESETS, countParameters, create, load } from '../../web/lib/index.js';
 import { parameterTable } from '../../web/lib/formats/roster.js';
 import { collect, numbers, stories } from './helpers.js';
@@ -14,9 +14,14 @@ const region = (model, name) => model.memory.regions.find((r) => r.name === name
 describe('engine and JavaScript agree', () => {
   test('on fields and their values', async () => {
     const { schema } = await Engine.start();
-    assert.deepEqual(schema.fields.filter(Boolean).sort(), Object.keys(FIELDS).sort());
+    const base = { vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1 };
+    assert.deepEqual(schema.fields.filter(Boolean).sort(), Object.keys(completeConfig(base)).sort());
     for (const [field, values] of Object.entries(schema.enums)) {
-      if (field) assert.deepEqual(values.filter(Boolean), FIELDS[field]);
+      for (const value of values.filter(Boolean)) {
+        const more = value === 'llama3' ? { rope_original_context: 4 } : {};
+        assert.equal(completeConfig({ ...base, ...more, [field]: value })[field], value);
+      }
+      if (field) assert.throws(() => completeConfig({ ...base, [field]: 'else' }), { code: 'bad-config' });
     }
   });
 
@@ -37,8 +42,8 @@ describe('engine and JavaScript agree', () => {
       const p = pick(seed), kind = p(['decoder', 'decoder', 'encoder', 'encoder_decoder']), norm = p(['layernorm', 'rmsnorm']), n_heads = p([1, 2, 4]), d_head = p([2, 4, 8]);
       const config = {
         kind, vocab_size: p([11, 64, 97]), d_model: p([16, 24]), n_layers: p([1, 2, 3]), n_heads, n_kv_heads: p([1, n_heads]), d_head, d_ff: p([20, 32]),
-        context_length: p([8, 33]), norm, norm_placement: p(['pre', 'post']), final_norm: p([true, false]), qk_norm: p([true, false]), ffn: p(FIELDS.ffn),
-        position: p(FIELDS.position), rope_pairs: p(FIELDS.rope_pairs), bias_qkv: p([true, false]), bias_attn_out: p([true, false]), bias_ffn: p([true, false]),
+        context_length: p([8, 33]), norm, norm_placement: p(['pre', 'post']), final_norm: p([true, false]), qk_norm: p([true, false]), ffn: p(['relu', 'gelu_erf', 'gelu_tanh', 'swiglu']),
+        position: p(['none', 'sinusoidal', 'learned', 'rope']), rope_pairs: p(['half', 'adjacent']), bias_qkv: p([true, false]), bias_attn_out: p([true, false]), bias_ffn: p([true, false]),
         bias_norm: norm === 'layernorm' && p([true, false]), bias_head: kind !== 'encoder' && p([true, false]), tie_word_embeddings: p([true, false]),
         ...(kind === 'encoder_decoder' && { n_encoder_layers: p([1, 2]), shared_embedding: p([true, false]) }),
       };

@@ -3,8 +3,8 @@
 // Nothing heavy lives here. A model runs in a module worker of its own (the default in browsers) or in this thread
 // (the default in Node); both are spoken to through remote.js.
 import { GlassformerError, CODES, fail, show } from './formats/errors.js';
-import { countParameters, estimate } from './formats/estimate.js';
-import { PRESETS, presetConfig } from './formats/presets.js';
+import { configOf, countParameters, estimate } from './formats/estimate.js';
+import { PRESETS } from './formats/presets.js';
 import { Here, There } from './remote.js';
 import { Tokenizer } from './tokenizer.js';
 
@@ -147,7 +147,7 @@ export async function load(source, options = {}) {
  * @returns {Promise<Model>}
  */
 export async function create(config, options = {}) {
-  return open('create', typeof config === 'string' ? presetConfig(config) : config, options);
+  return open('create', configOf(config), options);
 }
 
 /** @param {'load'|'create'} method @param {any} what @param {LoadOptions} options */
@@ -177,7 +177,8 @@ async function responseBytes(response) {
 function startWorker() {
   if (typeof Worker !== 'undefined') return new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'glassformer' });
   const threads = /** @type {any} */ (globalThis.process).getBuiltinModule('node:worker_threads');
-  const thread = new threads.Worker(new URL('./worker.js', import.meta.url));
+  const file = ['.', 'worker.js'].join('/'); // in pieces, or bundlers for browsers would copy it a second time
+  const thread = new threads.Worker(new URL(file, import.meta.url));
   const like = { postMessage: thread.postMessage.bind(thread), terminate: () => thread.terminate(), onmessage: (/** @type {any} */ _) => {}, onerror: (/** @type {any} */ _) => {} };
   thread.on('message', (/** @type {any} */ data) => like.onmessage({ data }));
   thread.on('error', (/** @type {Error} */ error) => like.onerror(error));

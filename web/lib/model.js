@@ -6,11 +6,10 @@ import { Engine } from './engine.js';
 import { Points } from './capture.js';
 import { Run } from './run.js';
 import { Pause } from './turn.js';
-import { beamSearch, generate, generateMany } from './generate.js';
+import { generate } from './generate.js';
 import { checkNames, generateOptions, number, samplingOf, seedOf } from './options.js';
 import { fail, GlassformerError, show } from './formats/errors.js';
 import { camelConfig } from './formats/config.js';
-import { readConfig } from './formats/huggingface.js';
 import { parameterTable } from './formats/roster.js';
 import { openCheckpoint } from './formats/source.js';
 import { Tokenizer } from './tokenizer.js';
@@ -96,21 +95,20 @@ export class LoadedModel {
   }
 
   /**
-   * @param {any} config
+   * @param {Config} config  complete and checked
    * @param {Record<string, any>} options
    * @param {Hooks} hooks
    */
   static async create(config, options, { signal, onProgress }) {
     const { seed, ...rest } = options;
     checkLoadOptions(rest);
-    const checked = readConfig(config);
     const engine = await start(rest, progress(onProgress));
     signal?.throwIfAborted();
     try {
       const dtype = rest.quantize && rest.quantize !== 'keep' ? rest.quantize : 'f32';
       /** @type {string[]} */
       const warnings = [];
-      openModel(engine, checked, null, dtype, warnings);
+      openModel(engine, config, null, dtype, warnings);
       engine.randomize(seedOf(seed), FRESH_STD);
       return new LoadedModel(engine, null, null, rest, warnings);
     } catch (error) {
@@ -237,8 +235,9 @@ export class LoadedModel {
     const prompts = (many ? Array.from(prompt) : [prompt]).map((p) => this.ids(p, 'prompt', options.addSpecialTokens));
     if (!prompts.length) fail('empty-prompt', 'the list of prompts is empty');
     for (const p of prompts) this.fits(p.length, 'prompt');
-    if (many) return yield* generateMany(this, prompts, o, signal);
-    return yield* (o.beams > 1 ? beamSearch : generate)(this, prompts[0], o, signal);
+    const one = o.beams > 1 ? (await import('./beams.js')).beamSearch : generate;
+    if (many) return yield* (await import('./batch.js')).generateMany(this, prompts, o, signal, one);
+    return yield* one(this, prompts[0], o, signal);
   }
 
   /**
@@ -251,9 +250,9 @@ export class LoadedModel {
     checkNames(options, ['source', 'sourceMask', 'mask', 'capture', 'captureBudget', 'edits', 'addSpecialTokens'], 'forward');
     const pause = new Pause(signal);
     await pause.check();
-    if (isList(input)) return this.#forwardMany(Array.from(input), options, pause);
+    if (isList(input)) return (await import('./batch.js')).forwardMany(this, Array.from(input), options, pause);
     const ids = this.ids(input, 'input', options.addSpecialTokens);
-    return this.#forwardOne(ids, options, pause);
+    return this.forwardOne(ids, options, pause);
   }
 
   /**
@@ -262,7 +261,7 @@ export class LoadedModel {
    * @param {Pause} pause
    * @returns {Promise<{logits?: Tensor, hidden?: Tensor, captured: Record<string, Tensor>}>}
    */
-  async #forwardOne(ids, o, pause) {
+  async forwardOne(ids, o, pause) {
     const { config } = this;
     this.fits(ids.length, 'input');
     if (o.source !== undefined) o = { ...o, source: this.ids(o.source, 'source') };
@@ -284,46 +283,13 @@ export class LoadedModel {
     }
   }
 
-  /** @param {any[]} list @param {Record<string, any>} o @param {Pause} pause */
-  async #forwardMany(list, o, pause) {
-    if (!list.length) fail('empty-prompt', 'the list of sequences is empty');
-    if (o.mask && o.mask.length !== list.length) fail('bad-option', `mask has ${o.mask.length} rows, there are ${list.length} sequences`);
-    const sources = o.source !== undefined && isList(o.source) ? Array.from(o.source) : null;
-    if (sources && sources.length !== list.length) fail('bad-option', `there are ${sources.length} sources for ${list.length} sequences`);
-    const batch = list.map((s, i) => this.ids(s, `input ${i}`, o.addSpecialTokens));
-    const results = [];
-    for (let i = 0; i < batch.length; i++) {
-      /** @type {Record<string, any>} */
-      const own = { ...o, mask: o.mask?.[i] };
-      if (sources) { own.source = sources[i]; own.sourceMask = o.sourceMask?.[i]; }
-      results.push(await this.#forwardOne(batch[i], own, pause));
-    }
-    /** @type {Record<string, Tensor>} */
-    const captured = {};
-    for (const name of Object.keys(results[0].captured)) captured[name] = stack(results.map((r) => r.captured[name]));
-    const main = this.config.kind === 'encoder' ? 'hidden' : 'logits';
-    return { [main]: stack(results.map((r) => /** @type {Tensor} */ (r[main]))), captured };
-  }
-
   /**
    * Mean of an encoder's hidden states over the positions that the mask shows.
    * @param {any} input
    * @param {{mask?: ArrayLike<number>}} [options]
    * @returns {Promise<Tensor>} [d_model]
    */
-  async embed(input, options = {}) {
-    checkNames(options, ['mask', 'addSpecialTokens'], 'embed');
-    if (this.config.kind !== 'encoder') fail('unsupported', `embed needs an encoder, this model is of kind ${this.config.kind}`);
-    const { hidden } = /** @type {{hidden: Tensor}} */ (await this.forward(input, options));
-    const [n, d] = hidden.shape, mean = new Float64Array(d);
-    let count = 0;
-    for (let i = 0; i < n; i++) {
-      if (options.mask && !options.mask[i]) continue;
-      count++;
-      for (let j = 0; j < d; j++) mean[j] += hidden.data[i * d + j];
-    }
-    return { data: Float32Array.from(mean, (v) => v / count), shape: [d] };
-  }
+  async embed(input, options = {}) { return (await import('./batch.js')).embed(this, input, options); }
 
   /**
    * The distribution that a draw from these logits would have.
@@ -409,7 +375,7 @@ export class LoadedModel {
 function measure({ session }) { return { length: session.length, bytes: session.kvBytes }; }
 
 /** A list of texts or of lists, as opposed to one list of ids. @param {any} input */
-function isList(input) {
+export function isList(input) {
   return Array.isArray(input) && input.length > 0 && (typeof input[0] === 'string' || (typeof input[0] === 'object' && input[0] !== null));
 }
 
@@ -419,22 +385,6 @@ function shown(mask, n) {
   const list = Array.from(mask, Boolean), end = list.lastIndexOf(true) + 1;
   if (!end || list.indexOf(false) < end && list.includes(false)) fail('bad-option', 'mask: a decoder takes padding at the end of a sequence only, and at least one position before it');
   return end;
-}
-
-/** Tensors of equal rank as one with a batch axis in front; what a shorter one lacks is 0. @param {Tensor[]} list @returns {Tensor} */
-function stack(list) {
-  const shape = list[0].shape.map((_, axis) => Math.max(...list.map((t) => t.shape[axis])));
-  const size = shape.reduce((a, b) => a * b, 1);
-  const data = new Float32Array(list.length * size);
-  list.forEach((t, b) => {
-    const copy = (/** @type {number} */ axis, /** @type {number} */ from, /** @type {number} */ to) => {
-      if (axis === shape.length - 1) return data.set(t.data.subarray(from, from + t.shape[axis]), to);
-      const inFrom = t.shape.slice(axis + 1).reduce((x, y) => x * y, 1), inTo = shape.slice(axis + 1).reduce((x, y) => x * y, 1);
-      for (let i = 0; i < t.shape[axis]; i++) copy(axis + 1, from + i * inFrom, to + i * inTo);
-    };
-    copy(0, 0, b * size);
-  });
-  return { data, shape: [list.length, ...shape] };
 }
 
 /** @param {Record<string, any>} o */
