@@ -50,6 +50,27 @@ const written = (page) => page.locator('.tok:not(.given)').count();
 const ids = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
 const resting = (page) => page.waitForFunction(() => /Go on|Run again/.test(document.querySelector('.go').textContent), null, { timeout: 60_000 });
 
+/** The page paints when it finds time: wait until it shows this. */
+async function shows(page, read, want, what) {
+  let last;
+  for (let i = 0; i < 200; i++) {
+    last = await read();
+    if (last === want) return;
+    await page.waitForTimeout(50);
+  }
+  assert.equal(last, want, what);
+}
+
+/** Names of the files that the service worker has kept, once the engine and the model are among them. */
+const kept = (page) => page.evaluate(async () => {
+  await navigator.serviceWorker.ready;
+  for (let i = 0; ; i++) {
+    const list = (await (await caches.open('glassformer')).keys()).map((r) => new URL(r.url).pathname.split('/').pop());
+    if (i === 200 || (list.some((n) => /\.wasm$/.test(n)) && list.some((n) => /\.gguf$/.test(n)) && list.includes(''))) return list;
+    await new Promise((r) => setTimeout(r, 100));
+  }
+});
+
 /** Write a prompt by keyboard and run it to its end at full speed. */
 async function runPrompt(page, prompt, { tokens = 40, seed = 7 } = {}) {
   await page.locator('#pace').selectOption('fast');
@@ -83,15 +104,15 @@ test('a prompt is continued, the same seed gives the library’s text, and nothi
 
 test('the table of parameters adds up to what the configuration predicts', async () => {
   const { page, close } = await open();
-  const total = (await page.locator('[data-role="total"]').innerText()).replace(/\D/g, '');
+  const total = (await page.locator('[data-role="total"]').textContent()).replace(/\D/g, '');
   assert.equal(Number(total), countParameters(model.config).total);
-  const counts = await page.locator('tr.group td.n:nth-child(3)').allInnerTexts();
+  const counts = await page.locator('tr.group td.n:nth-child(3)').allTextContents();
   assert.equal(counts.reduce((n, text) => n + Number(text.replace(/\D/g, '')), 0), Number(total));
   const head = page.locator('tr.group', { hasText: 'Head' });
-  assert.match(await head.innerText(), /shared with the embedding/);
-  assert.equal((await head.locator('td.n').first().innerText()).trim(), '0');
+  assert.match(await head.textContent(), /shared with the embedding/);
+  assert.equal((await head.locator('td.n').first().textContent()).trim(), '0');
   await page.getByRole('button', { name: 'Attention, 6 blocks' }).click();
-  const tensors = await page.locator('tr.tensor:visible').count();
+  const tensors = await page.locator('tr.tensor:not([hidden])').count();
   assert.equal(tensors, model.parameters.rows.filter((r) => r.component === 'attention').length);
   await close();
 });
@@ -107,17 +128,18 @@ test('a head and a cell are chosen by keyboard, and the value read is the uncach
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowRight');
-  assert.equal(await page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 2, head 1');
-  assert.match(await page.locator('#h-attention').innerText(), /Layer 2, head 1/);
+  await shows(page, () => page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 2, head 1');
+  await page.waitForFunction(() => /Layer 2, head 1/.test(document.querySelector('#h-attention').textContent));
   const pattern = captured['blocks.2.attn.hook_pattern'];
   const n = pattern.shape[1];
   await page.locator('.matrix').focus();
   await page.keyboard.press('ArrowLeft');    // the first key puts a cell in hand
+  await page.waitForFunction(() => /→/.test(document.querySelector('#cell').textContent));
   const seen = new Set();
   for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowUp', 'ArrowUp', 'ArrowLeft', 'PageUp', 'Home', 'ArrowDown', 'ArrowRight', 'ArrowRight']) {
     await page.keyboard.press(key);
-    await page.waitForTimeout(40);
-    const said = await page.locator('#cell').innerText();
+    await page.waitForTimeout(250);
+    const said = await page.locator('#cell').textContent();
     const [, q, k, value] = /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(said) ?? assert.fail(said);
     seen.add(`${q},${k}`);
     if (Number(k) > Number(q)) { assert.equal(value, 'masked'); continue; }
@@ -203,6 +225,7 @@ test('a broken file is refused in a sentence, and the model still runs', async (
 
 test('a file from disk is loaded here, and its name is text whatever it says', async () => {
   const { page, requests, close } = await open();
+  await kept(page);
   const before = requests.length;
   const name = '<img src=x onerror=window.broken=1>.gguf';
   await page.locator('#model-file').setInputFiles({ name, mimeType: 'application/octet-stream', buffer: readFileSync(shipped) });
@@ -224,9 +247,9 @@ test('the stages of a score agree with one another', async () => {
   await page.keyboard.press('ArrowLeft');
   await page.waitForFunction(() => /: [\d.]+ %$/.test(document.querySelector('#cell').textContent));
   await page.waitForTimeout(100);
-  const said = async () => /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(await page.locator('#cell').innerText());
+  const said = async () => /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(await page.locator('#cell').textContent());
   const [, q, k] = await said();
-  const { layer, head } = await page.locator('#h-attention').innerText().then((text) => /Layer (?<layer>\d+), head (?<head>\d+)/.exec(text).groups);
+  const { layer, head } = await page.locator('#h-attention').textContent().then((text) => /Layer (?<layer>\d+), head (?<head>\d+)/.exec(text).groups);
   const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
   for (const [stage, point] of [['scores', 'hook_attn_scores_raw'], ['÷ √d', 'hook_attn_scores_scaled'], ['masked', 'hook_attn_scores']]) {
     await page.getByRole('radio', { name: stage, exact: true }).click();
@@ -254,7 +277,7 @@ test('the anatomy follows the loaded architecture and opens its values', async (
   await page.keyboard.press('Enter');
   await page.waitForSelector('.inspector canvas:visible');
   await page.waitForFunction(() => /hook_/.test(document.querySelector('.values .cell').textContent));
-  assert.match(await page.locator('.values .cell').innerText(), /blocks\.\d\.mlp\.hook_/);
+  assert.match(await page.locator('.values .cell').textContent(), /blocks\.\d\.mlp\.hook_/);
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -265,7 +288,7 @@ test('a part is switched off, and the loss beside the untouched run is the libra
   const all = await ids(page);
   await page.getByRole('button', { name: /^layer 1, FFN/ }).click();
   await page.waitForSelector('.compare .story');
-  const shown = (await page.locator('.compare .num').allInnerTexts()).filter((text) => /bits a token/.test(text)).map(parseFloat);
+  const shown = (await page.locator('.compare .num').allTextContents()).filter((text) => /bits a token/.test(text)).map(parseFloat);
   const loss = async (edits) => {
     const { logits: { data, shape: [n, size] } } = await model.forward(all, { edits });
     let bits = 0;
@@ -291,25 +314,25 @@ test('an address reproduces text, head and cell', async () => {
   await first.page.locator('.tok').nth(9).click();
   await first.page.waitForFunction(() => /written=\d+/.test(location.hash) && /at=9/.test(location.hash));
   const hash = await first.page.evaluate(() => location.hash);
-  const [text, weights] = [await ids(first.page), await first.page.locator('.attends').innerText()];
+  const [text, weights] = [await ids(first.page), await first.page.locator('.attends').textContent()];
   await first.close();
   const second = await open({ hash });
   await second.page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, text.length);
   assert.deepEqual(await ids(second.page), text);
-  assert.equal(await second.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 1, head 3');
-  await second.page.waitForFunction((want) => document.querySelector('.attends').innerText === want, weights);
+  await shows(second.page, () => second.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 1, head 3');
+  await second.page.waitForFunction((want) => document.querySelector('.attends').textContent === want, weights);
   await second.close();
 });
 
 test('the counts of other models come out', async () => {
   const { page, close } = await open();
+  const counted = async () => (await page.locator('.compare-models tr.total td').nth(1).textContent()).replace(/\D/g, '');
   for (const [name, total] of [['gpt2', 124_439_808], ['gpt2-xl', 1_557_611_200], ['llama-7b', 6_738_415_616], ['modern-124m', 123_551_232]]) {
     await page.locator('#preset').selectOption(name);
-    const row = page.locator('.compare-models tr.total td');
-    assert.equal((await row.nth(1).innerText()).replace(/\D/g, ''), String(total), name);
+    await shows(page, counted, String(total), name);
   }
   await page.locator('#build-tie_word_embeddings').uncheck();
-  assert.equal((await page.locator('.compare-models tr.total td').nth(1).innerText()).replace(/\D/g, ''), '162148608');
+  await shows(page, counted, '162148608', 'untied');
   await close();
 });
 
@@ -334,29 +357,20 @@ test('the guided walk goes from stop to stop by keyboard and sets the page up', 
   await page.getByRole('button', { name: 'Guided walk' }).focus();
   await page.keyboard.press('Enter');
   const titles = [];
-  for (let i = 0; i < 14; i++) {
-    titles.push(await page.locator('#h-walk').innerText());
+  for (let i = 1; i <= 14; i++) {
+    await page.waitForFunction((count) => document.querySelector('.walk .num')?.textContent === count && document.activeElement.matches('.walk .primary'), `${i} of 14`);
+    titles.push(await page.locator('#h-walk').textContent());
     await page.keyboard.press('Enter');
-    await page.waitForTimeout(60);
   }
   assert.equal(new Set(titles).size, 14, titles.join(', '));
-  assert.equal(await page.locator('.walk').isVisible(), false);
+  await page.waitForSelector('.walk', { state: 'hidden' });
   assert.deepEqual(complaints, []);
   await close();
 });
 
 test('the page opens again without a network', async () => {
   const { page, close } = await open();
-  const keeps = await page.evaluate(async () => {
-    await navigator.serviceWorker.ready;
-    const names = async () => (await (await caches.open('glassformer')).keys()).map((r) => new URL(r.url).pathname.split('/').pop());
-    for (let i = 0; i < 100; i++) {
-      const list = await names();
-      if (list.some((n) => /\.wasm$/.test(n)) && list.some((n) => /\.gguf$/.test(n)) && list.includes('')) return list;
-      await new Promise((r) => setTimeout(r, 100));
-    }
-    return names();
-  });
+  const keeps = await kept(page);
   await page.context().setOffline(true);
   await page.reload();
   await page.waitForSelector('.tok', { timeout: 30_000 }).catch((error) => assert.fail(`${error.message}; kept: ${keeps.join(' ')}`));
@@ -367,11 +381,19 @@ test('the page opens again without a network', async () => {
 
 test('the main thread stays free while 200 tokens stream with attention', async (t) => {
   const { page, close } = await open();
+  await kept(page);
+  // A busy machine stretches every task, so what counts is the thread's own time; the wall's is told.
+  await browser.startTracing(page, { categories: ['devtools.timeline', 'toplevel'] });
   await page.evaluate(() => { window.longTasks.length = 0; });
   await runPrompt(page, 'Once upon a time', { tokens: 200 });
-  const tasks = await page.evaluate(() => window.longTasks);
-  t.diagnostic(`${await written(page)} tokens, long tasks: ${tasks.length ? tasks.map((ms) => `${Math.round(ms)} ms`).join(', ') : 'none'}`);
-  assert.ok(Math.max(0, ...tasks) < 400, `the main thread was blocked for ${Math.max(...tasks)} ms`);
+  const events = JSON.parse((await browser.stopTracing()).toString()).traceEvents;
+  const main = events.filter((e) => e.name === 'thread_name' && e.args.name === 'CrRendererMain').map((e) => `${e.pid} ${e.tid}`);
+  const own = events.filter((e) => e.name === 'RunTask' && main.includes(`${e.pid} ${e.tid}`)).map((e) => (e.tdur ?? 0) / 1000);
+  const wall = await page.evaluate(() => window.longTasks);
+  assert.ok(own.length > 20, `${own.length} tasks were traced`);
+  const list = (tasks) => tasks.filter((ms) => ms > 50).map((ms) => `${Math.round(ms)} ms`).join(', ') || 'none';
+  t.diagnostic(`${await written(page)} tokens; tasks above 50 ms by the thread's time: ${list(own)}; by the wall: ${list(wall)}`);
+  assert.ok(Math.max(...own) < 100, `the main thread worked for ${Math.max(...own)} ms without a pause`);
   await close();
 });
 

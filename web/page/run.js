@@ -31,7 +31,6 @@ export function createRun(store) {
   let recent = [];           // ms of the last tokens
   let points = new Set();    // what this model can be asked for
   let fresh = true;          // no head was shown for this model yet
-  let lastMemory = null;     // the map while the text's own cache was open
   let memoryAt = 0;          // when the map of memory was last read
 
   const model = () => state.model?.api;
@@ -242,6 +241,12 @@ export function createRun(store) {
     });
   }
 
+  /** The map of memory comes with answers, and a stream of tokens is not one: ask for something small. */
+  function readMemory() {
+    const api = model();
+    void api.points().then(() => { if (api === model()) set({ memory: api.memory }); }, () => {});
+  }
+
   /** Ask the generator for one token. @returns whether there was one */
   async function advance() {
     const mine = turn;
@@ -252,14 +257,16 @@ export function createRun(store) {
     if (done) {
       generator = null;
       set({
-        status: 'done', stopReason: value.stopReason, memory: lastMemory,
+        status: 'done', stopReason: value.stopReason,
         speed: { ...state.speed, tokensPerSecond: value.tokensPerSecond || state.speed.tokensPerSecond },
       });
       return false;
     }
     const now = performance.now();
-    lastMemory = model().memory;
-    if (now - memoryAt > 200) { memoryAt = now; set({ memory: lastMemory }); }
+    if (now - memoryAt > 200) {
+      memoryAt = now;
+      readMemory();
+    }
     const { tokens, patterns } = state;
     if (value.captured) patterns.append(value.captured);
     tokens.push({ id: value.id, text: value.text, given: false, logprob: value.logprob, top: value.top ?? null });
@@ -300,7 +307,8 @@ export function createRun(store) {
       fail(error);
     }
     running = false;
-    if (state.status === 'running') set({ status: 'paused', memory: model().memory });
+    if (state.status === 'running') set({ status: 'paused' });
+    readMemory();
   }
 
   /** Write one token. */
@@ -316,7 +324,7 @@ export function createRun(store) {
       fail(error);
     }
     running = false;
-    if (state.status === 'running') set({ status: 'paused', memory: model().memory });
+    if (state.status === 'running') set({ status: 'paused' });
   }
 
   /** Stop writing; what is written stays, and Run goes on from it. */
@@ -427,7 +435,7 @@ export function createRun(store) {
       if (mine !== turn) return;
       if ((state.logits.size + 1) * row.length * 4 > LOGITS_BUDGET) state.logits.clear();
       state.logits.set(position, Float32Array.from(row.data ?? row));
-      set({ logits: state.logits });
+      set({ logits: state.logits, memory: api.memory });
     }).catch(fail);
   }
 

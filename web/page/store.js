@@ -54,18 +54,48 @@
  * @property {{ at: number, from: string, to: string, tokens: Token[] }[]} branches  texts left behind by choosing another token
  */
 
+const FRAME_MS = 14;   // of drawing in one frame; what is left waits for the next, so that no input waits for all of it
+
 /** @param {State} state */
 export function createStore(state) {
-  /** @type {{ keys: string[], paint: (s: State) => void }[]} */
+  /** @type {{ keys: string[], paint: (s: State) => void, every: number, at: number, waiting: any }[]} */
   const watchers = [];
   const changed = new Set();
   let frame = 0;
 
+  /** Watchers that have something to draw, who has waited longest first. */
+  const due = new Set();
+
   function flush() {
     frame = 0;
-    const keys = new Set(changed);
+    const now = performance.now();
+    for (const w of watchers) if (w.keys.some((k) => changed.has(k))) due.add(w);
     changed.clear();
-    for (const w of watchers) if (w.keys.some((k) => keys.has(k))) w.paint(state);
+    for (const w of due) {
+      if (performance.now() - now > FRAME_MS) break;
+      due.delete(w);
+      if (state.status === 'running' && now - w.at < w.every) {
+        later(w);
+        continue;
+      }
+      w.at = now;
+      w.paint(state);
+    }
+    if (due.size || changed.size) plan();
+  }
+
+  function plan() {
+    if (!frame) frame = requestAnimationFrame(flush);
+  }
+
+  /** A picture that is dear to draw waits its turn while tokens stream. */
+  function later(w) {
+    if (w.waiting) return;
+    w.waiting = setTimeout(() => {
+      w.waiting = 0;
+      due.add(w);
+      plan();
+    }, w.every);
   }
 
   return {
@@ -75,14 +105,14 @@ export function createStore(state) {
     set(patch) {
       Object.assign(state, patch);
       for (const k of Object.keys(patch)) changed.add(k);
-      if (!frame) frame = requestAnimationFrame(flush);
+      plan();
     },
-    /** Paint once soon, then in each frame in which one of the keys was set.
-     * @param {(keyof State)[]} keys @param {(s: State) => void} paint */
-    watch(keys, paint) {
-      watchers.push({ keys, paint });
+    /** Paint once soon, then in each frame in which one of the keys was set; while text streams, at most every so many ms.
+     * @param {(keyof State)[]} keys @param {(s: State) => void} paint @param {number} [every] ms */
+    watch(keys, paint, every = 0) {
+      watchers.push({ keys, paint, every, at: -Infinity, waiting: 0 });
       changed.add(keys[0]);
-      if (!frame) frame = requestAnimationFrame(flush);
+      plan();
     },
   };
 }

@@ -2,7 +2,8 @@
 //
 // Lanes run from left to right, one per token; ribbons fan out into q, k and v; the heads are a stack of cards with
 // the pattern between them; the residual stream runs straight past; the FFN widens and closes. The nodes are built
-// once per architecture and number of lanes; afterwards only opacities, widths and words change.
+// once per architecture and number of lanes; afterwards only opacities, widths and words change. Opacity is that of the
+// fill: on an element it would make each of a thousand cells a layer for the compositor.
 
 import { el, svg } from '../dom.js';
 import { int, label, percent, quoted, si, time } from '../format.js';
@@ -261,7 +262,7 @@ export function create(root, store, run) {
       n.lanes.forEach((lane, i) => {
         lane.bins[name].forEach((rect, j) => {
           const v = rows[i]?.[j];
-          rect.setAttribute('opacity', v === undefined ? 0 : (0.06 + 0.94 * Math.max(0, Math.min(1, (v - low) / (most - low || 1)))).toFixed(2));
+          rect.setAttribute('fill-opacity', v === undefined ? 0 : (0.06 + 0.94 * Math.max(0, Math.min(1, (v - low) / (most - low || 1)))).toFixed(2));
         });
       });
     }
@@ -294,17 +295,17 @@ export function create(root, store, run) {
       lane.label.classList.toggle('seen', first + i === seen);
       const w = inHand ? (first + i < inHand.length ? inHand[first + i] : 0) : 0;
       lane.q.classList.toggle('lit', i === here);
-      lane.k.setAttribute('opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
-      lane.v.setAttribute('opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
-      lane.through.setAttribute('opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
+      lane.k.setAttribute('fill-opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
+      lane.v.setAttribute('fill-opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
+      lane.through.setAttribute('fill-opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
       // the values of the row in hand gather in its lane, as wide as their weight
       const vy = 372 + i * 5.2;
       const x1 = X.card + W.card + 30;
       if (inHand && here >= 0 && here < count) {
         lane.mix.setAttribute('d', ribbon(x1, vy, 4.4, X.out, Y0 + here * PITCH + offset(inHand, first, i), Math.max(0.6, 16 * w)));
-        lane.mix.setAttribute('opacity', w > 0 ? (0.12 + 0.55 * Math.sqrt(w)).toFixed(2) : 0);
+        lane.mix.setAttribute('fill-opacity', w > 0 ? (0.12 + 0.55 * Math.sqrt(w)).toFixed(2) : 0);
       } else {
-        lane.mix.setAttribute('opacity', 0);
+        lane.mix.setAttribute('fill-opacity', 0);
       }
       lane.toHead.classList.toggle('lit', i === here);
       lane.toHead.setAttribute('d', ribbon(X.final + W.final, Y0 + i * PITCH, 14, X.bars - 64, Y0 + i * PITCH, i === here ? 14 : 3));
@@ -312,11 +313,11 @@ export function create(root, store, run) {
       const { row: dots, early } = n.dots[i];
       let before = 0;
       if (row) for (let k = 0; k < first && k < row.length; k++) before += row[k];
-      early.setAttribute('opacity', first ? (row ? 0.06 + 0.94 * (shade(before) / 255) : 0.06) : 0);
+      early.setAttribute('fill-opacity', first ? (row ? 0.06 + 0.94 * (shade(before) / 255) : 0.06) : 0);
       dots.forEach((dot, k) => {
         if (k > i) return;
         const v = row ? row[first + k] : 0;
-        dot.setAttribute('opacity', (0.06 + 0.94 * (shade(v) / 255)).toFixed(3));
+        dot.setAttribute('fill-opacity', (0.06 + 0.94 * (shade(v) / 255)).toFixed(3));
       });
     });
     const visible = here >= 0 && here < count;
@@ -377,6 +378,7 @@ export function create(root, store, run) {
     if (st.id === 'head') values.say(`${quoted(s.tokens[s.cursor])} is followed by the bars on the right of the picture, and in “Next token” above.`);
   }
 
-  store.watch(['model', 'tokens', 'patterns', 'cursor', 'key', 'hover', 'head', 'logits', 'sampler', 'words', 'status', 'openStage'], paint);
+  store.watch(['model', 'tokens', 'patterns', 'cursor', 'key', 'hover', 'head', 'logits', 'sampler', 'words', 'status', 'openStage'], paint, 90);
+  store.watch(['status', 'pace'], (s) => picture.classList.toggle('still', s.status === 'running' && s.pace === 'fast'));
   store.watch(['model', 'tokens', 'head', 'status', 'cursor', 'theme', 'openStage'], (s) => { void inspect(s); });
 }

@@ -16,6 +16,7 @@ const RIGHT = 44;   // room for the last of them, which lean over
 const CELL = 27;    // largest cell
 const SPACED = 12;  // smallest cell that is drawn with a gap around it
 const NEAR = 24;    // tokens in the near view
+const NEAR_NARROW = 14;
 const TICKS = [0, 0.01, 0.1, 0.25, 0.5, 1];
 const STAGES = /** @type {const} */ ([
   ['raw', 'scores', 'hook_attn_scores_raw'], ['scaled', '÷ √d', 'hook_attn_scores_scaled'],
@@ -36,7 +37,7 @@ export function create(root, store, run) {
   });
 
   const zooms = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'How much of the text' });
-  const zoomButtons = [['near', `last ${NEAR}`], ['whole', 'whole text']].map(([zoom, name]) => {
+  const zoomButtons = [['near', ''], ['whole', 'whole text']].map(([zoom, name]) => {
     const b = el('button', { type: 'button', role: 'radio', onclick: () => store.set({ zoom }) }, name);
     zooms.append(b);
     return { b, zoom };
@@ -129,12 +130,15 @@ export function create(root, store, run) {
   root.append(samples);
   let inkOf = { q: '', k: '', p: '', line: '', dim: '', text: '' };
 
+  const nearby = () => (box.clientWidth < 480 ? NEAR_NARROW : NEAR);
+
   /** The positions shown: all of them, or the last few up to the one in hand. */
   function span() {
     const n = rows();
-    if (state.zoom === 'whole' || n <= NEAR + 4) return { first: 0, n };
-    const last = Math.min(n, Math.max(NEAR, Math.min(n, state.cursor + 1 + (state.follow ? 0 : 3))));
-    return { first: last - NEAR, n: NEAR };
+    const near = nearby();
+    if (state.zoom === 'whole' || n <= near + 4) return { first: 0, n };
+    const last = Math.min(n, Math.max(near, Math.min(n, state.cursor + 1 + (state.follow ? 0 : 3))));
+    return { first: last - near, n: near };
   }
 
   function draw() {
@@ -162,7 +166,7 @@ export function create(root, store, run) {
     const causal = state.stage === 'pattern' || state.stage === 'masked';
 
     if (causal) hatch(g, left, TOP, cell, n);
-    if (cell >= SPACED) {
+    if (first > 0 || cell >= SPACED || n <= NEAR + 4) {
       const gap = Math.max(0.75, cell * 0.045);
       const square = (/** @type {number} */ x, /** @type {number} */ q, /** @type {number} */ v) => {
         g.fillStyle = css(colors, index(v));
@@ -379,7 +383,8 @@ export function create(root, store, run) {
   });
   store.watch(['status'], (s) => { if (s.stage !== 'pattern' && s.status !== 'running') void fetchScores(); });
   store.watch(['zoom', 'tokens'], (s) => {
-    zooms.hidden = s.tokens.length <= NEAR + 4;
+    zooms.hidden = s.tokens.length <= nearby() + 4;
+    zoomButtons[0].b.textContent = `last ${nearby()}`;
     for (const { b, zoom } of zoomButtons) {
       b.setAttribute('aria-checked', String(zoom === s.zoom));
       b.tabIndex = zoom === s.zoom ? 0 : -1;

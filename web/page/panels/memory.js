@@ -52,7 +52,7 @@ export function create(root, store, run) {
       row('Weights', int(s.model.parameters.bytes), real(sum('weights'))),
       row(`kv cache of ${s.tokens.length} tokens`, int(cost.kvBytes), real(sum('kv'))),
       row('All of it', '', int(s.memory.totalBytes)));
-  });
+  }, 150);
 }
 
 const row = (name, ...cells) => el('tr', {}, el('th', { scope: 'row' }, name), ...cells.map((c) => el('td', { class: 'n' }, c)));
