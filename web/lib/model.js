@@ -3,7 +3,6 @@
 // Everything here runs beside the engine: in the worker, or in the caller's own thread where there is none. Arguments
 // and results are plain data that can be posted.
 import { Engine } from './engine.js';
-import { Points } from './capture.js';
 import { Run } from './run.js';
 import { Pause } from './turn.js';
 import { generate } from './generate.js';
@@ -33,7 +32,7 @@ export class LoadedModel {
   /** @type {Map<number, Run>} */
   #sessions = new Map();
   #lastSession = 0;
-  /** @type {Points | null} */
+  /** @type {import('./capture.js').Points | null} */
   #points = null;
   /** @type {Map<number, string>} */
   #texts = new Map();
@@ -55,7 +54,7 @@ export class LoadedModel {
     this.contextLength = options.contextLength ?? this.config.context_length;
     this.kvCache = options.kvCache ?? 'f32';
     this.table = tableOf(engine);
-    this.openRun({}, 0).close(); // a contextLength that cannot be is refused here and not at the first word
+    this.#session().close(); // a contextLength that cannot be is refused here and not at the first word
   }
 
   /**
@@ -186,25 +185,29 @@ export class LoadedModel {
 
   // ---- runs
 
-  get points() {
+  /** Every point of this architecture. */
+  async points() {
+    const { Points } = await import('./capture.js');
     if (!this.#points) {
-      const session = this.engine.session(this.contextLength, this.kvCache);
+      const session = this.#session();
       try { this.#points = new Points(this.engine, this.config, session); } finally { session.close(); }
     }
     return this.#points;
   }
 
-  /** @returns {string[]} every point that capture and edits can name */
-  pointNames() { return this.points.names; }
+  /** @returns {Promise<string[]>} what capture and edits can name */
+  async pointNames() { return (await this.points()).names; }
+
+  #session() { return this.engine.session(this.contextLength, this.kvCache); }
 
   /**
    * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[], source?: any}} o
-   * @param {number} queries
+   * @param {number} queries  positions of the longest pass to come
    */
-  openRun(o, queries) {
-    const run = new Run(this, this.engine.session(this.contextLength, this.kvCache));
+  async openRun(o, queries) {
+    const run = new Run(this, this.#session());
     try {
-      run.observe(o, queries, o.source?.length ?? 0);
+      await run.observe(o, queries, o.source?.length ?? 0);
       return run;
     } catch (error) {
       run.close();
@@ -265,7 +268,7 @@ export class LoadedModel {
     const { config } = this;
     this.fits(ids.length, 'input');
     if (o.source !== undefined) o = { ...o, source: this.ids(o.source, 'source') };
-    const run = this.openRun(o, ids.length);
+    const run = await this.openRun(o, ids.length);
     try {
       if (config.kind === 'encoder') {
         run.encodeOnly(ids, this.mask(o.mask, ids.length, 'mask'));
@@ -311,7 +314,7 @@ export class LoadedModel {
     this.needDecoder('session');
     const o = { ...options };
     if (o.source !== undefined) o.source = this.ids(o.source, 'source');
-    const run = this.openRun(o, this.engine.schema.chunk);
+    const run = await this.openRun(o, this.engine.schema.chunk);
     try {
       await run.start(o, new Pause(signal));
     } catch (error) {

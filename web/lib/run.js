@@ -1,5 +1,4 @@
 // run.js - one session on its way through tokens: source, prefill in chunks, one more, what is captured meanwhile
-import { Recorder, applyEdits, CAPTURE_BUDGET } from './capture.js';
 import { number } from './options.js';
 import { fail } from './formats/errors.js';
 
@@ -9,9 +8,7 @@ import { fail } from './formats/errors.js';
 /** @typedef {import('./turn.js').Pause} Pause */
 
 export class Run {
-  /** @type {import('./capture.js').Point[]} */
-  points = [];
-  /** @type {Recorder | null} */
+  /** @type {import('./capture.js').Recorder | null} */
   #recorder = null;
   #rows = 0; // of the last eval
 
@@ -30,17 +27,16 @@ export class Run {
    * @param {number} queries  positions of the longest pass to come
    * @param {number} source   positions of its source
    */
-  observe({ capture = [], captureBudget = CAPTURE_BUDGET, edits = [] }, queries, source) {
-    const { f } = this;
-    if (edits.length !== 0) applyEdits(this.session, f.points, edits);
-    if (capture.length === 0) return;
-    this.points = f.points.match(capture);
-    number('captureBudget', captureBudget, 0, Infinity);
-    const bytes = f.points.bytes(this.points, queries, queries, source);
-    if (bytes > captureBudget) {
-      fail('capture-too-large', `capturing ${this.points.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${captureBudget}; name fewer points or raise captureBudget`);
+  async observe({ capture = [], captureBudget, edits = [] }, queries, source) {
+    if (capture.length === 0 && edits.length === 0) return;
+    const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('./capture.js'); // who does not look does not load it
+    const points = await this.f.points(), budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
+    applyEdits(this.session, points, edits);
+    const wanted = points.match(capture), bytes = points.bytes(wanted, queries, queries, source);
+    if (bytes > budget) {
+      fail('capture-too-large', `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`);
     }
-    this.#recorder = new Recorder(this.session, this.points);
+    if (wanted.length) this.#recorder = new Recorder(this.session, wanted);
   }
 
   /**

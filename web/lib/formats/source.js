@@ -1,15 +1,13 @@
 // source.js - from what the caller names to a checkpoint: files, addresses, folders, the Hugging Face hub
 //
 // openCheckpoint reads headers, configuration and tokenizer and nothing of the tensors; stream then sends every
-// tensor's bytes past the caller once, in file order, and holds none of them.
+// tensor's bytes past the caller once, in file order, and holds none of them. GGUF is what pages run; the other formats'
+// readers are fetched when such a file is opened, so that they cost nobody else their bytes.
 import { ByteReader } from './bytes.js';
 import { tokenIds } from './config.js';
 import { GlassformerError, fail, show } from './errors.js';
 import { ggufModel, readGguf } from './gguf.js';
-import { readHfConfig } from './huggingface.js';
-import { pipeInt8, readLlama2c } from './llama2c.js';
 import { BLOCK_BYTES, planTensors } from './plan.js';
-import { checkMap, readSafetensors } from './safetensors.js';
 import { ggufTokenizer, llama2cTokenizer } from './vocab.js';
 
 /** @typedef {import('./config.js').Config} Config */
@@ -220,6 +218,7 @@ class Opener {
 
   /** @param {ByteReader} r @returns {Promise<Parsed>} */
   async llama2c(r) {
+    const { readLlama2c } = await import('./llama2c.js');
     const { config, tensors } = await readLlama2c(r, this.warnings);
     return { config, tensors, special: { bos: 1, eos: [1, 2], addBos: true }, chatTemplate: null, readers: [async () => r] };
   }
@@ -241,6 +240,7 @@ class Opener {
     } else if (isBytes(json)) {
       json = await this.json(json);
     }
+    const [{ readHfConfig }, { checkMap, readSafetensors }] = await Promise.all([import('./huggingface.js'), import('./safetensors.js')]);
     const { config, special, places, isBuffer, warnings } = readHfConfig(/** @type {object} */ (json));
     this.warnings.push(...warnings);
     const names = [];
@@ -277,7 +277,7 @@ class Opener {
           await r.skip(t.offset - r.pos);
           if (!t.covers.length) { await r.skip(t.bytes, t.name); continue; }
           await sink.begin(t);
-          if (t.int8) await pipeInt8(r, t, (view) => sink.write(view));
+          if (t.int8) await (await import('./llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
           else await r.pipe(t.bytes, (view) => sink.write(view), BLOCK_BYTES[t.dtype], t.name);
           await sink.end(t);
         }
