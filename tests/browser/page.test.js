@@ -307,6 +307,35 @@ test('a part is switched off, and the loss beside the untouched run is the libra
   await close();
 });
 
+test('the lens ends in the model’s own answer, and the votes add up to the logit', async () => {
+  const { page, complaints, close } = await open();
+  await runPrompt(page, 'Once upon a time', { tokens: 12 });
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.waitForSelector('.vote', { timeout: 20_000 });
+  const all = await ids(page);
+  const { logits: { data, shape: [, size] } } = await model.forward(all.slice(0, -1));
+  const rows = await page.locator('.lens tbody tr').count();
+  assert.equal(rows, model.config.nLayers + 1);
+  const last = await page.locator('.lens tbody tr').last().locator('td:not(.n)').evaluateAll((cells) => cells.map((c) => c.firstChild.textContent));
+  const n = all.length - 1;
+  for (let i = 0; i < last.length; i++) {
+    const p = n - last.length + i;
+    const row = data.subarray(p * size, (p + 1) * size);
+    const best = row.indexOf(row.reduce((a, b) => Math.max(a, b), -Infinity));
+    const anchor = await model.encode('a', { addSpecialTokens: false });
+    const word = (await model.decode([...anchor, best])).slice(1).trim();
+    if (word) assert.equal(last[i], word, `position ${p}`);
+  }
+  const said = await page.locator('.lens-card .hint').last().textContent();
+  const [, sum, logit] = /add up to (-?[\d.]+); the logit is (-?[\d.]+)/.exec(said) ?? assert.fail(said);
+  const want = data[(n - 1) * size + all[n]];
+  assert.ok(Math.abs(Number(logit) - want) < 0.001, `${said}, expected ${want}`);
+  // Q8_0 keeps activations in int8 blocks, so each projected part is rounded by itself
+  assert.ok(Math.abs(Number(sum) - Number(logit)) < 0.1, said);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test('an address reproduces text, head and cell', async () => {
   const first = await open();
   await runPrompt(first.page, 'The little bear', { tokens: 18, seed: 5 });
@@ -357,12 +386,12 @@ test('the guided walk goes from stop to stop by keyboard and sets the page up', 
   await page.getByRole('button', { name: 'Guided walk' }).focus();
   await page.keyboard.press('Enter');
   const titles = [];
-  for (let i = 1; i <= 14; i++) {
-    await page.waitForFunction((count) => document.querySelector('.walk .num')?.textContent === count && document.activeElement.matches('.walk .primary'), `${i} of 14`);
+  for (let i = 1; i <= 15; i++) {
+    await page.waitForFunction((count) => document.querySelector('.walk .num')?.textContent === count && document.activeElement.matches('.walk .primary'), `${i} of 15`);
     titles.push(await page.locator('#h-walk').textContent());
     await page.keyboard.press('Enter');
   }
-  assert.equal(new Set(titles).size, 14, titles.join(', '));
+  assert.equal(new Set(titles).size, 15, titles.join(', '));
   await page.waitForSelector('.walk', { state: 'hidden' });
   assert.deepEqual(complaints, []);
   await close();
@@ -383,7 +412,7 @@ test('the main thread stays free while 200 tokens stream with attention', async 
   const { page, close } = await open();
   await kept(page);
   // A busy machine stretches every task, so what counts is the thread's own time; the wall's is told.
-  await browser.startTracing(page, { categories: ['devtools.timeline', 'toplevel'] });
+  await browser.startTracing(page, { categories: ['devtools.timeline', 'disabled-by-default-devtools.timeline'] });
   await page.evaluate(() => { window.longTasks.length = 0; });
   await runPrompt(page, 'Once upon a time', { tokens: 200 });
   const events = JSON.parse((await browser.stopTracing()).toString()).traceEvents;

@@ -59,6 +59,10 @@ const STOPS = [
     text: () => 'The result is a chance for every piece of the list. Temperature flattens or sharpens it, top-k and top-p cut its tail: move the sliders and watch the bars, the model need not run again. Choose another bar than the one drawn, and the text goes on from there.',
   },
   {
+    title: 'Who decided', at: '.lens-card',
+    text: () => 'Because every part only adds to the stream, the stream can be read with the head after any layer: the table shows the guess growing from left-overs of the input to the answer. Beside it, the score of the chosen token is split into what each head and each wide layer gave to it or took away.',
+  },
+  {
     title: 'Remembering', at: '.memory',
     text: (s) => `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int((2 * s.model.config.nLayers * s.model.config.nKvHeads * s.model.config.dHead) * 4)} bytes a token. The green part of the map grows as the text does.`,
   },
