@@ -439,6 +439,10 @@ int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_erro
         }
         status = add_merge(b, left, right);
     }
+    if (!status && at >= end) {
+        gf_bpe_close(b);
+        return gf_fail(err, GF_ERR_TRUNCATED, "the tokenizer ends early");
+    }
     if (!status) status = build_pairs(b);
     if (!status) return GF_OK;
     gf_bpe_close(b);

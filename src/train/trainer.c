@@ -82,7 +82,7 @@ void gf_trainer_close(struct gf_trainer *t) {
 }
 
 float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step) {
-    const double warm = ceil((double)o->warmup * (double)o->steps), at = (double)step;
+    const double warm = floor((double)o->warmup * (double)o->steps + 0.5), at = (double)step;
     if (at <= warm) return (float)(at / warm);
     const double done = (at - warm) / fmax(1, (double)o->steps - warm),
                  wave = 0.5 * (1 + cos(3.14159265358979323846 * fmin(done, 1)));

@@ -1,0 +1,347 @@
+/* train_test.c - the trainer: against PyTorch, against the engine that ships, against itself. */
+#include "check.h"
+#include "glassformer.h"
+#include "train/bpe.h"
+#include "train/export.h"
+#include "train/recipe.h"
+#include "train/synthetic.h"
+#include <stdlib.h>
+
+/* ---- recorded by PyTorch: tests/golden/train/make.py ------------------------------------------- */
+
+enum { MOST = 64 };
+struct golden {
+    struct gf_recipe recipe;
+    struct gf_batch batch;
+    int32_t lengths[MOST], ids[MOST], targets[MOST], source_lengths[MOST], source_ids[MOST];
+    int32_t n_floats, n_steps, counted;
+    float *weights, *gradients;
+    double loss, losses[MOST];
+};
+
+static int read_ints(FILE *f, int32_t *to, int32_t n) {
+    return n <= MOST && fread(to, 4, (size_t)n, f) == (size_t)n;
+}
+
+static int read_golden(struct golden *g, const char *name) {
+    char path[128], line[256];
+    struct gf_error err;
+    memset(g, 0, sizeof *g);
+    gf_recipe_defaults(&g->recipe);
+    snprintf(path, sizeof path, "tests/golden/train/%s.recipe", name);
+    FILE *f = fopen(path, "rb");
+    int ok = f != NULL;
+    while (ok && fgets(line, sizeof line, f)) {
+        ok = gf_recipe_line(&g->recipe, line, &err) == GF_OK;
+        if (!ok) printf("  %s: %s\n", path, err.text);
+    }
+    if (f) fclose(f);
+    snprintf(path, sizeof path, "tests/golden/train/%s.bin", name);
+    f = ok ? fopen(path, "rb") : NULL;
+    int32_t h[5];
+    ok = f && read_ints(f, h, 5) && read_ints(f, g->lengths, h[0]) && read_ints(f, g->ids, h[1]) &&
+         read_ints(f, g->targets, h[1]) && read_ints(f, g->source_lengths, h[0]) &&
+         read_ints(f, g->source_ids, h[2]) && h[4] <= MOST;
+    if (ok) {
+        const size_t n = (size_t)h[3];
+        g->n_floats = h[3];
+        g->n_steps = h[4];
+        g->weights = malloc(n * 4);
+        g->gradients = malloc(n * 4);
+        ok = g->weights && g->gradients && fread(g->weights, 4, n, f) == n &&
+             fread(&g->loss, 8, 1, f) == 1 && fread(g->gradients, 4, n, f) == n &&
+             fread(g->losses, 8, (size_t)h[4], f) == (size_t)h[4];
+        g->batch = (struct gf_batch){.n = h[1],
+                                     .n_seqs = h[0],
+                                     .lengths = g->lengths,
+                                     .ids = g->ids,
+                                     .targets = g->targets,
+                                     .n_source = h[2],
+                                     .source_lengths = g->source_lengths,
+                                     .source_ids = g->source_ids};
+        for (int32_t i = 0; i < h[1]; i++) g->counted += g->targets[i] >= 0;
+    }
+    if (f) fclose(f);
+    CHECK(ok);
+    return ok;
+}
+
+/* Loss, every gradient, then fifty optimiser steps on the same batch. */
+static void against_pytorch(const char *name) {
+    struct golden g;
+    struct gf_params w, d;
+    struct gf_graph graph;
+    struct gf_optim optim;
+    if (!read_golden(&g, name)) return;
+    const struct gf_config *c = &g.recipe.cfg;
+    if (gf_params_open(&w, c) || gf_params_open(&d, c) || gf_optim_open(&optim, c, gf_gemm) ||
+        gf_graph_open(&graph, c, MOST, MOST, MOST, gf_gemm)) {
+        CHECK(0);
+        return;
+    }
+    int64_t at = 0;
+    for (int32_t i = 0; i < w.n_list; at += (int64_t)w.list[i++].t.count)
+        memcpy(w.data + w.list[i].offset, g.weights + at, w.list[i].t.count * 4);
+    CHECK_INT(at, g.n_floats);
+    const double loss = gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1, 0, 0, NULL);
+    CHECK_NEAR(loss, g.loss, 1e-5 * g.loss);
+    at = 0;
+    for (int32_t i = 0; i < w.n_list; at += (int64_t)w.list[i++].t.count) {
+        double error = 0, size = 0; /* of a tensor: rounding does not know which element is small */
+        for (uint64_t j = 0; j < w.list[i].t.count; j++) {
+            const double got = (double)d.data[w.list[i].offset + j],
+                         want = (double)g.gradients[(uint64_t)at + j];
+            error += (got - want) * (got - want);
+            size += want * want;
+        }
+        if (check_note(sqrt(error) <= 1e-5 * sqrt(size) + 1e-5, __FILE__, __LINE__))
+            printf("%s: %s: error %.3g of %.3g\n", name, w.list[i].t.name, sqrt(error), sqrt(size));
+    }
+    double worst = 0;
+    for (int32_t s = 0; s < g.n_steps; s++) {
+        memset(d.data, 0, (size_t)d.n * 4);
+        const double now = gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1 / (float)g.counted, 0, 0,
+                                        NULL) / g.counted;
+        CHECK_NEAR(now, g.losses[s], 1e-3 * g.losses[s]);
+        worst = fmax(worst, fabs(now - g.losses[s]) / g.losses[s]);
+        gf_optim_step(&optim, &w, &d, &g.recipe.options.optim, s + 1,
+                      gf_trainer_rate(&g.recipe.options, s + 1));
+    }
+    printf("  %-12s %d steps, largest relative difference %.1e\n", name, g.n_steps, worst);
+    gf_graph_close(&graph);
+    gf_optim_close(&optim);
+    gf_params_close(&d);
+    gf_params_close(&w);
+    free(g.weights);
+    free(g.gradients);
+}
+
+static void gradients_and_fifty_steps_as_pytorch(void) {
+    against_pytorch("modern");
+    against_pytorch("gpt2");
+    against_pytorch("grouped");
+    against_pytorch("classic");
+    against_pytorch("translation");
+}
+
+/* ---- a corpus of our own ------------------------------------------------------------------------- */
+
+static const char corpus[] = "build/train_test.txt";
+
+static char *write_corpus(int32_t n, size_t *n_bytes) {
+    char *text = gf_synthetic_stories(7, n, n_bytes);
+    FILE *f = text ? fopen(corpus, "wb") : NULL;
+    CHECK(f && fwrite(text, 1, *n_bytes, f) == *n_bytes);
+    if (f) fclose(f);
+    return text;
+}
+
+static void vocabulary(void) {
+    static const char *const texts[] = {"Once upon a time, there's a  dog.\n\n \"Hello!\" 42  ",
+                                        "caf\xc3\xa9 \xe2\x80\x9cquoted\xe2\x80\x9d \x01\xff",
+                                        " they'll we've I'm he'd it's", "x", ""};
+    struct gf_error err;
+    struct gf_bpe b, again;
+    size_t n;
+    char *text = write_corpus(200, &n);
+    CHECK_INT(gf_bpe_train(&b, text, n, 400, &err), GF_OK);
+    CHECK_INT(b.vocab_size, 400);
+    CHECK_INT(gf_bpe_write(&b, "build/train_test.json"), 0);
+    FILE *f = fopen("build/train_test.json", "rb");
+    static char json[1 << 16];
+    const size_t n_json = f ? fread(json, 1, sizeof json, f) : 0;
+    if (f) fclose(f);
+    CHECK_INT(gf_bpe_read(&again, json, n_json, &err), GF_OK);
+    CHECK_INT(again.vocab_size, 400);
+    int32_t ids[4096], ids2[4096];
+    for (int i = 0; i < 5; i++) {
+        const int64_t k = gf_bpe_encode(&b, texts[i], strlen(texts[i]), ids, 4096);
+        CHECK_INT(gf_bpe_encode(&again, texts[i], strlen(texts[i]), ids2, 4096), k);
+        char back[256] = {0};
+        int at = 0;
+        for (int64_t j = 0; j < k; j++) {
+            CHECK_INT(ids2[j], ids[j]);
+            memcpy(back + at, b.bytes[ids[j]], (size_t)b.n_bytes[ids[j]]);
+            at += b.n_bytes[ids[j]];
+        }
+        CHECK_TEXT(back, texts[i]);
+    }
+    CHECK(gf_bpe_encode(&b, text, 1000, ids, 4096) < 500); /* it compresses */
+    gf_bpe_close(&again);
+    CHECK_INT(gf_bpe_read(&again, json, n_json / 2, &err), GF_ERR_MISSING);
+    CHECK_INT(gf_bpe_read(&again, json, n_json - 4, &err), GF_ERR_TRUNCATED);
+    gf_bpe_close(&b);
+    free(text);
+}
+
+static void swaps_stay_consistent(void) {
+    static const char text[] = "Lily had a dog. Lily's dogs saw an owl. \"Lily!\" said Tim. Dog and Timber.";
+    struct gf_error err;
+    struct gf_swap s;
+    CHECK_INT(gf_swap_open(&s, "1 Lily Mia\n1 Tim Ben\n1 dog cat owl\n", "Mia Ben cat Lily Tim dog owl", 28,
+                           &err), GF_OK);
+    size_t n;
+    const char *got = gf_swap_apply(&s, text, sizeof text - 1, 3, &n);
+    static const char want[] = "Mia had a cat. Mia's cats saw an owl. \"Mia!\" said Ben. Cat and Timber.";
+    char copy[128] = {0};
+    memcpy(copy, got, n < 127 ? n : 127);
+    CHECK_TEXT(copy, want);
+    got = gf_swap_apply(&s, text, sizeof text - 1, 3, &n);
+    CHECK(n == strlen(copy) && !memcmp(got, copy, n));
+    gf_swap_close(&s);
+}
+
+struct small {
+    struct gf_bpe bpe;
+    struct gf_data data;
+    struct gf_recipe recipe;
+    struct gf_trainer t;
+};
+
+static int open_small(struct small *s, const char *const *lines, int n_stories) {
+    struct gf_error err = {0};
+    size_t n;
+    char *text = write_corpus(n_stories, &n);
+    gf_recipe_defaults(&s->recipe);
+    static const char *const common[] = {"vocab_size=300", "d_model=32", "n_layers=2", "n_heads=2", "n_kv_heads=2",
+                                         "d_head=16", "d_ff=64", "context_length=64", "micro_tokens=128",
+                                         "batch_tokens=256", "steps=40", NULL};
+    for (int i = 0; common[i]; i++) CHECK_INT(gf_recipe_line(&s->recipe, common[i], &err), GF_OK);
+    for (; *lines; lines++) CHECK_INT(gf_recipe_line(&s->recipe, *lines, &err), GF_OK);
+    int32_t status = gf_bpe_train(&s->bpe, text, n, s->recipe.cfg.vocab_size, &err);
+    free(text);
+    if (status == GF_OK)
+        status = gf_data_open(&s->data, corpus, 0, &s->bpe, s->recipe.cfg.context_length, 5, &err);
+    if (status == GF_OK)
+        status = gf_trainer_open(&s->t, &s->recipe.cfg, &s->recipe.options, &s->data, gf_gemm, NULL, &err);
+    if (status != GF_OK) printf("  %s\n", err.text);
+    CHECK_INT(status, GF_OK);
+    return status == GF_OK;
+}
+
+static void close_small(struct small *s) {
+    gf_trainer_close(&s->t);
+    gf_data_close(&s->data);
+    gf_bpe_close(&s->bpe);
+}
+
+/* Uniform guessing costs ln V. */
+static void a_fresh_model_guesses(void) {
+    static const char *const variants[][4] = {{NULL}, {"norm=layernorm", "ffn=gelu_tanh", "position=learned", NULL},
+                                              {"tie_word_embeddings=0", "norm=layernorm", NULL}};
+    for (int i = 0; i < 3; i++) {
+        struct small s;
+        struct gf_error err;
+        double loss, norm;
+        if (!open_small(&s, variants[i], 50)) return;
+        CHECK_INT(gf_trainer_step(&s.t, &loss, &norm, &err), GF_OK);
+        CHECK_NEAR(loss, log(300), 0.02 * log(300));
+        close_small(&s);
+    }
+}
+
+static void two_sequences_are_learned_by_heart(void) {
+    struct small s;
+    struct gf_error err;
+    double loss = 9, norm;
+    static const char *const lines[] = {"weight_decay=0", "batch_tokens=128", "steps=150", "lr=0.01", NULL};
+    if (!open_small(&s, lines, 2)) return;
+    for (int i = 0; i < 150; i++) CHECK_INT(gf_trainer_step(&s.t, &loss, &norm, &err), GF_OK);
+    CHECK(loss < 0.05);
+    printf("  loss after 150 steps: %.4f\n", loss);
+    close_small(&s);
+}
+
+static char *slurp(const char *path, size_t *n) {
+    FILE *f = fopen(path, "rb");
+    char *bytes = malloc(1 << 22);
+    *n = f && bytes ? fread(bytes, 1, 1 << 22, f) : 0;
+    if (f) fclose(f);
+    return bytes;
+}
+
+static void a_stopped_run_ends_as_one_that_was_not(void) {
+    static const char *const lines[] = {"dropout=0.1", "average=0.95", NULL};
+    struct gf_error err;
+    double loss, norm;
+    struct small s;
+    if (!open_small(&s, lines, 60)) return;
+    for (int i = 0; i < 12; i++) gf_trainer_step(&s.t, &loss, &norm, &err);
+    CHECK_INT(gf_trainer_save(&s.t, "build/train_test.half", &err), GF_OK);
+    for (int i = 0; i < 12; i++) gf_trainer_step(&s.t, &loss, &norm, &err);
+    CHECK_INT(gf_trainer_save(&s.t, "build/train_test.whole", &err), GF_OK);
+    close_small(&s);
+
+    if (!open_small(&s, lines, 60)) return;
+    CHECK_INT(gf_trainer_load(&s.t, "build/train_test.half", &err), GF_OK);
+    CHECK_INT(s.t.step, 12);
+    for (int i = 0; i < 12; i++) gf_trainer_step(&s.t, &loss, &norm, &err);
+    CHECK_INT(gf_trainer_save(&s.t, "build/train_test.again", &err), GF_OK);
+    close_small(&s);
+
+    size_t n, m;
+    char *a = slurp("build/train_test.whole", &n), *b = slurp("build/train_test.again", &m);
+    CHECK(n > 100000);
+    CHECK_INT(m, n);
+    CHECK_BITS(b, a, n);
+    free(a);
+    free(b);
+
+    static const char *const wider[] = {"dropout=0.1", "average=0.95", "d_ff=96", NULL};
+    if (!open_small(&s, wider, 60)) return;
+    CHECK_INT(gf_trainer_load(&s.t, "build/train_test.half", &err), GF_ERR_CONFIG);
+    CHECK_INT(s.t.step, 0);
+    close_small(&s);
+}
+
+/* Training reads whole sequences, a session its cache: one model, one bits per byte. */
+static void training_and_sessions_agree(void) {
+    static const char *const variants[][8] = {
+        {NULL},
+        {"n_heads=4", "d_head=8", "qk_norm=1", "sliding_window=17", "context_length=48", NULL},
+        {"norm=layernorm", "ffn=gelu_tanh", "position=learned", "bias_qkv=1", "bias_ffn=1", NULL},
+        {"norm_placement=post", "norm=layernorm", "position=sinusoidal", "ffn=gelu_erf", "tie_word_embeddings=0",
+         NULL}};
+    for (int i = 0; i < 4; i++) {
+        struct small s;
+        struct gf_error err;
+        double loss, norm, nats, bits, engine = 0;
+        if (!open_small(&s, variants[i], 12)) return;
+        for (int k = 0; k < 10; k++) gf_trainer_step(&s.t, &loss, &norm, &err);
+        CHECK_INT(gf_trainer_validate(&s.t, &s.data, &nats, &bits, &err), GF_OK);
+        struct gf_model *m = gf_export_model(&s.t.weights, &s.t.cfg, GF_F32, &err);
+        CHECK(m != NULL);
+        if (m) CHECK_INT(gf_export_bits(m, &s.data, &engine, &err), GF_OK);
+        CHECK_NEAR(engine, bits, 1e-5 * bits);
+        CHECK(nats > 0 && nats < log(300));
+        gf_model_close(m);
+        close_small(&s);
+    }
+}
+
+static void recipes_are_strict(void) {
+    struct gf_recipe r;
+    struct gf_error err;
+    gf_recipe_defaults(&r);
+    CHECK_INT(gf_recipe_line(&r, "  # a remark", &err), GF_OK);
+    CHECK_INT(gf_recipe_line(&r, "ffn = gelu_erf  # why", &err), GF_OK);
+    CHECK_INT(r.cfg.ffn, GF_GELU_ERF);
+    CHECK_INT(gf_recipe_line(&r, "ffn = gelu", &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "ffn: there is no gelu");
+    CHECK_INT(gf_recipe_line(&r, "width = 3", &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "a recipe has no key width");
+    CHECK_INT(gf_recipe_line(&r, "d_model = many", &err), GF_ERR_CONFIG);
+    CHECK_INT(gf_recipe_line(&r, "d_model", &err), GF_ERR_CONFIG);
+}
+
+int main(void) {
+    RUN(gradients_and_fifty_steps_as_pytorch);
+    RUN(vocabulary);
+    RUN(swaps_stay_consistent);
+    RUN(recipes_are_strict);
+    RUN(a_fresh_model_guesses);
+    RUN(two_sequences_are_learned_by_heart);
+    RUN(a_stopped_run_ends_as_one_that_was_not);
+    RUN(training_and_sessions_agree);
+    return check_end();
+}
