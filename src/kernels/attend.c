@@ -3,13 +3,14 @@
  * Keys are turned so that a lane is a key: a score is a chain over d_head with no horizontal sum.
  * Values are rows: a mixture is a chain over keys. Up to 4 queries share what is loaded.
  *
- * q8 keys meet a query quantised like them (one scale for the head, max|q| / 127), so that the sum
- * over d_head is an exact integer. q8 values are multiplied by p times their scale. */
+ * q8 sums are exact integers. Keys meet a query quantised like them (one scale for the head, max|q|
+ * / 127); values meet 16-bit weights, p times the value's scale over the largest such of the block,
+ * two keys to an int32 lane. */
 #include "base/half.h"
-#include "kernels/int8.h"
+#include "kernels/shared.h"
 #include "kernels/simd.h"
 
-#define Q_CHUNK 256 /* columns of a query quantised at a time */
+#define Q_CHUNK 256 /* columns of a query quantised, or scaled, at a time */
 
 static int64_t key_groups(int32_t d_head) { return ((int64_t)d_head + 3) / 4; }
 
@@ -94,12 +95,11 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
             }
         }
         if (v) {
-            char *to = (char *)vblock + (int64_t)slot * d;
+            char *to = (char *)vblock + (int64_t)(slot / 2) * 2 * d + slot % 2;
             value_scales(vblock, d)[slot] = int8_scale(v, d, &inverse);
-            for (int32_t i = 0; i < d; i += 4) {
-                v128 q = h8_narrow(int8_columns(v, i, d, inverse), i4_splat(0));
-                int32_t four = i4_first(b16_narrow(q, q));
-                memcpy(to + i, &four, i + 4 <= d ? 4 : (size_t)(d - i));
+            for (int32_t i = 0; i < d; i += 4, to += 8) {
+                v_store(lane, int8_columns(v, i, d, inverse));
+                for (int j = 0; j < 4 && i + j < d; j++) to[2 * j] = (char)lane[j];
             }
         }
     }
@@ -125,7 +125,7 @@ void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slo
             k[i] = (float)(int8_t)(q ^ gf_dot_flip()) * key_scales((void *)kblock, d_head)[slot];
         }
         for (int64_t i = 0; v && i < d; i++)
-            v[i] = (float)((const int8_t *)vblock)[slot * d + i] *
+            v[i] = (float)((const int8_t *)vblock)[(slot / 2 * d + i) * 2 + slot % 2] *
                    value_scales((void *)vblock, d_head)[slot];
     }
 }
@@ -133,9 +133,9 @@ void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slo
 /* ---- scores, float keys -------------------------------------------------------------------- */
 
 /* m queries times 8/m vectors of keys: 8 chains over d_head */
-GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, int m, int half,
-                            const char *keys, int32_t d_head, float scale) {
-    int vectors = 8 / m, size = half ? 2 : 4;
+GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, int m,
+                            enum form form, const char *keys, int32_t d_head, float scale) {
+    int vectors = 8 / m, size = form == F32 ? 4 : 2;
     v128 k = f4_splat(scale);
     GF_ROLLED
     for (int at = 0; at < GF_KV_BLOCK; at += 4 * vectors) {
@@ -150,8 +150,7 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
         for (int32_t d = 0; d < d_head; d++, p += GF_KV_BLOCK * size) {
             v128 u[8];
             GF_UNROLL
-            for (int i = 0; i < vectors; i++)
-                u[i] = half ? f4_load_f16(p + 4 * i * size) : v_load(p + 4 * i * size);
+            for (int i = 0; i < vectors; i++) u[i] = load_form(p + 4 * i * size, form);
             GF_UNROLL
             for (int t = 0; t < m; t++) {
                 v128 x = v_splat32(qt[t] + d);
@@ -273,6 +272,16 @@ static void scores_q8(float *s, const float *q, const char *keys, int32_t d_head
         v_store(s + i, f4_mul(f4_from_i4(i4_add(v_load(a + i), from)), f4_mul(v_load(ks + i), k)));
 }
 
+GF_INLINE void scores_form(float *s, int32_t lds, const float *q, int32_t ldq, int m,
+                           enum form form, const char *keys, int32_t d_head, float scale) {
+    if (m == 4)
+        scores_float(s, lds, q, ldq, 4, form, keys, d_head, scale);
+    else if (m == 2)
+        scores_float(s, lds, q, ldq, 2, form, keys, d_head, scale);
+    else
+        scores_float(s, lds, q, ldq, 1, form, keys, d_head, scale);
+}
+
 void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
                     const void *kblock, int32_t d_head, float scale) {
     if (type == GF_KV_Q8) {
@@ -280,41 +289,27 @@ void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t 
             scores_q8(s + (int64_t)t * lds, q + (int64_t)t * ldq, kblock, d_head, scale);
         return;
     }
-    int half = type == GF_KV_F16;
-    for (int32_t left = m; left > 0;) {
-        int32_t k = left >= 4 ? 4 : left >= 2 ? 2 : 1;
-        if (k == 4) {
-            if (half)
-                scores_float(s, lds, q, ldq, 4, 1, kblock, d_head, scale);
-            else
-                scores_float(s, lds, q, ldq, 4, 0, kblock, d_head, scale);
-        } else if (k == 2) {
-            if (half)
-                scores_float(s, lds, q, ldq, 2, 1, kblock, d_head, scale);
-            else
-                scores_float(s, lds, q, ldq, 2, 0, kblock, d_head, scale);
-        } else {
-            if (half)
-                scores_float(s, lds, q, ldq, 1, 1, kblock, d_head, scale);
-            else
-                scores_float(s, lds, q, ldq, 1, 0, kblock, d_head, scale);
-        }
-        s += (int64_t)k * lds, q += (int64_t)k * ldq, left -= k;
+    while (m > 0) {
+        float scaled[4 * Q_CHUNK];
+        int k = m >= 4 ? 4 : m >= 2 ? 2 : 1;
+        if (type == GF_KV_F32)
+            scores_form(s, lds, q, ldq, k, F32, kblock, d_head, scale);
+        else if (d_head <= Q_CHUNK && gf_scale_up(scaled, q, ldq, k, d_head))
+            scores_form(s, lds, scaled, d_head, k, F16_LOW, kblock, d_head, scale);
+        else
+            scores_form(s, lds, q, ldq, k, F16, kblock, d_head, scale);
+        s += (int64_t)k * lds, q += (int64_t)k * ldq, m -= k;
     }
 }
 
-/* ---- mixtures ------------------------------------------------------------------------------ */
-
-GF_INLINE v128 load_value(const char *p, int32_t type) {
-    return type == GF_KV_F32 ? v_load(p) : type == GF_KV_F16 ? f4_load_f16(p) : f4_load_i8(p);
-}
+/* ---- mixtures, float values ---------------------------------------------------------------- */
 
 /* m queries times `vectors` vectors of columns, m * vectors <= 8; weights [m][64] ready to use. One
  * query steps over zeros, several have none. */
 GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, int vectors,
-                           int32_t type, const char *v, int32_t count, int32_t d_head) {
-    int64_t row = (int64_t)d_head * (type == GF_KV_F32 ? 4 : type == GF_KV_F16 ? 2 : 1);
-    int size = type == GF_KV_F32 ? 4 : type == GF_KV_F16 ? 2 : 1;
+                           enum form form, const char *v, int32_t count, int32_t d_head) {
+    int size = form == F32 ? 4 : 2;
+    int64_t row = (int64_t)d_head * size;
     v128 a[8];
     GF_UNROLL
     for (int t = 0; t < m; t++) {
@@ -326,7 +321,7 @@ GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, i
         if (m == 1 && *w == 0) continue;
         v128 u[8];
         GF_UNROLL
-        for (int i = 0; i < vectors; i++) u[i] = load_value(v + 4 * i * size, type);
+        for (int i = 0; i < vectors; i++) u[i] = load_form(v + 4 * i * size, form);
         GF_UNROLL
         for (int t = 0; t < m; t++) {
             v128 x = v_splat32(w + t * GF_KV_BLOCK);
@@ -342,77 +337,174 @@ GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, i
     }
 }
 
-GF_INLINE void mix(float *z, int32_t ldz, const float *w, int m, int32_t type, const char *v,
-                   int32_t count, int32_t d_head) {
-    int size = type == GF_KV_F32 ? 4 : type == GF_KV_F16 ? 2 : 1, wide = m == 1 ? 8 : 8 / m;
+GF_INLINE void mix_m(float *z, int32_t ldz, const float *w, int m, enum form form, const char *v,
+                     int32_t count, int32_t d_head) {
+    int size = form == F32 ? 4 : 2, wide = 8 / m;
     int32_t d = 0;
     for (; d + 4 * wide <= d_head; d += 4 * wide)
-        mix_columns(z + d, ldz, w, m, wide, type, v + (int64_t)d * size, count, d_head);
+        mix_columns(z + d, ldz, w, m, wide, form, v + (int64_t)d * size, count, d_head);
     for (; d + 4 <= d_head; d += 4)
-        mix_columns(z + d, ldz, w, m, 1, type, v + (int64_t)d * size, count, d_head);
+        mix_columns(z + d, ldz, w, m, 1, form, v + (int64_t)d * size, count, d_head);
     for (; d < d_head; d++)
         for (int t = 0; t < m; t++) {
             float *to = z + (int64_t)t * ldz + d;
+            const float *wt = w + t * GF_KV_BLOCK;
             for (int32_t j = 0; j < count; j++) {
                 const char *p = v + ((int64_t)j * d_head + d) * size;
                 float x;
-                if (w[t * GF_KV_BLOCK + j] == 0) continue;
-                if (type == GF_KV_F32)
+                if (wt[j] == 0) continue;
+                if (form == F32)
                     memcpy(&x, p, 4);
-                else if (type == GF_KV_F16)
-                    x = gf_f16_to_f32(*(const uint16_t *)p);
                 else
-                    x = (float)*(const int8_t *)p;
-                *to += w[t * GF_KV_BLOCK + j] * x;
+                    x = gf_f16_to_f32(*(const uint16_t *)p) * (form == F16 ? 1 : 0x1p-112f);
+                *to += wt[j] * x;
             }
         }
 }
 
-/* The weights of m queries [m][64]: p, or for q8 p times the value's scale. Returns 1 if none is 0.
- */
-static int mix_weights(float *w, const float *p, int32_t ldp, int m, int32_t type, const char *v,
-                       int32_t count, int32_t d_head) {
-    const float *scale = (const float *)(v + (int64_t)d_head * GF_KV_BLOCK);
+GF_INLINE void mix_form(float *z, int32_t ldz, const float *w, int m, enum form form, const char *v,
+                        int32_t count, int32_t d_head) {
+    if (m == 4)
+        mix_m(z, ldz, w, 4, form, v, count, d_head);
+    else if (m == 2)
+        mix_m(z, ldz, w, 2, form, v, count, d_head);
+    else
+        mix_m(z, ldz, w, 1, form, v, count, d_head);
+}
+
+static int has_zero(const float *p, int32_t ldp, int m, int32_t count) {
     v128 zero = i4_splat(0);
-    for (int t = 0; t < m; t++, p += ldp, w += GF_KV_BLOCK)
+    for (int t = 0; t < m; t++, p += ldp)
         for (int32_t j = 0; j < count; j += 4) {
-            v128 x = load_to(p, j, count), none = f4_eq(x, f4_splat(0));
-            if (type == GF_KV_Q8) /* p = 0 stays 0 even where an unwritten scale is NaN */
-                x = v_andnot(f4_mul(x, load_to(scale, j, count)), none);
-            none = f4_eq(x, f4_splat(0));
+            v128 none = f4_eq(load_to(p, j, count), f4_splat(0));
             zero = v_or(zero, count - j < 4 ? v_and(none, v_first(count - j)) : none);
-            v_store(w + j, x);
         }
-    return !v_any(zero);
+    return v_any(zero);
+}
+
+static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m, int32_t type,
+                      const void *v, int32_t count, int32_t d_head) {
+    float w[4 * GF_KV_BLOCK];
+    for (int t = 0; t < m; t++) {
+        size_t n = (size_t)count;
+        memcpy(w + t * GF_KV_BLOCK, p + (int64_t)t * ldp, n * 4);
+        memset(w + t * GF_KV_BLOCK + n, 0, (GF_KV_BLOCK - n) * 4);
+    }
+    if (type == GF_KV_F32)
+        mix_form(z, ldz, w, m, F32, v, count, d_head);
+    else {
+        float up[4 * GF_KV_BLOCK];
+        if (gf_scale_up(up, w, GF_KV_BLOCK, m, GF_KV_BLOCK))
+            mix_form(z, ldz, up, m, F16_LOW, v, count, d_head);
+        else
+            mix_form(z, ldz, w, m, F16, v, count, d_head);
+    }
+}
+
+/* ---- mixtures, q8 values ------------------------------------------------------------------- */
+
+/* w [64] int16 = p times the values' scales, in units of the returned number; 0 from count on and
+ * where p is 0, whatever the scale there. */
+static float mix_weights(int16_t *w, const float *p, const float *scales, int32_t count) {
+    float product[GF_KV_BLOCK];
+    v128 top = i4_splat(0);
+    for (int32_t j = 0; j < GF_KV_BLOCK; j += 4) {
+        v128 x = i4_splat(0);
+        if (j < count) {
+            v128 q = load_to(p, j, count);
+            x = v_andnot(f4_mul(q, load_to(scales, j, count)), f4_eq(q, f4_splat(0)));
+            if (count - j < 4) x = v_and(x, v_first(count - j));
+        }
+        top = i4_max(top, f4_abs(x));
+        v_store(product + j, x);
+    }
+    int32_t bits = i4_top(top);
+    float most;
+    memcpy(&most, &bits, 4);
+    float unit = most / 32767.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
+    if (bits >= 0x7f800000) unit = most - most; /* NaN */
+    if (inverse == 0 || bits >= 0x7f800000) {
+        memset(w, 0, sizeof *w * GF_KV_BLOCK);
+        return bits >= 0x7f800000 ? unit : 0;
+    }
+    for (int32_t j = 0; j < GF_KV_BLOCK; j += 8)
+        v_store(w + j, h8_narrow(i4_nearest(f4_mul(v_load(product + j), f4_splat(inverse))),
+                                 i4_nearest(f4_mul(v_load(product + j + 4), f4_splat(inverse)))));
+    return unit;
+}
+
+/* z += unit * sum over pairs of keys, for m queries times `vectors` vectors of columns */
+GF_INLINE void mix_pairs(float *z, int32_t ldz, const int16_t *w, const float *unit, int m,
+                         int vectors, const char *v, int32_t pairs, int32_t d_head) {
+    v128 s[8];
+    GF_UNROLL
+    for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
+    GF_ROLLED
+    for (const int16_t *end = w + 2 * pairs; w < end; w += 2, v += 2 * (int64_t)d_head) {
+        v128 u[8];
+        GF_UNROLL
+        for (int i = 0; i < vectors; i++) u[i] = h8_load8(v + 8 * i);
+        GF_UNROLL
+        for (int t = 0; t < m; t++) {
+            v128 x = v_splat32(w + t * GF_KV_BLOCK);
+            GF_UNROLL
+            for (int i = 0; i < vectors; i++)
+                s[t * vectors + i] = i4_add(s[t * vectors + i], i4_dot(u[i], x));
+        }
+    }
+    GF_UNROLL
+    for (int t = 0; t < m; t++) {
+        v128 k = v_splat32(unit + t);
+        GF_UNROLL
+        for (int i = 0; i < vectors; i++) {
+            float *to = z + (int64_t)t * ldz + 4 * i;
+            v_store(to, f4_add(v_load(to), f4_mul(f4_from_i4(s[t * vectors + i]), k)));
+        }
+    }
+}
+
+GF_INLINE void mix_q8_m(float *z, int32_t ldz, const int16_t *w, const float *unit, int m,
+                        const char *v, int32_t pairs, int32_t d_head) {
+    int wide = 8 / m;
+    int32_t d = 0;
+    for (; d + 4 * wide <= d_head; d += 4 * wide)
+        mix_pairs(z + d, ldz, w, unit, m, wide, v + 2 * d, pairs, d_head);
+    for (; d + 4 <= d_head; d += 4) mix_pairs(z + d, ldz, w, unit, m, 1, v + 2 * d, pairs, d_head);
+    for (; d < d_head; d++)
+        for (int t = 0; t < m; t++) {
+            int32_t sum = 0;
+            for (int32_t j = 0; j < 2 * pairs; j++)
+                sum += w[t * GF_KV_BLOCK + j] *
+                       ((const int8_t *)v)[((int64_t)(j / 2) * d_head + d) * 2 + j % 2];
+            z[(int64_t)t * ldz + d] += (float)sum * unit[t];
+        }
+}
+
+static void mix_q8(float *z, int32_t ldz, const float *p, int32_t ldp, int m, const char *v,
+                   int32_t count, int32_t d_head) {
+    const float *scales = (const float *)(v + (int64_t)d_head * GF_KV_BLOCK);
+    int16_t w[4 * GF_KV_BLOCK];
+    float unit[4];
+    for (int t = 0; t < m; t++)
+        unit[t] = mix_weights(w + t * GF_KV_BLOCK, p + (int64_t)t * ldp, scales, count);
+    int32_t pairs = (count + 1) / 2;
+    if (m == 4)
+        mix_q8_m(z, ldz, w, unit, 4, v, pairs, d_head);
+    else if (m == 2)
+        mix_q8_m(z, ldz, w, unit, 2, v, pairs, d_head);
+    else
+        mix_q8_m(z, ldz, w, unit, 1, v, pairs, d_head);
 }
 
 void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
                  const void *vblock, int32_t count, int32_t d_head) {
-    float w[4 * GF_KV_BLOCK];
     while (m > 0) {
         int k = m >= 4 ? 4 : m >= 2 ? 2 : 1;
-        while (!mix_weights(w, p, ldp, k, type, vblock, count, d_head) && k > 1) k /= 2;
-        if (k == 4) {
-            if (type == GF_KV_F32)
-                mix(z, ldz, w, 4, GF_KV_F32, vblock, count, d_head);
-            else if (type == GF_KV_F16)
-                mix(z, ldz, w, 4, GF_KV_F16, vblock, count, d_head);
-            else
-                mix(z, ldz, w, 4, GF_KV_Q8, vblock, count, d_head);
-        } else if (k == 2) {
-            if (type == GF_KV_F32)
-                mix(z, ldz, w, 2, GF_KV_F32, vblock, count, d_head);
-            else if (type == GF_KV_F16)
-                mix(z, ldz, w, 2, GF_KV_F16, vblock, count, d_head);
-            else
-                mix(z, ldz, w, 2, GF_KV_Q8, vblock, count, d_head);
-        } else {
-            if (type == GF_KV_F32)
-                mix(z, ldz, w, 1, GF_KV_F32, vblock, count, d_head);
-            else if (type == GF_KV_F16)
-                mix(z, ldz, w, 1, GF_KV_F16, vblock, count, d_head);
-            else
-                mix(z, ldz, w, 1, GF_KV_Q8, vblock, count, d_head);
+        if (type == GF_KV_Q8)
+            mix_q8(z, ldz, p, ldp, k, vblock, count, d_head);
+        else {
+            while (k > 1 && has_zero(p, ldp, k, count)) k /= 2;
+            mix_float(z, ldz, p, ldp, k, type, vblock, count, d_head);
         }
         z += (int64_t)k * ldz, p += (int64_t)k * ldp, m -= k;
     }

@@ -2,7 +2,7 @@
  *
  * The layouts are drawn in kernels.h. */
 #include "base/half.h"
-#include "kernels/int8.h" /* gf_dot_flip */
+#include "kernels/shared.h" /* gf_dot_flip */
 #include <string.h>
 
 static int is_quantized(int32_t dtype) {

@@ -2,7 +2,7 @@
  *
  * A tile is a few panels of W times all tokens; who computes it never matters. Float sums run down
  * the columns one by one, a lane to a row, so 1 token and 4 tokens form the very same chains. */
-#include "kernels/int8.h" /* gf_acts_*, gf_int8_panel */
+#include "kernels/shared.h" /* gf_acts_*, gf_int8_panel */
 #include "base/pool.h"
 #include "kernels/simd.h"
 
@@ -38,15 +38,6 @@ static void emit(const struct job *j, int32_t p, int32_t token, const float *sum
 }
 
 /* ---- float, one token ---------------------------------------------------------------------- */
-
-enum form { F32, F16, F16_LOW, BF16 }; /* F16_LOW: weights times 2^-112, x times 2^112 */
-
-GF_INLINE v128 load_form(const char *p, enum form form) {
-    return form == F32    ? v_load(p)
-           : form == F16  ? f4_load_f16(p)
-           : form == BF16 ? f4_load_bf16(p)
-                          : f4_load_f16_low(p);
-}
 
 /* out [2][16] = two panels times x; two, because one has but 4 chains of additions */
 GF_INLINE void panels_by_1(float *out, const char *w, int64_t panel_bytes, const float *x,
@@ -206,21 +197,20 @@ static void fill(void *ctx, int32_t group) {
     gf_acts_fill(&j->acts, group, j->x, j->ldx, j->n, j->w->dtype);
 }
 
-/* x times 2^112, if all of it stays finite. */
-static const float *scale_up(float *to, const float *x, int32_t n) {
+int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n) {
     v128 top = i4_splat(0), k = f4_splat(0x1p112f);
-    int32_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        v128 v = v_load(x + i);
-        top = i4_max(top, f4_abs(v));
-        v_store(to + i, f4_mul(v, k));
+    for (int32_t t = 0; t < m; t++, x += ldx, to += n) {
+        int32_t i = 0;
+        for (; i + 4 <= n; i += 4) {
+            v128 v = v_load(x + i);
+            top = i4_max(top, f4_abs(v)), v_store(to + i, f4_mul(v, k));
+        }
+        if (i < n) {
+            v128 v = v_load_first(x + i, n - i);
+            top = i4_max(top, f4_abs(v)), v_store_first(to + i, f4_mul(v, k), n - i);
+        }
     }
-    if (i < n) {
-        v128 v = v_load_first(x + i, n - i);
-        top = i4_max(top, f4_abs(v));
-        v_store_first(to + i, f4_mul(v, k), n - i);
-    }
-    return i4_top(top) < 0x47800000 /* 2^16 */ ? to : NULL;
+    return i4_top(top) < 0x47800000; /* 2^16 */
 }
 
 uint64_t gf_matmul_scratch(int32_t n, int32_t cols) {
@@ -236,13 +226,12 @@ void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct 
     if (gf_dtype_block_cols(w->dtype) == GF_QBLOCK) {
         gf_acts_bind(&j.acts, n, w->cols, scratch);
         gf_pool_run(j.acts.groups > 8 ? pool : NULL, fill, &j, j.acts.groups);
-    } else if (w->dtype == GF_F16 && n == 1)
-        j.scaled = scale_up(scratch, x, w->cols);
-    /* About 64k products of weight and token in a tile: some microseconds, long against claiming
-     * one and short against losing a thread to the scheduler. Even, for float_by_1's pairs. */
-    int64_t work = (int64_t)w->cols * GF_PANEL * n, panels = (65536 + work - 1) / (work ? work : 1);
-    j.tile_panels = n > 1 ? (int32_t)panels : (int32_t)(panels + 1) & ~1;
-    if (j.tile_panels < 1) j.tile_panels = n > 1 ? 1 : 2;
-    if (j.tile_panels > j.panels) j.tile_panels = j.panels;
+    } else if (w->dtype == GF_F16 && n == 1 && gf_scale_up(scratch, x, 0, 1, w->cols))
+        j.scaled = scratch;
+    /* Tiles of about 24k products of weight and token, a microsecond or less: long against claiming
+     * one, short enough to share out a small matrix. Even, for float_by_1's pairs. */
+    int64_t work = (int64_t)w->cols * GF_PANEL * n, panels = 24576 / (work ? work : 1);
+    j.tile_panels = panels < 2 ? 1 : panels > j.panels ? j.panels : (int32_t)panels;
+    if (n == 1) j.tile_panels = (j.tile_panels + 1) & ~1;
     gf_pool_run(pool, tile, &j, (j.panels + j.tile_panels - 1) / j.tile_panels);
 }

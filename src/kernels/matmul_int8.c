@@ -5,7 +5,7 @@
  * The inner sum is an exact integer, formed for 16 rows x 1 token or for 8 (4) rows x 4 tokens with
  * 8 accumulators, each updated once per turn of a rolled loop; each int32 lane is a row
  * (GF_DOT_I16: half a row, joined once per block). */
-#include "kernels/int8.h"
+#include "kernels/shared.h"
 #include "kernels/simd.h"
 
 /* ---- which products this machine can do ---------------------------------------------------- */

@@ -4,7 +4,7 @@
  * layouts by the formulas in kernels.h and shares no code with those who write them, except for
  * which way round the bytes of q8 lie on this machine (gf_dot_flip). */
 #include "base/half.h"
-#include "kernels/int8.h" /* gf_dot_flip */
+#include "kernels/shared.h" /* gf_dot_flip */
 #include <math.h>
 #include <string.h>
 
@@ -207,20 +207,36 @@ void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int3
         }
 }
 
+/* In units of max|p scale| / 32767 over the block, ties to even; the unit is returned. */
+static float quantize_weights(int32_t *w, const float *p, const float *scales, int32_t count) {
+    float top = 0;
+    for (int32_t j = 0; j < count; j++)
+        if (p[j] != 0 && fabsf(p[j] * scales[j]) > top) top = fabsf(p[j] * scales[j]);
+    float unit = top / 32767.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
+    for (int32_t j = 0; j < count; j++)
+        w[j] = p[j] == 0 ? 0 : (int32_t)nearbyintf(p[j] * scales[j] * inverse);
+    return inverse == 0 ? 0 : unit;
+}
+
 void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
                      const void *vblock, int32_t count, int32_t d_head) {
     for (int64_t t = 0; t < m; t++)
         for (int64_t d = 0; d < d_head; d++) {
-            double sum = z[t * ldz + d];
+            const float *pt = p + t * ldp;
+            int32_t w[64];
+            double sum = 0, unit = 1;
+            if (type == GF_KV_Q8)
+                unit = quantize_weights(w, pt, scales_after(vblock, (int64_t)d_head * 64), count);
             for (int64_t j = 0; j < count; j++) {
-                int64_t at = j * d_head + d;
-                if (p[t * ldp + j] == 0) continue;
-                double v = type == GF_KV_F32   ? ((const float *)vblock)[at]
-                           : type == GF_KV_F16 ? gf_f16_to_f32(((const uint16_t *)vblock)[at])
-                                               : (double)((const int8_t *)vblock)[at] *
-                                                     scales_after(vblock, (int64_t)d_head * 64)[j];
-                sum += p[t * ldp + j] * v;
+                if (pt[j] == 0) continue;
+                if (type == GF_KV_F32)
+                    sum += (double)pt[j] * ((const float *)vblock)[j * d_head + d];
+                else if (type == GF_KV_F16)
+                    sum +=
+                        (double)pt[j] * gf_f16_to_f32(((const uint16_t *)vblock)[j * d_head + d]);
+                else
+                    sum += w[j] * ((const int8_t *)vblock)[(j / 2 * d_head + d) * 2 + j % 2];
             }
-            z[t * ldz + d] = (float)sum;
+            z[t * ldz + d] = (float)(z[t * ldz + d] + unit * sum);
         }
 }

@@ -260,8 +260,15 @@ GF_INLINE v128 f4_load_f16_low(const void *p) {
 }
 GF_INLINE v128 f4_load_f16(const void *p) { return f4_mul(f4_load_f16_low(p), f4_splat(0x1p112f)); }
 GF_INLINE v128 f4_load_bf16(const void *p) { return i4_shl(i4_load16(p), 16); }
-/* Four int8 at p, as float. */
-GF_INLINE v128 f4_load_i8(const void *p) { return f4_from_i4(i4_low(h8_low(v_splat32(p)))); }
+/* Four weights, keys or values in one of their forms. F16_LOW is for those whose partner in the
+ * product was multiplied by 2^112 beforehand: an exact shift, so the product is the same. */
+enum form { F32, F16, F16_LOW, BF16 };
+GF_INLINE v128 load_form(const void *p, enum form form) {
+    return form == F32    ? v_load(p)
+           : form == F16  ? f4_load_f16(p)
+           : form == BF16 ? f4_load_bf16(p)
+                          : f4_load_f16_low(p);
+}
 /* Float to f16 bits in int32 lanes, ties to even; beyond +-65504, and for NaN, +-65504. */
 GF_INLINE v128 i4_f16_from_f4(v128 x) {
     v128 sign = v_and(i4_shr_u(x, 16), i4_splat(0x8000));

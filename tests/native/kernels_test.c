@@ -5,7 +5,7 @@
  * SIMD128 and relaxed builds, which cannot meet in one process, must all arrive at it. It changes
  * with the arithmetic and with the inputs of these tests; then the native build's becomes the new
  * one. */
-#define EVERY_BUILD 0x3fb48387690fcbe0u
+#define EVERY_BUILD 0x1abd16345f70b8cfu
 
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "base/half.h"
@@ -715,7 +715,14 @@ static void attention_matches_ref(void) {
                             sum += product, sum_abs += fabs(product);
                         }
                         CHECK_NEAR(z[t * ldz + i], zr[t * ldz + i], (count + 3) * EPS * sum_abs);
-                        CHECK_NEAR(z[t * ldz + i], sum, (count + 3) * EPS * sum_abs);
+                        /* 16-bit weights are off by half a unit each, times |V| / scale <= 127 */
+                        double loss = 0, most = 0;
+                        for (int j = 0; type == GF_KV_Q8 && j < count; j++) {
+                            const float *scale = (const float *)((char *)vb + 64 * d);
+                            most = fmax(most, fabsf(p[t * lds + j]) * scale[j]);
+                        }
+                        loss = 0.50001 * most / 32767 * 127 * count;
+                        CHECK_NEAR(z[t * ldz + i], sum, (count + 3) * EPS * sum_abs + loss);
                     }
                 record(z, (m * ldz - 2) * 4);
                 for (int k_at_once = 1; k_at_once < 7; k_at_once++)
@@ -737,7 +744,7 @@ static void attention_matches_ref(void) {
         gf_kv_put(type, NULL, vb, 1, NULL, v, 8);
         memcpy(zs, z, 32);
         gf_attn_mix(zs, 8, p, 2, 1, type, vb, 1, 8);
-        CHECK_BITS(zs, z, 32);
+        for (int i = 0; i < 8; i++) CHECK(zs[i] == z[i]);
         gf_attn_mix(zs, 8, p, 2, 1, type, vb, 2, 8);
         CHECK_NEAR(zs[7], 10.5, 0.03);
         CHECK_NEAR(zs[1], 1.5, 0.03);

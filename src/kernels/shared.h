@@ -1,10 +1,15 @@
-/* int8.h - int8 weights times int8 activations: what matmul_int8.c, mat.c and attend.c share.
- *
- * The sums are exact integers, so how a machine forms them is free. Four ways, one result: */
-#ifndef GF_INT8_H
-#define GF_INT8_H
+/* shared.h - what the kernels share among themselves: how int8 products are formed, activations
+ * made ready for products. */
+#ifndef GF_KERNELS_SHARED_H
+#define GF_KERNELS_SHARED_H
 #include "kernels/kernels.h"
 
+/* For F16_LOW (simd.h): to [m][n] = x [m][n], rows ldx apart, times 2^112. 0 if some of it is not
+ * finite then. */
+int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n);
+
+/* int8 weights times int8 activations give exact integers, so how a machine forms them is free.
+ * Four ways, one result: */
 enum gf_dot {
     GF_DOT_I16,      /* SIMD128 and native: extend to int16, i4_dot                               */
     GF_DOT_UNSIGNED, /* i4_rdot, b unsigned: weights are stored ^ 0x80 and read as w + 128; the sum
