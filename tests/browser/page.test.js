@@ -267,6 +267,31 @@ test('the stages of a score agree with one another', async () => {
   await close();
 });
 
+test('one weight is explained by terms that make it', async () => {
+  const { page, complaints, close } = await open();
+  await runPrompt(page, 'One day a bird', { tokens: 10 });
+  const all = await ids(page);
+  await page.locator('.matrix').focus();
+  for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowUp']) await page.keyboard.press(key);
+  await page.waitForFunction(() => /: [\d.]+ %$/.test(document.querySelector('#cell').textContent));
+  await page.locator('.explain summary').click();
+  await page.waitForSelector('.explain tbody tr');
+  await page.waitForTimeout(300);
+  const [, q, k] = /query (\d+) .* → key (\d+) /.exec(await page.locator('#cell').textContent());
+  const { layer, head } = /Layer (?<layer>\d+), head (?<head>\d+)/.exec(await page.locator('#h-attention').textContent()).groups;
+  const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
+  const number = async (role) => Number((await page.locator(`.explain [data-role="${role}"]`).textContent()).replace('−', '-').replace(' %', ''));
+  const cell = (point) => {
+    const { data, shape: [, n] } = captured[`blocks.${layer}.attn.${point}`];
+    return data[(Number(head) * n + Number(q)) * n + Number(k)];
+  };
+  assert.ok(Math.abs(await number('raw') - cell('hook_attn_scores_raw')) < 1e-3);
+  assert.ok(Math.abs(await number('scaled') - cell('hook_attn_scores_scaled')) < 1e-3);
+  assert.ok(Math.abs(await number('weight') - 100 * cell('hook_pattern')) < 0.06);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test('the anatomy follows the loaded architecture and opens its values', async () => {
   const { page, complaints, close } = await open();
   const captions = await page.locator('.stage').allTextContents();
@@ -327,7 +352,7 @@ test('the lens ends in the model’s own answer, and the votes add up to the log
     if (word) assert.equal(last[i], word, `position ${p}`);
   }
   const said = await page.locator('.lens-card .hint').last().textContent();
-  const [, sum, logit] = /add up to (-?[\d.]+); the logit is (-?[\d.]+)/.exec(said) ?? assert.fail(said);
+  const [, sum, logit] = /add up to (-?\d+\.\d+); the logit is (-?\d+\.\d+)/.exec(said) ?? assert.fail(said);
   const want = data[(n - 1) * size + all[n]];
   assert.ok(Math.abs(Number(logit) - want) < 0.001, `${said}, expected ${want}`);
   // Q8_0 keeps activations in int8 blocks, so each projected part is rounded by itself

@@ -334,6 +334,49 @@ export function create(root, store, run) {
   }
   details.addEventListener('toggle', paintTable);
 
+  // -- one weight, explained: the products that make the score, the division, the share -------------------------------
+  const sums = el('div');
+  const explain = el('details', { class: 'as-table explain' }, el('summary', {}, 'Explain this number'), sums);
+  details.before(explain);
+  let explained = '';
+  async function paintExplanation() {
+    if (!explain.open || state.status === 'running' || !state.model) return;
+    const { head: { layer, head }, cursor: q, key: k, tokens } = state;
+    const config = state.model.config;
+    const weights = state.patterns?.row(layer, head, q);
+    if (k === null || !weights || k >= weights.length) return sums.replaceChildren(el('p', { class: 'hint' }, 'Choose a cell that is not masked.'));
+    const now = `${layer} ${head} ${q} ${k} ${tokens.map((t) => t.id).join()}`;
+    if (explained === now) return;
+    explained = now;
+    const point = (/** @type {string} */ name) => `${blockPoint(config, layer)}.attn.${name}`;
+    const [nameQ, nameK] = config.position === 'rope' ? ['hook_rot_q', 'hook_rot_k'] : ['hook_q', 'hook_k'];
+    const got = await run.values([point(nameQ), point(nameK), point('hook_attn_scores')]).catch(() => ({}));
+    if (explained !== now) return;
+    const [tq, tk, ts] = [got[point(nameQ)], got[point(nameK)], got[point('hook_attn_scores')]];
+    if (!tq || !tk || !ts) return sums.replaceChildren(el('p', { class: 'hint' }, 'The engine keeps no values here.'));
+    const d = config.dHead;
+    const group = Math.floor(head / (config.nHeads / config.nKvHeads));
+    const vq = tq.data.subarray((q * tq.shape[1] + head) * d, (q * tq.shape[1] + head + 1) * d);
+    const vk = tk.data.subarray((k * tk.shape[1] + group) * d, (k * tk.shape[1] + group + 1) * d);
+    const terms = Array.from(vq, (x, i) => x * vk[i]);
+    const raw = terms.reduce((a, b) => a + b, 0);
+    const n = ts.shape[1];
+    const row = Array.from(ts.data.subarray((head * n + q) * n, (head * n + q) * n + q + 1));
+    const max = Math.max(...row);
+    const total = row.reduce((a, x) => a + Math.exp(x - max), 0);
+    const order = terms.map((t, i) => i).sort((a, b) => Math.abs(terms[b]) - Math.abs(terms[a]));
+    const line = (/** @type {string} */ name, /** @type {string} */ role, /** @type {string} */ text) => el('p', {}, name, ' = ', el('b', { class: 'mono', 'data-role': role }, text));
+    sums.replaceChildren(
+      line(`q · k, the sum of ${d} products`, 'raw', value(raw)),
+      line(`divided by √${d}`, 'scaled', value(raw / Math.sqrt(d))),
+      line(`e^(${figures(row[k])} − ${figures(max)}) of ${figures(total)} in its row`, 'weight', percent(Math.exp(row[k] - max) / total)),
+      el('table', {}, el('caption', {}, `The largest of the products, for ${quoted(tokens[q])} and ${quoted(tokens[k])}`),
+        el('thead', {}, el('tr', {}, ...['dimension', 'q', 'k', 'product'].map((t) => el('th', { scope: 'col' }, t)))),
+        el('tbody', {}, ...order.slice(0, 6).map((i) => el('tr', {}, el('th', { scope: 'row' }, String(i)), el('td', {}, value(vq[i])), el('td', {}, value(vk[i])), el('td', {}, value(terms[i])))))));
+  }
+  explain.addEventListener('toggle', () => void paintExplanation());
+  store.watch(['status', 'cursor', 'key', 'head', 'patterns'], () => void paintExplanation());
+
   // -- mouse and keys -------------------------------------------------------------------------------------------------
   function cellAt(event) {
     const r = canvas.getBoundingClientRect();
