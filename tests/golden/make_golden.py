@@ -510,7 +510,7 @@ def main():
           embedding_scale=f32(math.sqrt(24)), embed_std=0.2)
     model('rope_llama3', 14, [dict(name='long', n=71, points=('hook_resid_post',), decoys=['no_rope_scaling', 'llama3_as_linear']),
                               dict(name='full', n=8, decoys=['rope_offset'])],
-          d_model=20, n_heads=3, n_kv_heads=1, d_head=10, d_ff=30, rope_theta=5000.0, rope_scaling='llama3', rope_factor=8.0,
+          d_model=20, n_heads=3, n_kv_heads=1, d_head=10, d_ff=30, rope_theta=500.0, rope_scaling='llama3', rope_factor=8.0,
           rope_original_context=32)
     model('qk_norm', 15, [dict(name='full', n=10, decoys=['no_qk_norm', 'rope_pairs'])],
           d_model=20, n_heads=4, n_kv_heads=2, d_head=12, d_ff=28, qk_norm=1, rope_theta=1e6, norm_eps=1e-6)

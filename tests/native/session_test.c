@@ -89,20 +89,21 @@ static float *floats(int64_t n) {
 
 static void token_by_token_is_one_pass_is_odd_chunks(void) {
     EACH_DECODER(g, m)
-    for (int32_t kv = 0; kv < GF_N_KV_TYPES; kv++) for (int32_t i = 0; i < N_LENGTHS; i++) {
-        const int32_t n = length_of(g, i), v = g->cfg.vocab_size;
-        float *want = floats((int64_t)n * v), *got = floats((int64_t)n * v);
-        for (int32_t plan = 0; plan < N_PLANS; plan++) {
-            struct gf_session *s = open_session(g, m, kv);
-            eval(s, v, ids, 0, n, plan, plan ? got : want);
-            CHECK_INT(gf_session_length(s), n);
-            if (plan)
-                CHECK_SAME(got, want, (int64_t)n * v, g->name, "%d tokens, plan %d, cache %d", n,
-                           plan, kv);
-            gf_session_close(s);
+    for (int32_t kv = 0; kv < GF_N_KV_TYPES; kv++)
+        for (int32_t i = 0; i < N_LENGTHS; i++) {
+            const int32_t n = length_of(g, i), v = g->cfg.vocab_size;
+            float *want = floats((int64_t)n * v), *got = floats((int64_t)n * v);
+            for (int32_t plan = 0; plan < N_PLANS; plan++) {
+                struct gf_session *s = open_session(g, m, kv);
+                eval(s, v, ids, 0, n, plan, plan ? got : want);
+                CHECK_INT(gf_session_length(s), n);
+                if (plan)
+                    CHECK_SAME(got, want, (int64_t)n * v, g->name, "%d tokens, plan %d, cache %d",
+                               n, plan, kv);
+                gf_session_close(s);
+            }
+            free(want), free(got);
         }
-        free(want), free(got);
-    }
 }
 
 /* Logits of other rows, in other portions, are the same rows. */
@@ -433,6 +434,29 @@ static void check_rows(const struct golden *g, struct gf_session *part, struct g
     CHECK(empty);
 }
 
+/* Rows of a causal pattern sum to 1, with nothing after the diagonal or left of the window, where
+ * the scores are -inf. */
+static void check_patterns(const struct golden *g, struct gf_session *s, int32_t layer, int32_t n) {
+    const int32_t window = g->cfg.sliding_window;
+    int32_t dims[3];
+    const float *pattern = gf_session_captured(s, 0, layer, GF_P_PATTERN, dims),
+                *scores = gf_session_captured(s, 0, layer, GF_P_SCORES, dims);
+    CHECK(pattern && scores && dims[1] == n && dims[2] == n);
+    for (int32_t h = 0; pattern && scores && h < dims[0]; h++)
+        for (int32_t i = 0; i < n; i++) {
+            const int64_t row = ((int64_t)h * n + i) * n;
+            double sum = 0;
+            int hidden = 1;
+            for (int32_t j = 0; j < n; j++) {
+                sum += (double)pattern[row + j];
+                if (j > i || (window && j <= i - window))
+                    hidden &= pattern[row + j] == 0 && scores[row + j] == -INFINITY;
+            }
+            CHECK_NEAR(sum, 1, 1e-5);
+            CHECK(hidden);
+        }
+}
+
 static void captured_rows_do_not_depend_on_the_pass(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 67;
@@ -457,6 +481,8 @@ static void captured_rows_do_not_depend_on_the_pass(void) {
                     check_rows(g, part, whole, layer, point, at);
         }
         CHECK_SAME(got, want, (int64_t)n * v, g->name, "captured piece by piece");
+        for (int32_t layer = 0; layer < g->cfg.n_layers; layer++)
+            check_patterns(g, whole, layer, n);
         free(want), free(got);
         gf_session_close(plain), gf_session_close(whole), gf_session_close(part);
     }
@@ -733,6 +759,7 @@ static void edits_find_their_positions_in_any_pieces(void) {
             CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESULT, 1, 64, GF_EDIT_SET, 0, push, d, &err));
             const float half[2] = {0.5f, 0.5f};
             CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 1, 5, GF_EDIT_SET, 0, half, 2, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 0, 66, GF_EDIT_SET, 0, half, 2, &err));
             CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, -1, GF_EDIT_SCALE, 1.5f, NULL, 0,
                                      &err));
             eval(s, v, ids, 0, n, plan, plan ? got : want);
