@@ -21,6 +21,8 @@ import { compileEngine } from './features.js';
  * @property {Record<string, number>} tensor    byte offsets of struct gf_tensor, and its size as `bytes`
  * @property {Record<string, number>} sampling  the same of struct gf_sampling
  * @property {Record<string, number>} choice    of struct gf_choice
+ * @property {string[]} ops                     names of the operations that a trace measures
+ * @property {Record<string, number>} op_time   of struct gf_op_time
  * @property {Record<string, number>} error     of struct gf_error
  * @property {number} config_bytes
  * @property {number} chunk                     most tokens that one eval should take
@@ -54,6 +56,9 @@ const EDIT_OPS = { scale: 0, set: 1, add: 2 };
 const BLOCKS = { f32: [4, 1], f16: [2, 1], bf16: [2, 1], q8_0: [34, 32], q4_0: [18, 32], q4_1: [20, 32] };
 /** Tensor bytes pass through this much of linear memory: large enough that calls cost nothing, small enough to forget. */
 const STAGING_BYTES = 256 * 1024;
+
+/** What the engine asks of its host: views are never kept, so growth needs no answer. @type {Record<string, () => number>} */
+const HOST = { emscripten_notify_memory_growth: () => 0, gf_now_ms: () => performance.now() };
 
 const utf8 = new TextDecoder();
 
@@ -89,8 +94,7 @@ export class Engine {
       if (kind !== 'function') {
         throw new GlassformerError('bad-wasm', `the WebAssembly file wants ${from}.${name} (${kind}), which this version of the package does not provide`);
       }
-      // The engine neither prints nor exits; what a C library drags in answers "not supported".
-      (imports[from] ??= {})[name] = name === 'emscripten_notify_memory_growth' ? () => 0 : () => 52;
+      (imports[from] ??= {})[name] = HOST[name] ?? (() => 52); // what a C library drags in answers "not supported"
     }
     const instance = await WebAssembly.instantiate(module, imports);
     return new Engine(/** @type {any} */ (instance.exports));
@@ -549,6 +553,26 @@ export class EngineSession {
     new Float32Array(e.memory.buffer, p, values.length).set(values);
     e.check(e.x.gf_session_edit(this.#ptr, stack, layer, point, head, position, EDIT_OPS[op],
       op === 'scale' ? values[0] : 1, p, values.length, e.error));
+  }
+
+  /** Measure the operations of the passes to come, or no longer. @param {boolean} on */
+  trace(on) {
+    const e = this.#e;
+    e.check(e.x.gf_session_trace(this.#ptr, on ? 1 : 0, e.error));
+  }
+
+  /** How long each operation of the last eval or encode took, in order. @returns {{op: string, stack: number, layer: number, ms: number}[]} */
+  traced() {
+    const e = this.#e, count = e.scratch(4), { ops, op_time: at } = e.schema;
+    const p = e.x.gf_session_traced(this.#ptr, count), n = new Int32Array(e.memory.buffer, count, 1)[0];
+    const view = new DataView(e.memory.buffer);
+    return Array.from({ length: n }, (_, i) => {
+      const row = p + i * at.bytes;
+      return {
+        op: ops[view.getInt32(row + at.op, true)], stack: view.getInt32(row + at.stack, true), layer: view.getInt32(row + at.layer, true),
+        ms: view.getFloat64(row + at.ms, true),
+      };
+    });
   }
 
   clearEdits() { this.#e.x.gf_session_clear_edits(this.#ptr); }

@@ -22,6 +22,9 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
 /** @typedef {import('./formats/estimate.js').Estimate} Estimate */
 /** @typedef {import('./model.js').LoadedTable} LoadedTable */
 /** @typedef {import('./model.js').Progress} Progress */
+/** @typedef {import('./lens.js').LensToken} LensToken */
+/** @typedef {import('./lens.js').Attribution} Attribution */
+/** @typedef {import('./trace.js').TraceRow} TraceRow */
 /**
  * .gguf, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending in "/", or the files of
  * one, as a file input gives them); or 'hf:owner/name[@revision][/file.gguf]'.
@@ -258,6 +261,21 @@ export class Model {
   }
 
   /**
+   * Continue a conversation: the messages go through the chat template that came with the model.
+   * @param {{role: string, content: string}[]} messages
+   * @param {GenerateOptions & {template?: Record<string, any>}} [options]  template: further values for the template
+   * @returns {AsyncGenerator<Step, Summary, void>}
+   */
+  async *chat(messages, options = {}) {
+    const { template, ...rest } = options;
+    const { renderChat } = await import('./chat.js');
+    const { bos, eos } = this.special;
+    const [bosToken, eosToken] = await Promise.all([bos, eos[0]].map((id) => (id === null || id === undefined ? '' : this.decode([id]))));
+    const prompt = renderChat(this.#info.chatTemplate, messages, { bos_token: bosToken, eos_token: eosToken, ...template });
+    return yield* this.generate(prompt, { ...rest, addSpecialTokens: false });
+  }
+
+  /**
    * Run a whole sequence and tell the logits after each position, and whatever was captured.
    * @param {string | Ids | (string | Ids)[]} input
    * @param {ForwardOptions} [options]
@@ -284,6 +302,48 @@ export class Model {
    * @returns {Promise<Float32Array>}
    */
   async distribution(logits, options = {}) { return this.#remote.call('distribution', [logits, options]); }
+
+  /**
+   * What the model would say after each layer: final norm and head applied to the residual stream.
+   * @param {string | Ids} input
+   * @param {{top?: number, source?: string | Ids, sourceMask?: ArrayLike<number>, addSpecialTokens?: boolean, signal?: AbortSignal}} [options]
+   * @returns {Promise<LensToken[][][]>} [layer][position], the `top` (5) most likely tokens; the last layer's are the model's own
+   */
+  async logitLens(input, options) {
+    const [rest, hooks] = withSignal(options);
+    return this.#remote.call('logitLens', [input, rest], hooks);
+  }
+
+  /**
+   * One logit as a sum: embedding, each head, each feed-forward layer, biases; every norm's scale held at what it was.
+   * @param {string | Ids} input
+   * @param {{token?: number | string, position?: number, source?: string | Ids, sourceMask?: ArrayLike<number>, addSpecialTokens?: boolean, signal?: AbortSignal}} [options]
+   *   token: default the most likely one; position: default the last
+   * @returns {Promise<Attribution>}
+   */
+  async attribution(input, options) {
+    const [rest, hooks] = withSignal(options);
+    return this.#remote.call('attribution', [input, rest], hooks);
+  }
+
+  /**
+   * Every operation of one pass, in order: shapes, parameters, FLOPs, bytes moved, measured time.
+   * @param {string | Ids} input
+   * @param {{source?: string | Ids, sourceMask?: ArrayLike<number>, addSpecialTokens?: boolean, signal?: AbortSignal}} [options]
+   * @returns {Promise<TraceRow[]>}
+   */
+  async trace(input, options) {
+    const [rest, hooks] = withSignal(options);
+    return this.#remote.call('trace', [input, rest], hooks);
+  }
+
+  /**
+   * A weight's numbers, dequantised: a vector, or one row of a matrix.
+   * @param {string} name as in `parameters`
+   * @param {number} [row]
+   * @returns {Promise<Float32Array>}
+   */
+  async weight(name, row = 0) { return this.#remote.call('weight', [name, row]); }
 
   /** Every point that capture and edits can name. @returns {Promise<string[]>} */
   async points() { return this.#remote.call('pointNames', []); }

@@ -120,7 +120,7 @@ export class LoadedModel {
   info() {
     return {
       config: camelConfig(this.config), parameters: this.table, backend: this.engine.backend, warnings: this.warnings,
-      special: this.special, hasTokenizer: !!this.tokenizer, hasChatTemplate: !!this.chatTemplate, contextLength: this.contextLength,
+      special: this.special, hasTokenizer: !!this.tokenizer, chatTemplate: this.chatTemplate, contextLength: this.contextLength,
     };
   }
 
@@ -304,6 +304,29 @@ export class LoadedModel {
     checkNames(options, ['temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', 'seen'], 'distribution');
     if (!logits?.length) fail('bad-argument', `logits is ${show(logits)}, expected numbers`);
     return this.engine.distribution(Float32Array.from(logits), samplingOf(options), Array.from(options.seen ?? []));
+  }
+
+  /** @param {any} input @param {Record<string, any>} [options] @param {Hooks} [hooks] */
+  async logitLens(input, options = {}, hooks = {}) { return (await import('./lens.js')).logitLens(this, input, options, hooks); }
+
+  /** @param {any} input @param {Record<string, any>} [options] @param {Hooks} [hooks] */
+  async attribution(input, options = {}, hooks = {}) { return (await import('./lens.js')).attribution(this, input, options, hooks); }
+
+  /** @param {any} input @param {Record<string, any>} [options] @param {Hooks} [hooks] */
+  async trace(input, options = {}, hooks = {}) { return (await import('./trace.js')).trace(this, input, options, hooks); }
+
+  /**
+   * A weight's numbers, dequantised: a vector, or one row of a matrix.
+   * @param {string} name  as in the parameter table
+   * @param {number} [row]
+   * @returns {Float32Array}
+   */
+  weight(name, row = 0) {
+    const i = this.table.rows.findIndex((r) => r.name === name);
+    if (i < 0) fail('bad-argument', `there is no weight ${show(name)}`);
+    const { shape } = this.table.rows[i];
+    number(`the row of ${name}`, row, 0, shape.length === 1 ? 0 : shape[0] - 1, true);
+    return this.engine.tensorRow(i, row, shape[shape.length - 1]);
   }
 
   // ---- sessions: runs that the caller drives
@@ -490,7 +513,7 @@ async function fill(engine, checkpoint, signal, onBytes) {
  * @property {number} address      where it begins in linear memory
  * @property {number} memoryBytes  its share of what is reserved: rows padded to 16, scales of quantised types in f32
  */
-/** @typedef {import('./formats/roster.js').ParameterTable & {rows: (import('./formats/roster.js').ParameterRow & Placed)[]}} LoadedTable */
+/** @typedef {Omit<import('./formats/roster.js').ParameterTable, 'rows'> & {rows: (import('./formats/roster.js').ParameterRow & Placed)[]}} LoadedTable */
 
 /**
  * The parameter table of the model in hand, held against the engine's own list.
