@@ -423,7 +423,7 @@ test('hf:owner/name goes to the hub\'s addresses', async () => {
   /** @type {string[]} */
   const asked = [];
   await openCheckpoint('hf:a/b@refs%2Fpr%2F1', { fetch: async (url) => { asked.push(String(url)); return new Response('', { status: 404 }); } }).catch(() => {});
-  assert.ok(asked[0].startsWith('https://huggingface.co/a/b/resolve/'), asked[0]);
+  assert.ok(asked[0].startsWith('https://huggingface.co/a/b/resolve/refs%2Fpr%2F1/'), asked[0]);
 });
 
 test('shards are read in order, more of them than connections may wait', async () => {
