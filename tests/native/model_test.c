@@ -829,14 +829,16 @@ static void tensors_that_do_not_fit_are_refused(void) {
     CHECK_REFUSED(gf_tensor_write(m, x, sizeof x, &err), GF_ERR_SHAPE, "embed.weight", "1200");
 
     static const float odd[] = {NAN, INFINITY, -INFINITY};
+    static const int places[] = {0, 7, 199};
+    static const char *const named[] = {"element 100 ", "element 107 ", "element 299 "};
     for (int turned = 0; turned < 2; turned++)
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 9; i++) {
             CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, turned, &err));
             CHECK_OK(gf_tensor_write(m, x, 400, &err));
-            x[7] = odd[i];
+            x[places[i / 3]] = odd[i % 3];
             CHECK_REFUSED(gf_tensor_write(m, x, 800, &err), GF_ERR_NOT_FINITE, "embed.weight",
-                          "element 107");
-            x[7] = 0.25f;
+                          named[i / 3]);
+            x[places[i / 3]] = 0.25f;
         }
     CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err));
     CHECK_OK(gf_tensor_write(m, x, sizeof x, &err));

@@ -191,9 +191,9 @@ static struct gf_model *model(void) {
 }
 
 static void draws_follow_the_distribution(void) {
-    const struct gf_sampling rows[] = {{1, 1, 0, 1, 0},    {0.7f, 1, 0, 1, 0},
-                                       {1.5f, 1, 0, 1, 7}, {1, 0.8f, 0, 1, 0},
-                                       {1, 1, 0.2f, 1, 0}, {2, 0.9f, 0.05f, 1.4f, 12}};
+    const struct gf_sampling rows[] = {
+        {1, 1, 0, 1, 0},    {0.7f, 1, 0, 1, 0},         {1.5f, 1, 0, 1, 7}, {1, 0.8f, 0, 1, 0},
+        {1, 1, 0.2f, 1, 0}, {2, 0.9f, 0.05f, 1.4f, 12}, {1.5f, 1, 0, 4, 0}};
     struct gf_model *m = model();
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
     const int32_t ids[6] = {3, 14, 15, 9, 26, 5};
