@@ -49,7 +49,7 @@ export class Tokenizer {
     if (typeof text !== 'string') fail('bad-argument', `expected a text, found ${show(text)}`);
     const { ids } = this.lib.encode(text, { add_special_tokens: addSpecialTokens });
     const hole = ids.findIndex((/** @type {number | undefined} */ id) => id === undefined);
-    if (hole >= 0) fail('bad-tokenizer', `the text holds something that is not in the vocabulary, and there is no token for unknown text`);
+    if (hole >= 0) fail('bad-tokenizer', 'the text holds something that is not in the vocabulary');
     return ids;
   }
 

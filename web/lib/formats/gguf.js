@@ -26,13 +26,11 @@ const MAX_ARRAY = 1 << 23;
 const MAX_KEYS = 1 << 16;
 const MAX_TENSORS = 1 << 17;
 
-/** ggml's tensor types: name, and for those that are read ours, with scalars and bytes of a block. @type {Record<number, [string, string?, number?, number?]>} */
-const TYPES = {
-  0: ['F32', 'f32', 1, 4], 1: ['F16', 'f16', 1, 2], 2: ['Q4_0', 'q4_0', 32, 18], 3: ['Q4_1', 'q4_1', 32, 20], 6: ['Q5_0'], 7: ['Q5_1'],
-  8: ['Q8_0', 'q8_0', 32, 34], 9: ['Q8_1'], 10: ['Q2_K'], 11: ['Q3_K'], 12: ['Q4_K'], 13: ['Q5_K'], 14: ['Q6_K'], 15: ['Q8_K'], 16: ['IQ2_XXS'],
-  17: ['IQ2_XS'], 18: ['IQ3_XXS'], 19: ['IQ1_S'], 20: ['IQ4_NL'], 21: ['IQ3_S'], 22: ['IQ2_S'], 23: ['IQ4_XS'], 24: ['I8'], 25: ['I16'], 26: ['I32'],
-  27: ['I64'], 28: ['F64'], 29: ['IQ1_M'], 30: ['BF16', 'bf16', 1, 2], 34: ['TQ1_0'], 35: ['TQ2_0'], 39: ['MXFP4'],
-};
+/** Names of ggml's tensor types by number. */
+const TYPES = ('F32 F16 Q4_0 Q4_1   Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ2_S IQ4_XS '
+  + 'I8 I16 I32 I64 F64 IQ1_M BF16    TQ1_0 TQ2_0    MXFP4').split(' ');
+/** Those that are read: scalars and bytes of a block. @type {Record<string, [number, number]>} */
+const BLOCKS = { F32: [1, 4], F16: [1, 2], BF16: [1, 2], Q8_0: [32, 34], Q4_0: [32, 18], Q4_1: [32, 20] };
 
 /** Sizes of the metadata's number types; 8 is a string, 9 an array. @type {Record<number, number>} */
 const VALUE_BYTES = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
@@ -168,13 +166,15 @@ async function tensorInfo(h, file) {
   for (let i = 0; i < rank; i++) shape.unshift(await h.count(`a dimension of ${show(name)}`, 2 ** 40));
   const type = await h.u32(name);
   const offset = await h.count(`the offset of ${show(name)}`, Number.MAX_SAFE_INTEGER);
-  if (!Object.hasOwn(TYPES, type)) fail('unknown-dtype', `${h.r.name}: ${show(name)} has the tensor type ${type}, which is not known`);
-  const [theirs, dtype, perBlock = 1, blockBytes = 1] = TYPES[type];
-  if (!dtype) fail('unknown-dtype', `${h.r.name}: ${show(name)} is stored as ${theirs}, expected one of F32, F16, BF16, Q8_0, Q4_0, Q4_1`);
+  const theirs = TYPES[type];
+  if (!theirs || !BLOCKS[theirs]) {
+    fail('unknown-dtype', `${h.r.name}: ${show(name)} is stored as ${theirs || `tensor type ${type}`}, expected one of ${Object.keys(BLOCKS).join(', ')}`);
+  }
+  const [perBlock, blockBytes] = BLOCKS[theirs];
   if (shape[rank - 1] % perBlock) h.no(`${show(name)} has rows of ${shape[rank - 1]}, ${theirs} needs multiples of ${perBlock}`);
   const bytes = shape.reduce((n, d) => n * BigInt(d), 1n) / BigInt(perBlock) * BigInt(blockBytes);
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) h.no(`${show(name)} of shape ${show(shape)} is larger than any file`);
-  return { name, dtype, shape, file, offset, bytes: Number(bytes) };
+  return { name, dtype: theirs.toLowerCase(), shape, file, offset, bytes: Number(bytes) };
 }
 
 /** Tensors follow each other with nothing between but alignment. @param {ByteReader} r @param {Entry[]} entries @param {number} start @param {number} alignment */
@@ -207,10 +207,9 @@ const NAMES = {
 };
 
 /** Keys below the architecture's name that the model is built from, or that change nothing. */
-const KEYS = new Set(('context_length embedding_length block_count feed_forward_length attention.head_count attention.head_count_kv '
-  + 'attention.key_length attention.value_length attention.layer_norm_rms_epsilon attention.layer_norm_epsilon attention.sliding_window '
-  + 'rope.dimension_count rope.freq_base rope.scaling.type rope.scaling.factor rope.scale_linear vocab_size attention.causal '
-  + 'rope.scaling.original_context_length rope.scaling.finetuned expert_count expert_used_count tensor_data_layout').split(' '));
+const KEYS = new RegExp('^(vocab_size|context_length|embedding_length|block_count|feed_forward_length|expert_(used_)?count|tensor_data_layout|'
+  + 'attention\\.(head_count(_kv)?|(key|value)_length|layer_norm_(rms_)?epsilon|sliding_window|causal)|'
+  + 'rope\\.(dimension_count|freq_base|scale_linear|scaling\\.(type|factor|original_context_length|finetuned)))$');
 
 /**
  * The configuration, and where tensors go.
@@ -256,7 +255,8 @@ export function ggufModel(where, { meta, entries }, warnings) {
     fail('unsupported', `${where}: rope_freqs.weight (Llama 3 rotary scaling as a table) is not supported`);
   }
   for (const [key, value] of meta) {
-    if (key.startsWith(`${arch}.`) && !KEYS.has(key.slice(arch.length + 1))) lacks(key.slice(arch.length + 1), value);
+    const [of, ...rest] = key.split('.');
+    if (of === arch && !KEYS.test(rest.join('.'))) lacks(rest.join('.'), value);
   }
   // a second copy of a tied embedding, as converters of GPT-2 write it, is skipped; stored in another precision it is a head of its own
   const head = byName.get('output.weight');

@@ -322,7 +322,7 @@ class Opener {
     this.open.add(r);
     const head = new TextDecoder('latin1').decode(await r.peek(64)).trimStart().toLowerCase();
     if (/^(<!doctype html|<html|<head|<!--)/.test(head)) fail('html', `${name}: this is a web page, not a model`);
-    if (head.startsWith('version https://git-lfs')) fail('bad-file', `${name}: this is a Git LFS pointer, the file itself was not fetched`);
+    if (head.startsWith('version https://git-lfs')) fail('bad-file', `${name}: this is a Git LFS pointer, not the file`);
     return r;
   }
 
@@ -439,7 +439,7 @@ async function detect(r, config) {
   if (text === 'GGUF' || name.endsWith('.gguf')) return 'gguf';
   if (name.endsWith('.safetensors')) return 'safetensors';
   if (head.length >= 4 && view.getUint32(0, true) === LLAMA2C_MAGIC) return 'llama2c';
-  if (text.startsWith('PK') || text.startsWith('\x80\x02\x8a')) return fail('unsupported', `${r.name}: this is a PyTorch pickle, which can run code; save the weights as safetensors`);
+  if (text.startsWith('PK') || text.startsWith('\x80\x02\x8a')) return fail('unsupported', `${r.name}: this is a PyTorch pickle; save the weights as safetensors`);
   if (name.endsWith('.bin')) return 'llama2c';
   if (config || (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b)) return 'safetensors';
   if (plausibleV0(view)) return 'llama2c';

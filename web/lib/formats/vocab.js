@@ -21,8 +21,8 @@ const SPLITS = {
 };
 /** @type {Record<string, string>} */
 const ALIASES = {
-  'phi-2': 'gpt-2', 'jina-v2-code': 'gpt-2', 'gigachat': 'gpt-2', 'llama3': 'llama-bpe', 'llama-v3': 'llama-bpe', 'smaug-bpe': 'llama-bpe',
-  'starcoder': 'refact', 'smollm': 'refact', 'codeshell': 'refact', 'command-r': 'refact', 'stablelm2': 'qwen2', 'deepseek-r1-qwen': 'qwen2',
+  'phi-2': 'gpt-2', 'llama3': 'llama-bpe', 'llama-v3': 'llama-bpe', 'smaug-bpe': 'llama-bpe', 'starcoder': 'refact', 'smollm': 'refact',
+  'command-r': 'refact', 'deepseek-r1-qwen': 'qwen2',
 };
 
 /** Token types of GGUF. */
@@ -68,7 +68,7 @@ export function ggufTokenizer(where, meta) {
     if (!Array.isArray(scores) || scores.length !== tokens.length) no(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
     return { json: spmJson({ ...base, scores, unk: id('unknown', 0) ?? 0, prefix: get('add_space_prefix') !== false }), special: { bos, eos, addBos } };
   }
-  if (!Object.hasOwn(SPLITS, name)) fail('unsupported', `${where}: the split pattern ${show(pre)} (tokenizer.ggml.pre) is not supported, expected one of ${[...Object.keys(SPLITS), ...Object.keys(ALIASES)].join(', ')}`);
+  if (!Object.hasOwn(SPLITS, name)) fail('unsupported', `${where}: tokenizer.ggml.pre ${show(pre)} is not supported, expected one of ${Object.keys({ ...SPLITS, ...ALIASES }).join(', ')}`);
   const merges = get('merges');
   if (!Array.isArray(merges)) no('tokenizer.ggml.merges is missing');
   const pairs = merges.map((/** @type {any} */ m) => {
