@@ -186,6 +186,7 @@ static int ensure_rows(float **rows, int32_t *room, int32_t need, int32_t width)
     if (need <= *room) return 0;
     float *more = gf_take((uint64_t)need * (uint64_t)width * sizeof *more);
     if (!more) return -1;
+    if (*room) memcpy(more, *rows, (size_t)*room * (size_t)width * sizeof *more);
     gf_give(*rows);
     *rows = more;
     *room = need;
