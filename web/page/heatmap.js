@@ -90,12 +90,14 @@ export class Triangle {
   paint(rows, rowOf, colors, toIndex = shade) {
     const first = this.painted;
     if (rows <= first) return;
-    const image = new ImageData(rows, rows - first);
+    // rows of a causal pattern end at their own key; others may be wider than they are many
+    const width = Math.max(rows, rowOf(rows - 1)?.length ?? 0);
+    const image = new ImageData(width, rows - first);
     const pixels = new Uint32Array(image.data.buffer);
     for (let q = first; q < rows; q++) {
       const row = rowOf(q);
       if (!row) continue;
-      const at = (q - first) * rows;
+      const at = (q - first) * width;
       for (let k = 0; k < row.length; k++) pixels[at + k] = colors[toIndex(row[k])];
     }
     this.context.putImageData(image, 0, first);

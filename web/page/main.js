@@ -27,7 +27,8 @@ const store = createStore({
   theme: dark.matches ? 'dark' : 'light',
   status: 'empty', progress: null, error: '', model: null, memory: null,
   prompt: START_PROMPT, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 }, pace: 'reading', maxTokens: 160,
-  tokens: [], patterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
+  source: 'one two three', sourceTokens: [], sourceCursor: 0, stack: 'self',
+  tokens: [], patterns: null, otherPatterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
   head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near',
   speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, arcs: true, openStage: '', walk: -1,
 });

@@ -1,15 +1,20 @@
 // patterns.js - the attention rows seen so far, for every layer and head.
 //
 // A causal row of query q has q + 1 keys and never changes again, so rows are appended and kept as they came:
-// per layer and query one Float32Array [n_heads, n_keys]. Rewinding the text drops rows from the end.
+// per layer and query one Float32Array [n_heads, n_keys]. Rewinding the text drops rows from the end. Where every query
+// sees every key, rows come all at once; a cross-attention's keys are the source.
 
-const POINT = /^(?:(blocks|encoder|decoder)\.)(\d+)\.(attn|cross_attn)\.hook_pattern$/;
+const POINT = /^(blocks|encoder|decoder)\.(\d+)\.(attn|cross_attn)\.hook_pattern$/;
+
+/** @typedef {'self' | 'encoder' | 'cross'} Stack  'self' is the decoder's own, or the only one there is */
 
 export class PatternStore {
-  /** @param {number} nLayers @param {number} nHeads */
-  constructor(nLayers, nHeads) {
+  /** @param {number} nLayers @param {number} nHeads @param {Stack} [stack] @param {boolean} [causal] */
+  constructor(nLayers, nHeads, stack = 'self', causal = true) {
     this.nLayers = nLayers;
     this.nHeads = nHeads;
+    this.stack = stack;
+    this.causal = causal && stack === 'self';
     /** @type {Float32Array[][]} [layer][query] */
     this.rows = Array.from({ length: nLayers }, () => []);
     /** grows whenever rows that were there have gone, so a painter knows to start again */
@@ -26,17 +31,26 @@ export class PatternStore {
   append(captured) {
     for (const [name, tensor] of Object.entries(captured)) {
       const match = POINT.exec(name);
-      if (!match || match[1] === 'encoder' || match[3] === 'cross_attn') continue;
+      const stack = match?.[1] === 'encoder' ? 'encoder' : match?.[3] === 'cross_attn' ? 'cross' : 'self';
+      if (!match || stack !== this.stack) continue;
       const rows = this.rows[Number(match[2])];
       const [heads, queries, keys] = tensor.shape;
+      if (!this.causal && stack !== 'cross') {
+        rows.length = 0;   // a new token changes every row
+        this.epoch++;
+      }
+      // The last query of a causal pass is its last key. Across stacks rows are told from those that were there by their
+      // number: the first pass of a text brings all of them, the others one.
+      const first = this.causal ? keys - queries : stack === 'cross' && queries === 1 ? rows.length : 0;
       for (let i = 0; i < queries; i++) {
-        const query = keys - queries + i;
+        const query = first + i;
         if (query < rows.length) continue;
         if (query > rows.length) throw new Error(`${name}: row ${query} came after row ${rows.length - 1}`);
-        const row = new Float32Array(heads * (query + 1));
+        const width = this.causal ? query + 1 : keys;
+        const row = new Float32Array(heads * width);
         for (let h = 0; h < heads; h++) {
           const from = (h * queries + i) * keys;
-          row.set(tensor.data.subarray(from, from + query + 1), h * (query + 1));
+          row.set(tensor.data.subarray(from, from + width), h * width);
         }
         rows.push(row);
       }
@@ -50,15 +64,31 @@ export class PatternStore {
     this.epoch++;
   }
 
-  /** Weights of one query over keys 0..query, or null where it was not seen. A view: read it now.
+  /** Weights of one query over its keys (0..query where causal), or null where it was not seen. A view: read it now.
    * @param {number} layer @param {number} head @param {number} query */
   row(layer, head, query) {
     const row = this.rows[layer]?.[query];
-    return row ? row.subarray(head * (query + 1), (head + 1) * (query + 1)) : null;
+    const width = row ? row.length / this.nHeads : 0;
+    return row ? row.subarray(head * width, (head + 1) * width) : null;
   }
 
   /** Bytes held. */
   get bytes() {
     return this.rows.reduce((n, layer) => n + layer.reduce((m, row) => m + row.byteLength, 0), 0);
   }
+}
+
+/** What the panels of attention show: the rows of the chosen stack, whose queries and keys they are, and which query is
+ * in hand. @param {import('./store.js').State} s */
+export function inView(s) {
+  const { config } = s.model ?? {};
+  const encoder = s.stack === 'encoder';
+  const point = config?.kind !== 'encoder_decoder' ? `blocks.${s.head.layer}.attn`
+    : `${encoder ? 'encoder' : 'decoder'}.${s.head.layer}.${s.stack === 'cross' ? 'cross_attn' : 'attn'}`;
+  return {
+    rows: s.stack === 'self' ? s.patterns : s.otherPatterns?.[s.stack] ?? null,
+    queries: encoder ? s.sourceTokens : s.tokens, keys: s.stack === 'self' ? s.tokens : s.sourceTokens,
+    query: encoder ? s.sourceCursor : s.cursor, point, causal: !!s.patterns?.causal && s.stack === 'self',
+    layers: encoder ? config?.nEncoderLayers ?? 0 : config?.nLayers ?? 0,
+  };
 }

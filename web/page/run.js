@@ -6,7 +6,7 @@
 import { create, load, countParameters, estimate } from '../lib/index.js';
 import { PatternStore } from './patterns.js';
 
-const PATTERNS = '*.attn.hook_pattern';
+const PATTERNS = '*attn.hook_pattern';   // cross-attention's too
 const READING_MS = 120;       // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
 const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the text goes on unseen
 const LOGITS_BUDGET = 128e6;  // bytes of logits kept
@@ -99,6 +99,7 @@ export function createRun(store) {
         config, parameters: api.parameters, counted: countParameters(config).total,
         backend: api.backend, warnings: api.warnings ?? [], api,
       },
+      tokens: [], sourceTokens: [], patterns: null, otherPatterns: null, logits: new Map(), cursor: -1, key: null, hover: null, status: 'ready', stack: 'self',
       memory: api.memory,
       head: { layer: Math.min(state.head.layer, config.nLayers - 1), head: Math.min(state.head.head, config.nHeads - 1) },
       speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, branches: [], stage: 'pattern', words: new Map(), off: [],
@@ -108,6 +109,16 @@ export function createRun(store) {
   }
 
   // -- text -----------------------------------------------------------------------------------------------------------
+
+  const twoStacks = () => state.model?.config.kind === 'encoder_decoder';
+  /** What an encoder-decoder is given to read, in every call. */
+  const reads = () => (twoStacks() ? { source: state.sourceTokens.map((t) => t.id) } : {});
+
+  /** @param {string} source */
+  async function setSource(source) {
+    set({ source });
+    await setPrompt(state.prompt);
+  }
 
   /** A model without a tokenizer is prompted in numbers. */
   async function idsOf(prompt) {
@@ -153,6 +164,8 @@ export function createRun(store) {
       if (state.words === words) set({ words });
     } catch (error) {
       if (error.code !== 'no-tokenizer') fail(error);
+      for (const id of missing) words.set(id, '');
+      if (state.words === words) set({ words });
     }
   }
 
@@ -163,12 +176,16 @@ export function createRun(store) {
     if (!model()) return;
     await close();
     try {
-      const ids = prompt ? await idsOf(prompt) : [];
+      const { bos } = model().special;
+      const ids = prompt ? await idsOf(prompt) : bos === null ? [] : [bos];
       const texts = await textsOf(ids);
+      const sourceIds = twoStacks() ? await idsOf(state.source) : [];
+      const sourceTexts = await textsOf(sourceIds);
       if (mine !== turn) return;
+      set({ sourceTokens: sourceIds.map((id, i) => ({ id, text: sourceTexts[i], given: true, logprob: null, top: null })), sourceCursor: Math.max(0, sourceIds.length - 1) });
       if (!ids.length) return begin([], null, null);
       const t0 = performance.now();
-      const out = await model().forward(ids, { capture: [PATTERNS] });
+      const out = await model().forward(ids, { ...reads(), capture: [PATTERNS] });
       if (mine !== turn) return;
       begin(ids.map((id, i) => ({ id, text: texts[i], given: true, logprob: null, top: null })), out, performance.now() - t0);
     } catch (error) {
@@ -179,11 +196,12 @@ export function createRun(store) {
   /** Put a freshly read prompt in the place of the text. */
   function begin(tokens, out, ms) {
     const { config } = state.model;
-    const patterns = new PatternStore(config.nLayers, config.nHeads);
+    const patterns = new PatternStore(config.nLayers, config.nHeads, 'self', config.causal !== false && config.kind !== 'encoder');
+    const otherPatterns = twoStacks() ? { encoder: new PatternStore(config.nEncoderLayers, config.nHeads, 'encoder'), cross: new PatternStore(config.nLayers, config.nHeads, 'cross') } : null;
     const logits = new Map();
     if (out) {
-      patterns.append(out.captured);
-      const [n, size] = out.logits.shape;
+      for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(out.captured);
+      const [n, size] = out.logits?.shape ?? [0, 0];   // an encoder predicts nothing
       for (let p = 0; p < n; p++) {
         logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
         if (p + 1 < n) tokens[p + 1].logprob = logprob(logits.get(p), tokens[p + 1].id);
@@ -194,7 +212,7 @@ export function createRun(store) {
     const head = fresh && patterns.length > 3 ? telling(patterns) : state.head;
     fresh &&= !tokens.length;
     set({
-      head, tokens, patterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
+      head, tokens, patterns, otherPatterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
       branches: [], pure: true, error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
     });
   }
@@ -235,6 +253,7 @@ export function createRun(store) {
     const { sampler, tokens, patterns } = state;
     const left = patterns.bytes < PATTERN_BUDGET;
     generator = model().generate(tokens.map((t) => t.id), {
+      ...reads(),
       maxTokens: Math.max(1, state.maxTokens - tokens.filter((t) => !t.given).length),
       temperature: sampler.temperature, topK: sampler.topK, topP: sampler.topP, seed: sampler.seed,
       logprobs: 10, ...(left ? { capture: [PATTERNS] } : {}),
@@ -268,7 +287,7 @@ export function createRun(store) {
       readMemory();
     }
     const { tokens, patterns } = state;
-    if (value.captured) patterns.append(value.captured);
+    if (value.captured) for (const p of [patterns, ...Object.values(state.otherPatterns ?? {})]) p.append(value.captured);
     tokens.push({ id: value.id, text: value.text, given: false, logprob: value.logprob, top: value.top ?? null });
     if (tokens.filter((t) => !t.given).length > 1) recent.push(value.ms);
     if (recent.length > 64) recent.shift();
@@ -283,7 +302,7 @@ export function createRun(store) {
 
   /** Write on until something stops it. A text that has ended starts again from its prompt. */
   async function run() {
-    if (running || !model()) return;
+    if (running || !model() || state.model.config.kind === 'encoder') return;
     if (state.pace === 'step') return step();
     running = true;
     if (state.status === 'done') rewind();
@@ -313,7 +332,7 @@ export function createRun(store) {
 
   /** Write one token. */
   async function step() {
-    if (running || !model()) return;
+    if (running || !model() || state.model.config.kind === 'encoder') return;
     running = true;
     if (state.status === 'done') rewind();
     set({ status: 'running', error: '', stopReason: '', follow: true });
@@ -347,6 +366,7 @@ export function createRun(store) {
     const { tokens, patterns, logits } = state;
     tokens.length = n;
     patterns.truncate(n);
+    state.otherPatterns?.cross.truncate(n);
     for (const p of [...logits.keys()]) if (p >= n) logits.delete(p);
     set({ tokens, patterns, logits, cursor: n - 1, key: null, hover: null, follow: true });
   }
@@ -416,13 +436,14 @@ export function createRun(store) {
   }
 
   /** Make sure the logits after this position are in the store. @param {number} position */
-  function wantLogits(position) {
+  async function wantLogits(position) {
     const mine = turn;
+    if (state.model?.config.kind === 'encoder') return undefined;
     return inTurn(async () => {
       if (mine !== turn || state.logits.has(position) || !state.tokens[position]) return;
       const api = model();
-      if (logitsSession?.of !== api) {
-        logitsSession = { of: api, session: await api.session() };
+      if (logitsSession?.of !== api || logitsSession.source !== state.source) {
+        logitsSession = { of: api, source: state.source, session: await api.session(reads()) };
         sessionIds = [];
       }
       const { session } = logitsSession;
@@ -441,9 +462,9 @@ export function createRun(store) {
 
   /** Keep what a pass over the whole text told: rows and logits that were missing. */
   function take(out) {
-    const { patterns, logits, tokens } = state;
-    patterns.append(out.captured);
-    const [n, size] = out.logits.shape;
+    const { patterns, otherPatterns, logits, tokens } = state;
+    for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(out.captured);
+    const [n, size] = out.logits?.shape ?? [0, 0];
     if (n * size * 4 < LOGITS_BUDGET) {
       for (let p = 0; p < n; p++) if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
     }
@@ -456,7 +477,7 @@ export function createRun(store) {
     const mine = turn;
     if (state.status === 'running' || state.patterns.length >= state.tokens.length) return;
     try {
-      const out = await model().forward(state.tokens.map((t) => t.id), { capture: [PATTERNS] });
+      const out = await model().forward(state.tokens.map((t) => t.id), { ...reads(), capture: [PATTERNS] });
       if (mine !== turn || state.status === 'running') return;
       take(out);
     } catch (error) {
@@ -467,8 +488,8 @@ export function createRun(store) {
   /** Tensors of one forward pass over the whole text. @param {string[]} capture */
   async function values(capture) {
     const known = capture.filter((name) => points.has(name));
-    if (!known.length) return {};
-    const out = await model().forward(state.tokens.map((t) => t.id), { capture: known });
+    if (!known.length || !state.tokens.length) return {};
+    const out = await model().forward(state.tokens.map((t) => t.id), { ...reads(), capture: known });
     return out.captured;
   }
 
@@ -477,7 +498,7 @@ export function createRun(store) {
   /** How likely the model finds these ids, in bits per token, with some parts changed.
    * @param {number[]} ids @param {any[]} edits @param {AbortSignal} [signal] */
   async function lossOf(ids, edits, signal) {
-    const { logits } = await model().forward(ids, { edits, signal });
+    const { logits } = await model().forward(ids, { ...reads(), edits, signal });
     const [n, size] = logits.shape;
     const bits = [];
     for (let p = 0; p + 1 < n; p++) bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
@@ -488,7 +509,7 @@ export function createRun(store) {
    * @param {number[]} ids @param {any[]} edits @param {number} maxTokens @param {AbortSignal} [signal] */
   async function continuation(ids, edits, maxTokens, signal) {
     const steps = [];
-    for await (const step of model().generate(ids, { temperature: 0, maxTokens, edits, signal })) steps.push({ id: step.id, text: step.text });
+    for await (const step of model().generate(ids, { ...reads(), temperature: 0, maxTokens, edits, signal })) steps.push({ id: step.id, text: step.text });
     return steps;
   }
 
@@ -496,7 +517,7 @@ export function createRun(store) {
     lossOf, continuation,
     /** Whether the model has this point. @param {string} name */
     has: (name) => points.has(name),
-    loadModel, make, setPrompt, run, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell,
+    loadModel, make, setPrompt, run, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell, setSource,
     /** @param {number} n */
     costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: 'f32' }),
   };

@@ -33,8 +33,13 @@
  * @property {{ temperature: number, topK: number, topP: number, seed: number }} sampler
  * @property {'reading' | 'fast' | 'step'} pace
  * @property {number} maxTokens
+ * @property {string} source         what an encoder-decoder reads
+ * @property {Token[]} sourceTokens
+ * @property {number} sourceCursor   the position in hand there
  * @property {Token[]} tokens        prompt and text in order; index = position
  * @property {import('./patterns.js').PatternStore | null} patterns
+ * @property {Record<string, import('./patterns.js').PatternStore> | null} otherPatterns  of an encoder-decoder: `encoder`, `cross`
+ * @property {import('./patterns.js').Stack} stack  which attention the panels show
  * @property {Map<number, Float32Array>} logits  logits after a position, where known exactly
  * @property {Map<number, string>} words  what ids add to a text, as far as asked
  * @property {number} cursor         the position in hand: its row of attention, the distribution after it; -1 for none

@@ -132,8 +132,8 @@ export function create(root, store, run) {
       lane.bins.ffn = strip(g, 'f', X.ffn, y - 14, W.ffn, 28, BINS.ffn);
       lane.bins.resid = strip(g, 'ink', X.resid, y - 8, W.resid, 16, BINS.resid);
       if (has('more')) lane.bins.more = strip(g, 'ink', X.more, y - 9, W.more, 18, BINS.more);
-      if (has('norm1')) g.append(svg('rect', { x: post ? X.out + W.out + 8 : X.norm1, y: y - 9, width: W.norm1, height: 18, rx: 2.5, class: 'norm-bar' }));
-      if (has('norm2')) g.append(svg('rect', { x: post ? X.resid + W.resid + 8 : X.norm2, y: y - 9, width: W.norm2, height: 18, rx: 2.5, class: 'norm-bar' }));
+      if (has('norm1')) g.append(svg('rect', { x: post ? X.out + W.out + 8 : X.norm1, y: y - (post ? 17 : 9), width: W.norm1, height: post ? 26 : 18, rx: 2.5, class: 'norm-bar' }));
+      if (has('norm2')) g.append(svg('rect', { x: post ? X.resid + W.resid + 8 : X.norm2, y: y - (post ? 17 : 9), width: W.norm2, height: post ? 26 : 18, rx: 2.5, class: 'norm-bar' }));
       if (has('final')) g.append(svg('rect', { x: X.final, y: y - 9, width: W.final, height: 18, rx: 2.5, class: 'norm-bar' }));
       // where the block adds to the stream
       for (const x of [X.out + W.out / 2, X.resid + W.resid / 2]) {
@@ -188,7 +188,7 @@ export function create(root, store, run) {
     // captions are the buttons
     const at = {
       embed: X.embed + W.embed / 2, norm1: (post ? X.out + W.out + 14 : X.norm1 + 4), qkv: X.qkv + W.qkv / 2, heads: X.card + W.card / 2 + 10, out: X.out + W.out / 2,
-      norm2: (post ? X.resid + W.resid + 14 : X.norm2 + 4), ffn: X.ffn + W.ffn / 2, resid: X.resid + W.resid / 2, more: X.more + W.more / 2, final: X.final + 4, head: X.bars + 30,
+      norm2: (post ? X.resid + W.resid + 42 : X.norm2 + 4), ffn: X.ffn + W.ffn / 2, resid: X.resid + W.resid / 2 - (post ? 26 : 0), more: X.more + W.more / 2, final: X.final + 4, head: X.bars + 30,
     };
     for (const st of stages) {
       const small = st.id.startsWith('norm') || st.id === 'final' || st.id === 'resid';
@@ -270,13 +270,18 @@ export function create(root, store, run) {
 
   // -- painting -------------------------------------------------------------------------------------------------------
   function paint(s) {
-    if (!s.model || !s.patterns || !s.tokens.length) return;
+    if (!s.model || !s.patterns || !s.tokens.length) {
+      if (built) picture.replaceChildren();
+      built = '';
+      return;
+    }
     const { first, count } = lanesOf(s);
     const shape = `${s.model.name} ${s.model.parameters.total} ${JSON.stringify(s.model.config)} ${count}`;
     if (built !== shape) { build(s, count); built = shape; }
     n.first = first;
-    const { layer, head } = s.head;
     const { config: c } = s.model;
+    const layer = Math.min(s.head.layer, c.nLayers - 1);
+    const { head } = s.head;
     const stages = stagesOf(c, s.model.parameters.rows, layer, s.tokens.length);
     for (const st of stages) {
       const caption = n.captions.get(st.id);
@@ -286,8 +291,9 @@ export function create(root, store, run) {
     n.blockName.textContent = `block ${layer} of ${c.nLayers}`;
     n.headName.textContent = `layer ${layer}, head ${head} of ${c.nHeads}`;
 
-    const here = (s.hover?.query ?? s.cursor) - first;
-    const seen = s.hover ? s.hover.key : s.key;
+    const own = s.stack === 'self';
+    const here = ((own ? s.hover?.query : null) ?? s.cursor) - first;
+    const seen = !own ? -1 : s.hover ? s.hover.key : s.key;
     const inHand = s.patterns.row(layer, head, first + here);
     n.lanes.forEach((lane, i) => {
       lane.label.textContent = clip(label(s.tokens[first + i]));

@@ -6,7 +6,7 @@
 
 import { el, roving } from '../dom.js';
 import { figures, label, percent, quoted, value } from '../format.js';
-import { blockPoint } from '../run.js';
+import { inView } from '../patterns.js';
 import { csv, saveFile } from '../save.js';
 import { Triangle, css, paletteOf, roomFor, shade } from '../heatmap.js';
 
@@ -17,6 +17,7 @@ const CELL = 27;    // largest cell
 const SPACED = 12;  // smallest cell that is drawn with a gap around it
 const NEAR = 24;    // tokens in the near view
 const NEAR_NARROW = 14;
+const TALL = 660;   // largest height of the cells together
 const TICKS = [0, 0.01, 0.1, 0.25, 0.5, 1];
 const STAGES = /** @type {const} */ ([
   ['raw', 'scores', 'hook_attn_scores_raw'], ['scaled', '÷ √d', 'hook_attn_scores_scaled'],
@@ -58,8 +59,9 @@ export function create(root, store, run) {
     el('button', { type: 'button', class: 'quiet', onclick: () => canvas.toBlob((b) => b && saveFile(`${fileName()}.png`, b)) }, 'Save picture'),
     el('button', { type: 'button', class: 'quiet', onclick: () => {
       const n = rows();
-      saveFile(`${fileName()}.csv`, csv([['query \\ key', ...Array.from({ length: n }, (_, k) => `${k} ${state.tokens[k]?.text ?? ''}`)],
-        ...Array.from({ length: n }, (_, q) => [`${q} ${state.tokens[q]?.text ?? ''}`, ...Array.from(rowOf(q) ?? [])])]), 'text/csv');
+      const { queries, keys } = inView(state);
+      saveFile(`${fileName()}.csv`, csv([['query \\ key', ...Array.from({ length: columns() }, (_, k) => `${k} ${keys[k]?.text ?? ''}`)],
+        ...Array.from({ length: n }, (_, q) => [`${q} ${queries[q]?.text ?? ''}`, ...Array.from(rowOf(q) ?? [])])]), 'text/csv');
     } }, 'Save as CSV'));
   const fileName = () => `layer-${state.head.layer}-head-${state.head.head}-${state.stage}`;
   const who = el('h3');
@@ -81,18 +83,23 @@ export function create(root, store, run) {
   let epoch = -1;
   let painted = '';
   /** where the cells lie, CSS pixels */
-  let at = { cell: CELL, n: 0, first: 0, left: LEFT };
+  let at = { cell: CELL, n: 0, m: 0, first: 0, left: LEFT };
+  let paintedRows = null;
   /** a stage other than the pattern, for the whole text as it was then */
   let scores = null;
 
   /** The values of one query in the stage that is shown. */
   function rowOf(q) {
-    if (state.stage === 'pattern') return state.patterns?.row(state.head.layer, state.head.head, q) ?? null;
+    const { rows: of, causal } = inView(state);
+    if (state.stage === 'pattern') return of?.row(state.head.layer, state.head.head, q) ?? null;
     if (!scores || q >= scores.n) return null;
-    const from = (state.head.head * scores.n + q) * scores.n;
-    return scores.data.subarray(from, from + (state.stage === 'masked' ? q + 1 : scores.n));
+    const from = (state.head.head * scores.n + q) * scores.keys;
+    return scores.data.subarray(from, from + (causal && state.stage === 'masked' ? q + 1 : scores.keys));
   }
-  const rows = () => (state.stage === 'pattern' ? state.patterns?.length ?? 0 : scores?.n ?? 0);
+  const rows = () => (state.stage === 'pattern' ? inView(state).rows?.length ?? 0 : scores?.n ?? 0);
+  const columns = () => (state.stack === 'self' ? rows() : inView(state).keys.length);
+  /** Put a query in hand, in the stack that is shown. */
+  const inHand = (/** @type {number} */ query) => (state.stack === 'encoder' ? { sourceCursor: query } : { cursor: query, follow: false });
   const scaleOf = () => {
     if (state.stage === 'pattern') return shade;
     const { min, max } = scores ?? { min: 0, max: 1 };
@@ -103,8 +110,8 @@ export function create(root, store, run) {
   // -- stages before the softmax come from one forward pass over the text --------------------------------------------
   let wanted = '';
   async function fetchScores() {
-    const { stage, head, tokens } = state;
-    const point = `${blockPoint(state.model?.config, head.layer)}.attn.${STAGES.find(([s]) => s === stage)?.[2]}`;
+    const { stage, tokens } = state;
+    const point = `${inView(state).point}.${STAGES.find(([s]) => s === stage)?.[2]}`;
     const key = `${point} ${tokens.map((t) => t.id).join()}`;
     if (wanted === key) return;
     wanted = key;
@@ -115,7 +122,7 @@ export function create(root, store, run) {
       let min = Infinity;
       let max = -Infinity;
       for (const x of tensor.data) if (Number.isFinite(x)) { if (x < min) min = x; if (x > max) max = x; }
-      scores = { n: tensor.shape[1], data: tensor.data, min, max, key };
+      scores = { n: tensor.shape[1], keys: tensor.shape[2], data: tensor.data, min, max, key };
       painted = '';
       store.set({ stage });
     } catch (error) {
@@ -136,22 +143,24 @@ export function create(root, store, run) {
   function span() {
     const n = rows();
     const near = nearby();
-    if (state.zoom === 'whole' || n <= near + 4) return { first: 0, n };
+    if (state.zoom === 'whole' || n <= near + 4 || state.stack !== 'self') return { first: 0, n };
     const last = Math.min(n, Math.max(near, Math.min(n, state.cursor + 1 + (state.follow ? 0 : 3))));
     return { first: last - near, n: near };
   }
 
   function draw() {
     const { first, n } = span();
+    const m = first ? n : columns();
+    const view = inView(state);
     const width = box.clientWidth;
     if (!n || !width) return;
     const dpr = devicePixelRatio || 1;
     const early = first > 0 ? 1.6 : 0;  // cells that the column of earlier keys takes, gap included
     const edge = Math.min(LEFT, width * 0.24);
-    const cell = Math.min(CELL, (width - edge - RIGHT) / (n + early));
+    const cell = Math.min(CELL, (width - edge - RIGHT) / (m + early), TALL / n);
     const left = edge + early * cell;
     const height = Math.ceil(TOP + cell * n + 4);
-    at = { cell, n, first, left };
+    at = { cell, n, m, first, left };
     if (canvas.width !== Math.round(width * dpr) || canvas.height !== Math.round(height * dpr)) {
       canvas.width = Math.round(width * dpr);
       canvas.height = Math.round(height * dpr);
@@ -161,12 +170,12 @@ export function create(root, store, run) {
     g.setTransform(dpr, 0, 0, dpr, 0, 0);
     g.clearRect(0, 0, width, height);
     const index = scaleOf();
-    const q0 = (state.hover?.query ?? state.cursor) - first;
+    const q0 = (state.hover?.query ?? view.query) - first;
     const k0 = (state.hover?.key ?? state.key ?? -1e9) - first;
-    const causal = state.stage === 'pattern' || state.stage === 'masked';
+    const causal = view.causal && (state.stage === 'pattern' || state.stage === 'masked');
 
     if (causal) hatch(g, left, TOP, cell, n);
-    if (first > 0 || cell >= SPACED || n <= NEAR + 4) {
+    if (first > 0 || cell >= SPACED || Math.max(n, m) <= NEAR + 4) {
       const gap = Math.max(0.75, cell * 0.045);
       const square = (/** @type {number} */ x, /** @type {number} */ q, /** @type {number} */ v) => {
         g.fillStyle = css(colors, index(v));
@@ -177,7 +186,7 @@ export function create(root, store, run) {
       for (let q = 0; q < n; q++) {
         const row = rowOf(first + q);
         if (!row) continue;
-        for (let k = 0; k < n && first + k < row.length; k++) square(left + k * cell, q, row[first + k]);
+        for (let k = 0; k < m && first + k < row.length; k++) square(left + k * cell, q, row[first + k]);
         if (early && state.stage === 'pattern') {
           let sum = 0;
           for (let k = 0; k < first; k++) sum += row[k];
@@ -185,22 +194,22 @@ export function create(root, store, run) {
         }
       }
     } else {
-      const room = roomFor(n);
-      const key = `${state.stage} ${state.head.layer} ${state.head.head} ${state.patterns?.epoch} ${room} ${scores?.key} ${epoch}`;
-      if (painted !== key || whole.rows !== state.patterns) { whole.clear(room); painted = key; whole.rows = state.patterns; }
+      const room = roomFor(Math.max(n, m));
+      const key = `${state.stage} ${state.head.layer} ${state.head.head} ${view.rows?.epoch} ${room} ${scores?.key} ${epoch}`;
+      if (painted !== key || paintedRows !== view.rows) { whole.clear(room); painted = key; paintedRows = view.rows; }
       whole.paint(n, rowOf, colors, index);
       g.imageSmoothingEnabled = cell * dpr < 1;
-      g.drawImage(/** @type {any} */ (whole.canvas), 0, 0, n, n, left, TOP, cell * n, cell * n);
+      g.drawImage(/** @type {any} */ (whole.canvas), 0, 0, m, n, left, TOP, cell * m, cell * n);
     }
 
-    labels(g, first, n, cell, edge, left, q0, k0);
+    labels(g, view, first, n, m, cell, edge, left, q0, k0);
     g.lineWidth = 2;
     if (q0 >= 0 && q0 < n) {
       g.strokeStyle = inkOf.p;
       g.beginPath();
-      g.roundRect(edge - 1, TOP + q0 * cell - 1, left - edge + (causal ? q0 + 1 : n) * cell + 2, Math.max(cell, 3) + 2, 4);
+      g.roundRect(edge - 1, TOP + q0 * cell - 1, left - edge + (causal ? q0 + 1 : m) * cell + 2, Math.max(cell, 3) + 2, 4);
       g.stroke();
-      if (k0 >= 0 && k0 < n) {
+      if (k0 >= 0 && k0 < m) {
         g.strokeStyle = inkOf.text;
         g.beginPath();
         g.roundRect(left + k0 * cell, TOP + q0 * cell, Math.max(cell, 4), Math.max(cell, 4), 3);
@@ -234,7 +243,7 @@ export function create(root, store, run) {
     g.stroke();
   }
 
-  function labels(g, first, n, cell, edge, left, q0, k0) {
+  function labels(g, view, first, n, m, cell, edge, left, q0, k0) {
     const size = Math.max(10, Math.min(13, cell * 0.62));
     const font = getComputedStyle(box).fontFamily;
     const cut = (/** @type {string} */ text, /** @type {number} */ room) => {
@@ -257,16 +266,18 @@ export function create(root, store, run) {
     const across = Math.max(1, Math.ceil((size * 1.6) / cell));
     g.textBaseline = 'middle';
     for (let i = 0; i < n; i++) {
-      const token = state.tokens[first + i];
-      if (!token) continue;
-      if (wanted(i, q0, down)) {
+      const token = view.queries[first + i];
+      if (token && wanted(i, q0, down)) {
         g.font = `${i === q0 ? 600 : 400} ${size}px ${font}`;
         g.fillStyle = inkOf.q;
         g.textAlign = 'right';
         g.fillText(cut(label(token), edge - 14), edge - 8, TOP + (i + 0.5) * cell);
       }
-      g.fillStyle = inkOf.k;
-      if (wanted(i, k0, across)) key(label(token), left + (i + 0.5) * cell, i === k0);
+    }
+    g.fillStyle = inkOf.k;
+    for (let i = 0; i < m; i++) {
+      const token = view.keys[first + i];
+      if (token && wanted(i, k0, across)) key(label(token), left + (i + 0.5) * cell, i === k0);
     }
     if (first) {
       g.fillStyle = inkOf.dim;
@@ -290,16 +301,17 @@ export function create(root, store, run) {
 
   // -- the cell in words ----------------------------------------------------------------------------------------------
   function read() {
-    const { tokens, hover, cursor } = state;
-    const q = hover?.query ?? cursor;
+    const { hover } = state;
+    const view = inView(state);
+    const q = hover?.query ?? view.query;
     const k = hover?.key ?? state.key;
-    const query = tokens[q];
+    const query = view.queries[q];
     if (!query) { out.textContent = ''; who.textContent = ''; list.replaceChildren(); return; }
     const row = rowOf(q);
     if (k === null || k === undefined) {
       out.textContent = row ? 'Point at a cell, or move over the picture with the arrow keys.' : 'The engine has not read this token yet.';
     } else {
-      const key = tokens[k];
+      const key = view.keys[k];
       const masked = !row || k >= row.length;
       out.textContent = !row ? 'The engine has not read this token yet.'
         : `query ${q} ${quoted(query)} → key ${k} ${key ? quoted(key) : ''}: ${masked ? 'masked' : show(row[k])}`;
@@ -312,7 +324,7 @@ export function create(root, store, run) {
     list.replaceChildren(...best.map((i) => {
       const bar = el('i');
       bar.style.inlineSize = `${Math.max(1, (100 * (row[i] - low)) / (top - low || 1))}%`;
-      return el('li', { class: i === k ? 'on' : null }, el('span', { class: 'w' }, label(tokens[i])), el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, show(row[i])));
+      return el('li', { class: i === k ? 'on' : null }, el('span', { class: 'w' }, view.keys[i] ? label(view.keys[i]) : String(i)), el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, show(row[i])));
     }));
   }
 
@@ -320,16 +332,19 @@ export function create(root, store, run) {
   function paintTable() {
     if (!details.open) return;
     const n = rows();
-    const last = Math.min(n, Math.max(state.cursor + 1, Math.min(n, TABLE)));
+    const view = inView(state);
+    const last = Math.min(n, Math.max(view.query + 1, Math.min(n, TABLE)));
     const from = Math.max(0, last - TABLE);
-    const keys = Array.from({ length: last - from }, (_, i) => from + i);
-    const name = (i) => (state.tokens[i] ? label(state.tokens[i]) : String(i));
+    const list = (/** @type {number} */ length, /** @type {number} */ start) => Array.from({ length }, (_, i) => start + i);
+    const queries = list(last - from, from);
+    const keys = state.stack === 'self' ? queries : list(Math.min(TABLE, columns()), 0);
+    const nameOf = (/** @type {any[]} */ tokens, /** @type {number} */ i) => (tokens[i] ? label(tokens[i]) : String(i));
     table.replaceChildren(el('table', {},
       el('caption', {}, `Layer ${state.head.layer}, head ${state.head.head}: positions ${from} to ${last - 1}, rows are queries, columns are keys`),
-      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'query \\ key'), ...keys.map((k) => el('th', { scope: 'col' }, name(k))))),
-      el('tbody', {}, ...keys.map((q) => {
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'query \\ key'), ...keys.map((k) => el('th', { scope: 'col' }, nameOf(view.keys, k))))),
+      el('tbody', {}, ...queries.map((q) => {
         const row = rowOf(q);
-        return el('tr', {}, el('th', { scope: 'row' }, name(q)), ...keys.map((k) => el('td', {}, row && k < row.length ? show(row[k]) : 'masked')));
+        return el('tr', {}, el('th', { scope: 'row' }, nameOf(view.queries, q)), ...keys.map((k) => el('td', {}, row && k < row.length ? show(row[k]) : 'masked')));
       }))));
   }
   details.addEventListener('toggle', paintTable);
@@ -341,14 +356,16 @@ export function create(root, store, run) {
   let explained = '';
   async function paintExplanation() {
     if (!explain.open || state.status === 'running' || !state.model) return;
-    const { head: { layer, head }, cursor: q, key: k, tokens } = state;
+    const { head: { layer, head }, key: k, tokens } = state;
     const config = state.model.config;
-    const weights = state.patterns?.row(layer, head, q);
+    const view = inView(state);
+    const q = view.query;
+    const weights = view.rows?.row(layer, head, q);
     if (k === null || !weights || k >= weights.length) return sums.replaceChildren(el('p', { class: 'hint' }, 'Choose a cell that is not masked.'));
-    const now = `${layer} ${head} ${q} ${k} ${tokens.map((t) => t.id).join()}`;
+    const now = `${view.point} ${head} ${q} ${k} ${tokens.map((t) => t.id).join()}`;
     if (explained === now) return;
     explained = now;
-    const point = (/** @type {string} */ name) => `${blockPoint(config, layer)}.attn.${name}`;
+    const point = (/** @type {string} */ name) => `${view.point}.${name}`;
     const [nameQ, nameK] = config.position === 'rope' ? ['hook_rot_q', 'hook_rot_k'] : ['hook_q', 'hook_k'];
     const got = await run.values([point(nameQ), point(nameK), point('hook_attn_scores')]).catch(() => ({}));
     if (explained !== now) return;
@@ -360,8 +377,8 @@ export function create(root, store, run) {
     const vk = tk.data.subarray((k * tk.shape[1] + group) * d, (k * tk.shape[1] + group + 1) * d);
     const terms = Array.from(vq, (x, i) => x * vk[i]);
     const raw = terms.reduce((a, b) => a + b, 0);
-    const n = ts.shape[1];
-    const row = Array.from(ts.data.subarray((head * n + q) * n, (head * n + q) * n + q + 1));
+    const [, n, m] = ts.shape;
+    const row = Array.from(ts.data.subarray((head * n + q) * m, (head * n + q) * m + weights.length));
     const max = Math.max(...row);
     const total = row.reduce((a, x) => a + Math.exp(x - max), 0);
     const order = terms.map((t, i) => i).sort((a, b) => Math.abs(terms[b]) - Math.abs(terms[a]));
@@ -370,7 +387,7 @@ export function create(root, store, run) {
       line(`q · k, the sum of ${d} products`, 'raw', value(raw)),
       line(`divided by √${d}`, 'scaled', value(raw / Math.sqrt(d))),
       line(`e^(${figures(row[k])} − ${figures(max)}) of ${figures(total)} in its row`, 'weight', percent(Math.exp(row[k] - max) / total)),
-      el('table', {}, el('caption', {}, `The largest of the products, for ${quoted(tokens[q])} and ${quoted(tokens[k])}`),
+      el('table', {}, el('caption', {}, `The largest of the products, for ${quoted(view.queries[q])} and ${quoted(view.keys[k])}`),
         el('thead', {}, el('tr', {}, ...['dimension', 'q', 'k', 'product'].map((t) => el('th', { scope: 'col' }, t)))),
         el('tbody', {}, ...order.slice(0, 6).map((i) => el('tr', {}, el('th', { scope: 'row' }, String(i)), el('td', {}, value(vq[i])), el('td', {}, value(vk[i])), el('td', {}, value(terms[i])))))));
   }
@@ -382,7 +399,7 @@ export function create(root, store, run) {
     const r = canvas.getBoundingClientRect();
     const key = Math.floor((event.clientX - r.left - at.left) / at.cell);
     const query = Math.floor((event.clientY - r.top - TOP) / at.cell);
-    return key >= 0 && query >= 0 && key < at.n && query < at.n ? { query: query + at.first, key: key + at.first } : null;
+    return key >= 0 && query >= 0 && key < at.m && query < at.n ? { query: query + at.first, key: key + at.first } : null;
   }
   canvas.addEventListener('pointermove', (event) => {
     const cell = cellAt(event);
@@ -391,7 +408,7 @@ export function create(root, store, run) {
   canvas.addEventListener('pointerleave', () => { if (state.hover) store.set({ hover: null }); });
   canvas.addEventListener('click', (event) => {
     const cell = cellAt(event);
-    if (cell) store.set({ cursor: cell.query, key: cell.key, follow: false });
+    if (cell) store.set({ ...inHand(cell.query), key: cell.key });
   });
   box.addEventListener('keydown', (event) => {
     const n = rows();
@@ -399,10 +416,10 @@ export function create(root, store, run) {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -1e9], End: [0, 1e9] }[event.key];
     if (!move || !n) return;
     event.preventDefault();
-    const clamp = (x) => Math.max(0, Math.min(n - 1, x));
-    const query = clamp(state.cursor + (state.key === null ? 0 : move[0]));
-    const key = state.key === null ? Math.min(query, clamp(state.cursor)) : clamp(state.key + move[1]);
-    store.set({ cursor: query, key, hover: null, follow: false });
+    const clamp = (/** @type {number} */ x, /** @type {number} */ count) => Math.max(0, Math.min(count - 1, x));
+    const query = clamp(inView(state).query + (state.key === null ? 0 : move[0]), n);
+    const key = clamp(state.key === null ? query : state.key + move[1], columns());
+    store.set({ ...inHand(query), key, hover: null });
   });
   new ResizeObserver(() => store.set({ hover: state.hover })).observe(box);
 
@@ -413,11 +430,11 @@ export function create(root, store, run) {
     epoch++;
     paintLegend();
   });
-  store.watch(['head', 'stage', 'patterns', 'tokens', 'model'], (s) => {
-    name.textContent = `Layer ${s.head.layer}, head ${s.head.head}`;
+  store.watch(['head', 'stage', 'stack', 'patterns', 'tokens', 'model'], (s) => {
+    name.textContent = `${{ encoder: 'Encoder layer', cross: 'Across, layer', self: 'Layer' }[s.stack]} ${s.head.layer}, head ${s.head.head}`;
     const n = rows();
     const point = { raw: 'scores before scaling', scaled: 'scores, scaled', masked: 'scores, masked', pattern: 'pattern' }[s.stage];
-    shape.textContent = n ? `${point} [${n} queries, ${n} keys]` : '';
+    shape.textContent = n ? `${point} [${n} queries, ${columns()} keys]` : '';
     STAGES.forEach(([stage], i) => {
       stageButtons[i].setAttribute('aria-checked', String(stage === s.stage));
       stageButtons[i].tabIndex = stage === s.stage ? 0 : -1;
@@ -425,8 +442,8 @@ export function create(root, store, run) {
     if (s.stage !== 'pattern' && s.status !== 'running' && s.tokens.length) void fetchScores();
   });
   store.watch(['status'], (s) => { if (s.stage !== 'pattern' && s.status !== 'running') void fetchScores(); });
-  store.watch(['zoom', 'tokens'], (s) => {
-    zooms.hidden = s.tokens.length <= nearby() + 4;
+  store.watch(['zoom', 'tokens', 'stack'], (s) => {
+    zooms.hidden = s.tokens.length <= nearby() + 4 || s.stack !== 'self';
     zoomButtons[0].b.textContent = `last ${nearby()}`;
     for (const { b, zoom } of zoomButtons) {
       b.setAttribute('aria-checked', String(zoom === s.zoom));
@@ -434,11 +451,11 @@ export function create(root, store, run) {
     }
   });
   store.watch(['stage'], paintLegend);
-  store.watch(['patterns', 'tokens', 'cursor', 'key', 'hover', 'head', 'stage', 'zoom', 'theme', 'model'], (s) => {
+  store.watch(['patterns', 'tokens', 'cursor', 'sourceCursor', 'key', 'hover', 'head', 'stage', 'stack', 'zoom', 'theme', 'model'], (s) => {
     if (s.tokens.length && s.patterns && s.cursor >= s.patterns.length) void run.wantRows();
     draw();
     read();
   });
-  store.watch(['status', 'cursor', 'head', 'stage'], (s) => { if (s.status !== 'running') paintTable(); });
+  store.watch(['status', 'cursor', 'sourceCursor', 'head', 'stage', 'stack'], (s) => { if (s.status !== 'running') paintTable(); });
   void document.fonts?.ready.then(() => store.set({ hover: state.hover }));
 }

@@ -2,6 +2,7 @@
 
 import { el, roving } from '../dom.js';
 import { figures, percent } from '../format.js';
+import { inView } from '../patterns.js';
 import { Triangle, paletteOf, roomFor } from '../heatmap.js';
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store */
@@ -18,12 +19,22 @@ export function create(root, store) {
   let tiles = [];
   let colors = new Uint32Array(256);
   let epoch = -1;
-  let of = null;
+  let of = '';   // what the grid was built for
 
-  store.watch(['model'], ({ model }) => {
-    if (!model || of === model.config) return;
-    of = model.config;
-    const { nLayers, nHeads } = model.config;
+  const stacks = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Which attention', hidden: true }, ...[['encoder', 'encoder'], ['self', 'decoder'], ['cross', 'across']].map(([stack, name]) =>
+    el('button', { type: 'button', role: 'radio', 'data-stack': stack, onclick: () => store.set({ stack, key: null, hover: null, head: { ...state.head, layer: 0 } }) }, name)));
+  grid.before(stacks);
+  store.watch(['model', 'stack'], (s) => {
+    stacks.hidden = s.model?.config.kind !== 'encoder_decoder';
+    for (const b of stacks.children) b.setAttribute('aria-checked', String(b.dataset.stack === s.stack));
+  });
+
+  store.watch(['model', 'stack'], (s) => {
+    const { model } = s;
+    const nLayers = inView(s).layers;
+    if (!model || of === `${model.name} ${nLayers} ${model.config.nHeads} ${model.parameters.total}`) return;
+    of = `${model.name} ${nLayers} ${model.config.nHeads} ${model.parameters.total}`;
+    const { nHeads } = model.config;
     about.textContent = `${nLayers} layers × ${nHeads} heads, a row per token`;
     grid.style.setProperty('--columns', String(nHeads));
     tiles = [];
@@ -45,7 +56,7 @@ export function create(root, store) {
 
   roving(grid, () => tiles.map((t) => t.button), () => state.model?.config.nHeads ?? 1);
 
-  store.watch(['model', 'head'], ({ head }) => {
+  store.watch(['model', 'head', 'stack'], ({ head }) => {
     for (const t of tiles) {
       const on = t.layer === head.layer && t.head === head.head;
       t.button.setAttribute('aria-checked', String(on));
@@ -53,24 +64,26 @@ export function create(root, store) {
     }
   });
 
-  store.watch(['theme', 'model'], () => {
+  store.watch(['theme', 'model', 'stack'], () => {
     const sample = grid.querySelector('.crop');
     if (sample) colors = paletteOf(sample);
     epoch = -1;
   });
 
-  store.watch(['patterns', 'theme', 'model'], ({ patterns }) => {
+  store.watch(['patterns', 'stack', 'theme', 'model'], (s) => {
+    const { rows: patterns, keys } = inView(s);
     if (!patterns || !tiles.length) return;
     const n = patterns.length;
-    const room = roomFor(n);
+    const side = Math.max(n, s.stack === 'self' ? n : keys.length);
+    const room = roomFor(side);
     if (epoch !== patterns.epoch || tiles[0].triangle.capacity !== room || tiles[0].store !== patterns) {
       for (const t of tiles) { t.triangle.clear(room); t.store = patterns; }
       epoch = patterns.epoch;
     }
     for (const { layer, head, triangle } of tiles) triangle.paint(n, (q) => patterns.row(layer, head, q), colors);
-    grid.style.setProperty('--zoom', String(room / Math.max(1, n)));
+    grid.style.setProperty('--zoom', String(room / Math.max(1, side)));
     const size = tiles[0].button.clientWidth * devicePixelRatio;
-    grid.classList.toggle('dense', n > size);
+    grid.classList.toggle('dense', side > size);
   });
 
   // What a head does here, in numbers: the mean over queries of the weight on some keys.
@@ -82,10 +95,10 @@ export function create(root, store) {
     ['after the same token earlier', (row, q, ids) => row.reduce((sum, w, k) => sum + (k > 0 && k < q && ids[k - 1] === ids[q] ? w : 0), 0)],
   ]);
 
-  store.watch(['head', 'patterns', 'model', 'status'], ({ head, patterns, tokens, status }) => {
+  store.watch(['head', 'patterns', 'stack', 'model', 'status'], ({ head, patterns, tokens, status, stack }) => {
     const n = patterns?.length ?? 0;
-    profileOf.parentElement.hidden = n < 3;
-    if (n < 3 || (status === 'running' && n % 8)) return;
+    profileOf.parentElement.hidden = n < 3 || stack !== 'self';
+    if (n < 3 || stack !== 'self' || (status === 'running' && n % 8)) return;
     const ids = tokens.map((t) => t.id);
     const sums = HABITS.map(() => 0);
     let bits = 0;

@@ -109,7 +109,7 @@ function formulaOf(component, rows, L, c, count) {
   const put = (term) => term.split(' ').map((w) => (w === 'd²' ? `${c.dModel}²` : letters[w] ? String(letters[w][1]) : w)).join(' · ');
   const wrap = (list, write) => {
     const inner = list.map(write).join(' + ');
-    return `${many ? `${L} · ` : ''}${list.length > 1 && many ? `(${inner})` : inner}${biases ? ` + ${biases} biases` : ''}`;
+    return `${many ? `${L} · ` : ''}${list.length > 1 && many ? `(${inner})` : inner}${biases ? ` + ${biases} ${component === 'attention' && c.qkNorm ? (c.biasQkv ? 'biases and q, k gains' : 'q, k gains') : 'biases'}` : ''}`;
   };
   return { formula: wrap(terms, words), numbers: wrap(terms, put) };
 }

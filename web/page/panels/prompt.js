@@ -58,8 +58,20 @@ export function create(root, store, run) {
   length.addEventListener('change', () => store.set({ maxTokens: Math.max(1, Math.trunc(Number(length.value)) || 1) }));
   store.watch(['maxTokens'], (s) => { if (document.activeElement !== length) length.value = String(s.maxTokens); });
 
+  const source = el('textarea', { name: 'source', id: 'source', rows: 1, autocomplete: 'off', spellcheck: 'false' });
+  const reading = el('div', { class: 'line source', hidden: true }, el('label', { for: 'source' }, 'reads'), source);
+  let sourceTimer = 0;
+  source.addEventListener('input', () => {
+    clearTimeout(sourceTimer);
+    sourceTimer = setTimeout(() => run.setSource(source.value), 150);
+  });
+  store.watch(['model', 'source'], (s) => {
+    reading.hidden = s.model?.config.kind !== 'encoder_decoder';
+    if (document.activeElement !== source) source.value = s.source;
+  });
+
   root.append(
-    el('div', { class: 'line' }, box, el('div', { class: 'buttons' }, go, step, stop, again)),
+    reading, el('div', { class: 'line' }, box, el('div', { class: 'buttons' }, go, step, stop, again)),
     el('div', { class: 'controls' },
       slider('temperature', 'temperature', { min: 0, max: 2, step: 0.05 }, (v) => (v === 0 ? '0, greedy' : v.toFixed(2))),
       slider('top-k', 'topK', { min: 0, max: 200, step: 1 }, (v) => (v === 0 ? 'off' : String(v))),
@@ -74,7 +86,8 @@ export function create(root, store, run) {
     const written = s.tokens.some((t) => !t.given);
     go.textContent = s.status === 'paused' && written ? 'Go on' : s.status === 'done' ? 'Run again' : 'Run';
     // aria-disabled keeps a button that was just pressed in the tab order.
-    for (const [button, off] of /** @type {[HTMLElement, boolean][]} */ ([[go, running || !s.model], [step, running || !s.model], [stop, !running]])) {
+    const mute = !s.model || s.model.config.kind === 'encoder';   // an encoder writes nothing
+    for (const [button, off] of /** @type {[HTMLElement, boolean][]} */ ([[go, running || mute], [step, running || mute], [stop, !running]])) {
       button.setAttribute('aria-disabled', String(off));
     }
     again.hidden = !written;

@@ -82,9 +82,10 @@ export function create(root, store, run) {
   });
 
   let marked = { here: -1, key: -1 };
-  store.watch(['tokens', 'cursor', 'key', 'hover'], ({ cursor, key, hover }) => {
-    const here = hover ? hover.query : cursor;
-    const seen = hover ? hover.key : key;
+  store.watch(['tokens', 'cursor', 'key', 'hover'], ({ cursor, key, hover, stack }) => {
+    const own = stack === 'self';   // elsewhere queries or keys are places of another text
+    const here = hover && stack !== 'encoder' ? hover.query : cursor;
+    const seen = !own ? -1 : hover ? hover.key : key;
     chips[marked.here]?.classList.remove('here');
     chips[marked.key]?.classList.remove('seen');
     for (const c of chips) if (c.tabIndex === 0) { c.tabIndex = -1; c.setAttribute('aria-selected', 'false'); }
@@ -110,8 +111,8 @@ export function create(root, store, run) {
   // -- the row in hand, drawn over the text ---------------------------------------------------------------------------
   function drawArcs(s) {
     arcsOn.checked = s.arcs;
-    const query = s.hover?.query ?? s.cursor;
-    const row = s.arcs && !(s.status === 'running' && s.pace === 'fast') ? s.patterns?.row(s.head.layer, s.head.head, query) : null;
+    const query = (s.stack === 'self' ? s.hover?.query : null) ?? s.cursor;
+    const row = s.arcs && s.stack === 'self' && !(s.status === 'running' && s.pace === 'fast') ? s.patterns?.row(s.head.layer, s.head.head, query) : null;
     const from = chips[query]?.querySelector('.word');
     if (!row || !from) return arcs.replaceChildren();
     const frame = arcs.getBoundingClientRect();
@@ -131,7 +132,7 @@ export function create(root, store, run) {
       return svg('path', { d, 'stroke-width': (0.75 + 5 * row[k]).toFixed(2), opacity: (0.2 + 0.6 * Math.sqrt(row[k])).toFixed(2) });
     }).filter((p) => p !== null));
   }
-  store.watch(['tokens', 'cursor', 'hover', 'head', 'patterns', 'arcs', 'status'], drawArcs);
+  store.watch(['tokens', 'cursor', 'hover', 'head', 'stack', 'patterns', 'arcs', 'status'], drawArcs);
   new ResizeObserver(() => drawArcs(state)).observe(text);
   text.addEventListener('scroll', () => drawArcs(state));
 
