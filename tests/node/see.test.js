@@ -261,6 +261,26 @@ describe('other kinds', () => {
       assert.equal(last.indexOf(last.reduce((a, b) => Math.max(a, b))), id);
       text.push(id);
     }
+    const session = await model.session();
+    await session.eval([1, 2]);
+    await session.eval([3]);
+    await session.rewind(2);
+    const again = await session.eval([5, 6]);
+    assert.equal(session.length, 4);
+    assert.ok(sameBits(again, row((await model.forward([1, 2, 5, 6])).logits, 3)));
+    await assert.rejects(session.eval([7, 99]), { code: 'bad-token' });
+    assert.ok(sameBits(await session.eval([7]), row((await model.forward([1, 2, 5, 6, 7])).logits, 4)));
+  });
+
+  test('a session that captures too much refuses the eval and stays as it was', async () => {
+    const model = await load(stories);
+    const session = await model.session({ capture: ['*.hook_pattern'], captureBudget: 6 * 6 * 4 * 20 * 20 });
+    await session.eval(numbers(20, 2048));
+    await assert.rejects(session.eval(numbers(19, 2048)), { code: 'capture-too-large' });
+    assert.equal(session.length, 20);
+    await session.eval([1]);
+    assert.deepEqual(session.captured['blocks.0.attn.hook_pattern'].shape, [6, 1, 21]);
+    model.dispose();
   });
 });
 

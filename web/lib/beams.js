@@ -24,7 +24,7 @@ export async function* beamSearch(f, prompt, o, signal) {
   await pause.check();
   const score = (/** @type {{sum: number}} */ b, /** @type {number} */ n) => b.sum / ((5 + n) / 6) ** o.lengthPenalty;
   const eos = o.ignoreEos ? [] : f.special.eos;
-  const first = await f.openRun(o, prompt.length);
+  const first = await f.openRun(o);
   /** @type {Beam[]} */
   let beams = [{ run: first, ids: [], logprobs: [], sum: 0 }];
   /** @type {{ids: number[], logprobs: number[], value: number, eos: boolean} | null} */

@@ -108,7 +108,7 @@ function overlap(text, stop) {
 export async function* generate(f, prompt, o, signal) {
   const pause = new Pause(signal);
   await pause.check();
-  const run = await f.openRun(o, prompt.length);
+  const run = await f.openRun(o);
   try {
     const { session } = run;
     session.seed(o.seed);

@@ -355,7 +355,7 @@ export class Model {
    */
   async session(options) {
     const [rest, hooks] = withSignal(options);
-    return new Session(this.#remote, await this.#remote.call('sessionOpen', [rest], hooks));
+    return new Session(this.#remote, await this.#remote.call('session', ['open', [rest]], hooks));
   }
 
   /** Free everything. Runs under way fail with 'bad-state'. */
@@ -387,7 +387,7 @@ export class Session {
     this.#id = session;
     this.#length = length;
     this.#bytes = bytes;
-    forgotten.register(this, () => { remote.call('sessionClose', [session]).catch(() => {}); }, this);
+    forgotten.register(this, () => { remote.call('session', ['close', [session]]).catch(() => {}); }, this);
   }
 
   /** Positions held. */
@@ -398,7 +398,7 @@ export class Session {
   /** @template T @param {string} method @param {any[]} args @param {{signal?: AbortSignal}} [hooks] @returns {Promise<any>} */
   #call(method, args, hooks) {
     if (this.#closed) return Promise.reject(new GlassformerError('bad-state', 'the session was closed'));
-    const answer = this.#last.then(() => this.#remote.call(method, [this.#id, ...args], hooks));
+    const answer = this.#last.then(() => this.#remote.call('session', [method, [this.#id, ...args]], hooks));
     this.#last = answer.catch(() => {});
     return answer;
   }
@@ -410,7 +410,7 @@ export class Session {
    * @returns {Promise<Float32Array & Tensor>} logits of the last position [vocab_size], which are a Tensor too
    */
   async eval(input, { signal } = {}) {
-    const { logits, captured, length, bytes } = await this.#call('sessionEval', [input], { signal });
+    const { logits, captured, length, bytes } = await this.#call('eval', [input], { signal });
     this.#length = length;
     this.#bytes = bytes;
     this.captured = captured;
@@ -419,18 +419,18 @@ export class Session {
 
   /** Keep the first n positions; nothing is computed again. @param {number} n */
   async rewind(n) {
-    const { length, bytes } = await this.#call('sessionRewind', [n]);
+    const { length, bytes } = await this.#call('rewind', [n]);
     this.#length = length;
     this.#bytes = bytes;
   }
 
   /** An independent copy, without captures and edits. @returns {Promise<Session>} */
-  async fork() { return new Session(this.#remote, await this.#call('sessionFork', [])); }
+  async fork() { return new Session(this.#remote, await this.#call('fork', [])); }
 
   /** Give its memory back. */
   async close() {
     if (this.#closed) return;
-    const done = this.#call('sessionClose', []);
+    const done = this.#call('close', []);
     this.#closed = true;
     forgotten.unregister(this);
     await done;

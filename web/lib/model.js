@@ -29,9 +29,8 @@ import { Tokenizer } from './tokenizer.js';
 const FRESH_STD = 0.02;
 
 export class LoadedModel {
-  /** @type {Map<number, Run>} */
-  #sessions = new Map();
-  #lastSession = 0;
+  /** @type {import('./sessions.js').Sessions | null} */
+  #sessions = null;
   /** @type {import('./capture.js').Points | null} */
   #points = null;
   /** @type {Map<number, string>} */
@@ -54,7 +53,7 @@ export class LoadedModel {
     this.contextLength = options.contextLength ?? this.config.context_length;
     this.kvCache = options.kvCache ?? 'f32';
     this.table = tableOf(engine);
-    this.#session().close(); // a contextLength that cannot be is refused here and not at the first word
+    this.#open().close(); // a contextLength that cannot be is refused here and not at the first word
   }
 
   /**
@@ -189,7 +188,7 @@ export class LoadedModel {
   async points() {
     const { Points } = await import('./capture.js');
     if (!this.#points) {
-      const session = this.#session();
+      const session = this.#open();
       try { this.#points = new Points(this.engine, this.config, session); } finally { session.close(); }
     }
     return this.#points;
@@ -198,16 +197,15 @@ export class LoadedModel {
   /** @returns {Promise<string[]>} what capture and edits can name */
   async pointNames() { return (await this.points()).names; }
 
-  #session() { return this.engine.session(this.contextLength, this.kvCache); }
+  #open() { return this.engine.session(this.contextLength, this.kvCache); }
 
   /**
-   * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[], source?: any}} o
-   * @param {number} queries  positions of the longest pass to come
+   * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[], source?: any}} [o]
    */
-  async openRun(o, queries) {
-    const run = new Run(this, this.#session());
+  async openRun(o = {}) {
+    const run = new Run(this, this.#open());
     try {
-      await run.observe(o, queries, o.source?.length ?? 0);
+      await run.observe(o);
       return run;
     } catch (error) {
       run.close();
@@ -268,7 +266,7 @@ export class LoadedModel {
     const { config } = this;
     this.fits(ids.length, 'input');
     if (o.source !== undefined) o = { ...o, source: this.ids(o.source, 'source') };
-    const run = await this.openRun(o, ids.length);
+    const run = await this.openRun(o);
     try {
       if (config.kind === 'encoder') {
         run.encodeOnly(ids, this.mask(o.mask, ids.length, 'mask'));
@@ -329,76 +327,19 @@ export class LoadedModel {
     return this.engine.tensorRow(i, row, shape[shape.length - 1]);
   }
 
-  // ---- sessions: runs that the caller drives
-
-  /** @param {Record<string, any>} options @param {Hooks} [hooks] */
-  async sessionOpen(options = {}, { signal } = {}) {
-    checkNames(options, ['source', 'sourceMask', 'capture', 'captureBudget', 'edits'], 'session');
-    this.needDecoder('session');
-    const o = { ...options };
-    if (o.source !== undefined) o.source = this.ids(o.source, 'source');
-    const run = await this.openRun(o, this.engine.schema.chunk);
-    try {
-      await run.start(o, new Pause(signal));
-    } catch (error) {
-      run.close();
-      throw error;
-    }
-    return this.#keep(run);
+  /**
+   * Runs that the caller drives.
+   * @param {'open'|'eval'|'rewind'|'fork'|'close'} method
+   * @param {any[]} args
+   * @param {Hooks} [hooks]
+   */
+  async session(method, args, hooks = {}) {
+    this.#sessions ??= new (await import('./sessions.js')).Sessions(this);
+    return /** @type {any} */ (this.#sessions)[method](...args, hooks);
   }
 
-  /** @param {Run} run */
-  #keep(run) {
-    this.#sessions.set(++this.#lastSession, run);
-    return { session: this.#lastSession, ...measure(run) };
-  }
-
-  /** @param {number} id @returns {Run} */
-  #run(id) { return this.#sessions.get(id) ?? fail('bad-state', 'the session was closed'); }
-
-  /** @param {number} id @param {any} input @param {Hooks} [hooks] */
-  async sessionEval(id, input, { signal } = {}) {
-    const run = this.#run(id), { session } = run;
-    const ids = this.ids(input, 'input', session.length === 0);
-    const before = session.length;
-    if (before + ids.length > session.context) {
-      fail('context-full', `the session holds ${before} positions and the input has ${ids.length} tokens, the context holds ${session.context}`);
-    }
-    let last = new Float32Array(0);
-    try {
-      await run.prefill(ids, new Pause(signal), (_, n) => { last = session.logits(n - 1, 1, this.config.vocab_size); });
-    } catch (error) {
-      session.rewind(before); // all or nothing
-      throw error;
-    }
-    return { logits: last, captured: run.take() ?? {}, ...measure(run) };
-  }
-
-  /** @param {number} id @param {number} n */
-  sessionRewind(id, n) {
-    const run = this.#run(id);
-    number('the number of positions to keep', n, 0, run.session.length, true);
-    run.session.rewind(n);
-    return measure(run);
-  }
-
-  /** @param {number} id */
-  sessionFork(id) { return this.#keep(this.#run(id).fork()); }
-
-  /** @param {number} id */
-  sessionClose(id) {
-    this.#sessions.get(id)?.close();
-    this.#sessions.delete(id);
-  }
-
-  dispose() {
-    this.#sessions.clear();
-    this.engine.close();
-  }
+  dispose() { this.engine.close(); }
 }
-
-/** @param {Run} run */
-function measure({ session }) { return { length: session.length, bytes: session.kvBytes }; }
 
 /** A list of texts or of lists, as opposed to one list of ids. @param {any} input */
 export function isList(input) {

@@ -94,7 +94,7 @@ export class There {
       const id = this.#open({
         message: (m) => {
           if (m.progress) return onProgress?.(m.progress);
-          if (m.fetch) return relay(m, fetch, signal);
+          if (m.fetch) return import('./relay.js').then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal));
           end();
           if (m.error) reject(revive(m.error, signal));
           else resolve(m.value);
@@ -179,36 +179,6 @@ export class There {
   #failAll(error) {
     for (const w of [...this.#waiting.values()]) w.fail(error);
     this.#waiting.clear();
-  }
-}
-
-/**
- * The caller's own fetch cannot travel: it is called here, and its body follows in chunks, each on request.
- * @param {{fetch: string, init: any, port: MessagePort}} message
- * @param {typeof globalThis.fetch} [fetch]
- * @param {AbortSignal} [signal]
- */
-async function relay({ fetch: url, init, port }, fetch, signal) {
-  /** @param {any} error */
-  const fail = (error) => port.postMessage({ error: String(error?.message ?? error) });
-  /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
-  let reader;
-  port.onmessage = ({ data }) => {
-    if (data === 'cancel') {
-      reader?.cancel().catch(() => {});
-      port.close();
-    } else if (reader) {
-      reader.read().then(({ done, value }) => port.postMessage({ done, value }), fail);
-    } else {
-      port.postMessage({ done: true });
-    }
-  };
-  try {
-    const response = await /** @type {typeof globalThis.fetch} */ (fetch)(url, { ...init, signal });
-    reader = response.body?.getReader();
-    port.postMessage({ status: response.status, statusText: response.statusText, headers: [...response.headers], url: response.url });
-  } catch (error) {
-    fail(error);
   }
 }
 

@@ -10,6 +10,8 @@ import { fail } from './formats/errors.js';
 export class Run {
   /** @type {import('./capture.js').Recorder | null} */
   #recorder = null;
+  /** Refuses what would take more memory than allowed. @type {(queries: number) => void} */
+  #afford = () => {};
   #rows = 0; // of the last eval
 
   /**
@@ -23,20 +25,22 @@ export class Run {
 
   /**
    * What to look at and what to change.
-   * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[]}} o
-   * @param {number} queries  positions of the longest pass to come
-   * @param {number} source   positions of its source
+   * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[], source?: ArrayLike<number>}} o
    */
-  async observe({ capture = [], captureBudget, edits = [] }, queries, source) {
+  async observe({ capture = [], captureBudget, edits = [], source }) {
     if (capture.length === 0 && edits.length === 0) return;
     const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('./capture.js'); // who does not look does not load it
     const points = await this.f.points(), budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
     applyEdits(this.session, points, edits);
-    const wanted = points.match(capture), bytes = points.bytes(wanted, queries, queries, source);
-    if (bytes > budget) {
-      fail('capture-too-large', `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`);
-    }
-    if (wanted.length) this.#recorder = new Recorder(this.session, wanted);
+    const wanted = points.match(capture);
+    if (!wanted.length) return;
+    this.#recorder = new Recorder(this.session, wanted);
+    this.#afford = (queries) => {
+      const bytes = points.bytes(wanted, queries, this.session.length + queries, source?.length ?? 0);
+      if (bytes > budget) {
+        fail('capture-too-large', `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`);
+      }
+    };
   }
 
   /**
@@ -59,6 +63,7 @@ export class Run {
 
   /** The one pass of a model that is an encoder. @param {number[]} ids @param {ArrayLike<number> | null} mask */
   encodeOnly(ids, mask) {
+    this.#afford(ids.length);
     this.session.encode(ids, mask);
     this.#recorder?.gather();
   }
@@ -74,6 +79,7 @@ export class Run {
     // Bidirectional attention has no chunks: an early row reads the late ones.
     const chunk = f.config.causal ? f.engine.schema.chunk : ids.length;
     const all = Array.from(ids);
+    this.#afford(all.length);
     for (let at = 0; at < all.length; at += chunk) {
       const part = all.slice(at, at + chunk);
       this.#eval(part);

@@ -32,7 +32,7 @@ export async function trace(f, input, options, { signal } = {}) {
   const ids = f.ids(input, 'input', options.addSpecialTokens);
   f.fits(ids.length, 'input');
   const source = options.source === undefined ? undefined : f.ids(options.source, 'source');
-  const run = await f.openRun({}, ids.length);
+  const run = await f.openRun();
   /** @type {Map<string, {op: string, stack: number, layer: number, ms: number, passes: number}>} */
   const sums = new Map();
   const gather = () => {

@@ -43,7 +43,7 @@ async function answer(id, method, args, hooks, signal) {
     model = await LoadedModel[method](args[0], args[1], {
       signal,
       onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
-      fetch: hooks.fetch ? (input, init) => fetchThere(id, String(input), init) : undefined,
+      fetch: hooks.fetch ? (await import('./relay.js')).distantFetch((message, transfer) => port.postMessage({ id, ...message }, transfer)) : undefined,
     });
     return post({ id, value: model.info(), memory: model.memory() });
   }
@@ -99,37 +99,6 @@ function buffers(value, found = new Set()) {
   if (ArrayBuffer.isView(value)) found.add(value.buffer);
   else if (value && typeof value === 'object' && !(value instanceof MessagePort)) for (const v of Object.values(value)) buffers(v, found);
   return found;
-}
-
-/** fetch, made by the caller's own function on the other side. @param {number} id @param {string} url @param {RequestInit} [init] @returns {Promise<Response>} */
-function fetchThere(id, url, init = {}) {
-  const { port1, port2 } = new MessageChannel();
-  const headers = [...new Headers(init.headers)];
-  port.postMessage({ id, fetch: url, init: { method: init.method, headers }, port: port2 }, [port2]);
-  const { signal } = init;
-  const next = () => new Promise((resolve, reject) => {
-    const abort = () => { port1.postMessage('cancel'); reject(signal?.reason); };
-    signal?.addEventListener('abort', abort, { once: true });
-    port1.onmessage = ({ data }) => {
-      signal?.removeEventListener('abort', abort);
-      if (data.error) reject(new TypeError(data.error));
-      else resolve(data);
-    };
-  });
-  return next().then((/** @type {any} */ head) => {
-    const body = head.status === 204 || head.status === 304 ? null : new ReadableStream({
-      async pull(controller) {
-        const chunk = next();
-        port1.postMessage('next');
-        const { done, value } = /** @type {any} */ (await chunk);
-        if (done) { controller.close(); port1.close(); } else controller.enqueue(value);
-      },
-      cancel() { port1.postMessage('cancel'); },
-    }, { highWaterMark: 1 });
-    const response = new Response(body, { status: head.status, statusText: head.statusText, headers: head.headers });
-    Object.defineProperty(response, 'url', { value: head.url });
-    return response;
-  });
 }
 
 /** A worker thread's port with the browser's manners. */
