@@ -45,6 +45,30 @@ uint64_t test_random(uint64_t *state) {
     return *state * 2685821657736338717u;
 }
 
+static int32_t below(uint64_t *state, int32_t n) { return (int32_t)(test_random(state) >> 33) % n; }
+
+struct gf_config test_config(uint64_t *state) {
+#define ANY(n) below(state, n)
+    struct gf_config c;
+    gf_config_default(&c);
+    c.vocab_size = 1 + ANY(90), c.d_model = 1 + ANY(40), c.n_layers = ANY(4);
+    c.d_ff = 1 + ANY(70), c.context_length = 90;
+    c.kind = ANY(3);
+    c.n_encoder_layers = c.kind == GF_ENCODER_DECODER ? 1 + ANY(3) : 0;
+    c.n_kv_heads = 1 + ANY(3), c.n_heads = c.n_kv_heads * (1 + ANY(3));
+    c.norm = ANY(2), c.norm_placement = ANY(2), c.final_norm = ANY(2), c.qk_norm = ANY(2);
+    c.ffn = ANY(4), c.position = ANY(4), c.rope_pairs = ANY(2), c.rope_scaling = ANY(3);
+    c.d_head = 1 + ANY(13);
+    if (c.position == GF_POS_ROPE) c.d_head += c.d_head % 2;
+    c.rope_factor = 2;
+    c.bias_qkv = ANY(2), c.bias_attn_out = ANY(2), c.bias_ffn = ANY(2);
+    c.bias_norm = ANY(2), c.bias_head = c.kind == GF_ENCODER ? 0 : ANY(2);
+    c.tie_word_embeddings = ANY(2), c.sliding_window = ANY(2) * (1 + ANY(20));
+    c.shared_embedding = c.kind == GF_ENCODER_DECODER ? ANY(2) : 1;
+    return c;
+#undef ANY
+}
+
 double max_diff(const float *a, const float *b, int64_t n) {
     double most = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -81,6 +81,8 @@ int32_t golden_output(const struct gf_model *m, const struct golden_run *r, floa
 double max_diff(const float *a, const float *b, int64_t n);
 /* xorshift64*: tests need numbers too. */
 uint64_t test_random(uint64_t *state);
+/* Any configuration that can be built, of at most 40 wide and 90 long. */
+struct gf_config test_config(uint64_t *state);
 /* The point's number by its name, -1 if there is none. */
 int32_t point_by_name(const char *name);
 const char *point_name(int32_t point);

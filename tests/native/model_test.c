@@ -536,24 +536,6 @@ static void counts_are_the_published_ones(void) {
 static uint64_t seed = 12345;
 static int32_t below(int32_t n) { return (int32_t)(test_random(&seed) >> 33) % n; }
 
-static struct gf_config random_config(void) {
-    struct gf_config c = config(1, 1, 1, 1, 1, 90);
-    c.vocab_size = 1 + below(90), c.d_model = 1 + below(40), c.n_layers = below(4);
-    c.d_ff = 1 + below(70);
-    c.kind = below(3);
-    c.n_encoder_layers = c.kind == GF_ENCODER_DECODER ? 1 + below(3) : 0;
-    c.n_kv_heads = 1 + below(3), c.n_heads = c.n_kv_heads * (1 + below(3));
-    c.d_head = 2 * (1 + below(6));
-    c.norm = below(2), c.norm_placement = below(2), c.final_norm = below(2), c.qk_norm = below(2);
-    c.ffn = below(4), c.position = below(4), c.rope_pairs = below(2), c.rope_scaling = below(3);
-    c.rope_factor = 2;
-    c.bias_qkv = below(2), c.bias_attn_out = below(2), c.bias_ffn = below(2);
-    c.bias_norm = below(2), c.bias_head = c.kind == GF_ENCODER ? 0 : below(2);
-    c.tie_word_embeddings = below(2), c.sliding_window = below(2) * (1 + below(20));
-    c.shared_embedding = c.kind == GF_ENCODER_DECODER ? below(2) : 1;
-    return c;
-}
-
 /* Written down once more, by hand, from the papers. */
 static uint64_t count_by_formula(const struct gf_config *c) {
     const uint64_t d = (uint64_t)c->d_model, q = (uint64_t)(c->n_heads * c->d_head),
@@ -576,7 +558,7 @@ static uint64_t count_by_formula(const struct gf_config *c) {
 
 static void any_configuration_is_counted_reserved_and_run(void) {
     for (int i = 0; i < 150; i++) {
-        struct gf_config c = random_config();
+        struct gf_config c = test_config(&seed);
         CHECK_OK(gf_config_check(&c, &err));
         CHECK_INT(gf_count_parameters(&c), count_by_formula(&c));
         struct gf_model *m = gf_model_open(&c, NULL, &err);

@@ -106,6 +106,36 @@ static void token_by_token_is_one_pass_is_odd_chunks(void) {
         }
 }
 
+/* The same for configurations nobody thought of. */
+static void any_causal_configuration_can_be_walked_in_any_way(void) {
+    uint64_t seed = 4711;
+    int walked = 0;
+    for (int i = 0; i < 90; i++) {
+        struct golden g = {.name = "random configuration", .cfg = test_config(&seed)};
+        if (!is_decoder(&g)) continue;
+        const int32_t n = 70, v = g.cfg.vocab_size;
+        int32_t tokens[70];
+        for (int k = 0; k < n; k++) tokens[k] = ids[k] % v;
+        struct gf_model *m = gf_model_open(&g.cfg, NULL, &err);
+        CHECK(m != NULL);
+        if (!m) continue;
+        CHECK_OK(gf_model_randomize(m, (uint64_t)i, 0.4f, &err));
+        float *want = floats((int64_t)n * v), *got = floats((int64_t)n * v);
+        for (int32_t plan = 0; plan < N_PLANS; plan++) {
+            struct gf_session *s = gf_session_open(m, 0, i % GF_N_KV_TYPES, &err);
+            CHECK(s != NULL);
+            if (is_double(&g)) CHECK_OK(gf_session_encode(s, tokens + 3, source_mask, 11, &err));
+            eval(s, v, tokens, 0, n, plan, plan ? got : want);
+            if (plan) CHECK_SAME(got, want, (int64_t)n * v, g.name, "%d, plan %d", i, plan);
+            gf_session_close(s);
+        }
+        walked++;
+        free(want), free(got);
+        gf_model_close(m);
+    }
+    CHECK(walked > 40);
+}
+
 /* Logits of other rows, in other portions, are the same rows. */
 static void any_rows_of_logits_can_be_asked_for(void) {
     EACH_DECODER(g, m) {
@@ -251,17 +281,26 @@ static void threads_change_nothing(void) {
     struct gf_pool *pool = gf_pool_open(4);
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 70;
-        float *want = floats((int64_t)n * v), *got = floats((int64_t)n * v);
+        float *y[2] = {floats((int64_t)n * v), floats((int64_t)n * v)}, *pattern[2];
+        int32_t dims[3];
         for (int threads = 0; threads < 2; threads++) {
             gf_model_set_pool(m, threads ? pool : NULL);
             struct gf_session *s = open_session(g, m, GF_KV_F32);
-            eval(s, v, ids, 0, 66, AT_ONCE, threads ? got : want);
-            eval(s, v, ids, 66, n, ONE_BY_ONE, (threads ? got : want) + (int64_t)66 * v);
+            eval(s, v, ids, 0, 66, AT_ONCE, y[threads]);
+            CHECK_OK(gf_session_capture(s, 0, 0, GF_P_PATTERN, 1, &err));
+            eval(s, v, ids, 66, n, AT_ONCE, y[threads] + (int64_t)66 * v);
+            const float *p = gf_session_captured(s, 0, 0, GF_P_PATTERN, dims);
+            CHECK(p != NULL);
+            const int64_t size = (int64_t)dims[0] * dims[1] * dims[2];
+            pattern[threads] = floats(size);
+            if (p) memcpy(pattern[threads], p, (size_t)size * sizeof *p);
             gf_session_close(s);
         }
         gf_model_set_pool(m, NULL);
-        CHECK_SAME(got, want, (int64_t)n * v, g->name, "%d threads", gf_pool_threads(pool));
-        free(want), free(got);
+        CHECK_SAME(y[1], y[0], (int64_t)n * v, g->name, "%d threads", gf_pool_threads(pool));
+        CHECK_SAME(pattern[1], pattern[0], (int64_t)dims[0] * dims[1] * dims[2], g->name,
+                   "patterns by %d threads", gf_pool_threads(pool));
+        for (int i = 0; i < 2; i++) free(y[i]), free(pattern[i]);
     }
     gf_pool_close(pool);
 }
@@ -811,6 +850,7 @@ int main(void) {
     for (int i = 0; i < MOST; i++) ids[i] = (int32_t)(test_random(&seed) >> 33) % 41;
     for (int i = 0; i < 11; i++) source[i] = (int32_t)(test_random(&seed) >> 33) % 41;
     RUN(token_by_token_is_one_pass_is_odd_chunks);
+    RUN(any_causal_configuration_can_be_walked_in_any_way);
     RUN(any_rows_of_logits_can_be_asked_for);
     RUN(a_smaller_cache_stays_close);
     RUN(the_cache_grows_block_by_block);
