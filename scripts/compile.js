@@ -18,8 +18,9 @@ const warnings = ['-std=c11', '-Wall', '-Wextra', '-Werror'];
 const exact = ['-ffp-contract=off', '-fno-math-errno'];
 const common = [...warnings, ...exact, '-Isrc'];
 
-/** Time is spent in the kernels; the rest is compiled for a small download. */
-const speedOrSize = (source) => (/^src\/(?:base|kernels)\//.test(source) ? '-O3' : '-Os');
+/** Time is spent in few files; the rest is compiled for a small download. */
+const hot = /^src\/kernels\/(?!(?:mat|quant|ref)\.c)/;
+const speedOrSize = (source) => (hot.test(source) ? '-O3' : '-Os');
 
 /** A variant is a binary: a module with one instruction the browser does not know is invalid. */
 const wasmVariants = {
