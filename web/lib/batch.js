@@ -14,12 +14,12 @@ import { fail } from './formats/errors.js';
  * @param {LoadedModel} f
  * @param {number[][]} prompts
  * @param {Checked} o
- * @param {AbortSignal | undefined} signal
+ * @param {import('./generate.js').Delivery} hooks
  * @param {typeof import('./generate.js').generate} one  how to continue a single prompt
- * @returns {AsyncGenerator<Step, Summary, void>}
+ * @returns {AsyncGenerator<Step[], Summary, void>}
  */
-export async function* generateMany(f, prompts, o, signal, one) {
-  const runs = prompts.map((prompt) => one(f, prompt, o, signal));
+export async function* generateMany(f, prompts, o, { signal }, one) {
+  const runs = prompts.map((prompt) => one(f, prompt, o, { signal }));
   /** @type {Summary[]} */
   const summaries = [];
   try {
@@ -28,7 +28,7 @@ export async function* generateMany(f, prompts, o, signal, one) {
       for (let i = 0; i < runs.length; i++) {
         if (summaries[i]) continue;
         const { done, value } = await runs[i].next();
-        if (done) { summaries[i] = value; live--; } else yield { ...value, sequence: i };
+        if (done) { summaries[i] = value; live--; } else yield value.map((step) => ({ ...step, sequence: i }));
       }
     }
   } finally {

@@ -15,10 +15,10 @@ import { Pause } from './turn.js';
  * @param {LoadedModel} f
  * @param {number[]} prompt
  * @param {Checked} o
- * @param {AbortSignal} [signal]
- * @returns {AsyncGenerator<Step, Summary, void>}
+ * @param {import('./generate.js').Delivery} hooks
+ * @returns {AsyncGenerator<Step[], Summary, void>}
  */
-export async function* beamSearch(f, prompt, o, signal) {
+export async function* beamSearch(f, prompt, o, { signal }) {
   /** @typedef {{run: Run, ids: number[], logprobs: number[], sum: number}} Beam */
   const pause = new Pause(signal);
   await pause.check();
@@ -70,10 +70,13 @@ export async function* beamSearch(f, prompt, o, signal) {
     const found = /** @type {{ids: number[], logprobs: number[], eos: boolean}} */ (/** @type {unknown} */ (best));
     const decodeMs = performance.now() - from;
     const outlet = new Outlet(o.stop, f.decoder(prompt));
+    /** @type {Step[]} */
+    const steps = [];
     for (let i = 0; i < found.ids.length && !outlet.stopped; i++) {
-      yield* outlet.push({ id: found.ids[i], text: '', position: prompt.length + i, logprob: found.logprobs[i], ms: decodeMs / found.ids.length });
+      steps.push(...outlet.push({ id: found.ids[i], text: '', position: prompt.length + i, logprob: found.logprobs[i], ms: decodeMs / found.ids.length }));
     }
-    if (!outlet.stopped) yield* outlet.end();
+    if (!outlet.stopped) steps.push(...outlet.end());
+    if (steps.length) yield steps;
     const stopReason = outlet.stopped ? 'stop' : found.eos ? 'eos' : found.ids.length >= o.maxTokens ? 'maxTokens' : 'contextFull';
     return { text: outlet.text, ids: outlet.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: passes && decodeMs ? passes * 1000 / decodeMs : 0 };
   } finally {

@@ -28,6 +28,12 @@ import { Pause } from './turn.js';
  * @property {Summary[]} [summaries]    several prompts: each one's own
  */
 /** @typedef {ReturnType<typeof import('./options.js').generateOptions>} Checked */
+/**
+ * How steps are handed out: in lists, so that a worker can post many at once.
+ * @typedef {object} Delivery
+ * @property {AbortSignal} [signal]
+ * @property {(steps: Step[]) => boolean} [due]  whether what has gathered is to go out now; default: at once
+ */
 
 /** Steps on their way out: held back while their text may still turn out to be (part of) a stop string. */
 export class Outlet {
@@ -102,10 +108,10 @@ function overlap(text, stop) {
  * @param {LoadedModel} f
  * @param {number[]} prompt
  * @param {Checked} o
- * @param {AbortSignal} [signal]
- * @returns {AsyncGenerator<Step, Summary, void>}
+ * @param {Delivery} hooks
+ * @returns {AsyncGenerator<Step[], Summary, void>}
  */
-export async function* generate(f, prompt, o, signal) {
+export async function* generate(f, prompt, o, { signal, due = () => true }) {
   const pause = new Pause(signal);
   await pause.check();
   const run = await f.openRun(o);
@@ -120,6 +126,8 @@ export async function* generate(f, prompt, o, signal) {
     const eos = o.ignoreEos ? [] : f.special.eos;
     const ids = [...prompt];
     let decodeMs = 0, passes = 0, made = 0;
+    /** @type {Step[]} */
+    let steps = [];
     /** @type {Summary['stopReason']} */
     let stopReason = 'maxTokens';
     from = performance.now();
@@ -136,16 +144,22 @@ export async function* generate(f, prompt, o, signal) {
       made++;
       step.ms = performance.now() - from;
       decodeMs += step.ms;
-      yield* outlet.push(step);
-      if (outlet.stopped) { stopReason = 'stop'; break; }
-      await pause.check();
+      steps.push(...outlet.push(step));
+      if (steps.length && due(steps)) {
+        yield steps;
+        steps = [];
+      }
+      if (outlet.stopped) break;
+      const wait = pause.check(); // mostly nothing: an await would cost as much as the rest of this loop
+      if (wait) await wait;
       from = performance.now();
       if (made === o.maxTokens || ids.length >= session.context) continue;
       run.next(ids);
       passes++;
     }
-    if (!outlet.stopped) yield* outlet.end();
+    if (!outlet.stopped) steps.push(...outlet.end());
     if (outlet.stopped) stopReason = 'stop';
+    if (steps.length) yield steps;
     return { text: outlet.text, ids: outlet.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: passes && decodeMs ? passes * 1000 / decodeMs : 0 };
   } finally {
     run.close();

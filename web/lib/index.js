@@ -257,7 +257,7 @@ export class Model {
    */
   generate(prompt, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.stream('generate', [prompt, rest], hooks);
+    return this.#remote.generate([prompt, rest], hooks);
   }
 
   /**

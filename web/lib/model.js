@@ -226,9 +226,9 @@ export class LoadedModel {
   /**
    * @param {any} prompt  text, ids, or a list of several
    * @param {Record<string, any>} options
-   * @param {Hooks} [hooks]
+   * @param {import('./generate.js').Delivery} hooks
    */
-  async *generate(prompt, options = {}, { signal } = {}) {
+  async *generate(prompt, options, hooks) {
     this.needDecoder('generate');
     const o = generateOptions(options, this.config.vocab_size);
     if (o.source !== undefined) o.source = this.ids(o.source, 'source');
@@ -237,8 +237,8 @@ export class LoadedModel {
     if (!prompts.length) fail('empty-prompt', 'the list of prompts is empty');
     for (const p of prompts) this.fits(p.length, 'prompt');
     const one = o.beams > 1 ? (await import('./beams.js')).beamSearch : generate;
-    if (many) return yield* (await import('./batch.js')).generateMany(this, prompts, o, signal, one);
-    return yield* one(this, prompts[0], o, signal);
+    if (many) return yield* (await import('./batch.js')).generateMany(this, prompts, o, hooks, one);
+    return yield* one(this, prompts[0], o, hooks);
   }
 
   /**

@@ -1,6 +1,6 @@
 // remote.js - one model, either in a worker of its own or in the caller's thread, behind the same three calls
 //
-// Messages to the worker:  { id, method, args, hooks, stream?, credit? }  { id, abort }  { id, more }
+// Messages to the worker:  { id, method, args, hooks }  { id, args, stream, credit }  { id, abort }  { id, more }
 // and from it:  { id, value, memory }  { id, error }  { id, progress }  { id, steps }  { id, done, memory }  { id, fetch, init, port }
 // credit and more: how many steps the reader has room for. Arrays in answers are handed over, not copied.
 import { GlassformerError } from './formats/errors.js';
@@ -10,7 +10,7 @@ import { GlassformerError } from './formats/errors.js';
 /**
  * @typedef {object} Remote
  * @property {(method: string, args: any[], hooks?: Hooks) => Promise<any>} call
- * @property {(method: string, args: any[], hooks?: Hooks) => AsyncGenerator<any, any, void>} stream
+ * @property {(args: any[], hooks?: Hooks) => AsyncGenerator<any, any, void>} generate
  * @property {() => import('./engine.js').MemoryMap} memory  as of the last answer
  * @property {() => void} close
  */
@@ -37,19 +37,19 @@ export class Here {
     return /** @type {any} */ (model)[method](...args, hooks);
   }
 
-  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
-  async *stream(method, args, hooks = {}) {
+  /** @param {any[]} args @param {Hooks} [hooks] */
+  async *generate(args, hooks = {}) {
     const model = this.#model ?? never();
-    const inner = /** @type {any} */ (model)[method](...args, hooks);
+    const inner = model.generate(args[0], args[1], hooks);
     try {
       for (;;) {
         const { done, value } = await inner.next();
         if (!this.#model) never();
         if (done) return value;
-        yield value;
+        for (const step of value) yield step;
       }
     } finally {
-      if (this.#model) await inner.return();
+      if (this.#model) await inner.return(/** @type {any} */ (undefined));
     }
   }
 
@@ -110,8 +110,8 @@ export class There {
     });
   }
 
-  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
-  async *stream(method, args, { signal } = {}) {
+  /** @param {any[]} args @param {Hooks} [hooks] */
+  async *generate(args, { signal } = {}) {
     signal?.throwIfAborted();
     /** @type {any[]} */
     let queue = [];
@@ -129,7 +129,7 @@ export class There {
     const abort = () => { end = { error: signal?.reason }; queue = []; wake(); };
     signal?.addEventListener('abort', abort);
     try {
-      this.#post({ id, method, args, hooks: {}, stream: true, credit: AHEAD });
+      this.#post({ id, args, stream: true, credit: AHEAD });
       for (let read = 0; ;) {
         if (queue.length) {
           const step = queue.shift();

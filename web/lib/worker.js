@@ -22,7 +22,7 @@ port.onmessage = async (/** @type {{data: any}} */ { data }) => {
   const call = { controller, credit, wake: () => {} };
   running.set(id, call);
   try {
-    if (stream) await pump(id, call, /** @type {any} */ (loaded())[method](...args, { signal: controller.signal }));
+    if (stream) await pump(id, call, args);
     else await answer(id, method, args, hooks, controller.signal);
   } catch (error) {
     const e = /** @type {any} */ (error);
@@ -52,40 +52,29 @@ async function answer(id, method, args, hooks, signal) {
 }
 
 /**
- * Post what a generator yields, in batches, no more than its reader has room for.
+ * Post a text's steps as they come, many at once, no more than its reader has room for.
  * @param {number} id
  * @param {{controller: AbortController, credit: number, wake: () => void}} call
- * @param {AsyncGenerator<any, any, void>} generator
+ * @param {any[]} args
  */
-async function pump(id, call, generator) {
+async function pump(id, call, args) {
   const { signal } = call.controller;
-  /** @type {any[]} */
-  let steps = [];
   let last = 0; // the first step goes at once
-  const flush = () => {
-    if (steps.length) post({ id, steps });
-    steps = [];
-    last = performance.now();
-  };
+  const due = (/** @type {any[]} */ steps) => steps.length >= call.credit || performance.now() - last >= POST_MS;
+  const generator = loaded().generate(args[0], args[1], { signal, due });
   const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   try {
     for (;;) {
-      if (!call.credit) {
-        flush();
-        await Promise.race([stopped, new Promise((resolve) => { call.wake = () => resolve(undefined); })]);
-      }
-      signal.throwIfAborted();
       const { done, value } = await generator.next();
-      if (done) {
-        flush();
-        return post({ id, done: value, memory: loaded().memory() });
-      }
-      steps.push(value);
-      call.credit--;
-      if (performance.now() - last >= POST_MS) flush();
+      if (done) return post({ id, done: value, memory: loaded().memory() });
+      post({ id, steps: value });
+      last = performance.now();
+      call.credit -= value.length;
+      if (call.credit <= 0) await Promise.race([stopped, new Promise((resolve) => { call.wake = () => resolve(undefined); })]);
+      signal.throwIfAborted();
     }
   } finally {
-    await generator.return(undefined);
+    await generator.return(/** @type {any} */ (undefined));
   }
 }
 
