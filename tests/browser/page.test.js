@@ -340,7 +340,7 @@ test('the lens ends in the model’s own answer, and the votes add up to the log
   const all = await ids(page);
   const { logits: { data, shape: [, size] } } = await model.forward(all.slice(0, -1));
   const rows = await page.locator('.lens tbody tr').count();
-  assert.equal(rows, model.config.nLayers + 1);
+  assert.equal(rows, model.config.nLayers);
   const last = await page.locator('.lens tbody tr').last().locator('td:not(.n)').evaluateAll((cells) => cells.map((c) => c.firstChild.textContent));
   const n = all.length - 1;
   for (let i = 0; i < last.length; i++) {

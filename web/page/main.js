@@ -18,6 +18,7 @@ import * as memory from './panels/memory.js';
 import * as cost from './panels/cost.js';
 import * as walk from './panels/walk.js';
 import * as compare from './panels/compare.js';
+import * as trace from './panels/trace.js';
 import * as lens from './panels/lens.js';
 import * as ablate from './panels/ablate.js';
 
@@ -35,7 +36,7 @@ const store = createStore({
 const run = createRun(store);
 
 for (const [name, panel] of Object.entries({
-  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, lens, ablate, compare, walk,
+  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, trace, lens, ablate, compare, walk,
 })) {
   const root = /** @type {HTMLElement} */ (document.querySelector(`[data-panel="${name}"]`));
   panel.create(root, store, run);

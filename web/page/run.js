@@ -493,6 +493,14 @@ export function createRun(store) {
     return out.captured;
   }
 
+  let traced = { key: '', rows: /** @type {Promise<any[]> | null} */ (null) };
+  /** Every operation of one pass over the text, measured. */
+  function trace() {
+    const key = `${state.model.name} ${state.tokens.map((t) => t.id).join()}`;
+    if (traced.key !== key) traced = { key, rows: model().trace(state.tokens.map((t) => t.id), reads()) };
+    return /** @type {Promise<any[]>} */ (traced.rows);
+  }
+
   // -- experiments: beside the text, never in it ----------------------------------------------------------------------
 
   /** How likely the model finds these ids, in bits per token, with some parts changed.
@@ -514,7 +522,7 @@ export function createRun(store) {
   }
 
   return {
-    lossOf, continuation,
+    lossOf, continuation, trace, reads,
     /** Whether the model has this point. @param {string} name */
     has: (name) => points.has(name),
     loadModel, make, setPrompt, run, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell, setSource,

@@ -95,3 +95,9 @@ export function stagesOf(c, rows, layer, n) {
   ];
   return /** @type {Stage[]} */ (stages.filter((s) => (s.id !== 'more' || c.nLayers > 1) && (s.id !== 'final' || kinds.has('final_norm')) && (norms > 0 || !s.id.startsWith('norm'))));
 }
+
+/** The operations of the engine's trace that make up a stage. */
+export const OPERATIONS = {
+  embed: ['embed', 'pos_embed'], norm1: ['norm1'], qkv: ['attn.qkv', 'attn.rope', 'attn.qk_norm'], heads: ['attn.attend'], out: ['attn.o', 'attn.residual'],
+  norm2: ['norm2'], ffn: ['ffn.up', 'ffn.act', 'ffn.down'], resid: ['ffn.residual'], more: [], final: ['final_norm'], head: ['head'],
+};

@@ -10,7 +10,7 @@ import { int, label, percent, quoted, si, time } from '../format.js';
 import { shade } from '../heatmap.js';
 import { blockPoint } from '../run.js';
 import { chance, following } from '../sampler.js';
-import { stagesOf } from '../stages.js';
+import { OPERATIONS, stagesOf } from '../stages.js';
 import { createValues } from '../values.js';
 
 const LANES = 9;
@@ -372,9 +372,11 @@ export function create(root, store, run) {
     title.textContent = st.title.replace(/ {2}/g, ', ');
     sentence.textContent = st.words;
     const fact = (name, text) => (text ? [el('dt', {}, name), el('dd', { class: 'mono' }, text)] : []);
-    const ms = await run.measured?.(st.id, s.head.layer).catch(() => null);
+    const rows = await run.trace().catch(() => []);
+    if (inspected !== key) return;
+    const ms = rows.filter((r) => r.stack !== 'encoder' && (r.layer === null || r.layer === s.head.layer) && OPERATIONS[st.id].includes(r.op)).reduce((sum, r) => sum + r.ms, 0);
     facts.replaceChildren(...fact('Computes', st.formula), ...fact('Makes', st.shape), ...fact('Parameters', st.params ? int(st.params) : 'none of its own'),
-      ...fact('FLOPs a token', st.flops ? si(st.flops) : '0'), ...fact('Measured', ms ? time(ms) : ''));
+      ...fact('FLOPs a token', st.flops ? si(st.flops) : '0'), ...fact('Measured', ms ? `${time(ms)} for ${s.tokens.length} tokens at once` : ''));
     let points = {};
     try {
       if (st.points.length) points = await run.values(st.points.map(([p]) => p));

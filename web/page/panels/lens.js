@@ -2,7 +2,7 @@
 
 import { el } from '../dom.js';
 import { figures, label, percent, quoted } from '../format.js';
-import { attribution, lens, readable } from '../lens.js';
+import { blockPoint } from '../run.js';
 import { distribution } from '../sampler.js';
 
 const COLUMNS = 9;
@@ -14,7 +14,7 @@ export function create(root, store, run) {
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', el('small', {}, 'the stream read with the model’s own head'));
   const table = el('table', { class: 'lens' });
   const lensNote = el('p', { class: 'hint' }, 'Each cell is the likeliest next token if the layers after it were left out; the darker, the surer. The number is the length of the stream there.');
-  const who = el('h3');
+  const who = el('h3', {}, 'Votes for a token');
   const grid = el('div', { class: 'votes', role: 'group', 'aria-label': 'Votes by layer and head' });
   const lists = el('div', { class: 'vote-lists' });
   const sum = el('p', { class: 'hint' });
@@ -41,13 +41,19 @@ export function create(root, store, run) {
     const mine = (job = new AbortController());
     try {
       const first = Math.max(0, ids.length - COLUMNS);
-      const read = await lens(s.model.api, ids, first, mine.signal);
-      const tops = read.logits.map((list) => list.map((x) => distribution(x, PLAIN, 1)));
-      await run.spell([token, ...tops.flat().map((d) => d.candidates[0].id)]);
+      const options = { ...run.reads(), signal: mine.signal };
+      const { config, api } = s.model;
+      const streams = Array.from({ length: config.nLayers }, (_, l) => `${blockPoint(config, l)}.hook_resid_post`);
+      const [read, values] = [await api.logitLens(ids, { ...options, top: 1 }), await run.values(streams)];
       if (mine !== job) return;
-      paintLens(read, tops, first);
-      const votes = await attribution(s.model.api, ids, token, mine.signal);
-      if (mine === job) paintVotes(votes, token);
+      const norms = streams.map((name) => {
+        const d = config.dModel;
+        const x = values[name]?.data.subarray(s.cursor * d, (s.cursor + 1) * d) ?? [];
+        return Math.sqrt(x.reduce((sum, v) => sum + v * v, 0));
+      });
+      paintLens(read.map((list) => list.slice(first).map(([best]) => best)), norms, first);
+      const votes = await api.attribution(ids, { ...options, token });
+      if (mine === job) paintVotes(votes);
     } catch (error) {
       if (mine.signal.aborted) return;
       done = '';
@@ -55,51 +61,60 @@ export function create(root, store, run) {
     }
   }
 
-  function paintLens({ norms }, tops, first) {
+  function paintLens(/** @type {any[][]} */ tops, /** @type {number[]} */ norms, /** @type {number} */ first) {
     const columns = tops[0].length;
-    const word = (/** @type {number} */ id) => label({ id, text: state.words.get(id) ?? '' });
     const truth = Array.from({ length: columns }, (_, i) => state.tokens[first + i + 1]?.id);
     table.replaceChildren(
       el('caption', { class: 'hidden' }, 'Likeliest next token by layer and position'),
       el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'after'), ...Array.from({ length: columns }, (_, i) => el('th', { scope: 'col' }, label(state.tokens[first + i]))), el('th', { scope: 'col', class: 'n' }, 'length'))),
-      el('tbody', {}, ...tops.map((list, l) => el('tr', {}, el('th', { scope: 'row' }, l === 0 ? 'embedding' : `layer ${l - 1}`),
-        ...list.map((d, i) => {
-          const { id, model } = d.candidates[0];
-          const cell = el('td', { class: `${i === columns - 1 ? 'here' : ''}${truth[i] === id ? ' right' : ''}`, title: `${percent(model)}, entropy ${figures(d.entropy)} bits` }, word(id), el('span', { class: 'hidden' }, ` ${percent(model)}`));
-          cell.style.setProperty('--p-cell', `${Math.round(model * 55)}%`);
+      el('tbody', {}, ...tops.map((list, l) => el('tr', {}, el('th', { scope: 'row' }, `layer ${l}`),
+        ...list.map((best, i) => {
+          const cell = el('td', { class: `${i === columns - 1 ? 'here' : ''}${truth[i] === best.id ? ' right' : ''}`, title: percent(best.probability) }, label(best), el('span', { class: 'hidden' }, ` ${percent(best.probability)}`));
+          cell.style.setProperty('--p-cell', `${Math.round(best.probability * 55)}%`);
           return cell;
-        }), el('td', { class: 'n' }, figures(norms[l][columns - 1]))))),
+        }), el('td', { class: 'n' }, figures(norms[l]))))),
       el('tfoot', {}, el('tr', {}, el('th', { scope: 'row' }, 'the text'), ...truth.map((id, i) => el('td', {}, id === undefined ? '?' : label(state.tokens[first + i + 1]))), el('td', {}))));
   }
 
-  function paintVotes(votes, token) {
+  /** What a part is called here. @param {any} part */
+  const nameOf = (part) => (part.kind === 'head' ? `layer ${part.layer}, head ${part.head}${/cross/.test(part.name) ? ', across' : ''}`
+    : part.kind === 'ffn' ? `layer ${part.layer}, FFN` : part.kind === 'embedding' ? 'the embedding' : part.kind === 'position' ? 'the position' : part.name);
+  const signed = (/** @type {number} */ v) => `${v >= 0 ? '+' : '−'}${figures(Math.abs(v))}`;
+
+  function paintVotes(/** @type {any} */ votes) {
     const { config } = state.model;
-    const text = state.words.get(token) ?? '';
-    who.textContent = `Who voted for ${quoted({ id: token, text })} after ${quoted(state.tokens[state.cursor])}`;
-    const all = [votes.embedding, ...votes.heads.flat(), ...votes.ffn];
-    const most = Math.max(...all.map(Math.abs), 1e-9);
+    who.textContent = `Who voted for ${quoted({ id: votes.token, text: votes.text })} after ${quoted(state.tokens[state.cursor])}`;
+    const parts = votes.parts.filter((/** @type {any} */ p) => p.kind !== 'bias');
+    const biases = votes.parts.filter((/** @type {any} */ p) => p.kind === 'bias').reduce((/** @type {number} */ n, /** @type {any} */ p) => n + p.value, 0);
+    const most = Math.max(...parts.map((/** @type {any} */ p) => Math.abs(p.value)), 1e-9);
     grid.style.setProperty('--columns', String(config.nHeads));
-    const cell = (/** @type {string} */ name, /** @type {number} */ v, /** @type {(() => void) | null} */ act, /** @type {string} */ cls) => {
-      const b = el('button', { type: 'button', class: `vote ${v < 0 ? 'against' : 'for'} ${cls}`, title: `${name}: ${v >= 0 ? '+' : '−'}${figures(Math.abs(v))}`, onclick: act ?? (() => {}) }, el('span', { class: 'hidden' }, `${name}: ${v >= 0 ? '+' : '−'}${figures(Math.abs(v))}`));
-      b.style.setProperty('--vote', `${Math.round(100 * Math.sqrt(Math.abs(v) / most))}%`);
+    const mark = (/** @type {string} */ t) => el('span', { class: 'row-label', 'aria-hidden': 'true' }, t);
+    const cell = (/** @type {any} */ part) => {
+      if (!part) return el('span');
+      const act = () => store.set(part.kind === 'head' ? { head: { layer: part.layer, head: part.head } } : { openStage: 'ffn', head: { ...state.head, layer: part.layer } });
+      const words = `${nameOf(part)}: ${signed(part.value)}`;
+      const b = el('button', { type: 'button', class: `vote ${part.value < 0 ? 'against' : 'for'}`, title: words, onclick: act }, el('span', { class: 'hidden' }, words));
+      b.style.setProperty('--vote', `${Math.round(100 * Math.sqrt(Math.abs(part.value) / most))}%`);
       return b;
     };
-    const mark = (/** @type {string} */ t) => el('span', { class: 'row-label', 'aria-hidden': 'true' }, t);
+    const lines = config.kind === 'encoder_decoder' ? ['.attn.', '.cross_attn.'] : ['.attn.'];
     grid.replaceChildren(mark(''), ...Array.from({ length: config.nHeads }, (_, h) => mark(String(h))), mark('FFN'),
-      ...votes.heads.flatMap((heads, l) => [mark(`L${l}`), ...heads.map((v, h) => cell(`layer ${l}, head ${h}`, v, () => store.set({ head: { layer: l, head: h } }), '')), cell(`layer ${l}, FFN`, votes.ffn[l], () => store.set({ openStage: 'ffn', head: { ...state.head, layer: l } }), '')]));
-    const named = [['the embedding', votes.embedding], ...votes.heads.flatMap((heads, l) => heads.map((v, h) => [`layer ${l}, head ${h}`, v])), ...votes.ffn.map((v, l) => [`layer ${l}, FFN`, v])].sort((a, b) => b[1] - a[1]);
-    const list = (/** @type {string} */ name, /** @type {any[]} */ items) => el('div', {}, el('h4', {}, name), el('ol', { class: 'small-bars' }, ...items.map(([part, v]) => {
+      ...Array.from({ length: config.nLayers }, (_, l) => lines.flatMap((line, i) => [mark(i ? '↔' : `L${l}`),
+        ...Array.from({ length: config.nHeads }, (_, h) => cell(parts.find((p) => p.kind === 'head' && p.layer === l && p.head === h && p.name.includes(line)))),
+        i ? el('span') : cell(parts.find((p) => p.kind === 'ffn' && p.layer === l))])).flat());
+    const order = [...parts].sort((a, b) => b.value - a.value);
+    const list = (/** @type {string} */ name, /** @type {any[]} */ items) => el('div', {}, el('h4', {}, name), el('ol', { class: 'small-bars' }, ...items.map((part) => {
       const bar = el('i');
-      bar.style.inlineSize = `${(100 * Math.abs(v)) / most}%`;
-      return el('li', {}, el('span', { class: 'w' }, part), el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, `${v >= 0 ? '+' : '−'}${figures(Math.abs(v))}`));
+      bar.style.inlineSize = `${(100 * Math.abs(part.value)) / most}%`;
+      return el('li', {}, el('span', { class: 'w' }, nameOf(part)), el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, signed(part.value)));
     })));
-    lists.replaceChildren(list('most for it', named.slice(0, 5)), list('most against it', named.slice(-5).reverse()));
+    lists.replaceChildren(list('most for it', order.slice(0, 5)), list('most against it', order.slice(-5).reverse()));
     const off = Math.abs(votes.sum - votes.logit);
-    sum.textContent = `The parts${Math.abs(votes.rest) > 1e-4 ? `, with ${figures(votes.rest)} from biases,` : ''} add up to ${votes.sum.toFixed(3)}; the logit is ${votes.logit.toFixed(3)}.${off > 1e-3 ? ' They part because quantised weights round what they multiply.' : ''}`;
+    sum.textContent = `The parts${Math.abs(biases) > 1e-4 ? `, with ${figures(biases)} from biases,` : ''} add up to ${votes.sum.toFixed(3)}; the logit is ${votes.logit.toFixed(3)}.${off > 1e-3 ? ' They part because quantised weights round what they multiply.' : ''}`;
   }
 
   store.watch(['model'], ({ model }) => {
-    root.hidden = !model || !readable(model.config, run.has);
+    root.hidden = !model || model.config.kind === 'encoder' || !model.api.logitLens;
     done = '';
   });
   let timer = 0;

@@ -1,0 +1,52 @@
+// panels/trace.js - one pass over the text, measured operation by operation: where the work is, and where the time goes.
+
+import { el } from '../dom.js';
+import { figures, si } from '../format.js';
+
+const NAMES = {
+  embed: 'Embedding', pos_embed: 'Positions', 'attn.qkv': 'q, k, v', 'attn.rope': 'Rotation', 'attn.qk_norm': 'q, k norms', 'attn.attend': 'Scores, softmax, mix', 'attn.o': 'Heads out',
+  'cross_attn.q': 'Across: q', 'cross_attn.kv': 'Across: k, v', 'cross_attn.attend': 'Across: scores, mix', 'cross_attn.o': 'Across: heads out',
+  'ffn.up': 'FFN, wider', 'ffn.act': 'FFN, the bend', 'ffn.down': 'FFN, back', final_norm: 'Final norm', head: 'Head',
+};
+/** Browsers round their clocks to a tenth of a millisecond. */
+const time = (/** @type {number} */ ms) => (ms < 0.05 ? '<0.1 ms' : ms < 10 ? `${ms.toFixed(1)} ms` : `${figures(ms)} ms`);
+const SMALL = /norm\d|residual/;
+
+/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+export function create(root, store, run) {
+  const { state } = store;
+  const about = el('small');
+  /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', about);
+  const body = el('tbody');
+  const foot = el('tfoot');
+  root.append(el('table', {}, el('caption', { class: 'hidden' }, 'Operations of one pass'), el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Operation, all layers'),
+    el('th', { scope: 'col', class: 'n' }, 'FLOPs'), el('th', { scope: 'col', class: 'n' }, 'time'), el('th', { scope: 'col', class: 'share' }, 'Share of the time'))), body, foot));
+
+  let seen = false;
+  let shown = '';
+  async function work() {
+    if (!seen || !state.model || state.status === 'running' || !state.tokens.length) return;
+    const key = `${state.model.name} ${state.tokens.length} ${state.tokens.at(-1)?.id}`;
+    if (shown === key) return;
+    shown = key;
+    const rows = await run.trace().catch(() => null);
+    if (shown !== key || !rows) { root.hidden = !rows; return; }
+    const sums = new Map();
+    for (const r of rows) {
+      const op = SMALL.test(r.op) ? 'norms and sums' : r.op;
+      const sum = sums.get(op) ?? { flops: 0, ms: 0 };
+      sums.set(op, { flops: sum.flops + r.flops, ms: sum.ms + r.ms });
+    }
+    const total = rows.reduce((a, r) => ({ flops: a.flops + r.flops, ms: a.ms + r.ms }), { flops: 0, ms: 0 });
+    about.textContent = `${state.tokens.length} tokens at once, by the engine’s own clock`;
+    body.replaceChildren(...[...sums].map(([op, { flops, ms }]) => {
+      const bar = el('i');
+      bar.style.inlineSize = `${(100 * ms) / total.ms}%`;
+      return el('tr', {}, el('th', { scope: 'row' }, NAMES[op] ?? op), el('td', { class: 'n' }, si(flops)), el('td', { class: 'n' }, time(ms)), el('td', { class: 'share' }, el('span', { class: 'track', 'aria-hidden': 'true' }, bar)));
+    }));
+    foot.replaceChildren(el('tr', { class: 'total' }, el('th', { scope: 'row' }, 'The pass'), el('td', { class: 'n' }, si(total.flops)), el('td', { class: 'n' }, time(total.ms)), el('td', { class: 'share num' }, `${si(total.flops / (total.ms / 1000), 'FLOP/s')}`)));
+  }
+  let timer = 0;
+  store.watch(['model', 'tokens', 'status'], () => { clearTimeout(timer); timer = setTimeout(() => void work(), 400); });
+  new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; if (seen) void work(); }).observe(root);
+}
