@@ -179,12 +179,14 @@ static void tile(void *ctx, int32_t index) {
     int32_t p = index * j->tile_panels, end = p + j->tile_panels;
     if (end > j->panels) end = j->panels;
     if (gf_dtype_block_cols(j->w->dtype) == GF_QBLOCK) {
+        float sums[TOKENS * GF_PANEL];
+        int32_t lanes = j->acts.lanes, most = lanes == 1 ? 1 : TOKENS / 4;
         for (; p < end; p++)
-            for (int32_t g = 0; g < j->acts.groups; g++) {
-                float out[4 * GF_PANEL];
-                int32_t t = g * j->acts.lanes, left = j->n - t;
-                gf_int8_panel(out, j->w, p, &j->acts, g);
-                emit(j, p, t, out, left < j->acts.lanes ? left : j->acts.lanes);
+            for (int32_t g = 0; g < j->acts.groups; g += most) {
+                int32_t groups = j->acts.groups - g < most ? j->acts.groups - g : most;
+                int32_t left = j->n - g * lanes;
+                gf_int8_panel(sums, j->w, p, &j->acts, g, groups);
+                emit(j, p, g * lanes, sums, left < groups * lanes ? left : groups * lanes);
             }
     } else if (j->n == 1 && j->w->layout == GF_PANELS)
         float_by_1(j, p, end);

@@ -142,7 +142,7 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int
     }
 }
 
-/* ---- products ------------------------------------------------------------------------------ */
+/* ---- products, one token ------------------------------------------------------------------- */
 
 /* What a panel's product reads, moving on block by block. */
 struct at {
@@ -150,10 +150,6 @@ struct at {
     const float *ws, *xs, *sum;
     const int32_t *start;
 };
-
-#define LOW_NIBBLES i4_splat(0x0f0f0f0f)
-#define HIGH(q)     v_and(h8_shr_u(q, 4), LOW_NIBBLES)
-#define LOW(q)      v_and(q, LOW_NIBBLES)
 
 /* f += float(s) * (scale_w * scale_x), and for q4_1 f += minimum_w * sum_x */
 GF_INLINE v128 finish(v128 f, v128 s, int dtype, const float *ws, const float *xs,
@@ -163,234 +159,281 @@ GF_INLINE v128 finish(v128 f, v128 s, int dtype, const float *ws, const float *x
     return f;
 }
 
-/* 16 rows, 1 token */
-GF_INLINE void panel_by_1(float *out, struct at a, int32_t blocks, int dtype, enum gf_dot dot) {
+/* s [8] = 16 rows of a block times x in two parts, which are to be added (subtracted for split q8);
+ * for GF_DOT_I16 halves of rows, which are to be paired. */
+GF_INLINE void block_by_1(v128 s[8], struct at *at, int dtype, enum gf_dot dot) {
+    const char *w = at->w, *x = at->x, *minus = at->minus;
+    v128 low = I4(0x0f0f0f0f);
+    GF_UNROLL
+    for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
+    if (dot == GF_DOT_I16 && dtype == GF_Q8_0) {
+        GF_ROLLED
+        for (const char *end = x + 64; x < end; x += 8, w += 64) {
+            v128 k = v_splat64(x);
+            GF_UNROLL
+            for (int j = 0; j < 8; j++) s[j] = i4_add(s[j], i4_dot(h8_load8(w + 8 * j), k));
+        }
+    } else if (dot == GF_DOT_I16) {
+        GF_ROLLED
+        for (const char *end = x + 64; x < end; x += 16, w += 64) {
+            v128 k = v_splat64(x), l = v_splat64(x + 8);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) {
+                v128 q = v_load(w + 16 * j), a = v_and(q, low), b = v_and(h8_shr_u(q, 4), low);
+                v128 first = i4_add(i4_dot(h8_low(a), k), i4_dot(h8_low(b), l));
+                v128 second = i4_add(i4_dot(h8_high(a), k), i4_dot(h8_high(b), l));
+                s[2 * j] = i4_add(s[2 * j], first);
+                s[2 * j + 1] = i4_add(s[2 * j + 1], second);
+            }
+        }
+    }
+#if GF_RELAXED
+    else if (dtype == GF_Q8_0 && dot == GF_DOT_SPLIT) {
+        GF_ROLLED
+        for (const char *end = x + 32; x < end; x += 4, minus += 4, w += 64) {
+            v128 k = v_splat32(x), l = v_splat32(minus);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) {
+                v128 q = v_load(w + 16 * j);
+                s[j] = i4_rdot(q, k, s[j]), s[4 + j] = i4_rdot(q, l, s[4 + j]);
+            }
+        }
+    } else if (dtype == GF_Q8_0) {
+        GF_ROLLED
+        for (const char *end = x + 32; x < end; x += 8, w += 128) {
+            v128 k = v_splat32(x), l = v_splat32(x + 4);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) s[j] = i4_rdot(k, v_load(w + 16 * j), s[j]);
+            GF_UNROLL
+            for (int j = 4; j < 8; j++) s[j] = i4_rdot(l, v_load(w + 16 * j), s[j]);
+        }
+    } else if (dot == GF_DOT_UNSIGNED) { /* high nibbles in place count 16-fold: no shift */
+        v128 high = I4(0xf0f0f0f0u);
+        GF_ROLLED
+        for (const char *end = x + 32; x < end; x += 8, w += 64) {
+            v128 k = v_splat32(x), l = v_splat32(x + 4);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) {
+                v128 q = v_load(w + 16 * j);
+                s[j] = i4_rdot(k, v_and(q, low), s[j]);
+                s[4 + j] = i4_rdot(l, v_and(q, high), s[4 + j]);
+            }
+        }
+        GF_UNROLL
+        for (int j = 4; j < 8; j++) s[j] = i4_shr(s[j], 4);
+    } else {
+        GF_ROLLED
+        for (const char *end = x + 32; x < end; x += 8, w += 64) {
+            v128 k = v_splat32(x), l = v_splat32(x + 4);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) {
+                v128 q = v_load(w + 16 * j);
+                s[j] = i4_rdot(k, v_and(q, low), s[j]);
+                s[4 + j] = i4_rdot(l, v_and(h8_shr_u(q, 4), low), s[4 + j]);
+            }
+        }
+    }
+#endif
+    at->w = w, at->x = x, at->minus = minus;
+}
+
+/* out [16] = 16 rows times 1 token */
+GF_INLINE void panel_by_1(float *out, struct at at, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};
-    int32_t w_scales = dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL;
     GF_ROLLED
     for (; blocks > 0; blocks--) {
-        v128 s[8];
+        v128 s[8], start = v_splat32(at.start++);
+        block_by_1(s, &at, dtype, dot);
         GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
-        if (dot == GF_DOT_I16) {
-            if (dtype == GF_Q8_0) {
-                GF_ROLLED
-                for (const char *end = a.x + 64; a.x < end; a.x += 8, a.w += 64) {
-                    v128 x = v_splat64(a.x);
-                    GF_UNROLL
-                    for (int j = 0; j < 8; j++)
-                        s[j] = i4_add(s[j], i4_dot(h8_load8(a.w + 8 * j), x));
-                }
-            } else {
-                GF_ROLLED
-                for (const char *end = a.x + 64; a.x < end; a.x += 16, a.w += 64) {
-                    v128 x = v_splat64(a.x), z = v_splat64(a.x + 8);
-                    GF_UNROLL
-                    for (int j = 0; j < 4; j++) {
-                        v128 q = v_load(a.w + 16 * j), low = LOW(q), high = HIGH(q);
-                        s[2 * j] = i4_add(s[2 * j], i4_dot(h8_low(low), x));
-                        s[2 * j + 1] = i4_add(s[2 * j + 1], i4_dot(h8_high(low), x));
-                        s[2 * j] = i4_add(s[2 * j], i4_dot(h8_low(high), z));
-                        s[2 * j + 1] = i4_add(s[2 * j + 1], i4_dot(h8_high(high), z));
-                    }
-                }
-            }
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) s[j] = i4_pairs(s[2 * j], s[2 * j + 1]);
+        for (int j = 0; j < 4; j++) {
+            v128 t = dot == GF_DOT_I16                         ? i4_pairs(s[2 * j], s[2 * j + 1])
+                     : dot == GF_DOT_SPLIT && dtype == GF_Q8_0 ? i4_sub(s[j], s[4 + j])
+                                                               : i4_add(s[j], s[4 + j]);
+            f[j] = finish(f[j], i4_add(t, start), dtype, at.ws + 4 * j, at.xs, at.sum);
         }
-#if GF_RELAXED
-        else if (dtype == GF_Q8_0 && dot == GF_DOT_SPLIT) {
-            GF_ROLLED
-            for (const char *end = a.x + 32; a.x < end; a.x += 4, a.minus += 4, a.w += 64) {
-                v128 x = v_splat32(a.x), z = v_splat32(a.minus);
-                GF_UNROLL
-                for (int j = 0; j < 4; j++) {
-                    v128 w = v_load(a.w + 16 * j);
-                    s[j] = i4_rdot(w, x, s[j]), s[4 + j] = i4_rdot(w, z, s[4 + j]);
-                }
-            }
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) s[j] = i4_sub(s[j], s[4 + j]);
-        } else if (dtype == GF_Q8_0) {
-            GF_ROLLED
-            for (const char *end = a.x + 32; a.x < end; a.x += 8, a.w += 128) {
-                v128 x = v_splat32(a.x), z = v_splat32(a.x + 4);
-                GF_UNROLL
-                for (int j = 0; j < 4; j++) s[j] = i4_rdot(x, v_load(a.w + 16 * j), s[j]);
-                GF_UNROLL
-                for (int j = 4; j < 8; j++) s[j] = i4_rdot(z, v_load(a.w + 16 * j), s[j]);
-            }
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) s[j] = i4_add(s[j], s[4 + j]);
-        } else { /* nibbles are 0..15: right on every machine */
-            GF_ROLLED
-            for (const char *end = a.x + 32; a.x < end; a.x += 8, a.w += 64) {
-                v128 x = v_splat32(a.x), z = v_splat32(a.x + 4);
-                GF_UNROLL
-                for (int j = 0; j < 4; j++) {
-                    v128 q = v_load(a.w + 16 * j);
-                    s[j] = i4_rdot(x, LOW(q), s[j]), s[4 + j] = i4_rdot(z, HIGH(q), s[4 + j]);
-                }
-            }
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) s[j] = i4_add(s[j], s[4 + j]);
-        }
-#endif
-        v128 start = v_splat32(a.start++);
-        GF_UNROLL
-        for (int j = 0; j < 4; j++)
-            f[j] = finish(f[j], i4_add(s[j], start), dtype, a.ws + 4 * j, a.xs, a.sum);
-        a.ws += w_scales, a.xs++, a.sum++;
+        at.ws += dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL, at.xs++, at.sum++;
     }
     GF_UNROLL
     for (int j = 0; j < 4; j++) v_store(out + 4 * j, f[j]);
 }
 
-/* 8 rows from `row` on (4 where a row takes two sums), 4 tokens */
-GF_INLINE void part_by_4(float *out, struct at a, int32_t row, int32_t blocks, int dtype,
+/* ---- products, four tokens at a time --------------------------------------------------------- */
+
+/* Weights are first turned into what the products read, [cols/4][16 rows][4] bytes, or int16 for
+ * GF_DOT_I16: 64 tokens share the work. q8_0 bytes for i4_rdot are that already. */
+#define CHUNK 8 /* blocks turned at a time: 4 or 8 KB on the stack */
+
+GF_INLINE void store_wide(char *to, v128 bytes) { /* 16 int8 as int16 */
+    v_store(to, h8_low(bytes)), v_store(to + 16, h8_high(bytes));
+}
+
+static void turn(char *to, const char *w, int dtype, int32_t blocks) {
+    v128 low = I4(0x0f0f0f0f);
+    if (dtype == GF_Q8_0) {
+        for (int32_t i = 0; i < blocks * 512; i += 16, w += 16, to += 32) store_wide(to, v_load(w));
+        return;
+    }
+    int wide = gf_dot_kind() == GF_DOT_I16 ? 2 : 1;
+    for (int32_t i = 0; i < blocks * 4; i++, to += 128 * wide) /* 8 columns */
+        for (int j = 0; j < 4; j++, w += 16) {
+            v128 q = v_load(w), a = v_and(q, low), b = v_and(h8_shr_u(q, 4), low);
+            if (wide == 2)
+                store_wide(to + 32 * j, a), store_wide(to + 128 + 32 * j, b);
+            else
+                v_store(to + 16 * j, a), v_store(to + 64 + 16 * j, b);
+        }
+}
+
+/* sums [4][16], from `row` on 8 rows (4 where a row takes two accumulators), += `blocks` blocks */
+GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int dtype,
                          enum gf_dot dot) {
-    int vectors = dot == GF_DOT_I16 || (dot == GF_DOT_SPLIT && dtype == GF_Q8_0) ? 1 : 2;
+    int vectors = dot == GF_DOT_I16 || dot == GF_DOT_SPLIT ? 1 : 2;
     int32_t w_scales = dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL;
+    const char *w = at.w + row * (dot == GF_DOT_I16 ? 8 : 4), *x = at.x, *minus = at.minus;
     v128 f[8];
+    (void)minus;
+    sums += row, at.ws += row;
     GF_UNROLL
-    for (int j = 0; j < 8; j++) f[j] = f4_splat(0);
-    a.w += 4 * row, a.ws += row;
+    for (int t = 0; t < 4; t++) {
+        GF_UNROLL
+        for (int v = 0; v < vectors; v++) f[2 * t + v] = v_load(sums + t * GF_PANEL + 4 * v);
+    }
     GF_ROLLED
     for (; blocks > 0; blocks--) {
         v128 s[8]; /* [4 tokens][2] */
         GF_UNROLL
         for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
         if (dot == GF_DOT_I16) {
-            if (dtype == GF_Q8_0) {
-                GF_ROLLED
-                for (const char *end = a.x + 256; a.x < end; a.x += 32, a.w += 64) {
-                    v128 w = h8_load8(a.w), v = h8_load8(a.w + 8);
-                    GF_UNROLL
-                    for (int t = 0; t < 4; t++) {
-                        v128 x = v_splat64(a.x + 8 * t);
-                        s[2 * t] = i4_add(s[2 * t], i4_dot(w, x));
-                        s[2 * t + 1] = i4_add(s[2 * t + 1], i4_dot(v, x));
-                    }
-                }
-            } else {
-                GF_ROLLED
-                for (const char *end = a.x + 256; a.x < end; a.x += 64, a.w += 64) {
-                    v128 q = v_load(a.w), low = LOW(q), high = HIGH(q);
-                    v128 w = h8_low(low), v = h8_high(low);
-                    GF_UNROLL
-                    for (int t = 0; t < 4; t++) {
-                        v128 x = v_splat64(a.x + 8 * t);
-                        s[2 * t] = i4_add(s[2 * t], i4_dot(w, x));
-                        s[2 * t + 1] = i4_add(s[2 * t + 1], i4_dot(v, x));
-                    }
-                    w = h8_low(high), v = h8_high(high);
-                    GF_UNROLL
-                    for (int t = 0; t < 4; t++) {
-                        v128 x = v_splat64(a.x + 32 + 8 * t);
-                        s[2 * t] = i4_add(s[2 * t], i4_dot(w, x));
-                        s[2 * t + 1] = i4_add(s[2 * t + 1], i4_dot(v, x));
-                    }
+            GF_ROLLED
+            for (const char *end = x + 256; x < end; x += 32, w += 128) {
+                v128 u = v_load(w), v = v_load(w + 16);
+                GF_UNROLL
+                for (int t = 0; t < 4; t++) {
+                    v128 k = v_splat64(x + 8 * t);
+                    s[2 * t] = i4_add(s[2 * t], i4_dot(u, k));
+                    s[2 * t + 1] = i4_add(s[2 * t + 1], i4_dot(v, k));
                 }
             }
             GF_UNROLL
             for (int t = 0; t < 4; t++) s[2 * t] = i4_pairs(s[2 * t], s[2 * t + 1]);
         }
 #if GF_RELAXED
-        else if (dtype == GF_Q8_0 && dot == GF_DOT_SPLIT) {
+        else if (dot == GF_DOT_SPLIT) {
             GF_ROLLED
-            for (const char *end = a.x + 128; a.x < end; a.x += 16, a.minus += 16, a.w += 64) {
-                v128 w = v_load(a.w);
+            for (const char *end = x + 128; x < end; x += 16, minus += 16, w += 64) {
+                v128 u = v_load(w);
                 GF_UNROLL
                 for (int t = 0; t < 4; t++) {
-                    s[2 * t] = i4_rdot(w, v_splat32(a.x + 4 * t), s[2 * t]);
-                    s[2 * t + 1] = i4_rdot(w, v_splat32(a.minus + 4 * t), s[2 * t + 1]);
+                    s[2 * t] = i4_rdot(u, v_splat32(x + 4 * t), s[2 * t]);
+                    s[2 * t + 1] = i4_rdot(u, v_splat32(minus + 4 * t), s[2 * t + 1]);
                 }
             }
             GF_UNROLL
             for (int t = 0; t < 4; t++) s[2 * t] = i4_sub(s[2 * t], s[2 * t + 1]);
-        } else if (dtype == GF_Q8_0) {
-            GF_ROLLED
-            for (const char *end = a.x + 128; a.x < end; a.x += 16, a.w += 64) {
-                v128 w = v_load(a.w), v = v_load(a.w + 16);
-                GF_UNROLL
-                for (int t = 0; t < 4; t++) {
-                    v128 x = v_splat32(a.x + 4 * t);
-                    s[2 * t] = i4_rdot(x, w, s[2 * t]), s[2 * t + 1] = i4_rdot(x, v, s[2 * t + 1]);
-                }
-            }
         } else {
             GF_ROLLED
-            for (const char *end = a.x + 128; a.x < end; a.x += 32, a.w += 64) {
-                v128 q = v_load(a.w), p = v_load(a.w + 16), w = LOW(q), v = LOW(p);
+            for (const char *end = x + 128; x < end; x += 16, w += 64) {
+                v128 u = v_load(w), v = v_load(w + 16);
                 GF_UNROLL
                 for (int t = 0; t < 4; t++) {
-                    v128 x = v_splat32(a.x + 4 * t);
-                    s[2 * t] = i4_rdot(x, w, s[2 * t]), s[2 * t + 1] = i4_rdot(x, v, s[2 * t + 1]);
-                }
-                w = HIGH(q), v = HIGH(p);
-                GF_UNROLL
-                for (int t = 0; t < 4; t++) {
-                    v128 x = v_splat32(a.x + 16 + 4 * t);
-                    s[2 * t] = i4_rdot(x, w, s[2 * t]), s[2 * t + 1] = i4_rdot(x, v, s[2 * t + 1]);
+                    v128 k = v_splat32(x + 4 * t);
+                    s[2 * t] = i4_rdot(k, u, s[2 * t]), s[2 * t + 1] = i4_rdot(k, v, s[2 * t + 1]);
                 }
             }
         }
 #endif
         GF_UNROLL
         for (int t = 0; t < 4; t++) {
-            v128 start = v_splat32(a.start + t);
+            v128 start = v_splat32(at.start + t);
             GF_UNROLL
             for (int v = 0; v < vectors; v++)
                 f[2 * t + v] = finish(f[2 * t + v], i4_add(s[2 * t + v], start), dtype,
-                                      a.ws + 4 * v, a.xs + t, a.sum + t);
+                                      at.ws + 4 * v, at.xs + t, at.sum + t);
         }
-        a.ws += w_scales, a.xs += 4, a.sum += 4, a.start += 4;
+        at.ws += w_scales, at.xs += 4, at.sum += 4, at.start += 4;
     }
     GF_UNROLL
     for (int t = 0; t < 4; t++) {
         GF_UNROLL
-        for (int v = 0; v < vectors; v++) v_store(out + t * GF_PANEL + row + 4 * v, f[2 * t + v]);
+        for (int v = 0; v < vectors; v++) v_store(sums + t * GF_PANEL + 4 * v, f[2 * t + v]);
     }
 }
 
-GF_INLINE void panel(float *out, struct at a, int32_t blocks, int32_t lanes, int dtype,
-                     enum gf_dot dot) {
-    int rows = dot == GF_DOT_I16 || (dot == GF_DOT_SPLIT && dtype == GF_Q8_0) ? 4 : 8;
-    if (lanes == 1)
-        panel_by_1(out, a, blocks, dtype, dot);
-    else
-        for (int row = 0; row < GF_PANEL; row += rows) part_by_4(out, a, row, blocks, dtype, dot);
+/* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first` */
+GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a, int32_t groups,
+                          int dtype, enum gf_dot dot) {
+    char turned[CHUNK * 512 * 2];
+    int32_t blocks = a->cols / GF_QBLOCK, rows = dot == GF_DOT_I16 || dot == GF_DOT_SPLIT ? 4 : 8;
+    int straight = dot != GF_DOT_I16 && dtype == GF_Q8_0;
+    int32_t chunk = straight ? blocks : CHUNK, x_bytes = dot == GF_DOT_I16 ? 256 : 128;
+    int32_t w_bytes = dtype == GF_Q8_0 ? 512 : 256, w_scales = dtype == GF_Q4_1 ? 32 : 16;
+    memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
+    for (int32_t b = 0; b < blocks; b += chunk) {
+        int32_t n = blocks - b < chunk ? blocks - b : chunk;
+        struct at at = first;
+        at.w += (int64_t)b * w_bytes, at.ws += (int64_t)b * w_scales;
+        at.x += (int64_t)b * x_bytes, at.minus += (int64_t)b * x_bytes;
+        at.xs += 4 * b, at.sum += 4 * b, at.start += 4 * b;
+        if (!straight) turn(turned, at.w, dtype, n), at.w = turned;
+        for (int32_t g = 0; g < groups; g++) {
+            for (int32_t row = 0; row < GF_PANEL; row += rows)
+                part_by_4(sums + g * 4 * GF_PANEL, at, row, n, dtype, dot);
+            at.x += (int64_t)blocks * x_bytes, at.minus += (int64_t)blocks * x_bytes;
+            at.xs += 4 * blocks, at.sum += 4 * blocks, at.start += 4 * blocks;
+        }
+    }
 }
 
 void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a,
-                   int32_t g) {
-    int32_t blocks = a->cols / GF_QBLOCK, lanes = a->lanes;
-    int64_t panel_bytes = (int64_t)a->cols * (w->dtype == GF_Q8_0 ? GF_PANEL : GF_PANEL / 2);
-    int64_t panel_scales = (int64_t)blocks * (w->dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL);
-    int64_t x = (int64_t)g * a->cols * lanes * (gf_dot_kind() == GF_DOT_I16 ? 2 : 1);
+                   int32_t g, int32_t groups) {
+    int32_t blocks = a->cols / GF_QBLOCK, lanes = a->lanes, dtype = w->dtype;
+    enum gf_dot dot = gf_dot_kind();
+    int64_t x = (int64_t)g * a->cols * lanes * (dot == GF_DOT_I16 ? 2 : 1);
     int64_t s = (int64_t)g * blocks * lanes;
-    struct at at = {(const char *)w->data + p * panel_bytes,
-                    a->q + x,
-                    a->minus + x,
-                    w->scale + p * panel_scales,
-                    a->scale + s,
-                    a->sum + s,
-                    a->start + s};
+    int64_t panel_bytes = (int64_t)a->cols * (dtype == GF_Q8_0 ? GF_PANEL : GF_PANEL / 2);
+    int64_t panel_scales = (int64_t)blocks * (dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL);
+    struct at at = {.w = (const char *)w->data + p * panel_bytes,
+                    .x = a->q + x,
+                    .minus = a->minus + x,
+                    .ws = w->scale + p * panel_scales,
+                    .xs = a->scale + s,
+                    .sum = a->sum + s,
+                    .start = a->start + s};
 #if GF_RELAXED
-    if (w->dtype == GF_Q4_0)
-        panel(out, at, blocks, lanes, GF_Q4_0, GF_DOT_SIGNED);
-    else if (w->dtype == GF_Q4_1)
-        panel(out, at, blocks, lanes, GF_Q4_1, GF_DOT_SIGNED);
-    else if (gf_dot_kind() == GF_DOT_SPLIT)
-        panel(out, at, blocks, lanes, GF_Q8_0, GF_DOT_SPLIT);
+    if (lanes == 1) {
+        if (dtype == GF_Q8_0 && dot == GF_DOT_SPLIT)
+            panel_by_1(out, at, blocks, GF_Q8_0, GF_DOT_SPLIT);
+        else if (dtype == GF_Q8_0)
+            panel_by_1(out, at, blocks, GF_Q8_0, GF_DOT_SIGNED);
+        else if (dtype == GF_Q4_0 && dot == GF_DOT_UNSIGNED)
+            panel_by_1(out, at, blocks, GF_Q4_0, GF_DOT_UNSIGNED);
+        else if (dtype == GF_Q4_0)
+            panel_by_1(out, at, blocks, GF_Q4_0, GF_DOT_SIGNED);
+        else if (dot == GF_DOT_UNSIGNED)
+            panel_by_1(out, at, blocks, GF_Q4_1, GF_DOT_UNSIGNED);
+        else
+            panel_by_1(out, at, blocks, GF_Q4_1, GF_DOT_SIGNED);
+    } else if (dtype == GF_Q8_0 && dot == GF_DOT_SPLIT)
+        panel_by_4(out, at, a, groups, GF_Q8_0, GF_DOT_SPLIT);
+    else if (dtype == GF_Q8_0)
+        panel_by_4(out, at, a, groups, GF_Q8_0, GF_DOT_SIGNED);
+    else if (dtype == GF_Q4_0)
+        panel_by_4(out, at, a, groups, GF_Q4_0, GF_DOT_SIGNED);
     else
-        panel(out, at, blocks, lanes, GF_Q8_0, GF_DOT_SIGNED);
+        panel_by_4(out, at, a, groups, GF_Q4_1, GF_DOT_SIGNED);
 #else
-    if (w->dtype == GF_Q4_0)
-        panel(out, at, blocks, lanes, GF_Q4_0, GF_DOT_I16);
-    else if (w->dtype == GF_Q4_1)
-        panel(out, at, blocks, lanes, GF_Q4_1, GF_DOT_I16);
+    if (lanes == 1) {
+        if (dtype == GF_Q8_0)
+            panel_by_1(out, at, blocks, GF_Q8_0, GF_DOT_I16);
+        else if (dtype == GF_Q4_0)
+            panel_by_1(out, at, blocks, GF_Q4_0, GF_DOT_I16);
+        else
+            panel_by_1(out, at, blocks, GF_Q4_1, GF_DOT_I16);
+    } else if (dtype == GF_Q8_0)
+        panel_by_4(out, at, a, groups, GF_Q8_0, GF_DOT_I16);
+    else if (dtype == GF_Q4_0)
+        panel_by_4(out, at, a, groups, GF_Q4_0, GF_DOT_I16);
     else
-        panel(out, at, blocks, lanes, GF_Q8_0, GF_DOT_I16);
+        panel_by_4(out, at, a, groups, GF_Q4_1, GF_DOT_I16);
 #endif
 }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define REPEATS 25
+#define REPEATS 40
 
 static double now(void) { /* ms */
     struct timespec t;
@@ -33,17 +33,22 @@ struct work {
     uint64_t bytes;
 };
 
-/* Milliseconds of one w->run, the best of REPEATS averages over about 4 ms. */
+/* Milliseconds of one w->run, the best of REPEATS averages over 2 ms and more (a page's clock may
+ * stand still for 0.1 ms). */
 static double measure(struct work *w) {
     double best = INFINITY, start = now();
-    int calls = 0;
-    while (now() - start < 100 || calls < 20) w->run(w), calls++;
-    int batch = (int)(4 / ((now() - start) / calls)) + 1;
-    for (int i = 0; i < REPEATS; i++) {
+    int batch = 1;
+    while (now() - start < 100) w->run(w);
+    for (int i = 0; i < REPEATS;) {
         start = now();
         for (int j = 0; j < batch; j++) w->run(w);
-        double ms = (now() - start) / batch;
-        if (ms < best && ms * batch > 1) best = ms; /* a page's clock may stand for 0.1 ms */
+        double ms = now() - start;
+        if (ms < 2) {
+            batch *= 2;
+            continue;
+        }
+        if (ms / batch < best) best = ms / batch;
+        i++;
     }
     return best;
 }
