@@ -200,6 +200,21 @@ describe('several prompts', () => {
       assert.equal(summary.summaries[i].text, alone[i].text);
     }
   });
+
+  test('of different lengths and ends, seeded, watched or edited: what each would be alone', async () => {
+    const prompts = ['Once upon a time there was a very small', 'A', 'The end', 'Lily said'];
+    for (const options of [{ maxTokens: 60, temperature: 0.8, seed: 4 }, { maxTokens: 9, temperature: 0, stop: ['a'] },
+      { maxTokens: 6, temperature: 0, capture: ['blocks.1.attn.hook_pattern'] }, { maxTokens: 6, temperature: 0, edits: [{ at: 'blocks.2.hook_mlp_out', scale: 0 }] }]) {
+      const { steps, summary } = await run(options, prompts);
+      for (const [i, p] of prompts.entries()) {
+        const alone = await run(options, p);
+        const own = steps.filter((s) => s.sequence === i);
+        assert.deepEqual(own.map((s) => [s.id, s.text, s.position, s.logprob]), alone.steps.map((s) => [s.id, s.text, s.position, s.logprob]));
+        assert.equal(summary.summaries[i].stopReason, alone.summary.stopReason);
+        if (options.capture) own.forEach((s, k) => assert.deepEqual(s.captured, alone.steps[k].captured));
+      }
+    }
+  });
 });
 
 describe('beams', () => {

@@ -197,6 +197,14 @@ describe('edits', () => {
     const session = await model.session({ edits });
     const { logits } = await model.forward(prompt, { edits });
     assert.ok(sameBits(await session.eval(prompt), row(logits, prompt.length - 1)));
+    const fork = await session.fork();
+    assert.ok(sameBits(await fork.eval([7]), await session.eval([7])), 'a fork is edited as its parent is');
+    const beams = await collect(model.generate('Once', { maxTokens: 8, beams: 3, edits, ignoreEos: true }));
+    const whole = await model.forward([...prompt, ...beams.ids], { edits });
+    for (const s of beams.steps) {
+      const l = row(whole.logits, s.position - 1), most = l.reduce((a, b) => Math.max(a, b));
+      assert.ok(Math.abs(s.logprob - (l[s.id] - most - Math.log(l.reduce((a, x) => a + Math.exp(x - most), 0)))) < 1e-5, 'so are all beams');
+    }
     model.dispose();
   });
 });

@@ -1,5 +1,8 @@
 // batch.js - several sequences at once, and what is averaged over one
+import { beamSearch } from './beams.js';
+import { Line } from './generate.js';
 import { isList } from './model.js';
+import { Pause } from './turn.js';
 import { checkNames } from './options.js';
 import { fail } from './formats/errors.js';
 
@@ -10,32 +13,66 @@ import { fail } from './formats/errors.js';
 /** @typedef {import('./generate.js').Checked} Checked */
 
 /**
+ * One more token, the last of its list, for each of several runs: in one pass over the weights where nothing is watched or edited.
+ * @param {LoadedModel} f
+ * @param {import('./run.js').Run[]} runs
+ * @param {number[][]} lists
+ */
+export function nextAll(f, runs, lists) {
+  const most = f.config.causal && runs.every((r) => r.plain) ? f.engine.schema.chunk : 1;
+  for (let at = 0; at < runs.length; at += most) {
+    const some = runs.slice(at, at + most);
+    if (some.length === 1) some[0].next(lists[at]);
+    else {
+      f.engine.evalAll(some.map((r) => r.session), lists.slice(at, at + most).map((ids) => ids[ids.length - 1]));
+      for (const run of some) run.advanced();
+    }
+  }
+}
+
+/**
  * Several prompts, one token of each in turn.
  * @param {LoadedModel} f
  * @param {number[][]} prompts
  * @param {Checked} o
  * @param {import('./generate.js').Delivery} hooks
- * @param {typeof import('./generate.js').generate} one  how to continue a single prompt
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
-export async function* generateMany(f, prompts, o, { signal }, one) {
-  const runs = prompts.map((prompt) => one(f, prompt, o, { signal }));
+export async function* generateMany(f, prompts, o, { signal }) {
+  const pause = new Pause(signal);
+  /** @type {Line[]} */
+  const lines = [];
   /** @type {Summary[]} */
   const summaries = [];
   try {
-    let live = prompts.length;
-    while (live) {
-      for (let i = 0; i < runs.length; i++) {
-        if (summaries[i]) continue;
-        const { done, value } = await runs[i].next();
-        if (done) { summaries[i] = value; live--; } else yield value.map((step) => ({ ...step, sequence: i }));
+    if (o.beams > 1) {
+      for (const [sequence, prompt] of prompts.entries()) {
+        const search = beamSearch(f, prompt, o, { signal });
+        for (;;) {
+          const { done, value } = await search.next();
+          if (done) { summaries.push(value); break; }
+          yield value.map((step) => ({ ...step, sequence }));
+        }
       }
+    } else {
+      for (const prompt of prompts) lines.push(await Line.open(f, prompt, o, pause));
+      let live = lines;
+      while (live.length) {
+        const steps = live.flatMap((line) => line.choose().map((step) => ({ ...step, sequence: lines.indexOf(line) })));
+        if (steps.length) yield steps;
+        live = live.filter((line) => line.goesOn);
+        await pause.check();
+        for (const line of live) line.resume();
+        nextAll(f, live.map((line) => line.run), live.map((line) => line.ids));
+      }
+      summaries.push(...lines.map((line) => line.summary()));
     }
   } finally {
-    await Promise.all(runs.map((r) => r.return(/** @type {any} */ (undefined))));
+    for (const line of lines) line.run.close();
   }
   const sum = (/** @type {'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
-  const decodeMs = sum('decodeMs'), n = summaries.reduce((k, s) => k + s.ids.length, 0);
+  // lines of a batch wait for one another: the clock is that of the longest
+  const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs)), n = summaries.reduce((k, s) => k + s.ids.length, 0);
   return {
     text: summaries.map((s) => s.text).join('\n'), ids: summaries.flatMap((s) => s.ids), seed: o.seed,
     stopReason: summaries[0].stopReason, prefillMs: sum('prefillMs'), decodeMs, tokensPerSecond: decodeMs ? n * 1000 / decodeMs : 0,

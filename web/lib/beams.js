@@ -1,4 +1,5 @@
 // beams.js - beam search
+import { nextAll } from './batch.js';
 import { Outlet } from './generate.js';
 import { Pause } from './turn.js';
 
@@ -60,11 +61,9 @@ export async function* beamSearch(f, prompt, o, { signal }) {
       for (const b of beams) if (!next.some((c) => c.run === b.run)) b.run.close();
       beams = next;
       if (n === most) break;
-      for (const b of beams) {
-        b.run.next([...prompt, ...b.ids]);
-        passes++;
-        await pause.check();
-      }
+      nextAll(f, beams.map((b) => b.run), beams.map((b) => [...prompt, ...b.ids]));
+      passes++;
+      await pause.check();
     }
     for (const b of beams) offer(b, score(b, b.ids.length || 1), false);
     const found = /** @type {{ids: number[], logprobs: number[], eos: boolean}} */ (/** @type {unknown} */ (best));

@@ -267,6 +267,18 @@ export class Engine {
     return this.adopt(this.pointer(this.x.gf_session_open(this.model, context, this.schema.kv_types.indexOf(kvType), this.error)));
   }
 
+  /**
+   * One token for each of several sessions in one pass over the weights: the same bits as one by one.
+   * @param {EngineSession[]} sessions  at most schema.chunk, none that captures, edits or traces
+   * @param {number[]} ids
+   */
+  evalAll(sessions, ids) {
+    const n = sessions.length, p = this.scratch(8 * n);
+    new Uint32Array(this.memory.buffer, p, n).set(sessions.map((s) => s.ptr));
+    new Int32Array(this.memory.buffer, p + 4 * n, n).set(ids);
+    this.check(this.x.gf_sessions_eval(p, p + 4 * n, n, this.error));
+  }
+
   /** @param {number} ptr */
   adopt(ptr) {
     const session = new EngineSession(this, ptr);
@@ -439,25 +451,26 @@ export class EngineSession {
     this.#p = ptr;
   }
 
-  get #ptr() {
+  /** Its address; refused once it was closed. */
+  get ptr() {
     if (!this.#p) throw new GlassformerError('bad-state', 'the session was closed');
     return this.#p;
   }
 
   /** Positions held. @returns {number} */
-  get length() { return this.#e.x.gf_session_length(this.#ptr); }
+  get length() { return this.#e.x.gf_session_length(this.ptr); }
   /** Most positions. @returns {number} */
-  get context() { return this.#e.x.gf_session_context(this.#ptr); }
+  get context() { return this.#e.x.gf_session_context(this.ptr); }
   /** @returns {number} */
-  get kvBytes() { return this.#e.x.gf_abi_kv_bytes(this.#ptr); }
+  get kvBytes() { return this.#e.x.gf_abi_kv_bytes(this.ptr); }
   /** @returns {number} */
-  get scratchBytes() { return this.#e.x.gf_abi_scratch_bytes(this.#ptr); }
+  get scratchBytes() { return this.#e.x.gf_abi_scratch_bytes(this.ptr); }
 
   /** Run tokens through the decoder from the present length on. All or nothing. @param {ArrayLike<number>} ids */
   eval(ids) {
     const e = this.#e, n = ids.length, p = e.scratch(4 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
-    e.check(e.x.gf_session_eval(this.#ptr, p, n, e.error));
+    e.check(e.x.gf_session_eval(this.ptr, p, n, e.error));
   }
 
   /**
@@ -469,25 +482,25 @@ export class EngineSession {
     const e = this.#e, n = ids.length, p = e.scratch(5 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
     if (mask) new Uint8Array(e.memory.buffer, p + 4 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
-    e.check(e.x.gf_session_encode(this.#ptr, p, mask ? p + 4 * n : 0, n, e.error));
+    e.check(e.x.gf_session_encode(this.ptr, p, mask ? p + 4 * n : 0, n, e.error));
   }
 
   /** Logits of rows first .. first + n - 1 of the last eval. @param {number} first @param {number} n @param {number} vocab */
   logits(first, n, vocab) {
     const e = this.#e;
-    return e.floats(e.pointer(e.x.gf_session_logits(this.#ptr, first, n, e.error)), n * vocab);
+    return e.floats(e.pointer(e.x.gf_session_logits(this.ptr, first, n, e.error)), n * vocab);
   }
 
   /** The k most likely ids after row `row` of the last eval. @param {number} row @param {number} vocab @param {number} k */
   top(row, vocab, k) {
     const e = this.#e, out = e.scratch(8 * k);
-    return e.topAt(e.pointer(e.x.gf_session_logits(this.#ptr, row, 1, e.error)), vocab, k, out);
+    return e.topAt(e.pointer(e.x.gf_session_logits(this.ptr, row, 1, e.error)), vocab, k, out);
   }
 
   /** Output rows of the last eval (or encode), after the final norm. @param {'decoder'|'encoder'} stack @param {number} dModel @returns {Tensor} */
   hidden(stack, dModel) {
     const e = this.#e, n = e.scratch(4);
-    const p = e.x.gf_session_hidden(this.#ptr, stack === 'encoder' ? 1 : 0, n);
+    const p = e.x.gf_session_hidden(this.ptr, stack === 'encoder' ? 1 : 0, n);
     if (!p) throw new GlassformerError('bad-state', 'there are no hidden states yet');
     const rows = new Int32Array(e.memory.buffer, n, 1)[0];
     return { data: e.floats(p, rows * dModel), shape: [rows, dModel] };
@@ -496,17 +509,17 @@ export class EngineSession {
   /** Keep the first n positions. @param {number} n */
   rewind(n) {
     const e = this.#e;
-    e.check(e.x.gf_session_rewind(this.#ptr, n, e.error));
+    e.check(e.x.gf_session_rewind(this.ptr, n, e.error));
   }
 
   /** An independent copy of cache, encoder memory and sampler; not of captures and edits. @returns {EngineSession} */
   fork() {
     const e = this.#e;
-    return e.adopt(e.pointer(e.x.gf_session_fork(this.#ptr, e.error)));
+    return e.adopt(e.pointer(e.x.gf_session_fork(this.ptr, e.error)));
   }
 
   /** @param {number} seed 0 .. 2^53 - 1 */
-  seed(seed) { this.#e.x.gf_abi_seed(this.#ptr, ...words(seed)); }
+  seed(seed) { this.#e.x.gf_abi_seed(this.ptr, ...words(seed)); }
 
   /**
    * Draw one token from the last row of the last eval.
@@ -515,7 +528,7 @@ export class EngineSession {
    */
   sample(sampling) {
     const e = this.#e, p = e.scratch(64), out = p + 32;
-    e.check(e.x.gf_session_sample(this.#ptr, e.putSampling(p, sampling), out, e.error));
+    e.check(e.x.gf_session_sample(this.ptr, e.putSampling(p, sampling), out, e.error));
     return e.choice(out);
   }
 
@@ -524,7 +537,7 @@ export class EngineSession {
   /** @param {number} stack @param {number} layer @param {number} point @param {boolean} on */
   capture(stack, layer, point, on) {
     const e = this.#e;
-    e.check(e.x.gf_session_capture(this.#ptr, stack, layer, point, on ? 1 : 0, e.error));
+    e.check(e.x.gf_session_capture(this.ptr, stack, layer, point, on ? 1 : 0, e.error));
   }
 
   /**
@@ -534,7 +547,7 @@ export class EngineSession {
    */
   captured(stack, layer, point) {
     const e = this.#e, dims = e.scratch(12);
-    const p = e.x.gf_session_captured(this.#ptr, stack, layer, point, dims);
+    const p = e.x.gf_session_captured(this.ptr, stack, layer, point, dims);
     if (!p) return null;
     const d = Array.from(new Int32Array(e.memory.buffer, dims, 3));
     return { data: e.floats(p, d[0] * d[1] * d[2]), dims: d };
@@ -551,20 +564,20 @@ export class EngineSession {
     const e = this.#e, values = typeof value === 'number' ? new Float32Array([value]) : value;
     const p = e.scratch(4 * values.length);
     new Float32Array(e.memory.buffer, p, values.length).set(values);
-    e.check(e.x.gf_session_edit(this.#ptr, stack, layer, point, head, position, EDIT_OPS[op],
+    e.check(e.x.gf_session_edit(this.ptr, stack, layer, point, head, position, EDIT_OPS[op],
       op === 'scale' ? values[0] : 1, p, values.length, e.error));
   }
 
   /** Measure the operations of the passes to come, or no longer. @param {boolean} on */
   trace(on) {
     const e = this.#e;
-    e.check(e.x.gf_session_trace(this.#ptr, on ? 1 : 0, e.error));
+    e.check(e.x.gf_session_trace(this.ptr, on ? 1 : 0, e.error));
   }
 
   /** How long each operation of the last eval or encode took, in order. @returns {{op: string, stack: number, layer: number, ms: number}[]} */
   traced() {
     const e = this.#e, count = e.scratch(4), { ops, op_time: at } = e.schema;
-    const p = e.x.gf_session_traced(this.#ptr, count), n = new Int32Array(e.memory.buffer, count, 1)[0];
+    const p = e.x.gf_session_traced(this.ptr, count), n = new Int32Array(e.memory.buffer, count, 1)[0];
     const view = new DataView(e.memory.buffer);
     return Array.from({ length: n }, (_, i) => {
       const row = p + i * at.bytes;
@@ -575,7 +588,7 @@ export class EngineSession {
     });
   }
 
-  clearEdits() { this.#e.x.gf_session_clear_edits(this.#ptr); }
+  clearEdits() { this.#e.x.gf_session_clear_edits(this.ptr); }
 
   close() {
     if (!this.#p) return;

@@ -103,6 +103,90 @@ function overlap(text, stop) {
   return 0;
 }
 
+/** One text on its way: choose a token, hand out what is certain, run the token, choose the next. */
+export class Line {
+  prefillMs = 0;
+  decodeMs = 0;
+  #passes = 0;
+  #from = 0;
+  #made = 0;
+  /** @type {Summary['stopReason'] | null} */
+  #reason = null;
+
+  /** @param {LoadedModel} f @param {import('./run.js').Run} run @param {number[]} prompt @param {Checked} o */
+  constructor(f, run, prompt, o) {
+    this.run = run;
+    this.o = o;
+    /** Prompt and text so far. */
+    this.ids = [...prompt];
+    this.eos = o.ignoreEos ? [] : f.special.eos;
+    this.outlet = new Outlet(o.stop, f.decoder(prompt));
+  }
+
+  /** @param {LoadedModel} f @param {number[]} prompt @param {Checked} o @param {Pause} pause */
+  static async open(f, prompt, o, pause) {
+    const line = new Line(f, await f.openRun(o), prompt, o);
+    try {
+      const from = performance.now();
+      line.run.session.seed(o.seed);
+      await line.run.start(o, pause);
+      await line.run.prefill(prompt, pause);
+      line.#from = performance.now();
+      line.prefillMs = line.#from - from;
+      return line;
+    } catch (error) {
+      line.run.close();
+      throw error;
+    }
+  }
+
+  /** Whether the last token chosen is to be run, so that another can be chosen. */
+  get goesOn() { return this.#reason === null; }
+
+  /** Choose the next token. @returns {Step[]} what may go out now */
+  choose() {
+    const { ids, run, o, outlet } = this, { session } = run;
+    if (this.#made >= o.maxTokens) return this.#end('maxTokens');
+    if (ids.length >= session.context) return this.#end('contextFull');
+    const { id, logprob } = session.sample(o.sampling);
+    if (this.eos.includes(id)) return this.#end('eos');
+    /** @type {Step} */
+    const step = { id, text: '', position: ids.length, logprob, ms: 0 };
+    if (o.logprobs) step.top = run.top(o.logprobs);
+    const captured = run.take();
+    if (captured) step.captured = captured;
+    ids.push(id);
+    this.#made++;
+    step.ms = performance.now() - this.#from;
+    this.decodeMs += step.ms;
+    const steps = outlet.push(step);
+    if (outlet.stopped) this.#reason = 'stop';
+    else if (this.#made >= o.maxTokens) steps.push(...this.#end('maxTokens'));
+    else if (ids.length >= session.context) steps.push(...this.#end('contextFull'));
+    return steps;
+  }
+
+  /** The token chosen is about to be run. */
+  resume() {
+    this.#from = performance.now();
+    this.#passes++;
+  }
+
+  /** @param {Summary['stopReason']} reason @returns {Step[]} */
+  #end(reason) {
+    const steps = this.outlet.end();
+    this.#reason = this.outlet.stopped ? 'stop' : reason;
+    return steps;
+  }
+
+  /** @returns {Summary} */
+  summary() {
+    const { prefillMs, decodeMs, outlet: { text, ids }, o: { seed } } = this;
+    const stopReason = /** @type {Summary['stopReason']} */ (this.#reason);
+    return { text, ids, seed, stopReason, prefillMs, decodeMs, tokensPerSecond: this.#passes && decodeMs ? this.#passes * 1000 / decodeMs : 0 };
+  }
+}
+
 /**
  * Continue a prompt.
  * @param {LoadedModel} f
@@ -114,54 +198,23 @@ function overlap(text, stop) {
 export async function* generate(f, prompt, o, { signal, due = () => true }) {
   const pause = new Pause(signal);
   await pause.check();
-  const run = await f.openRun(o);
+  const line = await Line.open(f, prompt, o, pause);
   try {
-    const { session } = run;
-    session.seed(o.seed);
-    let from = performance.now();
-    await run.start(o, pause);
-    await run.prefill(prompt, pause);
-    const prefillMs = performance.now() - from;
-    const outlet = new Outlet(o.stop, f.decoder(prompt));
-    const eos = o.ignoreEos ? [] : f.special.eos;
-    const ids = [...prompt];
-    let decodeMs = 0, passes = 0, made = 0;
     /** @type {Step[]} */
     let steps = [];
-    /** @type {Summary['stopReason']} */
-    let stopReason = 'maxTokens';
-    from = performance.now();
-    while (made < o.maxTokens) {
-      if (ids.length >= session.context) { stopReason = 'contextFull'; break; }
-      const { id, logprob } = session.sample(o.sampling);
-      if (eos.includes(id)) { stopReason = 'eos'; break; }
-      /** @type {Step} */
-      const step = { id, text: '', position: ids.length, logprob, ms: 0 };
-      if (o.logprobs) step.top = run.top(o.logprobs);
-      const captured = run.take();
-      if (captured) step.captured = captured;
-      ids.push(id);
-      made++;
-      step.ms = performance.now() - from;
-      decodeMs += step.ms;
-      steps.push(...outlet.push(step));
-      if (steps.length && due(steps)) {
+    for (;;) {
+      steps.push(...line.choose());
+      if (steps.length && (!line.goesOn || due(steps))) {
         yield steps;
         steps = [];
       }
-      if (outlet.stopped) break;
+      if (!line.goesOn) return line.summary();
       const wait = pause.check(); // mostly nothing: an await would cost as much as the rest of this loop
       if (wait) await wait;
-      from = performance.now();
-      if (made === o.maxTokens || ids.length >= session.context) continue;
-      run.next(ids);
-      passes++;
+      line.resume();
+      line.run.next(line.ids);
     }
-    if (!outlet.stopped) steps.push(...outlet.end());
-    if (outlet.stopped) stopReason = 'stop';
-    if (steps.length) yield steps;
-    return { text: outlet.text, ids: outlet.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: passes && decodeMs ? passes * 1000 / decodeMs : 0 };
   } finally {
-    run.close();
+    line.run.close();
   }
 }

@@ -424,7 +424,7 @@ export class Session {
     this.#bytes = bytes;
   }
 
-  /** An independent copy, without captures and edits. @returns {Promise<Session>} */
+  /** An independent copy, with the same captures and edits. @returns {Promise<Session>} */
   async fork() { return new Session(this.#remote, await this.#call('fork', [])); }
 
   /** Give its memory back. */

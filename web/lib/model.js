@@ -236,9 +236,8 @@ export class LoadedModel {
     const prompts = (many ? Array.from(prompt) : [prompt]).map((p) => this.ids(p, 'prompt', options.addSpecialTokens));
     if (!prompts.length) fail('empty-prompt', 'the list of prompts is empty');
     for (const p of prompts) this.fits(p.length, 'prompt');
-    const one = o.beams > 1 ? (await import('./beams.js')).beamSearch : generate;
-    if (many) return yield* (await import('./batch.js')).generateMany(this, prompts, o, hooks, one);
-    return yield* one(this, prompts[0], o, hooks);
+    if (many) return yield* (await import('./batch.js')).generateMany(this, prompts, o, hooks);
+    return yield* (o.beams > 1 ? (await import('./beams.js')).beamSearch : generate)(this, prompts[0], o, hooks);
   }
 
   /**

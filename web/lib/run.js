@@ -13,6 +13,11 @@ export class Run {
   /** Refuses what would take more memory than allowed. @type {(queries: number) => void} */
   #afford = () => {};
   #rows = 0; // of the last eval
+  /** Observes another run as this one is observed. @type {((run: Run) => void) | null} */
+  #alike = null;
+
+  /** Whether nobody looks or changes anything. */
+  get plain() { return !this.#alike; }
 
   /**
    * @param {LoadedModel} f
@@ -31,16 +36,21 @@ export class Run {
     if (capture.length === 0 && edits.length === 0) return;
     const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('./capture.js'); // who does not look does not load it
     const points = await this.f.points(), budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
-    applyEdits(this.session, points, edits);
     const wanted = points.match(capture);
-    if (!wanted.length) return;
-    this.#recorder = new Recorder(this.session, wanted);
-    this.#afford = (queries) => {
-      const bytes = points.bytes(wanted, queries, this.session.length + queries, source?.length ?? 0);
-      if (bytes > budget) {
-        fail('capture-too-large', `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`);
-      }
+    /** @param {Run} run */
+    const watch = (run) => {
+      run.#alike = watch;
+      applyEdits(run.session, points, edits);
+      if (!wanted.length) return;
+      run.#recorder = new Recorder(run.session, wanted);
+      run.#afford = (queries) => {
+        const bytes = points.bytes(wanted, queries, run.session.length + queries, source?.length ?? 0);
+        if (bytes > budget) {
+          fail('capture-too-large', `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`);
+        }
+      };
     };
+    watch(this);
   }
 
   /**
@@ -98,6 +108,9 @@ export class Run {
     }
   }
 
+  /** Its session was given one token together with others. */
+  advanced() { this.#rows = 1; }
+
   /** @param {number[]} ids */
   #eval(ids) {
     this.session.eval(ids);
@@ -114,9 +127,10 @@ export class Run {
   /** What was captured since the last call. */
   take() { return this.#recorder?.take(); }
 
-  /** An independent copy, which captures nothing. */
+  /** An independent copy, with the same edits and captures from here on. */
   fork() {
     const copy = new Run(this.f, this.session.fork());
+    this.#alike?.(copy);
     copy.#rows = this.#rows;
     return copy;
   }
