@@ -5,7 +5,7 @@
 //
 // An object is compiled again when its flags, its source or a header that it includes differ in
 // content from the last time. Runs where the compiler is, so it uses nothing but Node itself.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -28,10 +28,25 @@ const wasmVariants = {
   relaxed: ['-msimd128', '-mrelaxed-simd'],
 };
 
+/** Each has a twin with threads (src/base/pool.h): its memory is shared, so the page must give it. The C library is the one without
+ * threads, which saves its locks: only the engine's own thread ever calls it, helpers compute tiles. */
+const threads = {
+  compile: ['-matomics', '-mbulk-memory'],
+  link: ['-matomics', '-mbulk-memory', '-sIMPORTED_MEMORY=1', '-Wl,--shared-memory,--no-check-features,--export=__stack_pointer'],
+};
+const wasmBinaries = () => Object.entries(wasmVariants).flatMap(([variant, flags]) => [
+  { name: variant, compile: flags, link: flags },
+  { name: `${variant}-threads`, compile: [...flags, ...threads.compile], link: [...flags, ...threads.link] },
+]);
+
 const wasmLink = [
-  '-sSTANDALONE_WASM=1', '--no-entry', '-sALLOW_MEMORY_GROWTH=1', '-sMAXIMUM_MEMORY=4GB',
+  '-sSTANDALONE_WASM=1', '--no-entry', '-sALLOW_MEMORY_GROWTH=1', '-sINITIAL_MEMORY=1MB', '-sMAXIMUM_MEMORY=4GB',
   '-sMALLOC=emmalloc', '-sFILESYSTEM=0', '-sSTACK_SIZE=256KB',
 ];
+
+/** What runs under Node keeps Emscripten's own glue and reads files. */
+const underNode = ['--js-library', 'tests/native/host.js', '-sENVIRONMENT=node', '-sNODERAWFS=1', '-sSINGLE_FILE=1',
+  '-sEXIT_RUNTIME=1', '-sALLOW_MEMORY_GROWTH=1', '-sMAXIMUM_MEMORY=4GB', '-sSTACK_SIZE=1MB'];
 
 const sanitize = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all', '-fno-omit-frame-pointer'];
 const thisCpu = process.arch === 'x64' ? ['-march=native'] : [];
@@ -40,54 +55,64 @@ const engine = () => ['base', 'kernels', 'model'].flatMap((folder) => sources(`s
 const trainer = () => sources('src/train').filter((file) => !hasMain(file));
 const programs = () => sources('src/train').filter(hasMain);
 const tests = () => sources('tests/native').filter((file) => file.endsWith('_test.c'));
-/** gradient_test compiles the formulas once more in double, the trainer's too: it says nothing about a binary. */
-const isOfBinaries = (file) => basename(file) !== 'gradient_test.c';
 const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
-const fuzzers = () => sources('tests/fuzz').filter((file) => file.endsWith('_fuzz.c'));
+const benches = () => sources('tests/bench');
+/** The trainer is in no wasm binary, so its tests are not either. */
+const isOfBinaries = (file) => !/^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
+const wasmCompile = (flags) => (source) => [speedOrSize(source), '-DNDEBUG', ...common, ...flags,
+  ...(source.startsWith('tests/') ? ['-Itests/native'] : [])];
+const eachVariant = (make) => Object.entries(wasmVariants).flatMap(([variant, flags]) => make(variant, flags));
 
-/** Each target is a list of binaries: {out, sources, cc, compile, link, level(source)?}. */
+/** Each target is a list of binaries: {out, sources, cc, compile(source), link}. */
 const targets = {
-  wasm: () => Object.entries(wasmVariants).map(([variant, flags]) => ({
-    out: `web/lib/wasm/glassformer-${variant}.wasm`,
+  wasm: () => wasmBinaries().map(({ name, compile, link }) => ({
+    out: `web/lib/wasm/glassformer-${name}.wasm`,
     sources: [...engine(), ...sources('src/wasm')],
     cc: 'emcc',
-    compile: ['-DNDEBUG', ...common, ...flags],
-    level: speedOrSize,
-    link: ['-O3', ...flags, ...wasmLink, `-sEXPORTED_FUNCTIONS=${exportedNames().map((name) => `_${name}`).join(',')}`],
+    compile: wasmCompile(compile),
+    link: ['-O3', ...link, ...wasmLink, `-sEXPORTED_FUNCTIONS=${exportedNames().map((name) => `_${name}`).join(',')}`],
   })),
 
   native: () => programs().map((file) => ({
     out: `build/native/glassformer-${basename(file, '.c')}`,
     sources: [...engine(), ...trainer(), file],
     cc: CC,
-    compile: ['-O3', '-pthread', ...thisCpu, ...common],
-    link: ['-pthread', '-lm'],
+    compile: () => ['-O3', '-pthread', ...thisCpu, ...common, ...(hasOpenblas() ? ['-DGF_OPENBLAS'] : [])],
+    link: ['-pthread', '-lm', ...(hasOpenblas() ? ['-lopenblas'] : [])],
   })),
 
   'native-test': () => tests().map((file) => ({
     out: `build/native-test/${basename(file, '.c')}`,
     sources: [...engine(), ...trainer(), ...testHelpers(), file],
     cc: CC,
-    compile: ['-O2', '-g', '-pthread', ...sanitize, ...common, '-Itests/native'],
+    compile: () => ['-O2', '-g', '-pthread', ...sanitize, ...common, '-Itests/native'],
     link: ['-pthread', ...sanitize, '-lm'],
   })),
 
-  'wasm-test': () => Object.entries(wasmVariants).flatMap(([variant, flags]) => tests().filter(isOfBinaries).map((file) => ({
+  // The engine's objects are those of `wasm`: what ships is what is tested.
+  'wasm-test': () => eachVariant((variant, flags) => tests().filter(isOfBinaries).map((file) => ({
     out: `build/wasm-test/${variant}/${basename(file, '.c')}.cjs`,
     sources: [...engine(), ...testHelpers(), file],
     cc: 'emcc',
-    compile: ['-O2', ...common, '-Itests/native', ...flags],
-    link: ['-O2', ...flags, '--js-library', 'tests/native/host.js', '-sENVIRONMENT=node', '-sNODERAWFS=1', '-sSINGLE_FILE=1', '-sEXIT_RUNTIME=1',
-      '-sALLOW_MEMORY_GROWTH=1', '-sMAXIMUM_MEMORY=4GB', '-sSTACK_SIZE=1MB'],
+    compile: wasmCompile(flags),
+    link: ['-O1', ...flags, ...underNode],
   }))),
 
-  fuzz: () => fuzzers().map((file) => ({
-    out: `build/fuzz/${basename(file, '.c')}`,
+  'native-bench': () => benches().map((file) => ({
+    out: `build/bench/native/${basename(file, '.c')}`,
     sources: [...engine(), file],
     cc: CC,
-    compile: ['-O1', '-g', '-fsanitize=fuzzer-no-link', ...sanitize, ...common],
-    link: ['-fsanitize=fuzzer', ...sanitize, '-lm'],
+    compile: () => ['-O3', '-pthread', ...thisCpu, ...common],
+    link: ['-pthread', '-lm'],
   })),
+
+  'wasm-bench': () => eachVariant((variant, flags) => benches().map((file) => ({
+    out: `build/bench/${variant}/${basename(file, '.c')}.cjs`,
+    sources: [...engine(), file],
+    cc: 'emcc',
+    compile: (source) => (source.startsWith('tests/') ? ['-O3', '-DNDEBUG', ...common, ...flags] : wasmCompile(flags)(source)),
+    link: ['-O3', ...flags, ...underNode],
+  }))),
 };
 
 /** The C files of one folder, sorted so that link order never depends on the file system. */
@@ -98,6 +123,13 @@ function sources(folder) {
 
 function hasMain(file) {
   return /^int main\(/m.test(readFileSync(file, 'utf8'));
+}
+
+/** The trainer's matrix products are OpenBLAS's where it is installed. */
+function hasOpenblas() {
+  hasOpenblas.found ??= spawnSync(CC, ['-xc', '-', '-lopenblas', '-o', '/dev/null'],
+    { input: '#include <cblas.h>\nint main(void) { return cblas_sgemm == 0; }\n', stdio: ['pipe', 'ignore', 'ignore'] }).status === 0;
+  return hasOpenblas.found;
 }
 
 function exportedNames() {
@@ -140,9 +172,9 @@ async function inParallel(jobs) {
 async function build(binaries, out) {
   const objects = new Map();   // object file -> how to make it; binaries share objects
   for (const binary of binaries) {
-    const path = binary.compile.filter((flag) => flag.startsWith('-I')).map((flag) => flag.slice(2));
     binary.objects = binary.sources.map((source) => {
-      const flags = binary.level ? [binary.level(source), ...binary.compile] : binary.compile;
+      const flags = binary.compile(source);
+      const path = flags.filter((flag) => flag.startsWith('-I')).map((flag) => flag.slice(2));
       const key = hash([binary.cc, flags, source], withIncludes(source, path));
       const object = `build/objects/${source.replace(/[/.]/g, '_')}-${key}.o`;
       objects.set(object, { source, cc: binary.cc, flags });
