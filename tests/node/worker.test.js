@@ -1,8 +1,10 @@
 // worker.test.js - the same model behind messages: a worker thread here, a module worker in browsers
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
+import { Sha256 } from '../../web/lib/sha256.js';
 import { collect, numbers, openCase, sameBits, serve, stories } from './helpers.js';
 
 let here, there;
@@ -167,4 +169,23 @@ describe('loading from a server', () => {
     }
     assert.ok(bytes.length > 0, 'the caller still has the bytes');
   });
+});
+
+test('a checksum: of a path, of bytes, of a download', async () => {
+  const bytes = readFileSync(stories), sha256 = createHash('sha256').update(bytes).digest('hex');
+  const other = createHash('sha256').update('else').digest('hex');
+  const server = await serve((request, response) => response.writeHead(200, { 'content-length': bytes.length }).end(bytes));
+  for (const source of [stories, bytes, new Blob([bytes]), { weights: bytes }, `${server.url}model.gguf`]) {
+    (await load(source, { sha256: sha256.toUpperCase() })).dispose();
+    await assert.rejects(load(source, { sha256: other }), (e) => e.code === 'bad-file' && e.message.includes(sha256) && e.message.includes(other));
+  }
+  await assert.rejects(load(stories, { sha256: 'abc' }), { code: 'bad-option' });
+  await assert.rejects(load(`${openCase('llama_1tok').folder}/`, { sha256 }), { code: 'bad-option' });
+  await assert.rejects(load(stories, { cache: 'opfs' }), { code: 'unsupported' });
+  server.close();
+  for (const n of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000]) { // around every edge of the padding
+    const part = bytes.subarray(1000, 1000 + n), hash = new Sha256();
+    for (let at = 0; at < n; at += 37) hash.update(part.subarray(at, at + 37));
+    assert.equal(hash.digest(), createHash('sha256').update(part).digest('hex'), `${n} bytes`);
+  }
 });

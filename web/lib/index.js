@@ -78,12 +78,14 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
  * @typedef {object} LoadOptions
  * @property {'keep'|'f32'|'q8_0'|'q4_0'} [quantize]  how matrices are kept; 'keep' (default): as the file stores them; 'f32': for exact work
  * @property {number} [contextLength]        most positions of a run; default: the model's own
- * @property {number} [threads]              accepted for later; one thread computes
+ * @property {number} [threads]              in a worker of a cross-origin isolated page, or of Node; default: what suits machine and model
  * @property {'auto'|'simd'|'relaxed'} [backend]
  * @property {'f32'|'f16'|'q8'} [kvCache]    default f32
  * @property {boolean} [worker]              default: true in browsers, false in Node
  * @property {Bytes | Response | WebAssembly.Module} [wasm]  instead of the package's own file
  * @property {typeof globalThis.fetch} [fetch]
+ * @property {'none'|'cache-storage'|'opfs'} [cache]  browsers: keep what was downloaded; default none
+ * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
  * @property {string} [hfEndpoint]           instead of https://huggingface.co
  * @property {AbortSignal} [signal]
  * @property {(p: Progress) => void} [onProgress]  bytes; `total` may be unknown
@@ -227,7 +229,8 @@ export class Model {
   /** Every weight as it is kept, held against the engine's own list; rows also tell `address` and `memoryBytes`.
    * @returns {LoadedTable} */
   get parameters() { return this.#info.parameters; }
-  /** What computes: "simd128", "relaxed, signed dot", ... @returns {string} */
+  /** What computes, and why not with threads: "relaxed, signed dot, 2 threads", "simd128, one thread: the page is not cross-origin
+   * isolated", ... @returns {string} */
   get backend() { return this.#info.backend; }
   /** What the file held that was not needed, and weights kept otherwise than asked. @returns {string[]} */
   get warnings() { return this.#info.warnings; }

@@ -67,9 +67,11 @@ export class LoadedModel {
     const report = progress(onProgress);
     const starting = start(options, report);
     let downloaded = 0, total = /** @type {number | null} */ (null);
+    let fromCache = false;
+    if ((options.cache ?? 'none') !== 'none' || options.sha256 !== undefined) fetch = await keeping(source, options, fetch, () => { fromCache = true; });
     const checkpoint = await openCheckpoint(source, {
       fetch, signal, hfEndpoint: options.hfEndpoint,
-      onBytes: (loaded, all) => { downloaded = loaded; total = all ?? null; report('download', loaded, total, loaded === total); },
+      onBytes: (loaded, all) => { downloaded = loaded; total = all ?? null; report('download', loaded, total, loaded === total, fromCache); },
     });
     /** @type {Engine | undefined} */
     let engine;
@@ -78,11 +80,12 @@ export class LoadedModel {
       engine = await starting;
       const warnings = [...checkpoint.warnings];
       openModel(engine, checkpoint.config, checkpoint.tensors, options.quantize ?? 'keep', warnings);
+      await engine.startThreads(options.threads);
       const all = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
       let placed = 0;
       await fill(engine, checkpoint, signal, (bytes) => report('load', placed = bytes, all));
       engine.seal();
-      report('download', downloaded, total ?? downloaded, true);
+      report('download', downloaded, total ?? downloaded, true, fromCache);
       report('load', placed, all, true);
       return new LoadedModel(engine, checkpoint, tokenizer, options, warnings);
     } catch (error) {
@@ -107,6 +110,7 @@ export class LoadedModel {
       /** @type {string[]} */
       const warnings = [];
       openModel(engine, config, null, dtype, warnings);
+      await engine.startThreads(rest.threads);
       engine.randomize(seedOf(seed), FRESH_STD);
       return new LoadedModel(engine, null, null, rest, warnings);
     } catch (error) {
@@ -366,9 +370,25 @@ function checkLoadOptions(o) {
   if (o.threads !== undefined) number('threads', o.threads, 1, 64, true);
 }
 
+/**
+ * The fetch for a load whose files are to be kept or checked.
+ * @param {any} source @param {Record<string, any>} options @param {typeof globalThis.fetch | undefined} fetch @param {() => void} onHit
+ */
+async function keeping(source, { cache, sha256 }, fetch, onHit) {
+  const { checkHere, keepingFetch } = await import('./store.js');
+  const weights = source?.weights ?? source, address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
+  if (sha256 !== undefined) {
+    if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
+    if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address)) fail('bad-option', 'sha256 belongs to one file of weights, not to a folder');
+    if (!/^(https?|hf|data|blob):/.test(address)) await checkHere(address || weights, sha256);
+  }
+  const name = address.slice(address.lastIndexOf('/'));
+  return keepingFetch(fetch ?? globalThis.fetch, { cache, sha256, onHit, isWeights: (url) => url.endsWith(name) });
+}
+
 /** @param {Record<string, any>} options @param {ReturnType<typeof progress>} report */
 function start(options, report) {
-  const engine = Engine.start({ backend: options.backend, wasm: options.wasm });
+  const engine = Engine.start({ backend: options.backend, threads: options.threads, wasm: options.wasm });
   engine.then(() => report('compile', 1, 1, true), () => {}); // a failure is the caller's, who awaits the same promise
   return engine;
 }
@@ -377,11 +397,11 @@ function start(options, report) {
 function progress(onProgress) {
   /** @type {Record<string, number>} */
   const last = {};
-  return (/** @type {Progress['phase']} */ phase, /** @type {number} */ loaded, /** @type {number | null} */ total, now = false) => {
+  return (/** @type {Progress['phase']} */ phase, /** @type {number} */ loaded, /** @type {number | null} */ total, now = false, fromCache = false) => {
     const time = performance.now();
     if (!onProgress || (!now && time - (last[phase] ?? 0) < 50)) return;
     last[phase] = time;
-    onProgress({ phase, loaded, total, fromCache: false });
+    onProgress({ phase, loaded, total, fromCache });
   };
 }
 

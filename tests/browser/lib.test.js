@@ -1,0 +1,141 @@
+// lib.test.js - the library in a page: its worker, its caches, and what it asks the network for
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
+import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
+import { load } from '../../web/lib/index.js';
+
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const bytes = readFileSync(join(top, 'tests/golden/cases/gguf_llama_q8_0/model.gguf'));
+const sha256 = createHash('sha256').update(bytes).digest('hex');
+const folder = mkdtempSync(join(tmpdir(), 'glassformer-lib-'));
+let server, models, browser, page;
+/** What the model server was asked for, and how it answers. */
+const asked = [];
+
+before(async () => {
+  writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
+  writeFileSync(join(folder, 'main.js'), `import * as glassformer from ${JSON.stringify(join(top, 'web/lib/index.js'))}; window.glassformer = glassformer;`);
+  await build({ root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, build: { target: 'es2022' } });
+  server = await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': join(top, 'weights') } });
+  models = createServer((request, response) => {
+    asked.push(request.url);
+    response.writeHead(200, { 'content-length': bytes.length, 'access-control-allow-origin': '*' });
+    if (request.url.includes('broken')) response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+    else response.end(bytes);
+  });
+  await new Promise((resolve) => models.listen(0, '127.0.0.1', resolve));
+  models.url = `http://127.0.0.1:${models.address().port}/`;
+  browser = await launch();
+  page = await browser.newPage();
+  await page.goto(server.url);
+  await page.waitForFunction(() => window.glassformer);
+});
+
+after(async () => {
+  await browser.close();
+  await server.close();
+  models.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Load in the page and write eight tokens. */
+function tryIt(url, options) {
+  return page.evaluate(async ([url, options]) => {
+    const seen = [];
+    try {
+      const model = await window.glassformer.load(url, { ...options, onProgress: (p) => seen.push(p) });
+      const ids = [];
+      for await (const step of model.generate([1, 2, 3], { maxTokens: 8, temperature: 0, ignoreEos: true })) ids.push(step.id);
+      const { backend, memory } = model;
+      model.dispose();
+      return { ids, backend, memory, fromCache: seen.filter((p) => p.phase === 'download').at(-1)?.fromCache };
+    } catch (e) {
+      return { code: e.code, message: e.message, ours: e instanceof window.glassformer.GlassformerError };
+    }
+  }, [url, options]);
+}
+
+async function expected() {
+  const model = await load(bytes);
+  const ids = [];
+  for await (const step of model.generate([1, 2, 3], { maxTokens: 8, temperature: 0, ignoreEos: true })) ids.push(step.id);
+  model.dispose();
+  return ids;
+}
+
+for (const cache of ['cache-storage', 'opfs']) {
+  for (const worker of [true, false]) {
+    test(`${cache}, ${worker ? 'in the worker' : 'in the page'}: once from the network, then from here`, async () => {
+      const url = `${models.url}${cache}-${worker}.gguf`, ids = await expected();
+      const first = await tryIt(url, { cache, worker, sha256 });
+      assert.deepEqual([first.ids, first.fromCache, first.message], [ids, false, undefined]);
+      const count = asked.length;
+      const second = await tryIt(url, { cache, worker });
+      assert.deepEqual([second.ids, second.fromCache], [ids, true]);
+      assert.equal(asked.length, count, 'the network was asked again');
+      assert.equal((await tryIt(url, { worker })).fromCache, false);
+    });
+  }
+
+  test(`${cache}: a broken or wrong download is refused and not kept`, async () => {
+    const broken = `${models.url}broken-${cache}.gguf`;
+    for (let i = 0; i < 2; i++) {
+      const count = asked.length;
+      const { code, ours } = await tryIt(broken, { cache });
+      assert.ok(ours && ['network', 'truncated'].includes(code), code);
+      assert.equal(asked.length, count + 1, 'half a file was kept');
+    }
+    const wrong = await tryIt(`${models.url}wrong-${cache}.gguf`, { cache, sha256: sha256.replace(/^./, (c) => (c === '0' ? '1' : '0')) });
+    assert.equal(wrong.code, 'bad-file');
+    assert.match(wrong.message, new RegExp(`wrong-${cache}.*${sha256}`));
+    const count = asked.length;
+    assert.equal((await tryIt(`${models.url}wrong-${cache}.gguf`, { cache })).fromCache, false);
+    assert.equal(asked.length, count + 1, 'the refused file was kept');
+  });
+}
+
+test('a relative address means the page\'s, not the worker\'s; a page in place of a model is named', async () => {
+  const there = await tryIt('weights/stories-3m.gguf', {});
+  assert.equal(there.ids?.length, 8, there.message);
+  assert.match(there.backend, /relaxed|simd/);
+  const { code, message } = await tryIt('index.html', {});
+  assert.equal(code, 'html');
+  assert.match(message, /index\.html/);
+});
+
+test('the page stays alive while its worker writes, and a reader who leaves frees the session', async () => {
+  const { longest, kv, steps } = await page.evaluate(async () => {
+    const model = await window.glassformer.load('weights/stories-3m.gguf');
+    let longest = 0, last = performance.now(), steps = 0, running = true;
+    const watch = () => { const now = performance.now(); longest = Math.max(longest, now - last); last = now; if (running) setTimeout(watch, 0); };
+    watch();
+    for (let i = 0; i < 4; i++) for await (const step of model.generate('Once', { ignoreEos: true, capture: ['*.hook_pattern'] })) { steps += step.id >= 0; }
+    for await (const step of model.generate('Once', { ignoreEos: true })) if (++steps && step.position > 20) break;
+    running = false;
+    await model.encode('a');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await model.encode('a');
+    const kv = model.memory.regions.find((r) => r.name === 'kv cache').bytes;
+    model.dispose();
+    return { longest, kv, steps };
+  });
+  assert.ok(steps > 900);
+  assert.equal(kv, 0);
+  assert.ok(longest < 1000, `the page hung for ${longest} ms`); // generous: machines that test are busy
+});
+
+test('the library\'s own fetch stays at home', async () => {
+  const requests = [];
+  page.on('request', (r) => requests.push(r.url()));
+  await tryIt('weights/stories-3m.gguf', {});
+  assert.ok(requests.length);
+  assert.deepEqual(requests.filter((url) => !url.startsWith(server.url)), []);
+});

@@ -1,0 +1,124 @@
+// store.js - what comes from afar, kept here and checked: caches for downloads, and SHA-256 of a weight file
+//
+// A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
+// nothing behind.
+import { fail } from './formats/errors.js';
+import { Sha256 } from './sha256.js';
+
+/** Where both stores keep their files. */
+const NAME = 'glassformer';
+
+/**
+ * @typedef {object} Store
+ * @property {(url: string) => Promise<Response | null>} get
+ * @property {(url: string, headers: Headers) => Promise<WritableStream<Uint8Array>>} put  closed: the file is kept; aborted: forgotten
+ */
+
+/** @returns {Promise<Store>} */
+async function cacheStorage() {
+  if (typeof caches === 'undefined') fail('unsupported', 'cache-storage was asked for, but it is not there (it needs a browser and https)');
+  const cache = await caches.open(NAME);
+  return {
+    get: async (url) => await cache.match(url) ?? null,
+    put: async (url, headers) => {
+      const { readable, writable } = new TransformStream();
+      const kept = cache.put(url, new Response(readable, { headers }));
+      kept.catch(() => {});
+      const writer = writable.getWriter();
+      return new WritableStream({ write: (chunk) => writer.write(chunk), close: async () => { await writer.close(); await kept; }, abort: (why) => writer.abort(why) });
+    },
+  };
+}
+
+/** Files of the origin's private file system, named by the hash of their address. @returns {Promise<Store>} */
+async function opfs() {
+  const root = await globalThis.navigator?.storage?.getDirectory?.().catch(() => null);
+  if (!root) fail('unsupported', 'opfs was asked for, but there is no private file system here (it needs a browser and https)');
+  const folder = await root.getDirectoryHandle(NAME, { create: true });
+  const nameOf = (/** @type {string} */ url) => new Sha256().update(new TextEncoder().encode(url)).digest();
+  return {
+    get: async (url) => {
+      const file = await folder.getFileHandle(nameOf(url)).then((handle) => handle.getFile(), () => null);
+      return file && file.size ? new Response(file, { headers: { 'content-length': String(file.size) } }) : null;
+    },
+    // what is written shows in the file only when the stream is closed
+    put: async (url) => /** @type {WritableStream<Uint8Array>} */ (await (await folder.getFileHandle(nameOf(url), { create: true })).createWritable()),
+  };
+}
+
+/**
+ * A fetch that keeps whole files, and holds one of them against its checksum.
+ * @param {typeof globalThis.fetch} fetch
+ * @param {{cache?: string, sha256?: string, isWeights: (url: string) => boolean, onHit: () => void}} options
+ * @returns {Promise<typeof globalThis.fetch>}
+ */
+export async function keepingFetch(fetch, { cache, sha256, isWeights, onHit }) {
+  const store = cache === 'cache-storage' ? await cacheStorage() : cache === 'opfs' ? await opfs() : null;
+  return async (input, init) => {
+    const url = String(input), web = /^https?:/.test(url) && !new Headers(init?.headers).has('range');
+    const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
+    const kept = store && web ? await store.get(url) : null;
+    if (kept) {
+      onHit();
+      return wanted ? through(kept, url, wanted, null) : kept;
+    }
+    const response = await fetch(input, init);
+    if (!response.ok || !response.body || (!wanted && !(store && web))) return response;
+    const headers = new Headers();
+    for (const name of ['content-type', 'content-length']) {
+      const value = response.headers.get(name);
+      // a decoded body is longer than what its header says
+      if (value && !(name === 'content-length' && response.headers.has('content-encoding'))) headers.set(name, value);
+    }
+    if (/^text\/html/i.test(headers.get('content-type') ?? '')) return response;
+    return through(response, url, wanted, store && web ? await store.put(url, headers) : null);
+  };
+}
+
+/** @param {Response} response @param {string} url @param {string | null} wanted @param {WritableStream<Uint8Array> | null} copy @returns {Response} with the same body */
+function through(response, url, wanted, copy) {
+  const hash = wanted ? new Sha256() : null, reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), writer = copy?.getWriter();
+  let keeping = !!writer;
+  const forget = (/** @type {unknown} */ why) => { keeping = false; writer?.abort(why).catch(() => {}); };
+  const body = new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) {
+          hash?.update(value);
+          if (keeping) await /** @type {WritableStreamDefaultWriter} */ (writer).write(value).catch(forget); // a full disk spoils the copy, not the model
+          return controller.enqueue(value);
+        }
+        const found = hash?.digest();
+        if (found !== undefined && found !== wanted) fail('bad-file', `${url}: its SHA-256 is ${found}, expected ${wanted}`);
+        if (keeping) await /** @type {WritableStreamDefaultWriter} */ (writer).close().catch(() => {});
+        controller.close();
+      } catch (error) {
+        forget(error);
+        controller.error(error);
+      }
+    },
+    cancel(why) {
+      forget(why);
+      return reader.cancel(why);
+    },
+  }, { highWaterMark: 0 });
+  const { status, statusText, headers } = response;
+  return new Response(body, { status, statusText, headers });
+}
+
+/** The checksum of something that is here already. @param {Blob | Uint8Array | ArrayBuffer | string} source a string is a path @param {string} wanted */
+export async function checkHere(source, wanted) {
+  const hash = new Sha256(), where = typeof source === 'string' ? source : 'the file given';
+  if (typeof source === 'string') {
+    const fs = /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs');
+    for await (const chunk of fs.createReadStream(source.startsWith('file:') ? new URL(source) : source)) hash.update(chunk);
+  } else if (source instanceof Blob) {
+    const reader = source.stream().getReader();
+    for (let step = await reader.read(); !step.done; step = await reader.read()) hash.update(step.value);
+  } else {
+    hash.update(new Uint8Array(source));
+  }
+  const found = hash.digest();
+  if (found !== wanted.toLowerCase()) fail('bad-file', `${where}: its SHA-256 is ${found}, expected ${wanted.toLowerCase()}`);
+}
