@@ -3,7 +3,7 @@
 // Addresses are numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and
 // dropped within one function, because growth detaches it. What comes back is always a copy.
 import { GlassformerError } from './formats/errors.js';
-import { compileEngine } from './features.js';
+import { compileEngine, sharedMemory, whyOneThread } from './features.js';
 
 /** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
 /** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
@@ -80,24 +80,36 @@ export class Engine {
   #cfg = null;
   /** @type {Set<EngineSession>} */
   sessions = new Set();
+  /** For helpers, where there is shared memory. @type {WebAssembly.Module | null} */
+  #module = null;
+  #pool = 0;
+  /** "2 threads", or "one thread" and why. */
+  #threads = 'one thread';
 
   /**
    * A fresh instance of the binary that suits this machine, or of the one given.
-   * @param {Parameters<typeof compileEngine>[0]} [options]
+   * @param {Parameters<typeof compileEngine>[0] & {threads?: number}} [options]  threads: 1 for the binary without
    * @returns {Promise<Engine>}
    */
-  static async start(options) {
-    const module = await compileEngine(options);
-    /** @type {Record<string, Record<string, (...args: number[]) => number>>} */
+  static async start({ threads, ...options } = {}) {
+    const why = threads === 1 ? '' : whyOneThread();
+    const module = await compileEngine({ threaded: why === null, ...options });
+    /** @type {WebAssembly.Memory | undefined} */
+    let memory;
+    /** @type {Record<string, Record<string, any>>} */
     const imports = {};
     for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
-      if (kind !== 'function') {
+      if (kind !== 'function' && kind !== 'memory') {
         throw new GlassformerError('bad-wasm', `the WebAssembly file wants ${from}.${name} (${kind}), which this version of the package does not provide`);
       }
-      (imports[from] ??= {})[name] = HOST[name] ?? (() => 52); // what a C library drags in answers "not supported"
+      (imports[from] ??= {})[name] = kind === 'memory' ? memory = sharedMemory()
+        : HOST[name] ?? (() => 52); // what a C library drags in answers "not supported"
     }
-    const instance = await WebAssembly.instantiate(module, imports);
-    return new Engine(/** @type {any} */ (instance.exports));
+    const { exports } = await WebAssembly.instantiate(module, imports);
+    const engine = new Engine({ memory, ...exports });
+    if (memory && why === null) engine.#module = module;
+    else if (why !== '') engine.#threads += `: ${why ?? 'the WebAssembly file that was given has no threads'}`;
+    return engine;
   }
 
   /** @param {Record<string, any>} exports */
@@ -113,8 +125,8 @@ export class Engine {
     this.#config = this.#alloc(this.schema.config_bytes);
   }
 
-  /** "simd128", "relaxed, signed dot", ... @returns {string} */
-  get backend() { return this.#string(this.x.gf_backend()); }
+  /** "simd128, one thread: the page is not cross-origin isolated", "relaxed, signed dot, 2 threads", ... @returns {string} */
+  get backend() { return `${this.#string(this.x.gf_backend())}, ${this.#threads}`; }
   /** @returns {Config} */
   get config() { return this.#cfg ?? this.#never('there is no model'); }
   /** Bytes of linear memory, as large as it has grown. */
@@ -221,6 +233,27 @@ export class Engine {
     this.check(this.x.gf_abi_randomize(this.model, ...words(seed), std, this.error));
   }
 
+  /**
+   * Helpers for the open model, where there can be any.
+   * @param {number} [wanted]  threads, the engine's own included; default: what suits machine and model
+   */
+  async startThreads(wanted) {
+    if (!this.#module || this.#pool) return;
+    const module = this.#module, { memory, x } = this;
+    const { startHelpers, suitable } = await import('./threads.js');
+    const n = wanted ?? suitable(x.gf_abi_model_bytes(this.model));
+    if (n === 1) {
+      this.#threads = 'one thread: enough for this model on this machine';
+      return;
+    }
+    this.backend; // what all threads read is settled now
+    const pool = this.#pool = x.gf_pool_open(n);
+    if (!pool) throw new GlassformerError('out-of-memory', `the stacks of ${n} threads could not be had`);
+    x.gf_model_set_pool(this.model, pool);
+    startHelpers(n, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }));
+    this.#threads = `${n} threads`;
+  }
+
   /** Every roster entry with dtype, bytes and address. @returns {EngineTensor[]} */
   tensors() {
     const n = this.x.gf_roster_count(this.x.gf_model_config(this.model));
@@ -291,7 +324,8 @@ export class Engine {
     for (const s of [...this.sessions]) s.close();
     if (this.model) this.x.gf_model_close(this.model);
     for (const p of [this.#staging, this.#work]) if (p) this.x.gf_free(p);
-    this.model = this.#staging = this.#work = this.#workBytes = 0;
+    if (this.#pool) this.x.gf_pool_close(this.#pool);
+    this.model = this.#staging = this.#work = this.#workBytes = this.#pool = 0;
     this.#cfg = null;
   }
 

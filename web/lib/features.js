@@ -11,10 +11,10 @@ const SIMD_PROBE = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0,
   10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]);
 
-/** Written out so that every bundler sees both files. */
+/** Written out so that every bundler sees all files: alone, and with threads. */
 const FILES = {
-  simd: () => new URL('./wasm/glassformer-simd.wasm', import.meta.url),
-  relaxed: () => new URL('./wasm/glassformer-relaxed.wasm', import.meta.url),
+  simd: [() => new URL('./wasm/glassformer-simd.wasm', import.meta.url), () => new URL('./wasm/glassformer-simd-threads.wasm', import.meta.url)],
+  relaxed: [() => new URL('./wasm/glassformer-relaxed.wasm', import.meta.url), () => new URL('./wasm/glassformer-relaxed-threads.wasm', import.meta.url)],
 };
 
 /** Compiled modules by address; a failed one is forgotten. @type {Map<string, Promise<WebAssembly.Module>>} */
@@ -40,15 +40,41 @@ export function chooseBackend(wanted = 'auto') {
 }
 
 /**
+ * Why only one thread can compute here, or null when several can: they need shared memory, which a page has when it is cross-origin
+ * isolated, and an engine that may sleep, which a page's own thread may not.
+ * @returns {string | null}
+ */
+export function whyOneThread() {
+  const node = globalThis.process?.getBuiltinModule?.('node:worker_threads');
+  if (node ? node.isMainThread : !('WorkerGlobalScope' in globalThis)) return 'it computes in the caller\'s thread, not in a worker';
+  if (node) return null;
+  if (!globalThis.crossOriginIsolated) return 'the page is not cross-origin isolated';
+  return typeof Worker === 'undefined' ? 'workers cannot start workers here' : null;
+}
+
+/**
+ * Memory that threads share, which has to say beforehand how far it may grow; some machines give no room for the most.
+ * @returns {WebAssembly.Memory}
+ */
+export function sharedMemory() {
+  for (let maximum = 65536; ; maximum /= 2) {
+    try { return new WebAssembly.Memory({ initial: 16, maximum, shared: true }); } catch (error) {
+      if (maximum <= 4096) throw new GlassformerError('out-of-memory', 'shared memory could not be had', { cause: error });
+    }
+  }
+}
+
+/**
  * @param {object} [options]
  * @param {'auto'|'simd'|'relaxed'} [options.backend]
+ * @param {boolean} [options.threaded]  the binary with threads
  * @param {string | URL | Blob | ArrayBuffer | Uint8Array | Response | WebAssembly.Module} [options.wasm]  instead of the package's own file
  * @returns {Promise<WebAssembly.Module>}
  */
-export function compileEngine({ backend, wasm } = {}) {
+export function compileEngine({ backend, threaded = false, wasm } = {}) {
   const choice = chooseBackend(backend); // also the check that SIMD is there at all
   if (wasm instanceof WebAssembly.Module) return Promise.resolve(wasm);
-  const source = wasm ?? FILES[choice]();
+  const source = wasm ?? FILES[choice][Number(threaded)]();
   if (typeof source !== 'string' && !(source instanceof URL)) return compile(source, 'the bytes given as wasm');
   const key = String(source);
   let module = compiled.get(key);

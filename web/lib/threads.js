@@ -1,0 +1,38 @@
+// threads.js - helpers for the engine's worker: how many, and the workers that they are
+
+/** Weights below which a second thread gains nothing: waking it takes as long as its share of a token's work. */
+const FEW_BYTES = 4e6;
+
+/**
+ * How many threads compute when nobody said: half of what the machine runs at once, since two of them often share one
+ * core's vector units and the page wants one for itself; four use up the bandwidth of most memories.
+ * @param {number} weightBytes
+ */
+export function suitable(weightBytes) {
+  if (weightBytes < FEW_BYTES) return 1;
+  return Math.min(4, Math.ceil((globalThis.navigator?.hardwareConcurrency ?? 1) / 2));
+}
+
+/**
+ * A worker for each thread but the engine's own. They join when they are up; nothing waits for them, and one that fails to
+ * start is missed by nobody: its tiles are claimed by others. They end when the worker that they help ends.
+ * @param {number} n  threads, the engine's own included
+ * @param {(index: number) => {module: WebAssembly.Module, memory: WebAssembly.Memory, pool: number, index: number, stack: number}} job
+ */
+export function startHelpers(n, job) {
+  for (let index = 1; index < n; index++) startHelper().postMessage(job(index));
+}
+
+/** @returns {{postMessage(message: any): void}} */
+function startHelper() {
+  const node = globalThis.process?.getBuiltinModule?.('node:worker_threads');
+  if (!node) {
+    const worker = new Worker(new URL('./thread.js', import.meta.url), { type: 'module', name: 'glassformer helper' });
+    worker.onerror = (event) => event.preventDefault();
+    return worker;
+  }
+  const file = ['.', 'thread.js'].join('/'); // in pieces, or bundlers for browsers would copy it a second time
+  const worker = new node.Worker(new URL(file, import.meta.url));
+  worker.on('error', () => {});
+  return worker;
+}
