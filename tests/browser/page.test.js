@@ -178,6 +178,9 @@ test('paused and continued text equals the text written in one go', async () => 
   const { page, close } = await open();
   await runPrompt(page, 'Tom and Sue went to the park', { tokens: 20, seed: 11 });
   const whole = await ids(page);
+  await page.getByRole('button', { name: 'Run again' }).click();
+  await shows(page, async () => (await ids(page)).join(), whole.join(), 'run again');
+  await page.waitForFunction(() => /again/.test(document.querySelector('.go').textContent));
   await page.getByRole('button', { name: 'Start over' }).click();
   for (let i = 1; i <= 20; i++) {
     await page.getByRole('button', { name: 'Step' }).click();

@@ -22,7 +22,7 @@ export function readAddress(hash) {
   if (['reading', 'fast', 'step'].includes(pace)) state.pace = pace;
   if (/^[a-z]+[12]?$/.test(open ?? '')) state.openStage = open;
   return {
-    state, model: q.get('model'),
+    state, model: q.get('model'), asks: q.size > 0,
     head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
     written: number(written, 0, 1e5), ids: ids ? ids.split('.').map((x) => parseInt(x, 36)).filter(Number.isInteger) : null,
     at: number(at, 0, 1e6), key: number(key, 0, 1e6),

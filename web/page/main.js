@@ -53,6 +53,18 @@ await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name,
 await follow(asked, store, run);
 keepAddress(store);
 
+// A page that was only opened begins to write by itself, unless motion is unwelcome; Stop is where it always is.
+let touched = location.hash.length > 1 && asked.asks;
+for (const type of ['pointerdown', 'keydown']) addEventListener(type, () => { touched = true; }, { once: true, capture: true });
+const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+if (!touched && !still && store.state.model && document.visibilityState === 'visible') void run.run();
+
+const better = SHIPPED.find((m) => m.better && m !== wanted);
+if (better && !asked.model) {
+  void run.loadModel(new URL(better.file, document.baseURI), { name: better.name, address: better.file, instead: () => !touched })
+    .then(() => { if (!touched && !still) void run.run(); });
+}
+
 // From here on the page opens without a network.
 if (import.meta.env.PROD && 'serviceWorker' in navigator) {
   try {

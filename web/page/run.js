@@ -42,7 +42,8 @@ export function createRun(store) {
   // -- models ---------------------------------------------------------------------------------------------------------
 
   /** Load a model and make it the one in hand. The one before stays until the new one is whole, and for good if it
-   * never is. @param {any} source @param {{ name: string, address?: string, fileBytes?: number | null }} about */
+   * never is. @param {any} source @param {{ name: string, address?: string, fileBytes?: number | null,
+   *   instead?: () => boolean }} about  `instead` is asked once the model is there whether it may still replace the other */
   async function loadModel(source, about) {
     loading?.abort();
     const mine = (loading = new AbortController());
@@ -57,7 +58,7 @@ export function createRun(store) {
           if (loading === mine) set({ progress: { name: about.name, phase: p.phase, loaded: p.loaded, total: p.total } });
         },
       });
-      if (loading !== mine) return api.dispose();
+      if (loading !== mine || about.instead?.() === false) return api.dispose();
       await adopt(api, { ...about, fileBytes });
     } catch (error) {
       if (loading !== mine) return;
@@ -304,8 +305,8 @@ export function createRun(store) {
   async function run() {
     if (running || !model() || state.model.config.kind === 'encoder') return;
     if (state.pace === 'step') return step();
-    running = true;
     if (state.status === 'done') rewind();
+    running = true;
     set({ status: 'running', error: '', stopReason: '', follow: true });
     try {
       let due = performance.now();
@@ -333,8 +334,8 @@ export function createRun(store) {
   /** Write one token. */
   async function step() {
     if (running || !model() || state.model.config.kind === 'encoder') return;
-    running = true;
     if (state.status === 'done') rewind();
+    running = true;
     set({ status: 'running', error: '', stopReason: '', follow: true });
     try {
       await advance();

@@ -216,20 +216,25 @@ export function create(root, store, run) {
   }
 
   // -- values of the layer in hand ------------------------------------------------------------------------------------
+  let fetching = false;
+  let fetchedAt = 0;
   async function fetchValues(s) {
     const key = `${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
-    if (capturedFor === key || !s.tokens.length) return;
-    capturedFor = key;
-    captured = {};
+    if (capturedFor === key || fetching || !s.tokens.length) return;
+    // While text streams at reading speed a look now and then is enough: what was read does not change.
+    if (s.status === 'running' && (s.pace === 'fast' || s.speed.msPerToken > 5 || performance.now() - fetchedAt < 500)) return;
+    fetching = true;
+    fetchedAt = performance.now();
     const b = blockPoint(s.model.config, s.head.layer);
     try {
       const got = await run.values(['hook_embed', `${b}.hook_resid_pre`, `${b}.attn.hook_q`, `${b}.attn.hook_k`, `${b}.attn.hook_v`, `${b}.hook_attn_out`, `${b}.mlp.hook_post`, `${b}.hook_resid_post`, `${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`]);
-      if (capturedFor !== key) return;
       captured = got;
-      paintStrips(state);
+      capturedFor = key;
     } catch {
-      capturedFor = '';  // strips stay plain; the text goes on
+      capturedFor = key;  // strips stay plain; the text goes on
     }
+    fetching = false;
+    store.set({ patterns: state.patterns });
   }
 
   /** Strength of each part of a vector: the root mean square of its bins, the largest on the page being 1. */
@@ -277,7 +282,12 @@ export function create(root, store, run) {
     }
     const { first, count } = lanesOf(s);
     const shape = `${s.model.name} ${s.model.parameters.total} ${JSON.stringify(s.model.config)} ${count}`;
-    if (built !== shape) { build(s, count); built = shape; }
+    if (built !== shape) {
+      build(s, count);
+      built = shape;
+      captured = {};
+      capturedFor = '';
+    }
     n.first = first;
     const { config: c } = s.model;
     const layer = Math.min(s.head.layer, c.nLayers - 1);
@@ -344,7 +354,7 @@ export function create(root, store, run) {
       num.setAttribute('x', X.bars + 15 + w);
       for (const node of [word, bar]) node.classList.toggle('on', !!k && drawn?.id === k.id);
     });
-    if (s.status !== 'running') void fetchValues(s);
+    void fetchValues(s);
     paintStrips(s);
   }
 

@@ -56,13 +56,22 @@ export function create(root, store, run) {
   const details = el('details', { class: 'as-table' }, el('summary', {}, 'As a table'), table);
 
   const saves = el('div', { class: 'takes' },
-    el('button', { type: 'button', class: 'quiet', onclick: () => canvas.toBlob((b) => b && saveFile(`${fileName()}.png`, b)) }, 'Save picture'),
+    el('button', { type: 'button', class: 'quiet', onclick: savePicture }, 'Save picture'),
     el('button', { type: 'button', class: 'quiet', onclick: () => {
       const n = rows();
       const { queries, keys } = inView(state);
       saveFile(`${fileName()}.csv`, csv([['query \\ key', ...Array.from({ length: columns() }, (_, k) => `${k} ${keys[k]?.text ?? ''}`)],
         ...Array.from({ length: n }, (_, q) => [`${q} ${queries[q]?.text ?? ''}`, ...Array.from(rowOf(q) ?? [])])]), 'text/csv');
     } }, 'Save as CSV'));
+  /** The cells with their labels, on the card's own colour. */
+  function savePicture() {
+    const copy = el('canvas', { width: canvas.width, height: canvas.height });
+    const g = /** @type {CanvasRenderingContext2D} */ (copy.getContext('2d'));
+    g.fillStyle = getComputedStyle(root).backgroundColor;
+    g.fillRect(0, 0, copy.width, copy.height);
+    g.drawImage(canvas, 0, 0);
+    copy.toBlob((/** @type {Blob | null} */ b) => b && saveFile(`${fileName()}.png`, b));
+  }
   const fileName = () => `layer-${state.head.layer}-head-${state.head.head}-${state.stage}`;
   const who = el('h3');
   const list = el('ol', { class: 'attends' });

@@ -45,7 +45,8 @@ export function create(root, store, run) {
     }
     after.textContent = `after ${quoted(token)}${next?.entropy === null || !next ? '' : `, entropy ${figures(next.entropy)} bits`}`;
     if (!next) return;
-    if (next.kept !== null) {
+    if (next.kept === null) foot.textContent = 'Choose one to go on from it.';
+    else {
       foot.textContent = s.sampler.temperature === 0 ? 'Temperature 0 always takes the likeliest. Choose one to go on from it.'
         : `The sampler draws from ${next.kept === next.size ? 'all' : next.kept} of ${next.size} tokens, ${figures(next.entropySampled)} bits. Choose one to go on from it.`;
     }

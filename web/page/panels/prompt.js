@@ -12,8 +12,16 @@ export function create(root, store, run) {
   const stop = el('button', { type: 'button', onclick: () => run.stop() }, 'Stop');
   const again = el('button', { type: 'button', class: 'quiet', onclick: () => run.rewind() }, 'Start over');
 
+  // Where CSS cannot yet size a box by its text.
+  const fit = (/** @type {HTMLTextAreaElement} */ area) => {
+    if (CSS.supports('field-sizing', 'content')) return;
+    area.style.blockSize = 'auto';
+    area.style.blockSize = `${area.scrollHeight}px`;
+  };
+
   let timer = 0;
   box.addEventListener('input', () => {
+    fit(box);
     clearTimeout(timer);
     timer = setTimeout(() => run.setPrompt(box.value), 150);
   });
