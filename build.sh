@@ -11,18 +11,18 @@ usage() {
 usage: ./build.sh COMMAND
 
   setup          fetch what is missing: npm packages, Emscripten, a C compiler, Chromium
-  wasm           compile the engine to web/lib/wasm and emit types/: then `npm pack` packs it all
+  wasm           compile the engine to web/lib/wasm and emit types/; then `npm pack` packs it all
   native         compile the native library and programs into build/native
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
   demo           build the page, serve it on this machine and print its address
   page           build the page into dist/, a static folder for any web server
+  bench [FILTER] measure the kernels, natively and in each binary, and print the download's sizes
+  train RECIPE   compile the trainer and run it; without arguments it prints what it takes
   clean          remove what was built (not what was downloaded)
 HELP
-  [ -d tests/bench ] && echo '  bench          measure speed and sizes'
-  [ -d tests/fuzz ] && echo '  fuzz [SECONDS] feed the parsers and kernels random input'
-  [ -f src/train/train.c ] && echo '  train ARGS     compile the trainer and run it'
-  return 0
 }
+
+mend='The messages above name file and line: mend that line and run the command again.'
 
 # --- steps --------------------------------------------------------------------------------------
 
@@ -44,16 +44,14 @@ wasm() {
   if changed wasm $inputs || ! node scripts/compile.js --have wasm; then
     local key=$sum
     find_emcc
-    run_step 'engine, WebAssembly' 'The compiler names file and line above: mend that line and run the command again.' \
-      compile_with_emcc wasm
+    run_step 'engine, WebAssembly' "$mend" compile_with_emcc wasm
     remember wasm "$key"
   fi
   # shellcheck disable=SC2046
   if changed types tsconfig.json package-lock.json $(find web/lib -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
     local key=$sum
     rm -rf types
-    run_step 'type declarations' 'The type checker names file and line above: mend that line and run the command again.' \
-      node_modules/.bin/tsc -p tsconfig.json
+    run_step 'type declarations' "$mend" node_modules/.bin/tsc -p tsconfig.json
     remember types "$key"
   fi
 }
@@ -61,8 +59,7 @@ wasm() {
 native() {
   need_node
   find_cc
-  run_step "native engine ($CC)" 'The compiler names file and line above: mend that line and run the command again.' \
-    node scripts/compile.js native
+  run_step "native engine ($CC)" "$mend" node scripts/compile.js native
 }
 
 page() {
@@ -95,13 +92,11 @@ prepare_group() {
   layout) wasm ;;
   native)
     find_cc
-    run_step "native tests ($CC, sanitizers)" 'The compiler names file and line above: mend that line and run the command again.' \
-      node scripts/compile.js native-test
+    run_step "native tests ($CC, sanitizers)" "$mend" node scripts/compile.js native-test
     ;;
   wasm)
     find_emcc
-    run_step 'the same tests as WebAssembly' 'The compiler names file and line above: mend that line and run the command again.' \
-      compile_with_emcc wasm-test
+    run_step 'the same tests as WebAssembly' "$mend" compile_with_emcc wasm-test
     ;;
   node) wasm ;;
   browser) page && find_chromium ;;
@@ -123,17 +118,12 @@ run_tests() {
 
 bench() {
   wasm
-  find_chromium
+  find_cc
+  run_step "benchmarks ($CC)" "$mend" node scripts/compile.js native-bench
+  find_emcc
+  run_step 'benchmarks, WebAssembly' "$mend" compile_with_emcc wasm-bench
   unlock
-  exec node tests/bench/run.js "$@"
-}
-
-fuzz() {
-  find_clang
-  run_step 'fuzz targets' 'The compiler names file and line above: mend that line and run the command again.' \
-    node scripts/compile.js fuzz
-  unlock
-  exec node scripts/fuzz.js "$@"
+  exec node scripts/bench.js "$@"
 }
 
 train() {
@@ -153,7 +143,7 @@ setup)
   find_chromium
   say "ready: Node $(node -p process.versions.node), $emcc_name, $CC, $CHROMIUM"
   ;;
-wasm | native | page | demo | clean | bench | fuzz | train)
+wasm | native | page | demo | clean | bench | train)
   lock
   "$command" "$@"
   ;;

@@ -116,7 +116,8 @@ compile_with_emcc() {
   mkdir -p "$trixie$copy"
   rm -rf "${trixie:?}$copy/src" "${trixie:?}$copy/tests" "${trixie:?}$copy/scripts" "${trixie:?}$copy/out"
   local parts=(src scripts/compile.js)
-  [ ! -d tests/native ] || parts+=(tests/native)
+  local folder
+  for folder in tests/native tests/bench; do [ ! -d $folder ] || parts+=("$folder"); done
   tar -cf - "${parts[@]}" | tar -xf - --no-same-owner -C "$trixie$copy"
   in_trixie sh -c "cd $copy && printf '{\"type\":\"module\"}' >package.json && mkdir -p out && node scripts/compile.js --out out $1" || return
   tar -cf - -C "$trixie$copy/out" . | tar -xf - --no-same-owner
@@ -134,12 +135,6 @@ find_cc() {
   done
   apt_install 'C compiler' gcc libc6-dev || fail 'A C compiler is missing: install gcc or clang, then run the command again.'
   export CC=gcc
-}
-
-find_clang() {
-  command -v clang >/dev/null 2>&1 || apt_install 'clang' clang ||
-    fail 'clang is missing (libFuzzer is part of it): install clang, then run the command again.'
-  export CC=clang
 }
 
 find_chromium() {

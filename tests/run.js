@@ -10,12 +10,10 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
+import { relaxedSimd } from '../scripts/node-flags.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const top = join(here, '..');
-
-// Node 20 knows relaxed SIMD but hides it, and its first compiler tier miscompiles it.
-const relaxedSimd = process.versions.node.startsWith('20.') ? ['--experimental-wasm-relaxed-simd', '--no-liftoff'] : [];
 
 const groups = {
   layout: () => nodeTests([join(here, 'layout.test.js')]),
