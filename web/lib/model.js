@@ -81,7 +81,6 @@ export class LoadedModel {
       const warnings = [...checkpoint.warnings];
       openModel(engine, checkpoint.config, checkpoint.tensors, options.quantize ?? 'keep', warnings);
       await engine.startThreads(options.threads);
-      await engine.startThreads(options.threads);
       const all = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
       let placed = 0;
       await fill(engine, checkpoint, signal, (bytes) => report('load', placed = bytes, all));
@@ -111,7 +110,6 @@ export class LoadedModel {
       /** @type {string[]} */
       const warnings = [];
       openModel(engine, config, null, dtype, warnings);
-      await engine.startThreads(rest.threads);
       await engine.startThreads(rest.threads);
       engine.randomize(seedOf(seed), FRESH_STD);
       return new LoadedModel(engine, null, null, rest, warnings);
