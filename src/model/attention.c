@@ -10,6 +10,7 @@
 #include "model/attention.h"
 #include "base/pool.h"
 #include "kernels/kernels.h" /* gf_rope, gf_attn_scores, gf_softmax, gf_attn_mix */
+#include "kernels/wide.h"    /* gf_softmax_wide */
 #include "model/linear.h"
 #include "model/norm.h"      /* gf_head_norm_forward */
 #include <math.h>
@@ -157,7 +158,7 @@ static void whole_pattern(const struct whole *a, float *pattern, const float *q,
         const int32_t first = whole_from(a, i0 + i) - from, end = whole_to(a, i0 + i) - from;
         for (int32_t j = first; a->mask && j < end; j++)
             if (!a->mask[from + j]) row[j] = -INFINITY;
-        gf_softmax(row + first, row + first, end - first);
+        gf_softmax_wide(row + first, row + first, end - first);
         memset(row, 0, (size_t)first * sizeof *row);
         memset(row + end, 0, (size_t)(width - end) * sizeof *row);
     }

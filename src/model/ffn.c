@@ -6,6 +6,7 @@
  * Sources: Vaswani 2017 eq. 2; Hendrycks & Gimpel 2016 (both GELUs); Shazeer 2020. */
 #include "model/ffn.h"
 #include "kernels/kernels.h" /* gf_relu, gf_gelu_erf, gf_gelu_tanh, gf_silu_mul */
+#include "kernels/wide.h"    /* gf_silu_mul_wide */
 #include "model/linear.h"
 
 void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t layer, float *out,
@@ -24,7 +25,10 @@ void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t lay
     case GF_SWIGLU:
         for (int32_t i = 0; i < n; i++) {
             const float *gate = pre + (int64_t)i * ld;
-            gf_silu_mul(post + (int64_t)i * d_ff, gate, gate + d_ff, d_ff);
+            if (p->training)
+                gf_silu_mul_wide(post + (int64_t)i * d_ff, gate, gate + d_ff, d_ff);
+            else
+                gf_silu_mul(post + (int64_t)i * d_ff, gate, gate + d_ff, d_ff);
         }
         break;
     }
@@ -65,23 +69,6 @@ static void act_backward(int32_t ffn, float *dx, const float *dy, const float *x
     }
 }
 
-/* y = silu(g) u: dg = dy u s (1 + g (1 - s)), du = dy g s, with s the sigmoid of g. */
-static void gated_backward(float *dg, float *du, const float *dy, const float *g, const float *u,
-                           int32_t n) {
-    enum { STEP = 256 };
-    float e[STEP];
-    for (int32_t i = 0; i < n; i += STEP) {
-        const int32_t m = n - i < STEP ? n - i : STEP;
-        for (int32_t j = 0; j < m; j++) e[j] = -g[i + j];
-        gf_exp(e, e, m);
-        for (int32_t j = 0; j < m; j++) {
-            const float s = 1 / (1 + e[j]), y = dy[i + j], x = g[i + j];
-            dg[i + j] = y * u[i + j] * s * (1 + x * (1 - s));
-            du[i + j] = y * x * s;
-        }
-    }
-}
-
 void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, float *dx,
                      const float *dout, const float *x, const float *pre, const float *post,
                      float *dpre, float *dpost) {
@@ -90,8 +77,8 @@ void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_
     gf_linear_backward(p, &w->down, &dw->down, dpost, 0, dout, post, n);
     for (int64_t i = 0; i < n; i++) {
         if (gated)
-            gated_backward(dpre + i * ld, dpre + i * ld + d_ff, dpost + i * d_ff, pre + i * ld,
-                           pre + i * ld + d_ff, d_ff);
+            gf_silu_mul_back_wide(dpre + i * ld, dpre + i * ld + d_ff, dpost + i * d_ff,
+                                  pre + i * ld, pre + i * ld + d_ff, d_ff);
         else
             act_backward(p->cfg->ffn, dpre + i * d_ff, dpost + i * d_ff, pre + i * d_ff, d_ff);
     }

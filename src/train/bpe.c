@@ -346,19 +346,23 @@ static void put_json(FILE *f, const char *text) {
     fputc('"', f);
 }
 
-int gf_bpe_write(const struct gf_bpe *b, const char *path) {
+int gf_bpe_write(const struct gf_bpe *b, int begin, const char *path) {
     FILE *f = fopen(path, "wb");
     if (!f) return -1;
     char text[2 * LONGEST + 3];
     fputs("{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":0,"
           "\"content\":\"" GF_BPE_SEPARATOR "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":"
           "false,\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
-          "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true},"
-          "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\""
-          GF_BPE_SEPARATOR "\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"pair\":[{"
-          "\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{\"id\":\"B\",\"type_id\":1}}],"
-          "\"special_tokens\":{\"" GF_BPE_SEPARATOR "\":{\"id\":\"" GF_BPE_SEPARATOR "\",\"ids\":[0],"
-          "\"tokens\":[\"" GF_BPE_SEPARATOR "\"]}}},\"decoder\":{\"type\":\"ByteLevel\","
+          "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true},", f);
+    if (begin)
+        fputs("\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{"
+              "\"id\":\"" GF_BPE_SEPARATOR "\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"
+              "\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{\"id\":\"B\","
+              "\"type_id\":1}}],\"special_tokens\":{\"" GF_BPE_SEPARATOR "\":{\"id\":\"" GF_BPE_SEPARATOR
+              "\",\"ids\":[0],\"tokens\":[\"" GF_BPE_SEPARATOR "\"]}}},", f);
+    else
+        fputs("\"post_processor\":null,", f);
+    fputs("\"decoder\":{\"type\":\"ByteLevel\","
           "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\n\"model\":{\"type\":"
           "\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
           "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":"

@@ -1,6 +1,7 @@
 /* loss.c - softmax and cross-entropy in one, so that no probabilities are stored. */
 #include "train/loss.h"
-#include "kernels/kernels.h" /* gf_logsumexp, gf_softmax */
+#include "kernels/kernels.h" /* gf_logsumexp, gf_scale */
+#include "kernels/wide.h"    /* gf_softmax_wide */
 #include <string.h>
 
 double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_t vocab_size,
@@ -17,7 +18,7 @@ double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_
         sum += (double)loss;
         if (row_loss) row_loss[i] = loss;
         if (!back) continue;
-        gf_softmax(logits, logits, vocab_size);
+        gf_softmax_wide(logits, logits, vocab_size);
         gf_scale(logits, logits, scale, vocab_size);
         logits[target] -= scale;
     }

@@ -126,7 +126,7 @@ static int32_t open_vocabulary(struct run *r) {
         return gf_fail(&r->err, GF_ERR_CONFIG, "the tokenizer has %d tokens, the model %d",
                        r->bpe.vocab_size, r->recipe.cfg.vocab_size);
     r->recipe.cfg.vocab_size = r->bpe.vocab_size; /* little text may not fill a vocabulary */
-    if (gf_bpe_write(&r->bpe, in_folder(r->out, "tokenizer.json")))
+    if (gf_bpe_write(&r->bpe, !r->recipe.pairs, in_folder(r->out, "tokenizer.json")))
         return gf_fail(&r->err, GF_ERR_STATE, "%s cannot be written", in_folder(r->out, "tokenizer.json"));
     return GF_OK;
 }
@@ -169,49 +169,90 @@ static int32_t open_run(struct run *r) {
 
 /* ---- text as it goes --------------------------------------------------------------------------- */
 
-static int32_t print_sample(struct run *r, const char *prompt, float temperature) {
-    struct gf_model *m = gf_export_model(gf_trainer_best(&r->trainer), &r->trainer.cfg, GF_F32, &r->err);
-    if (!m) return r->err.status;
-    struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &r->err);
-    int32_t ids[256] = {0}, n = 1, status = s ? GF_OK : GF_ERR_MEMORY;
+/* What the model says after `prompt` (for it, of an encoder_decoder), 0-terminated, into out. */
+static int32_t say(struct run *r, struct gf_session *s, const char *prompt, float temperature,
+                   char *out, size_t room) {
+    int32_t ids[256] = {0}, n = 1, status = gf_session_rewind(s, 0, &r->err);
+    const size_t n_prompt = strlen(prompt) < 200 ? strlen(prompt) : 200;
     if (r->recipe.pairs) {
-        const int32_t from = (int32_t)gf_bpe_encode(&r->bpe, prompt, strlen(prompt), ids, 256);
+        const int32_t from = (int32_t)gf_bpe_encode(&r->bpe, prompt, n_prompt, ids, 256);
         if (status == GF_OK) status = gf_session_encode(s, ids, NULL, from, &r->err);
         ids[0] = 0;
     } else {
-        n += (int32_t)gf_bpe_encode(&r->bpe, prompt, strlen(prompt), ids + 1, 200);
+        n += (int32_t)gf_bpe_encode(&r->bpe, prompt, n_prompt, ids + 1, 200);
     }
     const struct gf_sampling how = {.temperature = temperature, .top_p = 1, .repetition_penalty = 1};
-    if (status == GF_OK) gf_session_seed(s, (uint64_t)r->trainer.step);
-    printf(r->recipe.pairs ? "  %s -> " : "  %s", prompt);
-    for (int32_t k = 0; k < 120 && status == GF_OK; k++) {
+    size_t at = 0;
+    while (status == GF_OK && gf_session_length(s) + n < r->trainer.cfg.context_length) {
         struct gf_choice next;
         status = gf_session_eval(s, ids, n, &r->err);
         if (status == GF_OK) status = gf_session_sample(s, &how, &next, &r->err);
         if (status != GF_OK || next.id == 0) break;
-        fwrite(r->bpe.bytes[next.id], 1, (size_t)r->bpe.n_bytes[next.id], stdout);
+        const size_t m = (size_t)r->bpe.n_bytes[next.id];
+        if (at + m >= room) break;
+        memcpy(out + at, r->bpe.bytes[next.id], m);
+        at += m;
         ids[0] = next.id;
         n = 1;
-        if (gf_session_length(s) + 1 >= r->trainer.cfg.context_length) break;
     }
-    printf("\n");
+    out[at] = 0;
+    return status;
+}
+
+/* A session over the weights as they are now. */
+static int32_t open_session(struct run *r, struct gf_model **m, struct gf_session **s) {
+    *m = gf_export_model(gf_trainer_best(&r->trainer), &r->trainer.cfg, GF_F32, &r->err);
+    *s = *m ? gf_session_open(*m, 0, GF_KV_F32, &r->err) : NULL;
+    if (*s) gf_session_seed(*s, (uint64_t)r->trainer.step);
+    return *s ? GF_OK : r->err.status;
+}
+
+/* A line of pairs, cut at its tab. */
+static void pair(const struct gf_data *d, int32_t i, char *source, char *target, size_t room) {
+    const char *text = d->bytes + d->texts[i].at, *tab = memchr(text, '\t', d->texts[i].n);
+    const size_t n = tab ? (size_t)(tab - text) : d->texts[i].n, m = tab ? d->texts[i].n - n - 1 : 0;
+    snprintf(source, room, "%.*s", (int)n, text);
+    snprintf(target, room, "%.*s", (int)m, tab ? tab + 1 : "");
+}
+
+static int32_t print_samples(struct run *r) {
+    static const char prompt[] = "Once upon a time, there was a little";
+    struct gf_model *m;
+    struct gf_session *s;
+    char text[1024], source[256], target[256];
+    int32_t status = open_session(r, &m, &s);
+    if (status == GF_OK && !r->recipe.pairs) {
+        status = say(r, s, prompt, 0.8f, text, sizeof text);
+        printf("  %s%s\n", prompt, text);
+    }
+    const struct gf_data *d = r->valid_path ? &r->valid : &r->data;
+    for (int32_t i = 0; status == GF_OK && r->recipe.pairs && i < 5; i++) {
+        pair(d, (i * 7919) % d->n_texts, source, target, sizeof source);
+        status = say(r, s, source, 0, text, sizeof text);
+        printf("  %s -> %s\n", source, text);
+    }
     gf_session_close(s);
     gf_model_close(m);
     return status;
 }
 
-static int32_t print_samples(struct run *r) {
-    if (!r->recipe.pairs) return print_sample(r, "Once upon a time, there was a little", 0.8f);
-    const struct gf_data *d = r->valid_path ? &r->valid : &r->data;
-    for (int32_t i = 0; i < 5; i++) {
-        char line[200] = {0};
-        const struct gf_text *t = &d->texts[(i * 7919) % d->n_texts];
-        memcpy(line, d->bytes + t->at, t->n < sizeof line - 1 ? t->n : sizeof line - 1);
-        printf("%s\n", strtok(line, "\t"));
-        const int32_t status = print_sample(r, line, 0);
-        if (status != GF_OK) return status;
+/* Share of the validation pairs whose target comes out to the letter. */
+static int32_t print_exact(struct run *r) {
+    struct gf_model *m;
+    struct gf_session *s;
+    char text[1024], source[256], target[256];
+    int32_t exact = 0, status = open_session(r, &m, &s);
+    const struct gf_data *d = &r->valid;
+    for (int32_t i = 0; i < d->n_texts && status == GF_OK; i++) {
+        pair(d, i, source, target, sizeof source);
+        status = say(r, s, source, 0, text, sizeof text);
+        if (!strcmp(text, target)) exact++;
+        else printf("  %s -> %s, not %s\n", source, text, target);
     }
-    return GF_OK;
+    printf("%d of %d exact\n", exact, d->n_texts);
+    gf_session_close(s);
+    gf_model_close(m);
+    return status;
 }
 
 /* ---- the run ----------------------------------------------------------------------------------- */
@@ -269,7 +310,7 @@ static int32_t finish(struct run *r) {
     const struct gf_config *c = &r->trainer.cfg;
     int32_t status = gf_export_folder(best, c, &r->bpe, r->out, &r->err);
     if (status != GF_OK) return status;
-    if (r->recipe.pairs) return print_samples(r);
+    if (r->recipe.pairs) return r->valid_path ? print_exact(r) : print_samples(r);
     static const struct { const char *name; int32_t dtype; } forms[] = {
         {"f32", GF_F32}, {"f16", GF_F16}, {"q8_0", GF_Q8_0}, {"q4_0", GF_Q4_0}};
     for (int i = 0; i < 4; i++) {
@@ -301,7 +342,7 @@ int main(int argc, char **argv) {
         signal(SIGTERM, stop);
         status = train(&r);
     }
-    if (status == GF_OK) status = finish(&r);
+    if (status == GF_OK && !stopping) status = finish(&r);
     if (status != GF_OK) fprintf(stderr, "glassformer-train: %s\n", r.err.text);
     gf_trainer_close(&r.trainer);
     gf_data_close(&r.data);

@@ -95,7 +95,7 @@ int32_t gf_export_folder(const struct gf_params *p, const struct gf_config *cfg,
                          const struct gf_bpe *bpe, const char *folder, struct gf_error *err) {
     if (config_json(cfg, in(folder, "config.json")) ||
         safetensors(p, in(folder, "model.safetensors")) ||
-        gf_bpe_write(bpe, in(folder, "tokenizer.json")))
+        gf_bpe_write(bpe, cfg->kind == GF_DECODER, in(folder, "tokenizer.json")))
         return gf_fail(err, GF_ERR_STATE, "%s cannot be written", folder);
     return GF_OK;
 }

@@ -84,6 +84,9 @@
 #define gf_logsumexp_ref             gf64_logsumexp
 #define gf_logsumexp                 gf64_logsumexp
 #define gf_argmax_ref                gf64_argmax_ref
+#define gf_softmax_wide              gf64_softmax_wide
+#define gf_silu_mul_wide             gf64_silu_mul_wide
+#define gf_silu_mul_back_wide        gf64_silu_mul_back_wide
 #define gf_rope_ref                  gf64_rope
 #define gf_rope                      gf64_rope
 #define gf_attn_scores_ref           gf64_attn_scores_ref
@@ -91,9 +94,11 @@
 
 #define float double
 #define fabsf fabs
+#define GF_IN_DOUBLE
 #include "../../src/model/config.c"
 #include "../../src/kernels/gemm.c"
 #include "../../src/kernels/ref.c"
+#include "../../src/kernels/wide.c"
 #include "../../src/model/attention.c"
 #include "../../src/model/block.c"
 #include "../../src/model/dropout.c"
@@ -123,7 +128,7 @@ static struct gf_config base(void) {
     gf_config_default(&c);
     c.vocab_size = 11;
     c.d_model = 8;
-    c.n_layers = 2;
+    c.n_layers = 1;
     c.n_heads = c.n_kv_heads = 2;
     c.d_head = 4;
     c.d_ff = 12;
@@ -226,7 +231,7 @@ static void gpt2(struct gf_config *c) {
 static void original(struct gf_config *c) { /* the 2017 encoder-decoder */
     gpt2(c);
     c->kind = GF_ENCODER_DECODER;
-    c->n_encoder_layers = 2;
+    c->n_encoder_layers = 1;
     c->norm_placement = GF_POST_NORM;
     c->final_norm = 0;
     c->ffn = GF_RELU;
@@ -236,7 +241,7 @@ static void original(struct gf_config *c) { /* the 2017 encoder-decoder */
 }
 
 static void decoders(void) {
-    VARIANT("modern, tied", (void)0);
+    VARIANT("modern, tied, two layers", c.n_layers = 2);
     VARIANT("modern, untied, adjacent pairs", c.tie_word_embeddings = 0,
             c.rope_pairs = GF_ROPE_ADJACENT);
     VARIANT("grouped queries, d_head 6", c.n_heads = 4, c.d_head = 6);
@@ -265,7 +270,8 @@ static void decoders(void) {
 }
 
 static void encoder_decoders(void) {
-    VARIANT("2017, one embedding, untied", original(&c));
+    VARIANT("2017, one embedding, untied, two layers", original(&c),
+            c.n_layers = c.n_encoder_layers = 2);
     VARIANT("2017, tied, own embeddings, learned", original(&c), c.tie_word_embeddings = 1,
             c.shared_embedding = 0, c.position = GF_POS_LEARNED, c.bias_head = 0);
     VARIANT("pre-norm, final norm, swiglu, grouped, rope", c.kind = GF_ENCODER_DECODER,

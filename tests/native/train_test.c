@@ -146,7 +146,7 @@ static void vocabulary(void) {
     char *text = write_corpus(200, &n);
     CHECK_INT(gf_bpe_train(&b, text, n, 400, &err), GF_OK);
     CHECK_INT(b.vocab_size, 400);
-    CHECK_INT(gf_bpe_write(&b, "build/train_test.json"), 0);
+    CHECK_INT(gf_bpe_write(&b, 1, "build/train_test.json"), 0);
     FILE *f = fopen("build/train_test.json", "rb");
     static char json[1 << 16];
     const size_t n_json = f ? fread(json, 1, sizeof json, f) : 0;
