@@ -17,6 +17,7 @@ import * as parameters from './panels/parameters.js';
 import * as memory from './panels/memory.js';
 import * as cost from './panels/cost.js';
 import * as walk from './panels/walk.js';
+import * as breakIt from './panels/break.js';
 import * as compare from './panels/compare.js';
 import * as trace from './panels/trace.js';
 import * as lens from './panels/lens.js';
@@ -36,7 +37,7 @@ const store = createStore({
 const run = createRun(store);
 
 for (const [name, panel] of Object.entries({
-  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, trace, lens, ablate, compare, walk,
+  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, trace, lens, ablate, break: breakIt, compare, walk,
 })) {
   const root = /** @type {HTMLElement} */ (document.querySelector(`[data-panel="${name}"]`));
   panel.create(root, store, run);

@@ -59,7 +59,7 @@ export function createRun(store) {
         },
       });
       if (loading !== mine || about.instead?.() === false) return api.dispose();
-      await adopt(api, { ...about, fileBytes });
+      await adopt(api, { ...about, fileBytes, source });
     } catch (error) {
       if (loading !== mine) return;
       fail(error);
@@ -96,7 +96,7 @@ export function createRun(store) {
     const config = api.config;
     set({
       model: {
-        name: about.name, address: about.address ?? '', fileBytes: about.fileBytes ?? null,
+        name: about.name, address: about.address ?? '', source: about.source ?? null, fileBytes: about.fileBytes ?? null,
         config, parameters: api.parameters, counted: countParameters(config).total,
         backend: api.backend, warnings: api.warnings ?? [], api,
       },
@@ -505,9 +505,9 @@ export function createRun(store) {
   // -- experiments: beside the text, never in it ----------------------------------------------------------------------
 
   /** How likely the model finds these ids, in bits per token, with some parts changed.
-   * @param {number[]} ids @param {any[]} edits @param {AbortSignal} [signal] */
-  async function lossOf(ids, edits, signal) {
-    const { logits } = await model().forward(ids, { ...reads(), edits, signal });
+   * @param {number[]} ids @param {any[]} edits @param {AbortSignal} [signal] @param {any} [api] another model than the one in hand */
+  async function lossOf(ids, edits, signal, api = model()) {
+    const { logits } = await api.forward(ids, { ...reads(), edits, signal });
     const [n, size] = logits.shape;
     const bits = [];
     for (let p = 0; p + 1 < n; p++) bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
@@ -515,10 +515,11 @@ export function createRun(store) {
   }
 
   /** The greedy continuation of these ids with some parts changed.
-   * @param {number[]} ids @param {any[]} edits @param {number} maxTokens @param {AbortSignal} [signal] */
-  async function continuation(ids, edits, maxTokens, signal) {
+   * @param {number[]} ids @param {any[]} edits @param {number} maxTokens @param {AbortSignal} [signal]
+   * @param {any} [api] */
+  async function continuation(ids, edits, maxTokens, signal, api = model()) {
     const steps = [];
-    for await (const step of model().generate(ids, { ...reads(), temperature: 0, maxTokens, edits, signal })) steps.push({ id: step.id, text: step.text });
+    for await (const step of api.generate(ids, { ...reads(), temperature: 0, maxTokens, edits, signal })) steps.push({ id: step.id, text: step.text });
     return steps;
   }
 

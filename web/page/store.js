@@ -14,6 +14,7 @@
  * @typedef {object} LoadedModel
  * @property {string} name
  * @property {string} address     where it came from: an address, a file's name, or '' for one built here
+ * @property {any} source          what the library was given, to load it again otherwise; null for one built here
  * @property {number | null} fileBytes
  * @property {any} config
  * @property {any} parameters     the table of the file that was loaded
