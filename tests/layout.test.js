@@ -92,11 +92,12 @@ test('packages outside are the declared ones', () => {
 const binaries = files('web/lib/wasm', /\.wasm$/);
 const exported = read('src/wasm/exports.txt').split('\n').map((line) => line.replace(/#.*/, '').trim()).filter(Boolean);
 // What the linker adds: the memory, start-up, and the words of its stack and table.
-const runtime = ['memory', '_initialize', '__indirect_function_table', '_emscripten_stack_restore', '_emscripten_stack_alloc',
+const runtime = ['memory', '__stack_pointer', '_initialize', '__indirect_function_table', '_emscripten_stack_restore', '_emscripten_stack_alloc',
   'emscripten_stack_get_current', 'malloc', 'free'];
 
 test('there is one binary for each variant', () => {
-  assert.deepEqual(binaries.map((file) => basename(file)), ['glassformer-relaxed.wasm', 'glassformer-simd.wasm']);
+  assert.deepEqual(binaries.map((file) => basename(file)), ['glassformer-relaxed-threads.wasm', 'glassformer-relaxed.wasm',
+    'glassformer-simd-threads.wasm', 'glassformer-simd.wasm']);
 });
 
 for (const file of binaries) {
@@ -107,7 +108,10 @@ for (const file of binaries) {
     const names = WebAssembly.Module.exports(module).map((entry) => entry.name);
     assert.deepEqual(names.filter((name) => !runtime.includes(name) || exported.includes(name)).sort(), [...exported].sort());
     const needs = WebAssembly.Module.imports(module).map((entry) => `${entry.module}.${entry.name}`);
-    assert.deepEqual(needs.sort(), ['env.emscripten_notify_memory_growth', 'env.gf_now_ms']);
+    // Threads share a memory that the page makes, and each has its own stack in it.
+    const threads = file.includes('-threads');
+    assert.deepEqual(needs.sort(), ['env.emscripten_notify_memory_growth', 'env.gf_now_ms', ...(threads ? ['env.memory'] : [])]);
+    assert.deepEqual([names.includes('memory'), names.includes('__stack_pointer')], [!threads, threads]);
   });
 }
 

@@ -53,7 +53,8 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 test('the tarball holds the library, its binaries, its types and the licence, and nothing else', () => {
   const files = packed.files.map((file) => file.path);
   for (const wanted of ['LICENSE', 'README.md', 'package.json', 'web/lib/index.js', 'web/lib/worker.js', 'web/lib/cli.js',
-    'web/lib/wasm/glassformer-simd.wasm', 'web/lib/wasm/glassformer-relaxed.wasm', 'types/index.d.ts', 'types/worker.d.ts']) {
+    'web/lib/wasm/glassformer-simd.wasm', 'web/lib/wasm/glassformer-simd-threads.wasm', 'web/lib/wasm/glassformer-relaxed.wasm',
+    'web/lib/wasm/glassformer-relaxed-threads.wasm', 'types/index.d.ts', 'types/worker.d.ts']) {
     assert.ok(files.includes(wanted), `${wanted} is missing`);
   }
   const strange = files.filter((file) => !/^(?:LICENSE|README\.md|package\.json|web\/lib\/[\w/-]+\.(?:js|wasm)|types\/[\w/-]+\.d\.ts|weights\/[\w.-]+\.gguf)$/.test(file));
