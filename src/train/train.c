@@ -2,6 +2,7 @@
  *
  *   glassformer-train RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N] [key=value ...]
  *
+ * FILE may be the word "synthetic": stories from a grammar (synthetic.h), for trying a recipe.
  * Training data, validation data and vocabulary in; out of it, in FOLDER: tokenizer.json, checkpoint
  * (a run that finds one goes on from it), loss.csv, loss.svg, and the model as files. Ctrl-C ends the
  * run after the step under way, with a checkpoint; the same command goes on. */
@@ -11,6 +12,8 @@
 #include "train/export.h"
 #include "train/recipe.h"
 #include "train/report.h"
+#include "train/sha256.h"
+#include "train/synthetic.h"
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -102,6 +105,31 @@ static const char *beside(const char *recipe, const char *name) {
     return path;
 }
 
+/* "synthetic" becomes a file in the run's folder; a real corpus must be the one that the recipe names. */
+static int32_t open_corpus(struct run *r) {
+    static char path[1024];
+    const int made = !strcmp(r->data_path, "synthetic");
+    size_t n = 0;
+    char *text = made ? gf_synthetic_stories(1, 5000, &n) : read_text(r->data_path, &n), digits[65];
+    if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->data_path);
+    int32_t status = GF_OK;
+    if (made) {
+        snprintf(path, sizeof path, "%s/synthetic.txt", r->out);
+        FILE *f = fopen(path, "wb");
+        if (!f || fwrite(text, 1, n, f) != n)
+            status = gf_fail(&r->err, GF_ERR_STATE, "%s cannot be written", path);
+        if (f) fclose(f);
+        r->data_path = path;
+    } else if (r->recipe.data_sha256[0]) {
+        gf_sha256(digits, text, n);
+        if (strcmp(digits, r->recipe.data_sha256))
+            status = gf_fail(&r->err, GF_ERR_ARGUMENT, "%s has SHA-256 %s, the recipe's data %s (data_sha256= trains on it)",
+                             r->data_path, digits, r->recipe.data_sha256);
+    }
+    free(text);
+    return status;
+}
+
 /* The vocabulary: the run's own from an earlier leg, the recipe's, or a new one. */
 static int32_t open_vocabulary(struct run *r) {
     size_t n = 0;
@@ -145,7 +173,8 @@ static int32_t open_groups(struct run *r) {
 static int32_t open_run(struct run *r) {
     mkdir(r->out, 0777);
     const struct gf_recipe *p = &r->recipe;
-    int32_t status = open_vocabulary(r);
+    int32_t status = open_corpus(r);
+    if (status == GF_OK) status = open_vocabulary(r);
     if (status == GF_OK)
         status = gf_data_open(&r->data, r->data_path, p->pairs, &r->bpe, p->cfg.context_length,
                               p->options.seed, &r->err);

@@ -33,68 +33,215 @@ static void own_field(FILE *f, const struct gf_config *cfg, size_t i) {
     const double x = gf_config_get(cfg, (int32_t)i);
     for (size_t k = 0; k < sizeof choices / sizeof *choices; k++)
         if (!strcmp(choices[k].field, fields[i])) {
-            fprintf(f, ",\n  \"%s\": \"%s\"", fields[i], choices[k].words[(int)x]);
+            fprintf(f, "  \"%s\": \"%s\",\n", fields[i], choices[k].words[(int)x]);
             return;
         }
     for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
         if (!strcmp(flags[k], fields[i])) {
-            fprintf(f, ",\n  \"%s\": %s", fields[i], x != 0 ? "true" : "false");
+            fprintf(f, "  \"%s\": %s,\n", fields[i], x != 0 ? "true" : "false");
             return;
         }
-    fprintf(f, ",\n  \"%s\": %.9g", fields[i], x);
+    fprintf(f, "  \"%s\": %.9g,\n", fields[i], x);
+}
+
+/* Which library's folder it is. */
+enum family { OWN, LLAMA, GPT2 };
+
+static enum family family_of(const struct gf_config *c) {
+    const int plain = c->kind == GF_DECODER && c->norm_placement == GF_PRE_NORM && c->final_norm &&
+                      !c->qk_norm && !c->sliding_window && !c->bias_head && !c->bias_ffn == !c->bias_qkv &&
+                      !c->bias_qkv == !c->bias_attn_out && c->embedding_scale == 1 && c->causal &&
+                      c->scale_scores && c->use_position && c->use_residual && c->use_norm &&
+                      c->use_final_norm && c->tie_word_embeddings;
+    if (plain && c->norm == GF_RMSNORM && c->ffn == GF_SWIGLU && c->position == GF_POS_ROPE &&
+        c->rope_pairs == GF_ROPE_HALF && c->rope_scaling == GF_ROPE_SCALING_NONE && !c->bias_qkv)
+        return LLAMA;
+    if (plain && c->norm == GF_LAYERNORM && c->bias_norm && c->ffn == GF_GELU_TANH &&
+        c->position == GF_POS_LEARNED && c->bias_qkv && c->n_kv_heads == c->n_heads &&
+        c->n_heads * c->d_head == c->d_model)
+        return GPT2;
+    return OWN;
 }
 
 static int config_json(const struct gf_config *c, const char *path) {
     FILE *f = fopen(path, "wb");
     if (!f) return -1;
-    fputs("{\n  \"model_type\": \"glassformer\"", f);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) own_field(f, c, i);
-    fputs(",\n  \"bos_token_id\": 0,\n  \"eos_token_id\": 0", f);
-    if (c->kind == GF_ENCODER_DECODER) fputs(",\n  \"decoder_start_token_id\": 0", f);
-    fputs("\n}\n", f);
+    switch (family_of(c)) {
+    case LLAMA:
+        fprintf(f,
+                "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n  \"model_type\": \"llama\",\n"
+                "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n"
+                "  \"num_hidden_layers\": %d,\n  \"num_attention_heads\": %d,\n"
+                "  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n"
+                "  \"max_position_embeddings\": %d,\n  \"rms_norm_eps\": %.9g,\n  \"rope_theta\": %.9g,\n"
+                "  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n  \"mlp_bias\": false,\n",
+                c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->n_kv_heads, c->d_head,
+                c->context_length, (double)c->norm_eps, (double)c->rope_theta);
+        break;
+    case GPT2:
+        fprintf(f,
+                "{\n  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n"
+                "  \"vocab_size\": %d,\n  \"n_embd\": %d,\n  \"n_inner\": %d,\n  \"n_layer\": %d,\n"
+                "  \"n_head\": %d,\n  \"n_positions\": %d,\n  \"layer_norm_epsilon\": %.9g,\n"
+                "  \"activation_function\": \"gelu_new\",\n",
+                c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->context_length,
+                (double)c->norm_eps);
+        break;
+    case OWN:
+        fputs("{\n  \"model_type\": \"glassformer\",\n", f);
+        for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) own_field(f, c, i);
+        if (c->kind == GF_ENCODER_DECODER) fputs("  \"decoder_start_token_id\": 0,\n", f);
+        break;
+    }
+    if (family_of(c) != OWN)
+        fputs("  \"tie_word_embeddings\": true,\n  \"torch_dtype\": \"float32\",\n", f);
+    fputs("  \"bos_token_id\": 0,\n  \"eos_token_id\": 0\n}\n", f);
     return fclose(f) ? -1 : 0;
 }
 
 /* ---- model.safetensors: u64 length of the header, header, data ---------------------------------- */
 
-static int put_header(FILE *f, const struct gf_params *p) {
-    uint64_t at = 0, n = 0;
-    char *header = malloc((size_t)p->n_list * 160 + 64);
-    if (!header) return -1;
-    n += (uint64_t)sprintf(header, "{\"__metadata__\":{\"format\":\"pt\"}");
-    for (int32_t i = 0; i < p->n_list; i++) {
-        const struct gf_tensor *t = &p->list[i].t;
-        char shape[32];
-        if (t->rank == 1) snprintf(shape, sizeof shape, "%d", t->cols);
-        else snprintf(shape, sizeof shape, "%d,%d", t->rows, t->cols);
-        n += (uint64_t)sprintf(header + n,
-                               ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}",
-                               t->name, shape, (unsigned long long)at,
-                               (unsigned long long)(at + t->count * 4));
-        at += t->count * 4;
-    }
-    header[n++] = '}';
-    while (n % 8) header[n++] = ' ';
-    uint8_t length[8];
-    for (int i = 0; i < 8; i++) length[i] = (uint8_t)(n >> 8 * i);
-    const int bad = fwrite(length, 1, 8, f) != 8 || fwrite(header, 1, n, f) != n;
-    free(header);
-    return bad ? -1 : 0;
+struct row { /* a file's tensor: several of ours stacked, or turned to [in, out]; %d is the layer */
+    const char *file, *ours[3];
+    int turned;
+};
+static const struct row llama_rows[] = {
+    {"model.embed_tokens.weight", {"embed.weight"}, 0},
+    {"model.norm.weight", {"final_norm.weight"}, 0},
+    {"model.layers.%d.input_layernorm.weight", {"blocks.%d.norm1.weight"}, 0},
+    {"model.layers.%d.self_attn.q_proj.weight", {"blocks.%d.attn.q.weight"}, 0},
+    {"model.layers.%d.self_attn.k_proj.weight", {"blocks.%d.attn.k.weight"}, 0},
+    {"model.layers.%d.self_attn.v_proj.weight", {"blocks.%d.attn.v.weight"}, 0},
+    {"model.layers.%d.self_attn.o_proj.weight", {"blocks.%d.attn.o.weight"}, 0},
+    {"model.layers.%d.post_attention_layernorm.weight", {"blocks.%d.norm2.weight"}, 0},
+    {"model.layers.%d.mlp.gate_proj.weight", {"blocks.%d.ffn.gate.weight"}, 0},
+    {"model.layers.%d.mlp.up_proj.weight", {"blocks.%d.ffn.up.weight"}, 0},
+    {"model.layers.%d.mlp.down_proj.weight", {"blocks.%d.ffn.down.weight"}, 0},
+    {NULL, {NULL}, 0}};
+#define QKV(what) "blocks.%d.attn.q." what, "blocks.%d.attn.k." what, "blocks.%d.attn.v." what
+static const struct row gpt2_rows[] = {
+    {"transformer.wte.weight", {"embed.weight"}, 0},
+    {"transformer.wpe.weight", {"position.weight"}, 0},
+    {"transformer.ln_f.weight", {"final_norm.weight"}, 0},
+    {"transformer.ln_f.bias", {"final_norm.bias"}, 0},
+    {"transformer.h.%d.ln_1.weight", {"blocks.%d.norm1.weight"}, 0},
+    {"transformer.h.%d.ln_1.bias", {"blocks.%d.norm1.bias"}, 0},
+    {"transformer.h.%d.attn.c_attn.weight", {QKV("weight")}, 1},
+    {"transformer.h.%d.attn.c_attn.bias", {QKV("bias")}, 0},
+    {"transformer.h.%d.attn.c_proj.weight", {"blocks.%d.attn.o.weight"}, 1},
+    {"transformer.h.%d.attn.c_proj.bias", {"blocks.%d.attn.o.bias"}, 0},
+    {"transformer.h.%d.ln_2.weight", {"blocks.%d.norm2.weight"}, 0},
+    {"transformer.h.%d.ln_2.bias", {"blocks.%d.norm2.bias"}, 0},
+    {"transformer.h.%d.mlp.c_fc.weight", {"blocks.%d.ffn.up.weight"}, 1},
+    {"transformer.h.%d.mlp.c_fc.bias", {"blocks.%d.ffn.up.bias"}, 0},
+    {"transformer.h.%d.mlp.c_proj.weight", {"blocks.%d.ffn.down.weight"}, 1},
+    {"transformer.h.%d.mlp.c_proj.bias", {"blocks.%d.ffn.down.bias"}, 0},
+    {NULL, {NULL}, 0}};
+
+struct tensors { /* one pass over the file's tensors: header text or data */
+    FILE *f;
+    const struct gf_params *p;
+    int data;
+    uint64_t at;
+    char *header;
+    size_t n, room;
+};
+
+static const struct gf_param *find(const struct gf_params *p, const char *pattern, int32_t layer) {
+    char name[64];
+    const char *mark = strstr(pattern, "%d");
+    if (mark)
+        snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - pattern), pattern, layer, mark + 2);
+    else
+        snprintf(name, sizeof name, "%s", pattern);
+    for (int32_t i = 0; i < p->n_list; i++)
+        if (!strcmp(p->list[i].t.name, name)) return &p->list[i];
+    return NULL;
 }
 
-static int safetensors(const struct gf_params *p, const char *path) {
-    FILE *f = fopen(path, "wb");
-    if (!f) return -1;
-    int bad = put_header(f, p);
-    for (int32_t i = 0; !bad && i < p->n_list; i++)
-        bad = fwrite(p->data + p->list[i].offset, 4, p->list[i].t.count, f) != p->list[i].t.count;
-    return fclose(f) || bad ? -1 : 0;
+static void head_text(struct tensors *t, const char *name, int32_t rows, int32_t cols,
+                      uint64_t count) {
+    char shape[32];
+    if (rows) snprintf(shape, sizeof shape, "%d,%d", rows, cols);
+    else snprintf(shape, sizeof shape, "%d", cols);
+    t->n += (size_t)snprintf(t->header + t->n, t->room - t->n,
+                             "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}",
+                             t->n > 1 ? "," : "", name, shape, (unsigned long long)t->at,
+                             (unsigned long long)(t->at + count * 4));
+    t->at += count * 4;
+}
+
+/* parts: n of the roster's tensors, stacked by rows. */
+static void tensor(struct tensors *t, const char *name, const struct gf_param *const *parts, int n,
+                   int turned) {
+    const struct gf_tensor *a = &parts[0]->t;
+    int32_t rows = 0;
+    uint64_t count = 0;
+    for (int i = 0; i < n; i++) rows += parts[i]->t.rows, count += parts[i]->t.count;
+    if (!t->data) {
+        if (a->rank == 1) head_text(t, name, 0, (int32_t)count, count);
+        else head_text(t, name, turned ? a->cols : rows, turned ? rows : a->cols, count);
+        return;
+    }
+    for (int32_t c = 0; turned && c < a->cols; c++)
+        for (int i = 0; i < n; i++)
+            for (int32_t r = 0; r < parts[i]->t.rows; r++)
+                fwrite(t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols + (uint64_t)c,
+                       4, 1, t->f);
+    for (int i = 0; !turned && i < n; i++)
+        fwrite(t->p->data + parts[i]->offset, 4, parts[i]->t.count, t->f);
+}
+
+static void all_tensors(struct tensors *t, const struct gf_config *c) {
+    const enum family family = family_of(c);
+    for (int32_t i = 0; family == OWN && i < t->p->n_list; i++) {
+        const struct gf_param *e = &t->p->list[i];
+        tensor(t, e->t.name, &e, 1, 0);
+    }
+    if (family == OWN) return;
+    for (const struct row *r = family == LLAMA ? llama_rows : gpt2_rows; r->file; r++) {
+        const char *mark = strstr(r->file, "%d");
+        for (int32_t l = 0; l < (mark ? c->n_layers : 1); l++) {
+            const struct gf_param *parts[3];
+            char name[64];
+            int n = 0;
+            for (; n < 3 && r->ours[n]; n++) parts[n] = find(t->p, r->ours[n], l);
+            if (mark)
+                snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - r->file), r->file, l, mark + 2);
+            else
+                snprintf(name, sizeof name, "%s", r->file);
+            tensor(t, name, parts, n, r->turned);
+        }
+    }
+}
+
+static int safetensors(const struct gf_params *p, const struct gf_config *cfg, const char *path) {
+    struct tensors t = {.f = fopen(path, "wb"), .p = p, .room = (size_t)p->n_list * 192 + 64};
+    t.header = malloc(t.room + 8);
+    if (!t.f || !t.header) {
+        if (t.f) fclose(t.f);
+        free(t.header);
+        return -1;
+    }
+    t.header[t.n++] = '{';
+    all_tensors(&t, cfg);
+    t.header[t.n++] = '}';
+    while (t.n % 8) t.header[t.n++] = ' ';
+    uint8_t length[8];
+    for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)t.n >> 8 * i);
+    fwrite(length, 1, 8, t.f);
+    fwrite(t.header, 1, t.n, t.f);
+    free(t.header);
+    t.data = 1;
+    all_tensors(&t, cfg);
+    const int bad = ferror(t.f);
+    return fclose(t.f) || bad ? -1 : 0;
 }
 
 int32_t gf_export_folder(const struct gf_params *p, const struct gf_config *cfg,
                          const struct gf_bpe *bpe, const char *folder, struct gf_error *err) {
     if (config_json(cfg, in(folder, "config.json")) ||
-        safetensors(p, in(folder, "model.safetensors")) ||
+        safetensors(p, cfg, in(folder, "model.safetensors")) ||
         gf_bpe_write(bpe, cfg->kind == GF_DECODER, in(folder, "tokenizer.json")))
         return gf_fail(err, GF_ERR_STATE, "%s cannot be written", folder);
     return GF_OK;

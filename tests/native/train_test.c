@@ -4,6 +4,7 @@
 #include "train/bpe.h"
 #include "train/export.h"
 #include "train/recipe.h"
+#include "train/sha256.h"
 #include "train/synthetic.h"
 #include <stdlib.h>
 
@@ -319,6 +320,17 @@ static void training_and_sessions_agree(void) {
     }
 }
 
+/* FIPS 180-4's examples, and sizes around the last block. */
+static void sums_of_files(void) {
+    char digits[65];
+    gf_sha256(digits, "abc", 3);
+    CHECK_TEXT(digits, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    gf_sha256(digits, "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56);
+    CHECK_TEXT(digits, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    gf_sha256(digits, "", 0);
+    CHECK_TEXT(digits, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
 static void recipes_are_strict(void) {
     struct gf_recipe r;
     struct gf_error err;
@@ -339,6 +351,7 @@ int main(void) {
     RUN(vocabulary);
     RUN(swaps_stay_consistent);
     RUN(recipes_are_strict);
+    RUN(sums_of_files);
     RUN(a_fresh_model_guesses);
     RUN(two_sequences_are_learned_by_heart);
     RUN(a_stopped_run_ends_as_one_that_was_not);
