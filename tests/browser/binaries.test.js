@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
@@ -23,15 +23,15 @@ before(async () => {
   writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
   writeFileSync(join(folder, 'main.js'), `
 import { load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
-window.logits = async (text, backend) => {
-  const model = await load(new URL('/${model}', document.baseURI), { backend });
+window.logits = async (text, options) => {
+  const model = await load(new URL('/${model}', document.baseURI), options);
   const { logits } = await model.forward(text);
   const used = model.backend;
   model.dispose();
   return { used, bits: Array.from(new Uint32Array(logits.data.buffer)) };
 };
 `);
-  await build({ root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, build: { target: 'es2022' } });
+  await build({ root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, worker: { format: 'es' }, build: { target: 'es2022', assetsInlineLimit: 0 } });
   server = await serve(join(folder, 'dist'), { also: { '/weights/': join(top, 'weights') } });
   if (skip) return;
   const engine = await load(top + model);
@@ -52,7 +52,7 @@ for (const [tier, flag] of [['first', '--liftoff-only'], ['optimising', '--no-li
         const page = await browser.newPage();
         await page.goto(server.url);
         await page.waitForFunction(() => window.logits);
-        const { used, bits } = await page.evaluate(([text, backend]) => window.logits(text, backend), [text, backend]);
+        const { used, bits } = await page.evaluate(([text, options]) => window.logits(text, options), [text, { backend, threads: 1 }]);
         assert.match(used, new RegExp(backend));
         assert.equal(bits.length, expected.length);
         const at = bits.findIndex((value, i) => value !== expected[i]);
@@ -63,3 +63,50 @@ for (const [tier, flag] of [['first', '--liftoff-only'], ['optimising', '--no-li
     });
   }
 }
+
+describe('threads', () => {
+  let browser;
+  before(async () => { browser = await launch(); });
+  after(() => browser.close());
+
+  /** Open the page from a server with or without the headers of isolation, and load the model so many times. */
+  async function inPage(url, options, times = 1) {
+    const page = await browser.newPage();
+    const errors = [];
+    page.on('pageerror', (error) => errors.push(error.message));
+    await page.goto(url);
+    await page.waitForFunction(() => window.logits);
+    let last;
+    for (let i = 0; i < times; i++) last = await page.evaluate(([text, options]) => window.logits(text, options), [text, options]);
+    for (let i = 0; i < 100 && page.workers().length; i++) await new Promise((resolve) => setTimeout(resolve, 100)); // ending takes its time
+    const workers = page.workers().length;
+    await page.close();
+    return { ...last, workers, errors };
+  }
+  const same = (bits) => assert.equal(bits.findIndex((value, i) => value !== expected[i]), -1, 'the logits differ');
+
+  for (const backend of ['simd', 'relaxed']) {
+    for (const threads of [2, 3]) {
+      test(`${threads} threads of ${backend}: the same numbers, and no worker is left`, { skip }, async () => {
+        const { used, bits, workers, errors } = await inPage(server.url, { backend, threads }, 5);
+        assert.match(used, new RegExp(`^${backend}.*, ${threads} threads$`));
+        same(bits);
+        assert.equal(workers, 0);
+        assert.deepEqual(errors, []);
+      });
+    }
+  }
+
+  test('a page that is not isolated runs on one thread, and the backend says why', { skip }, async () => {
+    const plain = await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': join(top, 'weights') } });
+    try {
+      const { used, bits, errors } = await inPage(plain.url, { threads: 2 });
+      assert.match(used, /, one thread: the page is not cross-origin isolated$/);
+      same(bits);
+      assert.deepEqual(errors, []);
+      assert.ok(!plain.requests.some((path) => /threads?[.-]/.test(path)), 'files of threads were fetched');
+    } finally {
+      await plain.close();
+    }
+  });
+});

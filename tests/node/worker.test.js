@@ -18,7 +18,7 @@ describe('the same answers', () => {
   test('text, ids, tables, points', async () => {
     assert.deepEqual(there.config, here.config);
     assert.deepEqual(there.parameters, here.parameters);
-    assert.equal(there.backend, here.backend);
+    assert.equal(there.backend.split(', one thread')[0], here.backend.split(', one thread')[0]);
     assert.deepEqual(await there.encode('Once upon a time'), await here.encode('Once upon a time'));
     assert.equal(await there.decode([400, 401]), await here.decode([400, 401]));
     assert.deepEqual(await there.points(), await here.points());

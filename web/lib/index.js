@@ -183,7 +183,7 @@ function startWorker() {
   if (typeof Worker !== 'undefined') return new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'glassformer' });
   const threads = /** @type {any} */ (globalThis.process).getBuiltinModule('node:worker_threads');
   const file = ['.', 'worker.js'].join('/'); // in pieces, or bundlers for browsers would copy it a second time
-  const thread = new threads.Worker(new URL(file, import.meta.url));
+  const thread = new threads.Worker(new URL(file, import.meta.url), { execArgv: [] }); // --input-type and the like are the program's own
   const like = { postMessage: thread.postMessage.bind(thread), terminate: () => thread.terminate(), onmessage: (/** @type {any} */ _) => {}, onerror: (/** @type {any} */ _) => {} };
   thread.on('message', (/** @type {any} */ data) => like.onmessage({ data }));
   thread.on('error', (/** @type {Error} */ error) => like.onerror(error));

@@ -32,7 +32,7 @@ function startHelper() {
     return worker;
   }
   const file = ['.', 'thread.js'].join('/'); // in pieces, or bundlers for browsers would copy it a second time
-  const worker = new node.Worker(new URL(file, import.meta.url));
+  const worker = new node.Worker(new URL(file, import.meta.url), { execArgv: [] });
   worker.on('error', () => {});
   return worker;
 }

@@ -1,0 +1,110 @@
+// threads.test.js - one, two and three threads give the same numbers, bit for bit, and leave nothing behind
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { create, load } from '../../web/lib/index.js';
+import { collect, numbers, sameBits, stories } from './helpers.js';
+
+const library = new URL('../../web/lib/index.js', import.meta.url);
+
+/** Threads of this process, by number, with the processor time they took. */
+function tasks() {
+  return new Map(readdirSync('/proc/self/task').flatMap((id) => {
+    const file = `/proc/self/task/${id}/stat`;
+    const fields = existsSync(file) ? readFileSync(file, 'utf8').replace(/^.*\) /, '').split(' ') : null;
+    return fields ? [[id, Number(fields[11])]] : []; // utime
+  }));
+}
+const noTasks = !existsSync('/proc/self/task') && 'the system does not list a process\'s threads';
+
+// Wide enough that every matrix is several tiles, ragged where a tile may be.
+const config = {
+  model_type: 'llama', hidden_size: 256, intermediate_size: 704, num_hidden_layers: 2, num_attention_heads: 8, num_key_value_heads: 4,
+  vocab_size: 1000, max_position_embeddings: 512, rms_norm_eps: 1e-5, rope_theta: 10000, tie_word_embeddings: true,
+};
+
+describe('the number of threads changes no number', () => {
+  for (const [quantize, kvCache] of [['f32', 'f32'], ['q8_0', 'q8'], ['q4_0', 'f16']]) {
+    test(`weights in ${quantize}, cache in ${kvCache}`, async () => {
+      const ids = numbers(70, config.vocab_size);
+      let first;
+      for (const threads of [1, 2, 3]) {
+        const model = await create(config, { seed: 3, quantize, kvCache, worker: true, threads });
+        try {
+          assert.match(model.backend, threads === 1 ? /, one thread$/ : new RegExp(`, ${threads} threads$`));
+          for (let i = 0; i < 4; i++) { // helpers join when they are up, so not all passes are theirs
+            const { logits, captured } = await model.forward(ids, { capture: ['*'] });
+            const { steps } = await collect(model.generate(ids.slice(0, 9), { maxTokens: 40, seed: 5 }));
+            const seen = { logits, captured, drawn: steps.map(({ id, logprob }) => [id, logprob]) };
+            first ??= seen;
+            assert.ok(sameBits(seen.logits.data, first.logits.data), `logits of ${threads} threads`);
+            for (const [name, t] of Object.entries(first.captured)) assert.ok(sameBits(seen.captured[name].data, t.data), `${name} of ${threads} threads`);
+            assert.deepEqual(seen.drawn, first.drawn);
+          }
+        } finally {
+          model.dispose();
+        }
+      }
+    });
+  }
+});
+
+test('helpers compute', { skip: noTasks }, async () => {
+  const before = tasks();
+  const model = await create({ ...config, num_hidden_layers: 8 }, { quantize: 'q8_0', worker: true, threads: 3 });
+  try {
+    const ids = numbers(256, config.vocab_size), deadline = Date.now() + 60_000;
+    let busy = [];
+    while (busy.length < 3 && Date.now() < deadline) {
+      await model.forward(ids);
+      busy = [...tasks()].filter(([id, ticks]) => !before.has(id) && ticks >= 20);
+    }
+    assert.ok(busy.length >= 3, `${busy.length} new threads took at least 0.2 s of processor time`);
+  } finally {
+    model.dispose();
+  }
+});
+
+test('small models and one thread start no helpers, and the backend says why', async () => {
+  const model = await load(stories, { worker: true });
+  assert.match(model.backend, /, one thread: enough for this model on this machine$/);
+  model.dispose();
+  const here = await load(stories, { threads: 2 });
+  assert.match(here.backend, /, one thread: it computes in the caller's thread, not in a worker$/);
+  here.dispose();
+});
+
+test('a model disposed takes its helpers along', { skip: noTasks }, async () => {
+  const round = async () => {
+    const model = await create(config, { quantize: 'q8_0', worker: true, threads: 3 });
+    await model.forward([1, 2, 3]);
+    const during = tasks().size;
+    model.dispose();
+    return during;
+  };
+  await round();
+  await sleep(300);
+  const before = tasks().size;
+  for (let i = 0; i < 5; i++) assert.ok(await round() >= before + 2, 'helpers are threads');
+  for (let i = 0; i < 100 && tasks().size > before; i++) await sleep(50);
+  assert.ok(tasks().size <= before, `${tasks().size} threads, ${before} before`);
+});
+
+test('a program ends after it has disposed its models, in the middle of their work', () => {
+  const program = `
+    import { create } from ${JSON.stringify(library.href)};
+    for (let i = 0; i < 4; i++) {
+      const model = await create(${JSON.stringify(config)}, { quantize: 'q8_0', worker: true, threads: 3 });
+      const steps = model.generate([1, 2, 3], { ignoreEos: true });
+      for (let n = 0; n < 5; n++) await steps.next();
+      model.dispose();
+    }
+    console.log('done');`;
+  const { status, stdout, stderr, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 60_000, cwd: fileURLToPath(new URL('.', library)) });
+  assert.equal(signal, null, 'it did not end');
+  assert.equal(status, 0, stderr);
+  assert.equal(stdout, 'done\n');
+});
