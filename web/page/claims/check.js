@@ -10,11 +10,13 @@
  * @property {boolean} ok
  * @property {string} [printed]  what the tutorial says, where that does not follow from its code
  * @property {string} [note]     why, or what is to be seen
+ * @property {{name: string, values: number[]}[]} [series]  for a plot
  *
  * @typedef {object} Claim
  * @property {string} id
  * @property {number} tutorial
  * @property {string} text
+ * @property {boolean} [slow]    takes seconds: run only when asked for
  * @property {(glassformer: typeof import('../../lib/index.js')) => Promise<Outcome> | Outcome} run
  */
 

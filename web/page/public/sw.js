@@ -32,7 +32,7 @@ async function keep(urls) {
 addEventListener('fetch', (event) => {
   const { request } = event;
   if (request.method !== 'GET' || new URL(request.url).origin !== location.origin || request.headers.has('range')) return;
-  event.respondWith(request.url.includes('/assets/') ? fromCacheFirst(request) : fromNetworkFirst(request));
+  event.respondWith(request.url.includes('/assets/') || request.destination === 'image' ? fromCacheFirst(request) : fromNetworkFirst(request));
 });
 
 async function fromCacheFirst(request) {
