@@ -68,7 +68,9 @@ export class LoadedModel {
     const starting = start(options, report);
     let downloaded = 0, total = /** @type {number | null} */ (null);
     let fromCache = false;
-    if ((options.cache ?? 'none') !== 'none' || options.sha256 !== undefined) fetch = await keeping(source, options, fetch, () => { fromCache = true; });
+    if ((options.cache ?? 'none') !== 'none' || options.sha256 !== undefined) {
+      fetch = await (await import('./store.js')).keepingFetch(source, options, fetch, () => { fromCache = true; });
+    }
     const checkpoint = await openCheckpoint(source, {
       fetch, signal, hfEndpoint: options.hfEndpoint,
       onBytes: (loaded, all) => { downloaded = loaded; total = all ?? null; report('download', loaded, total, loaded === total, fromCache); },
@@ -368,22 +370,6 @@ function checkLoadOptions(o) {
   oneOf('cache', ['none', 'cache-storage', 'opfs']);
   if (o.contextLength !== undefined) number('contextLength', o.contextLength, 1, 2 ** 31 - 1, true);
   if (o.threads !== undefined) number('threads', o.threads, 1, 64, true);
-}
-
-/**
- * The fetch for a load whose files are to be kept or checked.
- * @param {any} source @param {Record<string, any>} options @param {typeof globalThis.fetch | undefined} fetch @param {() => void} onHit
- */
-async function keeping(source, { cache, sha256 }, fetch, onHit) {
-  const { checkHere, keepingFetch } = await import('./store.js');
-  const weights = source?.weights ?? source, address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
-  if (sha256 !== undefined) {
-    if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
-    if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address)) fail('bad-option', 'sha256 belongs to one file of weights, not to a folder');
-    if (!/^(https?|hf|data|blob):/.test(address)) await checkHere(address || weights, sha256);
-  }
-  const name = address.slice(address.lastIndexOf('/'));
-  return keepingFetch(fetch ?? globalThis.fetch, { cache, sha256, onHit, isWeights: (url) => url.endsWith(name) });
 }
 
 /** @param {Record<string, any>} options @param {ReturnType<typeof progress>} report */

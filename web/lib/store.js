@@ -2,7 +2,7 @@
 //
 // A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
 // nothing behind.
-import { fail } from './formats/errors.js';
+import { fail, show } from './formats/errors.js';
 import { Sha256 } from './sha256.js';
 
 /** Where both stores keep their files. */
@@ -52,7 +52,7 @@ async function opfs() {
  * @param {{cache?: string, sha256?: string, isWeights: (url: string) => boolean, onHit: () => void}} options
  * @returns {Promise<typeof globalThis.fetch>}
  */
-export async function keepingFetch(fetch, { cache, sha256, isWeights, onHit }) {
+async function keeping(fetch, { cache, sha256, isWeights, onHit }) {
   const store = cache === 'cache-storage' ? await cacheStorage() : cache === 'opfs' ? await opfs() : null;
   return async (input, init) => {
     const url = String(input), web = /^https?:/.test(url) && !new Headers(init?.headers).has('range');
@@ -108,7 +108,7 @@ function through(response, url, wanted, copy) {
 }
 
 /** The checksum of something that is here already. @param {Blob | Uint8Array | ArrayBuffer | string} source a string is a path @param {string} wanted */
-export async function checkHere(source, wanted) {
+async function checkHere(source, wanted) {
   const hash = new Sha256(), where = typeof source === 'string' ? source : 'the file given';
   if (typeof source === 'string') {
     const fs = /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs');
@@ -121,4 +121,19 @@ export async function checkHere(source, wanted) {
   }
   const found = hash.digest();
   if (found !== wanted.toLowerCase()) fail('bad-file', `${where}: its SHA-256 is ${found}, expected ${wanted.toLowerCase()}`);
+}
+
+/**
+ * The fetch for a load whose files are to be kept, or whose one file of weights is to be checked.
+ * @param {any} source @param {Record<string, any>} options @param {typeof globalThis.fetch | undefined} fetch @param {() => void} onHit
+ */
+export async function keepingFetch(source, { cache, sha256 }, fetch, onHit) {
+  const weights = source?.weights ?? source, address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
+  if (sha256 !== undefined) {
+    if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
+    if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address)) fail('bad-option', 'sha256 belongs to one file of weights, not to a folder');
+    if (!/^(https?|hf|data|blob):/.test(address)) await checkHere(address || weights, sha256);
+  }
+  const name = address.slice(address.lastIndexOf('/'));
+  return keeping(fetch ?? globalThis.fetch, { cache, sha256, onHit, isWeights: (url) => url.endsWith(name) });
 }

@@ -4,7 +4,6 @@
 // tensor's bytes past the caller once, in file order, and holds none of them. GGUF is what pages run; the other formats'
 // readers are fetched when such a file is opened, so that they cost nobody else their bytes.
 import { ByteReader } from './bytes.js';
-import { tokenIds } from './config.js';
 import { GlassformerError, fail, show } from './errors.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { BLOCK_BYTES, planTensors } from './plan.js';
@@ -47,8 +46,6 @@ import { ggufTokenizer, llama2cTokenizer } from './vocab.js';
 
 /** Longest JSON file that is read into memory. */
 const MAX_JSON = 1 << 28;
-/** Connections that wait with only their header read; a browser allows six to one host. */
-const MAX_WAITING = 4;
 
 /**
  * @param {Source} source
@@ -82,7 +79,7 @@ export async function openTokenizer(source, options = {}) {
 }
 
 /** One call's view of the world. */
-class Opener {
+export class Opener {
   /** @param {OpenOptions} options */
   constructor(options) {
     this.options = options;
@@ -145,41 +142,8 @@ class Opener {
     return text.endsWith('/') ? { name: text, get: (file) => text + file, list: async () => [] } : null;
   }
 
-  /**
-   * A folder as Hugging Face lays it out, or one that holds a single GGUF.
-   * @param {Folder} folder
-   * @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given
-   * @returns {Promise<Checkpoint>}
-   */
-  async folder(folder, given) {
-    const config = given.config ?? await this.maybeJson(folder.get('config.json'));
-    if (!config) {
-      const ggufs = (await folder.list()).filter((f) => f.endsWith('.gguf'));
-      const only = ggufs.length === 1 ? folder.get(ggufs[0]) : null;
-      if (only) return this.weights([only], given);
-      return fail('not-found', `${folder.name}: there is no config.json`);
-    }
-    const whole = await this.maybe(folder.get('model.safetensors'), true);
-    /** @type {(Bytes | ByteReader)[]} */
-    let files = whole ? [whole] : [];
-    /** @type {Record<string, string>} */
-    let map = {};
-    if (!files.length) {
-      const index = await this.maybeJson(folder.get('model.safetensors.index.json'));
-      if (!index) return fail('not-found', `${folder.name}: there is neither model.safetensors nor model.safetensors.index.json`);
-      map = weightMap(index);
-      files = [...new Set(Object.values(map))].sort().map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
-    }
-    const generation = await this.maybeJson(folder.get('generation_config.json'));
-    const about = await this.maybeJson(folder.get('tokenizer_config.json'));
-    const template = about?.chat_template ?? await this.maybeText(folder.get('chat_template.jinja'));
-    const tokenizer = given.tokenizer ?? await this.maybeJson(folder.get('tokenizer.json'));
-    const ckpt = await this.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
-    const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
-    ckpt.special.eos = [...new Set([...ckpt.special.eos, ...eos])];
-    ckpt.chatTemplate = chatTemplate(template);
-    return ckpt;
-  }
+  /** @param {Folder} folder @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given @returns {Promise<Checkpoint>} */
+  async folder(folder, given) { return (await import('./folder.js')).openFolder(this, folder, given); }
 
   /**
    * @param {(Bytes | ByteReader)[]} files
@@ -194,7 +158,7 @@ class Opener {
       if (files.length > 1) fail('unsupported', `${first.name}: only safetensors may come in several files`);
       if (given.config !== undefined) this.warnings.push(`${first.name}: brings its own configuration, the given one was not used`);
     }
-    const read = format === 'gguf' ? this.gguf(first) : format === 'llama2c' ? this.llama2c(first) : this.safetensors(first, files, given, map);
+    const read = format === 'gguf' ? this.gguf(first) : format === 'llama2c' ? this.llama2c(first) : (await import('./folder.js')).openSafetensors(this, first, files, given, map);
     const { readers, padding = 0, tokenizer: own, ...model } = await read;
     const other = given.tokenizer === undefined ? own : (await this.tokenizer(given.tokenizer)).json;
     if (other) checkVocabulary(other, model.config.vocab_size);
@@ -221,44 +185,6 @@ class Opener {
     const { readLlama2c } = await import('./llama2c.js');
     const { config, tensors } = await readLlama2c(r, this.warnings);
     return { config, tensors, special: { bos: 1, eos: [1, 2], addBos: true }, chatTemplate: null, readers: [async () => r] };
-  }
-
-  /**
-   * @param {ByteReader} first
-   * @param {(Bytes | ByteReader)[]} files
-   * @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given
-   * @param {Record<string, string>} map
-   * @returns {Promise<Parsed>}
-   */
-  async safetensors(first, files, given, map) {
-    let { config: json } = given;
-    if (json === undefined) {
-      const near = typeof files[0] === 'string' || files[0] instanceof URL ? sibling(files[0], 'config.json') : null;
-      if (near === null) return fail('bad-argument', `${first.name}: a safetensors file needs { weights, config }, or a folder`);
-      json = await this.maybeJson(near) ?? fail('not-found', `${first.name}: there is no config.json beside it`);
-      given.tokenizer ??= await this.maybeJson(sibling(/** @type {string | URL} */ (files[0]), 'tokenizer.json')) ?? undefined;
-    } else if (isBytes(json)) {
-      json = await this.json(json);
-    }
-    const [{ readHfConfig }, { checkMap, readSafetensors }] = await Promise.all([import('./huggingface.js'), import('./safetensors.js')]);
-    const { config, special, places, isBuffer, warnings } = readHfConfig(/** @type {object} */ (json));
-    this.warnings.push(...warnings);
-    const names = [];
-    const entries = [];
-    /** @type {(() => Promise<ByteReader>)[]} */
-    const readers = [];
-    for (const [i, file] of files.entries()) {
-      const r = i === 0 ? first : await this.reader(/** @type {Bytes} */ (file), true);
-      names.push(r.name);
-      entries.push(...await readSafetensors(r, i));
-      if (i < MAX_WAITING) { readers.push(async () => r); continue; }
-      this.drop(r);
-      readers.push(async () => this.reader(/** @type {Bytes} */ (file), true, false));
-    }
-    checkMap(map, entries, names);
-    const found = places(new Set(entries.map((e) => e.name)));
-    const tensors = planTensors(config, entries, found, isBuffer, names, this.warnings);
-    return { config, tensors, special, chatTemplate: null, readers };
   }
 
   /**
@@ -416,9 +342,6 @@ function fileFolder(files) {
   return { name: 'the files given', get: (file) => byName.get(file) ?? null, list: async () => [...byName.keys()] };
 }
 
-/** @param {string | URL} at @param {string} file */
-const sibling = (at, file) => String(at).replace(/[^/]*$/, file);
-
 /** "ak42" as the little-endian number that it is written as. */
 const LLAMA2C_MAGIC = 0x616b3432;
 
@@ -446,19 +369,8 @@ async function detect(r, config) {
   return fail('unknown-format', `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors nor llama2.c`);
 }
 
-/** @param {any} index @returns {Record<string, string>} */
-function weightMap(index) {
-  const map = index?.weight_map;
-  if (map === null || typeof map !== 'object' || Array.isArray(map)) fail('bad-file', 'model.safetensors.index.json: weight_map is missing');
-  for (const file of Object.values(map)) {
-    if (typeof file !== 'string' || !/^[\w.-]+$/.test(file)) fail('bad-file', `model.safetensors.index.json: ${show(file)} is not a file beside it`);
-  }
-  if (!Object.keys(map).length) fail('bad-file', 'model.safetensors.index.json: weight_map is empty');
-  return map;
-}
-
 /** @param {any} t @returns {string | null} the default among several named templates */
-function chatTemplate(t) {
+export function chatTemplate(t) {
   if (Array.isArray(t)) return chatTemplate((t.find((x) => x?.name === 'default') ?? t[0])?.template);
   return typeof t === 'string' && t ? t : null;
 }
