@@ -253,7 +253,7 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_V, "attn.hook_v", 'K')                                                                  \
     X(GF_P_ROT_Q, "attn.hook_rot_q", 'Q')                                                          \
     X(GF_P_ROT_K, "attn.hook_rot_k", 'K')                                                          \
-    X(GF_P_SCORES_RAW, "attn.hook_attn_scores_raw", 'S')       /* q.k, before scale and mask    */ \
+    X(GF_P_SCORES_RAW, "attn.hook_attn_scores_raw", 'S')       /* q.k before the scale          */ \
     X(GF_P_SCORES_SCALED, "attn.hook_attn_scores_scaled", 'S') /* q.k / sqrt(d_head)            */ \
     X(GF_P_SCORES, "attn.hook_attn_scores", 'S')               /* scaled, masked cells -inf     */ \
     X(GF_P_PATTERN, "attn.hook_pattern", 'S')                                                      \
@@ -299,12 +299,14 @@ const float *gf_session_captured(const struct gf_session *s, int32_t stack, int3
                                  int32_t point, int32_t dims[3]);
 
 enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2 };
-/* Change a point in all evals to come: scale by `scale`, or set to, or add, values. head, position:
- * which, or -1 for all (position is absolute; head only for points with a head axis). values:
- * n_values floats, one row's worth of what is selected (d_model, d_head, d_ff, or a pattern row's
- * keys from 0 on), or 1 for a constant; copied. Edits apply in the order given, before capture. */
+/* Change a point in all evals to come: scale by `scale`, or set to, or add, values. head, position,
+ * index: which, or -1 for all (position is absolute; head only for points with a head axis; index
+ * is a place within a row: a neuron of F, a component of D or of one head's Q and K, a key of S).
+ * values: n_values floats, one row's worth of what is selected (d_model, d_head, d_ff, or a pattern
+ * row's keys from 0 on), or 1 for a constant; copied. Masked scores stay masked. Edits apply in the
+ * order given, before capture. */
 int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
-                        int32_t head, int32_t position, int32_t op, float scale,
+                        int32_t head, int32_t position, int32_t index, int32_t op, float scale,
                         const float *values, int32_t n_values, struct gf_error *err);
 void gf_session_clear_edits(struct gf_session *s);
 

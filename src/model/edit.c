@@ -17,7 +17,7 @@ static int32_t selected_width(const struct gf_config *c, int32_t axes) {
 }
 
 int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
-                        int32_t head, int32_t position, int32_t op, float scale,
+                        int32_t head, int32_t position, int32_t index, int32_t op, float scale,
                         const float *values, int32_t n_values, struct gf_error *err) {
     int32_t place = gf_observe_place(s, stack, layer, point, err);
     if (place < 0) return place;
@@ -30,13 +30,18 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
         if (head != -1)
             return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, heads);
     if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
+    if (index < -1 || (axes != 'S' && index >= width))
+        return gf_fail(err, GF_ERR_ARGUMENT, "index %d: a row of this point has %d places", index,
+                       width);
     if (op == GF_EDIT_SCALE) {
         if (!isfinite(scale)) return gf_fail(err, GF_ERR_ARGUMENT, "scale is not a finite number");
         n_values = 0;
     } else if (op != GF_EDIT_SET && op != GF_EDIT_ADD) {
         return gf_fail(err, GF_ERR_ARGUMENT, "edit %d does not exist", op);
-    } else if (!values || n_values < 1 || (axes != 'S' && n_values != 1 && n_values != width)) {
-        return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", n_values, width);
+    } else if (!values || n_values < 1 ||
+               (n_values != 1 && (index >= 0 || (axes != 'S' && n_values != width)))) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", n_values,
+                       index >= 0 ? 1 : width);
     }
     for (int32_t i = 0; i < n_values; i++)
         if (!isfinite(values[i]))
@@ -52,7 +57,7 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
         return gf_fail(err, GF_ERR_MEMORY, "no memory for an edit");
     }
     if (copy) memcpy(copy, values, (size_t)n_values * sizeof *copy);
-    edits[o->n_edits++] = (struct gf_edit){place, head, position, op, scale, copy, n_values};
+    edits[o->n_edits++] = (struct gf_edit){place, head, position, index, op, scale, copy, n_values};
     o->edited[place] = 1;
     return GF_OK;
 }
@@ -68,14 +73,18 @@ void gf_session_clear_edits(struct gf_session *s) {
 }
 
 static void apply(const struct gf_edit *e, float *x, int32_t n) {
-    for (int32_t i = 0; i < n; i++) {
-        if (e->op == GF_EDIT_SCALE) {
-            x[i] *= e->scale;
-            continue;
+    const int32_t first = e->index < 0 ? 0 : e->index;
+    int32_t end = e->index < 0 ? n : e->index + 1;
+    if (e->n_values > 1 && e->n_values < end) end = e->n_values;
+    if (end > n) end = n;
+    for (int32_t i = first; i < end; i++) {
+        if (x[i] == -INFINITY) continue; /* a masked score */
+        const float v = e->n_values ? e->values[e->n_values > 1 ? i : 0] : 0;
+        switch (e->op) {
+        case GF_EDIT_SCALE: x[i] *= e->scale; break;
+        case GF_EDIT_SET: x[i] = v; break;
+        case GF_EDIT_ADD: x[i] += v; break;
         }
-        if (e->n_values > 1 && i >= e->n_values) break;
-        float v = e->values[e->n_values > 1 ? i : 0];
-        x[i] = e->op == GF_EDIT_SET ? v : x[i] + v;
     }
 }
 

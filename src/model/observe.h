@@ -8,7 +8,7 @@
 
 struct gf_edit {
     int32_t place; /* stack, layer and point in one number: gf_place */
-    int32_t head, position, op;
+    int32_t head, position, index, op;
     float scale;
     float *values; /* [n_values], owned */
     int32_t n_values;

@@ -182,7 +182,7 @@ static void every_point_shows_the_golden_values(void) {
 }
 
 static void apply(struct gf_session *s, const struct golden_edit *e) {
-    CHECK_OK(gf_session_edit(s, e->stack, e->layer, e->point, e->head, e->position, e->op, e->scale,
+    CHECK_OK(gf_session_edit(s, e->stack, e->layer, e->point, e->head, e->position, -1, e->op, e->scale,
                              e->values, e->n_values, &err));
 }
 
@@ -447,7 +447,7 @@ static void a_wrong_rope_offset_is_caught(void) {
                     turned[j] = (float)(a * cos(angle) - b * sin(angle));
                     turned[j + half] = (float)(a * sin(angle) + b * cos(angle));
                 }
-                CHECK_OK(gf_session_edit(s, 0, 1, GF_P_ROT_Q, h, pos, GF_EDIT_SET, 0, turned,
+                CHECK_OK(gf_session_edit(s, 0, 1, GF_P_ROT_Q, h, pos, -1, GF_EDIT_SET, 0, turned,
                                          c->d_head, &err));
             }
         const float *y = golden_eval(s, r, &err);
@@ -677,7 +677,7 @@ static double change_of_a_block(int32_t placement, uint64_t seed_) {
             for (int j = 0; j < 12; j++) sum += (double)(test_random(&seed) >> 11) * 0x1p-53;
             x[i][k] = (float)sum;
         }
-        CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, i, GF_EDIT_SET, 0, x[i], 64, &err));
+        CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, i, -1, GF_EDIT_SET, 0, x[i], 64, &err));
     }
     CHECK_OK(gf_session_eval(s, ids, 16, &err));
     const float *y = gf_session_captured(s, 0, 0, GF_P_RESID_POST, dims);
@@ -898,16 +898,18 @@ static void calls_that_do_not_fit_are_refused(void) {
     CHECK(gf_session_captured(s, 0, 0, GF_P_Q, dims) == NULL);
     CHECK(gf_session_captured(s, 0, 7, GF_P_Q, dims) == NULL);
 #define EDIT(...) gf_session_edit(s, 0, 0, __VA_ARGS__, &err)
-    CHECK_REFUSED(EDIT(GF_P_Q, 4, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "head 4", "4 heads");
-    CHECK_REFUSED(EDIT(GF_P_Q, -2, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "head -2");
-    CHECK_REFUSED(EDIT(GF_P_MLP_POST, 0, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "0 heads");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, -2, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "position -2");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, 0, NAN, NULL, 0), GF_ERR_ARGUMENT, "scale");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, 3, 1, &one, 1), GF_ERR_ARGUMENT, "edit 3");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, GF_EDIT_SET, 1, NULL, 0), GF_ERR_ARGUMENT, "0 values", "6");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, GF_EDIT_SET, 1, &one, 5), GF_ERR_ARGUMENT, "5 values", "6");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, GF_EDIT_ADD, 1, &nan, 1), GF_ERR_ARGUMENT, "value 0");
-    CHECK_REFUSED(EDIT(GF_P_LN_FINAL, -1, 0, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "no point");
+    CHECK_REFUSED(EDIT(GF_P_Q, 4, -1, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "head 4", "4 heads");
+    CHECK_REFUSED(EDIT(GF_P_Q, -2, -1, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "head -2");
+    CHECK_REFUSED(EDIT(GF_P_MLP_POST, 0, -1, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "0 heads");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, -2, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "position -2");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, 0, NAN, NULL, 0), GF_ERR_ARGUMENT, "scale");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, 3, 1, &one, 1), GF_ERR_ARGUMENT, "edit 3");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, NULL, 0), GF_ERR_ARGUMENT, "0 values", "6");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, &one, 5), GF_ERR_ARGUMENT, "5 values", "6");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_ADD, 1, &nan, 1), GF_ERR_ARGUMENT, "value 0");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, 6, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "index 6", "6");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -2, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "index -2");
+    CHECK_REFUSED(EDIT(GF_P_LN_FINAL, -1, 0, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "no point");
 #undef EDIT
     gf_session_close(s);
     gf_session_close(NULL);

@@ -689,7 +689,7 @@ static void edits_taken_back_leave_no_trace(void) {
         struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
         gf_session_clear_edits(s);
         const int32_t stack = g->cfg.kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER;
-        CHECK_OK(gf_session_edit(s, stack, 0, GF_P_Z, 0, -1, GF_EDIT_SCALE, 0, NULL, 0, &err));
+        CHECK_OK(gf_session_edit(s, stack, 0, GF_P_Z, 0, -1, -1, GF_EDIT_SCALE, 0, NULL, 0, &err));
         const float *y = golden_eval(s, r, &err);
         CHECK(y && max_diff(y, want, n) > 1e-3);
         gf_session_clear_edits(s);
@@ -715,7 +715,7 @@ static void scaling_by_one_changes_no_bit(void) {
                 for (int32_t point = 0; point < GF_N_POINTS; point++) {
                     /* an edited result makes the output a sum of heads, in another order */
                     if (point == GF_P_RESULT || point == GF_P_CROSS_RESULT) continue;
-                    edits += gf_session_edit(s, stack, layer, point, -1, -1, GF_EDIT_SCALE, 1, NULL,
+                    edits += gf_session_edit(s, stack, layer, point, -1, -1, -1, GF_EDIT_SCALE, 1, NULL,
                                              0, &err) == GF_OK;
                 }
         CHECK(edits > 15);
@@ -745,7 +745,7 @@ static void ablating_a_head_is_zeroing_its_columns(void) {
             eval(t, v, ids, 0, n, AT_ONCE, want);
             gf_session_clear_edits(s);
             CHECK_OK(gf_session_rewind(s, 0, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_Z, head, -1, GF_EDIT_SCALE, 0, NULL, 0, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_Z, head, -1, -1, GF_EDIT_SCALE, 0, NULL, 0, &err));
             eval(s, v, ids, 0, n, ODD, got);
             CHECK_SAME(got, want, (int64_t)n * v, g->name, "head %d", head);
             CHECK(max_diff(got, untouched, (int64_t)n * v) > 1e-3);
@@ -773,7 +773,7 @@ static void patching_the_residual_stream_brings_the_other_run_back(void) {
                 CHECK(max_diff(got, want, n * v) > 1e-2);
                 const float *x = seen(a, layer, point);
                 for (int32_t i = 0; i < n; i++)
-                    CHECK_OK(gf_session_edit(b, 0, layer, point, -1, i, GF_EDIT_SET, 0, x + i * d,
+                    CHECK_OK(gf_session_edit(b, 0, layer, point, -1, i, -1, GF_EDIT_SET, 0, x + i * d,
                                              d, &err));
                 CHECK_OK(gf_session_rewind(b, 0, &err));
                 eval(b, v, other, 0, n, ODD, got);
@@ -794,13 +794,13 @@ static void edits_find_their_positions_in_any_pieces(void) {
             struct gf_session *s = open_session(g, m, 0);
             CHECK_OK(gf_session_capture(s, 0, 0, GF_P_RESID_PRE, 1, &err));
             CHECK_OK(
-                gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, 65, GF_EDIT_ADD, 0, push, d, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_V, 0, 3, GF_EDIT_SCALE, -2, NULL, 0, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESULT, 1, 64, GF_EDIT_SET, 0, push, d, &err));
+                gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, 65, -1, GF_EDIT_ADD, 0, push, d, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_V, 0, 3, -1, GF_EDIT_SCALE, -2, NULL, 0, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESULT, 1, 64, -1, GF_EDIT_SET, 0, push, d, &err));
             const float half[2] = {0.5f, 0.5f};
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 1, 5, GF_EDIT_SET, 0, half, 2, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 0, 66, GF_EDIT_SET, 0, half, 2, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, -1, GF_EDIT_SCALE, 1.5f, NULL, 0,
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 1, 5, -1, GF_EDIT_SET, 0, half, 2, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 0, 66, -1, GF_EDIT_SET, 0, half, 2, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, -1, -1, GF_EDIT_SCALE, 1.5f, NULL, 0,
                                      &err));
             eval(s, v, ids, 0, n, plan, plan ? got : want);
             if (plan) CHECK_SAME(got, want, (int64_t)n * v, g->name, "plan %d", plan);
@@ -818,9 +818,9 @@ static void edits_apply_in_order_before_capture(void) {
     float *y = floats(4 * v);
     const float two = 2, three = 3;
     CHECK_OK(gf_session_capture(s, 0, 0, GF_P_RESID_MID, 1, &err));
-    CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, 2, GF_EDIT_SET, 0, &two, 1, &err));
-    CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, -1, GF_EDIT_SCALE, 0.5f, NULL, 0, &err));
-    CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, 2, GF_EDIT_ADD, 0, &three, 1, &err));
+    CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, 2, -1, GF_EDIT_SET, 0, &two, 1, &err));
+    CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, -1, -1, GF_EDIT_SCALE, 0.5f, NULL, 0, &err));
+    CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, 2, -1, GF_EDIT_ADD, 0, &three, 1, &err));
     eval(s, v, ids, 0, 4, AT_ONCE, y);
     const float *x = seen(s, 0, GF_P_RESID_MID);
     for (int32_t j = 0; j < d; j++) {
@@ -829,6 +829,32 @@ static void edits_apply_in_order_before_capture(void) {
     }
     free(y);
     gf_session_close(s);
+}
+
+/* One neuron, or one key of a pattern, and nothing beside it; masked scores stay masked. */
+static void an_index_selects_one_place(void) {
+    struct golden *g = &all[1];
+    const int32_t d_ff = g->cfg.d_ff, v = g->cfg.vocab_size, n = 4;
+    struct gf_session *plain = open_session(g, models[1], 0), *cut = open_session(g, models[1], 0);
+    float *y = floats(n * v), *z = floats(n * v);
+    CHECK_OK(gf_session_capture(plain, 0, 0, GF_P_MLP_POST, 1, &err));
+    CHECK_OK(gf_session_capture(cut, 0, 0, GF_P_MLP_POST, 1, &err));
+    CHECK_OK(gf_session_capture(cut, 0, 1, GF_P_SCORES, 1, &err));
+    CHECK_OK(gf_session_edit(cut, 0, 0, GF_P_MLP_POST, -1, -1, 3, GF_EDIT_SCALE, 0, NULL, 0, &err));
+    CHECK_OK(gf_session_edit(cut, 0, 1, GF_P_SCORES, 0, -1, -1, GF_EDIT_SCALE, 0, NULL, 0, &err));
+    eval(plain, v, ids, 0, n, AT_ONCE, y);
+    eval(cut, v, ids, 0, n, AT_ONCE, z);
+    const float *a = seen(plain, 0, GF_P_MLP_POST), *b = seen(cut, 0, GF_P_MLP_POST);
+    for (int32_t i = 0; i < n * d_ff; i++) CHECK(b[i] == (i % d_ff == 3 ? 0 : a[i]));
+    CHECK(memcmp(y, z, (size_t)(n * v) * sizeof *y) != 0);
+    int32_t dims[3];
+    const float *scores = gf_session_captured(cut, 0, 1, GF_P_SCORES, dims);
+    for (int32_t q = 0; q < n; q++)
+        for (int32_t k = 0; k < n; k++)
+            CHECK(k > q ? isinf(scores[q * dims[2] + k]) : scores[q * dims[2] + k] == 0);
+    free(y), free(z);
+    gf_session_close(plain);
+    gf_session_close(cut);
 }
 
 int main(void) {
@@ -871,6 +897,7 @@ int main(void) {
     RUN(patching_the_residual_stream_brings_the_other_run_back);
     RUN(edits_find_their_positions_in_any_pieces);
     RUN(edits_apply_in_order_before_capture);
+    RUN(an_index_selects_one_place);
     for (int i = 0; i < N_GOLDEN; i++) {
         gf_model_close(models[i]);
         golden_close(&all[i]);

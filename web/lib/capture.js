@@ -23,6 +23,7 @@ import { fail, show } from './formats/errors.js';
  * @property {string} at          a point's name; `*` matches anything, dots included
  * @property {number} [head]      one head; all when absent
  * @property {number} [position]  one absolute position; all when absent
+ * @property {number} [index]     one place of the row: a neuron of the FFN, a component of the stream or of a head, a key of a pattern
  * @property {number} [scale]     multiply
  * @property {ArrayLike<number>} [set]    replace: one row's worth, or one number
  * @property {ArrayLike<number>} [add]    add: one row's worth, or one number
@@ -188,16 +189,16 @@ export function applyEdits(session, points, edits) {
   edits.forEach((edit, i) => {
     const where = `edits[${i}]`;
     if (edit === null || typeof edit !== 'object') fail('bad-option', `${where} is ${show(edit)}, expected { at, scale | set | add }`);
-    const { at, head = -1, position = -1, scale, set, add, ...rest } = edit;
+    const { at, head = -1, position = -1, index = -1, scale, set, add, ...rest } = edit;
     const unknown = Object.keys(rest)[0];
     if (unknown) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
-    for (const [name, n] of Object.entries({ head: edit.head ?? 0, position: edit.position ?? 0 })) number(`${where}.${name}`, n, 0, 2 ** 31 - 1, true);
+    for (const [name, n] of Object.entries({ head: edit.head ?? 0, position: edit.position ?? 0, index: edit.index ?? 0 })) number(`${where}.${name}`, n, 0, 2 ** 31 - 1, true);
     if (scale === undefined && !set && !add) fail('bad-option', `${where} changes nothing: give scale, set or add`);
     if (scale !== undefined && !Number.isFinite(scale)) fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
     for (const p of points.one(at)) {
-      if (scale !== undefined) session.edit(p.stack, p.layer, p.point, head, position, 'scale', scale);
-      if (set) session.edit(p.stack, p.layer, p.point, head, position, 'set', Float32Array.from(set));
-      if (add) session.edit(p.stack, p.layer, p.point, head, position, 'add', Float32Array.from(add));
+      if (scale !== undefined) session.edit(p.stack, p.layer, p.point, head, position, index, 'scale', scale);
+      if (set) session.edit(p.stack, p.layer, p.point, head, position, index, 'set', Float32Array.from(set));
+      if (add) session.edit(p.stack, p.layer, p.point, head, position, index, 'add', Float32Array.from(add));
     }
   });
 }

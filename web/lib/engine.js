@@ -591,14 +591,15 @@ export class EngineSession {
    * @param {number} stack @param {number} layer @param {number} point
    * @param {number} head      or -1 for all
    * @param {number} position  absolute, or -1 for all
+   * @param {number} index     a place within the row (a neuron, a component, a key), or -1 for all
    * @param {'scale'|'set'|'add'} op
    * @param {number | Float32Array} value
    */
-  edit(stack, layer, point, head, position, op, value) {
+  edit(stack, layer, point, head, position, index, op, value) {
     const e = this.#e, values = typeof value === 'number' ? new Float32Array([value]) : value;
     const p = e.scratch(4 * values.length);
     new Float32Array(e.memory.buffer, p, values.length).set(values);
-    e.check(e.x.gf_session_edit(this.ptr, stack, layer, point, head, position, EDIT_OPS[op],
+    e.check(e.x.gf_session_edit(this.ptr, stack, layer, point, head, position, index, EDIT_OPS[op],
       op === 'scale' ? values[0] : 1, p, values.length, e.error));
   }
 
