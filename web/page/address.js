@@ -9,13 +9,15 @@ const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', see
 export function readAddress(hash) {
   const q = new URLSearchParams(hash.slice(1));
   const { prompt, head, written, ids, at, key, stage, zoom, off, open, pace } = Object.fromEntries(q);
-  const state = {};
+  /** @type {any} */
+  const state = {};   // only what is valid
   const number = (/** @type {string | undefined} */ text, low, high) => {
     const x = Number(text);
     return text !== undefined && text !== '' && Number.isFinite(x) && x >= low && x <= high ? x : undefined;
   };
   if (prompt !== undefined) state.prompt = prompt;
   const sampler = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 };
+  /** @type {Record<string, [number, number]>} */
   const limits = { temperature: [0, 2], topK: [0, 1e6], topP: [0.05, 1], seed: [0, 4294967295] };
   for (const [short, name] of Object.entries(KEYS)) sampler[name] = number(q.get(short) ?? undefined, ...limits[name]) ?? sampler[name];
   state.sampler = sampler;
@@ -44,6 +46,7 @@ export async function follow(asked, store, run) {
     await run.run();
     store.set({ pace, maxTokens });
   }
+  /** @type {any} */
   const patch = {};
   if (asked.head && asked.head[0] < nLayers && asked.head[1] < nHeads) patch.head = { layer: asked.head[0], head: asked.head[1] };
   if (asked.stage) patch.stage = asked.stage;
@@ -77,7 +80,8 @@ export function addressOf(s) {
 
 /** Keep the address current while the page rests. @param {import('./store.js').Store} store */
 export function keepAddress(store) {
-  let timer = 0;
+  /** @type {any} */
+  let timer;
   store.watch(['status', 'prompt', 'sampler', 'head', 'cursor', 'key', 'stage', 'zoom', 'off', 'openStage', 'tokens', 'model'], (s) => {
     clearTimeout(timer);
     if (s.status === 'running') return;

@@ -39,7 +39,7 @@ const run = createRun(store);
 for (const [name, panel] of Object.entries({
   header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, trace, lens, ablate, break: breakIt, compare, walk,
 })) {
-  const root = /** @type {HTMLElement} */ (document.querySelector(`[data-panel="${name}"]`));
+  const root = /** @type {any} */ (document.querySelector(`[data-panel="${name}"]`));
   panel.create(root, store, run);
 }
 
@@ -67,7 +67,7 @@ if (better && !asked.model) {
 }
 
 // From here on the page opens without a network.
-if (import.meta.env.PROD && 'serviceWorker' in navigator) {
+if (/** @type {any} */ (import.meta).env.PROD && 'serviceWorker' in navigator) {
   try {
     await navigator.serviceWorker.register(new URL('sw.js', document.baseURI));
     const worker = (await navigator.serviceWorker.ready).active;

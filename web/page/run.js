@@ -476,13 +476,17 @@ export function createRun(store) {
   /** Make sure every position of the text has its attention row: the newest token has none until the engine reads it. */
   async function wantRows() {
     const mine = turn;
-    if (state.status === 'running' || state.patterns.length >= state.tokens.length) return;
+    const moving = () => state.status === 'running';
+    if (rowsFor === turn || moving() || state.patterns.length >= state.tokens.length) return;
+    rowsFor = turn;   // asked for once
     try {
       const out = await model().forward(state.tokens.map((t) => t.id), { ...reads(), capture: [PATTERNS] });
-      if (mine !== turn || state.status === 'running') return;
+      if (mine !== turn || moving()) return;
       take(out);
     } catch (error) {
       fail(error);
+    } finally {
+      rowsFor = -1;
     }
   }
 
@@ -494,6 +498,7 @@ export function createRun(store) {
     return out.captured;
   }
 
+  let rowsFor = -1;
   let traced = { key: '', rows: /** @type {Promise<any[]> | null} */ (null) };
   /** Every operation of one pass over the text, measured. */
   function trace() {

@@ -1,7 +1,8 @@
 // sampler.js - what temperature, top-k and top-p make of one row of logits, in the engine's order.
 // Only for drawing: the engine samples by itself, from the same rule.
 
-/** @typedef {{ id: number, model: number, sampled: number }} Candidate  probability before and after the sampler */
+/** @typedef {{ id: number, text?: string, model: number, sampled: number | null }} Candidate  probability before and after the sampler, null where
+ *   that is not known */
 
 /**
  * @param {Float32Array} logits [vocab_size]
@@ -78,6 +79,7 @@ export function following(s, n) {
     return { candidates: list, kept: d.kept, size: logits.length, entropy: d.entropy, entropySampled: d.entropySampled };
   }
   if (!drawn?.top) return null;
+  /** @type {Candidate[]} */
   const list = drawn.top.slice(0, n).map((t) => ({ id: t.id, text: t.text, model: Math.exp(t.logprob), sampled: null }));
   if (!list.some((c) => c.id === drawn.id)) list[Math.min(n - 1, list.length)] = { id: drawn.id, text: drawn.text, model: Math.exp(drawn.logprob ?? 0), sampled: null };
   return { candidates: list, kept: null, size: null, entropy: null, entropySampled: null };

@@ -127,7 +127,7 @@ export function create(root, store, run) {
     }
   }
 
-  function show({ whole, cut, wholeText, cutText, keys, top }) {
+  function show(/** @type {any} */ { whole, cut, wholeText, cutText, keys, top }) {
     const parting = wholeText.findIndex((s, i) => s.id !== cutText[i]?.id);
     const text = (steps) => el('p', { class: 'story' }, ...steps.map((s, i) => el('span', { class: i === parting ? 'changed' : null }, s.text)));
     const bars = (logits) => el('ol', { class: 'small-bars' }, ...top(logits).map((c) => {
@@ -162,6 +162,7 @@ export function create(root, store, run) {
     if (seen && state.status !== 'running' && state.tokens.length > 8 && !costs.size && !off().length) void sweep();
   };
   new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; maybe(); }, { threshold: 0.4 }).observe(grid);
-  let timer = 0;
+  /** @type {any} */
+  let timer;
   store.watch(['status', 'tokens'], () => { clearTimeout(timer); timer = setTimeout(maybe, 600); });
 }

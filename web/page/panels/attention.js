@@ -39,7 +39,7 @@ export function create(root, store, run) {
 
   const zooms = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'How much of the text' });
   const zoomButtons = [['near', ''], ['whole', 'whole text']].map(([zoom, name]) => {
-    const b = el('button', { type: 'button', role: 'radio', onclick: () => store.set({ zoom }) }, name);
+    const b = el('button', { type: 'button', role: 'radio', onclick: () => store.set({ zoom: /** @type {any} */ (zoom) }) }, name);
     zooms.append(b);
     return { b, zoom };
   });
@@ -390,7 +390,7 @@ export function create(root, store, run) {
     const row = Array.from(ts.data.subarray((head * n + q) * m, (head * n + q) * m + weights.length));
     const max = Math.max(...row);
     const total = row.reduce((a, x) => a + Math.exp(x - max), 0);
-    const order = terms.map((t, i) => i).sort((a, b) => Math.abs(terms[b]) - Math.abs(terms[a]));
+    const order = terms.map((_, i) => i).sort((a, b) => Math.abs(terms[b]) - Math.abs(terms[a]));
     const line = (/** @type {string} */ name, /** @type {string} */ role, /** @type {string} */ text) => el('p', {}, name, ' = ', el('b', { class: 'mono', 'data-role': role }, text));
     sums.replaceChildren(
       line(`q · k, the sum of ${d} products`, 'raw', value(raw)),

@@ -51,7 +51,7 @@ export function create(root, store, run) {
       await line('as it is', 'for comparison', undefined);
       for (const [name, title, why] of SWITCHES) {
         if (name === 'usePosition' && state.model.config.position === 'none') continue;
-        const api = await load(state.model.source, { switches: { [name]: false }, signal: mine.signal });
+        const api = await load(state.model.source, /** @type {any} */ ({ switches: { [name]: false }, signal: mine.signal }));
         try {
           await line(title, why, api);
         } finally {
@@ -68,7 +68,7 @@ export function create(root, store, run) {
 
   // The engine says by itself whether it knows switches; bytes that are no model cost nothing to refuse.
   let known = null;
-  const ask = () => (known ??= load(new Uint8Array(8), { switches: {} }).then(() => true, (error) => error.code !== 'bad-option'));
+  const ask = () => (known ??= load(new Uint8Array(8), /** @type {any} */ ({ switches: {} })).then(() => true, (error) => error.code !== 'bad-option'));
   store.watch(['model'], async ({ model }) => {
     job.abort();
     table.hidden = progress.hidden = true;

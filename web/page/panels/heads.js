@@ -15,14 +15,14 @@ export function create(root, store) {
   const profileOf = el('h3');
   root.append(grid, el('div', { class: 'head-profile' }, profileOf, profile));
 
-  /** @type {{ layer: number, head: number, button: HTMLElement, triangle: Triangle }[]} */
+  /** @type {{ layer: number, head: number, button: HTMLElement, triangle: Triangle, store?: any }[]} */
   let tiles = [];
   let colors = new Uint32Array(256);
   let epoch = -1;
   let of = '';   // what the grid was built for
 
   const stacks = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Which attention', hidden: true }, ...[['encoder', 'encoder'], ['self', 'decoder'], ['cross', 'across']].map(([stack, name]) =>
-    el('button', { type: 'button', role: 'radio', 'data-stack': stack, onclick: () => store.set({ stack, key: null, hover: null, head: { ...state.head, layer: 0 } }) }, name)));
+    el('button', { type: 'button', role: 'radio', 'data-stack': stack, onclick: () => store.set({ stack: /** @type {any} */ (stack), key: null, hover: null, head: { ...state.head, layer: 0 } }) }, name)));
   grid.before(stacks);
   store.watch(['model', 'stack'], (s) => {
     stacks.hidden = s.model?.config.kind !== 'encoder_decoder';

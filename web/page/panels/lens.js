@@ -117,7 +117,8 @@ export function create(root, store, run) {
     root.hidden = !model || model.config.kind === 'encoder' || !model.api.logitLens;
     done = '';
   });
-  let timer = 0;
+  /** @type {any} */
+  let timer;
   store.watch(['model', 'tokens', 'cursor', 'status', 'logits'], () => { clearTimeout(timer); timer = setTimeout(() => void work(), 250); });
   new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; if (seen) void work(); }).observe(root);
 }

@@ -3,8 +3,8 @@
 import { el } from '../dom.js';
 import { SHIPPED } from '../models.js';
 
-/** @param {HTMLDialogElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
-export function create(root, store, run) {
+/** @param {HTMLDialogElement} root @param {import('../store.js').Store} _store @param {import('../run.js').Run} run */
+export function create(root, _store, run) {
   const shipped = el('ul', { class: 'shipped' }, ...SHIPPED.map((m) => el('li', {},
     el('button', { type: 'button', onclick: () => { root.close(); void run.loadModel(new URL(m.file, document.baseURI), { name: m.name, address: m.file }); } }, m.name),
     el('span', {}, m.about))));

@@ -1,6 +1,6 @@
 // panels/parameters.js - every parameter counted: by component, with the formula, the numbers put in, and each tensor.
 
-import { el } from '../dom.js';
+import { el, roving } from '../dom.js';
 import { int, percent } from '../format.js';
 import { csv, saveFile } from '../save.js';
 
@@ -11,6 +11,14 @@ const FFN = { swiglu: 'SwiGLU FFN', relu: 'ReLU FFN', gelu_erf: 'GELU-erf FFN', 
 export function create(root, store) {
   const check = el('small');
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', check);
+  const choice = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Rows of the table' });
+  let by = 'component';
+  const buttons = [['component', 'by component'], ['block', 'by block']].map(([key, name]) => {
+    const b = el('button', { type: 'button', role: 'radio', onclick: () => { by = key; store.set({ model: store.state.model }); } }, name);
+    choice.append(b);
+    return { b, key };
+  });
+  roving(choice, () => buttons.map(({ b }) => b));
   const body = el('tbody');
   const foot = el('tfoot');
   const head = el('thead', {}, el('tr', {},
@@ -19,7 +27,7 @@ export function create(root, store) {
   const table = el('table', { class: 'by-component' }, el('caption', { class: 'hidden' }, 'Parameters by component'), head, body, foot);
   const COLUMNS = ['name', 'component', 'stack', 'layer', 'shape', 'dtype', 'count', 'bytes', 'formula', 'tiedTo'];
   const cells = (/** @type {any} */ r) => COLUMNS.map((c) => (c === 'shape' ? r.shape.join(' × ') : r[c] ?? ''));
-  root.append(el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Table of parameters' }, table), el('div', { class: 'takes' },
+  root.append(choice, el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Table of parameters' }, table), el('div', { class: 'takes' },
     el('button', { type: 'button', class: 'quiet', onclick: () => saveFile('parameters.csv', csv([COLUMNS, ...store.state.model.parameters.rows.map(cells)]), 'text/csv') }, 'Save as CSV'),
     el('button', { type: 'button', class: 'quiet', onclick: () => saveFile('parameters.json', JSON.stringify(store.state.model.parameters, null, 1), 'application/json') }, 'Save as JSON')));
 
@@ -32,7 +40,11 @@ export function create(root, store) {
     check.classList.toggle('wrong', !same);
     check.dataset.total = String(inFile);
 
-    body.replaceChildren(...groups(p.rows, config).flatMap((g) => groupRows(g, p.total)));
+    for (const { b, key } of buttons) {
+      b.setAttribute('aria-checked', String(key === by));
+      b.tabIndex = key === by ? 0 : -1;
+    }
+    body.replaceChildren(...(by === 'component' ? groups : blocks)(p.rows, config).flatMap((g) => groupRows(g, p.total)));
     const dtypes = [...new Set(p.rows.map((/** @type {any} */ r) => r.dtype.toUpperCase()))].join(', ');
     foot.replaceChildren(el('tr', { class: 'total' },
       el('th', { scope: 'row' }, 'Total'), el('td', { class: 'formula' }, `non-embedding ${int(p.nonEmbedding)} · ${dtypes}`),
@@ -83,6 +95,26 @@ export function groups(rows, config) {
     }[component] ?? component;
     const f = tied ? { formula: 'shared with the embedding', numbers: '' } : formulaOf(component, list, layers, config, count);
     return { name: `${name}${blocks}`, count, tied, bytes: list.reduce((n, r) => n + (r.tiedTo ? 0 : r.bytes), 0), rows: list, ...f };
+  });
+}
+
+/** The same rows gathered by block: what a token passes, in order. */
+function blocks(rows, config) {
+  const found = new Map();
+  for (const r of rows) {
+    const key = r.layer === null ? r.component : `${r.stack} ${r.layer}`;
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(r);
+  }
+  return [...found.values()].map((list) => {
+    const [whole] = groups(list, config);
+    if (list[0].layer === null) return whole;
+    const parts = groups(list, config);
+    const name = `Block ${list[0].layer}${config.kind === 'encoder_decoder' ? ` of the ${list[0].stack}` : ''}`;
+    const sum = (/** @type {'count' | 'bytes'} */ key) => parts.reduce((n, g) => n + g[key], 0);
+    // one block: its parts' formulas without the factor 1
+    const join = (/** @type {'formula' | 'numbers'} */ key) => parts.map((g) => g[key].replace(/^1 · /, '')).join(' + ');
+    return { name, count: sum('count'), bytes: sum('bytes'), tied: false, rows: list, formula: join('formula'), numbers: join('numbers') };
   });
 }
 

@@ -19,7 +19,9 @@ export function create(root, store, run) {
     area.style.blockSize = `${area.scrollHeight}px`;
   };
 
-  let timer = 0;
+  /** @type {any} */
+
+  let timer;
   box.addEventListener('input', () => {
     fit(box);
     clearTimeout(timer);
@@ -68,7 +70,8 @@ export function create(root, store, run) {
 
   const source = el('textarea', { name: 'source', id: 'source', rows: 1, autocomplete: 'off', spellcheck: 'false' });
   const reading = el('div', { class: 'line source', hidden: true }, el('label', { for: 'source' }, 'reads'), source);
-  let sourceTimer = 0;
+  /** @type {any} */
+  let sourceTimer;
   source.addEventListener('input', () => {
     clearTimeout(sourceTimer);
     sourceTimer = setTimeout(() => run.setSource(source.value), 150);

@@ -46,11 +46,11 @@ export function create(root, store, run) {
     store.set({ cursor: position, follow: false, key: null });
   }
   text.addEventListener('click', (event) => {
-    const target = /** @type {HTMLElement} */ (event.target).closest('.tok');
+    const target = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest('.tok'));
     if (target && getSelection()?.isCollapsed !== false) choose(Number(target.dataset.position));
   });
   text.addEventListener('pointerover', (event) => {
-    const at = /** @type {HTMLElement} */ (event.target).closest?.('.tok');
+    const at = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest('.tok'));
     describe(at ? Number(at.dataset.position) : state.cursor);
   });
   text.addEventListener('pointerleave', () => describe(state.cursor));

@@ -46,7 +46,8 @@ export function create(root, store, run) {
     }));
     foot.replaceChildren(el('tr', { class: 'total' }, el('th', { scope: 'row' }, 'The pass'), el('td', { class: 'n' }, si(total.flops)), el('td', { class: 'n' }, time(total.ms)), el('td', { class: 'share num' }, `${si(total.flops / (total.ms / 1000), 'FLOP/s')}`)));
   }
-  let timer = 0;
+  /** @type {any} */
+  let timer;
   store.watch(['model', 'tokens', 'status'], () => { clearTimeout(timer); timer = setTimeout(() => void work(), 400); });
   new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; if (seen) void work(); }).observe(root);
 }
