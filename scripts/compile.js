@@ -59,7 +59,7 @@ const testHelpers = () => sources('tests/native').filter((file) => !file.endsWit
 const benches = () => sources('tests/bench');
 /** The trainer is in no wasm binary, so its tests are not either. */
 const isOfBinaries = (file) => !/^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
-const wasmCompile = (flags) => (source) => [speedOrSize(source), '-DNDEBUG', ...common, ...flags,
+const wasmCompile = (flags) => (source) => [speedOrSize(source), '-DNDEBUG', '-DGF_INFERENCE', ...common, ...flags,
   ...(source.startsWith('tests/') ? ['-Itests/native'] : [])];
 const eachVariant = (make) => Object.entries(wasmVariants).flatMap(([variant, flags]) => make(variant, flags));
 

@@ -303,7 +303,7 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
         float *at = qkv + (int64_t)row * ld;
-        if (turns && p->training) {
+        if (turns && GF_TRAINS(p)) {
             gf_rope(at, ld, p->training->table, g->n, c->n_heads + c->n_kv_heads, c->d_head,
                     c->rope_pairs);
             continue;
@@ -324,7 +324,7 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
     row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
-        if (p->training) {
+        if (GF_TRAINS(p)) {
             const struct whole a = whole_self(p, g, row, qkv, z);
             whole_forward(&a);
             continue;
@@ -367,12 +367,12 @@ void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w
     gf_linear_forward(p, &w->in, q, x, n);
     gf_mark(p->trace, p->stack, layer, GF_OP_CROSS_Q);
     gf_tap(o, p->stack, layer, GF_P_CROSS_Q, q, wq, n, wq);
-    if (p->training)
+    if (GF_TRAINS(p))
         gf_linear_forward(p, &w->kv, kv, p->training->memory, p->training->n_memory);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
-        if (p->training) {
+        if (GF_TRAINS(p)) {
             const struct whole a = whole_cross(p, g, row, q, kv, z);
             whole_forward(&a);
             continue;

@@ -15,7 +15,7 @@
 static void residual(const struct gf_pass *p, int32_t layer, int32_t which, float *to,
                      const float *from, float *sublayer) {
     const int64_t all = (int64_t)p->n * p->cfg->d_model;
-    if (p->training) gf_dropout(p, layer, which, sublayer, sublayer);
+    if (GF_TRAINS(p)) gf_dropout(p, layer, which, sublayer, sublayer);
     if (p->cfg->use_residual)
         gf_add(to, from, sublayer, all);
     else if (to != sublayer)

@@ -25,7 +25,7 @@ void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t lay
     case GF_SWIGLU:
         for (int32_t i = 0; i < n; i++) {
             const float *gate = pre + (int64_t)i * ld;
-            if (p->training)
+            if (GF_TRAINS(p))
                 gf_silu_mul_wide(post + (int64_t)i * d_ff, gate, gate + d_ff, d_ff);
             else
                 gf_silu_mul(post + (int64_t)i * d_ff, gate, gate + d_ff, d_ff);

@@ -5,7 +5,7 @@
 
 void gf_linear_forward(const struct gf_pass *p, const struct gf_linear *l, float *y, const float *x,
                        int32_t n) {
-    if (p->training) {
+    if (GF_TRAINS(p)) {
         for (int64_t i = 0; l->b && i < n; i++)
             memcpy(y + i * l->w.rows, l->b, (size_t)l->w.rows * sizeof *y);
         p->training->gemm(0, 1, n, l->w.rows, l->w.cols, 1, x, l->w.cols, l->w.data, l->w.cols,

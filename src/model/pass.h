@@ -58,6 +58,14 @@ struct gf_training {
     int32_t n_memory;   /* source rows, over all segments */
 };
 
+/* Whether a backward pass will follow. Binaries that never train are built with GF_INFERENCE and leave
+ * out what only training calls. */
+#if defined(GF_INFERENCE)
+#define GF_TRAINS(p) 0
+#else
+#define GF_TRAINS(p) ((p)->training != NULL)
+#endif
+
 /* Gradients of activations on the way back; one set, all layers share it. */
 struct gf_back {
     float *resid; /* [n, d_model] in: of resid_post; out: of resid_pre */
