@@ -409,6 +409,31 @@ test('a model built here runs, though its weights are random', async () => {
   await close();
 });
 
+test('every kind of architecture is drawn and counted as it is', async (t) => {
+  const shared = `${top}../shared/cases/`;
+  if (!existsSync(shared)) return t.skip('no shared data');
+  const { page, complaints, close } = await open();
+  for (const [name, words] of Object.entries({
+    gpt2_prefix: ['Embedding + position', 'LayerNorm', 'GELU-tanh FFN', 'Head, tied'], llama_gqa_untied: ['RMSNorm', 'SwiGLU'], t1_postnorm: ['Final RMSNorm', 'SwiGLU'],
+    t3_block: ['GELU-erf FFN'], t2_encdec_causal: ['4 heads across', 'Encoder, 2 blocks', 'ReLU FFN'],
+  })) {
+    const { param_counts: counts } = JSON.parse(readFileSync(`${shared}${name}/case.json`, 'utf8'));
+    await page.locator('#model-file').setInputFiles(['config.json', 'model.safetensors'].map((file) => `${shared}${name}/${file}`));
+    await shows(page, async () => (await page.locator('[data-role="total"]').textContent()).replace(/\D/g, ''), String(counts.total), name);
+    await page.waitForFunction((list) => list.every((word) => [...document.querySelectorAll('.stage')].some((s) => s.textContent.includes(word))), words);
+    await page.locator('#pace').selectOption('fast');
+    await page.locator('#max-tokens').fill('3');
+    await page.locator('#max-tokens').press('Tab');
+    await page.waitForFunction(() => document.querySelectorAll('.tok.given').length > 0 && !document.querySelector('.tok:not(.given)'));
+    await page.locator('.go').click();
+    await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 1 && /again|Go on/.test(document.querySelector('.go').textContent));
+    assert.equal(await page.locator('.error').isVisible(), false, name);
+    assert.equal(await page.locator('.parameters h2 .wrong').count(), 0, name);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test('the guided walk goes from stop to stop by keyboard and sets the page up', async () => {
   const { page, complaints, close } = await open();
   await page.getByRole('button', { name: 'Guided walk' }).focus();

@@ -22,8 +22,9 @@ const POSITION = { none: 'no positions', sinusoidal: 'plus sines and cosines', l
  * @property {[string, string][]} points  capture point and name, in order of computation
  */
 
-/** @param {any} c config @param {any[]} rows parameter rows @param {number} layer @param {number} n tokens @returns {Stage[]} */
-export function stagesOf(c, rows, layer, n) {
+/** @param {any} c config @param {any[]} rows parameter rows @param {number} layer @param {number} n tokens @param {number} m tokens of a source
+ * @returns {Stage[]} */
+export function stagesOf(c, rows, layer, n, m) {
   const d = c.dModel;
   const qd = c.nHeads * c.dHead;
   const kd = c.nKvHeads * c.dHead;
@@ -31,7 +32,10 @@ export function stagesOf(c, rows, layer, n) {
   const count = (/** @type {(r: any) => boolean} */ test) => rows.filter(test).reduce((m, r) => m + (r.tiedTo ? 0 : r.count), 0);
   const inBlock = (component) => count((r) => r.component === component && r.layer === layer && r.stack !== 'encoder');
   const qkv = count((r) => r.component === 'attention' && r.layer === layer && r.stack !== 'encoder' && !/\b(o|out|output|c_proj|wo|o_proj)\b|attn_output|attention_output/.test(r.name));
+  const cross = c.kind === 'encoder_decoder';
+  const whole = cross ? 'decoder.' : '';
   const norms = inBlock('norm');
+  const perNorm = norms / (cross ? 3 : 2);
   const [normName, normFormula] = NORM[c.norm];
   const [ffnName, ffnFormula] = FFN[c.ffn];
   const wide = c.ffn === 'swiglu' ? 3 : 2;
@@ -45,11 +49,11 @@ export function stagesOf(c, rows, layer, n) {
       id: 'embed', title: c.position === 'learned' || c.position === 'sinusoidal' ? 'Embedding + position' : 'Embedding', shape: `[${n}, ${d}]`,
       formula: 'x₀ = E[token]', words: `Each token picks its row of the table of ${c.vocabSize} rows; ${POSITION[c.position]}.`,
       params: count((r) => r.component === 'embedding' || r.component === 'position'), flops: 0,
-      points: [['hook_embed', 'embedding'], ...(c.position === 'learned' || c.position === 'sinusoidal' ? [['hook_pos_embed', 'position']] : [])],
+      points: [[`${whole}hook_embed`, 'embedding'], ...(c.position === 'learned' || c.position === 'sinusoidal' ? [[`${whole}hook_pos_embed`, 'position']] : [])],
     },
     {
       id: 'norm1', title: normName, shape: `[${n}, ${d}]`, formula: normFormula, words: post ? 'After the sum, the stream itself is brought to one scale.' : 'What the heads read is brought to one scale; the stream itself stays as it is.',
-      params: norms / 2, flops: 4 * d, points: [[`${block}.ln1.hook_normalized`, 'before the gain']],
+      params: perNorm, flops: 4 * d, points: [[`${block}.ln1.hook_normalized`, 'before the gain']],
     },
     {
       id: 'qkv', title: 'q  k  v', shape: grouped ? `q [${n}, ${qd}], k v [${n}, ${kd}]` : `3 × [${n}, ${qd}]`,
@@ -67,9 +71,18 @@ export function stagesOf(c, rows, layer, n) {
       id: 'out', title: 'Out + residual', shape: `[${n}, ${d}]`, formula: post ? 'x = norm(x + W_o z)' : 'x = x + W_o z', words: 'What the heads found is added to the stream.',
       params: inBlock('attention') - qkv, flops: 2 * qd * d, points: [[`${block}.hook_attn_out`, 'what is added'], [`${block}.hook_resid_mid`, 'the stream after it']],
     },
+    ...(cross ? [{
+      id: 'cross', title: `${c.nHeads} heads across`, shape: `pattern [${c.nHeads}, ${n}, ${m}]`, formula: `A = softmax(q kᵀ / √${c.dHead}), z = A v; k, v from the encoder`,
+      words: 'The text being written asks; what the encoder has read answers. There is no mask: all of the source is there from the start.',
+      params: count((r) => r.component === 'cross_attention' && r.layer === layer), flops: 4 * qd * m + 2 * d * qd * 2,
+      points: [[`${block}.cross_attn.hook_q`, 'q'], [`${block}.cross_attn.hook_z`, 'z, the mixed values'], [`${block}.hook_cross_attn_out`, 'what is added']],
+    }, {
+      id: 'encoder', title: `Encoder, ${c.nEncoderLayers} blocks`, shape: `[${m}, ${d}]`, formula: 'k = W_k e, v = W_v e', words: 'The source passes through blocks of its own, in which every token sees every other; the result is kept for all that is written.',
+      params: count((r) => r.stack === 'encoder'), flops: 0, points: [[`encoder.${c.nEncoderLayers - 1}.hook_resid_post`, 'what the encoder hands on']],
+    }] : []),
     {
       id: 'norm2', title: normName, shape: `[${n}, ${d}]`, formula: normFormula, words: post ? 'After the sum, the stream itself is brought to one scale.' : 'What the FFN reads is brought to one scale.',
-      params: norms / 2, flops: 4 * d, points: [[`${block}.ln2.hook_normalized`, 'before the gain']],
+      params: perNorm, flops: 4 * d, points: [[`${block}.ln2.hook_normalized`, 'before the gain']],
     },
     {
       id: 'ffn', title: ffnName, shape: `[${n}, ${c.dFf}]`, formula: ffnFormula, words: `Each position by itself is widened from ${d} to ${c.dFf}, bent, and brought back.`,
@@ -99,5 +112,5 @@ export function stagesOf(c, rows, layer, n) {
 /** The operations of the engine's trace that make up a stage. */
 export const OPERATIONS = {
   embed: ['embed', 'pos_embed'], norm1: ['norm1'], qkv: ['attn.qkv', 'attn.rope', 'attn.qk_norm'], heads: ['attn.attend'], out: ['attn.o', 'attn.residual'],
-  norm2: ['norm2'], ffn: ['ffn.up', 'ffn.act', 'ffn.down'], resid: ['ffn.residual'], more: [], final: ['final_norm'], head: ['head'],
+  cross: ['cross_attn.q', 'cross_attn.attend', 'cross_attn.o'], encoder: [], norm2: ['norm2'], ffn: ['ffn.up', 'ffn.act', 'ffn.down'], resid: ['ffn.residual'], more: [], final: ['final_norm'], head: ['head'],
 };

@@ -17,9 +17,13 @@ const LANES = 9;
 const Y0 = 104;      // first lane
 const PITCH = 34;
 const DOT = 15.5;    // pitch of the pattern
-const X = { label: 104, embed: 114, norm1: 204, qkv: 262, card: 424, out: 756, norm2: 838, ffn: 898, resid: 990, more: 1074, final: 1150, bars: 1256 };
-const W = { embed: 44, norm1: 8, qkv: 32, card: 196, out: 44, norm2: 8, ffn: 56, resid: 28, more: 44, final: 8 };
-const BINS = { embed: 11, q: 8, k: 8, v: 8, out: 11, ffn: 14, resid: 7, more: 11 };
+const PLACES = { label: 104, embed: 114, norm1: 204, qkv: 262, card: 424, out: 756, norm2: 838, ffn: 898, resid: 990, more: 1074, final: 1150, bars: 1256 };
+const ACROSS = 300;  // what cross-attention takes, between the heads and the FFN
+let X = { ...PLACES, cross: 880, added: 1092 };
+const CROSS_W = 152;
+const KEYS = 8;      // tokens of the source that its card shows
+const W = { added: 44, embed: 44, norm1: 8, qkv: 32, card: 196, out: 44, norm2: 8, ffn: 56, resid: 28, more: 44, final: 8 };
+const BINS = { added: 11, embed: 11, q: 8, k: 8, v: 8, out: 11, ffn: 14, resid: 7, more: 11 };
 
 /** A ribbon from one edge to another, as thick as its ends. */
 function ribbon(x1, y1, h1, x2, y2, h2) {
@@ -81,15 +85,22 @@ export function create(root, store, run) {
 
   function build(s, count) {
     const { config: c, parameters } = s.model;
-    const stages = stagesOf(c, parameters.rows, s.head.layer, count);
+    const stages = stagesOf(c, parameters.rows, s.head.layer, count, 1);
     const has = (id) => stages.some((st) => st.id === id);
     const post = c.normPlacement === 'post';
+    const cross = c.kind === 'encoder_decoder';
+    const shift = cross ? ACROSS : 0;
+    X = { ...X, ...PLACES };
+    for (const name of ['norm2', 'ffn', 'resid', 'more', 'final', 'bars']) X[name] += shift;
+    picture.setAttribute('viewBox', `0 0 ${1400 + shift} 470`);
+    const beforeFfn = cross ? X.added + W.added : X.out + W.out;
     const group = (cls) => svg('g', { class: cls });
     const under = group('ribbons');
     const nodes = group('nodes');
     const last = Y0 + (count - 1) * PITCH;
     const bottom = Y0 + (LANES - 1) * PITCH + 46;
-    n = { lanes: [], captions: new Map(), dots: [], bars: [], stages };
+    const toHead = has('final') ? X.final + W.final : has('more') ? X.more + W.more : X.resid + W.resid;
+    n = { toHead, lanes: [], captions: new Map(), dots: [], bars: [], stages };
 
     picture.replaceChildren();
     // the block, dashed
@@ -115,12 +126,16 @@ export function create(root, store, run) {
       lane.through = r(`M${X.card} ${vy - 2.2}H${X.card + W.card + 30}V${vy + 2.2}H${X.card}Z`, 'v');
       r(ribbon(X.card + W.card + 30, vy, 4.4, X.out, y, 14), 'v faint');
       lane.mix = r(ribbon(X.card + W.card + 30, vy, 4.4, X.out, y, 14), 'v');
-      r(ribbon(X.out + W.out, y, 18, post || !has('norm2') ? X.ffn : X.norm2, y, 15), 'f');
+      if (cross) {
+        lane.asks = r(ribbon(X.out + W.out, y, 15, X.cross, 150 + i * DOT, 6), 'q');
+        r(ribbon(X.cross + CROSS_W, 286, 40, X.added, y, 14), 'v faint');
+      }
+      r(ribbon(beforeFfn, y, 18, post || !has('norm2') ? X.ffn : X.norm2, y, 15), 'f');
       if (!post && has('norm2')) r(ribbon(X.norm2 + W.norm2, y, 15, X.ffn, y, 26), 'f');
       r(ribbon(X.ffn + W.ffn, y, 27, X.resid, y, 16), 'f');
       r(ribbon(X.resid + W.resid, y, 16, has('more') ? X.more : X.final, y, 16), 'ink');
       if (has('more')) r(ribbon(X.more + W.more, y, 16, has('final') ? X.final : X.bars - 60, y, 14), 'ink');
-      lane.toHead = r(ribbon(has('final') ? X.final + W.final : X.more + W.more, y, 14, X.bars - 64, y, 3), 'ink');
+      lane.toHead = r(ribbon(toHead, y, 14, X.bars - 64, y, 3), 'ink');
 
       lane.label = svg('text', { x: X.label, y: y + 4.5, class: 'lane-label', 'text-anchor': 'end' });
       g.append(lane.label);
@@ -129,6 +144,7 @@ export function create(root, store, run) {
       lane.bins.k = strip(g, 'k', X.qkv, y - 3.5, W.qkv, 7, BINS.k);
       lane.bins.v = strip(g, 'v', X.qkv, y + 4, W.qkv, 7, BINS.v);
       lane.bins.out = strip(g, 'p', X.out, y - 9, W.out, 18, BINS.out);
+      if (cross) lane.bins.added = strip(g, 'p', X.added, y - 9, W.added, 18, BINS.added);
       lane.bins.ffn = strip(g, 'f', X.ffn, y - 14, W.ffn, 28, BINS.ffn);
       lane.bins.resid = strip(g, 'ink', X.resid, y - 8, W.resid, 16, BINS.resid);
       if (has('more')) lane.bins.more = strip(g, 'ink', X.more, y - 9, W.more, 18, BINS.more);
@@ -136,7 +152,7 @@ export function create(root, store, run) {
       if (has('norm2')) g.append(svg('rect', { x: post ? X.resid + W.resid + 8 : X.norm2, y: y - (post ? 17 : 9), width: W.norm2, height: post ? 26 : 18, rx: 2.5, class: 'norm-bar' }));
       if (has('final')) g.append(svg('rect', { x: X.final, y: y - 9, width: W.final, height: 18, rx: 2.5, class: 'norm-bar' }));
       // where the block adds to the stream
-      for (const x of [X.out + W.out / 2, X.resid + W.resid / 2]) {
+      for (const x of [X.out + W.out / 2, ...(cross ? [X.added + W.added / 2] : []), X.resid + W.resid / 2]) {
         g.append(svg('path', { d: `M${x - 3} ${y - 13}h6m-3 -3v6`, class: 'plus' }));
       }
       g.addEventListener('click', () => store.set({ cursor: n.first + i, follow: false, key: null }));
@@ -175,6 +191,9 @@ export function create(root, store, run) {
     stack.addEventListener('click', (event) => { if (/** @type {Element} */ (event.target).classList.contains('card-rect')) choose('heads'); });
     picture.append(stack);
 
+    n.cross = null;
+    if (cross) buildCross(c, count, under);
+
     // the bars of the next token
     for (let i = 0; i < 10; i++) {
       const y = Y0 - 14 + i * 31;
@@ -188,12 +207,12 @@ export function create(root, store, run) {
     // captions are the buttons
     const at = {
       embed: X.embed + W.embed / 2, norm1: (post ? X.out + W.out + 14 : X.norm1 + 4), qkv: X.qkv + W.qkv / 2, heads: X.card + W.card / 2 + 10, out: X.out + W.out / 2,
-      norm2: (post ? X.resid + W.resid + 42 : X.norm2 + 4), ffn: X.ffn + W.ffn / 2, resid: X.resid + W.resid / 2 - (post ? 26 : 0), more: X.more + W.more / 2, final: X.final + 4, head: X.bars + 30,
+      norm2: (post ? X.resid + W.resid + 42 : X.norm2 + 4), ffn: X.ffn + W.ffn / 2, resid: X.resid + W.resid / 2 - (post ? 26 : 0), more: X.more + W.more / 2, final: X.final + 4, head: X.bars + 30, cross: X.cross + CROSS_W / 2 + 8, encoder: X.cross + CROSS_W / 2,
     };
     for (const st of stages) {
       const small = st.id.startsWith('norm') || st.id === 'final' || st.id === 'resid';
       const low = small && st.id !== 'resid';
-      const y = low ? bottom + 34 : st.id === 'resid' ? bottom + 34 : 24;
+      const y = st.id === 'encoder' ? 394 : low ? bottom + 34 : st.id === 'resid' ? bottom + 34 : 24;
       const name = svg('text', { x: at[st.id], y, 'text-anchor': 'middle', class: low || st.id === 'resid' ? 'caption small' : 'caption' });
       if (st.id === 'qkv') name.append(svg('tspan', { class: 'word-q' }, 'q'), svg('tspan', { class: 'word-k', dx: 9 }, 'k'), svg('tspan', { class: 'word-v', dx: 9 }, 'v'));
       else name.textContent = st.title;
@@ -205,14 +224,35 @@ export function create(root, store, run) {
       g.addEventListener('keydown', (event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); pick(); } });
       picture.append(g);
       n.captions.set(st.id, { g, shape, back, name, x: at[st.id], y });
-      if (low) under.append(svg('path', { d: `M${at[st.id]} ${last + 12}V${y - 14}`, class: 'leader' }));
-      if (st.id === 'resid') under.append(svg('path', { d: `M${at[st.id]} ${last + 12}V${y - 14}`, class: 'leader' }));
+      if (small) under.append(svg('path', { d: `M${at[st.id]} ${last + 12}V${y - 14}`, class: 'leader' }));
     }
     for (const { back, name, shape, x, y } of n.captions.values()) {
       void shape;
       const w = Math.max(64, name.getComputedTextLength() + 18);
       for (const [k, v] of Object.entries({ x: x - w / 2, y: y - 16, width: w, height: 40 })) back.setAttribute(k, v);
     }
+  }
+
+  /** The card between the stacks: the text asks from the left, the encoder's keys and values come from below. */
+  function buildCross(c, count, under) {
+    const g = svg('g', { class: 'stack' });
+    for (let k = Math.min(3, c.nHeads - 1); k >= 0; k--) g.append(svg('rect', { x: X.cross + k * 6, y: 92 - k * 5, width: CROSS_W, height: 230, rx: 8, class: 'card-rect' }));
+    g.append(svg('text', { x: X.cross + CROSS_W / 2, y: 122, class: 'word-q', 'text-anchor': 'middle' }, 'queries'),
+      svg('text', { x: X.cross + CROSS_W / 2, y: 150 + LANES * DOT + 14, class: 'word-k', 'text-anchor': 'middle' }, 'the source’s keys'));
+    const inset = X.cross + (CROSS_W - KEYS * DOT) / 2 + DOT / 2;
+    const dots = Array.from({ length: count }, (_, q) => Array.from({ length: KEYS }, (_, k) => {
+      const d = svg('circle', { cx: inset + k * DOT, cy: 150 + q * DOT, r: 5.2, class: 'dot' });
+      d.addEventListener('click', () => store.set({ stack: 'cross', cursor: n.first + q, key: n.cross.from + k, follow: false }));
+      g.append(d);
+      return d;
+    }));
+    const y = 372;
+    for (const [x, hue] of /** @type {[number, string][]} */ ([[X.cross + 44, 'k'], [X.cross + 108, 'v']])) {
+      under.append(svg('path', { d: `M${x - 14} 322C${x - 14} 345 ${x - 9} 350 ${x - 9} ${y}H${x + 9}C${x + 9} 350 ${x + 14} 345 ${x + 14} 322Z`, class: `ribbon ${hue}`, 'fill-opacity': 0.35 }));
+    }
+    g.append(svg('rect', { x: X.cross - 24, y, width: CROSS_W + 48, height: 50, rx: 8, class: 'card-rect' }));
+    picture.append(g);
+    n.cross = { dots, from: 0 };
   }
 
   // -- values of the layer in hand ------------------------------------------------------------------------------------
@@ -227,7 +267,7 @@ export function create(root, store, run) {
     fetchedAt = performance.now();
     const b = blockPoint(s.model.config, s.head.layer);
     try {
-      const got = await run.values(['hook_embed', `${b}.hook_resid_pre`, `${b}.attn.hook_q`, `${b}.attn.hook_k`, `${b}.attn.hook_v`, `${b}.hook_attn_out`, `${b}.mlp.hook_post`, `${b}.hook_resid_post`, `${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`]);
+      const got = await run.values(['hook_embed', `${b}.hook_resid_pre`, `${b}.attn.hook_q`, `${b}.attn.hook_k`, `${b}.attn.hook_v`, `${b}.hook_attn_out`, `${b}.mlp.hook_post`, `${b}.hook_resid_post`, `${b}.hook_cross_attn_out`, 'decoder.hook_embed', `${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`]);
       captured = got;
       capturedFor = key;
     } catch {
@@ -241,8 +281,8 @@ export function create(root, store, run) {
   function paintStrips(s) {
     const b = blockPoint(s.model.config, s.head.layer);
     const from = {
-      embed: s.head.layer === 0 ? captured.hook_embed ?? captured[`${b}.hook_resid_pre`] : captured[`${b}.hook_resid_pre`], q: captured[`${b}.attn.hook_q`], k: captured[`${b}.attn.hook_k`],
-      v: captured[`${b}.attn.hook_v`], out: captured[`${b}.hook_attn_out`], ffn: captured[`${b}.mlp.hook_post`], resid: captured[`${b}.hook_resid_post`],
+      embed: s.head.layer === 0 ? captured.hook_embed ?? captured['decoder.hook_embed'] ?? captured[`${b}.hook_resid_pre`] : captured[`${b}.hook_resid_pre`], q: captured[`${b}.attn.hook_q`], k: captured[`${b}.attn.hook_k`],
+      v: captured[`${b}.attn.hook_v`], out: captured[`${b}.hook_attn_out`], added: captured[`${b}.hook_cross_attn_out`], ffn: captured[`${b}.mlp.hook_post`], resid: captured[`${b}.hook_resid_post`],
       more: captured[`${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`],
     };
     for (const [name, tensor] of Object.entries(from)) {
@@ -292,7 +332,7 @@ export function create(root, store, run) {
     const { config: c } = s.model;
     const layer = Math.min(s.head.layer, c.nLayers - 1);
     const { head } = s.head;
-    const stages = stagesOf(c, s.model.parameters.rows, layer, s.tokens.length);
+    const stages = stagesOf(c, s.model.parameters.rows, layer, s.tokens.length, s.sourceTokens.length);
     for (const st of stages) {
       const caption = n.captions.get(st.id);
       caption.shape.textContent = st.id.startsWith('norm') || st.id === 'final' || st.id === 'resid' ? '' : st.shape;
@@ -323,8 +363,9 @@ export function create(root, store, run) {
       } else {
         lane.mix.setAttribute('fill-opacity', 0);
       }
+      lane.asks?.classList.toggle('lit', i === here);
       lane.toHead.classList.toggle('lit', i === here);
-      lane.toHead.setAttribute('d', ribbon(X.final + W.final, Y0 + i * PITCH, 14, X.bars - 64, Y0 + i * PITCH, i === here ? 14 : 3));
+      lane.toHead.setAttribute('d', ribbon(n.toHead, Y0 + i * PITCH, 14, X.bars - 64, Y0 + i * PITCH, i === here ? 14 : 3));
       const row = s.patterns.row(layer, head, first + i);
       const { row: dots, early } = n.dots[i];
       let before = 0;
@@ -340,6 +381,19 @@ export function create(root, store, run) {
     n.row.setAttribute('width', visible ? (here + 1) * DOT + (first ? DOT + 1 : 0) + 1 : 0);
     n.row.setAttribute('x', n.inset + (first ? -3 : DOT - 2.5));
     n.row.setAttribute('y', 150 + here * DOT - (DOT + 1) / 2);
+
+    if (n.cross) {
+      const rows = s.otherPatterns?.cross;
+      const length = s.sourceTokens.length;
+      n.cross.from = Math.max(0, length - KEYS);
+      n.cross.dots.forEach((row, i) => {
+        const weights = rows?.row(layer, head, first + i);
+        row.forEach((dot, k) => {
+          const key = n.cross.from + k;
+          dot.setAttribute('fill-opacity', key >= length ? 0 : (0.06 + 0.94 * (shade(weights?.[key] ?? 0) / 255)).toFixed(3));
+        });
+      });
+    }
 
     const next = following(s, 10);
     const drawn = s.tokens[s.cursor + 1];
@@ -374,7 +428,7 @@ export function create(root, store, run) {
   async function inspect(s) {
     inspector.hidden = !s.openStage || !s.model;
     if (inspector.hidden || s.status === 'running') return;
-    const st = stagesOf(s.model.config, s.model.parameters.rows, s.head.layer, s.tokens.length).find((x) => x.id === s.openStage);
+    const st = stagesOf(s.model.config, s.model.parameters.rows, s.head.layer, s.tokens.length, s.sourceTokens.length).find((x) => x.id === s.openStage);
     if (!st) return choose('');
     const key = `${s.openStage} ${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
     if (inspected === key) return;
@@ -392,7 +446,7 @@ export function create(root, store, run) {
       if (st.points.length) points = await run.values(st.points.map(([p]) => p));
     } catch { /* shown as absent below */ }
     if (inspected !== key) return;
-    values.show(st.points.filter(([p]) => points[p]).map(([p, name]) => ({ point: p, name, tensor: points[p] })), s.tokens, s.cursor);
+    values.show(st.points.filter(([p]) => points[p]).map(([p, name]) => ({ point: p, name, tensor: points[p] })), st.id === 'encoder' ? s.sourceTokens : s.tokens, st.id === 'encoder' ? s.sourceCursor : s.cursor);
     if (st.id === 'head') values.say(`${quoted(s.tokens[s.cursor])} is followed by the bars on the right of the picture, and in “Next token” above.`);
   }
 

@@ -10,7 +10,7 @@ const NAMES = {
 };
 /** Browsers round their clocks to a tenth of a millisecond. */
 const time = (/** @type {number} */ ms) => (ms < 0.05 ? '<0.1 ms' : ms < 10 ? `${ms.toFixed(1)} ms` : `${figures(ms)} ms`);
-const SMALL = /norm\d|residual/;
+const SMALL = /norm\d|norm_cross|residual/;
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
 export function create(root, store, run) {
