@@ -11,6 +11,7 @@
 #include "model/observe.h"
 #include "model/trace.h"
 #include "model/weights.h"
+#include <stddef.h> /* NULL */
 
 /* n rows in succession of one timeline, at positions pos0 .. pos0 + n - 1 of its cache. */
 struct gf_seg {
