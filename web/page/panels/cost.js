@@ -1,7 +1,7 @@
 // panels/cost.js - what one more token costs here: operations, bytes and time, the rule of thumb beside the exact figure.
 
 import { el } from '../dom.js';
-import { bytes, int, si, time } from '../format.js';
+import { bytes, int, percent, si, time } from '../format.js';
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
 export function create(root, store, run) {
@@ -9,7 +9,21 @@ export function create(root, store, run) {
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', at);
   const body = el('tbody');
   root.append(el('table', {}, el('caption', { class: 'hidden' }, 'Cost of one token'), body));
+  const later = el('tbody');
+  root.append(el('h3', {}, 'As the text grows'), el('table', {}, el('caption', { class: 'hidden' }, 'Predicted cost of a token by position'),
+    el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Position'), el('th', { scope: 'col', class: 'n' }, 'FLOPs'), el('th', { scope: 'col', class: 'n' }, 'of them attention'), el('th', { scope: 'col', class: 'n' }, 'kv cache'))), later));
   const row = (name, a, b) => el('tr', {}, el('th', { scope: 'row' }, name), el('td', { class: 'n' }, a), el('td', { class: 'n' }, b));
+
+  store.watch(['model'], ({ model }) => {
+    if (!model) return;
+    const most = model.config.contextLength;
+    const base = run.costAt(1).flopsPerToken - (run.costAt(2).flopsPerToken - run.costAt(1).flopsPerToken);   // without keys to look at
+    const places = [...new Set([1, 16, 64, 256, 1024, 4096, 16384].filter((p) => p < most).slice(-4).concat(most))];
+    later.replaceChildren(...places.map((p) => {
+      const cost = run.costAt(p);
+      return el('tr', {}, el('th', { scope: 'row' }, p === most ? `${int(p)}, the end` : int(p)), el('td', { class: 'n' }, si(cost.flopsPerToken)), el('td', { class: 'n' }, percent((cost.flopsPerToken - base) / cost.flopsPerToken)), el('td', { class: 'n' }, bytes(cost.kvBytes)));
+    }));
+  });
 
   store.watch(['model', 'tokens', 'speed'], (s) => {
     if (!s.model) return;

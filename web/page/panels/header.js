@@ -30,7 +30,9 @@ export function create(root, store) {
     const dtype = mainType(model.parameters.rows);
     part('pick').textContent = `${model.name} · ${int(model.parameters.total)} parameters · ${dtype}${size}`;
     part('about').textContent = `${KIND[c.kind] ?? ''}${c.nLayers} layers · ${c.nHeads} heads · d_model ${c.dModel}`;
-    part('backend').textContent = backendName(model.backend);
+    // the reason for what is missing stays in the tooltip
+    part('backend').textContent = backendName(model.backend).split(':')[0];
+    part('backend').title = model.backend;
   });
 
   store.watch(['memory'], ({ memory }) => {

@@ -66,7 +66,7 @@ function groupRows(g, total) {
   } }, g.name);
   return [
     el('tr', { class: 'group' }, el('th', { scope: 'row' }, button),
-      el('td', { class: 'formula' }, g.formula, g.numbers ? el('span', { class: 'numbers' }, ` = ${g.numbers}`) : null),
+      el('td', { class: 'formula' }, g.formula, g.numbers ? el('span', { class: 'numbers' }, `= ${g.numbers}`) : null),
       el('td', { class: 'n' }, g.tied ? '0' : int(g.count)), el('td', { class: 'n' }, int(g.bytes)),
       el('td', { class: 'share' }, el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, g.tied ? '' : percent(g.count / total)))),
     ...tensors,
