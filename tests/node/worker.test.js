@@ -17,7 +17,9 @@ after(() => { here.dispose(); there.dispose(); });
 describe('the same answers', () => {
   test('text, ids, tables, points', async () => {
     assert.deepEqual(there.config, here.config);
-    assert.deepEqual(there.parameters, here.parameters);
+    // a worker may run the binary with threads, whose constants lie elsewhere
+    const table = ({ parameters: { rows, ...sums } }) => ({ ...sums, rows: rows.map(({ address, ...r }) => r) });
+    assert.deepEqual(table(there), table(here));
     assert.equal(there.backend.split(', one thread')[0], here.backend.split(', one thread')[0]);
     assert.deepEqual(await there.encode('Once upon a time'), await here.encode('Once upon a time'));
     assert.equal(await there.decode([400, 401]), await here.decode([400, 401]));

@@ -286,7 +286,7 @@ export class Model {
    */
   async forward(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('forward', [input, rest], hooks);
+    return this.#remote.call('more', ['forward', [input, rest]], hooks);
   }
 
   /**
@@ -295,7 +295,7 @@ export class Model {
    * @param {{mask?: ArrayLike<number>, addSpecialTokens?: boolean}} [options]
    * @returns {Promise<Tensor>} [d_model]
    */
-  async embed(input, options = {}) { return this.#remote.call('embed', [input, options]); }
+  async embed(input, options = {}) { return this.#remote.call('more', ['embed', [input, options]]); }
 
   /**
    * The probabilities from which a token would be drawn: the sampler applied to logits, without running the model.
@@ -304,7 +304,7 @@ export class Model {
    *   the repetition penalty counts
    * @returns {Promise<Float32Array>}
    */
-  async distribution(logits, options = {}) { return this.#remote.call('distribution', [logits, options]); }
+  async distribution(logits, options = {}) { return this.#remote.call('more', ['distribution', [logits, options]]); }
 
   /**
    * What the model would say after each layer: final norm and head applied to the residual stream.
@@ -314,7 +314,7 @@ export class Model {
    */
   async logitLens(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('logitLens', [input, rest], hooks);
+    return this.#remote.call('more', ['logitLens', [input, rest]], hooks);
   }
 
   /**
@@ -326,7 +326,7 @@ export class Model {
    */
   async attribution(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('attribution', [input, rest], hooks);
+    return this.#remote.call('more', ['attribution', [input, rest]], hooks);
   }
 
   /**
@@ -337,7 +337,7 @@ export class Model {
    */
   async trace(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('trace', [input, rest], hooks);
+    return this.#remote.call('more', ['trace', [input, rest]], hooks);
   }
 
   /**
@@ -346,7 +346,7 @@ export class Model {
    * @param {number} [row]
    * @returns {Promise<Float32Array>}
    */
-  async weight(name, row = 0) { return this.#remote.call('weight', [name, row]); }
+  async weight(name, row = 0) { return this.#remote.call('more', ['weight', [name, row]]); }
 
   /** Every point that capture and edits can name. @returns {Promise<string[]>} */
   async points() { return this.#remote.call('pointNames', []); }

@@ -2,6 +2,8 @@
 //
 // logitLens: nostalgebraist 2020, "interpreting GPT: the logit lens". attribution: direct logit attribution, Elhage et al. 2021,
 // "A Mathematical Framework for Transformer Circuits".
+import { forwardOne } from './forward.js';
+import { weight } from './more.js';
 import { Pause } from './turn.js';
 import { checkNames, number } from './options.js';
 import { fail, show } from './formats/errors.js';
@@ -49,13 +51,13 @@ export async function logitLens(f, input, options, { signal } = {}) {
   const pause = new Pause(signal);
   const ids = f.ids(input, 'input', options.addSpecialTokens);
   const point = (/** @type {number} */ l) => `${stack}.${l}.hook_resid_post`;
-  const { logits, captured } = await f.forwardOne(ids, { source, sourceMask, capture: [point(0).replace('.0.', '.*.')] }, pause);
+  const { logits, captured } = await forwardOne(f, ids, { source, sourceMask, capture: [point(0).replace('.0.', '.*.')] }, pause);
   /** @type {LensToken[][][]} */
   const out = [];
   for (let l = 0; l < layers; l++) {
     const stream = captured[point(l)].data;
     const edits = ids.map((_, position) => ({ at: point(layers - 1), position, set: stream.subarray(position * d, (position + 1) * d) }));
-    const { data } = l === layers - 1 ? /** @type {Tensor} */ (logits) : /** @type {Tensor} */ ((await f.forwardOne(ids, { source, sourceMask, edits }, pause)).logits);
+    const { data } = l === layers - 1 ? /** @type {Tensor} */ (logits) : /** @type {Tensor} */ ((await forwardOne(f, ids, { source, sourceMask, edits }, pause)).logits);
     out.push(ids.map((_, i) => f.engine.top(data.subarray(i * v, (i + 1) * v), top)
       .map(({ id, logprob }) => ({ id, text: f.tokenText(id), logprob, probability: Math.exp(logprob) }))));
   }
@@ -81,7 +83,7 @@ export async function attribution(f, input, options, { signal } = {}) {
   const all = (await f.points()).names.filter((n) => n.startsWith(`${stack}.`) && names.some((m) => n.endsWith(`.${m}`)));
   const more = (await f.points()).names.filter((n) => ['hook_embed', 'hook_pos_embed', 'ln_final.hook_scale'].some((m) => n === whole + m));
   // only this position is needed, and nothing later can change it unless attention is bidirectional
-  const { logits, captured } = await f.forwardOne(c.causal ? ids.slice(0, position + 1) : ids, { source, sourceMask, capture: [...all, ...more] }, new Pause(signal));
+  const { logits, captured } = await forwardOne(f, c.causal ? ids.slice(0, position + 1) : ids, { source, sourceMask, capture: [...all, ...more] }, new Pause(signal));
   const { data } = /** @type {Tensor} */ (logits), row = data.subarray(position * c.vocab_size, (position + 1) * c.vocab_size);
   const token = tokenOf(f, options.token ?? f.engine.top(row, 1)[0].id);
 
@@ -99,7 +101,7 @@ export async function attribution(f, input, options, { signal } = {}) {
   /** The norm `name`, linear once its scale is known. @param {string} name @param {string} point @param {number | null} layer */
   const norm = (name, point, layer) => {
     if (!c.use_norm) return;
-    const gain = f.weight(`${name}.weight`), bias = c.norm === 'layernorm' && c.bias_norm ? f.weight(`${name}.bias`) : null;
+    const gain = weight(f, `${name}.weight`), bias = c.norm === 'layernorm' && c.bias_norm ? weight(f, `${name}.bias`) : null;
     const [scale] = at(point);
     for (const { vector } of parts) {
       const mean = c.norm === 'layernorm' ? vector.reduce((a, b) => a + b, 0) / d : 0;
@@ -120,21 +122,21 @@ export async function attribution(f, input, options, { signal } = {}) {
     };
     const attend = (/** @type {string} */ which) => () => {
       for (let h = 0; h < c.n_heads; h++) add('head', `${b}.${which}.head.${h}`, at(`${b}.${which}.hook_result`, h), l, h);
-      if (c.bias_attn_out) add('bias', `${b}.${which}.o.bias`, f.weight(`${b}.${which}.o.bias`), l);
+      if (c.bias_attn_out) add('bias', `${b}.${which}.o.bias`, weight(f, `${b}.${which}.o.bias`), l);
     };
     sublayer(attend('attn'), 'norm1', 'ln1.hook_scale');
     if (cross) sublayer(attend('cross_attn'), 'norm2', 'ln_cross.hook_scale');
     sublayer(() => {
-      const out = Float64Array.from(at(`${b}.hook_mlp_out`)), bias = c.bias_ffn ? f.weight(`${b}.ffn.down.bias`) : null;
+      const out = Float64Array.from(at(`${b}.hook_mlp_out`)), bias = c.bias_ffn ? weight(f, `${b}.ffn.down.bias`) : null;
       if (bias) for (let j = 0; j < d; j++) out[j] -= bias[j];
       add('ffn', `${b}.ffn`, out, l);
       add('bias', `${b}.ffn.down.bias`, bias, l);
     }, cross ? 'norm3' : 'norm2', 'ln2.hook_scale');
   }
   if (c.final_norm && c.use_final_norm) norm('final_norm', `${whole}ln_final.hook_scale`, null);
-  const direction = f.weight('head.weight', token);
+  const direction = weight(f, 'head.weight', token);
   const terms = parts.map(({ vector, ...part }) => ({ ...part, value: vector.reduce((sum, x, j) => sum + x * direction[j], 0) }));
-  if (c.bias_head) terms.push({ name: 'head.bias', kind: 'bias', layer: null, head: null, value: f.weight('head.bias')[token] });
+  if (c.bias_head) terms.push({ name: 'head.bias', kind: 'bias', layer: null, head: null, value: weight(f, 'head.bias')[token] });
   return { token, text: f.tokenText(token), position, logit: row[token], sum: terms.reduce((n, p) => n + p.value, 0), parts: terms };
 }
 

@@ -6,7 +6,7 @@ import { Engine } from './engine.js';
 import { Run } from './run.js';
 import { Pause } from './turn.js';
 import { generate } from './generate.js';
-import { checkNames, generateOptions, number, samplingOf, seedOf } from './options.js';
+import { checkNames, generateOptions, isList, number, seedOf } from './options.js';
 import { fail, GlassformerError, show } from './formats/errors.js';
 import { camelConfig } from './formats/config.js';
 import { parameterTable } from './formats/roster.js';
@@ -247,90 +247,12 @@ export class LoadedModel {
   }
 
   /**
-   * One pass over a sequence, or over several.
-   * @param {any} input
-   * @param {Record<string, any>} options
+   * What not every page asks for, fetched when it does: forward, embed, logitLens, attribution, trace, distribution, weight.
+   * @param {keyof typeof import('./more.js')} feature
+   * @param {any[]} args
    * @param {Hooks} [hooks]
    */
-  async forward(input, options = {}, { signal } = {}) {
-    checkNames(options, ['source', 'sourceMask', 'mask', 'capture', 'captureBudget', 'edits', 'addSpecialTokens'], 'forward');
-    const pause = new Pause(signal);
-    await pause.check();
-    if (isList(input)) return (await import('./batch.js')).forwardMany(this, Array.from(input), options, pause);
-    const ids = this.ids(input, 'input', options.addSpecialTokens);
-    return this.forwardOne(ids, options, pause);
-  }
-
-  /**
-   * @param {number[]} ids
-   * @param {Record<string, any>} o
-   * @param {Pause} pause
-   * @returns {Promise<{logits?: Tensor, hidden?: Tensor, captured: Record<string, Tensor>}>}
-   */
-  async forwardOne(ids, o, pause) {
-    const { config } = this;
-    this.fits(ids.length, 'input');
-    if (o.source !== undefined) o = { ...o, source: this.ids(o.source, 'source') };
-    const run = await this.openRun(o);
-    try {
-      if (config.kind === 'encoder') {
-        run.encodeOnly(ids, this.mask(o.mask, ids.length, 'mask'));
-        return { hidden: run.session.hidden('encoder', config.d_model), captured: run.take() ?? {} };
-      }
-      const n = o.mask ? shown(o.mask, ids.length) : ids.length;
-      await run.start(o, pause);
-      const data = new Float32Array(ids.length * config.vocab_size);
-      await run.prefill(ids.slice(0, n), pause, (first, rows) => {
-        data.set(run.session.logits(0, rows, config.vocab_size), first * config.vocab_size);
-      });
-      return { logits: { data, shape: [ids.length, config.vocab_size] }, captured: run.take() ?? {} };
-    } finally {
-      run.close();
-    }
-  }
-
-  /**
-   * Mean of an encoder's hidden states over the positions that the mask shows.
-   * @param {any} input
-   * @param {{mask?: ArrayLike<number>}} [options]
-   * @returns {Promise<Tensor>} [d_model]
-   */
-  async embed(input, options = {}) { return (await import('./batch.js')).embed(this, input, options); }
-
-  /**
-   * The distribution that a draw from these logits would have.
-   * @param {ArrayLike<number>} logits  [vocab_size]
-   * @param {Record<string, any>} options  those of sampling, and `seen`: ids for the repetition penalty
-   * @returns {Float32Array}
-   */
-  distribution(logits, options = {}) {
-    checkNames(options, ['temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', 'seen'], 'distribution');
-    if (!logits?.length) fail('bad-argument', `logits is ${show(logits)}, expected numbers`);
-    return this.engine.distribution(Float32Array.from(logits), samplingOf(options), Array.from(options.seen ?? []));
-  }
-
-  /** @param {any} input @param {Record<string, any>} [options] @param {Hooks} [hooks] */
-  async logitLens(input, options = {}, hooks = {}) { return (await import('./lens.js')).logitLens(this, input, options, hooks); }
-
-  /** @param {any} input @param {Record<string, any>} [options] @param {Hooks} [hooks] */
-  async attribution(input, options = {}, hooks = {}) { return (await import('./lens.js')).attribution(this, input, options, hooks); }
-
-  /** @param {any} input @param {Record<string, any>} [options] @param {Hooks} [hooks] */
-  async trace(input, options = {}, hooks = {}) { return (await import('./trace.js')).trace(this, input, options, hooks); }
-
-  /**
-   * A weight's numbers, dequantised: a vector, or one row of a matrix.
-   * @param {string} name  as in the parameter table
-   * @param {number} [row]
-   * @returns {Float32Array}
-   */
-  weight(name, row = 0) {
-    const i = this.table.rows.findIndex((r) => r.name === name);
-    if (i < 0) fail('bad-argument', `there is no weight ${show(name)}`);
-    const { shape } = this.table.rows[i];
-    number(`the row of ${name}`, row, 0, shape.length === 1 ? 0 : shape[0] - 1, true);
-    return this.engine.tensorRow(i, row, shape[shape.length - 1]);
-  }
+  async more(feature, args, hooks = {}) { return /** @type {any} */ ((await import('./more.js'))[feature])(this, ...args, hooks); }
 
   /**
    * Runs that the caller drives.
@@ -344,19 +266,6 @@ export class LoadedModel {
   }
 
   dispose() { this.engine.close(); }
-}
-
-/** A list of texts or of lists, as opposed to one list of ids. @param {any} input */
-export function isList(input) {
-  return Array.isArray(input) && input.length > 0 && (typeof input[0] === 'string' || (typeof input[0] === 'object' && input[0] !== null));
-}
-
-/** A decoder's mask may only cut off padding at the end. @param {ArrayLike<number>} mask @param {number} n @returns {number} positions that remain */
-function shown(mask, n) {
-  if (mask.length !== n) fail('bad-option', `mask has ${mask.length} entries, the sequence has ${n} positions`);
-  const list = Array.from(mask, Boolean), end = list.lastIndexOf(true) + 1;
-  if (!end || list.indexOf(false) < end && list.includes(false)) fail('bad-option', 'mask: a decoder takes padding at the end of a sequence only, and at least one position before it');
-  return end;
 }
 
 /** @param {Record<string, any>} o */

@@ -71,3 +71,8 @@ export function generateOptions(options, vocabSize) {
     sampling: samplingOf(options), seed: seedOf(options.seed),
   };
 }
+
+/** A list of texts or of lists, as opposed to one list of ids. @param {any} input */
+export function isList(input) {
+  return Array.isArray(input) && input.length > 0 && (typeof input[0] === 'string' || (typeof input[0] === 'object' && input[0] !== null));
+}
