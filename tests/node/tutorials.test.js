@@ -64,7 +64,8 @@ function bendModel(model, fault) {
         eval: async (x) => (await s.eval(x)).map((v) => v * 1.2 + 0.01),
         get captured() { return Object.fromEntries(Object.entries(s.captured).map(([k, t]) => [k, { ...t, data: t.data.map((v) => v + s.length) }])); } };
     } },
-    memory: { memory: { totalBytes: 1, regions: ['scratch', 'weights'].map((name) => ({ name, start: 0, bytes: Math.floor(Math.random() * 1e6) })) } },
+    memory: { memory: { totalBytes: 1, regions: [{ name: 'scratch', start: 0, bytes: 1000 }] } },
+    source: { forward: (input, o = {}) => model.forward(input, o.source && !Array.isArray(o.source[0]) ? { ...o, source: o.source.map(() => 1) } : o) },
   }[fault] ?? {};
   return new Proxy(model, { get: (m, key) => (key in bent ? bent[key] : typeof m[key] === 'function' ? m[key].bind(m) : m[key]) });
 }
@@ -77,13 +78,14 @@ function bend(fault) {
     ...glassformer, load: making(glassformer.load), create: making(glassformer.create),
     ...(fault === 'counts' && { countParameters: (c) => bendTable(glassformer.countParameters(c)) }),
     ...(fault === 'rows' && { countParameters: (c) => { const t = glassformer.countParameters(c); return { ...t, rows: t.rows.map((r) => (/ffn|norm/.test(r.component) ? { ...r, count: 3 * r.count + 1, layer: r.layer ? 0 : r.layer } : r)) }; } }),
+    ...(fault === 'tables' && { countParameters: (c) => { const t = glassformer.countParameters(c); return { ...t, total: 1.1 * t.total, rows: t.rows.map((r) => (/position|norm/.test(r.component) ? { ...r, count: 3 * r.count } : r)) }; } }),
     ...(fault === 'estimates' && { estimate: (c, o) => Object.fromEntries(Object.entries(glassformer.estimate(c, o)).map(([k, v]) => [k, k === 'weightBytes' ? v * 1.1 : v * 1.5])) }),
     ...(fault === 'leniency' && { load: lenient(glassformer.load), create: lenient(glassformer.create) }),
     ...(fault === 'components' && { create: (c, o) => glassformer.create(typeof c === 'string' ? c : { ...c, norm_placement: 'pre', use_residual: true, position: 'rope', ffn: 'gelu_erf', d_ff: 200 }, o) }),
   };
 }
 
-const FAULTS = ['counts', 'rows', 'estimates', 'values', 'captures', 'shapes', 'drift', 'edits', 'sampler', 'weights', 'trace', 'context', 'generate', 'session', 'memory', 'leniency', 'components'];
+const FAULTS = ['values', 'counts', 'rows', 'tables', 'estimates', 'captures', 'shapes', 'drift', 'edits', 'sampler', 'weights', 'trace', 'context', 'generate', 'session', 'memory', 'source', 'leniency', 'components'];
 
 test('no claim is idle: each fails under some fault of the library', async () => {
   let idle = all.flat().filter((c) => !c.slow);

@@ -22,6 +22,7 @@ import * as compare from './panels/compare.js';
 import * as trace from './panels/trace.js';
 import * as lens from './panels/lens.js';
 import * as ablate from './panels/ablate.js';
+import * as tutorials from './panels/tutorials.js';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
@@ -37,7 +38,7 @@ const store = createStore({
 const run = createRun(store);
 
 for (const [name, panel] of Object.entries({
-  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, trace, lens, ablate, break: breakIt, compare, walk,
+  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, trace, lens, ablate, break: breakIt, compare, tutorials, walk,
 })) {
   const root = /** @type {any} */ (document.querySelector(`[data-panel="${name}"]`));
   panel.create(root, store, run);
