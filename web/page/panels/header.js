@@ -30,8 +30,8 @@ export function create(root, store) {
     const dtype = mainType(model.parameters.rows);
     part('pick').textContent = `${model.name} · ${int(model.parameters.total)} parameters · ${dtype}${size}`;
     part('about').textContent = `${KIND[c.kind] ?? ''}${c.nLayers} layers · ${c.nHeads} heads · d_model ${c.dModel}`;
-    // the reason for what is missing stays in the tooltip
-    part('backend').textContent = backendName(model.backend).split(':')[0];
+    // which dot product it takes, and why something is missing, is for the tooltip
+    part('backend').textContent = backendName(model.backend).split(':')[0].replace(/, (un)?signed dot/, '');
     part('backend').title = model.backend;
   });
 
