@@ -122,8 +122,9 @@ bench() {
   run_step "benchmarks ($CC)" "$mend" node scripts/compile.js native-bench
   find_emcc
   run_step 'benchmarks, WebAssembly' "$mend" compile_with_emcc wasm-bench
+  find_chromium
   unlock
-  exec node scripts/bench.js "$@"
+  exec node tests/bench/run.js "$@"
 }
 
 train() {

@@ -1,0 +1,81 @@
+// engines.js - what is measured, each behind the same three calls. Runs in a page, and ours in Node too.
+//
+//   load(job)      ready to continue a prompt
+//   run(n, k)      a prompt of n tokens, then k more: { prefillMs, decodeMs, decoded }; the first of the k tokens belongs to the
+//                  prefill, which computed it, so decoded is k - 1 passes
+//   backend()      what computes, in words
+import { promptIds } from './prompt.js';
+
+/** This engine as a page uses it: `generate` drained on the main thread, the engine in its worker. */
+export function glassformer({ load }) {
+  let model;
+  return {
+    async load({ model: source, backend, threads, worker, quantize }) {
+      model = await load(source, { backend, threads, worker, quantize, contextLength: 1280 });
+    },
+    async run(n, k) {
+      const start = performance.now();
+      let first, count = 0;
+      for await (const _ of model.generate(promptIds(n), { maxTokens: k, temperature: 0, ignoreEos: true })) {
+        first ??= performance.now();
+        count++;
+      }
+      return { prefillMs: first - start, decodeMs: performance.now() - first, decoded: count - 1 };
+    },
+    backend: () => model.backend,
+    close: () => model.dispose(),
+  };
+}
+
+const quiet = { debug() {}, log() {}, warn() {}, error: console.error };
+const settings = ({ threads }) => ({ n_ctx: 1280, n_batch: 512, n_threads: threads });
+
+/** wllama 2 by its token calls: a message to its worker and back for each, as its own completion does. */
+export function wllama2({ Wllama }, library) {
+  let wllama;
+  return {
+    async load(job) {
+      const paths = { 'single-thread/wllama.wasm': `${library}single-thread/wllama.wasm` };
+      if (job.threads > 1) paths['multi-thread/wllama.wasm'] = `${library}multi-thread/wllama.wasm`;
+      wllama = new Wllama(paths, { logger: quiet, suppressNativeLog: true });
+      await wllama.loadModel([await (await fetch(job.model)).blob()], settings(job));
+      await wllama.samplingInit({ temp: 0 });
+    },
+    async run(n, k) {
+      await wllama.kvClear();
+      const start = performance.now();
+      await wllama.decode(promptIds(n), {});
+      let { token } = await wllama.samplingSample();
+      const first = performance.now();
+      for (let i = 1; i < k; i++) {
+        await wllama.decode([token], {});
+        ({ token } = await wllama.samplingSample());
+      }
+      return { prefillMs: first - start, decodeMs: performance.now() - first, decoded: k - 1 };
+    },
+    backend: () => `${wllama.getNumThreads()} thread${wllama.isMultithread() ? 's' : ''}`,
+    close: () => wllama.exit(),
+  };
+}
+
+/** wllama 3 has no calls for tokens: a streamed completion of a text that is n tokens long. */
+export function wllama3({ Wllama }, library) {
+  let wllama;
+  return {
+    async load(job) {
+      wllama = new Wllama({ default: `${library}wasm/wllama.wasm` }, { logger: quiet, suppressNativeLog: true });
+      await wllama.loadModel([await (await fetch(job.model)).blob()], { ...settings(job), n_gpu_layers: 0, warmup: false, n_parallel: 1 });
+    },
+    async run(n, k) {
+      const prompt = Array(n - 1).fill('e').join(' ');
+      const start = performance.now();
+      const stream = await wllama.createCompletion({ prompt, max_tokens: k, temperature: 0, stream: true, cache_prompt: false, ignore_eos: true });
+      const times = [];
+      for await (const chunk of stream) if (chunk.choices?.[0]?.text !== undefined || chunk.choices?.[0]?.delta) times.push(performance.now());
+      const decoded = Math.min(k, times.length) - 1;
+      return { prefillMs: times[0] - start, decodeMs: times[decoded] - times[0], decoded };
+    },
+    backend: () => `${wllama.getNumThreads()} thread${wllama.isMultithread() ? 's' : ''}`,
+    close: () => wllama.exit(),
+  };
+}
