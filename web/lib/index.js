@@ -86,6 +86,8 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
  * @property {typeof globalThis.fetch} [fetch]
  * @property {'none'|'cache-storage'|'opfs'} [cache]  browsers: keep what was downloaded; default none
  * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
+ * @property {{causal?: boolean, scaleScores?: boolean, usePosition?: boolean, useResidual?: boolean, useNorm?: boolean, useFinalNorm?: boolean}} [switches]
+ *   false leaves that idea out of the loaded model, to see what it was worth; `create` takes the same in its configuration
  * @property {string} [hfEndpoint]           instead of https://huggingface.co
  * @property {AbortSignal} [signal]
  * @property {(p: Progress) => void} [onProgress]  bytes; `total` may be unknown

@@ -6,7 +6,7 @@ import { Engine } from './engine.js';
 import { Run } from './run.js';
 import { Pause } from './turn.js';
 import { generate } from './generate.js';
-import { checkNames, generateOptions, isList, number, seedOf } from './options.js';
+import { checkNames, generateOptions, isList, number, seedOf, switched } from './options.js';
 import { fail, GlassformerError, show } from './formats/errors.js';
 import { camelConfig } from './formats/config.js';
 import { parameterTable } from './formats/roster.js';
@@ -81,7 +81,7 @@ export class LoadedModel {
       const tokenizer = checkpoint.tokenizer && await Tokenizer.load(checkpoint.tokenizer);
       engine = await starting;
       const warnings = [...checkpoint.warnings];
-      openModel(engine, checkpoint.config, checkpoint.tensors, options.quantize ?? 'keep', warnings);
+      openModel(engine, switched(checkpoint.config, options.switches), checkpoint.tensors, options.quantize ?? 'keep', warnings);
       await engine.startThreads(options.threads);
       const all = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
       let placed = 0;
@@ -270,7 +270,7 @@ export class LoadedModel {
 
 /** @param {Record<string, any>} o */
 function checkLoadOptions(o) {
-  checkNames(o, ['quantize', 'contextLength', 'threads', 'backend', 'kvCache', 'wasm', 'hfEndpoint', 'cache', 'sha256'], 'load');
+  checkNames(o, ['quantize', 'contextLength', 'threads', 'backend', 'kvCache', 'wasm', 'hfEndpoint', 'cache', 'sha256', 'switches'], 'load');
   const oneOf = (/** @type {string} */ name, /** @type {string[]} */ values) => {
     if (o[name] !== undefined && !values.includes(o[name])) fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
   };

@@ -28,6 +28,24 @@ export function number(name, value, least, most, whole = false) {
   return value;
 }
 
+/** Ideas that `load` can leave out of a model, for teaching, and what our configuration calls them. */
+const SWITCHES = /** @type {Record<string, keyof import('./formats/config.js').Config>} */ ({
+  causal: 'causal', scaleScores: 'scale_scores', usePosition: 'use_position', useResidual: 'use_residual', useNorm: 'use_norm', useFinalNorm: 'use_final_norm',
+});
+
+/**
+ * @param {import('./formats/config.js').Config} config @param {Record<string, boolean>} [switches]
+ * @returns {import('./formats/config.js').Config} with what is switched off turned off
+ */
+export function switched(config, switches = {}) {
+  checkNames(switches, Object.keys(SWITCHES), 'switches');
+  const off = Object.entries(switches).filter(([name, on]) => {
+    if (on !== undefined && typeof on !== 'boolean') fail('bad-option', `switches.${name} is ${show(on)}, expected true or false`);
+    return on === false;
+  });
+  return { ...config, ...Object.fromEntries(off.map(([name]) => [SWITCHES[name], false])) };
+}
+
 /** @param {unknown} seed @returns {number} 0 .. 2^53 - 1, drawn when not given */
 export function seedOf(seed) {
   if (seed === undefined) return crypto.getRandomValues(new Uint32Array(1))[0];
