@@ -4,8 +4,8 @@
  * Values are rows: a mixture is a chain over keys. Up to 4 queries share what is loaded.
  *
  * q8 sums are exact integers. Keys meet a query quantised like them (one scale for the head, max|q|
- * / 127); values meet 16-bit weights, p times the value's scale over the largest such of the block,
- * two keys to an int32 lane. */
+ * / 127); values meet 14-bit weights, p times the value's scale over the largest such of the block,
+ * four keys to an int32 lane. */
 #include "base/half.h"
 #include "kernels/shared.h"
 #include "kernels/simd.h"
@@ -95,11 +95,11 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
             }
         }
         if (v) {
-            char *to = (char *)vblock + (int64_t)(slot / 2) * 2 * d + slot % 2;
+            char *to = (char *)vblock + (int64_t)(slot / 4) * 4 * d + slot % 4;
             value_scales(vblock, d)[slot] = int8_scale(v, d, &inverse);
-            for (int32_t i = 0; i < d; i += 4, to += 8) {
+            for (int32_t i = 0; i < d; i += 4, to += 16) {
                 v_store(lane, int8_columns(v, i, d, inverse));
-                for (int j = 0; j < 4 && i + j < d; j++) to[2 * j] = (char)lane[j];
+                for (int j = 0; j < 4 && i + j < d; j++) to[4 * j] = (char)lane[j];
             }
         }
     }
@@ -125,7 +125,7 @@ void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slo
             k[i] = (float)(int8_t)(q ^ gf_dot_flip()) * key_scales((void *)kblock, d_head)[slot];
         }
         for (int64_t i = 0; v && i < d; i++)
-            v[i] = (float)((const int8_t *)vblock)[(slot / 2 * d + i) * 2 + slot % 2] *
+            v[i] = (float)((const int8_t *)vblock)[(slot / 4 * d + i) * 4 + slot % 4] *
                    value_scales((void *)vblock, d_head)[slot];
     }
 }
@@ -170,25 +170,34 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
 
 /* ---- scores, q8 keys ----------------------------------------------------------------------- */
 
-/* Columns c .. c + n of a query, quantised, padded to a multiple of 4, as i4_dot (int16) or i4_rdot
- * (int8, perhaps split) wants them. Returns their sum. */
+/* Columns c .. c + n of a query, quantised, padded to a multiple of 16, as i4_dot (int16) or
+ * i4_rdot (int8, perhaps split) wants them. Returns their sum. */
 static int32_t query_columns(int16_t *wide, int8_t *narrow, int8_t *minus, const float *q,
                              int32_t c, int32_t n, int32_t d_head, float inverse) {
-    v128 sum = i4_splat(0);
-    for (int32_t i = 0; i < n; i += 4) {
-        v128 x = int8_columns(q, c + i, d_head, inverse);
-        sum = i4_add(sum, x);
-        if (gf_dot_kind() == GF_DOT_I16) {
-            int32_t two[4];
-            v_store(two, h8_narrow(x, x));
-            memcpy(wide + i, two, 8);
-            continue;
+    v128 sum = i4_splat(0), none = i4_splat(0);
+    for (int32_t i = 0; i < n; i += 16) {
+        v128 x[4];
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) {
+            int32_t at = c + i + 4 * j;
+            x[j] = at < d_head ? int8_columns(q, at, d_head, inverse) : none;
+            sum = i4_add(sum, x[j]);
         }
-        v128 plus = gf_dot_kind() == GF_DOT_SPLIT ? i4_max(x, i4_splat(0)) : x;
-        v128 h = h8_narrow(plus, i4_sub(plus, x));
-        int32_t two[4]; /* plus in bytes 0..3, minus in 4..7 */
-        v_store(two, b16_narrow(h, h));
-        memcpy(narrow + i, two, 4), memcpy(minus + i, two + 1, 4);
+        v128 a = h8_narrow(x[0], x[1]), b = h8_narrow(x[2], x[3]);
+        if (gf_dot_kind() == GF_DOT_I16) {
+            v_store(wide + i, a), v_store(wide + i + 8, b);
+        } else if (gf_dot_kind() != GF_DOT_SPLIT) {
+            v_store(narrow + i, b16_narrow(a, b));
+        } else {
+            v128 y[4];
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) {
+                v128 plus = i4_max(x[j], none);
+                y[j] = i4_sub(plus, x[j]), x[j] = plus;
+            }
+            v_store(narrow + i, b16_narrow(h8_narrow(x[0], x[1]), h8_narrow(x[2], x[3])));
+            v_store(minus + i, b16_narrow(h8_narrow(y[0], y[1]), h8_narrow(y[2], y[3])));
+        }
     }
     return i4_sum(sum);
 }
@@ -196,7 +205,26 @@ static int32_t query_columns(int16_t *wide, int8_t *narrow, int8_t *minus, const
 /* a [64] += keys [groups][64][4] times one query's columns */
 static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const int8_t *narrow,
                      const int8_t *minus, int32_t groups) {
-    (void)wide, (void)narrow, (void)minus;
+    (void)narrow, (void)minus;
+    if (gf_dot_kind() == GF_DOT_I16) {
+        GF_ROLLED
+        for (int at = 0; at < GF_KV_BLOCK; at += 16, a += 16) {
+            const char *p = keys + 4 * at;
+            v128 s[8];
+            GF_UNROLL
+            for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
+            GF_ROLLED
+            for (int32_t g = 0; g < groups; g++, p += 4 * GF_KV_BLOCK) {
+                v128 x = v_splat64(wide + 4 * g);
+                GF_UNROLL
+                for (int i = 0; i < 8; i++) s[i] = i4_add(s[i], i4_dot(h8_load8(p + 8 * i), x));
+            }
+            GF_UNROLL
+            for (int i = 0; i < 4; i++)
+                v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_pairs(s[2 * i], s[2 * i + 1])));
+        }
+        return;
+    }
 #if GF_RELAXED
     if (gf_dot_kind() == GF_DOT_SPLIT) {
         GF_ROLLED
@@ -234,23 +262,6 @@ static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const in
         }
         GF_UNROLL
         for (int i = 0; i < 8; i++) v_store(a + 4 * i, s[i]);
-    }
-#else
-    GF_ROLLED
-    for (int at = 0; at < GF_KV_BLOCK; at += 16, a += 16) {
-        const char *p = keys + 4 * at;
-        v128 s[8];
-        GF_UNROLL
-        for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
-        GF_ROLLED
-        for (int32_t g = 0; g < groups; g++, p += 4 * GF_KV_BLOCK) {
-            v128 x = v_splat64(wide + 4 * g);
-            GF_UNROLL
-            for (int i = 0; i < 8; i++) s[i] = i4_add(s[i], i4_dot(h8_load8(p + 8 * i), x));
-        }
-        GF_UNROLL
-        for (int i = 0; i < 4; i++)
-            v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_pairs(s[2 * i], s[2 * i + 1])));
     }
 #endif
 }
@@ -343,6 +354,8 @@ GF_INLINE void mix_m(float *z, int32_t ldz, const float *w, int m, enum form for
     int32_t d = 0;
     for (; d + 4 * wide <= d_head; d += 4 * wide)
         mix_columns(z + d, ldz, w, m, wide, form, v + (int64_t)d * size, count, d_head);
+    for (; wide > 1 && d + 2 * wide <= d_head; d += 2 * wide)
+        mix_columns(z + d, ldz, w, m, wide / 2, form, v + (int64_t)d * size, count, d_head);
     for (; d + 4 <= d_head; d += 4)
         mix_columns(z + d, ldz, w, m, 1, form, v + (int64_t)d * size, count, d_head);
     for (; d < d_head; d++)
@@ -403,11 +416,21 @@ static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m,
 
 /* ---- mixtures, q8 values ------------------------------------------------------------------- */
 
-/* w [64] int16 = p times the values' scales, in units of the returned number; 0 from count on and
- * where p is 0, whatever the scale there. */
-static float mix_weights(int16_t *w, const float *p, const float *scales, int32_t count) {
+/* Weights of up to 4 queries in whole units; high * 128 + low, both 0..127, while none is negative.
+ */
+struct units {
+    float unit[4];
+    int16_t w[4][GF_KV_BLOCK];
+    int8_t high[4][GF_KV_BLOCK], low[4][GF_KV_BLOCK];
+    int negative;
+};
+
+/* Query t's weights: p times the values' scales, in units of the largest / 16383; 0 from count on
+ * and where p is 0, whatever the scale there. */
+static void mix_weights(struct units *u, int t, const float *p, const float *scales,
+                        int32_t count) {
     float product[GF_KV_BLOCK];
-    v128 top = i4_splat(0);
+    v128 top = i4_splat(0), signs = top;
     for (int32_t j = 0; j < GF_KV_BLOCK; j += 4) {
         v128 x = i4_splat(0);
         if (j < count) {
@@ -415,85 +438,139 @@ static float mix_weights(int16_t *w, const float *p, const float *scales, int32_
             x = v_andnot(f4_mul(q, load_to(scales, j, count)), f4_eq(q, f4_splat(0)));
             if (count - j < 4) x = v_and(x, v_first(count - j));
         }
-        top = i4_max(top, f4_abs(x));
+        top = i4_max(top, f4_abs(x)), signs = v_or(signs, x);
         v_store(product + j, x);
     }
     int32_t bits = i4_top(top);
     float most;
     memcpy(&most, &bits, 4);
-    float unit = most / 32767.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
-    if (bits >= 0x7f800000) unit = most - most; /* NaN */
-    if (inverse == 0 || bits >= 0x7f800000) {
-        memset(w, 0, sizeof *w * GF_KV_BLOCK);
-        return bits >= 0x7f800000 ? unit : 0;
+    float unit = most / 16383.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
+    if (bits >= 0x7f800000) unit = most - most; /* NaN, which times 0 stays */
+    u->unit[t] = inverse == 0 && bits < 0x7f800000 ? 0 : unit;
+    u->negative |= v_any(i4_shr(signs, 31));
+    if (bits >= 0x7f800000) inverse = 0;
+    v128 k = f4_splat(inverse), seven = i4_splat(127);
+    for (int32_t j = 0; j < GF_KV_BLOCK; j += 16) {
+        v128 x[4], h[4];
+        GF_UNROLL
+        for (int i = 0; i < 4; i++) {
+            v128 y = v_load(product + j + 4 * i);
+            x[i] = inverse == 0 ? i4_splat(0) : i4_nearest(f4_mul(y, k));
+            h[i] = i4_shr(x[i], 7);
+        }
+        v_store(u->w[t] + j, h8_narrow(x[0], x[1]));
+        v_store(u->w[t] + j + 8, h8_narrow(x[2], x[3]));
+        v_store(u->high[t] + j, b16_narrow(h8_narrow(h[0], h[1]), h8_narrow(h[2], h[3])));
+        GF_UNROLL
+        for (int i = 0; i < 4; i++) x[i] = v_and(x[i], seven);
+        v_store(u->low[t] + j, b16_narrow(h8_narrow(x[0], x[1]), h8_narrow(x[2], x[3])));
     }
-    for (int32_t j = 0; j < GF_KV_BLOCK; j += 8)
-        v_store(w + j, h8_narrow(i4_nearest(f4_mul(v_load(product + j), f4_splat(inverse))),
-                                 i4_nearest(f4_mul(v_load(product + j + 4), f4_splat(inverse)))));
-    return unit;
 }
 
-/* z += unit * sum over pairs of keys, for m queries times `vectors` vectors of columns */
-GF_INLINE void mix_pairs(float *z, int32_t ldz, const int16_t *w, const float *unit, int m,
-                         int vectors, const char *v, int32_t pairs, int32_t d_head) {
-    v128 s[8];
+/* z += unit * s for 4 columns */
+GF_INLINE void add_units(float *z, v128 s, const float *unit) {
+    v_store(z, f4_add(v_load(z), f4_mul(f4_from_i4(s), v_splat32(unit))));
+}
+
+/* m queries times `vectors` vectors of 4 columns, m * vectors = 4, over `quads` times 4 keys */
+GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int vectors,
+                        const char *v, int32_t quads, int32_t d_head) {
+    v128 s[8]; /* [m][2 vectors]: of 2 columns each, in halves */
     GF_UNROLL
     for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
     GF_ROLLED
-    for (const int16_t *end = w + 2 * pairs; w < end; w += 2, v += 2 * (int64_t)d_head) {
-        v128 u[8];
+    for (int32_t j = 0; j < quads; j++, v += 4 * (int64_t)d_head) {
+        v128 x[8];
         GF_UNROLL
-        for (int i = 0; i < vectors; i++) u[i] = h8_load8(v + 8 * i);
+        for (int i = 0; i < 2 * vectors; i++) x[i] = h8_load8(v + 8 * i);
         GF_UNROLL
         for (int t = 0; t < m; t++) {
-            v128 x = v_splat32(w + t * GF_KV_BLOCK);
+            v128 k = v_splat64(u->w[t] + 4 * j);
             GF_UNROLL
-            for (int i = 0; i < vectors; i++)
-                s[t * vectors + i] = i4_add(s[t * vectors + i], i4_dot(u[i], x));
+            for (int i = 0; i < 2 * vectors; i++)
+                s[2 * t * vectors + i] = i4_add(s[2 * t * vectors + i], i4_dot(x[i], k));
         }
     }
     GF_UNROLL
     for (int t = 0; t < m; t++) {
-        v128 k = v_splat32(unit + t);
         GF_UNROLL
         for (int i = 0; i < vectors; i++) {
-            float *to = z + (int64_t)t * ldz + 4 * i;
-            v_store(to, f4_add(v_load(to), f4_mul(f4_from_i4(s[t * vectors + i]), k)));
+            int at = 2 * (t * vectors + i);
+            add_units(z + (int64_t)t * ldz + 4 * i, i4_pairs(s[at], s[at + 1]), u->unit + t);
         }
     }
 }
 
-GF_INLINE void mix_q8_m(float *z, int32_t ldz, const int16_t *w, const float *unit, int m,
-                        const char *v, int32_t pairs, int32_t d_head) {
-    int wide = 8 / m;
+#if GF_RELAXED
+GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, int vectors,
+                          const char *v, int32_t quads, int32_t d_head) {
+    v128 s[8]; /* [m][vectors][high, low] */
+    GF_UNROLL
+    for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
+    GF_ROLLED
+    for (int32_t j = 0; j < quads; j++, v += 4 * (int64_t)d_head) {
+        v128 x[4];
+        GF_UNROLL
+        for (int i = 0; i < vectors; i++) x[i] = v_load(v + 16 * i);
+        GF_UNROLL
+        for (int t = 0; t < m; t++) {
+            v128 k = v_splat32(u->high[t] + 4 * j), l = v_splat32(u->low[t] + 4 * j);
+            GF_UNROLL
+            for (int i = 0; i < vectors; i++) {
+                int at = 2 * (t * vectors + i);
+                s[at] = i4_rdot(x[i], k, s[at]), s[at + 1] = i4_rdot(x[i], l, s[at + 1]);
+            }
+        }
+    }
+    GF_UNROLL
+    for (int t = 0; t < m; t++) {
+        GF_UNROLL
+        for (int i = 0; i < vectors; i++) {
+            int at = 2 * (t * vectors + i);
+            add_units(z + (int64_t)t * ldz + 4 * i, i4_add(i4_shl(s[at], 7), s[at + 1]),
+                      u->unit + t);
+        }
+    }
+}
+#endif
+
+GF_INLINE void mix_q8_m(float *z, int32_t ldz, const struct units *u, int m, const char *v,
+                        int32_t quads, int32_t d_head) {
+    int wide = 4 / m;
     int32_t d = 0;
+#if GF_RELAXED
+    if (!u->negative && gf_dot_kind() != GF_DOT_I16) {
+        for (; d + 4 * wide <= d_head; d += 4 * wide)
+            mix_narrow(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
+        for (; d + 4 <= d_head; d += 4) mix_narrow(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
+    }
+#endif
     for (; d + 4 * wide <= d_head; d += 4 * wide)
-        mix_pairs(z + d, ldz, w, unit, m, wide, v + 2 * d, pairs, d_head);
-    for (; d + 4 <= d_head; d += 4) mix_pairs(z + d, ldz, w, unit, m, 1, v + 2 * d, pairs, d_head);
+        mix_wide(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
+    for (; d + 4 <= d_head; d += 4) mix_wide(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
     for (; d < d_head; d++)
         for (int t = 0; t < m; t++) {
             int32_t sum = 0;
-            for (int32_t j = 0; j < 2 * pairs; j++)
-                sum += w[t * GF_KV_BLOCK + j] *
-                       ((const int8_t *)v)[((int64_t)(j / 2) * d_head + d) * 2 + j % 2];
-            z[(int64_t)t * ldz + d] += (float)sum * unit[t];
+            for (int32_t j = 0; j < 4 * quads; j++)
+                sum +=
+                    u->w[t][j] * ((const int8_t *)v)[((int64_t)(j / 4) * d_head + d) * 4 + j % 4];
+            z[(int64_t)t * ldz + d] += (float)sum * u->unit[t];
         }
 }
 
 static void mix_q8(float *z, int32_t ldz, const float *p, int32_t ldp, int m, const char *v,
                    int32_t count, int32_t d_head) {
     const float *scales = (const float *)(v + (int64_t)d_head * GF_KV_BLOCK);
-    int16_t w[4 * GF_KV_BLOCK];
-    float unit[4];
-    for (int t = 0; t < m; t++)
-        unit[t] = mix_weights(w + t * GF_KV_BLOCK, p + (int64_t)t * ldp, scales, count);
-    int32_t pairs = (count + 1) / 2;
+    struct units u;
+    u.negative = 0;
+    for (int t = 0; t < m; t++) mix_weights(&u, t, p + (int64_t)t * ldp, scales, count);
+    int32_t quads = (count + 3) / 4;
     if (m == 4)
-        mix_q8_m(z, ldz, w, unit, 4, v, pairs, d_head);
+        mix_q8_m(z, ldz, &u, 4, v, quads, d_head);
     else if (m == 2)
-        mix_q8_m(z, ldz, w, unit, 2, v, pairs, d_head);
+        mix_q8_m(z, ldz, &u, 2, v, quads, d_head);
     else
-        mix_q8_m(z, ldz, w, unit, 1, v, pairs, d_head);
+        mix_q8_m(z, ldz, &u, 1, v, quads, d_head);
 }
 
 void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,

@@ -172,7 +172,7 @@ void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n
  *
  *   f32  K [d_head][64]                         V [64][d_head]
  *   f16  the same in halves, clamped to +-65504
- *   q8   K [ceil(d_head/4)][64][4] int8         V [32][d_head][2] int8, pairs of positions
+ *   q8   K [ceil(d_head/4)][64][4] int8         V [16][d_head][4] int8, 4 positions each
  *        then scale [64] f32                    then scale [64] f32
  *
  * q8 has one scale max|x| / 127 per position; K's columns past d_head are 0, and its bytes may be
@@ -197,7 +197,7 @@ void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int3
                         const void *kblock, int32_t d_head, float scale);
 /* z[d] += sum_{j < count} p[j] V[j][d], keys in order. m queries as above (p rows ldp, z rows ldz
  * apart). p[j] = 0 adds nothing, whatever lies in V[j], and what lies in slots from count on does
- * not matter. q8: p times V's scales is quantised to 16 bits (max / 32767 over these keys), the sum
+ * not matter. q8: p times V's scales is quantised to 14 bits (max / 16383 over these keys), the sum
  * is an exact integer and reaches z in one addition. */
 void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
                  const void *vblock, int32_t count, int32_t d_head);

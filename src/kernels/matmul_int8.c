@@ -8,47 +8,6 @@
 #include "kernels/shared.h"
 #include "kernels/simd.h"
 
-/* ---- which products this machine can do ---------------------------------------------------- */
-
-#if GF_RELAXED
-static enum gf_dot dot_kind = GF_DOT_SPLIT;
-
-static int32_t probe(int32_t a, int32_t b) {
-    uint32_t four = 0x01010101u;
-    v128 x = i4_splat((int32_t)((a & 255) * four)), w = i4_splat((int32_t)((b & 255) * four));
-    return i4_first(i4_rdot(x, w, i4_splat(0)));
-}
-void gf_kernels_init(void) {
-    /* volatile: the answer is this machine's, not the compiler's */
-    volatile int32_t a[3] = {127, -128, 1}, b[3] = {255, 255, 128};
-    int32_t p = probe(a[0], b[0]), q = probe(a[1], b[1]), r = probe(a[2], b[2]);
-    if (p == 4 * 127 * 255 && q == 4 * -128 * 255 && r == 4 * 128)
-        dot_kind = GF_DOT_UNSIGNED;
-    else if (p == 4 * -127 && q == 4 * 128 && r == 4 * -128)
-        dot_kind = GF_DOT_SIGNED;
-    else
-        dot_kind = GF_DOT_SPLIT;
-}
-enum gf_dot gf_dot_kind(void) { return dot_kind; }
-const char *gf_kernels_name(void) {
-    return dot_kind == GF_DOT_UNSIGNED ? "relaxed, unsigned dot"
-           : dot_kind == GF_DOT_SIGNED ? "relaxed, signed dot"
-                                       : "relaxed, split dot";
-}
-#else
-void gf_kernels_init(void) {}
-enum gf_dot gf_dot_kind(void) { return GF_DOT_I16; }
-const char *gf_kernels_name(void) {
-#if defined(__wasm_simd128__)
-    return "simd128";
-#else
-    return "native";
-#endif
-}
-#endif
-
-int32_t gf_dot_flip(void) { return gf_dot_kind() == GF_DOT_UNSIGNED ? 0x80 : 0; }
-
 /* ---- activations --------------------------------------------------------------------------- */
 
 static void *take(char **at, uint64_t bytes) {
@@ -384,6 +343,29 @@ GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a,
     }
 }
 
+/* Names the cases that have code of their own: split and unsigned differ from signed in one place
+ * each. */
+GF_INLINE void panel(float *out, struct at at, const struct gf_acts *a, int32_t groups, int dtype,
+                     enum gf_dot dot) {
+    int32_t blocks = a->cols / GF_QBLOCK;
+    enum gf_dot bytes = dot == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : dot; /* start says the rest */
+    enum gf_dot nibbles = dot == GF_DOT_SPLIT ? GF_DOT_SIGNED : dot;  /* 0..127 for all     */
+    enum gf_dot turned = nibbles == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : nibbles;
+    if (a->lanes == 1) {
+        if (dtype == GF_Q8_0)
+            panel_by_1(out, at, blocks, GF_Q8_0, bytes);
+        else if (dtype == GF_Q4_0)
+            panel_by_1(out, at, blocks, GF_Q4_0, nibbles);
+        else
+            panel_by_1(out, at, blocks, GF_Q4_1, nibbles);
+    } else if (dtype == GF_Q8_0)
+        panel_by_4(out, at, a, groups, GF_Q8_0, bytes);
+    else if (dtype == GF_Q4_0)
+        panel_by_4(out, at, a, groups, GF_Q4_0, turned);
+    else
+        panel_by_4(out, at, a, groups, GF_Q4_1, turned);
+}
+
 void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a,
                    int32_t g, int32_t groups) {
     int32_t blocks = a->cols / GF_QBLOCK, lanes = a->lanes, dtype = w->dtype;
@@ -399,41 +381,13 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
                     .xs = a->scale + s,
                     .sum = a->sum + s,
                     .start = a->start + s};
+    if (dot == GF_DOT_I16) panel(out, at, a, groups, dtype, GF_DOT_I16);
 #if GF_RELAXED
-    if (lanes == 1) {
-        if (dtype == GF_Q8_0 && dot == GF_DOT_SPLIT)
-            panel_by_1(out, at, blocks, GF_Q8_0, GF_DOT_SPLIT);
-        else if (dtype == GF_Q8_0)
-            panel_by_1(out, at, blocks, GF_Q8_0, GF_DOT_SIGNED);
-        else if (dtype == GF_Q4_0 && dot == GF_DOT_UNSIGNED)
-            panel_by_1(out, at, blocks, GF_Q4_0, GF_DOT_UNSIGNED);
-        else if (dtype == GF_Q4_0)
-            panel_by_1(out, at, blocks, GF_Q4_0, GF_DOT_SIGNED);
-        else if (dot == GF_DOT_UNSIGNED)
-            panel_by_1(out, at, blocks, GF_Q4_1, GF_DOT_UNSIGNED);
-        else
-            panel_by_1(out, at, blocks, GF_Q4_1, GF_DOT_SIGNED);
-    } else if (dtype == GF_Q8_0 && dot == GF_DOT_SPLIT)
-        panel_by_4(out, at, a, groups, GF_Q8_0, GF_DOT_SPLIT);
-    else if (dtype == GF_Q8_0)
-        panel_by_4(out, at, a, groups, GF_Q8_0, GF_DOT_SIGNED);
-    else if (dtype == GF_Q4_0)
-        panel_by_4(out, at, a, groups, GF_Q4_0, GF_DOT_SIGNED);
+    else if (dot == GF_DOT_SPLIT)
+        panel(out, at, a, groups, dtype, GF_DOT_SPLIT);
+    else if (dot == GF_DOT_SIGNED)
+        panel(out, at, a, groups, dtype, GF_DOT_SIGNED);
     else
-        panel_by_4(out, at, a, groups, GF_Q4_1, GF_DOT_SIGNED);
-#else
-    if (lanes == 1) {
-        if (dtype == GF_Q8_0)
-            panel_by_1(out, at, blocks, GF_Q8_0, GF_DOT_I16);
-        else if (dtype == GF_Q4_0)
-            panel_by_1(out, at, blocks, GF_Q4_0, GF_DOT_I16);
-        else
-            panel_by_1(out, at, blocks, GF_Q4_1, GF_DOT_I16);
-    } else if (dtype == GF_Q8_0)
-        panel_by_4(out, at, a, groups, GF_Q8_0, GF_DOT_I16);
-    else if (dtype == GF_Q4_0)
-        panel_by_4(out, at, a, groups, GF_Q4_0, GF_DOT_I16);
-    else
-        panel_by_4(out, at, a, groups, GF_Q4_1, GF_DOT_I16);
+        panel(out, at, a, groups, dtype, GF_DOT_UNSIGNED);
 #endif
 }

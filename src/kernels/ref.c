@@ -207,12 +207,12 @@ void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int3
         }
 }
 
-/* In units of max|p scale| / 32767 over the block, ties to even; the unit is returned. */
+/* In units of max|p scale| / 16383 over the block, ties to even; the unit is returned. */
 static float quantize_weights(int32_t *w, const float *p, const float *scales, int32_t count) {
     float top = 0;
     for (int32_t j = 0; j < count; j++)
         if (p[j] != 0 && fabsf(p[j] * scales[j]) > top) top = fabsf(p[j] * scales[j]);
-    float unit = top / 32767.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
+    float unit = top / 16383.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
     for (int32_t j = 0; j < count; j++)
         w[j] = p[j] == 0 ? 0 : (int32_t)nearbyintf(p[j] * scales[j] * inverse);
     return inverse == 0 ? 0 : unit;
@@ -235,7 +235,7 @@ void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t
                     sum +=
                         (double)pt[j] * gf_f16_to_f32(((const uint16_t *)vblock)[j * d_head + d]);
                 else
-                    sum += w[j] * ((const int8_t *)vblock)[(j / 2 * d_head + d) * 2 + j % 2];
+                    sum += w[j] * ((const int8_t *)vblock)[(j / 4 * d_head + d) * 4 + j % 4];
             }
             z[t * ldz + d] = (float)(z[t * ldz + d] + unit * sum);
         }

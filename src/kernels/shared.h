@@ -11,7 +11,7 @@ int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n);
 /* int8 weights times int8 activations give exact integers, so how a machine forms them is free.
  * Four ways, one result: */
 enum gf_dot {
-    GF_DOT_I16,      /* SIMD128 and native: extend to int16, i4_dot                               */
+    GF_DOT_I16, /* extend to int16, i4_dot: SIMD128, native, and where i4_rdot is broken      */
     GF_DOT_UNSIGNED, /* i4_rdot, b unsigned: weights are stored ^ 0x80 and read as w + 128; the sum
                         starts at -128 sum(x)                                                     */
     GF_DOT_SIGNED,   /* i4_rdot, b signed: as they are                                            */
@@ -19,7 +19,7 @@ enum gf_dot {
 };
 
 /* Which one this process uses. A property of the machine, found once by gf_kernels_init; before
- * that the one that is right everywhere. */
+ * that GF_DOT_I16. */
 enum gf_dot gf_dot_kind(void);
 /* What stored q8 bytes of weights and keys are XORed with: 0x80 for GF_DOT_UNSIGNED, else 0. */
 int32_t gf_dot_flip(void);

@@ -1,0 +1,98 @@
+/* probe.c - which integer products this machine does exactly.
+ *
+ * Three values tell how i4_rdot reads its second operand. Then the kernels themselves must agree
+ * with the 16-bit way, bit for bit, on a few numbers: in Node 20 (V8 11.3, relaxed SIMD behind a
+ * flag) what V8's quick first compiler makes of some of them is wrong. */
+#include "kernels/shared.h"
+#include "kernels/simd.h"
+
+#if GF_RELAXED
+static enum gf_dot dot_kind = GF_DOT_I16;
+
+enum gf_dot gf_dot_kind(void) { return dot_kind; }
+
+static int32_t product(int32_t a, int32_t b) {
+    uint32_t four = 0x01010101u;
+    v128 x = i4_splat((int32_t)((a & 255) * four)), w = i4_splat((int32_t)((b & 255) * four));
+    return i4_first(i4_rdot(x, w, i4_splat(0)));
+}
+
+static enum gf_dot operand_kind(void) {
+    /* volatile: the answer is this machine's, not the compiler's */
+    volatile int32_t a[3] = {127, -128, 1}, b[3] = {255, 255, 128};
+    int32_t p = product(a[0], b[0]), q = product(a[1], b[1]), r = product(a[2], b[2]);
+    if (p == 4 * 127 * 255 && q == 4 * -128 * 255 && r == 4 * 128) return GF_DOT_UNSIGNED;
+    if (p == 4 * -127 && q == 4 * 128 && r == 4 * -128) return GF_DOT_SIGNED;
+    return GF_DOT_SPLIT;
+}
+
+#define COLS   32
+#define D_HEAD 28 /* whole vectors and a rest, for 4, 2 and 1 queries */
+struct sample {
+    float y[3][2][5 * GF_PANEL], s[7 * GF_KV_BLOCK], z[7 * D_HEAD];
+};
+
+/* What the kernels make of the same numbers under dot_kind: matrices with 1 and 5 tokens, attention
+ * with 7 queries, which is 4 and 2 and 1. */
+static void take_sample(struct sample *to) {
+    _Alignas(64) char memory[2560], scratch[2560];
+    float x[7 * COLS], p[7 * GF_KV_BLOCK];
+    uint8_t block[34];
+    uint32_t random = 1;
+    memset(to, 0, sizeof *to);
+    for (int i = 0; i < 7 * COLS; i++) x[i] = (float)((i * 37) % 101 - 50);
+    for (int i = 0; i < 7 * GF_KV_BLOCK; i++) p[i] = (float)((i * 29) % 97);
+    for (int type = GF_Q8_0; type <= GF_Q4_1; type++) {
+        struct gf_mat w;
+        gf_mat_bind(&w, type, GF_PANELS, GF_PANEL, COLS, memory);
+        for (int r = 0; r < GF_PANEL; r++) {
+            for (int i = 0; i < 34; i++)
+                random = random * 1664525u + 1013904223u, block[i] = (uint8_t)(random >> 24);
+            block[0] = block[2] = 0, block[1] = block[3] = 0x3c; /* scale, and minimum if any, 1 */
+            gf_mat_put_blocks(&w, r, 0, block, COLS);
+        }
+        float *one = to->y[type - GF_Q8_0][0], *five = to->y[type - GF_Q8_0][1];
+        gf_matmul(one, GF_PANEL, x, COLS, &w, NULL, 1, scratch, NULL);
+        gf_matmul(five, GF_PANEL, x, COLS, &w, NULL, 5, scratch, NULL);
+    }
+    for (int j = 0; j < GF_KV_BLOCK; j++)
+        gf_kv_put(GF_KV_Q8, memory, NULL, j, p + 3 * j, NULL, D_HEAD);
+    gf_attn_scores(to->s, GF_KV_BLOCK, x, D_HEAD, 7, GF_KV_Q8, memory, D_HEAD, 1);
+    for (int j = 0; j < GF_KV_BLOCK; j++)
+        gf_kv_put(GF_KV_Q8, NULL, memory, j, NULL, x + 2 * j, D_HEAD);
+    gf_attn_mix(to->z, D_HEAD, p, GF_KV_BLOCK, 7, GF_KV_Q8, memory, GF_KV_BLOCK, D_HEAD);
+}
+
+void gf_kernels_init(void) {
+    static int known;
+    if (known) return;
+    struct sample relaxed, exact;
+    enum gf_dot kind = operand_kind();
+    take_sample(&exact);
+    dot_kind = kind;
+    take_sample(&relaxed);
+    if (memcmp(&relaxed, &exact, sizeof exact) != 0) dot_kind = GF_DOT_I16;
+    known = 1;
+}
+
+const char *gf_kernels_name(void) {
+    switch (dot_kind) {
+    case GF_DOT_UNSIGNED: return "relaxed, unsigned dot";
+    case GF_DOT_SIGNED: return "relaxed, signed dot";
+    case GF_DOT_SPLIT: return "relaxed, split dot";
+    default: return "relaxed, 16-bit dot";
+    }
+}
+#else
+void gf_kernels_init(void) {}
+enum gf_dot gf_dot_kind(void) { return GF_DOT_I16; }
+const char *gf_kernels_name(void) {
+#if defined(__wasm_simd128__)
+    return "simd128";
+#else
+    return "native";
+#endif
+}
+#endif
+
+int32_t gf_dot_flip(void) { return gf_dot_kind() == GF_DOT_UNSIGNED ? 0x80 : 0; }
