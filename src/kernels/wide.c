@@ -1,5 +1,5 @@
-/* wide.c - see wide.h. Sixteen values at a time, as vectors that the compiler splits into whatever the
- * machine has. */
+/* wide.c - see wide.h. Sixteen values at a time, as vectors that the compiler splits into whatever
+ * the machine has. */
 #include "kernels/wide.h"
 #include <math.h>
 #include <string.h>
@@ -18,8 +18,10 @@ static inline void load(lanes *v, const float *x, int32_t i, int32_t n, float fi
     memcpy(v, x + i, (size_t)(n - i) * sizeof *x);
 }
 static inline void store(float *y, const lanes *v, int32_t i, int32_t n) {
-    if (i + W <= n) memcpy(y + i, v, sizeof *v);
-    else memcpy(y + i, v, (size_t)(n - i) * sizeof *y);
+    if (i + W <= n)
+        memcpy(y + i, v, sizeof *v);
+    else
+        memcpy(y + i, v, (size_t)(n - i) * sizeof *y);
 }
 
 #if defined(GF_IN_DOUBLE) /* gradient_test.c checks the formulas below in double */
@@ -36,8 +38,8 @@ typedef int32_t whole __attribute__((vector_size(W * sizeof(int32_t))));
 #define SELECT(mask, a, b) (lanes)(((mask) & (whole)(a)) | (~(mask) & (whole)(b)))
 static inline void larger(lanes *a, const lanes *b) { *a = SELECT(*b > *a, *b, *a); }
 
-/* e^x = 2^k e^r, k = round(x / ln 2), |r| <= ln 2 / 2, e^r by the polynomial of Cephes' expf. Below -87
- * the result is 0, above 88 it stays there: softmax and the sigmoid need no more. */
+/* e^x = 2^k e^r, k = round(x / ln 2), |r| <= ln 2 / 2, e^r by the polynomial of Cephes' expf. Below
+ * -87 the result is 0, above 88 it stays there: softmax and the sigmoid need no more. */
 static inline void exp_w(lanes *y) {
     const lanes zero = {0}, low = zero - 87.0f, high = zero + 88.0f, x = *y;
     lanes v = SELECT(x > high, high, x), k, p;

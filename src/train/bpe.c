@@ -6,7 +6,8 @@
 
 enum { FIRST_BYTE = 1, FIRST_MERGE = 257, LONGEST = 4096 }; /* ids; longest piece merged */
 
-/* ---- cutting ----------------------------------------------------------------------------------- */
+/* ---- cutting -----------------------------------------------------------------------------------
+ */
 
 enum kind { LETTER, DIGIT, SPACE, OTHER };
 static enum kind kind_of(char c) {
@@ -34,11 +35,14 @@ static size_t piece(const char *t, size_t n) {
     return end < n && end > 1 ? end - 1 : end;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------ */
+/* ---- tables ------------------------------------------------------------------------------------
+ */
 
 struct pairs { /* (left, right) -> merge, open addressing */
     uint64_t mask;
-    struct { int32_t left, right, merge; } *at; /* merge -1: free */
+    struct {
+        int32_t left, right, merge;
+    } * at; /* merge -1: free */
 };
 struct piece_entry {
     char *text;
@@ -137,12 +141,15 @@ static int fill_piece(struct pieces *p, struct piece_entry *e, const char *t, si
 static uint32_t merge(int32_t *ids, uint32_t n, int32_t a, int32_t b, int32_t c) {
     uint32_t to = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (i + 1 < n && ids[i] == a && ids[i + 1] == b) ids[to++] = c, i++;
-        else ids[to++] = ids[i];
+        if (i + 1 < n && ids[i] == a && ids[i + 1] == b)
+            ids[to++] = c, i++;
+        else
+            ids[to++] = ids[i];
     return to;
 }
 
-/* ---- vocabulary -------------------------------------------------------------------------------- */
+/* ---- vocabulary --------------------------------------------------------------------------------
+ */
 
 static int add_token(struct gf_bpe *b, int32_t id, const uint8_t *x, int32_t n, const uint8_t *y,
                      int32_t m) {
@@ -187,7 +194,8 @@ void gf_bpe_close(struct gf_bpe *b) {
     memset(b, 0, sizeof *b);
 }
 
-/* ---- training ---------------------------------------------------------------------------------- */
+/* ---- training ----------------------------------------------------------------------------------
+ */
 
 struct counts { /* how often each pair of ids stands side by side */
     int32_t width;
@@ -206,8 +214,8 @@ static void count_pairs(struct counts *c, const struct piece_entry *e, int64_t s
     }
 }
 
-/* The most frequent pair; of equals the one with the smallest ids. Takes pairs without a count off the
- * list. */
+/* The most frequent pair; of equals the one with the smallest ids. Takes pairs without a count off
+ * the list. */
 static int32_t best_pair(struct counts *c) {
     int32_t best = -1, kept = 0;
     for (int32_t i = 0; i < c->n_list; i++) {
@@ -263,8 +271,8 @@ static size_t next_separator(const char *text, size_t at, size_t n, size_t *afte
 int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab_size,
                      struct gf_error *err) {
     if (vocab_size < FIRST_MERGE || vocab_size > 1 << 15)
-        return gf_fail(err, GF_ERR_ARGUMENT, "vocabulary of %d: at least %d, at most %d", vocab_size,
-                       FIRST_MERGE, 1 << 15);
+        return gf_fail(err, GF_ERR_ARGUMENT, "vocabulary of %d: at least %d, at most %d",
+                       vocab_size, FIRST_MERGE, 1 << 15);
     struct pieces *words = open_pieces();
     int status = words && !open_vocabulary(b, vocab_size) ? 0 : -1;
     for (size_t at = 0, after; !status && at < n; at = after) {
@@ -282,7 +290,8 @@ int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab
     return status ? gf_fail(err, GF_ERR_MEMORY, "no memory to train a vocabulary") : GF_OK;
 }
 
-/* ---- use --------------------------------------------------------------------------------------- */
+/* ---- use ---------------------------------------------------------------------------------------
+ */
 
 static uint32_t merge_all(const struct gf_bpe *b, int32_t *ids, uint32_t n) {
     for (;;) {
@@ -329,7 +338,8 @@ void gf_bpe_spell(const struct gf_bpe *b, int32_t id, char *out, size_t room) {
     }
     for (int32_t i = 0; i < b->n_bytes[id] && at + 3 <= room; i++) {
         const int32_t letter = letter_of(b->bytes[id][i]);
-        if (letter < 0x80) out[at++] = (char)letter;
+        if (letter < 0x80)
+            out[at++] = (char)letter;
         else {
             out[at++] = (char)(0xc0 | letter >> 6);
             out[at++] = (char)(0x80 | (letter & 0x3f));
@@ -353,20 +363,27 @@ int gf_bpe_write(const struct gf_bpe *b, int begin, const char *path) {
     fputs("{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":0,"
           "\"content\":\"" GF_BPE_SEPARATOR "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":"
           "false,\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
-          "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true},", f);
+          "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":"
+          "true},",
+          f);
     if (begin)
         fputs("\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{"
-              "\"id\":\"" GF_BPE_SEPARATOR "\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"
+              "\"id\":\"" GF_BPE_SEPARATOR
+              "\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"
               "\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{\"id\":\"B\","
-              "\"type_id\":1}}],\"special_tokens\":{\"" GF_BPE_SEPARATOR "\":{\"id\":\"" GF_BPE_SEPARATOR
-              "\",\"ids\":[0],\"tokens\":[\"" GF_BPE_SEPARATOR "\"]}}},", f);
+              "\"type_id\":1}}],\"special_tokens\":{\"" GF_BPE_SEPARATOR
+              "\":{\"id\":\"" GF_BPE_SEPARATOR "\",\"ids\":[0],\"tokens\":[\"" GF_BPE_SEPARATOR
+              "\"]}}},",
+              f);
     else
         fputs("\"post_processor\":null,", f);
-    fputs("\"decoder\":{\"type\":\"ByteLevel\","
-          "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\n\"model\":{\"type\":"
-          "\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
-          "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":"
-          "false,\n\"vocab\":{", f);
+    fputs(
+        "\"decoder\":{\"type\":\"ByteLevel\","
+        "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\n\"model\":{\"type\":"
+        "\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
+        "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":"
+        "false,\n\"vocab\":{",
+        f);
     for (int32_t i = 0; i < b->vocab_size; i++) {
         gf_bpe_spell(b, i, text, sizeof text);
         if (i) fputs(",", f);
@@ -418,11 +435,13 @@ int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_erro
     memset(b, 0, sizeof *b);
     while (at + sizeof mark - 1 <= end && memcmp(at, mark, sizeof mark - 1)) at++;
     if (at + sizeof mark - 1 > end)
-        return gf_fail(err, GF_ERR_MISSING, "the tokenizer has no merges of this program's writing");
+        return gf_fail(err, GF_ERR_MISSING,
+                       "the tokenizer has no merges of this program's writing");
     at += sizeof mark - 1;
     int32_t count = FIRST_MERGE;
     for (const char *t = at; t < end && *t != ']'; t++) { /* two quotes a merge */
-        if (*t == '\\') t++;
+        if (*t == '\\')
+            t++;
         else if (*t == '"') {
             for (t++; t < end && *t != '"'; t++) t += *t == '\\';
             count++;

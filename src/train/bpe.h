@@ -1,9 +1,9 @@
 /* bpe.h - byte-level byte-pair encoding: trained here, or with the vocabulary of a tokenizer.json.
  *
- * Text is cut as GPT-2's pattern cuts it ('s|'t|'re|'ve|'m|'ll|'d| ?letters| ?digits| ?others|spaces
- * not before a word|spaces), then pairs are merged inside each piece in the order in which training
- * found them. Bytes from 0x80 on count as letters: right for the letters of other languages, not for
- * their punctuation and digits. */
+ * Text is cut as GPT-2's pattern cuts it ('s|'t|'re|'ve|'m|'ll|'d| ?letters| ?digits|
+ * ?others|spaces not before a word|spaces), then pairs are merged inside each piece in the order in
+ * which training found them. Bytes from 0x80 on count as letters: right for the letters of other
+ * languages, not for their punctuation and digits. */
 #ifndef GF_BPE_H
 #define GF_BPE_H
 #include "base/status.h"
@@ -25,8 +25,8 @@ struct gf_bpe {
 int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab_size,
                      struct gf_error *err);
 void gf_bpe_close(struct gf_bpe *b);
-/* Ids of n bytes of text, special tokens not recognised. Writes at most `room`; returns how many there
- * are, -1 without memory. */
+/* Ids of n bytes of text, special tokens not recognised. Writes at most `room`; returns how many
+ * there are, -1 without memory. */
 int64_t gf_bpe_encode(struct gf_bpe *b, const char *text, size_t n, int32_t *ids, int64_t room);
 /* An id's bytes in the letters that byte-level vocabularies are written in, UTF-8, 0-terminated. */
 void gf_bpe_spell(const struct gf_bpe *b, int32_t id, char *out, size_t room);

@@ -142,7 +142,8 @@ static int hold(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t dra
     return 0;
 }
 
-/* The held text's window w joins the batch: 1, or 0 when it does not fit. *last: no more windows. */
+/* The held text's window w joins the batch: 1, or 0 when it does not fit. *last: no more windows.
+ */
 static int join_batch(struct gf_data *d, struct gf_batch_room *r, int64_t w, int *last) {
     struct gf_batch *b = &r->b;
     const int64_t from = w * d->context, all = d->n_ids - 1;

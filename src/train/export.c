@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_config *cfg, int32_t dtype,
-                                 struct gf_error *err) {
+struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_config *cfg,
+                                 int32_t dtype, struct gf_error *err) {
     const int32_t n = gf_roster_count(cfg);
     uint8_t *dtypes = malloc((size_t)n + 1);
     if (!dtypes) {

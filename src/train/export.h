@@ -6,18 +6,19 @@
 #include "train/params.h"
 
 /* A sealed model with these weights, its matrices kept as dtype. Owned by the caller. */
-struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_config *cfg, int32_t dtype,
-                                 struct gf_error *err);
-/* Mean bits per byte of `data` by the engine that ships: as gf_trainer_validate, through a session. */
+struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_config *cfg,
+                                 int32_t dtype, struct gf_error *err);
+/* Mean bits per byte of `data` by the engine that ships: as gf_trainer_validate, through a session.
+ */
 int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *bits,
                        struct gf_error *err);
-/* A GGUF file (llama or gpt2) whose matrices are dtype, the vocabulary within. GF_ERR_UNSUPPORTED for
- * an architecture that GGUF has no name for. */
+/* A GGUF file (llama or gpt2) whose matrices are dtype, the vocabulary within. GF_ERR_UNSUPPORTED
+ * for an architecture that GGUF has no name for. */
 int32_t gf_export_gguf(const struct gf_params *p, const struct gf_config *cfg,
                        const struct gf_bpe *bpe, int32_t dtype, const char *name, const char *path,
                        struct gf_error *err);
-/* A folder with config.json, model.safetensors (f32, the roster's names), tokenizer.json: Hugging Face's
- * for a plain Llama or GPT-2, our own model_type for everything else. It must exist. */
+/* A folder with config.json, model.safetensors (f32, the roster's names), tokenizer.json: Hugging
+ * Face's for a plain Llama or GPT-2, our own model_type for everything else. It must exist. */
 int32_t gf_export_folder(const struct gf_params *p, const struct gf_config *cfg,
                          const struct gf_bpe *bpe, const char *folder, struct gf_error *err);
 #endif

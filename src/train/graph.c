@@ -186,7 +186,8 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
         gf_linear_forward(p, &out, g->logits, g->hidden + at, n);
         loss += gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
                                  row_loss ? row_loss + i : NULL);
-        if (dw) gf_linear_backward(p, &out, &dout, g->dhidden + at, 0, g->logits, g->hidden + at, n);
+        if (dw)
+            gf_linear_backward(p, &out, &dout, g->dhidden + at, 0, g->logits, g->hidden + at, n);
     }
     return loss;
 }
@@ -228,8 +229,8 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
         end_forward(&e, &w->encoder_final_norm, g->memory, last_source, g->memory_mean,
                     g->memory_rstd);
     }
-    last = forward_stack(&p, w, g->embedded, g->pos, batch->ids, w->blocks, g->decoder,
-                         c->n_layers);
+    last =
+        forward_stack(&p, w, g->embedded, g->pos, batch->ids, w->blocks, g->decoder, c->n_layers);
     end_forward(&p, &w->final_norm, g->hidden, last, g->mean, g->rstd);
     const double loss = head(g, &p, w, dw, batch, scale, row_loss);
     if (!dw) return loss;
@@ -243,8 +244,8 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
     if (two) {
         end_backward(&e, &w->encoder_final_norm, &dw->encoder_final_norm, g->back_encoder.resid,
                      g->dmemory, last_source, g->memory_mean, g->memory_rstd);
-        backward_stack(&e, dw, batch->source_ids, w->encoder_blocks, dw->encoder_blocks,
-                       g->encoder, c->n_encoder_layers, &g->back_encoder);
+        backward_stack(&e, dw, batch->source_ids, w->encoder_blocks, dw->encoder_blocks, g->encoder,
+                       c->n_encoder_layers, &g->back_encoder);
     }
     return loss;
 }

@@ -53,8 +53,8 @@ static void adamw(float *w, const float *g, float *m, float *v, uint64_t n,
     }
 }
 
-/* x [r, c], r <= c, becomes nearly the nearest matrix with orthogonal rows: five steps of x = a x + (b
- * xx^T + c (xx^T)^2) x, whose coefficients drive every singular value into 0.7 .. 1.2. */
+/* x [r, c], r <= c, becomes nearly the nearest matrix with orthogonal rows: five steps of x = a x +
+ * (b xx^T + c (xx^T)^2) x, whose coefficients drive every singular value into 0.7 .. 1.2. */
 static void orthogonalise(float *x, int32_t r, int32_t c, float *next, float *gram, float *poly,
                           gf_gemm_fn gemm) {
     const uint64_t n = (uint64_t)r * (uint64_t)c;
@@ -74,8 +74,7 @@ static void muon(float *w, const float *g, float *m, const struct gf_tensor *t, 
                  gf_gemm_fn gemm, float momentum, float lr, float decay) {
     const int32_t rows = t->rows, cols = t->cols, tall = rows > cols, r = tall ? cols : rows,
                   c = tall ? rows : cols;
-    float *x = work, *next = x + t->count, *gram = next + t->count,
-          *poly = gram + (int64_t)r * r;
+    float *x = work, *next = x + t->count, *gram = next + t->count, *poly = gram + (int64_t)r * r;
     for (uint64_t i = 0; i < t->count; i++) m[i] = momentum * m[i] + (1 - momentum) * g[i];
     for (int32_t i = 0; i < rows; i++) /* Nesterov's look ahead, turned if tall */
         for (int32_t j = 0; j < cols; j++) {

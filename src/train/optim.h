@@ -1,4 +1,5 @@
-/* optim.h - one step down the gradient: Muon for the matrices inside the blocks, AdamW for the rest. */
+/* optim.h - one step down the gradient: Muon for the matrices inside the blocks, AdamW for the
+ * rest. */
 #ifndef GF_OPTIM_H
 #define GF_OPTIM_H
 #include "kernels/gemm.h"

@@ -19,8 +19,8 @@ static void visit(void *ctx, const struct gf_slot *s) {
     const int32_t index = b->index++;
     if (s->t.tied_to >= 0) return;
     if (s->is_vec ? s->offset == 0 : s->row0 == 0) {
-        const uint64_t floats = s->is_vec ? s->vec_len
-                                          : (uint64_t)s->mat_rows * (uint64_t)s->t.cols;
+        const uint64_t floats =
+            s->is_vec ? s->vec_len : (uint64_t)s->mat_rows * (uint64_t)s->t.cols;
         b->start = b->used;
         b->used += (floats + 15) / 16 * 16;
         if (p->data && s->is_vec) *s->vec = p->data + b->start;
@@ -79,12 +79,12 @@ void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t s
         const struct gf_param *e = &p->list[i];
         float *x = p->data + e->offset;
         const int out = ends(e->t.name, "attn.o.weight") || ends(e->t.name, "ffn.down.weight");
-        const int32_t layers =
-            e->t.stack == GF_STACK_ENCODER && cfg->kind == GF_ENCODER_DECODER ? cfg->n_encoder_layers
-                                                                              : cfg->n_layers;
+        const int32_t layers = e->t.stack == GF_STACK_ENCODER && cfg->kind == GF_ENCODER_DECODER
+                                   ? cfg->n_encoder_layers
+                                   : cfg->n_layers;
         const float s = scaled && out ? std / sqrtf(2.0f * (float)layers) : std;
         for (uint64_t j = 0; j < e->t.count; j++)
-            x[j] = e->t.rank == 2           ? s * (float)gf_rng_normal(&rng)
+            x[j] = e->t.rank == 2               ? s * (float)gf_rng_normal(&rng)
                    : ends(e->t.name, ".weight") ? 1
                                                 : 0;
     }

@@ -1,5 +1,5 @@
-/* params.h - one value for every weight of a model, in one stretch of floats: the weights themselves,
- * their gradients, the optimiser's moments, an average. All by the roster. */
+/* params.h - one value for every weight of a model, in one stretch of floats: the weights
+ * themselves, their gradients, the optimiser's moments, an average. All by the roster. */
 #ifndef GF_PARAMS_H
 #define GF_PARAMS_H
 #include "model/roster.h"
@@ -21,8 +21,8 @@ struct gf_params {
 /* Zeroed. 0, or -1 without memory. */
 int gf_params_open(struct gf_params *p, const struct gf_config *cfg);
 void gf_params_close(struct gf_params *p);
-/* Matrices and tables normal(0, std), gains 1, biases 0; what writes into the residual stream (o and
- * down) divided by sqrt(2 layers) with `scaled` (Radford 2019). */
+/* Matrices and tables normal(0, std), gains 1, biases 0; what writes into the residual stream (o
+ * and down) divided by sqrt(2 layers) with `scaled` (Radford 2019). */
 void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t seed, float std,
                     int scaled);
 #endif

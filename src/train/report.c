@@ -53,9 +53,12 @@ int32_t gf_curve_write_csv(const struct gf_curve *c, const char *path, struct gf
     fputs("step,tokens,loss,norm,valid_nats,valid_bits_per_byte\n", f);
     for (int64_t i = 0; i < c->n; i++) {
         const struct gf_measure *p = &c->points[i];
-        fprintf(f, "%lld,%lld,%.6f,%.4f,", (long long)p->step, (long long)p->tokens, p->loss, p->norm);
-        if (isnan(p->valid)) fputs(",\n", f);
-        else fprintf(f, "%.5f,%.5f\n", p->valid, p->bits);
+        fprintf(f, "%lld,%lld,%.6f,%.4f,", (long long)p->step, (long long)p->tokens, p->loss,
+                p->norm);
+        if (isnan(p->valid))
+            fputs(",\n", f);
+        else
+            fprintf(f, "%.5f,%.5f\n", p->valid, p->bits);
     }
     return fclose(f) ? gf_fail(err, GF_ERR_STATE, "%s cannot be written", path) : GF_OK;
 }
@@ -100,8 +103,10 @@ int32_t gf_curve_write_svg(const struct gf_curve *c, const char *path, const cha
     f.low = floor(f.low * 2) / 2;
     f.high = f.low + 3; /* the first steps, near ln V, lie along the upper edge */
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
-            "font-size=\"12\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"20\" "
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+            "font-family=\"sans-serif\" "
+            "font-size=\"12\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%d\" "
+            "y=\"20\" "
             "font-size=\"14\">%s: loss in nats a token over tokens seen</text>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT, title);
     for (double y = f.low; y <= f.high + 1e-9; y += 0.5)

@@ -17,8 +17,10 @@ static int32_t find(const struct gf_swap *s, const char *word) {
     int32_t low = 0, high = s->n_words;
     while (low < high) {
         const int32_t mid = (low + high) / 2;
-        if (strcmp(s->words[mid].text, word) < 0) low = mid + 1;
-        else high = mid;
+        if (strcmp(s->words[mid].text, word) < 0)
+            low = mid + 1;
+        else
+            high = mid;
     }
     return low < s->n_words && !strcmp(s->words[low].text, word) ? low : -1;
 }
@@ -76,7 +78,8 @@ int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, si
         if (!strcmp(s->words[i].text, s->words[i - 1].text))
             return gf_fail(err, GF_ERR_DUPLICATE, "the word %s is listed twice", s->words[i].text);
     for (size_t i = 0, m; i < n; i += m + 1) {
-        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {}
+        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
+        }
         int small, plural;
         const int32_t at = look_up(s, text + i, m, &small, &plural);
         if (at >= 0) s->words[at].count++;
@@ -118,7 +121,8 @@ const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_
     gf_rng_seed(&rng, draw);
     for (int32_t i = 0; i < s->n_words; i++) s->words[i].seen = 0, s->words[i].other = -1;
     for (size_t i = 0, m; i < n; i += m + 1) { /* what is there */
-        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {}
+        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
+        }
         const int32_t at = look_up(s, text + i, m, &small, &plural);
         if (at >= 0) s->words[at].seen = 1;
     }
@@ -134,7 +138,8 @@ const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_
     }
     char *to = s->out;
     for (size_t i = 0, m; i < n; i += m) {
-        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {}
+        for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
+        }
         const int32_t at = look_up(s, text + i, m, &small, &plural),
                       other = at < 0 ? -1 : s->words[at].other;
         if (other < 0) {

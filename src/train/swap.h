@@ -1,10 +1,10 @@
 /* swap.h - the same story with other names in it: against learning few stories by heart.
  *
- * A file lists words that can stand for each other, a group on each line, the chance that one of them
- * is replaced in front. In a text every word of a
- * group is replaced throughout by another of its group, with plurals and capitals kept, drawn by how
- * frequent it is in the whole data (so that frequencies stay as they are), never by one that the text
- * has already, and with a vowel in front only for one with a vowel ("a" and "an" stay right). */
+ * A file lists words that can stand for each other, a group on each line, the chance that one of
+ * them is replaced in front. In a text every word of a group is replaced throughout by another of
+ * its group, with plurals and capitals kept, drawn by how frequent it is in the whole data (so that
+ * frequencies stay as they are), never by one that the text has already, and with a vowel in front
+ * only for one with a vowel ("a" and "an" stay right). */
 #ifndef GF_SWAP_H
 #define GF_SWAP_H
 #include "base/status.h"
@@ -14,7 +14,7 @@
 struct gf_swap_word {
     char *text;
     int32_t n, group, vowel;
-    double chance; /* that it is replaced */
+    double chance;       /* that it is replaced */
     int64_t count;       /* in the data */
     int32_t seen, other; /* in the text under way: there, and what stands for it (-1: itself) */
 };

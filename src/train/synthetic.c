@@ -66,8 +66,8 @@ char *gf_synthetic_stories(uint64_t seed, int32_t n, size_t *n_bytes) {
     struct gf_rng one, *rng = &one;
     gf_rng_seed(rng, seed);
     for (int32_t i = 0; i < n; i++) {
-        struct story s = {PICK(names), PICK(names), PICK(animals), PICK(things), PICK(places),
-                          PICK(colours)};
+        struct story s = {PICK(names),  PICK(names),  PICK(animals),
+                          PICK(things), PICK(places), PICK(colours)};
         while (s.other == s.hero) s.other = PICK(names);
         to = tell(to, &s, PICK(openings));
         for (uint64_t k = 2 + gf_rng_u64(rng) % 5; k; k--) to = tell(to, &s, PICK(middles));

@@ -1,11 +1,12 @@
 /* train.c - the program that makes the files in weights/.
  *
- *   glassformer-train RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N] [key=value ...]
+ *   glassformer-train RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N] [key=value
+ * ...]
  *
  * FILE may be the word "synthetic": stories from a grammar (synthetic.h), for trying a recipe.
- * Training data, validation data and vocabulary in; out of it, in FOLDER: tokenizer.json, checkpoint
- * (a run that finds one goes on from it), loss.csv, loss.svg, and the model as files. Ctrl-C ends the
- * run after the step under way, with a checkpoint; the same command goes on. */
+ * Training data, validation data and vocabulary in; out of it, in FOLDER: tokenizer.json,
+ * checkpoint (a run that finds one goes on from it), loss.csv, loss.svg, and the model as files.
+ * Ctrl-C ends the run after the step under way, with a checkpoint; the same command goes on. */
 #include "base/clock.h"
 #include "glassformer.h"
 #include "train/blas.h"
@@ -105,7 +106,8 @@ static const char *beside(const char *recipe, const char *name) {
     return path;
 }
 
-/* "synthetic" becomes a file in the run's folder; a real corpus must be the one that the recipe names. */
+/* "synthetic" becomes a file in the run's folder; a real corpus must be the one that the recipe
+ * names. */
 static int32_t open_corpus(struct run *r) {
     static char path[1024];
     const int made = !strcmp(r->data_path, "synthetic");
@@ -123,7 +125,8 @@ static int32_t open_corpus(struct run *r) {
     } else if (r->recipe.data_sha256[0]) {
         gf_sha256(digits, text, n);
         if (strcmp(digits, r->recipe.data_sha256))
-            status = gf_fail(&r->err, GF_ERR_ARGUMENT, "%s has SHA-256 %s, the recipe's data %s (data_sha256= trains on it)",
+            status = gf_fail(&r->err, GF_ERR_ARGUMENT,
+                             "%s has SHA-256 %s, the recipe's data %s (data_sha256= trains on it)",
                              r->data_path, digits, r->recipe.data_sha256);
     }
     free(text);
@@ -155,7 +158,8 @@ static int32_t open_vocabulary(struct run *r) {
                        r->bpe.vocab_size, r->recipe.cfg.vocab_size);
     r->recipe.cfg.vocab_size = r->bpe.vocab_size; /* little text may not fill a vocabulary */
     if (gf_bpe_write(&r->bpe, !r->recipe.pairs, in_folder(r->out, "tokenizer.json")))
-        return gf_fail(&r->err, GF_ERR_STATE, "%s cannot be written", in_folder(r->out, "tokenizer.json"));
+        return gf_fail(&r->err, GF_ERR_STATE, "%s cannot be written",
+                       in_folder(r->out, "tokenizer.json"));
     return GF_OK;
 }
 
@@ -184,8 +188,8 @@ static int32_t open_run(struct run *r) {
                               &r->err);
     r->pool = gf_pool_open(r->threads);
     if (status == GF_OK)
-        status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(), r->pool,
-                                 &r->err);
+        status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(),
+                                 r->pool, &r->err);
     if (status != GF_OK) return status;
     FILE *old = fopen(in_folder(r->out, "checkpoint"), "rb");
     if (!old) return GF_OK;
@@ -196,7 +200,8 @@ static int32_t open_run(struct run *r) {
     return gf_curve_read_csv(&r->curve, in_folder(r->out, "loss.csv"), r->trainer.step, &r->err);
 }
 
-/* ---- text as it goes --------------------------------------------------------------------------- */
+/* ---- text as it goes ---------------------------------------------------------------------------
+ */
 
 /* What the model says after `prompt` (for it, of an encoder_decoder), 0-terminated, into out. */
 static int32_t say(struct run *r, struct gf_session *s, const char *prompt, float temperature,
@@ -210,7 +215,8 @@ static int32_t say(struct run *r, struct gf_session *s, const char *prompt, floa
     } else {
         n += (int32_t)gf_bpe_encode(&r->bpe, prompt, n_prompt, ids + 1, 200);
     }
-    const struct gf_sampling how = {.temperature = temperature, .top_p = 1, .repetition_penalty = 1};
+    const struct gf_sampling how = {
+        .temperature = temperature, .top_p = 1, .repetition_penalty = 1};
     size_t at = 0;
     while (status == GF_OK && gf_session_length(s) + n < r->trainer.cfg.context_length) {
         struct gf_choice next;
@@ -239,7 +245,8 @@ static int32_t open_session(struct run *r, struct gf_model **m, struct gf_sessio
 /* A line of pairs, cut at its tab. */
 static void pair(const struct gf_data *d, int32_t i, char *source, char *target, size_t room) {
     const char *text = d->bytes + d->texts[i].at, *tab = memchr(text, '\t', d->texts[i].n);
-    const size_t n = tab ? (size_t)(tab - text) : d->texts[i].n, m = tab ? d->texts[i].n - n - 1 : 0;
+    const size_t n = tab ? (size_t)(tab - text) : d->texts[i].n,
+                 m = tab ? d->texts[i].n - n - 1 : 0;
     snprintf(source, room, "%.*s", (int)n, text);
     snprintf(target, room, "%.*s", (int)m, tab ? tab + 1 : "");
 }
@@ -275,8 +282,10 @@ static int32_t print_exact(struct run *r) {
     for (int32_t i = 0; i < d->n_texts && status == GF_OK; i++) {
         pair(d, i, source, target, sizeof source);
         status = say(r, s, source, 0, text, sizeof text);
-        if (!strcmp(text, target)) exact++;
-        else printf("  %s -> %s, not %s\n", source, text, target);
+        if (!strcmp(text, target))
+            exact++;
+        else
+            printf("  %s -> %s, not %s\n", source, text, target);
     }
     printf("%d of %d exact\n", exact, d->n_texts);
     gf_session_close(s);
@@ -284,14 +293,16 @@ static int32_t print_exact(struct run *r) {
     return status;
 }
 
-/* ---- the run ----------------------------------------------------------------------------------- */
+/* ---- the run -----------------------------------------------------------------------------------
+ */
 
 static int32_t save(struct run *r) {
     int32_t status = gf_trainer_save(&r->trainer, in_folder(r->out, "checkpoint"), &r->err);
     if (status == GF_OK)
         status = gf_curve_write_csv(&r->curve, in_folder(r->out, "loss.csv"), &r->err);
     if (status == GF_OK)
-        status = gf_curve_write_svg(&r->curve, in_folder(r->out, "loss.svg"), r->recipe.name, &r->err);
+        status =
+            gf_curve_write_svg(&r->curve, in_folder(r->out, "loss.svg"), r->recipe.name, &r->err);
     return status;
 }
 
@@ -320,7 +331,8 @@ static int32_t train(struct run *r) {
             printf("step %lld/%lld  loss %.4f  norm %.2f  %.0f tokens/s  %.0f min left",
                    (long long)t->step, (long long)p->options.steps, smooth, at.norm,
                    (double)(t->tokens - first_tokens) / seconds, left / 60);
-            if (!isnan(at.valid)) printf("  validation %.4f nats, %.4f bits/byte", at.valid, at.bits);
+            if (!isnan(at.valid))
+                printf("  validation %.4f nats, %.4f bits/byte", at.valid, at.bits);
             printf("\n");
         }
         if (status == GF_OK && p->sample_every && t->step % p->sample_every == 0)
@@ -340,21 +352,27 @@ static int32_t finish(struct run *r) {
     int32_t status = gf_export_folder(best, c, &r->bpe, r->out, &r->err);
     if (status != GF_OK) return status;
     if (r->recipe.pairs) return r->valid_path ? print_exact(r) : print_samples(r);
-    static const struct { const char *name; int32_t dtype; } forms[] = {
-        {"f32", GF_F32}, {"f16", GF_F16}, {"q8_0", GF_Q8_0}, {"q4_0", GF_Q4_0}};
+    static const struct {
+        const char *name;
+        int32_t dtype;
+    } forms[] = {{"f32", GF_F32}, {"f16", GF_F16}, {"q8_0", GF_Q8_0}, {"q4_0", GF_Q4_0}};
     for (int i = 0; i < 4; i++) {
         char name[128];
         snprintf(name, sizeof name, "%s-%s.gguf", r->recipe.name, forms[i].name);
         status = gf_export_gguf(best, c, &r->bpe, forms[i].dtype, r->recipe.name,
                                 in_folder(r->out, name), &r->err);
         if (status == GF_ERR_UNSUPPORTED) return printf("%s\n", r->err.text), GF_OK;
-        struct gf_model *m =
-            status == GF_OK && r->valid_path ? gf_export_model(best, c, forms[i].dtype, &r->err) : NULL;
+        struct gf_model *m = status == GF_OK && r->valid_path
+                                 ? gf_export_model(best, c, forms[i].dtype, &r->err)
+                                 : NULL;
         double bits = NAN;
         if (m) status = gf_export_bits(m, &r->valid, &bits, &r->err);
+        if (status != GF_OK) return gf_model_close(m), status;
+        if (m)
+            printf("%s: %.4f bits/byte\n", name, bits);
+        else
+            printf("%s\n", name);
         gf_model_close(m);
-        if (status != GF_OK) return status;
-        printf("%s: %.4f bits/byte\n", name, bits);
     }
     return print_samples(r);
 }

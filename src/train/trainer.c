@@ -48,7 +48,8 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg,
     t->n_micro = options->batch_tokens / options->micro_tokens;
     if (t->n_micro < 1) t->n_micro = 1;
     t->micro = calloc((size_t)t->n_micro, sizeof *t->micro);
-    int bad = !t->micro || gf_params_open(&t->weights, cfg) || gf_optim_open(&t->optim, cfg, gemm) ||
+    int bad = !t->micro || gf_params_open(&t->weights, cfg) ||
+              gf_optim_open(&t->optim, cfg, gemm) ||
               (options->average > 0 && gf_params_open(&t->averaged, cfg));
     const int32_t seqs = options->micro_tokens;
     for (int32_t i = 0; !bad && i < t->n_micro; i++)
@@ -146,8 +147,8 @@ int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *
     for (int32_t i = 0, w = 0; i < data->n_texts;) {
         if (gf_data_in_order(data, room, &i, &w))
             return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
-        loss += gf_graph_run(&t->lanes[0].graph, &gf_trainer_best(t)->w, NULL, &room->b, 1, 0, 0,
-                             NULL);
+        loss +=
+            gf_graph_run(&t->lanes[0].graph, &gf_trainer_best(t)->w, NULL, &room->b, 1, 0, 0, NULL);
         counted += room->counted;
         bytes += room->bytes;
     }
@@ -156,10 +157,11 @@ int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *
     return GF_OK;
 }
 
-/* ---- the state as a file ----------------------------------------------------------------------- */
+/* ---- the state as a file -----------------------------------------------------------------------
+ */
 
-/* Options that may change between legs of a run (steps, say) are not part of it: they are whatever the
- * recipe says. */
+/* Options that may change between legs of a run (steps, say) are not part of it: they are whatever
+ * the recipe says. */
 struct header {
     char magic[8];
     struct gf_config cfg;

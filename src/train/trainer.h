@@ -1,4 +1,5 @@
-/* trainer.h - training itself: batches, gradients, steps, averages, and the whole state as a file. */
+/* trainer.h - training itself: batches, gradients, steps, averages, and the whole state as a file.
+ */
 #ifndef GF_TRAINER_H
 #define GF_TRAINER_H
 #include "base/pool.h"
@@ -20,8 +21,8 @@ struct gf_trainer_options {
     struct gf_optim_options optim;
 };
 
-/* The passes of a step go to this many lanes in turn, each with activations and a gradient of its own,
- * added up in one order: a step's result does not depend on threads. */
+/* The passes of a step go to this many lanes in turn, each with activations and a gradient of its
+ * own, added up in one order: a step's result does not depend on threads. */
 enum { GF_LANES = 2 };
 
 struct gf_lane {

@@ -1,7 +1,7 @@
 /* write_folder.c - config.json, model.safetensors (f32), tokenizer.json.
  *
- * A plain Llama and GPT-2 are written with Hugging Face's fields and names, so that its library opens
- * them; everything else as our own model_type with the roster's names. */
+ * A plain Llama and GPT-2 are written with Hugging Face's fields and names, so that its library
+ * opens them; everything else as our own model_type with the roster's names. */
 #include "glassformer.h"
 #include "train/export.h"
 #include <stdio.h>
@@ -14,7 +14,8 @@ static const char *in(const char *folder, const char *name) {
     return path;
 }
 
-/* ---- config.json ------------------------------------------------------------------------------- */
+/* ---- config.json -------------------------------------------------------------------------------
+ */
 
 struct choice {
     const char *field, *words[8];
@@ -24,10 +25,10 @@ static const struct choice choices[] = {GF_ENUMS(CHOICE)};
 #define FIELD_NAME(type, name, ...) #name,
 static const char *const fields[] = {GF_CONFIG_FIELDS(FIELD_NAME)};
 static const char *const flags[] = {
-    "final_norm",   "qk_norm",        "bias_qkv",     "bias_attn_out", "bias_ffn",
-    "bias_norm",    "bias_head",      "tie_word_embeddings",           "shared_embedding",
-    "causal",       "scale_scores",   "use_position", "use_residual",  "use_norm",
-    "use_final_norm"};
+    "final_norm",       "qk_norm",   "bias_qkv",      "bias_attn_out",
+    "bias_ffn",         "bias_norm", "bias_head",     "tie_word_embeddings",
+    "shared_embedding", "causal",    "scale_scores",  "use_position",
+    "use_residual",     "use_norm",  "use_final_norm"};
 
 static void own_field(FILE *f, const struct gf_config *cfg, size_t i) {
     const double x = gf_config_get(cfg, (int32_t)i);
@@ -49,10 +50,10 @@ enum family { OWN, LLAMA, GPT2 };
 
 static enum family family_of(const struct gf_config *c) {
     const int plain = c->kind == GF_DECODER && c->norm_placement == GF_PRE_NORM && c->final_norm &&
-                      !c->qk_norm && !c->sliding_window && !c->bias_head && !c->bias_ffn == !c->bias_qkv &&
-                      !c->bias_qkv == !c->bias_attn_out && c->embedding_scale == 1 && c->causal &&
-                      c->scale_scores && c->use_position && c->use_residual && c->use_norm &&
-                      c->use_final_norm && c->tie_word_embeddings;
+                      !c->qk_norm && !c->sliding_window && !c->bias_head &&
+                      !c->bias_ffn == !c->bias_qkv && !c->bias_qkv == !c->bias_attn_out &&
+                      c->embedding_scale == 1 && c->causal && c->scale_scores && c->use_position &&
+                      c->use_residual && c->use_norm && c->use_final_norm && c->tie_word_embeddings;
     if (plain && c->norm == GF_RMSNORM && c->ffn == GF_SWIGLU && c->position == GF_POS_ROPE &&
         c->rope_pairs == GF_ROPE_HALF && c->rope_scaling == GF_ROPE_SCALING_NONE && !c->bias_qkv)
         return LLAMA;
@@ -68,15 +69,17 @@ static int config_json(const struct gf_config *c, const char *path) {
     if (!f) return -1;
     switch (family_of(c)) {
     case LLAMA:
-        fprintf(f,
-                "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n  \"model_type\": \"llama\",\n"
-                "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n"
-                "  \"num_hidden_layers\": %d,\n  \"num_attention_heads\": %d,\n"
-                "  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n"
-                "  \"max_position_embeddings\": %d,\n  \"rms_norm_eps\": %.9g,\n  \"rope_theta\": %.9g,\n"
-                "  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n  \"mlp_bias\": false,\n",
-                c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->n_kv_heads, c->d_head,
-                c->context_length, (double)c->norm_eps, (double)c->rope_theta);
+        fprintf(
+            f,
+            "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n  \"model_type\": \"llama\",\n"
+            "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n"
+            "  \"num_hidden_layers\": %d,\n  \"num_attention_heads\": %d,\n"
+            "  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n"
+            "  \"max_position_embeddings\": %d,\n  \"rms_norm_eps\": %.9g,\n  \"rope_theta\": "
+            "%.9g,\n"
+            "  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n  \"mlp_bias\": false,\n",
+            c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->n_kv_heads, c->d_head,
+            c->context_length, (double)c->norm_eps, (double)c->rope_theta);
         break;
     case GPT2:
         fprintf(f,
@@ -99,7 +102,8 @@ static int config_json(const struct gf_config *c, const char *path) {
     return fclose(f) ? -1 : 0;
 }
 
-/* ---- model.safetensors: u64 length of the header, header, data ---------------------------------- */
+/* ---- model.safetensors: u64 length of the header, header, data ----------------------------------
+ */
 
 struct row { /* a file's tensor: several of ours stacked, or turned to [in, out]; %d is the layer */
     const char *file, *ours[3];
@@ -162,12 +166,15 @@ static const struct gf_param *find(const struct gf_params *p, const char *patter
 static void head_text(struct tensors *t, const char *name, int32_t rows, int32_t cols,
                       uint64_t count) {
     char shape[32];
-    if (rows) snprintf(shape, sizeof shape, "%d,%d", rows, cols);
-    else snprintf(shape, sizeof shape, "%d", cols);
-    t->n += (size_t)snprintf(t->header + t->n, t->room - t->n,
-                             "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}",
-                             t->n > 1 ? "," : "", name, shape, (unsigned long long)t->at,
-                             (unsigned long long)(t->at + count * 4));
+    if (rows)
+        snprintf(shape, sizeof shape, "%d,%d", rows, cols);
+    else
+        snprintf(shape, sizeof shape, "%d", cols);
+    t->n +=
+        (size_t)snprintf(t->header + t->n, t->room - t->n,
+                         "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}",
+                         t->n > 1 ? "," : "", name, shape, (unsigned long long)t->at,
+                         (unsigned long long)(t->at + count * 4));
     t->at += count * 4;
 }
 
@@ -179,14 +186,17 @@ static void tensor(struct tensors *t, const char *name, const struct gf_param *c
     uint64_t count = 0;
     for (int i = 0; i < n; i++) rows += parts[i]->t.rows, count += parts[i]->t.count;
     if (!t->data) {
-        if (a->rank == 1) head_text(t, name, 0, (int32_t)count, count);
-        else head_text(t, name, turned ? a->cols : rows, turned ? rows : a->cols, count);
+        if (a->rank == 1)
+            head_text(t, name, 0, (int32_t)count, count);
+        else
+            head_text(t, name, turned ? a->cols : rows, turned ? rows : a->cols, count);
         return;
     }
     for (int32_t c = 0; turned && c < a->cols; c++)
         for (int i = 0; i < n; i++)
             for (int32_t r = 0; r < parts[i]->t.rows; r++)
-                fwrite(t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols + (uint64_t)c,
+                fwrite(t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols +
+                           (uint64_t)c,
                        4, 1, t->f);
     for (int i = 0; !turned && i < n; i++)
         fwrite(t->p->data + parts[i]->offset, 4, parts[i]->t.count, t->f);
@@ -207,7 +217,8 @@ static void all_tensors(struct tensors *t, const struct gf_config *c) {
             int n = 0;
             for (; n < 3 && r->ours[n]; n++) parts[n] = find(t->p, r->ours[n], l);
             if (mark)
-                snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - r->file), r->file, l, mark + 2);
+                snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - r->file), r->file, l,
+                         mark + 2);
             else
                 snprintf(name, sizeof name, "%s", r->file);
             tensor(t, name, parts, n, r->turned);

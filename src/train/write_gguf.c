@@ -2,8 +2,9 @@
  *
  *   "GGUF" u32 version  u64 tensors  u64 keys  keys...  tensor infos...  padding to 32  data
  *
- * llama: rows of q and k are permuted so that adjacent pairs rotate, (i, i + d/2) -> (2i, 2i + 1). gpt2:
- * q, k and v are one matrix. Matrices whose columns do not divide into blocks of 32 stay f16. */
+ * llama: rows of q and k are permuted so that adjacent pairs rotate, (i, i + d/2) -> (2i, 2i + 1).
+ * gpt2: q, k and v are one matrix. Matrices whose columns do not divide into blocks of 32 stay f16.
+ */
 #include "train/export.h"
 #include "glassformer.h"
 #include <stdio.h>
@@ -94,7 +95,11 @@ static void keys(struct gguf *g, const struct gf_config *c, const struct gf_bpe 
 #define KEY(text) (snprintf(k, sizeof k, "%s." text, llama ? "llama" : "gpt2"), k)
     key_text(g, "general.architecture", llama ? "llama" : "gpt2");
     key_text(g, "general.name", name);
-    key_u32(g, "general.file_type", dtype == GF_F32 ? 0 : dtype == GF_F16 ? 1 : dtype == GF_Q4_0 ? 2 : 7);
+    key_u32(g, "general.file_type",
+            dtype == GF_F32    ? 0
+            : dtype == GF_F16  ? 1
+            : dtype == GF_Q4_0 ? 2
+                               : 7);
     key_u32(g, "general.quantization_version", 2);
     key_u32(g, KEY("context_length"), c->context_length);
     key_u32(g, KEY("embedding_length"), c->d_model);
@@ -116,7 +121,8 @@ static void keys(struct gguf *g, const struct gf_config *c, const struct gf_bpe 
     vocabulary(g, bpe);
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------- */
+/* ---- tensors -----------------------------------------------------------------------------------
+ */
 
 struct row { /* GGUF's name and ours; several of ours are stacked; %d is the layer */
     const char *gguf, *ours[3];
@@ -179,15 +185,16 @@ static const struct gf_param *find(const struct gf_params *p, const char *patter
 
 static void put_rows(struct writer *w, const struct gf_param *e, int32_t dtype, int turns) {
     const int32_t cols = e->t.cols, half = w->cfg->d_head / 2;
-    const uint64_t bytes = (uint64_t)(cols / gf_dtype_block_cols(dtype)) *
-                           (uint64_t)gf_dtype_block_bytes(dtype);
+    const uint64_t bytes =
+        (uint64_t)(cols / gf_dtype_block_cols(dtype)) * (uint64_t)gf_dtype_block_bytes(dtype);
     for (int32_t r = 0; r < e->t.rows; r++) {
         int32_t from = r;
         if (turns && w->cfg->rope_pairs == GF_ROPE_HALF) {
             const int32_t in = r % w->cfg->d_head;
             from = r - in + in / 2 + in % 2 * half;
         }
-        gf_quantize(w->blocks, w->p->data + e->offset + (uint64_t)from * (uint64_t)cols, dtype, cols);
+        gf_quantize(w->blocks, w->p->data + e->offset + (uint64_t)from * (uint64_t)cols, dtype,
+                    cols);
         put(w->g, w->blocks, bytes);
     }
 }

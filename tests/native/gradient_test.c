@@ -14,83 +14,83 @@
 #include "check.h"
 
 /* Names of this second set, beside the first that is linked too. */
-#define gf_config_get                gf64_config_get
-#define gf_config_default            gf64_config_default
-#define gf_config_set                gf64_config_set
-#define gf_config_check              gf64_config_check
-#define gf_roster_walk               gf64_roster_walk
-#define gf_roster_count              gf64_roster_count
-#define gf_roster_tensor             gf64_roster_tensor
-#define gf_count_parameters          gf64_count_parameters
-#define gf_position_width            gf64_position_width
-#define gf_position_table            gf64_position_table
-#define gf_norm_forward              gf64_norm_forward
-#define gf_norm_backward             gf64_norm_backward
-#define gf_head_norm_forward         gf64_head_norm_forward
-#define gf_head_norm_backward        gf64_head_norm_backward
-#define gf_ffn_forward               gf64_ffn_forward
-#define gf_ffn_backward              gf64_ffn_backward
-#define gf_embed_forward             gf64_embed_forward
-#define gf_embed_backward            gf64_embed_backward
-#define gf_dropout                   gf64_dropout
-#define gf_linear_forward            gf64_linear_forward
-#define gf_linear_backward           gf64_linear_backward
-#define gf_block_forward             gf64_block_forward
-#define gf_block_backward            gf64_block_backward
-#define gf_attention_forward         gf64_attention_forward
-#define gf_attention_backward        gf64_attention_backward
-#define gf_attention_work            gf64_attention_work
-#define gf_cross_attention_forward   gf64_cross_attention_forward
-#define gf_cross_attention_backward  gf64_cross_attention_backward
-#define gf_cross_keys_values         gf64_cross_keys_values
-#define gf_cross_entropy             gf64_cross_entropy
-#define gf_params_open               gf64_params_open
-#define gf_params_close              gf64_params_close
-#define gf_params_init               gf64_params_init
-#define gf_graph_open                gf64_graph_open
-#define gf_graph_close               gf64_graph_close
-#define gf_graph_run                 gf64_graph_run
-#define gf_gemm                      gf64_gemm
-#define gf_gemm_ref                  gf64_gemm_ref
-#define gf_mat_bind                  gf64_mat_bind
-#define gf_mat_get_row               gf64_mat_get_row
-#define gf_matmul_ref                gf64_matmul_ref
-#define gf_layernorm_ref             gf64_layernorm
-#define gf_layernorm                 gf64_layernorm
-#define gf_rmsnorm_ref               gf64_rmsnorm
-#define gf_rmsnorm                   gf64_rmsnorm
-#define gf_add_ref                   gf64_add
-#define gf_add                       gf64_add
-#define gf_scale_ref                 gf64_scale
-#define gf_scale                     gf64_scale
-#define gf_axpy_ref                  gf64_axpy
-#define gf_axpy                      gf64_axpy
-#define gf_relu_ref                  gf64_relu
-#define gf_relu                      gf64_relu
-#define gf_gelu_erf_ref              gf64_gelu_erf
-#define gf_gelu_erf                  gf64_gelu_erf
-#define gf_gelu_tanh_ref             gf64_gelu_tanh
-#define gf_gelu_tanh                 gf64_gelu_tanh
-#define gf_silu_mul_ref              gf64_silu_mul
-#define gf_silu_mul                  gf64_silu_mul
-#define gf_exp_ref                   gf64_exp
-#define gf_exp                       gf64_exp
-#define gf_tanh_ref                  gf64_tanh
-#define gf_tanh                      gf64_tanh
-#define gf_erf_ref                   gf64_erf
-#define gf_erf                       gf64_erf
-#define gf_softmax_ref               gf64_softmax
-#define gf_softmax                   gf64_softmax
-#define gf_logsumexp_ref             gf64_logsumexp
-#define gf_logsumexp                 gf64_logsumexp
-#define gf_argmax_ref                gf64_argmax_ref
-#define gf_softmax_wide              gf64_softmax_wide
-#define gf_silu_mul_wide             gf64_silu_mul_wide
-#define gf_silu_mul_back_wide        gf64_silu_mul_back_wide
-#define gf_rope_ref                  gf64_rope
-#define gf_rope                      gf64_rope
-#define gf_attn_scores_ref           gf64_attn_scores_ref
-#define gf_attn_mix_ref              gf64_attn_mix_ref
+#define gf_config_get               gf64_config_get
+#define gf_config_default           gf64_config_default
+#define gf_config_set               gf64_config_set
+#define gf_config_check             gf64_config_check
+#define gf_roster_walk              gf64_roster_walk
+#define gf_roster_count             gf64_roster_count
+#define gf_roster_tensor            gf64_roster_tensor
+#define gf_count_parameters         gf64_count_parameters
+#define gf_position_width           gf64_position_width
+#define gf_position_table           gf64_position_table
+#define gf_norm_forward             gf64_norm_forward
+#define gf_norm_backward            gf64_norm_backward
+#define gf_head_norm_forward        gf64_head_norm_forward
+#define gf_head_norm_backward       gf64_head_norm_backward
+#define gf_ffn_forward              gf64_ffn_forward
+#define gf_ffn_backward             gf64_ffn_backward
+#define gf_embed_forward            gf64_embed_forward
+#define gf_embed_backward           gf64_embed_backward
+#define gf_dropout                  gf64_dropout
+#define gf_linear_forward           gf64_linear_forward
+#define gf_linear_backward          gf64_linear_backward
+#define gf_block_forward            gf64_block_forward
+#define gf_block_backward           gf64_block_backward
+#define gf_attention_forward        gf64_attention_forward
+#define gf_attention_backward       gf64_attention_backward
+#define gf_attention_work           gf64_attention_work
+#define gf_cross_attention_forward  gf64_cross_attention_forward
+#define gf_cross_attention_backward gf64_cross_attention_backward
+#define gf_cross_keys_values        gf64_cross_keys_values
+#define gf_cross_entropy            gf64_cross_entropy
+#define gf_params_open              gf64_params_open
+#define gf_params_close             gf64_params_close
+#define gf_params_init              gf64_params_init
+#define gf_graph_open               gf64_graph_open
+#define gf_graph_close              gf64_graph_close
+#define gf_graph_run                gf64_graph_run
+#define gf_gemm                     gf64_gemm
+#define gf_gemm_ref                 gf64_gemm_ref
+#define gf_mat_bind                 gf64_mat_bind
+#define gf_mat_get_row              gf64_mat_get_row
+#define gf_matmul_ref               gf64_matmul_ref
+#define gf_layernorm_ref            gf64_layernorm
+#define gf_layernorm                gf64_layernorm
+#define gf_rmsnorm_ref              gf64_rmsnorm
+#define gf_rmsnorm                  gf64_rmsnorm
+#define gf_add_ref                  gf64_add
+#define gf_add                      gf64_add
+#define gf_scale_ref                gf64_scale
+#define gf_scale                    gf64_scale
+#define gf_axpy_ref                 gf64_axpy
+#define gf_axpy                     gf64_axpy
+#define gf_relu_ref                 gf64_relu
+#define gf_relu                     gf64_relu
+#define gf_gelu_erf_ref             gf64_gelu_erf
+#define gf_gelu_erf                 gf64_gelu_erf
+#define gf_gelu_tanh_ref            gf64_gelu_tanh
+#define gf_gelu_tanh                gf64_gelu_tanh
+#define gf_silu_mul_ref             gf64_silu_mul
+#define gf_silu_mul                 gf64_silu_mul
+#define gf_exp_ref                  gf64_exp
+#define gf_exp                      gf64_exp
+#define gf_tanh_ref                 gf64_tanh
+#define gf_tanh                     gf64_tanh
+#define gf_erf_ref                  gf64_erf
+#define gf_erf                      gf64_erf
+#define gf_softmax_ref              gf64_softmax
+#define gf_softmax                  gf64_softmax
+#define gf_logsumexp_ref            gf64_logsumexp
+#define gf_logsumexp                gf64_logsumexp
+#define gf_argmax_ref               gf64_argmax_ref
+#define gf_softmax_wide             gf64_softmax_wide
+#define gf_silu_mul_wide            gf64_silu_mul_wide
+#define gf_silu_mul_back_wide       gf64_silu_mul_back_wide
+#define gf_rope_ref                 gf64_rope
+#define gf_rope                     gf64_rope
+#define gf_attn_scores_ref          gf64_attn_scores_ref
+#define gf_attn_mix_ref             gf64_attn_mix_ref
 
 #define float double
 #define fabsf fabs
@@ -117,11 +117,11 @@ void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, 
     *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL};
 }
 void gf_mat_get_row(double *y, const struct gf_mat *w, int32_t row) {
-    memcpy(y, (const double *)w->data + (size_t)row * (size_t)w->cols,
-           (size_t)w->cols * sizeof *y);
+    memcpy(y, (const double *)w->data + (size_t)row * (size_t)w->cols, (size_t)w->cols * sizeof *y);
 }
 
-/* ---- variants ---------------------------------------------------------------------------------- */
+/* ---- variants ----------------------------------------------------------------------------------
+ */
 
 static struct gf_config base(void) {
     struct gf_config c;
@@ -171,7 +171,8 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
     }
     struct gf_params w, g;
     struct gf_graph graph;
-    if (gf_params_open(&w, c) || gf_params_open(&g, c) || gf_graph_open(&graph, c, 14, 13, 3, gemm)) {
+    if (gf_params_open(&w, c) || gf_params_open(&g, c) ||
+        gf_graph_open(&graph, c, 14, 13, 3, gemm)) {
         CHECK(0);
         return;
     }
@@ -187,7 +188,8 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
     for (int32_t i = 0; i < w.n_list; i++) {
         double norm2 = 0;
         for (uint64_t j = 0; j < w.list[i].t.count; j++, count++) {
-            double *x = &w.data[w.list[i].offset + j], x0 = *x, f[4], got = *(&g.data[w.list[i].offset + j]);
+            double *x = &w.data[w.list[i].offset + j], x0 = *x, f[4],
+                   got = *(&g.data[w.list[i].offset + j]);
             static const int steps[] = {-2, -1, 1, 2};
             for (int k = 0; k < 4; k++) {
                 *x = x0 + steps[k] * h;
@@ -254,9 +256,8 @@ static void decoders(void) {
     VARIANT("gpt2", gpt2(&c));
     VARIANT("gelu_erf, layernorm without bias", gpt2(&c), c.ffn = GF_GELU_ERF, c.bias_norm = 0);
     VARIANT("relu", c.ffn = GF_RELU);
-    VARIANT("post-norm, layernorm, gelu_erf, sinusoidal", gpt2(&c),
-            c.norm_placement = GF_POST_NORM, c.ffn = GF_GELU_ERF, c.position = GF_POS_SINUSOIDAL,
-            c.tie_word_embeddings = 0);
+    VARIANT("post-norm, layernorm, gelu_erf, sinusoidal", gpt2(&c), c.norm_placement = GF_POST_NORM,
+            c.ffn = GF_GELU_ERF, c.position = GF_POS_SINUSOIDAL, c.tie_word_embeddings = 0);
     VARIANT("post-norm, rmsnorm, no positions", c.norm_placement = GF_POST_NORM,
             c.position = GF_POS_NONE);
     VARIANT("embedding scale, no final norm", c.embedding_scale = 3, c.final_norm = 0);
@@ -276,8 +277,8 @@ static void encoder_decoders(void) {
             c.shared_embedding = 0, c.position = GF_POS_LEARNED, c.bias_head = 0);
     VARIANT("pre-norm, final norm, swiglu, grouped, rope", c.kind = GF_ENCODER_DECODER,
             c.n_encoder_layers = 1, c.n_heads = 4);
-    VARIANT("pre-norm, layernorm, gelu_tanh, biases", original(&c),
-            c.norm_placement = GF_PRE_NORM, c.final_norm = 1, c.ffn = GF_GELU_TANH);
+    VARIANT("pre-norm, layernorm, gelu_tanh, biases", original(&c), c.norm_placement = GF_PRE_NORM,
+            c.final_norm = 1, c.ffn = GF_GELU_TANH);
 }
 
 /* The same masks on the way there and back. */

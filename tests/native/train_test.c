@@ -8,7 +8,8 @@
 #include "train/synthetic.h"
 #include <stdlib.h>
 
-/* ---- recorded by PyTorch: tests/golden/train/make.py ------------------------------------------- */
+/* ---- recorded by PyTorch: tests/golden/train/make.py -------------------------------------------
+ */
 
 enum { MOST = 64 };
 struct golden {
@@ -101,8 +102,9 @@ static void against_pytorch(const char *name) {
     double worst = 0;
     for (int32_t s = 0; s < g.n_steps; s++) {
         memset(d.data, 0, (size_t)d.n * 4);
-        const double now = gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1 / (float)g.counted, 0, 0,
-                                        NULL) / g.counted;
+        const double now =
+            gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1 / (float)g.counted, 0, 0, NULL) /
+            g.counted;
         CHECK_NEAR(now, g.losses[s], 1e-3 * g.losses[s]);
         worst = fmax(worst, fabs(now - g.losses[s]) / g.losses[s]);
         gf_optim_step(&optim, &w, &d, &g.recipe.options.optim, s + 1,
@@ -125,7 +127,8 @@ static void gradients_and_fifty_steps_as_pytorch(void) {
     against_pytorch("translation");
 }
 
-/* ---- a corpus of our own ------------------------------------------------------------------------- */
+/* ---- a corpus of our own
+ * ------------------------------------------------------------------------- */
 
 static const char corpus[] = "build/train_test.txt";
 
@@ -176,14 +179,17 @@ static void vocabulary(void) {
 }
 
 static void swaps_stay_consistent(void) {
-    static const char text[] = "Lily had a dog. Lily's dogs saw an owl. \"Lily!\" said Tim. Dog and Timber.";
+    static const char text[] =
+        "Lily had a dog. Lily's dogs saw an owl. \"Lily!\" said Tim. Dog and Timber.";
     struct gf_error err;
     struct gf_swap s;
-    CHECK_INT(gf_swap_open(&s, "1 Lily Mia\n1 Tim Ben\n1 dog cat owl\n", "Mia Ben cat Lily Tim dog owl", 28,
-                           &err), GF_OK);
+    CHECK_INT(gf_swap_open(&s, "1 Lily Mia\n1 Tim Ben\n1 dog cat owl\n",
+                           "Mia Ben cat Lily Tim dog owl", 28, &err),
+              GF_OK);
     size_t n;
     const char *got = gf_swap_apply(&s, text, sizeof text - 1, 3, &n);
-    static const char want[] = "Mia had a cat. Mia's cats saw an owl. \"Mia!\" said Ben. Cat and Timber.";
+    static const char want[] =
+        "Mia had a cat. Mia's cats saw an owl. \"Mia!\" said Ben. Cat and Timber.";
     char copy[128] = {0};
     memcpy(copy, got, n < 127 ? n : 127);
     CHECK_TEXT(copy, want);
@@ -204,9 +210,10 @@ static int open_small(struct small *s, const char *const *lines, int n_stories) 
     size_t n;
     char *text = write_corpus(n_stories, &n);
     gf_recipe_defaults(&s->recipe);
-    static const char *const common[] = {"vocab_size=300", "d_model=32", "n_layers=2", "n_heads=2", "n_kv_heads=2",
-                                         "d_head=16", "d_ff=64", "context_length=64", "micro_tokens=128",
-                                         "batch_tokens=256", "steps=40", NULL};
+    static const char *const common[] = {
+        "vocab_size=300",   "d_model=32",       "n_layers=2", "n_heads=2",
+        "n_kv_heads=2",     "d_head=16",        "d_ff=64",    "context_length=64",
+        "micro_tokens=128", "batch_tokens=256", "steps=40",   NULL};
     for (int i = 0; common[i]; i++) CHECK_INT(gf_recipe_line(&s->recipe, common[i], &err), GF_OK);
     for (; *lines; lines++) CHECK_INT(gf_recipe_line(&s->recipe, *lines, &err), GF_OK);
     int32_t status = gf_bpe_train(&s->bpe, text, n, s->recipe.cfg.vocab_size, &err);
@@ -214,7 +221,8 @@ static int open_small(struct small *s, const char *const *lines, int n_stories) 
     if (status == GF_OK)
         status = gf_data_open(&s->data, corpus, 0, &s->bpe, s->recipe.cfg.context_length, 5, &err);
     if (status == GF_OK)
-        status = gf_trainer_open(&s->t, &s->recipe.cfg, &s->recipe.options, &s->data, gf_gemm, NULL, &err);
+        status = gf_trainer_open(&s->t, &s->recipe.cfg, &s->recipe.options, &s->data, gf_gemm, NULL,
+                                 &err);
     if (status != GF_OK) printf("  %s\n", err.text);
     CHECK_INT(status, GF_OK);
     return status == GF_OK;
@@ -228,8 +236,10 @@ static void close_small(struct small *s) {
 
 /* Uniform guessing costs ln V. */
 static void a_fresh_model_guesses(void) {
-    static const char *const variants[][4] = {{NULL}, {"norm=layernorm", "ffn=gelu_tanh", "position=learned", NULL},
-                                              {"tie_word_embeddings=0", "norm=layernorm", NULL}};
+    static const char *const variants[][4] = {
+        {NULL},
+        {"norm=layernorm", "ffn=gelu_tanh", "position=learned", NULL},
+        {"tie_word_embeddings=0", "norm=layernorm", NULL}};
     for (int i = 0; i < 3; i++) {
         struct small s;
         struct gf_error err;
@@ -245,7 +255,8 @@ static void two_sequences_are_learned_by_heart(void) {
     struct small s;
     struct gf_error err;
     double loss = 9, norm;
-    static const char *const lines[] = {"weight_decay=0", "batch_tokens=128", "steps=150", "lr=0.01", NULL};
+    static const char *const lines[] = {"weight_decay=0", "batch_tokens=128", "steps=150",
+                                        "lr=0.01", NULL};
     if (!open_small(&s, lines, 2)) return;
     for (int i = 0; i < 150; i++) CHECK_INT(gf_trainer_step(&s.t, &loss, &norm, &err), GF_OK);
     CHECK(loss < 0.05);
@@ -301,8 +312,8 @@ static void training_and_sessions_agree(void) {
         {NULL},
         {"n_heads=4", "d_head=8", "qk_norm=1", "sliding_window=17", "context_length=48", NULL},
         {"norm=layernorm", "ffn=gelu_tanh", "position=learned", "bias_qkv=1", "bias_ffn=1", NULL},
-        {"norm_placement=post", "norm=layernorm", "position=sinusoidal", "ffn=gelu_erf", "tie_word_embeddings=0",
-         NULL}};
+        {"norm_placement=post", "norm=layernorm", "position=sinusoidal", "ffn=gelu_erf",
+         "tie_word_embeddings=0", NULL}};
     for (int i = 0; i < 4; i++) {
         struct small s;
         struct gf_error err;
