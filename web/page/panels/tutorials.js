@@ -81,7 +81,7 @@ function line(claim, alone) {
   const expected = el('td'), found = el('td'), state = el('td', { class: 'state' });
   const more = el('div', { class: 'more' });
   const node = el('tr', { 'data-claim': claim.id, 'data-state': 'waiting' }, text, expected, found, state);
-  if (claim.slow) state.append(el('button', { type: 'button', onclick: alone }, 'Run this one', el('span', { class: 'hidden' }, `: ${claim.text}`)), el('span', { class: 'hint' }, ' takes seconds'));
+  if (claim.slow) state.append(el('button', { type: 'button', onclick: alone }, 'Run this one', el('span', { class: 'hidden' }, ` ${claim.text}`)), el('span', { class: 'hint' }, ' takes seconds'));
   return {
     node,
     wait() {
