@@ -294,6 +294,10 @@ static void run_rmsnorm(struct work *w) { gf_rmsnorm(w->y, w->x, w->x, NULL, 1, 
 static void run_layernorm(struct work *w) {
     gf_layernorm(w->y, w->x, w->x, w->x, NULL, NULL, 1, w->n, 1e-5f);
 }
+static void
+run_quantize(struct work *w) { /* a matrix of one row: what is left is its activations */
+    gf_matmul(w->y, 16, w->x, w->n, w->mats, NULL, 1, w->scratch, NULL);
+}
 static void run_argmax(struct work *w) { w->next = gf_argmax(w->x, w->n); }
 
 static void rows(void) {
@@ -306,11 +310,16 @@ static void rows(void) {
                         {.run = run_softmax, .name = "softmax"},
                         {.run = run_rmsnorm, .name = "rmsnorm"},
                         {.run = run_layernorm, .name = "layernorm"},
-                        {.run = run_argmax, .name = "argmax"}};
-    for (int i = 0; i < 10; i++) {
+                        {.run = run_argmax, .name = "argmax"},
+                        {.run = run_quantize, .name = "quantize x"}};
+    for (int i = 0; i < 11; i++) {
         struct work *w = &at[i];
         if (!wanted(w->name)) continue;
         w->n = 768, w->x = take(768 * 4), w->y = take(768 * 4);
+        w->scratch = take(gf_matmul_scratch(1, 768)), w->mats = take(sizeof *w->mats);
+        w->memory = take(gf_mat_bytes(GF_Q8_0, GF_PANELS, 1, 768));
+        memset(w->memory, 0, gf_mat_bytes(GF_Q8_0, GF_PANELS, 1, 768));
+        gf_mat_bind(w->mats, GF_Q8_0, GF_PANELS, 1, 768, w->memory);
         for (int j = 0; j < 768; j++) w->x[j] = 3 * sinf((float)j);
         printf("%-18s %5d             %7.3f ns per value\n", w->name, w->n,
                measure(w) * 1e6 / w->n);

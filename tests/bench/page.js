@@ -2,8 +2,9 @@
 // does: window.cold tells when the engine had loaded and when the first token was there, since navigation began.
 import { load } from '../../web/lib/index.js';
 import { glassformer, wllama2, wllama3 } from './engines.js';
+import { readLimit } from './limits.js';
 
-const job = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+const job = JSON.parse(decodeURIComponent(location.hash.slice(1) || 'null'));
 const own = { wllama2, wllama3 };
 
 async function open() {
@@ -18,6 +19,8 @@ async function open() {
 
 /** Begin. */
 export function start() {
+  window.readLimit = readLimit;
+  if (!job) return;
   const opened = open();
   opened.then(({ cold }) => { window.cold = cold; }, (error) => { window.cold = { error: String(error?.stack ?? error) }; });
 

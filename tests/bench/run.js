@@ -16,6 +16,7 @@ import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { relaxedSimd } from '../../scripts/node-flags.js';
 import { serve } from '../../scripts/serve.js';
+import { readLimit } from './limits.js';
 import { SIZES, bytesPerToken, modelFile } from './models.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
@@ -113,19 +114,19 @@ async function visit(browser, server, who, model) {
 
 // ---- the machine's limit for decoding
 
-/** GB/s of one thread by how much is read over and over, from the kernels' benchmark. @returns {Map<number, number>} bytes -> GB/s */
-function readLimits() {
-  const file = join(top, 'build/bench/relaxed/kernels_bench.cjs'), limits = new Map();
-  if (!existsSync(file)) return limits;
-  const { stdout } = spawnSync(process.execPath, [...relaxedSimd, file, 'gemv q8_0'], { encoding: 'utf8' });
-  for (const [, n, unit, rate] of stdout.matchAll(/^(\d+) ([KM])B\s+([\d.]+) GB\/s$/gm)) limits.set(Number(n) * (unit === 'K' ? 1024 : 2 ** 20), Number(rate));
-  return limits;
-}
+/** What one token reads, to whole steps of the reader. */
+const moved = (name, dtype) => Math.ceil(bytesPerToken(name, dtype, 64) / 128) * 128;
 
-/** The level whose size is nearest. */
-function limitFor(limits, bytes) {
-  const [size, rate] = [...limits].sort(([a], [b]) => Math.abs(Math.log(a / bytes)) - Math.abs(Math.log(b / bytes)))[0] ?? [];
-  return { size, rate };
+/** GB/s at which one thread of a page reads that much. */
+async function readLimitInPage(browser, server, bytes) {
+  const page = await browser.newPage();
+  try {
+    await page.goto(server.url);
+    await page.waitForFunction(() => window.readLimit);
+    return await page.evaluate((n) => window.readLimit(n), bytes);
+  } finally {
+    await page.close();
+  }
 }
 
 // ---- printing
@@ -144,7 +145,7 @@ function printTable(rows, columns) {
 
 const unitOf = (measure) => (/^(?:decode|prefill)/.test(measure) ? 'tokens/s' : measure === 'memory' ? 'MB' : measure === 'download' ? 'KB' : 'ms');
 
-function printModel(name, dtype, who, results, limits) {
+function printModel(name, dtype, who, results, limit) {
   const measures = [...contexts.map((n) => `decode @${n}`), ...prefills.map((n) => `prefill ${n}`), 'load', 'first token', 'memory', 'download'];
   const value = (c, measure) => {
     const values = results.get(c).map((r) => r[measure]).filter((v) => v !== undefined && v !== null);
@@ -173,10 +174,9 @@ function printModel(name, dtype, who, results, limits) {
     const rate = value(c, 'decode @64');
     if (rate === undefined) continue;
     if (c.threads > 1 && alone(c)) console.log(`${c.name}: decode @64 is ${(rate / value(alone(c), 'decode @64')).toFixed(2)} times that of one thread`);
-    const bytes = bytesPerToken(name, dtype, 64), { size, rate: limit } = limitFor(limits, bytes);
-    if (c.threads === 1 && limit) {
-      console.log(`${c.name}: ${(bytes / 1e6).toFixed(1)} MB a token, ${(bytes * rate / 1e9).toFixed(1)} GB/s, ${(100 * bytes * rate / 1e9 / limit).toFixed(0)} % of the ${limit} GB/s at which ${(size / 2 ** 20).toFixed(1)} MB can be read`);
-    }
+    if (c.threads > 1) continue;
+    const bytes = moved(name, dtype), speed = bytes * rate / 1e9;
+    console.log(`${c.name}: ${(bytes / 1e6).toFixed(1)} MB a token, ${speed.toFixed(1)} GB/s, ${(100 * speed / limit).toFixed(0)} % of the ${limit.toFixed(1)} GB/s at which one thread reads that much`);
   }
   for (const c of who) console.log(`${c.name}: ${results.get(c)[0].backend}`);
   console.log();
@@ -206,12 +206,12 @@ async function inPages() {
   const server = await serve(join(folder, 'dist'), { also: { '/models/': cache, '/node_modules/': join(top, 'node_modules') } });
   const browser = await launch();
   try {
-    const limits = given.quick ? new Map() : readLimits();
     console.log(`${cpus()[0].model}, ${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)}; Chromium ${browser.version()}; medians of ${repeats} visits, taken in turn\n`);
     for (const name of sizes) {
       for (const dtype of dtypes) {
-        const who = contenders(), results = new Map(who.map((c) => [c, []]));
+        const who = contenders(), results = new Map(who.map((c) => [c, []])), limits = [];
         for (let i = 0; i < repeats; i++) {
+          limits.push(await readLimitInPage(browser, server, moved(name, dtype)));
           for (const c of who) {
             process.stderr.write(`\r\x1b[K${name} ${dtype}, visit ${i + 1} of ${repeats}: ${c.name}`);
             const result = await visit(browser, server, c, `/models/${modelFile(cache, name, dtype)}`);
@@ -221,7 +221,7 @@ async function inPages() {
         }
         process.stderr.write('\r\x1b[K');
         console.log(`## ${name}, ${dtype}\n`);
-        printModel(name, dtype, who, results, limits);
+        printModel(name, dtype, who, results, median(limits));
       }
     }
   } finally {
@@ -261,7 +261,7 @@ async function inNode() {
         }
       }
       console.log(`## ${name}, ${dtype}, Node\n`);
-      printModel(name, dtype, who, results, given.quick ? new Map() : readLimits());
+      printModel(name, dtype, who, results, readLimit(moved(name, dtype)));
     }
   }
 }
