@@ -17,6 +17,10 @@ int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *b
 int32_t gf_export_gguf(const struct gf_params *p, const struct gf_config *cfg,
                        const struct gf_bpe *bpe, int32_t dtype, const char *name, const char *path,
                        struct gf_error *err);
+/* Weights out of a file that gf_export_gguf wrote with the same configuration, vocabulary and name: to
+ * train on where the optimiser's state was lost. Anything else is refused; p is then not to be used. */
+int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const struct gf_bpe *bpe,
+                       const char *name, const char *path, struct gf_error *err);
 /* A folder with config.json, model.safetensors (f32, the roster's names), tokenizer.json: Hugging
  * Face's for a plain Llama or GPT-2, our own model_type for everything else. It must exist. */
 int32_t gf_export_folder(const struct gf_params *p, const struct gf_config *cfg,

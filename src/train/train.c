@@ -24,7 +24,7 @@
 
 struct run {
     struct gf_recipe recipe;
-    const char *recipe_path, *data_path, *valid_path, *out;
+    const char *recipe_path, *data_path, *valid_path, *out, *from;
     int32_t threads;
     struct gf_bpe bpe;
     struct gf_swap swap;
@@ -74,17 +74,20 @@ static int32_t read_arguments(struct run *r, int argc, char **argv) {
     if (argc < 2) return gf_fail(&r->err, GF_ERR_ARGUMENT, "a recipe is needed");
     int32_t status = read_recipe(r, r->recipe_path = argv[1]);
     for (int i = 2; i < argc && status == GF_OK; i++) {
-        const char *const names[] = {"--data", "--valid", "--out", "--threads"};
+        const char *const names[] = {"--data", "--valid", "--out", "--from", "--threads"};
         int k = 0;
-        while (k < 4 && strcmp(argv[i], names[k])) k++;
-        if (k == 4) {
+        while (k < 5 && strcmp(argv[i], names[k])) k++;
+        if (k == 5) {
             status = gf_recipe_line(&r->recipe, argv[i], &r->err);
         } else if (++i == argc) {
             status = gf_fail(&r->err, GF_ERR_ARGUMENT, "%s needs a value", names[k]);
-        } else if (k == 3) {
+        } else if (k == 4) {
             r->threads = atoi(argv[i]);
         } else {
-            *(k == 0 ? &r->data_path : k == 1 ? &r->valid_path : &r->out) = argv[i];
+            *(k == 0   ? &r->data_path
+              : k == 1 ? &r->valid_path
+              : k == 2 ? &r->out
+                       : &r->from) = argv[i];
         }
     }
     if (status == GF_OK && !r->data_path)
@@ -174,6 +177,15 @@ static int32_t open_groups(struct run *r) {
     return status;
 }
 
+static int32_t start_from(struct run *r) {
+    struct gf_trainer *t = &r->trainer;
+    const int32_t status =
+        gf_import_gguf(&t->weights, &t->cfg, &r->bpe, r->recipe.name, r->from, &r->err);
+    if (status == GF_OK && t->averaged.data)
+        memcpy(t->averaged.data, t->weights.data, (size_t)t->weights.n * sizeof(float));
+    return status;
+}
+
 static int32_t open_run(struct run *r) {
     mkdir(r->out, 0777);
     const struct gf_recipe *p = &r->recipe;
@@ -190,6 +202,7 @@ static int32_t open_run(struct run *r) {
     if (status == GF_OK)
         status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(),
                                  r->pool, &r->err);
+    if (status == GF_OK && r->from) status = start_from(r);
     if (status != GF_OK) return status;
     FILE *old = fopen(in_folder(r->out, "checkpoint"), "rb");
     if (!old) return GF_OK;

@@ -16,11 +16,21 @@ enum { ALIGN = 32, U32 = 4, F32 = 6, BOOL = 7, STRING = 8, ARRAY = 9 };
 struct gguf {
     FILE *f;
     uint64_t n_keys, at; /* at: bytes written */
-    int counting;        /* first pass: keys are counted, nothing is written */
+    /* COUNTING: nothing is written. READING: what would be written must stand there already. */
+    enum { WRITING, COUNTING, READING } mode;
+    int differs;
 };
 
+/* Whether the file holds these bytes next. */
+static int next_is(FILE *f, const uint8_t *bytes, uint64_t n) {
+    while (n-- > 0)
+        if (fgetc(f) != *bytes++) return 0;
+    return 1;
+}
+
 static void put(struct gguf *g, const void *bytes, uint64_t n) {
-    if (!g->counting && n) fwrite(bytes, 1, n, g->f); /* ferror is looked at once, at the end */
+    if (g->mode == WRITING && n) fwrite(bytes, 1, n, g->f); /* ferror is looked at in the end */
+    if (g->mode == READING && !g->differs) g->differs = !next_is(g->f, bytes, n);
     g->at += n;
 }
 static void put_u32(struct gguf *g, uint32_t x) {
@@ -193,9 +203,15 @@ static void put_rows(struct writer *w, const struct gf_param *e, int32_t dtype, 
             const int32_t in = r % w->cfg->d_head;
             from = r - in + in / 2 + in % 2 * half;
         }
-        gf_quantize(w->blocks, w->p->data + e->offset + (uint64_t)from * (uint64_t)cols, dtype,
-                    cols);
-        put(w->g, w->blocks, bytes);
+        float *row = w->p->data + e->offset + (uint64_t)from * (uint64_t)cols;
+        if (w->g->mode == READING) {
+            w->g->differs |= fread(w->blocks, 1, bytes, w->g->f) != bytes;
+            w->g->at += bytes;
+            if (!w->g->differs) gf_dequantize(row, w->blocks, dtype, cols);
+        } else {
+            gf_quantize(w->blocks, row, dtype, cols);
+            put(w->g, w->blocks, bytes);
+        }
     }
 }
 
@@ -262,39 +278,73 @@ static int has_a_name(const struct gf_config *c) {
     return common && (llama || gpt2);
 }
 
-int32_t gf_export_gguf(const struct gf_params *p, const struct gf_config *cfg,
-                       const struct gf_bpe *bpe, int32_t dtype, const char *name, const char *path,
-                       struct gf_error *err) {
+/* The whole file, there or to be. */
+static void file(struct gguf *g, struct writer *w, const struct gf_bpe *bpe, const char *name) {
+    FILE *f = g->f;
+    const int mode = (int)g->mode;
+    *g = (struct gguf){.mode = COUNTING};
+    keys(g, w->cfg, bpe, w->dtype, name);
+    tensors(w, COUNT);
+    const uint64_t n_keys = g->n_keys;
+    *g = (struct gguf){.f = f, .mode = mode};
+    put(g, "GGUF", 4);
+    put_u32(g, 3);
+    put_u64(g, w->n_tensors);
+    put_u64(g, n_keys);
+    keys(g, w->cfg, bpe, w->dtype, name);
+    tensors(w, INFOS);
+    pad(g, g->at);
+    if (!g->differs) tensors(w, DATA);
+}
+
+static int32_t check(const struct gf_config *cfg, const struct gf_bpe *bpe, struct gf_error *err) {
     if (!has_a_name(cfg))
         return gf_fail(err, GF_ERR_UNSUPPORTED, "GGUF has no architecture for this configuration");
     if (bpe->vocab_size != cfg->vocab_size)
         return gf_fail(err, GF_ERR_CONFIG, "the vocabulary has %d tokens, the model %d",
                        bpe->vocab_size, cfg->vocab_size);
+    return GF_OK;
+}
+
+static void *room_for_a_row(const struct gf_params *p, const struct gf_config *cfg) {
     int32_t widest = cfg->context_length;
     for (int32_t i = 0; i < p->n_list; i++)
         if (p->list[i].t.cols > widest) widest = p->list[i].t.cols;
-    struct gguf g = {.counting = 1};
+    return malloc((size_t)widest * 4);
+}
+
+int32_t gf_export_gguf(const struct gf_params *p, const struct gf_config *cfg,
+                       const struct gf_bpe *bpe, int32_t dtype, const char *name, const char *path,
+                       struct gf_error *err) {
+    const int32_t status = check(cfg, bpe, err);
+    if (status != GF_OK) return status;
+    struct gguf g = {.f = fopen(path, "wb")};
     struct writer w = {.g = &g, .p = p, .cfg = cfg, .dtype = dtype};
-    keys(&g, cfg, bpe, dtype, name);
-    tensors(&w, COUNT);
-    w.blocks = malloc((size_t)widest * 4);
-    g = (struct gguf){.f = fopen(path, "wb"), .n_keys = g.n_keys};
-    if (!g.f || !w.blocks) {
-        free(w.blocks);
-        if (g.f) fclose(g.f);
-        return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
-    }
-    const uint64_t n_keys = g.n_keys;
-    put(&g, "GGUF", 4);
-    put_u32(&g, 3);
-    put_u64(&g, w.n_tensors);
-    put_u64(&g, n_keys);
-    keys(&g, cfg, bpe, dtype, name);
-    tensors(&w, INFOS);
-    pad(&g, g.at);
-    tensors(&w, DATA);
+    w.blocks = room_for_a_row(p, cfg);
+    FILE *f = g.f;
+    if (f && w.blocks) file(&g, &w, bpe, name);
+    const int bad = !f || !w.blocks || ferror(f);
     free(w.blocks);
-    const int bad = ferror(g.f);
-    if (fclose(g.f) || bad) return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
+    if ((f && fclose(f)) || bad) return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
     return GF_OK;
+}
+
+int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const struct gf_bpe *bpe,
+                       const char *name, const char *path, struct gf_error *err) {
+    static const int32_t dtypes[] = {GF_Q8_0, GF_F32, GF_F16, GF_Q4_0};
+    const int32_t status = check(cfg, bpe, err);
+    if (status != GF_OK) return status;
+    for (int i = 0; i < 4; i++) {
+        struct gguf g = {.f = fopen(path, "rb"), .mode = READING};
+        struct writer w = {.g = &g, .p = p, .cfg = cfg, .dtype = dtypes[i]};
+        if (!g.f) return gf_fail(err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+        w.blocks = room_for_a_row(p, cfg);
+        FILE *f = g.f;
+        if (w.blocks) file(&g, &w, bpe, name);
+        const int same = w.blocks && !g.differs && fgetc(f) == EOF;
+        free(w.blocks);
+        fclose(f);
+        if (same) return GF_OK;
+    }
+    return gf_fail(err, GF_ERR_SHAPE, "%s is not a file of this recipe, corpus and program", path);
 }

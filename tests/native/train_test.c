@@ -310,11 +310,13 @@ static void a_stopped_run_ends_as_one_that_was_not(void) {
 static void training_and_sessions_agree(void) {
     static const char *const variants[][8] = {
         {NULL},
+        {"context_length=200", "micro_tokens=200", NULL}, /* more than one tile of queries */
+        {"context_length=200", "micro_tokens=200", "sliding_window=70", NULL},
         {"n_heads=4", "d_head=8", "qk_norm=1", "sliding_window=17", "context_length=48", NULL},
         {"norm=layernorm", "ffn=gelu_tanh", "position=learned", "bias_qkv=1", "bias_ffn=1", NULL},
         {"norm_placement=post", "norm=layernorm", "position=sinusoidal", "ffn=gelu_erf",
          "tie_word_embeddings=0", NULL}};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         struct small s;
         struct gf_error err;
         double loss, norm, nats, bits, engine = 0;
@@ -342,6 +344,41 @@ static void sums_of_files(void) {
     CHECK_TEXT(digits, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+/* A file that was written is read back: exactly, or within half a step of its quantisation. */
+static void weights_come_back_from_a_file(void) {
+    static const char *const variants[][8] = {{NULL},
+                                              {"norm=layernorm", "ffn=gelu_tanh",
+                                               "position=learned", "bias_qkv=1", "bias_attn_out=1",
+                                               "bias_ffn=1", NULL}};
+    for (int i = 0; i < 2; i++) {
+        struct small s;
+        struct gf_params back;
+        struct gf_error err;
+        double loss, norm;
+        if (!open_small(&s, variants[i], 12)) return;
+        for (int k = 0; k < 3; k++) gf_trainer_step(&s.t, &loss, &norm, &err);
+        CHECK_INT(gf_params_open(&back, &s.t.cfg), 0);
+        static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
+        static const double steps[] = {0, 0x1p-11, 0.6 / 127, 0.6 / 7}; /* of the largest weight */
+        for (int k = 0; k < 4; k++) {
+            const char *path = "build/train_test.gguf";
+            CHECK_INT(gf_export_gguf(&s.t.weights, &s.t.cfg, &s.bpe, dtypes[k], "m", path, &err),
+                      GF_OK);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "m", path, &err), GF_OK);
+            double worst = 0, most = 0;
+            for (uint64_t j = 0; j < back.n; j++) {
+                const double x = (double)s.t.weights.data[j];
+                worst = fmax(worst, fabs((double)back.data[j] - x));
+                most = fmax(most, fabs(x));
+            }
+            CHECK_NEAR(worst, 0, steps[k] * most);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "other", path, &err), GF_ERR_SHAPE);
+        }
+        gf_params_close(&back);
+        close_small(&s);
+    }
+}
+
 static void recipes_are_strict(void) {
     struct gf_recipe r;
     struct gf_error err;
@@ -367,5 +404,6 @@ int main(void) {
     RUN(two_sequences_are_learned_by_heart);
     RUN(a_stopped_run_ends_as_one_that_was_not);
     RUN(training_and_sessions_agree);
+    RUN(weights_come_back_from_a_file);
     return check_end();
 }
