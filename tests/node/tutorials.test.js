@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as glassformer from '../../web/lib/index.js';
 import { TUTORIALS, flipping, runClaim } from '../../web/page/claims/index.js';
-import { distance } from '../../web/page/claims/check.js';
+import { distance, text } from '../../web/page/claims/check.js';
 import { decoder, encoderDecoder, erf, flat, gpt, gpt2 } from '../../web/page/claims/reference.js';
 import { golden, openCase, readTensors, shared } from './helpers.js';
 
@@ -25,6 +25,11 @@ test('every claim has a name of its own, and belongs to its tutorial', () => {
   const names = all.flat().map((c) => c.id);
   assert.equal(new Set(names).size, names.length);
   all.forEach((claims, i) => assert.ok(claims.length > 15 && claims.every((c) => c.tutorial === TUTORIALS[i].number)));
+});
+
+test('numbers are written as they are', () => {
+  const written = [[0, '0'], [38597376, '38,597,376'], [0.1, '0.1'], [0.0001, '0.0001'], [8.5e-7, '8.5 × 10⁻⁷'], [99999.5, '100000'], [1234.5678, '1235'], [-0.25, '-0.25'], [3e20, '3 × 10²⁰'], [NaN, 'NaN']];
+  assert.deepEqual(written.map(([x]) => text(x)), written.map(([, said]) => said));
 });
 
 test('one flipped byte of a weight file makes claims of every tutorial fail', async () => {

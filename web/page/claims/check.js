@@ -22,12 +22,15 @@
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** A number as the page writes it: whole ones with commas, others to four figures. @param {number} x */
+const raised = (/** @type {number} */ n) => `10${String(n).replace(/./g, (c) => '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'['-0123456789'.indexOf(c)])}`;
+
+/** A number as the page writes it: whole ones with commas, others to four figures, very small and very large ones as 8.5 × 10⁻⁷. @param {number} x */
 export function text(x) {
   if (typeof x !== 'number' || !Number.isFinite(x)) return String(x);
-  if (Number.isInteger(x)) return whole.format(x);
-  const a = Math.abs(x);
-  return a >= 1e5 || a < 1e-3 ? x.toExponential(2) : String(Number(x.toPrecision(a >= 1000 ? 6 : 4)));
+  if (Number.isInteger(x) && Math.abs(x) < 1e15) return whole.format(x);
+  const a = Math.abs(x), power = Math.floor(Math.log10(a));
+  if (a >= 1e-5 && a < 1e6) return String(Number(x.toFixed(Math.max(0, Math.min(7, 3 - power)))));
+  return `${Number((x / 10 ** power).toPrecision(2))} × ${raised(power)}`;
 }
 
 /** @param {ArrayLike<number>} shape */

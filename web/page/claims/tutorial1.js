@@ -126,6 +126,13 @@ export const claims = [
         `right: ${text(distance(cached, right))}; wrong: ${text(distance(cached, wrong))}`, 'Distance of the cached logits from the double-precision ones whose new tokens are counted on, and from 0 again.');
     });
   }),
+  claim('cache-work', 'Without a cache, 12 tokens project 1 + 2 + … + 12 positions; with one, each position once', (g) => using(g.create(TINY, { seed: 1 }), async (model) => {
+    const work = async (n) => (await model.trace(ids(n, 64))).filter((r) => r.op === 'attn.qkv').reduce((s, r) => s + r.flops, 0);
+    const one = await work(1);
+    let naive = 0;
+    for (let n = 1; n <= 12; n++) naive += await work(n) / one;
+    return same('78 against 12', `${text(naive)} against ${text(await work(12) / one)}`, 'Operations of the query, key and value projections, in units of one position.');
+  })),
   claim('rope-offset', 'A token behind n cached ones is rotated for position n, keys stay as they were, values are never rotated', (g) => using(g.create(TINY, { seed: 3 }), async (model) => {
     const session = await model.session({ capture: ['blocks.0.attn.hook_rot_k', 'blocks.0.attn.hook_k', 'blocks.0.attn.hook_v'] });
     const list = [5, 5, 5, 5], seen = [];
@@ -165,7 +172,7 @@ export const claims = [
       return distance(captured['blocks.0.ln1.hook_normalized'].data.subarray(0, 32), x.map((v) => (v - m) / s));
     };
     const [small, large] = [await run(0), await run(0.1)];
-    return shown(small < 0.5 && large > 4 * small && large > 0.8, 'small for a small mean, over 0.8 for a large one', `${text(small)} and ${text(large)}`, 'Largest difference of a normalised value from LayerNorm’s.');
+    return shown(small < 0.5 && large > 4 * small && large > 0.8, 'under 0.5 for a small mean, over 0.8 for a large one', `${text(small)} and ${text(large)}`, 'Largest difference of a normalised value from LayerNorm’s.');
   })),
   claim('eps-inside', 'Epsilon belongs inside the square root: outside it gives other numbers', (g) => {
     const made = tutorial1({ norm_eps: 1e-3 });
@@ -175,6 +182,15 @@ export const claims = [
       return shown(inside < 1e-4 && outside > 1e-3, 'inside: under 0.0001; outside: over 0.001', `inside: ${text(inside)}; outside: ${text(outside)}`,
         'Distance from the double-precision logits with epsilon (0.001 here, to be seen) in either place.');
     });
+  }),
+  claim('confusions', 'The slips that shapes do not show: gate for up, the other pairing of rotary dimensions, LayerNorm for RMSNorm, post for pre', async (g) => {
+    const made = tutorial1(), want = flat(decoder(made.weights, made.config, WORDS));
+    const off = (config, weights) => using(g.load(asSource({ config: { ...made.config, ...config }, weights: { ...made.weights, ...weights } })), async (model) => distance((await model.forward(WORDS)).logits.data, want));
+    const swapped = Object.fromEntries([0, 1].flatMap((l) => [['gate', 'up'], ['up', 'gate']].map(([to, from]) => [`blocks.${l}.ffn.W_${to}.weight`, made.weights[`blocks.${l}.ffn.W_${from}.weight`]])));
+    const shifts = Object.fromEntries(Object.entries(made.weights).filter(([name]) => name.endsWith('.gamma')).map(([name, w]) => [name.replace('gamma', 'beta'), { shape: w.shape, data: new Float32Array(w.data.length) }]));
+    const right = await off({}, {});
+    const wrong = [await off({}, swapped), await off({ rope_convention: 'interleaved' }, {}), await off({ norm: 'layernorm' }, shifts), await off({ pre_norm: false }, {})];
+    return shown(right < 1e-4 && wrong.every((d) => d > 0.01), 'as built under 0.0001; each slip over 0.01', `as built ${text(right)}; slips ${wrong.map(text).join(', ')}`, 'Distance from the logits in double precision.');
   }),
   claim('norm-parameters', 'RMSNorm has one vector where LayerNorm has two', (g) => {
     const [r, l] = ['rmsnorm', 'layernorm'].map((norm) => count(g.countParameters({ ...TINY, norm }), 'final_norm'));
@@ -198,7 +214,7 @@ export const claims = [
   claim('fifty-layers', 'Fifty layers without residuals multiply fifty small numbers; with them a change arrives whole', async (g) => {
     const deep = { ...TINY, d_model: 16, n_heads: 2, d_ff: 32, n_layers: 50, use_norm: false };
     const [kept, lost] = [await arriving(g, deep, 1), await arriving(g, { ...deep, use_residual: false }, 1)];
-    return shown(Math.abs(kept - 1) < 0.05 && lost < 1e-20, 'with residuals: 1; without: under 1e-20', `with residuals: ${text(kept)}; without: ${text(lost)}`, 'Norms are off, so that only the residuals differ.');
+    return shown(Math.abs(kept - 1) < 0.05 && lost < 1e-20, 'with residuals: 1; without: under 10⁻²⁰', `with residuals: ${text(kept)}; without: ${text(lost)}`, 'Norms are off, so that only the residuals differ.');
   }),
   claim('same-parts', 'Pre-norm and post-norm hold the same weights and give different numbers', async (g) => {
     const [pre, post] = [{ ...POST, norm_placement: 'pre' }, POST];
@@ -251,7 +267,7 @@ export const claims = [
     const off = Math.max(...p.map((q, i) => distance(q, softmax(logits, [0.5, 1, 2][i])))), bits = p.map(entropy);
     const greedy = await model.distribution(logits, { temperature: 0 });
     const ok = off < 1e-6 && bits[0] < bits[1] && bits[1] < bits[2] && greedy[logits.indexOf(Math.max(...logits))] === 1;
-    return shown(ok, 'softmax(logits / T) within 1e-6; entropy grows with T', `within ${text(off)}; ${bits.map((b) => `${b.toFixed(2)} bits`).join(', ')} at T = 0.5, 1, 2`);
+    return shown(ok, 'softmax(logits / T) within 0.000001; entropy grows with T', `within ${text(off)}; ${bits.map((b) => `${b.toFixed(2)} bits`).join(', ')} at T = 0.5, 1, 2`);
   })),
   claim('top-k', 'Top-k keeps the k likeliest tokens and shares out their probability', (g) => using(g.load(asSource(tutorial1())), async (model) => {
     const { data } = (await model.forward(WORDS)).logits, logits = data.slice(data.length - 48);

@@ -119,7 +119,7 @@ export const claims = [
       return rms(minus(b['blocks.39.hook_resid_post'].data, a['blocks.39.hook_resid_post'].data)) / rms(minus(b['blocks.0.hook_resid_pre'].data, a['blocks.0.hook_resid_pre'].data));
     });
     const [kept, lost] = [await arrives(deep), await arrives({ ...deep, use_residual: false })];
-    return shown(Math.abs(kept - 1) < 0.05 && lost < 1e-20, 'with: 1; without: under 1e-20', `with: ${text(kept)}; without: ${text(lost)}`, 'How much of a change of the embeddings is there behind 40 layers, norms off.');
+    return shown(Math.abs(kept - 1) < 0.05 && lost < 1e-20, 'with: 1; without: under 10⁻²⁰', `with: ${text(kept)}; without: ${text(lost)}`, 'How much of a change of the embeddings is there behind 40 layers, norms off.');
   }),
 
   // -- the three attentions
