@@ -114,6 +114,10 @@ compile_with_emcc() {
   local copy
   copy=/build/$(pwd | git hash-object --stdin | cut -c 1-12)
   mkdir -p "$trixie$copy"
+  if command -v flock >/dev/null 2>&1; then
+    exec 7>"$trixie$copy/lock"   # one compilation of a copy at a time
+    flock 7
+  fi
   rm -rf "${trixie:?}$copy/src" "${trixie:?}$copy/tests" "${trixie:?}$copy/scripts" "${trixie:?}$copy/out"
   local parts=(src scripts/compile.js)
   local folder
@@ -121,6 +125,7 @@ compile_with_emcc() {
   tar -cf - "${parts[@]}" | tar -xf - --no-same-owner -C "$trixie$copy"
   in_trixie sh -c "cd $copy && printf '{\"type\":\"module\"}' >package.json && mkdir -p out && node scripts/compile.js --out out $1" || return
   tar -cf - -C "$trixie$copy/out" . | tar -xf - --no-same-owner
+  { exec 7>&-; } 2>/dev/null
 }
 
 # --- a C compiler, and Chromium -----------------------------------------------------------------
