@@ -73,7 +73,7 @@ function section({ number, title, about, open }, wrong) {
       if (seen.printed) said.push(`${seen.printed} printed otherwise`);
       said.push(`${figures((performance.now() - began) / 1000)} s`);
       result.textContent = said.join(', ');
-      result.classList.toggle('differs', seen.differs > 0);
+      result.classList.toggle('bad', seen.differs > 0);
     }
   }
 
