@@ -306,6 +306,25 @@ static void a_stopped_run_ends_as_one_that_was_not(void) {
     close_small(&s);
 }
 
+static void two_threads_train_as_one(void) {
+    static const char *const lines[] = {"dropout=0.1", NULL};
+    struct gf_pool *pool = gf_pool_open(2);
+    struct gf_error err;
+    double loss, norm, loss2, norm2;
+    struct small one, two;
+    if (!open_small(&one, lines, 40) || !open_small(&two, lines, 40)) return;
+    two.t.pool = pool;
+    for (int i = 0; i < 6; i++) {
+        CHECK_INT(gf_trainer_step(&one.t, &loss, &norm, &err), GF_OK);
+        CHECK_INT(gf_trainer_step(&two.t, &loss2, &norm2, &err), GF_OK);
+        CHECK(loss == loss2 && norm == norm2);
+    }
+    CHECK_BITS(two.t.weights.data, one.t.weights.data, one.t.weights.n * 4);
+    close_small(&one);
+    close_small(&two);
+    gf_pool_close(pool);
+}
+
 /* Training reads whole sequences, a session its cache: one model, one bits per byte. */
 static void training_and_sessions_agree(void) {
     static const char *const variants[][8] = {
@@ -403,6 +422,7 @@ int main(void) {
     RUN(a_fresh_model_guesses);
     RUN(two_sequences_are_learned_by_heart);
     RUN(a_stopped_run_ends_as_one_that_was_not);
+    RUN(two_threads_train_as_one);
     RUN(training_and_sessions_agree);
     RUN(weights_come_back_from_a_file);
     return check_end();
