@@ -49,8 +49,8 @@ export const near = (expected, found, tolerance, note) => ({
   expected: `${text(expected)} ± ${text(tolerance)}`, found: text(found), ok: Math.abs(found - expected) <= tolerance, ...(note && { note }),
 });
 
-/** A distance that must stay small. @param {number} limit @param {number} found @param {string} [note] @returns {Outcome} */
-export const atMost = (limit, found, note) => ({ expected: `at most ${text(limit)}`, found: text(found), ok: found <= limit, ...(note && { note }) });
+/** A distance that must stay small; one that is no number fails. @param {number} limit @param {number} found @param {string} [note] @returns {Outcome} */
+export const atMost = (limit, found, note) => ({ expected: `within ${text(limit)}`, found: `off by ${text(found)}`, ok: found <= limit, ...(note && { note }) });
 
 /** Words for both sides, and whether they agree. @param {boolean} ok @param {string} expected @param {string} found @param {string} [note] @returns {Outcome} */
 export const shown = (ok, expected, found, note) => ({ expected, found, ok, ...(note && { note }) });
