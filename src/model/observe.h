@@ -1,7 +1,5 @@
-/* observe.h - the taps: where a pass lets itself be looked at (capture.c) and changed (edit.c).
- *
- * The forward pass calls gf_tap at every point of GF_POINTS, edits first, then capture. A session
- * that observes nothing has no gf_observe, and a tap is one predictable branch. */
+/* observe.h - what a session watches: the places of an architecture, what is captured there
+ * (capture.c) and what is changed (edit.c). Passes reach it through the taps of tap.h. */
 #ifndef GF_OBSERVE_H
 #define GF_OBSERVE_H
 #include "glassformer.h"
@@ -43,27 +41,6 @@ int32_t gf_point_axes(int32_t point);                 /* 'D', 'Q', ... */
 int32_t gf_point_global(int32_t point);               /* of the whole model, not of a block */
 int gf_point_cross(int32_t point);                    /* of cross-attention */
 int32_t gf_stack_layers(const struct gf_config *cfg); /* of the deeper stack */
-
-/* Whether anything happens at a place: lets callers skip work that only a tap needs. */
-static inline int gf_watched(const struct gf_observe *o, int32_t stack, int32_t layer,
-                             int32_t point) {
-    if (!o) return 0;
-    int32_t place = gf_place(&o->cfg, stack, layer, point);
-    return o->captured[place].wanted || o->edited[place];
-}
-
-/* n rows of this chunk, `width` floats each, rows ld apart, have just been computed. Points with
- * axes D, Q, K, F, 1, R. */
-void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, float *x,
-                 int32_t ld, int32_t n, int32_t width);
-static inline void gf_tap(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point,
-                          float *x, int32_t ld, int32_t n, int32_t width) {
-    if (o) gf_tap_rows(o, stack, layer, point, x, ld, n, width);
-}
-/* One query's row of keys 0 .. n - 1 in one head. Points with axes S; `row` counts within this
- * chunk. */
-void gf_tap_keys(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t head,
-                 int32_t row, float *x, int32_t n);
 
 /* capture.c: make room for what is wanted of a pass over `rows` rows. 0, or -1 without memory. */
 int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0,
