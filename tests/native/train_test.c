@@ -2,6 +2,7 @@
 #include "check.h"
 #include "glassformer.h"
 #include "train/bpe.h"
+#include "train/depth.h"
 #include "train/export.h"
 #include "train/recipe.h"
 #include "train/sha256.h"
@@ -325,6 +326,41 @@ static void two_threads_train_as_one(void) {
     gf_pool_close(pool);
 }
 
+/* What is said of deep stacks, measured on 24 layers. Pre-norm: the stream grows, and every layer
+ * gets its share of gradient. Post-norm: the stream stays at 1. Neither residuals nor norms: signal
+ * and gradient die out on the way. Residuals alone carry both through. (Norms alone do too: each
+ * restores the size that its layer took away.) */
+static void gradients_of_deep_stacks(void) {
+    struct gf_error err;
+    struct gf_depth pre[24], post[24], carried[24], bare[24];
+    struct gf_recipe r;
+    gf_recipe_defaults(&r);
+    static const char *const lines[] = {"vocab_size=64", "d_model=32",        "n_layers=24",
+                                        "n_heads=2",     "n_kv_heads=2",      "d_head=16",
+                                        "d_ff=64",       "context_length=16", "norm=layernorm",
+                                        "ffn=gelu_erf",  "position=learned",  NULL};
+    for (int i = 0; lines[i]; i++) CHECK_INT(gf_recipe_line(&r, lines[i], &err), GF_OK);
+    CHECK_INT(gf_depth_measure(&r.cfg, 1, 64, pre, &err), GF_OK);
+    r.cfg.norm_placement = GF_POST_NORM;
+    CHECK_INT(gf_depth_measure(&r.cfg, 1, 64, post, &err), GF_OK);
+    r.cfg.norm_placement = GF_PRE_NORM;
+    r.cfg.use_norm = 0;
+    CHECK_INT(gf_depth_measure(&r.cfg, 1, 64, carried, &err), GF_OK);
+    r.cfg.use_residual = 0;
+    CHECK_INT(gf_depth_measure(&r.cfg, 1, 64, bare, &err), GF_OK);
+    CHECK(pre[0].weights > 0.1 * pre[23].weights && pre[0].weights < 30 * pre[23].weights);
+    CHECK(pre[23].stream > 2 * pre[0].stream);
+    for (int l = 0; l < 24; l++) CHECK_NEAR(post[l].stream, 1, 0.01);
+    CHECK(carried[23].stream > 0.5 * carried[0].stream && carried[0].weights > 1e-9);
+    CHECK(bare[23].stream < 1e-6 * bare[0].stream);
+    CHECK(bare[0].weights < 1e-6 * carried[0].weights);
+    printf("  gradient in the first and last layer: pre-norm %.1e %.1e, post-norm %.1e %.1e, "
+           "residuals "
+           "alone %.1e %.1e, neither %.1e %.1e\n",
+           pre[0].weights, pre[23].weights, post[0].weights, post[23].weights, carried[0].weights,
+           carried[23].weights, bare[0].weights, bare[23].weights);
+}
+
 /* Training reads whole sequences, a session its cache: one model, one bits per byte. */
 static void training_and_sessions_agree(void) {
     static const char *const variants[][8] = {
@@ -423,6 +459,7 @@ int main(void) {
     RUN(two_sequences_are_learned_by_heart);
     RUN(a_stopped_run_ends_as_one_that_was_not);
     RUN(two_threads_train_as_one);
+    RUN(gradients_of_deep_stacks);
     RUN(training_and_sessions_agree);
     RUN(weights_come_back_from_a_file);
     return check_end();
