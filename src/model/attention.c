@@ -12,7 +12,7 @@
 #include "kernels/kernels.h" /* gf_rope, gf_attn_scores, gf_softmax, gf_attn_mix */
 #include "kernels/wide.h"    /* gf_softmax_wide */
 #include "model/linear.h"
-#include "model/norm.h"      /* gf_head_norm_forward */
+#include "model/norm.h" /* gf_head_norm_forward */
 #include <math.h>
 #include <string.h>
 
@@ -124,7 +124,8 @@ static void attend_kv_head(void *ctx, int32_t kv_head) {
         }
 }
 
-/* ---- whole sequences, for training: no cache ---------------------------------------------------- */
+/* ---- whole sequences, for training: no cache ----------------------------------------------------
+ */
 
 enum { QUERIES = 64 }; /* queries whose scores are formed at a time */
 
@@ -183,7 +184,8 @@ static void whole_forward(const struct whole *a) {
 
 /* dq, dk, dv laid out as q, k, v; dk and dv are added to, dq is set.
  *   dv = pattern^T dz,  dpattern = dz v^T,  dscores = pattern (dpattern - sum(dz z)) */
-static void whole_backward(const struct whole *a, const float *dz, float *dq, float *dk, float *dv) {
+static void whole_backward(const struct whole *a, const float *dz, float *dq, float *dk,
+                           float *dv) {
     const struct gf_config *c = a->p->cfg;
     const gf_gemm_fn gemm = a->p->training->gemm;
     const int32_t d = c->d_head, group = c->n_heads / c->n_kv_heads;
@@ -367,8 +369,7 @@ void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w
     gf_linear_forward(p, &w->in, q, x, n);
     gf_mark(p->trace, p->stack, layer, GF_OP_CROSS_Q);
     gf_tap(o, p->stack, layer, GF_P_CROSS_Q, q, wq, n, wq);
-    if (GF_TRAINS(p))
-        gf_linear_forward(p, &w->kv, kv, p->training->memory, p->training->n_memory);
+    if (GF_TRAINS(p)) gf_linear_forward(p, &w->kv, kv, p->training->memory, p->training->n_memory);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
@@ -415,7 +416,8 @@ void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int3
     gf_mark(p->trace, GF_STACK_DECODER, layer, GF_OP_CROSS_KV);
 }
 
-/* ---- backward ----------------------------------------------------------------------------------- */
+/* ---- backward -----------------------------------------------------------------------------------
+ */
 
 /* Turning back is turning by the opposite angle: the same kernel with the sines' signs changed. */
 static void rope_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_t n) {

@@ -80,8 +80,8 @@ void gf_block_forward(const struct gf_pass *p, int32_t layer, const struct gf_bl
     tap_resid(p, layer, GF_P_RESID_POST, b->resid_post);
 }
 
-/* Backward of a sublayer's way out, up to the gradient of its output, which it returns. In post-norm
- * g->resid then is the gradient of the sum that was normalised. */
+/* Backward of a sublayer's way out, up to the gradient of its output, which it returns. In
+ * post-norm g->resid then is the gradient of the sum that was normalised. */
 static const float *way_out(const struct gf_pass *p, int32_t layer, int32_t which,
                             const struct gf_norm *w, struct gf_norm *dw, const float *sum,
                             const float *mean, const float *rstd, struct gf_back *g) {
@@ -92,7 +92,8 @@ static const float *way_out(const struct gf_pass *p, int32_t layer, int32_t whic
     return g->out;
 }
 
-/* Backward of its way in: g->in, the gradient of what it read, joins that of the residual stream. */
+/* Backward of its way in: g->in, the gradient of what it read, joins that of the residual stream.
+ */
 static void way_in(const struct gf_pass *p, int32_t layer, const struct gf_norm *w,
                    struct gf_norm *dw, const float *x, const float *mean, const float *rstd,
                    struct gf_back *g) {

@@ -23,9 +23,9 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, float
     for (int32_t i = 0; i < p->n_segs; i++)
         for (int32_t r = 0; r < p->segs[i].n; r++, to += d) {
             const int32_t at = p->segs[i].pos0 + r;
-            const float *from = learned ? learned + (int64_t)at * d
+            const float *from = learned        ? learned + (int64_t)at * d
                                 : GF_TRAINS(p) ? p->training->table + (int64_t)at * d
-                                              : gf_kv_table(p->segs[i].kv, at);
+                                               : gf_kv_table(p->segs[i].kv, at);
             memcpy(to, from, row_bytes);
         }
     gf_tap(p->observe, p->stack, -1, GF_P_POS_EMBED, pos, d, p->n, d);

@@ -42,7 +42,8 @@ void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t lay
 /* n derivatives of the activation at x, times dy. */
 static void act_backward(int32_t ffn, float *dx, const float *dy, const float *x, int32_t n) {
     enum { STEP = 256 };
-    const float root_2 = 0.70710678118654752440f, to_phi = 0.39894228040143267794f; /* 1/sqrt(2 pi) */
+    const float root_2 = 0.70710678118654752440f,
+                to_phi = 0.39894228040143267794f;               /* 1/sqrt(2 pi) */
     const float k = 0.79788456080286535588f, cubic = 0.044715f; /* sqrt(2/pi) */
     float t[STEP], e[STEP];
     for (int32_t i = 0; i < n; i += STEP, dx += STEP, dy += STEP, x += STEP) {

@@ -95,8 +95,10 @@ void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct g
     const int centred = c->norm == GF_LAYERNORM;
     const int64_t d = c->d_model;
     if (!(layer < 0 ? c->use_final_norm : c->use_norm)) {
-        if (add) gf_add(dx, dx, dy, n * d);
-        else if (dx != dy) memcpy(dx, dy, (size_t)(n * d) * sizeof *dx);
+        if (add)
+            gf_add(dx, dx, dy, n * d);
+        else if (dx != dy)
+            memcpy(dx, dy, (size_t)(n * d) * sizeof *dx);
         return;
     }
     for (int64_t i = 0; i < n; i++)

@@ -9,8 +9,8 @@
 void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t layer,
                      int32_t scale_point, int32_t norm_point, float *y, const float *x, float *mean,
                      float *rstd, int32_t n);
-/* Given dy and what forward read and left (x, mean, rstd): dw += ..., dx = ... or, with add, dx += ...
- * dx may be dy. use_norm (layer < 0: use_final_norm) off: the identity's. */
+/* Given dy and what forward read and left (x, mean, rstd): dw += ..., dx = ... or, with add, dx +=
+ * ... dx may be dy. use_norm (layer < 0: use_final_norm) off: the identity's. */
 void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw,
                       int32_t layer, float *dx, int add, const float *dy, const float *x,
                       const float *mean, const float *rstd, int32_t n);

@@ -36,7 +36,7 @@ struct gf_bufs {
     float *sum1;          /* [n, d_model] post-norm: what norm1 normalises (= resid_mid)  */
     float *resid_mid;     /* [n, d_model] (= resid_pre)                                   */
     float *norm_cross, *mean_cross, *rstd_cross;
-    float *cross_q; /* [n, n_heads d_head] (= qkv)                                  */
+    float *cross_q;  /* [n, n_heads d_head] (= qkv)                                  */
     float *cross_kv; /* training: [source rows, 2 n_kv_heads d_head]                 */
     float *qk_raw;   /* training with qk_norm: [n, (n_heads + n_kv_heads) d_head] before it */
     float *cross_z, *cross_out, *sum_cross, *resid_cross;
@@ -59,8 +59,8 @@ struct gf_training {
     int32_t n_memory;   /* source rows, over all segments */
 };
 
-/* Whether a backward pass will follow. Binaries that never train are built with GF_INFERENCE and leave
- * out what only training calls. */
+/* Whether a backward pass will follow. Binaries that never train are built with GF_INFERENCE and
+ * leave out what only training calls. */
 #if defined(GF_INFERENCE)
 #define GF_TRAINS(p) 0
 #else
@@ -84,12 +84,12 @@ struct gf_pass {
     int32_t n;      /* rows, over all segments */
     const struct gf_seg *segs;
     int32_t n_segs;
-    struct gf_observe *observe; /* or NULL */
-    struct gf_trace *trace;     /* or NULL */
-    struct gf_pool *pool;       /* or NULL */
+    struct gf_observe *observe;         /* or NULL */
+    struct gf_trace *trace;             /* or NULL */
+    struct gf_pool *pool;               /* or NULL */
     const struct gf_training *training; /* or NULL */
-    void *matmul_scratch;       /* gf_matmul_scratch(n, widest) bytes */
-    float *scores;              /* [n_kv_heads][4][scores_ld] */
-    int32_t scores_ld;          /* most keys, a multiple of GF_KV_BLOCK */
+    void *matmul_scratch;               /* gf_matmul_scratch(n, widest) bytes */
+    float *scores;                      /* [n_kv_heads][4][scores_ld] */
+    int32_t scores_ld;                  /* most keys, a multiple of GF_KV_BLOCK */
 };
 #endif
