@@ -46,7 +46,7 @@ export const claims = [
     const t = g.countParameters(MODERN);
     return same('2 in all 12 blocks', `${[...new Set(Array.from({ length: 12 }, (_, l) => count(t, 'ffn', l) / count(t, 'attention', l)))].join(', ')} in all 12 blocks`);
   }),
-  claim('tying-saves', 'Tying saves 38.6M parameters, about 24 % of the untied total', (g) => {
+  claim('tying-saves', 'Tying is worth 38.6M parameters, some 24 % of what the untied model has', (g) => {
     const saved = g.countParameters(UNTIED).total - g.countParameters(MODERN).total, share = 100 * saved / g.countParameters(UNTIED).total;
     return shown(saved === 38597376 && Math.round(share) === 24, '38,597,376, about 24 %', `${text(saved)}, ${share.toFixed(1)} %`);
   }),
