@@ -18,9 +18,14 @@ const warnings = ['-std=c11', '-Wall', '-Wextra', '-Werror'];
 const exact = ['-ffp-contract=off', '-fno-math-errno'];
 const common = [...warnings, ...exact, '-Isrc'];
 
-/** Time is spent in few files; the rest is compiled for a small download. */
-const hot = /^src\/kernels\/(?!(?:mat|quant|ref)\.c)/;
-const speedOrSize = (source) => (hot.test(source) ? '-O3' : '-Os');
+/** Time is spent in few files; the rest is compiled for a small download: [files, flags], the first that matches. */
+const levels = [
+  [/^src\/kernels\/fast\.c$/, ['-O3', '-fno-unroll-loops']],   // one pass over a row each: memory is the limit
+  [/^src\/kernels\/(?!(?:mat|quant|ref)\.c)/, ['-O3']],
+  [/^src\/(?:base|kernels)\//, ['-Os']],   // conversions of whole tensors while loading
+  [/^/, ['-Oz']],
+];
+const level = (source) => levels.find(([files]) => files.test(source))[1];
 
 /** A variant is a binary: a module with one instruction the browser does not know is invalid. */
 const wasmVariants = {
@@ -59,7 +64,7 @@ const testHelpers = () => sources('tests/native').filter((file) => !file.endsWit
 const benches = () => sources('tests/bench');
 /** The trainer is in no wasm binary, so its tests are not either. */
 const isOfBinaries = (file) => !/^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
-const wasmCompile = (flags) => (source) => [speedOrSize(source), '-DNDEBUG', '-DGF_INFERENCE', ...common, ...flags,
+const wasmCompile = (flags) => (source) => [...level(source), '-DNDEBUG', '-DGF_INFERENCE', ...common, ...flags,
   ...(source.startsWith('tests/') ? ['-Itests/native'] : [])];
 const eachVariant = (make) => Object.entries(wasmVariants).flatMap(([variant, flags]) => make(variant, flags));
 
