@@ -3,7 +3,7 @@
 // Addresses are numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and
 // dropped within one function, because growth detaches it. What comes back is always a copy.
 import { GlassformerError } from './formats/errors.js';
-import { compileEngine, sharedMemory, whyOneThread } from './features.js';
+import { compileEngine, sharedMemory, usualThreads, whyOneThread } from './features.js';
 
 /** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
 /** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
@@ -92,7 +92,7 @@ export class Engine {
    * @returns {Promise<Engine>}
    */
   static async start({ threads, ...options } = {}) {
-    const why = threads === 1 ? '' : whyOneThread();
+    const why = threads === 1 ? '' : whyOneThread() ?? (threads || usualThreads() > 1 ? null : 'enough for this machine');
     const module = await compileEngine({ threaded: why === null, ...options });
     /** @type {WebAssembly.Memory | undefined} */
     let memory;
@@ -243,7 +243,7 @@ export class Engine {
     const { startHelpers, suitable } = await import('./threads.js');
     const n = wanted ?? suitable(x.gf_abi_model_bytes(this.model));
     if (n === 1) {
-      this.#threads = 'one thread: enough for this model on this machine';
+      this.#threads = 'one thread: enough for this model';
       return;
     }
     this.backend; // what all threads read is settled now

@@ -53,6 +53,15 @@ export function whyOneThread() {
 }
 
 /**
+ * How many threads compute when nobody said, at most: half of what the machine runs at once, since two of them often share one
+ * core's vector units and the page wants one for itself; four use up the bandwidth of most memories.
+ */
+export function usualThreads() {
+  const cores = globalThis.navigator?.hardwareConcurrency ?? globalThis.process?.getBuiltinModule?.('node:os').availableParallelism() ?? 1;
+  return Math.min(4, Math.ceil(cores / 2));
+}
+
+/**
  * Memory that threads share, which has to say beforehand how far it may grow; some machines give no room for the most.
  * @returns {WebAssembly.Memory}
  */

@@ -1,17 +1,11 @@
 // threads.js - helpers for the engine's worker: how many, and the workers that they are
+import { usualThreads } from './features.js';
 
 /** Weights below which a second thread gains nothing: waking it takes as long as its share of a token's work. */
 const FEW_BYTES = 4e6;
 
-/**
- * How many threads compute when nobody said: half of what the machine runs at once, since two of them often share one
- * core's vector units and the page wants one for itself; four use up the bandwidth of most memories.
- * @param {number} weightBytes
- */
-export function suitable(weightBytes) {
-  if (weightBytes < FEW_BYTES) return 1;
-  return Math.min(4, Math.ceil((globalThis.navigator?.hardwareConcurrency ?? 1) / 2));
-}
+/** @param {number} weightBytes */
+export function suitable(weightBytes) { return weightBytes < FEW_BYTES ? 1 : usualThreads(); }
 
 /**
  * A worker for each thread but the engine's own. They join when they are up; nothing waits for them, and one that fails to
