@@ -150,7 +150,7 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
         for (int32_t d = 0; d < d_head; d++, p += GF_KV_BLOCK * size) {
             v128 u[8];
             GF_UNROLL
-            for (int i = 0; i < vectors; i++) u[i] = load_form(p + 4 * i * size, form);
+            for (int i = 0; i < vectors; i += 2) load_form_8(u + i, p + 4 * i * size, form);
             GF_UNROLL
             for (int t = 0; t < m; t++) {
                 v128 x = v_splat32(qt[t] + d);
@@ -159,6 +159,8 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
                     a[t * vectors + i] = f4_add(a[t * vectors + i], f4_mul(u[i], x));
             }
         }
+        GF_UNROLL
+        for (int i = 0; i < 8; i += 2) order_from_8(a + i, form);
         GF_UNROLL
         for (int t = 0; t < m; t++) {
             GF_UNROLL
@@ -327,12 +329,20 @@ GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, i
         GF_UNROLL
         for (int i = 0; i < vectors; i++) a[t * vectors + i] = v_load(z + (int64_t)t * ldz + 4 * i);
     }
+    GF_UNROLL
+    for (int i = 0; i < m * vectors; i += 2)
+        if (vectors > 1) order_to_8(a + i, form);
     GF_ROLLED
     for (const float *w = weights, *end = w + count; w < end; w++, v += row) {
         if (m == 1 && *w == 0) continue;
         v128 u[8];
         GF_UNROLL
-        for (int i = 0; i < vectors; i++) u[i] = load_form(v + 4 * i * size, form);
+        for (int i = 0; i < vectors; i += 2) {
+            if (vectors == 1)
+                u[0] = load_form(v, form);
+            else
+                load_form_8(u + i, v + 4 * i * size, form);
+        }
         GF_UNROLL
         for (int t = 0; t < m; t++) {
             v128 x = v_splat32(w + t * GF_KV_BLOCK);
@@ -341,6 +351,9 @@ GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, i
                 a[t * vectors + i] = f4_add(a[t * vectors + i], f4_mul(u[i], x));
         }
     }
+    GF_UNROLL
+    for (int i = 0; i < m * vectors; i += 2)
+        if (vectors > 1) order_from_8(a + i, form);
     GF_UNROLL
     for (int t = 0; t < m; t++) {
         GF_UNROLL

@@ -240,29 +240,29 @@ float gf_logsumexp(const float *x, int32_t n) {
     return sum >= 1 ? (float)((double)top + log_exactly(sum)) : sum; /* else NaN */
 }
 
+/* First the largest value and where, to 64; then its place among those. */
 int32_t gf_argmax(const float *x, int32_t n) {
-    v128 best = f4_splat(-INFINITY), at = i4_splat(-1), here = i4_make(0, 1, 2, 3);
-    v128 bad = f4_splat(0), huge = f4_splat(0x1.fffffep127f);
-    for (int32_t i = 0; i < n; i += 4) {
-        v128 v;
-        if (i + 4 <= n)
-            v = v_load(x + i);
-        else {
-            v128 m = v_first(n - i);
-            v = v_select(m, v_load_first(x + i, n - i), f4_splat(-INFINITY));
+    float top = -INFINITY;
+    int32_t from = 0;
+    v128 number = i4_splat(-1); /* lanes that met no NaN */
+    for (int32_t i = 0; i < n; i += 64) {
+        v128 m = f4_splat(-INFINITY), l = m;
+        int32_t j = i, end = n - i < 64 ? n : i + 64;
+        for (; j + 8 <= end; j += 8) {
+            v128 a = v_load(x + j), b = v_load(x + j + 4);
+            number = v_and(number, v_and(f4_eq(a, a), f4_eq(b, b)));
+            m = f4_max(m, a), l = f4_max(l, b);
         }
-        v128 larger = f4_lt(best, v);
-        bad = v_or(bad, v_or(f4_lt(huge, v), v_xor(f4_eq(v, v), i4_splat(-1))));
-        best = v_select(larger, v, best), at = v_select(larger, here, at);
-        here = i4_add(here, i4_splat(4));
+        for (; j < end; j++) {
+            v128 a = v_splat32(x + j);
+            number = v_and(number, f4_eq(a, a)), m = f4_max(m, a);
+        }
+        float here = f4_top(f4_max(m, l));
+        if (here > top) top = here, from = i;
     }
-    if (v_any(bad)) return -1;
-    float top = f4_top(best), lane[4];
-    int32_t index[4], first = -1;
-    v_store(lane, best), v_store(index, at);
-    for (int j = 0; j < 4; j++)
-        if (index[j] >= 0 && lane[j] == top && (first < 0 || index[j] < first)) first = index[j];
-    return first;
+    if (v_any(v_xor(number, i4_splat(-1))) || !(top < INFINITY) || top == -INFINITY) return -1;
+    while (x[from] != top) from++;
+    return from;
 }
 
 /* ---- rope ---------------------------------------------------------------------------------- */

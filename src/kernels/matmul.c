@@ -51,14 +51,17 @@ GF_INLINE void panels_by_1(float *out, const char *w, int64_t panel_bytes, const
     for (const float *end = x + cols; x < end; x++, w += GF_PANEL * size, v += GF_PANEL * size) {
         v128 k = v_splat32(x);
         GF_UNROLL
-        for (int i = 0; i < 4; i++)
-            s[i] = f4_add(s[i], f4_mul(load_form(w + 4 * i * size, form), k));
-        GF_UNROLL
-        for (int i = 0; i < 4; i++)
-            s[4 + i] = f4_add(s[4 + i], f4_mul(load_form(v + 4 * i * size, form), k));
+        for (int i = 0; i < 8; i += 2) {
+            v128 u[2];
+            load_form_8(u, i < 4 ? w + 4 * i * size : v + 4 * (i - 4) * size, form);
+            s[i] = f4_add(s[i], f4_mul(u[0], k)), s[i + 1] = f4_add(s[i + 1], f4_mul(u[1], k));
+        }
     }
     GF_UNROLL
-    for (int i = 0; i < 8; i++) v_store(out + 4 * i, s[i]);
+    for (int i = 0; i < 8; i += 2) {
+        order_from_8(s + i, form);
+        v_store(out + 4 * i, s[i]), v_store(out + 4 * i + 4, s[i + 1]);
+    }
 }
 
 static void float_by_1(const struct job *j, int32_t p, int32_t end) {

@@ -52,16 +52,18 @@ static float quantize_block(v128 q[8], const float *x) {
 /* 8 vectors of small integers to columns 4j .. 4j+3 at dst + j * step. */
 static void store_columns(char *dst, int32_t step, const v128 q[8]) {
     char t[64];
-    if (gf_dot_kind() == GF_DOT_I16) {
+    int unit = gf_dot_kind() == GF_DOT_I16 ? 8 : 4;
+    char *to = step == unit ? dst : t; /* one token: side by side */
+    if (unit == 8) {
         GF_UNROLL
-        for (int i = 0; i < 4; i++) v_store(t + 16 * i, h8_narrow(q[2 * i], q[2 * i + 1]));
-        for (int j = 0; j < 8; j++) memcpy(dst + j * step, t + 8 * j, 8);
+        for (int i = 0; i < 4; i++) v_store(to + 16 * i, h8_narrow(q[2 * i], q[2 * i + 1]));
+        for (int j = 0; to == t && j < 8; j++) memcpy(dst + j * step, t + 8 * j, 8);
     } else {
         GF_UNROLL
         for (int i = 0; i < 8; i += 4)
-            v_store(t + 4 * i,
+            v_store(to + 4 * i,
                     b16_narrow(h8_narrow(q[i], q[i + 1]), h8_narrow(q[i + 2], q[i + 3])));
-        for (int j = 0; j < 8; j++) memcpy(dst + j * step, t + 4 * j, 4);
+        for (int j = 0; to == t && j < 8; j++) memcpy(dst + j * step, t + 4 * j, 4);
     }
 }
 

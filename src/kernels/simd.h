@@ -247,18 +247,34 @@ GF_INLINE int32_t i4_top(v128 a) {
     return i4_first(i4_max(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
 }
 
+/* A constant in all lanes, for hot loops: read from memory by one instruction. A
+ * plain f4_splat(3.14f) becomes a literal, which V8 puts together from four instructions at each
+ * use. The empty assembly hides from the compiler what it reads. */
+GF_INLINE v128 v_splat_hidden(const void *p) {
+    __asm__("" : "+r"(p));
+    return v_splat32(p);
+}
+#define F4(x)                                                                                      \
+    __extension__({                                                                                \
+        static const float f4_ = x;                                                                \
+        v_splat_hidden(&f4_);                                                                      \
+    })
+#define I4(x)                                                                                      \
+    __extension__({                                                                                \
+        static const uint32_t i4_ = x;                                                             \
+        v_splat_hidden(&i4_);                                                                      \
+    })
+
 /* Nearest integer, ties to even, for |x| < 2^22: 1.5 * 2^23 pushes the fraction out of the float,
  * and what is left of its bits counts from 0x4b400000. */
-GF_INLINE v128 i4_nearest(v128 x) {
-    return i4_sub(f4_add(x, f4_splat(12582912.0f)), i4_splat(0x4b400000));
-}
-GF_INLINE v128 f4_abs(v128 x) { return v_and(x, i4_splat(0x7fffffff)); }
+GF_INLINE v128 i4_nearest(v128 x) { return i4_sub(f4_add(x, F4(12582912.0f)), I4(0x4b400000)); }
+GF_INLINE v128 f4_abs(v128 x) { return v_and(x, I4(0x7fffffff)); }
 
 /* Four f16 at p, as float times 2^-112 (half.c says why); finite ones only. */
 GF_INLINE v128 f4_load_f16_low(const void *p) {
-    return v_and(i4_shl(i4_load16(p), 13), i4_splat((int32_t)0x8fffe000));
+    return v_and(i4_shl(i4_load16(p), 13), I4(0x8fffe000));
 }
-GF_INLINE v128 f4_load_f16(const void *p) { return f4_mul(f4_load_f16_low(p), f4_splat(0x1p112f)); }
+GF_INLINE v128 f4_load_f16(const void *p) { return f4_mul(f4_load_f16_low(p), F4(0x1p112f)); }
 GF_INLINE v128 f4_load_bf16(const void *p) { return i4_shl(i4_load16(p), 16); }
 /* Four weights, keys or values in one of their forms. F16_LOW is for those whose partner in the
  * product was multiplied by 2^112 beforehand: an exact shift, so the product is the same. */
@@ -279,23 +295,28 @@ GF_INLINE v128 i4_f16_from_f4(v128 x) {
     return v_or(sign, v_select(i4_gt(i4_splat(0x38800000), a), tiny, normal));
 }
 
-/* A constant in all lanes, for the hot loops of fast.c: read from memory by one instruction. A
- * plain f4_splat(3.14f) becomes a literal, which V8 puts together from four instructions at each
- * use. The empty assembly hides from the compiler what it reads. */
-GF_INLINE v128 v_splat_hidden(const void *p) {
-    __asm__("" : "+r"(p));
-    return v_splat32(p);
+/* Eight of them as two vectors, halves with the even ones first and the odd ones second: so taken
+ * apart they cost less than one by one. */
+GF_INLINE void load_form_8(v128 u[2], const void *p, enum form form) {
+    v128 h = v_load(p), keep = I4(0x8fffe000);
+    if (form == F32) {
+        u[0] = h, u[1] = v_load((const char *)p + 16);
+    } else if (form == BF16) {
+        u[0] = i4_shl(h, 16), u[1] = v_and(h, I4(0xffff0000));
+    } else {
+        u[0] = v_and(i4_shr(i4_shl(h, 16), 3), keep), u[1] = v_and(i4_shr(h, 3), keep);
+        if (form == F16) u[0] = f4_mul(u[0], F4(0x1p112f)), u[1] = f4_mul(u[1], F4(0x1p112f));
+    }
 }
-#define F4(x)                                                                                      \
-    __extension__({                                                                                \
-        static const float f4_ = x;                                                                \
-        v_splat_hidden(&f4_);                                                                      \
-    })
-#define I4(x)                                                                                      \
-    __extension__({                                                                                \
-        static const uint32_t i4_ = x;                                                             \
-        v_splat_hidden(&i4_);                                                                      \
-    })
+/* Two vectors of sums over such, to and from that order. */
+GF_INLINE void order_from_8(v128 s[2], enum form form) {
+    v128 a = s[0], b = s[1];
+    if (form != F32) s[0] = v_zip_low(a, b), s[1] = v_zip_high(a, b);
+}
+GF_INLINE void order_to_8(v128 s[2], enum form form) {
+    v128 a = s[0], b = s[1];
+    if (form != F32) s[0] = v_evens(a, b), s[1] = v_odds(a, b);
+}
 
 /* ---- the one relaxed word ------------------------------------------------------------------ */
 
