@@ -13,7 +13,7 @@ export function create(root, store, run) {
   const { state } = store;
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', el('small', {}, 'the stream read with the model’s own head'));
   const table = el('table', { class: 'lens' });
-  const lensNote = el('p', { class: 'hint' }, 'Each cell is the likeliest next token if the layers after it were left out; the darker, the surer. The number is the length of the stream there.');
+  const lensNote = el('p', { class: 'hint' }, 'Each cell is the likeliest next token if the layers after it were left out; the stronger the colour, the surer. The number is the length of the stream there.');
   const who = el('h3', {}, 'Votes for a token');
   const grid = el('div', { class: 'votes', role: 'group', 'aria-label': 'Votes by layer and head' });
   const lists = el('div', { class: 'vote-lists' });

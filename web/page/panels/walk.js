@@ -16,7 +16,7 @@ const STOPS = [
   },
   {
     title: 'Embedding', at: '.anatomy', set: () => ({ openStage: 'embed' }),
-    text: (s) => `Each number picks one row of a table: ${s.model.config.dModel} values that stand for the piece from here on. The grey strips on the left are these rows, darker where a value is large. ${s.model.config.position === 'learned' ? 'A second row, chosen by the place in the text, is added.' : 'Nothing in them says yet where in the text the piece stands.'}`,
+    text: (s) => `Each number picks one row of a table: ${s.model.config.dModel} values that stand for the piece from here on. The grey strips on the left are these rows, stronger where a value is large. ${s.model.config.position === 'learned' ? 'A second row, chosen by the place in the text, is added.' : 'Nothing in them says yet where in the text the piece stands.'}`,
   },
   {
     title: 'One scale', at: '.anatomy', set: () => ({ openStage: 'norm1' }),
