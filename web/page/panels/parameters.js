@@ -25,7 +25,7 @@ export function create(root, store) {
     el('th', { scope: 'col' }, 'Component'), el('th', { scope: 'col' }, 'Formula'), el('th', { scope: 'col', class: 'n' }, 'Count'),
     el('th', { scope: 'col', class: 'n' }, 'Bytes'), el('th', { scope: 'col', class: 'share' }, 'Share')));
   const table = el('table', { class: 'by-component' }, el('caption', { class: 'hidden' }, 'Parameters by component'), head, body, foot);
-  const COLUMNS = ['name', 'component', 'stack', 'layer', 'shape', 'dtype', 'count', 'bytes', 'formula', 'tiedTo'];
+  const COLUMNS = ['name', 'component', 'stack', 'layer', 'shape', 'dtype', 'count', 'bytes', 'formula', 'tiedTo', 'address', 'memoryBytes'];
   const cells = (/** @type {any} */ r) => COLUMNS.map((c) => (c === 'shape' ? r.shape.join(' × ') : r[c] ?? ''));
   root.append(choice, el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Table of parameters' }, table), el('div', { class: 'takes' },
     el('button', { type: 'button', class: 'quiet', onclick: () => saveFile('parameters.csv', csv([COLUMNS, ...store.state.model.parameters.rows.map(cells)]), 'text/csv') }, 'Save as CSV'),
@@ -52,12 +52,18 @@ export function create(root, store) {
   });
 }
 
+/** Where a tensor lies; several that are multiplied with the same input are packed as one matrix. */
+function place(r, rows) {
+  const others = rows.filter((o) => o !== r && o.address === r.address && !o.tiedTo).map((o) => o.name.split('.').at(-2));
+  return `at ${int(r.address)} in linear memory, ${int(r.memoryBytes)} bytes there${others.length ? `, one matrix with ${others.join(' and ')}` : ''}`;
+}
+
 /** A row for the component, and below it, folded, one for each of its tensors. */
 function groupRows(g, total) {
   const bar = el('i');
   bar.style.inlineSize = `${(100 * g.count) / total}%`;
   const tensors = g.rows.map((r) => el('tr', { class: 'tensor', hidden: true },
-    el('th', { scope: 'row' }, r.name), el('td', { class: 'formula' }, `[${r.shape.join(', ')}] ${r.tiedTo ? `= ${r.tiedTo}` : r.dtype.toUpperCase()}`),
+    el('th', { scope: 'row' }, r.name), el('td', { class: 'formula' }, `[${r.shape.join(', ')}] ${r.tiedTo ? `= ${r.tiedTo}` : r.dtype.toUpperCase()}`, r.address ? el('span', { class: 'numbers' }, place(r, g.rows)) : null),
     el('td', { class: 'n' }, r.tiedTo ? '0' : int(r.count)), el('td', { class: 'n' }, int(r.tiedTo ? 0 : r.bytes)), el('td', { class: 'share' })));
   const button = el('button', { type: 'button', class: 'fold', 'aria-expanded': 'false', onclick: () => {
     const open = button.getAttribute('aria-expanded') !== 'true';
