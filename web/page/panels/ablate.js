@@ -21,9 +21,10 @@ export function create(root, store, run) {
   const reset = el('button', { type: 'button', class: 'quiet', onclick: () => set([]) }, 'All on');
   const progress = el('progress', { 'aria-label': 'Parts measured', hidden: true });
   const scale = el('p', { class: 'hint' });
+  const neurons = el('div', { class: 'neurons', role: 'group', 'aria-label': 'Neurons that are off' });
   const result = el('div', { class: 'compare' });
   root.append(el('div', { class: 'ablate-split' },
-    el('div', {}, grid, el('div', { class: 'buttons' }, measure, reset, progress), scale), result));
+    el('div', {}, grid, el('div', { class: 'buttons' }, measure, reset, progress), neurons, scale), result));
 
   /** @type {{ key: string, name: string, edit: any, button: HTMLElement }[]} */
   let parts = [];
@@ -60,7 +61,15 @@ export function create(root, store, run) {
   }
 
   const idsNow = () => state.tokens.slice(0, MOST).map((t) => t.id);
-  const editsOf = (/** @type {string[]} */ keys) => parts.filter((p) => keys.includes(p.key)).map((p) => p.edit);
+  /** A part of the grid, or a neuron that was chosen in the picture of the pass. @param {string} key */
+  function partOf(key) {
+    const [, layer, index] = /^(\d+)\.n(\d+)$/.exec(key) ?? [];
+    if (!layer) return parts.find((p) => p.key === key);
+    const { config } = state.model;
+    if (Number(layer) >= config.nLayers || Number(index) >= config.dFf) return undefined;
+    return { key, name: `layer ${layer}, neuron ${index}`, edit: { at: `${blockPoint(config, Number(layer))}.mlp.hook_post`, index: Number(index), scale: 0 } };
+  }
+  const editsOf = (/** @type {string[]} */ keys) => keys.map(partOf).filter((p) => p !== undefined).map((p) => p.edit);
 
   async function sweep() {
     sweeping.abort();
@@ -89,6 +98,8 @@ export function create(root, store, run) {
   }
 
   function paintSwitches() {
+    neurons.replaceChildren(...off().filter((k) => /n/.test(k) && !k.endsWith('ffn')).map(partOf).filter((p) => p !== undefined).map(({ key, name }) =>
+      el('button', { type: 'button', 'aria-pressed': 'true', onclick: () => set(off().filter((k) => k !== key)) }, `${name}, off`)));
     const most = Math.max(0.05, ...costs.values());
     for (const { key, name, button } of parts) {
       const isOff = off().includes(key);
@@ -103,7 +114,7 @@ export function create(root, store, run) {
       scale.textContent = 'Press a square to switch that part off. Measuring switches each off by itself.';
     } else {
       const [key, worst] = [...costs].sort((a, b) => b[1] - a[1])[0];
-      scale.textContent = `Darker is dearer: ${parts.find((p) => p.key === key)?.name} costs most, ${figures(worst)} bits a token.`;
+      scale.textContent = `The stronger the colour, the dearer: ${parts.find((p) => p.key === key)?.name} costs most, ${figures(worst)} bits a token.`;
     }
   }
 
@@ -142,7 +153,7 @@ export function create(root, store, run) {
     const change = cut.mean - whole.mean;
     result.replaceChildren(
       column('Untouched', whole, wholeText, ''),
-      column(`Without ${keys.length === 1 ? parts.find((p) => p.key === keys[0])?.name : `${keys.length} parts`}`, cut, cutText, `, ${change >= 0 ? '+' : '−'}${figures(Math.abs(change))}`),
+      column(`Without ${keys.length === 1 ? partOf(keys[0])?.name : `${keys.length} parts`}`, cut, cutText, `, ${change >= 0 ? '+' : '−'}${figures(Math.abs(change))}`),
       el('p', { class: 'hint whole-line' }, worst.length ? `Hardest hit: ${worst.map(([d, p]) => `“${label(state.tokens[p])}” (+${figures(d)} bits)`).join(', ')}.` : 'No token of the text became much harder to predict.'));
   }
 

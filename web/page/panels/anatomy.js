@@ -6,7 +6,7 @@
 // fill: on an element it would make each of a thousand cells a layer for the compositor.
 
 import { el, svg } from '../dom.js';
-import { int, label, percent, quoted, si, time } from '../format.js';
+import { int, label, percent, quoted, si, time, value } from '../format.js';
 import { shade } from '../heatmap.js';
 import { blockPoint } from '../run.js';
 import { chance, following } from '../sampler.js';
@@ -43,7 +43,8 @@ export function create(root, store, run) {
   const facts = el('dl', { class: 'stage-facts' });
   const sentence = el('p');
   const title = el('h3');
-  const inspector = el('div', { class: 'inspector', hidden: true }, el('div', { class: 'stage-text' }, title, sentence, facts), values.root);
+  const neurons = el('div', { class: 'neurons', role: 'group', hidden: true });
+  const inspector = el('div', { class: 'inspector', hidden: true }, el('div', { class: 'stage-text' }, title, sentence, facts, neurons), values.root);
   root.append(steppers, scroll, inspector);
 
   function stepper(name, key, count) {
@@ -433,6 +434,7 @@ export function create(root, store, run) {
     const key = `${s.openStage} ${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
     if (inspected === key) return;
     inspected = key;
+    wide = null;
     title.textContent = st.title.replace(/ {2}/g, ', ');
     sentence.textContent = st.words;
     const fact = (name, text) => (text ? [el('dt', {}, name), el('dd', { class: 'mono' }, text)] : []);
@@ -447,8 +449,35 @@ export function create(root, store, run) {
     } catch { /* shown as absent below */ }
     if (inspected !== key) return;
     values.show(st.points.filter(([p]) => points[p]).map(([p, name]) => ({ point: p, name, tensor: points[p] })), st.id === 'encoder' ? s.sourceTokens : s.tokens, st.id === 'encoder' ? s.sourceCursor : s.cursor);
+    wide = st.id === 'ffn' ? { layer: s.head.layer, tensor: points[`${blockPoint(s.model.config, s.head.layer)}.mlp.hook_post`] } : null;
+    paintNeurons(state);
     if (st.id === 'head') values.say(`${quoted(s.tokens[s.cursor])} is followed by the bars on the right of the picture, and in “Next token” above.`);
   }
+
+  /** Values after the bend of the layer that is open. @type {{ layer: number, tensor?: { data: Float32Array, shape: number[] } } | null} */
+  let wide = null;
+  /** The neurons that answer most to the token in hand, each with a switch. */
+  function paintNeurons(s) {
+    const [n, d] = wide?.tensor?.shape ?? [0, 0];
+    neurons.hidden = !wide || s.openStage !== 'ffn' || s.cursor < 0 || s.cursor >= n;
+    if (neurons.hidden) return;
+    const row = wide.tensor.data.subarray(s.cursor * d, (s.cursor + 1) * d);
+    const best = Array.from(row.keys()).sort((a, b) => Math.abs(row[b]) - Math.abs(row[a])).slice(0, 5);
+    neurons.setAttribute('aria-label', 'Strongest neurons');
+    neurons.replaceChildren(el('h4', {}, `Strongest neurons at ${quoted(s.tokens[s.cursor])}`), ...best.map((i) => {
+      const key = `${wide.layer}.n${i}`;
+      const off = s.off.includes(key);
+      return el('button', { type: 'button', 'aria-pressed': String(off), onclick: () => {
+        store.set({ off: off ? s.off.filter((k) => k !== key) : [...s.off, key] });
+      } }, `${i} `, el('span', { class: 'num' }, value(row[i])), off ? ', off' : '');
+    }), el('p', { class: 'hint' }, 'Press one to switch it off; what becomes of the text is compared in “Switch parts off”.'));
+  }
+  store.watch(['off', 'cursor', 'openStage', 'model', 'status'], (s) => {
+    if (s.status === 'running') return;
+    const at = [...neurons.querySelectorAll('button')].indexOf(/** @type {any} */ (document.activeElement));
+    paintNeurons(s);
+    if (at >= 0) neurons.querySelectorAll('button')[at]?.focus();
+  });
 
   store.watch(['model', 'tokens', 'patterns', 'cursor', 'key', 'hover', 'head', 'logits', 'sampler', 'words', 'status', 'openStage'], paint, 90);
   store.watch(['status', 'pace'], (s) => picture.classList.toggle('still', s.status === 'running' && s.pace === 'fast'));
