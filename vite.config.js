@@ -15,14 +15,17 @@ const policy = [
   "base-uri 'none'", "form-action 'none'",
 ].join('; ');
 
-/** The shipped checkpoints appear as weights/NAME.gguf beside the page, built or in development. */
+/** The shipped checkpoints appear as weights/NAME.gguf or weights/NAME/, a folder with a config.json, beside the page, built or in
+ * development. */
 function shippedWeights() {
-  const names = () => (existsSync(weights) ? readdirSync(weights).filter((name) => name.endsWith('.gguf')) : []);
+  const parts = ['config.json', 'model.safetensors', 'tokenizer.json'];
+  const names = () => (existsSync(weights) ? readdirSync(weights) : []).flatMap((name) => (name.endsWith('.gguf') ? [name]
+    : existsSync(join(weights, name, 'config.json')) ? parts.map((part) => `${name}/${part}`) : []));
   return {
     name: 'shipped-weights',
     configureServer(server) {
       server.middlewares.use((request, response, next) => {
-        const name = /^\/weights\/([^/?]+)$/.exec(request.url.split('?')[0])?.[1];
+        const name = /^\/weights\/(.+)$/.exec(request.url.split('?')[0])?.[1];
         if (!names().includes(name)) return next();
         const file = join(weights, name);
         response.setHeader('Content-Type', 'application/octet-stream');

@@ -61,12 +61,15 @@ async function shows(page, read, want, what) {
   assert.equal(last, want, what);
 }
 
-/** Names of the files that the service worker has kept, once the engine and the model are among them. */
+/** Names of the files that the service worker has kept, once the engine and the models are among them and no more come. */
 const kept = (page) => page.evaluate(async () => {
   await navigator.serviceWorker.ready;
-  for (let i = 0; ; i++) {
+  for (let i = 0, before = 0, still = 0; ; i++) {
     const list = (await (await caches.open('glassformer')).keys()).map((r) => new URL(r.url).pathname.split('/').pop());
-    if (i === 200 || (list.some((n) => /\.wasm$/.test(n)) && list.some((n) => /\.gguf$/.test(n)) && list.includes(''))) return list;
+    still = list.length === before ? still + 1 : 0;
+    before = list.length;
+    const whole = list.some((n) => /\.wasm$/.test(n)) && list.some((n) => /\.gguf$/.test(n)) && list.includes('model.safetensors') && list.includes('');
+    if (i === 200 || (whole && still >= 5)) return list;
     await new Promise((r) => setTimeout(r, 100));
   }
 });
@@ -113,7 +116,16 @@ test('the table of parameters adds up to what the configuration predicts', async
   assert.equal((await head.locator('td.n').first().textContent()).trim(), '0');
   await page.getByRole('button', { name: 'Attention, 6 blocks' }).click();
   const tensors = await page.locator('tr.tensor:not([hidden])').count();
-  assert.equal(tensors, model.parameters.rows.filter((r) => r.component === 'attention').length);
+  const rows = model.parameters.rows.filter((r) => r.component === 'attention');
+  assert.equal(tensors, rows.length);
+  // where each lies: inside the region of the weights, none over another
+  const places = (await page.locator('tr.tensor:not([hidden]) .numbers').allTextContents()).map((text) => /^at ([\d,. ]+) in linear memory, ([\d,. ]+) bytes there(?:, one matrix with (.*))?$/.exec(text)?.slice(1, 3).map((x) => Number(x.replace(/\D/g, ''))));
+  assert.equal(places.length, rows.length);
+  assert.deepEqual(places.map(([, size]) => size), rows.map((r) => r.memoryBytes));
+  const matrices = new Map();   // q, k and v are one matrix
+  for (const [start, size] of places) matrices.set(start, (matrices.get(start) ?? 0) + size);
+  assert.equal(matrices.size, 2 * model.config.nLayers);
+  [...matrices].sort(([a], [b]) => a - b).forEach(([start], i, list) => assert.ok(i === 0 || start >= list[i - 1][0] + list[i - 1][1], `two matrices at ${start}`));
   await close();
 });
 
@@ -430,6 +442,84 @@ test('every kind of architecture is drawn and counted as it is', async (t) => {
     assert.equal(await page.locator('.error').isVisible(), false, name);
     assert.equal(await page.locator('.parameters h2 .wrong').count(), 0, name);
   }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('dates: the encoder-decoder reads a date and writes it as numbers, and shows where it looked', async () => {
+  const { page, complaints, close } = await open();
+  await page.locator('.pill').click();
+  await page.locator('dialog.models').getByRole('button', { name: 'dates', exact: true }).click();
+  const text = () => page.locator('.tok:not(.given)').allTextContents().then((list) => list.join(''));
+  await shows(page, text, '2024-09-13', 'what it opens with');
+  await resting(page);
+  assert.match(await page.locator('#h-attention').textContent(), /^Across, layer 1, head 1/);
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('#source').fill('the 1st of may, 1999');
+  await page.locator('#source').press('Enter');
+  await shows(page, text, '1999-05-01', 'the date typed');
+  await resting(page);
+  // a row for each character written, against the library's own
+  const dates = await load(`${top}weights/dates/`);
+  const all = await ids(page);
+  const { captured } = await dates.forward(all, { source: 'the 1st of may, 1999', capture: ['decoder.1.cross_attn.hook_pattern'] });
+  dates.dispose();
+  const { data, shape: [, queries, keys] } = captured['decoder.1.cross_attn.hook_pattern'];
+  assert.deepEqual([queries, keys], [11, 20]);
+  await page.waitForFunction(() => document.querySelector('#h-attention').textContent.includes('pattern [10 queries, 20 keys]'));
+  await page.locator('.tok').nth(3).click();
+  const row = data.subarray((queries + 3) * keys, (queries + 4) * keys);   // head 1
+  const best = row.indexOf(row.reduce((a, b) => Math.max(a, b), 0));
+  await shows(page, () => page.locator('.attends li').first().textContent().then((said) => said.replace(/\s/g, '')), `${'the 1st of may, 1999'[best]}${(row[best] * 100).toFixed(1).replace(/\.0$/, '')}%`, 'the strongest key of the fourth character');
+  // each stack has rows
+  for (const [name, want] of [['encoder', '[20 queries, 20 keys]'], ['decoder', '[10 queries, 10 keys]'], ['across', '[10 queries, 20 keys]']]) {
+    await page.getByRole('radio', { name, exact: true }).click();
+    await page.waitForFunction((shape) => document.querySelector('#h-attention').textContent.includes(shape), want);
+  }
+  await page.getByRole('button', { name: '20991231' }).click();
+  await shows(page, text, '2099-12-31', 'an example');
+  await page.waitForFunction(() => /source=20991231/.test(location.hash) && /written=10/.test(location.hash));
+  const hash = await page.evaluate(() => location.hash);
+  assert.deepEqual(complaints, []);
+  await close();
+  const again = await open({ hash });
+  await shows(again.page, () => again.page.locator('.tok:not(.given)').allTextContents().then((list) => list.join('')), '2099-12-31', 'from its address');
+  // back to stories: their own beginning
+  await again.page.locator('.pill').click();
+  await again.page.locator('dialog.models').getByRole('button', { name: 'stories-3M' }).click();
+  await again.page.waitForFunction(() => /Once upon a time/.test(document.querySelector('.text').textContent) && document.querySelector('.source').hidden);
+  await again.close();
+});
+
+test('a neuron is switched off from the picture, and the loss is the library’s', async () => {
+  const { page, complaints, close } = await open();
+  await runPrompt(page, 'Once upon a time', { tokens: 12 });
+  const all = await ids(page);
+  await page.locator('.stage', { hasText: 'SwiGLU' }).click();
+  const first = page.locator('.anatomy .neurons button').first();
+  await first.waitFor();
+  const layer = Number(/layer (\d+)/.exec(await page.locator('.anatomy-svg').textContent())?.[1]);
+  const index = Number((await first.textContent()).split(' ')[0]);
+  const at = Number(await page.locator('.tok.here').getAttribute('data-position'));
+  const point = `blocks.${layer}.mlp.hook_post`;
+  const { captured } = await model.forward(all, { capture: [point] });
+  const { data, shape: [, width] } = captured[point];
+  const row = data.subarray(at * width, (at + 1) * width);
+  assert.equal(index, row.reduce((b, x, i) => (Math.abs(x) > Math.abs(row[b]) ? i : b), 0));
+  await first.click();
+  await page.waitForSelector('.compare .story');
+  assert.match(await page.locator('.ablate .neurons').textContent(), new RegExp(`layer ${layer}, neuron ${index}, off`));
+  const shown = (await page.locator('.compare .num').allTextContents()).filter((text) => /bits a token/.test(text)).map(parseFloat);
+  const { logits: { data: cut, shape: [n, size] } } = await model.forward(all, { edits: [{ at: point, index, scale: 0 }] });
+  let bits = 0;
+  for (let p = 0; p + 1 < n; p++) {
+    const logits = cut.subarray(p * size, (p + 1) * size);
+    const max = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+    bits += Math.log2(logits.reduce((sum, x) => sum + Math.exp(x - max), 0)) - (logits[all[p + 1]] - max) / Math.LN2;
+  }
+  assert.ok(Math.abs(shown[1] - bits / (n - 1)) < 0.006 * Math.max(1, bits / (n - 1)), `shown ${shown[1]}, expected ${bits / (n - 1)}`);
+  await page.locator('.ablate .neurons button').click();
+  await page.waitForFunction(() => /Everything is on/.test(document.querySelector('.compare').textContent));
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -8,7 +8,7 @@ const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', see
 /** @param {string} hash */
 export function readAddress(hash) {
   const q = new URLSearchParams(hash.slice(1));
-  const { prompt, head, written, ids, at, key, stage, zoom, off, open, pace } = Object.fromEntries(q);
+  const { prompt, source, head, written, ids, at, key, stage, zoom, off, open, pace } = Object.fromEntries(q);
   /** @type {any} */
   const state = {};   // only what is valid
   const number = (/** @type {string | undefined} */ text, low, high) => {
@@ -16,6 +16,7 @@ export function readAddress(hash) {
     return text !== undefined && text !== '' && Number.isFinite(x) && x >= low && x <= high ? x : undefined;
   };
   if (prompt !== undefined) state.prompt = prompt;
+  if (source !== undefined) state.source = source;
   const sampler = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 };
   /** @type {Record<string, [number, number]>} */
   const limits = { temperature: [0, 2], topK: [0, 1e6], topP: [0.05, 1], seed: [0, 4294967295] };
@@ -23,13 +24,16 @@ export function readAddress(hash) {
   state.sampler = sampler;
   if (['reading', 'fast', 'step'].includes(pace)) state.pace = pace;
   if (/^[a-z]+[12]?$/.test(open ?? '')) state.openStage = open;
+  const stack = /** @type {const} */ (['self', 'encoder', 'cross']).find((s) => s === q.get('stack'));
   return {
     state, model: q.get('model'), asks: q.size > 0,
+    /** what stands in the place of the model's own opening */
+    opens: { ...(prompt !== undefined && { prompt }), ...(source !== undefined && { source }), ...(q.has('t') && { temperature: sampler.temperature }), ...(stack && { stack }) },
     head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
     written: number(written, 0, 1e5), ids: ids ? ids.split('.').map((x) => parseInt(x, 36)).filter(Number.isInteger) : null,
     at: number(at, 0, 1e6), key: number(key, 0, 1e6),
     stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null, zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
-    off: off ? off.split(',').filter((k) => /^\d+\.(\d+|ffn)$/.test(k)) : [],
+    off: off ? off.split(',').filter((k) => /^\d+\.(\d+|ffn|n\d+)$/.test(k)) : [],
   };
 }
 
@@ -62,6 +66,10 @@ export function addressOf(s) {
   const q = new URLSearchParams();
   if (s.model?.address) q.set('model', s.model.address);
   q.set('prompt', s.prompt);
+  if (s.model?.config.kind === 'encoder_decoder') {
+    q.set('source', s.source);
+    q.set('stack', s.stack);
+  }
   for (const [short, name] of Object.entries(KEYS)) q.set(short, String(s.sampler[name]));
   const written = s.tokens.filter((t) => !t.given);
   if (written.length) {
@@ -82,7 +90,7 @@ export function addressOf(s) {
 export function keepAddress(store) {
   /** @type {any} */
   let timer;
-  store.watch(['status', 'prompt', 'sampler', 'head', 'cursor', 'key', 'stage', 'zoom', 'off', 'openStage', 'tokens', 'model'], (s) => {
+  store.watch(['status', 'prompt', 'source', 'stack', 'sampler', 'head', 'cursor', 'key', 'stage', 'zoom', 'off', 'openStage', 'tokens', 'model'], (s) => {
     clearTimeout(timer);
     if (s.status === 'running') return;
     timer = setTimeout(() => history.replaceState(null, '', addressOf(s)), 300);

@@ -2,7 +2,7 @@
 
 import { createStore } from './store.js';
 import { createRun } from './run.js';
-import { SHIPPED, START_PROMPT } from './models.js';
+import { SHIPPED, shippedAs } from './models.js';
 import { readAddress, keepAddress, follow } from './address.js';
 import * as header from './panels/header.js';
 import * as models from './panels/models.js';
@@ -29,8 +29,8 @@ const dark = matchMedia('(prefers-color-scheme: dark)');
 const store = createStore({
   theme: dark.matches ? 'dark' : 'light',
   status: 'empty', progress: null, error: '', model: null, memory: null,
-  prompt: START_PROMPT, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 }, pace: 'reading', maxTokens: 160,
-  source: 'one two three', sourceTokens: [], sourceCursor: 0, stack: 'self',
+  prompt: SHIPPED[0].opens.prompt, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 }, pace: 'reading', maxTokens: 160,
+  source: 'one two three', examples: [], sourceTokens: [], sourceCursor: 0, stack: 'self',
   tokens: [], patterns: null, otherPatterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
   head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near',
   speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, arcs: true, openStage: '', walk: -1,
@@ -50,8 +50,8 @@ dark.addEventListener('change', () => {
 
 const asked = readAddress(location.hash);
 store.set(asked.state);
-const wanted = SHIPPED.find((m) => m.file === asked.model) ?? SHIPPED[0];
-await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file });
+const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
+await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file, opens: { ...wanted.opens, ...asked.opens } });
 await follow(asked, store, run);
 keepAddress(store);
 
@@ -63,7 +63,7 @@ if (!touched && !still && store.state.model && document.visibilityState === 'vis
 
 const better = SHIPPED.find((m) => m.better && m !== wanted);
 if (better && !asked.model) {
-  void run.loadModel(new URL(better.file, document.baseURI), { name: better.name, address: better.file, instead: () => !touched })
+  void run.loadModel(new URL(better.file, document.baseURI), { name: better.name, address: better.file, opens: better.opens, instead: () => !touched })
     .then(() => { if (!touched && !still) void run.run(); });
 }
 
@@ -72,8 +72,9 @@ if (/** @type {any} */ (import.meta).env.PROD && 'serviceWorker' in navigator) {
   try {
     await navigator.serviceWorker.register(new URL('sw.js', document.baseURI));
     const worker = (await navigator.serviceWorker.ready).active;
-    const model = store.state.model?.address;
-    worker?.postMessage({ keep: [new URL('./', document.baseURI).href, ...(model ? [new URL(model, document.baseURI).href] : []), ...performance.getEntriesByType('resource').map((e) => e.name)] });
+    const files = SHIPPED.flatMap((m) => (m.parts ?? ['']).map((part) => m.file + part));
+    const here = (/** @type {string} */ name) => new URL(name, document.baseURI).href;
+    worker?.postMessage({ keep: [here('./'), ...performance.getEntriesByType('resource').map((e) => e.name), ...files.map(here)] });
   } catch (error) {
     console.info('The page will not open offline:', error);
   }

@@ -1,11 +1,42 @@
-// models.js - the checkpoints that come with the page, and the text it opens with.
+// models.js - the checkpoints that come with the page, and what each opens with.
 //
 // The first is opened at once; the one marked `better`, if any, takes its place as soon as it has arrived, unless the visitor
 // has begun to do something by then.
 
-/** @type {{ file: string, name: string, about: string, better?: boolean }[]} */
+/**
+ * @typedef {object} Shipped
+ * @property {string} file     beside the page; a folder ends in '/'
+ * @property {string} name
+ * @property {string} about
+ * @property {string[]} [parts]  the files of a folder
+ * @property {boolean} [better]
+ * @property {Opening} opens   taken over when it follows a model of another kind, or none
+ *
+ * @typedef {object} Opening
+ * @property {string} prompt
+ * @property {string} [source]      what its encoder reads
+ * @property {string[]} [examples]  other texts to read
+ * @property {number} [temperature]
+ * @property {import('./patterns.js').Stack} [stack]  the attention shown first, and its head
+ * @property {{ layer: number, head: number }} [head]
+ */
+
+/** @type {Shipped[]} */
 export const SHIPPED = [
-  { file: 'weights/stories-3m.gguf', name: 'stories-3M', about: 'writes short stories in simple English; modern block, Q8_0' },
+  {
+    file: 'weights/stories-3m.gguf', name: 'stories-3M', about: 'writes short stories in simple English; modern block, Q8_0',
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
+  },
+  {
+    file: 'weights/dates/', parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    name: 'dates', about: 'reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter',
+    // in layer 1, head 1 each digit of the year looks at that digit in the source, the month at its name, the day at the day
+    opens: {
+      prompt: '', source: 'Friday the 13th of September, 2024', temperature: 0, stack: 'cross', head: { layer: 1, head: 1 },
+      examples: ['Friday the 13th of September, 2024', 'the 1st of may, 1999', '07/04/1976', '3 JAN 2001', '20991231'],
+    },
+  },
 ];
 
-export const START_PROMPT = 'Once upon a time, a little fox found a';
+/** The shipped model from this address. @param {string} file */
+export const shippedAs = (file) => SHIPPED.find((m) => m.file === file);

@@ -39,9 +39,10 @@ export class PatternStore {
         rows.length = 0;   // a new token changes every row
         this.epoch++;
       }
-      // The last query of a causal pass is its last key. Across stacks rows are told from those that were there by their
-      // number: the first pass of a text brings all of them, the others one.
-      const first = this.causal ? keys - queries : stack === 'cross' && queries === 1 ? rows.length : 0;
+      // The last query of a causal pass is its last key. Across stacks the keys are the source: there the layer's own attention,
+      // captured with it, knows which queries these are.
+      const own = stack === 'cross' ? captured[`decoder.${match[2]}.attn.hook_pattern`].shape : tensor.shape;
+      const first = this.causal || stack === 'cross' ? own[2] - own[1] : 0;
       for (let i = 0; i < queries; i++) {
         const query = first + i;
         if (query < rows.length) continue;

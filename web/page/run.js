@@ -43,7 +43,7 @@ export function createRun(store) {
 
   /** Load a model and make it the one in hand. The one before stays until the new one is whole, and for good if it
    * never is. @param {any} source @param {{ name: string, address?: string, fileBytes?: number | null,
-   *   instead?: () => boolean }} about  `instead` is asked once the model is there whether it may still replace the other */
+   *   opens?: import('./models.js').Opening, instead?: () => boolean }} about  `instead` is asked once the model is there whether it may still replace the other */
   async function loadModel(source, about) {
     loading?.abort();
     const mine = (loading = new AbortController());
@@ -90,6 +90,7 @@ export function createRun(store) {
   async function adopt(api, about) {
     await close();
     const old = state.model;
+    const opens = !old || old.config.kind !== api.config.kind ? about.opens : undefined;   // what was typed stays among models of a kind
     turn++;
     points = new Set(await api.points());
     fresh = true;
@@ -100,13 +101,14 @@ export function createRun(store) {
         config, parameters: api.parameters, counted: countParameters(config).total,
         backend: api.backend, warnings: api.warnings ?? [], api,
       },
-      tokens: [], sourceTokens: [], patterns: null, otherPatterns: null, logits: new Map(), cursor: -1, key: null, hover: null, status: 'ready', stack: 'self',
-      memory: api.memory,
-      head: { layer: Math.min(state.head.layer, config.nLayers - 1), head: Math.min(state.head.head, config.nHeads - 1) },
+      tokens: [], sourceTokens: [], patterns: null, otherPatterns: null, logits: new Map(), cursor: -1, key: null, hover: null, status: 'ready',
+      memory: api.memory, stack: opens?.stack ?? 'self', examples: about.opens?.examples ?? [],
+      head: opens?.head ?? { layer: Math.min(state.head.layer, config.nLayers - 1), head: Math.min(state.head.head, config.nHeads - 1) },
       speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, branches: [], stage: 'pattern', words: new Map(), off: [],
     });
     old?.api.dispose();
-    await setPrompt(state.prompt);
+    if (opens) set({ source: opens.source ?? state.source, sampler: { ...state.sampler, temperature: opens.temperature ?? state.sampler.temperature } });
+    await setPrompt(opens?.prompt ?? state.prompt);
   }
 
   // -- text -----------------------------------------------------------------------------------------------------------
@@ -184,7 +186,7 @@ export function createRun(store) {
       const sourceTexts = await textsOf(sourceIds);
       if (mine !== turn) return;
       set({ sourceTokens: sourceIds.map((id, i) => ({ id, text: sourceTexts[i], given: true, logprob: null, top: null })), sourceCursor: Math.max(0, sourceIds.length - 1) });
-      if (!ids.length) return begin([], null, null);
+      if (!ids.length || (twoStacks() && !sourceIds.length)) return begin([], null, null);
       const t0 = performance.now();
       const out = await model().forward(ids, { ...reads(), capture: [PATTERNS] });
       if (mine !== turn) return;
@@ -330,6 +332,9 @@ export function createRun(store) {
     if (state.status === 'running') set({ status: 'paused' });
     readMemory();
   }
+
+  /** A model that reads is shown by what it makes of its text. */
+  const greet = async () => { if (twoStacks() && state.source && state.status === 'ready') await run(); };
 
   /** Write one token. */
   async function step() {
@@ -532,7 +537,7 @@ export function createRun(store) {
     lossOf, continuation, trace, reads,
     /** Whether the model has this point. @param {string} name */
     has: (name) => points.has(name),
-    loadModel, make, setPrompt, run, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell, setSource,
+    loadModel, make, setPrompt, run, greet, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell, setSource,
     /** @param {number} n */
     costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: 'f32' }),
   };

@@ -1,6 +1,7 @@
 // save.js - what a visitor takes along: links, files, code.
 
 import { el } from './dom.js';
+import { inView } from './patterns.js';
 
 /** Offer a file under this name. @param {string} name @param {string | Blob} content @param {string} [type] */
 export function saveFile(name, content, type = 'text/plain') {
@@ -31,13 +32,15 @@ export const csv = (rows) => rows.map((row) => row.map((x) => (/[",\n]/.test(Str
 export function asJavaScript(s) {
   const { temperature, topK, topP, seed } = s.sampler;
   const n = s.tokens.filter((t) => !t.given).length || s.maxTokens;
-  const point = `blocks.${s.head.layer}.attn.hook_pattern`;
+  const point = `${inView(s.stack === 'encoder' ? { ...s, stack: 'self' } : s).point}.hook_pattern`;   // the encoder runs once, no step brings its rows
+  const prompt = s.prompt || s.tokens.filter((t) => t.given).map((t) => t.id);   // without words it begins with a token of its own
+  const source = s.model?.config.kind === 'encoder_decoder' ? `source: ${JSON.stringify(s.source)}, ` : '';
   const address = s.model?.address ? new URL(s.model.address, document.baseURI).href : s.model?.name ?? 'model.gguf';
   return `import { load } from 'glassformer';
 
 const model = await load(${JSON.stringify(address)});
-const run = model.generate(${JSON.stringify(s.prompt)}, {
-  maxTokens: ${n}, temperature: ${temperature}, topK: ${topK}, topP: ${topP}, seed: ${seed},
+const run = model.generate(${JSON.stringify(prompt)}, {
+  ${source}maxTokens: ${n}, temperature: ${temperature}, topK: ${topK}, topP: ${topP}, seed: ${seed},
   capture: [${JSON.stringify(point)}],
 });
 for await (const step of run) {

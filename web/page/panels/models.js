@@ -6,7 +6,7 @@ import { SHIPPED } from '../models.js';
 /** @param {HTMLDialogElement} root @param {import('../store.js').Store} _store @param {import('../run.js').Run} run */
 export function create(root, _store, run) {
   const shipped = el('ul', { class: 'shipped' }, ...SHIPPED.map((m) => el('li', {},
-    el('button', { type: 'button', onclick: () => { root.close(); void run.loadModel(new URL(m.file, document.baseURI), { name: m.name, address: m.file }); } }, m.name),
+    el('button', { type: 'button', onclick: () => { root.close(); void run.loadModel(new URL(m.file, document.baseURI), { name: m.name, address: m.file, opens: m.opens }).then(() => run.greet()); } }, m.name),
     el('span', {}, m.about))));
 
   const files = el('input', { type: 'file', id: 'model-file', multiple: true, accept: '.gguf,.bin,.safetensors,.json' });

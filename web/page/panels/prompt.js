@@ -69,12 +69,25 @@ export function create(root, store, run) {
   store.watch(['maxTokens'], (s) => { if (document.activeElement !== length) length.value = String(s.maxTokens); });
 
   const source = el('textarea', { name: 'source', id: 'source', rows: 1, autocomplete: 'off', spellcheck: 'false' });
-  const reading = el('div', { class: 'line source', hidden: true }, el('label', { for: 'source' }, 'reads'), source);
+  const examples = el('div', { class: 'examples', role: 'group', 'aria-label': 'Examples' });
+  const reading = el('div', { class: 'line source', hidden: true }, el('label', { for: 'source' }, 'reads'), source, examples);
   /** @type {any} */
   let sourceTimer;
   source.addEventListener('input', () => {
     clearTimeout(sourceTimer);
     sourceTimer = setTimeout(() => run.setSource(source.value), 150);
+  });
+  async function read(/** @type {string} */ text) {
+    clearTimeout(sourceTimer);
+    await run.setSource(text);
+    await run.run();
+  }
+  source.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) { event.preventDefault(); void read(source.value); }
+  });
+  store.watch(['examples'], (s) => {
+    examples.hidden = !s.examples.length;
+    examples.replaceChildren(...s.examples.map((text) => el('button', { type: 'button', class: 'quiet', onclick: () => read(text) }, text)));
   });
   store.watch(['model', 'source'], (s) => {
     reading.hidden = s.model?.config.kind !== 'encoder_decoder';
