@@ -198,8 +198,12 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, str
     if (status != GF_OK) return status;
     const float *logits = gf_session_logits(s, s->hidden_rows - 1, 1, err);
     if (!logits) return err ? err->status : GF_ERR_STATE;
-    status = check_logits(logits, n, err);
-    if (status != GF_OK) return status;
+    const int32_t best = gf_argmax(logits, n);
+    if (best < 0) return check_logits(logits, n, err);
+    if (p->temperature == 0 && p->repetition_penalty == 1) {
+        *out = (struct gf_choice){best, logits[best] - gf_logsumexp(logits, n)};
+        return GF_OK;
+    }
     struct candidates c;
     if (room(&c, &s->sampling, n))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
