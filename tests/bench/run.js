@@ -2,7 +2,7 @@
 //
 //   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2] [--backends relaxed,simd]
 //                    [--engines glassformer,wllama2,wllama3] [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick]
-//                    [--node] [--kernels [FILTER]]
+//                    [--cpu] [--node] [--kernels [FILTER]]
 //
 // README.md beside this file says how to read what it prints.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -28,7 +28,7 @@ const { values: given, positionals } = parseArgs({
   options: {
     sizes: { ...list, default: '15M' }, dtypes: { ...list, default: 'q8_0' }, threads: { ...list, default: '1,2' },
     backends: { ...list, default: 'relaxed,simd' }, engines: { ...list, default: 'glassformer,wllama2,wllama3' },
-    contexts: list, repeats: list, neighbour: flag, quick: flag, node: flag, kernels: flag,
+    contexts: list, repeats: list, neighbour: flag, quick: flag, cpu: flag, node: flag, kernels: flag,
   },
 });
 const words = (text) => text.split(',').filter(Boolean);
@@ -62,16 +62,17 @@ function contenders() {
 
 // ---- one visit: a fresh page, cold; then warm
 
-/** Memory of all renderer processes, MB; Linux only. */
-async function rendererMemory(browser) {
-  if (!existsSync('/proc/self/statm')) return null;
+/** The processes of the browser's pages: memory in MB (Linux only) and processor time in ms. */
+async function rendererUse(browser) {
   const cdp = await browser.newBrowserCDPSession();
   const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
   await cdp.detach();
-  const pages = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => {
+  const pages = processInfo.filter(({ type }) => type === 'renderer');
+  const resident = ({ id }) => {
     try { return Number(readFileSync(`/proc/${id}/statm`, 'utf8').split(' ')[1]) * 4096; } catch { return 0; }
-  });
-  return pages.reduce((a, b) => a + b, 0) / 1e6;
+  };
+  const sum = (of) => pages.reduce((total, each) => total + of(each), 0);
+  return { memory: existsSync('/proc/self/statm') ? sum(resident) / 1e6 : null, cpu: sum(({ cpuTime }) => cpuTime) * 1e3 };
 }
 
 /** Another process that computes without end, for as long as fn takes. */
@@ -86,7 +87,7 @@ async function visit(browser, server, who, model) {
     const page = await context.newPage();
     page.on('pageerror', (error) => console.error(`\n${who.name}: ${error.message}`));
     await page.goto(`${server.url}empty.html`);
-    const before = await rendererMemory(browser);
+    const before = (await rendererUse(browser)).memory;
     const asked = server.requests.length;
     await page.goto(`${server.url}#${encodeURIComponent(JSON.stringify({ ...who, model }))}`);
     await page.waitForFunction(() => window.cold, null, { timeout: 300_000 });
@@ -96,7 +97,7 @@ async function visit(browser, server, who, model) {
     const result = { load: cold.loadMs, 'first token': cold.firstTokenMs, backend: cold.backend, files };
     const fast = who.engine === 'glassformer';
     await page.evaluate(([ms]) => window.warmUp(64, 32, 2, ms), [fast ? 1500 : 500]);
-    if (before !== null) result.memory = await rendererMemory(browser) - before;
+    if (before !== null) result.memory = (await rendererUse(browser)).memory - before;
     await besideNeighbour(who.neighbour, async () => {
       const measure = (n, k, times) => page.evaluate(([n, k, times]) => window.measure(n, k, times), [n, k, times]);
       for (const n of contexts) {
@@ -105,6 +106,17 @@ async function visit(browser, server, who, model) {
       }
       for (const n of prefills) result[`prefill ${n}`] = (await measure(n, 1, fast ? 9 : given.quick ? 1 : 3)).prefill;
     });
+    if (given.cpu) {
+      const times = fast ? 20 : 3;
+      const cost = async (n, k) => {
+        const { cpu } = await rendererUse(browser);
+        await page.evaluate(([n, k, times]) => window.measure(n, k, times), [n, k, times]);
+        return ((await rendererUse(browser)).cpu - cpu) / times;
+      };
+      const prefill = await cost(64, 1);
+      result['CPU @64'] = (await cost(64, 65) - prefill) / 64;
+      result['CPU 128'] = await cost(128, 1) / 128;
+    }
     await page.evaluate(() => window.end());
     return result;
   } finally {
@@ -131,7 +143,7 @@ async function readLimitInPage(browser, server, bytes) {
 
 // ---- printing
 
-const digits = (v, unit) => (v === undefined || v === null ? '–' : unit === 'ms' || unit === 'KB' || v >= 100 ? v.toFixed(0) : v.toFixed(1));
+const digits = (v, unit) => (v === undefined || v === null ? '–' : unit === 'ms/token' ? v.toFixed(3) : unit === 'ms' || unit === 'KB' || v >= 100 ? v.toFixed(0) : v.toFixed(1));
 
 function printTable(rows, columns) {
   const widths = columns.map((name, i) => Math.max(name.length, ...rows.map((row) => row.cells[i].length)));
@@ -143,10 +155,10 @@ function printTable(rows, columns) {
   console.log();
 }
 
-const unitOf = (measure) => (/^(?:decode|prefill)/.test(measure) ? 'tokens/s' : measure === 'memory' ? 'MB' : measure === 'download' ? 'KB' : 'ms');
+const unitOf = (measure) => (/^(?:decode|prefill)/.test(measure) ? 'tokens/s' : measure === 'memory' ? 'MB' : measure === 'download' ? 'KB' : /^CPU/.test(measure) ? 'ms/token' : 'ms');
 
 function printModel(name, dtype, who, results, limit) {
-  const measures = [...contexts.map((n) => `decode @${n}`), ...prefills.map((n) => `prefill ${n}`), 'load', 'first token', 'memory', 'download'];
+  const measures = [...contexts.map((n) => `decode @${n}`), ...prefills.map((n) => `prefill ${n}`), ...(given.cpu ? ['CPU @64', 'CPU 128'] : []), 'load', 'first token', 'memory', 'download'];
   const value = (c, measure) => {
     const values = results.get(c).map((r) => r[measure]).filter((v) => v !== undefined && v !== null);
     return values.length ? median(values) : undefined;
