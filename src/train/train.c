@@ -385,6 +385,7 @@ static int32_t finish(struct run *r) {
             printf("%s: %.4f bits/byte\n", name, bits);
         else
             printf("%s\n", name);
+        fflush(stdout);
         gf_model_close(m);
     }
     return print_samples(r);
