@@ -2,7 +2,8 @@
  *
  * Nothing below this line knows what a layer is. Every function exists twice with one contract:
  * NAME_ref in ref.c, the definition (loops as on a board, sums in double unless it says otherwise),
- * and NAME in fast.c or quant.c, on the words of simd.h. The tests compare the two.
+ * and NAME, on the words of simd.h, in fast.c (rows), matmul*.c and attend.c. The tests compare
+ * both.
  *
  * Arrays are float unless said otherwise and need no alignment beyond that of their type. No
  * function allocates. Lengths may be any number >= 0; tails are handled here, never demanded away.
@@ -19,8 +20,8 @@ struct gf_pool; /* base/pool.h; NULL means: this thread alone */
  * cache is filled, since how int8 weights and keys are stored depends on it; calling it again
  * changes nothing. Without it everything still works, on the relaxed build more slowly. */
 void gf_kernels_init(void);
-/* What was found: "native", "simd128", "relaxed, unsigned dot", "relaxed, signed dot" or "relaxed,
- * split dot". All give the same bits. */
+/* What was found: "native", "simd128", or "relaxed, " and one of "unsigned dot", "signed dot",
+ * "split dot", "16-bit dot". All give the same bits. */
 const char *gf_kernels_name(void);
 
 /* ---- matrices ------------------------------------------------------------------------------ */
