@@ -61,7 +61,9 @@
  * @property {{ at: number, from: string, to: string, tokens: Token[] }[]} branches  texts left behind by choosing another token
  */
 
-const FAST_MS = 45;
+const FAST_MS = 45;    // at full speed: between two frames drawn, at least
+const FAST_SHARE = 4;  // and so many times what a frame takes, so that most of the machine is left to the engine
+const FAST_MOST = 400;
 const FRAME_MS = 14;   // of drawing in one frame; what is left waits for the next, so that no input waits for all of it
 
 /** @param {State} state */
@@ -70,6 +72,9 @@ export function createStore(state) {
   const watchers = [];
   const changed = new Set();
   let frame = 0;
+  /** @type {any} */
+  let timer = 0;      // at full speed: until the next frame
+  let cost = 0;       // ms that the last frames took, layout and painting included
 
   /** Watchers that have something to draw, who has waited longest first. */
   const due = new Set();
@@ -77,12 +82,13 @@ export function createStore(state) {
   function flush() {
     frame = 0;
     const now = performance.now();
+    painted.port2.postMessage(now);   // heard when the browser has drawn this frame
     for (const w of watchers) if (w.keys.some((k) => changed.has(k))) due.add(w);
     changed.clear();
     for (const w of due) {
       if (performance.now() - now > FRAME_MS) break;
       due.delete(w);
-      if (state.status === 'running' && now - w.at < w.every) {
+      if (state.status === 'running' && now - w.at < w.every * (state.pace === 'fast' ? 3 : 1)) {
         later(w);
         continue;
       }
@@ -93,15 +99,23 @@ export function createStore(state) {
   }
 
   function plan() {
-    if (frame) return;
-    if (state.status !== 'running' || state.pace !== 'fast') {
+    const fast = state.status === 'running' && state.pace === 'fast';
+    if (frame || (timer && fast)) return;
+    clearTimeout(timer);
+    timer = 0;
+    if (!fast) {
       frame = requestAnimationFrame(flush);
       return;
     }
-    // At full speed every frame drawn is a token not written: twenty pictures a second are enough.
-    frame = -1;
-    setTimeout(() => { frame = requestAnimationFrame(flush); }, FAST_MS);
+    // At full speed every frame drawn is a token not written.
+    timer = setTimeout(() => {
+      timer = 0;
+      frame = requestAnimationFrame(flush);
+    }, Math.min(FAST_MOST, Math.max(FAST_MS, FAST_SHARE * cost)));
   }
+
+  const painted = new MessageChannel();
+  painted.port1.onmessage = ({ data }) => { cost += (performance.now() - data - cost) / 2; };
 
   /** A picture that is dear to draw waits its turn while tokens stream. */
   function later(w) {
