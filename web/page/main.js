@@ -62,12 +62,14 @@ const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
 if (!touched && !still && store.state.model && document.visibilityState === 'visible') void run.run();
 
 const better = SHIPPED.find((m) => m.better && m !== wanted);
+let arrived = Promise.resolve();
 if (better && !asked.model) {
-  void run.loadModel(new URL(better.file, document.baseURI), { name: better.name, address: better.file, opens: better.opens, instead: () => !touched })
+  arrived = run.loadModel(new URL(better.file, document.baseURI), { name: better.name, address: better.file, opens: better.opens, instead: () => !touched })
     .then(() => { if (!touched && !still) void run.run(); });
 }
 
-// From here on the page opens without a network.
+// From here on the page opens without a network. No file is fetched twice at once: the better model comes first.
+await arrived;
 if (/** @type {any} */ (import.meta).env.PROD && 'serviceWorker' in navigator) {
   try {
     await navigator.serviceWorker.register(new URL('sw.js', document.baseURI));

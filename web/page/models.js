@@ -24,7 +24,11 @@
 /** @type {Shipped[]} */
 export const SHIPPED = [
   {
-    file: 'weights/stories-3m.gguf', name: 'stories-3M', about: 'writes short stories in simple English; modern block, Q8_0',
+    file: 'weights/stories-1m.gguf', name: 'stories-1M', about: 'writes short stories in simple English; the smaller, here at once',
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
+  },
+  {
+    file: 'weights/stories-3m.gguf', name: 'stories-3M', about: 'the same stories, better told; modern block, Q8_0', better: true,
     opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
   },
   {
