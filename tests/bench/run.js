@@ -190,7 +190,7 @@ function printModel(name, dtype, who, results, limit) {
     const bytes = moved(name, dtype), speed = bytes * rate / 1e9;
     console.log(`${c.name}: ${(bytes / 1e6).toFixed(1)} MB a token, ${speed.toFixed(1)} GB/s, ${(100 * speed / limit).toFixed(0)} % of the ${limit.toFixed(1)} GB/s at which one thread reads that much`);
   }
-  for (const c of who) console.log(`${c.name}: ${results.get(c)[0].backend}`);
+  for (const c of who) console.log(`${c.name}: ${results.get(c)[0]?.backend ?? 'not measured'}`);
   console.log();
 }
 
@@ -216,8 +216,10 @@ async function inPages() {
   writeFileSync(join(folder, 'dist/empty.html'), html(''));
   for (const name of sizes) for (const dtype of dtypes) modelFile(cache, name, dtype);
   const server = await serve(join(folder, 'dist'), { also: { '/models/': cache, '/node_modules/': join(top, 'node_modules') } });
-  const browser = await launch();
+  const browser = await launch({ handleSIGINT: false });
   try {
+    let stopped = false; // Ctrl-C prints what is there
+    process.once('SIGINT', () => { stopped = true; });
     console.log(`${cpus()[0].model}, ${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)}; Chromium ${browser.version()}; medians of ${repeats} visits, taken in turn\n`);
     for (const name of sizes) {
       for (const dtype of dtypes) {
@@ -226,7 +228,11 @@ async function inPages() {
           limits.push(await readLimitInPage(browser, server, moved(name, dtype)));
           for (const c of who) {
             process.stderr.write(`\r\x1b[K${name} ${dtype}, visit ${i + 1} of ${repeats}: ${c.name}`);
-            const result = await visit(browser, server, c, `/models/${modelFile(cache, name, dtype)}`);
+            if (stopped) continue;
+            const result = await visit(browser, server, c, `/models/${modelFile(cache, name, dtype)}`).catch((error) => {
+              console.error(`\n${c.name}: this visit failed: ${error.message}`);
+            });
+            if (!result) continue;
             result.download = downloadOf(result.files, join(folder, 'dist'));
             results.get(c).push(result);
           }
