@@ -41,7 +41,7 @@ function nodeTests(files, concurrency = true) {
   return new Promise((resolve) => {
     const isFile = (event) => event.nesting === 0 && files.includes(event.name);
     const isSuite = (event) => event.details?.type === 'suite';
-    const stream = run({ files, concurrency, timeout: 25 * 60_000 })
+    const stream = run({ files, concurrency, timeout: 15 * 60_000 })
       .on('test:fail', (event) => {
         if (!isSuite(event) || event.details.error?.failureType === 'hookFailed') count.failed++;
       })
