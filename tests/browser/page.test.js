@@ -166,7 +166,7 @@ test('a head and a cell are chosen by keyboard, and the value read is the uncach
   assert.ok(seen.size >= 6, `the cursor moved over ${[...seen].join(' ')}`);
   // the same numbers as a table
   await page.locator('.as-table:not(.explain) summary').click();
-  assert.ok(await page.locator('.as-table:not(.explain) td').count() > 20);
+  await page.waitForFunction(() => document.querySelectorAll('.as-table:not(.explain) td').length > 20);
   await close();
 });
 
