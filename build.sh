@@ -98,7 +98,7 @@ prepare_group() {
     find_emcc
     run_step 'the same tests as WebAssembly' "$mend" compile_with_emcc wasm-test
     ;;
-  node) wasm ;;
+  node) wasm && native ;;   # native: the trainer that its tests drive
   browser) page && find_chromium ;;
   package) page && find_chromium ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
