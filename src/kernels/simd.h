@@ -206,6 +206,10 @@ GF_INLINE v128 v_load_first(const float *p, int64_t k) {
     float t[4] = {p[0], k > 1 ? p[1] : 0, k > 2 ? p[2] : 0, 0};
     return v_load(t);
 }
+/* Four floats from x[i] on, zeros for those at and past n. */
+GF_INLINE v128 v_load_to(const float *x, int64_t i, int64_t n) {
+    return i + 4 <= n ? v_load(x + i) : v_load_first(x + i, n - i);
+}
 GF_INLINE void v_store_first(float *p, v128 a, int64_t k) {
     float t[4];
     v_store(t, a);

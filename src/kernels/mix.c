@@ -1,0 +1,293 @@
+/* mix.c - mixtures of a block's values, weighted by a pattern: attention's second half.
+ *
+ * Values are rows: a mixture is a chain over keys. Up to 4 queries share what is loaded. q8 values
+ * meet 14-bit weights, p times the value's scale over the largest such of the block, four keys to
+ * an int32 lane; the sums are exact integers. */
+#include "base/half.h"
+#include "kernels/shared.h"
+#include "kernels/simd.h"
+
+/* ---- mixtures, float values ---------------------------------------------------------------- */
+
+/* m queries times `vectors` vectors of columns, m * vectors <= 8; weights [m][64] ready to use. One
+ * query steps over zeros, several have none. */
+GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, int vectors,
+                           enum form form, const char *v, int32_t count, int32_t d_head) {
+    int size = form == F32 ? 4 : 2;
+    int64_t row = (int64_t)d_head * size;
+    v128 a[8];
+    GF_UNROLL
+    for (int t = 0; t < m; t++) {
+        GF_UNROLL
+        for (int i = 0; i < vectors; i++) a[t * vectors + i] = v_load(z + (int64_t)t * ldz + 4 * i);
+    }
+    GF_UNROLL
+    for (int i = 0; i < m * vectors; i += 2)
+        if (vectors > 1) order_to_8(a + i, form);
+    GF_ROLLED
+    for (const float *w = weights, *end = w + count; w < end; w++, v += row) {
+        if (m == 1 && *w == 0) continue;
+        v128 u[8];
+        GF_UNROLL
+        for (int i = 0; i < vectors; i += 2) {
+            if (vectors == 1)
+                u[0] = load_form(v, form);
+            else
+                load_form_8(u + i, v + 4 * i * size, form);
+        }
+        GF_UNROLL
+        for (int t = 0; t < m; t++) {
+            v128 x = v_splat32(w + t * GF_KV_BLOCK);
+            GF_UNROLL
+            for (int i = 0; i < vectors; i++)
+                a[t * vectors + i] = f4_add(a[t * vectors + i], f4_mul(u[i], x));
+        }
+    }
+    GF_UNROLL
+    for (int i = 0; i < m * vectors; i += 2)
+        if (vectors > 1) order_from_8(a + i, form);
+    GF_UNROLL
+    for (int t = 0; t < m; t++) {
+        GF_UNROLL
+        for (int i = 0; i < vectors; i++) v_store(z + (int64_t)t * ldz + 4 * i, a[t * vectors + i]);
+    }
+}
+
+GF_INLINE void mix_m(float *z, int32_t ldz, const float *w, int m, enum form form, const char *v,
+                     int32_t count, int32_t d_head) {
+    int size = form == F32 ? 4 : 2, wide = 8 / m;
+    int32_t d = 0;
+    for (; d + 4 * wide <= d_head; d += 4 * wide)
+        mix_columns(z + d, ldz, w, m, wide, form, v + (int64_t)d * size, count, d_head);
+    for (; wide > 1 && d + 2 * wide <= d_head; d += 2 * wide)
+        mix_columns(z + d, ldz, w, m, wide / 2, form, v + (int64_t)d * size, count, d_head);
+    for (; d + 4 <= d_head; d += 4)
+        mix_columns(z + d, ldz, w, m, 1, form, v + (int64_t)d * size, count, d_head);
+    for (; d < d_head; d++)
+        for (int t = 0; t < m; t++) {
+            float *to = z + (int64_t)t * ldz + d;
+            const float *wt = w + t * GF_KV_BLOCK;
+            for (int32_t j = 0; j < count; j++) {
+                const char *p = v + ((int64_t)j * d_head + d) * size;
+                float x;
+                if (wt[j] == 0) continue;
+                if (form == F32)
+                    memcpy(&x, p, 4);
+                else
+                    x = gf_f16_to_f32(*(const uint16_t *)p) * (form == F16 ? 1 : 0x1p-112f);
+                *to += wt[j] * x;
+            }
+        }
+}
+
+GF_INLINE void mix_form(float *z, int32_t ldz, const float *w, int m, enum form form, const char *v,
+                        int32_t count, int32_t d_head) {
+    if (m == 4)
+        mix_m(z, ldz, w, 4, form, v, count, d_head);
+    else if (m == 2)
+        mix_m(z, ldz, w, 2, form, v, count, d_head);
+    else
+        mix_m(z, ldz, w, 1, form, v, count, d_head);
+}
+
+static int has_zero(const float *p, int32_t ldp, int m, int32_t count) {
+    v128 zero = i4_splat(0);
+    for (int t = 0; t < m; t++, p += ldp)
+        for (int32_t j = 0; j < count; j += 4) {
+            v128 none = f4_eq(v_load_to(p, j, count), f4_splat(0));
+            zero = v_or(zero, count - j < 4 ? v_and(none, v_first(count - j)) : none);
+        }
+    return v_any(zero);
+}
+
+static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m, int32_t type,
+                      const void *v, int32_t count, int32_t d_head) {
+    float w[4 * GF_KV_BLOCK];
+    for (int t = 0; t < m; t++) {
+        size_t n = (size_t)count;
+        memcpy(w + t * GF_KV_BLOCK, p + (int64_t)t * ldp, n * 4);
+        memset(w + t * GF_KV_BLOCK + n, 0, (GF_KV_BLOCK - n) * 4);
+    }
+    if (type == GF_KV_F32)
+        mix_form(z, ldz, w, m, F32, v, count, d_head);
+    else {
+        float up[4 * GF_KV_BLOCK];
+        if (gf_scale_up(up, w, GF_KV_BLOCK, m, GF_KV_BLOCK))
+            mix_form(z, ldz, up, m, F16_LOW, v, count, d_head);
+        else
+            mix_form(z, ldz, w, m, F16, v, count, d_head);
+    }
+}
+
+/* ---- mixtures, q8 values ------------------------------------------------------------------- */
+
+/* Weights of up to 4 queries in whole units; high * 128 + low, both 0..127, while none is negative.
+ */
+struct units {
+    float unit[4];
+    int16_t w[4][GF_KV_BLOCK];
+    int8_t high[4][GF_KV_BLOCK], low[4][GF_KV_BLOCK];
+    int negative;
+};
+
+/* Query t's weights: p times the values' scales, in units of the largest / 16383; 0 from count on
+ * and where p is 0, whatever the scale there. */
+static void mix_weights(struct units *u, int t, const float *p, const float *scales,
+                        int32_t count) {
+    float product[GF_KV_BLOCK];
+    v128 top = i4_splat(0), signs = top;
+    for (int32_t j = 0; j < GF_KV_BLOCK; j += 4) {
+        v128 x = i4_splat(0);
+        if (j < count) {
+            v128 q = v_load_to(p, j, count);
+            x = v_andnot(f4_mul(q, v_load_to(scales, j, count)), f4_eq(q, f4_splat(0)));
+            if (count - j < 4) x = v_and(x, v_first(count - j));
+        }
+        top = i4_max(top, f4_abs(x)), signs = v_or(signs, x);
+        v_store(product + j, x);
+    }
+    int32_t bits = i4_top(top);
+    float most;
+    memcpy(&most, &bits, 4);
+    float unit = most / 16383.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
+    if (bits >= 0x7f800000) unit = most - most; /* NaN, which times 0 stays */
+    u->unit[t] = inverse == 0 && bits < 0x7f800000 ? 0 : unit;
+    u->negative |= v_any(i4_shr(signs, 31));
+    if (bits >= 0x7f800000) inverse = 0;
+    v128 k = f4_splat(inverse), seven = i4_splat(127);
+    for (int32_t j = 0; j < GF_KV_BLOCK; j += 16) {
+        v128 x[4], h[4];
+        GF_UNROLL
+        for (int i = 0; i < 4; i++) {
+            v128 y = v_load(product + j + 4 * i);
+            x[i] = inverse == 0 ? i4_splat(0) : i4_nearest(f4_mul(y, k));
+            h[i] = i4_shr(x[i], 7);
+        }
+        v_store(u->w[t] + j, h8_narrow(x[0], x[1]));
+        v_store(u->w[t] + j + 8, h8_narrow(x[2], x[3]));
+        v_store(u->high[t] + j, b16_narrow(h8_narrow(h[0], h[1]), h8_narrow(h[2], h[3])));
+        GF_UNROLL
+        for (int i = 0; i < 4; i++) x[i] = v_and(x[i], seven);
+        v_store(u->low[t] + j, b16_narrow(h8_narrow(x[0], x[1]), h8_narrow(x[2], x[3])));
+    }
+}
+
+/* z += unit * s for 4 columns */
+GF_INLINE void add_units(float *z, v128 s, const float *unit) {
+    v_store(z, f4_add(v_load(z), f4_mul(f4_from_i4(s), v_splat32(unit))));
+}
+
+/* m queries times `vectors` vectors of 4 columns, m * vectors = 4, over `quads` times 4 keys */
+GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int vectors,
+                        const char *v, int32_t quads, int32_t d_head) {
+    v128 s[8]; /* [m][2 vectors]: of 2 columns each, in halves */
+    GF_UNROLL
+    for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
+    GF_ROLLED
+    for (int32_t j = 0; j < quads; j++, v += 4 * (int64_t)d_head) {
+        v128 x[8];
+        GF_UNROLL
+        for (int i = 0; i < 2 * vectors; i++) x[i] = h8_load8(v + 8 * i);
+        GF_UNROLL
+        for (int t = 0; t < m; t++) {
+            v128 k = v_splat64(u->w[t] + 4 * j);
+            GF_UNROLL
+            for (int i = 0; i < 2 * vectors; i++)
+                s[2 * t * vectors + i] = i4_add(s[2 * t * vectors + i], i4_dot(x[i], k));
+        }
+    }
+    GF_UNROLL
+    for (int t = 0; t < m; t++) {
+        GF_UNROLL
+        for (int i = 0; i < vectors; i++) {
+            int at = 2 * (t * vectors + i);
+            add_units(z + (int64_t)t * ldz + 4 * i, i4_pairs(s[at], s[at + 1]), u->unit + t);
+        }
+    }
+}
+
+#if GF_RELAXED
+GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, int vectors,
+                          const char *v, int32_t quads, int32_t d_head) {
+    v128 s[8]; /* [m][vectors][high, low] */
+    GF_UNROLL
+    for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
+    GF_ROLLED
+    for (int32_t j = 0; j < quads; j++, v += 4 * (int64_t)d_head) {
+        v128 x[4];
+        GF_UNROLL
+        for (int i = 0; i < vectors; i++) x[i] = v_load(v + 16 * i);
+        GF_UNROLL
+        for (int t = 0; t < m; t++) {
+            v128 k = v_splat32(u->high[t] + 4 * j), l = v_splat32(u->low[t] + 4 * j);
+            GF_UNROLL
+            for (int i = 0; i < vectors; i++) {
+                int at = 2 * (t * vectors + i);
+                s[at] = i4_rdot(x[i], k, s[at]), s[at + 1] = i4_rdot(x[i], l, s[at + 1]);
+            }
+        }
+    }
+    GF_UNROLL
+    for (int t = 0; t < m; t++) {
+        GF_UNROLL
+        for (int i = 0; i < vectors; i++) {
+            int at = 2 * (t * vectors + i);
+            add_units(z + (int64_t)t * ldz + 4 * i, i4_add(i4_shl(s[at], 7), s[at + 1]),
+                      u->unit + t);
+        }
+    }
+}
+#endif
+
+GF_INLINE void mix_q8_m(float *z, int32_t ldz, const struct units *u, int m, const char *v,
+                        int32_t quads, int32_t d_head) {
+    int wide = 4 / m;
+    int32_t d = 0;
+#if GF_RELAXED
+    if (!u->negative && gf_dot_kind() != GF_DOT_I16) {
+        for (; d + 4 * wide <= d_head; d += 4 * wide)
+            mix_narrow(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
+        for (; d + 4 <= d_head; d += 4) mix_narrow(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
+    }
+#endif
+    for (; d + 4 * wide <= d_head; d += 4 * wide)
+        mix_wide(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
+    for (; d + 4 <= d_head; d += 4) mix_wide(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
+    for (; d < d_head; d++)
+        for (int t = 0; t < m; t++) {
+            int32_t sum = 0;
+            for (int32_t j = 0; j < 4 * quads; j++)
+                sum +=
+                    u->w[t][j] * ((const int8_t *)v)[((int64_t)(j / 4) * d_head + d) * 4 + j % 4];
+            z[(int64_t)t * ldz + d] += (float)sum * u->unit[t];
+        }
+}
+
+static void mix_q8(float *z, int32_t ldz, const float *p, int32_t ldp, int m, const char *v,
+                   int32_t count, int32_t d_head) {
+    const float *scales = (const float *)(v + (int64_t)d_head * GF_KV_BLOCK);
+    struct units u;
+    u.negative = 0;
+    for (int t = 0; t < m; t++) mix_weights(&u, t, p + (int64_t)t * ldp, scales, count);
+    int32_t quads = (count + 3) / 4;
+    if (m == 4)
+        mix_q8_m(z, ldz, &u, 4, v, quads, d_head);
+    else if (m == 2)
+        mix_q8_m(z, ldz, &u, 2, v, quads, d_head);
+    else
+        mix_q8_m(z, ldz, &u, 1, v, quads, d_head);
+}
+
+void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
+                 const void *vblock, int32_t count, int32_t d_head) {
+    while (m > 0) {
+        int k = m >= 4 ? 4 : m >= 2 ? 2 : 1;
+        if (type == GF_KV_Q8)
+            mix_q8(z, ldz, p, ldp, k, vblock, count, d_head);
+        else {
+            while (k > 1 && has_zero(p, ldp, k, count)) k /= 2;
+            mix_float(z, ldz, p, ldp, k, type, vblock, count, d_head);
+        }
+        z += (int64_t)k * ldz, p += (int64_t)k * ldp, m -= k;
+    }
+}
