@@ -145,7 +145,12 @@ describe('edits', () => {
     const { captured } = await plain.forward(ids, { capture: ['blocks.0.mlp.hook_post'] });
     const post = captured['blocks.0.mlp.hook_post'];
     const edits = ids.map((_, position) => ({ at: 'blocks.0.mlp.hook_post', position, set: row(post, position).map((v, i) => v * mask[i]) }));
-    assert.ok(distance((await plain.forward(ids, { edits })).logits.data, (await without.forward(ids)).logits.data) < 1e-5);
+    const want = (await without.forward(ids)).logits.data;
+    assert.ok(distance((await plain.forward(ids, { edits })).logits.data, want) < 1e-5);
+    // and neuron by neuron, by its index
+    const neurons = Array.from(mask.keys()).filter((i) => !mask[i]).map((index) => ({ at: 'blocks.0.mlp.hook_post', index, scale: 0 }));
+    assert.ok(distance((await plain.forward(ids, { edits: neurons })).logits.data, want) < 1e-5);
+    await assert.rejects(plain.forward(ids, { edits: [{ at: 'blocks.0.mlp.hook_post', index: plain.config.dFf, scale: 0 }] }), { code: 'bad-argument', message: /index/ });
   });
 
   test('another run\'s residual stream, patched in, gives that run\'s logits', async () => {
