@@ -151,18 +151,6 @@ struct tensors { /* one pass over the file's tensors: header text or data */
     size_t n, room;
 };
 
-static const struct gf_param *find(const struct gf_params *p, const char *pattern, int32_t layer) {
-    char name[64];
-    const char *mark = strstr(pattern, "%d");
-    if (mark)
-        snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - pattern), pattern, layer, mark + 2);
-    else
-        snprintf(name, sizeof name, "%s", pattern);
-    for (int32_t i = 0; i < p->n_list; i++)
-        if (!strcmp(p->list[i].t.name, name)) return &p->list[i];
-    return NULL;
-}
-
 static void head_text(struct tensors *t, const char *name, int32_t rows, int32_t cols,
                       uint64_t count) {
     char shape[32];
@@ -215,7 +203,7 @@ static void all_tensors(struct tensors *t, const struct gf_config *c) {
             const struct gf_param *parts[3];
             char name[64];
             int n = 0;
-            for (; n < 3 && r->ours[n]; n++) parts[n] = find(t->p, r->ours[n], l);
+            for (; n < 3 && r->ours[n]; n++) parts[n] = gf_params_find(t->p, r->ours[n], l);
             if (mark)
                 snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - r->file), r->file, l,
                          mark + 2);

@@ -181,18 +181,6 @@ struct writer {
     uint8_t *blocks; /* one row's worth */
 };
 
-static const struct gf_param *find(const struct gf_params *p, const char *pattern, int32_t layer) {
-    const char *mark = strstr(pattern, "%d"); /* at most one, and it is the layer */
-    char name[64];
-    if (mark)
-        snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - pattern), pattern, layer, mark + 2);
-    else
-        snprintf(name, sizeof name, "%s", pattern);
-    for (int32_t i = 0; i < p->n_list; i++)
-        if (!strcmp(p->list[i].t.name, name)) return &p->list[i];
-    return NULL;
-}
-
 static void put_rows(struct writer *w, const struct gf_param *e, int32_t dtype, int turns) {
     const int32_t cols = e->t.cols, half = w->cfg->d_head / 2;
     const uint64_t bytes =
@@ -224,7 +212,7 @@ static void tensor(struct writer *w, const struct row *row, int32_t layer) {
     const struct gf_param *parts[3];
     int32_t n = 0, rows = 0;
     for (; n < 3 && row->ours[n]; n++) {
-        parts[n] = find(w->p, row->ours[n], layer);
+        parts[n] = gf_params_find(w->p, row->ours[n], layer);
         if (!parts[n]) return; /* this architecture has none */
         rows += parts[n]->t.rank == 1 ? parts[n]->t.cols : parts[n]->t.rows;
     }

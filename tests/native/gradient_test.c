@@ -46,6 +46,7 @@
 #define gf_cross_entropy            gf64_cross_entropy
 #define gf_params_open              gf64_params_open
 #define gf_params_close             gf64_params_close
+#define gf_params_find              gf64_params_find
 #define gf_params_init              gf64_params_init
 #define gf_graph_open               gf64_graph_open
 #define gf_graph_close              gf64_graph_close
