@@ -158,6 +158,23 @@ test('a vocabulary file that is cut or garbled is refused', async () => {
   assert.deepEqual(begins.encode('ab'), [1, 2]);
 });
 
+// The rule is that of llama.cpp (llama-vocab.cpp, llm_bigram_spm): the best score first, of equals the leftmost.
+test('SentencePiece joins by score, and of equal scores the leftmost', async () => {
+  const tokens = ['<unk>', '<s>', '</s>', '\u2581', 'a', 'b', 'c', 'ab', 'bc', 'aa', 'abc', 'hid', 'h', 'i', 'd'];
+  const scores = [0, 0, 0, -9, -9, -9, -9, -2, -2, -1, -3, -1, -9, -9, -9];
+  const tokenizer = await Tokenizer.load(writeGguf({
+    'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(tokens), 'tokenizer.ggml.scores': f32s(scores),
+    'tokenizer.ggml.token_type': i32s(tokens.map((t, id) => (id === 0 ? 2 : id < 3 || t === 'hid' ? 3 : 1))), 'tokenizer.ggml.add_bos_token': bool(false),
+    'tokenizer.ggml.add_space_prefix': bool(false),
+  }, []));
+  const words = (/** @type {string} */ t) => tokenizer.encode(t).map((id) => tokens[id]);
+  assert.deepEqual(words('abcb'), ['abc', 'b'], 'ab and bc are equal, ab stands first, then abc');
+  assert.deepEqual(words('aaa'), ['aa', 'a']);
+  assert.deepEqual(words('bcab'), ['bc', 'ab']);
+  assert.deepEqual(words('aabc'), ['aa', 'bc'], 'the better pair takes its letters first');
+  assert.equal(tokenizer.decode(tokenizer.encode('bc abc')), 'bc abc');
+});
+
 const expected = (name) => json(join(shared, 'tokenizers', `${name}.expected.json`));
 
 test('tokenizer.json files of five kinds give the recorded ids', { skip: noShared }, async () => {

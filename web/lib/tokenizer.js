@@ -5,6 +5,7 @@
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, show } from './formats/errors.js';
 import { openTokenizer } from './formats/source.js';
+import { SentencePieces } from './formats/vocab.js';
 
 /** Ids above this cannot belong to a model that the engine runs. */
 const MAX_ID = 1 << 22;
@@ -15,13 +16,15 @@ export class Tokenizer {
   /** @param {object} json shaped like a tokenizer.json */
   constructor(json) {
     const { model, added_tokens: added } = check(/** @type {Json} */ (json));
+    const pieces = model instanceof SentencePieces ? model : null;
     try {
-      this.lib = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model }, { clean_up_tokenization_spaces: false });
+      this.lib = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model: pieces?.outline ?? model }, { clean_up_tokenization_spaces: false });
+      pieces?.enter(/** @type {any} */ (this.lib).model);
     } catch (e) {
       fail('bad-tokenizer', `the tokenizer cannot be built: ${e instanceof Error ? e.message : e}`, e);
     }
     keepBom(this.lib.decoder);
-    const vocab = Array.isArray(model.vocab) ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id) : Object.values(model.vocab);
+    const vocab = pieces ? [pieces.texts.length - 1] : Array.isArray(model.vocab) ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id) : Object.values(model.vocab);
     /** One more than the largest id. */
     this.vocabSize = 1 + [...vocab, ...added.map((/** @type {Json} */ t) => t.id)].reduce((a, b) => Math.max(a, b), -1);
     /** Ids of special tokens. @type {Set<number>} */
@@ -144,6 +147,7 @@ function check(json) {
   const no = (why) => fail('bad-tokenizer', `tokenizer: ${why}`);
   if (json === null || typeof json !== 'object' || Array.isArray(json)) no(`expected an object, found ${show(json)}`);
   const { model, added_tokens: added = [] } = json;
+  if (model instanceof SentencePieces) return { model, added_tokens: added }; // made from checked parts
   if (model === null || typeof model !== 'object') no('there is no model in it');
   const type = model.type ?? (model.merges ? 'BPE' : Array.isArray(model.vocab) ? 'Unigram' : undefined);
   if (type !== 'BPE' && type !== 'Unigram') fail('unsupported', `tokenizer: the model ${show(type ?? 'without a type')} is not supported, expected BPE or Unigram`);

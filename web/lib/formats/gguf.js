@@ -69,6 +69,22 @@ class Header {
     try { return this.utf8.decode(this.r.takeReady(n)); } catch { return this.no(`${what} is not UTF-8`); }
   }
 
+  /** Strings up to n that are here in full: vocabularies have 100,000 and more, each not worth a wait. What is wrong with one is left
+   * for `string` to say. @param {Meta} list @param {number} n */
+  arrived(list, n) {
+    const { buf, at } = this.r;
+    const v = new DataView(buf.buffer, buf.byteOffset, buf.length);
+    let end = at;
+    while (list.length < n && end + 8 <= buf.length) {
+      const from = end + 8, length = v.getUint32(end, true);
+      if (v.getUint32(end + 4, true) || length > MAX_STRING || from + length > buf.length) break;
+      const bytes = buf.subarray(from, from + length);
+      try { list.push(isShortAscii(bytes) ? String.fromCharCode.apply(null, /** @type {any} */ (bytes)) : this.utf8.decode(bytes)); } catch { break; }
+      end = from + length;
+    }
+    this.r.takeReady(end - at);
+  }
+
   /** @param {number} type @param {string} what @returns {Promise<number | boolean | string>} */
   async scalar(type, what) {
     if (type === 8) return this.string(what);
@@ -90,13 +106,23 @@ class Header {
     /** @type {Meta} */
     const list = [];
     if (of === 8) {
-      for (let i = 0; i < n; i++) list.push(await this.string(what));
+      while (list.length < n) {
+        this.arrived(list, n);
+        if (list.length < n) list.push(await this.string(what));
+      }
       return list;
     }
     const view = await this.view(n * size, what);
     for (let i = 0; i < n; i++) list.push(num(view, i * size, of) ?? this.no(`${what} holds a number larger than 2^53`));
     return list;
   }
+}
+
+/** For which a decoder costs more than it does. @param {Uint8Array} bytes */
+function isShortAscii(bytes) {
+  if (bytes.length > 32) return false;
+  for (let i = 0; i < bytes.length; i++) if (bytes[i] > 127) return false;
+  return true;
 }
 
 /** @param {DataView} v @param {number} at @param {number} type @returns {number | boolean | null} null where a double cannot hold it */

@@ -7,7 +7,7 @@ import { ByteReader } from './bytes.js';
 import { GlassformerError, fail, show } from './errors.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { BLOCK_BYTES, planTensors } from './plan.js';
-import { ggufTokenizer, llama2cTokenizer } from './vocab.js';
+import { SentencePieces, ggufTokenizer, llama2cTokenizer } from './vocab.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
@@ -320,7 +320,7 @@ export class Opener {
 
 /** Refuse a tokenizer that knows ids which the embedding has no row for. @param {any} json @param {number} vocabSize */
 function checkVocabulary(json, vocabSize) {
-  const vocab = json.model?.vocab;
+  const vocab = json.model instanceof SentencePieces ? json.model.texts : json.model?.vocab;
   const ids = [...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})), ...[json.added_tokens ?? []].flat().map((t) => t?.id)];
   const most = ids.reduce((m, id) => (typeof id === 'number' && id > m ? id : m), -1);
   if (most >= vocabSize) fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);

@@ -2,7 +2,8 @@
 //
 // GGUF holds either a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern) or a SentencePiece BPE
 // ("llama": tokens with scores and no merges); llama2.c's tokenizer.bin is the second kind. SentencePiece always joins
-// the neighbours whose union has the best score, which is what merges ranked by that score do.
+// the neighbours whose union has the best score, which is what merges ranked by that score do; those are never listed:
+// see SentencePieces.
 import { fail, show } from './errors.js';
 
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
@@ -132,24 +133,73 @@ function bpeJson({ merges, splits, ignoreMerges, ...base }) {
   };
 }
 
+/**
+ * A SentencePiece vocabulary as the model of a tokenizer.json. Its pairs are ranked by the score of what they make, the better the
+ * lower; equal scores are equal, and of equals the leftmost is joined. A rank is found when it is asked for, since 32,000 tokens have
+ * 60,000 pairs and a text meets few; `merges` lists none.
+ */
+export class SentencePieces {
+  type = 'BPE';
+  fuse_unk = true;
+  /** @type {string[][]} */
+  merges = [];
+
+  /** @param {string[]} texts all different @param {number[]} types @param {number[]} scores @param {number} unk */
+  constructor(texts, types, scores, unk) {
+    this.texts = texts;
+    this.types = types;
+    this.scores = scores;
+    this.unk_token = texts[unk];
+    this.byte_fallback = types.includes(BYTE);
+    this.ascending = Float64Array.from(scores).sort();
+    /** @type {Map<string, number>} */
+    this.ids = new Map();
+    texts.forEach((text, id) => this.ids.set(text, id));
+  }
+
+  get vocab() { return Object.fromEntries(this.ids); }
+
+  /** The model without its vocabulary, for the library to build. */
+  get outline() {
+    const { type, fuse_unk, byte_fallback, unk_token, merges } = this;
+    return { type, fuse_unk, byte_fallback, unk_token, merges, vocab: {} };
+  }
+
+  /** The rank of a pair, in the way of the Map that the library keeps. @param {string} key the pair as JSON @returns {number | undefined} */
+  get(key) {
+    const [a, b] = JSON.parse(key);
+    const id = this.plain(a + b);
+    return id === undefined || this.plain(a) === undefined || this.plain(b) === undefined ? undefined : this.better(this.scores[id]);
+  }
+
+  /** @param {string} text @returns {number | undefined} */
+  plain(text) {
+    const id = this.ids.get(text);
+    return id !== undefined && this.types[id] === NORMAL ? id : undefined;
+  }
+
+  /** How many scores are better. @param {number} score */
+  better(score) {
+    let low = 0, high = this.ascending.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.ascending[middle] > score) high = middle; else low = middle + 1;
+    }
+    return this.ascending.length - low;
+  }
+
+  /** Becomes the vocabulary of the library's model, built from the outline. @param {any} model */
+  enter(model) {
+    model.tokens_to_ids = new Map(this.ids);
+    model.vocab = [...this.texts];
+    model.unk_token_id = this.ids.get(this.unk_token);
+    model.bpe_ranks = this;
+  }
+}
+
 /** @param {Base & {scores: number[], unk: number, prefix: boolean, space?: string}} v space: what the texts have for one */
 function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
   const { texts, types } = base;
-  /** @type {Map<string, number>} */
-  const ids = new Map();
-  texts.forEach((t, id) => { if (types[id] === NORMAL) ids.set(t, id); });
-  /** @type {{a: string, b: string, score: number}[]} */
-  const merges = [];
-  for (const [text, id] of ids) {
-    const chars = [...text];
-    let a = '';
-    for (let i = 1; i < chars.length; i++) {
-      a += chars[i - 1];
-      const b = text.slice(a.length);
-      if (ids.has(a) && ids.has(b)) merges.push({ a, b, score: scores[id] });
-    }
-  }
-  merges.sort((x, y) => y.score - x.score);
   return {
     ...common(base),
     normalizer: { type: 'Sequence', normalizers: [...(prefix ? [{ type: 'Prepend', prepend: space }] : []), { type: 'Replace', pattern: { String: ' ' }, content: space }] },
@@ -161,9 +211,7 @@ function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
         ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
       ],
     },
-    model: {
-      type: 'BPE', unk_token: texts[unk], fuse_unk: true, byte_fallback: types.includes(BYTE), vocab: Object.fromEntries(texts.map((t, id) => [t, id])), merges: merges.map(({ a, b }) => [a, b]),
-    },
+    model: new SentencePieces(texts, types, scores, unk),
   };
 }
 
