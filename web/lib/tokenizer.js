@@ -32,6 +32,9 @@ export class Tokenizer {
     /** A plain token to stand before another, since decoders treat the first one differently. @type {number[]} */
     this.anchor = this.encode('a', { addSpecialTokens: false }).slice(-1);
     this.anchorLength = this.decode(this.anchor).length;
+    this.joins = joins(/** @type {Json} */ (json).decoder);
+    /** @type {Map<number, string | null>} */
+    this.pieces = new Map();
   }
 
   /**
@@ -78,6 +81,19 @@ export class Tokenizer {
   }
 
   /**
+   * What a token adds to any text that has begun, where that depends on nothing else; null where it may.
+   * @param {number} id
+   */
+  piece(id) {
+    let piece = this.pieces.get(id);
+    if (piece === undefined) {
+      const text = this.joins && !this.special.has(id) ? this.idToText(id) : '';
+      this.pieces.set(id, piece = text && !text.includes('\ufffd') ? text : null);
+    }
+    return piece;
+  }
+
+  /**
    * Decode one token at a time. The pieces joined are the text that follows that of `prior`; after a special token a new
    * text begins.
    * @param {ArrayLike<number>} [prior] ids that come before
@@ -103,7 +119,11 @@ export class TextStream {
     this.options = options;
     /** @type {number[]} the last tokens, decoded together each time */
     this.window = prior;
-    this.shown = this.decode().length;
+    const text = this.decode();
+    /** Characters of the window's text that were given out; -1: all, not counted yet. */
+    this.shown = text.length;
+    /** Whether the last character is not whole yet. */
+    this.half = text.endsWith('\ufffd');
   }
 
   decode() { return this.tokenizer.decode(this.window, this.options); }
@@ -113,26 +133,47 @@ export class TextStream {
    * @returns {string} the text that is now whole, '' while it is half a character
    */
   push(id) {
-    this.window.push(id);
+    const { tokenizer, window } = this;
+    const piece = this.half || !window.length || tokenizer.special.has(window[window.length - 1]) ? null : tokenizer.piece(id);
+    if (this.shown < 0 && piece === null) this.shown = this.decode().length;
+    window.push(id);
+    if (piece !== null) {
+      this.shown = -1;
+      if (window.length > 2 * CONTEXT) window.splice(0, window.length - CONTEXT);
+      return piece;
+    }
     const text = this.decode();
     // bytes that a later token may complete decode to one U+FFFD at the very end
-    const half = text.endsWith('\ufffd') && this.window.length < MAX_WINDOW;
-    const end = half ? text.length - 1 : text.length;
+    this.half = text.endsWith('\ufffd') && window.length < MAX_WINDOW;
+    const end = this.half ? text.length - 1 : text.length;
     const out = text.slice(this.shown, end);
     this.shown = end;
-    if (!half && this.window.length > 2 * CONTEXT) {
-      this.window = this.window.slice(-CONTEXT);
-      this.shown = this.decode().length;
+    if (!this.half && window.length > 2 * CONTEXT) {
+      window.splice(0, window.length - CONTEXT);
+      this.shown = -1;
     }
     return out;
   }
 
   /** What is still held back, at the end. */
   end() {
+    if (!this.half) return '';
     const text = this.decode();
     const out = text.slice(this.shown);
     this.shown = text.length;
+    this.half = false;
     return out;
+  }
+}
+
+/** Whether a decoder makes the same of a token wherever it stands, but for the start of a text. @param {Json | null | undefined} decoder @returns {boolean} */
+function joins(decoder) {
+  switch (decoder?.type) {
+    case 'ByteLevel': case 'ByteFallback': case 'Fuse': case 'Metaspace': return true;
+    case 'Replace': return decoder.pattern?.String?.length === 1;
+    case 'Strip': return !decoder.stop;
+    case 'Sequence': return decoder.decoders.every(joins);
+    default: return false;
   }
 }
 
