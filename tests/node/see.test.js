@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { collect, distance, numbers, openCase, readTensors, safetensors, sameBits, stories } from './helpers.js';
+import { collect, distance, json, numbers, openCase, readTensors, safetensors, sameBits, stories, top } from './helpers.js';
 
 const one = openCase('llama_1tok');
 const gqa = openCase('llama_gqa_f16');
@@ -25,18 +25,35 @@ describe('names', () => {
     assert.ok(!both.some((n) => /^blocks|^encoder.*cross|ln_final/.test(n)));
   });
 
-  // Names that TransformerLens gives these architectures (its HookedTransformer, 2.x: `print(model.hook_dict.keys())`), apart from our own
-  // for the stages of a score and for encoder-decoders.
-  test('they are TransformerLens\'s', async () => {
-    const own = /hook_attn_scores_(raw|scaled)$/;
-    const lens = new Set([
-      'hook_embed', 'hook_pos_embed', 'ln_final.hook_scale', 'ln_final.hook_normalized',
-      ...['hook_resid_pre', 'hook_resid_mid', 'hook_resid_post', 'hook_attn_out', 'hook_mlp_out', 'ln1.hook_scale', 'ln1.hook_normalized', 'ln2.hook_scale', 'ln2.hook_normalized',
-        'attn.hook_q', 'attn.hook_k', 'attn.hook_v', 'attn.hook_z', 'attn.hook_attn_scores', 'attn.hook_pattern', 'attn.hook_result', 'attn.hook_rot_q', 'attn.hook_rot_k',
-        'mlp.hook_pre', 'mlp.hook_pre_linear', 'mlp.hook_post'].map((n) => `blocks.0.${n}`)]);
-    for (const c of [one, openCase('gpt2_n_inner')]) {
-      const model = await load(c.source);
-      for (const n of await model.points()) assert.ok(lens.has(n.replace(/^blocks\.\d+/, 'blocks.0')) || own.test(n), n);
+  // tests/golden/formats/transformer_lens.json: which names there are, from TransformerLens's own sources
+  const { components } = json(join(top, 'tests/golden/formats/transformer_lens.json'));
+  /** All names below a component. @param {string} kind @param {{rotary: boolean, gated: boolean, decoder?: boolean}} has @returns {string[]} */
+  const namesOf = (kind, has) => {
+    const c = components[kind];
+    const parts = { ...c.parts, ...(has.decoder && c.decoder_parts) };
+    return [...c.hooks, ...(has.rotary ? c.rotary ?? [] : []), ...(has.gated ? c.gated ?? [] : []), ...(has.decoder ? c.decoder ?? [] : []),
+      ...Object.entries(parts).flatMap(([at, part]) => namesOf(part, has).map((n) => `${at}.${n}`))];
+  };
+  const stages = /hook_attn_scores_(raw|scaled)$/; // ours: a score on its way
+
+  test('they are TransformerLens\'s, for a decoder', async () => {
+    for (const [c, has] of /** @type {[any, any][]} */ ([[one, { rotary: true, gated: true }], [openCase('gpt2_n_inner'), { rotary: false, gated: false }]])) {
+      const lens = new Set(namesOf('model', has)), model = await load(c.source);
+      const points = (await model.points()).filter((n) => !stages.test(n));
+      for (const n of points) assert.ok(lens.has(n.replace(/^blocks\.\d+/, 'blocks.{layer}')), n);
+      // every one but the copies of the stream that TransformerLens makes on demand (hook_attn_in and its kin)
+      const missing = [...lens].filter((n) => !points.includes(n.replace('{layer}', '0')) && !/hook_((attn|mlp)_in|[qkv]_input)$/.test(n));
+      assert.deepEqual(missing, has.rotary ? ['hook_pos_embed'] : []);
+    }
+  });
+
+  // There the embedding is shared and the norms of a decoder block are ln1, ln2, ln3; here each stack has its own, and ln_cross is named for what it does.
+  test('and for the blocks of an encoder-decoder', async () => {
+    const model = await load(openCase('t2_encdec_padmask').source);
+    for (const n of await model.points()) {
+      const [, stack, , name] = /^(encoder|decoder)\.(\d+)\.(.+)$/.exec(n) ?? [];
+      if (!name || stages.test(n) || name.startsWith('ln_cross.')) continue;
+      assert.ok(namesOf('two_stacks_block', { rotary: false, gated: false, decoder: stack === 'decoder' }).includes(name), n);
     }
   });
 
