@@ -348,59 +348,58 @@ void gf_bpe_spell(const struct gf_bpe *b, int32_t id, char *out, size_t room) {
     out[at] = 0;
 }
 
-static void put_json(FILE *f, const char *text) {
-    for (fputc('"', f); *text; text++) {
-        if (*text == '"' || *text == '\\') fputc('\\', f);
-        fputc(*text, f);
+static void put_json(struct gf_sink *to, const char *text) {
+    for (gf_put(to, "\"", 1); *text; text++) {
+        if (*text == '"' || *text == '\\') gf_put(to, "\\", 1);
+        gf_put(to, text, 1);
     }
-    fputc('"', f);
+    gf_put(to, "\"", 1);
 }
 
-int gf_bpe_write(const struct gf_bpe *b, int begin, const char *path) {
-    FILE *f = fopen(path, "wb");
-    if (!f) return -1;
+void gf_bpe_write(const struct gf_bpe *b, int begin, struct gf_sink *to) {
     char text[2 * LONGEST + 3];
-    fputs("{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":0,"
-          "\"content\":\"" GF_BPE_SEPARATOR "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":"
-          "false,\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
-          "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":"
-          "true},",
-          f);
+    gf_put_text(
+        to,
+        "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":0,"
+        "\"content\":\"" GF_BPE_SEPARATOR "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":"
+        "false,\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
+        "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":"
+        "true},");
     if (begin)
-        fputs("\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{"
-              "\"id\":\"" GF_BPE_SEPARATOR
-              "\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"
-              "\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{\"id\":\"B\","
-              "\"type_id\":1}}],\"special_tokens\":{\"" GF_BPE_SEPARATOR
-              "\":{\"id\":\"" GF_BPE_SEPARATOR "\",\"ids\":[0],\"tokens\":[\"" GF_BPE_SEPARATOR
-              "\"]}}},",
-              f);
+        gf_put_text(
+            to,
+            "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{"
+            "\"id\":\"" GF_BPE_SEPARATOR
+            "\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"
+            "\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{\"id\":\"B\","
+            "\"type_id\":1}}],\"special_tokens\":{\"" GF_BPE_SEPARATOR
+            "\":{\"id\":\"" GF_BPE_SEPARATOR "\",\"ids\":[0],\"tokens\":[\"" GF_BPE_SEPARATOR
+            "\"]}}},");
     else
-        fputs("\"post_processor\":null,", f);
-    fputs(
+        gf_put_text(to, "\"post_processor\":null,");
+    gf_put_text(
+        to,
         "\"decoder\":{\"type\":\"ByteLevel\","
         "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\n\"model\":{\"type\":"
         "\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
         "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":"
-        "false,\n\"vocab\":{",
-        f);
+        "false,\n\"vocab\":{");
     for (int32_t i = 0; i < b->vocab_size; i++) {
         gf_bpe_spell(b, i, text, sizeof text);
-        if (i) fputs(",", f);
-        put_json(f, text);
-        fprintf(f, ":%d", i);
+        if (i) gf_put_text(to, ",");
+        put_json(to, text);
+        gf_put_format(to, ":%d", i);
     }
-    fputs("},\n\"merges\":[", f);
+    gf_put_text(to, "},\n\"merges\":[");
     for (int32_t i = 0; i < b->n_merges; i++) {
         char pair[2 * sizeof text];
         gf_bpe_spell(b, b->merges[i][0], text, sizeof text);
         snprintf(pair, sizeof pair, "%s ", text);
         gf_bpe_spell(b, b->merges[i][1], pair + strlen(pair), sizeof text);
-        if (i) fputs(",", f);
-        put_json(f, pair);
+        if (i) gf_put_text(to, ",");
+        put_json(to, pair);
     }
-    fputs("]}}\n", f);
-    return fclose(f) ? -1 : 0;
+    gf_put_text(to, "]}}\n");
 }
 
 /* One JSON string at *at (after the quote) into bytes, letters turned back; its length or -1. */
@@ -452,13 +451,15 @@ int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_erro
         uint8_t both[LONGEST];
         int split = -1;
         if (*at++ != '"') continue;
-        const int m = read_spelling(&at, end, both, sizeof both, &split);
+        const int m = b->vocab_size == count ? -1 /* strings that end elsewhere than was counted */
+                                             : read_spelling(&at, end, both, sizeof both, &split);
         const int32_t left = m < 0 || split < 1 ? -1 : id_of(b, both, split),
                       right = left < 0 ? -1 : id_of(b, both + split, m - split);
         if (right < 0) {
+            const int32_t place = b->n_merges;
             gf_bpe_close(b);
             return gf_fail(err, GF_ERR_SHAPE, "merge %d of the tokenizer joins unknown tokens",
-                           count - FIRST_MERGE);
+                           place);
         }
         status = add_merge(b, left, right);
     }

@@ -7,6 +7,7 @@
 #ifndef GF_BPE_H
 #define GF_BPE_H
 #include "base/status.h"
+#include "train/sink.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,8 +31,8 @@ void gf_bpe_close(struct gf_bpe *b);
 int64_t gf_bpe_encode(struct gf_bpe *b, const char *text, size_t n, int32_t *ids, int64_t room);
 /* An id's bytes in the letters that byte-level vocabularies are written in, UTF-8, 0-terminated. */
 void gf_bpe_spell(const struct gf_bpe *b, int32_t id, char *out, size_t room);
-/* The tokenizer.json that Hugging Face's library reads; and one written here back. 0, or -1. With
- * `begin` that library puts the separator in front of what it encodes. */
-int gf_bpe_write(const struct gf_bpe *b, int begin, const char *path);
+/* The tokenizer.json that Hugging Face's library reads; and one written here back. With `begin`
+ * that library puts the separator in front of what it encodes. */
+void gf_bpe_write(const struct gf_bpe *b, int begin, struct gf_sink *to);
 int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_error *err);
 #endif

@@ -1,32 +1,8 @@
 /* data.c - see data.h. */
 #include "train/data.h"
 #include "base/rng.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static char *read_file(const char *path, size_t *n) {
-    FILE *f = fopen(path, "rb");
-    if (!f) return NULL;
-    char *bytes = NULL;
-    size_t room = 1 << 16;
-    *n = 0;
-    for (;;) {
-        char *more = realloc(bytes, room + 1);
-        if (!more) break;
-        bytes = more;
-        *n += fread(bytes + *n, 1, room - *n, f);
-        if (*n < room) {
-            bytes[*n] = 0;
-            fclose(f);
-            return bytes;
-        }
-        room *= 2;
-    }
-    free(bytes);
-    fclose(f);
-    return NULL;
-}
 
 static int is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -49,7 +25,7 @@ static int32_t cut(const struct gf_data *d, struct gf_text *to) {
     return count;
 }
 
-int32_t gf_data_open(struct gf_data *d, const char *path, int pairs, struct gf_bpe *bpe,
+int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct gf_bpe *bpe,
                      int32_t context, uint64_t seed, struct gf_error *err) {
     memset(d, 0, sizeof *d);
     d->pairs = pairs;
@@ -57,18 +33,18 @@ int32_t gf_data_open(struct gf_data *d, const char *path, int pairs, struct gf_b
     d->context = context;
     d->seed = seed;
     d->ordered = d->held = -1;
-    d->bytes = read_file(path, &d->n_bytes);
-    if (!d->bytes) return gf_fail(err, GF_ERR_ARGUMENT, "%s cannot be read", path);
-    d->n_texts = cut(d, NULL);
-    if (!d->n_texts) {
+    d->bytes = text;
+    d->n_bytes = n;
+    const int32_t n_texts = d->n_texts = cut(d, NULL);
+    if (!n_texts) {
         gf_data_close(d);
-        return gf_fail(err, GF_ERR_ARGUMENT, "%s holds no text", path);
+        return gf_fail(err, GF_ERR_ARGUMENT, "there is no text to learn from");
     }
-    d->texts = calloc((size_t)d->n_texts, sizeof *d->texts);
-    d->order = calloc((size_t)d->n_texts, sizeof *d->order);
+    d->texts = calloc((size_t)n_texts, sizeof *d->texts);
+    d->order = calloc((size_t)n_texts, sizeof *d->order);
     if (!d->texts || !d->order) {
         gf_data_close(d);
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for the texts of %s", path);
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for %d texts", n_texts);
     }
     cut(d, d->texts);
     return GF_OK;
@@ -179,15 +155,36 @@ static void shuffle(struct gf_data *d) {
     d->ordered = d->epoch;
 }
 
+/* The text under way. */
+static int hold_next(struct gf_data *d) {
+    if (d->ordered != d->epoch) shuffle(d);
+    const int64_t key = d->epoch * d->n_texts + d->next;
+    if (d->held == key) return 0;
+    d->held = -1;
+    if (hold(d, d->order[d->next], d->swap, d->seed + (uint64_t)key * 0x9e3779b97f4a7c15u))
+        return -1;
+    d->held = key;
+    return 0;
+}
+
+int gf_data_seek(struct gf_data *d, int64_t epoch, int64_t next, int64_t window) {
+    const int64_t was_epoch = d->epoch, was_next = d->next;
+    if (epoch < 0 || epoch > INT32_MAX || next < 0 || next >= d->n_texts || window < 0) return -1;
+    d->epoch = epoch;
+    d->next = next;
+    if (!hold_next(d) && window <= (d->n_ids - 2) / d->context) {
+        d->window = window;
+        return 0;
+    }
+    d->epoch = was_epoch;
+    d->next = was_next;
+    return -1;
+}
+
 int gf_data_fill(struct gf_data *d, struct gf_batch_room *r) {
     clear(r);
     for (;;) {
-        if (d->ordered != d->epoch) shuffle(d);
-        const int64_t key = d->epoch * d->n_texts + d->next;
-        if (d->held != key &&
-            hold(d, d->order[d->next], d->swap, d->seed + (uint64_t)key * 0x9e3779b97f4a7c15u))
-            return -1;
-        d->held = key;
+        if (hold_next(d)) return -1;
         int last;
         if (!join_batch(d, r, d->window, &last)) return 0;
         if (!last) {

@@ -10,12 +10,12 @@
 #include "train/graph.h"
 #include "train/swap.h"
 
-struct gf_text { /* one story, or one line of a file of pairs */
+struct gf_text { /* one story, or one line of pairs */
     size_t at, n;
 };
 
 struct gf_data {
-    char *bytes; /* the file */
+    char *bytes; /* all of the text */
     size_t n_bytes;
     struct gf_text *texts;
     int32_t n_texts;
@@ -36,8 +36,9 @@ struct gf_data {
     int32_t n_source;
 };
 
-/* Read path (plain text). Stories, or pairs. */
-int32_t gf_data_open(struct gf_data *d, const char *path, int pairs, struct gf_bpe *bpe,
+/* Stories, or pairs. text: n bytes and a 0 behind them, from malloc; taken over, also on failure.
+ */
+int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct gf_bpe *bpe,
                      int32_t context, uint64_t seed, struct gf_error *err);
 void gf_data_close(struct gf_data *d);
 
@@ -53,7 +54,10 @@ int gf_batch_open(struct gf_batch_room *r, int32_t rows, int32_t seqs);
 void gf_batch_close(struct gf_batch_room *r);
 /* The next sequences in shuffled order, as many whole ones as fit. 0, or -1 without memory. */
 int gf_data_fill(struct gf_data *d, struct gf_batch_room *r);
-/* The same in file order without substitutions: text i from window w on; *i becomes n_texts at the
- * end. */
+/* Go on from a place where gf_data_fill once stood. 0, or -1 (and nothing has changed): this data
+ * has no such place, or no memory. */
+int gf_data_seek(struct gf_data *d, int64_t epoch, int64_t next, int64_t window);
+/* The same as gf_data_fill in file order without substitutions: text i from window w on; *i becomes
+ * n_texts at the end. */
 int gf_data_in_order(struct gf_data *d, struct gf_batch_room *r, int32_t *i, int32_t *w);
 #endif

@@ -63,7 +63,7 @@ static int32_t set_text(char *to, size_t room, const char *key, const char *valu
     return GF_OK;
 }
 
-static int32_t set_option(struct gf_recipe *r, const struct option *o, double x) {
+static void set_option(struct gf_recipe *r, const struct option *o, double x) {
     void *at = (char *)r + o->offset;
     switch (o->type) {
     case INT32: *(int32_t *)at = (int32_t)x; break;
@@ -72,7 +72,14 @@ static int32_t set_option(struct gf_recipe *r, const struct option *o, double x)
     case FLOAT: *(float *)at = (float)x; break;
     case INT: *(int *)at = (int)x; break;
     }
-    return GF_OK;
+}
+
+int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_error *err) {
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
+        if (!strcmp(fields[f], key)) return gf_config_set(&r->cfg, (int32_t)f, x, err);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (!strcmp(options[i].name, key)) return set_option(r, &options[i], x), GF_OK;
+    return gf_fail(err, GF_ERR_CONFIG, "a recipe has no key %s", key);
 }
 
 static int32_t set(struct gf_recipe *r, const char *key, const char *value, struct gf_error *err) {
@@ -90,19 +97,13 @@ static int32_t set(struct gf_recipe *r, const char *key, const char *value, stru
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         if (strcmp(choices[i].field, key)) continue;
         for (int k = 0; k < 8 && choices[i].words[k]; k++)
-            if (!strcmp(choices[i].words[k], value))
-                for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
-                    if (!strcmp(fields[f], key)) return gf_config_set(&r->cfg, (int32_t)f, k, err);
+            if (!strcmp(choices[i].words[k], value)) return gf_recipe_set(r, key, k, err);
         return gf_fail(err, GF_ERR_CONFIG, "%s: there is no %s", key, value);
     }
     char *end;
     const double x = strtod(value, &end);
     if (!*value || *end) return gf_fail(err, GF_ERR_CONFIG, "%s: %s is no number", key, value);
-    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
-        if (!strcmp(fields[f], key)) return gf_config_set(&r->cfg, (int32_t)f, x, err);
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (!strcmp(options[i].name, key)) return set_option(r, &options[i], x);
-    return gf_fail(err, GF_ERR_CONFIG, "a recipe has no key %s", key);
+    return gf_recipe_set(r, key, x, err);
 }
 
 /* What stands between the blanks from `from` up to `to`. */

@@ -15,6 +15,8 @@ struct gf_recipe {
 };
 
 void gf_recipe_defaults(struct gf_recipe *r);
+/* A field or an option by its name, as a number: of an enumeration the place of the word. */
+int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_error *err);
 /* One "key = value" (or "key=value"); empty lines and remarks pass. */
 int32_t gf_recipe_line(struct gf_recipe *r, const char *line, struct gf_error *err);
 #endif

@@ -11,6 +11,7 @@
 #include "glassformer.h"
 #include "train/blas.h"
 #include "train/export.h"
+#include "train/files.h"
 #include "train/recipe.h"
 #include "train/report.h"
 #include "train/sha256.h"
@@ -41,27 +42,9 @@ static void stop(int signal_number) {
     stopping = 1;
 }
 
-static char *read_text(const char *path, size_t *n) {
-    FILE *f = fopen(path, "rb");
-    if (!f) return NULL;
-    char *text = NULL;
-    if (!fseek(f, 0, SEEK_END)) {
-        const long size = ftell(f);
-        rewind(f);
-        text = size < 0 ? NULL : calloc(1, (size_t)size + 1);
-        if (text && fread(text, 1, (size_t)size, f) != (size_t)size) {
-            free(text);
-            text = NULL;
-        }
-        *n = text ? (size_t)size : 0;
-    }
-    fclose(f);
-    return text;
-}
-
 static int32_t read_recipe(struct run *r, const char *path) {
     size_t n;
-    char *text = read_text(path, &n);
+    char *text = gf_file_read(path, &n);
     if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
     int32_t status = GF_OK;
     for (char *line = strtok(text, "\n"); line && status == GF_OK; line = strtok(NULL, "\n"))
@@ -115,15 +98,16 @@ static int32_t open_corpus(struct run *r) {
     static char path[1024];
     const int made = !strcmp(r->data_path, "synthetic");
     size_t n = 0;
-    char *text = made ? gf_synthetic_stories(1, 5000, &n) : read_text(r->data_path, &n), digits[65];
+    char *text = made ? gf_synthetic_stories(1, 5000, &n) : gf_file_read(r->data_path, &n),
+         digits[65];
     if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->data_path);
     int32_t status = GF_OK;
     if (made) {
         snprintf(path, sizeof path, "%s/synthetic.txt", r->out);
-        FILE *f = fopen(path, "wb");
-        if (!f || fwrite(text, 1, n, f) != n)
-            status = gf_fail(&r->err, GF_ERR_STATE, "%s cannot be written", path);
-        if (f) fclose(f);
+        struct gf_file f;
+        gf_file_open(&f, path);
+        gf_put(&f.sink, text, n);
+        status = gf_file_close(&f, GF_OK, &r->err);
         r->data_path = path;
     } else if (r->recipe.data_sha256[0]) {
         gf_sha256(digits, text, n);
@@ -136,12 +120,19 @@ static int32_t open_corpus(struct run *r) {
     return status;
 }
 
+static int32_t write_tokenizer(struct run *r) {
+    struct gf_file f;
+    gf_file_open(&f, in_folder(r->out, "tokenizer.json"));
+    gf_bpe_write(&r->bpe, !r->recipe.pairs, &f.sink);
+    return gf_file_close(&f, GF_OK, &r->err);
+}
+
 /* The vocabulary: the run's own from an earlier leg, the recipe's, or a new one. */
 static int32_t open_vocabulary(struct run *r) {
     size_t n = 0;
-    char *json = read_text(in_folder(r->out, "tokenizer.json"), &n);
+    char *json = gf_file_read(in_folder(r->out, "tokenizer.json"), &n);
     if (!json && r->recipe.tokenizer[0]) {
-        json = read_text(beside(r->recipe_path, r->recipe.tokenizer), &n);
+        json = gf_file_read(beside(r->recipe_path, r->recipe.tokenizer), &n);
         if (!json)
             return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->recipe.tokenizer);
     }
@@ -150,7 +141,7 @@ static int32_t open_vocabulary(struct run *r) {
         status = gf_bpe_read(&r->bpe, json, n, &r->err);
         free(json);
     } else {
-        char *text = read_text(r->data_path, &n);
+        char *text = gf_file_read(r->data_path, &n);
         if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->data_path);
         status = gf_bpe_train(&r->bpe, text, n, r->recipe.cfg.vocab_size, &r->err);
         free(text);
@@ -160,16 +151,13 @@ static int32_t open_vocabulary(struct run *r) {
         return gf_fail(&r->err, GF_ERR_CONFIG, "the tokenizer has %d tokens, the model %d",
                        r->bpe.vocab_size, r->recipe.cfg.vocab_size);
     r->recipe.cfg.vocab_size = r->bpe.vocab_size; /* little text may not fill a vocabulary */
-    if (gf_bpe_write(&r->bpe, !r->recipe.pairs, in_folder(r->out, "tokenizer.json")))
-        return gf_fail(&r->err, GF_ERR_STATE, "%s cannot be written",
-                       in_folder(r->out, "tokenizer.json"));
-    return GF_OK;
+    return write_tokenizer(r);
 }
 
 static int32_t open_groups(struct run *r) {
     size_t n;
     if (!r->recipe.groups[0]) return GF_OK;
-    char *groups = read_text(beside(r->recipe_path, r->recipe.groups), &n);
+    char *groups = gf_file_read(beside(r->recipe_path, r->recipe.groups), &n);
     if (!groups) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->recipe.groups);
     const int32_t status = gf_swap_open(&r->swap, groups, r->data.bytes, r->data.n_bytes, &r->err);
     free(groups);
@@ -179,11 +167,39 @@ static int32_t open_groups(struct run *r) {
 
 static int32_t start_from(struct run *r) {
     struct gf_trainer *t = &r->trainer;
+    size_t n;
+    char *bytes = gf_file_read(r->from, &n);
+    if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->from);
     const int32_t status =
-        gf_import_gguf(&t->weights, &t->cfg, &r->bpe, r->recipe.name, r->from, &r->err);
+        gf_import_gguf(&t->weights, &t->cfg, &r->bpe, r->recipe.name, bytes, n, &r->err);
+    free(bytes);
     if (status == GF_OK && t->averaged.data)
         memcpy(t->averaged.data, t->weights.data, (size_t)t->weights.n * sizeof(float));
     return status;
+}
+
+static int32_t open_data(struct run *r, struct gf_data *d, const char *path, uint64_t seed) {
+    size_t n;
+    char *text = gf_file_read(path, &n);
+    if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+    return gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed,
+                        &r->err);
+}
+
+/* Where an earlier leg of the run stopped, if there was one. */
+static int32_t go_on(struct run *r) {
+    const char *path = in_folder(r->out, "checkpoint");
+    FILE *old = fopen(path, "rb");
+    if (!old) return GF_OK;
+    fclose(old);
+    size_t n;
+    char *bytes = gf_file_read(path, &n);
+    if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+    const int32_t status = gf_trainer_load(&r->trainer, bytes, n, &r->err);
+    free(bytes);
+    if (status != GF_OK) return status;
+    printf("going on after step %lld\n", (long long)r->trainer.step);
+    return gf_curve_read_csv(&r->curve, in_folder(r->out, "loss.csv"), r->trainer.step, &r->err);
 }
 
 static int32_t open_run(struct run *r) {
@@ -191,26 +207,15 @@ static int32_t open_run(struct run *r) {
     const struct gf_recipe *p = &r->recipe;
     int32_t status = open_corpus(r);
     if (status == GF_OK) status = open_vocabulary(r);
-    if (status == GF_OK)
-        status = gf_data_open(&r->data, r->data_path, p->pairs, &r->bpe, p->cfg.context_length,
-                              p->options.seed, &r->err);
+    if (status == GF_OK) status = open_data(r, &r->data, r->data_path, p->options.seed);
     if (status == GF_OK) status = open_groups(r);
-    if (status == GF_OK && r->valid_path)
-        status = gf_data_open(&r->valid, r->valid_path, p->pairs, &r->bpe, p->cfg.context_length, 0,
-                              &r->err);
+    if (status == GF_OK && r->valid_path) status = open_data(r, &r->valid, r->valid_path, 0);
     r->pool = gf_pool_open(r->threads);
     if (status == GF_OK)
         status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(),
                                  r->pool, &r->err);
     if (status == GF_OK && r->from) status = start_from(r);
-    if (status != GF_OK) return status;
-    FILE *old = fopen(in_folder(r->out, "checkpoint"), "rb");
-    if (!old) return GF_OK;
-    fclose(old);
-    status = gf_trainer_load(&r->trainer, in_folder(r->out, "checkpoint"), &r->err);
-    if (status != GF_OK) return status;
-    printf("going on after step %lld\n", (long long)r->trainer.step);
-    return gf_curve_read_csv(&r->curve, in_folder(r->out, "loss.csv"), r->trainer.step, &r->err);
+    return status == GF_OK ? go_on(r) : status;
 }
 
 /* ---- text as it goes ---------------------------------------------------------------------------
@@ -310,7 +315,10 @@ static int32_t print_exact(struct run *r) {
  */
 
 static int32_t save(struct run *r) {
-    int32_t status = gf_trainer_save(&r->trainer, in_folder(r->out, "checkpoint"), &r->err);
+    struct gf_file f;
+    gf_file_open(&f, in_folder(r->out, "checkpoint"));
+    gf_trainer_save(&r->trainer, &f.sink);
+    int32_t status = gf_file_close(&f, GF_OK, &r->err);
     if (status == GF_OK)
         status = gf_curve_write_csv(&r->curve, in_folder(r->out, "loss.csv"), &r->err);
     if (status == GF_OK)
@@ -358,11 +366,30 @@ static int32_t train(struct run *r) {
     return status;
 }
 
+static int32_t write_folder(struct run *r) {
+    struct gf_file f;
+    gf_file_open(&f, in_folder(r->out, "config.json"));
+    gf_export_config(&r->trainer.cfg, &f.sink);
+    const int32_t status = gf_file_close(&f, GF_OK, &r->err);
+    if (status != GF_OK) return status;
+    gf_file_open(&f, in_folder(r->out, "model.safetensors"));
+    gf_export_safetensors(gf_trainer_best(&r->trainer), &r->trainer.cfg, &f.sink);
+    return gf_file_close(&f, GF_OK, &r->err);
+}
+
+static int32_t write_gguf(struct run *r, const char *name, int32_t dtype) {
+    struct gf_file f;
+    gf_file_open(&f, in_folder(r->out, name));
+    const int32_t status = gf_export_gguf(gf_trainer_best(&r->trainer), &r->trainer.cfg, &r->bpe,
+                                          dtype, r->recipe.name, &f.sink, &r->err);
+    return gf_file_close(&f, status, &r->err);
+}
+
 /* The model as files, and what its quantised form scores in the engine. */
 static int32_t finish(struct run *r) {
     const struct gf_params *best = gf_trainer_best(&r->trainer);
     const struct gf_config *c = &r->trainer.cfg;
-    int32_t status = gf_export_folder(best, c, &r->bpe, r->out, &r->err);
+    int32_t status = write_folder(r); /* its tokenizer.json is there already */
     if (status != GF_OK) return status;
     if (r->recipe.pairs) return r->valid_path ? print_exact(r) : print_samples(r);
     static const struct {
@@ -372,8 +399,7 @@ static int32_t finish(struct run *r) {
     for (int i = 0; i < 4; i++) {
         char name[128];
         snprintf(name, sizeof name, "%s-%s.gguf", r->recipe.name, forms[i].name);
-        status = gf_export_gguf(best, c, &r->bpe, forms[i].dtype, r->recipe.name,
-                                in_folder(r->out, name), &r->err);
+        status = write_gguf(r, name, forms[i].dtype);
         if (status == GF_ERR_UNSUPPORTED) return printf("%s\n", r->err.text), GF_OK;
         struct gf_model *m = status == GF_OK && r->valid_path
                                  ? gf_export_model(best, c, forms[i].dtype, &r->err)

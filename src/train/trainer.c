@@ -2,7 +2,6 @@
 #include "train/trainer.h"
 #include "kernels/kernels.h" /* gf_add */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,7 +156,7 @@ int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *
     return GF_OK;
 }
 
-/* ---- the state as a file -----------------------------------------------------------------------
+/* ---- the state as bytes ------------------------------------------------------------------------
  */
 
 /* Options that may change between legs of a run (steps, say) are not part of it: they are whatever
@@ -172,7 +171,7 @@ struct header {
 
 static struct header header_of(const struct gf_trainer *t) {
     struct header h;
-    memset(&h, 0, sizeof h); /* padding too: the file is compared byte for byte */
+    memset(&h, 0, sizeof h); /* padding too: states are compared byte for byte */
     memcpy(h.magic, "gftrain1", 8);
     h.cfg = t->cfg;
     h.n = t->weights.n;
@@ -187,42 +186,34 @@ static struct header header_of(const struct gf_trainer *t) {
     return h;
 }
 
-int32_t gf_trainer_save(const struct gf_trainer *t, const char *path, struct gf_error *err) {
-    char part[1024];
-    if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part)
-        return gf_fail(err, GF_ERR_ARGUMENT, "%s is too long a name", path);
-    FILE *f = fopen(part, "wb");
+void gf_trainer_save(const struct gf_trainer *t, struct gf_sink *to) {
     const struct header h = header_of(t);
     const float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data,
                             t->averaged.data};
-    int ok = f && fwrite(&h, sizeof h, 1, f) == 1;
-    for (int i = 0; ok && i < 4; i++)
-        ok = !parts[i] || fwrite(parts[i], sizeof(float), h.n, f) == h.n;
-    if (f && fclose(f)) ok = 0;
-    if (!ok || rename(part, path)) return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
-    return GF_OK;
+    gf_put(to, &h, sizeof h);
+    for (int i = 0; i < 4; i++)
+        if (parts[i]) gf_put(to, parts[i], (size_t)h.n * sizeof(float));
 }
 
-int32_t gf_trainer_load(struct gf_trainer *t, const char *path, struct gf_error *err) {
-    FILE *f = fopen(path, "rb");
-    if (!f) return gf_fail(err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struct gf_error *err) {
     struct header h, mine = header_of(t);
-    int ok = fread(&h, sizeof h, 1, f) == 1 && !memcmp(h.magic, mine.magic, 8);
-    if (ok && (memcmp(&h.cfg, &mine.cfg, sizeof h.cfg) || h.n != mine.n || h.seed != mine.seed ||
-               h.averaged != mine.averaged || h.lanes != mine.lanes)) {
-        fclose(f);
-        return gf_fail(err, GF_ERR_CONFIG, "%s belongs to another recipe", path);
-    }
+    if (n < sizeof h || memcmp(bytes, mine.magic, 8))
+        return gf_fail(err, GF_ERR_TRUNCATED, "these bytes are not a checkpoint");
+    memcpy(&h, bytes, sizeof h);
+    if (memcmp(&h.cfg, &mine.cfg, sizeof h.cfg) || h.n != mine.n || h.seed != mine.seed ||
+        h.averaged != mine.averaged || h.lanes != mine.lanes)
+        return gf_fail(err, GF_ERR_CONFIG,
+                       "the checkpoint belongs to another configuration or another seed");
+    const size_t part = (size_t)h.n * sizeof(float);
+    if (n != sizeof h + (h.averaged ? 4 : 3) * part)
+        return gf_fail(err, GF_ERR_TRUNCATED, "the checkpoint is not whole");
+    if (h.step < 0 || h.tokens < 0 || gf_data_seek(t->data, h.epoch, h.next, h.window))
+        return gf_fail(err, GF_ERR_CONFIG, "the checkpoint belongs to other data");
     float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
-    for (int i = 0; ok && i < 4; i++)
-        ok = !parts[i] || fread(parts[i], sizeof(float), h.n, f) == h.n;
-    fclose(f);
-    if (!ok) return gf_fail(err, GF_ERR_TRUNCATED, "%s is not a whole checkpoint", path);
+    const uint8_t *from = (const uint8_t *)bytes + sizeof h;
+    for (int i = 0; i < 4; i++, from += part)
+        if (parts[i]) memcpy(parts[i], from, part);
     t->step = h.step;
     t->tokens = h.tokens;
-    t->data->epoch = h.epoch;
-    t->data->next = h.next;
-    t->data->window = h.window;
-    t->data->held = -1;
     return GF_OK;
 }

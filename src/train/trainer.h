@@ -1,4 +1,4 @@
-/* trainer.h - training itself: batches, gradients, steps, averages, and the whole state as a file.
+/* trainer.h - training itself: batches, gradients, steps, averages, and the whole state as bytes.
  */
 #ifndef GF_TRAINER_H
 #define GF_TRAINER_H
@@ -60,7 +60,8 @@ int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *
                             struct gf_error *err);
 /* What validates, samples and ships: the average where there is one. */
 struct gf_params *gf_trainer_best(struct gf_trainer *t);
-/* Everything that the next step depends on. A file of another configuration is refused. */
-int32_t gf_trainer_save(const struct gf_trainer *t, const char *path, struct gf_error *err);
-int32_t gf_trainer_load(struct gf_trainer *t, const char *path, struct gf_error *err);
+/* Everything that the next step depends on. One of another configuration or of other data is
+ * refused, and nothing has changed. */
+void gf_trainer_save(const struct gf_trainer *t, struct gf_sink *to);
+int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struct gf_error *err);
 #endif

@@ -8,12 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *in(const char *folder, const char *name) {
-    static char path[1024];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
 /* ---- config.json -------------------------------------------------------------------------------
  */
 
@@ -30,19 +24,19 @@ static const char *const flags[] = {
     "shared_embedding", "causal",    "scale_scores",  "use_position",
     "use_residual",     "use_norm",  "use_final_norm"};
 
-static void own_field(FILE *f, const struct gf_config *cfg, size_t i) {
+static void own_field(struct gf_sink *to, const struct gf_config *cfg, size_t i) {
     const double x = gf_config_get(cfg, (int32_t)i);
     for (size_t k = 0; k < sizeof choices / sizeof *choices; k++)
         if (!strcmp(choices[k].field, fields[i])) {
-            fprintf(f, "  \"%s\": \"%s\",\n", fields[i], choices[k].words[(int)x]);
+            gf_put_format(to, "  \"%s\": \"%s\",\n", fields[i], choices[k].words[(int)x]);
             return;
         }
     for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
         if (!strcmp(flags[k], fields[i])) {
-            fprintf(f, "  \"%s\": %s,\n", fields[i], x != 0 ? "true" : "false");
+            gf_put_format(to, "  \"%s\": %s,\n", fields[i], x != 0 ? "true" : "false");
             return;
         }
-    fprintf(f, "  \"%s\": %.9g,\n", fields[i], x);
+    gf_put_format(to, "  \"%s\": %.9g,\n", fields[i], x);
 }
 
 /* Which library's folder it is. */
@@ -64,13 +58,11 @@ static enum family family_of(const struct gf_config *c) {
     return OWN;
 }
 
-static int config_json(const struct gf_config *c, const char *path) {
-    FILE *f = fopen(path, "wb");
-    if (!f) return -1;
+void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
     switch (family_of(c)) {
     case LLAMA:
-        fprintf(
-            f,
+        gf_put_format(
+            to,
             "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n  \"model_type\": \"llama\",\n"
             "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n"
             "  \"num_hidden_layers\": %d,\n  \"num_attention_heads\": %d,\n"
@@ -82,24 +74,24 @@ static int config_json(const struct gf_config *c, const char *path) {
             c->context_length, (double)c->norm_eps, (double)c->rope_theta);
         break;
     case GPT2:
-        fprintf(f,
-                "{\n  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n"
-                "  \"vocab_size\": %d,\n  \"n_embd\": %d,\n  \"n_inner\": %d,\n  \"n_layer\": %d,\n"
-                "  \"n_head\": %d,\n  \"n_positions\": %d,\n  \"layer_norm_epsilon\": %.9g,\n"
-                "  \"activation_function\": \"gelu_new\",\n",
-                c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->context_length,
-                (double)c->norm_eps);
+        gf_put_format(
+            to,
+            "{\n  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n"
+            "  \"vocab_size\": %d,\n  \"n_embd\": %d,\n  \"n_inner\": %d,\n  \"n_layer\": %d,\n"
+            "  \"n_head\": %d,\n  \"n_positions\": %d,\n  \"layer_norm_epsilon\": %.9g,\n"
+            "  \"activation_function\": \"gelu_new\",\n",
+            c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->context_length,
+            (double)c->norm_eps);
         break;
     case OWN:
-        fputs("{\n  \"model_type\": \"glassformer\",\n", f);
-        for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) own_field(f, c, i);
-        if (c->kind == GF_ENCODER_DECODER) fputs("  \"decoder_start_token_id\": 0,\n", f);
+        gf_put_text(to, "{\n  \"model_type\": \"glassformer\",\n");
+        for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) own_field(to, c, i);
+        if (c->kind == GF_ENCODER_DECODER) gf_put_text(to, "  \"decoder_start_token_id\": 0,\n");
         break;
     }
     if (family_of(c) != OWN)
-        fputs("  \"tie_word_embeddings\": true,\n  \"torch_dtype\": \"float32\",\n", f);
-    fputs("  \"bos_token_id\": 0,\n  \"eos_token_id\": 0\n}\n", f);
-    return fclose(f) ? -1 : 0;
+        gf_put_text(to, "  \"tie_word_embeddings\": true,\n  \"torch_dtype\": \"float32\",\n");
+    gf_put_text(to, "  \"bos_token_id\": 0,\n  \"eos_token_id\": 0\n}\n");
 }
 
 /* ---- model.safetensors: u64 length of the header, header, data ----------------------------------
@@ -143,7 +135,7 @@ static const struct row gpt2_rows[] = {
     {NULL, {NULL}, 0}};
 
 struct tensors { /* one pass over the file's tensors: header text or data */
-    FILE *f;
+    struct gf_sink *to;
     const struct gf_params *p;
     int data;
     uint64_t at;
@@ -183,11 +175,12 @@ static void tensor(struct tensors *t, const char *name, const struct gf_param *c
     for (int32_t c = 0; turned && c < a->cols; c++)
         for (int i = 0; i < n; i++)
             for (int32_t r = 0; r < parts[i]->t.rows; r++)
-                fwrite(t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols +
+                gf_put(t->to,
+                       t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols +
                            (uint64_t)c,
-                       4, 1, t->f);
+                       4);
     for (int i = 0; !turned && i < n; i++)
-        fwrite(t->p->data + parts[i]->offset, 4, parts[i]->t.count, t->f);
+        gf_put(t->to, t->p->data + parts[i]->offset, (size_t)parts[i]->t.count * 4);
 }
 
 static void all_tensors(struct tensors *t, const struct gf_config *c) {
@@ -214,13 +207,13 @@ static void all_tensors(struct tensors *t, const struct gf_config *c) {
     }
 }
 
-static int safetensors(const struct gf_params *p, const struct gf_config *cfg, const char *path) {
-    struct tensors t = {.f = fopen(path, "wb"), .p = p, .room = (size_t)p->n_list * 192 + 64};
+void gf_export_safetensors(const struct gf_params *p, const struct gf_config *cfg,
+                           struct gf_sink *to) {
+    struct tensors t = {.to = to, .p = p, .room = (size_t)p->n_list * 192 + 64};
     t.header = malloc(t.room + 8);
-    if (!t.f || !t.header) {
-        if (t.f) fclose(t.f);
-        free(t.header);
-        return -1;
+    if (!t.header) {
+        to->bad = 1;
+        return;
     }
     t.header[t.n++] = '{';
     all_tensors(&t, cfg);
@@ -228,20 +221,9 @@ static int safetensors(const struct gf_params *p, const struct gf_config *cfg, c
     while (t.n % 8) t.header[t.n++] = ' ';
     uint8_t length[8];
     for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)t.n >> 8 * i);
-    fwrite(length, 1, 8, t.f);
-    fwrite(t.header, 1, t.n, t.f);
+    gf_put(to, length, 8);
+    gf_put(to, t.header, t.n);
     free(t.header);
     t.data = 1;
     all_tensors(&t, cfg);
-    const int bad = ferror(t.f);
-    return fclose(t.f) || bad ? -1 : 0;
-}
-
-int32_t gf_export_folder(const struct gf_params *p, const struct gf_config *cfg,
-                         const struct gf_bpe *bpe, const char *folder, struct gf_error *err) {
-    if (config_json(cfg, in(folder, "config.json")) ||
-        safetensors(p, cfg, in(folder, "model.safetensors")) ||
-        gf_bpe_write(bpe, cfg->kind == GF_DECODER, in(folder, "tokenizer.json")))
-        return gf_fail(err, GF_ERR_STATE, "%s cannot be written", folder);
-    return GF_OK;
 }

@@ -14,23 +14,29 @@
 enum { ALIGN = 32, U32 = 4, F32 = 6, BOOL = 7, STRING = 8, ARRAY = 9 };
 
 struct gguf {
-    FILE *f;
-    uint64_t n_keys, at; /* at: bytes written */
+    struct gf_sink *to;
+    const uint8_t *from;
+    uint64_t n, n_keys, at; /* n: bytes of `from`; at: bytes written or read */
     /* COUNTING: nothing is written. READING: what would be written must stand there already. */
     enum { WRITING, COUNTING, READING } mode;
     int differs;
 };
 
-/* Whether the file holds these bytes next. */
-static int next_is(FILE *f, const uint8_t *bytes, uint64_t n) {
-    while (n-- > 0)
-        if (fgetc(f) != *bytes++) return 0;
-    return 1;
+/* The next n bytes of the file that is read; NULL: there are fewer, or it is another file. */
+static const uint8_t *next(struct gguf *g, uint64_t n) {
+    if (g->differs || g->at > g->n || n > g->n - g->at) g->differs = 1;
+    const uint8_t *at = g->differs ? NULL : g->from + g->at;
+    g->at += n;
+    return at;
 }
 
 static void put(struct gguf *g, const void *bytes, uint64_t n) {
-    if (g->mode == WRITING && n) fwrite(bytes, 1, n, g->f); /* ferror is looked at in the end */
-    if (g->mode == READING && !g->differs) g->differs = !next_is(g->f, bytes, n);
+    if (g->mode == READING) {
+        const uint8_t *there = next(g, n);
+        if (there && memcmp(there, bytes, (size_t)n)) g->differs = 1;
+        return;
+    }
+    if (g->mode == WRITING) gf_put(g->to, bytes, (size_t)n);
     g->at += n;
 }
 static void put_u32(struct gguf *g, uint32_t x) {
@@ -193,9 +199,8 @@ static void put_rows(struct writer *w, const struct gf_param *e, int32_t dtype, 
         }
         float *row = w->p->data + e->offset + (uint64_t)from * (uint64_t)cols;
         if (w->g->mode == READING) {
-            w->g->differs |= fread(w->blocks, 1, bytes, w->g->f) != bytes;
-            w->g->at += bytes;
-            if (!w->g->differs) gf_dequantize(row, w->blocks, dtype, cols);
+            const uint8_t *there = next(w->g, bytes);
+            if (there) gf_dequantize(row, there, dtype, cols);
         } else {
             gf_quantize(w->blocks, row, dtype, cols);
             put(w->g, w->blocks, bytes);
@@ -268,13 +273,12 @@ static int has_a_name(const struct gf_config *c) {
 
 /* The whole file, there or to be. */
 static void file(struct gguf *g, struct writer *w, const struct gf_bpe *bpe, const char *name) {
-    FILE *f = g->f;
-    const int mode = (int)g->mode;
+    const struct gguf real = *g;
     *g = (struct gguf){.mode = COUNTING};
     keys(g, w->cfg, bpe, w->dtype, name);
     tensors(w, COUNT);
     const uint64_t n_keys = g->n_keys;
-    *g = (struct gguf){.f = f, .mode = mode};
+    *g = real;
     put(g, "GGUF", 4);
     put_u32(g, 3);
     put_u64(g, w->n_tensors);
@@ -302,37 +306,29 @@ static void *room_for_a_row(const struct gf_params *p, const struct gf_config *c
 }
 
 int32_t gf_export_gguf(const struct gf_params *p, const struct gf_config *cfg,
-                       const struct gf_bpe *bpe, int32_t dtype, const char *name, const char *path,
-                       struct gf_error *err) {
+                       const struct gf_bpe *bpe, int32_t dtype, const char *name,
+                       struct gf_sink *to, struct gf_error *err) {
     const int32_t status = check(cfg, bpe, err);
     if (status != GF_OK) return status;
-    struct gguf g = {.f = fopen(path, "wb")};
-    struct writer w = {.g = &g, .p = p, .cfg = cfg, .dtype = dtype};
-    w.blocks = room_for_a_row(p, cfg);
-    FILE *f = g.f;
-    if (f && w.blocks) file(&g, &w, bpe, name);
-    const int bad = !f || !w.blocks || ferror(f);
+    struct gguf g = {.to = to};
+    struct writer w = {
+        .g = &g, .p = p, .cfg = cfg, .dtype = dtype, .blocks = room_for_a_row(p, cfg)};
+    if (!w.blocks) return gf_fail(err, GF_ERR_MEMORY, "no memory for a row");
+    file(&g, &w, bpe, name);
     free(w.blocks);
-    if ((f && fclose(f)) || bad) return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
     return GF_OK;
 }
 
 int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const struct gf_bpe *bpe,
-                       const char *name, const char *path, struct gf_error *err) {
+                       const char *name, const void *bytes, size_t n, struct gf_error *err) {
     static const int32_t dtypes[] = {GF_Q8_0, GF_F32, GF_F16, GF_Q4_0};
     const int32_t status = check(cfg, bpe, err);
     if (status != GF_OK) return status;
     for (int i = 0; i < 4; i++) {
-        struct gguf g = {.f = fopen(path, "rb"), .mode = READING};
+        struct gguf g = {.from = bytes, .n = n, .mode = READING};
         struct writer w = {.g = &g, .p = p, .cfg = cfg, .dtype = dtypes[i]};
-        if (!g.f) return gf_fail(err, GF_ERR_ARGUMENT, "%s cannot be read", path);
-        w.blocks = room_for_a_row(p, cfg);
-        FILE *f = g.f;
-        if (w.blocks) file(&g, &w, bpe, name);
-        const int same = w.blocks && !g.differs && fgetc(f) == EOF;
-        free(w.blocks);
-        fclose(f);
-        if (same) return GF_OK;
+        file(&g, &w, bpe, name);
+        if (!g.differs && g.at == n) return GF_OK;
     }
-    return gf_fail(err, GF_ERR_SHAPE, "%s is not a file of this recipe, corpus and program", path);
+    return gf_fail(err, GF_ERR_SHAPE, "this is not a file of this recipe, corpus and program");
 }

@@ -131,16 +131,6 @@ static void gradients_and_fifty_steps_as_pytorch(void) {
 /* ---- a corpus of our own
  * ------------------------------------------------------------------------- */
 
-static const char corpus[] = "build/train_test.txt";
-
-static char *write_corpus(int32_t n, size_t *n_bytes) {
-    char *text = gf_synthetic_stories(7, n, n_bytes);
-    FILE *f = text ? fopen(corpus, "wb") : NULL;
-    CHECK(f && fwrite(text, 1, *n_bytes, f) == *n_bytes);
-    if (f) fclose(f);
-    return text;
-}
-
 static void vocabulary(void) {
     static const char *const texts[] = {"Once upon a time, there's a  dog.\n\n \"Hello!\" 42  ",
                                         "caf\xc3\xa9 \xe2\x80\x9cquoted\xe2\x80\x9d \x01\xff",
@@ -148,15 +138,15 @@ static void vocabulary(void) {
     struct gf_error err;
     struct gf_bpe b, again;
     size_t n;
-    char *text = write_corpus(200, &n);
+    char *text = gf_synthetic_stories(7, 200, &n);
     CHECK_INT(gf_bpe_train(&b, text, n, 400, &err), GF_OK);
     CHECK_INT(b.vocab_size, 400);
-    CHECK_INT(gf_bpe_write(&b, 1, "build/train_test.json"), 0);
-    FILE *f = fopen("build/train_test.json", "rb");
-    static char json[1 << 16];
-    const size_t n_json = f ? fread(json, 1, sizeof json, f) : 0;
-    if (f) fclose(f);
-    CHECK_INT(gf_bpe_read(&again, json, n_json, &err), GF_OK);
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
+    gf_bpe_write(&b, 1, &to);
+    CHECK_INT(to.bad, 0);
+    const char *json = (const char *)m.bytes;
+    CHECK_INT(gf_bpe_read(&again, json, m.n, &err), GF_OK);
     CHECK_INT(again.vocab_size, 400);
     int32_t ids[4096], ids2[4096];
     for (int i = 0; i < 5; i++) {
@@ -173,8 +163,9 @@ static void vocabulary(void) {
     }
     CHECK(gf_bpe_encode(&b, text, 1000, ids, 4096) < 500); /* it compresses */
     gf_bpe_close(&again);
-    CHECK_INT(gf_bpe_read(&again, json, n_json / 2, &err), GF_ERR_MISSING);
-    CHECK_INT(gf_bpe_read(&again, json, n_json - 4, &err), GF_ERR_TRUNCATED);
+    CHECK_INT(gf_bpe_read(&again, json, m.n / 2, &err), GF_ERR_MISSING);
+    CHECK_INT(gf_bpe_read(&again, json, m.n - 4, &err), GF_ERR_TRUNCATED);
+    gf_memory_close(&m);
     gf_bpe_close(&b);
     free(text);
 }
@@ -209,7 +200,7 @@ struct small {
 static int open_small(struct small *s, const char *const *lines, int n_stories) {
     struct gf_error err = {0};
     size_t n;
-    char *text = write_corpus(n_stories, &n);
+    char *text = gf_synthetic_stories(7, n_stories, &n);
     gf_recipe_defaults(&s->recipe);
     static const char *const common[] = {
         "vocab_size=300",   "d_model=32",       "n_layers=2", "n_heads=2",
@@ -218,9 +209,10 @@ static int open_small(struct small *s, const char *const *lines, int n_stories) 
     for (int i = 0; common[i]; i++) CHECK_INT(gf_recipe_line(&s->recipe, common[i], &err), GF_OK);
     for (; *lines; lines++) CHECK_INT(gf_recipe_line(&s->recipe, *lines, &err), GF_OK);
     int32_t status = gf_bpe_train(&s->bpe, text, n, s->recipe.cfg.vocab_size, &err);
-    free(text);
     if (status == GF_OK)
-        status = gf_data_open(&s->data, corpus, 0, &s->bpe, s->recipe.cfg.context_length, 5, &err);
+        status = gf_data_open(&s->data, text, n, 0, &s->bpe, s->recipe.cfg.context_length, 5, &err);
+    else
+        free(text);
     if (status == GF_OK)
         status = gf_trainer_open(&s->t, &s->recipe.cfg, &s->recipe.options, &s->data, gf_gemm, NULL,
                                  &err);
@@ -265,12 +257,12 @@ static void two_sequences_are_learned_by_heart(void) {
     close_small(&s);
 }
 
-static char *slurp(const char *path, size_t *n) {
-    FILE *f = fopen(path, "rb");
-    char *bytes = malloc(1 << 22);
-    *n = f && bytes ? fread(bytes, 1, 1 << 22, f) : 0;
-    if (f) fclose(f);
-    return bytes;
+static struct gf_memory state_of(const struct small *s) {
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
+    gf_trainer_save(&s->t, &to);
+    CHECK_INT(to.bad, 0);
+    return m;
 }
 
 static void a_stopped_run_ends_as_one_that_was_not(void) {
@@ -280,31 +272,52 @@ static void a_stopped_run_ends_as_one_that_was_not(void) {
     struct small s;
     if (!open_small(&s, lines, 60)) return;
     for (int i = 0; i < 12; i++) gf_trainer_step(&s.t, &loss, &norm, &err);
-    CHECK_INT(gf_trainer_save(&s.t, "build/train_test.half", &err), GF_OK);
+    struct gf_memory half = state_of(&s);
     for (int i = 0; i < 12; i++) gf_trainer_step(&s.t, &loss, &norm, &err);
-    CHECK_INT(gf_trainer_save(&s.t, "build/train_test.whole", &err), GF_OK);
+    struct gf_memory whole = state_of(&s);
     close_small(&s);
 
     if (!open_small(&s, lines, 60)) return;
-    CHECK_INT(gf_trainer_load(&s.t, "build/train_test.half", &err), GF_OK);
+    CHECK_INT(gf_trainer_load(&s.t, half.bytes, half.n, &err), GF_OK);
     CHECK_INT(s.t.step, 12);
     for (int i = 0; i < 12; i++) gf_trainer_step(&s.t, &loss, &norm, &err);
-    CHECK_INT(gf_trainer_save(&s.t, "build/train_test.again", &err), GF_OK);
+    struct gf_memory again = state_of(&s);
     close_small(&s);
-
-    size_t n, m;
-    char *a = slurp("build/train_test.whole", &n), *b = slurp("build/train_test.again", &m);
-    CHECK(n > 100000);
-    CHECK_INT(m, n);
-    CHECK_BITS(b, a, n);
-    free(a);
-    free(b);
+    CHECK(whole.n > 100000);
+    CHECK_INT(again.n, whole.n);
+    CHECK_BITS(again.bytes, whole.bytes, whole.n);
 
     static const char *const wider[] = {"dropout=0.1", "average=0.95", "d_ff=96", NULL};
     if (!open_small(&s, wider, 60)) return;
-    CHECK_INT(gf_trainer_load(&s.t, "build/train_test.half", &err), GF_ERR_CONFIG);
+    CHECK_INT(gf_trainer_load(&s.t, half.bytes, half.n, &err), GF_ERR_CONFIG);
     CHECK_INT(s.t.step, 0);
     close_small(&s);
+
+    /* Every truncation, and places that these texts do not have. */
+    if (!open_small(&s, lines, 60)) return;
+    struct gf_memory fresh = state_of(&s);
+    const size_t ends[] = {0, 7, 8, 100, half.n / 2, half.n - 1};
+    for (int i = 0; i < 6; i++)
+        CHECK_INT(gf_trainer_load(&s.t, half.bytes, ends[i], &err), GF_ERR_TRUNCATED);
+    CHECK_INT(gf_data_seek(&s.data, 0, 60, 0), -1);
+    CHECK_INT(gf_data_seek(&s.data, 0, -1, 0), -1);
+    CHECK_INT(gf_data_seek(&s.data, -1, 0, 0), -1);
+    CHECK_INT(gf_data_seek(&s.data, 0, 3, 1 << 20), -1);
+    CHECK_INT(gf_data_seek(&s.data, 0, 3, -1), -1);
+    close_small(&s);
+    if (!open_small(&s, lines, 3)) return; /* three stories only: the run above was at another */
+    CHECK_INT(s.bpe.vocab_size, 300);
+    CHECK_INT(gf_trainer_load(&s.t, half.bytes, half.n, &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "the checkpoint belongs to other data");
+    struct gf_memory still = state_of(&s);
+    CHECK_INT(still.n, fresh.n);
+    CHECK_BITS(still.bytes, fresh.bytes, fresh.n);
+    close_small(&s);
+    gf_memory_close(&half);
+    gf_memory_close(&whole);
+    gf_memory_close(&again);
+    gf_memory_close(&fresh);
+    gf_memory_close(&still);
 }
 
 static void two_threads_train_as_one(void) {
@@ -416,10 +429,12 @@ static void weights_come_back_from_a_file(void) {
         static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
         static const double steps[] = {0, 0x1p-11, 0.6 / 127, 0.6 / 7}; /* of the largest weight */
         for (int k = 0; k < 4; k++) {
-            const char *path = "build/train_test.gguf";
-            CHECK_INT(gf_export_gguf(&s.t.weights, &s.t.cfg, &s.bpe, dtypes[k], "m", path, &err),
+            struct gf_memory m;
+            struct gf_sink to = gf_memory_sink(&m);
+            CHECK_INT(gf_export_gguf(&s.t.weights, &s.t.cfg, &s.bpe, dtypes[k], "m", &to, &err),
                       GF_OK);
-            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "m", path, &err), GF_OK);
+            CHECK_INT(to.bad, 0);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "m", m.bytes, m.n, &err), GF_OK);
             double worst = 0, most = 0;
             for (uint64_t j = 0; j < back.n; j++) {
                 const double x = (double)s.t.weights.data[j];
@@ -427,7 +442,11 @@ static void weights_come_back_from_a_file(void) {
                 most = fmax(most, fabs(x));
             }
             CHECK_NEAR(worst, 0, steps[k] * most);
-            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "other", path, &err), GF_ERR_SHAPE);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "other", m.bytes, m.n, &err),
+                      GF_ERR_SHAPE);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "m", m.bytes, m.n - 1, &err),
+                      GF_ERR_SHAPE);
+            gf_memory_close(&m);
         }
         gf_params_close(&back);
         close_small(&s);

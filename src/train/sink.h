@@ -1,0 +1,28 @@
+/* sink.h - where written bytes go: memory here, a file in files.h. */
+#ifndef GF_SINK_H
+#define GF_SINK_H
+#include <stddef.h>
+#include <stdint.h>
+
+struct gf_sink {
+    int (*write)(void *ctx, const void *bytes, size_t n); /* 0, or -1 */
+    void *ctx;
+    int bad; /* a write has failed: nothing went there since */
+};
+void gf_put(struct gf_sink *to, const void *bytes, size_t n);
+void gf_put_text(struct gf_sink *to, const char *text);
+/* printf manner, at most 1023 bytes. */
+void gf_put_format(struct gf_sink *to, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+/* Bytes that grow. Owned by the caller: gf_memory_close, or free(bytes). */
+struct gf_memory {
+    uint8_t *bytes;
+    size_t n, room;
+};
+struct gf_sink gf_memory_sink(struct gf_memory *m);
+void gf_memory_close(struct gf_memory *m);
+#endif
