@@ -39,7 +39,7 @@ npm_packages() {
 wasm() {
   npm_packages
   local inputs
-  inputs=$(find src -name '*.[ch]' ! -path 'src/train/*' | LC_ALL=C sort; echo src/wasm/exports.txt; echo scripts/compile.js)
+  inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js)
   # shellcheck disable=SC2086
   if changed wasm $inputs || ! node scripts/compile.js --have wasm; then
     local key=$sum

@@ -39,6 +39,7 @@ const threads = {
   compile: ['-matomics', '-mbulk-memory'],
   link: ['-matomics', '-mbulk-memory', '-sIMPORTED_MEMORY=1', '-Wl,--shared-memory,--no-check-features,--export=__stack_pointer'],
 };
+/** The four that run models. */
 const wasmBinaries = () => Object.entries(wasmVariants).flatMap(([variant, flags]) => [
   { name: variant, compile: flags, link: flags },
   { name: `${variant}-threads`, compile: [...flags, ...threads.compile], link: [...flags, ...threads.link] },
@@ -58,25 +59,33 @@ const thisCpu = process.arch === 'x64' ? ['-march=native'] : [];
 
 const engine = () => ['base', 'kernels', 'model'].flatMap((folder) => sources(`src/${folder}`));
 const trainer = () => sources('src/train').filter((file) => !hasMain(file));
+const boundary = () => sources('src/wasm');
 const programs = () => sources('src/train').filter(hasMain);
 const tests = () => sources('tests/native').filter((file) => file.endsWith('_test.c'));
 const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
 const benches = () => sources('tests/bench');
-/** The trainer is in no wasm binary, so its tests are not either. */
-const isOfBinaries = (file) => !/^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
-const wasmCompile = (flags) => (source) => [...level(source), '-DNDEBUG', '-DGF_INFERENCE', ...common, ...flags,
+const trains = (file) => /^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
+const wasmCompile = (flags, defines = []) => (source) => [...level(source), '-DNDEBUG', ...defines, ...common, ...flags,
   ...(source.startsWith('tests/') ? ['-Itests/native'] : [])];
+/** The four leave out what only training calls (src/model/pass.h). */
+const runs = (flags) => wasmCompile(flags, ['-DGF_INFERENCE']);
 const eachVariant = (make) => Object.entries(wasmVariants).flatMap(([variant, flags]) => make(variant, flags));
 
 /** Each target is a list of binaries: {out, sources, cc, compile(source), link}. */
 const targets = {
-  wasm: () => wasmBinaries().map(({ name, compile, link }) => ({
+  wasm: () => [...wasmBinaries().map(({ name, compile, link }) => ({
     out: `web/lib/wasm/glassformer-${name}.wasm`,
-    sources: [...engine(), ...sources('src/wasm')],
+    sources: [...engine(), ...boundary().filter((file) => !trains(file))],
     cc: 'emcc',
-    compile: wasmCompile(compile),
-    link: ['-O3', ...link, ...wasmLink, `-sEXPORTED_FUNCTIONS=${exportedNames().map((name) => `_${name}`).join(',')}`],
-  })),
+    compile: runs(compile),
+    link: ['-O3', ...link, ...wasmLink, exporting('exports.txt')],
+  })), {
+    out: 'web/lib/wasm/glassformer-train.wasm',
+    sources: [...engine(), ...trainer(), ...boundary()],
+    cc: 'emcc',
+    compile: wasmCompile(wasmVariants.simd, ['-DGF_TRAINING']),
+    link: ['-O3', ...wasmVariants.simd, ...wasmLink, exporting('train_exports.txt')],
+  }],
 
   native: () => programs().map((file) => ({
     out: `build/native/glassformer-${basename(file, '.c')}`,
@@ -94,14 +103,20 @@ const targets = {
     link: ['-pthread', ...sanitize, '-lm'],
   })),
 
-  // The engine's objects are those of `wasm`: what ships is what is tested.
-  'wasm-test': () => eachVariant((variant, flags) => tests().filter(isOfBinaries).map((file) => ({
+  // The objects are those of `wasm`: what ships is what is tested. Gradients in double are a matter of formulas, not of binaries.
+  'wasm-test': () => [...eachVariant((variant, flags) => tests().filter((file) => !trains(file)).map((file) => ({
     out: `build/wasm-test/${variant}/${basename(file, '.c')}.cjs`,
     sources: [...engine(), ...testHelpers(), file],
     cc: 'emcc',
-    compile: wasmCompile(flags),
+    compile: runs(flags),
     link: ['-O1', ...flags, ...underNode],
-  }))),
+  }))), {
+    out: 'build/wasm-test/train/train_test.cjs',
+    sources: [...engine(), ...trainer(), ...testHelpers(), 'tests/native/train_test.c'],
+    cc: 'emcc',
+    compile: wasmCompile(wasmVariants.simd),
+    link: ['-O1', ...wasmVariants.simd, ...underNode],
+  }],
 
   'native-bench': () => benches().map((file) => ({
     out: `build/bench/native/${basename(file, '.c')}`,
@@ -115,7 +130,7 @@ const targets = {
     out: `build/bench/${variant}/${basename(file, '.c')}.cjs`,
     sources: [...engine(), file],
     cc: 'emcc',
-    compile: (source) => (source.startsWith('tests/') ? ['-O3', '-DNDEBUG', ...common, ...flags] : wasmCompile(flags)(source)),
+    compile: (source) => (source.startsWith('tests/') ? ['-O3', '-DNDEBUG', ...common, ...flags] : runs(flags)(source)),
     link: ['-O3', ...flags, ...underNode],
   }))),
 };
@@ -137,9 +152,10 @@ function hasOpenblas() {
   return hasOpenblas.found;
 }
 
-function exportedNames() {
-  return readFileSync('src/wasm/exports.txt', 'utf8').split('\n')
-    .map((line) => line.replace(/#.*/, '').trim()).filter(Boolean);
+/** The linker's option for one of the lists in src/wasm. */
+function exporting(list) {
+  const names = readFileSync(`src/wasm/${list}`, 'utf8').split('\n').map((line) => line.replace(/#.*/, '').trim()).filter(Boolean);
+  return `-sEXPORTED_FUNCTIONS=${names.map((name) => `_${name}`).join(',')}`;
 }
 
 /** A file and everything it includes by a quoted name, found beside it or on the -I path. */

@@ -257,7 +257,7 @@ static struct whole whole_cross(const struct gf_pass *p, const struct gf_seg *g,
 static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
                              int32_t point, float *out, const float *z) {
     struct gf_observe *o = p->observe;
-    if (!gf_watched(o, p->stack, layer, point)) return;
+    if (GF_TRAINS(p) || !gf_watched(o, p->stack, layer, point)) return;
     const struct gf_config *c = p->cfg;
     const int32_t width = c->n_heads * c->d_head, d = c->d_model;
     float *one = gf_observe_scratch(o, (uint64_t)width + (uint64_t)c->n_heads * (uint64_t)d);

@@ -60,9 +60,11 @@ struct gf_training {
 };
 
 /* Whether a backward pass will follow. Binaries that never train are built with GF_INFERENCE and
- * leave out what only training calls. */
+ * leave out what only training calls; one that only trains, with GF_TRAINING, leaves out the rest. */
 #if defined(GF_INFERENCE)
 #define GF_TRAINS(p) 0
+#elif defined(GF_TRAINING)
+#define GF_TRAINS(p) 1
 #else
 #define GF_TRAINS(p) ((p)->training != NULL)
 #endif

@@ -54,7 +54,7 @@ test('the tarball holds the library, its binaries, its types and the licence, an
   const files = packed.files.map((file) => file.path);
   for (const wanted of ['LICENSE', 'README.md', 'package.json', 'web/lib/index.js', 'web/lib/worker.js', 'web/lib/cli.js',
     'web/lib/wasm/glassformer-simd.wasm', 'web/lib/wasm/glassformer-simd-threads.wasm', 'web/lib/wasm/glassformer-relaxed.wasm',
-    'web/lib/wasm/glassformer-relaxed-threads.wasm', 'types/index.d.ts', 'types/worker.d.ts']) {
+    'web/lib/wasm/glassformer-relaxed-threads.wasm', 'web/lib/train_worker.js', 'web/lib/wasm/glassformer-train.wasm', 'types/index.d.ts', 'types/worker.d.ts']) {
     assert.ok(files.includes(wanted), `${wanted} is missing`);
   }
   const strange = files.filter((file) => !/^(?:LICENSE|README\.md|package\.json|web\/lib\/[\w/-]+\.(?:js|wasm)|types\/[\w/-]+\.d\.ts|weights\/[\w.-]+\.gguf)$/.test(file));

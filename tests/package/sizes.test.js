@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { limits, report } from '../../scripts/sizes.js';
 
 test('each binary and all JavaScript of load and generate stay within their limits, gzipped', async (t) => {
-  const { wasm, js } = await report((line) => t.diagnostic(line));
+  const { wasm, js, train } = await report((line) => t.diagnostic(line));
   assert.ok(wasm > 0 && wasm <= limits.wasm, `a wasm file of ${wasm} bytes, gzipped; at most ${limits.wasm}`);
+  assert.ok(train > 0 && train <= limits.train, `a binary that trains of ${train} bytes, gzipped; at most ${limits.train}`);
   assert.ok(js > 0 && js <= limits.js, `${js} bytes of JavaScript, gzipped; at most ${limits.js}`);
 });

@@ -5,7 +5,7 @@
 import { GlassformerError, CODES, fail, show } from './formats/errors.js';
 import { configOf, countParameters, estimate } from './formats/estimate.js';
 import { PRESETS } from './formats/presets.js';
-import { Here, There } from './remote.js';
+import { Here, There, nodeWorker } from './remote.js';
 import { Tokenizer } from './tokenizer.js';
 
 export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate };
@@ -25,6 +25,7 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
 /** @typedef {import('./lens.js').LensToken} LensToken */
 /** @typedef {import('./lens.js').Attribution} Attribution */
 /** @typedef {import('./trace.js').TraceRow} TraceRow */
+/** @typedef {import('./train_worker.js').TrainStep} TrainStep */
 /**
  * .gguf, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending in "/", or the files of
  * one, as a file input gives them); or 'hf:owner/name[@revision][/file.gguf]'.
@@ -133,6 +134,27 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
  * @property {Record<string, Tensor>} captured  by point name
  */
 
+/**
+ * What training a model takes; rates and decays as in the papers of AdamW (Loshchilov & Hutter 2019) and Muon (Jordan et al. 2024).
+ * @typedef {object} TrainOptions
+ * @property {number} [steps]         default 500
+ * @property {number} [batchTokens]   of one step, at most: whole sequences of the context; default 1024
+ * @property {number} [vocabSize]     byte-pair encoding learnt from the text, 257 (bytes alone) to 8192 tokens; default 512
+ * @property {Bytes | object | null} [tokenizer]  instead: a vocabulary that an earlier run learnt
+ * @property {number} [lr]            AdamW's learning rate; default 0.003
+ * @property {boolean} [muon]         matrices of attention and feed-forward layers by Muon; default true
+ * @property {number} [muonLr]        default 0.02
+ * @property {number} [dropout]       share of each sublayer's output; default 0
+ * @property {number} [warmup]        share of the steps in which the rates rise; default 0.02
+ * @property {number} [finalRate]     share of the rates that a cosine leaves at the end; default 0.02
+ * @property {number} [weightDecay]   decoupled, matrices only; default 0.1
+ * @property {number} [clip]          the gradient's largest norm; default 1, 0: none
+ * @property {number} [seed]          0 .. 2^53 - 1; default 1. One seed, one model
+ * @property {string | Uint8Array | Blob | number | null} [validation]  a text to validate on, or the share of the data to hold out for it
+ * @property {number} [validateEvery] steps; default 50, 0: only after the last
+ * @property {Uint8Array | null} [checkpoint]  go on from Training.checkpoint(), to the bit; data and configuration must be the same
+ * @property {AbortSignal} [signal]   ends the run as dispose does
+ */
 const isNode = !!globalThis.process?.versions?.node;
 /** A net only: dispose is the contract. */
 const forgotten = new FinalizationRegistry((/** @type {() => void} */ close) => close());
@@ -174,6 +196,32 @@ async function open(method, what, options) {
   }
 }
 
+/**
+ * Train a model on a text, in a worker, step by step as they are read:
+ * `for await (const { step, loss } of train({ d_model: 64, n_layers: 2, n_heads: 4 }, text)) ...`
+ * @param {ConfigInput} config  our own fields, or a preset's name; vocab_size comes from the vocabulary, context_length is 128 where nothing else is said
+ * @param {string | Uint8Array | ArrayBuffer | Blob} data  stories, with <|endoftext|> between them; a text without is cut into windows of the
+ *   context. For an encoder_decoder lines of source, tab, target
+ * @param {TrainOptions} [options]
+ * @returns {Training} at once; what cannot be trained rejects its first step
+ */
+export function train(config, data, options = {}) {
+  return new Training(import('./train.js').then(({ startRun }) => startRun(config, data, options)));
+}
+
+/**
+ * How much gradient reaches each layer of a fresh decoder (weights normal(0, 0.02)), in one pass over random tokens. With
+ * `norm_placement: 'post'`, `use_norm: false` or `use_residual: false` in the configuration: what Xiong et al. 2020 say of norms, and He et
+ * al. 2016 of residuals.
+ * @param {ConfigInput} config  as for train; vocab_size is 256
+ * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} [options]  tokens: default 256
+ * @returns {Promise<{weights: number, stream: number}[]>} by layer, first layer first: the root mean square of the loss's gradient (nats a
+ *   token) with respect to the block's matrices, and of the residual stream behind the block
+ */
+export async function depth(config, options = {}) {
+  return (await import('./train.js')).depth(config, options);
+}
+
 /** @param {Response} response */
 async function responseBytes(response) {
   if (!response.ok) fail(response.status === 404 ? 'not-found' : 'network', `${response.url}: the engine's WebAssembly file answered with status ${response.status}`);
@@ -182,14 +230,8 @@ async function responseBytes(response) {
 
 /** @returns {Worker} */
 function startWorker() {
-  if (typeof Worker !== 'undefined') return new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'glassformer' });
-  const threads = /** @type {any} */ (globalThis.process).getBuiltinModule('node:worker_threads');
-  const file = ['.', 'worker.js'].join('/'); // in pieces, or bundlers for browsers would copy it a second time
-  const thread = new threads.Worker(new URL(file, import.meta.url), { execArgv: [] }); // --input-type and the like are the program's own
-  const like = { postMessage: thread.postMessage.bind(thread), terminate: () => thread.terminate(), onmessage: (/** @type {any} */ _) => {}, onerror: (/** @type {any} */ _) => {} };
-  thread.on('message', (/** @type {any} */ data) => like.onmessage({ data }));
-  thread.on('error', (/** @type {Error} */ error) => like.onerror(error));
-  return /** @type {any} */ (like);
+  return typeof Worker === 'undefined' ? nodeWorker('worker.js')
+    : new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'glassformer' });
 }
 
 /** What can be posted, and means the same on the other side: addresses in full. @param {any} source @returns {any} */
@@ -332,6 +374,19 @@ export class Model {
   }
 
   /**
+   * One number and the terms that made it: a cell of any point (see `points`), or a logit. Each term says where its input was made, so that
+   * asking goes on.
+   * @param {string | Ids} input
+   * @param {import('./explain.js').Cell & {source?: string | Ids, sourceMask?: ArrayLike<number>, addSpecialTokens?: boolean, signal?: AbortSignal}} options
+   *   at: a point's name, or 'logits'; position: default the last; head; index: place in the row, key of a score or pattern, token of a logit
+   * @returns {Promise<import('./explain.js').Explanation>}
+   */
+  async explain(input, options) {
+    const [rest, hooks] = withSignal(options);
+    return this.#remote.call('more', ['explain', [input, rest]], hooks);
+  }
+
+  /**
    * Every operation of one pass, in order: shapes, parameters, FLOPs, bytes moved, measured time.
    * @param {string | Ids} input
    * @param {{source?: string | Ids, sourceMask?: ArrayLike<number>, addSpecialTokens?: boolean, signal?: AbortSignal}} [options]
@@ -442,4 +497,76 @@ export class Session {
   }
 
   [Symbol.dispose]() { this.close().catch(() => {}); }
+}
+
+/**
+ * A run of training: an iterator of its steps. The engine computes when a step is wanted, and the next one while the reader is busy. Leaving
+ * the loop stops it there; another loop goes on.
+ * @implements {AsyncIterableIterator<TrainStep>}
+ */
+export class Training {
+  #opening;
+  /** @type {import('./train.js').Run | null} */
+  #run = null;
+
+  /** Called by train. @param {Promise<import('./train.js').Run>} opening */
+  constructor(opening) {
+    this.#opening = opening.then((run) => this.#run = run);
+    this.#opening.catch(() => {}); // told to whoever asks for a step
+    forgotten.register(this, () => opening.then((run) => run.dispose(), () => {}), this);
+  }
+
+  #open() { return this.#run ?? fail('bad-state', 'the run has not begun: these are known after its first step'); }
+
+  /** What is being trained, as countParameters tells it. @returns {ParameterTable} */
+  get parameters() { return this.#open().parameters; }
+  /** @returns {Config} */
+  get config() { return this.#open().config; }
+  /** Of the vocabulary that was learnt. @returns {Tokenizer} */
+  get tokenizer() { return this.#open().tokenizer; }
+
+  [Symbol.asyncIterator]() { return this; }
+
+  /** The next step. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  async next() { return (await this.#opening).next(); }
+
+  /** Called by `break`. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  async return() {
+    this.#run?.stop();
+    return { done: true, value: undefined };
+  }
+
+  /** Give out no further step until `resume`. */
+  pause() { this.#opening.then((run) => run.pause(), () => {}); }
+  resume() { this.#opening.then((run) => run.resume(), () => {}); }
+
+  /**
+   * A model with the weights as they are now; it stays as it is and is the caller's to dispose.
+   * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'} & LoadOptions} [options]
+   * @returns {Promise<Model>}
+   */
+  async model({ dtype = 'f32', ...options } = {}) {
+    const [one, weights, tokenizer] = await this.files({ dtype });
+    if (!weights) return load(one.bytes, options);
+    const json = (/** @type {{bytes: Uint8Array}} */ file) => JSON.parse(new TextDecoder().decode(file.bytes));
+    return load({ weights: weights.bytes, config: json(one), tokenizer: json(tokenizer) }, { ...(dtype !== 'f16' && { quantize: dtype }), ...options });
+  }
+
+  /**
+   * The model as files: one GGUF for the architectures of Llama and GPT-2, config.json, model.safetensors (f32) and tokenizer.json for all others.
+   * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'}} [options]  dtype: of a GGUF's matrices; default f32
+   * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
+   */
+  async files({ dtype = 'f32' } = {}) { return (await this.#opening).files(dtype); }
+
+  /** All that the next step depends on, for `train(config, data, { checkpoint })`. @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  async checkpoint() { return (await this.#opening).checkpoint(); }
+
+  /** Free everything; also while it is still being opened. */
+  async dispose() {
+    forgotten.unregister(this);
+    await this.#opening.then((run) => run.dispose(), () => {});
+  }
+
+  async [Symbol.asyncDispose]() { await this.dispose(); }
 }

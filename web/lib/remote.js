@@ -18,8 +18,22 @@ import { GlassformerError } from './formats/errors.js';
 /** Steps that a worker may run ahead of its reader: enough to hide messages, few enough to stop. */
 const AHEAD = 256;
 
+/**
+ * A worker thread of Node with a worker's manners.
+ * @param {string} file  beside this one; a name and not a URL, or bundlers for browsers would copy it a second time
+ * @returns {Worker}
+ */
+export function nodeWorker(file) {
+  const threads = /** @type {any} */ (globalThis.process).getBuiltinModule('node:worker_threads');
+  const thread = new threads.Worker(new URL(['.', file].join('/'), import.meta.url), { execArgv: [] }); // --input-type and the like are the program's own
+  const like = { postMessage: thread.postMessage.bind(thread), terminate: () => thread.terminate(), onmessage: (/** @type {any} */ _) => {}, onerror: (/** @type {any} */ _) => {} };
+  thread.on('message', (/** @type {any} */ data) => like.onmessage({ data }));
+  thread.on('error', (/** @type {Error} */ error) => like.onerror(error));
+  return /** @type {any} */ (like);
+}
+
 /** @returns {GlassformerError} */
-const gone = () => new GlassformerError('bad-state', 'the model was disposed');
+const gone = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
 
 /** Everything in the caller's own thread. @implements {Remote} */
 export class Here {
@@ -61,8 +75,8 @@ export class Here {
   }
 }
 
-/** @returns {never} */
-function never() { throw gone(); }
+/** @param {string} [what] @returns {never} */
+function never(what) { throw gone(what); }
 
 /** A module worker, or a worker thread of Node. @implements {Remote} */
 export class There {
@@ -74,9 +88,12 @@ export class There {
   /** @type {import('./engine.js').MemoryMap} */
   #memory = { totalBytes: 0, regions: [] };
 
-  /** @param {Worker} worker */
-  constructor(worker) {
+  #what;
+
+  /** @param {Worker} worker @param {string} [what]  for sentences: what it holds */
+  constructor(worker, what) {
     this.#worker = worker;
+    this.#what = what;
     worker.onmessage = ({ data }) => {
       if (data.memory) this.#memory = data.memory;
       this.#waiting.get(data.id)?.message(data);
@@ -152,26 +169,26 @@ export class There {
   }
 
   memory() {
-    if (!this.#worker) never();
+    if (!this.#worker) never(this.#what);
     return this.#memory;
   }
 
   close() {
     this.#worker?.terminate();
     this.#worker = null;
-    this.#failAll(gone());
+    this.#failAll(gone(this.#what));
   }
 
   /** @param {{message(m: any): void, fail(e: unknown): void}} handlers */
   #open(handlers) {
-    if (!this.#worker) never();
+    if (!this.#worker) never(this.#what);
     this.#waiting.set(++this.#next, handlers);
     return this.#next;
   }
 
   /** @param {any} message @param {Transferable[]} [transfer] */
   #post(message, transfer = []) {
-    if (!this.#worker) never();
+    if (!this.#worker) never(this.#what);
     /** @type {Worker} */ (this.#worker).postMessage(message, transfer);
   }
 

@@ -1,5 +1,6 @@
 // worker.js - a model behind messages: the other end of remote.js
 import { LoadedModel } from './model.js';
+import { port, post, postError } from './port.js';
 
 /** Steps are posted together, about once a frame: a message costs more than a small model's token. */
 const POST_MS = 12;
@@ -8,10 +9,6 @@ const POST_MS = 12;
 let model = null;
 /** @type {Map<number, {controller: AbortController, credit: number, wake: () => void}>} */
 const running = new Map();
-
-/** @type {{postMessage(message: any, transfer?: any[]): void, onmessage: any}} */
-const port = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort
-  ? nodePort() : /** @type {any} */ (globalThis);
 
 port.onmessage = async (/** @type {{data: any}} */ { data }) => {
   const { id, method, args, hooks, abort, more, stream, credit = 0 } = data;
@@ -25,8 +22,7 @@ port.onmessage = async (/** @type {{data: any}} */ { data }) => {
     if (stream) await pump(id, call, args);
     else await answer(id, method, args, hooks, controller.signal);
   } catch (error) {
-    const e = /** @type {any} */ (error);
-    post({ id, error: { name: e?.name, message: String(e?.message ?? e), code: e?.code, aborted: controller.signal.aborted } });
+    postError(id, error, controller.signal.aborted);
   } finally {
     running.delete(id);
   }
@@ -76,25 +72,4 @@ async function pump(id, call, args) {
   } finally {
     await generator.return(/** @type {any} */ (undefined));
   }
-}
-
-/** @param {any} message */
-function post(message) {
-  port.postMessage(message, [...buffers(message)]);
-}
-
-/** Arrays that only this message holds, so that they can be handed over. @param {any} value @returns {Set<ArrayBuffer>} */
-function buffers(value, found = new Set()) {
-  if (ArrayBuffer.isView(value)) found.add(value.buffer);
-  else if (value && typeof value === 'object' && !(value instanceof MessagePort)) for (const v of Object.values(value)) buffers(v, found);
-  return found;
-}
-
-/** A worker thread's port with the browser's manners. */
-function nodePort() {
-  const inner = globalThis.process.getBuiltinModule('node:worker_threads').parentPort;
-  return {
-    postMessage: (/** @type {any} */ m, /** @type {any} */ t) => inner?.postMessage(m, t),
-    set onmessage(/** @type {any} */ f) { inner?.on('message', (data) => f({ data })); },
-  };
 }

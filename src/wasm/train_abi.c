@@ -1,0 +1,150 @@
+/* train_abi.c - what the binary that trains exports: one run, everything in and out as bytes.
+ *
+ * Exported names are listed in train_exports.txt. The glue (web/lib/trainer.js) takes memory for
+ * arguments with gf_alloc, and gives back with gf_free what gf_train_file returns. */
+#include "glassformer.h"
+#include "train/depth.h"
+#include "train/export.h"
+#include "train/recipe.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct gf_run {
+    struct gf_recipe recipe;
+    struct gf_bpe bpe;
+    struct gf_data data, valid;
+    struct gf_trainer trainer;
+    int32_t is_open;
+};
+
+struct gf_run *gf_train_new(void) {
+    struct gf_run *r = calloc(1, sizeof *r);
+    if (r) gf_recipe_defaults(&r->recipe);
+    return r;
+}
+
+void gf_train_close(struct gf_run *r) {
+    gf_trainer_close(&r->trainer);
+    gf_data_close(&r->data);
+    gf_data_close(&r->valid);
+    gf_bpe_close(&r->bpe);
+    free(r);
+}
+
+/* A field of the configuration or an option of the trainer, by its name. */
+int32_t gf_train_set(struct gf_run *r, const char *key, double x, struct gf_error *err) {
+    return gf_recipe_set(&r->recipe, key, x, err);
+}
+
+/* A tokenizer.json of this program's writing, instead of a vocabulary learnt from the text. */
+int32_t gf_train_vocabulary(struct gf_run *r, const char *json, uint32_t n, struct gf_error *err) {
+    if (r->bpe.vocab_size) return gf_fail(err, GF_ERR_STATE, "there is a vocabulary already");
+    return gf_bpe_read(&r->bpe, json, n, err);
+}
+
+/* Stories, of an encoder_decoder pairs; text: from gf_alloc, a 0 behind its n bytes, taken over. */
+static int32_t open_data(struct gf_run *r, struct gf_data *d, char *text, uint32_t n, uint64_t seed,
+                         struct gf_error *err) {
+    return gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed,
+                        err);
+}
+
+/* text and valid (or NULL): taken over, as above. After a failure the run can only be closed. */
+int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uint32_t n_valid,
+                      struct gf_error *err) {
+    struct gf_config *c = &r->recipe.cfg;
+    const struct gf_trainer_options *o = &r->recipe.options;
+    int32_t status = r->is_open ? gf_fail(err, GF_ERR_STATE, "the run is open already") : GF_OK;
+    if (status == GF_OK && !r->bpe.vocab_size)
+        status = gf_bpe_train(&r->bpe, text, n, c->vocab_size, err);
+    if (status != GF_OK) {
+        free(text);
+        free(valid);
+        return status;
+    }
+    c->vocab_size = r->bpe.vocab_size; /* little text may not fill a vocabulary */
+    r->recipe.pairs = c->kind == GF_ENCODER_DECODER;
+    status = open_data(r, &r->data, text, n, o->seed, err);
+    if (status == GF_OK && valid)
+        status = open_data(r, &r->valid, valid, n_valid, 0, err);
+    else
+        free(valid);
+    if (status == GF_OK) status = gf_trainer_open(&r->trainer, c, o, &r->data, gf_gemm, NULL, err);
+    r->is_open = status == GF_OK;
+    return status;
+}
+
+int32_t gf_train_vocab_size(const struct gf_run *r) { return r->bpe.vocab_size; }
+
+#define NEEDS_OPEN(r)                                                                              \
+    if (!(r)->is_open) return gf_fail(err, GF_ERR_STATE, "the run is not open")
+
+/* out: the step's number, nats a token before it, its gradient's norm, the share of the learning
+ * rates, tokens so far, tokens of this step. */
+int32_t gf_train_step(struct gf_run *r, double out[6], struct gf_error *err) {
+    NEEDS_OPEN(r);
+    struct gf_trainer *t = &r->trainer;
+    const int64_t before = t->tokens;
+    const int32_t status = gf_trainer_step(t, &out[1], &out[2], err);
+    out[0] = (double)t->step;
+    out[3] = (double)gf_trainer_rate(&t->options, t->step);
+    out[4] = (double)t->tokens;
+    out[5] = (double)(t->tokens - before);
+    return status;
+}
+
+/* Steps done. */
+double gf_train_steps(const struct gf_run *r) { return (double)r->trainer.step; }
+
+/* out: nats a token and bits per byte of the text that is held out. */
+int32_t gf_train_validate(struct gf_run *r, double out[2], struct gf_error *err) {
+    NEEDS_OPEN(r);
+    if (!r->valid.n_texts) return gf_fail(err, GF_ERR_STATE, "no text is held out");
+    return gf_trainer_validate(&r->trainer, &r->valid, &out[0], &out[1], err);
+}
+
+int32_t gf_train_load(struct gf_run *r, const void *bytes, uint32_t n, struct gf_error *err) {
+    NEEDS_OPEN(r);
+    return gf_trainer_load(&r->trainer, bytes, n, err);
+}
+
+enum { GGUF, CONFIG, SAFETENSORS, TOKENIZER, STATE };
+
+/* A file of the run as it is now, by the place of its kind above; dtype: of a GGUF's matrices. Its
+ * bytes are the caller's (gf_free), *n of them; NULL: failed. */
+void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n,
+                    struct gf_error *err) {
+    static const int32_t known[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
+    struct gf_trainer *t = &r->trainer;
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
+    int32_t status = GF_OK, i = 0;
+    if (!r->is_open) status = gf_fail(err, GF_ERR_STATE, "the run is not open");
+    while (i < 4 && known[i] != dtype) i++;
+    if (kind == GGUF && i == 4)
+        status = gf_fail(err, GF_ERR_ARGUMENT, "files are written as f32, f16, q8_0 or q4_0");
+    if (status == GF_OK) switch (kind) {
+        case GGUF:
+            status = gf_export_gguf(gf_trainer_best(t), &t->cfg, &r->bpe, dtype, r->recipe.name,
+                                    &to, err);
+            break;
+        case CONFIG: gf_export_config(&t->cfg, &to); break;
+        case SAFETENSORS: gf_export_safetensors(gf_trainer_best(t), &t->cfg, &to); break;
+        case TOKENIZER: gf_bpe_write(&r->bpe, !r->recipe.pairs, &to); break;
+        case STATE: gf_trainer_save(t, &to); break;
+        default: status = gf_fail(err, GF_ERR_ARGUMENT, "there is no kind of file %d", kind);
+        }
+    if (status == GF_OK && to.bad)
+        status = gf_fail(err, GF_ERR_MEMORY, "no memory for a file of %lld bytes and more",
+                         (long long)m.n);
+    *n = (uint32_t)m.n;
+    if (status == GF_OK) return m.bytes;
+    gf_memory_close(&m);
+    return NULL;
+}
+
+/* gf_depth_measure of the run's configuration; the run need not be open. out: [n_layers]. */
+int32_t gf_train_depth(const struct gf_run *r, double seed, int32_t n, struct gf_depth *out,
+                       struct gf_error *err) {
+    return gf_depth_measure(&r->recipe.cfg, (uint64_t)seed, n, out, err);
+}

@@ -1,0 +1,26 @@
+// port.js - a worker's line to its owner: a module worker's own, or a worker thread's of Node with the same manners
+const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
+
+/** @type {{postMessage(message: any, transfer?: any[]): void, onmessage: any}} */
+export const port = parent ? {
+  postMessage: (/** @type {any} */ m, /** @type {any} */ t) => parent.postMessage(m, t),
+  set onmessage(/** @type {any} */ f) { parent.on('message', (data) => f({ data })); },
+} : /** @type {any} */ (globalThis);
+
+/** Send something whose arrays are nobody else's: they are handed over, not copied. @param {any} message */
+export function post(message) {
+  port.postMessage(message, [...buffers(message)]);
+}
+
+/** The same for a failure. @param {number} id @param {unknown} error @param {boolean} [aborted] */
+export function postError(id, error, aborted = false) {
+  const e = /** @type {any} */ (error);
+  post({ id, error: { name: e?.name, message: String(e?.message ?? e), code: e?.code, aborted } });
+}
+
+/** @param {any} value @returns {Set<ArrayBuffer>} */
+function buffers(value, found = new Set()) {
+  if (ArrayBuffer.isView(value)) found.add(value.buffer);
+  else if (value && typeof value === 'object' && !(value instanceof MessagePort)) for (const v of Object.values(value)) buffers(v, found);
+  return found;
+}

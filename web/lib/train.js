@@ -1,0 +1,265 @@
+// train.js - training seen from the caller's side: what may be asked, and steps fetched from a worker as they are read
+import { checkNames, number } from './options.js';
+import { completeConfig } from './formats/config.js';
+import { fail, show } from './formats/errors.js';
+import { presetConfig } from './formats/presets.js';
+import { openTokenizer } from './formats/source.js';
+import { Tokenizer } from './tokenizer.js';
+import { There, nodeWorker } from './remote.js';
+
+/** @typedef {import('./train_worker.js').Order} Order */
+/** @typedef {import('./train_worker.js').TrainStep} TrainStep */
+/** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
+
+/** Sizes where nobody said: a context that a page trains in minutes. */
+const USUAL = { vocab_size: 512, context_length: 128 };
+/** Between stories; id 0 of every vocabulary. */
+const SEPARATOR = '<|endoftext|>';
+
+/** Our options, the trainer's names for those that it takes as they are, and what they may be. @type {[ours: string, theirs: string, usual: number, least: number, most: number, whole?: boolean][]} */
+const NUMBERS = [
+  ['steps', 'steps', 500, 1, 1e7, true], ['batchTokens', 'batch_tokens', 1024, 2, 1 << 20, true], ['seed', 'seed', 1, 0, Number.MAX_SAFE_INTEGER, true],
+  ['lr', 'lr', 0.003, 0, 1], ['muonLr', 'muon_lr', 0.02, 0, 1], ['dropout', 'dropout', 0, 0, 0.9], ['warmup', 'warmup', 0.02, 0, 1],
+  ['finalRate', 'final_rate', 0.02, 0, 1], ['weightDecay', 'weight_decay', 0.1, 0, 10], ['clip', 'clip', 1, 0, 1e6],
+];
+const OTHERS = ['muon', 'vocabSize', 'tokenizer', 'validation', 'validateEvery', 'checkpoint', 'signal'];
+
+/** @returns {There} */
+function startWorker() {
+  return new There(typeof Worker === 'undefined' ? nodeWorker('train_worker.js')
+    : new Worker(new URL('./train_worker.js', import.meta.url), { type: 'module', name: 'glassformer training' }), 'run');
+}
+
+/** @param {object | string} config @param {Record<string, number>} usual @returns {import('./formats/config.js').Config} */
+function configOf(config, usual) {
+  const given = typeof config === 'string' ? presetConfig(config) : config;
+  if (given === null || typeof given !== 'object') fail('bad-argument', `expected a configuration, found ${show(config)}`);
+  const { vocab_size: _, vocabSize: __, ...fields } = /** @type {Record<string, any>} */ (given);
+  const context = fields.context_length ?? fields.contextLength ?? usual.context_length;
+  delete fields.contextLength;
+  return completeConfig({ ...fields, vocab_size: usual.vocab_size, context_length: context });
+}
+
+/** @param {unknown} text @param {string} what @returns {Promise<Uint8Array>} */
+async function bytesOf(text, what) {
+  if (typeof text === 'string') return new TextEncoder().encode(text);
+  if (text instanceof Blob) return new Uint8Array(await text.arrayBuffer());
+  if (text instanceof ArrayBuffer) return new Uint8Array(text);
+  return text instanceof Uint8Array ? text : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`);
+}
+
+/**
+ * The last share of a text, held out: from the next story (the next line of pairs) on, where it has several; from a word on otherwise.
+ * @param {Uint8Array} text
+ * @param {number} share
+ * @param {string} mark
+ */
+function split(text, share, mark) {
+  const letters = new TextDecoder('latin1').decode(text); // one for each byte
+  const want = Math.floor(text.length * (1 - share));
+  const ends = [letters.indexOf(mark, want), letters.lastIndexOf(mark, want)].filter((at) => at >= 0).map((at) => at + mark.length);
+  const space = letters.slice(want).search(/\s/);
+  if (space >= 0) ends.push(want + space);
+  const full = (/** @type {string} */ part) => part.replaceAll(mark, '').trim() !== '';
+  const at = ends.find((end) => full(letters.slice(0, end)) && full(letters.slice(end)));
+  if (at === undefined) fail('bad-option', `validation is ${share}: the text is too short to hold out a share of it`);
+  return { text: text.slice(0, at), held: text.slice(at) };
+}
+
+/**
+ * Everything checked, and in the form in which the worker takes it.
+ * @param {object | string} config
+ * @param {Text} data
+ * @param {Record<string, any>} o
+ * @returns {Promise<Order>}
+ */
+async function orderOf(config, data, o) {
+  const { muon = true, vocabSize = USUAL.vocab_size, tokenizer = null, validation = null, validateEvery = 50, checkpoint = null } = o;
+  /** @type {Record<string, number>} */
+  const options = { muon: Number(muon) };
+  for (const [ours, theirs, usual, ...range] of NUMBERS) options[theirs] = number(ours, o[ours] ?? usual, ...range);
+  if (typeof muon !== 'boolean') fail('bad-option', `muon is ${show(muon)}, expected true or false`);
+  number('vocabSize', vocabSize, 257, 8192, true); // the 256 bytes and the separator; counts of pairs are kept for its square
+  number('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
+  const complete = configOf(config, { ...USUAL, vocab_size: vocabSize });
+  const { kind, context_length: context } = complete, { batch_tokens: batch } = options;
+  if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
+  if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
+  options.micro_tokens = Math.max(context, Math.floor(batch / 2)); // half a batch for each of the trainer's two lanes
+  if (checkpoint !== null && !(checkpoint instanceof Uint8Array)) fail('bad-option', `checkpoint is ${show(checkpoint)}, expected bytes from run.checkpoint()`);
+  let text = await bytesOf(data, 'data'), held = null;
+  if (typeof validation === 'number') {
+    if (!(validation > 0 && validation < 1)) fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
+    ({ text, held } = split(text, validation, kind === 'encoder_decoder' ? '\n' : SEPARATOR));
+  } else if (validation !== null) {
+    held = await bytesOf(validation, 'validation');
+  }
+  return { config: complete, options, tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer), text, held, validateEvery, checkpoint };
+}
+
+/** A tokenizer.json as the trainer writes one. @param {any} source @returns {Promise<string>} */
+async function vocabularyOf(source) {
+  const json = /** @type {any} */ (await openTokenizer(source)), { vocab, merges } = json.model ?? {};
+  if (!vocab || Array.isArray(vocab) || !Array.isArray(merges)) fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
+  return JSON.stringify({ model: { vocab, merges: merges.map((/** @type {string | string[]} */ m) => (Array.isArray(m) ? m.join(' ') : m)) } });
+}
+
+/**
+ * @param {object | string} config
+ * @param {Text} data
+ * @param {Record<string, any>} options
+ * @returns {Promise<Run>}
+ */
+export async function startRun(config, data, options) {
+  checkNames(options, [...NUMBERS.map(([name]) => name), ...OTHERS], 'train');
+  const { signal } = options;
+  signal?.throwIfAborted();
+  const order = await orderOf(config, data, options);
+  signal?.throwIfAborted();
+  const remote = startWorker(), run = new Run(remote, signal);
+  try {
+    await run.open(order);
+  } catch (error) {
+    run.dispose();
+    throw error;
+  }
+  return run;
+}
+
+/** One run, in a worker of its own. */
+export class Run {
+  #remote;
+  #signal;
+  /** @type {any} */
+  #about;
+  /** @type {Tokenizer | null} */
+  #tokenizer = null;
+  /** Steps that have come and were not read. @type {TrainStep[]} */
+  #queue = [];
+  /** The next ones, asked for. @type {Promise<TrainStep[]> | null} */
+  #asked = null;
+  /** Readers wait for one another. @type {Promise<any>} */
+  #last = Promise.resolve();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #soon;
+  /** @type {{wait: Promise<void>, go: () => void} | null} */
+  #pause = null;
+  #stop = () => this.dispose();
+
+  /** @param {There} remote @param {AbortSignal} [signal] */
+  constructor(remote, signal) {
+    this.#remote = remote;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#stop, { once: true });
+  }
+
+  get parameters() { return this.#about.parameters; }
+  get config() { return this.#about.config; }
+  get tokenizer() { return /** @type {Tokenizer} */ (this.#tokenizer); }
+
+  /** @param {string} method @param {any[]} args @returns {Promise<any>} */
+  async #call(method, ...args) {
+    try {
+      return await this.#remote.call(method, args);
+    } catch (error) {
+      this.#signal?.throwIfAborted();
+      throw error;
+    }
+  }
+
+  /** @param {Order} order */
+  async open(order) {
+    this.#about = await this.#call('open', order);
+    this.#tokenizer = new Tokenizer(JSON.parse(this.#about.tokenizer));
+  }
+
+  /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  next() {
+    const step = this.#last.then(() => this.#next());
+    this.#last = step.catch(() => {});
+    return step;
+  }
+
+  /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  async #next() {
+    await this.#pause?.wait;
+    if (!this.#queue.length) {
+      const steps = this.#ask();
+      this.#asked = null; // a failure is told once, and the next reader asks again
+      this.#queue = await steps;
+    }
+    const value = this.#queue.shift();
+    if (!value) return { done: true, value: undefined };
+    // A reader that takes its time finds the next step done; one that stops here stops the run here.
+    if (!this.#queue.length && value.step < value.steps) this.#soon = setTimeout(() => this.#ask(), 0);
+    return { done: false, value };
+  }
+
+  #ask() {
+    this.stop();
+    this.#asked ??= this.#call('steps');
+    this.#asked.catch(() => {});
+    return this.#asked;
+  }
+
+  /** No more steps than were asked for, until the next reader. */
+  stop() { clearTimeout(this.#soon); }
+
+  pause() {
+    this.stop();
+    if (this.#pause) return;
+    let go = () => {};
+    this.#pause = { wait: new Promise((resolve) => { go = resolve; }), go };
+  }
+
+  resume() {
+    this.#pause?.go();
+    this.#pause = null;
+  }
+
+  /** @param {string} dtype @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>} */
+  files(dtype) {
+    this.stop();
+    if (!['f32', 'f16', 'q8_0', 'q4_0'].includes(dtype)) fail('bad-option', `dtype is ${show(dtype)}, expected f32, f16, q8_0 or q4_0`);
+    return this.#call('files', dtype);
+  }
+
+  /** @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  checkpoint() {
+    this.stop();
+    return this.#call('checkpoint');
+  }
+
+  dispose() {
+    this.stop();
+    this.#signal?.removeEventListener('abort', this.#stop);
+    this.#remote.close();
+    this.resume(); // who waits learns of it
+  }
+}
+
+/**
+ * @param {object | string} config
+ * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} options
+ * @returns {Promise<{weights: number, stream: number}[]>}
+ */
+export async function depth(config, options) {
+  checkNames(options, ['seed', 'tokens', 'signal'], 'depth');
+  const { seed = 1, tokens = 256, signal } = options;
+  number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
+  number('tokens', tokens, 2, 1 << 16, true);
+  const complete = configOf(config, { vocab_size: 256, context_length: 128 });
+  if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
+  signal?.throwIfAborted();
+  const remote = startWorker(), stop = () => remote.close();
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    return await remote.call('depth', [complete, seed, tokens]);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    remote.close();
+  }
+}
