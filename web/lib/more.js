@@ -2,6 +2,7 @@
 import { checkNames, number, samplingOf } from './options.js';
 import { fail, show } from './formats/errors.js';
 
+export { explain } from './explain.js';
 export { embed, forward } from './forward.js';
 export { attribution, logitLens } from './lens.js';
 export { trace } from './trace.js';
