@@ -326,6 +326,27 @@ test('features of a GGUF that the engine lacks are refused by name', async () =>
   assert.deepEqual([scaled.config.rope_scaling, scaled.config.rope_factor], ['linear', 4]);
 });
 
+// The table by the rule of llama.cpp's convert_hf_to_gguf.py (pull request 8676, LlamaModel.generate_extra_tensors), restated.
+test('a table of rotary factors becomes the scaling of Llama 3 that it was made by', async () => {
+  const table = (/** @type {number} */ factor, context = 8192, theta = 500000) => Float32Array.from({ length: 8 }, (_, i) => {
+    const wavelength = 2 * Math.PI * theta ** (2 * i / 16);
+    if (wavelength < context / 4) return 1;
+    return wavelength > context ? factor : 1 / ((1 - (context / wavelength - 1) / 3) / factor + (context / wavelength - 1) / 3);
+  });
+  const freqs = (/** @type {Float32Array} */ data) => ({ name: 'rope_freqs.weight', shape: [data.length], type: 'F32', data });
+  const meta = { 'llama.rope.freq_base': f32(500000) };
+  for (const [factor, context] of [[8, 8192], [32, 8192], [4, 16384]]) {
+    for (const place of [(t, x) => [x, ...t], (t, x) => [...t, x]]) { // before all tensors, as converters write it, or behind some
+      const { config, tensors } = await drain(ggufFile(meta, (t) => place(t, freqs(table(factor, context)))));
+      assert.deepEqual([config.rope_scaling, config.rope_factor, config.rope_low_freq_factor, config.rope_high_freq_factor, config.rope_original_context], ['llama3', factor, 1, 4, context]);
+      assert.ok(tensors.some(({ name, covers }) => name === 'rope_freqs.weight' && !covers.length), 'its bytes are passed over');
+    }
+  }
+  assert.equal((await drain(ggufFile(meta, (t) => [freqs(new Float32Array(8).fill(1)), ...t]))).config.rope_scaling, 'none');
+  await rejects(ggufFile(meta, (t) => [freqs(Float32Array.from({ length: 8 }, (_, i) => 1 + i)), ...t]), 'unsupported', /does not follow Llama 3's rule/);
+  await rejects(ggufFile(meta, (t) => [{ ...t[0], name: 'rope_freqs.weight' }, ...t]), 'unknown-dtype', /rope_freqs\.weight is q8_0/);
+});
+
 test('features of a config.json that the engine lacks are refused by name', () => {
   const qwen = { ...hf, model_type: 'qwen2' };
   /** @type {[object, string, RegExp][]} */
