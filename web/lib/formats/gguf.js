@@ -242,10 +242,10 @@ const KEYS = new RegExp('^(vocab_size|context_length|embedding_length|block_coun
  * @param {string} where
  * @param {Gguf} gguf
  * @param {string[]} warnings grows
- * @param {Float32Array | null} [factors]  see ropeFactors
+ * @param {Record<string, any> | null} [scaling]  what rope_freqs.weight said
  * @returns {{config: Config, places: Map<string, Place>, isBuffer: (e: Entry) => boolean}}
  */
-export function ggufModel(where, { meta, entries }, warnings, factors = null) {
+export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const arch = meta.get('general.architecture');
   if (typeof arch !== 'string') fail('bad-header', `${where}: general.architecture is missing`);
   const base = Object.hasOwn(ARCHITECTURES, arch) ? ARCHITECTURES[arch]
@@ -286,7 +286,7 @@ export function ggufModel(where, { meta, entries }, warnings, factors = null) {
   const head = byName.get('output.weight');
   const tied = !head || (arch === 'gpt2' && head.dtype === embed.dtype);
   const config = completeConfig({
-    ...base, ...(factors ? llama3Scaling(where, factors, num('rope.freq_base', 10000)) : ropeScaling(meta, arch, lacks)), kind: 'decoder', vocab_size: embed.shape[0], d_model: dModel, n_layers: num('block_count'),
+    ...base, ...(scaling ?? ropeScaling(meta, arch, lacks)), kind: 'decoder', vocab_size: embed.shape[0], d_model: dModel, n_layers: num('block_count'),
     n_heads: nHeads, n_kv_heads: num('attention.head_count_kv', nHeads), d_head: dHead, d_ff: num('feed_forward_length'),
     context_length: num('context_length'), norm_eps: epsilon(num(`attention.layer_norm_${base.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`)),
     norm_placement: 'pre', final_norm: true, ...(base.position === 'rope' ? { rope_theta: num('rope.freq_base', 10000) } : {}),
@@ -296,7 +296,7 @@ export function ggufModel(where, { meta, entries }, warnings, factors = null) {
   if (head && tied) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
   return {
     config, places: placesByName(config, { ...NAMES, 'attn.*': byName.has('blk.0.attn_qkv.weight') ? 'attn_qkv' : 'attn_*' }),
-    isBuffer: ({ name, shape }) => name === ROPE_FREQS || tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel,
+    isBuffer: ({ name, shape }) => name === 'rope_freqs.weight' || tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel,
   };
 }
 
@@ -312,41 +312,6 @@ const epsilon = (eps) => {
   }
   return eps;
 };
-
-/** By what each pair's frequency is divided: how llama.cpp's converter writes Llama 3's scaling. */
-const ROPE_FREQS = 'rope_freqs.weight';
-/** Bytes behind the header in which that table is looked for: the configuration has to be known before weights stream in. */
-const NEAR = 1 << 20;
-
-/** The table, not consumed. @param {ByteReader} r behind the header @param {Gguf} gguf @returns {Promise<Float32Array | null>} */
-export async function ropeFactors(r, { entries }) {
-  const e = entries.find(({ name }) => name === ROPE_FREQS);
-  if (!e) return null;
-  if (e.dtype !== 'f32' || e.shape.length !== 1) fail('unknown-dtype', `${r.name}: ${ROPE_FREQS} is ${e.dtype} of shape ${show(e.shape)}, expected a list of f32`);
-  const from = e.offset - r.pos, end = from + e.bytes;
-  if (end > NEAR) fail('unsupported', `${r.name}: ${ROPE_FREQS} lies ${from} bytes behind the header, expected within ${NEAR}`);
-  const bytes = await r.peek(end);
-  if (bytes.length < end) r.short(end, bytes.length, ROPE_FREQS);
-  const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  return Float32Array.from({ length: e.shape[0] }, (_, i) => v.getFloat32(from + 4 * i, true));
-}
-
-/** The numbers of Llama 3's rule that give this table. @param {string} where @param {Float32Array} factors @param {number} theta */
-function llama3Scaling(where, factors, theta) {
-  const factor = factors.reduce((a, b) => Math.max(a, b), 0), low = 1, high = 4;
-  if (factors.every((x) => x === 1)) return {};
-  for (let context = 8192; context <= 1 << 17; context *= 2) {
-    const rule = (/** @type {number} */ i) => {
-      const turns = context * theta ** (-i / factors.length) / (2 * Math.PI);
-      const smooth = Math.min(1, Math.max(0, (turns - low) / (high - low)));
-      return 1 / ((1 - smooth) / factor + smooth);
-    };
-    if (factors.every((x, i) => Math.abs(x / rule(i) - 1) < 1e-4)) {
-      return { rope_scaling: 'llama3', rope_factor: factor, rope_low_freq_factor: low, rope_high_freq_factor: high, rope_original_context: context };
-    }
-  }
-  return fail('unsupported', `${where}: ${ROPE_FREQS} does not follow Llama 3's rule (low 1, high 4, context 8,192 or more)`);
-}
 
 /** @param {Map<string, Value>} meta @param {string} arch @param {(key: string, value: unknown) => never} lacks */
 function ropeScaling(meta, arch, lacks) {

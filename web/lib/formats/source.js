@@ -5,7 +5,7 @@
 // readers are fetched when such a file is opened, so that they cost nobody else their bytes.
 import { ByteReader } from './bytes.js';
 import { GlassformerError, fail, show } from './errors.js';
-import { ggufModel, readGguf, ropeFactors } from './gguf.js';
+import { ggufModel, readGguf } from './gguf.js';
 import { BLOCK_BYTES, planTensors } from './plan.js';
 import { SentencePieces, ggufTokenizer, llama2cTokenizer } from './vocab.js';
 
@@ -171,7 +171,9 @@ export class Opener {
   /** @param {ByteReader} r @returns {Promise<Parsed>} */
   async gguf(r) {
     const gguf = await readGguf(r, 0);
-    const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings, await ropeFactors(r, gguf));
+    const table = gguf.entries.find(({ name }) => name === 'rope_freqs.weight');
+    const scaling = table && await (await import('./rope_freqs.js')).ropeFreqs(r, table, gguf.meta.get('llama.rope.freq_base'));
+    const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings, scaling);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, [r.name], this.warnings);
     const vocab = ggufTokenizer(r.name, gguf.meta);
     return {

@@ -1,0 +1,42 @@
+// rope_freqs.js - Llama 3's rotary scaling as GGUF has it: a table of what each pair's frequency is divided by
+//
+// The engine computes the table from four numbers, as Hugging Face's configurations give them; here they are found again.
+import { fail, show } from './errors.js';
+
+const ROPE_FREQS = 'rope_freqs.weight';
+/** Bytes behind the header in which that table is looked for: the configuration has to be known before weights stream in. */
+const NEAR = 1 << 20;
+
+/**
+ * The numbers of Llama 3's rule that give this table, which is not consumed.
+ * @param {import('./bytes.js').ByteReader} r  behind the header
+ * @param {import('./plan.js').Entry} e
+ * @param {unknown} theta
+ * @returns {Promise<Record<string, any>>} fields of a configuration
+ */
+export async function ropeFreqs(r, e, theta) {
+  if (e.dtype !== 'f32' || e.shape.length !== 1) fail('unknown-dtype', `${r.name}: ${ROPE_FREQS} is ${e.dtype} of shape ${show(e.shape)}, expected a list of f32`);
+  const from = e.offset - r.pos, end = from + e.bytes;
+  if (end > NEAR) fail('unsupported', `${r.name}: ${ROPE_FREQS} lies ${from} bytes behind the header, expected within ${NEAR}`);
+  const bytes = await r.peek(end);
+  if (bytes.length < end) r.short(end, bytes.length, ROPE_FREQS);
+  const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return llama3Scaling(r.name, Float32Array.from({ length: e.shape[0] }, (_, i) => v.getFloat32(from + 4 * i, true)), Number(theta ?? 10000));
+}
+
+/** @param {string} where @param {Float32Array} factors @param {number} theta */
+function llama3Scaling(where, factors, theta) {
+  const factor = factors.reduce((a, b) => Math.max(a, b), 0), low = 1, high = 4;
+  if (factors.every((x) => x === 1)) return {};
+  for (let context = 8192; context <= 1 << 17; context *= 2) {
+    const rule = (/** @type {number} */ i) => {
+      const turns = context * theta ** (-i / factors.length) / (2 * Math.PI);
+      const smooth = Math.min(1, Math.max(0, (turns - low) / (high - low)));
+      return 1 / ((1 - smooth) / factor + smooth);
+    };
+    if (factors.every((x, i) => Math.abs(x / rule(i) - 1) < 1e-4)) {
+      return { rope_scaling: 'llama3', rope_factor: factor, rope_low_freq_factor: low, rope_high_freq_factor: high, rope_original_context: context };
+    }
+  }
+  return fail('unsupported', `${where}: ${ROPE_FREQS} does not follow Llama 3's rule (low 1, high 4, context 8,192 or more)`);
+}
