@@ -103,7 +103,8 @@ const targets = {
     link: ['-pthread', ...sanitize, '-lm'],
   })),
 
-  // The objects are those of `wasm`: what ships is what is tested. Gradients in double are a matter of formulas, not of binaries.
+  // The objects are those of `wasm`: what ships is what is tested; but the trainer's tests also run what they trained. Gradients in
+  // double are a matter of formulas, not of binaries.
   'wasm-test': () => [...eachVariant((variant, flags) => tests().filter((file) => !trains(file)).map((file) => ({
     out: `build/wasm-test/${variant}/${basename(file, '.c')}.cjs`,
     sources: [...engine(), ...testHelpers(), file],

@@ -60,7 +60,8 @@ struct gf_training {
 };
 
 /* Whether a backward pass will follow. Binaries that never train are built with GF_INFERENCE and
- * leave out what only training calls; one that only trains, with GF_TRAINING, leaves out the rest. */
+ * leave out what only training calls; one that does nothing else has GF_TRAINING and leaves out the
+ * rest. */
 #if defined(GF_INFERENCE)
 #define GF_TRAINS(p) 0
 #elif defined(GF_TRAINING)

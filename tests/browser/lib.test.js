@@ -4,13 +4,13 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
-import { load } from '../../web/lib/index.js';
+import { depth, load, train } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const bytes = readFileSync(join(top, 'tests/golden/cases/gguf_llama_q8_0/model.gguf'));
@@ -138,4 +138,38 @@ test('the library\'s own fetch stays at home', async () => {
   await tryIt('weights/stories-3m.gguf', {});
   assert.ok(requests.length);
   assert.deepEqual(requests.filter((url) => !url.startsWith(server.url)), []);
+});
+
+test('training: fetched when it is wanted, the losses of Node to the bit, and no long task in the page', async () => {
+  const config = { d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 }, options = { steps: 40, vocabSize: 300, batchTokens: 512, validation: 0.1 };
+  const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
+  const fetched = () => [...new Set(server.requests.filter((path) => /train/.test(path)).map((path) => basename(path).replace(/-.{8}\./, '.')))].sort();
+  assert.deepEqual(fetched(), []);
+  const inPage = await page.evaluate(async ([config, text, options]) => {
+    const long = [], losses = [];
+    new PerformanceObserver((list) => long.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: 'longtask' });
+    const run = window.glassformer.train(config, text, options);
+    for await (const { loss, validation } of run) losses.push(loss, validation?.nats ?? 0);
+    const model = await run.model();
+    const [{ name, bytes }] = await run.files({ dtype: 'q8_0' }), { bytes: checkpoint } = { bytes: await run.checkpoint() };
+    const ids = [];
+    for await (const step of model.generate('Once', { maxTokens: 10, temperature: 0, ignoreEos: true })) ids.push(step.id);
+    await run.dispose();
+    model.dispose();
+    const deep = await window.glassformer.depth({ ...config, n_layers: 24, norm_placement: 'post' });
+    return { losses, name, magic: new TextDecoder().decode(bytes.slice(0, 4)), length: checkpoint.length, ids, deep, long };
+  }, [config, text, options]);
+  assert.deepEqual(fetched(), ['glassformer-train.wasm', 'train.js', 'train_worker.js']);
+
+  const losses = [], ids = [], run = train(config, text, options);
+  for await (const { loss, validation } of run) losses.push(loss, validation?.nats ?? 0);
+  assert.deepEqual(inPage.losses, losses);
+  const model = await run.model();
+  for await (const step of model.generate('Once', { maxTokens: 10, temperature: 0, ignoreEos: true })) ids.push(step.id);
+  model.dispose();
+  assert.deepEqual(inPage.ids, ids);
+  assert.deepEqual([inPage.name, inPage.magic, inPage.length], ['model.gguf', 'GGUF', (await run.checkpoint()).length]);
+  await run.dispose();
+  assert.deepEqual(inPage.deep, await depth({ ...config, n_layers: 24, norm_placement: 'post' }));
+  assert.ok(inPage.long.every((ms) => ms < 50), `long tasks: ${inPage.long}`);
 });

@@ -241,6 +241,10 @@ describe('stopping', () => {
     await waiting;
     await assert.rejects(run.model(), { code: 'bad-state' });
     await run.dispose();
+    const unread = train(tiny, text, small); // nothing of it is ready yet
+    assert.throws(() => unread.config, { code: 'bad-state', message: /known after its first step/ });
+    await unread.dispose();
+    await assert.rejects(unread.next(), { code: 'bad-state' });
   });
 });
 

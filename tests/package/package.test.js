@@ -13,17 +13,18 @@ import { formatMessage } from 'publint/utils';
 import { build, createServer } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
-import { load } from '../../web/lib/index.js';
+import { load, train } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const model = join(top, 'weights/stories-3m.gguf');
 const noModel = !existsSync(model) && 'weights/stories-3m.gguf is missing';
 const prompt = 'Once upon a time';
 const options = { maxTokens: 32, temperature: 0 };
+const config = { d_model: 16, n_layers: 1, n_heads: 2 }, text = 'The cat sat on the mat. The dog sat on the log.';
 
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-package-'));
 const project = join(folder, 'project');
-let tarball, packed, expected;
+let tarball, packed, expected, losses;
 
 /** A command's standard output; its standard error is shown when it fails. */
 function output(program, args, cwd) {
@@ -45,6 +46,10 @@ before(async () => {
   expected = [];
   for await (const step of engine.generate(prompt, options)) expected.push(step.id);
   engine.dispose();
+  losses = [];
+  const run = train(config, text, { steps: 3 });
+  for await (const { loss } of run) losses.push(loss);
+  await run.dispose();
   assert.equal(expected.length, options.maxTokens);
 });
 
@@ -75,7 +80,7 @@ test('the types resolve in every way a consumer resolves modules', () => {
 for (const [module, resolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
   test(`a strict TypeScript consumer compiles (${resolution})`, () => {
     write(join(project, 'consumer.ts'), `
-import { load, countParameters, Tokenizer, GlassformerError } from 'glassformer';
+import { load, train, depth, countParameters, Tokenizer, GlassformerError } from 'glassformer';
 
 const model = await load(new Uint8Array(), { quantize: 'keep', contextLength: 128, onProgress: ({ phase, loaded }) => console.log(phase, loaded) });
 const layers: number = model.config.nLayers;
@@ -97,6 +102,12 @@ const tokenizer = await Tokenizer.load({});
 console.log(layers, data, shape, total, row, tokenizer.decode(tokenizer.encode('text')));
 model.dispose();
 try { await load('missing'); } catch (error) { if (error instanceof GlassformerError) console.log(error.code); }
+const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'text', { steps: 2, validation: 0.1 });
+for await (const s of run) console.log(s.loss, s.validation?.bitsPerByte);
+const trained: number = run.parameters.total + (await run.model({ dtype: 'f16', worker: false })).config.dModel + run.tokenizer.vocabSize;
+const file = new Blob([(await run.files({ dtype: 'q8_0' }))[0]!.bytes, await run.checkpoint()]);
+const gradients: number[] = (await depth({ n_layers: 24 })).map((layer) => layer.weights);
+console.log(trained, file.size, gradients);
 // @ts-expect-error a misspelt option is found
 await load('x', { quantise: 'keep' });
 `);
@@ -150,14 +161,17 @@ function viteApp(name) {
   write(join(app, 'package.json'), '{ "name": "app", "private": true, "type": "module" }\n');
   write(join(app, 'index.html'), '<!doctype html><title>app</title><output></output><script type="module" src="./main.js"></script>\n');
   write(join(app, 'main.js'), `
-import { load } from 'glassformer';
+import { load, train } from 'glassformer';
 const out = document.querySelector('output');
 try {
   const model = await load(new URL('story.gguf', document.baseURI));
   const ids = [];
   for await (const step of model.generate(${JSON.stringify(prompt)}, ${JSON.stringify(options)})) ids.push(step.id);
   model.dispose();
-  out.textContent = JSON.stringify({ ids });
+  const losses = [], run = train(${JSON.stringify(config)}, ${JSON.stringify(text)}, { steps: 3 });
+  for await (const { loss } of run) losses.push(loss);
+  await run.dispose();
+  out.textContent = JSON.stringify({ ids, losses });
 } catch (error) {
   out.textContent = JSON.stringify({ error: String(error), code: error.code });
 }
@@ -189,10 +203,10 @@ test('a Vite app generates the same ids, built and in development', { skip: noMo
       await build({ root: app, base: './', configFile: false, logLevel: 'error' });
       const server = await serve(join(app, 'dist'), { base: '/some/folder/', isolate: false });
       try {
-        const { ids, error, failed } = await readInBrowser(browser, server.url);
-        assert.deepEqual({ ids, error, failed }, { ids: expected, error: undefined, failed: [] });
+        const { error, failed, ...written } = await readInBrowser(browser, server.url);
+        assert.deepEqual({ ...written, error, failed }, { ids: expected, losses, error: undefined, failed: [] });
         const fetched = server.requests.filter((path) => path.endsWith('.wasm')).map((path) => basename(path));
-        assert.equal(fetched.length, 1, `one binary is fetched, not ${fetched}`);
+        assert.equal(fetched.length, 2, `one binary is fetched to run and one to train, not ${fetched}`);
       } finally {
         await server.close();
       }
@@ -203,8 +217,8 @@ test('a Vite app generates the same ids, built and in development', { skip: noMo
       await server.listen();
       try {
         const { port } = server.httpServer.address();
-        const { ids, error } = await readInBrowser(browser, `http://127.0.0.1:${port}/`);
-        assert.deepEqual({ ids, error }, { ids: expected, error: undefined });
+        const { ids, losses: trained, error } = await readInBrowser(browser, `http://127.0.0.1:${port}/`);
+        assert.deepEqual({ ids, losses: trained, error }, { ids: expected, losses, error: undefined });
       } finally {
         await server.close();
       }

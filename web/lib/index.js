@@ -206,7 +206,7 @@ async function open(method, what, options) {
  * @returns {Training} at once; what cannot be trained rejects its first step
  */
 export function train(config, data, options = {}) {
-  return new Training(import('./train.js').then(({ startRun }) => startRun(config, data, options)));
+  return new Training(async (begun) => (await import('./train.js')).startRun(config, data, options, begun));
 }
 
 /**
@@ -506,24 +506,28 @@ export class Session {
  */
 export class Training {
   #opening;
-  /** @type {import('./train.js').Run | null} */
-  #run = null;
+  /** @type {{run: import('./train.js').Run | null, disposed: boolean}} */
+  #now = { run: null, disposed: false };
 
-  /** Called by train. @param {Promise<import('./train.js').Run>} opening */
-  constructor(opening) {
-    this.#opening = opening.then((run) => this.#run = run);
+  /** Called by train. @param {(begun: (run: import('./train.js').Run) => void) => Promise<import('./train.js').Run>} start */
+  constructor(start) {
+    const now = this.#now;
+    this.#opening = start((run) => {
+      now.run = run;
+      if (now.disposed) run.dispose();
+    });
     this.#opening.catch(() => {}); // told to whoever asks for a step
-    forgotten.register(this, () => opening.then((run) => run.dispose(), () => {}), this);
+    forgotten.register(this, () => now.run?.dispose(), this);
   }
 
-  #open() { return this.#run ?? fail('bad-state', 'the run has not begun: these are known after its first step'); }
+  #about() { return this.#now.run?.about ?? fail('bad-state', 'the run has not begun: this is known after its first step'); }
 
   /** What is being trained, as countParameters tells it. @returns {ParameterTable} */
-  get parameters() { return this.#open().parameters; }
+  get parameters() { return this.#about().parameters; }
   /** @returns {Config} */
-  get config() { return this.#open().config; }
+  get config() { return this.#about().config; }
   /** Of the vocabulary that was learnt. @returns {Tokenizer} */
-  get tokenizer() { return this.#open().tokenizer; }
+  get tokenizer() { return this.#about().tokenizer; }
 
   [Symbol.asyncIterator]() { return this; }
 
@@ -532,7 +536,7 @@ export class Training {
 
   /** Called by `break`. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
   async return() {
-    this.#run?.stop();
+    this.#now.run?.stop();
     return { done: true, value: undefined };
   }
 
@@ -565,7 +569,9 @@ export class Training {
   /** Free everything; also while it is still being opened. */
   async dispose() {
     forgotten.unregister(this);
-    await this.#opening.then((run) => run.dispose(), () => {});
+    this.#now.disposed = true;
+    this.#now.run?.dispose();
+    await this.#opening.catch(() => {});
   }
 
   async [Symbol.asyncDispose]() { await this.dispose(); }

@@ -108,15 +108,17 @@ async function vocabularyOf(source) {
  * @param {object | string} config
  * @param {Text} data
  * @param {Record<string, any>} options
+ * @param {(run: Run) => void} begun  called when there is something to dispose
  * @returns {Promise<Run>}
  */
-export async function startRun(config, data, options) {
+export async function startRun(config, data, options, begun) {
   checkNames(options, [...NUMBERS.map(([name]) => name), ...OTHERS], 'train');
   const { signal } = options;
   signal?.throwIfAborted();
   const order = await orderOf(config, data, options);
   signal?.throwIfAborted();
-  const remote = startWorker(), run = new Run(remote, signal);
+  const run = new Run(startWorker(), signal);
+  begun(run);
   try {
     await run.open(order);
   } catch (error) {
@@ -130,10 +132,8 @@ export async function startRun(config, data, options) {
 export class Run {
   #remote;
   #signal;
-  /** @type {any} */
-  #about;
-  /** @type {Tokenizer | null} */
-  #tokenizer = null;
+  /** Known when it is open. @type {{config: any, parameters: import('./formats/roster.js').ParameterTable, tokenizer: Tokenizer} | null} */
+  about = null;
   /** Steps that have come and were not read. @type {TrainStep[]} */
   #queue = [];
   /** The next ones, asked for. @type {Promise<TrainStep[]> | null} */
@@ -153,10 +153,6 @@ export class Run {
     signal?.addEventListener('abort', this.#stop, { once: true });
   }
 
-  get parameters() { return this.#about.parameters; }
-  get config() { return this.#about.config; }
-  get tokenizer() { return /** @type {Tokenizer} */ (this.#tokenizer); }
-
   /** @param {string} method @param {any[]} args @returns {Promise<any>} */
   async #call(method, ...args) {
     try {
@@ -169,8 +165,8 @@ export class Run {
 
   /** @param {Order} order */
   async open(order) {
-    this.#about = await this.#call('open', order);
-    this.#tokenizer = new Tokenizer(JSON.parse(this.#about.tokenizer));
+    const { config, parameters, tokenizer } = await this.#call('open', order);
+    this.about = { config, parameters, tokenizer: new Tokenizer(JSON.parse(tokenizer)) };
   }
 
   /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */

@@ -44,7 +44,7 @@ const calls = {
     const tokenizer = new TextDecoder().decode(t.file('tokenizer'));
     if (json !== null) sameTokens(JSON.parse(json), JSON.parse(tokenizer));
     trainer = t;
-    return { config: camelConfig(config), parameters: parameterTable(config), tokenizer, step: t.steps };
+    return { config: camelConfig(config), parameters: parameterTable(config), tokenizer };
   },
 
   /** The next steps: as many as fit into a frame, one at least; none after the last. @returns {TrainStep[]} */
