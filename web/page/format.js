@@ -33,6 +33,18 @@ export function figures(/** @type {number} */ x) {
   return x.toFixed(a >= 100 || x === 0 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : 4).replace(/^-(0(\.0*)?)$/, '$1');
 }
 
+/** 10 to a whole power as people write it: 10⁻⁷. */
+export function power(/** @type {number} */ n) {
+  return `10${n < 0 ? '⁻' : ''}${[...String(Math.abs(n))].map((c) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(c)]).join('')}`;
+}
+
+/** What may be very small or large: 0.0123, 4.2 × 10⁻⁹. */
+export function far(/** @type {number} */ x) {
+  if (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e4)) return figures(x);
+  const [digits, exponent] = x.toExponential(1).split('e');
+  return `${digits} × ${power(Number(exponent))}`;
+}
+
 /** One value of a tensor, always the same width. */
 export const value = (/** @type {number} */ x) => (x === -Infinity ? '−∞' : `${x < 0 ? '−' : ''}${Math.abs(x).toFixed(4)}`);
 

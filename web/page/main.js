@@ -36,13 +36,26 @@ const store = createStore({
   speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, arcs: true, openStage: '', walk: -1,
 });
 const run = createRun(store);
+const sectionOf = (/** @type {string} */ name) => /** @type {any} */ (document.querySelector(`[data-panel="${name}"]`));
 
 for (const [name, panel] of Object.entries({
   header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, trace, lens, ablate, break: breakIt, compare, tutorials, walk,
 })) {
-  const root = /** @type {any} */ (document.querySelector(`[data-panel="${name}"]`));
-  panel.create(root, store, run);
+  panel.create(sectionOf(name), store, run);
 }
+
+// Panels that few come for: their code is fetched when they are near, or when everything else is there.
+const late = Object.entries({ train: () => import('./panels/train.js'), depth: () => import('./panels/depth.js') }).map(([name, fetched]) => {
+  let made = /** @type {Promise<void> | null} */ (null);
+  const make = () => (made ??= fetched().then((panel) => panel.create(sectionOf(name), store, run)));
+  const near = new IntersectionObserver((entries) => {
+    if (!entries.some((e) => e.isIntersecting)) return;
+    near.disconnect();
+    void make();
+  }, { rootMargin: '100%' });
+  near.observe(sectionOf(name));
+  return make;
+});
 
 dark.addEventListener('change', () => {
   if (!document.documentElement.dataset.theme) store.set({ theme: dark.matches ? 'dark' : 'light' });
@@ -70,6 +83,7 @@ if (better && !asked.model) {
 
 // From here on the page opens without a network. No file is fetched twice at once: the better model comes first.
 await arrived;
+await Promise.all(late.map((make) => make()));
 if (/** @type {any} */ (import.meta).env.PROD && 'serviceWorker' in navigator) {
   try {
     await navigator.serviceWorker.register(new URL('sw.js', document.baseURI));

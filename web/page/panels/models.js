@@ -46,6 +46,6 @@ export function create(root, _store, run) {
   addEventListener('drop', (event) => {
     document.body.classList.remove('dropping');
     const dropped = [...(event.dataTransfer?.files ?? [])];
-    if (dropped.length) { event.preventDefault(); open(dropped); }
+    if (dropped.length && !event.defaultPrevented) { event.preventDefault(); open(dropped); }
   });
 }

@@ -4,6 +4,7 @@
 // from the cache when nobody answers.
 
 const CACHE = 'glassformer';
+const ON_DEMAND = /^glassformer-train-/;   // not fetched before somebody trains
 
 addEventListener('install', () => skipWaiting());
 addEventListener('activate', (event) => event.waitUntil(clients.claim()));
@@ -23,7 +24,10 @@ async function keep(urls) {
       if (!await cache.match(url)) await cache.add(url);
       if (!/\/assets\/[^/]+\.js$/.test(url)) continue;
       const text = await (await cache.match(url)).text();
-      for (const [name] of text.matchAll(/[\w.-]+-[\w-]{8}\.(?:js|wasm)\b/g)) wanted.add(new URL(name, url).href);
+      for (const [name] of text.matchAll(/[\w.-]+-[\w-]{8}\.(?:js|wasm)\b/g)) {
+        const named = new URL(name, url).href;
+        if (!ON_DEMAND.test(name) || await cache.match(named)) wanted.add(named);
+      }
     } catch { /* a name that is no file; what can be kept is kept */ }
   }
   for (const { url } of await cache.keys()) if (url.includes('/assets/') && !wanted.has(url)) await cache.delete(url);

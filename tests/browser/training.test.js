@@ -1,0 +1,252 @@
+// training.test.js - the built page's training panel and depth laboratory in Chromium: a tiny model learns a text, pauses, goes on,
+// is taken into the page and leaves it as a file that the library opens in Node.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
+import { countParameters, depth, load } from '../../web/lib/index.js';
+
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const dist = `${top}dist`;
+const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
+
+let server, browser;
+
+before(async () => {
+  assert.ok(existsSync(`${dist}/index.html`), 'the page is not built: run ./build.sh page');
+  server = await serve(dist, { base: '/some/folder/', isolate: false });
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+async function open({ width = 1440, height = 900, colorScheme = 'light' } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce', acceptDownloads: true });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
+  await page.goto(server.url);
+  await page.waitForFunction(() => /^stories-3M/.test(document.querySelector('.pill').textContent), null, { timeout: 60_000 });   // nothing takes its place any more
+  await page.waitForSelector('.tok');
+  await page.locator('#train').scrollIntoViewIfNeeded();
+  await page.waitForSelector('#train-text');
+  return { page, complaints, close: () => context.close() };
+}
+
+const button = (page, name) => page.locator('#train').getByRole('button', { name, exact: true });
+const status = (page) => page.locator('#train output').textContent();
+const says = (page, pattern, timeout = 120_000) => page.waitForFunction(([source]) => new RegExp(source).test(document.querySelector('#train output').textContent), [pattern.source], { timeout });
+const fact = (page, name) => page.locator('.training-facts div', { hasText: name }).locator('dd').textContent();
+const lossRows = (page) => page.locator('#train tbody tr').evaluateAll((list) => list.map((row) => [...row.cells].map((c) => Number(c.textContent))));
+
+/** The smallest of the presets, for so many steps. */
+async function train(page, { steps = 30, every = 10, block = 'modern' } = {}) {
+  await page.locator('#train-preset').selectOption('one layer, one head');
+  await page.locator('#train-block').selectOption(block);
+  await page.locator('#train-steps').fill(String(steps));
+  await page.locator('#train-every').fill(String(every));
+  await button(page, 'Start').press('Enter');
+}
+
+test('a tiny model learns the text: its file is fetched at Start, the loss falls, samples and heads appear', async (t) => {
+  const { page, complaints, close } = await open();
+  // the service worker has walked through the scripts of the panel, which name that file
+  await page.waitForFunction(async () => (await (await caches.open('glassformer')).keys()).some(({ url }) => /train_worker/.test(url)), null, { timeout: 30_000 });
+  await page.waitForTimeout(300);
+  const fetched = () => server.requests.filter((url) => /glassformer-train-.*\.wasm/.test(url)).length;
+  assert.equal(fetched(), 0, 'the trainer was fetched before anybody asked');
+  const config = { kind: 'decoder', vocab_size: 384, d_model: 32, n_layers: 1, n_heads: 1, d_ff: 96, context_length: 64 };
+  await page.locator('#train-preset').selectOption('one layer, one head');
+  const counted = Number((await page.locator('#train .count').textContent()).split(' parameters')[0].replace(/\D/g, ''));
+  assert.equal(counted, countParameters(config).total);
+  await train(page, { steps: 30, every: 10 });
+  await says(page, /^Done, 30 steps/);
+  assert.ok(fetched() >= 1);
+  const rows = await lossRows(page);
+  assert.ok(rows.length >= 10, `${rows.length} rows`);
+  const said = await page.locator('#train .curves svg').first().getAttribute('aria-label');
+  const [, first, last] = /, ([\d.]+) nats a token at step 1, ([\d.]+) at step 30/.exec(said) ?? assert.fail(said);
+  assert.ok(Math.abs(Number(first) - Math.log(384)) < 0.02 * Math.log(384), said);
+  assert.ok(Number(last) < 0.75 * Number(first), said);
+  await page.waitForFunction(() => document.querySelectorAll('.samples li').length === 4 && document.querySelectorAll('.film li').length === 4);
+  assert.deepEqual(await page.locator('.samples .num').allTextContents(), ['step 1', 'step 10', 'step 20', 'step 30']);
+  assert.ok((await page.locator('.samples .story').last().textContent()).startsWith('Two'));
+  const painted = await page.locator('.film canvas').last().evaluate((c) => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size);
+  assert.ok(painted > 3, 'the last frame is empty');
+  t.diagnostic(`${said}; ${await fact(page, 'speed')}`);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('training pauses, goes on and stops, and the model from before stays usable', async () => {
+  const { page, complaints, close } = await open();
+  await train(page, { steps: 5000, every: 1000 });
+  await page.waitForFunction(() => /^\d/.test(document.querySelector('.training-facts dd').textContent), null, { timeout: 60_000 });
+  await button(page, 'Pause').press('Enter');
+  await says(page, /^Paused/);
+  await page.waitForTimeout(500);
+  const at = await fact(page, 'step');
+  await page.waitForTimeout(700);
+  assert.equal(await fact(page, 'step'), at, 'it went on though paused');
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('#max-tokens').fill('5');
+  await page.locator('.go').press('Enter');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 5);
+  await button(page, 'Resume').press('Enter');
+  await page.waitForFunction((before) => document.querySelector('.training-facts dd').textContent !== before, at);
+  await button(page, 'Stop').press('Enter');
+  await says(page, /^Stopped at step \d+/);
+  const stopped = await fact(page, 'step');
+  await button(page, 'Resume').press('Enter');
+  await page.waitForFunction((before) => document.querySelector('.training-facts dd').textContent !== before, stopped);
+  await button(page, 'Stop').press('Enter');
+  await says(page, /^Stopped at step \d+/);
+  assert.match(await page.locator('.pill').textContent(), /^stories-3M/);
+  await button(page, 'Start again').press('Enter');
+  await says(page, /^Training/);
+  await button(page, 'Stop').press('Enter');
+  await says(page, /^Stopped/);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+for (const [block, kept] of /** @type {[string, string[]][]} */ ([['modern', ['gguf']], ['classical', ['gguf']], ['original', ['json', 'json', 'safetensors']]])) {
+  test(`${block}: the trained model is used in the page, and its download writes the same in Node`, async () => {
+    const { page, complaints, close } = await open();
+    await train(page, { steps: 40, every: 100, block });
+    await says(page, /^Done/);
+    const downloads = [];
+    page.on('download', (download) => downloads.push(download));
+    await button(page, kept.length === 1 ? 'Download GGUF' : 'Download its files').press('Enter');
+    for (let i = 0; i < 100 && downloads.length < kept.length; i++) await page.waitForTimeout(100);
+    assert.deepEqual(downloads.map((d) => d.suggestedFilename().split('.').at(-1)).sort(), kept);
+    const files = await Promise.all(downloads.map(async (d) => new File([readFileSync(await d.path())], d.suggestedFilename())));
+    if (kept.length === 1) assert.equal(Buffer.from(await files[0].slice(0, 4).arrayBuffer()).toString(), 'GGUF');
+    await page.locator('#temperature, #sampler-temperature').fill('0');
+    await page.locator('#pace').selectOption('fast');
+    await page.locator('#max-tokens').fill('16');
+    await page.locator('#max-tokens').press('Tab');
+    await button(page, 'Use this model in the page').press('Enter');
+    await page.waitForFunction(() => /^trained here, 40 steps/.test(document.querySelector('.pill').textContent));
+    await page.waitForFunction(() => /Run again/.test(document.querySelector('.go').textContent), null, { timeout: 30_000 });
+    const shown = await page.locator('.tok').evaluateAll((list) => list.map((each) => Number(each.dataset.id)));
+    const model = await load(files.length === 1 ? files[0] : files);
+    const want = [...await model.encode('Two')];
+    for await (const step of model.generate(want.slice(), { maxTokens: 16, temperature: 0 })) want.push(step.id);
+    model.dispose();
+    assert.deepEqual(shown, want);
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+}
+
+test('what cannot be learnt is refused in a sentence, and the panel goes on', async () => {
+  const { page, close } = await open();
+  await page.locator('#train-text').fill('');
+  await button(page, 'Start').press('Enter');
+  await page.waitForFunction(() => document.querySelector('#train [role="alert"]').textContent);
+  assert.match(await page.locator('#train [role="alert"]').textContent(), /^[^]{12,}\.$/);
+  await page.locator('#train-text').fill('<img src=x onerror=window.broken=1> said the fox. '.repeat(40));
+  await train(page, { steps: 3, every: 1 });
+  await says(page, /^Done/);
+  assert.equal(await page.locator('#train [role="alert"]').textContent(), '');
+  await page.waitForFunction(() => document.querySelectorAll('.samples li').length === 3);
+  assert.equal(await page.evaluate(() => window.broken), undefined);
+  assert.equal(await page.locator('img').count(), 0);
+  await close();
+});
+
+test('a text file is taken by choosing it', async () => {
+  const { page, close } = await open();
+  await page.locator('#train-file').setInputFiles({ name: 'song.txt', mimeType: 'text/plain', buffer: Buffer.from('La la la, said the lark.\n'.repeat(8)) });
+  await page.waitForFunction(() => document.querySelector('#train-text').value.startsWith('La la la'));
+  assert.match(await page.locator('.text-line .num').textContent(), /^200 characters/);
+  assert.equal(await page.locator('#train-begins').getAttribute('placeholder'), 'La');
+  await close();
+});
+
+test('the main thread stays free while a model trains', async (t) => {
+  const { page, close } = await open();
+  await page.waitForTimeout(1000);
+  // A busy machine stretches every task, so what counts is the thread's own time.
+  await browser.startTracing(page, { categories: ['devtools.timeline', 'disabled-by-default-devtools.timeline'] });
+  await train(page, { steps: 120, every: 30 });
+  await says(page, /^Done/);
+  const events = JSON.parse((await browser.stopTracing()).toString()).traceEvents;
+  const main = events.filter((e) => e.name === 'thread_name' && e.args.name === 'CrRendererMain').map((e) => `${e.pid} ${e.tid}`);
+  const own = events.filter((e) => e.name === 'RunTask' && main.includes(`${e.pid} ${e.tid}`)).map((e) => (e.tdur ?? 0) / 1000);
+  assert.ok(own.length > 20, `${own.length} tasks were traced`);
+  t.diagnostic(`longest task: ${Math.max(...own).toFixed(1)} ms of the thread's own time`);
+  assert.ok(Math.max(...own) < 50, `the main thread worked for ${Math.max(...own)} ms without a pause`);
+  await close();
+});
+
+test('depth: what is drawn and said is what the library measures, and the last layers are as Xiong et al. derive them', async (t) => {
+  const { page, complaints, close } = await open();
+  await page.locator('.lab > summary').press('Enter');
+  await page.waitForSelector('.depth circle', { timeout: 60_000 });
+  await page.locator('#depth .as-table').evaluate((d) => { d.open = true; });
+  const last = [];
+  for (const layers of [32, 16, 64]) {
+    if (layers !== 32) {
+      await page.locator('#depth-layers').fill(String(layers));
+      await page.locator('#depth').getByRole('button', { name: 'Measure' }).press('Enter');
+      await page.waitForFunction((n) => document.querySelectorAll('#depth tbody tr').length === n, layers, { timeout: 60_000 });
+    }
+    const heights = await page.locator('.depth figure').evaluateAll((list) => list.map((f) => [0, 1].map((kind) => [...f.querySelectorAll(`circle.kind-${kind}`)].map((c) => Number(c.getAttribute('cy'))))));
+    assert.deepEqual(heights.flat().map((list) => list.length), [layers, layers, layers, layers]);
+    const rows = await page.locator('#depth tbody tr').evaluateAll((list) => list.map((row) => [...row.cells].slice(1).map((c) => Number(c.textContent.replace(' × 10', 'e').replace('⁻', '-').replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, (x) => String('⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(x)))))));
+    const [[pre, post, carried, bare]] = rows;
+    const shown = parseFloat(await page.locator('[data-role="factor"]').textContent());
+    assert.ok(post < pre && Math.abs(pre / post / shown - 1) < 0.1, `pre-norm ${pre}, post-norm ${post}, shown ${shown}`);
+    assert.ok(bare < 1e-6 * carried, `residuals ${carried}, neither ${bare}`);
+    assert.ok(heights[0][0][0] < heights[0][1][0] && heights[0][0][0] < heights[0][0][layers - 1], 'more gradient is higher up');
+    const said = await page.locator('.depth-result').textContent();
+    assert.match(said, /less than under pre-norm/);
+    t.diagnostic(`${layers} layers: ${said.slice(said.indexOf('Pre-norm:'), said.indexOf('Xiong'))}`);
+    if (layers === 16) {
+      const config = { kind: 'decoder', d_model: 64, n_layers: 16, n_heads: 4, d_ff: 256, context_length: 64, norm: 'layernorm', ffn: 'gelu_erf', position: 'learned' };
+      const ways = [{}, { norm_placement: 'post' }, { use_norm: false }, { use_norm: false, use_residual: false }];
+      for (const [i, way] of ways.entries()) {
+        const want = await depth({ ...config, ...way }, { seed: 1, tokens: 64 });
+        want.forEach(({ weights }, l) => assert.ok(Math.abs(rows[l][i] - weights) <= 0.06 * weights, `${JSON.stringify(way)}, layer ${l}: shown ${rows[l][i]}, measured ${weights}`));
+      }
+    }
+    last.push(rows[layers - 1]);
+  }
+  // four times the layers: half the gradient in the last one under pre-norm, the same under post-norm
+  const [, of16, of64] = last;
+  assert.ok(of16[0] / of64[0] > 1.6 && of16[0] / of64[0] < 2.5, `pre-norm: ${of16[0]} and ${of64[0]}`);
+  assert.ok(of16[1] / of64[1] > 0.9 && of16[1] / of64[1] < 1.1, `post-norm: ${of16[1]} and ${of64[1]}`);
+  await page.locator('#depth-shows').selectOption('stream');
+  await page.waitForFunction(() => /^size of the residual stream/.test(document.querySelector('#depth caption').textContent));
+  assert.deepEqual(await page.locator('#depth tbody tr').evaluateAll((list) => [...new Set(list.map((row) => Math.round(Number(row.cells[2].textContent) * 100)))]), [100], 'post-norm keeps the stream at 1');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+for (const [what, options] of /** @type {[string, any][]} */ ([
+  ['light', { colorScheme: 'light' }], ['dark', { colorScheme: 'dark' }], ['phone, dark', { colorScheme: 'dark', width: 390, height: 844 }],
+])) {
+  test(`accessible after training and measuring: ${what}`, async () => {
+    const { page, close } = await open(options);
+    await train(page, { steps: 12, every: 4 });
+    await says(page, /^Done/);
+    await page.locator('#train .as-table summary').press('Enter');
+    await page.locator('.lab > summary').press('Enter');
+    await page.waitForSelector('.depth circle', { timeout: 60_000 });
+    await page.locator('#depth .as-table summary').press('Enter');
+    await page.evaluate(axe);
+    for (const section of ['#train', '#depth']) {
+      const { violations } = await page.evaluate((where) => window.axe.run(where), section);
+      assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).join('; ')}`), []);
+    }
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'the page scrolls sideways');
+    await close();
+  });
+}
