@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Tokenizer, countParameters, depth, load, train } from '../../web/lib/index.js';
+import { depthInDouble } from './gradients.js';
 import { collect, stories, top } from './helpers.js';
 
 const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
@@ -315,6 +316,17 @@ describe('depth', () => {
     for (const { stream } of post) assert.ok(Math.abs(stream - 1) < 0.01); // post-norm: the stream stays at 1
     assert.ok(carried[0].weights > 1e-9 && carried[23].stream > 0.5 * carried[0].stream); // residuals alone carry both through
     assert.ok(bare[23].stream < 1e-6 * bare[0].stream && bare[0].weights < 1e-6 * carried[0].weights); // with neither both die out
+  });
+
+  test('gradients and streams are those of a computation in double', async () => {
+    for (const change of [{}, { norm_placement: 'post' }, { norm_placement: 'post', use_residual: false }, { use_norm: false }]) {
+      const config = { ...deep, n_heads: 4, ffn: 'gelu_tanh', norm_eps: 1e-5, ...change };
+      const got = await depth(config, { seed: 9, tokens: 48 }), want = depthInDouble({ ...config, vocab_size: 256 }, 9, 48);
+      for (const [l, { weights, stream }] of want.entries()) {
+        assert.ok(Math.abs(got[l].weights - weights) < 1e-4 * weights, `${JSON.stringify(change)} layer ${l}: gradient ${got[l].weights}, in double ${weights}`);
+        assert.ok(Math.abs(got[l].stream - stream) < 1e-5 * stream, `${JSON.stringify(change)} layer ${l}: stream ${got[l].stream}, in double ${stream}`);
+      }
+    }
   });
 
   test('one seed, one measurement', async () => {
