@@ -165,8 +165,8 @@ test('a head and a cell are chosen by keyboard, and the value read is the uncach
   }
   assert.ok(seen.size >= 6, `the cursor moved over ${[...seen].join(' ')}`);
   // the same numbers as a table
-  await page.locator('.as-table:not(.explain) summary').click();
-  await page.waitForFunction(() => document.querySelectorAll('.as-table:not(.explain) td').length > 20);
+  await page.locator('.attention .as-table:not(.explain) summary').click();
+  await page.waitForFunction(() => document.querySelectorAll('.attention .as-table:not(.explain) td').length > 20);
   await close();
 });
 
@@ -175,7 +175,7 @@ test('Stop stops, Step adds one token, Run goes on', async () => {
   await page.locator('#pace').selectOption('reading');
   await page.locator('.go').click();
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 3);
-  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.locator('.prompt').getByRole('button', { name: 'Stop' }).click();
   await resting(page);
   await page.waitForTimeout(300);
   const n = await written(page);
@@ -661,7 +661,7 @@ for (const colorScheme of ['light', 'dark']) {
       const { page, close } = await open({ width, height, colorScheme });
       await runPrompt(page, 'Once upon a time', { tokens: 30 });
       await page.locator('.stage').nth(2).click();
-      await page.locator('.as-table:not(.explain) summary').click();
+      await page.locator('.attention .as-table:not(.explain) summary').click();
       await page.waitForTimeout(300);
       for (const state of ['page', 'dialog']) {
         if (state === 'dialog') await page.locator('.pill').click();
