@@ -301,9 +301,8 @@ export function create(root, store, run) {
       await run.loadModel(parts.length === 1 ? parts[0] : parts, { name: `trained here, ${steps.length} steps`, fileBytes: parts.reduce((n, f) => n + f.size, 0) });
       if (store.state.error) return;
       await run.setPrompt(asked.prompt);
-      const stream = /** @type {HTMLElement} */ (document.querySelector('#text'));
-      stream.scrollIntoView({ behavior: still() ? 'auto' : 'smooth' });
-      stream.focus({ preventScroll: true });
+      scrollTo({ top: 0, behavior: still() ? 'auto' : 'smooth' });
+      /** @type {HTMLElement} */ (document.querySelector('#text')).focus({ preventScroll: true });
       await run.run();
     } catch (error) {
       complain(error);
