@@ -47,6 +47,12 @@ int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct 
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d texts", n_texts);
     }
     cut(d, d->texts);
+    for (int32_t i = 0; pairs && i < n_texts; i++)
+        if (!memchr(d->bytes + d->texts[i].at, '\t', d->texts[i].n)) {
+            gf_data_close(d);
+            return gf_fail(err, GF_ERR_ARGUMENT, "pair %d has no tab between source and target",
+                           i + 1);
+        }
     return GF_OK;
 }
 

@@ -165,9 +165,32 @@ static void vocabulary(void) {
     gf_bpe_close(&again);
     CHECK_INT(gf_bpe_read(&again, json, m.n / 2, &err), GF_ERR_MISSING);
     CHECK_INT(gf_bpe_read(&again, json, m.n - 4, &err), GF_ERR_TRUNCATED);
+    /* Half a letter took the quote behind it along: more merges were read than had been counted. */
+    static const char odd[] = "\"merges\":[\"\xc4\" ]\",\"! !\",\"! !\"]";
+    CHECK_INT(gf_bpe_read(&again, odd, sizeof odd - 1, &err), GF_ERR_SHAPE);
     gf_memory_close(&m);
     gf_bpe_close(&b);
     free(text);
+}
+
+static void pairs_have_a_tab(void) {
+    static const char *const texts[] = {"one\tun\ntwo\tdeux\n", "one\tun\ntwo deux\n", "\tun\n"};
+    struct gf_error err;
+    struct gf_bpe b;
+    CHECK_INT(gf_bpe_train(&b, "one", 3, 257, &err), GF_OK);
+    for (int i = 0; i < 3; i++) {
+        struct gf_data d;
+        const size_t n = strlen(texts[i]);
+        char *text = malloc(n + 1);
+        if (!text) return;
+        memcpy(text, texts[i], n + 1);
+        CHECK_INT(gf_data_open(&d, text, n, 1, &b, 16, 1, &err), i ? GF_ERR_ARGUMENT : GF_OK);
+        if (i)
+            CHECK_TEXT(err.text, i == 1 ? "pair 2 has no tab between source and target"
+                                        : "pair 1 has no tab between source and target");
+        if (!i) gf_data_close(&d);
+    }
+    gf_bpe_close(&b);
 }
 
 static void swaps_stay_consistent(void) {
@@ -471,6 +494,7 @@ static void recipes_are_strict(void) {
 int main(void) {
     RUN(gradients_and_fifty_steps_as_pytorch);
     RUN(vocabulary);
+    RUN(pairs_have_a_tab);
     RUN(swaps_stay_consistent);
     RUN(recipes_are_strict);
     RUN(sums_of_files);

@@ -63,6 +63,12 @@ describe('learning', () => {
     }
   });
 
+  test('a preset by its name', async () => {
+    await trained('tutorial-5', text, { ...small, steps: 1 }, (run) => {
+      assert.deepEqual([run.config.dModel, run.config.vocabSize, run.config.contextLength], [128, 300, 64]);
+    });
+  });
+
   test('two sequences are learnt by heart', async () => {
     const two = 'Tom had a red ball and a blue kite.\n<|endoftext|>\nThe cat sat on the warm mat all day.';
     const all = await trained(tiny, two, { vocabSize: 270, batchTokens: 128, steps: 150, lr: 0.01, weightDecay: 0 }, (_, list) => list);
@@ -254,6 +260,7 @@ describe('what cannot be trained', () => {
     await refused(tiny, '', {}, 'bad-argument', /no text to learn from/);
     await refused(tiny, ' \n<|endoftext|>\n ', {}, 'bad-argument', /no text to learn from/);
     await refused(tiny, 7, {}, 'bad-argument', /data is 7, expected a text/);
+    await refused({ ...classic, kind: 'encoder_decoder' }, text, {}, 'bad-argument', /pair 1 has no tab/);
     await refused(tiny, text, { validation: '' }, 'bad-argument', /no text/);
     await refused(tiny, text, { validation: 1.5 }, 'bad-option', /a share between 0 and 1/);
   });
