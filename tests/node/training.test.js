@@ -6,9 +6,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import fc from 'fast-check';
 import { Tokenizer, countParameters, depth, load, train } from '../../web/lib/index.js';
 import { depthInDouble } from './gradients.js';
 import { collect, stories, top } from './helpers.js';
+import { randomConfig } from './random_config.js';
 
 const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
 const tiny = { d_model: 32, n_layers: 2, n_heads: 2, d_ff: 64, context_length: 64, norm_eps: 1e-5 };
@@ -46,6 +48,20 @@ async function greedy(model, prompt = 'Once upon') {
   } finally {
     model.dispose();
   }
+}
+
+/** Nats that a run's model takes for a text, token by token through its cache. */
+async function natsOf(run, held) {
+  const ids = [0, ...run.tokenizer.encode(held, { addSpecialTokens: false })], targets = [...ids.slice(1), 0];
+  const model = await run.model();
+  const { logits: { data, shape: [rows, v] } } = await model.forward(ids);
+  model.dispose();
+  let nats = 0;
+  for (let i = 0; i < rows; i++) {
+    const row = data.subarray(i * v, (i + 1) * v), most = Math.max(...row);
+    nats += most + Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0)) - row[targets[i]];
+  }
+  return { nats: nats / rows, bitsPerByte: nats / Math.LN2 / held.length };
 }
 
 const refused = (config, data, options, code, sentence) => assert.rejects(train(config, data, options).next(), (/** @type {any} */ error) => {
@@ -137,20 +153,19 @@ describe('the model', () => {
     const held = 'Once upon a time there was a small dog.';
     await trained(tiny, text, { ...small, steps: 40, validation: held, validateEvery: 15 }, async (run, all) => {
       assert.deepEqual(all.filter((s) => s.validation).map((s) => s.step), [15, 30, 40]);
-      const ids = [0, ...run.tokenizer.encode(held, { addSpecialTokens: false })], targets = [...ids.slice(1), 0];
-      const model = await run.model();
-      const { logits: { data, shape: [rows, v] } } = await model.forward(ids);
-      model.dispose();
-      let nats = 0;
-      for (let i = 0; i < rows; i++) {
-        const row = data.subarray(i * v, (i + 1) * v), most = Math.max(...row);
-        nats += most + Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0)) - row[targets[i]];
-      }
-      const { validation } = all[39];
-      assert.ok(Math.abs(validation.nats - nats / rows) < 1e-5 * validation.nats, `${validation.nats}, ${nats / rows}`);
-      assert.ok(Math.abs(validation.bitsPerByte - nats / Math.LN2 / held.length) < 1e-5 * validation.bitsPerByte);
+      const { validation } = all[39], want = await natsOf(run, held);
+      assert.ok(Math.abs(validation.nats - want.nats) < 1e-5 * want.nats, `${validation.nats}, ${want.nats}`);
+      assert.ok(Math.abs(validation.bitsPerByte - want.bitsPerByte) < 1e-5 * want.bitsPerByte);
     });
   });
+
+  test('so it is for any decoder', () => fc.assert(fc.asyncProperty(randomConfig.filter((c) => c.kind === 'decoder'), async (config) => {
+    const held = 'Tom sat down.', options = { vocabSize: 257, batchTokens: 64, steps: 3, lr: 0.01, validation: held };
+    await trained({ ...config, context_length: 20 }, text, options, async (run, all) => {
+      const { validation } = all[2], want = await natsOf(run, held);
+      assert.ok(Math.abs(validation.nats - want.nats) < 1e-4 * want.nats, `${validation.nats}, ${want.nats}`);
+    });
+  }), { numRuns: 20 }));
 
   test('a share of the data is held out: whole stories, or the end of one text', async () => {
     const many = Array.from({ length: 30 }, (_, i) => `Story number ${i} is about a dog.`).join('\n<|endoftext|>\n');
