@@ -1,8 +1,8 @@
-// wllama.test.js - llama.cpp, through @wllama/wllama in Chromium, reads the GGUF we ship and writes
+// wllama.test.js - llama.cpp, through @wllama/wllama in Chromium, reads every GGUF we ship and writes
 // the same greedy text as our engine. Two implementations that quantise activations differently may
 // part where the two best tokens are nearly equal, so a difference counts only above that gap.
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
@@ -10,14 +10,14 @@ import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const model = 'weights/stories-3m.gguf';
+const models = readdirSync(`${top}weights`).filter((name) => name.endsWith('.gguf')).map((name) => `weights/${name}`);
 const nTokens = 64;
 const nearlyEqual = 0.05;   // logits
 
 const prompts = ['Once upon a time, there was a little', 'The dragon was sad because', 'Tom and Sue went to the park. "Look!"'];
 
 /** Greedy ids, text and, per step, the gap between the two best logits. */
-async function ours(prompt) {
+async function ours(model, prompt) {
   const engine = await load(top + model);
   try {
     const promptIds = await engine.encode(prompt);
@@ -57,7 +57,7 @@ async function inPage({ library, model, prompt, nTokens }) {
   return { promptIds: Array.from(promptIds), ids, text: new TextDecoder().decode(new Uint8Array(bytes)) };
 }
 
-test('llama.cpp continues the shipped model greedily as our engine does', { skip: !existsSync(top + model) && `${model} is missing` }, async (t) => {
+for (const model of models) test(`llama.cpp continues ${model} greedily as our engine does`, async (t) => {
   const server = await serve(top);
   const browser = await launch();
   try {
@@ -65,7 +65,7 @@ test('llama.cpp continues the shipped model greedily as our engine does', { skip
     await page.goto(`${server.url}package.json`);   // any document of this origin
     for (const prompt of prompts) {
       const theirs = await page.evaluate(inPage, { library: `${server.url}node_modules/wllama2/esm/`, model: server.url + model, prompt, nTokens });
-      const { promptIds, ids, text, gaps } = await ours(prompt);
+      const { promptIds, ids, text, gaps } = await ours(model, prompt);
       assert.deepEqual(theirs.promptIds, promptIds, `ids of the prompt ${JSON.stringify(prompt)}`);
       assert.equal(ids.length, nTokens);
       const at = ids.findIndex((id, i) => id !== theirs.ids[i]);
