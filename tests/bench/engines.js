@@ -10,8 +10,8 @@ import { promptIds } from './prompt.js';
 export function glassformer({ load }) {
   let model;
   return {
-    async load({ model: source, backend, threads, worker, quantize }) {
-      model = await load(source, { backend, threads, worker, quantize, contextLength: 1280 });
+    async load({ model: source, backend, threads, worker, quantize, kvCache }) {
+      model = await load(source, { backend, threads, worker, quantize, kvCache, contextLength: 1280 });
     },
     async run(n, k) {
       const start = performance.now();

@@ -24,11 +24,12 @@ function shape(name) {
 /**
  * What one decoded token reads: every matrix once (the tied embedding as the head), and the cache of what came before.
  * @param {keyof SIZES} name @param {keyof BITS} dtype @param {number} context
+ * @param {'f32'|'f16'|'q8'} [kvCache]
  */
-export function bytesPerToken(name, dtype, context) {
+export function bytesPerToken(name, dtype, context, kvCache = 'f32') {
   const { dModel: d, dKv, dFf, nLayers, vocabSize } = shape(name);
   const weights = vocabSize * d + nLayers * (2 * d * d + 2 * d * dKv + 3 * d * dFf);
-  return weights * BITS[dtype] / 8 + nLayers * 2 * dKv * context * 4;
+  return weights * BITS[dtype] / 8 + nLayers * 2 * dKv * context * { f32: 4, f16: 2, q8: 1 }[kvCache];
 }
 
 /** Numbers of about normal distribution: the sum of four 16-bit numbers of xorshift32. */

@@ -1,8 +1,8 @@
 // run.js - how fast this engine is beside others on the same file, page against page, and how near the machine's limits.
 //
 //   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2] [--backends relaxed,simd]
-//                    [--engines glassformer,wllama2,wllama3] [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick]
-//                    [--cpu] [--node] [--kernels [FILTER]]
+//                    [--caches f32,f16,q8] [--engines glassformer,wllama2,wllama3] [--repeats 3] [--contexts 64,512,1000]
+//                    [--neighbour] [--quick] [--cpu] [--node] [--kernels [FILTER]]
 //
 // README.md beside this file says how to read what it prints.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -27,12 +27,12 @@ const { values: given, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     sizes: { ...list, default: '15M' }, dtypes: { ...list, default: 'q8_0' }, threads: { ...list, default: '1,2' },
-    backends: { ...list, default: 'relaxed,simd' }, engines: { ...list, default: 'glassformer,wllama2,wllama3' },
+    backends: { ...list, default: 'relaxed,simd' }, caches: { ...list, default: 'f32' }, engines: { ...list, default: 'glassformer,wllama2,wllama3' },
     contexts: list, repeats: list, neighbour: flag, quick: flag, cpu: flag, node: flag, kernels: flag,
   },
 });
 const words = (text) => text.split(',').filter(Boolean);
-const sizes = words(given.sizes), dtypes = words(given.dtypes), backends = words(given.backends), engines = words(given.engines);
+const sizes = words(given.sizes), dtypes = words(given.dtypes), backends = words(given.backends), engines = words(given.engines), caches = words(given.caches);
 const threads = words(given.threads).map(Number);
 const contexts = words(given.contexts ?? (given.quick ? '64' : '64,512,1000')).map(Number);
 const prefills = given.quick ? [128] : [128, 512];
@@ -47,14 +47,14 @@ const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 
 
 // ---- who is measured
 
-/** @returns {{name: string, engine: string, backend?: string, threads: number, library?: string, neighbour?: boolean}[]} */
+/** @returns {{name: string, engine: string, backend?: string, kvCache?: string, threads: number, library?: string, neighbour?: boolean}[]} */
 function contenders() {
   const all = [];
   for (const n of threads) {
     const suffix = n > 1 ? ` ${n}t` : '';
     for (const engine of engines) {
       if (engine !== 'glassformer') all.push({ name: engine + suffix, engine, threads: n, library: `/node_modules/${engine}/esm/` });
-      else for (const backend of backends) all.push({ name: backend + suffix, engine, backend, threads: n });
+      else for (const backend of backends) for (const kvCache of caches) all.push({ name: `${backend}${kvCache === 'f32' ? '' : ` ${kvCache}`}${suffix}`, engine, backend, kvCache, threads: n });
     }
   }
   return given.neighbour ? all.flatMap((c) => (c.threads > 1 ? [c, { ...c, name: `${c.name} busy`, neighbour: true }] : [c])) : all;
@@ -127,7 +127,7 @@ async function visit(browser, server, who, model) {
 // ---- the machine's limit for decoding
 
 /** What one token reads, to whole steps of the reader. */
-const moved = (name, dtype) => Math.ceil(bytesPerToken(name, dtype, 64) / 128) * 128;
+const moved = (name, dtype, kvCache) => Math.ceil(bytesPerToken(name, dtype, 64, kvCache) / 128) * 128;
 
 /** GB/s at which one thread of a page reads that much. */
 async function readLimitInPage(browser, server, bytes) {
@@ -180,14 +180,14 @@ function printModel(name, dtype, who, results, limit) {
       }),
     })), ours.map((c) => c.name));
   }
-  const alone = (c) => who.find((p) => p.engine === 'glassformer' && p.backend === c.backend && p.threads === 1);
+  const alone = (c) => who.find((p) => p.engine === 'glassformer' && p.backend === c.backend && p.kvCache === c.kvCache && p.threads === 1);
   for (const c of who) {
     if (c.engine !== 'glassformer') continue;
     const rate = value(c, 'decode @64');
     if (rate === undefined) continue;
     if (c.threads > 1 && alone(c)) console.log(`${c.name}: decode @64 is ${(rate / value(alone(c), 'decode @64')).toFixed(2)} times that of one thread`);
     if (c.threads > 1) continue;
-    const bytes = moved(name, dtype), speed = bytes * rate / 1e9;
+    const bytes = moved(name, dtype, c.kvCache), speed = bytes * rate / 1e9;
     console.log(`${c.name}: ${(bytes / 1e6).toFixed(1)} MB a token, ${speed.toFixed(1)} GB/s, ${(100 * speed / limit).toFixed(0)} % of the ${limit.toFixed(1)} GB/s at which one thread reads that much`);
   }
   for (const c of who) console.log(`${c.name}: ${results.get(c)[0]?.backend ?? 'not measured'}`);
