@@ -120,6 +120,15 @@ test('any ids decode, and the stream agrees with decoding at once', async () => 
   }
 });
 
+// Without a plain token to stand before another, a token by itself lost its space.
+test('the stream agrees with decoding in a vocabulary that has no "a"', async () => {
+  const steps = [{ type: 'Replace', pattern: { String: '\u2581' }, content: ' ' }, { type: 'Fuse' }, { type: 'Strip', content: ' ', start: 1, stop: 0 }];
+  for (const decoder of [{ type: 'Metaspace', replacement: '\u2581', prepend_scheme: 'always' }, { type: 'Sequence', decoders: steps }]) {
+    const tokenizer = await Tokenizer.load({ model: { type: 'BPE', vocab: { b: 0, '\u2581b': 1 }, merges: [] }, decoder });
+    assert.equal(streamed(tokenizer, [1, 1, 0, 1]), 'b bb b');
+  }
+});
+
 test('malformed tokenizers are refused by name', async () => {
   const bpe = (model, more = {}) => ({ model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: [], ...model }, ...more });
   /** @type {[object, RegExp][]} */

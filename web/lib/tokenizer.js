@@ -32,7 +32,7 @@ export class Tokenizer {
     /** A plain token to stand before another, since decoders treat the first one differently. @type {number[]} */
     this.anchor = this.encode('a', { addSpecialTokens: false }).slice(-1);
     this.anchorLength = this.decode(this.anchor).length;
-    this.joins = joins(/** @type {Json} */ (json).decoder);
+    this.joins = this.anchorLength > 0 && joins(/** @type {Json} */ (json).decoder);
     /** @type {Map<number, string | null>} */
     this.pieces = new Map();
   }
