@@ -345,6 +345,13 @@ test('a table of rotary factors becomes the scaling of Llama 3 that it was made 
   assert.equal((await drain(ggufFile(meta, (t) => [freqs(new Float32Array(8).fill(1)), ...t]))).config.rope_scaling, 'none');
   await rejects(ggufFile(meta, (t) => [freqs(Float32Array.from({ length: 8 }, (_, i) => 1 + i)), ...t]), 'unsupported', /does not follow Llama 3's rule/);
   await rejects(ggufFile(meta, (t) => [{ ...t[0], name: 'rope_freqs.weight' }, ...t]), 'unknown-dtype', /rope_freqs\.weight is q8_0/);
+  await rejects(ggufFile(meta, (t) => [freqs(table(8).subarray(0, 4)), ...t]), 'bad-shape', /rope_freqs\.weight has 4 factors, expected one for each pair of d_head, 8/);
+  // beside another scaling: a table of ones leaves that as it is, any other would have to be multiplied with it
+  const linear = { ...meta, 'llama.rope.scaling.type': text('linear'), 'llama.rope.scaling.factor': f32(4) };
+  const ones = await drain(ggufFile(linear, (t) => [freqs(new Float32Array(8).fill(1)), ...t]));
+  assert.deepEqual([ones.config.rope_scaling, ones.config.rope_factor], ['linear', 4]);
+  await rejects(ggufFile(linear, (t) => [freqs(table(8)), ...t]), 'unsupported', /rope_freqs\.weight and llama\.rope\.scaling "linear" together/);
+  await rejects(ggufFile({ ...meta, 'llama.rope.scaling.type': text('yarn') }, (t) => [freqs(table(8)), ...t]), 'unsupported', /"yarn" together/);
 });
 
 test('features of a config.json that the engine lacks are refused by name', () => {

@@ -11,23 +11,30 @@ const NEAR = 1 << 20;
  * The numbers of Llama 3's rule that give this table, which is not consumed.
  * @param {import('./bytes.js').ByteReader} r  behind the header
  * @param {import('./plan.js').Entry} e
- * @param {unknown} theta
- * @returns {Promise<Record<string, any>>} fields of a configuration
+ * @param {Map<string, any>} meta
+ * @returns {Promise<Record<string, any> | null>} fields of a configuration; null: a table of ones, which says nothing
  */
-export async function ropeFreqs(r, e, theta) {
+export async function ropeFreqs(r, e, meta) {
+  const arch = meta.get('general.architecture');
+  const of = (/** @type {string} */ key) => [meta.get(`${arch}.${key}`)].flat()[0]; // some keys have a value for each layer
+  const pairs = (of('attention.key_length') ?? of('embedding_length') / of('attention.head_count')) / 2;
   if (e.dtype !== 'f32' || e.shape.length !== 1) fail('unknown-dtype', `${r.name}: ${ROPE_FREQS} is ${e.dtype} of shape ${show(e.shape)}, expected a list of f32`);
+  if (pairs && e.shape[0] !== pairs) fail('bad-shape', `${r.name}: ${ROPE_FREQS} has ${e.shape[0]} factors, expected one for each pair of d_head, ${pairs}`);
   const from = e.offset - r.pos, end = from + e.bytes;
   if (end > NEAR) fail('unsupported', `${r.name}: ${ROPE_FREQS} lies ${from} bytes behind the header, expected within ${NEAR}`);
   const bytes = await r.peek(end);
   if (bytes.length < end) r.short(end, bytes.length, ROPE_FREQS);
   const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  return llama3Scaling(r.name, Float32Array.from({ length: e.shape[0] }, (_, i) => v.getFloat32(from + 4 * i, true)), Number(theta ?? 10000));
+  const factors = Float32Array.from({ length: e.shape[0] }, (_, i) => v.getFloat32(from + 4 * i, true));
+  if (factors.every((x) => x === 1)) return null;
+  const type = of('rope.scaling.type') ?? 'linear', stretch = of('rope.scaling.factor') ?? of('rope.scale_linear') ?? 1;
+  if (type !== 'none' && (type !== 'linear' || stretch !== 1)) fail('unsupported', `${r.name}: ${ROPE_FREQS} and ${arch}.rope.scaling ${show(type)} together are not supported`);
+  return llama3Scaling(r.name, factors, Number(of('rope.freq_base') ?? 10000));
 }
 
 /** @param {string} where @param {Float32Array} factors @param {number} theta */
 function llama3Scaling(where, factors, theta) {
   const factor = factors.reduce((a, b) => Math.max(a, b), 0), low = 1, high = 4;
-  if (factors.every((x) => x === 1)) return {};
   for (let context = 8192; context <= 1 << 17; context *= 2) {
     const rule = (/** @type {number} */ i) => {
       const turns = context * theta ** (-i / factors.length) / (2 * Math.PI);

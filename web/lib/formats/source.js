@@ -172,7 +172,7 @@ export class Opener {
   async gguf(r) {
     const gguf = await readGguf(r, 0);
     const table = gguf.entries.find(({ name }) => name === 'rope_freqs.weight');
-    const scaling = table && await (await import('./rope_freqs.js')).ropeFreqs(r, table, gguf.meta.get('llama.rope.freq_base'));
+    const scaling = table && await (await import('./rope_freqs.js')).ropeFreqs(r, table, gguf.meta);
     const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings, scaling);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, [r.name], this.warnings);
     const vocab = ggufTokenizer(r.name, gguf.meta);
