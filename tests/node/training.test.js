@@ -240,6 +240,16 @@ describe('stopping', () => {
     run.resume();
     await waiting;
     assert.equal(came, 1);
+    run.pause();
+    const held = run.next().then(() => { came++; });
+    const moment = () => new Promise((resolve) => setTimeout(resolve, 100));
+    await moment();
+    run.resume();
+    run.pause(); // before the reader has heard of the resuming
+    await moment();
+    assert.equal(came, 1);
+    run.resume();
+    await held;
     await run.dispose();
   });
 
@@ -254,6 +264,11 @@ describe('stopping', () => {
   });
 
   test('disposing fails what is under way, and what comes after', async () => {
+    // Steps that had come together with one that was read were given out after it.
+    const quick = train({ ...tiny, d_model: 16, n_layers: 1, context_length: 8 }, text, { vocabSize: 257, batchTokens: 8, steps: 1e6 });
+    for (let i = 0; i < 3; i++) await quick.next();
+    await quick.dispose();
+    await assert.rejects(quick.next(), { code: 'bad-state' });
     const run = train(tiny, text, { ...small, steps: 1e6 });
     await run.next();
     run.pause();

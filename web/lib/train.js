@@ -178,14 +178,17 @@ export class Run {
 
   /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
   async #next() {
-    await this.#pause?.wait;
-    if (!this.#queue.length) {
+    while (this.#pause || !this.#queue.length) {
+      if (this.#pause) {
+        await this.#pause.wait;
+        continue;
+      }
       const steps = this.#ask();
       this.#asked = null; // a failure is told once, and the next reader asks again
       this.#queue = await steps;
+      if (!this.#queue.length) return { done: true, value: undefined };
     }
-    const value = this.#queue.shift();
-    if (!value) return { done: true, value: undefined };
+    const value = /** @type {TrainStep} */ (this.#queue.shift());
     // A reader that takes its time finds the next step done; one that stops here stops the run here.
     if (!this.#queue.length && value.step < value.steps) this.#soon = setTimeout(() => this.#ask(), 0);
     return { done: false, value };
@@ -230,6 +233,7 @@ export class Run {
     this.stop();
     this.#signal?.removeEventListener('abort', this.#stop);
     this.#remote.close();
+    this.#queue = [];
     this.resume(); // who waits learns of it
   }
 }
