@@ -1,5 +1,6 @@
 /* recipe.c - see recipe.h. */
 #include "train/recipe.h"
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,31 +19,32 @@ struct option {
     const char *name;
     size_t offset;
     enum type type;
+    double least, most;
 };
 #define AT(member) offsetof(struct gf_recipe, member)
 static const struct option options[] = {
-    {"steps", AT(options.steps), INT64},
-    {"batch_tokens", AT(options.batch_tokens), INT32},
-    {"micro_tokens", AT(options.micro_tokens), INT32},
-    {"warmup", AT(options.warmup), FLOAT},
-    {"final_rate", AT(options.final_rate), FLOAT},
-    {"dropout", AT(options.dropout), FLOAT},
-    {"average", AT(options.average), FLOAT},
-    {"seed", AT(options.seed), UINT64},
-    {"init_std", AT(options.init_std), FLOAT},
-    {"init_scaled", AT(options.init_scaled), INT32},
-    {"lr", AT(options.optim.lr), FLOAT},
-    {"beta1", AT(options.optim.beta1), FLOAT},
-    {"beta2", AT(options.optim.beta2), FLOAT},
-    {"eps", AT(options.optim.eps), FLOAT},
-    {"weight_decay", AT(options.optim.weight_decay), FLOAT},
-    {"clip", AT(options.optim.clip), FLOAT},
-    {"muon", AT(options.optim.muon), INT},
-    {"muon_lr", AT(options.optim.muon_lr), FLOAT},
-    {"momentum", AT(options.optim.momentum), FLOAT},
-    {"validate_every", AT(validate_every), INT32},
-    {"sample_every", AT(sample_every), INT32},
-    {"checkpoint_every", AT(checkpoint_every), INT32},
+    {"steps", AT(options.steps), INT64, 0, 1e15},
+    {"batch_tokens", AT(options.batch_tokens), INT32, 1, 1 << 30},
+    {"micro_tokens", AT(options.micro_tokens), INT32, 1, 1 << 30},
+    {"warmup", AT(options.warmup), FLOAT, 0, 1},
+    {"final_rate", AT(options.final_rate), FLOAT, 0, 1},
+    {"dropout", AT(options.dropout), FLOAT, 0, 0.99},
+    {"average", AT(options.average), FLOAT, 0, 1},
+    {"seed", AT(options.seed), UINT64, 0, 0x1p53},
+    {"init_std", AT(options.init_std), FLOAT, 0, 1e3},
+    {"init_scaled", AT(options.init_scaled), INT32, 0, 1},
+    {"lr", AT(options.optim.lr), FLOAT, 0, 1e3},
+    {"beta1", AT(options.optim.beta1), FLOAT, 0, 1},
+    {"beta2", AT(options.optim.beta2), FLOAT, 0, 1},
+    {"eps", AT(options.optim.eps), FLOAT, 0, 1},
+    {"weight_decay", AT(options.optim.weight_decay), FLOAT, 0, 1e3},
+    {"clip", AT(options.optim.clip), FLOAT, 0, 1e9},
+    {"muon", AT(options.optim.muon), INT, 0, 1},
+    {"muon_lr", AT(options.optim.muon_lr), FLOAT, 0, 1e3},
+    {"momentum", AT(options.optim.momentum), FLOAT, 0, 1},
+    {"validate_every", AT(validate_every), INT32, 0, INT32_MAX},
+    {"sample_every", AT(sample_every), INT32, 0, INT32_MAX},
+    {"checkpoint_every", AT(checkpoint_every), INT32, 1, INT32_MAX},
 };
 
 void gf_recipe_defaults(struct gf_recipe *r) {
@@ -63,7 +65,15 @@ static int32_t set_text(char *to, size_t room, const char *key, const char *valu
     return GF_OK;
 }
 
-static void set_option(struct gf_recipe *r, const struct option *o, double x) {
+static int32_t set_option(struct gf_recipe *r, const struct option *o, double x,
+                          struct gf_error *err) {
+    if (!(x >= o->least && x <= o->most)) {
+        char range[64];
+        snprintf(range, sizeof range, "least %g, most %.10g", o->least, o->most);
+        return gf_fail(err, GF_ERR_CONFIG, "%s: out of range (%s)", o->name, range);
+    }
+    if (o->type != FLOAT && x != floor(x))
+        return gf_fail(err, GF_ERR_CONFIG, "%s: not a whole number", o->name);
     void *at = (char *)r + o->offset;
     switch (o->type) {
     case INT32: *(int32_t *)at = (int32_t)x; break;
@@ -72,13 +82,14 @@ static void set_option(struct gf_recipe *r, const struct option *o, double x) {
     case FLOAT: *(float *)at = (float)x; break;
     case INT: *(int *)at = (int)x; break;
     }
+    return GF_OK;
 }
 
 int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_error *err) {
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
         if (!strcmp(fields[f], key)) return gf_config_set(&r->cfg, (int32_t)f, x, err);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (!strcmp(options[i].name, key)) return set_option(r, &options[i], x), GF_OK;
+        if (!strcmp(options[i].name, key)) return set_option(r, &options[i], x, err);
     return gf_fail(err, GF_ERR_CONFIG, "a recipe has no key %s", key);
 }
 

@@ -62,7 +62,10 @@ int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, si
         } else if (m) {
             struct gf_swap_word *w = &s->words[s->n_words];
             w->text = calloc(m + 1, 1);
-            if (!w->text) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", room);
+            if (!w->text) {
+                gf_swap_close(s);
+                return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", room);
+            }
             memcpy(w->text, g, m);
             w->n = (int32_t)m;
             w->group = group;
@@ -75,8 +78,11 @@ int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, si
     }
     qsort(s->words, (size_t)s->n_words, sizeof *s->words, by_text);
     for (int32_t i = 1; i < s->n_words; i++)
-        if (!strcmp(s->words[i].text, s->words[i - 1].text))
-            return gf_fail(err, GF_ERR_DUPLICATE, "the word %s is listed twice", s->words[i].text);
+        if (!strcmp(s->words[i].text, s->words[i - 1].text)) {
+            gf_fail(err, GF_ERR_DUPLICATE, "the word %s is listed twice", s->words[i].text);
+            gf_swap_close(s);
+            return GF_ERR_DUPLICATE;
+        }
     for (size_t i = 0, m; i < n; i += m + 1) {
         for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
         }

@@ -25,7 +25,8 @@ struct gf_swap {
     size_t room;
 };
 
-/* groups: such a file's text. text: the data, to count in. */
+/* groups: such a file's text. text: the data, to count in. After a failure there is nothing to
+ * close. */
 int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, size_t n,
                      struct gf_error *err);
 void gf_swap_close(struct gf_swap *s);

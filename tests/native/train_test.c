@@ -211,6 +211,9 @@ static void swaps_stay_consistent(void) {
     got = gf_swap_apply(&s, text, sizeof text - 1, 3, &n);
     CHECK(n == strlen(copy) && !memcmp(got, copy, n));
     gf_swap_close(&s);
+    /* Its words were not given back when it was refused; the sanitizer sees it. */
+    CHECK_INT(gf_swap_open(&s, "1 Lily Mia\n1 Tim Mia\n", text, 0, &err), GF_ERR_DUPLICATE);
+    CHECK_TEXT(err.text, "the word Mia is listed twice");
 }
 
 struct small {
@@ -489,6 +492,14 @@ static void recipes_are_strict(void) {
     CHECK_TEXT(err.text, "a recipe has no key width");
     CHECK_INT(gf_recipe_line(&r, "d_model = many", &err), GF_ERR_CONFIG);
     CHECK_INT(gf_recipe_line(&r, "d_model", &err), GF_ERR_CONFIG);
+    /* Numbers were converted whatever they were; checkpoint_every = 0 divided by it. */
+    static const char *const wild[] = {
+        "steps = 1e999", "batch_tokens = nan", "muon = -inf",      "lr = 1e40",
+        "seed = -1",     "sample_every = 0.5", "micro_tokens = 0", "checkpoint_every = 0"};
+    const struct gf_recipe before = r;
+    for (int i = 0; i < 8; i++) CHECK_INT(gf_recipe_line(&r, wild[i], &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "checkpoint_every: out of range (least 1, most 2147483647)");
+    CHECK(!memcmp(&r, &before, sizeof r));
 }
 
 int main(void) {
