@@ -68,12 +68,15 @@ void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n) {
         }
 }
 
+/* A number of steps; where the step has vanished or overflowed there is none. */
+static int steps(float x) { return x > -129 && x < 128 ? (int)x : 0; }
+
 static void quantize_q8_0(uint8_t *p, const float *x) {
     float amax = 0;
     for (int j = 0; j < 32; j++) amax = fabsf(x[j]) > amax ? fabsf(x[j]) : amax;
     float d = amax / 127, inverse = d != 0 ? 1 / d : 0;
     write_f16(p, d);
-    for (int j = 0; j < 32; j++) p[2 + j] = (uint8_t)(int8_t)roundf(x[j] * inverse);
+    for (int j = 0; j < 32; j++) p[2 + j] = (uint8_t)steps(roundf(x[j] * inverse));
 }
 
 /* The value of largest magnitude becomes -8, whatever its sign. */
@@ -84,7 +87,7 @@ static void quantize_q4_0(uint8_t *p, const float *x) {
     float d = extreme / -8, inverse = d != 0 ? 1 / d : 0;
     write_f16(p, d);
     for (int j = 0; j < 16; j++) {
-        int low = (int8_t)(x[j] * inverse + 8.5f), high = (int8_t)(x[j + 16] * inverse + 8.5f);
+        int low = steps(x[j] * inverse + 8.5f), high = steps(x[j + 16] * inverse + 8.5f);
         p[2 + j] = (uint8_t)((low < 15 ? low : 15) | (high < 15 ? high : 15) << 4);
     }
 }
@@ -98,8 +101,8 @@ static void quantize_q4_1(uint8_t *p, const float *x) {
     float d = (most - least) / 15, inverse = d != 0 ? 1 / d : 0;
     write_f16(p, d), write_f16(p + 2, least);
     for (int j = 0; j < 16; j++) {
-        int low = (int8_t)((x[j] - least) * inverse + 0.5f);
-        int high = (int8_t)((x[j + 16] - least) * inverse + 0.5f);
+        int low = steps((x[j] - least) * inverse + 0.5f);
+        int high = steps((x[j + 16] - least) * inverse + 0.5f);
         p[4 + j] = (uint8_t)((low < 15 ? low : 15) | (high < 15 ? high : 15) << 4);
     }
 }

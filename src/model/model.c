@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_bind, gf_mat_put, gf_mat_get_row */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,6 +169,8 @@ static int is_gain(const struct gf_tensor *t) {
 
 int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct gf_error *err) {
     if (m->sealed || m->loading) return gf_fail(err, GF_ERR_STATE, "the model already has weights");
+    if (!(std >= 0 && isfinite(std)))
+        return gf_fail(err, GF_ERR_ARGUMENT, "std must be a finite number from 0 on");
     struct gf_rng rng;
     gf_rng_seed(&rng, seed);
     int32_t widest = 1;

@@ -840,6 +840,8 @@ static void tensors_that_do_not_fit_are_refused(void) {
     gf_model_close(m);
 
     m = gf_model_open(&c, NULL, &err);
+    CHECK_REFUSED(gf_model_randomize(m, 1, NAN, &err), GF_ERR_ARGUMENT, "finite");
+    CHECK_REFUSED(gf_model_randomize(m, 1, -0.02f, &err), GF_ERR_ARGUMENT, "finite");
     CHECK_OK(gf_model_randomize(m, 1, 0.02f, &err));
     CHECK_REFUSED(gf_model_randomize(m, 1, 0.02f, &err), GF_ERR_STATE, "already");
     CHECK_REFUSED(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err), GF_ERR_STATE, "sealed");
