@@ -138,6 +138,8 @@ test('malformed tokenizers are refused by name', async () => {
     [bpe({ vocab: { a: 0, b: 0 } }), /two tokens/], [bpe({ vocab: { a: 1e9 } }), /1000000000/], [bpe({ vocab: {} }), /empty/], [bpe({ vocab: ['a'] }), /not an object/],
     [{ model: { type: 'WordPiece', vocab: { a: 0 } } }, /WordPiece/], [{ model: { type: 'Unigram', vocab: [['a']] } }, /scores/],
     [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '((((' }, behavior: 'Isolated' } }), /regular expression/i],
+    // the library took this and then threw a TypeError
+    [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { String: 'b' }, behavior: 5 } }), /cannot encode/],
     [bpe({}, { decoder: { type: 'Guess' } }), /Guess/], [bpe({}, { added_tokens: [{ id: 3 }] }), /no content/], [bpe({}, { added_tokens: 5 }), /added_tokens/],
   ];
   for (const [object, message] of cases) {

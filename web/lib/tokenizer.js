@@ -53,7 +53,7 @@ export class Tokenizer {
    */
   encode(text, { addSpecialTokens = true } = {}) {
     if (typeof text !== 'string') fail('bad-argument', `expected a text, found ${show(text)}`);
-    const { ids } = this.lib.encode(text, { add_special_tokens: addSpecialTokens });
+    const { ids } = understood('encode', () => this.lib.encode(text, { add_special_tokens: addSpecialTokens }));
     const hole = ids.findIndex((/** @type {number | undefined} */ id) => id === undefined);
     if (hole >= 0) fail('bad-tokenizer', 'the text holds something that is not in the vocabulary');
     return ids;
@@ -69,7 +69,7 @@ export class Tokenizer {
     for (const id of list) {
       if (this.lib.id_to_token(id) === undefined) fail('bad-token', `${show(id)} is not the id of a token`);
     }
-    return list.length ? this.lib.decode(list, { skip_special_tokens: skipSpecialTokens }) : '';
+    return list.length ? understood('decode', () => this.lib.decode(list, { skip_special_tokens: skipSpecialTokens })) : '';
   }
 
   /**
@@ -104,6 +104,19 @@ export class Tokenizer {
     const ids = Array.from(prior).slice(-8);
     const begin = ids.reduce((at, id, i) => (this.special.has(id) ? i + 1 : at), 0);
     return new TextStream(this, ids.slice(begin), options);
+  }
+}
+
+/**
+ * What the library makes of a part that it took, but that is not as it should be: it finds out when it is used.
+ * @template T
+ * @param {string} what
+ * @param {() => T} use
+ * @returns {T}
+ */
+function understood(what, use) {
+  try { return use(); } catch (e) {
+    return fail('bad-tokenizer', `the tokenizer cannot ${what}: ${e instanceof Error ? e.message : e}`, e);
   }
 }
 
@@ -172,7 +185,7 @@ function joins(decoder) {
     case 'ByteLevel': case 'ByteFallback': case 'Fuse': case 'Metaspace': return true;
     case 'Replace': return decoder.pattern?.String?.length === 1;
     case 'Strip': return !decoder.stop;
-    case 'Sequence': return decoder.decoders.every(joins);
+    case 'Sequence': return Array.isArray(decoder.decoders) && decoder.decoders.every(joins);
     default: return false;
   }
 }
