@@ -214,6 +214,24 @@ describe('stopping', () => {
     }
   });
 
+  // Steps that had been computed together with one that failed were lost.
+  test('a loss that is no number any more fails its step, after all steps before it', async () => {
+    const quick = { ...tiny, d_model: 16, n_layers: 1, context_length: 8 };
+    for (const seed of [1, 2, 3, 4]) {
+      const run = train(quick, text, { vocabSize: 257, batchTokens: 8, steps: 1000, lr: 1, weightDecay: 10, clip: 0, warmup: 0, seed });
+      /** @type {any[]} */
+      const [numbers, failures] = [[], []];
+      try {
+        for await (const { step } of run) numbers.push(step);
+      } catch (error) {
+        failures.push(error);
+      }
+      await run.dispose();
+      assert.deepEqual(numbers, numbers.map((_, i) => i + 1));
+      assert.deepEqual(failures.map(({ code, message }) => [code, message]), [['not-finite', `step ${numbers.length + 1}: the loss is no longer a number`]]);
+    }
+  });
+
   test('a loop that was left is taken up again, without a gap', async () => {
     const run = train(tiny, text, { ...small, steps: 30 });
     const numbers = [];
@@ -327,6 +345,9 @@ describe('what cannot be trained', () => {
     await refused(tiny, text, { ...small, checkpoint: checkpoint.slice(0, 1000) }, 'bad-file', /not one that this package wrote/);
     await refused(tiny, text, { ...small, checkpoint: new Uint8Array(3) }, 'bad-file', /not one that this package wrote/);
     await refused(tiny, text, { ...small, checkpoint: 'x' }, 'bad-option', /expected bytes from run.checkpoint/);
+    const broken = checkpoint.slice();
+    broken[broken.length - 7] = 0; // within the vocabulary
+    await refused(tiny, text, { ...small, checkpoint: broken }, 'bad-file', /not one that this package wrote/);
     const cut = new Uint8Array([...checkpoint.slice(0, 5000), ...checkpoint.slice(9000)]);
     await refused(tiny, text, { ...small, checkpoint: cut }, 'truncated', /not whole/);
   });

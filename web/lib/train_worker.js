@@ -24,17 +24,18 @@ const POST_MS = 12;
 
 /** @type {Trainer | null} */
 let trainer = null;
-/** @type {Order} */
-let order;
+/** Of the order; its texts and checkpoint are not kept. @type {{steps: number, validateEvery: number, validates: boolean}} */
+let plan;
+/** Told after the steps before it. @type {{error: unknown} | null} */
+let failure = null;
 
 function running() { return trainer ?? fail('bad-state', 'the run did not start'); }
 
 const calls = {
-  /** @param {Order} given */
-  async open(given) {
+  /** @param {Order} order */
+  async open({ config, options, checkpoint, text, held, validateEvery, ...order }) {
     const t = await Trainer.start();
-    order = given;
-    const { config, options, checkpoint, text, held } = order;
+    plan = { steps: options.steps, validateEvery, validates: held !== null };
     t.configure(config, options);
     const saved = checkpoint ? unwrap(checkpoint) : null;
     const json = saved ? saved.tokenizer : order.tokenizer;
@@ -49,13 +50,20 @@ const calls = {
 
   /** The next steps: as many as fit into a frame, one at least; none after the last. @returns {TrainStep[]} */
   steps() {
-    const t = running(), { steps } = order.options, began = performance.now();
+    const t = running(), { steps, validateEvery, validates } = plan, began = performance.now(), told = failure;
     /** @type {TrainStep[]} */
     const done = [];
-    while (t.steps < steps && (!done.length || performance.now() - began < POST_MS)) {
-      const from = performance.now(), { counted, ...s } = t.step(), tokensPerSecond = counted * 1000 / (performance.now() - from);
-      const due = order.held && (s.step === steps || (order.validateEvery && s.step % order.validateEvery === 0));
-      done.push({ ...s, steps, tokensPerSecond, validation: due ? t.validate() : null });
+    failure = null;
+    if (told) throw told.error;
+    try {
+      while (t.steps < steps && (!done.length || performance.now() - began < POST_MS)) {
+        const from = performance.now(), { counted, ...s } = t.step(), tokensPerSecond = counted * 1000 / (performance.now() - from);
+        const due = validates && (s.step === steps || (validateEvery && s.step % validateEvery === 0));
+        done.push({ ...s, steps, tokensPerSecond, validation: due ? t.validate() : null });
+      }
+    } catch (error) {
+      if (!done.length) throw error;
+      failure = { error };
     }
     return done;
   },
@@ -101,8 +109,10 @@ function wrap(state, tokenizer) {
 function unwrap(bytes) {
   const end = bytes.length - 4, n = end < 0 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(end, true);
   const tokenizer = n <= end ? new TextDecoder().decode(bytes.subarray(end - n, end)) : '';
-  if (!tokenizer.startsWith('{')) fail('bad-file', 'the checkpoint is not one that this package wrote, or not whole');
-  return { state: bytes.subarray(0, end - n), tokenizer };
+  try {
+    if (JSON.parse(tokenizer).model.vocab) return { state: bytes.subarray(0, end - n), tokenizer };
+  } catch { /* said below */ }
+  return fail('bad-file', 'the checkpoint is not one that this package wrote, or not whole');
 }
 
 /** The trainer numbers tokens in its own way: a vocabulary in another order would be read as something else. @param {any} given @param {any} made */
