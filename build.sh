@@ -16,6 +16,7 @@ usage: ./build.sh COMMAND
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
   demo           build the page, serve it on this machine and print its address
   page           build the page into dist/, a static folder for any web server
+  fuzz [SECONDS] give the readers, the trainer and the engine wrong input, 60 seconds of it; what is found goes to build/fuzz
   bench [FILTER] measure the kernels, natively and in each binary, and print the download's sizes
   train RECIPE   compile the trainer and run it; without arguments it prints what it takes
   clean          remove what was built (not what was downloaded)
@@ -127,6 +128,20 @@ bench() {
   exec node tests/bench/run.js "$@"
 }
 
+# Half the time for C under sanitizers, half for JavaScript. The seed is another each time; FUZZ_SEED repeats one.
+fuzz() {
+  local seconds=${1:-60} seed=${FUZZ_SEED:-$RANDOM} status=0
+  case $seconds in '' | *[!0-9]* | ?????????*) fail "'$seconds' is no number of seconds." ;; esac
+  npm_packages
+  find_cc
+  run_step "fuzzing ($CC, sanitizers)" "$mend" node scripts/compile.js fuzz
+  unlock
+  say "seed $seed"
+  build/native-test/fuzz --seconds $(((seconds + 1) / 2)) --seed "$seed" || status=1
+  node tests/fuzz/readers.js --seconds $(((seconds + 1) / 2)) --seed "$seed" || status=1
+  exit $status
+}
+
 train() {
   native
   unlock
@@ -150,7 +165,7 @@ setup)
   find_chromium
   say "ready: Node $(node -p process.versions.node), $emcc_name, $CC, $CHROMIUM"
   ;;
-wasm | native | page | demo | clean | bench | train)
+wasm | native | page | demo | clean | bench | fuzz | train)
   lock
   "$command" "$@"
   ;;

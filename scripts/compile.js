@@ -54,7 +54,7 @@ const wasmLink = [
 const underNode = ['--js-library', 'tests/native/host.js', '-sENVIRONMENT=node', '-sNODERAWFS=1', '-sSINGLE_FILE=1',
   '-sEXIT_RUNTIME=1', '-sALLOW_MEMORY_GROWTH=1', '-sMAXIMUM_MEMORY=4GB', '-sSTACK_SIZE=1MB'];
 
-const sanitize = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all', '-fno-omit-frame-pointer'];
+const sanitize = ['-fsanitize=address,undefined,float-cast-overflow', '-fno-sanitize-recover=all', '-fno-omit-frame-pointer'];
 const thisCpu = process.arch === 'x64' ? ['-march=native'] : [];
 
 const engine = () => ['base', 'kernels', 'model'].flatMap((folder) => sources(`src/${folder}`));
@@ -64,7 +64,16 @@ const programs = () => sources('src/train').filter(hasMain);
 const tests = () => sources('tests/native').filter((file) => file.endsWith('_test.c'));
 const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
 const benches = () => sources('tests/bench');
+/** The program that gives the engine and the trainer wrong bytes (tests/fuzz); it runs few cases among the native tests. */
+const fuzzer = () => ({
+  out: 'build/native-test/fuzz',
+  sources: [...engine(), ...trainer(), ...testHelpers(), ...sources('tests/fuzz')],
+  cc: CC,
+  compile: nativeTest,
+  link: ['-pthread', ...sanitize, '-lm'],
+});
 const trains = (file) => /^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
+const nativeTest = () => ['-O2', '-g', '-pthread', ...sanitize, ...common, '-Itests/native'];
 const wasmCompile = (flags, defines = []) => (source) => [...level(source), '-DNDEBUG', ...defines, ...common, ...flags,
   ...(source.startsWith('tests/') ? ['-Itests/native'] : [])];
 /** The four leave out what only training calls (src/model/pass.h). */
@@ -95,13 +104,15 @@ const targets = {
     link: ['-pthread', '-lm', ...(hasOpenblas() ? ['-lopenblas'] : [])],
   })),
 
-  'native-test': () => tests().map((file) => ({
+  'native-test': () => [...tests().map((file) => ({
     out: `build/native-test/${basename(file, '.c')}`,
     sources: [...engine(), ...trainer(), ...testHelpers(), file],
     cc: CC,
-    compile: () => ['-O2', '-g', '-pthread', ...sanitize, ...common, '-Itests/native'],
+    compile: nativeTest,
     link: ['-pthread', ...sanitize, '-lm'],
-  })),
+  })), fuzzer()],
+
+  fuzz: () => [fuzzer()],
 
   // The objects are those of `wasm`: what ships is what is tested; but the trainer's tests also run what they trained. Gradients in
   // double are a matter of formulas, not of binaries.

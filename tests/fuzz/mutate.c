@@ -1,0 +1,98 @@
+/* mutate.c - see mutate.h. */
+#include "mutate.h"
+#include <string.h>
+
+uint64_t any(struct gf_rng *r, uint64_t n) { return gf_rng_u64(r) % n; }
+
+/* A place in n bytes: half of them in the header, where the lengths are. */
+static size_t place(struct gf_rng *r, size_t n) {
+    return (size_t)any(r, n > 512 && any(r, 2) ? 512 : n);
+}
+
+/* Short pieces more often than long ones. */
+static size_t length(struct gf_rng *r, size_t most) {
+    const size_t bound = (size_t)1 << any(r, 14);
+    return 1 + (size_t)any(r, bound < most ? bound : most);
+}
+
+/* Replace bytes [at .. at + cut) by n others, as far as there is room. */
+static size_t splice(uint8_t *bytes, size_t size, size_t room, size_t at, size_t cut,
+                     const uint8_t *with, size_t n) {
+    if (size - cut + n > room) return size;
+    memmove(bytes + at + n, bytes + at + cut, size - at - cut);
+    memcpy(bytes + at, with, n);
+    return size - cut + n;
+}
+
+static const uint8_t edge_bytes[] = {0, 1, 0x20, 0x22, 0x5c, 0x5d, 0x7f, 0x80, 0xc4, 0xfe, 0xff};
+static const uint64_t edge_words[] = {0,
+                                      1,
+                                      2,
+                                      31,
+                                      0x7f,
+                                      0xff,
+                                      0xffff,
+                                      0x10000,
+                                      0x7fffffff,
+                                      0x80000000,
+                                      0xffffffff,
+                                      0x100000000,
+                                      0x7f800000, /* infinity, NaN as f32 */
+                                      0x7fc00000,
+                                      0x7fffffffffffffff,
+                                      0x8000000000000000,
+                                      0xfffffffffffffff0,
+                                      0xffffffffffffffff};
+static const char *const edge_numbers[] = {
+    "0",   "-0",  "1",    "-1",   "2147483647", "2147483648", "4294967296", "9223372036854775808",
+    "1e9", "3.5", "1e-9", "1e40", "1e999",      "-1e999",     "nan",        "0x10",
+};
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* A number written in digits becomes another one. */
+static size_t renumber(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room) {
+    size_t at = place(r, n), end;
+    while (at < n && !(bytes[at] >= '0' && bytes[at] <= '9')) at++;
+    for (end = at; end < n && bytes[end] >= '0' && bytes[end] <= '9';) end++;
+    const char *to = edge_numbers[any(r, COUNT(edge_numbers))];
+    return end > at ? splice(bytes, n, room, at, end - at, (const uint8_t *)to, strlen(to)) : n;
+}
+
+static size_t once(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other,
+                   size_t n_other) {
+    uint8_t piece[1 << 13];
+    if (!n) return n;
+    const size_t at = place(r, n);
+    size_t m = length(r, n - at);
+    switch (any(r, 9)) {
+    case 0: bytes[at] ^= (uint8_t)(1 << any(r, 8)); return n;
+    case 1: bytes[at] = edge_bytes[any(r, COUNT(edge_bytes))]; return n;
+    case 2: bytes[at] = (uint8_t)any(r, 256); return n;
+    case 3: { /* a length, wherever one may be */
+        const uint64_t word = edge_words[any(r, COUNT(edge_words))] + (any(r, 2) ? 0 : any(r, 3));
+        const size_t size = any(r, 2) ? 8 : 4;
+        if (at + size <= n) memcpy(bytes + at, &word, size);
+        return n;
+    }
+    case 4: return splice(bytes, n, room, at, m, bytes, 0);
+    case 5:
+        m = m < sizeof piece ? m : sizeof piece;
+        memcpy(piece, bytes + at, m);
+        return splice(bytes, n, room, place(r, n), 0, piece, m);
+    case 6: {
+        if (!n_other) return n;
+        const size_t from = place(r, n_other);
+        m = length(r, n_other - from);
+        return splice(bytes, n, room, at, any(r, 2) || m > n - at ? 0 : m, other + from, m);
+    }
+    case 7: return any(r, 4) ? n : at;
+    default: return renumber(r, bytes, n, room);
+    }
+}
+
+size_t mutate(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other,
+              size_t n_other) {
+    do n = once(r, bytes, n, room, other, n_other);
+    while (any(r, 3));
+    return n;
+}
