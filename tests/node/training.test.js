@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Tokenizer, countParameters, depth, load, train } from '../../web/lib/index.js';
+import { split } from '../../web/lib/train.js';
 import { depthInDouble } from './gradients.js';
 import { collect, stories, top } from './helpers.js';
 import { randomConfig } from './random_config.js';
@@ -173,7 +174,16 @@ describe('the model', () => {
       const [step] = await trained(tiny, data, { ...small, steps: 1, validation: 0.1 }, (_, all) => all);
       assert.ok(step.validation.bitsPerByte > 0);
     }
-    await refused(tiny, 'word', { ...small, validation: 0.5 }, 'bad-option', /too short to hold out/);
+    await refused(tiny, 'w', { ...small, validation: 0.5 }, 'bad-option', /too short to hold out/);
+    // Text without spaces was too short, and a byte 0xa0 within a letter taken for one; neither share may hold half a letter.
+    for (const [word, bytes] of /** @type {[string, number][]} */ ([['\u8001\u4f86', 100 * 6], ['\u982d\u00e0', 100 * 5], ['word', 100 * 4]])) {
+      for (const share of [0.5, 0.499, 0.498, 0.497]) {
+        const { text: first, held } = split(new TextEncoder().encode(word.repeat(100)), share, '<|endoftext|>');
+        const decoder = new TextDecoder('utf-8', { fatal: true });
+        assert.equal(decoder.decode(first) + decoder.decode(held), word.repeat(100));
+        assert.ok(Math.abs(held.length - share * bytes) <= 3, `${held.length} of ${bytes}`);
+      }
+    }
   });
 
   test('a vocabulary learnt before is used again', async () => {
@@ -181,6 +191,10 @@ describe('the model', () => {
       const want = await Tokenizer.load(stories);
       assert.equal(run.config.vocabSize, 2048);
       assert.deepEqual(run.tokenizer.encode('One day, Lily met a dragon!'), want.encode('One day, Lily met a dragon!'));
+      const again = train(tiny, text, { ...small, steps: 1, tokenizer: run.tokenizer });
+      await again.next();
+      assert.deepEqual(again.tokenizer.encode('One day, Lily met a dragon!'), want.encode('One day, Lily met a dragon!'));
+      await again.dispose();
     });
     const tokens = ['<|endoftext|>', ...Array.from({ length: 256 }, (_, i) => `<${i}>`)];
     const other = (/** @type {string[]} */ list, /** @type {string[]} */ merges) => ({ model: { type: 'BPE', vocab: Object.fromEntries(list.map((t, i) => [t, i])), merges } });

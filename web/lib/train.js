@@ -13,6 +13,8 @@ import { There, nodeWorker } from './remote.js';
 
 /** Sizes where nobody said: a context that a page trains in minutes. */
 const USUAL = { vocab_size: 512, context_length: 128 };
+/** What runs have learnt, as tokenizer.json. @type {WeakMap<object, string>} */
+const learnt = new WeakMap();
 /** Between stories; id 0 of every vocabulary. */
 const SEPARATOR = '<|endoftext|>';
 
@@ -49,17 +51,19 @@ async function bytesOf(text, what) {
 }
 
 /**
- * The last share of a text, held out: from the next story (the next line of pairs) on, where it has several; from a word on otherwise.
+ * The last share of a text, held out: from the next story (the next line of pairs) on, where it has several; from a word, or at least a letter, on otherwise.
  * @param {Uint8Array} text
  * @param {number} share
  * @param {string} mark
  */
-function split(text, share, mark) {
+export function split(text, share, mark) {
   const letters = new TextDecoder('latin1').decode(text); // one for each byte
   const want = Math.floor(text.length * (1 - share));
   const ends = [letters.indexOf(mark, want), letters.lastIndexOf(mark, want)].filter((at) => at >= 0).map((at) => at + mark.length);
-  const space = letters.slice(want).search(/\s/);
-  if (space >= 0) ends.push(want + space);
+  const space = letters.slice(want).search(/[ \n\r\t]/); // others are parts of letters here
+  let letter = want;
+  while ((text[letter] & 0xc0) === 0x80) letter++; // within one of UTF-8
+  ends.push(...(space >= 0 ? [want + space] : []), letter);
   const full = (/** @type {string} */ part) => part.replaceAll(mark, '').trim() !== '';
   const at = ends.find((end) => full(letters.slice(0, end)) && full(letters.slice(end)));
   if (at === undefined) fail('bad-option', `validation is ${share}: the text is too short to hold out a share of it`);
@@ -99,6 +103,8 @@ async function orderOf(config, data, o) {
 
 /** A tokenizer.json as the trainer writes one. @param {any} source @returns {Promise<string>} */
 async function vocabularyOf(source) {
+  const known = learnt.get(source);
+  if (known) return known;
   const json = /** @type {any} */ (await openTokenizer(source)), { vocab, merges } = json.model ?? {};
   if (!vocab || Array.isArray(vocab) || !Array.isArray(merges)) fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
   return JSON.stringify({ model: { vocab, merges: merges.map((/** @type {string | string[]} */ m) => (Array.isArray(m) ? m.join(' ') : m)) } });
@@ -167,6 +173,7 @@ export class Run {
   async open(order) {
     const { config, parameters, tokenizer } = await this.#call('open', order);
     this.about = { config, parameters, tokenizer: new Tokenizer(JSON.parse(tokenizer)) };
+    learnt.set(this.about.tokenizer, tokenizer);
   }
 
   /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
