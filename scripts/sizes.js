@@ -21,7 +21,7 @@ export const limits = { wasm: 60_000, train: 60_000, js: 40_000 };
 const application = `
 import { load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
 try {
-  const model = await load(new URL('/weights/stories-3m.gguf', document.baseURI));
+  const model = await load(new URL('/weights/stories-1m.gguf', document.baseURI));
   for await (const step of model.generate('Once', { maxTokens: 4 })) document.title += step.text;
   model.dispose();
   document.title = 'done';

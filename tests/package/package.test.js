@@ -16,8 +16,8 @@ import { serve } from '../../scripts/serve.js';
 import { load, train } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const model = join(top, 'weights/stories-3m.gguf');
-const noModel = !existsSync(model) && 'weights/stories-3m.gguf is missing';
+const model = join(top, 'weights/stories-1m.gguf');
+const noModel = !existsSync(model) && 'weights/stories-1m.gguf is missing';
 const prompt = 'Once upon a time';
 const options = { maxTokens: 32, temperature: 0 };
 const config = { d_model: 16, n_layers: 1, n_heads: 2 }, text = 'The cat sat on the mat. The dog sat on the log.';

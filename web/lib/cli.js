@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { existsSync } from 'node:fs';
 import { load, countParameters, estimate, GlassformerError, PRESETS } from './index.js';
 
-const DEFAULT_MODEL = fileURLToPath(new URL('../../weights/stories-3m.gguf', import.meta.url));
+const DEFAULT_MODEL = fileURLToPath(new URL('../../weights/stories-1m.gguf', import.meta.url));
 
 const HELP = `usage: glassformer [options] PROMPT        continue a text
        glassformer count [--json] CONFIG      parameters of a config.json, a checkpoint's, or a preset
