@@ -140,7 +140,8 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
  * @property {number} [steps]         default 500
  * @property {number} [batchTokens]   of one step, at most: whole sequences of the context; default 1024
  * @property {number} [vocabSize]     byte-pair encoding learnt from the text, 257 (bytes alone) to 8192 tokens; default 512
- * @property {Bytes | object | null} [tokenizer]  instead: a vocabulary that an earlier run learnt
+ * @property {Bytes | Tokenizer | object | null} [tokenizer]  instead: a vocabulary that an earlier run learnt, its Training.tokenizer, GGUF or
+ *   tokenizer.json
  * @property {number} [lr]            AdamW's learning rate; default 0.003
  * @property {boolean} [muon]         matrices of attention and feed-forward layers by Muon; default true
  * @property {number} [muonLr]        default 0.02
@@ -150,11 +151,12 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
  * @property {number} [weightDecay]   decoupled, matrices only; default 0.1
  * @property {number} [clip]          the gradient's largest norm; default 1, 0: none
  * @property {number} [seed]          0 .. 2^53 - 1; default 1. One seed, one model
- * @property {string | Uint8Array | Blob | number | null} [validation]  a text to validate on, or the share of the data to hold out for it
+ * @property {string | Uint8Array | ArrayBuffer | Blob | number | null} [validation]  a text to validate on, or the share of the data to hold out for it
  * @property {number} [validateEvery] steps; default 50, 0: only after the last
  * @property {Uint8Array | null} [checkpoint]  go on from Training.checkpoint(), to the bit; data and configuration must be the same
- * @property {AbortSignal} [signal]   ends the run as dispose does
+ * @property {AbortSignal} [signal]   ends the run as dispose does; what waits and what comes after rejects with its reason
  */
+
 const isNode = !!globalThis.process?.versions?.node;
 /** A net only: dispose is the contract. */
 const forgotten = new FinalizationRegistry((/** @type {() => void} */ close) => close());
@@ -215,8 +217,8 @@ export function train(config, data, options = {}) {
  * al. 2016 of residuals.
  * @param {ConfigInput} config  as for train; vocab_size is 256
  * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} [options]  tokens: default 256
- * @returns {Promise<{weights: number, stream: number}[]>} by layer, first layer first: the root mean square of the loss's gradient (nats a
- *   token) with respect to the block's matrices, and of the residual stream behind the block
+ * @returns {Promise<{weights: number, stream: number}[]>} by layer, first layer first, root mean squares: weights of the loss's gradient
+ *   (nats a token) with respect to the block's matrices, stream of the residual stream itself behind the block
  */
 export async function depth(config, options = {}) {
   return (await import('./train.js')).depth(config, options);
@@ -500,8 +502,9 @@ export class Session {
 }
 
 /**
- * A run of training: an iterator of its steps. The engine computes when a step is wanted, and the next one while the reader is busy. Leaving
- * the loop stops it there; another loop goes on.
+ * A run of training: an iterator of its steps. The engine computes when a step is wanted, and the next one while the reader is busy; quick
+ * steps come several at once, those of about 12 ms, so that model, files and checkpoint may be as many steps ahead of the reader. Leaving the
+ * loop stops it there; another loop goes on.
  * @implements {AsyncIterableIterator<TrainStep>}
  */
 export class Training {
@@ -563,7 +566,7 @@ export class Training {
    */
   async files({ dtype = 'f32' } = {}) { return (await this.#opening).files(dtype); }
 
-  /** All that the next step depends on, for `train(config, data, { checkpoint })`. @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  /** All that the next step depends on, for `train(config, data, { checkpoint })`: it begins behind the last step computed, read or not. @returns {Promise<Uint8Array<ArrayBuffer>>} */
   async checkpoint() { return (await this.#opening).checkpoint(); }
 
   /** Free everything; also while it is still being opened. */

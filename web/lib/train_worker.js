@@ -17,7 +17,17 @@ import { parameterTable } from './formats/roster.js';
  * @property {number} validateEvery      steps; 0: only after the last
  * @property {Uint8Array | null} checkpoint
  */
-/** @typedef {{step: number, steps: number, loss: number, norm: number, rate: number, tokens: number, tokensPerSecond: number, validation: {nats: number, bitsPerByte: number} | null}} TrainStep */
+/**
+ * @typedef {object} TrainStep
+ * @property {number} step    1 .. steps
+ * @property {number} steps   of the whole run
+ * @property {number} loss    nats a token, of the weights before the step on its batch, with dropout
+ * @property {number} norm    of its gradient, before clipping
+ * @property {number} rate    share of the learning rates, 0 .. 1: warm-up and cosine
+ * @property {number} tokens  learnt from so far
+ * @property {number} tokensPerSecond  of this step, without validation
+ * @property {{nats: number, bitsPerByte: number} | null} validation  nats a token, of the weights behind the step; null: none was due
+ */
 
 /** Steps of a tiny model are posted together, about once a frame. */
 const POST_MS = 12;
