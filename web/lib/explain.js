@@ -278,7 +278,7 @@ class Formulas {
       case 'ln1.hook_scale': case 'ln2.hook_scale': case 'ln_cross.hook_scale': case 'ln_final.hook_scale': {
         const { at, x } = this.normed(point.split('.')[0], position), mean = c.norm === 'layernorm' ? x.reduce((a, b) => a + b, 0) / x.length : 0;
         const terms = Array.from(x, (v, j) => ({ ...term(at, (v - mean) ** 2, `dimension ${j}, squared`, { index: j }), input: v }));
-        return { how: 'root', formula: mean ? 'the root of the variance, plus epsilon' : 'the root of the mean of the squares, plus epsilon', divisor: x.length, terms: [...terms, { name: 'epsilon', value: c.norm_eps * x.length }] };
+        return { how: 'root', formula: c.norm === 'layernorm' ? 'the root of the variance, plus epsilon' : 'the root of the mean of the squares, plus epsilon', divisor: x.length, terms: [...terms, { name: 'epsilon', value: c.norm_eps * x.length }] };
       }
       case 'ln1.hook_normalized': case 'ln2.hook_normalized': case 'ln_cross.hook_normalized': case 'ln_final.hook_normalized': {
         const { at, x } = this.normed(point.split('.')[0], position), scale = this.at.replace('normalized', 'scale');
