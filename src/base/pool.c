@@ -105,8 +105,8 @@ static void wake_all(struct gf_pool *p, _Atomic uint32_t *word) {
 #endif
 }
 
-/* Claim and run tiles until none is left. A thread claims runs of neighbours that get shorter towards
- * the end: fewer claims, and memory read in longer stretches. */
+/* Claim and run tiles until none is left. A thread claims runs of neighbours that get shorter
+ * towards the end: fewer claims, and memory read in longer stretches. */
 static void work(struct gf_pool *p) {
     for (;;) {
         uint64_t job = atomic_load(&p->job);

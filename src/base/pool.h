@@ -1,8 +1,9 @@
 /* pool.h - work cut into fixed tiles that threads claim as they go.
  *
  * Who computes a tile never changes its result. Nobody waits for a thread, only for tiles that were
- * claimed: a thread that loses its core costs the tile it holds, not the job. Helpers watch for the
- * next job for some microseconds (a token has dozens, a few microseconds apart), then sleep. */
+ * claimed: a thread that loses its core costs the run of neighbouring tiles it holds, not the job.
+ * Helpers watch for the next job for some 30 microseconds (a token has dozens, a few microseconds
+ * apart), then sleep. */
 #ifndef GF_POOL_H
 #define GF_POOL_H
 #include <stdint.h>
