@@ -58,7 +58,8 @@ export function mutateBytes(r, bytes, other) {
 }
 
 const EDGE_VALUES = [null, true, false, 0, -1, 1, 2, 0.5, -0.5, 3, 31, 1e9, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53, 1e308, '', 'x', '0', 'constructor',
-  '__proto__', 'toString', 'length', '\ud800', '\u0000', [], {}, [[]], [null], [0], [''], { a: 1 }, { type: 'Sequence' }, { length: 1 }];
+  '__proto__', 'toString', 'length', '\ud800', '\u0000', [], {}, [[]], [null], [0], [''], { a: 1 }, { type: 'Sequence' }, { length: 1 }, { toString: 1, valueOf: 1 },
+  'x'.repeat(1e5), Array(1000).fill(0)];
 const EDGE_KEYS = ['__proto__', 'constructor', 'toString', 'length', '', '0', 'type', 'x'.repeat(300)];
 
 /** Every object and list in a value. @param {any} value @param {any[]} [found] @returns {any[]} */
@@ -86,6 +87,12 @@ export function mutateJson(r, root) {
       default: owner[key] = structuredClone(r.of(EDGE_VALUES));
     }
   } while (r.below(3));
+}
+
+/** A value before another one, deeper than a stack. @param {Random} r @param {Uint8Array} json @returns {Uint8Array} */
+export function nest(r, json) {
+  const b = Buffer.from(json), colon = b.indexOf(':', place(r, b.length) - 1) + 1, deep = 1e5;
+  return new Uint8Array(Buffer.concat([b.subarray(0, colon), Buffer.from(colon ? `${'['.repeat(deep)}${']'.repeat(deep)},"x":` : ''), b.subarray(colon)]));
 }
 
 /** Also a key that assignment would take for something else. @param {object} owner @param {string} key @param {unknown} value */

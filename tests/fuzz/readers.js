@@ -12,7 +12,7 @@ import { Worker, isMainThread, parentPort, workerData } from 'node:worker_thread
 import { CODES, GlassformerError } from '../../web/lib/formats/errors.js';
 import { openCheckpoint, openTokenizer } from '../../web/lib/formats/source.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
-import { Random, mutateBytes, mutateJson } from './mutate.js';
+import { Random, mutateBytes, mutateJson, nest } from './mutate.js';
 import { bins, ggufBytes, ggufs, models, safetensorsBytes, tokenizerBin, tokenizers } from './seeds.js';
 
 const HANG_MS = 15000;
@@ -34,6 +34,7 @@ function wrong(r, value, write, other) {
     mutateJson(r, copy);
     try { bytes = write(copy); } catch { /* what no writer can write */ }
   }
+  if (write === utf8 && !r.below(40)) return nest(r, bytes);
   return how < 2 ? mutateBytes(r, bytes, other) : bytes;
 }
 

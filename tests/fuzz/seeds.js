@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 
 const product = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
-const floats = (/** @type {number} */ n) => Float32Array.from({ length: n }, (_, i) => (i * 37 % 101 - 50) / 50);
+/** At most 2^16: a shape may claim more than there is. */
+const floats = (/** @type {number} */ n) => Float32Array.from({ length: n > 2 ** 16 ? 2 ** 16 : n }, (_, i) => (i * 37 % 101 - 50) / 50);
 const json = (/** @type {string} */ path) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
 
 // ---- vocabularies
@@ -77,6 +78,18 @@ const headerOf = (bytes) => JSON.parse(Buffer.from(bytes.subarray(8, 8 + Number(
 export const models = ['llama_1tok', 'gpt2_n_inner', 't1_3layer_odd', 't2_encdec_padmask'].map((name) => ({
   config: json(`${CASES}/${name}/config.json`), header: headerOf(new Uint8Array(readFileSync(new URL(`../golden/cases/${name}/model.safetensors`, import.meta.url)))),
 }));
+/** Configurations with the keys that the families look at, right ones and odd ones; their weights are those of another. */
+const rotary = { rope_theta: 1e4, rope_scaling: { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4, original_max_position_embeddings: 8192 } };
+const like = (/** @type {object} */ more) => ({ ...models[0].config, ...rotary, hidden_act: 'silu', bos_token_id: 1, eos_token_id: [1, 2], ...more });
+models.push(...[
+  like({ model_type: 'llama', attention_bias: false, mlp_bias: false, head_dim: 8, rope_parameters: { type: 'linear', factor: 2 }, quantization_config: null }),
+  like({ model_type: 'mistral', sliding_window: 9, logit_scale: 1, num_experts: 0 }),
+  like({ model_type: 'qwen2', use_sliding_window: true, max_window_layers: 0, sliding_window: 9, layer_types: ['sliding_attention'] }),
+  like({ model_type: 'qwen3', attention_bias: true, layer_types: ['full_attention'], head_dim: 8 }),
+  { model_type: 'gpt-prenorm-erf', vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 2, context: 16, norm_eps: 1e-5, activation: 'gelu', mlp_mult: 4, fused_qkv: true, attn_bias: true },
+  { model_type: 'rlvr-from-scratch', vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 2, d_ff: 8, norm: 'rmsnorm', ffn: 'gelu', positional: 'rope', rope_convention: 'interleaved', pre_norm: true },
+  { model_type: 'glassformer', vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 2, ffn: 'relu', kind: 'encoder', causal: false, sliding_window: 0 },
+].map((config) => ({ config, header: models[0].header })));
 /** The data are zeros, as many as the header's sound ranges reach. @param {any} header @returns {Uint8Array} */
 export function safetensorsBytes(header) {
   const head = Buffer.from(JSON.stringify(header)), size = Buffer.alloc(8);

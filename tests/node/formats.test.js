@@ -648,3 +648,17 @@ test('every malformed file gets the verdict expected', { skip: noShared }, async
   }
   assert.ok(n > 30);
 });
+
+// Each was a TypeError or a RangeError.
+test('values of a config.json that cannot be computed with are refused', () => {
+  const stubborn = { toString: 1, valueOf: 1 };
+  let deep = [];
+  for (let i = 0; i < 1e5; i++) deep = [deep];
+  const qwen = { ...hf, model_type: 'qwen2', use_sliding_window: true };
+  const gpt = { model_type: 'gpt-prenorm-erf', vocab_size: 6, d_model: 8, n_layers: 1, n_heads: 2, context: 16 };
+  for (const config of [{ ...qwen, layer_types: 5 }, { ...qwen, max_window_layers: stubborn }, { ...qwen, num_hidden_layers: stubborn },
+    { ...gpt, mlp_mult: stubborn }, { ...gpt, activation: stubborn }, { ...gpt, d_model: stubborn }, { ...hf, vocab_size: deep }]) {
+    assert.throws(() => readHfConfig(config), (e) => e.name === 'GlassformerError' && ['bad-config', 'unsupported'].includes(e.code) && e.message.length < 300);
+  }
+  assert.equal(readHfConfig({ ...gpt, mlp_mult: 2 }).config.d_ff, 16);
+});

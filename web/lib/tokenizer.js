@@ -21,7 +21,7 @@ export class Tokenizer {
       this.lib = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model: pieces?.outline ?? model }, { clean_up_tokenization_spaces: false });
       pieces?.enter(/** @type {any} */ (this.lib).model);
     } catch (e) {
-      fail('bad-tokenizer', `the tokenizer cannot be built: ${e instanceof Error ? e.message : e}`, e);
+      fail('bad-tokenizer', `the tokenizer cannot be built: ${said(e)}`, e);
     }
     keepBom(this.lib.decoder);
     const vocab = pieces ? [pieces.texts.length - 1] : Array.isArray(model.vocab) ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id) : Object.values(model.vocab);
@@ -107,6 +107,9 @@ export class Tokenizer {
   }
 }
 
+/** The library's sentence, which may quote a whole file. @param {unknown} e */
+const said = (e) => (e instanceof Error ? e.message : String(e)).slice(0, 300);
+
 /**
  * What the library makes of a part that it took, but that is not as it should be: it finds out when it is used.
  * @template T
@@ -116,7 +119,7 @@ export class Tokenizer {
  */
 function understood(what, use) {
   try { return use(); } catch (e) {
-    return fail('bad-tokenizer', `the tokenizer cannot ${what}: ${e instanceof Error ? e.message : e}`, e);
+    return fail('bad-tokenizer', `the tokenizer cannot ${what}: ${said(e)}`, e);
   }
 }
 

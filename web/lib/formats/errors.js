@@ -71,7 +71,6 @@ export function fail(code, message, cause) {
 export function show(value) {
   if (typeof value === 'bigint') return String(value);
   let text;
-  try { text = JSON.stringify(value); } catch { /* cyclic, or nested too deep */ }
-  text ??= String(value);
+  try { text = JSON.stringify(value) ?? String(value); } catch { text = 'something nested too deep'; }   // or cyclic
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }

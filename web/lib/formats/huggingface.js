@@ -30,8 +30,11 @@ import { placesByName } from './plan.js';
 
 /** @type {Record<string, string>} */
 const ACTIVATIONS = { gelu: 'gelu_erf', gelu_python: 'gelu_erf', gelu_new: 'gelu_tanh', gelu_pytorch_tanh: 'gelu_tanh', gelu_fast: 'gelu_tanh' };
-/** An activation of transformers in our words; what is unknown stays as it is and is refused with the rest. @param {string} name */
-const activation = (name) => ACTIVATIONS[name] ?? name;
+/** An activation of transformers in our words; what is unknown stays as it is and is refused with the rest. @param {any} name */
+const activation = (name) => (typeof name === 'string' && Object.hasOwn(ACTIVATIONS, name) ? ACTIVATIONS[name] : name);
+
+/** A product, or the factor that is no number, which is refused then. @param {any} a @param {any} b */
+const times = (a, b) => [a, b].find((x) => typeof x !== 'number') ?? a * b;
 
 /** Rotary scaling, from rope_scaling (transformers 4) or rope_parameters (5). @param {Json} j @param {(key: string, value: unknown) => never} lacks @returns {Json} */
 function rope(j, lacks) {
@@ -78,8 +81,10 @@ const qwen2 = {
   ...llama, keys: noBias, base: { ...llama.base, n_kv_heads: 32, context_length: 32768, bias_qkv: true },
   more(j, lacks) {
     const first = j.max_window_layers ?? 28;
-    const on = j.use_sliding_window === true && first < j.num_hidden_layers;
+    if (!Number.isInteger(first)) lacks('max_window_layers', first);
+    const on = j.use_sliding_window === true && Number.isInteger(j.num_hidden_layers) && first < j.num_hidden_layers;
     if (on && first > 0) lacks('max_window_layers', first);
+    if (j.layer_types !== undefined && j.layer_types !== null && !Array.isArray(j.layer_types)) lacks('layer_types', j.layer_types);
     const kinds = new Set(j.layer_types ?? []);
     if (kinds.size > 1 || (kinds.size && kinds.has('sliding_attention') !== on)) lacks('layer_types', [...kinds]);
     return { ...rope(j, lacks), sliding_window: on ? j.sliding_window : 0 };
@@ -164,7 +169,7 @@ const plainGpt = {
   },
   base: { norm: 'layernorm', position: 'learned' },
   need: ['context_length'],
-  more: (j) => ({ ffn: activation(j.activation ?? 'gelu_erf'), d_ff: (j.mlp_mult ?? 4) * j.d_model }),
+  more: (j) => ({ ffn: activation(j.activation ?? 'gelu_erf'), d_ff: times(j.mlp_mult ?? 4, j.d_model) }),
   names: (c, j) => ({
     'embed': 'tok_emb', 'position': 'pos_emb', 'norm1': 'ln1', 'norm2': 'ln2', 'attn.*': j.fused_qkv ?? true ? 'attn.qkv' : 'attn.*',
     'attn.o': 'attn.proj', 'ffn.up': 'mlp.fc1', 'ffn.down': 'mlp.fc2', 'final_norm': 'ln_f', 'head': 'lm_head',

@@ -373,8 +373,8 @@ async function detect(r, config) {
 
 /** @param {any} t @returns {string | null} the default among several named templates */
 export function chatTemplate(t) {
-  if (Array.isArray(t)) return chatTemplate((t.find((x) => x?.name === 'default') ?? t[0])?.template);
-  return typeof t === 'string' && t ? t : null;
+  const one = Array.isArray(t) ? (t.find((x) => x?.name === 'default') ?? t[0])?.template : t;
+  return typeof one === 'string' && one ? one : null;
 }
 
 /** @param {Uint8Array} bytes @param {string} name @returns {any} */
