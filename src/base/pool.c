@@ -9,6 +9,7 @@
  * its core in the middle of a tile, an idle core is what the system needs to bring it back at once.
  */
 #include "base/pool.h"
+#include "base/clock.h"
 #include <stddef.h> /* NULL */
 
 #if defined(__wasm__) && !defined(__wasm_atomics__)
@@ -40,13 +41,19 @@ void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)ind
 #include <pthread.h>
 #endif
 
-#define TILE_BITS  18 /* the word: 28 bits of epoch, 18 of n_tiles, 18 of the next tile */
-#define MAX_TILES  ((1 << TILE_BITS) - 1)
+#define TILE_BITS   18 /* the word: 28 bits of epoch, 18 of n_tiles, 18 of the next tile */
+#define MAX_TILES   ((1 << TILE_BITS) - 1)
 /* Looks at a word before sleeping on it: some 30 microseconds for the next job, some 10 for a tile.
  */
-#define JOB_LOOKS  (sizeof(void *) == 8 ? 1000 : 40000)
-#define DONE_LOOKS (JOB_LOOKS / 3)
-#define STACK      (128 << 10) /* bytes of a wasm helper's stack; matmul.c takes 20 KB of it */
+#define JOB_LOOKS   (sizeof(void *) == 8 ? 1000 : 40000)
+#define DONE_LOOKS  (JOB_LOOKS / 3)
+/* A wait this long, in ms, is a helper whose core another process took in the middle of a tile.
+ * Jobs to come are then done alone, more of them each time, until that many have gone well again.
+ */
+#define STALL       3.0
+#define ALONE_FIRST 512
+#define ALONE_MOST  (1 << 16)
+#define STACK       (128 << 10) /* bytes of a wasm helper's stack; matmul.c takes 20 KB of it */
 
 struct gf_pool {
     _Atomic uint64_t job;
@@ -58,6 +65,8 @@ struct gf_pool {
     _Atomic uint32_t sleepers;
     _Atomic uint32_t stop;
     int32_t n_threads;
+    int32_t alone, alone_next,
+        calm;                 /* the caller's: jobs to do alone, after the next stall, since */
 #if defined(__wasm__)
     _Atomic uint32_t present; /* helpers that came and have not left */
     char *stacks;
@@ -74,12 +83,13 @@ static void look_again(void) {
 #endif
 }
 
-/* Return when *word is no longer `value`. */
-static void wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t value, int looks) {
+/* Return when *word is no longer `value`: milliseconds slept, 0 when watching was enough. */
+static double wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t value, int looks) {
     for (int i = 0; i < looks; i++) {
-        if (atomic_load(word) != value) return;
+        if (atomic_load(word) != value) return 0;
         look_again();
     }
+    const double began = gf_now_ms();
     atomic_fetch_add(&p->sleepers, 1);
 #if defined(__wasm__)
     while (atomic_load(word) == value)
@@ -90,6 +100,7 @@ static void wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t value
     pthread_mutex_unlock(&p->lock);
 #endif
     atomic_fetch_sub(&p->sleepers, 1);
+    return gf_now_ms() - began;
 }
 
 /* After a change of *word: wake those who sleep on it. */
@@ -135,7 +146,24 @@ static void next_epoch(struct gf_pool *p) {
     wake_all(p, &p->epoch);
 }
 
+/* After a job for which the caller slept so long. */
+static void judge(struct gf_pool *p, double slept) {
+    if (slept > STALL) {
+        p->alone = p->alone_next;
+        if (p->alone_next < ALONE_MOST) p->alone_next *= 2;
+        p->calm = 0;
+    } else if (++p->calm >= p->alone_next) {
+        p->alone_next = ALONE_FIRST;
+        p->calm = 0;
+    }
+}
+
 static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
+    if (p->alone > 0) {
+        p->alone--;
+        for (uint32_t i = 0; i < n; i++) fn(ctx, (int32_t)i);
+        return;
+    }
     uint64_t epoch = atomic_load(&p->epoch) + 1;
     atomic_store(&p->fn, fn);
     atomic_store(&p->ctx, ctx);
@@ -143,7 +171,10 @@ static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
     atomic_store(&p->job, epoch << 2 * TILE_BITS | (uint64_t)n << TILE_BITS);
     next_epoch(p);
     work(p);
-    for (uint32_t d; (d = atomic_load(&p->done)) < n;) wait_while(p, &p->done, d, DONE_LOOKS);
+    double slept = 0;
+    for (uint32_t d; (d = atomic_load(&p->done)) < n;)
+        slept += wait_while(p, &p->done, d, DONE_LOOKS);
+    judge(p, slept);
 }
 
 struct later_tiles {
@@ -182,6 +213,7 @@ struct gf_pool *gf_pool_open(int32_t n_threads) {
     p->stacks = malloc((size_t)(n_threads - 1) * STACK);
     if (!p->stacks) return NULL;
     p->n_threads = n_threads;
+    p->alone_next = ALONE_FIRST;
     return p;
 }
 
@@ -214,6 +246,7 @@ struct gf_pool *gf_pool_open(int32_t n_threads) {
     if (n_threads <= 1) return NULL;
     struct gf_pool *p = calloc(1, sizeof *p + (size_t)(n_threads - 1) * sizeof p->threads[0]);
     if (!p) return NULL;
+    p->alone_next = ALONE_FIRST;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     for (p->n_threads = 1; p->n_threads < n_threads; p->n_threads++)
