@@ -13,7 +13,7 @@ import { countParameters, load } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const dist = `${top}dist`;
-const shipped = `${top}weights/stories-3m.gguf`;
+const shipped = `${top}weights/stories.gguf`;
 const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
 
 let server, browser, model;
@@ -45,7 +45,7 @@ async function open({ width = 1440, height = 900, colorScheme = 'light', hash = 
     new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' });
   });
   await page.goto(server.url + hash);
-  if (!/model=/.test(hash)) await page.waitForFunction(() => /^stories-3M/.test(document.querySelector('.pill').textContent), null, { timeout: 30_000 });
+  if (!/model=/.test(hash)) await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 30_000 });
   await page.waitForSelector('.tok', { timeout: 30_000 });
   return { page, requests, complaints, close: () => context.close() };
 }
@@ -392,7 +392,7 @@ test('an address reproduces text, head and cell', async () => {
   const second = await open({ hash });
   await second.page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, text.length);
   assert.deepEqual(await ids(second.page), text);
-  await shows(second.page, () => second.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 1, head 3');
+  await shows(second.page, () => second.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 1, head 1');
   await second.page.waitForFunction((want) => document.querySelector('.attends').textContent === want, weights);
   await second.close();
 });
@@ -490,7 +490,7 @@ test('dates: the encoder-decoder reads a date and writes it as numbers, and show
   await shows(again.page, () => again.page.locator('.tok:not(.given)').allTextContents().then((list) => list.join('')), '2099-12-31', 'from its address');
   // back to stories: their own beginning
   await again.page.locator('.pill').click();
-  await again.page.locator('dialog.models').getByRole('button', { name: 'stories-3M' }).click();
+  await again.page.locator('dialog.models').getByRole('button', { name: 'stories-5M' }).click();
   await again.page.waitForFunction(() => /Once upon a time/.test(document.querySelector('.text').textContent) && document.querySelector('.source').hidden);
   await again.close();
 });
@@ -584,7 +584,7 @@ test('with the page open, at full speed and attention streaming, the engine keep
     const bare = await browser.newPage();
     await bare.goto(other.url);
     await bare.waitForFunction(() => window.glassformer);
-    await bare.evaluate(async (url) => { window.model = await window.glassformer.load(url); }, `${other.url}weights/stories-3m.gguf`);
+    await bare.evaluate(async (url) => { window.model = await window.glassformer.load(url); }, `${other.url}weights/stories.gguf`);
     const prompt = 'Once upon a time';
     const plain = (seed) => bare.evaluate(async ([prompt, seed]) => {
       const start = performance.now();
@@ -637,18 +637,18 @@ test('a small model opens first, and the better one takes its place unless someb
     const page = await context.newPage();
     let release = () => {};
     const held = new Promise((resolve) => { release = () => resolve(undefined); });
-    await page.route('**/weights/stories-3m.gguf', async (route) => { await held; await route.continue(); });
+    await page.route('**/weights/stories.gguf', async (route) => { await held; await route.continue(); });
     await page.goto(server.url);
     await page.waitForFunction(() => /^stories-1M/.test(document.querySelector('.pill').textContent) && document.querySelector('.tok'));
     if (touch) await page.getByLabel('Prompt', { exact: true }).click();
-    const asked = page.waitForResponse('**/weights/stories-3m.gguf');
+    const asked = page.waitForResponse('**/weights/stories.gguf');
     release();
     await asked;
     if (touch) {
       await page.waitForTimeout(1000);
       assert.match(await page.locator('.pill').textContent(), /^stories-1M/);
     } else {
-      await page.waitForFunction(() => /^stories-3M/.test(document.querySelector('.pill').textContent));
+      await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent));
       await page.waitForFunction(() => /Once upon a time/.test(document.querySelector('.text').textContent));
     }
     await context.close();

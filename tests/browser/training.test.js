@@ -31,7 +31,7 @@ async function open({ width = 1440, height = 900, colorScheme = 'light' } = {}) 
   page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
   page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
   await page.goto(server.url);
-  await page.waitForFunction(() => /^stories-3M/.test(document.querySelector('.pill').textContent), null, { timeout: 60_000 });   // nothing takes its place any more
+  await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 60_000 });   // nothing takes its place any more
   await page.waitForSelector('.tok');
   await page.locator('#train').scrollIntoViewIfNeeded();
   await page.waitForSelector('#train-text');
@@ -106,7 +106,7 @@ test('training pauses, goes on and stops, and the model from before stays usable
   await page.waitForFunction((before) => document.querySelector('.training-facts dd').textContent !== before, stopped);
   await button(page, 'Stop').press('Enter');
   await says(page, /^Stopped at step \d+/);
-  assert.match(await page.locator('.pill').textContent(), /^stories-3M/);
+  assert.match(await page.locator('.pill').textContent(), /^stories-5M/);
   await button(page, 'Start again').press('Enter');
   await says(page, /^Training/);
   await button(page, 'Stop').press('Enter');

@@ -28,7 +28,11 @@ export const SHIPPED = [
     opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
   },
   {
-    file: 'weights/stories-3m.gguf', name: 'stories-3M', about: 'the same stories, better told; modern block, Q8_0', better: true,
+    file: 'weights/stories.gguf', name: 'stories-5M', about: 'the same stories, better told; modern block, Q8_0', better: true,
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
+  },
+  {
+    file: 'weights/stories-gpt2.gguf', name: 'stories-GPT-2', about: 'the same stories on GPT-2\'s architecture, the size of the small one, to compare',
     opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8 },
   },
   {
