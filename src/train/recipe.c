@@ -44,7 +44,7 @@ static const struct option options[] = {
     {"momentum", AT(options.optim.momentum), FLOAT, 0, 1},
     {"validate_every", AT(validate_every), INT32, 0, INT32_MAX},
     {"sample_every", AT(sample_every), INT32, 0, INT32_MAX},
-    {"checkpoint_every", AT(checkpoint_every), INT32, 1, INT32_MAX},
+    {"checkpoint_every", AT(checkpoint_every), INT32, 0, INT32_MAX},
 };
 
 void gf_recipe_defaults(struct gf_recipe *r) {
