@@ -111,6 +111,13 @@ test('a stream holds back half a character, and continues a text with its spaces
   assert.equal(upon.map((id) => spm.idToText(id)).join(''), ' the');
 });
 
+test('where a decoder asks for the neighbours of a token, a stream decodes them together', async () => {
+  // BPEDecoder makes the suffix a space, but not at the end of a text: "a" and "b" are one text as "a b"
+  const tokenizer = await Tokenizer.load({ model: { type: 'BPE', vocab: { 'a</w>': 0, 'b</w>': 1, a: 2, b: 3 }, merges: [], end_of_word_suffix: '</w>' }, decoder: { type: 'BPEDecoder', suffix: '</w>' } });
+  assert.equal(tokenizer.decode([0, 1, 0]), 'a b a');
+  assert.equal(tokenizer.piece(1), null, 'its text depends on what follows');
+});
+
 test('any ids decode, and the stream agrees with decoding at once', async () => {
   for (const [file, from, to] of /** @type {[string, number, number][]} */ ([[stories, 0, 2047], [join(data, 'tok512.bin'), 3, 511]])) {
     const tokenizer = await Tokenizer.load(file);
@@ -173,8 +180,8 @@ test('a vocabulary file that is cut or garbled is refused', async () => {
 
 // The rule is that of llama.cpp (llama-vocab.cpp, llm_bigram_spm): the best score first, of equals the leftmost.
 test('SentencePiece joins by score, and of equal scores the leftmost', async () => {
-  const tokens = ['<unk>', '<s>', '</s>', '\u2581', 'a', 'b', 'c', 'ab', 'bc', 'aa', 'abc', 'hid', 'h', 'i', 'd'];
-  const scores = [0, 0, 0, -9, -9, -9, -9, -2, -2, -1, -3, -1, -9, -9, -9];
+  const tokens = ['<unk>', '<s>', '</s>', '\u2581', 'a', 'b', 'c', 'ab', 'bc', 'aa', 'abc', 'hid', 'h', 'i', 'd', 'cd'];
+  const scores = [0, 0, 0, -9, -9, -9, -9, -2, -2, -1, -3, -1, -9, -9, -9, -1];
   const tokenizer = await Tokenizer.load(writeGguf({
     'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(tokens), 'tokenizer.ggml.scores': f32s(scores),
     'tokenizer.ggml.token_type': i32s(tokens.map((t, id) => (id === 0 ? 2 : id < 3 || t === 'hid' ? 3 : 1))), 'tokenizer.ggml.add_bos_token': bool(false),
@@ -184,7 +191,8 @@ test('SentencePiece joins by score, and of equal scores the leftmost', async () 
   assert.deepEqual(words('abcb'), ['abc', 'b'], 'ab and bc are equal, ab stands first, then abc');
   assert.deepEqual(words('aaa'), ['aa', 'a']);
   assert.deepEqual(words('bcab'), ['bc', 'ab']);
-  assert.deepEqual(words('aabc'), ['aa', 'bc'], 'the better pair takes its letters first');
+  assert.deepEqual(words('aabc'), ['aa', 'bc']);
+  assert.deepEqual(words('bcd'), ['b', 'cd'], 'the better pair takes its letters first, wherever it stands');
   assert.equal(tokenizer.decode(tokenizer.encode('bc abc')), 'bc abc');
 });
 
