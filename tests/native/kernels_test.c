@@ -8,6 +8,7 @@
 #define EVERY_BUILD 0xa28233408f6c2cb3u
 
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include "base/clock.h"
 #include "base/half.h"
 #include "base/pool.h"
 #include "check.h"
@@ -661,9 +662,8 @@ static void attention_matches_ref(void) {
             memset(vb, 0xff, gf_kv_value_bytes(type, d)); /* unwritten values are NaN */
             fill(q, m * ldq - 1, 2), fill(k, 64 * d, 2), fill(v, 64 * d, 2),
                 fill(p, m * lds - 6, 1);
-            for (int i = 0; h % 2 && i < m * lds - 6; i++)
-                p[i] = fabsf(p[i]);
-                    /* as softmax's */ /* some of it negative: no softmax is, but it may be */
+            for (int i = 0; h % 2 && i < m * lds - 6; i++) p[i] = fabsf(p[i]);
+            /* as softmax's */ /* some of it negative: no softmax is, but it may be */
             for (int i = 0; h % 2 && i < m * lds - 6; i++) p[i] = fabsf(p[i]);
             int count = 1 + (h * 7 + type * 13) % 64;
             for (int j = 0; j < 64; j++) {
@@ -792,6 +792,42 @@ static void pool_runs_each_tile_once(void) {
     }
 }
 
+/* Who computes: a helper may be slow, and the caller may wait until one has come. */
+static _Thread_local char seat;
+struct crew {
+    const char *caller;
+    _Atomic int32_t helped;
+    double helper_ms;
+    int32_t wait;
+};
+static void manned_tile(void *ctx, int32_t tile) {
+    struct crew *c = ctx;
+    const double began = gf_now_ms();
+    (void)tile;
+    if (&seat != c->caller) {
+        c->helped++;
+        while (gf_now_ms() - began < c->helper_ms) continue;
+    } else {
+        while (c->wait && !c->helped && gf_now_ms() - began < 5000) continue;
+    }
+}
+
+static void a_helper_without_its_core_is_left_alone(void) {
+    struct gf_pool *p = gf_pool_open(2);
+    if (!p) return; /* a build without threads */
+    struct crew c = {.caller = &seat, .helper_ms = 30, .wait = 1};
+    gf_pool_run(p, manned_tile, &c,
+                2); /* the caller's tile ends when the helper has begun its own */
+    CHECK_INT(c.helped, 1);
+    c = (struct crew){.caller = &seat};
+    for (int job = 0; job < 512; job++) gf_pool_run(p, manned_tile, &c, 64);
+    CHECK_INT(c.helped, 0);
+    c.wait = 1;
+    gf_pool_run(p, manned_tile, &c, 64); /* then it is asked again */
+    CHECK(c.helped > 0);
+    gf_pool_close(p);
+}
+
 static void every_build_has_the_same_bits(void) {
     printf("  hash of all outputs: 0x%016llx\n", (unsigned long long)hash);
     CHECK(hash == EVERY_BUILD);
@@ -816,6 +852,7 @@ int main(void) {
     RUN(matmul_edges);
     RUN(attention_matches_ref);
     RUN(pool_runs_each_tile_once);
+    RUN(a_helper_without_its_core_is_left_alone);
     gf_pool_close(pools[2]), gf_pool_close(pools[3]);
     RUN(every_build_has_the_same_bits);
     return check_end();
