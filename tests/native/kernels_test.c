@@ -814,6 +814,7 @@ static void manned_tile(void *ctx, int32_t tile) {
 
 static void a_helper_without_its_core_is_left_alone(void) {
     struct gf_pool *p = gf_pool_open(2);
+    CHECK_INT(gf_pool_threads(p), p ? 2 : 1);
     if (!p) return; /* a build without threads */
     struct crew c = {.caller = &seat, .helper_ms = 30, .wait = 1};
     gf_pool_run(p, manned_tile, &c,
