@@ -170,15 +170,67 @@ static void end_backward(const struct gf_pass *p, const struct gf_norm *w, struc
         memcpy(dx, dhidden, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *dx);
 }
 
+/* One batch through a model: the pass of each stack, and where its residual stream ended. */
+struct run {
+    struct gf_training t;
+    struct gf_pass decoder, encoder;
+    const float *last, *last_source;
+};
+
+/* From the ids to g->hidden. */
+static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *w,
+                    const struct gf_batch *batch, float dropout, uint64_t seed) {
+    const struct gf_config *c = &g->cfg;
+    const int two = c->kind == GF_ENCODER_DECODER;
+    r->t = (struct gf_training){.gemm = g->gemm,
+                                .table = g->table,
+                                .dropout = dropout,
+                                .seed = seed,
+                                .work = g->work,
+                                .memory = g->memory,
+                                .n_memory = batch->n_source};
+    for (int32_t i = 0, at = 0; i < batch->n_seqs; i++) {
+        const int32_t from = two ? batch->source_lengths[i] : 0;
+        g->segs[i] = (struct gf_seg){.n = batch->lengths[i], .source0 = at, .n_source = from};
+        g->source_segs[i] = (struct gf_seg){.n = from};
+        at += from;
+    }
+    struct gf_pass *p = &r->decoder, *e = &r->encoder;
+    *p = (struct gf_pass){.cfg = c,
+                          .stack = GF_STACK_DECODER,
+                          .causal = c->causal,
+                          .n = batch->n,
+                          .segs = g->segs,
+                          .n_segs = batch->n_seqs,
+                          .training = &r->t};
+    if (two) {
+        *e = *p;
+        e->stack = GF_STACK_ENCODER;
+        e->causal = 0;
+        e->n = batch->n_source;
+        e->segs = g->source_segs;
+        r->last_source = forward_stack(e, w, g->embedded_source, g->pos, batch->source_ids,
+                                       w->encoder_blocks, g->encoder, c->n_encoder_layers);
+        end_forward(e, &w->encoder_final_norm, g->memory, r->last_source, g->memory_mean,
+                    g->memory_rstd);
+    }
+    r->last =
+        forward_stack(p, w, g->embedded, g->pos, batch->ids, w->blocks, g->decoder, c->n_layers);
+    end_forward(p, &w->final_norm, g->hidden, r->last, g->mean, g->rstd);
+}
+
+static struct gf_linear head_of(const struct gf_config *c, const struct gf_weights *w) {
+    return (struct gf_linear){c->tie_word_embeddings ? w->embed : w->head.w, w->head.b};
+}
+
 /* Logits and loss of a few rows at a time; with dw also the gradient of hidden and of the head. */
 static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w,
                    struct gf_weights *dw, const struct gf_batch *batch, float scale,
-                   float *row_loss) {
+                   const struct run *taught, float *row_loss) {
     const struct gf_config *c = &g->cfg;
-    const int tied = c->tie_word_embeddings;
-    struct gf_linear out = {tied ? w->embed : w->head.w, w->head.b};
+    const struct gf_linear out = head_of(c, w);
     struct gf_linear dout = {{0}, NULL};
-    if (dw) dout = (struct gf_linear){tied ? dw->embed : dw->head.w, dw->head.b};
+    if (dw) dout = head_of(c, dw);
     double loss = 0;
     for (int32_t i = 0; i < batch->n; i += LOSS_ROWS) {
         const int32_t n = batch->n - i < LOSS_ROWS ? batch->n - i : LOSS_ROWS;
@@ -186,6 +238,14 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
         gf_linear_forward(p, &out, g->logits, g->hidden + at, n);
         loss += gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
                                  row_loss ? row_loss + i : NULL);
+        if (taught) {
+            struct gf_graph *other = g->teacher->graph;
+            const struct gf_linear his = head_of(&other->cfg, g->teacher->w);
+            gf_linear_forward(&taught->decoder, &his, other->logits,
+                              other->hidden + (int64_t)i * other->cfg.d_model, n);
+            gf_distil(g->logits, other->logits, batch->targets + i, n, c->vocab_size,
+                      scale * g->teacher->share);
+        }
         if (dw)
             gf_linear_backward(p, &out, &dout, g->dhidden + at, 0, g->logits, g->hidden + at, n);
     }
@@ -196,56 +256,27 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
                     const struct gf_batch *batch, float scale, float dropout, uint64_t seed,
                     float *row_loss) {
     const struct gf_config *c = &g->cfg;
-    const int two = c->kind == GF_ENCODER_DECODER;
-    const struct gf_training t = {.gemm = g->gemm,
-                                  .table = g->table,
-                                  .dropout = dropout,
-                                  .seed = seed,
-                                  .work = g->work,
-                                  .memory = g->memory,
-                                  .n_memory = batch->n_source};
-    for (int32_t i = 0, at = 0; i < batch->n_seqs; i++) {
-        const int32_t from = two ? batch->source_lengths[i] : 0;
-        g->segs[i] = (struct gf_seg){.n = batch->lengths[i], .source0 = at, .n_source = from};
-        g->source_segs[i] = (struct gf_seg){.n = from};
-        at += from;
-    }
-    struct gf_pass p = {.cfg = c,
-                        .stack = GF_STACK_DECODER,
-                        .causal = c->causal,
-                        .n = batch->n,
-                        .segs = g->segs,
-                        .n_segs = batch->n_seqs,
-                        .training = &t},
-                   e = p;
-    const float *last = NULL, *last_source = NULL;
-    if (two) {
-        e.stack = GF_STACK_ENCODER;
-        e.causal = 0;
-        e.n = batch->n_source;
-        e.segs = g->source_segs;
-        last_source = forward_stack(&e, w, g->embedded_source, g->pos, batch->source_ids,
-                                    w->encoder_blocks, g->encoder, c->n_encoder_layers);
-        end_forward(&e, &w->encoder_final_norm, g->memory, last_source, g->memory_mean,
-                    g->memory_rstd);
-    }
-    last =
-        forward_stack(&p, w, g->embedded, g->pos, batch->ids, w->blocks, g->decoder, c->n_layers);
-    end_forward(&p, &w->final_norm, g->hidden, last, g->mean, g->rstd);
-    const double loss = head(g, &p, w, dw, batch, scale, row_loss);
+    struct run r, taught;
+    forward(g, &r, w, batch, dropout, seed);
+    const int learns = dw && g->teacher;
+    if (learns) forward(g->teacher->graph, &taught, g->teacher->w, batch, 0, 0);
+    const double loss = head(g, &r.decoder, w, dw, batch, scale, learns ? &taught : NULL, row_loss);
     if (!dw) return loss;
 
-    end_backward(&p, &w->final_norm, &dw->final_norm, g->back.resid, g->dhidden, last, g->mean,
-                 g->rstd);
-    g->back.memory = g->dmemory;
-    if (two)
-        memset(g->dmemory, 0, (size_t)batch->n_source * (size_t)c->d_model * sizeof *g->dmemory);
-    backward_stack(&p, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers, &g->back);
-    if (two) {
-        end_backward(&e, &w->encoder_final_norm, &dw->encoder_final_norm, g->back_encoder.resid,
-                     g->dmemory, last_source, g->memory_mean, g->memory_rstd);
-        backward_stack(&e, dw, batch->source_ids, w->encoder_blocks, dw->encoder_blocks, g->encoder,
-                       c->n_encoder_layers, &g->back_encoder);
+    end_backward(&r.decoder, &w->final_norm, &dw->final_norm, g->back.resid, g->dhidden, r.last,
+                 g->mean, g->rstd);
+    if (c->kind != GF_ENCODER_DECODER) {
+        backward_stack(&r.decoder, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers,
+                       &g->back);
+        return loss;
     }
+    g->back.memory = g->dmemory;
+    memset(g->dmemory, 0, (size_t)batch->n_source * (size_t)c->d_model * sizeof *g->dmemory);
+    backward_stack(&r.decoder, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers,
+                   &g->back);
+    end_backward(&r.encoder, &w->encoder_final_norm, &dw->encoder_final_norm, g->back_encoder.resid,
+                 g->dmemory, r.last_source, g->memory_mean, g->memory_rstd);
+    backward_stack(&r.encoder, dw, batch->source_ids, w->encoder_blocks, dw->encoder_blocks,
+                   g->encoder, c->n_encoder_layers, &g->back_encoder);
     return loss;
 }

@@ -24,3 +24,13 @@ double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_
     }
     return sum;
 }
+
+void gf_distil(float *dlogits, float *teacher, const int32_t *targets, int32_t n,
+               int32_t vocab_size, float scale) {
+    for (int32_t i = 0; i < n; i++, dlogits += vocab_size, teacher += vocab_size) {
+        if (targets[i] < 0) continue;
+        gf_softmax_wide(teacher, teacher, vocab_size);
+        for (int32_t j = 0; j < vocab_size; j++) dlogits[j] -= scale * teacher[j];
+        dlogits[targets[i]] += scale;
+    }
+}

@@ -42,6 +42,7 @@ static const struct option options[] = {
     {"muon", AT(options.optim.muon), INT, 0, 1},
     {"muon_lr", AT(options.optim.muon_lr), FLOAT, 0, 1e3},
     {"momentum", AT(options.optim.momentum), FLOAT, 0, 1},
+    {"teacher_share", AT(teacher_share), FLOAT, 0, 1},
     {"validate_every", AT(validate_every), INT32, 0, INT32_MAX},
     {"sample_every", AT(sample_every), INT32, 0, INT32_MAX},
     {"checkpoint_every", AT(checkpoint_every), INT32, 0, INT32_MAX},
@@ -52,6 +53,7 @@ void gf_recipe_defaults(struct gf_recipe *r) {
     gf_config_default(&r->cfg);
     gf_trainer_defaults(&r->options);
     strcpy(r->name, "model");
+    r->teacher_share = 0.5f;
     r->validate_every = 200;
     r->sample_every = 1000;
     r->checkpoint_every = 200;
@@ -98,6 +100,7 @@ static int32_t set(struct gf_recipe *r, const char *key, const char *value, stru
     if (!strcmp(key, "groups")) return set_text(r->groups, sizeof r->groups, key, value, err);
     if (!strcmp(key, "tokenizer"))
         return set_text(r->tokenizer, sizeof r->tokenizer, key, value, err);
+    if (!strcmp(key, "teacher")) return set_text(r->teacher, sizeof r->teacher, key, value, err);
     if (!strcmp(key, "data_sha256"))
         return set_text(r->data_sha256, sizeof r->data_sha256, key, value, err);
     if (!strcmp(key, "task")) {

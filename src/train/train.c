@@ -1,7 +1,7 @@
 /* train.c - the program that makes the files in weights/.
  *
- *   glassformer-train RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N] [key=value
- * ...]
+ *   glassformer-train RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N]
+ *                     [--from MODEL.gguf] [--teacher MODEL.gguf] [key=value ...]
  *
  * FILE may be the word "synthetic": stories from a grammar (synthetic.h), for trying a recipe.
  * Training data, validation data and vocabulary in; out of it, in FOLDER: tokenizer.json,
@@ -25,12 +25,13 @@
 
 struct run {
     struct gf_recipe recipe;
-    const char *recipe_path, *data_path, *valid_path, *out, *from;
+    const char *recipe_path, *data_path, *valid_path, *out, *from, *teacher_path;
     int32_t threads;
     struct gf_bpe bpe;
     struct gf_swap swap;
     struct gf_data data, valid;
     struct gf_trainer trainer;
+    struct gf_params teacher;
     struct gf_pool *pool;
     struct gf_curve curve;
     struct gf_error err;
@@ -42,36 +43,39 @@ static void stop(int signal_number) {
     stopping = 1;
 }
 
-static int32_t read_recipe(struct run *r, const char *path) {
+static int32_t read_recipe(struct gf_recipe *recipe, const char *path, struct gf_error *err) {
     size_t n;
     char *text = gf_file_read(path, &n);
-    if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+    if (!text) return gf_fail(err, GF_ERR_ARGUMENT, "%s cannot be read", path);
     int32_t status = GF_OK;
     for (char *line = strtok(text, "\n"); line && status == GF_OK; line = strtok(NULL, "\n"))
-        status = gf_recipe_line(&r->recipe, line, &r->err);
+        status = gf_recipe_line(recipe, line, err);
     free(text);
     return status;
 }
 
 static int32_t read_arguments(struct run *r, int argc, char **argv) {
     if (argc < 2) return gf_fail(&r->err, GF_ERR_ARGUMENT, "a recipe is needed");
-    int32_t status = read_recipe(r, r->recipe_path = argv[1]);
+    int32_t status = read_recipe(&r->recipe, r->recipe_path = argv[1], &r->err);
+    const struct {
+        const char *name, **to;
+    } paths[] = {{"--data", &r->data_path},
+                 {"--valid", &r->valid_path},
+                 {"--out", &r->out},
+                 {"--from", &r->from},
+                 {"--teacher", &r->teacher_path}};
     for (int i = 2; i < argc && status == GF_OK; i++) {
-        const char *const names[] = {"--data", "--valid", "--out", "--from", "--threads"};
         int k = 0;
-        while (k < 5 && strcmp(argv[i], names[k])) k++;
-        if (k == 5) {
+        while (k < 5 && strcmp(argv[i], paths[k].name)) k++;
+        const int threads = !strcmp(argv[i], "--threads");
+        if (k == 5 && !threads)
             status = gf_recipe_line(&r->recipe, argv[i], &r->err);
-        } else if (++i == argc) {
-            status = gf_fail(&r->err, GF_ERR_ARGUMENT, "%s needs a value", names[k]);
-        } else if (k == 4) {
+        else if (++i == argc)
+            status = gf_fail(&r->err, GF_ERR_ARGUMENT, "%s needs a value", argv[i - 1]);
+        else if (threads)
             r->threads = atoi(argv[i]);
-        } else {
-            *(k == 0   ? &r->data_path
-              : k == 1 ? &r->valid_path
-              : k == 2 ? &r->out
-                       : &r->from) = argv[i];
-        }
+        else
+            *paths[k].to = argv[i];
     }
     if (status == GF_OK && !r->data_path)
         status = gf_fail(&r->err, GF_ERR_ARGUMENT, "--data FILE is needed");
@@ -165,17 +169,40 @@ static int32_t open_groups(struct run *r) {
     return status;
 }
 
+/* Weights of a file that this program wrote for `cfg`, the run's vocabulary and `name`. */
+static int32_t read_weights(struct run *r, struct gf_params *to, const struct gf_config *cfg,
+                            const char *name, const char *path) {
+    size_t n;
+    char *bytes = gf_file_read(path, &n);
+    if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
+    const int32_t status = gf_import_gguf(to, cfg, &r->bpe, name, bytes, n, &r->err);
+    free(bytes);
+    return status;
+}
+
 static int32_t start_from(struct run *r) {
     struct gf_trainer *t = &r->trainer;
-    size_t n;
-    char *bytes = gf_file_read(r->from, &n);
-    if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->from);
-    const int32_t status =
-        gf_import_gguf(&t->weights, &t->cfg, &r->bpe, r->recipe.name, bytes, n, &r->err);
-    free(bytes);
+    const int32_t status = read_weights(r, &t->weights, &t->cfg, r->recipe.name, r->from);
     if (status == GF_OK && t->averaged.data)
         memcpy(t->averaged.data, t->weights.data, (size_t)t->weights.n * sizeof(float));
     return status;
+}
+
+static int32_t open_teacher(struct run *r) {
+    struct gf_recipe his;
+    gf_recipe_defaults(&his);
+    if (!r->recipe.teacher[0])
+        return gf_fail(&r->err, GF_ERR_ARGUMENT,
+                       "--teacher: the recipe does not say which recipe made it (teacher =)");
+    const int32_t status = read_recipe(&his, beside(r->recipe_path, r->recipe.teacher), &r->err);
+    if (status != GF_OK) return status;
+    his.cfg.vocab_size = r->recipe.cfg.vocab_size;
+    if (gf_params_open(&r->teacher, &his.cfg))
+        return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the teacher");
+    const int32_t read = read_weights(r, &r->teacher, &his.cfg, his.name, r->teacher_path);
+    return read == GF_OK ? gf_trainer_teach(&r->trainer, &his.cfg, &r->teacher,
+                                            r->recipe.teacher_share, &r->err)
+                         : read;
 }
 
 static int32_t open_data(struct run *r, struct gf_data *d, const char *path, uint64_t seed) {
@@ -215,6 +242,7 @@ static int32_t open_run(struct run *r) {
         status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(),
                                  r->pool, &r->err);
     if (status == GF_OK && r->from) status = start_from(r);
+    if (status == GF_OK && r->teacher_path) status = open_teacher(r);
     return status == GF_OK ? go_on(r) : status;
 }
 
@@ -432,6 +460,7 @@ int main(int argc, char **argv) {
     if (status == GF_OK && !stopping) status = finish(&r);
     if (status != GF_OK) fprintf(stderr, "glassformer-train: %s\n", r.err.text);
     gf_trainer_close(&r.trainer);
+    gf_params_close(&r.teacher);
     gf_data_close(&r.data);
     gf_data_close(&r.valid);
     gf_swap_close(&r.swap);

@@ -68,9 +68,29 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg,
     return GF_OK;
 }
 
+int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg,
+                         const struct gf_params *weights, float share, struct gf_error *err) {
+    if (cfg->kind != t->cfg.kind || cfg->vocab_size != t->cfg.vocab_size ||
+        cfg->context_length < t->cfg.context_length)
+        return gf_fail(
+            err, GF_ERR_CONFIG,
+            "a teacher of %d tokens and a context of %d does not fit a model of %d and %d",
+            cfg->vocab_size, cfg->context_length, t->cfg.vocab_size, t->cfg.context_length);
+    const int32_t rows = t->options.micro_tokens;
+    for (int i = 0; i < GF_LANES; i++) {
+        struct gf_lane *lane = &t->lanes[i];
+        if (gf_graph_open(&lane->taught, cfg, rows, rows, rows, lane->graph.gemm))
+            return gf_fail(err, GF_ERR_MEMORY, "no memory for the teacher's activations");
+        lane->teacher = (struct gf_teacher){&lane->taught, &weights->w, share};
+        lane->graph.teacher = &lane->teacher;
+    }
+    return GF_OK;
+}
+
 void gf_trainer_close(struct gf_trainer *t) {
     for (int i = 0; i < GF_LANES; i++) {
         gf_graph_close(&t->lanes[i].graph);
+        gf_graph_close(&t->lanes[i].taught);
         gf_params_close(&t->lanes[i].grads);
     }
     for (int32_t i = 0; t->micro && i < t->n_micro; i++) gf_batch_close(&t->micro[i]);

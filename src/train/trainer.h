@@ -26,7 +26,8 @@ struct gf_trainer_options {
 enum { GF_LANES = 2 };
 
 struct gf_lane {
-    struct gf_graph graph;
+    struct gf_graph graph, taught; /* taught: the teacher's, where there is one */
+    struct gf_teacher teacher;
     struct gf_params grads;
     double loss;
 };
@@ -51,6 +52,11 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg,
                         const struct gf_trainer_options *options, struct gf_data *data,
                         gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
+/* From now on a share of every target is the prediction of another decoder with the same
+ * vocabulary and at least the same context. Its weights are the caller's and outlive the trainer.
+ * The state that gf_trainer_save writes knows nothing of it. */
+int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg,
+                         const struct gf_params *weights, float share, struct gf_error *err);
 /* Share of the learning rates in step `step` (from 1). */
 float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step);
 /* One step. *loss: nats a token before it, *norm: of its gradient. */

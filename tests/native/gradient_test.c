@@ -44,6 +44,7 @@
 #define gf_cross_attention_backward gf64_cross_attention_backward
 #define gf_cross_keys_values        gf64_cross_keys_values
 #define gf_cross_entropy            gf64_cross_entropy
+#define gf_distil                   gf64_distil
 #define gf_params_open              gf64_params_open
 #define gf_params_close             gf64_params_close
 #define gf_params_find              gf64_params_find
@@ -291,6 +292,80 @@ static void with_dropout(void) {
     check_gradients("dropout 0.3, 2017", &c, 0.3, gf_gemm_ref);
 }
 
+/* A teacher of another architecture. What is minimised is the cross-entropy with the mixed targets,
+ * put together here from the plain losses of every token as the target. */
+static double mixed_loss(struct gf_graph *g, const struct gf_weights *w, const struct gf_batch *b,
+                         const double *mix) {
+    const int32_t vocab_size = g->cfg.vocab_size;
+    int32_t all[14];
+    double rows[14], sum = 0;
+    struct gf_batch one = *b;
+    one.targets = all;
+    for (int32_t v = 0; v < vocab_size; v++) {
+        for (int i = 0; i < 14; i++) all[i] = v;
+        gf_graph_run(g, w, NULL, &one, 1, 0, 0, rows);
+        for (int i = 0; i < 14; i++)
+            if (b->targets[i] >= 0) sum += mix[i * vocab_size + v] * rows[i];
+    }
+    return sum;
+}
+
+static void with_a_teacher(void) {
+    struct gf_config c = base(), other = base();
+    gpt2(&other);
+    other.d_ff = 12;
+    const int32_t vocab_size = c.vocab_size;
+    const double share = 0.7;
+    struct gf_params w, g, his;
+    struct gf_graph graph, teaching;
+    double *mix = calloc(14 * (size_t)vocab_size, sizeof *mix);
+    if (!mix || gf_params_open(&w, &c) || gf_params_open(&g, &c) || gf_params_open(&his, &other) ||
+        gf_graph_open(&graph, &c, 14, 0, 3, gf_gemm_ref) ||
+        gf_graph_open(&teaching, &other, 14, 0, 3, gf_gemm_ref)) {
+        CHECK(0);
+        return;
+    }
+    for (uint64_t i = 0; i < w.n; i++) w.data[i] = uniform() * 0.5;
+    for (uint64_t i = 0; i < his.n; i++) his.data[i] = uniform() * 0.5;
+    const struct gf_batch b = fixed_batch(vocab_size, 0);
+    struct gf_batch one = b;
+    int32_t all[14];
+    double rows[14];
+    one.targets = all;
+    for (int32_t v = 0; v < vocab_size; v++) {
+        for (int i = 0; i < 14; i++) all[i] = v;
+        gf_graph_run(&teaching, &his.w, NULL, &one, 1, 0, 0, rows);
+        for (int i = 0; i < 14; i++)
+            mix[i * vocab_size + v] = share * exp(-rows[i]) + (1 - share) * (v == b.targets[i]);
+    }
+    const struct gf_teacher teacher = {&teaching, &his.w, share};
+    graph.teacher = &teacher;
+    gf_graph_run(&graph, &w.w, &g.w, &b, 1, 0, 0, NULL);
+    double worst = 0;
+    for (uint64_t i = 0; i < w.n; i += 3) {
+        const double h = 3e-5, x0 = w.data[i];
+        double f[4];
+        static const int steps[] = {-2, -1, 1, 2};
+        for (int k = 0; k < 4; k++) {
+            w.data[i] = x0 + steps[k] * h;
+            f[k] = mixed_loss(&graph, &w.w, &b, mix);
+        }
+        w.data[i] = x0;
+        const double want = (8 * (f[2] - f[1]) - (f[3] - f[0])) / (12 * h),
+                     size = fmax(fabs(g.data[i]), fabs(want));
+        worst = fmax(worst, fabs(g.data[i] - want) / fmax(size, 1e-3));
+    }
+    CHECK(worst > 0 && worst <= 1e-5);
+    printf("  %-44s %5d parameters, worst relative error %.1e\n", "a teacher's share of 0.7",
+           (int)(w.n / 3), worst);
+    gf_graph_close(&teaching);
+    gf_graph_close(&graph);
+    gf_params_close(&his);
+    gf_params_close(&g);
+    gf_params_close(&w);
+    free(mix);
+}
+
 /* Sizes that fill no block of gemm.c evenly, and the ones above. */
 static void with_own_gemm(void) {
     struct gf_config c = base();
@@ -311,6 +386,7 @@ int main(void) {
     RUN(decoders);
     RUN(encoder_decoders);
     RUN(with_dropout);
+    RUN(with_a_teacher);
     RUN(with_own_gemm);
     return check_end();
 }
