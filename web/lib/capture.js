@@ -2,11 +2,12 @@
 //
 // Names are TransformerLens's without the batch axis: hook_embed, blocks.0.attn.hook_pattern; in an encoder_decoder
 // every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
+import { capture, captured, edit } from './engine_probe.js';
 import { number } from './options.js';
 import { fail, show } from './formats/errors.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
-/** @typedef {import('./engine.js').EngineSession} EngineSession */
+/** @typedef {import('./engine_session.js').EngineSession} EngineSession */
 /** @typedef {import('./engine.js').Tensor} Tensor */
 /** @typedef {import('./formats/config.js').Config} Config */
 /**
@@ -54,10 +55,11 @@ export class Points {
       for (let layer = -1; layer < n; layer++) {
         engine.schema.points.forEach(([name, axes, isWhole], point) => {
           if (!!isWhole !== layer < 0) return;
-          try { session.capture(stack, layer, point, true); } catch { return; }
-          session.capture(stack, layer, point, false);
+          const place = { stack, layer, point };
+          try { capture(session, place, true); } catch { return; }
+          capture(session, place, false);
           this.#all.push({
-            name: layer < 0 ? whole + name : `${block}${layer}.${name}`, stack, layer, point, axes,
+            name: layer < 0 ? whole + name : `${block}${layer}.${name}`, ...place, axes,
             source: two && (stack === 1 || /^cross_attn\.hook_[kv]$/.test(name)),
           });
         });
@@ -121,14 +123,14 @@ export class Recorder {
   constructor(session, points) {
     this.#session = session;
     this.#points = points;
-    for (const p of points) session.capture(p.stack, p.layer, p.point, true);
+    for (const p of points) capture(session, p, true);
   }
 
   /** After an eval (source false) or an encode (source true). @param {boolean} [source] */
   gather(source = false) {
     for (const p of this.#points) {
       if (p.source !== source) continue;
-      const part = this.#session.captured(p.stack, p.layer, p.point);
+      const part = captured(this.#session, p);
       if (!part) fail('bad-state', `${p.name} was not captured`);
       const parts = this.#parts.get(p);
       if (parts) parts.push(part);
@@ -186,19 +188,19 @@ function joinScores(parts, masked) {
  */
 export function applyEdits(session, points, edits) {
   if (!Array.isArray(edits)) fail('bad-option', `edits is ${show(edits)}, expected a list`);
-  edits.forEach((edit, i) => {
+  edits.forEach((wanted, i) => {
     const where = `edits[${i}]`;
-    if (edit === null || typeof edit !== 'object') fail('bad-option', `${where} is ${show(edit)}, expected { at, scale | set | add }`);
-    const { at, head = -1, position = -1, index = -1, scale, set, add, ...rest } = edit;
+    if (wanted === null || typeof wanted !== 'object') fail('bad-option', `${where} is ${show(wanted)}, expected { at, scale | set | add }`);
+    const { at, head = -1, position = -1, index = -1, scale, set, add, ...rest } = wanted;
     const unknown = Object.keys(rest)[0];
     if (unknown) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
-    for (const [name, n] of Object.entries({ head: edit.head ?? 0, position: edit.position ?? 0, index: edit.index ?? 0 })) number(`${where}.${name}`, n, 0, 2 ** 31 - 1, true);
+    for (const [name, n] of Object.entries({ head: wanted.head ?? 0, position: wanted.position ?? 0, index: wanted.index ?? 0 })) number(`${where}.${name}`, n, 0, 2 ** 31 - 1, true);
     if (scale === undefined && !set && !add) fail('bad-option', `${where} changes nothing: give scale, set or add`);
     if (scale !== undefined && !Number.isFinite(scale)) fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
     for (const p of points.one(at)) {
-      if (scale !== undefined) session.edit(p.stack, p.layer, p.point, head, position, index, 'scale', scale);
-      if (set) session.edit(p.stack, p.layer, p.point, head, position, index, 'set', Float32Array.from(set));
-      if (add) session.edit(p.stack, p.layer, p.point, head, position, index, 'add', Float32Array.from(add));
+      if (scale !== undefined) edit(session, p, head, position, index, 'scale', scale);
+      if (set) edit(session, p, head, position, index, 'set', Float32Array.from(set));
+      if (add) edit(session, p, head, position, index, 'add', Float32Array.from(add));
     }
   });
 }

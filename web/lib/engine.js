@@ -1,8 +1,10 @@
-// engine.js - one WebAssembly instance with its memory: the only file that touches linear memory
+// engine.js - one WebAssembly instance with its memory
 //
-// Addresses are numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and
-// dropped within one function, because growth detaches it. What comes back is always a copy.
+// Only this file, its sessions (engine_session.js) and what looks into them (engine_probe.js) touch linear memory. Addresses are
+// numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and dropped within one function,
+// because growth detaches it. What comes back is always a copy.
 import { GlassformerError } from './formats/errors.js';
+import { EngineSession, words } from './engine_session.js';
 import { compileEngine, sharedMemory, usualThreads, whyOneThread } from './features.js';
 
 /** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
@@ -51,7 +53,6 @@ import { compileEngine, sharedMemory, usualThreads, whyOneThread } from './featu
  */
 
 const LAYOUTS = ['rows', 'cols'];
-const EDIT_OPS = { scale: 0, set: 1, add: 2 };
 /** Bytes and columns of one block of a file's number format. @type {Record<string, [bytes: number, cols: number]>} */
 const BLOCKS = { f32: [4, 1], f16: [2, 1], bf16: [2, 1], q8_0: [34, 32], q4_0: [18, 32], q4_1: [20, 32] };
 /** Tensor bytes pass through this much of linear memory: large enough that calls cost nothing, small enough to forget. */
@@ -260,18 +261,6 @@ export class Engine {
     return this.#tensors(n, (i, out) => this.x.gf_model_tensor(this.model, i, out));
   }
 
-  /**
-   * One row of a weight, dequantised.
-   * @param {number} i  roster entry
-   * @param {number} row
-   * @param {number} cols
-   */
-  tensorRow(i, row, cols) {
-    const p = this.scratch(4 * cols);
-    this.check(this.x.gf_tensor_read(this.model, i, row, p, this.error));
-    return this.floats(p, cols);
-  }
-
   /** Where everything lies. Weights and constants have their true place; what grows in pieces (cache, buffers) is
    * listed behind them, one after the other, with its true size.
    * @returns {MemoryMap} */
@@ -352,27 +341,6 @@ export class Engine {
   choice(p) {
     const view = new DataView(this.memory.buffer), at = this.schema.choice;
     return { id: view.getInt32(p + at.id, true), logprob: view.getFloat32(p + at.logprob, true) };
-  }
-
-  /**
-   * The probabilities that a draw from these logits has.
-   * @param {Float32Array} logits  [n], may hold -Infinity
-   * @param {Sampling} sampling
-   * @param {number[]} seen        ids for the repetition penalty
-   */
-  distribution(logits, sampling, seen) {
-    const n = logits.length;
-    const p = this.scratch(8 * n + 4 * seen.length + this.schema.sampling.bytes);
-    new Float32Array(this.memory.buffer, p, n).set(logits);
-    new Int32Array(this.memory.buffer, p + 8 * n, seen.length).set(seen);
-    const how = this.putSampling(p + 8 * n + 4 * seen.length, sampling);
-    this.check(this.x.gf_distribution(p + 4 * n, p, n, how, p + 8 * n, seen.length, this.error));
-    return this.floats(p + 4 * n, n);
-  }
-
-  /** @param {Sampling} sampling refused with a sentence when it cannot be */
-  checkSampling(sampling) {
-    this.check(this.x.gf_sampling_check(this.putSampling(this.scratch(this.schema.sampling.bytes), sampling), this.error));
   }
 
   /** @param {number} p @param {Sampling} s */
@@ -473,165 +441,3 @@ export class Engine {
     });
   }
 }
-
-/** One timeline: cached keys and values, a position, a sampler. */
-export class EngineSession {
-  #e;
-  #p;
-
-  /** @param {Engine} engine @param {number} ptr */
-  constructor(engine, ptr) {
-    this.#e = engine;
-    this.#p = ptr;
-  }
-
-  /** Its address; refused once it was closed. */
-  get ptr() {
-    if (!this.#p) throw new GlassformerError('bad-state', 'the session was closed');
-    return this.#p;
-  }
-
-  /** Positions held. @returns {number} */
-  get length() { return this.#e.x.gf_session_length(this.ptr); }
-  /** Most positions. @returns {number} */
-  get context() { return this.#e.x.gf_session_context(this.ptr); }
-  /** @returns {number} */
-  get kvBytes() { return this.#e.x.gf_abi_kv_bytes(this.ptr); }
-  /** @returns {number} */
-  get scratchBytes() { return this.#e.x.gf_abi_scratch_bytes(this.ptr); }
-
-  /** Run tokens through the decoder from the present length on. All or nothing. @param {ArrayLike<number>} ids */
-  eval(ids) {
-    const e = this.#e, n = ids.length, p = e.scratch(4 * n);
-    new Int32Array(e.memory.buffer, p, n).set(ids);
-    e.check(e.x.gf_session_eval(this.ptr, p, n, e.error));
-  }
-
-  /**
-   * Run the encoder over a source.
-   * @param {ArrayLike<number>} ids
-   * @param {ArrayLike<number> | null} mask  0 hides a position
-   */
-  encode(ids, mask) {
-    const e = this.#e, n = ids.length, p = e.scratch(5 * n);
-    new Int32Array(e.memory.buffer, p, n).set(ids);
-    if (mask) new Uint8Array(e.memory.buffer, p + 4 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
-    e.check(e.x.gf_session_encode(this.ptr, p, mask ? p + 4 * n : 0, n, e.error));
-  }
-
-  /** Logits of rows first .. first + n - 1 of the last eval. @param {number} first @param {number} n @param {number} vocab */
-  logits(first, n, vocab) {
-    const e = this.#e;
-    return e.floats(e.pointer(e.x.gf_session_logits(this.ptr, first, n, e.error)), n * vocab);
-  }
-
-  /** The k most likely ids after row `row` of the last eval. @param {number} row @param {number} vocab @param {number} k */
-  top(row, vocab, k) {
-    const e = this.#e, out = e.scratch(8 * k);
-    return e.topAt(e.pointer(e.x.gf_session_logits(this.ptr, row, 1, e.error)), vocab, k, out);
-  }
-
-  /** Output rows of the last eval (or encode), after the final norm. @param {'decoder'|'encoder'} stack @param {number} dModel @returns {Tensor} */
-  hidden(stack, dModel) {
-    const e = this.#e, n = e.scratch(4);
-    const p = e.x.gf_session_hidden(this.ptr, stack === 'encoder' ? 1 : 0, n);
-    if (!p) throw new GlassformerError('bad-state', 'there are no hidden states yet');
-    const rows = new Int32Array(e.memory.buffer, n, 1)[0];
-    return { data: e.floats(p, rows * dModel), shape: [rows, dModel] };
-  }
-
-  /** Keep the first n positions. @param {number} n */
-  rewind(n) {
-    const e = this.#e;
-    e.check(e.x.gf_session_rewind(this.ptr, n, e.error));
-  }
-
-  /** An independent copy of cache, encoder memory and sampler; not of captures and edits. @returns {EngineSession} */
-  fork() {
-    const e = this.#e;
-    return e.adopt(e.pointer(e.x.gf_session_fork(this.ptr, e.error)));
-  }
-
-  /** @param {number} seed 0 .. 2^53 - 1 */
-  seed(seed) { this.#e.x.gf_abi_seed(this.ptr, ...words(seed)); }
-
-  /**
-   * Draw one token from the last row of the last eval.
-   * @param {Sampling} sampling
-   * @returns {{id: number, logprob: number}}
-   */
-  sample(sampling) {
-    const e = this.#e, p = e.scratch(64), out = p + 32;
-    e.check(e.x.gf_session_sample(this.ptr, e.putSampling(p, sampling), out, e.error));
-    return e.choice(out);
-  }
-
-  // ---- seeing and changing; layer -1: a point of the whole model
-
-  /** @param {number} stack @param {number} layer @param {number} point @param {boolean} on */
-  capture(stack, layer, point, on) {
-    const e = this.#e;
-    e.check(e.x.gf_session_capture(this.ptr, stack, layer, point, on ? 1 : 0, e.error));
-  }
-
-  /**
-   * What the last eval or encode left at a point.
-   * @param {number} stack @param {number} layer @param {number} point
-   * @returns {{data: Float32Array, dims: number[]} | null}
-   */
-  captured(stack, layer, point) {
-    const e = this.#e, dims = e.scratch(12);
-    const p = e.x.gf_session_captured(this.ptr, stack, layer, point, dims);
-    if (!p) return null;
-    const d = Array.from(new Int32Array(e.memory.buffer, dims, 3));
-    return { data: e.floats(p, d[0] * d[1] * d[2]), dims: d };
-  }
-
-  /**
-   * @param {number} stack @param {number} layer @param {number} point
-   * @param {number} head      or -1 for all
-   * @param {number} position  absolute, or -1 for all
-   * @param {number} index     a place within the row (a neuron, a component, a key), or -1 for all
-   * @param {'scale'|'set'|'add'} op
-   * @param {number | Float32Array} value
-   */
-  edit(stack, layer, point, head, position, index, op, value) {
-    const e = this.#e, values = typeof value === 'number' ? new Float32Array([value]) : value;
-    const p = e.scratch(4 * values.length);
-    new Float32Array(e.memory.buffer, p, values.length).set(values);
-    e.check(e.x.gf_session_edit(this.ptr, stack, layer, point, head, position, index, EDIT_OPS[op],
-      op === 'scale' ? values[0] : 1, p, values.length, e.error));
-  }
-
-  /** Measure the operations of the passes to come, or no longer. @param {boolean} on */
-  trace(on) {
-    const e = this.#e;
-    e.check(e.x.gf_session_trace(this.ptr, on ? 1 : 0, e.error));
-  }
-
-  /** How long each operation of the last eval or encode took, in order. @returns {{op: string, stack: number, layer: number, ms: number}[]} */
-  traced() {
-    const e = this.#e, count = e.scratch(4), { ops, op_time: at } = e.schema;
-    const p = e.x.gf_session_traced(this.ptr, count), n = new Int32Array(e.memory.buffer, count, 1)[0];
-    const view = new DataView(e.memory.buffer);
-    return Array.from({ length: n }, (_, i) => {
-      const row = p + i * at.bytes;
-      return {
-        op: ops[view.getInt32(row + at.op, true)], stack: view.getInt32(row + at.stack, true), layer: view.getInt32(row + at.layer, true),
-        ms: view.getFloat64(row + at.ms, true),
-      };
-    });
-  }
-
-  clearEdits() { this.#e.x.gf_session_clear_edits(this.ptr); }
-
-  close() {
-    if (!this.#p) return;
-    this.#e.x.gf_session_close(this.#p);
-    this.#e.sessions.delete(this);
-    this.#p = 0;
-  }
-}
-
-/** A whole number as two 32-bit words, low one first. @param {number} n @returns {[number, number]} */
-function words(n) { return [n % 2 ** 32, Math.floor(n / 2 ** 32)]; }

@@ -1,4 +1,5 @@
 // forward.js - whole passes: over one sequence, over several, and what is averaged over one
+import { hidden } from './engine_probe.js';
 import { Pause } from './turn.js';
 import { checkNames, isList } from './options.js';
 import { fail } from './formats/errors.js';
@@ -36,7 +37,7 @@ export async function forwardOne(f, ids, o, pause) {
   try {
     if (config.kind === 'encoder') {
       run.encodeOnly(ids, f.mask(o.mask, ids.length, 'mask'));
-      return { hidden: run.session.hidden('encoder', config.d_model), captured: run.take() ?? {} };
+      return { hidden: hidden(run.session, config.d_model), captured: run.take() ?? {} };
     }
     const n = o.mask ? shown(o.mask, ids.length) : ids.length;
     await run.start(o, pause);

@@ -15,7 +15,7 @@ import { Tokenizer } from './tokenizer.js';
 
 /** @typedef {import('./formats/config.js').Config} Config */
 /** @typedef {import('./engine.js').Tensor} Tensor */
-/** @typedef {import('./engine.js').EngineSession} EngineSession */
+/** @typedef {import('./engine_session.js').EngineSession} EngineSession */
 /** @typedef {ArrayLike<number>} Ids */
 /**
  * @typedef {object} Hooks

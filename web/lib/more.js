@@ -1,4 +1,5 @@
 // more.js - what a loaded model can do besides writing, in one chunk that is fetched at the first such question
+import { distribution as probabilities, tensorRow } from './engine_probe.js';
 import { checkNames, number, samplingOf } from './options.js';
 import { fail, show } from './formats/errors.js';
 
@@ -19,7 +20,7 @@ export { trace } from './trace.js';
 export function distribution(f, logits, options = {}) {
   checkNames(options, ['temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', 'seen'], 'distribution');
   if (!logits?.length) fail('bad-argument', `logits is ${show(logits)}, expected numbers`);
-  return f.engine.distribution(Float32Array.from(logits), samplingOf(options), Array.from(options.seen ?? []));
+  return probabilities(f.engine, Float32Array.from(logits), samplingOf(options), Array.from(options.seen ?? []));
 }
 
 /**
@@ -34,5 +35,5 @@ export function weight(f, name, row = 0) {
   if (i < 0) fail('bad-argument', `there is no weight ${show(name)}`);
   const { shape } = f.table.rows[i];
   number(`the row of ${name}`, row, 0, shape.length === 1 ? 0 : shape[0] - 1, true);
-  return f.engine.tensorRow(i, row, shape[shape.length - 1]);
+  return tensorRow(f.engine, i, row, shape[shape.length - 1]);
 }

@@ -3,7 +3,7 @@ import { number } from './options.js';
 import { fail } from './formats/errors.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
-/** @typedef {import('./engine.js').EngineSession} EngineSession */
+/** @typedef {import('./engine_session.js').EngineSession} EngineSession */
 /** @typedef {import('./engine.js').Tensor} Tensor */
 /** @typedef {import('./turn.js').Pause} Pause */
 

@@ -1,4 +1,5 @@
 // trace.js - a pass as a list of operations: shapes, parameters, cost by the formulas, time by the clock
+import { trace as measure, traced } from './engine_probe.js';
 import { Pause } from './turn.js';
 import { checkNames } from './options.js';
 
@@ -36,13 +37,13 @@ export async function trace(f, input, options, { signal } = {}) {
   /** @type {Map<string, {op: string, stack: number, layer: number, ms: number, passes: number}>} */
   const sums = new Map();
   const gather = () => {
-    for (const t of run.session.traced()) {
+    for (const t of traced(run.session)) {
       const key = `${t.stack} ${t.layer} ${t.op}`, known = sums.get(key);
       if (known) { known.ms += t.ms; known.passes++; } else sums.set(key, { ...t, passes: 1 });
     }
   };
   try {
-    run.session.trace(true);
+    measure(run.session);
     if (encoder) {
       run.encodeOnly(ids, null);
       gather();
