@@ -61,9 +61,9 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
     } else {
         l.cols = a->t.cols;
         for (int32_t i = 0; i < n; i++) {
-            l.rows += m->slots[first + i].t.rows;
-            if (m->slots[first + i].mat && m->slots[first + i].mat->dtype != a->mat->dtype)
-                l.verbatim = 0;
+            const struct gf_slot *s = &m->slots[first + i];
+            l.rows += s->t.rows;
+            if (!s->mat || s->mat->dtype != dtype) l.verbatim = 0;
         }
         l.turned = layout != 0;
     }

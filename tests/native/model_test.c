@@ -775,6 +775,41 @@ static int32_t entry(const struct gf_config *c, const char *name) {
     return -1;
 }
 
+/* Position tables are f32 whatever the matrices beside them are kept as. In a model without blocks
+ * the fuzzer stacked one with the head: their formats were compared where a table has none. */
+static void a_table_and_matrices_arrive_as_one_stack(void) {
+    struct gf_config c = config(5, 32, 0, 4, 32, 3);
+    c.position = GF_POS_LEARNED, c.final_norm = 0, c.tie_word_embeddings = 0;
+    uint8_t blocks[(3 + 5) * 34]; /* rows of 32 numbers at the scale 1, which is 0x3c00 in f16 */
+    for (int row = 0; row < 3 + 5; row++) {
+        uint8_t *b = blocks + 34 * row;
+        b[0] = 0, b[1] = 0x3c;
+        for (int i = 0; i < 32; i++) b[2 + i] = (uint8_t)(row + i);
+    }
+    struct gf_model *m = gf_model_open(&c, all_kept_as(GF_Q8_0), &err);
+    const int32_t embed = 0, table = 1, head = 2;
+    CHECK_INT(entry(&c, "position.weight"), table);
+    CHECK_INT(entry(&c, "head.weight"), head);
+    CHECK_OK(gf_tensor_begin(m, table, 2, GF_Q8_0, 0, &err));
+    CHECK_OK(gf_tensor_write(m, blocks, sizeof blocks, &err));
+    CHECK_OK(gf_tensor_end(m, &err));
+    for (int row = 0; row < 3 + 5; row++) {
+        float x[32];
+        CHECK_OK(gf_tensor_read(m, row < 3 ? table : head, row < 3 ? row : row - 3, x, &err));
+        for (int i = 0; i < 32; i++) CHECK_NEAR(x[i], row + i, row < 3 ? 0 : 38 / 127.0 / 2);
+    }
+    gf_model_close(m);
+
+    m = gf_model_open(&c, all_kept_as(GF_Q8_0), &err); /* the matrix first */
+    CHECK_OK(gf_tensor_begin(m, embed, 2, GF_Q8_0, 0, &err));
+    CHECK_OK(gf_tensor_write(m, blocks, sizeof blocks, &err));
+    CHECK_OK(gf_tensor_end(m, &err));
+    float x[32];
+    CHECK_OK(gf_tensor_read(m, table, 2, x, &err));
+    for (int i = 0; i < 32; i++) CHECK_NEAR(x[i], 7 + i, 0);
+    gf_model_close(m);
+}
+
 static void tensors_that_do_not_fit_are_refused(void) {
     struct gf_config c = config(50, 24, 1, 4, 40, 96);
     struct gf_model *m = gf_model_open(&c, NULL, &err);
@@ -975,6 +1010,7 @@ int main(void) {
     RUN(a_fresh_model_is_as_surprised_as_chance);
     RUN(a_pre_norm_block_starts_near_the_identity);
     RUN(configurations_that_cannot_be_are_refused);
+    RUN(a_table_and_matrices_arrive_as_one_stack);
     RUN(tensors_that_do_not_fit_are_refused);
     RUN(calls_that_do_not_fit_are_refused);
     RUN(weights_that_overflow_give_a_status_not_a_token);
