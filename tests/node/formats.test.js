@@ -167,6 +167,15 @@ test('int8 of llama2.c v2 comes out as scale times number', async () => {
   assert.deepEqual(new Float32Array(Uint8Array.from(data.get('embed.weight')).buffer), want);
 });
 
+// Room was made for a matrix on the word of the header: one of 4 GB ended in a RangeError.
+test('int8 of a size that nobody sends is refused as cut off', async () => {
+  for (const [at, value] of [[28, 2 ** 31 - 64], [12, 2 ** 27]]) { // the vocabulary, the width of the feed-forward layer
+    const claims = llama2cFile(2);
+    new DataView(claims.buffer).setInt32(at, value, true);
+    await rejects('https://files.test/x.bin', 'truncated', /the file ends after \d+ bytes/, { fetch: unsized(claims) });
+  }
+});
+
 test('the same model in three containers has the same configuration', async () => {
   const [st, v0, v1] = await Promise.all([drain({ weights: hfFile(), config: hf }), drain(llama2cFile(0)), drain(llama2cFile(1, false))]);
   assert.deepEqual({ ...v0.config, rope_pairs: 'half' }, { ...st.config, norm_eps: 1e-5 });
@@ -447,6 +456,8 @@ test('hf:owner/name goes to the hub\'s addresses', async () => {
   assert.equal((await drain('hf:own/small', hub).catch((e) => e)).format, 'safetensors');
   assert.equal((await drain('hf:own/small@v1/q/m.gguf', hub)).format, 'gguf');
   await rejects('hf:own/small@v2', 'not-found', /resolve\/v2/, hub);
+  for (const pr of ['refs%2Fpr%2F1', 'refs%2fpr%2f1']) await rejects(`hf:own/small@${pr}`, 'not-found', /resolve\/refs%2Fpr%2F1\//, hub);
+  await rejects('hf:own/small@100%', 'not-found', /resolve\/100%25\//, hub);
   await rejects('hf:nobody', 'bad-argument', /hf:owner\/name/, hub);
   /** @type {string[]} */
   const asked = [];
@@ -475,6 +486,8 @@ test('shards are read in order, more of them than connections may wait', async (
   await rejects(`${base}/shards/`, 'missing-tensor', /model\.norm\.weight/);
   index({ weight_map: { ...map, 'model.norm.weight': '../../secret' } });
   await rejects(`${base}/shards/`, 'bad-file', /secret/);
+  index({ weight_map: { ...map, 'model.norm.weight': 'x'.repeat(1e5) } }); // the fuzzer: a refusal of 100,029 characters
+  await rejects(`${base}/shards/`, 'bad-file', /^.{10,200}$/);
   index({});
   await rejects(`${base}/shards/`, 'bad-file', /weight_map is missing/);
   await rejects({ weights: [writeSafetensors(tensors.slice(0, 3)), writeSafetensors(tensors.slice(2))], config: hf }, 'duplicate-tensor', /two files/);

@@ -97,7 +97,7 @@ function weightMap(index) {
   const map = index?.weight_map;
   if (map === null || typeof map !== 'object' || Array.isArray(map)) fail('bad-file', 'model.safetensors.index.json: weight_map is missing');
   for (const file of Object.values(map)) {
-    if (typeof file !== 'string' || !/^[\w.-]+$/.test(file)) fail('bad-file', `model.safetensors.index.json: ${show(file)} is not a file beside it`);
+    if (typeof file !== 'string' || !/^[\w.-]{1,255}$/.test(file)) fail('bad-file', `model.safetensors.index.json: ${show(file)} is not a file beside it`);
   }
   if (!Object.keys(map).length) fail('bad-file', 'model.safetensors.index.json: weight_map is empty');
   return map;

@@ -87,9 +87,13 @@ export async function readLlama2c(r, warnings) {
 export async function pipeInt8(r, t, write) {
   const { groupSize } = /** @type {import('./plan.js').Int8Blocks} */ (t.int8);
   const n = t.shape[0] * t.shape[1];
-  const q = new Int8Array(n);
-  let have = 0;
+  let q = new Int8Array(0), have = 0;
   await r.pipe(n, (view) => {
+    if (have + view.length > q.length) { // grown with what has come: n is only the header's word
+      const more = new Int8Array(Math.min(n, 2 * (have + view.length)));
+      more.set(q);
+      q = more;
+    }
     q.set(new Int8Array(view.buffer, view.byteOffset, view.length), have);
     have += view.length;
   }, 1, t.name);

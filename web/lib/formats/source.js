@@ -123,7 +123,7 @@ export class Opener {
     const [, owner, name, revision = 'main', file = ''] = m;
     const base = this.options.hfEndpoint ?? globalThis.process?.env?.HF_ENDPOINT ?? 'https://huggingface.co';
     const path = file.split('/').map(encodeURIComponent).join('/');
-    return `${base.replace(/\/$/, '')}/${owner}/${name}/resolve/${encodeURIComponent(decodeURIComponent(revision))}/${path}`;
+    return `${base.replace(/\/$/, '')}/${owner}/${name}/resolve/${encodeURIComponent(revision.replace(/%2F/gi, '/'))}/${path}`;
   }
 
   /** The folder that bytes name, or null when they are a file. @param {Bytes} b @returns {Promise<Folder | null>} */
