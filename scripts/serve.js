@@ -75,7 +75,7 @@ export async function serve(folder, { port = 0, base = '/', isolate = true, also
     headers['Content-Length'] = end - start + 1;
     response.writeHead(status, headers);
     if (request.method === 'HEAD' || size === 0) return response.end();
-    createReadStream(file, { start, end }).on('error', () => response.destroy()).pipe(response);
+    createReadStream(file, { start, end, highWaterMark: 1 << 20 }).on('error', () => response.destroy()).pipe(response);
   });
   await new Promise((done, failed) => {
     server.once('error', failed);

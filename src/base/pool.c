@@ -48,9 +48,10 @@ void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)ind
 #define JOB_LOOKS   (sizeof(void *) == 8 ? 1000 : 40000)
 #define DONE_LOOKS  (JOB_LOOKS / 3)
 /* A wait this long, in ms, is a helper whose core another process took in the middle of a tile.
- * Jobs to come are then done alone, more of them each time, until that many have gone well again.
- */
+ * Once may be chance. Where it happens again within NEAR jobs, the jobs to come are done alone,
+ * more of them each time, until that many have gone well again. */
 #define STALL       3.0
+#define NEAR        1024
 #define ALONE_FIRST 512
 #define ALONE_MOST  (1 << 16)
 #define STACK       (128 << 10) /* bytes of a wasm helper's stack; matmul.c takes 20 KB of it */
@@ -149,12 +150,14 @@ static void next_epoch(struct gf_pool *p) {
 /* After a job for which the caller slept so long. */
 static void judge(struct gf_pool *p, double slept) {
     if (slept > STALL) {
-        p->alone = p->alone_next;
-        if (p->alone_next < ALONE_MOST) p->alone_next *= 2;
+        if (p->calm < NEAR) {
+            p->alone = p->alone_next;
+            if (p->alone_next < ALONE_MOST) p->alone_next *= 2;
+        }
         p->calm = 0;
-    } else if (++p->calm >= p->alone_next) {
-        p->alone_next = ALONE_FIRST;
-        p->calm = 0;
+    } else {
+        if (p->calm < ALONE_MOST) p->calm++;
+        if (p->calm >= p->alone_next) p->alone_next = ALONE_FIRST;
     }
 }
 
@@ -214,6 +217,7 @@ struct gf_pool *gf_pool_open(int32_t n_threads) {
     if (!p->stacks) return NULL;
     p->n_threads = n_threads;
     p->alone_next = ALONE_FIRST;
+    p->calm = NEAR;
     return p;
 }
 
@@ -247,6 +251,7 @@ struct gf_pool *gf_pool_open(int32_t n_threads) {
     struct gf_pool *p = calloc(1, sizeof *p + (size_t)(n_threads - 1) * sizeof p->threads[0]);
     if (!p) return NULL;
     p->alone_next = ALONE_FIRST;
+    p->calm = NEAR;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     for (p->n_threads = 1; p->n_threads < n_threads; p->n_threads++)

@@ -4,6 +4,7 @@
  * Tails run through the same vector words with idle lanes, so a value's bits do not depend on where
  * it stands. Sums over a row put value i into one of 16 chains, chain i mod 16, and add the chains
  * up in a fixed tree: appending zeros changes nothing. */
+#include "base/pool.h"
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
 #include <math.h> /* sqrtf, correctly rounded everywhere */
@@ -232,11 +233,34 @@ static double log_exactly(float s) {
     return (double)e * 0.69314718055994530942 + 2 * f * t;
 }
 
-float gf_logsumexp(const float *x, int32_t n) {
+/* In stretches, each from its own maximum, that threads take and that are added up in their order.
+ */
+enum { LSE_PARTS = 64, LSE_LEAST = 2048 };
+struct lse {
+    const float *x;
+    int32_t n, step;
+    float top[LSE_PARTS], sum[LSE_PARTS];
+};
+static void lse_part(void *ctx, int32_t i) {
+    struct lse *s = ctx;
+    const float *x = s->x + (int64_t)i * s->step;
+    const int32_t left = s->n - i * s->step, n = left < s->step ? left : s->step;
+    const float top = s->top[i] = row_max(x, n);
+    s->sum[i] = top == -INFINITY ? 0 : row_sum(TERM_EXP, NULL, x, n, top);
+}
+
+float gf_logsumexp(const float *x, int32_t n, struct gf_pool *pool) {
     if (n <= 0) return -INFINITY;
-    float top = row_max(x, n);
+    const int32_t even = (n / LSE_PARTS + 15) / 16 * 16 + 16;
+    struct lse s = {.x = x, .n = n, .step = even > LSE_LEAST ? even : LSE_LEAST};
+    const int32_t parts = (n - 1) / s.step + 1;
+    gf_pool_run(pool, lse_part, &s, parts);
+    const float top = row_max(s.top, parts);
     if (top == -INFINITY || top == INFINITY) return top;
-    float sum = row_sum(TERM_EXP, NULL, x, n, top);
+    float sum = 0;
+    for (int32_t i = 0; i < parts; i++) s.top[i] -= top;
+    gf_exp(s.top, s.top, parts);
+    for (int32_t i = 0; i < parts; i++) sum += s.sum[i] * s.top[i];
     return sum >= 1 ? (float)((double)top + log_exactly(sum)) : sum; /* else NaN */
 }
 

@@ -149,7 +149,7 @@ void gf_erf_ref(float *y, const float *x, int64_t n);
 void gf_softmax(float *y, const float *x, int32_t n);
 void gf_softmax_ref(float *y, const float *x, int32_t n);
 /* log(sum(exp(x))), computed from the maximum. */
-float gf_logsumexp(const float *x, int32_t n);
+float gf_logsumexp(const float *x, int32_t n, struct gf_pool *pool);
 float gf_logsumexp_ref(const float *x, int32_t n);
 /* Index of the largest value, the first of equals; -1 if any is NaN or +inf, or all are -inf. */
 int32_t gf_argmax(const float *x, int32_t n);

@@ -201,7 +201,7 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, str
     const int32_t best = gf_argmax(logits, n);
     if (best < 0) return check_logits(logits, n, err);
     if (p->temperature == 0 && p->repetition_penalty == 1) {
-        *out = (struct gf_choice){best, logits[best] - gf_logsumexp(logits, n)};
+        *out = (struct gf_choice){best, logits[best] - gf_logsumexp(logits, n, s->model->pool)};
         return GF_OK;
     }
     struct candidates c;
@@ -214,7 +214,7 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, str
         while (at < c.n - 1 && (left -= (double)c.weight[at]) >= 0) at++;
     }
     out->id = c.id[at];
-    out->logprob = logits[out->id] - gf_logsumexp(logits, n);
+    out->logprob = logits[out->id] - gf_logsumexp(logits, n, s->model->pool);
     return GF_OK;
 }
 
@@ -241,7 +241,7 @@ int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out,
     if (k > n) k = n;
     int32_t status = check_logits(logits, n, err);
     if (status != GF_OK) return status;
-    const float all = gf_logsumexp(logits, n);
+    const float all = gf_logsumexp(logits, n, NULL);
     int32_t have = 0; /* sorted insertion: k is small */
     for (int32_t i = 0; i < n; i++) {
         if (have == k && !(logits[i] > out[k - 1].logprob)) continue;

@@ -40,7 +40,8 @@ static int32_t sequence_nats(struct gf_session *s, const int32_t *ids, const int
         const float *logits = status == GF_OK ? gf_session_logits(s, 0, m, err) : NULL;
         if (!logits) return status == GF_OK ? GF_ERR_MEMORY : status;
         for (int32_t r = 0; r < m; r++, logits += vocab_size)
-            *nats += (double)gf_logsumexp(logits, vocab_size) - (double)logits[targets[i + r]];
+            *nats +=
+                (double)gf_logsumexp(logits, vocab_size, NULL) - (double)logits[targets[i + r]];
     }
     return status;
 }

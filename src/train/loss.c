@@ -14,7 +14,7 @@ double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_
             if (back) memset(logits, 0, (size_t)vocab_size * sizeof *logits);
             continue;
         }
-        const float loss = gf_logsumexp(logits, vocab_size) - logits[target];
+        const float loss = gf_logsumexp(logits, vocab_size, NULL) - logits[target];
         sum += (double)loss;
         if (row_loss) row_loss[i] = loss;
         if (!back) continue;

@@ -84,7 +84,7 @@
 #define gf_softmax_ref              gf64_softmax
 #define gf_softmax                  gf64_softmax
 #define gf_logsumexp_ref            gf64_logsumexp
-#define gf_logsumexp                gf64_logsumexp
+#define gf_logsumexp(x, n, pool)    gf64_logsumexp(x, n)
 #define gf_argmax_ref               gf64_argmax_ref
 #define gf_softmax_wide             gf64_softmax_wide
 #define gf_silu_mul_wide            gf64_silu_mul_wide

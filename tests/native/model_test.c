@@ -182,8 +182,8 @@ static void every_point_shows_the_golden_values(void) {
 }
 
 static void apply(struct gf_session *s, const struct golden_edit *e) {
-    CHECK_OK(gf_session_edit(s, e->stack, e->layer, e->point, e->head, e->position, -1, e->op, e->scale,
-                             e->values, e->n_values, &err));
+    CHECK_OK(gf_session_edit(s, e->stack, e->layer, e->point, e->head, e->position, -1, e->op,
+                             e->scale, e->values, e->n_values, &err));
 }
 
 static void an_edit_at_every_point_gives_the_golden_output(void) {
@@ -677,7 +677,8 @@ static double change_of_a_block(int32_t placement, uint64_t seed_) {
             for (int j = 0; j < 12; j++) sum += (double)(test_random(&seed) >> 11) * 0x1p-53;
             x[i][k] = (float)sum;
         }
-        CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, i, -1, GF_EDIT_SET, 0, x[i], 64, &err));
+        CHECK_OK(
+            gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, i, -1, GF_EDIT_SET, 0, x[i], 64, &err));
     }
     CHECK_OK(gf_session_eval(s, ids, 16, &err));
     const float *y = gf_session_captured(s, 0, 0, GF_P_RESID_POST, dims);
@@ -941,8 +942,10 @@ static void calls_that_do_not_fit_are_refused(void) {
     CHECK_REFUSED(EDIT(GF_P_Q, 0, -2, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "position -2");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, 0, NAN, NULL, 0), GF_ERR_ARGUMENT, "scale");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, 3, 1, &one, 1), GF_ERR_ARGUMENT, "edit 3");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, NULL, 0), GF_ERR_ARGUMENT, "0 values", "6");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, &one, 5), GF_ERR_ARGUMENT, "5 values", "6");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, NULL, 0), GF_ERR_ARGUMENT, "0 values",
+                  "6");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, &one, 5), GF_ERR_ARGUMENT, "5 values",
+                  "6");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_ADD, 1, &nan, 1), GF_ERR_ARGUMENT, "value 0");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, 6, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "index 6", "6");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -2, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "index -2");

@@ -715,8 +715,8 @@ static void scaling_by_one_changes_no_bit(void) {
                 for (int32_t point = 0; point < GF_N_POINTS; point++) {
                     /* an edited result makes the output a sum of heads, in another order */
                     if (point == GF_P_RESULT || point == GF_P_CROSS_RESULT) continue;
-                    edits += gf_session_edit(s, stack, layer, point, -1, -1, -1, GF_EDIT_SCALE, 1, NULL,
-                                             0, &err) == GF_OK;
+                    edits += gf_session_edit(s, stack, layer, point, -1, -1, -1, GF_EDIT_SCALE, 1,
+                                             NULL, 0, &err) == GF_OK;
                 }
         CHECK(edits > 15);
         const float *y = golden_eval(s, r, &err);
@@ -745,7 +745,8 @@ static void ablating_a_head_is_zeroing_its_columns(void) {
             eval(t, v, ids, 0, n, AT_ONCE, want);
             gf_session_clear_edits(s);
             CHECK_OK(gf_session_rewind(s, 0, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_Z, head, -1, -1, GF_EDIT_SCALE, 0, NULL, 0, &err));
+            CHECK_OK(
+                gf_session_edit(s, 0, 0, GF_P_Z, head, -1, -1, GF_EDIT_SCALE, 0, NULL, 0, &err));
             eval(s, v, ids, 0, n, ODD, got);
             CHECK_SAME(got, want, (int64_t)n * v, g->name, "head %d", head);
             CHECK(max_diff(got, untouched, (int64_t)n * v) > 1e-3);
@@ -773,8 +774,8 @@ static void patching_the_residual_stream_brings_the_other_run_back(void) {
                 CHECK(max_diff(got, want, n * v) > 1e-2);
                 const float *x = seen(a, layer, point);
                 for (int32_t i = 0; i < n; i++)
-                    CHECK_OK(gf_session_edit(b, 0, layer, point, -1, i, -1, GF_EDIT_SET, 0, x + i * d,
-                                             d, &err));
+                    CHECK_OK(gf_session_edit(b, 0, layer, point, -1, i, -1, GF_EDIT_SET, 0,
+                                             x + i * d, d, &err));
                 CHECK_OK(gf_session_rewind(b, 0, &err));
                 eval(b, v, other, 0, n, ODD, got);
                 CHECK_SAME(got, want, n * v, g->name, "%s of layer %d patched", point_name(point),
@@ -793,15 +794,18 @@ static void edits_find_their_positions_in_any_pieces(void) {
         for (int32_t plan = 0; plan < N_PLANS; plan++) {
             struct gf_session *s = open_session(g, m, 0);
             CHECK_OK(gf_session_capture(s, 0, 0, GF_P_RESID_PRE, 1, &err));
-            CHECK_OK(
-                gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, 65, -1, GF_EDIT_ADD, 0, push, d, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_V, 0, 3, -1, GF_EDIT_SCALE, -2, NULL, 0, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESULT, 1, 64, -1, GF_EDIT_SET, 0, push, d, &err));
-            const float half[2] = {0.5f, 0.5f};
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 1, 5, -1, GF_EDIT_SET, 0, half, 2, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 0, 66, -1, GF_EDIT_SET, 0, half, 2, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, -1, -1, GF_EDIT_SCALE, 1.5f, NULL, 0,
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, 65, -1, GF_EDIT_ADD, 0, push, d,
                                      &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_V, 0, 3, -1, GF_EDIT_SCALE, -2, NULL, 0, &err));
+            CHECK_OK(
+                gf_session_edit(s, 0, 0, GF_P_RESULT, 1, 64, -1, GF_EDIT_SET, 0, push, d, &err));
+            const float half[2] = {0.5f, 0.5f};
+            CHECK_OK(
+                gf_session_edit(s, 0, 0, GF_P_PATTERN, 1, 5, -1, GF_EDIT_SET, 0, half, 2, &err));
+            CHECK_OK(
+                gf_session_edit(s, 0, 0, GF_P_PATTERN, 0, 66, -1, GF_EDIT_SET, 0, half, 2, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, -1, -1, GF_EDIT_SCALE, 1.5f, NULL,
+                                     0, &err));
             eval(s, v, ids, 0, n, plan, plan ? got : want);
             if (plan) CHECK_SAME(got, want, (int64_t)n * v, g->name, "plan %d", plan);
             gf_session_close(s);
@@ -819,7 +823,8 @@ static void edits_apply_in_order_before_capture(void) {
     const float two = 2, three = 3;
     CHECK_OK(gf_session_capture(s, 0, 0, GF_P_RESID_MID, 1, &err));
     CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, 2, -1, GF_EDIT_SET, 0, &two, 1, &err));
-    CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, -1, -1, GF_EDIT_SCALE, 0.5f, NULL, 0, &err));
+    CHECK_OK(
+        gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, -1, -1, GF_EDIT_SCALE, 0.5f, NULL, 0, &err));
     CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, 2, -1, GF_EDIT_ADD, 0, &three, 1, &err));
     eval(s, v, ids, 0, 4, AT_ONCE, y);
     const float *x = seen(s, 0, GF_P_RESID_MID);
