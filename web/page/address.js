@@ -17,7 +17,7 @@ export function readAddress(hash) {
   };
   if (prompt !== undefined) state.prompt = prompt;
   if (source !== undefined) state.source = source;
-  const sampler = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 };
+  const sampler = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: q.get('past') === '1' };
   /** @type {Record<string, [number, number]>} */
   const limits = { temperature: [0, 2], topK: [0, 1e6], topP: [0.05, 1], seed: [0, 4294967295] };
   for (const [short, name] of Object.entries(KEYS)) sampler[name] = number(q.get(short) ?? undefined, ...limits[name]) ?? sampler[name];
@@ -71,6 +71,7 @@ export function addressOf(s) {
     q.set('stack', s.stack);
   }
   for (const [short, name] of Object.entries(KEYS)) q.set(short, String(s.sampler[name]));
+  if (s.sampler.ignoreEos) q.set('past', '1');
   const written = s.tokens.filter((t) => !t.given);
   if (written.length) {
     if (s.pure) q.set('written', String(written.length));

@@ -1,5 +1,7 @@
 // heatmap.js - weights as pixels: one palette of 256 colours, one pass per row into ImageData, scaled by CSS.
 
+import { el } from './dom.js';
+
 /** '#rrggbb' or 'rgb(r, g, b)' -> [r, g, b] */
 function rgb(/** @type {string} */ css) {
   if (css.startsWith('#')) return [1, 3, 5].map((i) => parseInt(css.slice(i, i + 2), 16));
@@ -53,6 +55,15 @@ export function paletteOf(element) {
   return palette(style.backgroundColor, style.color);
 }
 
+/** Colours of the style sheet for what is drawn on a canvas: `node` goes anywhere into the page, `read` says what they are now.
+ * @param {...string} names  classes `ink-...` */
+export function createInks(...names) {
+  const node = el('span', { hidden: true }, ...names.map((name) => el('i', { class: `ink-${name}` })));
+  /** @returns {Record<string, string>} */
+  const read = () => Object.fromEntries(names.map((name, i) => [name, getComputedStyle(node.children[i]).color]));
+  return { node, read };
+}
+
 /** A packed colour as CSS. @param {Uint32Array} colors @param {number} i */
 export function css(colors, i) {
   const v = new DataView(colors.buffer).getUint32(i * 4);
@@ -64,24 +75,52 @@ export function css(colors, i) {
 export const shade = (weight) => Math.min(255, Math.round(255 * Math.sqrt(weight)));
 
 /**
- * The triangle of one head on one canvas, a pixel per cell, a row appended at a time. The canvas has room for
- * `capacity` queries; CSS shows the part in use (custom property `--zoom` = capacity / rows on an ancestor), so that
- * appending never clears what is painted. Cells that no row reached stay transparent: the hatching below shows.
+ * The triangle of one head on one canvas, a row appended at a time. It has room for `capacity` queries and keys; CSS shows the part
+ * in use (custom property `--zoom` = capacity / rows on an ancestor), so that appending never clears what is painted. A cell is
+ * a pixel as long as that makes at most `limit` pixels a side; beyond it a pixel stands for 2 x 2, 4 x 4 ... cells and shows the
+ * largest, so that a thin line stays to be seen. Pixels that no row reached stay transparent: the hatching below shows.
  */
 export class Triangle {
-  /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
-  constructor(canvas) {
+  /** @param {HTMLCanvasElement | OffscreenCanvas} canvas @param {number} [limit] a power of two */
+  constructor(canvas, limit = Infinity) {
     this.canvas = canvas;
+    this.limit = limit;
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-    this.painted = 0;
+    this.painted = 0;   // rows
     this.capacity = 0;
+    this.shift = 0;     // a pixel is 2^shift cells wide
+    this.size = 0;      // pixels a side
+    /** of each pixel the place in the palette and one, 0: no row reached it */
+    this.pixels = new Uint16Array(0);
   }
 
   /** Start again with room for this many queries. @param {number} capacity */
   clear(capacity) {
-    this.canvas.width = this.canvas.height = capacity;
-    this.capacity = capacity;
+    this.#room(capacity);
     this.painted = 0;
+  }
+
+  /** More room, what is painted staying. @param {number} capacity @param {Uint32Array} colors */
+  grow(capacity, colors) {
+    const { pixels, size, shift } = this;
+    this.#room(capacity);
+    const fold = this.shift - shift;
+    for (let y = 0; y < size; y++) {
+      const to = (y >> fold) * this.size;
+      for (let x = 0; x < size; x++) {
+        const at = to + (x >> fold);
+        if (pixels[y * size + x] > this.pixels[at]) this.pixels[at] = pixels[y * size + x];
+      }
+    }
+    this.#show(0, size >> fold, colors);
+  }
+
+  #room(capacity) {
+    this.capacity = capacity;
+    this.shift = 0;
+    while (capacity >> this.shift > this.limit) this.shift++;
+    this.size = this.canvas.width = this.canvas.height = Math.ceil(capacity / 2 ** this.shift);
+    this.pixels = new Uint16Array(this.size ** 2);
   }
 
   /** Paint the rows up to `rows` that are missing.
@@ -90,18 +129,36 @@ export class Triangle {
   paint(rows, rowOf, colors, toIndex = shade) {
     const first = this.painted;
     if (rows <= first) return;
-    // rows of a causal pattern end at their own key; others may be wider than they are many
-    const width = Math.max(rows, rowOf(rows - 1)?.length ?? 0);
-    const image = new ImageData(width, rows - first);
-    const pixels = new Uint32Array(image.data.buffer);
+    const { pixels, size, shift } = this;
     for (let q = first; q < rows; q++) {
       const row = rowOf(q);
       if (!row) continue;
-      const at = (q - first) * width;
-      for (let k = 0; k < row.length; k++) pixels[at + k] = colors[toIndex(row[k])];
+      const from = (q >> shift) * size;
+      for (let k = 0; k < row.length; k++) {
+        const index = toIndex(row[k]) + 1;
+        if (index > pixels[from + (k >> shift)]) pixels[from + (k >> shift)] = index;
+      }
+    }
+    this.painted = rows;
+    this.#show(first >> shift, ((rows - 1) >> shift) + 1, colors);
+  }
+
+  /** The same in other colours. @param {Uint32Array} colors */
+  recolor(colors) {
+    if (this.painted) this.#show(0, ((this.painted - 1) >> this.shift) + 1, colors);
+  }
+
+  /** @param {number} first @param {number} end rows of pixels @param {Uint32Array} colors */
+  #show(first, end, colors) {
+    if (end <= first) return;
+    const image = new ImageData(this.size, end - first);
+    const out = new Uint32Array(image.data.buffer);
+    const from = first * this.size;
+    for (let i = 0; i < out.length; i++) {
+      const index = this.pixels[from + i];
+      if (index) out[i] = colors[index - 1];
     }
     this.context.putImageData(image, 0, first);
-    this.painted = rows;
   }
 }
 

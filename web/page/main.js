@@ -29,7 +29,7 @@ const dark = matchMedia('(prefers-color-scheme: dark)');
 const store = createStore({
   theme: dark.matches ? 'dark' : 'light',
   status: 'empty', progress: null, error: '', model: null, memory: null,
-  prompt: SHIPPED[0].opens.prompt, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337 }, pace: 'reading', maxTokens: 160,
+  prompt: SHIPPED[0].opens.prompt, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: false }, pace: 'reading', maxTokens: 160,
   source: 'one two three', examples: [], sourceTokens: [], sourceCursor: 0, stack: 'self',
   tokens: [], patterns: null, otherPatterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
   head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near',

@@ -264,7 +264,7 @@ export function createRun(store) {
     generator = model().generate(tokens.map((t) => t.id), {
       ...reads(),
       maxTokens: Math.max(1, state.maxTokens - tokens.filter((t) => !t.given).length),
-      temperature: sampler.temperature, topK: sampler.topK, topP: sampler.topP, seed: sampler.seed,
+      ...sampler,
       logprobs: 10, ...(left ? { capture: [PATTERNS] } : {}),
     });
   }

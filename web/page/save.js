@@ -30,7 +30,7 @@ export const csv = (rows) => rows.map((row) => row.map((x) => (/[",\n]/.test(Str
 
 /** The present view as a program for the package. @param {import('./store.js').State} s */
 export function asJavaScript(s) {
-  const { temperature, topK, topP, seed } = s.sampler;
+  const { temperature, topK, topP, seed, ignoreEos } = s.sampler;
   const n = s.tokens.filter((t) => !t.given).length || s.maxTokens;
   const point = `${inView(s.stack === 'encoder' ? { ...s, stack: 'self' } : s).point}.hook_pattern`;   // the encoder runs once, no step brings its rows
   const prompt = s.prompt || s.tokens.filter((t) => t.given).map((t) => t.id);   // without words it begins with a token of its own
@@ -40,7 +40,7 @@ export function asJavaScript(s) {
 
 const model = await load(${JSON.stringify(address)});
 const run = model.generate(${JSON.stringify(prompt)}, {
-  ${source}maxTokens: ${n}, temperature: ${temperature}, topK: ${topK}, topP: ${topP}, seed: ${seed},
+  ${source}maxTokens: ${n}, temperature: ${temperature}, topK: ${topK}, topP: ${topP}, seed: ${seed},${ignoreEos ? ' ignoreEos: true,' : ''}
   capture: [${JSON.stringify(point)}],
 });
 for await (const step of run) {

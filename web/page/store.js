@@ -31,7 +31,7 @@
  * @property {LoadedModel | null} model
  * @property {any} memory           the library's map of linear memory, read again when the text rests
  * @property {string} prompt
- * @property {{ temperature: number, topK: number, topP: number, seed: number }} sampler
+ * @property {{ temperature: number, topK: number, topP: number, seed: number, ignoreEos: boolean }} sampler  ignoreEos: write on after an end token
  * @property {'reading' | 'fast' | 'step'} pace
  * @property {number} maxTokens
  * @property {string} source         what an encoder-decoder reads
@@ -64,11 +64,12 @@
 const FAST_MS = 45;    // at full speed: between two frames drawn, at least
 const FAST_SHARE = 4;  // and so many times what a frame takes, so that most of the machine is left to the engine
 const FAST_MOST = 400;
-const FRAME_MS = 14;   // of drawing in one frame; what is left waits for the next, so that no input waits for all of it
+const FRAME_MS = 8;    // of drawing in one frame; what is left waits for the next, so that no input waits for all of it
 
 /** @param {State} state */
 export function createStore(state) {
-  /** @type {{ keys: string[], paint: (s: State) => void, every: number, at: number, waiting: any }[]} */
+  /** @typedef {{ keys: string[], paint: (s: State) => any, every: number, root: Element | null, far: boolean, at: number, waiting: any }} Watcher */
+  /** @type {Watcher[]} */
   const watchers = [];
   const changed = new Set();
   let frame = 0;
@@ -76,8 +77,14 @@ export function createStore(state) {
   let timer = 0;      // at full speed: until the next frame
   let cost = 0;       // ms that the last frames took, layout and painting included
 
-  /** Watchers that have something to draw, who has waited longest first. */
+  /** Watchers that have something to draw, who has waited longest first. @type {Set<Watcher>} */
   const due = new Set();
+
+  /** What is far from being seen stays due until it comes near. */
+  const sight = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) for (const w of watchers) if (w.root === target) w.far = !isIntersecting;
+    plan();
+  }, { rootMargin: '50%' });
 
   function flush() {
     frame = 0;
@@ -85,7 +92,10 @@ export function createStore(state) {
     painted.port2.postMessage(now);   // heard when the browser has drawn this frame
     for (const w of watchers) if (w.keys.some((k) => changed.has(k))) due.add(w);
     changed.clear();
+    /** @type {Watcher[]} */
+    const unfinished = [];
     for (const w of due) {
+      if (w.far) continue;
       if (performance.now() - now > FRAME_MS) break;
       due.delete(w);
       if (state.status === 'running' && now - w.at < w.every * (state.pace === 'fast' ? 3 : 1)) {
@@ -93,9 +103,10 @@ export function createStore(state) {
         continue;
       }
       w.at = now;
-      w.paint(state);
+      if (w.paint(state) === 'more') unfinished.push(w);
     }
-    if (due.size || changed.size) plan();
+    for (const w of unfinished) due.add(w);
+    if (changed.size || [...due].some((w) => !w.far)) plan();
   }
 
   function plan() {
@@ -137,9 +148,11 @@ export function createStore(state) {
       plan();
     },
     /** Paint once soon, then in each frame in which one of the keys was set; while text streams, at most every so many ms.
-     * @param {(keyof State)[]} keys @param {(s: State) => void} paint @param {number} [every] ms */
-    watch(keys, paint, every = 0) {
-      watchers.push({ keys, paint, every, at: -Infinity, waiting: 0 });
+     * With a `root`, only while that is in view or near it. Who answers 'more' is called again soon.
+     * @param {(keyof State)[]} keys @param {(s: State) => any} paint @param {{ every?: number, root?: Element | null }} [options] ms */
+    watch(keys, paint, { every = 0, root = null } = {}) {
+      watchers.push({ keys, paint, every, root, far: root !== null, at: -Infinity, waiting: 0 });
+      if (root) sight.observe(root);
       changed.add(keys[0]);
       plan();
     },

@@ -4,7 +4,7 @@
 
 import { el } from './dom.js';
 import { label, quoted, value } from './format.js';
-import { palette } from './heatmap.js';
+import { createInks, palette } from './heatmap.js';
 
 const ROWS = 24;
 const hueOf = (/** @type {string} */ point) => (/mlp/.test(point) ? 'f' : /hook_(rot_)?q$/.test(point) ? 'q' : /hook_(rot_)?k$/.test(point) ? 'k' : /hook_[vz]$/.test(point) ? 'v' : 'p');
@@ -17,8 +17,8 @@ export function createValues() {
   const box = el('div', { class: 'values-box', tabindex: 0, role: 'application', 'aria-label': 'Values. Arrow keys move over the cells.' }, canvas);
   const out = el('output', { class: 'cell mono', 'aria-live': 'polite' });
   const names = el('div', { class: 'values-names', 'aria-hidden': 'true' });
-  const samples = el('span', { hidden: true }, ...['card', 'text', 'p', 'q', 'k', 'v', 'f'].map((c) => el('i', { class: `ink-${c}` })));
-  const root = el('div', { class: 'values' }, tabs, el('div', { class: 'values-picture' }, names, box), out, samples);
+  const inks = createInks('card', 'text', 'p', 'q', 'k', 'v', 'f');
+  const root = el('div', { class: 'values' }, tabs, el('div', { class: 'values-picture' }, names, box), out, inks.node);
 
   /** @type {Named[]} */
   let list = [];
@@ -28,8 +28,6 @@ export function createValues() {
   let width = 0;
   let first = 0;   // position of the first row shown
   let shown = 0;
-
-  const color = (/** @type {string} */ cls) => getComputedStyle(/** @type {Element} */ (samples.querySelector(`.${cls}`))).color;
 
   function draw() {
     const item = list[at];
@@ -41,8 +39,9 @@ export function createValues() {
     first = Math.max(0, Math.min(shape[0] - shown, cell.row - shown + 1));
     canvas.width = width;
     canvas.height = shown;
-    const plus = palette(color('ink-card'), color(`ink-${hueOf(item.point)}`));
-    const minus = palette(color('ink-card'), color('ink-text'));
+    const ink = inks.read();
+    const plus = palette(ink.card, ink[hueOf(item.point)]);
+    const minus = palette(ink.card, ink.text);
     const part = data.subarray(first * width, (first + shown) * width);
     const sizes = Float32Array.from(part, Math.abs).filter(Number.isFinite).sort();
     const most = sizes[Math.floor(sizes.length * 0.995)] || 1;

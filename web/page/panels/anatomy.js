@@ -2,12 +2,13 @@
 //
 // Lanes run from left to right, one per token; ribbons fan out into q, k and v; the heads are a stack of cards with
 // the pattern between them; the residual stream runs straight past; the FFN widens and closes. The nodes are built
-// once per architecture and number of lanes; afterwards only opacities, widths and words change. Opacity is that of the
-// fill: on an element it would make each of a thousand cells a layer for the compositor.
+// once per architecture; afterwards only opacities, widths and words change, and of those what differs. Opacity is that of the
+// fill: on an element it would make each of them a layer for the compositor. The values in the strips, hundreds at a time, are
+// painted on a canvas over the picture.
 
 import { el, svg } from '../dom.js';
 import { int, label, percent, quoted, si, time, value } from '../format.js';
-import { shade } from '../heatmap.js';
+import { createInks, shade } from '../heatmap.js';
 import { blockPoint } from '../run.js';
 import { chance, following } from '../sampler.js';
 import { OPERATIONS, stagesOf } from '../stages.js';
@@ -31,6 +32,25 @@ function ribbon(x1, y1, h1, x2, y2, h2) {
   return `M${x1} ${y1 - h1 / 2}C${m} ${y1 - h1 / 2} ${m} ${y2 - h2 / 2} ${x2} ${y2 - h2 / 2}V${y2 + h2 / 2}C${m} ${y2 + h2 / 2} ${m} ${y1 + h1 / 2} ${x1} ${y1 + h1 / 2}Z`;
 }
 
+/** An attribute is set where it differs: what is written makes the browser look again. @param {Element} node @param {string} name @param {string | number} value */
+function put(node, name, value) {
+  const text = String(value);
+  if (node.getAttribute(name) !== text) node.setAttribute(name, text);
+}
+/** How wide a caption is, without asking the page to lay it out. @param {string} text */
+function widthOf(text) {
+  measure ??= /** @type {CanvasRenderingContext2D} */ (document.createElement('canvas').getContext('2d'));
+  measure.font = '600 13px Inter, system-ui, sans-serif';
+  return measure.measureText(text).width;
+}
+/** @type {CanvasRenderingContext2D | undefined} */
+let measure;
+
+/** @param {Element} node @param {string} text */
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 /** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
 export function create(root, store, run) {
   const { state } = store;
@@ -38,7 +58,9 @@ export function create(root, store, run) {
   const steppers = el('div', { class: 'steppers' },
     stepper('Layer', 'layer', () => state.model?.config.nLayers ?? 1), stepper('Head', 'head', () => state.model?.config.nHeads ?? 1));
   const picture = svg('svg', { class: 'anatomy-svg', viewBox: '0 0 1400 470', role: 'group', 'aria-label': 'The forward pass, stage by stage' });
-  const scroll = el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Picture of the forward pass' }, picture);
+  const cells = el('canvas', { class: 'anatomy-cells', 'aria-hidden': 'true' });
+  const inks = createInks('dim', 'q', 'k', 'v', 'p', 'f');
+  const scroll = el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Picture of the forward pass' }, el('div', { class: 'anatomy-picture' }, picture, cells), inks.node);
   const values = createValues();
   const facts = el('dl', { class: 'stage-facts' });
   const sentence = el('p');
@@ -75,18 +97,15 @@ export function create(root, store, run) {
     return s.tokens.length ? { first, count: last - first + 1 } : { first: 0, count: 0 };
   }
 
-  const strip = (parent, cls, x, y, w, h, bins) => {
-    parent.append(svg('rect', { x, y, width: w, height: h, rx: 3, class: `cell-back ${cls}` }));
-    return Array.from({ length: bins }, (_, i) => {
-      const r = svg('rect', { x: x + 1 + (i * (w - 2)) / bins, y: y + 1, width: (w - 2) / bins, height: h - 2, class: `bin ${cls}` });
-      parent.append(r);
-      return r;
-    });
+  /** The ground of a strip; its values are drawn on the canvas. */
+  const strip = (parent, cls, x, y, width, height, bins) => {
+    parent.append(svg('rect', { x, y, width, height, rx: 3, class: `cell-back ${cls}` }));
+    return { ink: cls === 'ink' ? 'dim' : cls, x: x + 1, y: y + 1, width: (width - 2) / bins, height: height - 2, bins };
   };
 
-  function build(s, count) {
+  function build(s) {
     const { config: c, parameters } = s.model;
-    const stages = stagesOf(c, parameters.rows, s.head.layer, count, 1);
+    const stages = stagesOf(c, parameters.rows, s.head.layer, LANES, 1);
     const has = (id) => stages.some((st) => st.id === id);
     const post = c.normPlacement === 'post';
     const cross = c.kind === 'encoder_decoder';
@@ -98,10 +117,9 @@ export function create(root, store, run) {
     const group = (cls) => svg('g', { class: cls });
     const under = group('ribbons');
     const nodes = group('nodes');
-    const last = Y0 + (count - 1) * PITCH;
     const bottom = Y0 + (LANES - 1) * PITCH + 46;
     const toHead = has('final') ? X.final + W.final : has('more') ? X.more + W.more : X.resid + W.resid;
-    n = { toHead, lanes: [], captions: new Map(), dots: [], bars: [], stages };
+    n = { toHead, lanes: [], count: LANES, captions: new Map(), leaders: [], dots: [], bars: [] };
 
     picture.replaceChildren();
     // the block, dashed
@@ -109,13 +127,14 @@ export function create(root, store, run) {
     n.blockName = svg('text', { x: 200, y: bottom + 2, class: 'd' });
     picture.append(n.blockName, under);
 
-    for (let i = 0; i < count; i++) {
+    for (let i = 0; i < LANES; i++) {
       const y = Y0 + i * PITCH;
-      const lane = { q: [], bins: {} };
+      const lane = { q: [], strips: {} };
       const g = group('lane');
-      const r = (d, cls) => { const p = svg('path', { d, class: `ribbon ${cls}` }); under.append(p); return p; };
+      const flow = group('flow');
+      const r = (d, cls) => { const p = svg('path', { d, class: `ribbon ${cls}` }); flow.append(p); return p; };
       // the residual stream, straight past everything
-      under.append(svg('path', { d: `M${X.embed + W.embed} ${y - 13}H${X.final}`, class: 'stream-line' }));
+      flow.append(svg('path', { d: `M${X.embed + W.embed} ${y - 13}H${X.final}`, class: 'stream-line' }));
       r(ribbon(X.embed + W.embed, y, 18, has('norm1') && !post ? X.norm1 : X.qkv, y, 15), 'ink');
       if (has('norm1') && !post) r(ribbon(X.norm1 + W.norm1, y, 15, X.qkv, y, 20), 'ink');
       const qy = 150 + i * DOT;
@@ -140,15 +159,15 @@ export function create(root, store, run) {
 
       lane.label = svg('text', { x: X.label, y: y + 4.5, class: 'lane-label', 'text-anchor': 'end' });
       g.append(lane.label);
-      lane.bins.embed = strip(g, 'ink', X.embed, y - 9, W.embed, 18, BINS.embed);
-      lane.bins.q = strip(g, 'q', X.qkv, y - 11, W.qkv, 7, BINS.q);
-      lane.bins.k = strip(g, 'k', X.qkv, y - 3.5, W.qkv, 7, BINS.k);
-      lane.bins.v = strip(g, 'v', X.qkv, y + 4, W.qkv, 7, BINS.v);
-      lane.bins.out = strip(g, 'p', X.out, y - 9, W.out, 18, BINS.out);
-      if (cross) lane.bins.added = strip(g, 'p', X.added, y - 9, W.added, 18, BINS.added);
-      lane.bins.ffn = strip(g, 'f', X.ffn, y - 14, W.ffn, 28, BINS.ffn);
-      lane.bins.resid = strip(g, 'ink', X.resid, y - 8, W.resid, 16, BINS.resid);
-      if (has('more')) lane.bins.more = strip(g, 'ink', X.more, y - 9, W.more, 18, BINS.more);
+      lane.strips.embed = strip(g, 'ink', X.embed, y - 9, W.embed, 18, BINS.embed);
+      lane.strips.q = strip(g, 'q', X.qkv, y - 11, W.qkv, 7, BINS.q);
+      lane.strips.k = strip(g, 'k', X.qkv, y - 3.5, W.qkv, 7, BINS.k);
+      lane.strips.v = strip(g, 'v', X.qkv, y + 4, W.qkv, 7, BINS.v);
+      lane.strips.out = strip(g, 'p', X.out, y - 9, W.out, 18, BINS.out);
+      if (cross) lane.strips.added = strip(g, 'p', X.added, y - 9, W.added, 18, BINS.added);
+      lane.strips.ffn = strip(g, 'f', X.ffn, y - 14, W.ffn, 28, BINS.ffn);
+      lane.strips.resid = strip(g, 'ink', X.resid, y - 8, W.resid, 16, BINS.resid);
+      if (has('more')) lane.strips.more = strip(g, 'ink', X.more, y - 9, W.more, 18, BINS.more);
       if (has('norm1')) g.append(svg('rect', { x: post ? X.out + W.out + 8 : X.norm1, y: y - (post ? 17 : 9), width: W.norm1, height: post ? 26 : 18, rx: 2.5, class: 'norm-bar' }));
       if (has('norm2')) g.append(svg('rect', { x: post ? X.resid + W.resid + 8 : X.norm2, y: y - (post ? 17 : 9), width: W.norm2, height: post ? 26 : 18, rx: 2.5, class: 'norm-bar' }));
       if (has('final')) g.append(svg('rect', { x: X.final, y: y - 9, width: W.final, height: 18, rx: 2.5, class: 'norm-bar' }));
@@ -158,6 +177,8 @@ export function create(root, store, run) {
       }
       g.addEventListener('click', () => store.set({ cursor: n.first + i, follow: false, key: null }));
       nodes.append(g);
+      under.append(flow);
+      lane.groups = [g, flow];
       n.lanes.push(lane);
     }
     picture.append(nodes);
@@ -170,12 +191,12 @@ export function create(root, store, run) {
     stack.append(svg('text', { x: X.card + W.card / 2, y: 122, class: 'word-q', 'text-anchor': 'middle' }, 'queries'));
     const inset = X.card + (W.card - (LANES + 1) * DOT) / 2;
     n.row = svg('rect', { x: 0, y: 0, width: 0, height: DOT + 1, rx: DOT / 2, class: 'row-ring' });
-    for (let q = 0; q < count; q++) {
+    for (let q = 0; q < LANES; q++) {
       const row = [];
       const early = svg('rect', { x: inset, y: 150 + q * DOT - 4.6, width: 9.2, height: 9.2, rx: 2, class: 'dot early' });
       early.append(svg('title', {}, 'keys before these lanes'));
       stack.append(early);
-      for (let k = 0; k < count; k++) {
+      for (let k = 0; k < LANES; k++) {
         const masked = k > q;
         const d = svg('circle', { cx: inset + (k + 1) * DOT + 5, cy: 150 + q * DOT, r: masked ? 4.6 : 5.2, class: masked ? 'dot masked' : 'dot' });
         if (!masked) d.addEventListener('click', () => store.set({ cursor: n.first + q, key: n.first + k, follow: false }));
@@ -193,7 +214,7 @@ export function create(root, store, run) {
     picture.append(stack);
 
     n.cross = null;
-    if (cross) buildCross(c, count, under);
+    if (cross) buildCross(c, under);
 
     // the bars of the next token
     for (let i = 0; i < 10; i++) {
@@ -225,23 +246,36 @@ export function create(root, store, run) {
       g.addEventListener('keydown', (event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); pick(); } });
       picture.append(g);
       n.captions.set(st.id, { g, shape, back, name, x: at[st.id], y });
-      if (small) under.append(svg('path', { d: `M${at[st.id]} ${last + 12}V${y - 14}`, class: 'leader' }));
+      if (small) {
+        const leader = svg('path', { class: 'leader' });
+        under.append(leader);
+        n.leaders.push({ leader, x: at[st.id], y: y - 14 });
+      }
     }
-    for (const { back, name, shape, x, y } of n.captions.values()) {
-      void shape;
-      const w = Math.max(64, name.getComputedTextLength() + 18);
+    for (const { back, name, x, y } of n.captions.values()) {
+      const w = Math.max(64, widthOf(name.textContent) + 18);
       for (const [k, v] of Object.entries({ x: x - w / 2, y: y - 16, width: w, height: 40 })) back.setAttribute(k, v);
     }
   }
 
+  /** Show so many lanes. @param {number} count */
+  function open(count) {
+    const show = (/** @type {Element} */ node, /** @type {boolean} */ on) => put(node, 'display', on ? 'inline' : 'none');
+    n.lanes.forEach((lane, i) => { for (const g of lane.groups) show(g, i < count); });
+    n.dots.forEach(({ row, early }, q) => { for (const [k, d] of [early, ...row].entries()) show(d, q < count && k <= count); });
+    n.cross?.dots.forEach((row, q) => { for (const d of row) show(d, q < count); });
+    for (const { leader, x, y } of n.leaders) put(leader, 'd', `M${x} ${Y0 + (count - 1) * PITCH + 12}V${y}`);
+    n.count = count;
+  }
+
   /** The card between the stacks: the text asks from the left, the encoder's keys and values come from below. */
-  function buildCross(c, count, under) {
+  function buildCross(c, under) {
     const g = svg('g', { class: 'stack' });
     for (let k = Math.min(3, c.nHeads - 1); k >= 0; k--) g.append(svg('rect', { x: X.cross + k * 6, y: 92 - k * 5, width: CROSS_W, height: 230, rx: 8, class: 'card-rect' }));
     g.append(svg('text', { x: X.cross + CROSS_W / 2, y: 122, class: 'word-q', 'text-anchor': 'middle' }, 'queries'),
       svg('text', { x: X.cross + CROSS_W / 2, y: 150 + LANES * DOT + 14, class: 'word-k', 'text-anchor': 'middle' }, 'the source’s keys'));
     const inset = X.cross + (CROSS_W - KEYS * DOT) / 2 + DOT / 2;
-    const dots = Array.from({ length: count }, (_, q) => Array.from({ length: KEYS }, (_, k) => {
+    const dots = Array.from({ length: LANES }, (_, q) => Array.from({ length: KEYS }, (_, k) => {
       const d = svg('circle', { cx: inset + k * DOT, cy: 150 + q * DOT, r: 5.2, class: 'dot' });
       d.addEventListener('click', () => store.set({ stack: 'cross', cursor: n.first + q, key: n.cross.from + k, follow: false }));
       g.append(d);
@@ -278,21 +312,38 @@ export function create(root, store, run) {
     store.set({ patterns: state.patterns });
   }
 
+  let colors = inks.read();
+  store.watch(['theme'], (s) => {
+    colors = inks.read();
+    if (built) paintStrips(s);
+  });
+  new ResizeObserver(() => {
+    cells.width = Math.round(picture.clientWidth * devicePixelRatio);
+    cells.height = Math.round(picture.clientHeight * devicePixelRatio);
+    if (built) paintStrips(state);
+  }).observe(picture);
+
   /** Strength of each part of a vector: the root mean square of its bins, the largest on the page being 1. */
   function paintStrips(s) {
+    if (!n.lanes) return;
     const b = blockPoint(s.model.config, s.head.layer);
     const from = {
       embed: s.head.layer === 0 ? captured.hook_embed ?? captured['decoder.hook_embed'] ?? captured[`${b}.hook_resid_pre`] : captured[`${b}.hook_resid_pre`], q: captured[`${b}.attn.hook_q`], k: captured[`${b}.attn.hook_k`],
       v: captured[`${b}.attn.hook_v`], out: captured[`${b}.hook_attn_out`], added: captured[`${b}.hook_cross_attn_out`], ffn: captured[`${b}.mlp.hook_post`], resid: captured[`${b}.hook_resid_post`],
       more: captured[`${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`],
     };
+    const g = /** @type {CanvasRenderingContext2D} */ (cells.getContext('2d'));
+    const scale = cells.width / picture.viewBox.baseVal.width;
+    g.setTransform(1, 0, 0, 1, 0, 0);
+    g.clearRect(0, 0, cells.width, cells.height);
+    g.setTransform(scale, 0, 0, scale, 0, 0);
     for (const [name, tensor] of Object.entries(from)) {
-      const bins = BINS[name];
-      if (!n.lanes?.[0]?.bins[name]) continue;
-      const width = tensor ? tensor.data.length / tensor.shape[0] : 0;
-      const rows = n.lanes.map((_, i) => {
+      const bins = n.lanes[0].strips[name]?.bins;
+      if (!bins || !tensor) continue;
+      const width = tensor.data.length / tensor.shape[0];
+      const rows = n.lanes.slice(0, n.count).map((_, i) => {
         const p = n.first + i;
-        if (!tensor || p >= tensor.shape[0]) return null;
+        if (p >= tensor.shape[0]) return [];
         const v = tensor.data.subarray(p * width, (p + 1) * width);
         return Array.from({ length: bins }, (_, j) => {
           const a = Math.floor((j * width) / bins);
@@ -302,13 +353,15 @@ export function create(root, store, run) {
           return Math.sqrt(sum / (z - a));
         });
       });
-      const all = rows.flat().filter((x) => x !== null).sort((x, y) => x - y);
+      const all = rows.flat().sort((x, y) => x - y);
       const low = all[0] ?? 0;
       const most = all[Math.floor(all.length * 0.98)] || 1;
-      n.lanes.forEach((lane, i) => {
-        lane.bins[name].forEach((rect, j) => {
-          const v = rows[i]?.[j];
-          rect.setAttribute('fill-opacity', v === undefined ? 0 : (0.06 + 0.94 * Math.max(0, Math.min(1, (v - low) / (most - low || 1)))).toFixed(2));
+      rows.forEach((row, i) => {
+        const { ink, x, y, width: step, height } = n.lanes[i].strips[name];
+        g.fillStyle = colors[ink];
+        row.forEach((v, j) => {
+          g.globalAlpha = 0.06 + 0.94 * Math.max(0, Math.min(1, (v - low) / (most - low || 1)));
+          g.fillRect(x + j * step, y, step, height);
         });
       });
     }
@@ -317,71 +370,75 @@ export function create(root, store, run) {
   // -- painting -------------------------------------------------------------------------------------------------------
   function paint(s) {
     if (!s.model || !s.patterns || !s.tokens.length) {
-      if (built) picture.replaceChildren();
+      if (built) {
+        picture.replaceChildren();
+        cells.width = cells.width;   // nothing is left on it
+      }
       built = '';
       return;
     }
     const { first, count } = lanesOf(s);
-    const shape = `${s.model.name} ${s.model.parameters.total} ${JSON.stringify(s.model.config)} ${count}`;
+    const shape = `${s.model.name} ${s.model.parameters.total} ${JSON.stringify(s.model.config)}`;
     if (built !== shape) {
-      build(s, count);
+      build(s);
       built = shape;
       captured = {};
       capturedFor = '';
     }
     n.first = first;
+    open(count);
     const { config: c } = s.model;
     const layer = Math.min(s.head.layer, c.nLayers - 1);
     const { head } = s.head;
     const stages = stagesOf(c, s.model.parameters.rows, layer, s.tokens.length, s.sourceTokens.length);
     for (const st of stages) {
       const caption = n.captions.get(st.id);
-      caption.shape.textContent = st.id.startsWith('norm') || st.id === 'final' || st.id === 'resid' ? '' : st.shape;
-      caption.g.setAttribute('aria-pressed', String(s.openStage === st.id));
+      write(caption.shape, st.id.startsWith('norm') || st.id === 'final' || st.id === 'resid' ? '' : st.shape);
+      put(caption.g, 'aria-pressed', String(s.openStage === st.id));
     }
-    n.blockName.textContent = `block ${layer} of ${c.nLayers}`;
-    n.headName.textContent = `layer ${layer}, head ${head} of ${c.nHeads}`;
+    write(n.blockName, `block ${layer} of ${c.nLayers}`);
+    write(n.headName, `layer ${layer}, head ${head} of ${c.nHeads}`);
 
     const own = s.stack === 'self';
     const here = ((own ? s.hover?.query : null) ?? s.cursor) - first;
     const seen = !own ? -1 : s.hover ? s.hover.key : s.key;
     const inHand = s.patterns.row(layer, head, first + here);
-    n.lanes.forEach((lane, i) => {
-      lane.label.textContent = clip(label(s.tokens[first + i]));
+    n.lanes.slice(0, count).forEach((lane, i) => {
+      write(lane.label, clip(label(s.tokens[first + i])));
       lane.label.classList.toggle('here', i === here);
       lane.label.classList.toggle('seen', first + i === seen);
       const w = inHand ? (first + i < inHand.length ? inHand[first + i] : 0) : 0;
       lane.q.classList.toggle('lit', i === here);
-      lane.k.setAttribute('fill-opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
-      lane.v.setAttribute('fill-opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
-      lane.through.setAttribute('fill-opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
+      put(lane.k, 'fill-opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
+      put(lane.v, 'fill-opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
+      put(lane.through, 'fill-opacity', inHand ? (0.1 + 0.6 * Math.sqrt(w)).toFixed(2) : 0.16);
       // the values of the row in hand gather in its lane, as wide as their weight
       const vy = 372 + i * 5.2;
       const x1 = X.card + W.card + 30;
       if (inHand && here >= 0 && here < count) {
-        lane.mix.setAttribute('d', ribbon(x1, vy, 4.4, X.out, Y0 + here * PITCH + offset(inHand, first, i), Math.max(0.6, 16 * w)));
-        lane.mix.setAttribute('fill-opacity', w > 0 ? (0.12 + 0.55 * Math.sqrt(w)).toFixed(2) : 0);
+        put(lane.mix, 'd', ribbon(x1, vy, 4.4, X.out, Y0 + here * PITCH + offset(inHand, first, i), Math.max(0.6, 16 * w)));
+        put(lane.mix, 'fill-opacity', w > 0 ? (0.12 + 0.55 * Math.sqrt(w)).toFixed(2) : 0);
       } else {
-        lane.mix.setAttribute('fill-opacity', 0);
+        put(lane.mix, 'fill-opacity', 0);
       }
       lane.asks?.classList.toggle('lit', i === here);
       lane.toHead.classList.toggle('lit', i === here);
-      lane.toHead.setAttribute('d', ribbon(n.toHead, Y0 + i * PITCH, 14, X.bars - 64, Y0 + i * PITCH, i === here ? 14 : 3));
+      put(lane.toHead, 'd', ribbon(n.toHead, Y0 + i * PITCH, 14, X.bars - 64, Y0 + i * PITCH, i === here ? 14 : 3));
       const row = s.patterns.row(layer, head, first + i);
       const { row: dots, early } = n.dots[i];
       let before = 0;
       if (row) for (let k = 0; k < first && k < row.length; k++) before += row[k];
-      early.setAttribute('fill-opacity', first ? (row ? 0.06 + 0.94 * (shade(before) / 255) : 0.06) : 0);
+      put(early, 'fill-opacity', first ? (row ? 0.06 + 0.94 * (shade(before) / 255) : 0.06) : 0);
       dots.forEach((dot, k) => {
         if (k > i) return;
         const v = row ? row[first + k] : 0;
-        dot.setAttribute('fill-opacity', (0.06 + 0.94 * (shade(v) / 255)).toFixed(3));
+        put(dot, 'fill-opacity', (0.06 + 0.94 * (shade(v) / 255)).toFixed(3));
       });
     });
     const visible = here >= 0 && here < count;
-    n.row.setAttribute('width', visible ? (here + 1) * DOT + (first ? DOT + 1 : 0) + 1 : 0);
-    n.row.setAttribute('x', n.inset + (first ? -3 : DOT - 2.5));
-    n.row.setAttribute('y', 150 + here * DOT - (DOT + 1) / 2);
+    put(n.row, 'width', visible ? (here + 1) * DOT + (first ? DOT + 1 : 0) + 1 : 0);
+    put(n.row, 'x', n.inset + (first ? -3 : DOT - 2.5));
+    put(n.row, 'y', 150 + here * DOT - (DOT + 1) / 2);
 
     if (n.cross) {
       const rows = s.otherPatterns?.cross;
@@ -391,7 +448,7 @@ export function create(root, store, run) {
         const weights = rows?.row(layer, head, first + i);
         row.forEach((dot, k) => {
           const key = n.cross.from + k;
-          dot.setAttribute('fill-opacity', key >= length ? 0 : (0.06 + 0.94 * (shade(weights?.[key] ?? 0) / 255)).toFixed(3));
+          put(dot, 'fill-opacity', key >= length ? 0 : (0.06 + 0.94 * (shade(weights?.[key] ?? 0) / 255)).toFixed(3));
         });
       });
     }
@@ -402,11 +459,11 @@ export function create(root, store, run) {
     if (next) void run.spell(next.candidates.map((k) => k.id));
     n.bars.forEach(({ word, bar, num }, i) => {
       const k = next?.candidates[i];
-      word.textContent = k ? clip(label({ id: k.id, text: k.text || s.words.get(k.id) || '' })) : '';
+      write(word, k ? clip(label({ id: k.id, text: k.text || s.words.get(k.id) || '' })) : '');
       const w = k ? (chance(k) / most) * 76 : 0;
-      bar.setAttribute('width', Math.max(k ? 1 : 0, w));
-      num.textContent = k ? percent(chance(k)) : '';
-      num.setAttribute('x', X.bars + 15 + w);
+      put(bar, 'width', Math.max(k ? 1 : 0, w));
+      write(num, k ? percent(chance(k)) : '');
+      put(num, 'x', X.bars + 15 + w);
       for (const node of [word, bar]) node.classList.toggle('on', !!k && drawn?.id === k.id);
     });
     void fetchValues(s);
@@ -479,7 +536,7 @@ export function create(root, store, run) {
     if (at >= 0) neurons.querySelectorAll('button')[at]?.focus();
   });
 
-  store.watch(['model', 'tokens', 'patterns', 'cursor', 'key', 'hover', 'head', 'logits', 'sampler', 'words', 'status', 'openStage'], paint, 90);
+  store.watch(['model', 'tokens', 'patterns', 'cursor', 'key', 'hover', 'head', 'logits', 'sampler', 'words', 'status', 'openStage'], paint, { every: 90, root });
   store.watch(['status', 'pace'], (s) => picture.classList.toggle('still', s.status === 'running' && s.pace === 'fast'));
   store.watch(['model', 'tokens', 'head', 'status', 'cursor', 'theme', 'openStage'], (s) => { void inspect(s); });
 }

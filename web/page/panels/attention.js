@@ -8,7 +8,7 @@ import { el, roving } from '../dom.js';
 import { figures, label, percent, quoted, value } from '../format.js';
 import { inView } from '../patterns.js';
 import { csv, saveFile } from '../save.js';
-import { Triangle, css, paletteOf, roomFor, shade } from '../heatmap.js';
+import { Triangle, createInks, css, paletteOf, roomFor, shade } from '../heatmap.js';
 
 const LEFT = 92;    // room for query labels, CSS pixels
 const TOP = 78;     // room for key labels
@@ -141,12 +141,13 @@ export function create(root, store, run) {
   }
 
   // -- drawing --------------------------------------------------------------------------------------------------------
-  const colorOf = (/** @type {string} */ cls) => getComputedStyle(/** @type {Element} */ (root.querySelector(`.${cls}`))).color;
-  const samples = el('span', { hidden: true }, el('i', { class: 'ink-q' }), el('i', { class: 'ink-k' }), el('i', { class: 'ink-p' }), el('i', { class: 'ink-line' }), el('i', { class: 'ink-dim' }), el('i', { class: 'ink-text' }));
-  root.append(samples);
-  let inkOf = { q: '', k: '', p: '', line: '', dim: '', text: '' };
+  const inks = createInks('q', 'k', 'p', 'line', 'dim', 'text');
+  root.append(inks.node);
+  let inkOf = inks.read();
 
-  const nearby = () => (box.clientWidth < 480 ? NEAR_NARROW : NEAR);
+  let wide = 0;   // px that the picture may take
+  let fontOf = 'sans-serif';
+  const nearby = () => (wide < 480 ? NEAR_NARROW : NEAR);
 
   /** The positions shown: all of them, or the last few up to the one in hand. */
   function span() {
@@ -161,7 +162,7 @@ export function create(root, store, run) {
     const { first, n } = span();
     const m = first ? n : columns();
     const view = inView(state);
-    const width = box.clientWidth;
+    const width = wide;
     if (!n || !width) return;
     const dpr = devicePixelRatio || 1;
     const early = first > 0 ? 1.6 : 0;  // cells that the column of earlier keys takes, gap included
@@ -254,7 +255,7 @@ export function create(root, store, run) {
 
   function labels(g, view, first, n, m, cell, edge, left, q0, k0) {
     const size = Math.max(10, Math.min(13, cell * 0.62));
-    const font = getComputedStyle(box).fontFamily;
+    const font = fontOf;
     const cut = (/** @type {string} */ text, /** @type {number} */ room) => {
       let t = text;
       while (t.length > 1 && g.measureText(t === text ? t : `${t}…`).width > room) t = t.slice(0, -1);
@@ -430,12 +431,17 @@ export function create(root, store, run) {
     const key = clamp(state.key === null ? query : state.key + move[1], columns());
     store.set({ ...inHand(query), key, hover: null });
   });
-  new ResizeObserver(() => store.set({ hover: state.hover })).observe(box);
+  new ResizeObserver(() => {
+    if (wide === box.clientWidth) return;
+    wide = box.clientWidth;
+    store.set({ hover: state.hover, zoom: state.zoom });
+  }).observe(box);
 
   // -- watching -------------------------------------------------------------------------------------------------------
   store.watch(['theme', 'model'], () => {
     colors = paletteOf(ramp);
-    inkOf = { q: colorOf('ink-q'), k: colorOf('ink-k'), p: colorOf('ink-p'), line: colorOf('ink-line'), dim: colorOf('ink-dim'), text: colorOf('ink-text') };
+    fontOf = getComputedStyle(box).fontFamily;
+    inkOf = inks.read();
     epoch++;
     paintLegend();
   });
@@ -462,9 +468,9 @@ export function create(root, store, run) {
   store.watch(['stage'], paintLegend);
   store.watch(['patterns', 'tokens', 'cursor', 'sourceCursor', 'key', 'hover', 'head', 'stage', 'stack', 'zoom', 'theme', 'model'], (s) => {
     if (s.tokens.length && s.patterns && s.cursor >= s.patterns.length) void run.wantRows();
-    draw();
     read();
   });
+  store.watch(['patterns', 'tokens', 'cursor', 'sourceCursor', 'key', 'hover', 'head', 'stage', 'stack', 'zoom', 'theme', 'model'], draw, { root });
   store.watch(['status', 'cursor', 'sourceCursor', 'head', 'stage', 'stack'], (s) => { if (s.status !== 'running') paintTable(); });
   void document.fonts?.ready.then(() => store.set({ hover: state.hover }));
 }

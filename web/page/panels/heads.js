@@ -5,6 +5,9 @@ import { figures, percent } from '../format.js';
 import { inView } from '../patterns.js';
 import { Triangle, paletteOf, roomFor } from '../heatmap.js';
 
+const PIXELS = 128;   // of a tile's side, at most
+const SLICE_MS = 5;   // of painting in one frame
+
 /** @param {HTMLElement} root @param {import('../store.js').Store} store */
 export function create(root, store) {
   const { state } = store;
@@ -20,6 +23,8 @@ export function create(root, store) {
   let colors = new Uint32Array(256);
   let epoch = -1;
   let of = '';   // what the grid was built for
+  let tileSize = 0;
+  new ResizeObserver(() => { tileSize = tiles[0]?.button.clientWidth ?? 0; }).observe(grid);
 
   const stacks = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Which attention', hidden: true }, ...[['encoder', 'encoder'], ['self', 'decoder'], ['cross', 'across']].map(([stack, name]) =>
     el('button', { type: 'button', role: 'radio', 'data-stack': stack, onclick: () => store.set({ stack: /** @type {any} */ (stack), key: null, hover: null, head: { ...state.head, layer: 0 } }) }, name)));
@@ -47,7 +52,7 @@ export function create(root, store) {
           type: 'button', role: 'radio', class: 'tile', 'aria-label': `layer ${layer}, head ${head}`, tabindex: -1,
           onclick: () => store.set({ head: { layer, head } }),
         }, el('span', { class: 'crop' }, canvas));
-        tiles.push({ layer, head, button, triangle: new Triangle(canvas) });
+        tiles.push({ layer, head, button, triangle: new Triangle(canvas, PIXELS) });
         grid.append(button);
       }
     }
@@ -67,24 +72,30 @@ export function create(root, store) {
   store.watch(['theme', 'model', 'stack'], () => {
     const sample = grid.querySelector('.crop');
     if (sample) colors = paletteOf(sample);
-    epoch = -1;
+    for (const { triangle } of tiles) triangle.recolor(colors);
   });
 
-  store.watch(['patterns', 'stack', 'theme', 'model'], (s) => {
+  store.watch(['patterns', 'stack', 'model'], (s) => {
     const { rows: patterns, keys } = inView(s);
-    if (!patterns || !tiles.length) return;
+    if (!patterns || !tiles.length) return '';
+    const start = performance.now();
     const n = patterns.length;
     const side = Math.max(n, s.stack === 'self' ? n : keys.length);
     const room = roomFor(side);
-    if (epoch !== patterns.epoch || tiles[0].triangle.capacity !== room || tiles[0].store !== patterns) {
+    if (epoch !== patterns.epoch || tiles[0].store !== patterns || tiles[0].triangle.capacity > room) {
       for (const t of tiles) { t.triangle.clear(room); t.store = patterns; }
       epoch = patterns.epoch;
+    } else if (tiles[0].triangle.capacity < room) {
+      for (const { triangle } of tiles) triangle.grow(room, colors);
     }
-    for (const { layer, head, triangle } of tiles) triangle.paint(n, (q) => patterns.row(layer, head, q), colors);
     grid.style.setProperty('--zoom', String(room / Math.max(1, side)));
-    const size = tiles[0].button.clientWidth * devicePixelRatio;
-    grid.classList.toggle('dense', side > size);
-  });
+    grid.classList.toggle('dense', side / 2 ** tiles[0].triangle.shift > tileSize * devicePixelRatio);
+    for (const { layer, head, triangle } of tiles) {
+      triangle.paint(n, (q) => patterns.row(layer, head, q), colors);
+      if (performance.now() - start > SLICE_MS) return 'more';
+    }
+    return '';
+  }, { root });
 
   // What a head does here, in numbers: the mean over queries of the weight on some keys.
   const HABITS = /** @type {[string, (row: Float32Array, q: number, ids: number[]) => number][]} */ ([

@@ -73,23 +73,34 @@ export function create(root, store, run) {
 
   store.watch(['tokens', 'cursor', 'logits', 'sampler', 'status', 'words'], paint);
 
-  // -- bits by token: how far the text came from what the model expected ----------------------------------------------
+  // -- bits by token: how far the text came from what the model expected; one path for all bars, one for the one in hand ---
+  const all = svg('path');
+  const chosen = svg('path', { class: 'on' });
+  plot.append(all, chosen);
+  let width = 1;
+  plot.addEventListener('click', (/** @type {MouseEvent} */ event) => {
+    const { left, width: wide } = plot.getBoundingClientRect();
+    const i = Math.floor((100 * (event.clientX - left)) / wide / width);
+    if (i < state.tokens.length) store.set({ cursor: Math.max(0, i - 1), follow: false, key: null });
+  });
+  /** @type {number[]} */
+  let bits = [];
+  const bar = (/** @type {number} */ i, /** @type {number} */ most) => {
+    const h = Math.max(0.3, (40 * bits[i]) / most);
+    return `M${(i * width).toFixed(2)} 40v${(-h).toFixed(2)}h${(width * 0.78).toFixed(3)}v${h.toFixed(2)}z`;
+  };
   store.watch(['tokens', 'cursor', 'status'], (s) => {
     if (s.status === 'running' && s.pace === 'fast') return;
-    const bits = s.tokens.map((t) => (t.logprob === null ? 0 : -t.logprob / Math.LN2));
+    bits = s.tokens.map((t) => (t.logprob === null ? 0 : -t.logprob / Math.LN2));
     const known = s.tokens.filter((t) => t.logprob !== null).length;
     surprise.hidden = known < 4;
     if (known < 4) return;
-    const most = Math.max(8, ...bits);
-    const width = 100 / Math.max(24, bits.length);
-    plot.replaceChildren(...bits.map((b, i) => {
-      const bar = svg('rect', { x: i * width, y: 40 - (40 * b) / most, width: width * 0.78, height: Math.max(0.3, (40 * b) / most), class: i === s.cursor + 1 ? 'on' : null });
-      bar.addEventListener('click', () => store.set({ cursor: Math.max(0, i - 1), follow: false, key: null }));
-      return bar;
-    }));
-    const average = bits.reduce((a, b) => a + b, 0) / known;
     const top = bits.indexOf(Math.max(...bits));
-    mean.textContent = `${figures(average)} bits a token on average; most at ${quoted(s.tokens[top])}, ${figures(bits[top])} bits.`;
+    const most = Math.max(8, bits[top]);
+    width = 100 / Math.max(24, bits.length);
+    all.setAttribute('d', bits.map((_, i) => bar(i, most)).join(''));
+    chosen.setAttribute('d', s.cursor + 1 < bits.length ? bar(s.cursor + 1, most) : '');
+    mean.textContent = `${figures(bits.reduce((a, b) => a + b, 0) / known)} bits a token on average; most at ${quoted(s.tokens[top])}, ${figures(bits[top])} bits.`;
     plot.setAttribute('aria-label', `Bits by token: ${mean.textContent}`);
   });
 }

@@ -68,6 +68,10 @@ export function create(root, store, run) {
   length.addEventListener('change', () => store.set({ maxTokens: Math.max(1, Math.trunc(Number(length.value)) || 1) }));
   store.watch(['maxTokens'], (s) => { if (document.activeElement !== length) length.value = String(s.maxTokens); });
 
+  const past = el('input', { type: 'checkbox', id: 'past' });
+  past.addEventListener('change', () => run.setSampler({ ignoreEos: past.checked }));
+  store.watch(['sampler'], ({ sampler }) => { past.checked = sampler.ignoreEos; });
+
   const source = el('textarea', { name: 'source', id: 'source', rows: 1, autocomplete: 'off', spellcheck: 'false' });
   const examples = el('div', { class: 'examples', role: 'group', 'aria-label': 'Examples' });
   const reading = el('div', { class: 'line source', hidden: true }, el('label', { for: 'source' }, 'reads'), source, examples);
@@ -102,6 +106,7 @@ export function create(root, store, run) {
       slider('top-p', 'topP', { min: 0.05, max: 1, step: 0.01 }, (v) => (v === 1 ? 'off' : v.toFixed(2))),
       el('div', { class: 'control' }, el('label', { for: 'seed' }, 'seed'), seed, roll),
       el('div', { class: 'control' }, el('label', { for: 'max-tokens' }, 'tokens at most'), length),
+      el('div', { class: 'control' }, past, el('label', { for: 'past' }, 'past the end')),
       el('div', { class: 'control' }, el('label', { for: 'pace' }, 'pace'), pace)),
   );
 

@@ -34,9 +34,10 @@ export function create(root, store, run) {
     const shade = token.given || token.logprob === null ? '' : ` shade-${Math.min(4, Math.floor((1 - Math.exp(token.logprob)) * 5))}`;
     const { bos, eos = [] } = state.model?.api.special ?? {};
     const odd = !token.text || token.id === bos || eos.includes(token.id);
+    const slowly = state.status === 'running' && state.pace !== 'fast';   // each on its way in is a layer for the compositor
     const [, blank, word] = odd ? ['', '', token.id === bos && position === 0 ? 'start' : token.text || `#${token.id}`] : /** @type {string[]} */ (/^(\s*)([^]*)$/.exec(token.text));
     return el('span', {
-      class: `tok${token.given ? ' given' : ''}${odd ? ' odd' : ''}`, role: 'option', tabindex: -1, 'data-position': position, 'data-id': token.id, 'aria-selected': 'false',
+      class: `tok${token.given ? ' given' : ''}${odd ? ' odd' : ''}${slowly ? ' arrives' : ''}`, role: 'option', tabindex: -1, 'data-position': position, 'data-id': token.id, 'aria-selected': 'false',
     }, ...(word ? [blank, el('span', { class: `word${shade}` }, word)]
       // only blanks: a mark that stands for them and is not copied, then they themselves
       : [el('span', { class: `word blank${shade}` }, token.text.includes('\n') ? '⏎' : '␣'), token.text.includes('\n') ? token.text : '']));
@@ -79,20 +80,21 @@ export function create(root, store, run) {
       fresh.append(c);
     }
     text.append(fresh);
+    arrange();
   });
 
-  let marked = { here: -1, key: -1 };
+  let marked = { here: -1, key: -1, stop: /** @type {HTMLElement | null} */ (null) };
   store.watch(['tokens', 'cursor', 'key', 'hover'], ({ cursor, key, hover, stack }) => {
     const own = stack === 'self';   // elsewhere queries or keys are places of another text
     const here = hover && stack !== 'encoder' ? hover.query : cursor;
     const seen = !own ? -1 : hover ? hover.key : key;
     chips[marked.here]?.classList.remove('here');
     chips[marked.key]?.classList.remove('seen');
-    for (const c of chips) if (c.tabIndex === 0) { c.tabIndex = -1; c.setAttribute('aria-selected', 'false'); }
-    marked = { here, key: seen ?? -1 };
+    if (marked.stop) { marked.stop.tabIndex = -1; marked.stop.setAttribute('aria-selected', 'false'); }
+    marked = { here, key: seen ?? -1, stop: chips[cursor] ?? chips[0] ?? null };
     chips[here]?.classList.add('here');
     chips[marked.key]?.classList.add('seen');
-    const stop = chips[cursor] ?? chips[0];
+    const { stop } = marked;
     if (stop) { stop.tabIndex = 0; stop.setAttribute('aria-selected', String(stop === chips[cursor])); }
     describe(here);
   });
@@ -132,9 +134,34 @@ export function create(root, store, run) {
       return svg('path', { d, 'stroke-width': (0.75 + 5 * row[k]).toFixed(2), opacity: (0.2 + 0.6 * Math.sqrt(row[k])).toFixed(2) });
     }).filter((p) => p !== null));
   }
-  store.watch(['tokens', 'cursor', 'hover', 'head', 'stack', 'patterns', 'arcs', 'status'], drawArcs);
+
+  // A text longer than its box is followed, unless somebody reads further up.
+  let atEnd = true;
+  let put = 0;   // where it was scrolled from here
+  text.addEventListener('scroll', () => {
+    if (text.scrollTop !== put) atEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 24;
+    drawArcs(state);
+  });
+  function follow() {
+    if (state.status === 'ready') atEnd = true;
+    else if (!state.follow || !atEnd) return;
+    text.scrollTop = state.status === 'ready' ? 0 : text.scrollHeight;
+    put = text.scrollTop;
+  }
+
+  let arranging = false;
+  /** When the next frame begins, and everything lies as it was drawn: measured now, the page would be laid out twice. */
+  function arrange() {
+    if (arranging) return;
+    arranging = true;
+    requestAnimationFrame(() => {
+      arranging = false;
+      follow();
+      drawArcs(state);
+    });
+  }
+  store.watch(['cursor', 'hover', 'head', 'stack', 'patterns', 'arcs', 'status'], arrange);
   new ResizeObserver(() => drawArcs(state)).observe(text);
-  text.addEventListener('scroll', () => drawArcs(state));
 
   // -- texts left behind ----------------------------------------------------------------------------------------------
   store.watch(['branches', 'tokens'], (s) => {
