@@ -173,3 +173,40 @@ test('training: fetched when it is wanted, the losses of Node to the bit, and no
   assert.deepEqual(inPage.deep, await depth({ ...config, n_layers: 24, norm_placement: 'post' }));
   assert.ok(inPage.long.every((ms) => ms < 50), `long tasks: ${inPage.long}`);
 });
+
+test('a worker that the browser ends leaves nobody waiting, in use or idle, of a model or of a run', async () => {
+  const page = await browser.newPage();
+  await page.addInitScript(() => {
+    const { Worker } = window;
+    window.started = [];
+    window.Worker = class extends Worker { constructor(...how) { super(...how); window.started.push(this); } };
+  });
+  await page.goto(server.url);
+  await page.waitForFunction(() => window.glassformer);
+  const said = await page.evaluate(async () => {
+    const { load, train } = window.glassformer, said = [];
+    const tell = (promise) => promise.then((value) => said.push(value), (e) => said.push(`${e.name} ${e.code}: ${e.message}`));
+    const all = async (steps) => { for await (const step of steps) if (!step) break; };
+    for (const busy of [true, false]) {
+      const model = await load('weights/stories-3m.gguf'), pending = busy ? [all(model.generate('Once', { ignoreEos: true })), model.forward('Once')] : [];
+      if (!busy) await model.encode('Once');
+      window.started.at(-1).terminate();
+      await Promise.all(pending.map(tell));
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await tell(model.encode('Once'));
+      model.dispose();
+    }
+    const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. '.repeat(50), { vocabSize: 257 });
+    await run.next();
+    window.started.at(-1).terminate();
+    await tell(all(run));
+    await run.dispose();
+    const again = await load('weights/stories-3m.gguf');
+    window.started.at(-1).dispatchEvent(new MessageEvent('messageerror'));
+    await tell(again.encode('Once'));
+    return said;
+  });
+  const ended = 'GlassformerError worker: the worker failed: it was ended from outside';
+  assert.deepEqual(said, [ended, ended, ended, ended, ended, 'GlassformerError worker: the worker failed: its file or a message could not be read']);
+  await page.close();
+});

@@ -237,8 +237,9 @@ export class Engine {
   /**
    * Helpers for the open model, where there can be any.
    * @param {number} [wanted]  threads, the engine's own included; default: what suits machine and model
+   * @param {(line: MessagePort) => void} [watch]
    */
-  async startThreads(wanted) {
+  async startThreads(wanted, watch) {
     if (!this.#module || this.#pool) return;
     const module = this.#module, { memory, x } = this;
     const { startHelpers, suitable } = await import('./threads.js');
@@ -251,7 +252,7 @@ export class Engine {
     const pool = this.#pool = x.gf_pool_open(n);
     if (!pool) throw new GlassformerError('out-of-memory', `the stacks of ${n} threads could not be had`);
     x.gf_model_set_pool(this.model, pool);
-    startHelpers(n, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }));
+    startHelpers(n, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), watch);
     this.#threads = `${n} threads`;
   }
 

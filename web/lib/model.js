@@ -22,6 +22,7 @@ import { Tokenizer } from './tokenizer.js';
  * @property {AbortSignal} [signal]
  * @property {(p: Progress) => void} [onProgress]
  * @property {typeof globalThis.fetch} [fetch]
+ * @property {(line: MessagePort) => void} [watch]  load and create: given a line to each helper, see thread.js
  */
 /** @typedef {{phase: 'download'|'compile'|'load', loaded: number, total: number | null, fromCache: boolean}} Progress bytes */
 
@@ -61,7 +62,7 @@ export class LoadedModel {
    * @param {Record<string, any>} options
    * @param {Hooks} hooks
    */
-  static async load(source, options, { signal, onProgress, fetch }) {
+  static async load(source, options, { signal, onProgress, fetch, watch }) {
     checkLoadOptions(options);
     signal?.throwIfAborted();
     const report = progress(onProgress);
@@ -82,7 +83,7 @@ export class LoadedModel {
       engine = await starting;
       const warnings = [...checkpoint.warnings];
       openModel(engine, switched(checkpoint.config, options.switches), checkpoint.tensors, options.quantize ?? 'keep', warnings);
-      await engine.startThreads(options.threads);
+      await engine.startThreads(options.threads, watch);
       const all = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
       let placed = 0;
       await fill(engine, checkpoint, signal, (bytes) => report('load', placed = bytes, all));
@@ -102,7 +103,7 @@ export class LoadedModel {
    * @param {Record<string, any>} options
    * @param {Hooks} hooks
    */
-  static async create(config, options, { signal, onProgress }) {
+  static async create(config, options, { signal, onProgress, watch }) {
     const { seed, ...rest } = options;
     checkLoadOptions(rest);
     const engine = await start(rest, progress(onProgress));
@@ -112,7 +113,7 @@ export class LoadedModel {
       /** @type {string[]} */
       const warnings = [];
       openModel(engine, config, null, dtype, warnings);
-      await engine.startThreads(rest.threads);
+      await engine.startThreads(rest.threads, watch);
       engine.randomize(seedOf(seed), FRESH_STD);
       return new LoadedModel(engine, null, null, rest, warnings);
     } catch (error) {

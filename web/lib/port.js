@@ -7,15 +7,24 @@ export const port = parent ? {
   set onmessage(/** @type {any} */ f) { parent.on('message', (data) => f({ data })); },
 } : /** @type {any} */ (globalThis);
 
+if (!parent) {
+  // Nobody tells an owner that the browser has ended its worker. The worker's lock is free then, and not before.
+  navigator.locks?.request(crypto.randomUUID(), (lock) => {
+    port.postMessage({ lock: lock?.name });
+    return new Promise(() => {});
+  }).catch(() => {}); // none where origins are opaque
+  globalThis.onmessageerror = () => { throw new Error('a message to it could not be read'); }; // which the owner hears of
+}
+
 /** Send something whose arrays are nobody else's: they are handed over, not copied. @param {any} message */
 export function post(message) {
   port.postMessage(message, [...buffers(message)]);
 }
 
-/** The same for a failure. @param {number} id @param {unknown} error @param {boolean} [aborted] */
+/** The same for a failure; a trap is the end of everything. @param {number} id @param {unknown} error @param {boolean} [aborted] */
 export function postError(id, error, aborted = false) {
   const e = /** @type {any} */ (error);
-  post({ id, error: { name: e?.name, message: String(e?.message ?? e), code: e?.code, aborted } });
+  post(e instanceof WebAssembly.RuntimeError ? { crash: e.message } : { id, error: { name: e?.name, message: String(e?.message ?? e), code: e?.code, aborted } });
 }
 
 /** @param {any} value @returns {Set<ArrayBuffer>} */

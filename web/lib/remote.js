@@ -2,6 +2,7 @@
 //
 // Messages to the worker:  { id, method, args, hooks }  { id, args, stream, credit }  { id, abort }  { id, more }
 // and from it:  { id, value, memory }  { id, error }  { id, progress }  { id, steps }  { id, done, memory }  { id, fetch, init, port }
+// and, for its end to be noticed:  { lock }  { line }  { crash }
 // credit and more: how many steps the reader has room for. Arrays in answers are handed over, not copied.
 import { GlassformerError } from './formats/errors.js';
 
@@ -26,48 +27,73 @@ const AHEAD = 256;
 export function nodeWorker(file) {
   const threads = /** @type {any} */ (globalThis.process).getBuiltinModule('node:worker_threads');
   const thread = new threads.Worker(new URL(['.', file].join('/'), import.meta.url), { execArgv: [] }); // --input-type and the like are the program's own
-  const like = { postMessage: thread.postMessage.bind(thread), terminate: () => thread.terminate(), onmessage: (/** @type {any} */ _) => {}, onerror: (/** @type {any} */ _) => {} };
-  thread.on('message', (/** @type {any} */ data) => like.onmessage({ data }));
-  thread.on('error', (/** @type {Error} */ error) => like.onerror(error));
-  return /** @type {any} */ (like);
+  return /** @type {any} */ ({
+    postMessage: thread.postMessage.bind(thread), terminate: () => thread.terminate(),
+    addEventListener: (/** @type {string} */ name, /** @type {(event: any) => void} */ hear) => thread.on(name, (/** @type {any} */ said) =>
+      hear(name === 'message' ? { data: said } : name === 'exit' ? { message: `it ended with exit code ${said}` } : said)),
+  });
 }
 
-/** @returns {GlassformerError} */
+/** @param {string} [what] */
 const gone = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
+/** After a trap memory may be in any state. @param {string} why */
+const crash = (why) => new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`);
+/** @param {string} why */
+const failed = (why) => new GlassformerError('worker', `the worker failed: ${why}`);
 
 /** Everything in the caller's own thread. @implements {Remote} */
 export class Here {
   /** @type {LoadedModel | null} */
   #model = null;
+  /** Why there is none. */
+  #why = gone();
+
+  #alive() {
+    if (!this.#model) throw this.#why;
+    return this.#model;
+  }
+
+  /** @param {unknown} error @returns {unknown} the same, unless it was the model's end */
+  #after(error) {
+    if (!(error instanceof WebAssembly.RuntimeError)) return error;
+    this.#model = null;
+    return this.#why = crash(error.message);
+  }
 
   /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
   async call(method, args, hooks = {}) {
-    if (method === 'load' || method === 'create') {
-      const { LoadedModel } = await import('./model.js');
-      this.#model = await LoadedModel[/** @type {'load'|'create'} */ (method)](args[0], args[1], hooks);
-      return this.#model.info();
+    try {
+      if (method === 'load' || method === 'create') {
+        const { LoadedModel } = await import('./model.js');
+        this.#model = await LoadedModel[/** @type {'load'|'create'} */ (method)](args[0], args[1], hooks);
+        return this.#model.info();
+      }
+      const value = await /** @type {any} */ (this.#alive())[method](...args, hooks);
+      this.#alive(); // another's trap may have spoilt it
+      return value;
+    } catch (error) {
+      throw this.#after(error);
     }
-    const model = this.#model ?? never();
-    return /** @type {any} */ (model)[method](...args, hooks);
   }
 
   /** @param {any[]} args @param {Hooks} [hooks] */
   async *generate(args, hooks = {}) {
-    const model = this.#model ?? never();
-    const inner = model.generate(args[0], args[1], hooks);
+    const inner = this.#alive().generate(args[0], args[1], hooks);
     try {
       for (;;) {
         const { done, value } = await inner.next();
-        if (!this.#model) never();
+        this.#alive();
         if (done) return value;
         for (const step of value) yield step;
       }
+    } catch (error) {
+      throw this.#after(error);
     } finally {
       if (this.#model) await inner.return(/** @type {any} */ (undefined));
     }
   }
 
-  memory() { return (this.#model ?? never()).memory(); }
+  memory() { return this.#alive().memory(); }
 
   close() {
     this.#model?.dispose();
@@ -75,32 +101,45 @@ export class Here {
   }
 }
 
-/** @param {string} [what] @returns {never} */
-function never(what) { throw gone(what); }
-
 /** A module worker, or a worker thread of Node. @implements {Remote} */
 export class There {
   /** @type {Worker | null} */
   #worker;
+  /** Why there is none. */
+  #why;
   #next = 0;
   /** @type {Map<number, {message(m: any): void, fail(e: unknown): void}>} */
   #waiting = new Map();
   /** @type {import('./engine.js').MemoryMap} */
   #memory = { totalBytes: 0, regions: [] };
 
-  #what;
-
   /** @param {Worker} worker @param {string} [what]  for sentences: what it holds */
   constructor(worker, what) {
     this.#worker = worker;
-    this.#what = what;
-    worker.onmessage = ({ data }) => {
-      if (data.memory) this.#memory = data.memory;
+    this.#why = gone(what);
+    worker.addEventListener('message', ({ data }) => {
+      const { memory, crash: trap, line, lock } = data;
+      if (memory) this.#memory = memory;
+      if (trap) this.#end(crash(trap));
+      if (line) this.#watch(line);
+      if (lock) navigator.locks.request(lock, () => this.#end(failed('it was ended from outside')));
       this.#waiting.get(data.id)?.message(data);
-    };
-    worker.onerror = (event) => {
-      event.preventDefault?.();
-      this.#failAll(new GlassformerError('worker', `the worker failed: ${event.message ?? 'its file could not be loaded'}`));
+    });
+    for (const name of ['error', 'messageerror', 'exit']) { // the last: a thread of Node
+      worker.addEventListener(name, (/** @type {any} */ event) => {
+        event.preventDefault?.();
+        this.#end(failed(event.message ?? 'its file or a message could not be read'));
+      });
+    }
+  }
+
+  /** A helper of the worker's, which would wait for ever for what that has begun. @param {MessagePort} line */
+  #watch(line) {
+    const died = () => this.#end(failed('a thread that helped it ended'));
+    line.onmessage = ({ data }) => {
+      if (data === 'joined') line.addEventListener('close', died);
+      else if (data === 'left') line.removeEventListener('close', died);
+      else this.#end(crash(data.crash));
     };
   }
 
@@ -169,33 +208,33 @@ export class There {
   }
 
   memory() {
-    if (!this.#worker) never(this.#what);
+    if (!this.#worker) throw this.#why;
     return this.#memory;
   }
 
-  close() {
-    this.#worker?.terminate();
+  close() { this.#end(this.#why); }
+
+  /** What waits and what comes is refused for this reason. @param {GlassformerError} why */
+  #end(why) {
+    if (!this.#worker) return;
+    this.#worker.terminate();
     this.#worker = null;
-    this.#failAll(gone(this.#what));
+    this.#why = why;
+    for (const w of [...this.#waiting.values()]) w.fail(why);
+    this.#waiting.clear();
   }
 
   /** @param {{message(m: any): void, fail(e: unknown): void}} handlers */
   #open(handlers) {
-    if (!this.#worker) never(this.#what);
+    if (!this.#worker) throw this.#why;
     this.#waiting.set(++this.#next, handlers);
     return this.#next;
   }
 
-  /** @param {any} message @param {Transferable[]} [transfer] */
-  #post(message, transfer = []) {
-    if (!this.#worker) never(this.#what);
-    /** @type {Worker} */ (this.#worker).postMessage(message, transfer);
-  }
-
-  /** @param {unknown} error */
-  #failAll(error) {
-    for (const w of [...this.#waiting.values()]) w.fail(error);
-    this.#waiting.clear();
+  /** @param {any} message */
+  #post(message) {
+    if (!this.#worker) throw this.#why;
+    this.#worker.postMessage(message);
   }
 }
 

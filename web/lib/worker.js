@@ -39,6 +39,7 @@ async function answer(id, method, args, hooks, signal) {
     model = await LoadedModel[method](args[0], args[1], {
       signal,
       onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
+      watch: (line) => port.postMessage({ line }, [line]),
       fetch: hooks.fetch ? (await import('./relay.js')).distantFetch((message, transfer) => port.postMessage({ id, ...message }, transfer)) : undefined,
     });
     return post({ id, value: model.info(), memory: model.memory() });

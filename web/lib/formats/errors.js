@@ -36,7 +36,8 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   'capture-too-large': 'more would be captured than the budget allows',
   'no-chat-template': 'chat was asked of a model that came without a chat template',
   'bad-wasm': 'the WebAssembly file is not this engine, or cannot run here',
-  'worker': 'the worker could not be started, or failed',
+  'worker': 'the worker could not be started, or failed, or was ended: dispose, and load again',
+  'crashed': 'the engine broke off in the middle of its work, which no input may bring about: dispose, and load again',
 });
 
 /** A failure with a stable `code` and a sentence that names what and where. */
