@@ -196,6 +196,19 @@ test('SentencePiece joins by score, and of equal scores the leftmost', async () 
   assert.equal(tokenizer.decode(tokenizer.encode('bc abc')), 'bc abc');
 });
 
+// Pairs are ranked by score: with a NaN among them no order is one.
+test('scores that are no numbers, or are not as many as the tokens, are refused by key and place', async () => {
+  const refused = (scores, words) => assert.rejects(Tokenizer.load(writeGguf({
+    'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(['<unk>', '<s>', '</s>', 'a', 'b', 'ab']), ...scores && { 'tokenizer.ggml.scores': scores },
+  }, [])), (e) => { assert.equal(e.name, 'GlassformerError', e.stack); assert.equal(e.code, 'bad-tokenizer'); assert.match(e.message, words); return true; });
+  await refused(f32s([0, 0, 0, -1, NaN, -2]), /tokenizer\.ggml\.scores has no number at place 4$/);
+  await refused(f32s([NaN, NaN, NaN, NaN, NaN, NaN]), /at place 0/);
+  await refused(texts(['0', '0', '0', '0', '0', 'high']), /tokenizer\.ggml\.scores has no number at place 5$/);
+  await refused(f32s([0, 0, 0, -1, -2]), /tokenizer\.ggml\.scores has 5 entries for 6 tokens/);
+  await refused(f32s([0, 0, 0, -1, -2, -3, -4]), /tokenizer\.ggml\.scores has 7 entries for 6 tokens/);
+  await refused(null, /tokenizer\.ggml\.scores has 0 entries for 6 tokens/);
+});
+
 const expected = (name) => json(join(shared, 'tokenizers', `${name}.expected.json`));
 
 test('tokenizer.json files of five kinds give the recorded ids', { skip: noShared }, async () => {

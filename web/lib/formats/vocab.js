@@ -67,6 +67,8 @@ export function ggufTokenizer(where, meta) {
   if (spm) {
     const scores = get('scores');
     if (!Array.isArray(scores) || scores.length !== tokens.length) no(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
+    const odd = scores.findIndex((/** @type {any} */ score) => !(score <= Infinity));
+    if (odd >= 0) no(`tokenizer.ggml.scores has no number at place ${odd}`);
     return { json: spmJson({ ...base, scores, unk: id('unknown', 0) ?? 0, prefix: get('add_space_prefix') !== false }), special: { bos, eos, addBos } };
   }
   if (!Object.hasOwn(SPLITS, name)) fail('unsupported', `${where}: tokenizer.ggml.pre ${show(pre)} is not supported, expected one of ${Object.keys({ ...SPLITS, ...ALIASES }).join(', ')}`);
