@@ -27,14 +27,14 @@ describe('every point of every architecture', () => {
     test(name, async () => {
       const model = await create(config, { seed: 7 });
       const ids = [3, 1, 4, 1, 5, 9], source = [2, 7, 1, 8];
-      const input = config.kind === 'encoder_decoder' ? { source } : {};
+      const reads = config.kind === 'encoder_decoder' ? { source } : {};
       const points = await model.points();
       for (const at of [...points, ...(config.kind === 'encoder' ? [] : ['logits'])]) {
         for (const [position, head, index] of [[3, 0, 0], [2, 3, 5], [3, 1, 3]]) {
-          const { [at]: t } = at === 'logits' ? { [at]: null } : (await model.forward(ids, { ...input, capture: [at] })).captured;
+          const { [at]: t } = at === 'logits' ? { [at]: null } : (await model.forward(ids, { ...reads, capture: [at] })).captured;
           const keyed = /scores|pattern/.test(at), headed = t?.shape.length === 3;
           const width = t?.shape.at(-1) ?? 61, heads = keyed ? t.shape[0] : headed ? t.shape[1] : 1, h = head % heads, i = index % width;
-          const got = await model.explain(ids, { ...input, at, position, index: i, ...(headed && { head: h }) });
+          const got = await model.explain(ids, { ...reads, at, position, index: i, ...(headed && { head: h }) });
           if (t) {
             const own = keyed ? t.data[(h * t.shape[1] + position) * width + i] : t.data[(position * heads + h) * width + i];
             assert.equal(got.value, own, `${at}: the number is the captured one`);
@@ -47,6 +47,15 @@ describe('every point of every architecture', () => {
           const size = Math.max(...got.terms.map((x) => Math.abs(x.value))) / (got.how === 'sum' ? got.divisor : 1);
           assert.ok(Math.abs(got.computed - got.value) <= 2e-6 * Math.max(size, Math.abs(got.value)) * Math.sqrt(got.terms.length) + 1e-9, `${at} [${position}, ${h}, ${i}]: ${got.value}, the terms give ${got.computed}`);
           for (const { from } of got.terms) assert.ok(!from || points.includes(from.at), `${at} comes from ${from?.at}`);
+          assert.equal(got.terms.every((x) => x.times), /scores|hook_z/.test(at), `${at}: two factors made by the pass`);
+          for (const { value, input, from, times } of got.terms.filter((x) => x.times).slice(0, 3)) {
+            assert.ok(Math.abs(value - input * times.input) <= 1e-12 * Math.abs(value), `${at}: ${value} is not ${input} times ${times.input}`);
+            // each factor is what the pass has where it is said to come from, unless a norm of q and k stands between
+            for (const [cell, x] of [[from, input], [times.from, times.input]]) {
+              const { value: there } = await model.explain(ids, { ...reads, ...cell });
+              assert.ok(Math.abs(there - x) <= 1e-6 * Math.abs(x) || (config.qkNorm && config.position === 'none' && /hook_[qk]$/.test(cell.at)), `${at}: ${x}, at ${cell.at} there is ${there}`);
+            }
+          }
         }
       }
     });

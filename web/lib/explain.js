@@ -17,6 +17,7 @@ import { fail, show } from './formats/errors.js';
  * @property {Cell} [from]           where the number was made that went in
  * @property {number} [input]        that number
  * @property {{name: string, row: number, column?: number, value: number}} [weight]  what it was multiplied by
+ * @property {{from: Cell, input: number}} [times]  the same where that was no weight: a key, a value
  */
 /**
  * @typedef {Cell & {
@@ -294,7 +295,10 @@ class Formulas {
         const q = this.turned('q', position, head), k = this.turned('k', index, group);
         const divisor = point.endsWith('raw') || !c.scale_scores ? 1 : Math.sqrt(c.d_head);
         return { how: 'sum', formula: divisor === 1 ? 'q · k' : 'q · k / √d_head', divisor,
-          terms: Array.from(q.x, (v, i) => ({ name: `q ${i} × k ${i}`, value: v * k.x[i], input: v, from: { at: q.at, position, head, index: i } })) };
+          terms: Array.from(q.x, (v, i) => ({
+            name: `q ${i} × k ${i}`, value: v * k.x[i], input: v, from: { at: q.at, position, head, index: i },
+            times: { from: { at: k.at, position: index, head: group, index: i }, input: k.x[i] },
+          })) };
       }
       case 'attn.hook_pattern': {
         const at = this.local(`${part}.hook_attn_scores`), scores = this.keys(at, head, position), most = scores.reduce((a, b) => Math.max(a, b), -Infinity);
@@ -306,7 +310,7 @@ class Formulas {
         const at = this.local(`${part}.hook_pattern`), v = this.local(`${part}.hook_v`), pattern = this.keys(at, head, position);
         return { how: 'sum', formula: 'the values, weighted by the pattern', terms: Array.from(pattern, (p, k) => {
           const value = this.row(v, k, group)[index];
-          return { name: `key ${k}`, value: p * value, input: value, from: { at, position, head, index: k } };
+          return { name: `key ${k}`, value: p * value, input: p, from: { at, position, head, index: k }, times: { from: { at: v, position: k, head: group, index }, input: value } };
         }) };
       }
       case 'attn.hook_result': {
