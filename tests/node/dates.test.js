@@ -28,3 +28,22 @@ test('dates: 20 days that no training line had are written as yyyy-mm-dd', async
     rmSync(folder, { recursive: true });
   }
 });
+
+test('an empty target is the token that begins one; an empty source has nothing to attend to', async () => {
+  const model = await load(join(top, 'weights/dates/')), { bos } = model.special, source = '24 December 1999';
+  const write = async (prompt) => (await collect(model.generate(prompt, { source, temperature: 0, maxTokens: 16 }))).text;
+  for (const prompt of ['', [], new Int32Array(0)]) assert.equal(await write(prompt), '1999-12-24');
+  const { summary } = await collect(model.generate([[], [bos]], { source, temperature: 0, maxTokens: 16 }));
+  assert.deepEqual(summary.sequences[0], summary.sequences[1]);
+  const [none, one] = await Promise.all(['', [bos]].map((input) => model.forward(input, { source })));
+  assert.deepEqual(none.logits, one.logits);
+  const session = await model.session({ source });
+  assert.deepEqual([...await session.eval('')], [...one.logits.data]);
+  assert.equal(session.length, 1);
+  await assert.rejects(session.eval(''), { code: 'empty-prompt' }); // it has begun
+  for (const nothing of ['', []]) {
+    for (const call of [() => collect(model.generate('', { source: nothing })), () => model.forward([bos], { source: nothing }), () => model.session({ source: nothing }),
+      () => model.trace([bos], { source: nothing }), () => model.logitLens([bos], { source: nothing })]) await assert.rejects(call(), { code: 'empty-prompt', message: /the source is empty/ });
+  }
+  model.dispose();
+});

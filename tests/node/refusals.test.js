@@ -221,6 +221,7 @@ describe('configurations', () => {
     const both = await create({ ...base, kind: 'encoder_decoder' });
     await refused(collect(both.generate([1])), 'bad-option', /source/);
     await refused(both.forward([1], { source: [] }), 'empty-prompt', /source/);
+    await refused(both.forward([], { source: [1] }), 'empty-prompt', /input/); // fresh weights have no token that begins a target
     await refused(both.forward([1], { source: [1, 2], sourceMask: [1] }), 'bad-option', /sourceMask/);
     await refused(both.forward([1], { source: [1, 2], sourceMask: [0, 0] }), 'bad-option', /sourceMask/);
     encoder.dispose(); both.dispose();

@@ -282,7 +282,7 @@ export class Model {
   get warnings() { return this.#info.warnings; }
   /** Linear memory, as of the last answer of the engine. @returns {MemoryMap} */
   get memory() { return this.#remote.memory(); }
-  /** Token ids that begin a text and that end it. @returns {{bos: number | null, eos: number[]}} */
+  /** Token ids that begin a text (of an encoder_decoder: a target) and that end it. @returns {{bos: number | null, eos: number[]}} */
   get special() { return this.#info.special; }
   /** Most positions of a run. @returns {number} */
   get contextLength() { return this.#info.contextLength; }
@@ -300,6 +300,7 @@ export class Model {
   /**
    * Continue a prompt, token by token. `break` stops the engine; an aborted signal rejects with its reason. Several prompts
    * at once: steps say which `sequence` they belong to, and the summary's `sequences` hold each prompt followed by its new tokens.
+   * An empty prompt is refused; that of an encoder_decoder, whose `source` has to hold something, is the token that begins a target.
    * @param {string | Ids | (string | Ids)[]} prompt
    * @param {GenerateOptions} [options]
    * @returns {AsyncGenerator<Step, Summary, void>}

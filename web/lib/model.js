@@ -163,13 +163,12 @@ export class LoadedModel {
    * @param {string | Ids} input
    * @param {string} what  named in refusals
    * @param {boolean} [addSpecialTokens]
-   * @returns {number[]} at least one
+   * @returns {number[]} at least one: a target that is empty begins with the token that begins targets
    */
   ids(input, what, addSpecialTokens = true) {
-    if (input === '' || (input && typeof input === 'object' && input.length === 0)) fail('empty-prompt', `the ${what} is empty`);
-    const ids = typeof input === 'string' ? this.encode(input, { addSpecialTokens }) : this.checkIds(input, what);
-    if (!ids.length) fail('empty-prompt', `the ${what} is empty: ${show(input)} has no tokens`);
-    return ids;
+    const ids = typeof input !== 'string' ? this.checkIds(input, what) : input ? this.encode(input, { addSpecialTokens }) : [], { bos } = this.special;
+    if (!ids.length && bos !== null && addSpecialTokens && what !== 'source' && this.config.kind === 'encoder_decoder') return [bos];
+    return ids.length ? ids : fail('empty-prompt', `the ${what} is empty: ${show(input)} has no tokens`);
   }
 
   /** @param {Ids} ids @param {string} what @returns {number[]} */

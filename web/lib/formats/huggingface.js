@@ -215,7 +215,8 @@ export function readHfConfig(json, where = 'config.json') {
   if (json === null || typeof json !== 'object' || Array.isArray(json)) fail('bad-config', `${where}: expected an object, found ${show(json)}`);
   const type = json.model_type;
   if (typeof type !== 'string') fail('bad-config', `${where}: model_type is ${type === undefined ? 'missing' : show(type)}`);
-  const special = { bos: tokenIds(json, 'bos_token_id', where)[0] ?? null, eos: tokenIds(json, 'eos_token_id', where), addBos: false };
+  const begins = ['decoder_start_token_id', 'bos_token_id'].flatMap((key) => tokenIds(json, key, where));
+  const special = { bos: begins[0] ?? null, eos: tokenIds(json, 'eos_token_id', where), addBos: false };
   /** @type {string[]} */
   const warnings = [];
   if (type === 'glassformer') {
