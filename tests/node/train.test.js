@@ -1,7 +1,7 @@
 // train.test.js - the trainer as a program: what it prints and writes, and that what it writes is one model in every form
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -16,10 +16,13 @@ after(() => rmSync(room, { recursive: true, force: true }));
 const tiny = ['d_model=32', 'n_layers=2', 'n_heads=2', 'n_kv_heads=2', 'd_head=16', 'd_ff=64', 'context_length=64', 'vocab_size=300',
   'batch_tokens=256', 'micro_tokens=128', 'sample_every=0', 'validate_every=0', 'groups='];
 
-/** @param {string} out @param {string[]} settings @param {(child: import('node:child_process').ChildProcess, line: string) => void} [watch] */
-function train(out, settings, watch) {
+/**
+ * @param {string} out @param {string[]} settings @param {(child: import('node:child_process').ChildProcess, line: string) => void} [watch]
+ * @param {string} [recipe]
+ */
+function train(out, settings, watch, recipe = join(top, 'weights/stories-1m.recipe')) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, [join(top, 'weights/stories-1m.recipe'), '--data', 'synthetic', '--out', join(room, out), ...settings]);
+    const child = spawn(program, [recipe, '--data', 'synthetic', '--out', join(room, out), ...settings]);
     let text = '';
     child.stderr.on('data', (bytes) => { text += bytes; });
     child.stdout.on('data', (bytes) => { text += bytes; watch?.(child, String(bytes)); });
@@ -88,6 +91,30 @@ test('Ctrl-C and the same command again end in the same bytes as no Ctrl-C', { s
   for (const name of ['checkpoint', 'model.safetensors', 'stories-1m-q8_0.gguf']) {
     assert.ok(readFileSync(join(room, 'whole', name)).equals(readFileSync(join(room, 'halves', name))), name);
   }
+});
+
+test('a teacher is learnt from, and one that does not fit is refused', { skip }, async () => {
+  const recipe = (/** @type {string} */ name, /** @type {string[]} */ settings) => {
+    writeFileSync(join(room, `${name}.recipe`), [`name = ${name}`, ...settings].join('\n'));
+    return join(room, `${name}.recipe`);
+  };
+  const small = tiny.map((line) => line.replace('n_layers=2', 'n_layers=1'));
+  await train('teacher', ['steps=120'], undefined, recipe('large', tiny));
+  const pupil = recipe('small', [...small, 'teacher = large.recipe', 'teacher_share = 1']), from = join(room, 'teacher/large-f32.gguf');
+  await train('alone', ['steps=40'], undefined, pupil);
+  await train('taught', ['steps=40', '--teacher', from], undefined, pupil);
+  await train('half', ['steps=40', '--teacher', from, 'teacher_share=0.5'], undefined, pupil);
+  await train('unheard', ['steps=40', '--teacher', from, 'teacher_share=0'], undefined, pupil);
+  const [alone, taught, half, unheard] = ['alone', 'taught', 'half', 'unheard'].map((name) => losses(join(room, name, 'loss.csv')));
+  assert.deepEqual(unheard, alone);
+  assert.equal(taught[0], alone[0]); // the loss that is told is that of the true tokens
+  assert.ok(taught.every((loss, i) => i === 0 || loss !== alone[i]) && half.every((loss, i) => i === 0 || loss !== taught[i]));
+  for (const list of [taught, half]) assert.ok(list[39] < 0.8 * list[0], `${list[0]} to ${list[39]}`);
+
+  await assert.rejects(train('wrong', ['steps=1', '--teacher', join(room, 'alone/small-f32.gguf')], undefined, pupil), /not a file of this recipe/);
+  await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, recipe('plain', small)), /the recipe does not say which recipe made it/);
+  recipe('large', tiny.map((line) => line.replace('context_length=64', 'context_length=32').replace('micro_tokens=128', 'micro_tokens=64')));
+  await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, pupil), /not a file of this recipe|does not fit/);
 });
 
 test('a recipe and a corpus that do not belong together are refused', { skip }, async () => {
