@@ -47,6 +47,12 @@ describe('every point of every architecture', () => {
           const size = Math.max(...got.terms.map((x) => Math.abs(x.value))) / (got.how === 'sum' ? got.divisor : 1);
           assert.ok(Math.abs(got.computed - got.value) <= 2e-6 * Math.max(size, Math.abs(got.value)) * Math.sqrt(got.terms.length) + 1e-9, `${at} [${position}, ${h}, ${i}]: ${got.value}, the terms give ${got.computed}`);
           for (const { from } of got.terms) assert.ok(!from || points.includes(from.at), `${at} comes from ${from?.at}`);
+          // what a term adds untouched is what its point has
+          for (const { value, input, weight, from, times } of got.how === 'sum' ? got.terms.slice(0, 3) : []) {
+            if (!from || input !== undefined || weight || times) continue;
+            const there = await model.explain(ids, { ...reads, ...from });
+            assert.ok(Math.abs(there.value - value) <= 1e-6 * Math.abs(value), `${at}: adds ${value}, at ${from.at} there is ${there.value}`);
+          }
           assert.equal(got.terms.every((x) => x.times), /scores|hook_z/.test(at), `${at}: two factors made by the pass`);
           for (const { value, input, from, times } of got.terms.filter((x) => x.times).slice(0, 3)) {
             assert.ok(Math.abs(value - input * times.input) <= 1e-12 * Math.abs(value), `${at}: ${value} is not ${input} times ${times.input}`);

@@ -200,15 +200,19 @@ class Formulas {
     return { how: 'sum', formula: 'the norm of the stream and the sublayer\'s output together', terms };
   }
 
-  /** What a norm reads. @param {string} ln @param {number} position @returns {{at: string, x: Float64Array}} */
+  /** The stream beside a norm, and what its sublayer writes. @param {string} ln */
+  beside(ln) {
+    return { ln1: ['hook_resid_pre', 'hook_attn_out'], ln_cross: ['hook_resid_mid', 'hook_cross_attn_out'],
+      ln2: [this.twoStacks ? 'hook_resid_mid_cross' : 'hook_resid_mid', 'hook_mlp_out'] }[ln] ?? fail('bad-argument', ln);
+  }
+
+  /** What a norm reads: at one point, or the sum of two, which is none. @param {string} ln @param {number} position @returns {{at: string | null, x: Float64Array}} */
   normed(ln, position) {
-    const [stream, out] = { ln1: ['hook_resid_pre', 'hook_attn_out'], ln_cross: ['hook_resid_mid', 'hook_cross_attn_out'],
-      ln2: [this.twoStacks ? 'hook_resid_mid_cross' : 'hook_resid_mid', 'hook_mlp_out'], ln_final: ['', ''] }[ln] ?? fail('bad-argument', ln);
     if (ln === 'ln_final') return { at: this.last(), x: Float64Array.from(this.row(this.last(), position), (v, j) => v + this.positions(position)[j]) };
-    const at = this.local(stream), x = this.row(at, position);
+    const [stream, out] = this.beside(ln), at = this.local(stream), x = this.row(at, position);
     if (this.pre) return { at, x: Float64Array.from(x) };
     const added = this.row(this.local(out), position);
-    return { at, x: Float64Array.from(added, (v, j) => v + (this.c.use_residual ? x[j] : 0)) };
+    return { at: null, x: Float64Array.from(added, (v, j) => v + (this.c.use_residual ? x[j] : 0)) };
   }
 
   /** Added positions where there is no block between the embedding and the last norm. @param {number} position @returns {ArrayLike<number>} */
@@ -278,12 +282,12 @@ class Formulas {
       case 'hook_resid_post': return this.residual(norms.ffn[1], 'ln2', norms.ffn[2], 'hook_mlp_out', position, index);
       case 'ln1.hook_scale': case 'ln2.hook_scale': case 'ln_cross.hook_scale': case 'ln_final.hook_scale': {
         const { at, x } = this.normed(point.split('.')[0], position), mean = c.norm === 'layernorm' ? x.reduce((a, b) => a + b, 0) / x.length : 0;
-        const terms = Array.from(x, (v, j) => ({ ...term(at, (v - mean) ** 2, `dimension ${j}, squared`, { index: j }), input: v }));
+        const terms = Array.from(x, (v, j) => ({ name: `dimension ${j}, squared`, value: (v - mean) ** 2, input: v, ...(at && { from: { at, position, index: j } }) }));
         return { how: 'root', formula: c.norm === 'layernorm' ? 'the root of the variance, plus epsilon' : 'the root of the mean of the squares, plus epsilon', divisor: x.length, terms: [...terms, { name: 'epsilon', value: c.norm_eps * x.length }] };
       }
       case 'ln1.hook_normalized': case 'ln2.hook_normalized': case 'ln_cross.hook_normalized': case 'ln_final.hook_normalized': {
-        const { at, x } = this.normed(point.split('.')[0], position), scale = this.at.replace('normalized', 'scale');
-        const terms = [term(at, x[index])];
+        const ln = point.split('.')[0], { at, x } = this.normed(ln, position), scale = this.at.replace('normalized', 'scale'), [stream, out] = at ? [] : this.beside(ln);
+        const terms = at ? [term(at, x[index])] : this.sum(stream, out, position, index);
         if (c.norm === 'layernorm') terms.push({ name: 'minus the mean', value: -x.reduce((a, b) => a + b, 0) / x.length });
         return { how: 'sum', formula: `divided by ${scale}`, divisor: this.row(scale, position)[0], terms };
       }
