@@ -1,4 +1,4 @@
-// llama2c.js - the .bin checkpoints of llama2.c, versions 0, 1 and 2
+// llama2c.js - the .bin checkpoints of llama2.c, versions 0, 1 and 2, and its tokenizer.bin
 //
 //   v0  7 x i32 (a negative vocabulary size says: own output matrix), f32 weights, two unused rotary tables
 //   v1  "ak42", version, 7 x i32, u8 shared head, zeros up to byte 256, f32 weights
@@ -8,6 +8,7 @@
 import { completeConfig } from './config.js';
 import { fail } from './errors.js';
 import { placesByName, planTensors } from './plan.js';
+import { BYTE, CONTROL, NORMAL, spmJson, unique } from './vocab.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
@@ -113,4 +114,35 @@ export async function pipeInt8(r, t, write) {
       group += m;
     }
   }, 4, t.name);
+}
+
+/**
+ * llama2.c's tokenizer.bin: i32 longest token | per token f32 score, i32 length, bytes. Ids 0, 1, 2 are unknown, begin and
+ * end (under names with line breaks, so that no text means them), then the bytes where it has them; spaces are plain.
+ * @param {string} where
+ * @param {Uint8Array} bytes
+ * @returns {object}
+ */
+export function llama2cTokenizer(where, bytes) {
+  const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  /** @param {string} why @returns {never} */
+  const no = (why) => fail('bad-tokenizer', `${where}: ${why}`);
+  if (bytes.length < 4) no('too short for a tokenizer.bin');
+  const longest = v.getInt32(0, true);
+  if (longest < 1 || longest > 1 << 16) no('this is neither a tokenizer.json nor a GGUF nor a tokenizer.bin of llama2.c');
+  const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const texts = [], scores = [];
+  for (let at = 4; at < bytes.length;) {
+    if (at + 8 > bytes.length) no(`token ${texts.length} is cut off`);
+    const score = v.getFloat32(at, true);
+    const n = v.getInt32(at + 4, true);
+    if (n < 0 || n > longest || at + 8 + n > bytes.length || Number.isNaN(score)) no(`token ${texts.length} claims ${n} bytes and the score ${score}`);
+    try { texts.push(utf8.decode(bytes.subarray(at + 8, at + 8 + n))); } catch { no(`token ${texts.length} is not UTF-8`); }
+    scores.push(score);
+    at += 8 + n;
+  }
+  if (texts.length < 3) no('there are no tokens in it');
+  const names = unique(texts);
+  const types = names.map((t, id) => (id === 0 ? 2 : id < 3 ? CONTROL : /^<0x[0-9A-F]{2}>$/.test(t) ? BYTE : NORMAL));
+  return spmJson({ texts: names, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
 }

@@ -7,7 +7,7 @@ import { ByteReader } from './bytes.js';
 import { GlassformerError, fail, show } from './errors.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { BLOCK_BYTES, planTensors } from './plan.js';
-import { SentencePieces, ggufTokenizer, llama2cTokenizer } from './vocab.js';
+import { SentencePieces, ggufTokenizer } from './vocab.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
@@ -234,7 +234,7 @@ export class Opener {
     }
     const bytes = await this.readAll(r);
     if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
-    return { json: llama2cTokenizer(r.name, bytes) };
+    return { json: (await import('./llama2c.js')).llama2cTokenizer(r.name, bytes) };
   }
 
   /** A file that must be there, as a reader. @param {Bytes} source @param {boolean} [counts] for the progress @param {boolean} [first] not a reopening @returns {Promise<ByteReader>} */

@@ -1,9 +1,9 @@
 // vocab.js - vocabularies of other formats in the shape of a tokenizer.json
 //
 // GGUF holds either a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern) or a SentencePiece BPE
-// ("llama": tokens with scores and no merges); llama2.c's tokenizer.bin is the second kind. SentencePiece always joins
-// the neighbours whose union has the best score, which is what merges ranked by that score do; those are never listed:
-// see SentencePieces.
+// ("llama": tokens with scores and no merges); llama2.c's tokenizer.bin is the second kind (llama2c.js). SentencePiece
+// always joins the neighbours whose union has the best score, which is what merges ranked by that score do; those are
+// never listed: see SentencePieces.
 import { fail, show } from './errors.js';
 
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
@@ -27,7 +27,7 @@ const ALIASES = {
 };
 
 /** Token types of GGUF. */
-const NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, BYTE = 6;
+export const NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, BYTE = 6;
 
 /**
  * @param {string} where
@@ -85,7 +85,7 @@ export function ggufTokenizer(where, meta) {
 }
 
 /** Give the second of two equal texts a name of its own: only the first can be meant by a text. @param {string[]} tokens */
-function unique(tokens) {
+export function unique(tokens) {
   const seen = new Set();
   return tokens.map((text, id) => {
     if (seen.has(text)) return `[token ${id}]`;
@@ -200,7 +200,7 @@ export class SentencePieces {
 }
 
 /** @param {Base & {scores: number[], unk: number, prefix: boolean, space?: string}} v space: what the texts have for one */
-function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
+export function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
   const { texts, types } = base;
   return {
     ...common(base),
@@ -215,35 +215,4 @@ function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
     },
     model: new SentencePieces(texts, types, scores, unk),
   };
-}
-
-/**
- * llama2.c's tokenizer.bin: i32 longest token | per token f32 score, i32 length, bytes. Ids 0, 1, 2 are unknown, begin and
- * end (under names with line breaks, so that no text means them), then the bytes where it has them; spaces are plain.
- * @param {string} where
- * @param {Uint8Array} bytes
- * @returns {object}
- */
-export function llama2cTokenizer(where, bytes) {
-  const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  /** @param {string} why @returns {never} */
-  const no = (why) => fail('bad-tokenizer', `${where}: ${why}`);
-  if (bytes.length < 4) no('too short for a tokenizer.bin');
-  const longest = v.getInt32(0, true);
-  if (longest < 1 || longest > 1 << 16) no('this is neither a tokenizer.json nor a GGUF nor a tokenizer.bin of llama2.c');
-  const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  const texts = [], scores = [];
-  for (let at = 4; at < bytes.length;) {
-    if (at + 8 > bytes.length) no(`token ${texts.length} is cut off`);
-    const score = v.getFloat32(at, true);
-    const n = v.getInt32(at + 4, true);
-    if (n < 0 || n > longest || at + 8 + n > bytes.length || Number.isNaN(score)) no(`token ${texts.length} claims ${n} bytes and the score ${score}`);
-    try { texts.push(utf8.decode(bytes.subarray(at + 8, at + 8 + n))); } catch { no(`token ${texts.length} is not UTF-8`); }
-    scores.push(score);
-    at += 8 + n;
-  }
-  if (texts.length < 3) no('there are no tokens in it');
-  const names = unique(texts);
-  const types = names.map((t, id) => (id === 0 ? 2 : id < 3 ? CONTROL : /^<0x[0-9A-F]{2}>$/.test(t) ? BYTE : NORMAL));
-  return spmJson({ texts: names, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
 }
