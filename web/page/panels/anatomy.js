@@ -11,7 +11,7 @@ import { int, label, percent, quoted, si, time, value } from '../format.js';
 import { createInks, shade } from '../heatmap.js';
 import { blockPoint } from '../run.js';
 import { chance, following } from '../sampler.js';
-import { OPERATIONS, stagesOf } from '../stages.js';
+import { stagesOf, timeOf } from '../stages.js';
 import { createValues } from '../values.js';
 
 const LANES = 9;
@@ -497,7 +497,7 @@ export function create(root, store, run) {
     const fact = (name, text) => (text ? [el('dt', {}, name), el('dd', { class: 'mono' }, text)] : []);
     const rows = await run.trace().catch(() => []);
     if (inspected !== key) return;
-    const ms = rows.filter((r) => r.stack !== 'encoder' && (r.layer === null || r.layer === s.head.layer) && OPERATIONS[st.id].includes(r.op)).reduce((sum, r) => sum + r.ms, 0);
+    const ms = timeOf(s.model.config, rows, st.id, s.head.layer);
     facts.replaceChildren(...fact('Computes', st.formula), ...fact('Makes', st.shape), ...fact('Parameters', st.params ? int(st.params) : 'none of its own'),
       ...fact('FLOPs a token', st.flops ? si(st.flops) : '0'), ...fact('Measured', ms ? `${time(ms)} for ${s.tokens.length} tokens at once` : ''));
     let points = {};

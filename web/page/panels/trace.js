@@ -3,14 +3,15 @@
 import { el } from '../dom.js';
 import { figures, si } from '../format.js';
 
-const NAMES = {
-  embed: 'Embedding', pos_embed: 'Positions', 'attn.qkv': 'q, k, v', 'attn.rope': 'Rotation', 'attn.qk_norm': 'q, k norms', 'attn.attend': 'Scores, softmax, mix', 'attn.o': 'Heads out',
-  'cross_attn.q': 'Across: q', 'cross_attn.kv': 'Across: k, v', 'cross_attn.attend': 'Across: scores, mix', 'cross_attn.o': 'Across: heads out',
-  'ffn.up': 'FFN, wider', 'ffn.act': 'FFN, the bend', 'ffn.down': 'FFN, back', final_norm: 'Final norm', head: 'Head',
+const SMALL = 'Norms and sums';
+/** What the operations of the engine are called here; those of one name make one row. @type {Record<string, string>} */
+export const NAMES = {
+  embed: 'Embedding', norm1: SMALL, 'attn.qkv': 'q, k, v', 'attn.rope': 'Rotation', 'attn.attend': 'Scores, softmax, mix', 'attn.o': 'Heads out', 'attn.residual': SMALL,
+  norm_cross: SMALL, 'cross_attn.q': 'Across: q', 'cross_attn.kv': 'Across: k, v', 'cross_attn.attend': 'Across: scores, mix', 'cross_attn.o': 'Across: heads out', 'cross_attn.residual': SMALL,
+  norm2: SMALL, 'ffn.up': 'FFN, wider', 'ffn.act': 'FFN, the bend', 'ffn.down': 'FFN, back', 'ffn.residual': SMALL, final_norm: 'Final norm', head: 'Head',
 };
 /** Browsers round their clocks to a tenth of a millisecond. */
 const time = (/** @type {number} */ ms) => (ms < 0.05 ? '<0.1 ms' : ms < 10 ? `${ms.toFixed(1)} ms` : `${figures(ms)} ms`);
-const SMALL = /norm\d|norm_cross|residual/;
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
 export function create(root, store, run) {
@@ -33,16 +34,15 @@ export function create(root, store, run) {
     if (shown !== key || !rows) { root.hidden = !rows; return; }
     const sums = new Map();
     for (const r of rows) {
-      const op = SMALL.test(r.op) ? 'norms and sums' : r.op;
-      const sum = sums.get(op) ?? { flops: 0, ms: 0 };
-      sums.set(op, { flops: sum.flops + r.flops, ms: sum.ms + r.ms });
+      const sum = sums.get(NAMES[r.op]) ?? { flops: 0, ms: 0 };
+      sums.set(NAMES[r.op], { flops: sum.flops + r.flops, ms: sum.ms + r.ms });
     }
     const total = rows.reduce((a, r) => ({ flops: a.flops + r.flops, ms: a.ms + r.ms }), { flops: 0, ms: 0 });
     about.textContent = `${state.tokens.length} tokens at once, by the engine’s own clock`;
-    body.replaceChildren(...[...sums].map(([op, { flops, ms }]) => {
+    body.replaceChildren(...[...sums].map(([name, { flops, ms }]) => {
       const bar = el('i');
       bar.style.inlineSize = `${(100 * ms) / total.ms}%`;
-      return el('tr', {}, el('th', { scope: 'row' }, NAMES[op] ?? op), el('td', { class: 'n' }, si(flops)), el('td', { class: 'n' }, time(ms)), el('td', { class: 'share' }, el('span', { class: 'track', 'aria-hidden': 'true' }, bar)));
+      return el('tr', {}, el('th', { scope: 'row' }, name), el('td', { class: 'n' }, si(flops)), el('td', { class: 'n' }, time(ms)), el('td', { class: 'share' }, el('span', { class: 'track', 'aria-hidden': 'true' }, bar)));
     }));
     foot.replaceChildren(el('tr', { class: 'total' }, el('th', { scope: 'row' }, 'The pass'), el('td', { class: 'n' }, si(total.flops)), el('td', { class: 'n' }, time(total.ms)), el('td', { class: 'share num' }, `${si(total.flops / (total.ms / 1000), 'FLOP/s')}`)));
   }

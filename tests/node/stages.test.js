@@ -1,0 +1,68 @@
+// stages.test.js - the stages of the anatomy: every weight and every measured operation belongs to exactly one of them.
+//
+// On dates, the blocks of the encoder were once counted among "1 more block" of the decoder: the stages added up to 275,201 of
+// 233,601 parameters.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { camelConfig, completeConfig } from '../../web/lib/formats/config.js';
+import { PRESETS, countParameters, create, load } from '../../web/lib/index.js';
+import { NAMES } from '../../web/page/panels/trace.js';
+import { OPERATIONS, stagesOf, timeOf } from '../../web/page/stages.js';
+
+const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
+const sum = (list) => list.reduce((a, b) => a + b, 0);
+
+/** Whatever layer is open, all stages together are the model. */
+function addsUp(name, config, { rows, total }) {
+  for (let layer = 0; layer < config.nLayers; layer++) {
+    const stages = stagesOf(config, rows, layer, 7, 5);
+    assert.equal(sum(stages.map((s) => s.params)), total, `${name}, layer ${layer}: ${stages.map((s) => `${s.id} ${s.params}`).join(', ')}`);
+  }
+}
+
+test('the parameters of the stages add up to those of every shipped model, whose points they name', async () => {
+  for (const file of ['stories-1m.gguf', 'stories.gguf', 'stories-gpt2.gguf', 'dates/']) {
+    const model = await load(weights + file);
+    addsUp(file, model.config, model.parameters);
+    const points = new Set(await model.points());
+    const named = stagesOf(model.config, model.parameters.rows, 1, 7, 5).flatMap((s) => s.points.map(([point]) => point));
+    assert.deepEqual(named.filter((point) => !points.has(point)), [], file);
+    model.dispose();
+  }
+});
+
+test('the parameters of the stages add up for every preset, and for an encoder-decoder with all a model may have', () => {
+  const all = { kind: 'encoder_decoder', vocab_size: 96, d_model: 32, n_layers: 3, n_encoder_layers: 2, n_heads: 4, n_kv_heads: 2, position: 'learned', shared_embedding: false,
+    final_norm: true, qk_norm: true, bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_head: true, norm: 'layernorm' };
+  const encoder = { kind: 'encoder', vocab_size: 96, d_model: 32, n_layers: 2, n_heads: 4, position: 'learned' };
+  for (const [name, config] of Object.entries({ ...PRESETS, all, encoder })) addsUp(name, camelConfig(completeConfig(config)), countParameters(config));
+});
+
+test('one more block of dates has the parameters of one decoder block', async () => {
+  const model = await load(`${weights}dates/`);
+  const { dModel: d, dFf: f } = model.config;
+  const attention = 4 * (d * d + d);
+  const more = stagesOf(model.config, model.parameters.rows, 0, 7, 5).find((s) => s.id === 'more');
+  assert.equal(more.params, 2 * attention + 2 * d * f + f + d + 3 * 2 * d);   // two attentions, the FFN, three norms
+  assert.equal(more.params, 58_496);
+  model.dispose();
+});
+
+test('every operation that the engine measures has a name and one stage', async () => {
+  const list = /#define GF_OPS\(X\)[^]*?(?=#define)/.exec(readFileSync(new URL('../../src/glassformer.h', import.meta.url), 'utf8'))[0];
+  const ops = [...list.matchAll(/X\(GF_OP_\w+, "([\w.]+)"\)/g)].map(([, name]) => name).sort();
+  assert.ok(ops.length > 15);
+  assert.deepEqual(Object.values(OPERATIONS).flat().sort(), ops);
+  assert.deepEqual(Object.keys(NAMES).sort(), ops);
+  for (const kind of ['decoder', 'encoder_decoder', 'encoder']) {
+    const model = await create({ kind, vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 4, final_norm: true });
+    const rows = await model.trace([1, 2, 3, 4], kind === 'encoder_decoder' ? { source: [5, 6, 7] } : {});
+    const stages = stagesOf(model.config, model.parameters.rows, 1, 4, 3);
+    const ms = sum(stages.map((s) => timeOf(model.config, rows, s.id, 1)));
+    const whole = sum(rows.map((r) => r.ms));
+    assert.ok(whole > 0 && Math.abs(ms - whole) < 1e-9 * whole, `${kind}: ${ms} of ${whole} ms`);
+    model.dispose();
+  }
+});
