@@ -246,7 +246,7 @@ static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *
                         b->mean1, b->rstd1, n);
     else
         memcpy(hidden, b->resid_pre, (size_t)n * (size_t)c->d_model * sizeof *hidden);
-    gf_mark(s->trace, stack, -1, GF_OP_FINAL_NORM);
+    if (c->final_norm) gf_mark(s->trace, stack, -1, GF_OP_FINAL_NORM);
 }
 
 /* Whether n more tokens may be evaluated. */

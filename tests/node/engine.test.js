@@ -73,6 +73,9 @@ describe('memory', () => {
     for (const r of regions) { assert.equal(r.start, at); at += r.bytes; }
     assert.equal(at, totalBytes);
     assert.equal(region(model, 'kv cache').bytes, session.bytes);
+    const { start, bytes } = region(model, 'weights'), placed = model.parameters.rows.filter((r) => r.address);
+    assert.equal(start, Math.min(...placed.map((r) => r.address)));
+    assert.ok(placed.every((r) => r.address + r.memoryBytes <= start + bytes));
     // 6 layers, 6 heads of 32, two blocks of 64 positions, keys and values in f32
     assert.equal(session.bytes, 6 * 6 * 32 * 2 * 64 * 2 * 4);
     model.dispose();

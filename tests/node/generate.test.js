@@ -1,9 +1,10 @@
 // generate.test.js - sampling, stopping, searching
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, load } from '../../web/lib/index.js';
-import { collect, distance, golden, json, openCase, stories } from './helpers.js';
+import { collect, distance, golden, json, openCase, stories, top } from './helpers.js';
 
 let model;
 before(async () => { model = await load(stories); });
@@ -12,6 +13,17 @@ const prompt = 'Once upon a time';
 const run = (options, p = prompt) => collect(model.generate(p, options));
 
 describe('steps and summary', () => {
+  test('an id that the vocabulary does not have, as embeddings with spare rows draw, adds no text', async () => {
+    const small = join(top, 'weights/dates/tokenizer.json'), spare = await load({ weights: stories, tokenizer: readFileSync(small) });
+    const known = JSON.parse(readFileSync(small, 'utf8')), ids = new Set([...Object.values(known.model.vocab), ...known.added_tokens.map((t) => t.id)]);
+    const { steps } = await collect(spare.generate([5, 2047, 6], { maxTokens: 12, temperature: 0, ignoreEos: true }));
+    assert.equal(steps.length, 12);
+    assert.ok(steps.some((s) => !ids.has(s.id)));
+    for (const s of steps) if (!ids.has(s.id)) assert.equal(s.text, '');
+    await assert.rejects(spare.decode([2047]), { code: 'bad-token' });
+    spare.dispose();
+  });
+
   test('steps count on from the prompt, and the summary sums them up', async () => {
     const ids = await model.encode(prompt);
     const { steps, summary, text } = await run({ maxTokens: 25, temperature: 0 });
@@ -201,13 +213,34 @@ describe('several prompts', () => {
     }
   });
 
+  test('one prompt several times is several texts, each with a seed of its own', async () => {
+    const { summary } = await run({ maxTokens: 12, temperature: 1, seed: Number.MAX_SAFE_INTEGER }, [prompt, prompt, prompt]);
+    const [a, b, c] = summary.summaries;
+    assert.deepEqual([a.seed, b.seed, c.seed], [Number.MAX_SAFE_INTEGER, 0, 1]);
+    assert.notDeepEqual(a.ids, b.ids);
+    assert.notDeepEqual(b.ids, c.ids);
+    assert.deepEqual((await run({ maxTokens: 12, temperature: 1, seed: 1 })).summary.ids, c.ids);
+  });
+
+  test('an encoder-decoder reads one source for all, or each its own', async () => {
+    const dates = await load(join(top, 'weights/dates/')), { bos } = dates.special;
+    const sources = ['3 March 1999', 'July 4, 2021'], options = { temperature: 0, maxTokens: 16 };
+    const alone = await Promise.all(sources.map((source) => collect(dates.generate([bos], { ...options, source }))));
+    assert.deepEqual(alone.map((a) => a.text), ['1999-03-03', '2021-07-04']);
+    const texts = async (/** @type {any} */ source) => (await collect(dates.generate([[bos], [bos]], { ...options, source }))).summary.summaries.map((s) => s.text);
+    assert.deepEqual(await texts(sources), ['1999-03-03', '2021-07-04']);
+    assert.deepEqual(await texts(sources[1]), ['2021-07-04', '2021-07-04']);
+    await assert.rejects(texts(['3 March 1999']), /there are 1 sources for 2 sequences/);
+    dates.dispose();
+  });
+
   test('of different lengths and ends, seeded, watched or edited: what each would be alone', async () => {
     const prompts = ['Once upon a time there was a very small', 'A', 'The end', 'Lily said'];
     for (const options of [{ maxTokens: 60, temperature: 0.8, seed: 4 }, { maxTokens: 9, temperature: 0, stop: ['a'] },
       { maxTokens: 6, temperature: 0, capture: ['blocks.1.attn.hook_pattern'] }, { maxTokens: 6, temperature: 0, edits: [{ at: 'blocks.2.hook_mlp_out', scale: 0 }] }]) {
       const { steps, summary } = await run(options, prompts);
       for (const [i, p] of prompts.entries()) {
-        const alone = await run(options, p);
+        const alone = await run(options.seed === undefined ? options : { ...options, seed: options.seed + i }, p);
         const own = steps.filter((s) => s.sequence === i);
         assert.deepEqual(own.map((s) => [s.id, s.text, s.position, s.logprob]), alone.steps.map((s) => [s.id, s.text, s.position, s.logprob]));
         assert.equal(summary.summaries[i].stopReason, alone.summary.stopReason);

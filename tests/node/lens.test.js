@@ -108,6 +108,21 @@ describe('trace', () => {
     encoder: { kind: 'encoder', vocab_size: 96, d_model: 48, n_layers: 2, n_heads: 4, context_length: 150 },
     'tutorial-2': 'tutorial-2',
   };
+  test('what is switched off costs nothing', async () => {
+    const flops = async (/** @type {object} */ switches) => {
+      const model = await load(stories, { switches }), rows = await model.trace(numbers(20, 2048));
+      model.dispose();
+      return (/** @type {RegExp} */ op) => rows.filter((r) => op.test(r.op)).reduce((n, r) => n + r.flops, 0);
+    };
+    const [whole, noNorm, noFinal, noStream] = await Promise.all([{}, { useNorm: false }, { useFinalNorm: false }, { useResidual: false }].map(flops));
+    for (const op of [/^norm/, /^final_norm$/, /residual/]) assert.ok(whole(op) > 0);
+    assert.equal(noNorm(/^norm/), 0);
+    assert.equal(noNorm(/^final_norm$/), whole(/^final_norm$/));
+    assert.equal(noFinal(/^final_norm$/), 0);
+    assert.equal(noStream(/residual/), 0);
+    assert.equal(noStream(/qkv|ffn\.(up|down)/), whole(/qkv|ffn\.(up|down)/));
+  });
+
   for (const [name, config] of Object.entries(configs)) {
     test(`every parameter once, every shape fits the next: ${name}`, async () => {
       const model = config ? await create(config, { seed: 1 }) : await load(stories);
@@ -120,6 +135,7 @@ describe('trace', () => {
       assert.ok(rows.some((r) => r.ms > 0));
       const named = Object.fromEntries(rows.map((r) => [r.name, r]));
       if (kind === 'encoder_decoder') {
+        assert.ok(!named['encoder.final_norm'] && !named['decoder.final_norm']); // that of 2017 has none
         assert.deepEqual(named['encoder.0.attn.qkv'].in, [11, dModel]);
         assert.deepEqual(named['decoder.1.cross_attn.kv'].in, [11, dModel]);
         assert.deepEqual(named['decoder.head'].out, [T, vocabSize]);

@@ -2,6 +2,7 @@
 import { beamSearch } from './beams.js';
 import { Line } from './generate.js';
 import { Pause } from './turn.js';
+import { withOwnSource } from './sources.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./generate.js').Step} Step */
@@ -27,7 +28,7 @@ export function nextAll(f, runs, lists) {
 }
 
 /**
- * Several prompts, one token of each in turn.
+ * Several prompts, one token of each in turn. The i-th draws with seed + i, as it would alone.
  * @param {LoadedModel} f
  * @param {number[][]} prompts
  * @param {Checked} o
@@ -36,6 +37,10 @@ export function nextAll(f, runs, lists) {
  */
 export async function* generateMany(f, prompts, o, { signal }) {
   const pause = new Pause(signal);
+  const below = o.seed - 2 ** 53; // adding to it loses no digit
+  const each = withOwnSource(o, prompts.length).map((own, i) => ({
+    ...own, seed: below + i + (below + i < 0 ? 2 ** 53 : 0), source: own.source === undefined ? undefined : f.ids(own.source, `source ${i}`),
+  }));
   /** @type {Line[]} */
   const lines = [];
   /** @type {Summary[]} */
@@ -43,7 +48,7 @@ export async function* generateMany(f, prompts, o, { signal }) {
   try {
     if (o.beams > 1) {
       for (const [sequence, prompt] of prompts.entries()) {
-        const search = beamSearch(f, prompt, o, { signal });
+        const search = beamSearch(f, prompt, each[sequence], { signal });
         for (;;) {
           const { done, value } = await search.next();
           if (done) { summaries.push(value); break; }
@@ -51,7 +56,7 @@ export async function* generateMany(f, prompts, o, { signal }) {
         }
       }
     } else {
-      for (const prompt of prompts) lines.push(await Line.open(f, prompt, o, pause));
+      for (const [i, prompt] of prompts.entries()) lines.push(await Line.open(f, prompt, each[i], pause));
       let live = lines;
       while (live.length) {
         const steps = live.flatMap((line) => line.choose().map((step) => ({ ...step, sequence: lines.indexOf(line) })));

@@ -77,6 +77,8 @@ export class Engine {
   #work = 0;
   #workBytes = 0;
   #staging = 0;
+  /** Where the first weight lies. */
+  #weightsAt = 0;
   /** @type {Config | null} */
   #cfg = null;
   /** @type {Set<EngineSession>} */
@@ -262,12 +264,12 @@ export class Engine {
     return this.#tensors(n, (i, out) => this.x.gf_model_tensor(this.model, i, out));
   }
 
-  /** Where everything lies. Weights and constants have their true place; what grows in pieces (cache, buffers) is
-   * listed behind them, one after the other, with its true size.
+  /** Where everything lies. Weights have their true place, and all before them counts as constants; what grows in pieces (cache,
+   * buffers) is listed behind them, one after the other, with its true size.
    * @returns {MemoryMap} */
   memoryMap() {
     const totalBytes = this.memoryBytes;
-    const heap = this.x.gf_abi_heap_base();
+    const heap = this.model ? this.#weightsAt ||= Math.min(...this.tensors().map((t) => t.address || Infinity)) : this.x.gf_abi_heap_base();
     /** @type {{name: string, start: number, bytes: number}[]} */
     const regions = [{ name: 'constants and stack', start: 0, bytes: heap }];
     let at = heap;

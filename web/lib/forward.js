@@ -2,6 +2,7 @@
 import { hidden } from './engine_probe.js';
 import { Pause } from './turn.js';
 import { checkNames, isList } from './options.js';
+import { withOwnSource } from './sources.js';
 import { fail } from './formats/errors.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
@@ -36,6 +37,7 @@ export async function forwardOne(f, ids, o, pause) {
   const run = await f.openRun(o);
   try {
     if (config.kind === 'encoder') {
+      await run.start(o, pause);
       run.encodeOnly(ids, f.mask(o.mask, ids.length, 'mask'));
       return { hidden: hidden(run.session, config.d_model), captured: run.take() ?? {} };
     }
@@ -68,15 +70,11 @@ function shown(mask, n) {
  */
 async function forwardMany(f, list, o, pause) {
   if (o.mask && o.mask.length !== list.length) fail('bad-option', `mask has ${o.mask.length} rows, there are ${list.length} sequences`);
-  const sources = o.source !== undefined && isList(o.source) ? Array.from(o.source) : null;
-  if (sources && sources.length !== list.length) fail('bad-option', `there are ${sources.length} sources for ${list.length} sequences`);
+  const each = withOwnSource(o, list.length);
   const batch = list.map((s, i) => f.ids(s, `input ${i}`, o.addSpecialTokens));
   const results = [];
   for (let i = 0; i < batch.length; i++) {
-    /** @type {Record<string, any>} */
-    const own = { ...o, mask: o.mask?.[i] };
-    if (sources) { own.source = sources[i]; own.sourceMask = o.sourceMask?.[i]; }
-    results.push(await forwardOne(f, batch[i], own, pause));
+    results.push(await forwardOne(f, batch[i], { ...each[i], mask: o.mask?.[i] }, pause));
   }
   /** @type {Record<string, Tensor>} */
   const captured = {};
@@ -96,6 +94,7 @@ async function forwardMany(f, list, o, pause) {
 export async function embed(f, input, options = {}, hooks = {}) {
   checkNames(options, ['mask', 'addSpecialTokens'], 'embed');
   if (f.config.kind !== 'encoder') fail('unsupported', `embed needs an encoder, this model is of kind ${f.config.kind}`);
+  if (isList(input)) fail('bad-argument', 'embed takes one text or one list of ids at a time');
   const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(f, input, options, hooks));
   const [n, d] = hidden.shape, mean = new Float64Array(d);
   let count = 0;

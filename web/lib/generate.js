@@ -20,7 +20,7 @@ import { Pause } from './turn.js';
  * @property {string} text
  * @property {number[]} ids
  * @property {number} seed
- * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason
+ * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason  of several prompts the first one's
  * @property {number} prefillMs
  * @property {number} decodeMs
  * @property {number} tokensPerSecond   decode passes per second of engine time; 0 when there was none

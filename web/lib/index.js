@@ -24,6 +24,8 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
 /** @typedef {import('./model.js').Progress} Progress */
 /** @typedef {import('./lens.js').LensToken} LensToken */
 /** @typedef {import('./lens.js').Attribution} Attribution */
+/** @typedef {import('./explain.js').Cell} Cell */
+/** @typedef {import('./explain.js').Explanation} Explanation */
 /** @typedef {import('./trace.js').TraceRow} TraceRow */
 /** @typedef {import('./train_worker.js').TrainStep} TrainStep */
 /**
@@ -31,7 +33,9 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
  * one, as a file input gives them); or 'hf:owner/name[@revision][/file.gguf]'.
  * @typedef {Bytes | ArrayLike<File> | {weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Source
  */
-/** @typedef {object | string} ConfigInput the JSON of any config.json that is read, our own fields, or a preset's name */
+/** @typedef {import('./formats/errors.js').ErrorCode} ErrorCode */
+/** @typedef {import('./formats/presets.js').Preset} Preset */
+/** @typedef {object | Preset} ConfigInput the JSON of any config.json that is read, our own fields, or a preset's name */
 /**
  * Our own fields, camelCase.
  * @typedef {object} Config
@@ -101,14 +105,14 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
  * @property {number} [topP]                default 1: off
  * @property {number} [minP]                default 0: off
  * @property {number} [repetitionPenalty]   default 1: off
- * @property {number} [seed]                0 .. 2^53 - 1; drawn when absent and told in the summary
+ * @property {number} [seed]                0 .. 2^53 - 1; drawn when absent and told in the summary; of several prompts the i-th draws with seed + i
  * @property {string[]} [stop]              the text before a stop string is given out, the stop string is not
  * @property {number} [logprobs]            how many of the most likely tokens each step tells
  * @property {boolean} [ignoreEos]          go on after an end token, which then is a step
  * @property {number} [beams]               above 1: beam search; steps come when it has ended
- * @property {number} [lengthPenalty]       default 0.6; a sequence of n tokens scores sum(logprob) / ((5 + n) / 6)^lengthPenalty
- * @property {string | Ids} [source]        what an encoder_decoder reads
- * @property {ArrayLike<number>} [sourceMask]  0 hides a position of the source
+ * @property {number} [lengthPenalty]       of a beam search, default 0.6; a sequence of n tokens scores sum(logprob) / ((5 + n) / 6)^lengthPenalty
+ * @property {string | Ids | (string | Ids)[]} [source]  what an encoder_decoder reads; of several prompts one for all, or a list
+ * @property {ArrayLike<number> | ArrayLike<number>[]} [sourceMask]  0 hides a position of the source; of several sources, a list of such
  * @property {string[]} [capture]           points by name; see Model.points
  * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
  * @property {Edit[]} [edits]
@@ -118,8 +122,8 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
 /**
  * @typedef {object} ForwardOptions
  * @property {string | Ids | (string | Ids)[]} [source]
- * @property {any} [sourceMask]             0 hides a position of the source
- * @property {any} [mask]                   encoders: 0 hides a position; decoders: 0 marks padding at the end
+ * @property {ArrayLike<number> | ArrayLike<number>[]} [sourceMask]  0 hides a position of the source; of several sources, a list of such
+ * @property {ArrayLike<number> | ArrayLike<number>[]} [mask]        encoders: 0 hides a position; decoders: 0 marks padding at the end
  * @property {string[]} [capture]
  * @property {number} [captureBudget]
  * @property {Edit[]} [edits]
@@ -174,10 +178,13 @@ export async function load(source, options = {}) {
 /**
  * A model with random weights: normal with standard deviation 0.02, gains 1, biases 0. One seed, one model, everywhere.
  * @param {ConfigInput} config
- * @param {{seed?: number} & LoadOptions} [options]
+ * @param {{seed?: number} & Omit<LoadOptions, 'cache'|'fetch'|'hfEndpoint'|'sha256'|'switches'>} [options]
  * @returns {Promise<Model>}
  */
 export async function create(config, options = {}) {
+  for (const name of /** @type {const} */ (['cache', 'fetch', 'hfEndpoint', 'sha256', 'switches'])) {
+    if (/** @type {LoadOptions} */ (options)?.[name] !== undefined) fail('bad-option', `create has no option ${show(name)}`);
+  }
   return open('create', configOf(config), options);
 }
 
@@ -240,7 +247,7 @@ function startWorker() {
 function portable(source) {
   if (source instanceof URL) return source.href;
   if (typeof source === 'string') {
-    const base = globalThis.document?.baseURI;
+    const base = globalThis.document?.baseURI ?? globalThis.location?.href;
     return base && !source.startsWith('hf:') ? new URL(source, base).href : source;
   }
   if (Array.isArray(source)) return source.map(portable);
@@ -339,10 +346,13 @@ export class Model {
   /**
    * Encoders: the mean of the hidden states.
    * @param {string | Ids} input
-   * @param {{mask?: ArrayLike<number>, addSpecialTokens?: boolean}} [options]
+   * @param {{mask?: ArrayLike<number>, addSpecialTokens?: boolean, signal?: AbortSignal}} [options]
    * @returns {Promise<Tensor>} [d_model]
    */
-  async embed(input, options = {}) { return this.#remote.call('more', ['embed', [input, options]]); }
+  async embed(input, options) {
+    const [rest, hooks] = withSignal(options);
+    return this.#remote.call('more', ['embed', [input, rest]], hooks);
+  }
 
   /**
    * The probabilities from which a token would be drawn: the sampler applied to logits, without running the model.
@@ -380,9 +390,9 @@ export class Model {
    * One number and the terms that made it: a cell of any point (see `points`), or a logit. Each term says where its input was made, so that
    * asking goes on.
    * @param {string | Ids} input
-   * @param {import('./explain.js').Cell & {source?: string | Ids, sourceMask?: ArrayLike<number>, addSpecialTokens?: boolean, signal?: AbortSignal}} options
+   * @param {Omit<Cell, 'position'> & {position?: number, source?: string | Ids, sourceMask?: ArrayLike<number>, addSpecialTokens?: boolean, signal?: AbortSignal}} options
    *   at: a point's name, or 'logits'; position: default the last; head; index: place in the row, key of a score or pattern, token of a logit
-   * @returns {Promise<import('./explain.js').Explanation>}
+   * @returns {Promise<Explanation>}
    */
   async explain(input, options) {
     const [rest, hooks] = withSignal(options);
@@ -472,8 +482,9 @@ export class Session {
    * @param {{signal?: AbortSignal}} [options]
    * @returns {Promise<Float32Array & Tensor>} logits of the last position [vocab_size], which are a Tensor too
    */
-  async eval(input, { signal } = {}) {
-    const { logits, captured, length, bytes } = await this.#call('eval', [input], { signal });
+  async eval(input, options) {
+    const [rest, hooks] = withSignal(options);
+    const { logits, captured, length, bytes } = await this.#call('eval', [input, rest], hooks);
     this.#length = length;
     this.#bytes = bytes;
     this.captured = captured;
@@ -553,11 +564,11 @@ export class Training {
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'} & LoadOptions} [options]
    * @returns {Promise<Model>}
    */
-  async model({ dtype = 'f32', ...options } = {}) {
+  async model({ dtype, ...options } = {}) {
     const [one, weights, tokenizer] = await this.files({ dtype });
     if (!weights) return load(one.bytes, options);
     const json = (/** @type {{bytes: Uint8Array}} */ file) => JSON.parse(new TextDecoder().decode(file.bytes));
-    return load({ weights: weights.bytes, config: json(one), tokenizer: json(tokenizer) }, { ...(dtype !== 'f16' && { quantize: dtype }), ...options });
+    return load({ weights: weights.bytes, config: json(one), tokenizer: json(tokenizer) }, { ...(dtype !== 'f16' && { quantize: dtype ?? 'f32' }), ...options });
   }
 
   /**
@@ -565,7 +576,7 @@ export class Training {
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'}} [options]  dtype: of a GGUF's matrices; default f32
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
    */
-  async files({ dtype = 'f32' } = {}) { return (await this.#opening).files(dtype); }
+  async files(options = {}) { return (await this.#opening).files(options); }
 
   /** All that the next step depends on, for `train(config, data, { checkpoint })`: it begins behind the last step computed, read or not. @returns {Promise<Uint8Array<ArrayBuffer>>} */
   async checkpoint() { return (await this.#opening).checkpoint(); }

@@ -105,7 +105,7 @@ export class LoadedModel {
    */
   static async create(config, options, { signal, onProgress, watch }) {
     const { seed, ...rest } = options;
-    checkLoadOptions(rest);
+    checkLoadOptions(rest, 'create');
     const engine = await start(rest, progress(onProgress));
     signal?.throwIfAborted();
     try {
@@ -237,8 +237,8 @@ export class LoadedModel {
   async *generate(prompt, options, hooks) {
     this.needDecoder('generate');
     const o = generateOptions(options, this.config.vocab_size);
-    if (o.source !== undefined) o.source = this.ids(o.source, 'source');
     const many = isList(prompt);
+    if (o.source !== undefined && !many) o.source = this.ids(o.source, 'source');
     const prompts = (many ? Array.from(prompt) : [prompt]).map((p) => this.ids(p, 'prompt', options.addSpecialTokens));
     if (!prompts.length) fail('empty-prompt', 'the list of prompts is empty');
     for (const p of prompts) this.fits(p.length, 'prompt');
@@ -268,9 +268,9 @@ export class LoadedModel {
   dispose() { this.engine.close(); }
 }
 
-/** @param {Record<string, any>} o */
-function checkLoadOptions(o) {
-  checkNames(o, ['quantize', 'contextLength', 'threads', 'backend', 'kvCache', 'wasm', 'hfEndpoint', 'cache', 'sha256', 'switches'], 'load');
+/** @param {Record<string, any>} o @param {string} [call] */
+function checkLoadOptions(o, call = 'load') {
+  checkNames(o, ['quantize', 'contextLength', 'threads', 'backend', 'kvCache', 'wasm', 'hfEndpoint', 'cache', 'sha256', 'switches'], call);
   const oneOf = (/** @type {string} */ name, /** @type {string[]} */ values) => {
     if (o[name] !== undefined && !values.includes(o[name])) fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
   };

@@ -66,6 +66,7 @@ export class Run {
     }
     if (source === undefined) fail('bad-option', 'an encoder_decoder needs { source }: the text or ids to read');
     const ids = f.ids(source, 'source');
+    this.#afford(0);
     this.session.encode(ids, f.mask(sourceMask, ids.length, 'sourceMask'));
     this.#recorder?.gather(true);
     await pause.check();
@@ -100,6 +101,7 @@ export class Run {
 
   /** One more token, the last of `ids`. @param {number[]} ids all tokens so far */
   next(ids) {
+    this.#afford(this.f.config.causal ? 1 : ids.length);
     if (this.f.config.causal) {
       this.#eval([ids[ids.length - 1]]);
     } else { // every earlier position sees the new one

@@ -3,6 +3,7 @@
 // A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
 // nothing behind.
 import { fail, show } from './formats/errors.js';
+import { openBytes } from './formats/source.js';
 import { Sha256 } from './sha256.js';
 
 /** Where both stores keep their files. */
@@ -109,18 +110,10 @@ function through(response, url, wanted, copy) {
 
 /** The checksum of something that is here already. @param {Blob | Uint8Array | ArrayBuffer | string} source a string is a path @param {string} wanted */
 async function checkHere(source, wanted) {
-  const hash = new Sha256(), where = typeof source === 'string' ? source : 'the file given';
-  if (typeof source === 'string') {
-    const fs = /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs');
-    for await (const chunk of fs.createReadStream(source.startsWith('file:') ? new URL(source) : source)) hash.update(chunk);
-  } else if (source instanceof Blob) {
-    const reader = source.stream().getReader();
-    for (let step = await reader.read(); !step.done; step = await reader.read()) hash.update(step.value);
-  } else {
-    hash.update(new Uint8Array(source));
-  }
+  const hash = new Sha256(), { name, chunks } = await openBytes(source, {});
+  for (let step = await chunks.next(); !step.done; step = await chunks.next()) hash.update(step.value);
   const found = hash.digest();
-  if (found !== wanted.toLowerCase()) fail('bad-file', `${where}: its SHA-256 is ${found}, expected ${wanted.toLowerCase()}`);
+  if (found !== wanted.toLowerCase()) fail('bad-file', `${name}: its SHA-256 is ${found}, expected ${wanted.toLowerCase()}`);
 }
 
 /**

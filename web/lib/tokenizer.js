@@ -6,6 +6,7 @@ import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, show } from './formats/errors.js';
 import { openTokenizer } from './formats/source.js';
 import { SentencePieces } from './formats/vocab.js';
+import { checkNames } from './options.js';
 
 /** Ids above this cannot belong to a model that the engine runs. */
 const MAX_ID = 1 << 22;
@@ -18,6 +19,7 @@ export class Tokenizer {
     const { model, added_tokens: added } = check(/** @type {Json} */ (json));
     const pieces = model instanceof SentencePieces ? model : null;
     try {
+      /** @internal */
       this.lib = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model: pieces?.outline ?? model }, { clean_up_tokenization_spaces: false });
       pieces?.enter(/** @type {any} */ (this.lib).model);
     } catch (e) {
@@ -25,15 +27,17 @@ export class Tokenizer {
     }
     keepBom(this.lib.decoder);
     const vocab = pieces ? [pieces.texts.length - 1] : Array.isArray(model.vocab) ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id) : Object.values(model.vocab);
-    /** One more than the largest id. */
+    /** One more than the largest id. @type {number} */
     this.vocabSize = 1 + [...vocab, ...added.map((/** @type {Json} */ t) => t.id)].reduce((a, b) => Math.max(a, b), -1);
     /** Ids of special tokens. @type {Set<number>} */
     this.special = new Set(added.filter((/** @type {Json} */ t) => t.special).map((/** @type {Json} */ t) => t.id));
-    /** A plain token to stand before another, since decoders treat the first one differently. @type {number[]} */
+    /** A plain token to stand before another, since decoders treat the first one differently. @internal @type {number[]} */
     this.anchor = this.encode('a', { addSpecialTokens: false }).slice(-1);
+    /** @internal */
     this.anchorLength = this.decode(this.anchor).length;
+    /** @internal */
     this.joins = this.anchorLength > 0 && joins(/** @type {Json} */ (json).decoder);
-    /** @type {Map<number, string | null>} */
+    /** @internal @type {Map<number, string | null>} */
     this.pieces = new Map();
   }
 
@@ -51,8 +55,10 @@ export class Tokenizer {
    * @param {{addSpecialTokens?: boolean}} [options] default true, as in Hugging Face
    * @returns {number[]}
    */
-  encode(text, { addSpecialTokens = true } = {}) {
+  encode(text, options = {}) {
     if (typeof text !== 'string') fail('bad-argument', `expected a text, found ${show(text)}`);
+    checkNames(options, ['addSpecialTokens'], 'encode');
+    const { addSpecialTokens = true } = options;
     const { ids } = understood('encode', () => this.lib.encode(text, { add_special_tokens: addSpecialTokens }));
     const hole = ids.findIndex((/** @type {number | undefined} */ id) => id === undefined);
     if (hole >= 0) fail('bad-tokenizer', 'the text holds something that is not in the vocabulary');
@@ -64,20 +70,24 @@ export class Tokenizer {
    * @param {{skipSpecialTokens?: boolean}} [options] default false: special tokens come back as their text
    * @returns {string}
    */
-  decode(ids, { skipSpecialTokens = false } = {}) {
-    const list = Array.from(ids);
+  decode(ids, options = {}) {
+    checkNames(options, ['skipSpecialTokens'], 'decode');
+    const { skipSpecialTokens = false } = options, list = Array.from(ids);
     for (const id of list) {
-      if (this.lib.id_to_token(id) === undefined) fail('bad-token', `${show(id)} is not the id of a token`);
+      if (!this.knows(id)) fail('bad-token', `${show(id)} is not the id of a token`);
     }
     return list.length ? understood('decode', () => this.lib.decode(list, { skip_special_tokens: skipSpecialTokens })) : '';
   }
+
+  /** Embeddings may have more rows than there are tokens. @param {number} id */
+  knows(id) { return this.lib.id_to_token(id) !== undefined; }
 
   /**
    * A token's text as it stands inside a sentence; bytes that are half a character give U+FFFD, an unused id ''.
    * @param {number} id
    */
   idToText(id) {
-    return this.lib.id_to_token(id) === undefined ? '' : this.decode([...this.anchor, id]).slice(this.anchorLength);
+    return this.knows(id) ? this.decode([...this.anchor, id]).slice(this.anchorLength) : '';
   }
 
   /**
@@ -101,7 +111,7 @@ export class Tokenizer {
    * @returns {TextStream}
    */
   stream(prior = [], options) {
-    const ids = Array.from(prior).slice(-8);
+    const ids = Array.from(prior).slice(-8).filter((id) => this.knows(id));
     const begin = ids.reduce((at, id, i) => (this.special.has(id) ? i + 1 : at), 0);
     return new TextStream(this, ids.slice(begin), options);
   }
@@ -146,11 +156,12 @@ export class TextStream {
 
   /**
    * @param {number} id
-   * @returns {string} the text that is now whole, '' while it is half a character
+   * @returns {string} the text that is now whole, '' while it is half a character or where the vocabulary has no such token
    */
   push(id) {
     const { tokenizer, window } = this;
     const piece = this.half || !window.length || tokenizer.special.has(window[window.length - 1]) ? null : tokenizer.piece(id);
+    if (piece === null && !tokenizer.knows(id)) return '';
     if (this.shown < 0 && piece === null) this.shown = this.decode().length;
     window.push(id);
     if (piece !== null) {

@@ -44,12 +44,12 @@ export async function trace(f, input, options, { signal } = {}) {
   };
   try {
     measure(run.session);
+    await run.start({ source, sourceMask: options.sourceMask }, pause);
+    if (source) gather();
     if (encoder) {
       run.encodeOnly(ids, null);
       gather();
     } else {
-      await run.start({ source, sourceMask: options.sourceMask }, pause);
-      if (source) gather();
       await run.prefill(ids, pause, (_, n) => { run.session.logits(0, n, c.vocab_size); gather(); });
     }
   } finally {
@@ -77,31 +77,32 @@ function describe(f, { op, stack, layer, ms, passes }, positions, source) {
   const { config: c } = f, two = c.kind === 'encoder_decoder', inEncoder = stack === 1;
   const T = two && inEncoder ? source : positions, d = c.d_model, wide = c.d_ff;
   const q = [c.n_heads, c.d_head], k = [c.n_kv_heads, c.d_head], heads = c.n_heads * c.d_head, kv = c.n_kv_heads * c.d_head;
-  const gated = c.ffn === 'swiglu', steps = c.norm === 'layernorm' ? 7 : 4, plain = T * d;
+  const gated = c.ffn === 'swiglu', plain = T * d;
+  const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain, added = Number(c.use_residual) * plain;
   const seen = op.startsWith('cross') ? T * source : pairs(f, T, c.causal && !inEncoder);
   const bias = (/** @type {boolean} */ has, /** @type {number} */ n) => (has ? n : 0);
   const linear = (/** @type {number} */ n, /** @type {number} */ from, /** @type {number} */ to, /** @type {boolean} */ has) => 2 * n * from * to + bias(has, n * to);
   /** in, out, flops @type {Record<string, [number[], number[], number]>} */
   const table = {
     'embed': [[T], [T, d], plain * (Number(c.embedding_scale !== 1) + Number(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal')))],
-    'norm1': [[T, d], [T, d], steps * plain],
+    'norm1': [[T, d], [T, d], normed],
     'attn.qkv': [[T, d], [T, heads + 2 * kv], linear(T, d, heads + 2 * kv, c.bias_qkv) + bias(c.qk_norm, 4 * T * (heads + kv))],
     'attn.rope': [[T, c.n_heads + c.n_kv_heads, c.d_head], [T, c.n_heads + c.n_kv_heads, c.d_head], 3 * T * (heads + kv)],
     'attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
     'attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
-    'attn.residual': [[T, d], [T, d], plain],
-    'norm_cross': [[T, d], [T, d], steps * plain],
+    'attn.residual': [[T, d], [T, d], added],
+    'norm_cross': [[T, d], [T, d], normed],
     'cross_attn.q': [[T, d], [T, heads], linear(T, d, heads, c.bias_qkv)],
     'cross_attn.kv': [[source, d], [source, 2, ...k], linear(source, d, 2 * kv, c.bias_qkv)],
     'cross_attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
     'cross_attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
-    'cross_attn.residual': [[T, d], [T, d], plain],
-    'norm2': [[T, d], [T, d], steps * plain],
+    'cross_attn.residual': [[T, d], [T, d], added],
+    'norm2': [[T, d], [T, d], normed],
     'ffn.up': [[T, d], [T, gated ? 2 * wide : wide], linear(T, d, gated ? 2 * wide : wide, c.bias_ffn)],
     'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], (c.ffn === 'relu' ? 1 : gated ? 5 : 8) * T * wide],
     'ffn.down': [[T, wide], [T, d], linear(T, wide, d, c.bias_ffn)],
-    'ffn.residual': [[T, d], [T, d], plain],
-    'final_norm': [[T, d], [T, d], steps * plain],
+    'ffn.residual': [[T, d], [T, d], added],
+    'final_norm': [[T, d], [T, d], Number(c.use_final_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain],
     'head': [[T, d], [T, c.vocab_size], linear(T, d, c.vocab_size, c.bias_head)],
   };
   const [input, output, flops] = table[op];

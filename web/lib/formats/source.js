@@ -402,7 +402,7 @@ const nodeFs = () => { const name = 'node:fs/promises'; return import(/* @vite-i
 /** @typedef {{name: string, chunks: AsyncIterator<Uint8Array>, total: number | null, exact?: boolean}} Opened exact: total may be held against the file */
 
 /** @param {Bytes} source @param {OpenOptions} options @returns {Promise<Opened>} */
-async function openBytes(source, options) {
+export async function openBytes(source, options) {
   if (source instanceof ArrayBuffer) return openBytes(new Uint8Array(source), options);
   if (source instanceof Uint8Array) return { name: 'the bytes given', chunks: once(source), total: source.length };
   if (source instanceof Blob) {
