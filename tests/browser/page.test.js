@@ -286,27 +286,142 @@ test('the stages of a score agree with one another', async () => {
   await close();
 });
 
-test('one weight is explained by terms that make it', async () => {
-  const { page, complaints, close } = await open();
+/** A number as the page writes it. */
+const read = (text) => Number(text.replace('−', '-').replace(' %', 'e-2').replace(/ × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/, (_, power) => `e${power.replace('⁻', '-').replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, (c) => '⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(c))}`));
+
+/** What an explanation shows: where it is, its number, its terms. */
+const explanation = (page, panel) => page.locator(`${panel} .explanation`).evaluate((e) => ({
+  at: e.querySelector('h4 small').textContent, value: e.querySelector('h4 b').textContent, words: e.querySelector('h4').textContent, note: e.querySelector(':scope > .hint').textContent,
+  terms: [...e.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((c) => c.textContent)), steps: e.querySelectorAll('.trail li').length,
+  computed: e.querySelector('[data-role="computed"]')?.textContent, sum: e.querySelector('[data-role="sum"]')?.textContent,
+}));
+const explains = (page, panel, at) => page.waitForFunction(([panel, at]) => document.querySelector(`${panel} .explanation h4 small`)?.textContent === at && !document.querySelector(`${panel} .explanation[aria-busy]`), [panel, at]);
+
+test('one weight is explained by terms that make it, and the way goes on to its query and its key, by keyboard', async () => {
+  const { page, requests, complaints, close } = await open();
   await runPrompt(page, 'One day a bird', { tokens: 10 });
   const all = await ids(page);
   await page.locator('.matrix').focus();
   for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowUp']) await page.keyboard.press(key);
   await page.waitForFunction(() => /: [\d.]+ %$/.test(document.querySelector('#cell').textContent));
-  await page.locator('.explain summary').click();
-  await page.waitForSelector('.explain tbody tr');
-  await page.waitForTimeout(300);
-  const [, q, k] = /query (\d+) .* → key (\d+) /.exec(await page.locator('#cell').textContent());
+  assert.ok(!requests.some((url) => /explanation/.test(url)), 'fetched before anybody asked');
+  await page.keyboard.press('Enter');
+  const [, q, k] = /query (\d+) .* → key (\d+) /.exec(await page.locator('#cell').textContent()).map(Number);
   const { layer, head } = /Layer (?<layer>\d+), head (?<head>\d+)/.exec(await page.locator('#h-attention').textContent()).groups;
   const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
-  const number = async (role) => Number((await page.locator(`.explain [data-role="${role}"]`).textContent()).replace('−', '-').replace(' %', ''));
-  const cell = (point) => {
-    const { data, shape: [, n] } = captured[`blocks.${layer}.attn.${point}`];
-    return data[(Number(head) * n + Number(q)) * n + Number(k)];
+  const point = (name) => `blocks.${layer}.attn.${name}`;
+  const cell = (name, index = k) => {
+    const { data, shape: [, n] } = captured[point(name)];
+    return data[(Number(head) * n + q) * n + index];
   };
-  assert.ok(Math.abs(await number('raw') - cell('hook_attn_scores_raw')) < 1e-3);
-  assert.ok(Math.abs(await number('scaled') - cell('hook_attn_scores_scaled')) < 1e-3);
-  assert.ok(Math.abs(await number('weight') - 100 * cell('hook_pattern')) < 0.06);
+  const vector = (name, position) => {
+    const { data, shape: [, heads, d] } = captured[point(name)];
+    return data.subarray((position * heads + Number(head)) * d, (position * heads + Number(head) + 1) * d);
+  };
+  await explains(page, '.attention', point('hook_pattern'));
+  const weight = await explanation(page, '.attention');
+  assert.ok(Math.abs(read(weight.value) - cell('hook_pattern')) < 6e-4 && Math.abs(read(weight.computed) - cell('hook_pattern')) < 6e-4, `${weight.value}, ${weight.computed}, expected ${cell('hook_pattern')}`);
+  assert.match(weight.terms[0][0], new RegExp(`^key ${k} `));
+  const most = Math.max(...Array.from({ length: q + 1 }, (_, i) => cell('hook_attn_scores', i)));
+  for (const [name, score, power] of weight.terms) {
+    const want = cell('hook_attn_scores', Number(/^key (\d+)/.exec(name)[1]));
+    assert.ok(Math.abs(read(score) - want) < 1e-4 && Math.abs(read(power) - Math.exp(want - most)) < 1e-4, `${name}: ${score}, ${power}, expected ${want}`);
+  }
+  // down to the score of this key
+  await page.locator('.explanation tbody .follow').first().press('Enter');
+  await explains(page, '.attention', point('hook_attn_scores'));
+  assert.ok(await page.evaluate(() => document.activeElement.matches('.explanation h4')), 'what was asked for has no focus');
+  const score = await explanation(page, '.attention');
+  const [vq, vk] = [vector('hook_rot_q', q), vector('hook_rot_k', k)];
+  assert.ok(Math.abs(read(score.value) - cell('hook_attn_scores')) < 1e-4);
+  assert.ok(Math.abs(read(score.computed) - vq.reduce((sum, x, i) => sum + x * vk[i], 0) / Math.sqrt(vq.length)) < 1e-4);
+  for (const [name, x, y, product] of score.terms) {
+    const i = Number(/^dimension (\d+)$/.exec(name)[1]);
+    assert.ok(Math.abs(read(x) - vq[i]) < 1e-4 && Math.abs(read(y) - vk[i]) < 1e-4 && Math.abs(read(product) - vq[i] * vk[i]) < 1e-4, `${name}: ${x} times ${y} is ${product}`);
+  }
+  // to the other factor, which is the key's, and back along the trail
+  const [i, y] = [Number(score.terms[0][0].split(' ')[1]), score.terms[0][2]];
+  await page.locator('.explanation tbody tr').first().locator('.follow').nth(1).press('Enter');
+  await explains(page, '.attention', point('hook_rot_k'));
+  const key = await explanation(page, '.attention');
+  assert.equal(key.value, y);
+  assert.equal(key.steps, 3);
+  assert.ok(Math.abs(read(key.value) - vk[i]) < 1e-4);
+  await page.locator('.trail .follow').first().press('Enter');
+  await explains(page, '.attention', point('hook_pattern'));
+  assert.deepEqual((await explanation(page, '.attention')).terms, weight.terms);
+  // another stage, another cell
+  await page.getByRole('radio', { name: 'scores', exact: true }).click();
+  await explains(page, '.attention', point('hook_attn_scores_raw'));
+  assert.ok(Math.abs(read((await explanation(page, '.attention')).sum) - cell('hook_attn_scores_raw')) < 1e-3);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a logit is followed down to the embedding, and what is read there is in the file', async () => {
+  const { page, complaints, close } = await open();
+  await runPrompt(page, 'Once upon a time', { tokens: 12 });
+  const all = await ids(page);
+  await page.locator('.stage', { hasText: /^Head/ }).press('Enter');
+  await page.getByRole('button', { name: /^Explain the logit of/ }).press('Enter');
+  await explains(page, '.anatomy', 'logits');
+  const { logits: { data, shape: [n, size] }, captured } = await model.forward(all, { capture: ['hook_embed', '*hook_resid*'] });
+  const first = await explanation(page, '.anatomy');
+  assert.ok(Math.abs(read(first.value) - data[(n - 2) * size + all.at(-1)]) < 1e-3, `${first.value}, expected ${data[(n - 2) * size + all.at(-1)]}`);
+  let seen;
+  for (let i = 0; i < 60; i++) {
+    seen = await explanation(page, '.anatomy');
+    const where = captured[seen.at], [, index] = /number (\d+) at/.exec(seen.words) ?? [];
+    const column = where && Array.from({ length: n }, (_, p) => where.data[p * where.shape[1] + Number(index)]);   // attention may have led to another position
+    assert.ok(!column || column.some((x) => Math.abs(x - read(seen.value)) < 1e-4), `${seen.words}, expected one of ${column}`);
+    if (/the way ends/.test(seen.note)) break;
+    const before = seen.steps;
+    await page.getByRole('button', { name: 'Follow the largest' }).press('Enter');
+    await page.waitForFunction((n) => document.querySelectorAll('.anatomy .trail li').length === n, before + 1);
+  }
+  assert.equal(seen.at, 'hook_embed', `ended at ${seen.words}`);
+  assert.match(seen.terms[0][0], new RegExp(`^token (${all.join('|')})$`));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a value of a stage is chosen by mouse and by keyboard, in a model of two stacks, and explained', async () => {
+  const { page, complaints, close } = await open({ hash: '#model=weights/dates/' });
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('.go').press('Enter');
+  await resting(page);
+  await page.locator('.stage', { hasText: 'heads across' }).press('Enter');
+  await page.getByRole('radio', { name: 'z, the mixed values' }).click();
+  await page.locator('.values-box').focus();
+  for (const key of ['ArrowUp', 'ArrowRight', 'ArrowRight', 'Enter']) await page.keyboard.press(key);
+  const layer = Number(/layer (\d+)/.exec(await page.locator('.anatomy-svg').textContent())[1]);
+  const point = `decoder.${layer}.cross_attn.hook_z`;
+  await explains(page, '.anatomy', point);
+  const dates = await load(`${top}weights/dates/`);
+  const all = await ids(page);
+  const source = 'Friday the 13th of September, 2024';
+  const pattern = `decoder.${layer}.cross_attn.hook_pattern`, made = `decoder.${layer}.cross_attn.hook_v`;
+  const { captured } = await dates.forward(all, { source, capture: [point, pattern, made] });
+  dates.dispose();
+  const said = await page.locator('.values .cell').textContent();   // the row above that of the token in hand
+  const [position, h, index] = [all.length - 3, Number(/head (\d+), /.exec(said)[1]), Number(/, (\d+): /.exec(said)[1])];
+  const { shape: [, heads, d] } = captured[point];
+  const seen = await explanation(page, '.anatomy');
+  const z = captured[point].data[(position * heads + h) * d + index];
+  assert.ok(Math.abs(read(seen.value) - z) < 1e-4, `${seen.words}, expected ${z}`);
+  const { data: p, shape: [, queries, keys] } = captured[pattern];
+  for (const [name, weight, v] of seen.terms) {
+    const key = Number(/^key (\d+) /.exec(name)[1]);
+    assert.ok(Math.abs(read(weight) - p[(h * queries + position) * keys + key]) < 1e-4 && Math.abs(read(v) - captured[made].data[(key * heads + h) * d + index]) < 1e-4, `${name}: ${weight} times ${v}`);
+  }
+  // a click on the picture asks as well
+  await page.locator('.values-box canvas').click({ position: { x: 40, y: 20 } });
+  await page.waitForFunction((before) => document.querySelector('.anatomy .explanation h4').textContent !== before, seen.words);
+  // and the way leads into the encoder
+  await page.locator('.anatomy .explanation tbody tr').first().locator('.follow').nth(1).press('Enter');
+  await explains(page, '.anatomy', made);
+  await page.getByRole('button', { name: 'Follow the largest' }).press('Enter');
+  await page.waitForFunction(() => /^encoder\./.test(document.querySelector('.anatomy .explanation h4 small').textContent));
   assert.deepEqual(complaints, []);
   await close();
 });

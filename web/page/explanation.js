@@ -123,9 +123,9 @@ export function createExplanation(state, run) {
     title.replaceChildren(`${brief(cell)}, ${place(cell)}: `, el('b', { class: 'mono', 'data-role': 'value' }, how === 'share' ? percent(found.value) : number(found.value)), ' ', el('small', { class: 'mono' }, found.at));
     formula.textContent = how === 'masked' ? 'Masked: this position does not see that key.' : `= ${found.formula}`;
 
-    const factors = terms.some((/** @type {any} */ t) => t.weight || t.times);
-    const [first, last] = { share: ['score', 'e^(score − largest)'], root: ['deviation', 'squared'] }[/** @type {string} */ (how)] ?? ['number', how === 'product' ? 'factor' : 'adds'];
-    const inputs = factors || terms.some((/** @type {any} */ t) => t.input !== undefined);
+    const factors = how !== 'given' && terms.some((/** @type {any} */ t) => t.weight || t.times);
+    const [first, last] = { share: ['score', 'e^(score − largest)'], root: ['deviation', 'squared'] }[/** @type {string} */ (how)] ?? ['number', how === 'product' ? 'factor' : how === 'given' ? 'is' : 'adds'];
+    const inputs = factors || (how !== 'given' && terms.some((/** @type {any} */ t) => t.input !== undefined));
     head.replaceChildren(...['term', ...(inputs ? [first] : []), ...(factors ? ['times'] : []), last].map((text, i) => el('th', { scope: 'col', class: i ? 'n' : null }, text)));
     const most = Math.max(...terms.map((/** @type {any} */ t) => Math.abs(t.value)), 1e-30);
     const order = ordered();
@@ -136,7 +136,7 @@ export function createExplanation(state, run) {
       const times = t.times ? link(number(t.times.input), t.times.from) : t.weight ? el('span', { title: `${t.weight.name} [${t.weight.row}${t.weight.column === undefined ? '' : `, ${t.weight.column}`}]` }, number(t.weight.value)) : '';
       return el('tr', { class: how === 'share' && i === found.index ? 'on' : null }, el('th', { scope: 'row' }, t.from ? link(name(t), t.from) : name(t)),
         ...(inputs ? [el('td', { class: 'n' }, t.input === undefined ? '' : number(t.input))] : []), ...(factors ? [el('td', { class: 'n' }, times)] : []),
-        el('td', { class: 'n' }, el('span', { class: `track${t.value < 0 ? ' less' : ''}`, 'aria-hidden': 'true' }, bar), number(t.value)));
+        el('td', { class: 'n' }, el('span', { class: `track${t.value < 0 ? ' less' : ''}`, 'aria-hidden': 'true' }, bar), el('span', { class: 'sum' }, number(t.value))));
     }));
     const rest = order.slice(shown);
     const width = 1 + Number(inputs) + Number(factors);

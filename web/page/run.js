@@ -511,6 +511,16 @@ export function createRun(store) {
     return out.captured;
   }
 
+  /** One number of a pass over the text, and the terms that made it. @param {import('./explanation.js').Cell} cell @param {AbortSignal} signal */
+  function explain(cell, signal) {
+    const { causal, kind } = state.model.config;
+    // what comes after a position changes nothing there; a score has a place in its row for every key, though
+    const ids = state.tokens.map((t) => t.id);
+    const own = causal !== false && kind !== 'encoder' && !/^encoder\.|cross_attn/.test(cell.at);
+    const n = own ? Math.max(cell.position, /scores|pattern/.test(cell.at) ? cell.index ?? 0 : 0) + 1 : ids.length;
+    return model().explain(ids.slice(0, n), { ...cell, ...reads(), signal });
+  }
+
   let rowsFor = -1;
   let traced = { key: '', rows: /** @type {Promise<any[]> | null} */ (null) };
   /** Every operation of one pass over the text, measured. */
@@ -542,7 +552,7 @@ export function createRun(store) {
   }
 
   return {
-    lossOf, continuation, trace, reads,
+    lossOf, continuation, trace, reads, explain,
     /** Whether the model has this point. @param {string} name */
     has: (name) => points.has(name),
     loadModel, make, setPrompt, run, greet, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell, setSource,

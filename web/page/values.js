@@ -7,18 +7,22 @@ import { label, quoted, value } from './format.js';
 import { createInks, palette } from './heatmap.js';
 
 const ROWS = 24;
+const HEIGHT = 15;   // px of a row
 const hueOf = (/** @type {string} */ point) => (/mlp/.test(point) ? 'f' : /hook_(rot_)?q$/.test(point) ? 'q' : /hook_(rot_)?k$/.test(point) ? 'k' : /hook_[vz]$/.test(point) ? 'v' : 'p');
 
 /** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */
 
-export function createValues() {
+/** @param {{ onchoose: (point: string, row: number, head: number | undefined, index: number) => void }} options  a cell was chosen */
+export function createValues({ onchoose }) {
   const tabs = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Values of this stage' });
   const canvas = el('canvas');
-  const box = el('div', { class: 'values-box', tabindex: 0, role: 'application', 'aria-label': 'Values. Arrow keys move over the cells.' }, canvas);
+  const mark = el('i', { class: 'values-mark', 'aria-hidden': 'true' });
+  const box = el('div', { class: 'values-box', tabindex: 0, role: 'application', 'aria-label': 'Values. Arrow keys move over the cells, Enter explains one.' }, canvas, mark);
   const out = el('output', { class: 'cell mono', 'aria-live': 'polite' });
   const names = el('div', { class: 'values-names', 'aria-hidden': 'true' });
   const inks = createInks('card', 'text', 'p', 'q', 'k', 'v', 'f');
-  const root = el('div', { class: 'values' }, tabs, el('div', { class: 'values-picture' }, names, box), out, inks.node);
+  const hint = el('p', { class: 'hint' }, 'Choose a value to see the terms that made it.');
+  const root = el('div', { class: 'values' }, tabs, el('div', { class: 'values-picture' }, names, box), out, hint, inks.node);
 
   /** @type {Named[]} */
   let list = [];
@@ -31,7 +35,7 @@ export function createValues() {
 
   function draw() {
     const item = list[at];
-    box.hidden = names.hidden = !item;
+    box.hidden = names.hidden = hint.hidden = !item;
     if (!item) return;
     const { data, shape } = item.tensor;
     width = data.length / shape[0];
@@ -52,11 +56,10 @@ export function createValues() {
       pixels[i] = v < 0 ? minus[Math.round(-v * 255)] : plus[Math.round(v * 255)];
     }
     /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).putImageData(image, 0, 0);
-    const height = 15;
-    canvas.style.blockSize = `${shown * height}px`;
+    canvas.style.blockSize = `${shown * HEIGHT}px`;
     names.replaceChildren(...Array.from({ length: shown }, (_, i) => {
       const s = el('span', {}, tokens[first + i] ? label(tokens[first + i]) : String(first + i));
-      s.style.blockSize = `${height}px`;
+      s.style.blockSize = `${HEIGHT}px`;
       return s;
     }));
     read();
@@ -68,6 +71,9 @@ export function createValues() {
     const { data, shape } = item.tensor;
     const row = Math.min(cell.row, shape[0] - 1);
     const column = Math.min(cell.column, width - 1);
+    mark.style.insetBlockStart = `${(row - first) * HEIGHT}px`;
+    mark.style.insetInlineStart = `${(100 * column) / width}%`;
+    mark.style.inlineSize = `${100 / width}%`;
     const inner = shape.length === 3 ? `head ${Math.floor(column / shape[2])}, ${column % shape[2]}` : String(column);
     out.textContent = `${item.point} [${shape.join(', ')}] · ${tokens[row] ? quoted(tokens[row]) : row}, ${inner}: ${value(data[row * width + column])}`;
   }
@@ -78,7 +84,17 @@ export function createValues() {
     cell = { row: first + within((event.clientY - r.top) / r.height, shown), column: within((event.clientX - r.left) / r.width, width) };
     read();
   });
+  function choose() {
+    const item = list[at];
+    if (!item) return;
+    const { shape } = item.tensor;
+    const [row, column] = [Math.min(cell.row, shape[0] - 1), Math.min(cell.column, width - 1)];
+    if (shape.length === 3) onchoose(item.point, row, Math.floor(column / shape[2]), column % shape[2]);
+    else onchoose(item.point, row, undefined, column);
+  }
+  canvas.addEventListener('click', choose);
   box.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === 'Enter') { event.preventDefault(); choose(); return; }
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [0, -16], PageDown: [0, 16] }[event.key];
     if (!move || !list[at]) return;
     event.preventDefault();

@@ -61,12 +61,14 @@ export function create(root, store, run) {
   const cells = el('canvas', { class: 'anatomy-cells', 'aria-hidden': 'true' });
   const inks = createInks('dim', 'q', 'k', 'v', 'p', 'f');
   const scroll = el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Picture of the forward pass' }, el('div', { class: 'anatomy-picture' }, picture, cells), inks.node);
-  const values = createValues();
+  const values = createValues({ onchoose: (at, position, head, index) => { void explain({ at, position, index, ...(head !== undefined && { head }) }); } });
+  const explained = el('div', { class: 'explained', hidden: true });
+  const ask = el('button', { type: 'button', hidden: true, onclick: () => void explain({ at: 'logits', position: state.cursor, index: Number(ask.dataset.id) }) });
   const facts = el('dl', { class: 'stage-facts' });
   const sentence = el('p');
   const title = el('h3');
   const neurons = el('div', { class: 'neurons', role: 'group', hidden: true });
-  const inspector = el('div', { class: 'inspector', hidden: true }, el('div', { class: 'stage-text' }, title, sentence, facts, neurons), values.root);
+  const inspector = el('div', { class: 'inspector', hidden: true }, el('div', { class: 'stage-text' }, title, sentence, facts, neurons, ask), values.root, explained);
   root.append(steppers, scroll, inspector);
 
   function stepper(name, key, count) {
@@ -479,18 +481,34 @@ export function create(root, store, run) {
 
   const clip = (text) => (text.length > 12 ? `${text.slice(0, 11)}…` : text);
 
+  // -- one of the values, explained: fetched when somebody asks --------------------------------------------------------
+  /** @type {Promise<ReturnType<import('../explanation.js').createExplanation>> | null} */
+  let explanation = null;
+  /** @param {any} cell */
+  async function explain(cell) {
+    explanation ??= import('../explanation.js').then(({ createExplanation }) => {
+      const made = createExplanation(state, run);
+      explained.append(made.root);
+      return made;
+    });
+    const { show } = await explanation;
+    explained.hidden = false;
+    await show(cell);
+  }
+
   // -- a stage opened -------------------------------------------------------------------------------------------------
   let inspected = '';
   const choose = (/** @type {string} */ id) => store.set({ openStage: id });
 
   async function inspect(s) {
-    inspector.hidden = !s.openStage || !s.model;
+    inspector.hidden = !s.openStage || !s.model || !s.tokens.length;
     if (inspector.hidden || s.status === 'running') return;
     const st = stagesOf(s.model.config, s.model.parameters.rows, s.head.layer, s.tokens.length, s.sourceTokens.length).find((x) => x.id === s.openStage);
     if (!st) return choose('');
     const key = `${s.openStage} ${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
     if (inspected === key) return;
     inspected = key;
+    explained.hidden = true;
     wide = null;
     title.textContent = st.title.replace(/ {2}/g, ', ');
     sentence.textContent = st.words;
@@ -510,6 +528,16 @@ export function create(root, store, run) {
     paintNeurons(state);
     if (st.id === 'head') values.say(`${quoted(s.tokens[s.cursor])} is followed by the bars on the right of the picture, and in “Next token” above.`);
   }
+
+  /** The head's question: why this token? */
+  function paintAsk(s) {
+    const token = s.tokens[s.cursor + 1] ?? following(s, 1)?.candidates[0];
+    ask.hidden = s.openStage !== 'head' || !token;
+    if (ask.hidden) return;
+    ask.dataset.id = String(token.id);
+    ask.textContent = `Explain the logit of ${quoted({ id: token.id, text: token.text || s.words.get(token.id) || '' })}`;
+  }
+  store.watch(['tokens', 'cursor', 'openStage', 'logits', 'words', 'status'], (s) => { if (s.status !== 'running') paintAsk(s); });
 
   /** Values after the bend of the layer that is open. @type {{ layer: number, tensor?: { data: Float32Array, shape: number[] } } | null} */
   let wide = null;

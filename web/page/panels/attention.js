@@ -47,7 +47,7 @@ export function create(root, store, run) {
   roving(zooms, () => zoomButtons.map(({ b }) => b));
 
   const canvas = el('canvas', { class: 'cells' });
-  const box = el('div', { class: 'matrix', tabindex: 0, role: 'application', 'aria-label': 'Attention of the chosen head. Arrow keys move over its cells.', 'aria-describedby': 'cell' }, canvas);
+  const box = el('div', { class: 'matrix', tabindex: 0, role: 'application', 'aria-label': 'Attention of the chosen head. Arrow keys move over its cells, Enter explains one.', 'aria-describedby': 'cell' }, canvas);
   const out = el('output', { id: 'cell', class: 'cell mono', 'aria-live': 'polite' });
   const ramp = el('canvas', { class: 'ramp heat', width: 256, height: 1, 'aria-hidden': 'true' });
   const ticks = el('div', { class: 'ticks mono' });
@@ -359,50 +359,32 @@ export function create(root, store, run) {
   }
   details.addEventListener('toggle', paintTable);
 
-  // -- one weight, explained: the products that make the score, the division, the share -------------------------------
-  const sums = el('div');
-  const explain = el('details', { class: 'as-table explain' }, el('summary', {}, 'Explain this number'), sums);
+  // -- the cell in hand, explained: fetched when it is opened --------------------------------------------------------
+  const terms = el('div');
+  const explain = el('details', { class: 'as-table explain' }, el('summary', {}, 'Explain this number'), terms);
   details.before(explain);
+  /** @type {Promise<ReturnType<import('../explanation.js').createExplanation>> | null} */
+  let explanation = null;
   let explained = '';
   async function paintExplanation() {
     if (!explain.open || state.status === 'running' || !state.model) return;
-    const { head: { layer, head }, key: k, tokens } = state;
-    const config = state.model.config;
-    const view = inView(state);
-    const q = view.query;
-    const weights = view.rows?.row(layer, head, q);
-    if (k === null || !weights || k >= weights.length) return sums.replaceChildren(el('p', { class: 'hint' }, 'Choose a cell that is not masked.'));
-    const now = `${view.point} ${head} ${q} ${k} ${tokens.map((t) => t.id).join()}`;
+    const { head: { layer, head }, key: index, tokens, sourceTokens } = state;
+    const { point, query: position, rows: of } = inView(state);
+    const now = `${point} ${state.stage} ${head} ${position} ${index} ${tokens.map((t) => t.id).join()} ${sourceTokens.map((t) => t.id).join()}`;
     if (explained === now) return;
     explained = now;
-    const point = (/** @type {string} */ name) => `${view.point}.${name}`;
-    const [nameQ, nameK] = config.position === 'rope' ? ['hook_rot_q', 'hook_rot_k'] : ['hook_q', 'hook_k'];
-    const got = await run.values([point(nameQ), point(nameK), point('hook_attn_scores')]).catch(() => ({}));
+    explanation ??= import('../explanation.js').then(({ createExplanation }) => {
+      const made = createExplanation(state, run);
+      terms.append(made.root);
+      return made;
+    });
+    const { show, clear } = await explanation;
     if (explained !== now) return;
-    const [tq, tk, ts] = [got[point(nameQ)], got[point(nameK)], got[point('hook_attn_scores')]];
-    if (!tq || !tk || !ts) return sums.replaceChildren(el('p', { class: 'hint' }, 'The engine keeps no values here.'));
-    const d = config.dHead;
-    const group = Math.floor(head / (config.nHeads / config.nKvHeads));
-    const vq = tq.data.subarray((q * tq.shape[1] + head) * d, (q * tq.shape[1] + head + 1) * d);
-    const vk = tk.data.subarray((k * tk.shape[1] + group) * d, (k * tk.shape[1] + group + 1) * d);
-    const terms = Array.from(vq, (x, i) => x * vk[i]);
-    const raw = terms.reduce((a, b) => a + b, 0);
-    const [, n, m] = ts.shape;
-    const row = Array.from(ts.data.subarray((head * n + q) * m, (head * n + q) * m + weights.length));
-    const max = Math.max(...row);
-    const total = row.reduce((a, x) => a + Math.exp(x - max), 0);
-    const order = terms.map((_, i) => i).sort((a, b) => Math.abs(terms[b]) - Math.abs(terms[a]));
-    const line = (/** @type {string} */ name, /** @type {string} */ role, /** @type {string} */ text) => el('p', {}, name, ' = ', el('b', { class: 'mono', 'data-role': role }, text));
-    sums.replaceChildren(
-      line(`q · k, the sum of ${d} products`, 'raw', value(raw)),
-      line(`divided by √${d}`, 'scaled', value(raw / Math.sqrt(d))),
-      line(`e^(${figures(row[k])} − ${figures(max)}) of ${figures(total)} in its row`, 'weight', percent(Math.exp(row[k] - max) / total)),
-      el('table', {}, el('caption', {}, `The largest of the products, for ${quoted(view.queries[q])} and ${quoted(view.keys[k])}`),
-        el('thead', {}, el('tr', {}, ...['dimension', 'q', 'k', 'product'].map((t) => el('th', { scope: 'col' }, t)))),
-        el('tbody', {}, ...order.slice(0, 6).map((i) => el('tr', {}, el('th', { scope: 'row' }, String(i)), el('td', {}, value(vq[i])), el('td', {}, value(vk[i])), el('td', {}, value(terms[i])))))));
+    if (index === null || !of?.row(layer, head, position)) clear('Choose a cell of the picture.');
+    else await show({ at: `${point}.${STAGES.find(([s]) => s === state.stage)?.[2]}`, position, head, index });
   }
   explain.addEventListener('toggle', () => void paintExplanation());
-  store.watch(['status', 'cursor', 'key', 'head', 'patterns'], () => void paintExplanation());
+  store.watch(['status', 'cursor', 'sourceCursor', 'key', 'head', 'stage', 'stack', 'patterns'], () => void paintExplanation());
 
   // -- mouse and keys -------------------------------------------------------------------------------------------------
   function cellAt(event) {
@@ -421,6 +403,11 @@ export function create(root, store, run) {
     if (cell) store.set({ ...inHand(cell.query), key: cell.key });
   });
   box.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && state.key !== null) {
+      event.preventDefault();
+      explain.open = true;
+      return;
+    }
     const n = rows();
     if (event.key === 'Escape') return store.set({ key: null, hover: null, follow: true });
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -1e9], End: [0, 1e9] }[event.key];
