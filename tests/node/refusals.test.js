@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CODES, GlassformerError, Tokenizer, countParameters, create, load } from '../../web/lib/index.js';
+import { CODES, GlassformerError, Tokenizer, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
 import { collect, golden, json, noShared, openCase, readTensors, safetensors, serve, shared, stories } from './helpers.js';
 
 let model, expected;
@@ -26,6 +26,7 @@ async function refused(promise, code, words = /./) {
   assert.deepEqual(await write(), expected);
 }
 
+const tiny = { vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1 };
 const one = openCase('llama_1tok');
 const weights = readFileSync(join(one.folder, 'model.safetensors'));
 const { config } = one;
@@ -57,7 +58,7 @@ describe('prompts', () => {
     await refused(model.encode(5), 'bad-argument');
   });
   test('text where there is no tokenizer', async () => {
-    const bare = await create({ vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1 });
+    const bare = await create(tiny);
     await refused(collect(bare.generate('text')), 'no-tokenizer');
     await refused(bare.encode('text'), 'no-tokenizer');
     await refused(bare.decode([1]), 'no-tokenizer');
@@ -86,10 +87,29 @@ describe('options', () => {
       await refused(load(stories, o), 'bad-option', new RegExp(Object.keys(o)[0]));
     }
     await refused(load(stories, null), 'bad-option');
+    // nothing is fetched or read to make a model
+    for (const o of [{ switches: { causal: false } }, { cache: 'opfs' }, { sha256: 'a'.repeat(64) }, { hfEndpoint: 'x' }, { fetch }, { noSuch: 1 }]) {
+      await refused(create(tiny, o), 'bad-option', new RegExp(`create has no option "${Object.keys(o)[0]}"`));
+    }
     await refused(create('gpt2', { seed: -1 }), 'bad-option', /seed/);
     const gpt = await load(openCase('gpt2_n_inner').source);
     await refused(load(openCase('gpt2_n_inner').source, { contextLength: gpt.config.contextLength + 1 }), ['bad-argument', 'context-full']);
     gpt.dispose();
+  });
+  test('of every other call: a name that it does not know is refused', async () => {
+    const tokenizer = await Tokenizer.load(stories), session = await model.session(), o = { noSuchOption: 1 };
+    for (const call of [() => model.encode('A', o), () => model.forward('A', o), () => model.logitLens('A', o), () => model.attribution('A', o), () => model.trace('A', o),
+      () => model.explain('A', { at: 'logits', ...o }), () => model.distribution([1], o), () => model.embed('A', o), () => model.session(o), () => session.eval('A', o),
+      async () => tokenizer.encode('A', o), async () => tokenizer.decode([300], o), async () => estimate('gpt2', { contextLength: 8, ...o }),
+      () => collect(train(tiny, 'text', o)), () => depth(tiny, o)]) await refused(call(), 'bad-option', /noSuchOption/);
+    await refused((async () => estimate('gpt2'))(), 'bad-argument', /contextLength/);
+    for (const dtype of ['q9', 'constructor', 5]) await refused((async () => estimate('gpt2', { contextLength: 8, dtype }))(), 'bad-argument', /dtype/);
+    assert.equal(session.length, 0);
+    await session.close();
+    const run = train(tiny, 'The cat sat on the mat. The dog sat on the log.', { steps: 1, vocabSize: 257 });
+    await refused(run.files(o), 'bad-option', /noSuchOption/);
+    await refused(run.model(o), 'bad-option', /noSuchOption/);
+    await run.dispose();
   });
   test('points and edits', async () => {
     await refused(model.forward('A', { capture: ['blocks.99.hook_resid_pre'] }), 'unknown-point', /blocks\.99/);
@@ -97,6 +117,10 @@ describe('options', () => {
     await refused(model.forward('A', { capture: 'hook_embed' }), 'bad-option');
     await refused(model.forward('A', { capture: [3] }), 'bad-option');
     await refused(model.forward(new Array(200).fill(1), { capture: ['*'], captureBudget: 1e6 }), 'capture-too-large', /\d{7,} bytes.*1000000/);
+    const pattern = { capture: ['blocks.0.attn.hook_pattern'], captureBudget: 4 * 6 * 10 }; // six heads, one query, ten keys
+    const steps = [];
+    await refused((async () => { for await (const step of model.generate([1], { ...pattern, maxTokens: 20, ignoreEos: true, temperature: 0 })) steps.push(step); })(), 'capture-too-large', /264 bytes.*240/);
+    assert.equal(steps.length, 10);
     const edit = (e) => model.forward('A', { edits: [e] });
     await refused(edit({ at: 'nowhere', scale: 0 }), 'unknown-point');
     await refused(edit({ at: 'blocks.0.hook_mlp_out' }), 'bad-option', /changes nothing/);
@@ -211,9 +235,22 @@ describe('configurations', () => {
   }
   test('too large for memory', async () => {
     await refused(create('llama3-70b'), 'out-of-memory');
+    for (const worker of [false, true]) { // logits of 2^36 numbers: JavaScript says RangeError
+      const wide = await create({ vocab_size: 2 ** 22, d_model: 2, n_layers: 1, n_heads: 1, position: 'none', context_length: 2 ** 14 }, { worker, threads: 1 });
+      await refused(wide.forward(new Array(2 ** 14).fill(1)), 'out-of-memory', /no room/);
+      assert.equal((await wide.forward([1])).logits.shape[0], 1);
+      wide.dispose();
+    }
   });
   test('used for what it is not', async () => {
     const encoder = await create({ ...base, kind: 'encoder' });
+    for (const o of [{ source: [1] }, { sourceMask: [1] }]) {
+      await refused(encoder.forward([1], o), 'bad-option', /encoder_decoder/);
+      await refused(encoder.trace([1], o), 'bad-option', /encoder_decoder/);
+      await refused(model.trace([1], o), 'bad-option', /encoder_decoder/);
+    }
+    const reason = new Error('enough');
+    await assert.rejects(encoder.embed([1], { signal: AbortSignal.abort(reason) }), reason);
     await refused(collect(encoder.generate([1])), 'unsupported', /encoder/);
     await refused(encoder.session(), 'unsupported');
     await refused(model.embed('text'), 'unsupported');

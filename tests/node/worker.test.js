@@ -72,6 +72,17 @@ describe('the same answers', () => {
 });
 
 describe('stopping', () => {
+  /** Bytes of the cache once it is free, at last: the worker hears of it at its next pause, whenever its core lets it. */
+  const kvOf = async (model) => {
+    const bytes = () => model.memory.regions.find((r) => r.name === 'kv cache').bytes;
+    for (const until = Date.now() + 10_000; Date.now() < until;) {
+      await model.encode('a');
+      if (!bytes()) break;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    return bytes();
+  };
+
   test('a reader who goes away frees the session; a slow one does not make the worker run on', async () => {
     let n = 0;
     for await (const step of there.generate('One', { ignoreEos: true })) { assert.ok(step); if (++n === 2) break; }
@@ -80,13 +91,7 @@ describe('stopping', () => {
     await slow.next();
     await new Promise((resolve) => setTimeout(resolve, 100));
     await slow.return();
-    const kvBytes = () => there.memory.regions.find((r) => r.name === 'kv cache').bytes;
-    for (const until = Date.now() + 10_000; Date.now() < until;) { // the worker hears of it at its next pause, whenever its core lets it
-      await there.encode('a');
-      if (!kvBytes()) break;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    assert.equal(kvBytes(), 0);
+    assert.equal(await kvOf(there), 0);
   });
 
   test('a reader who takes a thousand steps late misses none', async () => {
@@ -112,6 +117,15 @@ describe('stopping', () => {
     await assert.rejects(deep.forward(new Array(1024).fill(1), { signal: AbortSignal.timeout(20) }), { name: 'TimeoutError' });
     assert.equal((await deep.forward([1, 2])).logits.shape[0], 2);
     deep.dispose();
+  });
+
+  // The worker ran on until its reader came again, which after an abort it need not.
+  test('an abort ends a text whose reader does not come again', async () => {
+    const controller = new AbortController(), steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
+    await steps.next();
+    controller.abort();
+    assert.equal(await kvOf(there), 0);
+    await assert.rejects(steps.next(), { name: 'AbortError' });
   });
 
   test('disposing ends what is under way', async () => {
@@ -186,6 +200,7 @@ test('a checksum: of a path, of bytes, of a download', async () => {
     await assert.rejects(load(source, { sha256: other }), (e) => e.code === 'bad-file' && e.message.includes(sha256) && e.message.includes(other));
   }
   await assert.rejects(load(stories, { sha256: 'abc' }), { code: 'bad-option' });
+  await assert.rejects(load(`${stories}.not`, { sha256 }), { code: 'not-found' });
   await assert.rejects(load(`${openCase('llama_1tok').folder}/`, { sha256 }), { code: 'bad-option' });
   await assert.rejects(load(stories, { cache: 'opfs' }), { code: 'unsupported' });
   server.close();

@@ -80,7 +80,8 @@ test('the types resolve in every way a consumer resolves modules', () => {
 for (const [module, resolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
   test(`a strict TypeScript consumer compiles (${resolution})`, () => {
     write(join(project, 'consumer.ts'), `
-import { load, train, depth, countParameters, Tokenizer, GlassformerError } from 'glassformer';
+import { load, create, train, depth, countParameters, estimate, Tokenizer, GlassformerError } from 'glassformer';
+import type { ErrorCode, Explanation, Preset } from 'glassformer';
 
 const model = await load(new Uint8Array(), { quantize: 'keep', contextLength: 128, onProgress: ({ phase, loaded }) => console.log(phase, loaded) });
 const layers: number = model.config.nLayers;
@@ -108,8 +109,18 @@ const trained: number = run.parameters.total + (await run.model({ dtype: 'f16', 
 const file = new Blob([(await run.files({ dtype: 'q8_0' }))[0]!.bytes, await run.checkpoint()]);
 const gradients: number[] = (await depth({ n_layers: 24 })).map((layer) => layer.weights);
 console.log(trained, file.size, gradients);
+const preset: Preset = 'gpt2', code: ErrorCode = new GlassformerError('worker', 'gone').code, vocabSize: number = tokenizer.vocabSize;
+const cell: Explanation = await model.explain('text', { at: 'logits', index: 3 });
+const { hidden } = await model.forward(['a', 'b'], { mask: [[1], [1, 0]], sourceMask: new Uint8Array([1]) });
+console.log(preset, code, vocabSize, cell.terms.length, hidden?.shape, estimate('gpt2', { contextLength: 8, kvDtype: 'q8' }).kvBytes);
 // @ts-expect-error a misspelt option is found
 await load('x', { quantise: 'keep' });
+// @ts-expect-error as is one that belongs to load
+await create('gpt2', { switches: { causal: false } });
+// @ts-expect-error and a misspelt preset
+countParameters('gpt3');
+// @ts-expect-error what is the tokenizer's own stays its own
+tokenizer.lib;
 `);
     write(join(project, 'tsconfig.json'), JSON.stringify({
       compilerOptions: { target: 'es2022', module, moduleResolution: resolution, lib: ['es2023', 'dom', 'dom.asynciterable', 'esnext.disposable'], types: [], strict: true, noEmit: true },

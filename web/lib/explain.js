@@ -51,7 +51,7 @@ function erf(x) {
 /**
  * @param {LoadedModel} f
  * @param {any} input
- * @param {Cell & {source?: any, sourceMask?: any, addSpecialTokens?: boolean}} options  at: a point's name, or 'logits' (index: a token id)
+ * @param {Omit<Cell, 'position'> & {position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}} options  at: a point's name, or 'logits' (index: a token id)
  * @param {import('./model.js').Hooks} hooks
  * @returns {Promise<Explanation>}
  */
@@ -97,7 +97,7 @@ class Formulas {
     this.captured = {};
   }
 
-  /** @param {Cell} o @returns {Promise<Explanation>} */
+  /** @param {Omit<Cell, 'position'> & {position?: number}} o @returns {Promise<Explanation>} */
   async explain(o) {
     const { c, f } = this;
     const { captured, logits } = await this.pass(this.needs());

@@ -38,6 +38,8 @@ export function nodeWorker(file) {
 const gone = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
 /** After a trap memory may be in any state. @param {string} why */
 const crash = (why) => new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`);
+/** An array that cannot be had is a RangeError. @param {string} why */
+const full = (why) => new GlassformerError('out-of-memory', `there is no room for the answer: ${why}`);
 /** @param {string} why */
 const failed = (why) => new GlassformerError('worker', `the worker failed: ${why}`);
 
@@ -55,6 +57,7 @@ export class Here {
 
   /** @param {unknown} error @returns {unknown} the same, unless it was the model's end */
   #after(error) {
+    if (error instanceof RangeError) return full(error.message);
     if (!(error instanceof WebAssembly.RuntimeError)) return error;
     this.#model = null;
     return this.#why = crash(error.message);
@@ -182,7 +185,7 @@ export class There {
       },
       fail: (error) => { end = { error }; queue = []; wake(); },
     });
-    const abort = () => { end = { error: signal?.reason }; queue = []; wake(); };
+    const abort = () => { end = { error: signal?.reason }; queue = []; wake(); this.#post({ id, abort: true }); }; // its reader may not come again
     signal?.addEventListener('abort', abort);
     try {
       this.#post({ id, args, stream: true, credit: AHEAD });
@@ -242,5 +245,6 @@ export class There {
 function revive(e, signal) {
   if (e.aborted && signal?.aborted) return signal.reason;
   if (e.code) return new GlassformerError(e.code, e.message);
+  if (e.name === 'RangeError') return full(e.message);
   return Object.assign(new Error(e.message), { name: e.name });
 }

@@ -40,8 +40,9 @@ export class Sessions {
     return this.#keep({ run, ids: [] });
   }
 
-  /** @param {number} id @param {any} input @param {Hooks} hooks */
-  async eval(id, input, { signal }) {
+  /** @param {number} id @param {any} input @param {Record<string, any>} options none @param {Hooks} hooks */
+  async eval(id, input, options, { signal }) {
+    checkNames(options, [], 'eval');
     const held = this.#get(id), { run } = held, { session } = run, { causal, vocab_size: v } = this.f.config;
     const ids = this.f.ids(input, 'input', session.length === 0);
     const before = session.length;

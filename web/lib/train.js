@@ -223,8 +223,10 @@ export class Run {
     this.#pause = null;
   }
 
-  /** @param {string} dtype @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>} */
-  files(dtype) {
+  /** @param {{dtype?: string}} options @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>} */
+  files(options) {
+    checkNames(options, ['dtype'], 'files');
+    const { dtype = 'f32' } = options;
     this.stop();
     if (!['f32', 'f16', 'q8_0', 'q4_0'].includes(dtype)) fail('bad-option', `dtype is ${show(dtype)}, expected f32, f16, q8_0 or q4_0`);
     return this.#call('files', dtype);

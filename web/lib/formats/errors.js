@@ -28,7 +28,6 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   'html': 'the address answers with a web page instead of a model',
   'no-tokenizer': 'text was given, but the model has no tokenizer',
   'bad-tokenizer': 'a tokenizer file that cannot be used, or that does not fit the model',
-  'aborted': 'the caller gave up',
 
   'empty-prompt': 'there is nothing to continue or to read',
   'bad-option': 'an option has a value that it cannot have, or does not exist',
@@ -40,7 +39,12 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   'crashed': 'the engine broke off in the middle of its work, which no input may bring about: dispose, and load again',
 });
 
-/** A failure with a stable `code` and a sentence that names what and where. */
+/** @typedef {keyof typeof CODES} ErrorCode */
+
+/**
+ * A failure with a stable `code` and a sentence that names what and where. All that this package refuses is one; only an aborted signal rejects
+ * with the signal's own reason.
+ */
 export class GlassformerError extends Error {
   /**
    * @param {string} code one of CODES
@@ -50,7 +54,7 @@ export class GlassformerError extends Error {
   constructor(code, message, options) {
     super(message, options);
     this.name = 'GlassformerError';
-    this.code = code;
+    this.code = /** @type {ErrorCode} */ (code);
   }
 }
 

@@ -34,11 +34,14 @@ export function countParameters(config) {
  * The exact count takes every matrix that a token is multiplied with, so the tables that are only looked up in drop out and
  * a tied embedding counts as the head that it is; it adds scores and their weighted sum, 4 x d_head per head and key.
  * @param {object | string} config
- * @param {{contextLength: number, batch?: number, dtype?: string, kvDtype?: string}} options dtype of the weights (f32), kvDtype of the cache (f16)
+ * @param {{contextLength: number, batch?: number, dtype?: 'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1', kvDtype?: 'f32'|'f16'|'q8'}} options
+ *   dtype of the weights (f32), kvDtype of the cache (f16)
  * @returns {Estimate}
  */
-export function estimate(config, { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16' }) {
-  const c = configOf(config);
+export function estimate(config, options) {
+  const c = configOf(config), { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16', ...rest } = options ?? {};
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) fail('bad-option', `estimate has no option ${show(unknown)}`);
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
@@ -47,7 +50,7 @@ export function estimate(config, { contextLength, batch = 1, dtype = 'f32', kvDt
   for (const { component, shape, count } of rows) {
     // an encoder's blocks and its cross keys run once per source, not per new token; per token of its own they cost the same
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
-    weightBytes += dtypeBytes(count, shape.length === 2 && count % 32 === 0 ? dtype : dtype.startsWith('q') ? 'f32' : dtype);
+    weightBytes += dtypeBytes(count, shape.length === 2 && count % 32 === 0 ? dtype : String(dtype).startsWith('q') ? 'f32' : dtype);
   }
   if (c.tie_word_embeddings) matrices += c.vocab_size * c.d_model;
   const keys = c.sliding_window ? Math.min(c.sliding_window, contextLength) : contextLength;

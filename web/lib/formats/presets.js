@@ -9,9 +9,14 @@ const GPT2 = {
 const PLAIN_GPT = { norm: 'layernorm', norm_eps: 1e-5, ffn: 'gelu_erf', position: 'learned', tie_word_embeddings: true };
 
 /**
+ * @typedef {'gpt2' | 'gpt2-medium' | 'gpt2-large' | 'gpt2-xl' | 'llama-7b' | 'llama2-7b' | 'llama3-8b' | 'llama3-70b' | 'smollm2-135m'
+ *   | 'modern-124m' | 'modern-124m-untied' | 'classical-decoder' | 'transformer-2017' | 'tutorial-2' | 'tutorial-3'
+ *   | 'tutorial-5' | 'tutorial-5-walk' | 'tutorial-5-quiz'} Preset
+ */
+/**
  * Our own fields by name. The tutorials are numbered as in the documentation: 1 the modern decoder, 2 the encoder-decoder
  * of 2017, 3 the block, 4 GPT-2, 5 the full GPT and its exercises.
- * @type {Readonly<Record<string, Readonly<Record<string, any>>>>}
+ * @type {Readonly<Record<Preset, Readonly<Record<string, any>>>>}
  */
 export const PRESETS = Object.freeze({
   'gpt2': { ...GPT2, d_model: 768, n_layers: 12, n_heads: 12 },
@@ -62,6 +67,6 @@ export const PRESETS = Object.freeze({
 
 /** @param {string} name @returns {Readonly<Record<string, any>>} */
 export function presetConfig(name) {
-  return Object.hasOwn(PRESETS, name) ? PRESETS[name]
+  return Object.hasOwn(PRESETS, name) ? PRESETS[/** @type {Preset} */ (name)]
     : fail('bad-argument', `there is no preset ${JSON.stringify(name)}, expected one of ${Object.keys(PRESETS).join(', ')}`);
 }

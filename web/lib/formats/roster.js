@@ -127,7 +127,7 @@ const BYTES = {
  * @param {string} dtype
  */
 export function dtypeBytes(n, dtype) {
-  const size = BYTES[dtype] ?? fail('bad-argument', `there is no dtype ${JSON.stringify(dtype)}, expected one of ${Object.keys(BYTES).join(', ')}`);
+  const size = Object.hasOwn(BYTES, dtype) ? BYTES[dtype] : fail('bad-argument', `there is no dtype ${JSON.stringify(dtype)}, expected one of ${Object.keys(BYTES).join(', ')}`);
   return size(n);
 }
 
