@@ -17,7 +17,7 @@ usage: ./build.sh COMMAND
   demo           build the page, serve it on this machine and print its address
   page           build the page into dist/, a static folder for any web server
   fuzz [SECONDS] give the readers, the trainer and the engine wrong input, 60 seconds of it; what is found goes to build/fuzz
-  bench [FILTER] measure the kernels, natively and in each binary, and print the download's sizes
+  bench          measure this engine beside wllama in Chromium (tests/bench/README.md); --kernels [FILTER]: the kernels alone, and the download's sizes
   train RECIPE   compile the trainer and run it; without arguments it prints what it takes
   clean          remove what was built (not what was downloaded)
 HELP

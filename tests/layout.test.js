@@ -82,6 +82,20 @@ test('library modules import downwards only', () => {
   assert.deepEqual(wrong, []);
 });
 
+test('no two library modules need each other', () => {
+  const needs = new Map(files('web/lib', /\.js$/).map((file) => [file, [...read(file).matchAll(/^(?:import|export)\b[^'"(]*?from '(\.[^']+)'/gm)].map((m) => posix.join(dirname(file), m[1]))]));
+  const seen = new Set(), cycles = [];
+  const visit = (/** @type {string} */ file, /** @type {string[]} */ path) => {
+    if (path.includes(file)) return void cycles.push([...path.slice(path.indexOf(file)), file].join(' -> '));
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const other of needs.get(file) ?? []) visit(other, [...path, file]);
+  };
+  for (const file of needs.keys()) visit(file, []);
+  assert.ok([...needs.values()].flat().length > 50);
+  assert.deepEqual(cycles, []);
+});
+
 test('packages outside are the declared ones', () => {
   const { dependencies, devDependencies } = JSON.parse(read('package.json'));
   const check = (folder, allowed) => files(folder, /\.js$/).flatMap((file) => imports(file)

@@ -48,6 +48,34 @@ static const struct option options[] = {
     {"checkpoint_every", AT(checkpoint_every), INT32, 0, INT32_MAX},
 };
 
+void gf_recipe_print_keys(void) {
+    struct gf_recipe r;
+    gf_recipe_defaults(&r);
+    printf("the configuration's fields:\n");
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+        printf("  %s", fields[f]);
+        for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+            for (int k = 0; !strcmp(choices[i].field, fields[f]) && k < 8 && choices[i].words[k];
+                 k++)
+                printf("%s%s", k ? ", " : ": ", choices[i].words[k]);
+        printf("\n");
+    }
+    printf("how to train, and what happens unless it says otherwise:\n");
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const void *at = (const char *)&r + options[i].offset;
+        double x = 0;
+        switch (options[i].type) {
+        case INT32: x = *(const int32_t *)at; break;
+        case INT64: x = (double)*(const int64_t *)at; break;
+        case UINT64: x = (double)*(const uint64_t *)at; break;
+        case FLOAT: x = (double)*(const float *)at; break;
+        case INT: x = *(const int *)at; break;
+        }
+        printf("  %s = %g\n", options[i].name, x);
+    }
+    printf("texts:\n  name, groups, tokenizer, data_sha256, teacher, task (stories or pairs)\n");
+}
+
 void gf_recipe_defaults(struct gf_recipe *r) {
     memset(r, 0, sizeof *r);
     gf_config_default(&r->cfg);

@@ -19,6 +19,8 @@ struct gf_recipe {
 void gf_recipe_defaults(struct gf_recipe *r);
 /* A field or an option by its name, as a number: of an enumeration the place of the word. */
 int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_error *err);
+/* Every key, with what it may be, on stdout. */
+void gf_recipe_print_keys(void);
 /* One "key = value" (or "key=value"); empty lines and remarks pass. */
 int32_t gf_recipe_line(struct gf_recipe *r, const char *line, struct gf_error *err);
 #endif

@@ -55,7 +55,6 @@ static int32_t read_recipe(struct gf_recipe *recipe, const char *path, struct gf
 }
 
 static int32_t read_arguments(struct run *r, int argc, char **argv) {
-    if (argc < 2) return gf_fail(&r->err, GF_ERR_ARGUMENT, "a recipe is needed");
     int32_t status = read_recipe(&r->recipe, r->recipe_path = argv[1], &r->err);
     const struct {
         const char *name, **to;
@@ -445,8 +444,18 @@ static int32_t finish(struct run *r) {
     return print_samples(r);
 }
 
+static void print_usage(void) {
+    printf("usage: RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N]\n"
+           "              [--from MODEL.gguf] [--teacher MODEL.gguf] [key=value ...]\n\n"
+           "A recipe is a text file of lines key = value (weights/*.recipe). --data synthetic "
+           "needs no\n"
+           "file. The same command goes on where an earlier one stopped.\n\n");
+    gf_recipe_print_keys();
+}
+
 int main(int argc, char **argv) {
     static struct run r = {.out = "build/train", .threads = 1};
+    if (argc < 2 || !strcmp(argv[1], "--help")) return print_usage(), argc < 2 ? 2 : 0;
     gf_recipe_defaults(&r.recipe);
     int32_t status = read_arguments(&r, argc, argv);
     if (status == GF_OK) status = open_run(&r);

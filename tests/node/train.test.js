@@ -1,6 +1,6 @@
 // train.test.js - the trainer as a program: what it prints and writes, and that what it writes is one model in every form
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,6 +91,16 @@ test('Ctrl-C and the same command again end in the same bytes as no Ctrl-C', { s
   for (const name of ['checkpoint', 'model.safetensors', 'stories-1m-q8_0.gguf']) {
     assert.ok(readFileSync(join(room, 'whole', name)).equals(readFileSync(join(room, 'halves', name))), name);
   }
+});
+
+test('without arguments it prints every key of a recipe', { skip }, () => {
+  const { status, stdout } = spawnSync(program, { encoding: 'utf8' });
+  assert.equal(status, 2);
+  for (const line of readFileSync(join(top, 'weights/dates/dates.recipe'), 'utf8').split('\n')) {
+    const key = /^\w+/.exec(line)?.[0];
+    if (key) assert.match(stdout, new RegExp(`\\b${key}\\b`));
+  }
+  assert.match(stdout, /position: none, sinusoidal, learned, rope\n[^]* {2}muon_lr = 0\.02\n/);
 });
 
 test('a teacher is learnt from, and one that does not fit is refused', { skip }, async () => {

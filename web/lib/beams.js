@@ -1,6 +1,6 @@
 // beams.js - beam search
-import { nextAll } from './batch.js';
 import { Outlet } from './generate.js';
+import { nextAll } from './runs.js';
 import { Pause } from './turn.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */

@@ -3,7 +3,7 @@
 // logitLens: nostalgebraist 2020, "interpreting GPT: the logit lens". attribution: direct logit attribution, Elhage et al. 2021,
 // "A Mathematical Framework for Transformer Circuits".
 import { forwardOne } from './forward.js';
-import { weight } from './more.js';
+import { weight } from './weight.js';
 import { Pause } from './turn.js';
 import { checkNames, number } from './options.js';
 import { fail, show } from './formats/errors.js';
