@@ -126,6 +126,12 @@ describe('stopping', () => {
     controller.abort();
     assert.equal(await kvOf(there), 0);
     await assert.rejects(steps.next(), { name: 'AbortError' });
+
+    const late = new AbortController(), model = await load(stories, { worker: true }), left = model.generate('One', { ignoreEos: true, signal: late.signal });
+    await left.next();
+    model.dispose();
+    late.abort(); // must not throw where nobody can catch it
+    await assert.rejects(left.next());
   });
 
   test('disposing ends what is under way', async () => {

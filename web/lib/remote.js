@@ -185,7 +185,8 @@ export class There {
       },
       fail: (error) => { end = { error }; queue = []; wake(); },
     });
-    const abort = () => { end = { error: signal?.reason }; queue = []; wake(); this.#post({ id, abort: true }); }; // its reader may not come again
+    const stop = () => { if (this.#worker) this.#post({ id, abort: true }); };
+    const abort = () => { end = { error: signal?.reason }; queue = []; wake(); stop(); }; // its reader may not come again
     signal?.addEventListener('abort', abort);
     try {
       this.#post({ id, args, stream: true, credit: AHEAD });
@@ -206,7 +207,7 @@ export class There {
       signal?.removeEventListener('abort', abort);
       this.#waiting.delete(id);
       const { done } = /** @type {any} */ (end ?? {});
-      if (done === undefined && this.#worker) this.#post({ id, abort: true }); // break, or an error on this side
+      if (done === undefined) stop(); // break, or an error on this side
     }
   }
 
