@@ -519,7 +519,7 @@ test('the counts of other models come out', async () => {
     await page.locator('#preset').selectOption(name);
     await shows(page, counted, String(total), name);
   }
-  await page.locator('#build-tie_word_embeddings').uncheck();
+  await page.locator('#build-tieWordEmbeddings').uncheck();
   await shows(page, counted, '162148608', 'untied');
   await close();
 });

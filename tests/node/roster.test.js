@@ -12,6 +12,7 @@ import { PRESETS } from '../../web/lib/formats/presets.js';
 import { dtypeBytes, parameterTable, roster } from '../../web/lib/formats/roster.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { writeSafetensors } from '../../web/lib/formats/write_safetensors.js';
+import { completeConfig as completed, create } from '../../web/lib/index.js';
 import { golden, json, noShared, shared } from './helpers.js';
 import { randomConfig } from './random_config.js';
 
@@ -26,6 +27,17 @@ test('published parameter counts come out to the last one', () => {
     'modern-124m-untied': 162_148_608, 'tutorial-2': 296_424,
   };
   for (const [name, total] of Object.entries(totals)) assert.equal(countParameters(name).total, total, name);
+});
+
+test('a configuration is completed as the model that is made of it tells it', async () => {
+  for (const config of ['tutorial-3', { kind: 'encoder_decoder', vocab_size: 90, d_model: 36, n_layers: 2, n_heads: 3, norm_placement: 'post' }, { model_type: 'gpt2', n_layer: 1, n_embd: 32, n_head: 2, vocab_size: 70, n_positions: 20 }]) {
+    const model = await create(config);
+    const rounded = (c) => Object.fromEntries(Object.entries(c).map(([key, v]) => [key, typeof v === 'number' ? Math.fround(v) : v]));   // the engine's are f32
+    assert.deepEqual(rounded(completed(config)), rounded(model.config));
+    model.dispose();
+  }
+  const { dFf, nKvHeads, nEncoderLayers, finalNorm, biasNorm } = completed({ kind: 'encoder_decoder', vocabSize: 90, dModel: 36, nLayers: 2, nHeads: 3, normPlacement: 'post' });
+  assert.deepEqual({ dFf, nKvHeads, nEncoderLayers, finalNorm, biasNorm }, { dFf: 128, nKvHeads: 3, nEncoderLayers: 2, finalNorm: false, biasNorm: false });
 });
 
 test("tutorial 1's model by component", () => {

@@ -3,6 +3,7 @@
 // Nothing heavy lives here. A model runs in a module worker of its own (the default in browsers) or in this thread
 // (the default in Node); both are spoken to through remote.js.
 import { GlassformerError, CODES, fail, show } from './formats/errors.js';
+import { camelConfig } from './formats/config.js';
 import { configOf, countParameters, estimate } from './formats/estimate.js';
 import { PRESETS } from './formats/presets.js';
 import { Here, There, nodeWorker } from './remote.js';
@@ -186,6 +187,15 @@ export async function create(config, options = {}) {
     if (/** @type {LoadOptions} */ (options)?.[name] !== undefined) fail('bad-option', `create has no option ${show(name)}`);
   }
   return open('create', configOf(config), options);
+}
+
+/**
+ * A configuration with all that it leaves open filled in, as the model that `create` makes of it tells it.
+ * @param {ConfigInput} config
+ * @returns {Config}
+ */
+export function completeConfig(config) {
+  return /** @type {any} */ (camelConfig(configOf(config)));
 }
 
 /** @param {'load'|'create'} method @param {any} what @param {LoadOptions} options */

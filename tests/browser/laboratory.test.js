@@ -1,0 +1,115 @@
+// laboratory.test.js - the built page in Chromium where models are compared, built, taken apart, passed on and walked through.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
+import { load } from '../../web/lib/index.js';
+
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const dist = `${top}dist`;
+
+let server, browser;
+
+before(async () => {
+  assert.ok(existsSync(`${dist}/index.html`), 'the page is not built: run ./build.sh page');
+  server = await serve(dist, { base: '/some/folder/', isolate: false });
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+/** A fresh page with its model loaded, and what it complained of meanwhile. */
+async function open(hash = '') {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
+  await page.goto(server.url + hash);
+  if (!/model=/.test(hash)) await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 30_000 });
+  await page.waitForSelector('.tok', { timeout: 30_000 });
+  return { page, complaints, close: () => context.close() };
+}
+
+const written = (page) => page.locator('.tok:not(.given)').allTextContents().then((list) => list.join(''));
+const resting = (page) => page.waitForFunction(() => /Go on|Run again/.test(document.querySelector('.go').textContent), null, { timeout: 60_000 });
+const number = (text) => Number(text.replace(/[^\d.−-]/g, '').replace('−', '-'));
+
+/** Pick one of the shipped models in the dialog. */
+async function choose(page, name) {
+  await page.locator('.pill').click();
+  await page.locator('dialog.models').getByRole('button', { name, exact: true }).click();
+  await page.waitForFunction((name) => document.querySelector('.pill').textContent.startsWith(name), name, { timeout: 30_000 });
+}
+
+const compared = (page, name) => page.waitForFunction((name) => document.querySelector('.compare-models thead th:nth-child(3)').textContent === name, name, { timeout: 30_000 });
+const changed = (page) => page.locator('.changes tbody tr').evaluateAll((rows) => rows.map((row) => [...row.cells].map((c) => c.textContent)));
+
+test('what changed between two shipped models is told in words, and nothing that is the same in both', async () => {
+  const { page, complaints, close } = await open();
+  await page.locator('#preset').selectOption({ label: 'stories-GPT-2' });
+  await compared(page, 'stories-GPT-2');
+  const [one, two] = [await load(`${top}weights/stories.gguf`), await load(`${top}weights/stories-gpt2.gguf`)];
+  const counts = await page.locator('.compare-models tr.total td').allTextContents();
+  assert.deepEqual(counts.slice(0, 2).map(number), [one.parameters.total, two.parameters.total]);
+  const list = await changed(page);
+  for (const [name, key] of [['d_model', 'dModel'], ['layers', 'nLayers'], ['heads', 'nHeads'], ['d_ff', 'dFf']]) {
+    assert.deepEqual(list.find(([title]) => title === name)?.slice(1), [String(one.config[key]), String(two.config[key])], name);
+  }
+  assert.deepEqual(list.find(([title]) => title === 'positions')?.slice(1), ['rotary', 'learned']);
+  // equal in both: not told, not marked
+  assert.equal(one.config.vocabSize, two.config.vocabSize);
+  assert.ok(!list.some(([title]) => ['vocabulary', 'head tied', 'final norm'].includes(title)), list.join(' | '));
+  assert.equal(await page.locator('.flows .box.head.differs').count(), 0);
+  one.dispose();
+  two.dispose();
+  // a preset leaves open what the loaded model says: both have a final norm and no biases
+  await page.locator('#preset').selectOption('llama-7b');
+  await compared(page, 'llama-7b');
+  const titles = (await changed(page)).map(([title]) => title);
+  assert.ok(titles.includes('d_model') && titles.includes('head tied'));
+  assert.deepEqual(titles.filter((title) => /biases|norm|FFN|positions|theta/.test(title)), []);
+  assert.deepEqual(await page.locator('.flows .box.norm.differs').allTextContents(), []);
+  // the loaded one beside itself
+  await page.locator('#preset').selectOption({ label: 'stories-5M' });
+  await page.waitForFunction(() => /Nothing is set otherwise/.test(document.querySelector('.changes').textContent));
+  assert.equal(await page.locator('.flows .differs, .flows .unlike').count(), 0);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('an encoder-decoder with grouped queries, q and k norms and a d_head of its own is built, and writes', async () => {
+  const { page, complaints, close } = await open();
+  await page.locator('#preset').selectOption('tutorial-5');
+  await page.locator('#build-kind').selectOption('encoder_decoder');
+  for (const [key, value] of [['vocabSize', 300], ['dModel', 48], ['nLayers', 2], ['nHeads', 6], ['nKvHeads', 2], ['dHead', 16], ['slidingWindow', 4]]) await page.locator(`#build-${key}`).fill(String(value));
+  await page.locator('#build-position').selectOption('rope');
+  await page.locator('#build-ropeTheta').fill('500');
+  await page.locator('#build-qkNorm').check();
+  assert.equal(await page.locator('#build-nEncoderLayers').inputValue(), '2');   // as many as the decoder's, since nobody said
+  await page.locator('#build-nEncoderLayers').fill('3');
+  // by hand: q 96 x 48, k and v 32 x 48, o 48 x 96, norms of q and k 16 each in self-attention only; FFN 2 x 48 x 192; LayerNorms 2 x 48
+  const attention = 96 * 48 + 2 * 32 * 48 + 48 * 96, own = attention + 2 * 16, ffn = 2 * 48 * 192, norm = 96;
+  const total = 300 * 48 + 3 * (own + ffn + 2 * norm) + norm + 2 * (own + attention + ffn + 3 * norm) + norm;
+  await page.waitForFunction((total) => Number(document.querySelector('.compare-models tr.total td:nth-child(3)').textContent.replace(/\D/g, '')) === total, total);
+  await page.getByRole('button', { name: 'Make it with random weights' }).click();
+  await page.waitForFunction(() => /random weights/.test(document.querySelector('.pill').textContent));
+  await page.waitForSelector('.tok');
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('#max-tokens').fill('4');
+  await page.locator('.go').click();
+  await resting(page);
+  assert.equal(await page.locator('.tok:not(.given)').count(), 4);
+  assert.equal(await page.locator('.error').isVisible(), false);
+  assert.match(await page.locator('.anatomy-svg').textContent(), /6 heads across[^]*Encoder, 3 blocks/);
+  // what cannot be is refused in a sentence, and nothing is made of it
+  await page.locator('#build-nKvHeads').fill('4');
+  await page.waitForFunction(() => /n_heads 6 is not a multiple of n_kv_heads 4/.test(document.querySelector('.compare-models .wrong').textContent));
+  assert.equal(await page.getByRole('button', { name: 'Make it with random weights' }).getAttribute('aria-disabled'), 'true');
+  assert.deepEqual(complaints, []);
+  await close();
+});
