@@ -179,6 +179,7 @@ export class There {
     let wake = () => {};
     const id = this.#open({
       message: (m) => {
+        if (end) return; // aborted: steps that were under way are no longer wanted
         if (m.steps) queue.push(...m.steps);
         else end = m.error ? { error: revive(m.error, signal) } : { done: m.done };
         wake();
