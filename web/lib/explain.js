@@ -2,7 +2,7 @@
 //
 // Every answer names the step before it (`from`) and the weight it met, so that a question can be followed back to the embedding.
 import { forwardOne } from './forward.js';
-import { weight } from './more.js';
+import { weight } from './weight.js';
 import { Pause } from './turn.js';
 import { checkNames, number } from './options.js';
 import { fail, show } from './formats/errors.js';

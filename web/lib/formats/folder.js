@@ -104,4 +104,4 @@ function weightMap(index) {
 }
 
 /** @param {string | URL} at @param {string} file */
-const sibling = (at, file) => String(at).replace(/[^/]*$/, file);
+const sibling = (at, file) => String(at).replace(/[^/\\]*$/, file);

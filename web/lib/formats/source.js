@@ -392,7 +392,7 @@ const inNode = typeof process !== 'undefined' && Boolean(process.versions?.node)
 function localPath(at) {
   if (!inNode) return null;
   const text = String(at);
-  if (text.startsWith('file:')) return decodeURIComponent(new URL(text).pathname);
+  if (text.startsWith('file:')) return process.getBuiltinModule('node:url').fileURLToPath(text);
   return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
 }
 
