@@ -113,3 +113,42 @@ test('an encoder-decoder with grouped queries, q and k norms and a d_head of its
   assert.deepEqual(complaints, []);
   await close();
 });
+
+/** Walk from the first stop to the last and take down what is said. */
+async function walk(page) {
+  await page.getByRole('button', { name: 'Guided walk' }).click();
+  const said = {};
+  for (let i = 1; ; i++) {
+    await page.waitForFunction((i) => document.querySelector('.walk .num')?.textContent.startsWith(`${i} of`), i);
+    said[await page.locator('#h-walk').textContent()] = await page.locator('.walk p').textContent();
+    const last = await page.locator('.walk .primary').textContent() === 'Done';
+    await page.locator('.walk .primary').click();
+    if (last) return said;
+  }
+}
+
+// The 2017 model adds sinusoids and rescales the stream itself, and reads letter by letter: the walk once said the opposite of all three.
+test('the guided walk tells of the model that is loaded', async () => {
+  const { page, complaints, close } = await open();
+  const modern = await walk(page);
+  assert.match(modern['Tokens and their rows'], /cut into \d+ pieces, here words and parts of words, from a fixed list of 2,048[^]*Nothing in them says yet where/);
+  assert.match(modern['One scale'], /^Before anything reads[^]*left as it is/);
+  assert.match(modern['Query, key, value'], /turned by an angle/);
+  assert.match(modern['The stream'], /nothing overwrites it/);
+  assert.match(modern['Back to words'], /the same one as at the beginning/);
+  assert.ok(!('Across' in modern));
+  await choose(page, 'stories-GPT-2');
+  const gpt2 = await walk(page);
+  assert.match(gpt2['Tokens and their rows'], /A second row, chosen by the place in the text, is added/);
+  assert.doesNotMatch(gpt2['Query, key, value'], /angle/);
+  await choose(page, 'dates');
+  await resting(page);
+  const dates = await walk(page);
+  assert.match(dates['Tokens and their rows'], /The text that it reads is cut into 34 pieces, here single letters, from a fixed list of 257[^]*Sines and cosines/);
+  assert.match(dates['One scale'], /^After each sum[^]*the stream itself/);
+  assert.match(dates['Across'], /all 34 tokens/);
+  assert.match(dates['Back to words'], /a table of its own/);
+  assert.doesNotMatch(Object.values(dates).join(' '), /left as it is|nothing overwrites|never sees letters|turned by an angle/);
+  assert.deepEqual(complaints, []);
+  await close();
+});
