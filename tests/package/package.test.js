@@ -2,7 +2,7 @@
 // into a Vite app (built, under a sub-path, and on the development server), each writing the same
 // token ids as the library in this tree; its types in a strict TypeScript consumer.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -26,9 +26,12 @@ const folder = mkdtempSync(join(tmpdir(), 'glassformer-package-'));
 const project = join(folder, 'project');
 let tarball, packed, expected, losses;
 
-/** A command's standard output; its standard error is shown when it fails. */
+/** A command's standard output; all that it said when it fails. */
 function output(program, args, cwd) {
-  return execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 300_000 });
+  const { status, error, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 300_000 });
+  if (error) throw error;
+  assert.equal(status, 0, `${program} ${args.join(' ')}\n${stdout}${stderr}`);
+  return stdout;
 }
 
 function write(path, text) {

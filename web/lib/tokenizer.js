@@ -14,31 +14,34 @@ const MAX_ID = 1 << 22;
 /** @typedef {Record<string, any>} Json */
 
 export class Tokenizer {
+  /** Of the library. @type {any} */
+  #lib;
+  /** A plain token to stand before another, since decoders treat the first one differently. @type {number[]} */
+  #anchor;
+  #anchorLength;
+  #joins;
+  /** @type {Map<number, string | null>} */
+  #pieces = new Map();
+
   /** @param {object} json shaped like a tokenizer.json */
   constructor(json) {
     const { model, added_tokens: added } = check(/** @type {Json} */ (json));
     const pieces = model instanceof SentencePieces ? model : null;
     try {
-      /** @internal */
-      this.lib = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model: pieces?.outline ?? model }, { clean_up_tokenization_spaces: false });
-      pieces?.enter(/** @type {any} */ (this.lib).model);
+      this.#lib = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model: pieces?.outline ?? model }, { clean_up_tokenization_spaces: false });
+      pieces?.enter(this.#lib.model);
     } catch (e) {
       fail('bad-tokenizer', `the tokenizer cannot be built: ${said(e)}`, e);
     }
-    keepBom(this.lib.decoder);
+    keepBom(this.#lib.decoder);
     const vocab = pieces ? [pieces.texts.length - 1] : Array.isArray(model.vocab) ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id) : Object.values(model.vocab);
     /** One more than the largest id. @type {number} */
     this.vocabSize = 1 + [...vocab, ...added.map((/** @type {Json} */ t) => t.id)].reduce((a, b) => Math.max(a, b), -1);
     /** Ids of special tokens. @type {Set<number>} */
     this.special = new Set(added.filter((/** @type {Json} */ t) => t.special).map((/** @type {Json} */ t) => t.id));
-    /** A plain token to stand before another, since decoders treat the first one differently. @internal @type {number[]} */
-    this.anchor = this.encode('a', { addSpecialTokens: false }).slice(-1);
-    /** @internal */
-    this.anchorLength = this.decode(this.anchor).length;
-    /** @internal */
-    this.joins = this.anchorLength > 0 && joins(/** @type {Json} */ (json).decoder);
-    /** @internal @type {Map<number, string | null>} */
-    this.pieces = new Map();
+    this.#anchor = this.encode('a', { addSpecialTokens: false }).slice(-1);
+    this.#anchorLength = this.decode(this.#anchor).length;
+    this.#joins = this.#anchorLength > 0 && joins(/** @type {Json} */ (json).decoder);
   }
 
   /**
@@ -59,7 +62,7 @@ export class Tokenizer {
     if (typeof text !== 'string') fail('bad-argument', `expected a text, found ${show(text)}`);
     checkNames(options, ['addSpecialTokens'], 'encode');
     const { addSpecialTokens = true } = options;
-    const { ids } = understood('encode', () => this.lib.encode(text, { add_special_tokens: addSpecialTokens }));
+    const { ids } = understood('encode', () => this.#lib.encode(text, { add_special_tokens: addSpecialTokens }));
     const hole = ids.findIndex((/** @type {number | undefined} */ id) => id === undefined);
     if (hole >= 0) fail('bad-tokenizer', 'the text holds something that is not in the vocabulary');
     return ids;
@@ -76,18 +79,18 @@ export class Tokenizer {
     for (const id of list) {
       if (!this.knows(id)) fail('bad-token', `${show(id)} is not the id of a token`);
     }
-    return list.length ? understood('decode', () => this.lib.decode(list, { skip_special_tokens: skipSpecialTokens })) : '';
+    return list.length ? understood('decode', () => this.#lib.decode(list, { skip_special_tokens: skipSpecialTokens })) : '';
   }
 
   /** Embeddings may have more rows than there are tokens. @param {number} id */
-  knows(id) { return this.lib.id_to_token(id) !== undefined; }
+  knows(id) { return this.#lib.id_to_token(id) !== undefined; }
 
   /**
    * A token's text as it stands inside a sentence; bytes that are half a character give U+FFFD, an unused id ''.
    * @param {number} id
    */
   idToText(id) {
-    return this.knows(id) ? this.decode([...this.anchor, id]).slice(this.anchorLength) : '';
+    return this.knows(id) ? this.decode([...this.#anchor, id]).slice(this.#anchorLength) : '';
   }
 
   /**
@@ -95,10 +98,10 @@ export class Tokenizer {
    * @param {number} id
    */
   piece(id) {
-    let piece = this.pieces.get(id);
+    let piece = this.#pieces.get(id);
     if (piece === undefined) {
-      const text = this.joins && !this.special.has(id) ? this.idToText(id) : '';
-      this.pieces.set(id, piece = text && !text.includes('\ufffd') ? text : null);
+      const text = this.#joins && !this.special.has(id) ? this.idToText(id) : '';
+      this.#pieces.set(id, piece = text && !text.includes('\ufffd') ? text : null);
     }
     return piece;
   }
