@@ -186,6 +186,50 @@ test('the main thread stays free while a model trains', async (t) => {
   await close();
 });
 
+test('a look at every step: strip and samples stay short, from the first step to the last', { timeout: 240_000 }, async () => {
+  const { page, complaints, close } = await open();
+  await train(page, { steps: 130, every: 1 });
+  await says(page, /^Done/, 200_000);
+  await page.waitForFunction(() => document.querySelector('.film li:last-child .num')?.textContent === 'step 130' && document.querySelector('.samples li:last-child .num')?.textContent === 'step 130');
+  for (const list of ['.film', '.samples']) {
+    const steps = (await page.locator(`${list} li > .num`).allTextContents()).map((text) => Number(text.replace('step ', '')));
+    assert.ok(steps.length <= 40 && steps.length >= 20, `${list}: ${steps.length} of 130 are there`);
+    assert.equal(steps[0], 1);
+    assert.deepEqual(steps, [...steps].sort((a, b) => a - b));
+    const gaps = steps.slice(1).map((step, i) => step - steps[i]);
+    assert.ok(Math.max(...gaps) <= 8, `${list}: ${steps}`);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('depth: Stop ends the worker that measures, and what was measured before stays', async () => {
+  const { page, complaints, close } = await open();
+  await page.locator('.lab > summary').press('Enter');
+  const press = (name) => page.locator('#depth').getByRole('button', { name, exact: true }).press('Enter');
+  await page.waitForSelector('.depth circle', { timeout: 60_000 });
+  const workers = page.workers().length;
+  await page.locator('#depth-layers').fill('64');
+  await page.locator('#depth-width').selectOption('128');
+  await press('Measure');
+  for (let i = 0; i < 200 && page.workers().length <= workers; i++) await page.waitForTimeout(10);
+  assert.equal(page.workers().length, workers + 1, 'no worker measures');
+  await press('Stop');
+  await page.waitForFunction(() => /^Stopped/.test(document.querySelector('#depth output[aria-live]').textContent));
+  for (let i = 0; i < 200 && page.workers().length > workers; i++) await page.waitForTimeout(50);   // the browser says it late
+  await page.waitForTimeout(500);
+  assert.equal(page.workers().length, workers, 'a worker goes on');
+  await page.locator('#depth .as-table').evaluate((d) => { d.open = true; });
+  assert.equal(await page.locator('#depth tbody tr').count(), 32);
+  await page.locator('#depth-layers').fill('8');
+  await page.locator('#depth-width').selectOption('32');
+  await press('Measure');
+  await page.waitForFunction(() => document.querySelectorAll('#depth tbody tr').length === 8);
+  assert.equal(await page.locator('#depth output[aria-live]').textContent(), '');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test('depth: what is drawn and said is what the library measures, and the last layers are as Xiong et al. derive them', async (t) => {
   const { page, complaints, close } = await open();
   await page.locator('.lab > summary').press('Enter');

@@ -35,7 +35,7 @@ export function createExplanation(state, run) {
   const body = el('tbody');
   const foot = el('tfoot');
   const table = el('table', {}, el('caption', { class: 'hidden' }, 'Terms'), el('thead', {}, head), body, foot);
-  const down = el('button', { type: 'button' }, 'Follow the largest');
+  const down = el('button', { type: 'button' });
   const more = el('button', { type: 'button', class: 'quiet' });
   const note = el('p', { class: 'hint', 'aria-live': 'polite' });
   const box = el('div', { hidden: true }, way, title, formula,
@@ -158,6 +158,7 @@ export function createExplanation(state, run) {
     more.textContent = `Show ${rest.length > MORE ? `${MORE} more` : `the other ${rest.length}`}`;
     const largest = terms[order.find((i) => terms[i].from) ?? -1];
     down.hidden = !largest;
+    down.textContent = how === 'share' ? 'Follow the first' : 'Follow the largest';
     if (how === 'given') note.textContent = /hook_embed$/.test(found.at) ? 'Here the way ends: a number read from the table, as training left it.' : 'Here the way ends: what a place in the text is given.';
     else if (Math.abs(computed - found.value) > 2e-3 * Math.max(Math.abs(found.value), most / divisor)) note.textContent = 'The engine is a little off the sum: with quantised weights it rounds what it multiplies, too.';
   }

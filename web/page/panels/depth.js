@@ -29,6 +29,8 @@ export function create(root) {
   const width = el('select', { id: 'depth-width' }, ...[32, 64, 128].map((d) => el('option', { value: d, selected: d === 64 }, String(d))));
   const shows = el('select', { id: 'depth-shows' }, ...Object.entries(SHOWS).map(([v, name]) => el('option', { value: v }, name)));
   const measure = el('button', { type: 'button', onclick: () => work() }, 'Measure');
+  const stop = el('button', { type: 'button', 'aria-disabled': 'true', onclick: () => job?.abort() }, 'Stop');
+  const status = el('output', { class: 'hint', 'aria-live': 'polite' });
   const progress = el('progress', { 'aria-label': 'Models measured', max: Object.keys(WAYS).length, hidden: true });
   const alarm = el('p', { class: 'wrong', role: 'alert' });
   const pictures = PICTURES.map(({ title, ways }) => {
@@ -45,21 +47,28 @@ export function create(root) {
     el('div', { class: 'controls' },
       el('div', { class: 'control' }, el('label', { for: 'depth-layers' }, 'layers'), layers, count),
       el('div', { class: 'control' }, el('label', { for: 'depth-width' }, 'd_model'), width),
-      el('div', { class: 'control' }, el('label', { for: 'depth-shows' }, 'shows'), shows), measure, progress),
+      el('div', { class: 'control' }, el('label', { for: 'depth-shows' }, 'shows'), shows), measure, stop, progress, status),
     alarm, result, table);
   root.append(el('p', { class: 'hint' }, 'A deep stack learns only if signal and gradient come through it. Four fresh models, their weights normal with 0.02, one pass there and back each.'), lab);
   table.hidden = true;
 
   /** @type {Record<string, Layers> | null} */
   let found = null;
-  let busy = false;
+  /** Of the measurement that runs: to abort it ends its worker. @type {AbortController | null} */
+  let job = null;
+
+  function enter(/** @type {AbortController | null} */ next) {
+    job = next;
+    measure.setAttribute('aria-disabled', String(!!job));
+    stop.setAttribute('aria-disabled', String(!job));
+    progress.hidden = !job;
+  }
 
   async function work() {
-    if (busy) return;
-    busy = true;
-    measure.setAttribute('aria-disabled', 'true');
-    alarm.textContent = '';
-    progress.hidden = false;
+    if (job) return;
+    const { signal } = job = new AbortController();
+    enter(job);
+    alarm.textContent = status.textContent = '';
     progress.value = 0;
     const d = Number(width.value);
     const config = {
@@ -69,18 +78,17 @@ export function create(root) {
     try {
       const now = /** @type {Record<string, Layers>} */ ({});
       for (const [way, { changes }] of Object.entries(WAYS)) {
-        now[way] = await depth({ ...config, ...changes }, { seed: 1, tokens: TOKENS });
+        now[way] = await depth({ ...config, ...changes }, { seed: 1, tokens: TOKENS, signal });
         progress.value++;
       }
       found = now;
       result.hidden = table.hidden = false;
       paint();
     } catch (error) {
-      alarm.textContent = `${error instanceof Error ? error.message : error}.`;
+      if (signal.aborted) status.textContent = found ? 'Stopped; below is what was measured before.' : 'Stopped.';
+      else alarm.textContent = `${error instanceof Error ? error.message : error}.`;
     } finally {
-      busy = false;
-      progress.hidden = true;
-      measure.setAttribute('aria-disabled', 'false');
+      enter(null);
     }
   }
 

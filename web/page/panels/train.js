@@ -11,6 +11,7 @@ import { saveFile } from '../save.js';
 import { createFilm } from '../training/film.js';
 import { RHYMES } from '../training/rhymes.js';
 import { createSetup } from '../training/setup.js';
+import { superfluous } from '../training/thin.js';
 
 const HELD = 0.1;          // share of the text that is kept for validation
 const MOST_TEXT = 2e6;     // characters
@@ -106,6 +107,7 @@ export function create(root, store, run) {
   let unigram = 0;           // nats a token of who knows how often each comes; 0: not counted yet
   let looking = Promise.resolve();
   let sentence = /** @type {number[]} */ ([]);
+  let kept = /** @type {{ step: number, node: HTMLElement }[]} */ ([]);   // samples
   let planned = false;
 
   function complain(/** @type {unknown} */ error) {
@@ -147,6 +149,7 @@ export function create(root, store, run) {
       sentence = [];
       rows.replaceChildren();
       samples.replaceChildren();
+      kept = [];
       samplesBox.hidden = true;
       film.clear([]);
       await training?.dispose();
@@ -214,7 +217,11 @@ export function create(root, store, run) {
         for await (const step of api.generate(prompt, { maxTokens: Math.min(SAMPLE, api.contextLength - 8), temperature: 0.6, seed: 1 })) words.append(step.text);
         film.add(at.step, api.config, captured);
         samplesBox.hidden = false;
-        samples.append(el('li', {}, el('span', { class: 'num' }, `step ${at.step}`), words));
+        const node = el('li', {}, el('span', { class: 'num' }, `step ${at.step}`), words);
+        samples.append(node);
+        kept.push({ step: at.step, node });
+        const gone = superfluous(kept);
+        if (gone !== null) kept.splice(gone, 1)[0].node.remove();
         samples.scrollTop = samples.scrollHeight;
       } catch (error) {
         complain(error);

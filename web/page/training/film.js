@@ -4,6 +4,7 @@ import { el } from '../dom.js';
 import { label, percent } from '../format.js';
 import { Triangle, paletteOf } from '../heatmap.js';
 import { PatternStore } from '../patterns.js';
+import { superfluous } from './thin.js';
 
 // What a head may turn out to do: the weight that a query puts on some keys, null where there is no such key. The last is what
 // Olsson et al. 2022 call induction.
@@ -90,6 +91,8 @@ export function createFilm() {
       const atEnd = strip.scrollLeft + strip.clientWidth >= strip.scrollWidth - 8;
       frames.push(frame);
       strip.append(frame.node);
+      const gone = superfluous(frames);
+      if (gone !== null) frames.splice(gone, 1)[0].node.remove();
       node.hidden = false;
       paint(frame, colorsNow());
       if (atEnd) strip.scrollLeft = strip.scrollWidth;
@@ -99,7 +102,7 @@ export function createFilm() {
     repaint() {
       if (!frames.length) return;
       const colors = colorsNow();
-      for (const frame of frames) paint(frame, colors);
+      for (const { triangles } of frames) for (const { triangle } of triangles) triangle.recolor(colors);
     },
   };
 }
