@@ -64,9 +64,9 @@ async function write(prompt, o) {
   }
 }
 
-/** @param {string} name preset or file @returns {Promise<object | string>} */
+/** @param {string} name preset or file @returns {Promise<import('./index.js').ConfigInput>} */
 async function configOf(name) {
-  if (Object.hasOwn(PRESETS, name)) return name;
+  if (Object.hasOwn(PRESETS, name)) return /** @type {import('./index.js').Preset} */ (name);
   const file = name.endsWith('/') ? `${name}config.json` : name;
   if (!existsSync(file)) throw new GlassformerError('not-found', `${name}: neither a file nor a preset (${Object.keys(PRESETS).join(', ')})`);
   if (!file.endsWith('.json')) {
