@@ -152,3 +152,51 @@ test('the guided walk tells of the model that is loaded', async () => {
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('heads across and parts of the encoder are switched off, from the grid, from the picture and from an address', async () => {
+  const { page, complaints, close } = await open('#model=weights/dates/&source=the 1st of may, 1999&prompt=&written=10');
+  await page.waitForFunction(() => [...document.querySelectorAll('.tok:not(.given)')].map((t) => t.textContent).join('') === '1999-05-01');
+  const dates = await load(`${top}weights/dates/`);
+  const all = await page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+  const bits = async (edits) => {
+    const { logits: { data, shape: [n, size] } } = await dates.forward(all, { source: 'the 1st of may, 1999', edits });
+    let sum = 0;
+    for (let p = 0; p + 1 < n; p++) {
+      const row = data.subarray(p * size, (p + 1) * size), max = row.reduce((a, b) => Math.max(a, b), -Infinity);
+      sum += Math.log2(row.reduce((s, x) => s + Math.exp(x - max), 0)) - (row[all[p + 1]] - max) / Math.LN2;
+    }
+    return sum / (n - 1);
+  };
+  const shown = async () => {
+    const [, figure, power] = /([\d.]+)(?: × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+))? bits a token/.exec((await page.locator('.compare .num').filter({ hasText: 'bits a token' }).allTextContents())[1]);
+    return Number(figure) * 10 ** -Number([...(power ?? '⁰')].map((c) => '⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(c)).join(''));
+  };
+  const closeTo = async (edits, what) => {
+    const want = await bits(edits), got = await shown();
+    assert.ok(Math.abs(got - want) < 0.02 * want + 6e-4, `${what}: shown ${got}, expected ${want}`);
+    return want;
+  };
+  const without = (what) => page.waitForFunction((what) => document.querySelector('.compare')?.textContent.includes(what), what, { timeout: 30_000 });
+  await page.locator('.switches').getByRole('button', { name: /^encoder layer 0, FFN/ }).press('Enter');
+  await without('Without encoder layer 0, FFN');
+  const first = await closeTo([{ at: 'encoder.0.hook_mlp_out', scale: 0 }], 'an FFN of the encoder');
+  assert.ok(first > 2 * await bits([]), 'it changed nothing');
+  // both heads that look across from the second layer, one from the picture
+  await page.getByRole('button', { name: 'All on' }).click();
+  await page.getByRole('radio', { name: 'across', exact: true }).click();
+  await page.locator('.tile[aria-label="layer 1, head 1"]').click();
+  await page.getByRole('button', { name: 'Switch this head off' }).click();
+  await without('Without layer 1, head 1 across');
+  await closeTo([{ at: 'decoder.1.cross_attn.hook_z', head: 1, scale: 0 }], 'a head across');
+  await page.locator('.switches').getByRole('button', { name: /^layer 1, head 0 across/ }).click();
+  await without('Without 2 parts');
+  const edits = [1, 0].map((head) => ({ at: 'decoder.1.cross_attn.hook_z', head, scale: 0 }));
+  await closeTo(edits, 'two heads across');
+  await page.waitForFunction(() => /off=x1\.1%2Cx1\.0/.test(location.hash));
+  const again = await open(`${new URL(page.url()).hash.replace('off=', 'off=e7.0,')}`);
+  await again.page.waitForFunction(() => document.querySelector('.compare')?.textContent.includes('Without 2 parts'), null, { timeout: 30_000 });
+  await again.close();
+  dates.dispose();
+  assert.deepEqual(complaints, []);
+  await close();
+});

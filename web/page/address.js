@@ -3,6 +3,8 @@
 // A text that follows from prompt, sampler and seed is written again by the engine, which gives the same tokens in every
 // browser; one that was branched, or whose sampler was moved on the way, carries its ids.
 
+import { isPart, partOf } from './parts.js';
+
 const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', seed: 'seed' });
 
 /** @param {string} hash */
@@ -33,7 +35,7 @@ export function readAddress(hash) {
     written: number(written, 0, 1e5), ids: ids ? ids.split('.').map((x) => parseInt(x, 36)).filter(Number.isInteger) : null,
     at: number(at, 0, 1e6), key: number(key, 0, 1e6),
     stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null, zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
-    off: off ? off.split(',').filter((k) => /^\d+\.(\d+|ffn|n\d+)$/.test(k)) : [],
+    off: off ? off.split(',').filter(isPart) : [],
   };
 }
 
@@ -55,7 +57,8 @@ export async function follow(asked, store, run) {
   if (asked.head && asked.head[0] < nLayers && asked.head[1] < nHeads) patch.head = { layer: asked.head[0], head: asked.head[1] };
   if (asked.stage) patch.stage = asked.stage;
   if (asked.zoom) patch.zoom = asked.zoom;
-  if (asked.off.length) patch.off = asked.off;
+  const off = asked.off.filter((key) => partOf(state.model?.config, key));
+  if (off.length) patch.off = off;
   if (asked.at !== undefined && asked.at < state.tokens.length) Object.assign(patch, { cursor: asked.at, follow: false });
   if (asked.key !== undefined && asked.key < state.tokens.length) patch.key = asked.key;
   if (Object.keys(patch).length) store.set(patch);

@@ -55,7 +55,7 @@
  * @property {number} walk          stop of the guided walk, -1 for none
  * @property {boolean} pure          the text follows from prompt, sampler and seed alone
  * @property {boolean} arcs          draw the row in hand over the text
- * @property {string[]} off          parts switched off in the laboratory: '3.1' a head, '3.ffn' an FFN, '3.n17' one of its neurons
+ * @property {string[]} off          parts switched off in the laboratory, by their keys (parts.js)
  * @property {{ tokensPerSecond: number, msPerToken: number, prefillMs: number }} speed  zeros until measured
  * @property {string} stopReason     of the last run, '' before
  * @property {{ at: number, from: string, to: string, tokens: Token[] }[]} branches  texts left behind by choosing another token

@@ -3,30 +3,32 @@
 // Every answer compares two runs over the same tokens, one untouched. The text above is never changed.
 
 import { el } from '../dom.js';
-import { figures, label, percent } from '../format.js';
-import { blockPoint } from '../run.js';
+import { far, figures, label, percent } from '../format.js';
+import { editsOf, headKey, partOf } from '../parts.js';
 import { distribution } from '../sampler.js';
 
 const MOST = 160;    // tokens of the text that are scored
 const AHEAD = 32;    // tokens of the continuations
+const ABOUT = 'the same text with parts of the model off, beside the untouched run';
 const PLAIN = { temperature: 1, topK: 0, topP: 1 };
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
 export function create(root, store, run) {
   const { state } = store;
-  const about = el('small', {}, 'the same text with parts of the model off, beside the untouched run');
+  const about = el('small', {}, ABOUT);
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', about);
   const grid = el('div', { class: 'switches', role: 'group', 'aria-label': 'Parts of the model' });
   const measure = el('button', { type: 'button', onclick: () => sweep() }, 'Measure every part');
   const reset = el('button', { type: 'button', class: 'quiet', onclick: () => set([]) }, 'All on');
   const progress = el('progress', { 'aria-label': 'Parts measured', hidden: true });
   const scale = el('p', { class: 'hint' });
+  const rows = el('p', { class: 'hint' });
   const neurons = el('div', { class: 'neurons', role: 'group', 'aria-label': 'Neurons that are off' });
   const result = el('div', { class: 'compare' });
-  root.append(el('div', { class: 'ablate-split' },
-    el('div', {}, grid, el('div', { class: 'buttons' }, measure, reset, progress), neurons, scale), result));
+  const split = el('div', { class: 'ablate-split' }, el('div', {}, grid, rows, el('div', { class: 'buttons' }, measure, reset, progress), neurons, scale), result);
+  root.append(split);
 
-  /** @type {{ key: string, name: string, edit: any, button: HTMLElement }[]} */
+  /** @type {(import('../parts.js').Part & { button: HTMLElement })[]} */
   let parts = [];
   let of = null;
   /** bits per token that each part's absence costs, once measured */
@@ -42,40 +44,43 @@ export function create(root, store, run) {
     of = model.config;
     costs = new Map();
     parts = [];
-    const { nLayers, nHeads } = model.config;
+    const { kind, nLayers, nEncoderLayers, nHeads } = model.config;
     grid.style.setProperty('--columns', String(nHeads));
-    const cells = [];
-    cells.push(el('span'), ...Array.from({ length: nHeads }, (_, h) => el('span', { class: 'row-label', 'aria-hidden': 'true' }, String(h))), el('span', { class: 'row-label', 'aria-hidden': 'true' }, 'FFN'));
+    const mark = (/** @type {string} */ text) => el('span', { class: 'row-label', 'aria-hidden': 'true' }, text);
+    const cells = [el('span'), ...Array.from({ length: nHeads }, (_, h) => mark(String(h))), mark('FFN')];
+    const add = (/** @type {string} */ key) => {
+      const { name, edit } = /** @type {import('../parts.js').Part} */ (partOf(model.config, key));
+      const button = el('button', { type: 'button', 'aria-pressed': 'false', onclick: () => set(off().includes(key) ? off().filter((k) => k !== key) : [...off(), key]) }, el('span', { class: 'hidden' }, name));
+      parts.push({ key, name, edit, button });
+      cells.push(button);
+    };
+    const row = (/** @type {string} */ name, /** @type {import('../patterns.js').Stack} */ stack, /** @type {number} */ layer) => {
+      cells.push(mark(name));
+      for (let head = 0; head < nHeads; head++) add(headKey(stack, layer, head));
+      if (stack === 'cross') cells.push(el('span'));
+      else add(`${stack === 'encoder' ? 'e' : ''}${layer}.ffn`);
+    };
+    const two = kind === 'encoder_decoder';
+    if (two) for (let layer = 0; layer < nEncoderLayers; layer++) row(`E${layer}`, 'encoder', layer);
     for (let layer = 0; layer < nLayers; layer++) {
-      cells.push(el('span', { class: 'row-label', 'aria-hidden': 'true' }, `L${layer}`));
-      const add = (key, name, edit) => {
-        const button = el('button', { type: 'button', 'aria-pressed': 'false', onclick: () => set(off().includes(key) ? off().filter((k) => k !== key) : [...off(), key]) }, el('span', { class: 'hidden' }, name));
-        parts.push({ key, name, edit, button });
-        cells.push(button);
-      };
-      const block = blockPoint(model.config, layer);
-      for (let head = 0; head < nHeads; head++) add(`${layer}.${head}`, `layer ${layer}, head ${head}`, { at: `${block}.attn.hook_z`, head, scale: 0 });
-      add(`${layer}.ffn`, `layer ${layer}, FFN`, { at: `${block}.hook_mlp_out`, scale: 0 });
+      row(`L${layer}`, 'self', layer);
+      if (two) row('↔', 'cross', layer);
     }
+    rows.textContent = two ? 'E: layers of the encoder, L: of the decoder, ↔: its heads across, which read what the encoder made.' : '';
+    rows.hidden = !two;
+    const mute = kind === 'encoder';
+    about.textContent = mute ? 'an encoder predicts no token, so there is no loss to compare' : ABOUT;
+    split.hidden = mute;
     grid.replaceChildren(...cells);
   }
 
+  const named = (/** @type {string} */ key) => partOf(state.model?.config, key);
   const idsNow = () => state.tokens.slice(0, MOST).map((t) => t.id);
-  /** A part of the grid, or a neuron that was chosen in the picture of the pass. @param {string} key */
-  function partOf(key) {
-    const [, layer, index] = /^(\d+)\.n(\d+)$/.exec(key) ?? [];
-    if (!layer) return parts.find((p) => p.key === key);
-    const { config } = state.model;
-    if (Number(layer) >= config.nLayers || Number(index) >= config.dFf) return undefined;
-    return { key, name: `layer ${layer}, neuron ${index}`, edit: { at: `${blockPoint(config, Number(layer))}.mlp.hook_post`, index: Number(index), scale: 0 } };
-  }
-  const editsOf = (/** @type {string[]} */ keys) => keys.map(partOf).filter((p) => p !== undefined).map((p) => p.edit);
-
   async function sweep() {
     sweeping.abort();
     const mine = (sweeping = new AbortController());
     const ids = idsNow();
-    if (ids.length < 2) return;
+    if (ids.length < 2 || state.model?.config.kind === 'encoder') return;
     progress.hidden = false;
     progress.max = parts.length;
     progress.value = 0;
@@ -98,7 +103,7 @@ export function create(root, store, run) {
   }
 
   function paintSwitches() {
-    neurons.replaceChildren(...off().filter((k) => /n/.test(k) && !k.endsWith('ffn')).map(partOf).filter((p) => p !== undefined).map(({ key, name }) =>
+    neurons.replaceChildren(...off().filter((k) => /\.n/.test(k)).map(named).filter((p) => p !== undefined).map(({ key, name }) =>
       el('button', { type: 'button', 'aria-pressed': 'true', onclick: () => set(off().filter((k) => k !== key)) }, `${name}, off`)));
     const most = Math.max(0.05, ...costs.values());
     for (const { key, name, button } of parts) {
@@ -106,7 +111,7 @@ export function create(root, store, run) {
       const cost = costs.get(key);
       button.setAttribute('aria-pressed', String(isOff));
       button.style.setProperty('--cost', cost === undefined ? '0' : String(Math.sqrt(Math.max(0, cost) / most)));
-      const words = cost === undefined ? name : `${name}: ${cost >= 0 ? '+' : '−'}${figures(Math.abs(cost))} bits a token when off`;
+      const words = cost === undefined ? name : `${name}: ${cost >= 0 ? '+' : '−'}${far(Math.abs(cost))} bits a token when off`;
       button.title = words;
       /** @type {HTMLElement} */ (button.firstElementChild).textContent = `${words}${isOff ? ', off' : ''}`;
     }
@@ -114,7 +119,7 @@ export function create(root, store, run) {
       scale.textContent = 'Press a square to switch that part off. Measuring switches each off by itself.';
     } else {
       const [key, worst] = [...costs].sort((a, b) => b[1] - a[1])[0];
-      scale.textContent = `The stronger the colour, the dearer: ${parts.find((p) => p.key === key)?.name} costs most, ${figures(worst)} bits a token.`;
+      scale.textContent = `The stronger the colour, the dearer: ${parts.find((p) => p.key === key)?.name} costs most, ${far(worst)} bits a token.`;
     }
   }
 
@@ -124,7 +129,7 @@ export function create(root, store, run) {
     const ids = idsNow();
     const keys = [...off()];
     if (!keys.length || ids.length < 2) return result.replaceChildren(el('p', { class: 'hint' }, keys.length ? 'The text is too short to compare.' : 'Everything is on. What is switched off will be compared here with the untouched run.'));
-    const edits = editsOf(keys);
+    const edits = editsOf(state.model?.config, keys);
     const given = Math.max(1, state.tokens.filter((t) => t.given).length);
     try {
       const [whole, cut] = [await run.lossOf(ids, [], mine.signal), await run.lossOf(ids, edits, mine.signal)];
@@ -148,19 +153,19 @@ export function create(root, store, run) {
     }));
     const worst = cut.bits.map((b, i) => [b - whole.bits[i], i + 1]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([d]) => d > 0.1);
     const column = (name, run_, steps, note) => el('div', {}, el('h3', {}, name),
-      el('p', {}, el('span', { class: 'num' }, `${figures(run_.mean)} bits a token`), note),
+      el('p', {}, el('span', { class: 'num' }, `${far(run_.mean)} bits a token`), note),
       el('h4', {}, 'The prompt goes on, greedily'), text(steps), el('h4', {}, 'After the whole text'), bars(run_.last));
     const change = cut.mean - whole.mean;
     result.replaceChildren(
       column('Untouched', whole, wholeText, ''),
-      column(`Without ${keys.length === 1 ? partOf(keys[0])?.name : `${keys.length} parts`}`, cut, cutText, `, ${change >= 0 ? '+' : '−'}${figures(Math.abs(change))}`),
+      column(`Without ${keys.length === 1 ? named(keys[0])?.name : `${keys.length} parts`}`, cut, cutText, `, ${change >= 0 ? '+' : '−'}${far(Math.abs(change))}`),
       el('p', { class: 'hint whole-line' }, worst.length ? `Hardest hit: ${worst.map(([d, p]) => `“${label(state.tokens[p])}” (+${figures(d)} bits)`).join(', ')}.` : 'No token of the text became much harder to predict.'));
   }
 
   store.watch(['model'], ({ model }) => { if (model && of !== model.config) build(model); });
   store.watch(['model', 'off'], paintSwitches);
   store.watch(['model', 'off', 'status', 'tokens'], (s) => {
-    if (!s.model || s.status === 'running') return;
+    if (!s.model || s.status === 'running' || s.model.config.kind === 'encoder') return;
     if (costs.size && costsOf !== idsNow().join()) {
       sweeping.abort();
       costs = new Map(); paintSwitches(); }

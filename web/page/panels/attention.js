@@ -6,6 +6,7 @@
 
 import { el, roving } from '../dom.js';
 import { figures, label, percent, quoted, value } from '../format.js';
+import { headKey } from '../parts.js';
 import { inView } from '../patterns.js';
 import { csv, saveFile } from '../save.js';
 import { Triangle, createInks, css, paletteOf, roomFor, shade } from '../heatmap.js';
@@ -78,7 +79,7 @@ export function create(root, store, run) {
   const side = el('div', { class: 'side' }, who, list,
     el('p', { class: 'hint' }, 'Attention says where a head reads, not why the model answered. Switch the head off to see.'),
     el('button', { type: 'button', onclick: () => {
-      const key = `${state.head.layer}.${state.head.head}`;
+      const key = headKey(state.stack, state.head.layer, state.head.head);
       if (!state.off.includes(key)) store.set({ off: [...state.off, key] });
       document.querySelector('.ablate')?.scrollIntoView({ block: 'start' });
     } }, 'Switch this head off'));
