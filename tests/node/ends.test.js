@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { GlassformerError, create, depth, load, train } from '../../web/lib/index.js';
-import { collect, numbers, stories } from './helpers.js';
+import { create, depth, load, train } from '../../web/lib/index.js';
+import { collect, numbers, refused, stories } from './helpers.js';
 
 const wasm = (name) => new URL(`../../web/lib/wasm/glassformer-${name}.wasm`, import.meta.url);
 
@@ -65,14 +65,6 @@ function crippled(file, name) {
   }
   return assert.fail(`${name} is not exported`);
 }
-
-/** @param {Promise<any>} promise @param {string} code @param {RegExp} words */
-const refused = (promise, code, words) => assert.rejects(promise, (error) => {
-  assert.ok(error instanceof GlassformerError, error.stack);
-  assert.equal(error.code, code, error.message);
-  assert.match(error.message, words);
-  return true;
-});
 
 const writes = async (model) => assert.equal((await collect(model.generate([1, 2], { maxTokens: 3, ignoreEos: true }))).steps.length, 3);
 const config = { vocab_size: 64, d_model: 64, n_layers: 2, n_heads: 2, context_length: 512 };

@@ -1,8 +1,10 @@
 // helpers.js - what the tests of the library share
+import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CODES, GlassformerError } from '../../web/lib/formats/errors.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));
 export const golden = join(top, 'tests/golden/cases');
@@ -31,6 +33,20 @@ export function openCase(name, root = golden) {
     run: about.src_ids ? { source: about.src_ids, ...(pads.length && { sourceMask: about.src_ids.map((_, i) => (pads.includes(i) ? 0 : 1)) }) } : {},
     array: (file) => floats(join(folder, `${file}.f32`)),
   };
+}
+
+/**
+ * That it is refused as the package refuses: with this code, or one of these, and a sentence that these words match.
+ * @param {Promise<any>} promise @param {string | string[]} code @param {RegExp} [words]
+ */
+export function refused(promise, code, words = /./) {
+  return assert.rejects(promise, (error) => {
+    assert.ok(error instanceof GlassformerError, `${error?.stack}`);
+    assert.ok([code].flat().includes(error.code), `code ${error.code}, expected ${code}: ${error.message}`);
+    assert.ok(Object.hasOwn(CODES, error.code), `${error.code} is not a documented code`);
+    assert.match(error.message, words);
+    return true;
+  });
 }
 
 /** Everything a generator gives. */

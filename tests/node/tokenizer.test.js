@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { bool, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
-import { json, noShared, shared, stories, top } from './helpers.js';
+import { json, noShared, refused, shared, stories, top } from './helpers.js';
 
 const data = join(top, 'tests/golden/formats');
 const strings = json(join(data, 'strings.json'));
@@ -150,7 +150,7 @@ test('malformed tokenizers are refused by name', async () => {
     [bpe({}, { decoder: { type: 'Guess' } }), /Guess/], [bpe({}, { added_tokens: [{ id: 3 }] }), /no content/], [bpe({}, { added_tokens: 5 }), /added_tokens/],
   ];
   for (const [object, message] of cases) {
-    await assert.rejects(Tokenizer.load(object), (e) => e.name === 'GlassformerError' && ['bad-tokenizer', 'unsupported'].includes(e.code) && message.test(e.message), JSON.stringify(object));
+    await refused(Tokenizer.load(object), ['bad-tokenizer', 'unsupported'], message);
   }
   const fine = await Tokenizer.load(bpe({ merges: ['a b'] }));
   assert.deepEqual(fine.encode('abb'), [2, 1]);
@@ -198,15 +198,15 @@ test('SentencePiece joins by score, and of equal scores the leftmost', async () 
 
 // Pairs are ranked by score: with a NaN among them no order is one.
 test('scores that are no numbers, or are not as many as the tokens, are refused by key and place', async () => {
-  const refused = (scores, words) => assert.rejects(Tokenizer.load(writeGguf({
+  const load = (scores) => Tokenizer.load(writeGguf({
     'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(['<unk>', '<s>', '</s>', 'a', 'b', 'ab']), ...scores && { 'tokenizer.ggml.scores': scores },
-  }, [])), (e) => { assert.equal(e.name, 'GlassformerError', e.stack); assert.equal(e.code, 'bad-tokenizer'); assert.match(e.message, words); return true; });
-  await refused(f32s([0, 0, 0, -1, NaN, -2]), /tokenizer\.ggml\.scores has no number at place 4$/);
-  await refused(f32s([NaN, NaN, NaN, NaN, NaN, NaN]), /at place 0/);
-  await refused(texts(['0', '0', '0', '0', '0', 'high']), /tokenizer\.ggml\.scores has no number at place 5$/);
-  await refused(f32s([0, 0, 0, -1, -2]), /tokenizer\.ggml\.scores has 5 entries for 6 tokens/);
-  await refused(f32s([0, 0, 0, -1, -2, -3, -4]), /tokenizer\.ggml\.scores has 7 entries for 6 tokens/);
-  await refused(null, /tokenizer\.ggml\.scores has 0 entries for 6 tokens/);
+  }, []));
+  await refused(load(f32s([0, 0, 0, -1, NaN, -2])), 'bad-tokenizer', /tokenizer\.ggml\.scores has no number at place 4$/);
+  await refused(load(f32s([NaN, NaN, NaN, NaN, NaN, NaN])), 'bad-tokenizer', /at place 0/);
+  await refused(load(texts(['0', '0', '0', '0', '0', 'high'])), 'bad-tokenizer', /tokenizer\.ggml\.scores has no number at place 5$/);
+  await refused(load(f32s([0, 0, 0, -1, -2])), 'bad-tokenizer', /tokenizer\.ggml\.scores has 5 entries for 6 tokens/);
+  await refused(load(f32s([0, 0, 0, -1, -2, -3, -4])), 'bad-tokenizer', /tokenizer\.ggml\.scores has 7 entries for 6 tokens/);
+  await refused(load(null), 'bad-tokenizer', /tokenizer\.ggml\.scores has 0 entries for 6 tokens/);
 });
 
 const expected = (name) => json(join(shared, 'tokenizers', `${name}.expected.json`));
