@@ -106,7 +106,7 @@ export function create(root, store, run) {
       slider('top-p', 'topP', { min: 0.05, max: 1, step: 0.01 }, (v) => (v === 1 ? 'off' : v.toFixed(2))),
       el('div', { class: 'control' }, el('label', { for: 'seed' }, 'seed'), seed, roll),
       el('div', { class: 'control' }, el('label', { for: 'max-tokens' }, 'tokens at most'), length),
-      el('div', { class: 'control' }, past, el('label', { for: 'past' }, 'past the end')),
+      el('div', { class: 'control' }, el('label', { for: 'past' }, 'past the end'), past),
       el('div', { class: 'control' }, el('label', { for: 'pace' }, 'pace'), pace)),
   );
 
