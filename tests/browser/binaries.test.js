@@ -9,12 +9,36 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
-import { load } from '../../web/lib/index.js';
+import { create, load } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const model = 'weights/stories-3m.gguf';
 const skip = !existsSync(top + model) && `${model} is missing`;
 const text = 'Once upon a time, there was a little girl named Lily. She loved to play outside in the sun.';
+
+/**
+ * Logits, every captured point and a drawn text of a small model for each type of weights and of cache, as one number each (FNV-1a).
+ * @param {typeof create} create
+ */
+const everything = (create) => async (/** @type {object} */ options) => {
+  const config = { vocab_size: 300, d_model: 96, n_layers: 2, n_heads: 6, n_kv_heads: 2, d_ff: 160, context_length: 160 };
+  const ids = Array.from({ length: 70 }, (_, i) => (i * 37 + 11) % 300), sums = {};
+  for (const quantize of ['f32', 'f16', 'q8_0', 'q4_0']) {
+    for (const kvCache of ['f32', 'f16', 'q8']) {
+      const model = await create(config, { seed: 9, quantize, kvCache, ...options });
+      const { logits, captured } = await model.forward(ids, { capture: ['*'] });
+      const drawn = [];
+      for await (const { id, logprob } of model.generate(ids.slice(0, 5), { maxTokens: 70, seed: 2 })) drawn.push(id, logprob);
+      model.dispose();
+      for (const [name, data] of Object.entries({ logits: logits.data, drawn: Float32Array.from(drawn), ...Object.fromEntries(Object.entries(captured).map(([k, t]) => [k, t.data])) })) {
+        let sum = 0x811c9dc5;
+        for (const word of new Uint32Array(data.buffer, data.byteOffset, data.length)) sum = Math.imul(sum ^ word, 0x01000193) >>> 0;
+        sums[`${quantize} ${kvCache} ${name}`] = sum;
+      }
+    }
+  }
+  return sums;
+};
 
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-binaries-'));
 let server, expected;
@@ -22,7 +46,7 @@ let server, expected;
 before(async () => {
   writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
   writeFileSync(join(folder, 'main.js'), `
-import { load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
+import { create, load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
 window.logits = async (text, options) => {
   const model = await load(new URL('/${model}', document.baseURI), options);
   const { logits } = await model.forward(text);
@@ -30,6 +54,7 @@ window.logits = async (text, options) => {
   model.dispose();
   return { used, bits: Array.from(new Uint32Array(logits.data.buffer)) };
 };
+window.everything = (${everything})(create);
 `);
   await build({ root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, worker: { format: 'es' }, build: { target: 'es2022', assetsInlineLimit: 0 } });
   server = await serve(join(folder, 'dist'), { also: { '/weights/': join(top, 'weights') } });
@@ -86,6 +111,16 @@ describe('threads', () => {
   const same = (bits) => assert.equal(bits.findIndex((value, i) => value !== expected[i]), -1, 'the logits differ');
 
   for (const backend of ['simd', 'relaxed']) {
+    test(`${backend}: every type of weights and of cache, every captured point, as here`, async () => {
+      const here = await everything(create)({ backend: 'simd', worker: false });
+      assert.ok(Object.keys(here).length > 12 * 30);
+      const page = await browser.newPage();
+      await page.goto(server.url);
+      await page.waitForFunction(() => window.everything);
+      for (const threads of [1, 2]) assert.deepEqual(await page.evaluate((options) => window.everything(options), { backend, threads }), here, `${threads} threads`);
+      await page.close();
+    });
+
     for (const threads of [2, 3]) {
       test(`${threads} threads of ${backend}: the same numbers, and no worker is left`, { skip }, async () => {
         const { used, bits, workers, errors } = await inPage(server.url, { backend, threads }, 5);

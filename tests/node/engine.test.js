@@ -1,13 +1,14 @@
 // engine.test.js - linear memory: what is in it, and that it comes back
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine.js';
 import { chooseBackend, compileEngine } from '../../web/lib/features.js';
 import { completeConfig } from '../../web/lib/formats/config.js';
 import { PRESETS, countParameters, create, load } from '../../web/lib/index.js';
 import { parameterTable } from '../../web/lib/formats/roster.js';
-import { collect, numbers, stories } from './helpers.js';
+import { collect, numbers, stories, top } from './helpers.js';
 
 const region = (model, name) => model.memory.regions.find((r) => r.name === name);
 
@@ -79,6 +80,17 @@ describe('memory', () => {
     // 6 layers, 6 heads of 32, two blocks of 64 positions, keys and values in f32
     assert.equal(session.bytes, 6 * 6 * 32 * 2 * 64 * 2 * 4);
     model.dispose();
+  });
+
+  test('after loading there is little but weights and cache', async () => {
+    for (const file of ['stories-1m.gguf', 'stories.gguf']) {
+      const model = await load(join(top, 'weights', file)), session = await model.session();
+      const spare = () => model.memory.totalBytes - region(model, 'weights').bytes - region(model, 'kv cache').bytes;
+      assert.ok(spare() < 4 * 2 ** 20, `${file}: ${spare()} bytes more`);
+      for (let i = 0; i < 4; i++) await session.eval(numbers(120, 2048));
+      assert.ok(spare() < 6 * 2 ** 20, `${file}: ${spare()} bytes more after 480 tokens`);
+      model.dispose();
+    }
   });
 
   test('the cache grows with the text and goes with the session', async () => {

@@ -82,7 +82,7 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
  */
 /**
  * @typedef {object} LoadOptions
- * @property {'keep'|'f32'|'q8_0'|'q4_0'} [quantize]  how matrices are kept; 'keep' (default): as the file stores them; 'f32': for exact work
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [quantize]  how matrices are kept; 'keep' (default): as the file stores them; 'f32': for exact work
  * @property {number} [contextLength]        most positions of a run; default: the model's own
  * @property {number} [threads]              in a worker of a cross-origin isolated page, or of Node; default: what suits machine and model
  * @property {'auto'|'simd'|'relaxed'} [backend]

@@ -274,7 +274,7 @@ function checkLoadOptions(o, call = 'load') {
   const oneOf = (/** @type {string} */ name, /** @type {string[]} */ values) => {
     if (o[name] !== undefined && !values.includes(o[name])) fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
   };
-  oneOf('quantize', ['keep', 'f32', 'q8_0', 'q4_0']);
+  oneOf('quantize', ['keep', 'f32', 'f16', 'q8_0', 'q4_0']);
   oneOf('kvCache', ['f32', 'f16', 'q8']);
   oneOf('cache', ['none', 'cache-storage', 'opfs']);
   if (o.contextLength !== undefined) number('contextLength', o.contextLength, 1, 2 ** 31 - 1, true);
