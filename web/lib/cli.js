@@ -18,7 +18,7 @@ const HELP = `usage: glassformer [options] PROMPT        continue a text
       --top-k K          default 0 (off)
       --top-p P          default 0.95; 1 is off
       --seed N           default: drawn, and told at the end
-      --quantize DTYPE   keep (default), f32, q8_0 or q4_0
+      --quantize DTYPE   keep (default), f32, f16, q8_0 or q4_0
       --json             the result as JSON instead of text
   -h, --help
 
