@@ -1,9 +1,14 @@
 // laboratory.test.js - the built page in Chromium where models are compared, built, taken apart, passed on and walked through.
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { launch } from '../../scripts/chromium.js';
+import { relaxedSimd } from '../../scripts/node-flags.js';
 import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
 
@@ -24,13 +29,13 @@ after(async () => {
 
 /** A fresh page with its model loaded, and what it complained of meanwhile. */
 async function open(hash = '') {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', acceptDownloads: true, permissions: ['clipboard-read', 'clipboard-write'] });
   const page = await context.newPage();
   const complaints = [];
   page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
   page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
   await page.goto(server.url + hash);
-  if (!/model=/.test(hash)) await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 30_000 });
+  if (!hash) await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 30_000 });
   await page.waitForSelector('.tok', { timeout: 30_000 });
   return { page, complaints, close: () => context.close() };
 }
@@ -199,4 +204,115 @@ test('heads across and parts of the encoder are switched off, from the grid, fro
   dates.dispose();
   assert.deepEqual(complaints, []);
   await close();
+});
+
+const copied = async (page, name) => {
+  await page.getByRole('button', { name, exact: true }).click();
+  await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
+  return page.evaluate(() => navigator.clipboard.readText());
+};
+
+/** What a program prints that was copied from the page. */
+async function printed(program) {
+  const folder = mkdtempSync(join(tmpdir(), 'glassformer-copied-'));
+  try {
+    writeFileSync(join(folder, 'copied.mjs'), program.replace("'glassformer'", JSON.stringify(new URL('../../web/lib/index.js', import.meta.url).href)));
+    const { stdout } = await promisify(execFile)(process.execPath, [...relaxedSimd, join(folder, 'copied.mjs')]);
+    return stdout.trim().split('\n');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test('a copied program prints the text of the page, that of a branch, and the text without the parts that are off', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=12');
+  const texts = () => page.locator('.tok:not(.given)').count();
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 12);
+  await page.getByRole('button', { name: /^layer 0, FFN/ }).click();
+  await page.waitForFunction(() => /Without layer 0, FFN/.test(document.querySelector('.compare').textContent));
+  const without = await page.locator('.compare .story').nth(1).textContent();
+  const tokens = await page.locator('.tok:not(.given)').evaluateAll((list) => list.map((t) => t.textContent.trim()));
+  const lines = await printed(await copied(page, 'Copy as JavaScript'));
+  assert.deepEqual(lines.slice(0, 12).map((line) => JSON.parse(/^(".*") after reading \d+$/.exec(line)[1]).trim()), tokens);
+  assert.equal(lines.slice(12).map((line) => JSON.parse(line)).join(''), without);
+  // another token chosen: no seed gives this text, its ids do
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('#max-tokens').fill('12');
+  await page.locator('.tok.given').last().click();
+  await page.waitForFunction(() => document.querySelector('.bar.on') && /entropy/.test(document.querySelector('#h-next').textContent));
+  await page.locator('.bar:not(.on):visible button').first().click();
+  await resting(page);
+  assert.ok(await texts() > 1);
+  const ids = await page.locator('.tok').evaluateAll((list) => list.map((t) => t.dataset.id));
+  const again = await printed(await copied(page, 'Copy as JavaScript'));
+  assert.deepEqual(again.slice(0, ids.length).map((line) => /^(\d+) reads \d+$/.exec(line)[1]), ids);
+  // the file says the same, and more
+  const [download] = await Promise.all([page.waitForEvent('download'), page.locator('.stream').getByRole('button', { name: 'Save as JSON' }).click()]);
+  const saved = JSON.parse(readFileSync(await download.path(), 'utf8'));
+  assert.deepEqual(saved.tokens.map((t) => String(t.id)), ids);
+  assert.deepEqual(saved.off, [{ at: 'blocks.0.hook_mlp_out', scale: 0 }]);
+  assert.deepEqual([saved.branches.length, saved.fromSeedAlone, saved.model.address], [1, false, 'weights/stories-1m.gguf']);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a program copied from two stacks, and one from a model built here, run as they are', async () => {
+  const { page, complaints, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 10);
+  const date = (await printed(await copied(page, 'Copy as JavaScript'))).map((line) => JSON.parse(/^(".*") after/.exec(line)[1])).join('');
+  assert.equal(date, '2001-01-03');
+  const [download] = await Promise.all([page.waitForEvent('download'), page.locator('.stream').getByRole('button', { name: 'Save as JSON' }).click()]);
+  assert.equal(JSON.parse(readFileSync(await download.path(), 'utf8')).source, '3 JAN 2001');
+  await page.locator('#preset').selectOption('tutorial-5');
+  await page.locator('#build-kind').selectOption('encoder_decoder');
+  await page.getByRole('button', { name: 'Make it with random weights' }).click();
+  await page.waitForFunction(() => /random weights/.test(document.querySelector('.pill').textContent) && document.querySelector('.tok'));
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('#max-tokens').fill('3');
+  await page.locator('.go').click();
+  await resting(page);
+  const program = await copied(page, 'Copy as JavaScript');
+  assert.match(program, /await create\(\{/);
+  assert.equal((await printed(program)).length, await page.locator('.tok:not(.given)').count());
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+// It once opened stories-1M with another text, unsaid.
+test('an address of a model that is not here keeps what holds, and says so', async () => {
+  const { page, close } = await open();
+  await page.locator('#model-file').setInputFiles({ name: 'mine.gguf', mimeType: 'application/octet-stream', buffer: readFileSync(`${top}weights/stories-1m.gguf`) });
+  await page.waitForFunction(() => /^mine\.gguf/.test(document.querySelector('.pill').textContent));
+  await page.locator('#pace').selectOption('fast');
+  await page.locator('#max-tokens').fill('5');
+  await page.getByLabel('Prompt', { exact: true }).fill('The cat');
+  await page.getByLabel('Prompt', { exact: true }).press('Enter');
+  await resting(page);
+  const link = new URL(await copied(page, 'Copy link'));
+  await close();
+  assert.match(link.hash, /from=mine\.gguf&prompt=The\+cat/);
+  assert.doesNotMatch(link.hash, /written=|ids=|model=|head=/);
+  const second = await open(link.hash);
+  await second.page.waitForFunction(() => /made with “mine\.gguf”/.test(document.querySelector('.told').textContent));
+  assert.equal(await second.page.getByRole('button', { name: 'Load that model' }).isVisible(), false);
+  assert.match(await second.page.locator('.text').innerText(), /The cat$/);
+  await second.close();
+  // one that lies elsewhere is not asked for until the visitor does
+  const away = 'https://models.example/far.gguf';
+  const context = await browser.newContext({ reducedMotion: 'reduce', serviceWorkers: 'block' });
+  const third = await context.newPage();
+  const asked = [];
+  await third.route('https://models.example/**', (route) => {
+    asked.push(route.request().url());
+    return route.fulfill({ body: readFileSync(`${top}weights/stories-1m.gguf`), headers: { 'access-control-allow-origin': '*' } });
+  });
+  await third.goto(`${server.url}#model=${encodeURIComponent(away)}&prompt=The+cat&ids=1.2.3&head=4.4`);
+  await third.waitForFunction(() => /not on this page/.test(document.querySelector('.told')?.textContent) && document.querySelector('.tok'));
+  assert.equal(await third.locator('.tok:not(.given)').count(), 0);
+  assert.deepEqual(asked, []);
+  await third.getByRole('button', { name: 'Load that model' }).click();
+  await third.waitForFunction(() => /^far\.gguf/.test(document.querySelector('.pill').textContent));
+  assert.deepEqual([...new Set(asked)], [away]);
+  assert.equal(await third.locator('.told').isVisible(), false);
+  await context.close();
 });

@@ -1,8 +1,10 @@
 // address.js - the state of the page in its address: whoever opens it gets the same text and the same picture.
 //
 // A text that follows from prompt, sampler and seed is written again by the engine, which gives the same tokens in every
-// browser; one that was branched, or whose sampler was moved on the way, carries its ids.
+// browser; one that was branched, or whose sampler was moved on the way, carries its ids. Of a model that only its owner has, an address
+// keeps the name, and of its text what holds for any model: whoever opens it is told.
 
+import { shippedAs } from './models.js';
 import { isPart, partOf } from './parts.js';
 
 const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', seed: 'seed' });
@@ -28,7 +30,7 @@ export function readAddress(hash) {
   if (/^[a-z]+[12]?$/.test(open ?? '')) state.openStage = open;
   const stack = /** @type {const} */ (['self', 'encoder', 'cross']).find((s) => s === q.get('stack'));
   return {
-    state, model: q.get('model'), asks: q.size > 0,
+    state, model: q.get('model'), from: q.get('from'), asks: q.size > 0,
     /** what stands in the place of the model's own opening */
     opens: { ...(prompt !== undefined && { prompt }), ...(source !== undefined && { source }), ...(q.has('t') && { temperature: sampler.temperature }), ...(stack && { stack }) },
     head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
@@ -36,6 +38,19 @@ export function readAddress(hash) {
     at: number(at, 0, 1e6), key: number(key, 0, 1e6),
     stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null, zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
     off: off ? off.split(',').filter(isPart) : [],
+  };
+}
+
+/** What holds of an address on this page: without its model no text, head or part that was switched off.
+ * @param {ReturnType<typeof readAddress>} asked */
+export function holding(asked) {
+  const { model, from, opens: { prompt, ...opens } } = asked;
+  if (from === null && (model === null || shippedAs(model))) return { ...asked, note: { text: '', address: '' } };
+  const address = from === null && model !== null && URL.canParse(model) && /^https?:$/.test(new URL(model).protocol) ? model : '';
+  const what = from !== null ? `made with “${from}”, a model of whoever made it` : `of the model at ${model}, which is not on this page`;
+  return {
+    ...asked, model: null, opens: prompt ? { ...opens, prompt } : opens, head: null, written: undefined, ids: null, at: undefined, key: undefined, stage: null, zoom: null, off: [],
+    note: { text: `This address is ${what}. Prompt and sampler are taken from it; the text is that of the model here.${address ? ' Nothing was asked of that address.' : ''}`, address },
   };
 }
 
@@ -68,6 +83,7 @@ export async function follow(asked, store, run) {
 export function addressOf(s) {
   const q = new URLSearchParams();
   if (s.model?.address) q.set('model', s.model.address);
+  else if (s.model) q.set('from', s.model.name);
   q.set('prompt', s.prompt);
   if (s.model?.config.kind === 'encoder_decoder') {
     q.set('source', s.source);
@@ -75,6 +91,7 @@ export function addressOf(s) {
   }
   for (const [short, name] of Object.entries(KEYS)) q.set(short, String(s.sampler[name]));
   if (s.sampler.ignoreEos) q.set('past', '1');
+  if (!s.model?.address) return `#${q}`;
   const written = s.tokens.filter((t) => !t.given);
   if (written.length) {
     if (s.pure) q.set('written', String(written.length));

@@ -3,7 +3,7 @@
 import { createStore } from './store.js';
 import { createRun } from './run.js';
 import { SHIPPED, shippedAs } from './models.js';
-import { readAddress, keepAddress, follow } from './address.js';
+import { readAddress, holding, keepAddress, follow } from './address.js';
 import * as header from './panels/header.js';
 import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
@@ -28,7 +28,7 @@ const dark = matchMedia('(prefers-color-scheme: dark)');
 
 const store = createStore({
   theme: dark.matches ? 'dark' : 'light',
-  status: 'empty', progress: null, error: '', model: null, memory: null,
+  status: 'empty', progress: null, error: '', note: { text: '', address: '' }, model: null, memory: null,
   prompt: SHIPPED[0].opens.prompt, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: false }, pace: 'reading', maxTokens: 160,
   source: 'one two three', examples: [], sourceTokens: [], sourceCursor: 0, stack: 'self',
   tokens: [], patterns: null, otherPatterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
@@ -61,8 +61,8 @@ dark.addEventListener('change', () => {
   if (!document.documentElement.dataset.theme) store.set({ theme: dark.matches ? 'dark' : 'light' });
 });
 
-const asked = readAddress(location.hash);
-store.set(asked.state);
+const asked = holding(readAddress(location.hash));
+store.set({ ...asked.state, note: asked.note });
 const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
 await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file, opens: { ...wanted.opens, ...asked.opens } });
 await follow(asked, store, run);

@@ -48,3 +48,6 @@ export const SHIPPED = [
 
 /** The shipped model from this address. @param {string} file */
 export const shippedAs = (file) => SHIPPED.find((m) => m.file === file);
+
+/** What a model from an address is called. @param {string} address */
+export const nameOf = (address) => new URL(address).pathname.split('/').filter(Boolean).at(-1) ?? new URL(address).host;

@@ -84,8 +84,10 @@ export function createRun(store) {
     loading = null;
     set({ error: '', progress: { name: 'random weights', phase: 'load', loaded: 0, total: null } });
     try {
-      const api = await create(config, { seed: state.sampler.seed });
-      await adopt(api, { name: 'random weights' });
+      const { seed } = state.sampler;
+      const api = await create(config, { seed });
+      if (!state.prompt) set({ prompt: 'Once upon a time' });   // it has no token to begin with
+      await adopt(api, { name: 'random weights', made: { config, seed } });
     } catch (error) {
       fail(error);
     } finally {
@@ -103,7 +105,7 @@ export function createRun(store) {
     const config = api.config;
     set({
       model: {
-        name: about.name, address: about.address ?? '', source: about.source ?? null, fileBytes: about.fileBytes ?? null,
+        name: about.name, address: about.address ?? '', source: about.source ?? null, made: about.made ?? null, fileBytes: about.fileBytes ?? null,
         config, parameters: api.parameters, counted: countParameters(config).total,
         backend: api.backend, warnings: api.warnings ?? [], api,
       },

@@ -1,6 +1,7 @@
 // save.js - what a visitor takes along: links, files, code.
 
 import { el } from './dom.js';
+import { editsOf } from './parts.js';
 import { inView } from './patterns.js';
 
 /** Offer a file under this name. @param {string} name @param {string | Blob} content @param {string} [type] */
@@ -28,28 +29,49 @@ export function copyButton(name, text) {
 /** Rows as CSV. @param {(string | number)[][]} rows */
 export const csv = (rows) => rows.map((row) => row.map((x) => (/[",\n]/.test(String(x)) ? `"${String(x).replace(/"/g, '""')}"` : String(x))).join(',')).join('\n') + '\n';
 
-/** The present view as a program for the package. @param {import('./store.js').State} s */
+/** The present view as a program for the package: the text with the head in hand, and how the prompt goes on without the parts that are off.
+ * @param {import('./store.js').State} s */
 export function asJavaScript(s) {
+  const json = JSON.stringify;
   const { temperature, topK, topP, seed, ignoreEos } = s.sampler;
-  const n = s.tokens.filter((t) => !t.given).length || s.maxTokens;
+  const { address, name, made, config } = s.model ?? {};
+  const given = s.tokens.filter((t) => t.given);
+  const n = s.tokens.length - given.length || s.maxTokens;
   const point = `${inView(s.stack === 'encoder' ? { ...s, stack: 'self' } : s).point}.hook_pattern`;   // the encoder runs once, no step brings its rows
-  const prompt = s.prompt || s.tokens.filter((t) => t.given).map((t) => t.id);   // without words it begins with a token of its own
-  const source = s.model?.config.kind === 'encoder_decoder' ? `source: ${JSON.stringify(s.source)}, ` : '';
-  const address = s.model?.address ? new URL(s.model.address, document.baseURI).href : s.model?.name ?? 'model.gguf';
-  return `import { load } from 'glassformer';
-
-const model = await load(${JSON.stringify(address)});
-const run = model.generate(${JSON.stringify(prompt)}, {
+  const ids = (/** @type {import('./store.js').Token[]} */ tokens) => tokens.map((t) => t.id);
+  const wordless = !given.some((t) => t.text);
+  const prompt = s.prompt && !wordless ? s.prompt : ids(given);   // without words it begins with a token of its own
+  const source = config?.kind === 'encoder_decoder' ? `source: ${json(wordless && made ? ids(s.sourceTokens) : s.source)}, ` : '';
+  const edits = editsOf(config, s.off);
+  const opened = made ? `create(${json(made.config)}, { seed: ${made.seed} })` : `load(${json(address ? new URL(address, document.baseURI).href : name)})`;
+  const row = (/** @type {string} */ query) => `const from = (${s.head.head} * queries + ${query}) * keys;
+  const row = data.subarray(from, from + keys);                     // head ${s.head.head}, `;
+  const text = s.pure ? `const run = model.generate(${json(prompt)}, {
   ${source}maxTokens: ${n}, temperature: ${temperature}, topK: ${topK}, topP: ${topP}, seed: ${seed},${ignoreEos ? ' ignoreEos: true,' : ''}
-  capture: [${JSON.stringify(point)}],
+  capture: [${json(point)}],
 });
 for await (const step of run) {
-  const { data, shape } = step.captured[${JSON.stringify(point)}];   // [head, query, key]
+  const { data, shape } = step.captured[${json(point)}];   // [head, query, key]
   const [, queries, keys] = shape;
-  const from = (${s.head.head} * queries + queries - 1) * keys;
-  const row = data.subarray(from, from + keys);                     // head ${s.head.head}, the newest query
+  ${row('queries - 1')}the newest query
   console.log(JSON.stringify(step.text), 'after reading', row.indexOf(Math.max(...row)));
-}
-model.dispose();
+}` : `const ids = ${json(ids(s.tokens))};   // tokens were chosen by hand, or the sampler was moved: no seed gives this text
+const { captured } = await model.forward(ids, { ${source}capture: [${json(point)}] });
+const { data, shape } = captured[${json(point)}];   // [head, query, key]
+const [, queries, keys] = shape;
+for (let query = 0; query < queries; query++) {
+  ${row('query')}one query
+  console.log(ids[query], 'reads', row.indexOf(Math.max(...row)));
+}`;
+  const without = edits.length ? `
+// the same prompt without the parts that were switched off, greedily
+const edits = ${json(edits)};
+for await (const step of model.generate(${json(prompt)}, { ${source}maxTokens: 32, temperature: 0, edits })) console.log(JSON.stringify(step.text));
+` : '';
+  return `import { ${made ? 'create' : 'load'} } from 'glassformer';
+
+const model = await ${opened};${address || made ? '' : '   // the path of that file'}
+${text}
+${without}model.dispose();
 `;
 }

@@ -15,6 +15,7 @@
  * @property {string} name
  * @property {string} address     where it came from: an address, a file's name, or '' for one built here
  * @property {any} source          what the library was given, to load it again otherwise; null for one built here
+ * @property {{ config: any, seed: number } | null} made  of which one built here was made
  * @property {number | null} fileBytes
  * @property {any} config
  * @property {any} parameters     the table of the file that was loaded
@@ -28,6 +29,7 @@
  * @property {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} status
  * @property {{ name: string, phase: string, loaded: number, total: number | null } | null} progress
  * @property {string} error          one sentence, '' when all is well
+ * @property {{ text: string, address: string }} note  what a visitor has to know, '' when nothing; the address of a model that may be loaded, or ''
  * @property {LoadedModel | null} model
  * @property {any} memory           the library's map of linear memory, read again when the text rests
  * @property {string} prompt

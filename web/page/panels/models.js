@@ -1,7 +1,7 @@
 // panels/models.js - the dialog in which a model is chosen: shipped, from disk, or from an address.
 
 import { el } from '../dom.js';
-import { SHIPPED } from '../models.js';
+import { SHIPPED, nameOf } from '../models.js';
 
 /** @param {HTMLDialogElement} root @param {import('../store.js').Store} _store @param {import('../run.js').Run} run */
 export function create(root, _store, run) {
@@ -17,7 +17,7 @@ export function create(root, _store, run) {
     event.preventDefault();
     const url = new URL(address.value);
     root.close();
-    void run.loadModel(url, { name: url.pathname.split('/').filter(Boolean).at(-1) ?? url.host, address: url.href });
+    void run.loadModel(url, { name: nameOf(url.href), address: url.href });
   } }, el('label', { for: 'model-address' }, 'From an address'), el('div', { class: 'line' }, address, el('button', { type: 'submit' }, 'Load')),
   el('p', { class: 'hint' }, 'Only this fetch leaves the page, and only to the address you give.'));
 

@@ -1,19 +1,33 @@
-// panels/notice.js - what is being loaded, and what went wrong, in the place where the page begins.
+// panels/notice.js - what is being loaded, what went wrong and what a visitor has to know, in the place where the page begins.
 
 import { bytes } from '../format.js';
 import { el } from '../dom.js';
+import { nameOf } from '../models.js';
 
 const PHASE = { download: 'Loading', compile: 'Preparing the engine for', load: 'Unpacking' };
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store */
-export function create(root, store) {
+/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+export function create(root, store, run) {
   const text = el('label', { for: 'progress' });
   const bar = el('progress', { id: 'progress' });
   const loading = el('div', { class: 'loading', hidden: true }, text, bar);
   const words = el('p', { role: 'alert' });
   const close = el('button', { type: 'button', onclick: () => store.set({ error: '' }) }, 'Dismiss');
   const error = el('div', { class: 'error', hidden: true }, words, close);
-  root.append(loading, error);
+  const told = el('p', { role: 'status' });
+  const fetchIt = el('button', { type: 'button', onclick: () => {
+    const { address } = store.state.note;
+    store.set({ note: { text: '', address: '' } });
+    void run.loadModel(new URL(address), { name: nameOf(address), address });
+  } }, 'Load that model');
+  const note = el('div', { class: 'told', hidden: true }, told, fetchIt, el('button', { type: 'button', onclick: () => store.set({ note: { text: '', address: '' } }) }, 'Dismiss'));
+  root.append(loading, error, note);
+
+  store.watch(['note'], (s) => {
+    note.hidden = !s.note.text;
+    fetchIt.hidden = !s.note.address;
+    told.textContent = s.note.text;
+  });
 
   store.watch(['progress'], ({ progress: p }) => {
     loading.hidden = !p;

@@ -3,6 +3,7 @@
 import { addressOf } from '../address.js';
 import { el, roving, svg } from '../dom.js';
 import { figures, int, percent, quoted } from '../format.js';
+import { editsOf } from '../parts.js';
 import { asJavaScript, copyButton, saveFile } from '../save.js';
 
 const REASON = { maxTokens: 'the limit of tokens', eos: 'the model’s own end', stop: 'a stop text', contextFull: 'the end of the context' };
@@ -174,9 +175,12 @@ export function create(root, store, run) {
 
 /** The run as it stands, everything that is needed to make it again and what came of it. */
 function asJson(s) {
+  const { name, address, made, config, backend } = s.model ?? {};
+  const token = (t, position) => ({ position, id: t.id, text: t.text, given: t.given, logprob: t.logprob });
   return JSON.stringify({
-    model: { name: s.model?.name, config: s.model?.config, backend: s.model?.backend }, prompt: s.prompt, sampler: s.sampler, fromSeedAlone: s.pure,
-    tokens: s.tokens.map((t, position) => ({ position, id: t.id, text: t.text, given: t.given, logprob: t.logprob })), speed: s.speed,
+    model: { name, address, ...(made && { made }), config, backend }, prompt: s.prompt, ...(config?.kind === 'encoder_decoder' && { source: s.source, sourceIds: s.sourceTokens.map((t) => t.id) }),
+    sampler: s.sampler, fromSeedAlone: s.pure, tokens: s.tokens.map(token), branches: s.branches.map((b) => ({ at: b.at, tokens: b.tokens.map(token) })),
+    off: editsOf(config, s.off), speed: s.speed,
     pattern: { layer: s.head.layer, head: s.head.head, rows: s.tokens.map((_, q) => Array.from(s.patterns?.row(s.head.layer, s.head.head, q) ?? [])) },
   }, null, 1);
 }
