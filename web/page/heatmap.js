@@ -102,7 +102,8 @@ export class Triangle {
 
   /** More room, what is painted staying. @param {number} capacity @param {Uint32Array} colors */
   grow(capacity, colors) {
-    const { pixels, size, shift } = this;
+    const { size, shift } = this;
+    const pixels = this.pixels.slice();
     this.#room(capacity);
     const fold = this.shift - shift;
     for (let y = 0; y < size; y++) {
@@ -112,15 +113,21 @@ export class Triangle {
         if (pixels[y * size + x] > this.pixels[at]) this.pixels[at] = pixels[y * size + x];
       }
     }
-    this.#show(0, size >> fold, colors);
+    this.#show(0, this.size, colors);
   }
 
   #room(capacity) {
     this.capacity = capacity;
     this.shift = 0;
     while (capacity >> this.shift > this.limit) this.shift++;
-    this.size = this.canvas.width = this.canvas.height = Math.ceil(capacity / 2 ** this.shift);
-    this.pixels = new Uint16Array(this.size ** 2);
+    const size = Math.ceil(capacity / 2 ** this.shift);
+    if (size === this.size) {
+      this.pixels.fill(0);
+      this.context.clearRect(0, 0, size, size);
+      return;
+    }
+    this.size = this.canvas.width = this.canvas.height = size;
+    this.pixels = new Uint16Array(size ** 2);
   }
 
   /** Paint the rows up to `rows` that are missing.

@@ -315,6 +315,7 @@ export function create(root, store, run) {
   }
 
   let colors = inks.read();
+  let onCanvas = { of: {}, key: '', seen: 0 };   // what is drawn there
   store.watch(['theme'], (s) => {
     colors = inks.read();
     if (built) paintStrips(s);
@@ -322,6 +323,7 @@ export function create(root, store, run) {
   new ResizeObserver(() => {
     cells.width = Math.round(picture.clientWidth * devicePixelRatio);
     cells.height = Math.round(picture.clientHeight * devicePixelRatio);
+    onCanvas.key = '';
     if (built) paintStrips(state);
   }).observe(picture);
 
@@ -334,6 +336,10 @@ export function create(root, store, run) {
       v: captured[`${b}.attn.hook_v`], out: captured[`${b}.hook_attn_out`], added: captured[`${b}.hook_cross_attn_out`], ffn: captured[`${b}.mlp.hook_post`], resid: captured[`${b}.hook_resid_post`],
       more: captured[`${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`],
     };
+    const seen = Math.max(0, ...Object.values(from).map((tensor) => Math.min(n.count, (tensor?.shape[0] ?? 0) - n.first)));   // lanes with values
+    const key = [seen, n.first, n.count, s.head.layer, cells.width, colors.q].join();
+    if (onCanvas.of === captured && (onCanvas.key === key || (!seen && !onCanvas.seen))) return;
+    onCanvas = { of: captured, key, seen };
     const g = /** @type {CanvasRenderingContext2D} */ (cells.getContext('2d'));
     const scale = cells.width / picture.viewBox.baseVal.width;
     g.setTransform(1, 0, 0, 1, 0, 0);
@@ -375,6 +381,7 @@ export function create(root, store, run) {
       if (built) {
         picture.replaceChildren();
         cells.width = cells.width;   // nothing is left on it
+        onCanvas = { of: {}, key: '', seen: 0 };
       }
       built = '';
       return;

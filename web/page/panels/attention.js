@@ -458,7 +458,7 @@ export function create(root, store, run) {
     if (s.tokens.length && s.patterns && s.cursor >= s.patterns.length) void run.wantRows();
     read();
   });
-  store.watch(['patterns', 'tokens', 'cursor', 'sourceCursor', 'key', 'hover', 'head', 'stage', 'stack', 'zoom', 'theme', 'model'], draw, { root });
+  store.watch(['patterns', 'tokens', 'cursor', 'sourceCursor', 'key', 'hover', 'head', 'stage', 'stack', 'zoom', 'theme', 'model'], draw, { every: 60, root });
   store.watch(['status', 'cursor', 'sourceCursor', 'head', 'stage', 'stack'], (s) => { if (s.status !== 'running') paintTable(); });
   void document.fonts?.ready.then(() => store.set({ hover: state.hover }));
 }

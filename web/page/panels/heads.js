@@ -6,7 +6,7 @@ import { inView } from '../patterns.js';
 import { Triangle, paletteOf, roomFor } from '../heatmap.js';
 
 const PIXELS = 128;   // of a tile's side, at most
-const SLICE_MS = 5;   // of painting in one frame
+const SLICE_MS = 4;   // of painting in one frame
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store */
 export function create(root, store) {
@@ -18,12 +18,12 @@ export function create(root, store) {
   const profileOf = el('h3');
   root.append(grid, el('div', { class: 'head-profile' }, profileOf, profile));
 
-  /** @type {{ layer: number, head: number, button: HTMLElement, triangle: Triangle, store?: any }[]} */
+  /** @type {{ layer: number, head: number, button: HTMLElement, triangle: Triangle, store?: any, epoch?: number }[]} */
   let tiles = [];
   let colors = new Uint32Array(256);
-  let epoch = -1;
   let of = '';   // what the grid was built for
   let tileSize = 0;
+  let turn = 0;   // whose tile is next: while text streams the slice ends before all have had one
   new ResizeObserver(() => { tileSize = tiles[0]?.button.clientWidth ?? 0; }).observe(grid);
 
   const stacks = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Which attention', hidden: true }, ...[['encoder', 'encoder'], ['self', 'decoder'], ['cross', 'across']].map(([stack, name]) =>
@@ -56,7 +56,6 @@ export function create(root, store) {
         grid.append(button);
       }
     }
-    epoch = -1;
   });
 
   roving(grid, () => tiles.map((t) => t.button), () => state.model?.config.nHeads ?? 1);
@@ -82,20 +81,24 @@ export function create(root, store) {
     const n = patterns.length;
     const side = Math.max(n, s.stack === 'self' ? n : keys.length);
     const room = roomFor(side);
-    if (epoch !== patterns.epoch || tiles[0].store !== patterns || tiles[0].triangle.capacity > room) {
-      for (const t of tiles) { t.triangle.clear(room); t.store = patterns; }
-      epoch = patterns.epoch;
-    } else if (tiles[0].triangle.capacity < room) {
-      for (const { triangle } of tiles) triangle.grow(room, colors);
-    }
-    grid.style.setProperty('--zoom', String(room / Math.max(1, side)));
-    grid.classList.toggle('dense', side / 2 ** tiles[0].triangle.shift > tileSize * devicePixelRatio);
-    for (const { layer, head, triangle } of tiles) {
-      triangle.paint(n, (q) => patterns.row(layer, head, q), colors);
+    for (let i = 0; i < tiles.length; i++) {
+      const t = tiles[turn++ % tiles.length];
+      const { triangle } = t;
+      if (t.epoch !== patterns.epoch || t.store !== patterns || triangle.capacity > room) {
+        triangle.clear(room);
+        Object.assign(t, { store: patterns, epoch: patterns.epoch });
+      } else if (triangle.capacity < room) {
+        triangle.grow(room, colors);
+      } else if (triangle.painted === n) {
+        continue;
+      }
+      triangle.paint(n, (q) => patterns.row(t.layer, t.head, q), colors);
+      t.button.style.setProperty('--zoom', String(room / Math.max(1, side)));
       if (performance.now() - start > SLICE_MS) return 'more';
     }
+    grid.classList.toggle('dense', side / 2 ** tiles[0].triangle.shift > tileSize * devicePixelRatio);
     return '';
-  }, { root });
+  }, { every: 60, root });
 
   // What a head does here, in numbers: the mean over queries of the weight on some keys.
   const HABITS = /** @type {[string, (row: Float32Array, q: number, ids: number[]) => number][]} */ ([

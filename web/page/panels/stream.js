@@ -68,7 +68,8 @@ export function create(root, store, run) {
     note.textContent = `${quoted(token)} · position ${position} · id ${token.id}${p}`;
   }
 
-  store.watch(['tokens'], ({ tokens }) => {
+  store.watch(['tokens'], (s) => {
+    const { tokens } = s;
     let same = 0;
     while (same < shown.length && shown[same] === tokens[same]) same++;
     for (const gone of chips.splice(same)) gone.remove();
@@ -81,11 +82,13 @@ export function create(root, store, run) {
       fresh.append(c);
     }
     text.append(fresh);
+    mark(s);
     arrange();
   });
 
   let marked = { here: -1, key: -1, stop: /** @type {HTMLElement | null} */ (null) };
-  store.watch(['tokens', 'cursor', 'key', 'hover'], ({ cursor, key, hover, stack }) => {
+  /** @param {import('../store.js').State} s */
+  function mark({ cursor, key, hover, stack }) {
     const own = stack === 'self';   // elsewhere queries or keys are places of another text
     const here = hover && stack !== 'encoder' ? hover.query : cursor;
     const seen = !own ? -1 : hover ? hover.key : key;
@@ -98,7 +101,8 @@ export function create(root, store, run) {
     const { stop } = marked;
     if (stop) { stop.tabIndex = 0; stop.setAttribute('aria-selected', String(stop === chips[cursor])); }
     describe(here);
-  });
+  }
+  store.watch(['cursor', 'key', 'hover'], mark);
 
   // Not per token: a screen reader hears the whole text once it rests.
   store.watch(['status'], (s) => {
