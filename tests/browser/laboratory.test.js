@@ -1,7 +1,7 @@
 // laboratory.test.js - the built page in Chromium where models are compared, built, taken apart, passed on and walked through.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -315,4 +315,27 @@ test('an address of a model that is not here keeps what holds, and says so', asy
   assert.deepEqual([...new Set(asked)], [away]);
   assert.equal(await third.locator('.told').isVisible(), false);
   await context.close();
+});
+
+test('a folder is chosen, and one is dropped; what lies in folders of it is left alone', async () => {
+  const { page, complaints, close } = await open();
+  const folder = join(mkdtempSync(join(tmpdir(), 'glassformer-folder-')), 'my dates');
+  for (const name of ['onnx', 'notes']) mkdirSync(join(folder, name), { recursive: true });
+  for (const name of ['config.json', 'model.safetensors', 'tokenizer.json']) copyFileSync(`${top}weights/dates/${name}`, join(folder, name));
+  writeFileSync(join(folder, 'onnx', 'config.json'), '{"model_type": "of another"}');
+  for (const name of ['one.txt', 'two.txt']) writeFileSync(join(folder, 'notes', name), 'no model');
+  await page.locator('#model-folder').setInputFiles(folder);
+  await page.waitForFunction(() => /^my dates · 233,601 parameters/.test(document.querySelector('.pill').textContent), null, { timeout: 30_000 });
+  await choose(page, 'stories-1M');
+  const devtools = await page.context().newCDPSession(page);
+  for (const type of ['dragEnter', 'dragOver', 'drop']) await devtools.send('Input.dispatchDragEvent', { type, x: 400, y: 300, data: { items: [], files: [folder], dragOperationsMask: 1 } });
+  await page.waitForFunction(() => /^my dates · 233,601 parameters/.test(document.querySelector('.pill').textContent), null, { timeout: 30_000 });
+  assert.match(await page.locator('[data-role="about"]').textContent(), /^encoder-decoder/);
+  // one without a model is refused in a sentence
+  await page.locator('#model-folder').setInputFiles(join(folder, 'notes'));
+  await page.waitForFunction(() => !document.querySelector('.error').hidden);
+  assert.match(await page.locator('.error [role="alert"]').textContent(), /there is no config\.json.*my dates is still here and works/);
+  rmSync(join(folder, '..'), { recursive: true, force: true });
+  assert.deepEqual(complaints, []);
+  await close();
 });
