@@ -1,18 +1,11 @@
 /* recipe.c - see recipe.h. */
 #include "train/recipe.h"
+#include "train/fields.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct choice {
-    const char *field, *words[8];
-};
-#define CHOICE(field, ...) {#field, {__VA_ARGS__}},
-static const struct choice choices[] = {GF_ENUMS(CHOICE)};
-#define FIELD_NAME(type, name, ...) #name,
-static const char *const fields[] = {GF_CONFIG_FIELDS(FIELD_NAME)};
 
 enum type { INT32, INT64, UINT64, FLOAT, INT };
 struct option {
@@ -52,12 +45,11 @@ void gf_recipe_print_keys(void) {
     struct gf_recipe r;
     gf_recipe_defaults(&r);
     printf("the configuration's fields:\n");
-    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
-        printf("  %s", fields[f]);
-        for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
-            for (int k = 0; !strcmp(choices[i].field, fields[f]) && k < 8 && choices[i].words[k];
-                 k++)
-                printf("%s%s", k ? ", " : ": ", choices[i].words[k]);
+    for (int32_t f = 0; f < gf_field_count(); f++) {
+        printf("  %s", gf_field_name(f));
+        const char *word;
+        for (int32_t k = 0; (word = gf_field_word(f, k)); k++)
+            printf("%s%s", k ? ", " : ": ", word);
         printf("\n");
     }
     printf("how to train, and what happens unless it says otherwise:\n");
@@ -116,8 +108,8 @@ static int32_t set_option(struct gf_recipe *r, const struct option *o, double x,
 }
 
 int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_error *err) {
-    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
-        if (!strcmp(fields[f], key)) return gf_config_set(&r->cfg, (int32_t)f, x, err);
+    const int32_t field = gf_field_find(key);
+    if (field >= 0) return gf_config_set(&r->cfg, field, x, err);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (!strcmp(options[i].name, key)) return set_option(r, &options[i], x, err);
     return gf_fail(err, GF_ERR_CONFIG, "a recipe has no key %s", key);
@@ -136,10 +128,11 @@ static int32_t set(struct gf_recipe *r, const char *key, const char *value, stru
         if (r->pairs || !strcmp(value, "stories")) return GF_OK;
         return gf_fail(err, GF_ERR_CONFIG, "task: %s, expected stories or pairs", value);
     }
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        if (strcmp(choices[i].field, key)) continue;
-        for (int k = 0; k < 8 && choices[i].words[k]; k++)
-            if (!strcmp(choices[i].words[k], value)) return gf_recipe_set(r, key, k, err);
+    const int32_t field = gf_field_find(key);
+    if (field >= 0 && gf_field_word(field, 0)) {
+        const char *word;
+        for (int32_t k = 0; (word = gf_field_word(field, k)); k++)
+            if (!strcmp(word, value)) return gf_recipe_set(r, key, k, err);
         return gf_fail(err, GF_ERR_CONFIG, "%s: there is no %s", key, value);
     }
     char *end;

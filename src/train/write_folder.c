@@ -4,6 +4,7 @@
  * opens them; everything else as our own model_type with the roster's names. */
 #include "glassformer.h"
 #include "train/export.h"
+#include "train/fields.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,32 +12,15 @@
 /* ---- config.json -------------------------------------------------------------------------------
  */
 
-struct choice {
-    const char *field, *words[8];
-};
-#define CHOICE(field, ...) {#field, {__VA_ARGS__}},
-static const struct choice choices[] = {GF_ENUMS(CHOICE)};
-#define FIELD_NAME(type, name, ...) #name,
-static const char *const fields[] = {GF_CONFIG_FIELDS(FIELD_NAME)};
-static const char *const flags[] = {
-    "final_norm",       "qk_norm",   "bias_qkv",      "bias_attn_out",
-    "bias_ffn",         "bias_norm", "bias_head",     "tie_word_embeddings",
-    "shared_embedding", "causal",    "scale_scores",  "use_position",
-    "use_residual",     "use_norm",  "use_final_norm"};
-
-static void own_field(struct gf_sink *to, const struct gf_config *cfg, size_t i) {
-    const double x = gf_config_get(cfg, (int32_t)i);
-    for (size_t k = 0; k < sizeof choices / sizeof *choices; k++)
-        if (!strcmp(choices[k].field, fields[i])) {
-            gf_put_format(to, "  \"%s\": \"%s\",\n", fields[i], choices[k].words[(int)x]);
-            return;
-        }
-    for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
-        if (!strcmp(flags[k], fields[i])) {
-            gf_put_format(to, "  \"%s\": %s,\n", fields[i], x != 0 ? "true" : "false");
-            return;
-        }
-    gf_put_format(to, "  \"%s\": %.9g,\n", fields[i], x);
+static void own_field(struct gf_sink *to, const struct gf_config *cfg, int32_t field) {
+    const char *name = gf_field_name(field);
+    const double x = gf_config_get(cfg, field);
+    if (gf_field_word(field, 0))
+        gf_put_format(to, "  \"%s\": \"%s\",\n", name, gf_field_word(field, (int32_t)x));
+    else if (gf_field_is_flag(field))
+        gf_put_format(to, "  \"%s\": %s,\n", name, x != 0 ? "true" : "false");
+    else
+        gf_put_format(to, "  \"%s\": %.9g,\n", name, x);
 }
 
 /* Which library's folder it is. */
@@ -85,7 +69,7 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
         break;
     case OWN:
         gf_put_text(to, "{\n  \"model_type\": \"glassformer\",\n");
-        for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) own_field(to, c, i);
+        for (int32_t i = 0; i < gf_field_count(); i++) own_field(to, c, i);
         if (c->kind == GF_ENCODER_DECODER) gf_put_text(to, "  \"decoder_start_token_id\": 0,\n");
         break;
     }
