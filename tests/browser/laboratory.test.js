@@ -339,3 +339,83 @@ test('a folder is chosen, and one is dropped; what lies in folders of it is left
   assert.deepEqual(complaints, []);
   await close();
 });
+
+/** The library's loss of a text in bits a token, and how its beginning goes on. */
+async function tried(api, ids, given, options = {}) {
+  const { logits: { data, shape: [n, size] } } = await api.forward(ids, options);
+  let bits = 0;
+  for (let p = 0; p + 1 < n; p++) {
+    const row = data.subarray(p * size, (p + 1) * size), max = row.reduce((a, b) => Math.max(a, b), -Infinity);
+    bits += Math.log2(row.reduce((sum, x) => sum + Math.exp(x - max), 0)) - (row[ids[p + 1]] - max) / Math.LN2;
+  }
+  let text = '';
+  for await (const step of api.generate(given, { ...options, temperature: 0, maxTokens: 24 })) text += step.text;
+  return { bits: bits / (n - 1), text: text.trim() };
+}
+const figure = (text) => {
+  const [, digits, power] = /^([\d.]+)(?: × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+))?$/.exec(text) ?? assert.fail(text);
+  return Number(digits) * 10 ** -Number([...(power ?? '⁰')].map((c) => '⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(c)).join(''));
+};
+const broken = (page) => page.locator('.broken tbody tr').evaluateAll((rows) => rows.map((row) => [...row.cells].map((c) => c.textContent)));
+const tryAll = async (page) => {
+  await page.getByRole('button', { name: 'Break it, one idea at a time' }).click();
+  await page.waitForFunction(() => document.querySelectorAll('.broken tbody tr').length > 4 && document.querySelector('.break progress').hidden, null, { timeout: 60_000 });
+  return broken(page);
+};
+const IDEAS = { 'without the mask': 'causal', 'without ÷ √d': 'scaleScores', 'without positions': 'usePosition', 'without the stream': 'useResidual', 'without norms in the blocks': 'useNorm', 'without the final norm': 'useFinalNorm' };
+
+test('each idea is left out by itself, on a fixed text, and on the text above where that is chosen', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=The cat&seed=3&written=20');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  const rows = await tryAll(page);
+  const fixed = /“([^]+)”/.exec(await page.locator('.break .hint').textContent())[1];
+  assert.ok(fixed.length > 100);
+  for (const [name, bits, text] of rows) {
+    const key = Object.entries(IDEAS).find(([title]) => name.startsWith(title))?.[1];
+    const api = await load(`${top}weights/stories-1m.gguf`, key && { switches: { [key]: false } });
+    const want = await tried(api, await api.encode(fixed), await api.encode(fixed.slice(0, fixed.indexOf('.') + 1)));
+    api.dispose();
+    assert.ok(Math.abs(figure(bits) - want.bits) < 0.01 * want.bits, `${name}: ${bits}, expected ${want.bits}`);
+    assert.equal(text, want.text || '(no text)', name);
+  }
+  assert.equal(rows.length, 7);
+  await page.locator('#break-text').selectOption('own');
+  assert.equal(await page.locator('.broken').isVisible(), false, 'the figures of another text are still there');
+  const own = await tryAll(page);
+  assert.notEqual(own[0][1], rows[0][1]);
+  const api = await load(`${top}weights/stories-1m.gguf`);
+  const all = await page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+  assert.ok(Math.abs(figure(own[0][1]) - (await tried(api, all, all.slice(0, 3))).bits) < 0.006);
+  api.dispose();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('an encoder-decoder and a model built here are broken too; an encoder is told why not', async () => {
+  const { page, complaints, close } = await open('#model=weights/dates/&source=the 1st of may, 1999&prompt=&t=0&written=10');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 10);
+  const rows = await tryAll(page);
+  const all = await page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+  for (const [name, bits, text] of rows) {
+    const key = Object.entries(IDEAS).find(([title]) => name.startsWith(title))?.[1];
+    const dates = await load(`${top}weights/dates/`, key && { switches: { [key]: false } });
+    const want = await tried(dates, all, all.slice(0, 1), { source: 'the 1st of may, 1999' });
+    dates.dispose();
+    assert.ok(Math.abs(figure(bits) - want.bits) < 0.06 * want.bits, `${name}: ${bits}, expected ${want.bits}`);
+    assert.equal(text, want.text || '(no text)', name);
+  }
+  assert.equal(rows.length, 6, 'it has no final norm to leave out');
+  await page.locator('#preset').selectOption('tutorial-3');
+  const build = page.getByRole('button', { name: 'Make it with random weights' });
+  await build.click();
+  await page.waitForFunction(() => /random weights/.test(document.querySelector('.pill').textContent) && document.querySelector('.tok'));
+  const random = await tryAll(page);
+  assert.ok(random.every(([, bits]) => Math.abs(figure(bits) - 8) < 1), `256 tokens, all alike, are 8 bits: ${random.map(([, bits]) => bits).join(', ')}`);
+  await page.locator('#build-kind').selectOption('encoder');
+  await build.click();
+  await page.waitForFunction(() => /An encoder predicts no token/.test(document.querySelector('.break').textContent));
+  assert.equal(await page.getByRole('button', { name: 'Break it, one idea at a time' }).isVisible(), false);
+  assert.match(await page.locator('.ablate h2').textContent(), /predicts no token/);
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -554,7 +554,7 @@ export function createRun(store) {
   }
 
   return {
-    lossOf, continuation, trace, reads, explain,
+    lossOf, continuation, trace, reads, explain, idsOf,
     /** Whether the model has this point. @param {string} name */
     has: (name) => points.has(name),
     loadModel, make, setPrompt, run, greet, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell, setSource,

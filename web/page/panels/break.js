@@ -1,19 +1,21 @@
-// panels/break.js - the same weights without one of the ideas that hold the model up: what each is worth, on this text.
+// panels/break.js - the same weights without one of the ideas that hold the model up: what each is worth, on a fixed text of our own
+// or on the text above.
 //
-// The engine is asked for a second model from the same file with a switch of its configuration turned; the one in hand
+// The engine is asked for a second model of the same weights with a switch of its configuration turned; the one in hand
 // is not touched.
 
-import { load } from '../../lib/index.js';
+import { create as createModel, load } from '../../lib/index.js';
 import { el } from '../dom.js';
-import { figures } from '../format.js';
+import { far } from '../format.js';
 
 const MOST = 120;
 const AHEAD = 24;
+const FIXED = ['Tom had a red ball.', ' He threw it high, and it fell into the pond. A duck saw the ball and pushed it back with its beak. Tom laughed and said thank you. Then he gave the duck a piece of his bread, and they were friends.'];
 const SWITCHES = /** @type {[string, string, string][]} */ ([
   ['causal', 'without the mask', 'every token sees the ones after it, which it never did in training'],
   ['scaleScores', 'without ÷ √d', 'scores are as large as the products, and the softmax nearly picks one key'],
-  ['usePosition', 'without positions', 'the text becomes a bag of words'],
-  ['useResidual', 'without the stream', 'each half block hands on only what it made itself'],
+  ['usePosition', 'without positions', 'nothing but the mask tells one place from another'],
+  ['useResidual', 'without the stream', 'each part of a block hands on only what it made itself'],
   ['useNorm', 'without norms in the blocks', 'vectors keep the size they have grown to'],
   ['useFinalNorm', 'without the final norm', 'the head reads the stream at its full length'],
 ]);
@@ -23,35 +25,62 @@ export function create(root, store, run) {
   const { state } = store;
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', el('small', {}, 'the same weights without one of the ideas that hold them up'));
   const go = el('button', { type: 'button', onclick: () => work() }, 'Break it, one idea at a time');
-  const progress = el('progress', { 'aria-label': 'Broken models tried', hidden: true, max: SWITCHES.length + 1 });
+  const text = el('select', { id: 'break-text' }, el('option', { value: 'fixed' }, 'a fixed text'), el('option', { value: 'own' }, 'the text above'));
+  const choice = el('span', { class: 'control' }, el('label', { for: 'break-text' }, 'on'), text);
+  const progress = el('progress', { 'aria-label': 'Broken models tried', hidden: true });
+  const on = el('p', { class: 'hint', role: 'status' });
   const body = el('tbody');
+  const goesOn = el('th', { scope: 'col' });
   const table = el('table', { class: 'broken', hidden: true }, el('caption', { class: 'hidden' }, 'Loss and continuation with one switch off'), el('thead', {}, el('tr', {},
-    el('th', { scope: 'col' }, 'Model'), el('th', { scope: 'col', class: 'n' }, 'bits a token'), el('th', { scope: 'col' }, 'The prompt goes on, greedily'))), body);
-  root.append(el('div', { class: 'buttons' }, go, progress), el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Broken models' }, table));
+    el('th', { scope: 'col' }, 'Model'), el('th', { scope: 'col', class: 'n' }, 'bits a token'), goesOn)), body);
+  const tools = el('div', { class: 'buttons' }, go, choice, progress);
+  root.append(tools, on, el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Broken models' }, table));
 
   let job = new AbortController();
+  const reading = () => state.model?.config.kind === 'encoder_decoder';
+  const fixed = () => text.value === 'fixed' && !reading();
+
+  /** What is scored, and its beginning, which goes on. */
+  async function texts() {
+    const most = Math.min(MOST, state.model?.config.contextLength ?? MOST);
+    if (fixed()) {
+      const [ids, first] = [await run.idsOf(FIXED.join('')), await run.idsOf(FIXED[0])];
+      return { ids: ids.slice(0, most), given: first.slice(0, most - 1) };
+    }
+    const ids = state.tokens.slice(0, most).map((t) => t.id);
+    return { ids, given: ids.slice(0, Math.max(1, state.tokens.filter((t) => t.given).length)).slice(0, most - 1) };
+  }
 
   async function work() {
     job.abort();
     const mine = (job = new AbortController());
-    const ids = state.tokens.slice(0, MOST).map((t) => t.id);
-    if (ids.length < 2 || !state.model) return;
-    const given = ids.slice(0, Math.max(1, state.tokens.filter((t) => t.given).length));
+    const { model } = state;
+    if (!model) return;
+    const { config, made, source } = model;
     body.replaceChildren();
-    table.hidden = progress.hidden = false;
-    progress.value = 0;
     try {
+      const { ids, given } = await texts();
+      if (mine !== job) return;
+      tell();
+      if (ids.length < 2) {
+        on.textContent = 'The text above is too short to be scored: let the model write some.';
+        return;
+      }
+      const wanted = SWITCHES.filter(([name]) => (name !== 'usePosition' || config.position !== 'none') && (name !== 'useFinalNorm' || config.finalNorm));
+      goesOn.textContent = `${fixed() ? 'The first sentence' : 'The prompt'} goes on, greedily`;
+      table.hidden = progress.hidden = false;
+      progress.max = wanted.length + 1;
+      progress.value = 0;
       const line = async (name, why, api) => {
         const { mean } = await run.lossOf(ids, [], mine.signal, api);
         const steps = await run.continuation(given, [], AHEAD, mine.signal, api);
         if (mine !== job) return;
-        body.append(el('tr', {}, el('th', { scope: 'row' }, name, el('span', { class: 'why' }, why)), el('td', { class: 'n' }, figures(mean)), el('td', { class: 'story' }, steps.map((s) => s.text).join('').trim() || '(it ends at once)')));
+        body.append(el('tr', {}, el('th', { scope: 'row' }, name, el('span', { class: 'why' }, why)), el('td', { class: 'n' }, far(mean)), el('td', { class: 'story' }, steps.map((s) => s.text).join('').trim() || '(no text)')));
         progress.value++;
       };
       await line('as it is', 'for comparison', undefined);
-      for (const [name, title, why] of SWITCHES) {
-        if (name === 'usePosition' && state.model.config.position === 'none') continue;
-        const api = await load(state.model.source, /** @type {any} */ ({ switches: { [name]: false }, signal: mine.signal }));
+      for (const [name, title, why] of wanted) {
+        const api = await (made ? createModel({ ...made.config, [name]: false }, { seed: made.seed, signal: mine.signal }) : load(source, { switches: { [name]: false }, signal: mine.signal }));
         try {
           await line(title, why, api);
         } finally {
@@ -66,14 +95,23 @@ export function create(root, store, run) {
     }
   }
 
-  // The engine says by itself whether it knows switches; bytes that are no model cost nothing to refuse.
-  let known = null;
-  const ask = () => (known ??= load(new Uint8Array(8), /** @type {any} */ ({ switches: {} })).then(() => true, (error) => error.code !== 'bad-option'));
-  store.watch(['model'], async ({ model }) => {
+  function tell() {
+    const { kind } = state.model?.config ?? {};
+    tools.hidden = kind === 'encoder';
+    choice.hidden = reading();
+    on.textContent = kind === 'encoder' ? 'An encoder predicts no token: there is no loss by which to tell what an idea was worth.'
+      : reading() ? 'A model that reads one text and writes another is tried on the two above.'
+        : `${fixed() ? `The fixed text: “${FIXED.join('')}”` : 'What is above: its prompt and what was written.'}${state.model?.made ? ' With random weights no idea is worth anything yet.' : ''}`;
+  }
+  function reset() {
     job.abort();
     table.hidden = progress.hidden = true;
     body.replaceChildren();
-    root.hidden = true;
-    if (model?.source && model.config.kind === 'decoder' && await ask()) root.hidden = state.model !== model;
+    tell();
+  }
+  text.addEventListener('change', reset);
+  store.watch(['model'], ({ model }) => {
+    root.hidden = !model;
+    reset();
   });
 }
