@@ -10,9 +10,9 @@ import { far } from '../format.js';
 
 const MOST = 120;
 const AHEAD = 24;
-const FIXED = ['Tom had a red ball.', ' He threw it high, and it fell into the pond. A duck saw the ball and pushed it back with its beak. Tom laughed and said thank you. Then he gave the duck a piece of his bread, and they were friends.'];
+const FIXED = ['Anna had a little red boat.', ' She put it on the pond, and the wind carried it far away. A duck saw the boat and pushed it back with its beak. Anna laughed and said thank you. Then she gave the duck a piece of her bread, and they were friends.'];
 const SWITCHES = /** @type {[string, string, string][]} */ ([
-  ['causal', 'without the mask', 'every token sees the ones after it, which it never did in training'],
+  ['causal', 'without the mask', 'every token sees the ones after it, the one to be guessed too, which it never did in training'],
   ['scaleScores', 'without ÷ √d', 'scores are as large as the products, and the softmax nearly picks one key'],
   ['usePosition', 'without positions', 'nothing but the mask tells one place from another'],
   ['useResidual', 'without the stream', 'each part of a block hands on only what it made itself'],
