@@ -14,6 +14,7 @@ import { load } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const dist = `${top}dist`;
+const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
 
 let server, browser;
 
@@ -416,6 +417,57 @@ test('an encoder-decoder and a model built here are broken too; an encoder is to
   await page.waitForFunction(() => /An encoder predicts no token/.test(document.querySelector('.break').textContent));
   assert.equal(await page.getByRole('button', { name: 'Break it, one idea at a time' }).isVisible(), false);
   assert.match(await page.locator('.ablate h2').textContent(), /predicts no token/);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('two texts that part are set side by side, each with its log-probability', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=16&pace=fast');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 16);
+  const ids = () => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+  const left = await ids();
+  const at = left.length - 12;
+  await page.locator('#max-tokens').fill('16');
+  await page.locator('.tok').nth(at - 1).click();
+  await page.waitForFunction(() => document.querySelector('.bar.on') && /entropy/.test(document.querySelector('#h-next').textContent));
+  await page.locator('.bar:not(.on):visible button').first().click();
+  await resting(page);
+  const now = await ids();
+  assert.deepEqual(now.slice(0, at), left.slice(0, at));
+  assert.notEqual(now[at], left[at]);
+  const compare = page.locator('.branches').getByRole('button', { name: 'Compare' });
+  await compare.press('Enter');
+  await page.waitForFunction(() => document.querySelectorAll('.beside .num').length === 2);
+  const api = await load(`${top}weights/stories-1m.gguf`);
+  const bitsFrom = async (all) => {
+    const { logits: { data, shape: [n, size] } } = await api.forward(all);
+    return Array.from({ length: n - at }, (_, i) => {
+      const row = data.subarray((at + i - 1) * size, (at + i) * size), max = row.reduce((a, b) => Math.max(a, b), -Infinity);
+      return Math.log2(row.reduce((sum, x) => sum + Math.exp(x - max), 0)) - (row[all[at + i]] - max) / Math.LN2;
+    });
+  };
+  const sum = (list) => list.reduce((a, b) => a + b, 0);
+  const bits = [await bitsFrom(now), await bitsFrom(left)];
+  api.dispose();
+  const said = await page.locator('.beside .num').allTextContents();
+  said.forEach((text, i) => {
+    const [, log, n] = /^log₂ p = (-[\d.]+) over (\d+) tokens/.exec(text) ?? assert.fail(text);
+    assert.equal(Number(n), bits[i].length);
+    assert.ok(Math.abs(Number(log) + sum(bits[i])) < 0.06, `${text}, expected ${-sum(bits[i])}`);
+  });
+  const n = Math.min(bits[0].length, bits[1].length);
+  const by = sum(bits[1].slice(0, n)) - sum(bits[0].slice(0, n));
+  const [, tokens, which, lead] = /Over the (\d+) tokens that both have, (this text|the one left behind) is the likelier, by ([\d.]+) bits/.exec(await page.locator('.beside .hint').textContent());
+  assert.deepEqual([Number(tokens), which], [n, by >= 0 ? 'this text' : 'the one left behind']);
+  assert.ok(Math.abs(Number(lead) - Math.abs(by)) < 0.06);
+  // taken up again, the two change places, and the button keeps the focus
+  const [first, second] = await page.locator('.beside .story').allTextContents();
+  await page.locator('.branches').getByRole('button', { name: /^Back to/ }).press('Enter');
+  await page.waitForFunction((text) => document.querySelector('.beside .story')?.textContent === text, second);
+  assert.equal(await page.locator('.beside .story').nth(1).textContent(), first);
+  assert.ok(await page.evaluate(() => document.activeElement.matches('.branches button')));
+  await page.evaluate(axe);
+  assert.deepEqual(await page.evaluate(async () => (await window.axe.run('.stream')).violations.map((v) => v.id)), []);
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -1,6 +1,7 @@
 // panels/stream.js - the text, a chip per token: the prompt dimmed, the rest shaded by how unlikely the model found it.
 
 import { addressOf } from '../address.js';
+import { createBranches } from '../branches.js';
 import { el, roving, svg } from '../dom.js';
 import { figures, int, percent, quoted } from '../format.js';
 import { editsOf } from '../parts.js';
@@ -19,8 +20,7 @@ export function create(root, store, run) {
   const page = el('div', { class: 'page' }, arcs, text);
   const arcsOn = el('input', { type: 'checkbox', id: 'arcs' });
   arcsOn.addEventListener('change', () => store.set({ arcs: arcsOn.checked }));
-  const branches = el('ol', { class: 'branches', 'aria-label': 'Texts left behind' });
-  root.append(page, branches, el('div', { class: 'under' }, note, legend),
+  root.append(page, createBranches(store, run), el('div', { class: 'under' }, note, legend),
     el('div', { class: 'under' }, el('span', { class: 'control' }, arcsOn, el('label', { for: 'arcs' }, 'arcs of the chosen head')),
       el('span', { class: 'takes' }, copyButton('Copy link', () => new URL(addressOf(state), location.href).href), copyButton('Copy as JavaScript', () => asJavaScript(state)),
         el('button', { type: 'button', class: 'quiet', onclick: () => saveFile('run.json', asJson(state), 'application/json') }, 'Save as JSON'))), spoken);
@@ -167,14 +167,6 @@ export function create(root, store, run) {
   }
   store.watch(['cursor', 'hover', 'head', 'stack', 'patterns', 'arcs', 'status'], arrange);
   new ResizeObserver(() => drawArcs(state)).observe(text);
-
-  // -- texts left behind ----------------------------------------------------------------------------------------------
-  store.watch(['branches', 'tokens'], (s) => {
-    branches.hidden = !s.branches.length;
-    branches.replaceChildren(...s.branches.map((b, i) => el('li', {},
-      el('button', { type: 'button', onclick: () => run.takeUp(i) }, `Back to ${quoted({ text: b.from, id: 0 })}`),
-      el('span', { class: 'story' }, el('span', { class: 'branch-at' }, `…${b.tokens.slice(Math.max(0, b.at - 3), b.at).map((t) => t.text).join('')}`), b.tokens.slice(b.at, b.at + 24).map((t) => t.text).join(''), b.tokens.length > b.at + 24 ? '…' : ''))));
-  });
 }
 
 /** The run as it stands, everything that is needed to make it again and what came of it. */
