@@ -471,3 +471,15 @@ test('two texts that part are set side by side, each with its log-probability', 
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('the map of memory names every region, and the cache of two texts is predicted by hand', async () => {
+  const { page, complaints, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 10);
+  await page.waitForFunction(() => /kv cache of 11 tokens and 10 of the source/.test(document.querySelector('.memory').textContent));
+  const predicted = await page.locator('.memory tr', { hasText: 'kv cache of' }).locator('td').first().textContent();
+  assert.equal(number(predicted.replaceAll(',', '')), 2 * 2 * 64 * 4 * (11 + 10));   // k and v, two layers, d_model, f32
+  const kinds = await page.locator('.map .piece').evaluateAll((list) => list.map((e) => e.className));
+  assert.deepEqual(kinds, ['piece base', 'piece weights', 'piece kv', 'piece kv-free', 'piece scratch', 'piece free']);
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -59,7 +59,10 @@ export function createBranches(store, run) {
     const sum = (/** @type {number[]} */ list) => list.reduce((a, b) => a + b, 0);
     const column = (/** @type {string} */ name, /** @type {number} */ i) => el('div', {}, el('h3', {}, name),
       el('p', { class: 'story', role: 'region', tabindex: 0, 'aria-label': name }, el('span', { class: 'branch-at' }, `${at > SHARED ? '…' : ''}${words(texts[i].slice(Math.max(0, at - SHARED), at))}`),
-        ...texts[i].slice(at).map((t, k) => el('span', { class: `word${k ? '' : ' changed'} shade-${Math.min(4, Math.floor((1 - 2 ** -bits[i][k]) * 5))}`, title: `${quoted(t)}: ${figures(bits[i][k])} bits` }, t.text))),
+        ...texts[i].slice(at).flatMap((t, k) => {
+          const [, blank, word] = /** @type {string[]} */ (/^(\s*)([^]*)$/.exec(t.text));   // a line may end in a blank, which is not shaded
+          return [blank, el('span', { class: `word${k ? '' : ' changed'} shade-${Math.min(4, Math.floor((1 - 2 ** -bits[i][k]) * 5))}`, title: `${quoted(t)}: ${figures(bits[i][k])} bits` }, word)];
+        })),
       el('p', { class: 'num' }, bits[i].length ? `log₂ p = ${figures(-sum(bits[i]))} over ${bits[i].length} token${bits[i].length === 1 ? '' : 's'}, ${figures(sum(bits[i]) / bits[i].length)} bits each` : 'nothing is written here'));
     const n = Math.min(bits[0].length, bits[1].length);
     const by = n ? sum(bits[1].slice(0, n)) - sum(bits[0].slice(0, n)) : 0;

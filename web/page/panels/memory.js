@@ -3,7 +3,8 @@
 import { el } from '../dom.js';
 import { bytes, int, percent } from '../format.js';
 
-const KIND = /** @type {[RegExp, string][]} */ ([[/weight|model|tensor/i, 'weights'], [/kv|cache/i, 'kv'], [/scratch|activation|buffer|session|capture/i, 'scratch'], [/stack|data|code|static/i, 'base'], [/^free/i, 'free']]);
+/** The regions that the library's map names, in order of address, one behind the other. @type {Record<string, string>} */
+const KIND = { 'constants and stack': 'base', weights: 'weights', 'kv cache': 'kv', scratch: 'scratch', free: 'free' };
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
 export function create(root, store, run) {
@@ -15,25 +16,25 @@ export function create(root, store, run) {
   root.append(map, legend, el('table', {}, el('caption', { class: 'hidden' }, 'Bytes predicted and real'),
     el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Bytes'), el('th', { scope: 'col', class: 'n' }, 'predicted'), el('th', { scope: 'col', class: 'n' }, 'real'))), table));
 
-  /** Regions in order of address, the cache split into what is filled and what is free, gaps named. */
-  function pieces({ memory, tokens }) {
-    const list = [];
-    const perToken = run.costAt(1).kvBytes;
-    let end = 0;
-    for (const r of [...memory.regions].sort((a, b) => a.start - b.start)) {
-      if (r.start > end) list.push({ name: 'free', kind: 'free', bytes: r.start - end });
-      const kind = KIND.find(([word]) => word.test(r.name))?.[1] ?? 'other';
-      if (kind === 'kv') {
-        const used = Math.min(r.bytes, perToken * tokens.length);
-        list.push({ name: `${r.name}, ${tokens.length} tokens`, kind, bytes: used }, { name: `${r.name}, free`, kind: 'kv-free', bytes: r.bytes - used });
-      } else list.push({ name: r.name, kind, bytes: r.bytes });
-      end = Math.max(end, r.start + r.bytes);
-    }
-    if (memory.totalBytes > end) list.push({ name: 'free', kind: 'free', bytes: memory.totalBytes - end });
-    return list.filter((p) => p.bytes > 0);
+  /** Positions whose keys and values are kept: of the text, and across to the source, in half of the layers' attentions each. */
+  function cached({ model, tokens, sourceTokens }) {
+    const two = model.config.kind === 'encoder_decoder';
+    const n = two ? (tokens.length + sourceTokens.length) / 2 : tokens.length;
+    return { bytes: n * run.costAt(1).kvBytes, words: `${tokens.length} tokens${two ? ` and ${sourceTokens.length} of the source` : ''}` };
   }
 
-  store.watch(['memory', 'tokens', 'model'], (s) => {
+  /** The regions, the cache split into what is filled and what is free. */
+  function pieces(s) {
+    const { bytes: filled, words } = cached(s);
+    return s.memory.regions.flatMap((r) => {
+      const kind = KIND[r.name];
+      if (kind !== 'kv') return [{ name: r.name, kind, bytes: r.bytes }];
+      const used = Math.min(r.bytes, filled);
+      return [{ name: `${r.name}, ${words}`, kind, bytes: used }, { name: `${r.name}, free`, kind: 'kv-free', bytes: r.bytes - used }];
+    }).filter((p) => p.bytes > 0);
+  }
+
+  store.watch(['memory', 'tokens', 'sourceTokens', 'model'], (s) => {
     if (!s.memory || !s.model) return;
     total.textContent = `${int(s.memory.totalBytes)} bytes`;
     const list = pieces(s);
@@ -45,14 +46,14 @@ export function create(root, store, run) {
     map.setAttribute('aria-label', `Linear memory to scale: ${list.map((p) => `${p.name} ${percent(p.bytes / s.memory.totalBytes)}`).join(', ')}`);
     legend.replaceChildren(...list.map((p) => el('li', {}, el('i', { class: p.kind, 'aria-hidden': 'true' }), `${p.name} `, el('span', { class: 'num' }, bytes(p.bytes)))));
 
-    const sum = (kind) => s.memory.regions.filter((r) => (KIND.find(([w]) => w.test(r.name))?.[1]) === kind).reduce((n, r) => n + r.bytes, 0);
-    const cost = run.costAt(Math.max(1, s.tokens.length));
+    const sizeOf = (/** @type {string} */ name) => s.memory.regions.find((/** @type {{ name: string }} */ r) => r.name === name).bytes;
+    const { bytes: kv, words } = cached(s);
     const real = (n) => (n ? int(n) : 'not open');
     table.replaceChildren(
-      row('Weights', int(s.model.parameters.bytes), real(sum('weights'))),
-      row(`kv cache of ${s.tokens.length} tokens`, int(cost.kvBytes), real(sum('kv'))),
+      row('Weights', int(s.model.parameters.bytes), real(sizeOf('weights'))),
+      row(`kv cache of ${words}`, int(kv), real(sizeOf('kv cache'))),
       row('All of it', '', int(s.memory.totalBytes)));
-  }, 150);
+  }, { every: 150 });
 }
 
 const row = (name, ...cells) => el('tr', {}, el('th', { scope: 'row' }, name), ...cells.map((c) => el('td', { class: 'n' }, c)));
