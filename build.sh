@@ -128,7 +128,7 @@ bench() {
   exec node tests/bench/run.js "$@"
 }
 
-# Half the time for C under sanitizers, half for JavaScript. The seed is another each time; FUZZ_SEED repeats one.
+# Half the time for C under sanitizers, half for JavaScript: its readers, then its calls. The seed is another each time; FUZZ_SEED repeats one.
 fuzz() {
   local seconds=${1:-60} seed=${FUZZ_SEED:-$RANDOM} status=0
   case $seconds in '' | *[!0-9]* | ?????????*) fail "'$seconds' is no number of seconds." ;; esac
@@ -138,7 +138,8 @@ fuzz() {
   unlock
   say "seed $seed"
   build/native-test/fuzz --seconds $(((seconds + 1) / 2)) --seed "$seed" || status=1
-  node tests/fuzz/readers.js --seconds $(((seconds + 1) / 2)) --seed "$seed" || status=1
+  node tests/fuzz/readers.js --seconds $(((seconds + 2) / 3)) --seed "$seed" || status=1
+  node tests/fuzz/calls.js --seconds $(((seconds + 5) / 6)) --seed "$seed" || status=1
   exit $status
 }
 

@@ -57,10 +57,10 @@ export function mutateBytes(r, bytes, other) {
   return new Uint8Array(b);
 }
 
-const EDGE_VALUES = [null, true, false, 0, -1, 1, 2, 0.5, -0.5, 3, 31, 1e9, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53, 1e308, '', 'x', '0', 'constructor',
+export const EDGE_VALUES = [null, true, false, 0, -1, 1, 2, 0.5, -0.5, 3, 31, 1e9, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53, 1e308, '', 'x', '0', 'constructor',
   '__proto__', 'toString', 'length', '\ud800', '\u0000', [], {}, [[]], [null], [0], [''], { a: 1 }, { type: 'Sequence' }, { length: 1 }, { toString: 1, valueOf: 1 },
   'x'.repeat(1e4), Array(1000).fill(0)]; // longer ones, each put in for a space of a text, are a longer text and no fault
-const EDGE_KEYS = ['__proto__', 'constructor', 'toString', 'length', '', '0', 'type', 'x'.repeat(300)];
+export const EDGE_KEYS = ['__proto__', 'constructor', 'toString', 'length', '', '0', 'type', 'x'.repeat(300)];
 
 /** Every object and list in a value. @param {any} value @param {any[]} [found] @returns {any[]} */
 function containers(value, found = []) {
@@ -96,7 +96,7 @@ export function nest(r, json) {
 }
 
 /** Also a key that assignment would take for something else. @param {object} owner @param {string} key @param {unknown} value */
-function define(owner, key, value) {
+export function define(owner, key, value) {
   if (Array.isArray(owner)) { owner.push(value); return; }
   Object.defineProperty(owner, key, { value, writable: true, enumerable: true, configurable: true });
 }

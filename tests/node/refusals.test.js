@@ -105,6 +105,25 @@ describe('options', () => {
     await refused(run.model(o), 'bad-option', /noSuchOption/);
     await run.dispose();
   });
+  // What the fuzzer of calls found: conversions that threw a TypeError of their own.
+  test('values that turn into no number or text', async () => {
+    const bare = Object.create(null), tokenizer = await Tokenizer.load(stories);
+    for (const odd of [bare, Symbol('odd'), 10n, '5']) {
+      await refused(model.forward([1, odd]), 'bad-token', /place 1/);
+      await refused(model.distribution([1, odd]), 'bad-argument', /logits/);
+      await refused(model.distribution([1, 2], { seen: [odd] }), 'bad-token', /seen/);
+      await refused((async () => tokenizer.decode([odd]))(), 'bad-token');
+      await refused((async () => estimate('gpt2', { contextLength: 8, dtype: odd }))(), 'bad-argument', /dtype/);
+      await refused(load(stories, { backend: odd }), 'bad-option', /backend/);
+      await refused(model.session({ capture: odd }), 'bad-option', /capture/);
+      await refused(collect(model.generate('A', { edits: odd })), 'bad-option', /edits/);
+    }
+    await refused(model.forward('A', { capture: null }), 'bad-option', /capture/);
+    await refused(load({ weights: bare, config: {} }, { sha256: 'a'.repeat(64) }), 'bad-argument', /weights/);
+    for (const ids of [undefined, null, 5, {}]) await refused((async () => tokenizer.decode(ids))(), 'bad-argument', /ids/);
+    await refused(collect(model.chat([], null)), ['no-chat-template', 'bad-argument']);
+    await refused((async () => countParameters('x'.repeat(1e5)))(), 'bad-argument', /^.{10,2000}$/);
+  });
   test('points and edits', async () => {
     await refused(model.forward('A', { capture: ['blocks.99.hook_resid_pre'] }), 'unknown-point', /blocks\.99/);
     await refused(model.forward('A', { capture: ['hook_patern'] }), 'unknown-point');

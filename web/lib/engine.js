@@ -3,7 +3,7 @@
 // Only this file, its sessions (engine_session.js) and what looks into them (engine_probe.js) touch linear memory. Addresses are
 // numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and dropped within one function,
 // because growth detaches it. What comes back is always a copy.
-import { GlassformerError } from './formats/errors.js';
+import { fail, show } from './formats/errors.js';
 import { EngineSession, words } from './engine_session.js';
 import { compileEngine, sharedMemory, usualThreads, whyOneThread } from './features.js';
 
@@ -103,7 +103,7 @@ export class Engine {
     const imports = {};
     for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
       if (kind !== 'function' && kind !== 'memory') {
-        throw new GlassformerError('bad-wasm', `the WebAssembly file wants ${from}.${name} (${kind}), which this version of the package does not provide`);
+        fail('bad-wasm', `the WebAssembly file wants ${from}.${name} (${kind}), which this version of the package does not provide`);
       }
       (imports[from] ??= {})[name] = kind === 'memory' ? memory = sharedMemory()
         : HOST[name] ?? (() => 52); // what a C library drags in answers "not supported"
@@ -118,7 +118,7 @@ export class Engine {
   /** @param {Record<string, any>} exports */
   constructor(exports) {
     if (typeof exports.gf_schema !== 'function' || !exports.memory) {
-      throw new GlassformerError('bad-wasm', 'the WebAssembly file is not the Glassformer engine: gf_schema is missing');
+      fail('bad-wasm', 'the WebAssembly file is not the Glassformer engine: gf_schema is missing');
     }
     this.x = exports;
     this.memory = exports.memory;
@@ -131,7 +131,7 @@ export class Engine {
   /** "simd128, one thread: the page is not cross-origin isolated", "relaxed, signed dot, 2 threads", ... @returns {string} */
   get backend() { return `${this.#string(this.x.gf_backend())}, ${this.#threads}`; }
   /** @returns {Config} */
-  get config() { return this.#cfg ?? this.#never('there is no model'); }
+  get config() { return this.#cfg ?? fail('bad-state', 'there is no model'); }
   /** Bytes of linear memory, as large as it has grown. */
   get memoryBytes() { return this.memory.buffer.byteLength; }
 
@@ -174,7 +174,7 @@ export class Engine {
    * @param {string[]} dtypes  of each roster entry; matrices only, the rest is f32
    */
   open(config, dtypes) {
-    if (this.model) this.#never('a model is already open');
+    if (this.model) fail('bad-state', 'a model is already open');
     this.#setConfig(config);
     const p = this.#alloc(dtypes.length);
     try {
@@ -252,7 +252,7 @@ export class Engine {
     }
     this.backend; // what all threads read is settled now
     const pool = this.#pool = x.gf_pool_open(n);
-    if (!pool) throw new GlassformerError('out-of-memory', `the stacks of ${n} threads could not be had`);
+    if (!pool) fail('out-of-memory', `the stacks of ${n} threads could not be had`);
     x.gf_model_set_pool(this.model, pool);
     startHelpers(n, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), watch);
     this.#threads = `${n} threads`;
@@ -374,14 +374,14 @@ export class Engine {
   /** @param {number} n bytes */
   #alloc(n) {
     const p = this.x.gf_alloc(n);
-    if (!p) throw new GlassformerError('out-of-memory', `${n} bytes of linear memory could not be had`);
+    if (!p) fail('out-of-memory', `${n} bytes of linear memory could not be had`);
     return p;
   }
 
   /** @param {string} name */
   #dtype(name) {
     const i = this.schema.dtypes.indexOf(name);
-    if (i < 0) throw new GlassformerError('unknown-dtype', `there is no dtype ${JSON.stringify(name)}, expected one of ${this.schema.dtypes.join(', ')}`);
+    if (i < 0) fail('unknown-dtype', `there is no dtype ${show(name)}, expected one of ${this.schema.dtypes.join(', ')}`);
     return i;
   }
 
@@ -410,11 +410,8 @@ export class Engine {
   /** @param {number} status @returns {never} */
   #fail(status) {
     const [code] = this.schema.status[status] ?? ['bad-state'];
-    throw new GlassformerError(code, this.#string(this.error + this.schema.error.text));
+    fail(code, this.#string(this.error + this.schema.error.text));
   }
-
-  /** @param {string} why @returns {never} */
-  #never(why) { throw new GlassformerError('bad-state', why); }
 
   /** @param {number} n @param {(i: number, out: number) => number} read @returns {EngineTensor[]} */
   #tensors(n, read) {

@@ -1,5 +1,5 @@
 // features.js - what this machine's WebAssembly can do, which binary that makes it, and where it comes from
-import { GlassformerError } from './formats/errors.js';
+import { fail, show } from './formats/errors.js';
 
 /** A module with one relaxed-SIMD instruction in it: valid only where the relaxed binary is.
  * () -> v128 { i32.const 1  i8x16.splat  i32.const 2  i8x16.splat  i8x16.relaxed_swizzle } */
@@ -27,14 +27,14 @@ const compiled = new Map();
  */
 export function chooseBackend(wanted = 'auto') {
   if (!['auto', 'simd', 'relaxed'].includes(wanted)) {
-    throw new GlassformerError('bad-option', `backend is ${JSON.stringify(wanted)}, expected auto, simd or relaxed`);
+    fail('bad-option', `backend is ${show(wanted)}, expected auto, simd or relaxed`);
   }
   if (typeof WebAssembly === 'undefined' || !WebAssembly.validate(SIMD_PROBE)) {
-    throw new GlassformerError('unsupported', 'this browser or runtime has no WebAssembly SIMD, which the engine needs');
+    fail('unsupported', 'this browser or runtime has no WebAssembly SIMD, which the engine needs');
   }
   const relaxed = WebAssembly.validate(RELAXED_PROBE);
   if (wanted === 'relaxed' && !relaxed) {
-    throw new GlassformerError('unsupported', 'backend relaxed was asked for, but this browser or runtime has no relaxed SIMD');
+    fail('unsupported', 'backend relaxed was asked for, but this browser or runtime has no relaxed SIMD');
   }
   return wanted === 'simd' || !relaxed ? 'simd' : 'relaxed';
 }
@@ -68,7 +68,7 @@ export function usualThreads() {
 export function sharedMemory() {
   for (let maximum = 65536; ; maximum /= 2) {
     try { return new WebAssembly.Memory({ initial: 16, maximum, shared: true }); } catch (error) {
-      if (maximum <= 4096) throw new GlassformerError('out-of-memory', 'shared memory could not be had', { cause: error });
+      if (maximum <= 4096) fail('out-of-memory', 'shared memory could not be had', error);
     }
   }
 }
@@ -101,12 +101,12 @@ async function fetchAndCompile(address) {
   const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises');
   if (fs && !/^(https?|data|blob):/.test(address)) {
     const bytes = await fs.readFile(address.startsWith('file:') ? new URL(address) : address).catch((error) => {
-      throw new GlassformerError('not-found', `${address}: the engine's WebAssembly file could not be read (${error.code ?? error.message})`, { cause: error });
+      fail('not-found', `${address}: the engine's WebAssembly file could not be read (${error.code ?? error.message})`, error);
     });
     return compile(bytes, address);
   }
   const response = await fetch(address).catch((error) => {
-    throw new GlassformerError('network', `${address}: the engine's WebAssembly file could not be fetched (${error.message})`, { cause: error });
+    fail('network', `${address}: the engine's WebAssembly file could not be fetched (${error.message})`, error);
   });
   return compile(response, address);
 }
@@ -121,7 +121,7 @@ async function compile(source, where) {
   let bytes;
   if (source instanceof Response) {
     where = source.url || where;
-    if (!source.ok) throw new GlassformerError(source.status === 404 ? 'not-found' : 'network', `${where}: the engine's WebAssembly file answered with status ${source.status}`);
+    if (!source.ok) fail(source.status === 404 ? 'not-found' : 'network', `${where}: the engine's WebAssembly file answered with status ${source.status}`);
     const type = source.headers.get('content-type') ?? '';
     if (type.startsWith('application/wasm')) {
       return WebAssembly.compileStreaming(source).catch((error) => refuse(where, error.message, error));
@@ -133,14 +133,14 @@ async function compile(source, where) {
   if (bytes[0] !== 0 || bytes[1] !== 97 || bytes[2] !== 115 || bytes[3] !== 109) {
     const start = new TextDecoder().decode(bytes.subarray(0, 64)).trimStart();
     if (start.startsWith('<')) {
-      throw new GlassformerError('html', `${where}: a web page (it begins with ${JSON.stringify(start.slice(0, 20))}) instead of the engine's WebAssembly file; is the file deployed at this address?`);
+      fail('html', `${where}: a web page (it begins with ${show(start.slice(0, 20))}) instead of the engine's WebAssembly file; is the file deployed at this address?`);
     }
-    refuse(where, `it begins with ${JSON.stringify(start.slice(0, 8))} and not with \\0asm`);
+    refuse(where, `it begins with ${show(start.slice(0, 8))} and not with \\0asm`);
   }
   return WebAssembly.compile(bytes).catch((error) => refuse(where, error.message, error));
 }
 
 /** @param {string} where @param {string} why @param {unknown} [cause] @returns {never} */
 function refuse(where, why, cause) {
-  throw new GlassformerError('bad-wasm', `${where}: not a WebAssembly file that runs here: ${why}`, { cause });
+  fail('bad-wasm', `${where}: not a WebAssembly file that runs here: ${why}`, cause);
 }

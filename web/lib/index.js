@@ -333,8 +333,8 @@ export class Model {
    * @param {GenerateOptions & {template?: Record<string, any>}} [options]  template: further values for the template
    * @returns {AsyncGenerator<Step, Summary, void>}
    */
-  async *chat(messages, options = {}) {
-    const { template, ...rest } = options;
+  async *chat(messages, options) {
+    const { template, ...rest } = options ?? {};
     const { renderChat } = await import('./chat.js');
     const { bos, eos } = this.special;
     const [bosToken, eosToken] = await Promise.all([bos, eos[0]].map((id) => (id === null || id === undefined ? '' : this.decode([id]))));

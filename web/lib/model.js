@@ -174,7 +174,7 @@ export class LoadedModel {
   /** @param {Ids} ids @param {string} what @returns {number[]} */
   checkIds(ids, what) {
     if (!ids || typeof ids !== 'object' || !Number.isInteger(ids.length)) fail('bad-argument', `the ${what} is ${show(ids)}, expected text or a list of token ids`);
-    const list = Array.from(ids, Number), { vocab_size: v } = this.config;
+    const list = Array.from(ids), { vocab_size: v } = this.config;
     const bad = list.findIndex((id) => !Number.isInteger(id) || id < 0 || id >= v);
     if (bad >= 0) fail('bad-token', `the ${what} holds ${show(ids[bad])} at place ${bad}, token ids are whole numbers from 0 to ${v - 1}`);
     return list;

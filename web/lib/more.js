@@ -20,6 +20,6 @@ export { weight } from './weight.js';
  */
 export function distribution(f, logits, options = {}) {
   checkNames(options, ['temperature', 'topK', 'topP', 'minP', 'repetitionPenalty', 'seen'], 'distribution');
-  if (!logits?.length) fail('bad-argument', `logits is ${show(logits)}, expected numbers`);
-  return probabilities(f.engine, Float32Array.from(logits), samplingOf(options), Array.from(options.seen ?? []));
+  if (!Number.isInteger(logits?.length) || !logits.length || !Array.from(logits).every((x) => typeof x === 'number')) fail('bad-argument', `logits is ${show(logits)}, expected numbers`);
+  return probabilities(f.engine, Float32Array.from(logits), samplingOf(options), f.checkIds(options.seen ?? [], 'seen'));
 }

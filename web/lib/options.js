@@ -82,7 +82,7 @@ export function generateOptions(options, vocabSize) {
     for (const name of ['logprobs', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty']) {
       if (options[name]) fail('bad-option', `${name} and beams exclude one another: a beam search follows the most likely sequences`);
     }
-    if (capture.length) fail('bad-option', 'capture and beams exclude one another: run the result through forward to see inside');
+    if (capture?.length) fail('bad-option', 'capture and beams exclude one another: run the result through forward to see inside');
   }
   return {
     maxTokens, stop, logprobs, ignoreEos, beams, lengthPenalty, source, sourceMask, capture, captureBudget, edits,

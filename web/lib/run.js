@@ -33,7 +33,7 @@ export class Run {
    * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[], source?: ArrayLike<number>}} o
    */
   async observe({ capture = [], captureBudget, edits = [], source }) {
-    if (capture.length === 0 && edits.length === 0) return;
+    if (capture?.length === 0 && edits?.length === 0) return;
     const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('./capture.js'); // who does not look does not load it
     const points = await this.f.points(), budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
     const wanted = points.match(capture);

@@ -3,7 +3,7 @@
 // A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
 // nothing behind.
 import { fail, show } from './formats/errors.js';
-import { openBytes } from './formats/source.js';
+import { isBytes, openBytes } from './formats/source.js';
 import { Sha256 } from './sha256.js';
 
 /** Where both stores keep their files. */
@@ -108,7 +108,7 @@ function through(response, url, wanted, copy) {
   return new Response(body, { status, statusText, headers });
 }
 
-/** The checksum of something that is here already. @param {Blob | Uint8Array | ArrayBuffer | string} source a string is a path @param {string} wanted */
+/** The checksum of something that is here already. @param {import('./formats/source.js').Bytes} source a string is a path @param {string} wanted */
 async function checkHere(source, wanted) {
   const hash = new Sha256(), { name, chunks } = await openBytes(source, {});
   for (let step = await chunks.next(); !step.done; step = await chunks.next()) hash.update(step.value);
@@ -125,7 +125,7 @@ export async function keepingFetch(source, { cache, sha256 }, fetch, onHit) {
   if (sha256 !== undefined) {
     if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
     if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address)) fail('bad-option', 'sha256 belongs to one file of weights, not to a folder');
-    if (!/^(https?|hf|data|blob):/.test(address)) await checkHere(address || weights, sha256);
+    if (isBytes(weights) && !/^(https?|hf|data|blob):/.test(address)) await checkHere(address || weights, sha256); // what is nothing of the kind is refused by who opens it
   }
   const name = address.slice(address.lastIndexOf('/'));
   return keeping(fetch ?? globalThis.fetch, { cache, sha256, onHit, isWeights: (url) => url.endsWith(name) });

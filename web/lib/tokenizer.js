@@ -75,7 +75,8 @@ export class Tokenizer {
    */
   decode(ids, options = {}) {
     checkNames(options, ['skipSpecialTokens'], 'decode');
-    const { skipSpecialTokens = false } = options, list = Array.from(ids);
+    const { skipSpecialTokens = false } = options;
+    const list = Number.isInteger(ids?.length) ? Array.from(ids) : fail('bad-argument', `expected a list of ids, found ${show(ids)}`);
     for (const id of list) {
       if (!this.knows(id)) fail('bad-token', `${show(id)} is not the id of a token`);
     }
@@ -83,7 +84,7 @@ export class Tokenizer {
   }
 
   /** Embeddings may have more rows than there are tokens. @param {number} id */
-  knows(id) { return this.#lib.id_to_token(id) !== undefined; }
+  knows(id) { return Number.isInteger(id) && this.#lib.id_to_token(id) !== undefined; }
 
   /**
    * A token's text as it stands inside a sentence; bytes that are half a character give U+FFFD, an unused id ''.

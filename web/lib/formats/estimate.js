@@ -46,11 +46,12 @@ export function estimate(config, options) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
   const { rows, total } = parameterTable(c);
+  const vectors = typeof dtype === 'string' && dtype.startsWith('q') ? 'f32' : dtype;
   let matrices = 0, weightBytes = 0;
   for (const { component, shape, count } of rows) {
     // an encoder's blocks and its cross keys run once per source, not per new token; per token of its own they cost the same
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
-    weightBytes += dtypeBytes(count, shape.length === 2 && count % 32 === 0 ? dtype : String(dtype).startsWith('q') ? 'f32' : dtype);
+    weightBytes += dtypeBytes(count, shape.length === 2 && count % 32 === 0 ? dtype : vectors);
   }
   if (c.tie_word_embeddings) matrices += c.vocab_size * c.d_model;
   const keys = c.sliding_window ? Math.min(c.sliding_window, contextLength) : contextLength;

@@ -1,5 +1,5 @@
 // presets.js - configurations with a name
-import { fail } from './errors.js';
+import { fail, show } from './errors.js';
 
 /** @type {Record<string, any>} */
 const GPT2 = {
@@ -68,5 +68,5 @@ export const PRESETS = Object.freeze({
 /** @param {string} name @returns {Readonly<Record<string, any>>} */
 export function presetConfig(name) {
   return Object.hasOwn(PRESETS, name) ? PRESETS[/** @type {Preset} */ (name)]
-    : fail('bad-argument', `there is no preset ${JSON.stringify(name)}, expected one of ${Object.keys(PRESETS).join(', ')}`);
+    : fail('bad-argument', `there is no preset ${show(name)}, expected one of ${Object.keys(PRESETS).join(', ')}`);
 }

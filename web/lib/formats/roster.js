@@ -2,7 +2,7 @@
 //
 // The engine enumerates the same names in the same order; readers map a file's tensors onto them, the table counts
 // them. A weight is [rows = out, cols = in].
-import { fail } from './errors.js';
+import { fail, show } from './errors.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {'embedding'|'position'|'attention'|'cross_attention'|'ffn'|'norm'|'final_norm'|'head'} Component */
@@ -127,7 +127,7 @@ const BYTES = {
  * @param {string} dtype
  */
 export function dtypeBytes(n, dtype) {
-  const size = Object.hasOwn(BYTES, dtype) ? BYTES[dtype] : fail('bad-argument', `there is no dtype ${JSON.stringify(dtype)}, expected one of ${Object.keys(BYTES).join(', ')}`);
+  const size = Object.keys(BYTES).includes(dtype) ? BYTES[dtype] : fail('bad-argument', `there is no dtype ${show(dtype)}, expected one of ${Object.keys(BYTES).join(', ')}`);
   return size(n);
 }
 
