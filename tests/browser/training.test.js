@@ -78,6 +78,22 @@ test('a tiny model learns the text: its file is fetched at Start, the loss falls
   assert.ok((await page.locator('.samples .story').last().textContent()).startsWith('Two'));
   const painted = await page.locator('.film canvas').last().evaluate((c) => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size);
   assert.ok(painted > 3, 'the last frame is empty');
+  // the same weights as a table: rows add up to one, and what lies on the diagonal is what the picture is said to show
+  await page.locator('.film-box summary').press('Enter');
+  const cells = () => page.locator('.film-box tbody tr').evaluateAll((list) => list.map((row) => [...row.querySelectorAll('td')].map((c) => parseFloat(c.textContent.replace('<', '')))));
+  for (const [look, frame] of [['step 30', 'last'], ['step 1', 'first']]) {
+    if (frame === 'first') await page.locator('#film-look').selectOption(look);
+    await page.waitForFunction((look) => document.querySelector('#film-look').selectedOptions[0]?.textContent === look, look);
+    const table = await cells();
+    assert.equal(table.length, await page.locator('.sentence .piece').count());
+    table.forEach((row, q) => {
+      assert.equal(row.length, q + 1, 'a query has weights for keys after it');
+      assert.ok(Math.abs(row.reduce((a, b) => a + b, 0) - 100) < 0.05 * (q + 1) + 0.05, `row ${q} adds up to ${row.reduce((a, b) => a + b, 0)} %`);
+    });
+    const itself = table.slice(1).reduce((sum, row) => sum + row.at(-1), 0) / (table.length - 1);
+    const told = Number(/: ([\d.]+) % on itself/.exec(await page.locator('.film .crop')[frame]().getAttribute('aria-label'))[1]);
+    assert.ok(Math.abs(itself - told) < 0.11, `${look}: ${itself} % on itself, said to be ${told} %`);
+  }
   t.diagnostic(`${said}; ${await fact(page, 'speed')}`);
   assert.deepEqual(complaints, []);
   await close();

@@ -22,7 +22,14 @@ export function createFilm() {
   const strip = el('ol', { class: 'film', tabindex: 0, 'aria-label': 'Attention over the sentence, oldest to newest' });
   const sentence = el('p', { class: 'sentence' });
   const said = el('p', { class: 'hint' });
-  const node = el('div', { class: 'film-box', hidden: true }, el('h3', {}, 'Heads form'), sentence, strip, said);
+  const look = el('select', { id: 'film-look' });
+  const which = el('select', { id: 'film-head' });
+  const weights = el('table');
+  const details = el('details', { class: 'as-table' }, el('summary', {}, 'As a table'),
+    el('div', { class: 'controls' }, el('span', { class: 'control' }, el('label', { for: 'film-look' }, 'look'), look), el('span', { class: 'control' }, el('label', { for: 'film-head' }, 'head'), which)),
+    el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Weights of one head' }, weights));
+  const node = el('div', { class: 'film-box', hidden: true }, el('h3', {}, 'Heads form'), sentence, strip, said, details);
+  let words = /** @type {string[]} */ ([]);
   let ids = /** @type {number[]} */ ([]);
   let frames = /** @type {Frame[]} */ ([]);
 
@@ -58,12 +65,32 @@ export function createFilm() {
     said.textContent = best.text;
   }
 
+  /** The rows of one head at one look; the newest, unless another was chosen. */
+  function tabulate() {
+    if (!details.open || !frames.length) return;
+    const newest = look.value === '' || look.selectedIndex === look.options.length - 1;
+    look.replaceChildren(...frames.map(({ step }) => el('option', { value: step, selected: !newest && String(step) === look.value }, `step ${step}`)));
+    if (newest || look.selectedIndex < 0) look.selectedIndex = frames.length - 1;
+    const { patterns, triangles } = frames[look.selectedIndex];
+    if (which.options.length !== triangles.length) which.replaceChildren(...triangles.map((t, i) => el('option', { value: i }, `layer ${t.layer}, head ${t.head}`)));
+    const { layer, head } = triangles[Math.max(0, which.selectedIndex)];
+    weights.replaceChildren(el('caption', { class: 'hidden' }, 'Weights, a row for each query, a column for each key'),
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'query \\ key'), ...words.map((word) => el('th', { scope: 'col' }, word)))),
+      el('tbody', {}, ...words.map((word, q) => el('tr', {}, el('th', { scope: 'row' }, word), ...Array.from(patterns.row(layer, head, q) ?? [], (w) => el('td', {}, percent(w)))))));
+  }
+  details.addEventListener('toggle', tabulate);
+  for (const select of [look, which]) select.addEventListener('change', tabulate);
+
   return {
     node,
     /** Begin again with this sentence. */
     clear(tokens) {
       ids = tokens.map((t) => t.id);
+      words = tokens.map(label);
       frames = [];
+      look.replaceChildren();
+      which.replaceChildren();
+      weights.replaceChildren();
       strip.replaceChildren();
       sentence.replaceChildren(...tokens.flatMap((t) => [el('span', { class: 'piece' }, label(t)), ' ']));
       node.hidden = true;
@@ -97,6 +124,7 @@ export function createFilm() {
       paint(frame, colorsNow());
       if (atEnd) strip.scrollLeft = strip.scrollWidth;
       tell();
+      tabulate();
     },
     /** In the colours of another theme. */
     repaint() {
