@@ -483,3 +483,31 @@ test('the map of memory names every region, and the cache of two texts is predic
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('the values of a stage are there as a table, a few columns at a time', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=8');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 8);
+  await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
+  await page.getByRole('radio', { name: 'after it' }).press('Enter');
+  await page.locator('.values .as-table summary').press('Enter');
+  const api = await load(`${top}weights/stories-1m.gguf`);
+  const all = await page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+  const point = /(blocks\.\d\.mlp\.hook_post)/.exec(await page.locator('.values .cell').textContent())[1];
+  const { data, shape: [n, width] } = (await api.forward(all, { capture: [point] })).captured[point];
+  api.dispose();
+  const shown = async (from) => {
+    await page.waitForFunction((text) => document.querySelector('.values .takes output').textContent === text, `${from} to ${Math.min(width, from + 16) - 1} of ${width}`);
+    const rows = await page.locator('.values tbody tr').evaluateAll((list) => list.map((row) => [...row.querySelectorAll('td')].map((c) => Number(c.textContent.replace('−', '-')))));
+    assert.deepEqual([rows.length, rows[0].length], [n, Math.min(16, width - from)]);
+    rows.forEach((row, p) => row.forEach((x, i) => assert.ok(Math.abs(x - data[p * width + from + i]) < 2e-4, `position ${p}, number ${from + i}: ${x}, expected ${data[p * width + from + i]}`)));
+  };
+  await shown(0);
+  await page.getByRole('button', { name: 'Numbers after' }).press('Enter');
+  await shown(16);
+  await page.getByRole('button', { name: 'Numbers before' }).press('Enter');
+  await shown(0);
+  await page.evaluate(axe);
+  assert.deepEqual(await page.evaluate(async () => (await window.axe.run('.anatomy')).violations.map((v) => v.id)), []);
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -8,6 +8,7 @@ import { createInks, palette } from './heatmap.js';
 
 const ROWS = 24;
 const HEIGHT = 15;   // px of a row
+const PAGE = 16;     // numbers of a row that the table shows at once
 const hueOf = (/** @type {string} */ point) => (/mlp/.test(point) ? 'f' : /hook_(rot_)?q$/.test(point) ? 'q' : /hook_(rot_)?k$/.test(point) ? 'k' : /hook_[vz]$/.test(point) ? 'v' : 'p');
 
 /** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */
@@ -22,7 +23,14 @@ export function createValues({ onchoose }) {
   const names = el('div', { class: 'values-names', 'aria-hidden': 'true' });
   const inks = createInks('card', 'text', 'p', 'q', 'k', 'v', 'f');
   const hint = el('p', { class: 'hint' }, 'Choose a value to see the terms that made it.');
-  const root = el('div', { class: 'values' }, tabs, el('div', { class: 'values-picture' }, names, box), out, hint, inks.node);
+  const table = el('table');
+  const range = el('output', { class: 'mono' });
+  const before = el('button', { type: 'button', class: 'quiet', onclick: () => turn(-1) }, 'Numbers before');
+  const after = el('button', { type: 'button', class: 'quiet', onclick: () => turn(1) }, 'Numbers after');
+  const details = el('details', { class: 'as-table' }, el('summary', {}, 'As a table'), el('div', { class: 'takes' }, before, range, after),
+    el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Table of values' }, table));
+  details.addEventListener('toggle', () => tabulate());
+  const root = el('div', { class: 'values' }, tabs, el('div', { class: 'values-picture' }, names, box), out, hint, details, inks.node);
 
   /** @type {Named[]} */
   let list = [];
@@ -32,10 +40,11 @@ export function createValues({ onchoose }) {
   let width = 0;
   let first = 0;   // position of the first row shown
   let shown = 0;
+  let tabulated = { of: /** @type {Float32Array | null} */ (null), key: '' };
 
   function draw() {
     const item = list[at];
-    box.hidden = names.hidden = hint.hidden = !item;
+    box.hidden = names.hidden = hint.hidden = details.hidden = !item;
     if (!item) return;
     const { data, shape } = item.tensor;
     width = data.length / shape[0];
@@ -65,6 +74,33 @@ export function createValues({ onchoose }) {
     read();
   }
 
+  const nameOf = (/** @type {number} */ column, /** @type {number[]} */ shape) => (shape.length === 3 ? `head ${Math.floor(column / shape[2])}, ${column % shape[2]}` : String(column));
+
+  /** The rows of the picture, as many columns around the one in hand as are read at once. */
+  function tabulate() {
+    const item = list[at];
+    if (!details.open || !item) return;
+    const { data, shape } = item.tensor;
+    const from = Math.floor(Math.min(cell.column, width - 1) / PAGE) * PAGE;
+    const columns = Array.from({ length: Math.min(PAGE, width - from) }, (_, i) => from + i);
+    before.setAttribute('aria-disabled', String(from === 0));
+    after.setAttribute('aria-disabled', String(from + PAGE >= width));
+    range.textContent = `${from} to ${from + columns.length - 1} of ${width}`;
+    const key = `${item.point} ${first} ${shown} ${from}`;
+    if (tabulated.of === data && tabulated.key === key) return;
+    tabulated = { of: data, key };
+    table.replaceChildren(el('caption', { class: 'hidden' }, `${item.point}, a row for each token`),
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'token'), ...columns.map((c) => el('th', { scope: 'col' }, nameOf(c, shape))))),
+      el('tbody', {}, ...Array.from({ length: shown }, (_, i) => el('tr', {}, el('th', { scope: 'row' }, tokens[first + i] ? label(tokens[first + i]) : String(first + i)),
+        ...columns.map((c) => el('td', {}, value(data[(first + i) * width + c])))))));
+  }
+  function turn(/** @type {number} */ by) {
+    const column = (Math.floor(Math.min(cell.column, width - 1) / PAGE) + by) * PAGE;
+    if (column < 0 || column >= width) return;
+    cell = { ...cell, column };
+    read();
+  }
+
   function read() {
     const item = list[at];
     if (!item) return;
@@ -74,8 +110,8 @@ export function createValues({ onchoose }) {
     mark.style.insetBlockStart = `${(row - first) * HEIGHT}px`;
     mark.style.insetInlineStart = `${(100 * column) / width}%`;
     mark.style.inlineSize = `${100 / width}%`;
-    const inner = shape.length === 3 ? `head ${Math.floor(column / shape[2])}, ${column % shape[2]}` : String(column);
-    out.textContent = `${item.point} [${shape.join(', ')}] · ${tokens[row] ? quoted(tokens[row]) : row}, ${inner}: ${value(data[row * width + column])}`;
+    out.textContent = `${item.point} [${shape.join(', ')}] · ${tokens[row] ? quoted(tokens[row]) : row}, ${nameOf(column, shape)}: ${value(data[row * width + column])}`;
+    tabulate();
   }
 
   canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
