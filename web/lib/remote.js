@@ -47,11 +47,11 @@ const failed = (why) => new GlassformerError('worker', `the worker failed: ${why
 export class Here {
   /** @type {LoadedModel | null} */
   #model = null;
-  /** Why there is none. */
-  #why = gone();
+  /** Why there is none, told anew to each who asks. */
+  #why = () => gone();
 
   #alive() {
-    if (!this.#model) throw this.#why;
+    if (!this.#model) throw this.#why();
     return this.#model;
   }
 
@@ -60,7 +60,8 @@ export class Here {
     if (error instanceof RangeError) return full(error.message);
     if (!(error instanceof WebAssembly.RuntimeError)) return error;
     this.#model = null;
-    return this.#why = crash(error.message);
+    this.#why = () => crash(error.message);
+    return this.#why();
   }
 
   /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
@@ -108,7 +109,7 @@ export class Here {
 export class There {
   /** @type {Worker | null} */
   #worker;
-  /** Why there is none. */
+  /** Why there is none, told anew to each who asks. */
   #why;
   #next = 0;
   /** @type {Map<number, {message(m: any): void, fail(e: unknown): void}>} */
@@ -119,30 +120,30 @@ export class There {
   /** @param {Worker} worker @param {string} [what]  for sentences: what it holds */
   constructor(worker, what) {
     this.#worker = worker;
-    this.#why = gone(what);
+    this.#why = () => gone(what);
     worker.addEventListener('message', ({ data }) => {
       const { memory, crash: trap, line, lock } = data;
       if (memory) this.#memory = memory;
-      if (trap) this.#end(crash(trap));
+      if (trap) this.#end(() => crash(trap));
       if (line) this.#watch(line);
-      if (lock) navigator.locks.request(lock, () => this.#end(failed('it was ended from outside')));
+      if (lock) navigator.locks.request(lock, () => this.#end(() => failed('it was ended from outside')));
       this.#waiting.get(data.id)?.message(data);
     });
     for (const name of ['error', 'messageerror', 'exit']) { // the last: a thread of Node
       worker.addEventListener(name, (/** @type {any} */ event) => {
         event.preventDefault?.();
-        this.#end(failed(event.message ?? 'its file or a message could not be read'));
+        this.#end(() => failed(event.message ?? 'its file or a message could not be read'));
       });
     }
   }
 
   /** A helper of the worker's, which would wait for ever for what that has begun. @param {MessagePort} line */
   #watch(line) {
-    const died = () => this.#end(failed('a thread that helped it ended'));
+    const died = () => this.#end(() => failed('a thread that helped it ended'));
     line.onmessage = ({ data }) => {
       if (data === 'joined') line.addEventListener('close', died);
       else if (data === 'left') line.removeEventListener('close', died);
-      else this.#end(crash(data.crash));
+      else this.#end(() => crash(data.crash));
     };
   }
 
@@ -213,32 +214,32 @@ export class There {
   }
 
   memory() {
-    if (!this.#worker) throw this.#why;
+    if (!this.#worker) throw this.#why();
     return this.#memory;
   }
 
   close() { this.#end(this.#why); }
 
-  /** What waits and what comes is refused for this reason. @param {GlassformerError} why */
+  /** What waits and what comes is refused for this reason. @param {() => GlassformerError} why */
   #end(why) {
     if (!this.#worker) return;
     this.#worker.terminate();
     this.#worker = null;
     this.#why = why;
-    for (const w of [...this.#waiting.values()]) w.fail(why);
+    for (const w of [...this.#waiting.values()]) w.fail(why());
     this.#waiting.clear();
   }
 
   /** @param {{message(m: any): void, fail(e: unknown): void}} handlers */
   #open(handlers) {
-    if (!this.#worker) throw this.#why;
+    if (!this.#worker) throw this.#why();
     this.#waiting.set(++this.#next, handlers);
     return this.#next;
   }
 
   /** @param {any} message */
   #post(message) {
-    if (!this.#worker) throw this.#why;
+    if (!this.#worker) throw this.#why();
     this.#worker.postMessage(message);
   }
 }
