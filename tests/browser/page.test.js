@@ -170,6 +170,24 @@ test('a head and a cell are chosen by keyboard, and the value read is the uncach
   await close();
 });
 
+test('Enter pressed while the prompt is being read waits for it', async () => {
+  const { page, close } = await open();
+  await runPrompt(page, 'Tom and Sue', { tokens: 12, seed: 3 });
+  const want = await ids(page);
+  await page.getByLabel('Prompt', { exact: true }).fill('The dragon was sad because its friend had gone away for a long time');
+  await page.waitForTimeout(1500);
+  // in one task: what was typed is taken up after a moment's rest, and Run comes while it is
+  await page.evaluate(() => new Promise((done) => {
+    const box = document.querySelector('textarea[name="prompt"]');
+    box.value = 'Tom and Sue';
+    box.dispatchEvent(new Event('input', { bubbles: true }));
+    setTimeout(() => { box.form.requestSubmit(); done(); }, 151);
+  }));
+  await shows(page, async () => (await ids(page)).join(), want.join(), 'the text of the new prompt');
+  await resting(page);
+  await close();
+});
+
 test('Stop stops, Step adds one token, Run goes on', async () => {
   const { page, close } = await open();
   await page.locator('#pace').selectOption('reading');
@@ -376,7 +394,7 @@ test('a logit is followed down to the embedding, and what is read there is in th
     assert.ok(!column || column.some((x) => Math.abs(x - read(seen.value)) < 1e-4), `${seen.words}, expected one of ${column}`);
     if (/the way ends/.test(seen.note)) break;
     const before = seen.steps;
-    await page.getByRole('button', { name: 'Follow the largest' }).press('Enter');
+    await page.getByRole('button', { name: /^Follow the/ }).press('Enter');
     await page.waitForFunction((n) => document.querySelectorAll('.anatomy .trail li').length === n, before + 1);
   }
   assert.equal(seen.at, 'hook_embed', `ended at ${seen.words}`);
@@ -420,7 +438,7 @@ test('a value of a stage is chosen by mouse and by keyboard, in a model of two s
   // and the way leads into the encoder
   await page.locator('.anatomy .explanation tbody tr').first().locator('.follow').nth(1).press('Enter');
   await explains(page, '.anatomy', made);
-  await page.getByRole('button', { name: 'Follow the largest' }).press('Enter');
+  await page.getByRole('button', { name: /^Follow the/ }).press('Enter');
   await page.waitForFunction(() => /^encoder\./.test(document.querySelector('.anatomy .explanation h4 small').textContent));
   assert.deepEqual(complaints, []);
   await close();

@@ -10,6 +10,7 @@ const PATTERNS = '*attn.hook_pattern';   // cross-attention's too
 const READING_MS = 120;       // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
 const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the text goes on unseen
 const LOGITS_BUDGET = 128e6;  // bytes of logits kept
+const SLICE_MS = 8;           // of work between two breaths
 
 /** Points of a decoder's block begin with this. @param {any} config @param {number} layer */
 export const blockPoint = (config, layer) => (config.kind === 'encoder_decoder' ? `decoder.${layer}` : `blocks.${layer}`);
@@ -21,6 +22,15 @@ const breath = () => new Promise((resolve) => {
   port1.onmessage = () => { port1.close(); resolve(undefined); };
   port2.postMessage(0);
 });
+/** Called again and again within long work: lets the page paint and hear its buttons every few ms. */
+function breather() {
+  let slice = performance.now();
+  return async () => {
+    if (performance.now() - slice < SLICE_MS) return;
+    await breath();
+    slice = performance.now();
+  };
+}
 const sentence = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));
 const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
 
@@ -38,6 +48,8 @@ export function createRun(store) {
   let points = new Set();    // what this model can be asked for
   let fresh = true;          // no head was shown for this model yet
   let memoryAt = 0;          // when the map of memory was last read
+  /** of a prompt, on its way: who wants to write waits for it @type {Promise<void> | null} */
+  let reading = null;
 
   const model = () => state.model?.api;
 
@@ -181,7 +193,11 @@ export function createRun(store) {
   }
 
   /** Read this prompt: its tokens, its attention, what could follow. @param {string} prompt */
-  async function setPrompt(prompt) {
+  function setPrompt(prompt) {
+    const mine = (reading = readPrompt(prompt).finally(() => { if (reading === mine) reading = null; }));
+    return mine;
+  }
+  async function readPrompt(prompt) {
     const mine = ++turn;
     set({ prompt });
     if (!model()) return;
@@ -194,29 +210,38 @@ export function createRun(store) {
       const sourceTexts = await textsOf(sourceIds);
       if (mine !== turn) return;
       set({ sourceTokens: sourceIds.map((id, i) => ({ id, text: sourceTexts[i], given: true, logprob: null, top: null })), sourceCursor: Math.max(0, sourceIds.length - 1) });
-      if (!ids.length || (twoStacks() && !sourceIds.length)) return begin([], null, null);
+      if (!ids.length || (twoStacks() && !sourceIds.length)) return await begin(mine, [], null, null);
       const t0 = performance.now();
       const out = await model().forward(ids, { ...reads(), capture: [PATTERNS] });
       if (mine !== turn) return;
-      begin(ids.map((id, i) => ({ id, text: texts[i], given: true, logprob: null, top: null })), out, performance.now() - t0);
+      await begin(mine, ids.map((id, i) => ({ id, text: texts[i], given: true, logprob: null, top: null })), out, performance.now() - t0);
     } catch (error) {
       if (mine === turn) fail(error);
     }
   }
 
-  /** Put a freshly read prompt in the place of the text. */
-  function begin(tokens, out, ms) {
+  /** Put a freshly read prompt in the place of the text, unless another turn has come. */
+  async function begin(mine, tokens, out, ms) {
     const { config } = state.model;
     const patterns = new PatternStore(config.nLayers, config.nHeads, 'self', config.causal !== false && config.kind !== 'encoder');
     const otherPatterns = twoStacks() ? { encoder: new PatternStore(config.nEncoderLayers, config.nHeads, 'encoder'), cross: new PatternStore(config.nLayers, config.nHeads, 'cross') } : null;
     const logits = new Map();
     if (out) {
-      for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(out.captured);
+      const rest = breather();
+      /** @type {Record<string, Record<string, any>>} */
+      const layers = {};
+      for (const [name, tensor] of Object.entries(out.captured)) (layers[/\d+/.exec(name)[0]] ??= {})[name] = tensor;
+      for (const layer of Object.values(layers)) {
+        for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(layer);
+        await rest();
+      }
       const [n, size] = out.logits?.shape ?? [0, 0];   // an encoder predicts nothing
       for (let p = 0; p < n; p++) {
         logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
         if (p + 1 < n) tokens[p + 1].logprob = logprob(logits.get(p), tokens[p + 1].id);
+        await rest();
       }
+      if (mine !== turn) return;
     }
     recent = [];
     sessionIds = [];
@@ -245,9 +270,9 @@ export function createRun(store) {
 
   function logprob(logits, id) {
     let max = -Infinity;
-    for (const x of logits) if (x > max) max = x;
+    for (let i = 0; i < logits.length; i++) if (logits[i] > max) max = logits[i];
     let sum = 0;
-    for (const x of logits) sum += Math.exp(x - max);
+    for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i] - max);
     return logits[id] - max - Math.log(sum);
   }
 
@@ -313,6 +338,7 @@ export function createRun(store) {
 
   /** Write on until something stops it. A text that has ended starts again from its prompt. */
   async function run() {
+    await reading;
     if (running || !model() || state.model.config.kind === 'encoder') return;
     if (state.pace === 'step') return step();
     if (state.status === 'done') rewind();
@@ -321,16 +347,14 @@ export function createRun(store) {
     const start = performance.now();
     try {
       let due = start;
-      let slice = due;
+      const rest = breather();
       while (running && (await advance())) {
         const now = performance.now();
         if (state.pace === 'reading') {
           due = Math.max(now, due + READING_MS);
           await pause(due - now);
-        } else if (now - slice > 8) {
-          // The generator may answer without leaving the task: let the page paint and hear its buttons.
-          await breath();
-          slice = performance.now();
+        } else {
+          await rest();   // the generator may answer without leaving the task
         }
       }
     } catch (error) {
@@ -348,6 +372,7 @@ export function createRun(store) {
 
   /** Write one token. */
   async function step() {
+    await reading;
     if (running || !model() || state.model.config.kind === 'encoder') return;
     if (state.status === 'done') rewind();
     running = true;

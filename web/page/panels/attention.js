@@ -129,10 +129,14 @@ export function create(root, store, run) {
       const tensor = (await run.values([point]))[point];
       if (wanted !== key) return;
       if (!tensor) throw new Error(`The engine has no values at ${point}`);
+      const { data, shape: [, n, keys] } = tensor;
       let min = Infinity;
       let max = -Infinity;
-      for (const x of tensor.data) if (Number.isFinite(x)) { if (x < min) min = x; if (x > max) max = x; }
-      scores = { n: tensor.shape[1], keys: tensor.shape[2], data: tensor.data, min, max, key };
+      for (let i = 0; i < data.length; i++) {   // millions of them
+        if (data[i] < min && data[i] !== -Infinity) min = data[i];
+        if (data[i] > max) max = data[i];
+      }
+      scores = { n, keys, data, min, max, key };
       painted = '';
       store.set({ stage });
     } catch (error) {
