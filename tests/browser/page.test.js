@@ -750,7 +750,15 @@ test('with 512 tokens a pixel of a small head is the largest of the weights it s
   const wrong = seen.filter(([, light], i) => i && light > seen[i - 1][1]).length;
   assert.ok(wrong === 0, `${wrong} of ${seen.length} pixels are lighter than one of a smaller weight`);
   assert.ok(seen.at(-1)[1] < seen[0][1] - 200, 'the picture is flat');
+  // its address goes past the end as well
+  const written = await ids(page);
+  await page.waitForFunction(() => /past=1/.test(location.hash) && /written=5\d\d/.test(location.hash));
+  const hash = await page.evaluate(() => location.hash);
   await close();
+  const again = await open({ hash });
+  await shows(again.page, async () => (await ids(again.page)).join(), written.join(), 'from its address');
+  assert.ok(await again.page.locator('#past').isChecked());
+  await again.close();
 });
 
 test('with the page open, at full speed and attention streaming, the engine keeps 60 % of its speed', { timeout: 180_000 }, async (t) => {
