@@ -96,6 +96,9 @@ test('an encoder-decoder with grouped queries, q and k norms and a d_head of its
   await page.locator('#build-position').selectOption('rope');
   await page.locator('#build-ropeTheta').fill('500');
   await page.locator('#build-qkNorm').check();
+  await page.locator('.further summary').press('Enter');
+  await page.locator('#build-ropeScaling').selectOption('linear');
+  await page.locator('#build-ropeFactor').fill('2.5');
   assert.equal(await page.locator('#build-nEncoderLayers').inputValue(), '2');   // as many as the decoder's, since nobody said
   await page.locator('#build-nEncoderLayers').fill('3');
   // by hand: q 96 x 48, k and v 32 x 48, o 48 x 96, norms of q and k 16 each in self-attention only; FFN 2 x 48 x 192; LayerNorms 2 x 48
@@ -112,6 +115,10 @@ test('an encoder-decoder with grouped queries, q and k norms and a d_head of its
   assert.equal(await page.locator('.tok:not(.given)').count(), 4);
   assert.equal(await page.locator('.error').isVisible(), false);
   assert.match(await page.locator('.anatomy-svg').textContent(), /6 heads across[^]*Encoder, 3 blocks/);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.locator('.stream').getByRole('button', { name: 'Save as JSON' }).click()]);
+  const { config } = JSON.parse(readFileSync(await download.path(), 'utf8')).model;
+  assert.deepEqual([config.kind, config.dHead, config.nKvHeads, config.slidingWindow, config.ropeTheta, config.ropeScaling, config.ropeFactor, config.qkNorm, config.nEncoderLayers],
+    ['encoder_decoder', 16, 2, 4, 500, 'linear', 2.5, true, 3]);
   // what cannot be is refused in a sentence, and nothing is made of it
   await page.locator('#build-nKvHeads').fill('4');
   await page.waitForFunction(() => /n_heads 6 is not a multiple of n_kv_heads 4/.test(document.querySelector('.compare-models .wrong').textContent));
@@ -192,9 +199,9 @@ test('heads across and parts of the encoder are switched off, from the grid, fro
   await page.getByRole('radio', { name: 'across', exact: true }).click();
   await page.locator('.tile[aria-label="layer 1, head 1"]').click();
   await page.getByRole('button', { name: 'Switch this head off' }).click();
-  await without('Without layer 1, head 1 across');
+  await without('Without layer 1, head 1, across');
   await closeTo([{ at: 'decoder.1.cross_attn.hook_z', head: 1, scale: 0 }], 'a head across');
-  await page.locator('.switches').getByRole('button', { name: /^layer 1, head 0 across/ }).click();
+  await page.locator('.switches').getByRole('button', { name: /^layer 1, head 0, across/ }).click();
   await without('Without 2 parts');
   const edits = [1, 0].map((head) => ({ at: 'decoder.1.cross_attn.hook_z', head, scale: 0 }));
   await closeTo(edits, 'two heads across');

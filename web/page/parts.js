@@ -27,7 +27,7 @@ export function partOf(config, key) {
   if (n) return Number(n) < config.dFf ? { key, name: `${name}, neuron ${n}`, edit: { at: `${block}.mlp.hook_post`, index: Number(n), scale: 0 } } : undefined;
   const head = Number(x ? hx : h);
   if (head >= config.nHeads) return undefined;
-  return { key, name: `${name}, head ${head}${x ? ' across' : ''}`, edit: { at: `${block}.${x ? 'cross_attn' : 'attn'}.hook_z`, head, scale: 0 } };
+  return { key, name: `${name}, head ${head}${x ? ', across' : ''}`, edit: { at: `${block}.${x ? 'cross_attn' : 'attn'}.hook_z`, head, scale: 0 } };
 }
 
 /** @param {any} config @param {string[]} keys */

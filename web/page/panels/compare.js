@@ -13,7 +13,10 @@ const NAMES = {
   embedding: 'Token embedding', position: 'Position embedding', attention: 'Attention', cross_attention: 'Cross-attention', ffn: 'FFN', norm: 'Norms', final_norm: 'Final norm', head: 'Head',
 };
 const twoStacks = (/** @type {any} */ c) => c.kind === 'encoder_decoder';
-const FIELDS = /** @type {{ key: string, name: string, options?: [string, string][], flag?: boolean, least?: number, when?: (c: any) => boolean }[]} */ ([
+const turns = (/** @type {any} */ c) => c.position === 'rope';
+/** All but the switches that leave an idea out, which are for “Break it”.
+ * @type {{ key: string, name: string, options?: [string, string][], flag?: boolean, least?: number, real?: boolean, more?: boolean, when?: (c: any) => boolean }[]} */
+const FIELDS = [
   { key: 'kind', name: 'kind', options: [['decoder', 'decoder'], ['encoder_decoder', 'encoder-decoder'], ['encoder', 'encoder']] },
   { key: 'vocabSize', name: 'vocabulary' }, { key: 'dModel', name: 'd_model' }, { key: 'nLayers', name: 'layers' }, { key: 'nEncoderLayers', name: 'encoder layers', when: twoStacks },
   { key: 'nHeads', name: 'heads' }, { key: 'nKvHeads', name: 'kv heads' }, { key: 'dHead', name: 'd_head' }, { key: 'dFf', name: 'd_ff' }, { key: 'contextLength', name: 'context' },
@@ -22,14 +25,19 @@ const FIELDS = /** @type {{ key: string, name: string, options?: [string, string
   { key: 'normPlacement', name: 'norm is', options: [['pre', 'before (pre)'], ['post', 'after (post)']] },
   { key: 'ffn', name: 'FFN', options: [['swiglu', 'SwiGLU'], ['gelu_tanh', 'GELU-tanh'], ['gelu_erf', 'GELU-erf'], ['relu', 'ReLU']] },
   { key: 'position', name: 'positions', options: [['rope', 'rotary'], ['learned', 'learned'], ['sinusoidal', 'sinusoidal'], ['none', 'none']] },
-  { key: 'ropeTheta', name: 'rope theta', when: (c) => c.position === 'rope' },
+  { key: 'ropeTheta', name: 'rope theta', real: true, when: turns },
   { key: 'finalNorm', name: 'final norm', flag: true }, { key: 'qkNorm', name: 'q, k norms', flag: true },
   { key: 'tieWordEmbeddings', name: 'head tied', flag: true, when: (c) => c.kind !== 'encoder' },
   { key: 'sharedEmbedding', name: 'one embedding', flag: true, when: twoStacks },
   { key: 'biasQkv', name: 'biases, q k v', flag: true }, { key: 'biasAttnOut', name: 'biases, o', flag: true }, { key: 'biasFfn', name: 'biases, FFN', flag: true },
-]);
-/** What may differ besides, and is not set here. */
-const FURTHER = { normEps: 'norm ε', biasNorm: 'biases, norms', biasHead: 'biases, head', ropeScaling: 'rope scaling', embeddingScale: 'embedding scale', causal: 'causal' };
+  { key: 'biasNorm', name: 'biases, norms', flag: true, more: true, when: (c) => c.norm === 'layernorm' }, { key: 'biasHead', name: 'biases, head', flag: true, more: true, when: (c) => c.kind !== 'encoder' },
+  { key: 'normEps', name: 'norm ε', real: true, more: true }, { key: 'embeddingScale', name: 'embedding ×', real: true, more: true },
+  { key: 'ropePairs', name: 'rope pairs', options: [['half', 'i, i + d/2'], ['adjacent', 'neighbours']], more: true, when: turns },
+  { key: 'ropeScaling', name: 'rope scaling', options: [['none', 'none'], ['linear', 'linear'], ['llama3', 'Llama 3']], more: true, when: turns },
+  { key: 'ropeFactor', name: 'its factor', real: true, more: true, when: (c) => turns(c) && c.ropeScaling !== 'none' },
+  ...[['ropeLowFreqFactor', 'low frequency'], ['ropeHighFreqFactor', 'high frequency'], ['ropeOriginalContext', 'first context']].map(([key, name]) => (
+    { key, name, real: true, more: true, when: (/** @type {any} */ c) => turns(c) && c.ropeScaling === 'llama3' })),
+];
 const RUNNABLE = 60e6;   // parameters that are made here with random weights, at most
 const FIRST = 'gpt2';
 
@@ -55,6 +63,7 @@ export function create(root, store, run) {
   const base = el('select', { id: 'preset' }, option('', 'the loaded model, changed'), el('optgroup', { label: 'On this page' }, ...SHIPPED.map((m) => option(m.file, m.name))),
     el('optgroup', { label: 'Known sizes' }, ...Object.keys(PRESETS).map((name) => option(name))));
   const fields = el('div', { class: 'fields' });
+  const further = el('details', { class: 'further' }, el('summary', {}, 'More'));
   const wrong = el('p', { class: 'wrong', role: 'status' });
   const make = el('button', { type: 'button', onclick: () => { if (make.getAttribute('aria-disabled') === 'false') void run.make({ ...config }); } }, 'Make it with random weights');
   const tooLarge = el('p', { class: 'hint' }, `Up to ${si(RUNNABLE)} parameters are made here.`);
@@ -66,7 +75,7 @@ export function create(root, store, run) {
   const changes = el('table', { class: 'changes' });
   const flows = el('div', { class: 'flows' });
   root.append(el('div', { class: 'compare-split' },
-    el('form', { onsubmit: (/** @type {Event} */ e) => e.preventDefault() }, el('div', { class: 'field' }, el('label', { for: 'preset' }, 'Begin with'), base), fields, wrong, make, tooLarge),
+    el('form', { onsubmit: (/** @type {Event} */ e) => e.preventDefault() }, el('div', { class: 'field' }, el('label', { for: 'preset' }, 'Begin with'), base), fields, further, wrong, make, tooLarge),
     el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Table of both models' }, table), el('div', {}, flows, changes)));
 
   /** @type {any} of the loaded model */
@@ -76,15 +85,15 @@ export function create(root, store, run) {
   let config = completeConfig(FIRST);
   base.value = FIRST;
 
-  const inputs = new Map(FIELDS.map(({ key, name, options, flag, least = 1 }) => {
+  const inputs = new Map(FIELDS.map(({ key, name, options, flag, least = 1, real, more }) => {
     const id = `build-${key}`;
     const input = options ? el('select', { id }, ...options.map(([value, text]) => option(value, text)))
-      : el('input', flag ? { type: 'checkbox', id } : { type: 'number', id, min: least, step: 1 });
+      : el('input', flag ? { type: 'checkbox', id } : { type: 'number', id, min: real ? 0 : least, step: real ? 'any' : 1 });
     const field = el('div', { class: 'field' }, el('label', { for: id }, name), input);
-    fields.append(field);
+    (more ? further : fields).append(field);
     input.addEventListener('input', () => {
       given[key] = options ? input.value : flag ? input.checked : Number(input.value);
-      if (key === 'kind') for (const f of FIELDS) if (f.when && !f.when(given)) delete given[f.key];   // of the other kind
+      if (key === 'kind') for (const f of FIELDS) if (f.when?.({ ...config, ...given }) === false) delete given[f.key];   // of the other kind
       paint();
     });
     return [key, { input, field }];
@@ -150,16 +159,15 @@ export function create(root, store, run) {
     flows.replaceChildren(flow(store.state.model.name, mine, config, own), flow(name, config, mine, theirs));
   }
 
-  /** What is set otherwise in the two, in words. */
+  /** What is set otherwise in the two, in words; rope pairs only say how a file lays out the rows of q and k. */
   function paintChanges(/** @type {string} */ name) {
     const word = (key, value) => FIELDS.find((f) => f.key === key)?.options?.find(([v]) => v === value)?.[1] ?? (typeof value === 'boolean' ? (value ? 'yes' : 'no') : typeof value === 'number' ? String(Number(value.toPrecision(6))) : value);
     const of = (c) => (key) => FIELDS.find((f) => f.key === key)?.when?.(c) === false ? '–' : word(key, c[key]);
     const [here, there] = [of(mine), of(config)];
-    const names = /** @type {[string, string][]} */ ([...FIELDS.map(({ key, name }) => [key, name]), ...Object.entries(FURTHER)]);
-    const differ = names.filter(([key]) => !same(mine[key], config[key]) && here(key) !== there(key));
+    const differ = FIELDS.filter(({ key }) => key !== 'ropePairs' && !same(mine[key], config[key]) && here(key) !== there(key));
     changes.replaceChildren(el('caption', {}, differ.length ? 'What changed' : 'Nothing is set otherwise.'), ...(differ.length ? [
       el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Setting'), el('th', { scope: 'col', class: 'n' }, 'loaded'), el('th', { scope: 'col', class: 'n' }, name))),
-      el('tbody', {}, ...differ.map(([key, title]) => el('tr', {}, el('th', { scope: 'row' }, title), el('td', { class: 'n' }, here(key)), el('td', { class: 'n' }, there(key)))))] : []));
+      el('tbody', {}, ...differ.map(({ key, name: title }) => el('tr', {}, el('th', { scope: 'row' }, title), el('td', { class: 'n' }, here(key)), el('td', { class: 'n' }, there(key)))))] : []));
   }
 
   store.watch(['model'], ({ model }) => {
