@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { camelConfig, completeConfig } from '../../web/lib/formats/config.js';
-import { PRESETS, countParameters, create, load } from '../../web/lib/index.js';
+import { PRESETS, countParameters, create, estimate, load } from '../../web/lib/index.js';
 import { NAMES } from '../../web/page/panels/trace.js';
 import { OPERATIONS, stagesOf, timeOf } from '../../web/page/stages.js';
 
@@ -38,6 +38,14 @@ test('the parameters of the stages add up for every preset, and for an encoder-d
     final_norm: true, qk_norm: true, bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_head: true, norm: 'layernorm' };
   const encoder = { kind: 'encoder', vocab_size: 96, d_model: 32, n_layers: 2, n_heads: 4, position: 'learned' };
   for (const [name, config] of Object.entries({ ...PRESETS, all, encoder })) addsUp(name, camelConfig(completeConfig(config)), countParameters(config));
+});
+
+test('the work of the stages is that of the whole model, norms and sums besides', () => {
+  for (const [name, preset] of Object.entries(PRESETS).filter(([, p]) => p.kind !== 'encoder_decoder')) for (const config of [preset, { ...preset, sliding_window: 5 }]) {
+    const c = camelConfig(completeConfig(config));
+    const flops = sum(stagesOf(c, countParameters(config).rows, 0, 12, 0).map((s) => s.flops));
+    assert.equal(flops, estimate(config, { contextLength: 12 }).flopsPerToken + c.nLayers * 9 * c.dModel + (c.finalNorm ? 4 * c.dModel : 0), name);
+  }
 });
 
 test('one more block of dates has the parameters of one decoder block', async () => {

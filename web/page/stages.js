@@ -10,6 +10,8 @@ const FFN = {
 };
 const POSITION = { none: 'no positions', sinusoidal: 'plus sines and cosines', learned: 'plus a learned row per position', rope: 'positions enter later, by rotating q and k' };
 
+const BLOCK = ['norm1', 'qkv', 'heads', 'out', 'cross', 'norm2', 'ffn', 'resid'];
+
 /**
  * @typedef {object} Stage
  * @property {string} id
@@ -39,6 +41,7 @@ export function stagesOf(c, rows, layer, n, m) {
   const rope = c.position === 'rope';
   const grouped = c.nKvHeads !== c.nHeads;
   const kinds = new Set(rows.map((r) => r.component));
+  const keys = c.slidingWindow ? Math.min(c.slidingWindow, n) : n;
   const sees = c.causal ? 'every key before it' : 'every key';
 
   const stages = [
@@ -62,7 +65,7 @@ export function stagesOf(c, rows, layer, n, m) {
     {
       id: 'heads', title: `${c.nHeads} heads`, shape: `pattern [${c.nHeads}, ${n}, ${n}]`, formula: `A = softmax(q kᵀ / √${c.dHead}${c.causal ? ' + mask' : ''}), z = A v`,
       words: `Each query is compared with ${sees}; the softmax of the scores says how much of each value to take.`,
-      params: 0, flops: 4 * qd * n, points: [[`${block}.attn.hook_z`, 'z, the mixed values']],
+      params: 0, flops: 4 * qd * keys, points: [[`${block}.attn.hook_z`, 'z, the mixed values']],
     },
     {
       id: 'out', title: 'Out + residual', shape: `[${n}, ${d}]`, formula: post ? 'x = norm(x + W_o z)' : 'x = x + W_o z', words: 'What the heads found is added to the stream.',
@@ -103,6 +106,8 @@ export function stagesOf(c, rows, layer, n, m) {
       params: params('head'), flops: 2 * d * c.vocabSize, points: [],
     },
   ];
+  const more = stages.find((s) => s.id === 'more');
+  if (more) more.flops = (c.nLayers - 1) * stages.reduce((sum, s) => sum + (BLOCK.includes(s.id) ? s.flops : 0), 0);
   return /** @type {Stage[]} */ (stages.filter((s) => (s.id !== 'more' || c.nLayers > 1) && (s.id !== 'final' || kinds.has('final_norm')) && (s.id !== 'head' || kinds.has('head'))));
 }
 

@@ -135,7 +135,7 @@ export function create(root, store, run) {
       const b = word && place(word);
       if (!b) return null;
       const lift = Math.min(44, 10 + Math.abs(a.x - b.x) / 7);
-      const d = Math.abs(a.y - b.y) < 4 ? `M${a.x} ${a.y}C${a.x} ${a.y - lift} ${b.x} ${b.y - lift} ${b.x} ${b.y}` : `M${a.x} ${a.y}C${a.x} ${a.y - 26} ${b.x} ${b.bottom + 22} ${b.x} ${b.bottom - 5}`;
+      const d = Math.abs(a.y - b.y) < 14 ? `M${a.x} ${a.y}C${a.x} ${a.y - lift} ${b.x} ${b.y - lift} ${b.x} ${b.y}` : `M${a.x} ${a.y}C${a.x} ${a.y - 26} ${b.x} ${b.bottom + 22} ${b.x} ${b.bottom - 5}`;
       return svg('path', { d, 'stroke-width': (0.75 + 5 * row[k]).toFixed(2), opacity: (0.2 + 0.6 * Math.sqrt(row[k])).toFixed(2) });
     }).filter((p) => p !== null));
   }
