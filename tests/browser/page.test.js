@@ -309,11 +309,11 @@ const read = (text) => Number(text.replace('−', '-').replace(' %', 'e-2').repl
 
 /** What an explanation shows: where it is, its number, its terms. */
 const explanation = (page, panel) => page.locator(`${panel} .explanation`).evaluate((e) => ({
-  at: e.querySelector('h4 small').textContent, value: e.querySelector('h4 b').textContent, words: e.querySelector('h4').textContent, note: e.querySelector(':scope > .hint').textContent,
+  at: e.querySelector('.number small').textContent, value: e.querySelector('.number b').textContent, words: e.querySelector('.number').textContent, note: e.querySelector(':scope > .hint').textContent,
   terms: [...e.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((c) => c.textContent)), steps: e.querySelectorAll('.trail li').length,
   computed: e.querySelector('[data-role="computed"]')?.textContent, sum: e.querySelector('[data-role="sum"]')?.textContent,
 }));
-const explains = (page, panel, at) => page.waitForFunction(([panel, at]) => document.querySelector(`${panel} .explanation h4 small`)?.textContent === at && !document.querySelector(`${panel} .explanation[aria-busy]`), [panel, at]);
+const explains = (page, panel, at) => page.waitForFunction(([panel, at]) => document.querySelector(`${panel} .explanation .number small`)?.textContent === at && !document.querySelector(`${panel} .explanation[aria-busy]`), [panel, at]);
 
 test('one weight is explained by terms that make it, and the way goes on to its query and its key, by keyboard', async () => {
   const { page, requests, complaints, close } = await open();
@@ -348,7 +348,7 @@ test('one weight is explained by terms that make it, and the way goes on to its 
   // down to the score of this key
   await page.locator('.explanation tbody .follow').first().press('Enter');
   await explains(page, '.attention', point('hook_attn_scores'));
-  assert.ok(await page.evaluate(() => document.activeElement.matches('.explanation h4')), 'what was asked for has no focus');
+  assert.ok(await page.evaluate(() => document.activeElement.matches('.explanation .number')), 'what was asked for has no focus');
   const score = await explanation(page, '.attention');
   const [vq, vk] = [vector('hook_rot_q', q), vector('hook_rot_k', k)];
   assert.ok(Math.abs(read(score.value) - cell('hook_attn_scores')) < 1e-4);
@@ -434,12 +434,12 @@ test('a value of a stage is chosen by mouse and by keyboard, in a model of two s
   }
   // a click on the picture asks as well
   await page.locator('.values-box canvas').click({ position: { x: 40, y: 20 } });
-  await page.waitForFunction((before) => document.querySelector('.anatomy .explanation h4').textContent !== before, seen.words);
+  await page.waitForFunction((before) => document.querySelector('.anatomy .explanation .number').textContent !== before, seen.words);
   // and the way leads into the encoder
   await page.locator('.anatomy .explanation tbody tr').first().locator('.follow').nth(1).press('Enter');
   await explains(page, '.anatomy', made);
   await page.getByRole('button', { name: /^Follow the/ }).press('Enter');
-  await page.waitForFunction(() => /^encoder\./.test(document.querySelector('.anatomy .explanation h4 small').textContent));
+  await page.waitForFunction(() => /^encoder\./.test(document.querySelector('.anatomy .explanation .number small').textContent));
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -849,6 +849,13 @@ for (const colorScheme of ['light', 'dark']) {
       const { page, close } = await open({ width, height, colorScheme });
       await runPrompt(page, 'Once upon a time', { tokens: 30 });
       await page.locator('.stage').nth(2).click();
+      await page.locator('.values-box').press('Enter');
+      await page.waitForSelector('.anatomy .explanation tbody tr');
+      await page.getByRole('button', { name: /^Follow the/ }).click();   // a way of two steps
+      await page.waitForSelector('.anatomy .trail .follow');
+      await page.locator('.matrix').press('ArrowLeft');
+      await page.locator('.matrix').press('Enter');
+      await page.waitForSelector('.attention .explanation tbody tr');
       await page.locator('.attention .as-table:not(.explain) summary').click();
       await page.waitForTimeout(300);
       for (const state of ['page', 'dialog']) {

@@ -25,11 +25,11 @@ const number = (/** @type {number} */ x) => (x === 0 || !Number.isFinite(x) || M
 
 const keyed = (/** @type {string} */ at) => /scores|pattern/.test(at);
 
-/** @param {import('./store.js').State} state @param {import('./run.js').Run} run */
-export function createExplanation(state, run) {
+/** @param {import('./store.js').State} state @param {import('./run.js').Run} run @param {string} of what is explained here, to tell one place from another */
+export function createExplanation(state, run, of) {
   const steps = el('ol', { class: 'trail' });
-  const way = el('nav', { 'aria-label': 'Way to this number' }, steps);
-  const title = el('h4', { tabindex: -1 });
+  const way = el('nav', { 'aria-label': `Way to the ${of}` }, steps);
+  const title = el('p', { class: 'number', tabindex: -1 });
   const formula = el('p');
   const head = el('tr');
   const body = el('tbody');
@@ -39,7 +39,7 @@ export function createExplanation(state, run) {
   const more = el('button', { type: 'button', class: 'quiet' });
   const note = el('p', { class: 'hint', 'aria-live': 'polite' });
   const box = el('div', { hidden: true }, way, title, formula,
-    el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Terms of the number' }, table), el('div', { class: 'buttons' }, down, more));
+    el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': `Terms of the ${of}` }, table), el('div', { class: 'buttons' }, down, more));
   const root = el('div', { class: 'explanation' }, box, note);
 
   /** The way so far: the last is shown. @type {Cell[]} */

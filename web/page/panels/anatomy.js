@@ -494,7 +494,7 @@ export function create(root, store, run) {
   /** @param {any} cell */
   async function explain(cell) {
     explanation ??= import('../explanation.js').then(({ createExplanation }) => {
-      const made = createExplanation(state, run);
+      const made = createExplanation(state, run, 'value');
       explained.append(made.root);
       return made;
     });

@@ -379,7 +379,7 @@ export function create(root, store, run) {
     if (explained === now) return;
     explained = now;
     explanation ??= import('../explanation.js').then(({ createExplanation }) => {
-      const made = createExplanation(state, run);
+      const made = createExplanation(state, run, 'cell');
       terms.append(made.root);
       return made;
     });
