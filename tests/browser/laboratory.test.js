@@ -413,12 +413,13 @@ test('an encoder-decoder and a model built here are broken too; an encoder is to
     assert.equal(text, want.text || '(no text)', name);
   }
   assert.equal(rows.length, 6, 'it has no final norm to leave out');
-  await page.locator('#preset').selectOption('tutorial-3');
+  await page.locator('#preset').selectOption('tutorial-3');   // its context holds 16 tokens
   const build = page.getByRole('button', { name: 'Make it with random weights' });
   await build.click();
   await page.waitForFunction(() => /random weights/.test(document.querySelector('.pill').textContent) && document.querySelector('.tok'));
   const random = await tryAll(page);
   assert.ok(random.every(([, bits]) => Math.abs(figure(bits) - 8) < 1), `256 tokens, all alike, are 8 bits: ${random.map(([, bits]) => bits).join(', ')}`);
+  assert.ok(await page.locator('.tok').count() <= 8, 'the prompt leaves no room to write');
   await page.locator('#build-kind').selectOption('encoder');
   await build.click();
   await page.waitForFunction(() => /An encoder predicts no token/.test(document.querySelector('.break').textContent));
@@ -515,6 +516,28 @@ test('the values of a stage are there as a table, a few columns at a time', asyn
   await shown(0);
   await page.evaluate(axe);
   assert.deepEqual(await page.evaluate(async () => (await window.axe.run('.anatomy')).violations.map((v) => v.id)), []);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+// The lanes' ribbons once shared a class with the diagram of two models, whose style showed what was hidden.
+test('the picture of a pass has a lane for each token and no more, and all keys where there is no mask', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=The cat');
+  const drawn = (selector) => page.locator(selector).evaluateAll((list) => list.filter((e) => getComputedStyle(e).display !== 'none').length);
+  await page.locator('.anatomy').scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelectorAll('.tok').length === 3 && document.querySelector('.anatomy-svg .lane'));
+  await page.waitForFunction(() => [...document.querySelectorAll('.anatomy-svg .lane')].filter((e) => getComputedStyle(e).display !== 'none').length === 3);
+  assert.equal(await drawn('.anatomy-svg .lane-flow'), 3);
+  assert.equal(await drawn('.anatomy-svg .dot:not(.early)'), 9);
+  assert.equal(await drawn('.anatomy-svg .dot.masked'), 3);
+  await page.locator('#preset').selectOption('tutorial-3');
+  await page.locator('#build-kind').selectOption('encoder');
+  await page.getByRole('button', { name: 'Make it with random weights' }).click();
+  await page.waitForFunction(() => /random weights/.test(document.querySelector('.pill').textContent) && document.querySelectorAll('.tok').length === 7);
+  await page.locator('.anatomy').scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => [...document.querySelectorAll('.anatomy-svg .lane')].filter((e) => getComputedStyle(e).display !== 'none').length === 7);
+  assert.equal(await drawn('.anatomy-svg .dot:not(.early)'), 49);
+  assert.equal(await page.locator('.anatomy-svg .dot.masked').count(), 0);
   assert.deepEqual(complaints, []);
   await close();
 });

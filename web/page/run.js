@@ -98,7 +98,9 @@ export function createRun(store) {
     try {
       const { seed } = state.sampler;
       const api = await create(config, { seed });
-      if (!state.prompt) set({ prompt: 'Once upon a time' });   // it has no token to begin with
+      // it has no token to begin with, and reads bytes: half of its context is left to write in
+      const { contextLength } = api.config;
+      set({ prompt: (state.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)), source: (state.source || 'one two three').slice(0, contextLength) });
       await adopt(api, { name: 'random weights', made: { config, seed } });
     } catch (error) {
       fail(error);

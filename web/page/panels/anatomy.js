@@ -133,7 +133,7 @@ export function create(root, store, run) {
       const y = Y0 + i * PITCH;
       const lane = { q: [], strips: {} };
       const g = group('lane');
-      const flow = group('flow');
+      const flow = group('lane-flow');
       const r = (d, cls) => { const p = svg('path', { d, class: `ribbon ${cls}` }); flow.append(p); return p; };
       // the residual stream, straight past everything
       flow.append(svg('path', { d: `M${X.embed + W.embed} ${y - 13}H${X.final}`, class: 'stream-line' }));
@@ -199,7 +199,7 @@ export function create(root, store, run) {
       early.append(svg('title', {}, 'keys before these lanes'));
       stack.append(early);
       for (let k = 0; k < LANES; k++) {
-        const masked = k > q;
+        const masked = c.causal && k > q;
         const d = svg('circle', { cx: inset + (k + 1) * DOT + 5, cy: 150 + q * DOT, r: masked ? 4.6 : 5.2, class: masked ? 'dot masked' : 'dot' });
         if (!masked) d.addEventListener('click', () => store.set({ cursor: n.first + q, key: n.first + k, follow: false }));
         stack.append(d);
@@ -439,13 +439,13 @@ export function create(root, store, run) {
       if (row) for (let k = 0; k < first && k < row.length; k++) before += row[k];
       put(early, 'fill-opacity', first ? (row ? 0.06 + 0.94 * (shade(before) / 255) : 0.06) : 0);
       dots.forEach((dot, k) => {
-        if (k > i) return;
+        if (c.causal && k > i) return;
         const v = row ? row[first + k] : 0;
         put(dot, 'fill-opacity', (0.06 + 0.94 * (shade(v) / 255)).toFixed(3));
       });
     });
     const visible = here >= 0 && here < count;
-    put(n.row, 'width', visible ? (here + 1) * DOT + (first ? DOT + 1 : 0) + 1 : 0);
+    put(n.row, 'width', visible ? (c.causal ? here + 1 : count) * DOT + (first ? DOT + 1 : 0) + 1 : 0);
     put(n.row, 'x', n.inset + (first ? -3 : DOT - 2.5));
     put(n.row, 'y', 150 + here * DOT - (DOT + 1) / 2);
 
