@@ -66,7 +66,7 @@
 const FAST_MS = 45;    // at full speed: between two frames drawn, at least
 const FAST_SHARE = 4;  // and so many times what a frame takes, so that most of the machine is left to the engine
 const FAST_MOST = 400;
-const FRAME_MS = 8;    // of drawing in one frame; what is left waits for the next, so that no input waits for all of it
+const FRAME_MS = 6;    // of drawing in one frame; what is left waits for the next, so that no input waits for all of it
 
 /** @param {State} state */
 export function createStore(state) {

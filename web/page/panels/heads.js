@@ -6,7 +6,7 @@ import { inView } from '../patterns.js';
 import { Triangle, paletteOf, roomFor } from '../heatmap.js';
 
 const PIXELS = 128;   // of a tile's side, at most
-const SLICE_MS = 4;   // of painting in one frame
+const SLICE_MS = 3;   // of painting in one frame
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store */
 export function create(root, store) {
