@@ -29,8 +29,8 @@ after(async () => {
 });
 
 /** A fresh page with its model loaded, and what it complained of meanwhile. */
-async function open(hash = '') {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', acceptDownloads: true, permissions: ['clipboard-read', 'clipboard-write'] });
+async function open(hash = '', { width = 1440, height = 900, colorScheme = /** @type {'light' | 'dark'} */ ('light') } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce', acceptDownloads: true, permissions: ['clipboard-read', 'clipboard-write'] });
   const page = await context.newPage();
   const complaints = [];
   page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
@@ -541,3 +541,21 @@ test('the picture of a pass has a lane for each token and no more, and all keys 
   assert.deepEqual(complaints, []);
   await close();
 });
+
+for (const [colorScheme, device, width, height] of /** @type {['light' | 'dark', string, number, number][]} */ ([['light', 'phone', 390, 844], ['dark', 'desktop', 1440, 900]])) {
+  test(`axe-core finds nothing where models are compared, broken and walked through: ${colorScheme}, ${device}`, async () => {
+    const { page, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10&off=e0.ffn,x1.1', { width, height, colorScheme });
+    await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 10 && /Without 2 parts/.test(document.querySelector('.compare')?.textContent), null, { timeout: 30_000 });
+    await page.locator('#preset').selectOption({ label: 'stories-GPT-2' });
+    await compared(page, 'stories-GPT-2');
+    await page.locator('.further summary').press('Enter');
+    await tryAll(page);
+    await page.getByRole('button', { name: 'Guided walk' }).press('Enter');
+    await page.waitForSelector('.walk .primary');
+    await page.waitForTimeout(300);
+    await page.evaluate(axe);
+    assert.deepEqual(await page.evaluate(async () => (await window.axe.run()).violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}`)), []);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page scrolls sideways');
+    await close();
+  });
+}
