@@ -297,7 +297,7 @@ for (const [what, options] of /** @type {[string, any][]} */ ([
     const { page, close } = await open(options);
     await train(page, { steps: 12, every: 4 });
     await says(page, /^Done/);
-    await page.locator('#train .as-table summary').press('Enter');
+    for (const summary of await page.locator('#train .as-table summary').all()) await summary.press('Enter');
     await page.locator('.lab > summary').press('Enter');
     await page.waitForSelector('.depth circle', { timeout: 60_000 });
     await page.locator('#depth .as-table summary').press('Enter');
