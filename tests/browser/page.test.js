@@ -849,6 +849,7 @@ for (const colorScheme of ['light', 'dark']) {
       const { page, close } = await open({ width, height, colorScheme });
       await runPrompt(page, 'Once upon a time', { tokens: 30 });
       await page.locator('.stage').nth(2).click();
+      await page.waitForFunction(() => document.querySelector('.values .cell').textContent); // the values are there
       await page.locator('.values-box').press('Enter');
       await page.waitForSelector('.anatomy .explanation tbody tr');
       await page.getByRole('button', { name: /^Follow the/ }).click();   // a way of two steps
