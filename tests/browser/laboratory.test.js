@@ -247,8 +247,12 @@ test('a copied program prints the text of the page, that of a branch, and the te
   await page.locator('#max-tokens').fill('12');
   await page.locator('.tok.given').last().click();
   await page.waitForFunction(() => document.querySelector('.bar.on') && /entropy/.test(document.querySelector('#h-next').textContent));
+  const before = await page.locator('.tok').evaluateAll((list) => list.slice(0, -10).map((t) => t.dataset.id).join());
   await page.locator('.bar:not(.on):visible button').first().click();
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 1); // it goes on from there
+  await page.waitForFunction((before) => { // it goes on from there
+    const ids = [...document.querySelectorAll('.tok')].map((t) => t.dataset.id);
+    return document.querySelectorAll('.tok:not(.given)').length > 1 && !ids.join().startsWith(before);
+  }, before);
   await resting(page);
   const ids = await page.locator('.tok').evaluateAll((list) => list.map((t) => t.dataset.id));
   const again = await printed(await copied(page, 'Copy as JavaScript'));
