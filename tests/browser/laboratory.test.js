@@ -1,48 +1,24 @@
 // laboratory.test.js - the built page in Chromium where models are compared, built, taken apart, passed on and walked through.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { launch } from '../../scripts/chromium.js';
 import { relaxedSimd } from '../../scripts/node-flags.js';
-import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
+import { axe, browser, resting, server, settled, top, visit } from './built_page.js';
 
-const top = fileURLToPath(new URL('../..', import.meta.url));
-const dist = `${top}dist`;
-const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
-
-let server, browser;
-
-before(async () => {
-  assert.ok(existsSync(`${dist}/index.html`), 'the page is not built: run ./build.sh page');
-  server = await serve(dist, { base: '/some/folder/', isolate: false });
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
-
-/** A fresh page with its model loaded, and what it complained of meanwhile. */
-async function open(hash = '', { width = 1440, height = 900, colorScheme = /** @type {'light' | 'dark'} */ ('light') } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce', acceptDownloads: true, permissions: ['clipboard-read', 'clipboard-write'] });
-  const page = await context.newPage();
-  const complaints = [];
-  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
-  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
-  await page.goto(server.url + hash);
-  if (!hash) await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 30_000 });
-  await page.waitForSelector('.tok', { timeout: 30_000 });
-  return { page, complaints, close: () => context.close() };
+/** A fresh page with its model loaded. */
+async function open(hash = '', how = {}) {
+  const visitor = await visit({ hash, acceptDownloads: true, permissions: ['clipboard-read', 'clipboard-write'], ...how });
+  if (!hash) await settled(visitor.page);
+  await visitor.page.waitForSelector('.tok', { timeout: 30_000 });
+  return visitor;
 }
 
 const written = (page) => page.locator('.tok:not(.given)').allTextContents().then((list) => list.join(''));
-const resting = (page) => page.waitForFunction(() => /Go on|Run again/.test(document.querySelector('.go').textContent), null, { timeout: 60_000 });
 const number = (text) => Number(text.replace(/[^\d.−-]/g, '').replace('−', '-'));
 
 /** Pick one of the shipped models in the dialog. */

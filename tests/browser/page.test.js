@@ -5,54 +5,30 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
-import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { countParameters, load } from '../../web/lib/index.js';
+import { axe, browser, dist, resting, server, settled, top, visit } from './built_page.js';
 
-const top = fileURLToPath(new URL('../..', import.meta.url));
-const dist = `${top}dist`;
 const shipped = `${top}weights/stories.gguf`;
-const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
 
-let server, browser, model;
+let model;
+before(async () => { model = await load(shipped); });
+after(() => model?.dispose());
 
-before(async () => {
-  assert.ok(existsSync(`${dist}/index.html`), 'the page is not built: run ./build.sh page');
-  // as a plain static host, under a sub-path
-  server = await serve(dist, { base: '/some/folder/', isolate: false });
-  browser = await launch();
-  model = await load(shipped);
-});
-after(async () => {
-  model?.dispose();
-  await browser?.close();
-  await server?.close();
-});
-
-/** A fresh page with its model loaded, and what it asked for and complained of meanwhile. */
-async function open({ width = 1440, height = 900, colorScheme = 'light', hash = '' } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce' });
-  const page = await context.newPage();
-  const requests = [];
-  const complaints = [];
-  page.on('request', (request) => requests.push(request.url()));
-  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
-  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
-  await page.addInitScript(() => {
+/** A fresh page with its model loaded; window.longTasks has what blocked its thread. */
+async function open(how = {}) {
+  const visitor = await visit({ ...how, prepare: (page) => page.addInitScript(() => {
     window.longTasks = [];
     new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' });
-  });
-  await page.goto(server.url + hash);
-  if (!/model=/.test(hash)) await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 30_000 });
-  await page.waitForSelector('.tok', { timeout: 30_000 });
-  return { page, requests, complaints, close: () => context.close() };
+  }) });
+  if (!/model=/.test(how.hash)) await settled(visitor.page);
+  await visitor.page.waitForSelector('.tok', { timeout: 30_000 });
+  return visitor;
 }
 
 const written = (page) => page.locator('.tok:not(.given)').count();
 const ids = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
-const resting = (page) => page.waitForFunction(() => /Go on|Run again/.test(document.querySelector('.go').textContent), null, { timeout: 60_000 });
 
 /** The page paints when it finds time: wait until it shows this. */
 async function shows(page, read, want, what) {

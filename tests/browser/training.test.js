@@ -1,41 +1,18 @@
 // training.test.js - the built page's training panel and depth laboratory in Chromium: a tiny model learns a text, pauses, goes on,
 // is taken into the page and leaves it as a file that the library opens in Node.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { launch } from '../../scripts/chromium.js';
-import { serve } from '../../scripts/serve.js';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
 import { countParameters, depth, load } from '../../web/lib/index.js';
+import { axe, browser, server, settled, visit } from './built_page.js';
 
-const top = fileURLToPath(new URL('../..', import.meta.url));
-const dist = `${top}dist`;
-const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
-
-let server, browser;
-
-before(async () => {
-  assert.ok(existsSync(`${dist}/index.html`), 'the page is not built: run ./build.sh page');
-  server = await serve(dist, { base: '/some/folder/', isolate: false });
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
-
-async function open({ width = 1440, height = 900, colorScheme = 'light' } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce', acceptDownloads: true });
-  const page = await context.newPage();
-  const complaints = [];
-  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
-  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
-  await page.goto(server.url);
-  await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 60_000 });   // nothing takes its place any more
-  await page.waitForSelector('.tok');
-  await page.locator('#train').scrollIntoViewIfNeeded();
-  await page.waitForSelector('#train-text');
-  return { page, complaints, close: () => context.close() };
+async function open(how = {}) {
+  const visitor = await visit({ acceptDownloads: true, ...how });
+  await settled(visitor.page);
+  await visitor.page.waitForSelector('.tok');
+  await visitor.page.locator('#train').scrollIntoViewIfNeeded();
+  await visitor.page.waitForSelector('#train-text');
+  return visitor;
 }
 
 const button = (page, name) => page.locator('#train').getByRole('button', { name, exact: true });

@@ -1,40 +1,16 @@
 // tutorials.test.js - the panel "Same numbers as the tutorial" in the built page: what it finds is what Node finds, and a flipped
 // byte shows red.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { launch } from '../../scripts/chromium.js';
-import { serve } from '../../scripts/serve.js';
+import { test } from 'node:test';
 import * as glassformer from '../../web/lib/index.js';
 import { TUTORIALS, runClaim } from '../../web/page/claims/index.js';
+import { axe, visit } from './built_page.js';
 
-const top = fileURLToPath(new URL('../..', import.meta.url));
-const dist = `${top}dist`;
-const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
-
-let server, browser;
-
-before(async () => {
-  assert.ok(existsSync(`${dist}/index.html`), 'the page is not built: run ./build.sh page');
-  server = await serve(dist, { base: '/some/folder/', isolate: false });
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
-
-async function open(options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', ...options });
-  const page = await context.newPage();
-  const complaints = [];
-  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
-  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
-  await page.goto(server.url);
-  await page.waitForSelector('.tok', { timeout: 60_000 });
-  await page.locator('#tutorials').scrollIntoViewIfNeeded();
-  return { page, complaints, close: () => context.close() };
+async function open(how = {}) {
+  const visitor = await visit(how);
+  await visitor.page.waitForSelector('.tok', { timeout: 60_000 });
+  await visitor.page.locator('#tutorials').scrollIntoViewIfNeeded();
+  return visitor;
 }
 
 /** Press Run and wait for the sentence at the end. */

@@ -1,0 +1,48 @@
+// built_page.js - the built page on a plain static host, under a sub-path, and visits to it in Chromium. Who imports this has both from
+// the first test to the last.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { after, before } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
+
+export const top = fileURLToPath(new URL('../..', import.meta.url));
+export const dist = `${top}dist`;
+export const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
+
+/** @type {Awaited<ReturnType<typeof serve>>} */
+export let server;
+/** @type {Awaited<ReturnType<typeof launch>>} */
+export let browser;
+
+before(async () => {
+  assert.ok(existsSync(`${dist}/index.html`), 'the page is not built: run ./build.sh page');
+  server = await serve(dist, { base: '/some/folder/', isolate: false });
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+/**
+ * A fresh visitor, and what the page asked for and complained of meanwhile.
+ * @param {{hash?: string, width?: number, height?: number, prepare?: (page: any) => Promise<void>} & Record<string, any>} [how]  the rest: Playwright's, of a context
+ */
+export async function visit({ hash = '', width = 1440, height = 900, prepare, ...how } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, reducedMotion: 'reduce', ...how });
+  const page = await context.newPage();
+  const requests = [], complaints = [];
+  page.on('request', (request) => requests.push(request.url()));
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+  page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
+  await prepare?.(page);
+  await page.goto(server.url + hash);
+  return { page, requests, complaints, close: () => context.close() };
+}
+
+/** The larger story model has come; nothing takes its place any more. */
+export const settled = (page) => page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 60_000 });
+/** No run is under way. */
+export const resting = (page) => page.waitForFunction(() => /Go on|Run again/.test(document.querySelector('.go').textContent), null, { timeout: 60_000 });
