@@ -808,12 +808,12 @@ static void pool_runs_each_tile_once(void) {
     }
 }
 
-/* Who computes: a helper may be slow, and the caller may wait until one has come. */
+/* Who computes: either may be slow, and the caller may wait until a helper has come. */
 static _Thread_local char seat;
 struct crew {
     const char *caller;
     _Atomic int32_t helped;
-    double helper_ms;
+    double helper_ms, caller_ms;
     int32_t wait;
 };
 static void manned_tile(void *ctx, int32_t tile) {
@@ -825,6 +825,7 @@ static void manned_tile(void *ctx, int32_t tile) {
         while (gf_now_ms() - began < c->helper_ms) continue;
     } else {
         while (c->wait && !c->helped && gf_now_ms() - began < 5000) continue;
+        while (gf_now_ms() - began < c->caller_ms) continue;
     }
 }
 
@@ -839,8 +840,8 @@ static void a_helper_without_its_core_is_left_alone(void) {
                     2); /* the caller's tile ends when the helper has begun its own */
         CHECK_INT(c.helped, 1);
     }
-    c = (struct crew){.caller = &seat};
-    for (int job = 0; job < 512; job++) gf_pool_run(p, manned_tile, &c, 64);
+    c = (struct crew){.caller = &seat, .caller_ms = 0.1}; /* time enough for a helper to come */
+    for (int job = 0; job < 512; job++) gf_pool_run(p, manned_tile, &c, 4);
     CHECK_INT(c.helped, 0);
     c.wait = 1;
     gf_pool_run(p, manned_tile, &c, 64); /* then it is asked again */
