@@ -47,9 +47,10 @@ void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)ind
  */
 #define JOB_LOOKS   (sizeof(void *) == 8 ? 1000 : 40000)
 #define DONE_LOOKS  (JOB_LOOKS / 3)
-/* A wait this long, in ms, is a helper whose core another process took in the middle of a tile.
- * Once may be chance. Where it happens again within NEAR jobs, the jobs to come are done alone,
- * more of them each time, until that many have gone well again. */
+/* A wait this long, in ms, and longer than the caller's own part of the job, is a helper whose core
+ * another process took in the middle of a tile. Once may be chance. Where it happens again within
+ * NEAR jobs, the jobs to come are done alone, more of them each time, until that many have gone
+ * well again. */
 #define STALL       3.0
 #define NEAR        1024
 #define ALONE_FIRST 512
@@ -147,10 +148,10 @@ static void next_epoch(struct gf_pool *p) {
     wake_all(p, &p->epoch);
 }
 
-/* After a job for which the caller slept so long. */
-static void judge(struct gf_pool *p, double slept) {
+/* After a job for which the caller slept so long; began is when, if a first wait was near. */
+static void judge(struct gf_pool *p, double slept, double began) {
     if (slept > STALL) {
-        if (p->calm < NEAR) {
+        if (p->calm < NEAR && slept > gf_now_ms() - began - slept) {
             p->alone = p->alone_next;
             if (p->alone_next < ALONE_MOST) p->alone_next *= 2;
         }
@@ -167,6 +168,7 @@ static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
         for (uint32_t i = 0; i < n; i++) fn(ctx, (int32_t)i);
         return;
     }
+    const double began = p->calm < NEAR ? gf_now_ms() : 0;
     uint64_t epoch = atomic_load(&p->epoch) + 1;
     atomic_store(&p->fn, fn);
     atomic_store(&p->ctx, ctx);
@@ -177,7 +179,7 @@ static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
     double slept = 0;
     for (uint32_t d; (d = atomic_load(&p->done)) < n;)
         slept += wait_while(p, &p->done, d, DONE_LOOKS);
-    judge(p, slept);
+    judge(p, slept, began);
 }
 
 struct later_tiles {

@@ -22,8 +22,11 @@ int gf_optim_open(struct gf_optim *o, const struct gf_config *cfg, gf_gemm_fn ge
         const uint64_t need = 2 * t->count + 2 * least * least;
         if (is_muon(t) && need > most) most = need;
     }
-    o->work = gf_take(most * sizeof *o->work);
-    if (o->work) return 0;
+    for (int i = 0; i < GF_OPTIM_LANES; i++) {
+        o->work[i] = gf_take(most * sizeof(float));
+        if (!o->work[i]) goto no_memory;
+    }
+    return 0;
 no_memory:
     gf_optim_close(o);
     return -1;
@@ -32,7 +35,7 @@ no_memory:
 void gf_optim_close(struct gf_optim *o) {
     gf_params_close(&o->first);
     gf_params_close(&o->second);
-    gf_give(o->work);
+    for (int i = 0; i < GF_OPTIM_LANES; i++) gf_give(o->work[i]);
     memset(o, 0, sizeof *o);
 }
 
@@ -90,20 +93,52 @@ static void muon(float *w, const float *g, float *m, const struct gf_tensor *t, 
         }
 }
 
+/* Multiplications, roughly: what the parameters are shared out by. */
+static double cost(const struct gf_tensor *t, int muon) {
+    const double least = t->rows < t->cols ? t->rows : t->cols, n = (double)t->count;
+    return muon && is_muon(t) ? 5 * least * (2 * n + least * least) : 10 * n;
+}
+
+struct step {
+    struct gf_optim *o;
+    struct gf_params *w;
+    const struct gf_params *g;
+    const struct gf_optim_options *a;
+    int64_t step;
+    float rate;
+};
+
+/* The parameters of one lane. Every lane shares them out anew, each to the lane with least so far.
+ */
+static void run_lane(void *ctx, int32_t lane) {
+    const struct step *s = ctx;
+    const struct gf_optim *o = s->o;
+    const struct gf_optim_options *a = s->a;
+    double load[GF_OPTIM_LANES] = {0};
+    for (int32_t i = 0; i < s->w->n_list; i++) {
+        const struct gf_param *e = &s->w->list[i];
+        int32_t least = 0;
+        for (int32_t k = 1; k < GF_OPTIM_LANES; k++)
+            if (load[k] < load[least]) least = k;
+        load[least] += cost(&e->t, a->muon);
+        if (least != lane) continue;
+        float *x = s->w->data + e->offset, *m = o->first.data + e->offset;
+        const float *dx = s->g->data + e->offset, decay = e->t.rank == 2 ? a->weight_decay : 0;
+        if (a->muon && is_muon(&e->t))
+            muon(x, dx, m, &e->t, o->work[lane], o->gemm, a->momentum, a->muon_lr * s->rate, decay);
+        else
+            adamw(x, dx, m, o->second.data + e->offset, e->t.count, a, s->step, a->lr * s->rate,
+                  decay);
+    }
+}
+
 double gf_optim_step(struct gf_optim *o, struct gf_params *w, struct gf_params *g,
-                     const struct gf_optim_options *a, int64_t step, float rate) {
+                     const struct gf_optim_options *a, int64_t step, float rate,
+                     struct gf_pool *pool) {
     const double norm = sqrt(squares(g->data, g->n));
     if (a->clip > 0 && norm > (double)a->clip)
         gf_scale(g->data, g->data, (float)((double)a->clip / norm), (int64_t)g->n);
-    for (int32_t i = 0; i < w->n_list; i++) {
-        const struct gf_param *e = &w->list[i];
-        float *x = w->data + e->offset, *dx = g->data + e->offset, *m = o->first.data + e->offset,
-              *v = o->second.data + e->offset;
-        const float decay = e->t.rank == 2 ? a->weight_decay : 0;
-        if (a->muon && is_muon(&e->t))
-            muon(x, dx, m, &e->t, o->work, o->gemm, a->momentum, a->muon_lr * rate, decay);
-        else
-            adamw(x, dx, m, v, e->t.count, a, step, a->lr * rate, decay);
-    }
+    struct step s = {o, w, g, a, step, rate};
+    gf_pool_run(pool, run_lane, &s, GF_OPTIM_LANES);
     return norm;
 }

@@ -141,7 +141,7 @@ int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct
     t->step++;
     t->tokens += counted;
     *norm = gf_optim_step(&t->optim, &t->weights, g, &t->options.optim, t->step,
-                          gf_trainer_rate(&t->options, t->step));
+                          gf_trainer_rate(&t->options, t->step), t->pool);
     if (!isfinite(*loss) || !isfinite(*norm))
         return gf_fail(err, GF_ERR_NOT_FINITE, "step %lld: the loss is no longer a number",
                        (long long)t->step);

@@ -818,13 +818,14 @@ struct crew {
 };
 static void manned_tile(void *ctx, int32_t tile) {
     struct crew *c = ctx;
-    const double began = gf_now_ms();
+    double began = gf_now_ms();
     (void)tile;
     if (&seat != c->caller) {
         c->helped++;
         while (gf_now_ms() - began < c->helper_ms) continue;
     } else {
         while (c->wait && !c->helped && gf_now_ms() - began < 5000) continue;
+        if (c->wait) began = gf_now_ms();
         while (gf_now_ms() - began < c->caller_ms) continue;
     }
 }
@@ -846,6 +847,17 @@ static void a_helper_without_its_core_is_left_alone(void) {
     c.wait = 1;
     gf_pool_run(p, manned_tile, &c, 64); /* then it is asked again */
     CHECK(c.helped > 0);
+    gf_pool_close(p);
+}
+
+static void a_helper_with_longer_tiles_is_not(void) {
+    struct gf_pool *p = gf_pool_open(2);
+    if (!p) return;
+    for (int job = 0; job < 5; job++) { /* the caller waits 10 ms each time, and has worked 20 */
+        struct crew c = {.caller = &seat, .helper_ms = 30, .caller_ms = 20, .wait = 1};
+        gf_pool_run(p, manned_tile, &c, 2);
+        CHECK_INT(c.helped, 1);
+    }
     gf_pool_close(p);
 }
 
@@ -874,6 +886,7 @@ int main(void) {
     RUN(attention_matches_ref);
     RUN(pool_runs_each_tile_once);
     RUN(a_helper_without_its_core_is_left_alone);
+    RUN(a_helper_with_longer_tiles_is_not);
     gf_pool_close(pools[2]), gf_pool_close(pools[3]);
     RUN(every_build_has_the_same_bits);
     return check_end();

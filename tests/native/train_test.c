@@ -109,7 +109,7 @@ static void against_pytorch(const char *name) {
         CHECK_NEAR(now, g.losses[s], 1e-3 * g.losses[s]);
         worst = fmax(worst, fabs(now - g.losses[s]) / g.losses[s]);
         gf_optim_step(&optim, &w, &d, &g.recipe.options.optim, s + 1,
-                      gf_trainer_rate(&g.recipe.options, s + 1));
+                      gf_trainer_rate(&g.recipe.options, s + 1), NULL);
     }
     printf("  %-12s %d steps, largest relative difference %.1e\n", name, g.n_steps, worst);
     gf_graph_close(&graph);
