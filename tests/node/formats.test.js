@@ -553,6 +553,20 @@ test('progress counts every byte once, and an abort rejects with its reason', as
   await assert.rejects(hanging, /too long/);
 });
 
+test('the last byte of a known number ends a download, unless the caller fetches', async () => {
+  const gguf = ggufFile(), { fetch } = globalThis;
+  const lasting = async () => new Response(new ReadableStream({ start(c) { c.enqueue(gguf); } }), { headers: { 'content-length': String(gguf.length) } });
+  const whole = await drain(gguf);
+  globalThis.fetch = lasting;
+  try {
+    assert.deepEqual((await drain('http://a.example/x.gguf')).data, whole.data);
+  } finally {
+    globalThis.fetch = fetch;
+  }
+  const own = AbortSignal.timeout(50); // a fetch of the caller's may have more to say, that a checksum is wrong, say
+  await assert.rejects(drain('http://a.example/x.gguf', { fetch: lasting, signal: own }), { name: 'TimeoutError' });
+});
+
 test('a sink that fails stops the reading', async () => {
   const checkpoint = await openCheckpoint(stories);
   await assert.rejects(checkpoint.stream({ begin() {}, async write() { throw new Error('no room'); }, end() {} }), /no room/);
@@ -593,6 +607,24 @@ test('a reader hands out what was asked for and notices the end', async () => {
   assert.ok(sizes.every((n) => n % 4 === 0) && sizes.reduce((a, b) => a + b) === 8);
   await assert.rejects(r.take(5, 'the rest'), { code: 'truncated', message: 'x: the file ends after 16 bytes, 1 more were expected for the rest' });
   await assert.rejects(r.end(), { code: 'bad-file' });
+});
+
+test('a reader hands out the same bytes from chunks of every size', async () => {
+  const all = Uint8Array.from({ length: 60000 }, (_, i) => i * 7 + (i >> 8));
+  const size = fc.integer({ min: 1, max: 20000 });
+  await fc.assert(fc.asyncProperty(fc.array(size, { minLength: 1 }), fc.array(fc.tuple(fc.constantFrom('take', 'peek', 'pipe'), size), { minLength: 3 }), async (cuts, calls) => {
+    async function* chunks() { for (let at = 0, i = 0; at < all.length; at += cuts[i++ % cuts.length]) yield all.subarray(at, at + cuts[i % cuts.length]); }
+    const r = new ByteReader(chunks(), { name: 'x', total: all.length });
+    for (const [call, n] of calls) {
+      const from = r.pos, size = Math.min(n, all.length - from), got = [];
+      if (call === 'peek') got.push(await r.peek(size));
+      else if (call === 'take') got.push(await r.take(size));
+      else await r.pipe(size - size % 34, (view) => { got.push(view.slice()); assert.equal(view.length % 34, 0); }, 34);
+      assert.deepEqual(Buffer.concat(got), Buffer.from(all.subarray(from, from + (call === 'pipe' ? size - size % 34 : size))));
+    }
+    await r.skip(all.length - r.pos);
+    await r.end();
+  }), { numRuns: 200 });
 });
 
 test('16-bit numbers round to nearest even, and back', () => {

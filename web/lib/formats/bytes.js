@@ -6,16 +6,20 @@ import { GlassformerError, fail } from './errors.js';
 
 /** Longest view that pipe hands out. */
 const MAX_VIEW = 1 << 20;
+/** Bytes that are as well copied as kept apart. */
+const FEW = 1 << 12;
 
 export class ByteReader {
   /**
    * @param {AsyncIterator<Uint8Array>} chunks
-   * @param {{name: string, total?: number | null, onBytes?: (n: number) => void, signal?: AbortSignal}} about
+   * @param {{name: string, total?: number | null, sure?: boolean, onBytes?: (n: number) => void, signal?: AbortSignal}} about
    */
-  constructor(chunks, { name, total = null, onBytes, signal }) {
+  constructor(chunks, { name, total = null, sure = false, onBytes, signal }) {
     this.name = name;
     /** Size of the whole file, where it is known. */
     this.total = total;
+    /** Whether no more than those can come, so that nobody need wait to see. */
+    this.sure = sure;
     /** Bytes consumed so far. */
     this.pos = 0;
     this.chunks = chunks;
@@ -24,6 +28,8 @@ export class ByteReader {
     /** @type {Uint8Array} the bytes that have arrived and are not consumed are buf[at..] */
     this.buf = new Uint8Array(0);
     this.at = 0;
+    /** @type {Uint8Array | null} what follows buf, and is here already */
+    this.later = null;
     this.done = false;
   }
 
@@ -32,6 +38,9 @@ export class ByteReader {
 
   /** The next chunk, or null at the end. @returns {Promise<Uint8Array | null>} */
   async next() {
+    const { later } = this;
+    this.later = null;
+    if (later) return later;
     while (!this.done) {
       const { signal } = this;
       signal?.throwIfAborted();
@@ -70,8 +79,11 @@ export class ByteReader {
         this.at = 0;
         return this.short(n, have, what);
       }
-      parts.push(chunk);
-      have += chunk.length;
+      // of a large chunk only what is needed is copied behind the rest of another
+      const missing = have && have + chunk.length > n + FEW ? n - have : chunk.length;
+      if (missing < chunk.length) this.later = chunk.subarray(missing);
+      parts.push(chunk.subarray(0, missing));
+      have += missing;
     }
     this.buf = parts[0].length ? join(parts, have) : parts.length === 2 ? parts[1] : join(parts, have);
     this.at = 0;
@@ -141,6 +153,10 @@ export class ByteReader {
 
   /** Refuse bytes after the end. */
   async end() {
+    if (this.sure && this.pos === this.total) {
+      this.chunks.next().catch(() => {}); // read to its end, so that a browser's cache keeps it
+      return;
+    }
     if (!this.ready) {
       const chunk = await this.next();
       if (!chunk) return;
@@ -155,6 +171,7 @@ export class ByteReader {
     this.done = true;
     this.buf = new Uint8Array(0);
     this.at = 0;
+    this.later = null;
     Promise.resolve(this.chunks.return?.()).catch(() => {});
   }
 }

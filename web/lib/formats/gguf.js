@@ -69,18 +69,18 @@ class Header {
     try { return this.utf8.decode(this.r.takeReady(n)); } catch { return this.no(`${what} is not UTF-8`); }
   }
 
-  /** Strings up to n that are here in full: vocabularies have 100,000 and more, each not worth a wait. What is wrong with one is left
-   * for `string` to say. @param {Meta} list @param {number} n */
+  /** Strings up to n that are here in full: vocabularies have 100,000 and more, each not worth a wait, and most not worth a decoder.
+   * What is wrong with one is left for `string` to say. @param {Meta} list @param {number} n */
   arrived(list, n) {
     const { buf, at } = this.r;
     const v = new DataView(buf.buffer, buf.byteOffset, buf.length);
-    let end = at;
+    let end = at, text = '', begin = 0;
     while (list.length < n && end + 8 <= buf.length) {
-      const from = end + 8, length = v.getUint32(end, true);
-      if (v.getUint32(end + 4, true) || length > MAX_STRING || from + length > buf.length) break;
-      const bytes = buf.subarray(from, from + length);
-      try { list.push(isShortAscii(bytes) ? String.fromCharCode.apply(null, /** @type {any} */ (bytes)) : this.utf8.decode(bytes)); } catch { break; }
-      end = from + length;
+      const from = end + 8, length = v.getUint32(end, true), to = from + length;
+      if (v.getUint32(end + 4, true) || length > MAX_STRING || to > buf.length) break;
+      if (to > begin + text.length) text = LATIN.decode(buf.subarray(begin = from, Math.max(to, from + WINDOW)));
+      try { list.push(isAscii(buf, from, to) ? text.slice(from - begin, to - begin) : this.utf8.decode(buf.subarray(from, to))); } catch { break; }
+      end = to;
     }
     this.r.takeReady(end - at);
   }
@@ -113,15 +113,24 @@ class Header {
       return list;
     }
     const view = await this.view(n * size, what);
+    const Kind = NUMBERS[of];
+    if (Kind) return Array.from(new Kind(new Uint8Array(view.buffer, view.byteOffset, n * size).slice().buffer)); // aligned
     for (let i = 0; i < n; i++) list.push(num(view, i * size, of) ?? this.no(`${what} holds a number larger than 2^53`));
     return list;
   }
 }
 
-/** For which a decoder costs more than it does. @param {Uint8Array} bytes */
-function isShortAscii(bytes) {
-  if (bytes.length > 32) return false;
-  for (let i = 0; i < bytes.length; i++) if (bytes[i] > 127) return false;
+/** Those that can be read at once: scores and types of tokens. @type {Record<number, Float32ArrayConstructor | Int32ArrayConstructor>} */
+const NUMBERS = { 5: Int32Array, 6: Float32Array };
+
+/** One character a byte. */
+const LATIN = new TextDecoder('latin1');
+/** Bytes that are decoded ahead. */
+const WINDOW = 1 << 14;
+
+/** @param {Uint8Array} bytes @param {number} from @param {number} to */
+function isAscii(bytes, from, to) {
+  for (let i = from; i < to; i++) if (bytes[i] > 127) return false;
   return true;
 }
 

@@ -8,7 +8,7 @@
 import { completeConfig } from './config.js';
 import { fail } from './errors.js';
 import { placesByName, planTensors } from './plan.js';
-import { BYTE, CONTROL, NORMAL, spmJson, unique } from './vocab.js';
+import { BYTE, CONTROL, NORMAL, numbered, spmJson } from './vocab.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
@@ -142,7 +142,7 @@ export function llama2cTokenizer(where, bytes) {
     at += 8 + n;
   }
   if (texts.length < 3) no('there are no tokens in it');
-  const names = unique(texts);
-  const types = names.map((t, id) => (id === 0 ? 2 : id < 3 ? CONTROL : /^<0x[0-9A-F]{2}>$/.test(t) ? BYTE : NORMAL));
-  return spmJson({ texts: names, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
+  const ids = numbered(texts);
+  const types = [...ids.keys()].map((t, id) => (id === 0 ? 2 : id < 3 ? CONTROL : /^<0x[0-9A-F]{2}>$/.test(t) ? BYTE : NORMAL));
+  return spmJson({ ids, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
 }

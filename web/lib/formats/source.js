@@ -240,13 +240,13 @@ export class Opener {
   /** A file that must be there, as a reader. @param {Bytes} source @param {boolean} [counts] for the progress @param {boolean} [first] not a reopening @returns {Promise<ByteReader>} */
   async reader(source, counts = false, first = true) {
     const { signal } = this.options;
-    const { name, chunks, total, exact = true } = await openBytes(source, this.options);
+    const { name, chunks, total, exact = true, sure } = await openBytes(source, this.options);
     const onBytes = counts ? (/** @type {number} */ n) => {
       this.loaded += n;
       this.options.onBytes?.(this.loaded, this.total);
     } : undefined;
     if (counts && first && this.total !== null) this.total = total === null ? null : this.total + total;
-    const r = new ByteReader(chunks, { name, total: exact ? total : null, onBytes, signal });
+    const r = new ByteReader(chunks, { name, total: exact ? total : null, sure, onBytes, signal });
     this.open.add(r);
     const head = new TextDecoder('latin1').decode(await r.peek(64)).trimStart().toLowerCase();
     if (/^(<!doctype html|<html|<head|<!--)/.test(head)) fail('html', `${name}: this is a web page, not a model`);
@@ -322,7 +322,7 @@ export class Opener {
 
 /** Refuse a tokenizer that knows ids which the embedding has no row for. @param {any} json @param {number} vocabSize */
 function checkVocabulary(json, vocabSize) {
-  const vocab = json.model instanceof SentencePieces ? json.model.texts : json.model?.vocab;
+  const vocab = json.model instanceof SentencePieces ? { last: json.model.texts.length - 1 } : json.model?.vocab;
   const ids = [...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})), ...[json.added_tokens ?? []].flat().map((t) => t?.id)];
   const most = ids.reduce((m, id) => (typeof id === 'number' && id > m ? id : m), -1);
   if (most >= vocabSize) fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);
@@ -399,7 +399,8 @@ function localPath(at) {
 /** Not named literally, so that bundlers for the browser leave it alone. @returns {Promise<typeof import('node:fs/promises')>} */
 const nodeFs = () => { const name = 'node:fs/promises'; return import(/* @vite-ignore */ /* webpackIgnore: true */ name); };
 
-/** @typedef {{name: string, chunks: AsyncIterator<Uint8Array>, total: number | null, exact?: boolean}} Opened exact: total may be held against the file */
+/** @typedef {{name: string, chunks: AsyncIterator<Uint8Array>, total: number | null, exact?: boolean, sure?: boolean}} Opened exact: total may be held against the file; sure: and no
+ * more than it can come */
 
 /** @param {Bytes} source @param {OpenOptions} options @returns {Promise<Opened>} */
 export async function openBytes(source, options) {
@@ -453,7 +454,8 @@ async function openUrl(url, { fetch = globalThis.fetch, signal }) {
   const encoding = res.headers.get('content-encoding');
   const total = length !== null && /^\d+$/.test(length) && (!encoding || encoding === 'identity') ? Number(length) : null;
   // across origins the encoding is hidden, so the length may be that of compressed bytes
-  return { name, chunks: res.body ? streamChunks(res.body) : once(new Uint8Array(0)), total, exact: res.type !== 'cors' };
+  const exact = res.type !== 'cors';
+  return { name, chunks: res.body ? streamChunks(res.body) : once(new Uint8Array(0)), total, exact, sure: exact && fetch === globalThis.fetch };
 }
 
 /** @param {string} path @returns {Promise<Opened>} */

@@ -62,8 +62,8 @@ export function ggufTokenizer(where, meta) {
   const addBos = bos !== null && (get('add_bos_token') ?? (spm || name === 'llama-bpe')) === true;
   const addEos = eos.length > 0 && get('add_eos_token') === true;
 
-  const texts = unique(tokens);
-  const base = { texts, types, bos: addBos ? bos : null, eos: addEos ? eos[0] : null };
+  const ids = numbered(tokens);
+  const base = { ids, types, bos: addBos ? bos : null, eos: addEos ? eos[0] : null };
   if (spm) {
     const scores = get('scores');
     if (!Array.isArray(scores) || scores.length !== tokens.length) no(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
@@ -79,33 +79,38 @@ export function ggufTokenizer(where, meta) {
     return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : no(`the merge ${show(m)} is not two tokens`);
   });
   // a merge without its tokens can never come to a token; llama.cpp lets such files be
-  const known = new Set(texts);
-  const useful = pairs.filter((/** @type {string[]} */ [a, b]) => known.has(a) && known.has(b) && known.has(a + b));
+  const useful = pairs.filter((/** @type {string[]} */ [a, b]) => ids.has(a) && ids.has(b) && ids.has(a + b));
   return { json: bpeJson({ ...base, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }), special: { bos, eos, addBos } };
 }
 
-/** Give the second of two equal texts a name of its own: only the first can be meant by a text. @param {string[]} tokens */
-export function unique(tokens) {
-  const seen = new Set();
-  return tokens.map((text, id) => {
-    if (seen.has(text)) return `[token ${id}]`;
-    seen.add(text);
-    return text;
-  });
+/**
+ * Every token's id, in order. The second of two equal texts gets a name of its own: only the first can be meant by a text.
+ * @param {string[]} tokens
+ */
+export function numbered(tokens) {
+  /** @type {Map<string, number>} */
+  const ids = new Map();
+  for (let id = 0; id < tokens.length; id++) {
+    let text = tokens[id];
+    while (ids.has(text)) text = text === tokens[id] ? `[token ${id}]` : `${text} `;
+    ids.set(text, id);
+  }
+  return ids;
 }
 
 /**
  * @typedef {object} Base
- * @property {string[]} texts
+ * @property {Map<string, number>} ids  by text
  * @property {number[]} types
  * @property {number | null} bos  put before every text
  * @property {number | null} eos  put after every text
  */
 
 /** @param {Base} base */
-function common({ texts, types, bos, eos }) {
-  const added = texts.map((content, id) => ({ id, content, normalized: false, special: types[id] === CONTROL }))
-    .filter(({ id }) => types[id] === CONTROL || types[id] === USER_DEFINED);
+function common({ ids: of, types, bos, eos }) {
+  const texts = [...of.keys()];
+  const added = [...types.keys()].filter((id) => types[id] === CONTROL || types[id] === USER_DEFINED)
+    .map((id) => ({ id, content: texts[id], normalized: false, special: types[id] === CONTROL }));
   /** @param {number} id */
   const one = (id) => ({ SpecialToken: { id: texts[id], type_id: 0 } });
   const single = [...(bos === null ? [] : [one(bos)]), { Sequence: { id: 'A', type_id: 0 } }, ...(eos === null ? [] : [one(eos)])];
@@ -130,7 +135,7 @@ function bpeJson({ merges, splits, ignoreMerges, ...base }) {
     },
     decoder: { type: 'ByteLevel' },
     model: {
-      type: 'BPE', ignore_merges: ignoreMerges, vocab: Object.fromEntries(base.texts.map((t, id) => [t, id])), merges,
+      type: 'BPE', ignore_merges: ignoreMerges, vocab: Object.fromEntries(base.ids), merges,
     },
   };
 }
@@ -146,17 +151,15 @@ export class SentencePieces {
   /** @type {string[][]} */
   merges = [];
 
-  /** @param {string[]} texts all different @param {number[]} types @param {number[]} scores @param {number} unk */
-  constructor(texts, types, scores, unk) {
-    this.texts = texts;
+  /** @param {Map<string, number>} ids @param {number[]} types @param {number[]} scores @param {number} unk */
+  constructor(ids, types, scores, unk) {
+    this.ids = ids;
+    this.texts = [...ids.keys()];
     this.types = types;
     this.scores = scores;
-    this.unk_token = texts[unk];
+    this.unk_token = this.texts[unk];
     this.byte_fallback = types.includes(BYTE);
     this.ascending = Float64Array.from(scores).sort();
-    /** @type {Map<string, number>} */
-    this.ids = new Map();
-    texts.forEach((text, id) => this.ids.set(text, id));
   }
 
   get vocab() { return Object.fromEntries(this.ids); }
@@ -192,8 +195,8 @@ export class SentencePieces {
 
   /** Becomes the vocabulary of the library's model, built from the outline. @param {any} model */
   enter(model) {
-    model.tokens_to_ids = new Map(this.ids);
-    model.vocab = [...this.texts];
+    model.tokens_to_ids = this.ids;
+    model.vocab = this.texts;
     model.unk_token_id = this.ids.get(this.unk_token);
     model.bpe_ranks = this;
   }
@@ -201,7 +204,6 @@ export class SentencePieces {
 
 /** @param {Base & {scores: number[], unk: number, prefix: boolean, space?: string}} v space: what the texts have for one */
 export function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
-  const { texts, types } = base;
   return {
     ...common(base),
     normalizer: { type: 'Sequence', normalizers: [...(prefix ? [{ type: 'Prepend', prepend: space }] : []), { type: 'Replace', pattern: { String: ' ' }, content: space }] },
@@ -213,6 +215,6 @@ export function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
         ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
       ],
     },
-    model: new SentencePieces(texts, types, scores, unk),
+    model: new SentencePieces(base.ids, base.types, scores, unk),
   };
 }
