@@ -22,7 +22,7 @@ const common = [...warnings, ...exact, '-Isrc'];
 const levels = [
   [/^src\/kernels\/fast\.c$/, ['-O3', '-fno-unroll-loops']],   // one pass over a row each: memory is the limit
   [/^src\/kernels\/(?!(?:mat|quant|ref)\.c)/, ['-O3']],
-  [/^src\/(?:base|kernels)\//, ['-Os']],   // conversions of whole tensors while loading
+  [/^src\/(?:base\/half|kernels\/)/, ['-Os']],   // conversions of whole tensors while loading
   [/^/, ['-Oz']],
 ];
 const level = (source) => levels.find(([files]) => files.test(source))[1];

@@ -10,6 +10,7 @@
  */
 #include "base/pool.h"
 #include "base/clock.h"
+#include "base/pace.h"
 #include <stddef.h> /* NULL */
 
 #if defined(__wasm__) && !defined(__wasm_atomics__)
@@ -28,6 +29,8 @@ void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles
     (void)pool;
     for (int32_t i = 0; i < n_tiles; i++) fn(ctx, i);
 }
+void gf_pool_pass(struct gf_pool *pool, int again) { (void)pool, (void)again; }
+void gf_pool_passed(struct gf_pool *pool) { (void)pool; }
 uint32_t gf_pool_stack(struct gf_pool *pool, int32_t index) {
     (void)pool, (void)index;
     return 0;
@@ -68,7 +71,10 @@ struct gf_pool {
     _Atomic uint32_t stop;
     int32_t n_threads;
     int32_t alone, alone_next,
-        calm;                 /* the caller's: jobs to do alone, after the next stall, since */
+        calm; /* the caller's: jobs to do alone, after the next stall, since */
+    struct gf_pace pace;
+    double pass_began;        /* 0: none is timed */
+    int solo;                 /* helpers rest until the next pass */
 #if defined(__wasm__)
     _Atomic uint32_t present; /* helpers that came and have not left */
     char *stacks;
@@ -163,8 +169,8 @@ static void judge(struct gf_pool *p, double slept, double began) {
 }
 
 static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
-    if (p->alone > 0) {
-        p->alone--;
+    if (p->solo || p->alone > 0) {
+        if (!p->solo) p->alone--;
         for (uint32_t i = 0; i < n; i++) fn(ctx, (int32_t)i);
         return;
     }
@@ -208,6 +214,15 @@ void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles
 
 int32_t gf_pool_threads(const struct gf_pool *pool) { return pool ? pool->n_threads : 1; }
 
+void gf_pool_pass(struct gf_pool *p, int again) {
+    if (!p) return;
+    p->solo = again && !gf_pace_helped(&p->pace);
+    p->pass_began = again ? gf_now_ms() : 0;
+}
+void gf_pool_passed(struct gf_pool *p) {
+    if (p && p->pass_began > 0) gf_pace_took(&p->pace, gf_now_ms() - p->pass_began);
+}
+
 #if defined(__wasm__)
 /* Never freed, so that a worker that comes late finds `stop` and nothing else. */
 static struct gf_pool the_pool;
@@ -220,6 +235,7 @@ struct gf_pool *gf_pool_open(int32_t n_threads) {
     p->n_threads = n_threads;
     p->alone_next = ALONE_FIRST;
     p->calm = NEAR;
+    gf_pace_open(&p->pace);
     return p;
 }
 
@@ -254,6 +270,7 @@ struct gf_pool *gf_pool_open(int32_t n_threads) {
     if (!p) return NULL;
     p->alone_next = ALONE_FIRST;
     p->calm = NEAR;
+    gf_pace_open(&p->pace);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     for (p->n_threads = 1; p->n_threads < n_threads; p->n_threads++)

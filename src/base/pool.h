@@ -23,6 +23,12 @@ int32_t gf_pool_threads(const struct gf_pool *pool); /* the caller's included; N
  * pool NULL: on this thread, in order. One call at a time, none from inside a tile. */
 void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles);
 
+/* Around a pass of many small jobs that comes again and again, as every token does: it is done in
+ * the way that was faster (pace.h), and so is what follows up to the next pass. Work that is not
+ * of that kind begins with `again` 0 and is never timed. */
+void gf_pool_pass(struct gf_pool *pool, int again);
+void gf_pool_passed(struct gf_pool *pool);
+
 #if defined(__wasm__)
 /* WebAssembly starts no threads by itself: JavaScript brings helper 1 ... n_threads - 1, each a
  * worker with its own instance of the same module on the same shared memory. Compiled with

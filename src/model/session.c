@@ -2,6 +2,7 @@
 #include "model/session.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "kernels/kernels.h" /* gf_matmul, gf_matmul_scratch */
 #include "model/attention.h" /* gf_cross_keys_values */
 #include "model/block.h"
@@ -65,8 +66,8 @@ uint64_t gf_session_scratch_bytes(const struct gf_session *s) {
     const struct gf_config *c = &s->model->cfg;
     const uint64_t rows = (uint64_t)s->hidden_room + (uint64_t)s->encoded_room;
     return s->scratch.size + gf_kv_table_bytes(&s->kv) + gf_kv_table_bytes(&s->cross) +
-           sizeof(float) * (rows * (uint64_t)c->d_model +
-                            (uint64_t)s->logits_room * (uint64_t)c->vocab_size);
+           sizeof(float) *
+               (rows * (uint64_t)c->d_model + (uint64_t)s->logits_room * (uint64_t)c->vocab_size);
 }
 
 int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err) {
@@ -291,6 +292,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
                                                                  pos0, pos0 + n, s->cross.length)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
     if (s->trace) gf_trace_open(s->trace);
+    gf_pool_pass(s->model->pool, n == 1);
     for (int32_t i = 0; i < n; i += step) {
         struct gf_seg seg = {.kv = &s->kv,
                              .pos0 = pos0 + i,
@@ -301,6 +303,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
         run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i,
                   s->hidden + (int64_t)i * c->d_model);
     }
+    gf_pool_passed(s->model->pool);
     advance(s, ids, n);
     return GF_OK;
 }
@@ -344,6 +347,7 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
         gf_give(hidden);
         return gf_fail(err, GF_ERR_MEMORY, "no memory for a position in %d sessions", n);
     }
+    gf_pool_pass(m->pool, 0);
     run_stack(first, GF_STACK_DECODER, segs, n, n, ids, hidden);
     gf_matmul(logits, v, hidden, d, gf_model_head(m), m->w.head.b, n, first->matmul_scratch,
               m->pool);
@@ -452,6 +456,7 @@ int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_
     }
     struct gf_seg seg = {.kv = &work, .n = n, .mask = mask};
     if (s->trace) gf_trace_open(s->trace);
+    gf_pool_pass(s->model->pool, 0);
     run_stack(s, GF_STACK_ENCODER, &seg, 1, n, ids, s->encoded);
     gf_kv_close(&work);
     s->encoded_rows = n;
