@@ -16,10 +16,8 @@ void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w
 void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
                           struct gf_kv *cross, const float *memory, float *kv, int32_t n);
 
-/* Training: floats of gf_training.work for sequences of up to `most` positions. */
-uint64_t gf_attention_work(int32_t most);
-/* Given dout and what forward read and left: dw += ..., dx = ...; dqkv, dz: room for the gradients
- * of qkv and z. */
+/* Training. Given dout and what forward read and left: dw += ..., dx = ...; dqkv, dz: room for the
+ * gradients of qkv and z. */
 void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
                            float *dx, const float *dout, const float *x, const float *qkv,
                            const float *z, const float *qk_raw, float *dqkv, float *dz);

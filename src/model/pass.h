@@ -54,7 +54,7 @@ struct gf_training {
     const float *table; /* positions from 0 on (gf_position_table), or NULL */
     float dropout;      /* share of a sublayer's output, and of the embedding, that is dropped */
     uint64_t seed;      /* of this pass's dropout */
-    float *work;        /* gf_attention_work floats */
+    float *work;        /* gf_attend_whole_work floats */
     float *memory;      /* encoder_decoder: [source rows, d_model] the encoder's output */
     int32_t n_memory;   /* source rows, over all segments */
 };

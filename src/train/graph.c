@@ -1,7 +1,7 @@
 /* graph.c - see graph.h. The second of pass.h's two buffer plans: every layer keeps its own. */
 #include "train/graph.h"
 #include "base/bytes.h"
-#include "model/attention.h" /* gf_attention_work */
+#include "model/attend_whole.h" /* gf_attend_whole_work */
 #include "model/block.h"
 #include "model/dropout.h"
 #include "model/embed.h"
@@ -80,7 +80,7 @@ static void plan(struct gf_graph *g, int carve) {
     g->bytes = 0;
     take(g, &g->table, c->context_length, gf_position_width(c), carve);
     take(g, &g->pos, most, d, carve);
-    take(g, &g->work, (int64_t)gf_attention_work(c->context_length) + c->d_head, 1, carve);
+    take(g, &g->work, (int64_t)gf_attend_whole_work(c->context_length) + c->d_head, 1, carve);
     take(g, &g->logits, LOSS_ROWS, c->vocab_size, carve);
     take(g, &g->hidden, n, d, carve);
     take(g, &g->dhidden, n, d, carve);

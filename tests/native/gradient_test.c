@@ -39,7 +39,10 @@
 #define gf_block_backward           gf64_block_backward
 #define gf_attention_forward        gf64_attention_forward
 #define gf_attention_backward       gf64_attention_backward
-#define gf_attention_work           gf64_attention_work
+#define gf_attend_cached            gf64_attend_cached
+#define gf_attend_whole             gf64_attend_whole
+#define gf_attend_whole_backward    gf64_attend_whole_backward
+#define gf_attend_whole_work        gf64_attend_whole_work
 #define gf_cross_attention_forward  gf64_cross_attention_forward
 #define gf_cross_attention_backward gf64_cross_attention_backward
 #define gf_cross_keys_values        gf64_cross_keys_values
@@ -102,6 +105,8 @@
 #include "../../src/kernels/gemm.c"
 #include "../../src/kernels/ref.c"
 #include "../../src/kernels/wide.c"
+#include "../../src/model/attend_cached.c"
+#include "../../src/model/attend_whole.c"
 #include "../../src/model/attention.c"
 #include "../../src/model/block.c"
 #include "../../src/model/dropout.c"

@@ -1,0 +1,104 @@
+/* attend_cached.c - see attend_cached.h. Several queries share one reading of a block of keys, and
+ * the softmax is over all of a row's keys at once, so that results do not depend on who else asks.
+ */
+#include "model/attend_cached.h"
+#include "base/pool.h"
+#include "kernels/kernels.h" /* gf_attn_scores, gf_softmax, gf_attn_mix */
+#include <math.h>
+#include <string.h>
+
+enum { TOGETHER = 4 }; /* queries that share one reading of a block of keys */
+
+/* First and last key (exclusive) that a row sees. */
+static int32_t keys_from(const struct gf_attend *a, int32_t row) {
+    const int32_t pos = a->pos0 + row;
+    return a->window && pos >= a->window ? pos - a->window + 1 : 0;
+}
+static int32_t keys_to(const struct gf_attend *a, int32_t row) {
+    return a->causal ? a->pos0 + row + 1 : a->n_keys;
+}
+
+static void hide(const struct gf_attend *a, float *s, int32_t row, int32_t from, int32_t to) {
+    const int32_t first = keys_from(a, row), end = keys_to(a, row);
+    for (int32_t j = from; j < first; j++) s[j] = -INFINITY;
+    for (int32_t j = end; j < to; j++) s[j] = -INFINITY;
+    if (!a->mask) return;
+    for (int32_t j = first; j < end; j++)
+        if (!a->mask[j]) s[j] = -INFINITY;
+}
+
+/* m queries of one kv head, rows row_of[i] and heads head_of[i]; q and z rows dq and dz apart. */
+static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t m,
+                            const int32_t *row_of, const int32_t *head_of, const float *q,
+                            int32_t dq, float *z, int32_t dz) {
+    const struct gf_pass *p = a->p;
+    const struct gf_config *c = p->cfg;
+    struct gf_observe *o = p->observe;
+    const int32_t ld = p->scores_ld, d = c->d_head;
+    const float scale = c->scale_scores ? (float)(1 / sqrt((double)d)) : 1;
+    float *s = p->scores + (int64_t)kv_head * TOGETHER * ld;
+    const int32_t b0 = keys_from(a, row_of[0]) / GF_KV_BLOCK,
+                  b1 = (keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK,
+                  from = b0 * GF_KV_BLOCK, to = b1 * GF_KV_BLOCK;
+    const int staged =
+        gf_watched(o, p->stack, a->layer, a->raw) || gf_watched(o, p->stack, a->layer, a->scaled);
+    for (int32_t b = b0; b < b1; b++)
+        gf_attn_scores(s + b * GF_KV_BLOCK, ld, q, dq, m, a->kv->type,
+                       gf_kv_keys(a->kv, a->layer, kv_head, b), d, staged ? 1 : scale);
+    for (int32_t i = 0; i < m; i++) {
+        float *row = s + (int64_t)i * ld;
+        const int32_t r = a->row0 + row_of[i], seen = keys_to(a, row_of[i]);
+        if (o)
+            for (int32_t j = 0; j < from; j++) row[j] = -INFINITY; /* left of the window's blocks */
+        if (staged) {
+            hide(a, row, row_of[i], from, to);
+            gf_tap_keys(o, p->stack, a->layer, a->raw, head_of[i], r, row, seen);
+            gf_scale(row + from, row + from, scale, to - from);
+            gf_tap_keys(o, p->stack, a->layer, a->scaled, head_of[i], r, row, seen);
+        }
+        hide(a, row, row_of[i], from, to);
+        if (o) gf_tap_keys(o, p->stack, a->layer, a->scores, head_of[i], r, row, seen);
+        gf_softmax(row + from, row + from, to - from);
+        if (o) {
+            for (int32_t j = 0; j < from; j++) row[j] = 0;
+            gf_tap_keys(o, p->stack, a->layer, a->pattern, head_of[i], r, row, seen);
+        }
+        memset(z + (int64_t)i * dz, 0, (size_t)d * sizeof *z);
+    }
+    const int32_t end = keys_to(a, row_of[m - 1]);
+    for (int32_t b = b0; b < b1; b++) {
+        int32_t count = end - b * GF_KV_BLOCK;
+        if (count > GF_KV_BLOCK) count = GF_KV_BLOCK;
+        gf_attn_mix(z, dz, s + b * GF_KV_BLOCK, ld, m, a->kv->type,
+                    gf_kv_values(a->kv, a->layer, kv_head, b), count, d);
+    }
+}
+
+static void attend_kv_head(void *ctx, int32_t kv_head) {
+    const struct gf_attend *a = ctx;
+    const struct gf_config *c = a->p->cfg;
+    const int32_t group = c->n_heads / c->n_kv_heads, d = c->d_head, head0 = kv_head * group;
+    int32_t row_of[TOGETHER], head_of[TOGETHER];
+    if (group == 1) { /* neighbours in the sequence share the keys */
+        for (int32_t row = 0; row < a->n; row += TOGETHER) {
+            int32_t m = 0;
+            for (; m < TOGETHER && row + m < a->n; m++) row_of[m] = row + m, head_of[m] = head0;
+            attend_together(a, kv_head, m, row_of, head_of,
+                            a->q + (int64_t)row * a->ldq + (int64_t)head0 * d, a->ldq,
+                            a->z + (int64_t)row * a->ldz + (int64_t)head0 * d, a->ldz);
+        }
+        return;
+    }
+    for (int32_t row = 0; row < a->n; row++) /* the group's heads share them */
+        for (int32_t h = 0; h < group; h += TOGETHER) {
+            int32_t m = 0;
+            for (; m < TOGETHER && h + m < group; m++) row_of[m] = row, head_of[m] = head0 + h + m;
+            const int64_t at = (int64_t)(head0 + h) * d;
+            attend_together(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + at, d,
+                            a->z + (int64_t)row * a->ldz + at, d);
+        }
+}
+
+void gf_attend_cached(const struct gf_attend *a) {
+    gf_pool_run(a->p->pool, attend_kv_head, (void *)a, a->p->cfg->n_kv_heads);
+}

@@ -1,0 +1,25 @@
+/* attend_cached.h - attention over cached keys and values: one token or many, watched and edited on
+ * the way. */
+#ifndef GF_ATTEND_CACHED_H
+#define GF_ATTEND_CACHED_H
+#include "model/pass.h"
+
+/* The rows of one segment attending in one layer. */
+struct gf_attend {
+    const struct gf_pass *p;
+    int32_t layer;
+    int32_t raw, scaled, scores, pattern; /* points to tap */
+    const struct gf_kv *kv;
+    const uint8_t *mask;
+    int32_t causal, window;
+    int32_t row0, n; /* rows of the pass   */
+    int32_t pos0;    /* position of row0   */
+    int32_t n_keys;  /* keys there are     */
+    const float *q;  /* [n, ldq]           */
+    float *z;        /* [n, ldz]           */
+    int32_t ldq, ldz;
+};
+
+/* z = what the rows of a see, each head by itself. */
+void gf_attend_cached(const struct gf_attend *a);
+#endif
