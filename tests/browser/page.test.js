@@ -220,6 +220,30 @@ test('another token is chosen, and the text goes on from there', async () => {
   await close();
 });
 
+test('what could follow a token is told of the text that is there, whatever was there before', async () => {
+  /** The distribution after the second token written, word by word, once it is exact. */
+  const told = async (page) => {
+    const given = await page.locator('.tok.given').count();
+    await page.locator('.tok').nth(given + 1).click();
+    const read = () => page.locator('#h-next, .bar:visible').allInnerTexts();
+    let last = [];
+    for (let now; JSON.stringify(now = await read()) !== JSON.stringify(last) || !/entropy/.test(now[0]) || now.some((t) => t.includes('…')); last = now) await page.waitForTimeout(300);
+    return last;
+  };
+  const one = await open();
+  await runPrompt(one.page, 'Once upon a time', { tokens: 12 });
+  await told(one.page);
+  await runPrompt(one.page, 'The cat sat on the mat because', { tokens: 12 });
+  await one.page.waitForFunction(() => [...document.querySelectorAll('.tok.given')].map((t) => t.textContent).join('').includes('because'));
+  await resting(one.page);
+  const after = await told(one.page);
+  await one.close();
+  const two = await open();
+  await runPrompt(two.page, 'The cat sat on the mat because', { tokens: 12 });
+  assert.deepEqual(after, await told(two.page));
+  await two.close();
+});
+
 test('a broken file is refused in a sentence, and the model still runs', async () => {
   const { page, close } = await open();
   const broken = readFileSync(shipped).subarray(0, 5000);

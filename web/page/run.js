@@ -4,33 +4,17 @@
 // Run, Step and Stop only decide how often it is asked. Whatever changes the text's past or the sampler closes it.
 
 import { create, load, countParameters, estimate } from '../lib/index.js';
+import { breather, pause } from './breath.js';
+import { createExperiments } from './experiments.js';
+import { createInquiry } from './inquiry.js';
+import { logprob } from './likelihood.js';
 import { PatternStore } from './patterns.js';
+import { PATTERNS } from './points.js';
+import { createWords } from './words.js';
 
-const PATTERNS = '*attn.hook_pattern';   // cross-attention's too
 const READING_MS = 120;       // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
 const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the text goes on unseen
-const LOGITS_BUDGET = 128e6;  // bytes of logits kept
-const SLICE_MS = 8;           // of work between two breaths
 
-/** Points of a decoder's block begin with this. @param {any} config @param {number} layer */
-export const blockPoint = (config, layer) => (config.kind === 'encoder_decoder' ? `decoder.${layer}` : `blocks.${layer}`);
-
-const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
-/** Until what waits has had its turn; a timer would wait four milliseconds more. */
-const breath = () => new Promise((resolve) => {
-  const { port1, port2 } = new MessageChannel();
-  port1.onmessage = () => { port1.close(); resolve(undefined); };
-  port2.postMessage(0);
-});
-/** Called again and again within long work: lets the page paint and hear its buttons every few ms. */
-function breather() {
-  let slice = performance.now();
-  return async () => {
-    if (performance.now() - slice < SLICE_MS) return;
-    await breath();
-    slice = performance.now();
-  };
-}
 const sentence = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));
 const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
 
@@ -41,9 +25,6 @@ export function createRun(store) {
   let running = false;
   let turn = 0;              // grows when the text or the model changes: later answers to earlier questions are dropped
   let loading = null;        // AbortController of the model on its way
-  let logitsSession = null;  // a second reader of the same text, for logits on demand
-  let sessionIds = [];
-  let queue = Promise.resolve();
   let recent = [];           // ms of the last tokens
   let points = new Set();    // what this model can be asked for
   let fresh = true;          // no head was shown for this model yet
@@ -138,60 +119,15 @@ export function createRun(store) {
   const twoStacks = () => state.model?.config.kind === 'encoder_decoder';
   /** What an encoder-decoder is given to read, in every call. */
   const reads = () => (twoStacks() ? { source: state.sourceTokens.map((t) => t.id) } : {});
+  const has = (/** @type {string} */ name) => points.has(name);
+
+  const { idsOf, textsOf, spell } = createWords(store, fail);
+  const inquiry = createInquiry(store, { turn: () => turn, reads, has, fail });
 
   /** @param {string} source */
   async function setSource(source) {
     set({ source });
     await setPrompt(state.prompt);
-  }
-
-  /** A model without a tokenizer is prompted in numbers. */
-  async function idsOf(prompt) {
-    try {
-      return await model().encode(prompt);
-    } catch (error) {
-      if (error.code !== 'no-tokenizer') throw error;
-      if (/^[\d\s,]+$/.test(prompt)) return prompt.split(/[\s,]+/).filter(Boolean).map(Number);
-      // it has no words: bytes of the text stand in for ids, as far as its vocabulary goes
-      const size = state.model.config.vocabSize;
-      return Array.from(new TextEncoder().encode(prompt), (b) => b % size);
-    }
-  }
-
-  /** What each id adds to the text, characters cut between tokens credited to the one that completes them. */
-  async function textsOf(ids) {
-    const api = model();
-    const prefixes = await Promise.all(ids.map((_, i) => api.decode(ids.slice(0, i + 1)).catch((/** @type {any} */ error) => {
-      if (error.code === 'no-tokenizer') return '';
-      throw error;
-    })));
-    let known = 0;
-    return prefixes.map((text) => {
-      const whole = text.replace(/\uFFFD+$/, '');
-      const piece = whole.slice(known);
-      known = Math.max(known, whole.length);
-      return piece;
-    });
-  }
-
-  /** Learn these ids' texts as they stand inside a sentence, with the blank in front if they bring one.
-   * @param {number[]} ids */
-  async function spell(ids) {
-    const { words, model: of } = state;
-    const missing = ids.filter((id) => !words.has(id));
-    if (!missing.length || !of) return;
-    for (const id of missing) words.set(id, '…');  // asked for
-    try {
-      const anchor = (await of.api.encode('a', { addSpecialTokens: false })).slice(-1);
-      const alone = await of.api.decode(anchor);
-      const found = await Promise.all(missing.map((id) => of.api.decode([...anchor, id])));
-      missing.forEach((id, i) => words.set(id, found[i].slice(alone.length)));
-      if (state.words === words) set({ words });
-    } catch (error) {
-      if (error.code !== 'no-tokenizer') fail(error);
-      for (const id of missing) words.set(id, '');
-      if (state.words === words) set({ words });
-    }
   }
 
   /** Read this prompt: its tokens, its attention, what could follow. @param {string} prompt */
@@ -246,36 +182,12 @@ export function createRun(store) {
       if (mine !== turn) return;
     }
     recent = [];
-    sessionIds = [];
-    const head = fresh && patterns.length > 3 ? telling(patterns) : state.head;
+    const head = fresh && patterns.length > 3 ? patterns.telling() : state.head;
     fresh &&= !tokens.length;
     set({
       head, tokens, patterns, otherPatterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
       branches: [], pure: true, error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
     });
-  }
-
-  /** The head to show first: the one whose weight is gathered most on few tokens other than the first and itself. */
-  function telling(patterns) {
-    let best = { layer: 0, head: 0 };
-    let most = -1;
-    for (let layer = 0; layer < patterns.nLayers; layer++) for (let head = 0; head < patterns.nHeads; head++) {
-      let sum = 0;
-      for (let q = 2; q < patterns.length; q++) {
-        const row = patterns.row(layer, head, q);
-        for (let k = 1; k < q - 1; k++) sum += row[k] ** 2;
-      }
-      if (sum > most) { most = sum; best = { layer, head }; }
-    }
-    return best;
-  }
-
-  function logprob(logits, id) {
-    let max = -Infinity;
-    for (let i = 0; i < logits.length; i++) if (logits[i] > max) max = logits[i];
-    let sum = 0;
-    for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i] - max);
-    return logits[id] - max - Math.log(sum);
   }
 
   // -- generation -----------------------------------------------------------------------------------------------------
@@ -442,7 +354,7 @@ export function createRun(store) {
     cut(at);
     tokens.push(...old.slice(at));
     set({ tokens, branches, cursor: at - 1, follow: false, status: 'paused', stopReason: '' });
-    await wantRows();
+    await inquiry.wantRows();
   }
 
   /** Put these ids after the prompt, as an address may ask for. @param {number[]} ids */
@@ -453,7 +365,7 @@ export function createRun(store) {
     await spell(ids);
     tokens.push(...ids.map((id) => ({ id, text: state.words.get(id) ?? '', given: false, logprob: null, top: null })));
     set({ tokens, status: 'paused', pure: false });
-    await wantRows();
+    await inquiry.wantRows();
     set({ cursor: state.patterns.length - 1 });
   }
 
@@ -469,122 +381,11 @@ export function createRun(store) {
     }
   }
 
-  // -- values on demand -----------------------------------------------------------------------------------------------
-
-  /** One at a time: each answer leaves the session at a known place. @template T @param {() => Promise<T>} task */
-  function inTurn(task) {
-    const answer = queue.then(task);
-    queue = answer.then(() => {}, () => {});
-    return answer;
-  }
-
-  /** Make sure the logits after this position are in the store. @param {number} position */
-  async function wantLogits(position) {
-    const mine = turn;
-    if (state.model?.config.kind === 'encoder') return undefined;
-    return inTurn(async () => {
-      if (mine !== turn || state.logits.has(position) || !state.tokens[position]) return;
-      const api = model();
-      if (logitsSession?.of !== api || logitsSession.source !== state.source) {
-        logitsSession = { of: api, source: state.source, session: await api.session(reads()) };
-        sessionIds = [];
-      }
-      const { session } = logitsSession;
-      const ids = state.tokens.slice(0, position + 1).map((t) => t.id);
-      let same = 0;
-      while (same < sessionIds.length && same < ids.length - 1 && sessionIds[same] === ids[same]) same++;
-      if (same < sessionIds.length) await session.rewind(same);
-      sessionIds = ids;
-      const row = await session.eval(ids.slice(same));
-      if (mine !== turn) return;
-      if ((state.logits.size + 1) * row.length * 4 > LOGITS_BUDGET) state.logits.clear();
-      state.logits.set(position, Float32Array.from(row.data ?? row));
-      set({ logits: state.logits, memory: api.memory });
-    }).catch(fail);
-  }
-
-  /** Keep what a pass over the whole text told: rows and logits that were missing. */
-  function take(out) {
-    const { patterns, otherPatterns, logits, tokens } = state;
-    for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(out.captured);
-    const [n, size] = out.logits?.shape ?? [0, 0];
-    if (n * size * 4 < LOGITS_BUDGET) {
-      for (let p = 0; p < n; p++) if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
-    }
-    tokens.forEach((t, i) => { if (t.logprob === null && logits.has(i - 1)) t.logprob = logprob(logits.get(i - 1), t.id); });
-    set({ patterns, logits, tokens });
-  }
-
-  /** Make sure every position of the text has its attention row: the newest token has none until the engine reads it. */
-  async function wantRows() {
-    const mine = turn;
-    const moving = () => state.status === 'running';
-    if (rowsFor === turn || moving() || state.patterns.length >= state.tokens.length) return;
-    rowsFor = turn;   // asked for once
-    try {
-      const out = await model().forward(state.tokens.map((t) => t.id), { ...reads(), capture: [PATTERNS] });
-      if (mine !== turn || moving()) return;
-      take(out);
-    } catch (error) {
-      fail(error);
-    } finally {
-      rowsFor = -1;
-    }
-  }
-
-  /** Tensors of one forward pass over the whole text. @param {string[]} capture */
-  async function values(capture) {
-    const known = capture.filter((name) => points.has(name));
-    if (!known.length || !state.tokens.length) return {};
-    const out = await model().forward(state.tokens.map((t) => t.id), { ...reads(), capture: known });
-    return out.captured;
-  }
-
-  /** One number of a pass over the text, and the terms that made it. @param {import('./explanation.js').Cell} cell @param {AbortSignal} signal */
-  function explain(cell, signal) {
-    const { causal, kind } = state.model.config;
-    // what comes after a position changes nothing there; a score has a place in its row for every key, though
-    const ids = state.tokens.map((t) => t.id);
-    const own = causal !== false && kind !== 'encoder' && !/^encoder\.|cross_attn/.test(cell.at);
-    const n = own ? Math.max(cell.position, /scores|pattern/.test(cell.at) ? cell.index ?? 0 : 0) + 1 : ids.length;
-    return model().explain(ids.slice(0, n), { ...cell, ...reads(), signal });
-  }
-
-  let rowsFor = -1;
-  let traced = { key: '', rows: /** @type {Promise<any[]> | null} */ (null) };
-  /** Every operation of one pass over the text, measured. */
-  function trace() {
-    const key = `${state.model.name} ${state.tokens.map((t) => t.id).join()}`;
-    if (traced.key !== key) traced = { key, rows: model().trace(state.tokens.map((t) => t.id), reads()) };
-    return /** @type {Promise<any[]>} */ (traced.rows);
-  }
-
-  // -- experiments: beside the text, never in it ----------------------------------------------------------------------
-
-  /** How likely the model finds these ids, in bits per token, with some parts changed.
-   * @param {number[]} ids @param {any[]} edits @param {AbortSignal} [signal] @param {any} [api] another model than the one in hand */
-  async function lossOf(ids, edits, signal, api = model()) {
-    const { logits } = await api.forward(ids, { ...reads(), edits, signal });
-    const [n, size] = logits.shape;
-    const bits = [];
-    for (let p = 0; p + 1 < n; p++) bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
-    return { bits, mean: bits.reduce((a, b) => a + b, 0) / Math.max(1, bits.length), last: logits.data.slice((n - 1) * size) };
-  }
-
-  /** The greedy continuation of these ids with some parts changed.
-   * @param {number[]} ids @param {any[]} edits @param {number} maxTokens @param {AbortSignal} [signal]
-   * @param {any} [api] */
-  async function continuation(ids, edits, maxTokens, signal, api = model()) {
-    const steps = [];
-    for await (const step of api.generate(ids, { ...reads(), temperature: 0, maxTokens, edits, signal })) steps.push({ id: step.id, text: step.text });
-    return steps;
-  }
-
   return {
-    lossOf, continuation, trace, reads, explain, idsOf,
-    /** Whether the model has this point. @param {string} name */
-    has: (name) => points.has(name),
-    loadModel, make, setPrompt, run, greet, step, stop, rewind, branch, takeUp, restore, setSampler, wantLogits, wantRows, values, spell, setSource,
+    ...inquiry, ...createExperiments(store, reads), reads, idsOf, spell,
+    /** Whether the model has this point. */
+    has,
+    loadModel, make, setPrompt, setSource, run, greet, step, stop, rewind, branch, takeUp, restore, setSampler,
     /** @param {number} n */
     costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: 'f32' }),
   };

@@ -9,7 +9,7 @@
 import { el, svg } from '../dom.js';
 import { int, label, percent, quoted, si, time, value } from '../format.js';
 import { createInks, shade } from '../heatmap.js';
-import { blockPoint } from '../run.js';
+import { blockPoint } from '../points.js';
 import { chance, following } from '../sampler.js';
 import { stagesOf, timeOf } from '../stages.js';
 import { createValues } from '../values.js';

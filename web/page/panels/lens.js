@@ -2,7 +2,7 @@
 
 import { el } from '../dom.js';
 import { figures, label, percent, quoted } from '../format.js';
-import { blockPoint } from '../run.js';
+import { blockPoint } from '../points.js';
 import { distribution } from '../sampler.js';
 
 const COLUMNS = 9;

@@ -1,0 +1,87 @@
+// inquiry.test.js - what the page asks about its text is asked of the text that is there now
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createInquiry } from '../../web/page/inquiry.js';
+
+/** A store, and a model whose answers tell what it was asked: logits are [number of tokens, last token], sums of what was read before. */
+function made(ids, kind = 'decoder') {
+  const asked = { traces: [], sessions: [] };
+  let broken = false;
+  const api = {
+    memory: null,
+    async trace(tokens, more) {
+      asked.traces.push([tokens, more]);
+      if (broken) throw new Error('no');
+      return [asked.traces.length];
+    },
+    async session() {
+      const session = {
+        read: [], closed: false,
+        async rewind(n) { session.read.length = n; },
+        async eval(more) {
+          if (broken) throw new Error('no');
+          session.read.push(...more);
+          return { data: Float32Array.from(session.read), length: session.read.length };
+        },
+        async close() { session.closed = true; },
+      };
+      asked.sessions.push(session);
+      return session;
+    },
+  };
+  const state = { model: { api, config: { kind } }, tokens: [], logits: new Map(), source: 'a' };
+  const errors = [];
+  let turn = 0;
+  const inquiry = createInquiry({ state, set: (patch) => Object.assign(state, patch) }, { turn: () => turn, reads: () => ({ source: state.source }), has: () => true, fail: (e) => errors.push(e.message) });
+  /** Another text is there. */
+  const becomes = (list) => { turn++; Object.assign(state, { tokens: list.map((id) => ({ id })), logits: new Map() }); };
+  becomes(ids);
+  return { inquiry, state, asked, errors, becomes, breaks: (now) => { broken = now; } };
+}
+
+test('logits on demand are those of the text that is there, whatever was read before', async () => {
+  const { inquiry, state, asked, errors, becomes, breaks } = made([1, 2, 3, 4]);
+  const at = async (position) => { await inquiry.wantLogits(position); return Array.from(state.logits.get(position) ?? []); };
+  assert.deepEqual(await at(3), [1, 2, 3, 4]);
+  assert.deepEqual(await at(1), [1, 2]);
+  becomes([1, 7]);
+  assert.deepEqual(await at(1), [1, 7]);
+  becomes([9, 8, 7]);
+  assert.deepEqual(await at(2), [9, 8, 7]);
+  assert.equal(asked.sessions.length, 1);
+  state.source = 'b';
+  becomes([9, 8, 7]);
+  assert.deepEqual(await at(2), [9, 8, 7]);
+  assert.deepEqual(asked.sessions.map((s) => s.closed), [true, false], 'another source is another session');
+  becomes([5, 6]);
+  breaks(true);
+  assert.deepEqual(await at(1), []);
+  assert.deepEqual(errors, ['no']);
+  breaks(false);
+  assert.deepEqual(await at(1), [5, 6]);
+});
+
+test('an answer that comes when the text is another one is dropped', async () => {
+  const { inquiry, state, becomes } = made([1, 2]);
+  const late = inquiry.wantLogits(1);
+  becomes([3, 4]);
+  await late;
+  assert.equal(state.logits.size, 0);
+});
+
+test('a trace is measured once for a text, its source and its model, and again after a failure', async () => {
+  const { inquiry, state, asked, becomes, breaks } = made([1, 2], 'encoder_decoder');
+  assert.equal(await inquiry.trace(), await inquiry.trace());
+  state.source = 'b';
+  await inquiry.trace();
+  becomes([1, 2, 3]);
+  await inquiry.trace();
+  state.model = { ...state.model, api: { ...state.model.api } };
+  await inquiry.trace();
+  assert.equal(asked.traces.length, 4);
+  becomes([4]);
+  breaks(true);
+  await assert.rejects(inquiry.trace(), /no/);
+  breaks(false);
+  assert.deepEqual(await inquiry.trace(), [6]);
+});

@@ -1,0 +1,7 @@
+// points.js - names of the places in a model that the page looks at, see the library's `points`.
+
+/** Attention weights of every layer, cross-attention's too. */
+export const PATTERNS = '*attn.hook_pattern';
+
+/** Points of a decoder's block begin with this. @param {any} config @param {number} layer */
+export const blockPoint = (config, layer) => (config.kind === 'encoder_decoder' ? `decoder.${layer}` : `blocks.${layer}`);

@@ -1,0 +1,58 @@
+// words.js - text into ids and ids into text, for models with a tokenizer and without.
+
+/** @param {import('./store.js').Store} store @param {(error: unknown) => void} fail */
+export function createWords(store, fail) {
+  const { state, set } = store;
+  const model = () => state.model?.api;
+
+  /** A model without a tokenizer is prompted in numbers. */
+  async function idsOf(prompt) {
+    try {
+      return await model().encode(prompt);
+    } catch (error) {
+      if (error.code !== 'no-tokenizer') throw error;
+      if (/^[\d\s,]+$/.test(prompt)) return prompt.split(/[\s,]+/).filter(Boolean).map(Number);
+      // it has no words: bytes of the text stand in for ids, as far as its vocabulary goes
+      const size = state.model.config.vocabSize;
+      return Array.from(new TextEncoder().encode(prompt), (b) => b % size);
+    }
+  }
+
+  /** What each id adds to the text, characters cut between tokens credited to the one that completes them. */
+  async function textsOf(ids) {
+    const api = model();
+    const prefixes = await Promise.all(ids.map((_, i) => api.decode(ids.slice(0, i + 1)).catch((/** @type {any} */ error) => {
+      if (error.code === 'no-tokenizer') return '';
+      throw error;
+    })));
+    let known = 0;
+    return prefixes.map((text) => {
+      const whole = text.replace(/\uFFFD+$/, '');
+      const piece = whole.slice(known);
+      known = Math.max(known, whole.length);
+      return piece;
+    });
+  }
+
+  /** Learn these ids' texts as they stand inside a sentence, with the blank in front if they bring one.
+   * @param {number[]} ids */
+  async function spell(ids) {
+    const { words, model: of } = state;
+    const missing = ids.filter((id) => !words.has(id));
+    if (!missing.length || !of) return;
+    for (const id of missing) words.set(id, '…');  // asked for
+    try {
+      const anchor = (await of.api.encode('a', { addSpecialTokens: false })).slice(-1);
+      const alone = await of.api.decode(anchor);
+      const found = await Promise.all(missing.map((id) => of.api.decode([...anchor, id])));
+      missing.forEach((id, i) => words.set(id, found[i].slice(alone.length)));
+      if (state.words === words) set({ words });
+    } catch (error) {
+      if (error.code !== 'no-tokenizer') fail(error);
+      for (const id of missing) words.set(id, '');
+      if (state.words === words) set({ words });
+    }
+  }
+
+  return { idsOf, textsOf, spell };
+}
