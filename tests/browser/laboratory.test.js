@@ -138,6 +138,17 @@ test('the guided walk tells of the model that is loaded', async () => {
   assert.match(dates['Across'], /all 34 tokens/);
   assert.match(dates['Back to words'], /a table of its own/);
   assert.doesNotMatch(Object.values(dates).join(' '), /left as it is|nothing overwrites|never sees letters|turned by an angle/);
+  const config = JSON.parse(readFileSync(`${top}weights/dates/config.json`, 'utf8'));
+  await page.locator('#model-file').setInputFiles([
+    { name: 'config.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify({ ...config, use_norm: false, use_residual: false, use_position: false, scale_scores: false })) },
+    ...['model.safetensors', 'tokenizer.json'].map((name) => ({ name, mimeType: '', buffer: readFileSync(`${top}weights/dates/${name}`) })),
+  ]);
+  await page.waitForFunction(() => !/^dates/.test(document.querySelector('.pill').textContent));
+  const bare = await walk(page);
+  assert.ok(!('One scale' in bare));
+  assert.match(bare['Tokens and their rows'], /Nothing in them says where/);
+  assert.match(bare['Scores'], /divide by √16; this one was told not to/);
+  assert.match(bare['The stream'], /told not to: each part passes on only what it made/);
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -35,21 +35,21 @@ function pieces(s, c) {
 const STOPS = [
   {
     title: 'Tokens and their rows', at: '.anatomy', set: () => ({ openStage: 'embed' }),
-    text: (s, c) => `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${c.dModel} values that stand for it from here on. ${s.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 0 the grey strips on the left are these rows.'} ${POSITION[c.position]}`,
+    text: (s, c) => `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${c.dModel} values that stand for it from here on. ${s.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 0 the grey strips on the left are these rows.'} ${POSITION[c.usePosition ? c.position : 'none']}`,
   },
   {
-    title: 'One scale', at: '.anatomy', set: () => ({ openStage: 'norm1' }),
+    title: 'One scale', at: '.anatomy', set: () => ({ openStage: 'norm1' }), when: (c) => c.useNorm,
     text: (_, c) => (c.normPlacement === 'post'
       ? 'After each sum the stream is brought to one size, so that no stage has to cope with very large or very small numbers. In this kind of block that happens to the stream itself: whatever comes later reads it rescaled.'
       : 'Before anything reads a vector, it is brought to one size, so that no stage has to cope with very large or very small numbers. The stream itself, the thin line that runs straight past, is left as it is in this kind of block.'),
   },
   {
     title: 'Query, key, value', at: '.anatomy', set: () => ({ openStage: 'qkv' }),
-    text: (_, c) => `Three matrices turn each vector into a question (blue), a label (vermilion) and a message (green), once for each of ${c.nHeads} heads. ${c.nKvHeads < c.nHeads ? `Groups of ${c.nHeads / c.nKvHeads} heads share labels and messages. ` : ''}${c.position === 'rope' ? 'Questions and labels are then turned by an angle that grows with their place: this is how order gets in.' : ''}`,
+    text: (_, c) => `Three matrices turn each vector into a question (blue), a label (vermilion) and a message (green), once for each of ${c.nHeads} heads. ${c.nKvHeads < c.nHeads ? `Groups of ${c.nHeads / c.nKvHeads} heads share labels and messages. ` : ''}${c.position === 'rope' && c.usePosition ? 'Questions and labels are then turned by an angle that grows with their place: this is how order gets in.' : ''}`,
   },
   {
     title: 'Scores', at: '.attention', set: () => ({ openStage: '', stage: 'raw', zoom: 'near', stack: 'self' }),
-    text: (_, c) => `A head multiplies each question with each label. Rows ask, columns are asked. Longer vectors give larger products, so the next stage divides by √${c.dHead}; switch between the two and watch the legend, not the picture.`,
+    text: (_, c) => `A head multiplies each question with each label. Rows ask, columns are asked. Longer vectors give larger products, so ${c.scaleScores ? `the next stage divides by √${c.dHead}; switch between the two and watch the legend, not the picture` : `most models now divide by √${c.dHead}; this one was told not to`}.`,
   },
   {
     title: 'Mask', at: '.attention', set: () => ({ stage: 'masked', stack: 'self' }), when: (c) => c.causal,
@@ -69,7 +69,7 @@ const STOPS = [
   },
   {
     title: 'The stream', at: '.anatomy', set: () => ({ openStage: 'resid' }),
-    text: (_, c) => `${c.normPlacement === 'post' ? 'Every part of a block adds to the stream and a norm then rescales the sum, so that what was added early is still there, if ever more faintly.' : 'Both halves of a block only add to the stream; nothing overwrites it.'} ${c.nLayers === 1 ? 'This model has one block.' : `${c.nLayers} blocks do this one after another, each with weights of its own. Step through the layers above the picture.`}`,
+    text: (_, c) => `${!c.useResidual ? 'In most models every part of a block adds to what came in. This one was told not to: each part passes on only what it made, and what it does not pass on is gone.' : !c.useNorm || c.normPlacement !== 'post' ? 'Both halves of a block only add to the stream; nothing overwrites it.' : 'Every part of a block adds to the stream and a norm then rescales the sum, so that what was added early is still there, if ever more faintly.'} ${c.nLayers === 1 ? 'This model has one block.' : `${c.nLayers} blocks do this one after another, each with weights of its own. Step through the layers above the picture.`}`,
   },
   {
     title: 'Back to words', at: '.parameters', set: () => ({ openStage: '' }), when: writes,
