@@ -95,6 +95,23 @@ test('an encoder-decoder with grouped queries, q and k norms and a d_head of its
   const { config } = JSON.parse(readFileSync(await download.path(), 'utf8')).model;
   assert.deepEqual([config.kind, config.dHead, config.nKvHeads, config.slidingWindow, config.ropeTheta, config.ropeScaling, config.ropeFactor, config.qkNorm, config.nEncoderLayers],
     ['encoder_decoder', 16, 2, 4, 500, 'linear', 2.5, true, 3]);
+  // its address is all that it takes to have it again, text included
+  const idsOf = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+  const link = new URL(await copied(page, 'Copy link'));
+  const second = await open(link.hash);
+  await second.page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 4);
+  assert.match(await second.page.locator('.pill').textContent(), /^random weights/);
+  assert.deepEqual(await idsOf(second.page), await idsOf(page));
+  await second.close();
+  const q = new URLSearchParams(link.hash.slice(1));
+  for (const bad of [{ ...JSON.parse(q.get('made')), nKvHeads: 4 }, { ...JSON.parse(q.get('made')), vocabSize: 1e7 }, 'no description']) {
+    q.set('made', JSON.stringify(bad));
+    const third = await open(`#${q}`);
+    await third.page.waitForFunction(() => /made with “random weights”/.test(document.querySelector('.told').textContent));
+    assert.match(await third.page.locator('.pill').textContent(), /^stories/);
+    assert.equal(await third.page.locator('.tok:not(.given)').count(), 0);
+    await third.close();
+  }
   // what cannot be is refused in a sentence, and nothing is made of it
   await page.locator('#build-nKvHeads').fill('4');
   await page.waitForFunction(() => /n_heads 6 is not a multiple of n_kv_heads 4/.test(document.querySelector('.compare-models .wrong').textContent));

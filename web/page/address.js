@@ -1,8 +1,9 @@
 // address.js - the state of the page in its address: whoever opens it gets the same text and the same picture.
 //
 // A text that follows from prompt, sampler and seed is written again by the engine, which gives the same tokens in every
-// browser; one that was branched, or whose sampler was moved on the way, carries its ids. Of a model that only its owner has, an address
-// keeps the name, and of its text what holds for any model: whoever opens it is told.
+// browser; one that was branched, or whose sampler was moved on the way, carries its ids. So does a model with random weights from
+// configuration and seed. Of a model that only its owner has, an address keeps the name, and of its text what holds for any model:
+// whoever opens it is told.
 
 import { shippedAs } from './models.js';
 import { isPart, partOf } from './parts.js';
@@ -12,7 +13,7 @@ const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', see
 /** @param {string} hash */
 export function readAddress(hash) {
   const q = new URLSearchParams(hash.slice(1));
-  const { prompt, source, head, written, ids, at, key, stage, zoom, off, open, pace } = Object.fromEntries(q);
+  const { prompt, source, head, written, ids, at, key, stage, zoom, off, open, pace, made } = Object.fromEntries(q);
   /** @type {any} */
   const state = {};   // only what is valid
   const number = (/** @type {string | undefined} */ text, low, high) => {
@@ -30,7 +31,9 @@ export function readAddress(hash) {
   if (/^[a-z]+[12]?$/.test(open ?? '')) state.openStage = open;
   const stack = /** @type {const} */ (['self', 'encoder', 'cross']).find((s) => s === q.get('stack'));
   return {
-    state, model: q.get('model'), from: q.get('from'), asks: q.size > 0,
+    state, model: q.get('model'), from: q.get('from') ?? (made !== undefined && !description(made) ? 'random weights' : null), made: description(made ?? 'null'),
+    /** more than a model */
+    asks: [...q.keys()].some((key) => key !== 'model'),
     /** what stands in the place of the model's own opening */
     opens: { ...(prompt !== undefined && { prompt }), ...(source !== undefined && { source }), ...(q.has('t') && { temperature: sampler.temperature }), ...(stack && { stack }) },
     head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
@@ -39,6 +42,16 @@ export function readAddress(hash) {
     stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null, zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
     off: off ? off.split(',').filter(isPart) : [],
   };
+}
+
+/** Configuration and seed of a model with random weights. @param {string} text @returns {{config: any, seed: number} | null} */
+function description(text) {
+  try {
+    const { seed, ...config } = JSON.parse(text) ?? {};
+    return Object.keys(config).length ? { config, seed } : null;
+  } catch {
+    return null;
+  }
 }
 
 /** What holds of an address on this page: without its model no text, head or part that was switched off.
@@ -83,6 +96,7 @@ export async function follow(asked, store, run) {
 export function addressOf(s) {
   const q = new URLSearchParams();
   if (s.model?.address) q.set('model', s.model.address);
+  else if (s.model?.made) q.set('made', JSON.stringify({ ...s.model.made.config, seed: s.model.made.seed }));
   else if (s.model) q.set('from', s.model.name);
   q.set('prompt', s.prompt);
   if (s.model?.config.kind === 'encoder_decoder') {
@@ -91,7 +105,7 @@ export function addressOf(s) {
   }
   for (const [short, name] of Object.entries(KEYS)) q.set(short, String(s.sampler[name]));
   if (s.sampler.ignoreEos) q.set('past', '1');
-  if (!s.model?.address) return `#${q}`;
+  if (!s.model?.address && !s.model?.made) return `#${q}`;
   const written = s.tokens.filter((t) => !t.given);
   if (written.length) {
     if (s.pure) q.set('written', String(written.length));

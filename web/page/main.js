@@ -61,10 +61,15 @@ dark.addEventListener('change', () => {
   if (!document.documentElement.dataset.theme) store.set({ theme: dark.matches ? 'dark' : 'light' });
 });
 
-const asked = holding(readAddress(location.hash));
+let asked = holding(readAddress(location.hash));
 store.set({ ...asked.state, note: asked.note });
 const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
-await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file, opens: { ...wanted.opens, ...asked.opens } });
+const made = !!asked.made && await run.make(asked.made.config, asked.made.seed);
+if (asked.made && !made) {
+  asked = holding({ ...asked, from: 'random weights' });
+  store.set({ note: asked.note });
+}
+if (!made) await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file, opens: { ...wanted.opens, ...asked.opens } });
 await follow(asked, store, run);
 keepAddress(store);
 
@@ -76,7 +81,7 @@ if (!touched && !still && store.state.model && document.visibilityState === 'vis
 
 const better = SHIPPED.find((m) => m.better && m !== wanted);
 let arrived = Promise.resolve();
-if (better && !asked.model) {
+if (better && !asked.model && !made) {
   arrived = run.loadModel(new URL(better.file, document.baseURI), { name: better.name, address: better.file, opens: better.opens, instead: () => !touched })
     .then(() => { if (!touched && !still) void run.run(); });
 }

@@ -6,6 +6,7 @@
 import { create, load, countParameters, estimate } from '../lib/index.js';
 import { breather, pause } from './breath.js';
 import { createExperiments } from './experiments.js';
+import { int } from './format.js';
 import { createInquiry } from './inquiry.js';
 import { logprob } from './likelihood.js';
 import { PatternStore } from './patterns.js';
@@ -13,6 +14,7 @@ import { PATTERNS } from './points.js';
 import { createWords } from './words.js';
 
 const READING_MS = 120;       // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
+export const RUNNABLE = 60e6; // parameters that are made here with random weights, at most
 const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the text goes on unseen
 
 const sentence = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));
@@ -71,20 +73,23 @@ export function createRun(store) {
     }
   }
 
-  /** Make a model with random weights and take it in hand. @param {any} config */
-  async function make(config) {
+  /** Make a model with random weights and take it in hand. @param {any} config @param {number} [seed] @returns whether it is there */
+  async function make(config, seed = state.sampler.seed) {
     loading?.abort();
     loading = null;
     set({ error: '', progress: { name: 'random weights', phase: 'load', loaded: 0, total: null } });
     try {
-      const { seed } = state.sampler;
+      const { total } = countParameters(config);
+      if (total > RUNNABLE) throw new Error(`a model of ${int(total)} parameters is too large to be made here: at most ${int(RUNNABLE)}`);
       const api = await create(config, { seed });
       // it has no token to begin with, and reads bytes: half of its context is left to write in
       const { contextLength } = api.config;
       set({ prompt: (state.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)), source: (state.source || 'one two three').slice(0, contextLength) });
       await adopt(api, { name: 'random weights', made: { config, seed } });
+      return true;
     } catch (error) {
       fail(error);
+      return false;
     } finally {
       set({ progress: null });
     }

@@ -7,6 +7,7 @@ import { PRESETS, completeConfig, countParameters, estimate, load } from '../../
 import { el } from '../dom.js';
 import { bytes, int, percent, si } from '../format.js';
 import { SHIPPED, shippedAs } from '../models.js';
+import { RUNNABLE } from '../run.js';
 import { ORDER } from './parameters.js';
 
 const NAMES = {
@@ -38,7 +39,6 @@ const FIELDS = [
   ...[['ropeLowFreqFactor', 'low frequency'], ['ropeHighFreqFactor', 'high frequency'], ['ropeOriginalContext', 'first context']].map(([key, name]) => (
     { key, name, real: true, more: true, when: (/** @type {any} */ c) => turns(c) && c.ropeScaling === 'llama3' })),
 ];
-const RUNNABLE = 60e6;   // parameters that are made here with random weights, at most
 const FIRST = 'gpt2';
 
 const same = (/** @type {any} */ a, /** @type {any} */ b) => a === b || (typeof a === 'number' && Math.fround(a) === Math.fround(b));   // some formats keep f32
