@@ -8,12 +8,12 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import { BLOCKS } from '../../web/lib/formats/blocks.js';
 import { ByteReader } from '../../web/lib/formats/bytes.js';
 import { completeConfig } from '../../web/lib/formats/config.js';
 import { CODES } from '../../web/lib/formats/errors.js';
 import { fromBfloat, fromHalf, toBfloat, toHalf } from '../../web/lib/formats/half.js';
 import { readHfConfig } from '../../web/lib/formats/huggingface.js';
-import { BLOCK_BYTES } from '../../web/lib/formats/plan.js';
 import { roster } from '../../web/lib/formats/roster.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { encode, f32, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
@@ -32,7 +32,7 @@ async function drain(source, options) {
   await checkpoint.stream({
     begin(t) { assert.equal(begun, null); begun = t; parts = []; },
     async write(view) {
-      assert.ok(view.length > 0 && view.length % BLOCK_BYTES[begun.dtype] === 0, 'views end on whole blocks');
+      assert.ok(view.length > 0 && view.length % BLOCKS[begun.dtype][1] === 0, 'views end on whole blocks');
       parts.push(Buffer.from(view));
     },
     end(t) { assert.equal(begun, t); begun = null; bytes.set(t.name, Buffer.concat(parts)); },

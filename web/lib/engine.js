@@ -3,6 +3,7 @@
 // Only this file, its sessions (engine_session.js) and what looks into them (engine_probe.js) touch linear memory. Addresses are
 // numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and dropped within one function,
 // because growth detaches it. What comes back is always a copy.
+import { BLOCKS } from './formats/blocks.js';
 import { fail, show } from './formats/errors.js';
 import { EngineSession, words } from './engine_session.js';
 import { compileEngine, sharedMemory, usualThreads, whyOneThread } from './features.js';
@@ -53,8 +54,6 @@ import { compileEngine, sharedMemory, usualThreads, whyOneThread } from './featu
  */
 
 const LAYOUTS = ['rows', 'cols'];
-/** Bytes and columns of one block of a file's number format. @type {Record<string, [bytes: number, cols: number]>} */
-const BLOCKS = { f32: [4, 1], f16: [2, 1], bf16: [2, 1], q8_0: [34, 32], q4_0: [18, 32], q4_1: [20, 32] };
 /** Tensor bytes pass through this much of linear memory: large enough that calls cost nothing, small enough to forget. */
 const STAGING_BYTES = 256 * 1024;
 
@@ -190,14 +189,14 @@ export class Engine {
    * A tensor of a file begins.
    * @param {number} first   roster entry
    * @param {number} n       entries it fills, stacked by rows
-   * @param {string} dtype   as stored
+   * @param {import('./formats/blocks.js').Dtype} dtype   as stored
    * @param {'rows'|'cols'} layout  rows: [out, in]; cols: [in, out]
    * @returns {{write(bytes: Uint8Array): void, end(): void}} bytes in order, cut anywhere
    */
   tensor(first, n, dtype, layout) {
     this.check(this.x.gf_tensor_begin(this.model, first, n, this.#dtype(dtype), LAYOUTS.indexOf(layout), this.error));
     this.#staging ||= this.#alloc(STAGING_BYTES);
-    const full = STAGING_BYTES - STAGING_BYTES % BLOCKS[dtype][0]; // whole blocks only
+    const full = STAGING_BYTES - STAGING_BYTES % BLOCKS[dtype][1]; // whole blocks only
     let held = 0;
     const flush = () => {
       if (held) this.check(this.x.gf_tensor_write(this.model, this.#staging, held, this.error));

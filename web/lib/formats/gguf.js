@@ -4,6 +4,7 @@
 //
 // All numbers little-endian. A tensor's dimensions are listed innermost first. The `llama` architecture stores the rows
 // of q and k permuted so that adjacent pairs rotate; they stay as they are and the config says so.
+import { BLOCKS, DTYPES, isDtype } from './blocks.js';
 import { completeConfig } from './config.js';
 import { fail, show } from './errors.js';
 import { placesByName } from './plan.js';
@@ -29,8 +30,6 @@ const MAX_TENSORS = 1 << 17;
 /** Names of ggml's tensor types by number. */
 const TYPES = ('F32 F16 Q4_0 Q4_1   Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ2_S IQ4_XS '
   + 'I8 I16 I32 I64 F64 IQ1_M BF16    TQ1_0 TQ2_0    MXFP4').split(' ');
-/** Those that are read: scalars and bytes of a block. @type {Record<string, [number, number]>} */
-const BLOCKS = { F32: [1, 4], F16: [1, 2], BF16: [1, 2], Q8_0: [32, 34], Q4_0: [32, 18], Q4_1: [32, 20] };
 
 /** Sizes of the metadata's number types; 8 is a string, 9 an array. @type {Record<number, number>} */
 const VALUE_BYTES = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
@@ -201,15 +200,13 @@ async function tensorInfo(h, file) {
   for (let i = 0; i < rank; i++) shape.unshift(await h.count(`a dimension of ${show(name)}`, 2 ** 40));
   const type = await h.u32(name);
   const offset = await h.count(`the offset of ${show(name)}`, Number.MAX_SAFE_INTEGER);
-  const theirs = TYPES[type];
-  if (!theirs || !BLOCKS[theirs]) {
-    fail('unknown-dtype', `${h.r.name}: ${show(name)} is stored as ${theirs || `tensor type ${type}`}, expected one of ${Object.keys(BLOCKS).join(', ')}`);
-  }
-  const [perBlock, blockBytes] = BLOCKS[theirs];
+  const theirs = TYPES[type], dtype = theirs?.toLowerCase();
+  if (!isDtype(dtype)) return fail('unknown-dtype', `${h.r.name}: ${show(name)} is stored as ${theirs || `tensor type ${type}`}, expected one of ${DTYPES.toUpperCase()}`);
+  const [perBlock, blockBytes] = BLOCKS[dtype];
   if (shape[rank - 1] % perBlock) h.no(`${show(name)} has rows of ${shape[rank - 1]}, ${theirs} needs multiples of ${perBlock}`);
   const bytes = shape.reduce((n, d) => n * BigInt(d), 1n) / BigInt(perBlock) * BigInt(blockBytes);
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) h.no(`${show(name)} of shape ${show(shape)} is larger than any file`);
-  return { name, dtype: theirs.toLowerCase(), shape, file, offset, bytes: Number(bytes) };
+  return { name, dtype, shape, file, offset, bytes: Number(bytes) };
 }
 
 /** Tensors follow each other with nothing between but alignment. @param {ByteReader} r @param {Entry[]} entries @param {number} start @param {number} alignment */

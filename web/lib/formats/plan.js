@@ -2,10 +2,11 @@
 //
 // A reader says what its header lists and how names map; here every tensor is held against the roster, before a
 // byte of data is touched: nothing missing, nothing twice, nothing left over, every shape right.
+import { DTYPES, isDtype } from './blocks.js';
 import { fail } from './errors.js';
 import { roster } from './roster.js';
 
-/** @typedef {'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1'} Dtype */
+/** @typedef {import('./blocks.js').Dtype} Dtype */
 /**
  * @typedef {object} TensorSource
  * @property {string} name       in the file, for messages
@@ -37,11 +38,6 @@ import { roster } from './roster.js';
  * 'decoder.attn.*' is for one stack, 'embed.weight' for one tensor with its ending.
  * @typedef {Record<string, string>} Names
  */
-
-const DTYPES = ['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1'];
-
-/** Bytes of a block that must stay whole. @type {Record<Dtype, number>} */
-export const BLOCK_BYTES = { f32: 4, f16: 2, bf16: 2, q8_0: 34, q4_0: 18, q4_1: 20 };
 
 /** @param {number[]} shape */
 export const shapeText = (shape) => `[${shape.join(', ')}]`;
@@ -102,13 +98,13 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
     if (want.length !== e.shape.length || want.some((n, i) => n !== e.shape[i])) {
       fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(want)}`);
     }
-    if (!DTYPES.includes(e.dtype)) fail('unknown-dtype', `${at}: stored as ${e.dtype}, expected one of ${DTYPES.join(', ')}`);
+    if (!isDtype(e.dtype)) fail('unknown-dtype', `${at}: stored as ${e.dtype}, expected one of ${DTYPES}`);
     for (const name of covers) {
       const other = filled.get(name);
       if (other !== undefined) fail('duplicate-tensor', `${at}: the weight ${name} was already in ${other}`);
       filled.set(name, e.name);
     }
-    plan.push({ ...e, dtype: /** @type {Dtype} */ (e.dtype), covers, layout });
+    plan.push({ ...e, dtype: e.dtype, covers, layout });
   }
   if (filled.size < shapes.size) missing(shapes, filled, places, files);
   return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);

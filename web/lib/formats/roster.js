@@ -2,6 +2,7 @@
 //
 // The engine enumerates the same names in the same order; readers map a file's tensors onto them, the table counts
 // them. A weight is [rows = out, cols = in].
+import { BLOCKS, DTYPES, isDtype } from './blocks.js';
 import { fail, show } from './errors.js';
 
 /** @typedef {import('./config.js').Config} Config */
@@ -115,20 +116,14 @@ export function* roster(c) {
   }
 }
 
-/** Bytes of a weight of these many scalars, by the name of its number format. @type {Record<string, (n: number) => number>} */
-const BYTES = {
-  f32: (n) => 4 * n, f16: (n) => 2 * n, bf16: (n) => 2 * n,
-  q8_0: (n) => n / 32 * 34, q4_0: (n) => n / 32 * 18, q4_1: (n) => n / 32 * 20,
-};
-
 /**
  * Bytes that n scalars take in a number format.
  * @param {number} n
  * @param {string} dtype
  */
 export function dtypeBytes(n, dtype) {
-  const size = Object.keys(BYTES).includes(dtype) ? BYTES[dtype] : fail('bad-argument', `there is no dtype ${show(dtype)}, expected one of ${Object.keys(BYTES).join(', ')}`);
-  return size(n);
+  const [cols, bytes] = isDtype(dtype) ? BLOCKS[dtype] : fail('bad-argument', `there is no dtype ${show(dtype)}, expected one of ${DTYPES}`);
+  return n / cols * bytes;
 }
 
 /**

@@ -3,10 +3,11 @@
 // openCheckpoint reads headers, configuration and tokenizer and nothing of the tensors; stream then sends every
 // tensor's bytes past the caller once, in file order, and holds none of them. GGUF is what pages run; the other formats'
 // readers are fetched when such a file is opened, so that they cost nobody else their bytes.
+import { BLOCKS } from './blocks.js';
 import { ByteReader } from './bytes.js';
 import { GlassformerError, fail, show } from './errors.js';
 import { ggufModel, readGguf } from './gguf.js';
-import { BLOCK_BYTES, planTensors } from './plan.js';
+import { planTensors } from './plan.js';
 import { SentencePieces, ggufTokenizer } from './vocab.js';
 
 /** @typedef {import('./config.js').Config} Config */
@@ -206,7 +207,7 @@ export class Opener {
           if (!t.covers.length) { await r.skip(t.bytes, t.name); continue; }
           await sink.begin(t);
           if (t.int8) await (await import('./llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
-          else await r.pipe(t.bytes, (view) => sink.write(view), BLOCK_BYTES[t.dtype], t.name);
+          else await r.pipe(t.bytes, (view) => sink.write(view), BLOCKS[t.dtype][1], t.name);
           await sink.end(t);
         }
         await r.skip((await r.peek(padding)).length);
