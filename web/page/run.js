@@ -30,6 +30,7 @@ export function createRun(store) {
   let recent = [];           // ms of the last tokens
   let points = new Set();    // what this model can be asked for
   let fresh = true;          // no head was shown for this model yet
+  let models = 0;            // taken in hand so far
   let memoryAt = 0;          // when the map of memory was last read
   /** of a prompt, on its way: who wants to write waits for it @type {Promise<void> | null} */
   let reading = null;
@@ -100,6 +101,7 @@ export function createRun(store) {
     const old = state.model;
     const opens = !old || old.config.kind !== api.config.kind ? about.opens : undefined;   // what was typed stays among models of a kind
     turn++;
+    models++;
     points = new Set(await api.points());
     fresh = true;
     const config = api.config;
@@ -390,6 +392,8 @@ export function createRun(store) {
     ...inquiry, ...createExperiments(store, reads), reads, idsOf, spell,
     /** Whether the model has this point. */
     has,
+    /** What every number depends on: the model, what it reads, the text. Equal keys, equal numbers. */
+    textKey: () => `${models}: ${state.sourceTokens.map((t) => t.id)}: ${state.tokens.map((t) => t.id)}`,
     loadModel, make, setPrompt, setSource, run, greet, step, stop, rewind, branch, takeUp, restore, setSampler,
     /** @param {number} n */
     costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: 'f32' }),
