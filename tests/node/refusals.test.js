@@ -27,6 +27,14 @@ const { config } = one;
 const gguf = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf'));
 const tensors = () => readTensors(join(one.folder, 'model.safetensors'));
 
+describe('numbers that are nothing in single precision', () => {
+  test('are refused before anything is computed', async () => {
+    for (const name of ['topP', 'repetitionPenalty']) {
+      for (const x of [0, 1e-60]) await refused(collect(model.generate('a', { [name]: x })), 'bad-option', new RegExp(`${name} is ${x}, expected a number above 0`));
+    }
+  });
+});
+
 describe('prompts', () => {
   const generate = (...args) => collect(model.generate(...args));
   test('empty', async () => {
@@ -274,6 +282,8 @@ describe('configurations', () => {
     await refused(both.forward([], { source: [1] }), 'empty-prompt', /input/); // fresh weights have no token that begins a target
     await refused(both.forward([1], { source: [1, 2], sourceMask: [1] }), 'bad-option', /sourceMask/);
     await refused(both.forward([1], { source: [1, 2], sourceMask: [0, 0] }), 'bad-option', /sourceMask/);
+    await refused(collect(both.generate([[1], [1]], { source: [[1, 2], [3, 4]], sourceMask: [[0, 1]] })), 'bad-option', /1 source masks for 2 sequences/);
+    await refused(both.forward([[1, 2], [3, 4]], { source: [1], mask: [0, 0] }), 'bad-option', /mask/);
     encoder.dispose(); both.dispose();
   });
 });

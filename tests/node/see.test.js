@@ -149,6 +149,9 @@ describe('edits', () => {
       }
       assert.ok(distance(want, (await plain.forward(ids)).logits.data) > 1e-2);
     }
+    // null is no head, no position and no index: all of them
+    const edit = { at: 'blocks.0.attn.hook_z', scale: 0 }, all = (await plain.forward(ids, { edits: [edit] })).logits.data;
+    for (const name of ['head', 'position', 'index']) assert.equal(distance((await plain.forward(ids, { edits: [{ ...edit, [name]: null }] })).logits.data, all), 0);
   });
 
   test('neurons switched off = their columns of the down projection set to zero', async () => {
@@ -300,6 +303,14 @@ describe('other kinds', () => {
     assert.ok(sameBits(again, row((await model.forward([1, 2, 5, 6])).logits, 3)));
     await assert.rejects(session.eval([7, 99]), { code: 'bad-token' });
     assert.ok(sameBits(await session.eval([7]), row((await model.forward([1, 2, 5, 6, 7])).logits, 4)));
+    // given up behind its pass: as if it had not been asked for, at first and later
+    const other = await model.session(), gone = { signal: AbortSignal.abort() };
+    for (const [ids, want] of [[[8, 9], [8, 9]], [[7], [8, 9, 7]]]) {
+      await assert.rejects(other.eval([1, 2, 3], gone), { name: 'AbortError' });
+      assert.equal(other.length, want.length - ids.length);
+      await assert.rejects(other.rewind(other.length + 1), { code: 'bad-option' });
+      assert.ok(sameBits(await other.eval(ids), row((await model.forward(want)).logits, want.length - 1)));
+    }
   });
 
   test('a session that captures too much refuses the eval and stays as it was', async () => {

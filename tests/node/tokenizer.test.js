@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { Outlet } from '../../web/lib/generate.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { bool, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
@@ -50,6 +51,42 @@ test('the shipped vocabulary begins a text with its begin token and gives every 
   assert.throws(() => tokenizer.decode([2048]), { code: 'bad-token' });
   assert.throws(() => tokenizer.decode([-1]), { code: 'bad-token' });
   assert.throws(() => tokenizer.encode(/** @type {any} */ (5)), { code: 'bad-argument' });
+});
+
+test('of equal tokens the first is meant, whatever the others are called', async () => {
+  const tokens = ['a', 'b', 'a', '[token 2]', 'c', '[token 5]', 'c', '[token 5]'];
+  const meta = {
+    'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(tokens), 'tokenizer.ggml.token_type': i32s(tokens.map(() => 1)),
+    'tokenizer.ggml.scores': f32s(tokens.map((_, id) => -id)), 'tokenizer.ggml.add_bos_token': bool(false), 'tokenizer.ggml.add_space_prefix': bool(false),
+    'tokenizer.ggml.bos_token_id': u32(0), 'tokenizer.ggml.eos_token_id': u32(0), 'tokenizer.ggml.unknown_token_id': u32(1),
+  };
+  const tokenizer = await Tokenizer.load(writeGguf(meta, []));
+  assert.deepEqual(tokenizer.encode('acb', plain), [0, 4, 1]);
+  assert.equal(tokenizer.vocabSize, tokens.length);
+  assert.equal(tokenizer.decode([2, 6]).length > 0, true);
+});
+
+test('characters cut in two, by the end of a text and by the end of what came before, are whole or one mark', () => {
+  // bytes by GPT-2's names for them, and a token of a whole letter with the first byte of four behind it
+  const printable = [...Array(94).keys()].map((i) => i + 33).concat([...Array(12).keys()].map((i) => i + 161), [...Array(82).keys()].map((i) => i + 174));
+  const name = new Map(printable.map((b) => [b, String.fromCodePoint(b)]));
+  for (let b = 0, n = 0; b < 256; b++) if (!name.has(b)) name.set(b, String.fromCodePoint(256 + n++));
+  const vocab = Object.fromEntries([...name].map(([b, s]) => [s, b]));
+  const both = name.get(0x61) + name.get(0xf0);
+  const tokenizer = new Tokenizer({
+    model: { type: 'BPE', vocab: { ...vocab, [both]: 256 }, merges: [[name.get(0x61), name.get(0xf0)]] }, added_tokens: [],
+    decoder: { type: 'ByteLevel' }, pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
+  });
+  const after = (prior, ids) => { const s = tokenizer.stream(prior); return ids.map((id) => s.push(id)).join('') + s.end(); };
+  assert.equal(after([0x78, 0xf0, 0x9f, 0x98], [0x80, 0x79]), '😀y');
+  assert.equal(after([0x78, 0xe2, 0x82], [0xac, 0x79]), '€y');
+  for (const ids of [[0x62, 256], [0x62, 0xf0], [0x62, 256, 0x9f, 0x98, 0x80], [256, 0x62]]) {
+    const out = new Outlet([], tokenizer.stream([0x78]));
+    const steps = [...ids.flatMap((id) => out.push({ id })), ...out.end()];
+    assert.equal(out.text, tokenizer.decode(ids), ids.join());
+    assert.equal(steps.map((s) => s.text).join(''), out.text);
+    assert.deepEqual(out.ids, ids);
+  }
 });
 
 test("llama2.c's tokenizer.bin gives the ids of run.c", async () => {

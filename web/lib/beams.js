@@ -27,7 +27,7 @@ export async function* beamSearch(f, prompt, o, { signal }) {
   const eos = o.ignoreEos ? [] : f.special.eos;
   const first = await f.openRun(o);
   /** @type {Beam[]} */
-  let beams = [{ run: first, ids: [], logprobs: [], sum: 0 }];
+  let beams = [{ run: first, ids: [], logprobs: [], sum: 0 }], /** @type {Beam[]} */ next = [];
   /** @type {{ids: number[], logprobs: number[], value: number, eos: boolean} | null} */
   let best = null;
   const offer = (/** @type {Beam} */ b, /** @type {number} */ value, /** @type {boolean} */ ended) => {
@@ -52,8 +52,7 @@ export async function* beamSearch(f, prompt, o, { signal }) {
       });
       const reach = o.lengthPenalty ? most : n; // sums only fall, so this bounds what a live beam can still become
       const alive = chosen.filter((c) => !best || score(c, reach) > best.value);
-      /** @type {Beam[]} */
-      const next = [];
+      next = [];
       for (const c of alive) {
         const again = alive.indexOf(c) !== alive.findIndex((d) => d.b === c.b);
         next.push({ run: again ? c.b.run.fork() : c.b.run, ids: [...c.b.ids, c.id], logprobs: [...c.b.logprobs, c.logprob], sum: c.sum });
@@ -79,6 +78,6 @@ export async function* beamSearch(f, prompt, o, { signal }) {
     const stopReason = outlet.stopped ? 'stop' : found.eos ? 'eos' : found.ids.length >= o.maxTokens ? 'maxTokens' : 'contextFull';
     return { text: outlet.text, ids: outlet.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: passes && decodeMs ? passes * 1000 / decodeMs : 0 };
   } finally {
-    for (const b of beams) b.run.close();
+    for (const run of new Set([...beams, ...next].map((b) => b.run))) run.close();
   }
 }

@@ -191,16 +191,17 @@ export function applyEdits(session, points, edits) {
   edits.forEach((wanted, i) => {
     const where = `edits[${i}]`;
     if (wanted === null || typeof wanted !== 'object') fail('bad-option', `${where} is ${show(wanted)}, expected { at, scale | set | add }`);
-    const { at, head = -1, position = -1, index = -1, scale, set, add, ...rest } = wanted;
+    const { at, scale, set, add, head, position, index, ...rest } = wanted;
     const unknown = Object.keys(rest)[0];
     if (unknown) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
-    for (const [name, n] of Object.entries({ head: wanted.head ?? 0, position: wanted.position ?? 0, index: wanted.index ?? 0 })) number(`${where}.${name}`, n, 0, 2 ** 31 - 1, true);
+    for (const [name, n] of Object.entries({ head, position, index })) number(`${where}.${name}`, n ?? 0, 0, 2 ** 31 - 1, true);
     if (scale === undefined && !set && !add) fail('bad-option', `${where} changes nothing: give scale, set or add`);
     if (scale !== undefined && !Number.isFinite(scale)) fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
+    const put = (/** @type {any} */ p, /** @type {'scale'|'set'|'add'} */ how, /** @type {any} */ by) => edit(session, p, head ?? -1, position ?? -1, index ?? -1, how, by);
     for (const p of points.one(at)) {
-      if (scale !== undefined) edit(session, p, head, position, index, 'scale', scale);
-      if (set) edit(session, p, head, position, index, 'set', Float32Array.from(set));
-      if (add) edit(session, p, head, position, index, 'add', Float32Array.from(add));
+      if (scale !== undefined) put(p, 'scale', scale);
+      if (set) put(p, 'set', Float32Array.from(set));
+      if (add) put(p, 'add', Float32Array.from(add));
     }
   });
 }

@@ -41,7 +41,7 @@ export async function forwardOne(f, ids, o, pause) {
       run.encodeOnly(ids, f.mask(o.mask, ids.length, 'mask'));
       return { hidden: hidden(run.session, config.d_model), captured: run.take() ?? {} };
     }
-    const n = o.mask ? shown(o.mask, ids.length) : ids.length;
+    const n = o.mask !== undefined && o.mask !== null ? shown(o.mask, ids.length) : ids.length;
     await run.start(o, pause);
     const data = new Float32Array(ids.length * config.vocab_size);
     await run.prefill(ids.slice(0, n), pause, (first, rows) => {

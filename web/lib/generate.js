@@ -44,7 +44,7 @@ export class Outlet {
   ids = [];
   stopped = false;
 
-  /** @param {string[]} stops @param {{push(id: number): string, end(): string} | null} decoder */
+  /** @param {string[]} stops @param {{push(id: number): string, end(): string, half: boolean} | null} decoder */
   constructor(stops, decoder) {
     this.stops = stops;
     this.decoder = decoder;
@@ -84,7 +84,7 @@ export class Outlet {
       if (this.stopped) {
         if (at >= free && (step.text || at > free)) break; // wholly within the stop string, or behind it
         step.text = step.text.slice(0, free - at);
-      } else if (!all && (end > free || (this.decoder && end === text.length && !step.text))) {
+      } else if (!all && (end > free || (this.decoder && end === text.length && (!step.text || this.decoder.half)))) {
         break; // may be a stop string's beginning, or half a character that the next token completes
       }
       out.push(step);

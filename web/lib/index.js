@@ -165,6 +165,13 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
 const isNode = !!globalThis.process?.versions?.node;
 /** A net only: dispose is the contract. */
 const forgotten = new FinalizationRegistry((/** @type {() => void} */ close) => close());
+/** What must not be forgotten while something of its own is under way. @type {WeakMap<object, object>} */
+const needed = new WeakMap();
+/** @template {object} T @param {T} work @param {object} by @returns {T} the same */
+function kept(work, by) {
+  needed.set(work, by);
+  return work;
+}
 
 /**
  * Load a checkpoint. Bytes stream to their final place, the file is never held whole; on any failure nothing stays.
@@ -287,6 +294,9 @@ export class Model {
     forgotten.register(this, () => remote.close(), this);
   }
 
+  /** @param {Parameters<import('./remote.js').Remote['call']>} args */
+  #call(...args) { return kept(this.#remote.call(...args), this); }
+
   /** @returns {Config} */
   get config() { return this.#info.config; }
   /** Every weight as it is kept, held against the engine's own list; rows also tell `address` and `memoryBytes`.
@@ -309,10 +319,10 @@ export class Model {
    * @param {{addSpecialTokens?: boolean}} [options] default true, as in Hugging Face
    * @returns {Promise<number[]>}
    */
-  async encode(text, options = {}) { return this.#remote.call('encode', [text, options]); }
+  async encode(text, options = {}) { return this.#call('encode', [text, options]); }
 
   /** @param {Ids} ids @returns {Promise<string>} */
-  async decode(ids) { return this.#remote.call('decode', [ids]); }
+  async decode(ids) { return this.#call('decode', [ids]); }
 
   /**
    * Continue a prompt, token by token. `break` stops the engine; an aborted signal rejects with its reason. Several prompts
@@ -324,7 +334,7 @@ export class Model {
    */
   generate(prompt, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.generate([prompt, rest], hooks);
+    return kept(this.#remote.generate([prompt, rest], hooks), this);
   }
 
   /**
@@ -350,7 +360,7 @@ export class Model {
    */
   async forward(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('more', ['forward', [input, rest]], hooks);
+    return this.#call('more', ['forward', [input, rest]], hooks);
   }
 
   /**
@@ -361,7 +371,7 @@ export class Model {
    */
   async embed(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('more', ['embed', [input, rest]], hooks);
+    return this.#call('more', ['embed', [input, rest]], hooks);
   }
 
   /**
@@ -371,7 +381,7 @@ export class Model {
    *   the repetition penalty counts
    * @returns {Promise<Float32Array>}
    */
-  async distribution(logits, options = {}) { return this.#remote.call('more', ['distribution', [logits, options]]); }
+  async distribution(logits, options = {}) { return this.#call('more', ['distribution', [logits, options]]); }
 
   /**
    * What the model would say after each layer: final norm and head applied to the residual stream.
@@ -381,7 +391,7 @@ export class Model {
    */
   async logitLens(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('more', ['logitLens', [input, rest]], hooks);
+    return this.#call('more', ['logitLens', [input, rest]], hooks);
   }
 
   /**
@@ -393,7 +403,7 @@ export class Model {
    */
   async attribution(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('more', ['attribution', [input, rest]], hooks);
+    return this.#call('more', ['attribution', [input, rest]], hooks);
   }
 
   /**
@@ -406,7 +416,7 @@ export class Model {
    */
   async explain(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('more', ['explain', [input, rest]], hooks);
+    return this.#call('more', ['explain', [input, rest]], hooks);
   }
 
   /**
@@ -417,7 +427,7 @@ export class Model {
    */
   async trace(input, options) {
     const [rest, hooks] = withSignal(options);
-    return this.#remote.call('more', ['trace', [input, rest]], hooks);
+    return this.#call('more', ['trace', [input, rest]], hooks);
   }
 
   /**
@@ -426,10 +436,10 @@ export class Model {
    * @param {number} [row]
    * @returns {Promise<Float32Array>}
    */
-  async weight(name, row = 0) { return this.#remote.call('more', ['weight', [name, row]]); }
+  async weight(name, row = 0) { return this.#call('more', ['weight', [name, row]]); }
 
   /** Every point that capture and edits can name. @returns {Promise<string[]>} */
-  async points() { return this.#remote.call('pointNames', []); }
+  async points() { return this.#call('pointNames', []); }
 
   /**
    * A timeline that the caller drives.
@@ -438,7 +448,7 @@ export class Model {
    */
   async session(options) {
     const [rest, hooks] = withSignal(options);
-    return new Session(this.#remote, await this.#remote.call('session', ['open', [rest]], hooks));
+    return new Session(this, this.#remote, await this.#call('session', ['open', [rest]], hooks));
   }
 
   /** Free everything. Runs under way fail with 'bad-state'. */
@@ -454,6 +464,7 @@ export class Model {
 
 /** One timeline of a model: tokens go in, logits come out, and it can go back or split. */
 export class Session {
+  #model;
   #remote;
   #id;
   #length;
@@ -464,8 +475,9 @@ export class Session {
   /** What the last eval left at the points named when the session was opened. @type {Record<string, Tensor>} */
   captured = {};
 
-  /** Called by Model.session. @param {import('./remote.js').Remote} remote @param {{session: number, length: number, bytes: number}} made */
-  constructor(remote, { session, length, bytes }) {
+  /** Called by Model.session. @param {Model} model @param {import('./remote.js').Remote} remote @param {{session: number, length: number, bytes: number}} made */
+  constructor(model, remote, { session, length, bytes }) {
+    this.#model = model;
     this.#remote = remote;
     this.#id = session;
     this.#length = length;
@@ -483,7 +495,7 @@ export class Session {
     if (this.#closed) return Promise.reject(new GlassformerError('bad-state', 'the session was closed'));
     const answer = this.#last.then(() => this.#remote.call('session', [method, [this.#id, ...args]], hooks));
     this.#last = answer.catch(() => {});
-    return answer;
+    return kept(answer, this);
   }
 
   /**
@@ -509,7 +521,7 @@ export class Session {
   }
 
   /** An independent copy, with the same captures and edits. @returns {Promise<Session>} */
-  async fork() { return new Session(this.#remote, await this.#call('fork', [])); }
+  async fork() { return new Session(this.#model, this.#remote, await this.#call('fork', [])); }
 
   /** Give its memory back. It never fails: what is gone with its model needs no closing. */
   async close() {
@@ -586,10 +598,10 @@ export class Training {
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'}} [options]  dtype: of a GGUF's matrices; default f32
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
    */
-  async files(options = {}) { return (await this.#opening).files(options); }
+  files(options = {}) { return kept(this.#opening.then((run) => run.files(options)), this); }
 
   /** All that the next step depends on, for `train(config, data, { checkpoint })`: it begins behind the last step computed, read or not. @returns {Promise<Uint8Array<ArrayBuffer>>} */
-  async checkpoint() { return (await this.#opening).checkpoint(); }
+  checkpoint() { return kept(this.#opening.then((run) => run.checkpoint()), this); }
 
   /** Free everything; also while it is still being opened. */
   async dispose() {

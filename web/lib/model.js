@@ -70,7 +70,7 @@ export class LoadedModel {
     let downloaded = 0, total = /** @type {number | null} */ (null);
     let fromCache = false;
     if ((options.cache ?? 'none') !== 'none' || options.sha256 !== undefined) {
-      fetch = await (await import('./store.js')).keepingFetch(source, options, fetch, () => { fromCache = true; });
+      fetch = await (await import('./store.js')).keepingFetch(source, options, fetch, () => { fromCache = true; }, signal);
     }
     const checkpoint = await openCheckpoint(source, {
       fetch, signal, hfEndpoint: options.hfEndpoint,
@@ -203,7 +203,10 @@ export class LoadedModel {
   /** @returns {Promise<string[]>} what capture and edits can name */
   async pointNames() { return (await this.points()).names; }
 
-  #open() { return this.engine.session(this.contextLength, this.kvCache); }
+  #open() {
+    if (!this.engine.model) fail('bad-state', 'the model was disposed');
+    return this.engine.session(this.contextLength, this.kvCache);
+  }
 
   /**
    * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[], source?: any}} [o]

@@ -54,12 +54,13 @@ export function seedOf(seed) {
 
 /** @param {Partial<Sampling>} o @returns {Sampling} */
 export function samplingOf({ temperature = 1, topK = 0, topP = 1, minP = 0, repetitionPenalty = 1 }) {
-  number('repetitionPenalty', repetitionPenalty, 0, 1e6);
-  if (repetitionPenalty === 0) fail('bad-option', 'repetitionPenalty is 0, expected a number above 0 (1: off)');
+  for (const [name, x, most] of /** @type {[string, number, number][]} */ ([['repetitionPenalty', repetitionPenalty, 1e6], ['topP', topP, 1]])) {
+    if (!Math.fround(number(name, x, 0, most))) fail('bad-option', `${name} is ${x}, expected a number above 0 (1: off)`);
+  }
   return {
     temperature: number('temperature', temperature, 0, 1e6),
     topK: number('topK', topK, 0, 2 ** 31 - 1, true),
-    topP: number('topP', topP, 0, 1),
+    topP,
     minP: number('minP', minP, 0, 1),
     repetitionPenalty,
   };

@@ -24,7 +24,7 @@ export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
   try {
     const response = await fetch(url, { ...init, signal });
     reader = response.body?.getReader();
-    port.postMessage({ status: response.status, statusText: response.statusText, headers: [...response.headers], url: response.url });
+    port.postMessage({ status: response.status, statusText: response.statusText, headers: [...response.headers], url: response.url, type: response.type });
   } catch (error) {
     fail(error);
   }
@@ -62,8 +62,7 @@ export function distantFetch(post) {
         cancel() { port1.postMessage('cancel'); },
       }, { highWaterMark: 1 });
       const response = new Response(body, { status: head.status, statusText: head.statusText, headers: head.headers });
-      Object.defineProperty(response, 'url', { value: head.url });
-      return response;
+      return Object.defineProperties(response, { url: { value: head.url }, type: { value: head.type } });
     });
   };
 }

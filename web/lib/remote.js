@@ -70,7 +70,7 @@ export class Here {
       if (method === 'load' || method === 'create') {
         const { LoadedModel } = await import('./model.js');
         this.#model = await LoadedModel[/** @type {'load'|'create'} */ (method)](args[0], args[1], hooks);
-        return this.#model.info();
+        return structuredClone(this.#model.info()); // as from a worker: nobody's changes reach the engine
       }
       const value = await /** @type {any} */ (this.#alive())[method](...args, hooks);
       this.#alive(); // another's trap may have spoilt it

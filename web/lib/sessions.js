@@ -55,8 +55,8 @@ export class Sessions {
       if (!causal) session.rewind(0);
       await run.prefill(causal ? ids : all, new Pause(signal), (_, n) => { logits = session.logits(n - 1, 1, v); });
     } catch (error) { // all or nothing
-      if (causal) session.rewind(before);
-      else if (before) session.eval(held.ids);
+      session.rewind(causal ? before : 0);
+      if (!causal && before) session.eval(held.ids);
       run.take();
       throw error;
     }

@@ -11,5 +11,6 @@ import { fail } from './formats/errors.js';
 export function withOwnSource(o, n) {
   const sources = o.source !== undefined && isList(o.source) ? Array.from(o.source) : null;
   if (sources && sources.length !== n) fail('bad-option', `there are ${sources.length} sources for ${n} sequences`);
+  if (sources && o.sourceMask && o.sourceMask.length !== n) fail('bad-option', `there are ${o.sourceMask.length} source masks for ${n} sequences`);
   return Array.from({ length: n }, (_, i) => (sources ? { ...o, source: sources[i], sourceMask: o.sourceMask?.[i] } : { ...o }));
 }

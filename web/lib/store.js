@@ -3,16 +3,20 @@
 // A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
 // nothing behind.
 import { fail, show } from './formats/errors.js';
-import { isBytes, openBytes } from './formats/source.js';
+import { Opener, isBytes, openBytes, streamChunks } from './formats/source.js';
 import { Sha256 } from './sha256.js';
+import { Pause } from './turn.js';
 
 /** Where both stores keep their files. */
 const NAME = 'glassformer';
+/** Bytes hashed at a time, some 10 ms. */
+const PIECE = 1 << 20;
 
 /**
  * @typedef {object} Store
  * @property {(url: string) => Promise<Response | null>} get
  * @property {(url: string, headers: Headers) => Promise<WritableStream<Uint8Array>>} put  closed: the file is kept; aborted: forgotten
+ * @property {(url: string) => Promise<unknown>} drop
  */
 
 /** @returns {Promise<Store>} */
@@ -21,6 +25,7 @@ async function cacheStorage() {
   const cache = await caches.open(NAME);
   return {
     get: async (url) => await cache.match(url) ?? null,
+    drop: (url) => cache.delete(url),
     put: async (url, headers) => {
       const { readable, writable } = new TransformStream();
       const kept = cache.put(url, new Response(readable, { headers }));
@@ -42,6 +47,7 @@ async function opfs() {
       const file = await folder.getFileHandle(nameOf(url)).then((handle) => handle.getFile(), () => null);
       return file && file.size ? new Response(file, { headers: { 'content-length': String(file.size) } }) : null;
     },
+    drop: async (url) => folder.removeEntry(nameOf(url)),
     // what is written shows in the file only when the stream is closed
     put: async (url) => /** @type {WritableStream<Uint8Array>} */ (await (await folder.getFileHandle(nameOf(url), { create: true })).createWritable()),
   };
@@ -58,18 +64,24 @@ async function keeping(fetch, { cache, sha256, isWeights, onHit }) {
   return async (input, init) => {
     const url = String(input), web = /^https?:/.test(url) && !new Headers(init?.headers).has('range');
     const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
-    const kept = store && web ? await store.get(url) : null;
+    let kept = store && web ? await store.get(url) : null;
+    if (kept && wanted && await digestOf(streamChunks(/** @type {ReadableStream<Uint8Array>} */ (kept.body)), init?.signal) !== wanted) {
+      await store?.drop(url); // there may be a new file at the same address
+      kept = null;
+    } else if (kept && wanted) {
+      kept = await /** @type {Store} */ (store).get(url);
+    }
     if (kept) {
       onHit();
-      return wanted ? through(kept, url, wanted, null) : kept;
+      return kept;
     }
     const response = await fetch(input, init);
     if (!response.ok || !response.body || (!wanted && !(store && web))) return response;
     const headers = new Headers();
     for (const name of ['content-type', 'content-length']) {
       const value = response.headers.get(name);
-      // a decoded body is longer than what its header says
-      if (value && !(name === 'content-length' && response.headers.has('content-encoding'))) headers.set(name, value);
+      // a decoded body is longer than what its header says, and across origins the encoding is hidden
+      if (value && !(name === 'content-length' && (response.headers.has('content-encoding') || response.type === 'cors'))) headers.set(name, value);
     }
     if (/^text\/html/i.test(headers.get('content-type') ?? '')) return response;
     return through(response, url, wanted, store && web ? await store.put(url, headers) : null);
@@ -104,29 +116,44 @@ function through(response, url, wanted, copy) {
       return reader.cancel(why);
     },
   }, { highWaterMark: 0 });
-  const { status, statusText, headers } = response;
-  return new Response(body, { status, statusText, headers });
+  const { status, statusText, headers, type } = response;
+  return Object.defineProperty(new Response(body, { status, statusText, headers }), 'type', { value: type }); // who reads it asks for that
 }
 
-/** The checksum of something that is here already. @param {import('./formats/source.js').Bytes} source a string is a path @param {string} wanted */
-async function checkHere(source, wanted) {
-  const hash = new Sha256(), { name, chunks } = await openBytes(source, {});
-  for (let step = await chunks.next(); !step.done; step = await chunks.next()) hash.update(step.value);
-  const found = hash.digest();
+/** @param {AsyncIterator<Uint8Array>} chunks @param {AbortSignal | null} [signal] */
+async function digestOf(chunks, signal) {
+  const hash = new Sha256(), pause = new Pause(signal ?? undefined);
+  try {
+    for (let step = await chunks.next(); !step.done; step = await chunks.next()) {
+      for (let at = 0; at < step.value.length; at += PIECE) {
+        hash.update(step.value.subarray(at, at + PIECE));
+        await pause.check();
+      }
+    }
+    return hash.digest();
+  } finally {
+    await chunks.return?.();
+  }
+}
+
+/** The checksum of something that is here already. @param {import('./formats/source.js').Bytes} source a string is a path @param {string} wanted @param {AbortSignal} [signal] */
+async function checkHere(source, wanted, signal) {
+  const { name, chunks } = await openBytes(source, {});
+  const found = await digestOf(chunks, signal);
   if (found !== wanted.toLowerCase()) fail('bad-file', `${name}: its SHA-256 is ${found}, expected ${wanted.toLowerCase()}`);
 }
 
 /**
  * The fetch for a load whose files are to be kept, or whose one file of weights is to be checked.
- * @param {any} source @param {Record<string, any>} options @param {typeof globalThis.fetch | undefined} fetch @param {() => void} onHit
+ * @param {any} source @param {Record<string, any>} options @param {typeof globalThis.fetch | undefined} fetch @param {() => void} onHit @param {AbortSignal} [signal]
  */
-export async function keepingFetch(source, { cache, sha256 }, fetch, onHit) {
+export async function keepingFetch(source, { cache, sha256, hfEndpoint }, fetch, onHit, signal) {
   const weights = source?.weights ?? source, address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
   if (sha256 !== undefined) {
     if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
     if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address)) fail('bad-option', 'sha256 belongs to one file of weights, not to a folder');
-    if (isBytes(weights) && !/^(https?|hf|data|blob):/.test(address)) await checkHere(address || weights, sha256); // what is nothing of the kind is refused by who opens it
+    if (isBytes(weights) && !/^(https?|hf|data|blob):/.test(address)) await checkHere(address || weights, sha256, signal); // what is nothing of the kind is refused by who opens it
   }
-  const name = address.slice(address.lastIndexOf('/'));
-  return keeping(fetch ?? globalThis.fetch, { cache, sha256, onHit, isWeights: (url) => url.endsWith(name) });
+  const whole = address && String(new Opener({ hfEndpoint }).resolve(address));
+  return keeping(fetch ?? globalThis.fetch, { cache, sha256, onHit, isWeights: (url) => url === whole });
 }

@@ -150,10 +150,10 @@ export class TextStream {
     /** @type {number[]} the last tokens, decoded together each time */
     this.window = prior;
     const text = this.decode();
-    /** Characters of the window's text that were given out; -1: all, not counted yet. */
-    this.shown = text.length;
     /** Whether the last character is not whole yet. */
     this.half = text.endsWith('\ufffd');
+    /** Characters of the window's text that were given out; -1: all, not counted yet. */
+    this.shown = text.length - Number(this.half);
   }
 
   decode() { return this.tokenizer.decode(this.window, this.options); }

@@ -4,6 +4,8 @@
 // the word of a length field: a buffer grows with the bytes that have arrived.
 import { GlassformerError, fail } from './errors.js';
 
+/** What an iterator answers that has no more. @type {IteratorReturnResult<any>} */
+export const END = { done: true, value: undefined };
 /** Longest view that pipe hands out. */
 const MAX_VIEW = 1 << 20;
 /** Bytes that are as well copied as kept apart. */
@@ -155,6 +157,7 @@ export class ByteReader {
   async end() {
     if (this.sure && this.pos === this.total) {
       this.chunks.next().catch(() => {}); // read to its end, so that a browser's cache keeps it
+      this.chunks = { next: async () => END };
       return;
     }
     if (!this.ready) {

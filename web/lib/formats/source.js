@@ -4,7 +4,7 @@
 // tensor's bytes past the caller once, in file order, and holds none of them. GGUF is what pages run; the other formats'
 // readers are fetched when such a file is opened, so that they cost nobody else their bytes.
 import { BLOCKS } from './blocks.js';
-import { ByteReader } from './bytes.js';
+import { ByteReader, END } from './bytes.js';
 import { GlassformerError, fail, show } from './errors.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { planTensors } from './plan.js';
@@ -418,19 +418,16 @@ export async function openBytes(source, options) {
 /** @param {Uint8Array} bytes */
 async function* once(bytes) { yield bytes; }
 
-/** @param {ReadableStream<Uint8Array>} stream */
-async function* streamChunks(stream) {
+/** Not a generator, which gives nothing back before it was asked for something. @param {ReadableStream<Uint8Array>} stream @returns {AsyncIterator<Uint8Array>} */
+export function streamChunks(stream) {
   const reader = stream.getReader();
-  let ended = false;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) { ended = true; return; }
-      yield value;
-    }
-  } finally {
-    if (!ended) reader.cancel().catch(() => {});
-  }
+  return /** @type {any} */ ({
+    next: () => reader.read(),
+    return: async () => {
+      reader.cancel().catch(() => {});
+      return END;
+    },
+  });
 }
 
 /** @param {string | URL} url @param {OpenOptions} options @returns {Promise<Opened>} */
@@ -478,15 +475,19 @@ async function openPath(path) {
   return { name: path, chunks: size === 0 ? once(new Uint8Array(0)) : fileChunks(file, size ?? Infinity), total: size };
 }
 
-/** @param {import('node:fs/promises').FileHandle} file @param {number} size */
-async function* fileChunks(file, size) {
-  try {
-    for (;;) {
+/** @param {import('node:fs/promises').FileHandle} file @param {number} size @returns {AsyncIterator<Uint8Array>} */
+function fileChunks(file, size) {
+  let open = true;
+  const end = async () => {
+    if (open) { open = false; await file.close(); }
+    return END;
+  };
+  return {
+    next: async () => {
+      if (!open) return END;
       const { bytesRead, buffer } = await file.read(new Uint8Array(Math.min(1 << 20, size + 1)), 0);
-      if (!bytesRead) return;
-      yield buffer.subarray(0, bytesRead);
-    }
-  } finally {
-    await file.close();
-  }
+      return bytesRead ? { done: false, value: buffer.subarray(0, bytesRead) } : end();
+    },
+    return: end,
+  };
 }

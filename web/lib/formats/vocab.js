@@ -92,7 +92,8 @@ export function numbered(tokens) {
   const ids = new Map();
   for (let id = 0; id < tokens.length; id++) {
     let text = tokens[id];
-    while (ids.has(text)) text = text === tokens[id] ? `[token ${id}]` : `${text} `;
+    if (ids.has(text)) text = `[token ${id}]`;
+    while (ids.has(text)) text += ' ';
     ids.set(text, id);
   }
   return ids;

@@ -1,0 +1,142 @@
+// keeping.test.js - checksums and stores of downloads; and that nothing is given back while it is in use, or kept when it is not
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, test } from 'node:test';
+import { load } from '../../web/lib/index.js';
+import { golden, refused, top } from './helpers.js';
+
+const sum = (bytes) => createHash('sha256').update(bytes).digest('hex');
+const wrong = '0'.repeat(64);
+const [file, newer] = ['gguf_llama_q8_0', 'gguf_llama_q4_0'].map((name) => readFileSync(join(golden, name, 'model.gguf')));
+/** A fetch for files by the last part of their address. */
+const serving = (files) => async (url) => {
+  const bytes = files[decodeURIComponent(String(url)).split('/').at(-1)];
+  return bytes ? new Response(bytes, { headers: { 'content-length': String(bytes.length) } }) : new Response('', { status: 404 });
+};
+/** What a page gets from elsewhere, compressed on the way: its length is told and its encoding is not. */
+const fromAfar = async () => Object.defineProperty(new Response(file, { headers: { 'content-length': String(file.length >> 1) } }), 'type', { value: 'cors' });
+
+describe('checksums', () => {
+  test('belong to the weights, however their address is spelt', async () => {
+    for (const name of ['a.gguf', 'a+b.gguf', 'a b.gguf']) {
+      const fetch = serving({ [name]: file });
+      await refused(load(`hf:o/n/${name}`, { fetch, sha256: wrong }), 'bad-file', /SHA-256/);
+      (await load(`hf:o/n/${name}`, { fetch, sha256: sum(file) })).dispose();
+    }
+  });
+  test('and not to the files beside them', async () => {
+    const part = (name) => readFileSync(`${top}weights/dates/${name}`), weights = part('model.safetensors');
+    const source = { weights: new Blob([weights]), config: 'https://h.example/config.json', tokenizer: 'https://h.example/tokenizer.json' };
+    const fetch = serving({ 'config.json': part('config.json'), 'tokenizer.json': part('tokenizer.json') });
+    const model = await load(source, { fetch, sha256: sum(weights) });
+    assert.equal(model.config.kind, 'encoder_decoder');
+    model.dispose();
+    await refused(load(source, { fetch, sha256: wrong }), 'bad-file', /the blob given: its SHA-256/);
+  });
+  test('are left off when the caller asks', async () => {
+    const controller = new AbortController();
+    const hashing = load(new Blob([new Uint8Array(64 << 20)]), { sha256: wrong, signal: controller.signal });
+    setTimeout(() => controller.abort(new Error('enough')), 20);
+    await assert.rejects(hashing, /enough/);
+  });
+});
+
+test('a length that may be that of compressed bytes is not held against a file, whoever hands it on', async () => {
+  for (const options of [{}, { sha256: sum(file) }, { worker: true }]) (await load('https://h.example/a.gguf', { fetch: fromAfar, ...options })).dispose();
+});
+
+describe('a store', () => {
+  afterEach(() => { delete globalThis.caches; });
+  test('whose copy is not the file that is wanted fetches it anew', async () => {
+    const kept = new Map();
+    globalThis.caches = { open: async () => ({
+      match: async (url) => kept.get(url)?.clone(),
+      put: async (url, response) => { kept.set(url, new Response(await response.arrayBuffer(), { headers: response.headers })); },
+      delete: async (url) => kept.delete(url),
+    }) };
+    let asked = 0;
+    const visit = async (bytes) => {
+      const fetch = (url) => { asked++; return serving({ 'm.gguf': bytes })(url); };
+      const seen = [];
+      (await load('https://h.example/m.gguf', { fetch, cache: 'cache-storage', sha256: sum(bytes), onProgress: (p) => p.phase === 'download' && seen.push(p.fromCache) })).dispose();
+      return seen.at(-1);
+    };
+    assert.deepEqual([await visit(file), asked], [false, 1]);
+    assert.deepEqual([await visit(file), asked], [true, 1]);
+    assert.deepEqual([await visit(newer), asked], [false, 2]);
+    assert.deepEqual([await visit(newer), asked], [true, 2]);
+  });
+});
+
+/** A program with the garbage collector at hand; what it prints. */
+const program = (lines) => spawnSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', `
+  import { load, train } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
+  const source = ${JSON.stringify(join(golden, 'gguf_llama_q8_0/model.gguf'))};
+  const collect = async () => { for (let i = 0; i < 4; i++) { gc(); await new Promise((done) => setTimeout(done, 20)); } };
+  ${lines}
+  process.exit(0);`], { encoding: 'utf8', timeout: 60_000 });
+
+describe('what nobody names any more', () => {
+  test('stays while a session, a text or an answer needs it', () => {
+    for (const worker of [false, true]) {
+      const { stdout, stderr } = program(`
+        const opened = () => load(source, { worker: ${worker} });
+        const session = await (await opened()).session();
+        await session.eval([5, 6]);
+        await collect();
+        console.log((await session.eval([7])).length);
+        const fork = await session.fork();
+        await collect();
+        console.log((await fork.eval([8])).length);
+        const begun = async () => (await opened()).generate([5], { maxTokens: 30, ignoreEos: true, temperature: 0 });
+        let n = 0;
+        for await (const _ of await begun()) if (++n % 10 === 0) await collect();
+        console.log(n);
+        const answer = (await opened()).forward(Array.from({ length: 30 }, (_, i) => i));
+        await collect();
+        console.log((await answer).logits.shape[0]);`);
+      const [one, two, steps, rows] = stdout.trim().split('\n').map(Number);
+      assert.ok(one > 0 && one === two, stderr);
+      assert.deepEqual([steps, rows], [30, 30], stderr);
+    }
+  });
+  test('and a run of training while its files are written', () => {
+    const { stdout, stderr } = program(`
+      const asked = async () => { const run = train({ d_model: 16, n_layers: 1, n_heads: 1 }, 'a b c d '.repeat(200), { steps: 2 }); await run.next(); return run; };
+      const files = (await asked()).files(), state = (await asked()).checkpoint();
+      await collect();
+      console.log((await files)[0].name, (await state).length > 0);`);
+    assert.equal(stdout.trim(), 'model.gguf true', stderr);
+  });
+  test('a file is closed by who gives up before its first byte', () => {
+    const { stdout, stderr } = program(`
+      for (let i = 0; i < 20; i++) {
+        const controller = new AbortController();
+        const opening = load(source, { signal: controller.signal }).catch(() => {});
+        for (let turn = 0; turn < i; turn++) await null;
+        setImmediate(() => controller.abort());
+        await opening;
+      }
+      await collect();
+      console.log('done');`);
+    assert.equal(stdout.trim(), 'done', stderr);
+    assert.doesNotMatch(stderr, /file descriptor/);
+  });
+});
+
+test('what a model tells is the caller’s own, with a worker and without', async () => {
+  for (const worker of [false, true]) {
+    const model = await load(join(golden, 'gguf_llama_q8_0/model.gguf'), { worker });
+    const write = async () => { const steps = []; for await (const { id } of model.generate([5], { maxTokens: 4, temperature: 0, ignoreEos: true })) steps.push(id); return steps; };
+    const before = await write();
+    model.special.eos.length = 0;
+    model.config.nLayers = 99;
+    model.parameters.rows.length = 0;
+    assert.deepEqual(await write(), before);
+    assert.equal((await model.points()).filter((name) => /hook_resid_post/.test(name)).length > 0, true);
+    model.dispose();
+  }
+});
