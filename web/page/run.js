@@ -25,6 +25,7 @@ export function createRun(store) {
   const { state, set } = store;
   let generator = null;      // open at the end of state.tokens, or null
   let running = false;
+  let loops = 0;             // readers of the generator so far: the newest has overtaken the others
   let turn = 0;              // grows when the text or the model changes: later answers to earlier questions are dropped
   let loading = null;        // AbortController of the model on its way
   let recent = [];           // ms of the last tokens
@@ -228,7 +229,11 @@ export function createRun(store) {
     const mine = turn;
     if (!generator) open();
     const source = generator;
-    const { value, done } = await source.next();
+    const { value, done } = await source.next().catch((/** @type {unknown} */ error) => {
+      if (source !== generator) return {};   // nobody waits for it any more
+      generator = null;
+      throw error;
+    });
     if (mine !== turn || source !== generator) return false;
     if (done) {
       generator = null;
@@ -263,13 +268,14 @@ export function createRun(store) {
     if (running || !model() || state.model.config.kind === 'encoder') return;
     if (state.pace === 'step') return step();
     if (state.status === 'done') rewind();
+    const mine = ++loops;
     running = true;
     set({ status: 'running', error: '', stopReason: '', follow: true });
     const start = performance.now();
     try {
       let due = start;
       const rest = breather();
-      while (running && (await advance())) {
+      while (running && mine === loops && (await advance())) {
         const now = performance.now();
         if (state.pace === 'reading') {
           due = Math.max(now, due + READING_MS);
@@ -279,9 +285,9 @@ export function createRun(store) {
         }
       }
     } catch (error) {
-      generator = null;
       fail(error);
     }
+    if (mine !== loops) return;
     running = false;
     performance.measure('generation', { start });   // for a browser's own tools
     if (state.status === 'running') set({ status: 'paused' });
@@ -296,14 +302,15 @@ export function createRun(store) {
     await reading;
     if (running || !model() || state.model.config.kind === 'encoder') return;
     if (state.status === 'done') rewind();
+    const mine = ++loops;
     running = true;
     set({ status: 'running', error: '', stopReason: '', follow: true });
     try {
       await advance();
     } catch (error) {
-      generator = null;
       fail(error);
     }
+    if (mine !== loops) return;
     running = false;
     if (state.status === 'running') set({ status: 'paused' });
   }

@@ -53,8 +53,8 @@ export function create(root, store, run) {
   const seed = el('input', { type: 'number', id: 'seed', min: 0, max: 4294967295, step: 1 });
   seed.addEventListener('change', () => run.setSampler({ seed: Math.max(0, Math.min(4294967295, Math.trunc(Number(seed.value)) || 0)) }));
   const roll = el('button', { type: 'button', class: 'quiet', onclick: async () => {
-    await run.setSampler({ seed: crypto.getRandomValues(new Uint32Array(1))[0] % 100000 });
     run.rewind();
+    await run.setSampler({ seed: crypto.getRandomValues(new Uint32Array(1))[0] % 100000 });
     await run.run();
   } }, 'New seed');
   store.watch(['sampler'], ({ sampler }) => { if (document.activeElement !== seed) seed.value = String(sampler.seed); });

@@ -1,0 +1,90 @@
+// writing.test.js - the page's text without its page: read, written at a pace, changed on the way
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createRun } from '../../web/page/run.js';
+
+const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
+const stories = new Uint8Array(readFileSync(`${weights}stories-1m.gguf`));
+
+/** @type {any[]} */
+const all = [];
+after(() => { for (const state of all) state.model?.api.dispose(); });
+
+/** A store that paints nothing, and what runs on it. */
+function made(patch = {}) {
+  /** @type {any} */
+  const state = {
+    status: 'empty', progress: null, error: '', model: null, memory: null, prompt: 'Once upon a time', source: 'one', examples: [], sourceTokens: [], sourceCursor: 0, stack: 'self',
+    sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: true }, pace: 'reading', maxTokens: 160, tokens: [], patterns: null, otherPatterns: null,
+    logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null, head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near', openStage: '',
+    speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, ...patch,
+  };
+  /** @type {string[]} */
+  const errors = [];
+  const set = (/** @type {any} */ p) => { Object.assign(state, p); if (p.error) errors.push(p.error); };
+  all.push(state);
+  const store = /** @type {any} */ ({ state, set, watch() {} });
+  return { state, store, errors, run: createRun(store) };
+}
+
+const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const written = (/** @type {any} */ state) => state.tokens.filter((t) => !t.given).map((t) => t.id);
+const until = async (/** @type {() => boolean} */ holds, what = '') => {
+  for (let i = 0; !holds(); i++) {
+    assert.ok(i < 500, `never came: ${what || holds}`);
+    await sleep(20);
+  }
+};
+
+// A reader of the generator that slept was woken by the next one's flag: each change on the way made the text faster by one reader.
+test('text at reading pace keeps its pace, whatever is changed while it is written', async () => {
+  const { state, run } = made();
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  /** Tokens in six pauses: one reader writes seven at most, two write twelve. */
+  const steady = async (what) => {
+    await until(() => written(state).length > 0, what);
+    const before = written(state).length;
+    await sleep(720);
+    const n = written(state).length - before;
+    assert.ok(n <= 8, `${what}: ${n} tokens`);
+    assert.equal(state.status, 'running', what);
+  };
+  void run.run();
+  await sleep(300);
+  for (const temperature of [0.7, 0.75, 0.8]) {
+    await run.setSampler({ temperature });
+    await sleep(20);
+  }
+  await steady('a slider');
+  await run.setPrompt('Lily had a');
+  void run.run();
+  await steady('another prompt');
+  void run.branch(state.cursor, 300);
+  await steady('a branch');
+  run.stop();
+  void run.run();
+  await steady('stopped and gone on');
+  await run.loadModel(stories, { name: 'b', address: 'b' });
+  void run.run();
+  await steady('another model');
+  run.stop();
+});
+
+test('another seed while text is written begins it again, and it is the library’s text of that seed', async () => {
+  const { state, run } = made();
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  void run.run();
+  await until(() => written(state).length > 2);
+  await run.setSampler({ seed: 5 });
+  run.rewind();
+  void run.run();
+  await until(() => written(state).length > 2, 'three tokens of the new seed');
+  assert.equal(state.status, 'running');
+  run.stop();
+  const now = written(state), want = [];
+  const given = state.tokens.filter((t) => t.given).map((t) => t.id);
+  for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: now.length })) want.push(step.id);
+  assert.deepEqual(now, want);
+});
