@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { createRun } from '../../web/page/run.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
+const dates = {
+  weights: new Uint8Array(readFileSync(`${weights}dates/model.safetensors`)), config: JSON.parse(readFileSync(`${weights}dates/config.json`, 'utf8')), tokenizer: JSON.parse(readFileSync(`${weights}dates/tokenizer.json`, 'utf8')),
+};
 const stories = new Uint8Array(readFileSync(`${weights}stories-1m.gguf`));
 
 /** @type {any[]} */
@@ -87,4 +90,42 @@ test('another seed while text is written begins it again, and it is the libraryâ
   const given = state.tokens.filter((t) => t.given).map((t) => t.id);
   for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: now.length })) want.push(step.id);
   assert.deepEqual(now, want);
+});
+
+// The question opened a session with the source of before, which answered for the new one ever after.
+test('what could follow is that of the source now there, though it was asked while the source changed', async () => {
+  const { state, errors, run } = made({ prompt: '', source: 'Friday the 13th of September, 2024', pace: 'fast', sampler: { temperature: 0, topK: 40, topP: 0.95, seed: 1, ignoreEos: false } });
+  await run.loadModel(dates, { name: 'dates', address: 'd' });
+  for (let wait = 0; wait < 4; wait++) {
+    await run.setSource('Friday the 13th of September, 2024');
+    await run.run();
+    const position = state.tokens.length - 2;
+    state.logits.delete(position);
+    const change = run.setSource('3 JAN 2001');
+    for (let i = 0; i < wait; i++) await null;
+    void run.wantLogits(position);
+    await change;
+    await run.run();
+    assert.match(state.tokens.map((t) => t.text).join(''), /2001-01-03$/);
+    for (let p = 0; p < state.tokens.length; p++) await run.wantLogits(p);
+    const { logits: { data, shape: [n, size] } } = await state.model.api.forward(state.tokens.map((t) => t.id), { source: '3 JAN 2001' });
+    for (let p = 0; p < n; p++) {
+      const apart = Math.max(...state.logits.get(p).map((x, i) => Math.abs(x - data[p * size + i])));
+      assert.ok(apart < 1e-3, `asked ${wait} turns after the change: row ${p} is ${apart} apart`);
+    }
+  }
+  assert.deepEqual(errors, []);
+});
+
+test('a prompt that is being read is read to its end, whatever is pressed meanwhile', async () => {
+  const { state, run } = made({ pace: 'fast', maxTokens: 4 });
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  await run.run();
+  for (const press of [() => run.rewind(), () => run.branch(2, 300)]) {
+    await run.setPrompt('Once upon a time');
+    const read = run.setPrompt('Lily');
+    void press();
+    await read;
+    assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode('Lily'));
+  }
 });

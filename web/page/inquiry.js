@@ -38,13 +38,13 @@ export function createInquiry(store, { turn, reads, has, fail }) {
     if (state.model?.config.kind === 'encoder') return undefined;
     return inTurn(async () => {
       if (mine !== turn() || state.logits.has(position) || !state.tokens[position]) return;
-      const api = model(), { source } = state;
+      const api = model(), more = reads(), source = JSON.stringify(more);
+      const ids = state.tokens.slice(0, position + 1).map((t) => t.id);
       if (reader?.of !== api || reader.source !== source) {
         if (reader?.of === api) await reader.session.close();
-        reader = { of: api, source, session: await api.session(reads()), ids: [] };
+        reader = { of: api, source, session: await api.session(more), ids: [] };
       }
       const { session, ids: read } = reader;
-      const ids = state.tokens.slice(0, position + 1).map((t) => t.id);
       let same = 0;
       while (same < read.length && same < ids.length - 1 && read[same] === ids[same]) same++;
       if (same < read.length) await session.rewind(same);
@@ -57,7 +57,7 @@ export function createInquiry(store, { turn, reads, has, fail }) {
     }).catch((error) => {
       void reader?.session.close().catch(() => {});   // where it stands is not known
       reader = null;
-      fail(error);
+      if (mine === turn()) fail(error);
     });
   }
 

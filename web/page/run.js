@@ -148,6 +148,8 @@ export function createRun(store) {
     set({ prompt });
     if (!model()) return;
     await close();
+    /** @type {import('./store.js').Token[]} */
+    let sourceTokens = [];
     try {
       const { bos } = model().special;
       const ids = prompt ? await idsOf(prompt) : bos === null ? [] : [bos];
@@ -155,19 +157,20 @@ export function createRun(store) {
       const sourceIds = twoStacks() ? await idsOf(state.source) : [];
       const sourceTexts = await textsOf(sourceIds);
       if (mine !== turn) return;
-      set({ sourceTokens: sourceIds.map((id, i) => ({ id, text: sourceTexts[i], given: true, logprob: null, top: null })), sourceCursor: Math.max(0, sourceIds.length - 1) });
-      if (!ids.length || (twoStacks() && !sourceIds.length)) return await begin(mine, [], null, null);
+      const given = (/** @type {number[]} */ list, /** @type {string[]} */ words) => list.map((id, i) => ({ id, text: words[i], given: true, logprob: null, top: null }));
+      sourceTokens = given(sourceIds, sourceTexts);
+      if (!ids.length || (twoStacks() && !sourceIds.length)) return await begin(mine, [], sourceTokens, null, null);
       const t0 = performance.now();
-      const out = await model().forward(ids, { ...reads(), capture: [PATTERNS] });
+      const out = await model().forward(ids, { ...(twoStacks() && { source: sourceIds }), capture: [PATTERNS] });
       if (mine !== turn) return;
-      await begin(mine, ids.map((id, i) => ({ id, text: texts[i], given: true, logprob: null, top: null })), out, performance.now() - t0);
+      await begin(mine, given(ids, texts), sourceTokens, out, performance.now() - t0);
     } catch (error) {
       if (mine === turn) fail(error);
     }
   }
 
-  /** Put a freshly read prompt in the place of the text, unless another turn has come. */
-  async function begin(mine, tokens, out, ms) {
+  /** Put a freshly read prompt in the place of the text, with what it reads beside it, unless another turn has come. */
+  async function begin(mine, tokens, sourceTokens, out, ms) {
     const { config } = state.model;
     const patterns = new PatternStore(config.nLayers, config.nHeads, 'self', config.causal !== false && config.kind !== 'encoder');
     const otherPatterns = twoStacks() ? { encoder: new PatternStore(config.nEncoderLayers, config.nHeads, 'encoder'), cross: new PatternStore(config.nLayers, config.nHeads, 'cross') } : null;
@@ -192,8 +195,9 @@ export function createRun(store) {
     recent = [];
     const head = fresh && patterns.length > 3 ? patterns.telling() : state.head;
     fresh &&= !tokens.length;
+    turn++;   // what was asked meanwhile was asked of the text before
     set({
-      head, tokens, patterns, otherPatterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
+      head, tokens, sourceTokens, sourceCursor: Math.max(0, sourceTokens.length - 1), patterns, otherPatterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
       branches: [], pure: true, error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
     });
   }
@@ -321,8 +325,9 @@ export function createRun(store) {
     if (state.status === 'running') set({ status: 'paused' });
   }
 
-  /** Drop everything after the prompt. */
+  /** Drop everything after the prompt; one that is being read brings nothing after it. */
   function rewind() {
+    if (reading) return;
     turn++;
     void close();
     running = false;
@@ -345,7 +350,7 @@ export function createRun(store) {
   async function branch(position, id) {
     const { tokens, branches } = state;
     const old = tokens[position + 1];
-    if (old?.id === id) return;
+    if (old?.id === id || reading) return;
     turn++;
     await close();
     await spell([id]);
@@ -360,6 +365,7 @@ export function createRun(store) {
 
   /** Take up a text that was left behind; the present one is left in its place. @param {number} i */
   async function takeUp(i) {
+    if (reading) return;
     const { tokens, branches } = state;
     const { at, from, to, tokens: old } = branches[i];
     turn++;
