@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { addressOf } from '../../web/page/address.js';
 import { createRun } from '../../web/page/run.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
@@ -128,4 +129,40 @@ test('a prompt that is being read is read to its end, whatever is pressed meanwh
     await read;
     assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode('Lily'));
   }
+});
+
+// The old text stood under the new prompt, and the address told of a text that came from neither.
+test('under a prompt that cannot be read stands no text, and none is written', async () => {
+  const { state, errors, run } = made({ pace: 'fast', maxTokens: 6 });
+  const sentence = /^the input has \d+ tokens, the context holds \d+$/;
+  await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+  await run.run();
+  const long = 'word '.repeat(600);
+  await run.setPrompt(long);
+  assert.match(state.error, sentence);
+  assert.deepEqual([state.prompt, state.tokens, state.cursor, state.logits.size], [long, [], -1, 0]);
+  assert.doesNotMatch(addressOf(state), /written|ids|at=/);
+  await run.run();
+  await run.step();
+  assert.deepEqual([state.tokens.length, errors.length], [0, 3], 'Run and Step tell why again');
+  await run.setPrompt('Lily');
+  assert.equal(state.error, '');
+  await run.run();
+  assert.equal(written(state).length, 6);
+  // another model may read it
+  await run.make({ vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
+  await run.setPrompt('12, 300');
+  assert.match(state.error, /300/);
+  assert.equal(state.tokens.length, 0);
+  await run.setPrompt('12, 30');
+  assert.deepEqual(state.tokens.map((t) => t.id), [12, 30]);
+  // a source too long for an encoder
+  Object.assign(state, { prompt: '', source: '3 JAN 2001' });
+  await run.loadModel(dates, { name: 'dates', address: 'd' });
+  await run.setSource('3 JAN 2001 '.repeat(20));
+  assert.match(state.error, /context/);
+  assert.deepEqual(state.tokens, []);
+  await run.setSource('3 JAN 2001');
+  await run.run();
+  assert.match(state.tokens.map((t) => t.text).join(''), /2001/);
 });

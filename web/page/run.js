@@ -35,6 +35,7 @@ export function createRun(store) {
   let memoryAt = 0;          // when the map of memory was last read
   /** of a prompt, on its way: who wants to write waits for it @type {Promise<void> | null} */
   let reading = null;
+  let unread = false;        // the prompt could not be read: there is nothing to go on from
 
   const model = () => state.model?.api;
 
@@ -145,6 +146,7 @@ export function createRun(store) {
   }
   async function readPrompt(prompt) {
     const mine = ++turn;
+    unread = false;
     set({ prompt });
     if (!model()) return;
     await close();
@@ -165,7 +167,10 @@ export function createRun(store) {
       if (mine !== turn) return;
       await begin(mine, given(ids, texts), sourceTokens, out, performance.now() - t0);
     } catch (error) {
-      if (mine === turn) fail(error);
+      if (mine !== turn) return;
+      await begin(mine, [], sourceTokens, null, null);   // the text of another prompt would not be this one's
+      unread = true;
+      fail(error);
     }
   }
 
@@ -266,10 +271,16 @@ export function createRun(store) {
     return true;
   }
 
+  /** The prompt is there to be written on; one that could not be read is tried again, which tells why. */
+  async function begun() {
+    await reading;
+    if (unread) await setPrompt(state.prompt);
+  }
+
   /** Write on until something stops it. A text that has ended starts again from its prompt. */
   async function run() {
-    await reading;
-    if (running || !model() || state.model.config.kind === 'encoder') return;
+    await begun();
+    if (running || unread || !model() || state.model.config.kind === 'encoder') return;
     if (state.pace === 'step') return step();
     if (state.status === 'done') rewind();
     const mine = ++loops;
@@ -303,8 +314,8 @@ export function createRun(store) {
 
   /** Write one token. */
   async function step() {
-    await reading;
-    if (running || !model() || state.model.config.kind === 'encoder') return;
+    await begun();
+    if (running || unread || !model() || state.model.config.kind === 'encoder') return;
     if (state.status === 'done') rewind();
     const mine = ++loops;
     running = true;
