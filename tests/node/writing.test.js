@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { addressOf } from '../../web/page/address.js';
+import { addressOf, follow, holding, readAddress } from '../../web/page/address.js';
 import { createRun } from '../../web/page/run.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
@@ -165,4 +165,66 @@ test('under a prompt that cannot be read stands no text, and none is written', a
   await run.setSource('3 JAN 2001');
   await run.run();
   assert.match(state.tokens.map((t) => t.text).join(''), /2001/);
+});
+
+test('no token is put after one of an encoder: it predicts none', async () => {
+  const { state, run } = made({ prompt: 'abc' });
+  await run.make({ kind: 'encoder', vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
+  await run.branch(1, 7);
+  assert.deepEqual([state.tokens.map((t) => t.id), state.branches, state.status], [[97, 98, 99], [], 'ready']);
+});
+
+const CONFIG = { vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 2, dFf: 8, contextLength: 32 };
+
+/** Whoever opens this address, as main.js brings them there. */
+async function opened(hash) {
+  const asked = holding(readAddress(hash));
+  const there = made(asked.state);
+  if (asked.made) assert.ok(await there.run.make(asked.made.config, asked.made.seed, asked.opens), there.errors.join());
+  else await there.run.loadModel(dates, { name: 'dates', address: 'weights/dates/', opens: { prompt: '', source: 'x', stack: 'cross', ...asked.opens } });
+  await follow(asked, there.store, there.run);
+  return there;
+}
+
+// A key was held against the text where it counts the source, a head of the encoder against the decoder's layers, and the stack was left behind.
+test('an address of two stacks brings stack, head, key and the place in the source back', async () => {
+  const config = { ...CONFIG, kind: 'encoder_decoder', nEncoderLayers: 3 };
+  const here = made({ prompt: 'ab', source: 'one two three', pace: 'fast', maxTokens: 4 });
+  await here.run.make(config, 3);
+  await here.run.run();
+  for (const place of [{ stack: 'encoder', head: { layer: 2, head: 1 }, sourceCursor: 4, key: 12 }, { stack: 'cross', head: { layer: 0, head: 1 }, sourceCursor: 0, key: 11 }, { stack: 'self', key: 3 }]) {
+    here.store.set(place);
+    const { state } = await opened(addressOf(here.state));
+    for (const [name, value] of Object.entries(place)) assert.deepEqual(state[name], value, `${place.stack}: ${name}`);
+    assert.deepEqual(written(state), written(here.state));
+  }
+  // what does not hold in that stack is left
+  const { state } = await opened(addressOf(here.state).replace(/stack=\w+/, 'stack=cross').replace(/head=[\d.]+/, 'head=1.0').replace(/key=\d+/, 'key=13').replace(/source-at=\d+/, 'source-at=13'));
+  assert.deepEqual([state.stack, state.head, state.key, state.sourceCursor], ['cross', { layer: 0, head: 0 }, null, 12]);
+  const self = await opened('#model=weights/dates/&source=3 JAN 2001&stack=self');
+  assert.equal(self.state.stack, 'self', 'in the place of what it opens with');
+});
+
+test('an address keeps the stack of a model that is not here to itself', () => {
+  const away = holding(readAddress('#from=mine&source=abc&stack=cross&source-at=1&key=1'));
+  assert.deepEqual([away.stack, away.sourceAt, away.key, away.opens], [null, undefined, undefined, { source: 'abc' }]);
+});
+
+test('counts in an address are whole', () => {
+  const { state, at, key, written: n } = readAddress('#k=2.5&seed=1.5&t=0.5&p=0.25&at=1.5&key=0.5&written=2.5');
+  assert.deepEqual([state.sampler, at, key, n], [{ temperature: 0.5, topK: 40, topP: 0.25, seed: 1337, ignoreEos: false }, undefined, undefined, undefined]);
+});
+
+// The prompt was cut to half of the context, as the button does for a prompt of another model: the text went on from another place.
+test('an address of a model with random weights brings a prompt of more than half of its context back', async () => {
+  const here = made({ pace: 'fast', maxTokens: 5, prompt: 'a' });
+  await here.run.make(CONFIG, 3);
+  await here.run.setPrompt('twenty letters and 5 more');
+  await here.run.run();
+  const { state } = await opened(addressOf(here.state));
+  assert.deepEqual(state.tokens.map((t) => t.id), here.state.tokens.map((t) => t.id));
+  assert.deepEqual([state.prompt, written(state).length], ['twenty letters and 5 more', 5]);
+  const longer = made({ prompt: 'twenty letters and 5 more' });
+  await longer.run.make(CONFIG, 3);
+  assert.equal(longer.state.prompt, 'twenty letters a', 'made by the button, it leaves room to write');
 });

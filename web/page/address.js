@@ -7,6 +7,7 @@
 
 import { shippedAs } from './models.js';
 import { isPart, partOf } from './parts.js';
+import { inView } from './patterns.js';
 
 const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', seed: 'seed' });
 
@@ -20,25 +21,25 @@ export function readAddress(hash) {
     const x = Number(text);
     return text !== undefined && text !== '' && Number.isFinite(x) && x >= low && x <= high ? x : undefined;
   };
+  const count = (/** @type {string | undefined} */ text, high) => (Number.isInteger(Number(text)) ? number(text, 0, high) : undefined);
   if (prompt !== undefined) state.prompt = prompt;
   if (source !== undefined) state.source = source;
   const sampler = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: q.get('past') === '1' };
-  /** @type {Record<string, [number, number]>} */
-  const limits = { temperature: [0, 2], topK: [0, 1e6], topP: [0.05, 1], seed: [0, 4294967295] };
-  for (const [short, name] of Object.entries(KEYS)) sampler[name] = number(q.get(short) ?? undefined, ...limits[name]) ?? sampler[name];
+  const valid = { temperature: (t) => number(t, 0, 2), topK: (t) => count(t, 1e6), topP: (t) => number(t, 0.05, 1), seed: (t) => count(t, 4294967295) };
+  for (const [short, name] of Object.entries(KEYS)) sampler[name] = valid[name](q.get(short) ?? undefined) ?? sampler[name];
   state.sampler = sampler;
   if (['reading', 'fast', 'step'].includes(pace)) state.pace = pace;
   if (/^[a-z]+[12]?$/.test(open ?? '')) state.openStage = open;
-  const stack = /** @type {const} */ (['self', 'encoder', 'cross']).find((s) => s === q.get('stack'));
   return {
     state, model: q.get('model'), from: q.get('from') ?? (made !== undefined && !description(made) ? 'random weights' : null), made: description(made ?? 'null'),
     /** more than a model */
     asks: [...q.keys()].some((key) => key !== 'model'),
     /** what stands in the place of the model's own opening */
-    opens: { ...(prompt !== undefined && { prompt }), ...(source !== undefined && { source }), ...(q.has('t') && { temperature: sampler.temperature }), ...(stack && { stack }) },
+    opens: { ...(prompt !== undefined && { prompt }), ...(source !== undefined && { source }), ...(q.has('t') && { temperature: sampler.temperature }) },
+    stack: /** @type {const} */ (['self', 'encoder', 'cross']).find((s) => s === q.get('stack')) ?? null,
     head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
-    written: number(written, 0, 1e5), ids: ids ? ids.split('.').map((x) => parseInt(x, 36)).filter(Number.isInteger) : null,
-    at: number(at, 0, 1e6), key: number(key, 0, 1e6),
+    written: count(written, 1e5), ids: ids ? ids.split('.').map((x) => parseInt(x, 36)).filter(Number.isInteger) : null,
+    at: count(at, 1e6), sourceAt: count(q.get('source-at') ?? undefined, 1e6), key: count(key, 1e6),
     stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null, zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
     off: off ? off.split(',').filter(isPart) : [],
   };
@@ -62,7 +63,7 @@ export function holding(asked) {
   const address = from === null && model !== null && URL.canParse(model) && /^https?:$/.test(new URL(model).protocol) ? model : '';
   const what = from !== null ? `made with “${from}”, a model of whoever made it` : `of the model at ${model}, which is not on this page`;
   return {
-    ...asked, model: null, opens: prompt ? { ...opens, prompt } : opens, head: null, written: undefined, ids: null, at: undefined, key: undefined, stage: null, zoom: null, off: [],
+    ...asked, model: null, opens: prompt ? { ...opens, prompt } : opens, stack: null, head: null, written: undefined, ids: null, at: undefined, sourceAt: undefined, key: undefined, stage: null, zoom: null, off: [],
     note: { text: `This address is ${what}. Prompt and sampler are taken from it; the text is that of the model here.${address ? ' Nothing was asked of that address.' : ''}`, address },
   };
 }
@@ -72,7 +73,6 @@ export function holding(asked) {
 export async function follow(asked, store, run) {
   const { state } = store;
   if (!state.model) return;
-  const { nLayers, nHeads } = state.model.config;
   if (asked.ids?.length) await run.restore(asked.ids);
   else if (asked.written) {
     const { pace, maxTokens } = state;
@@ -82,13 +82,16 @@ export async function follow(asked, store, run) {
   }
   /** @type {any} */
   const patch = {};
-  if (asked.head && asked.head[0] < nLayers && asked.head[1] < nHeads) patch.head = { layer: asked.head[0], head: asked.head[1] };
+  if (asked.stack && state.model.config.kind === 'encoder_decoder') patch.stack = asked.stack;
+  const { layers, keys } = inView({ ...state, ...patch });   // of that stack
+  if (asked.head && asked.head[0] < layers && asked.head[1] < state.model.config.nHeads) patch.head = { layer: asked.head[0], head: asked.head[1] };
   if (asked.stage) patch.stage = asked.stage;
   if (asked.zoom) patch.zoom = asked.zoom;
   const off = asked.off.filter((key) => partOf(state.model?.config, key));
   if (off.length) patch.off = off;
   if (asked.at !== undefined && asked.at < state.tokens.length) Object.assign(patch, { cursor: asked.at, follow: false });
-  if (asked.key !== undefined && asked.key < state.tokens.length) patch.key = asked.key;
+  if (asked.sourceAt !== undefined && asked.sourceAt < state.sourceTokens.length) patch.sourceCursor = asked.sourceAt;
+  if (asked.key !== undefined && asked.key < keys.length) patch.key = asked.key;
   if (Object.keys(patch).length) store.set(patch);
 }
 
@@ -113,6 +116,7 @@ export function addressOf(s) {
   }
   q.set('head', `${s.head.layer}.${s.head.head}`);
   if (!s.follow && s.cursor >= 0) q.set('at', String(s.cursor));
+  if (s.sourceCursor < s.sourceTokens.length - 1) q.set('source-at', String(s.sourceCursor));
   if (s.key !== null) q.set('key', String(s.key));
   if (s.stage !== 'pattern') q.set('stage', s.stage);
   if (s.zoom !== 'near') q.set('zoom', s.zoom);
@@ -125,7 +129,7 @@ export function addressOf(s) {
 export function keepAddress(store) {
   /** @type {any} */
   let timer;
-  store.watch(['status', 'prompt', 'source', 'stack', 'sampler', 'head', 'cursor', 'key', 'stage', 'zoom', 'off', 'openStage', 'tokens', 'model'], (s) => {
+  store.watch(['status', 'prompt', 'source', 'stack', 'sampler', 'head', 'cursor', 'sourceCursor', 'key', 'stage', 'zoom', 'off', 'openStage', 'tokens', 'model'], (s) => {
     clearTimeout(timer);
     if (s.status === 'running') return;
     timer = setTimeout(() => history.replaceState(null, '', addressOf(s)), 300);

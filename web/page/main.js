@@ -64,7 +64,7 @@ dark.addEventListener('change', () => {
 let asked = holding(readAddress(location.hash));
 store.set({ ...asked.state, note: asked.note });
 const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
-const made = !!asked.made && await run.make(asked.made.config, asked.made.seed);
+const made = !!asked.made && await run.make(asked.made.config, asked.made.seed, asked.opens);
 if (asked.made && !made) {
   asked = holding({ ...asked, from: 'random weights' });
   store.set({ note: asked.note });
