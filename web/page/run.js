@@ -76,8 +76,9 @@ export function createRun(store) {
     }
   }
 
-  /** Make a model with random weights and take it in hand. @param {any} config @param {number} [seed] @returns whether it is there */
-  async function make(config, seed = state.sampler.seed) {
+  /** Make a model with random weights and take it in hand. @param {any} config @param {number} [seed]
+   * @param {{ prompt?: string, source?: string }} [asked]  of an address: as they are @returns whether it is there */
+  async function make(config, seed = state.sampler.seed, asked = {}) {
     loading?.abort();
     loading = null;
     set({ error: '', progress: { name: 'random weights', phase: 'load', loaded: 0, total: null } });
@@ -87,7 +88,10 @@ export function createRun(store) {
       const api = await create(config, { seed });
       // it has no token to begin with, and reads bytes: half of its context is left to write in
       const { contextLength } = api.config;
-      set({ prompt: (state.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)), source: (state.source || 'one two three').slice(0, contextLength) });
+      set({
+        prompt: asked.prompt ?? (state.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)),
+        source: asked.source ?? (state.source || 'one two three').slice(0, contextLength),
+      });
       await adopt(api, { name: 'random weights', made: { config, seed } });
       return true;
     } catch (error) {
@@ -361,7 +365,7 @@ export function createRun(store) {
   async function branch(position, id) {
     const { tokens, branches } = state;
     const old = tokens[position + 1];
-    if (old?.id === id || reading) return;
+    if (old?.id === id || reading || state.model.config.kind === 'encoder') return;
     turn++;
     await close();
     await spell([id]);
