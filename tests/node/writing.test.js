@@ -228,3 +228,81 @@ test('an address of a model with random weights brings a prompt of more than hal
   await longer.run.make(CONFIG, 3);
   assert.equal(longer.state.prompt, 'twenty letters a', 'made by the button, it leaves room to write');
 });
+
+test('a limit that is moved while the text waits holds, and the text is that of one go', async () => {
+  const { state, run } = made({ maxTokens: 12 });
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const given = state.tokens.map((t) => t.id), want = [];
+  for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: 24 })) want.push(step.id);
+  const pause = async () => {
+    void run.run();
+    await until(() => written(state).length >= 3);
+    run.stop();
+    await until(() => state.status === 'paused');
+    state.pace = 'fast';
+  };
+  await pause();
+  state.maxTokens = 24;
+  await run.run();
+  assert.deepEqual([written(state), state.status, state.stopReason, state.pure], [want, 'done', 'maxTokens', true]);
+  run.rewind();
+  state.pace = 'reading';
+  await pause();
+  state.maxTokens = 5;
+  await run.run();
+  assert.deepEqual([written(state), state.status, state.stopReason], [want.slice(0, 5), 'done', 'maxTokens']);
+  await run.run();
+  assert.deepEqual(written(state), want.slice(0, 5), 'run again');
+  run.rewind();
+  state.maxTokens = 1;
+  await run.step();
+  await run.step();
+  assert.deepEqual([written(state), state.status], [want.slice(0, 1), 'done']);
+});
+
+test('of models made at once one stays and the others are disposed', async () => {
+  const there = made({ prompt: 'abc' }), seen = new Set(), { state, store } = there, { set } = store;
+  store.set = (/** @type {any} */ patch) => { set(patch); if (patch.model) seen.add(patch.model.api); };   // every model that was in hand
+  const run = createRun(store);
+  await run.make(CONFIG, 1);
+  const { prototype } = state.model.api.constructor, { points } = prototype;
+  prototype.points = async function () { await sleep(200); return points.call(this); };   // the others come meanwhile
+  try {
+    await Promise.all([2, 3, 4].map((seed) => run.make(CONFIG, seed)));
+  } finally {
+    prototype.points = points;
+  }
+  const here = state.model.api;
+  assert.equal(seen.size, 4);
+  for (const api of seen) if (api !== here) await assert.rejects(api.forward([1]), /disposed/);
+  assert.equal((await here.forward([1])).logits.shape[0], 1);
+});
+
+// Rows and logits of a pass without the mask have seen the whole text: of a shorter one they are other numbers.
+test('without the causal mask each number is that of the text as far as it goes', async () => {
+  const { state, run } = made({ prompt: 'abcdef', pace: 'fast', maxTokens: 4 });
+  await run.make({ ...CONFIG, causal: false }, 5);
+  const api = state.model.api, ids = () => state.tokens.map((t) => t.id);
+  const near = (/** @type {Float32Array} */ a, /** @type {Float32Array} */ b, /** @type {string} */ what) => {
+    assert.equal(a.length, b.length, what);
+    a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `${what}: ${x} at ${i}, expected ${b[i]}`));
+  };
+  const check = async (what) => {
+    const text = ids();
+    for (let p = 0; p < text.length; p++) {
+      await run.wantLogits(p);
+      const { logits: { data } } = await api.forward(text.slice(0, p + 1));
+      near(state.logits.get(p), data.slice(p * 256), `${what}: logits after ${p}`);
+    }
+    await run.wantRows();
+    const { captured } = await api.forward(text, { capture: ['blocks.0.attn.hook_pattern'] });
+    const { data } = captured['blocks.0.attn.hook_pattern'], n = text.length;
+    for (let q = 0; q < n; q++) for (let h = 0; h < 2; h++) near(state.patterns.row(0, h, q), data.slice((h * n + q) * n, (h * n + q + 1) * n), `${what}: row ${q} of head ${h}`);
+  };
+  await check('the prompt');
+  await run.run();
+  assert.equal(written(state).length, 4);
+  await check('the text');
+  run.rewind();
+  await check('the prompt again');
+});

@@ -67,7 +67,7 @@ export function createInquiry(store, { turn, reads, has, fail }) {
     for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(out.captured);
     const [n, size] = out.logits?.shape ?? [0, 0];
     if (n * size * 4 < LOGITS_BUDGET) {
-      for (let p = 0; p < n; p++) if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
+      for (let p = patterns.causal || !n ? 0 : n - 1; p < n; p++) if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
     }
     tokens.forEach((t, i) => { if (t.logprob === null && logits.has(i - 1)) t.logprob = logprob(logits.get(i - 1), t.id); });
     set({ patterns, logits, tokens });

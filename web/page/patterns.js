@@ -15,6 +15,8 @@ export class PatternStore {
     this.nHeads = nHeads;
     this.stack = stack;
     this.causal = causal && stack === 'self';
+    /** whether a pass over more tokens changes every row */
+    this.anew = !causal || stack === 'encoder';
     /** @type {Float32Array[][]} [layer][query] */
     this.rows = Array.from({ length: nLayers }, () => []);
     /** grows whenever rows that were there have gone, so a painter knows to start again */
@@ -35,8 +37,8 @@ export class PatternStore {
       if (!match || stack !== this.stack) continue;
       const rows = this.rows[Number(match[2])];
       const [heads, queries, keys] = tensor.shape;
-      if (!this.causal && stack !== 'cross') {
-        rows.length = 0;   // a new token changes every row
+      if (this.anew) {
+        rows.length = 0;
         this.epoch++;
       }
       // The last query of a causal pass is its last key. Across stacks the keys are the source: there the layer's own attention,
@@ -58,10 +60,10 @@ export class PatternStore {
     }
   }
 
-  /** Keep the first n queries. @param {number} n */
+  /** Keep the first n queries, where they have not seen those that go. @param {number} n */
   truncate(n) {
     if (this.length <= n) return;
-    for (const layer of this.rows) layer.length = Math.min(layer.length, n);
+    for (const layer of this.rows) layer.length = this.anew ? 0 : Math.min(layer.length, n);
     this.epoch++;
   }
 

@@ -103,12 +103,14 @@ export function createRun(store) {
   }
 
   async function adopt(api, about) {
+    const named = new Set(await api.points());
     await close();
+    // from here on nothing is waited for: another may be on its way to this place
     const old = state.model;
     const opens = !old || old.config.kind !== api.config.kind ? about.opens : undefined;   // what was typed stays among models of a kind
     turn++;
     models++;
-    points = new Set(await api.points());
+    points = named;
     fresh = true;
     const config = api.config;
     set({
@@ -181,8 +183,9 @@ export function createRun(store) {
   /** Put a freshly read prompt in the place of the text, with what it reads beside it, unless another turn has come. */
   async function begin(mine, tokens, sourceTokens, out, ms) {
     const { config } = state.model;
-    const patterns = new PatternStore(config.nLayers, config.nHeads, 'self', config.causal !== false && config.kind !== 'encoder');
-    const otherPatterns = twoStacks() ? { encoder: new PatternStore(config.nEncoderLayers, config.nHeads, 'encoder'), cross: new PatternStore(config.nLayers, config.nHeads, 'cross') } : null;
+    const causal = config.causal !== false && config.kind !== 'encoder';
+    const patterns = new PatternStore(config.nLayers, config.nHeads, 'self', causal);
+    const otherPatterns = twoStacks() ? { encoder: new PatternStore(config.nEncoderLayers, config.nHeads, 'encoder'), cross: new PatternStore(config.nLayers, config.nHeads, 'cross', causal) } : null;
     const logits = new Map();
     if (out) {
       const rest = breather();
@@ -194,7 +197,7 @@ export function createRun(store) {
         await rest();
       }
       const [n, size] = out.logits?.shape ?? [0, 0];   // an encoder predicts nothing
-      for (let p = 0; p < n; p++) {
+      for (let p = causal || !n ? 0 : n - 1; p < n; p++) {   // without the mask all but the last have seen what follows
         logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
         if (p + 1 < n) tokens[p + 1].logprob = logprob(logits.get(p), tokens[p + 1].id);
         await rest();
@@ -224,9 +227,7 @@ export function createRun(store) {
     const { sampler, tokens, patterns } = state;
     const left = patterns.bytes < PATTERN_BUDGET;
     generator = model().generate(tokens.map((t) => t.id), {
-      ...reads(),
-      maxTokens: Math.max(1, state.maxTokens - tokens.filter((t) => !t.given).length),
-      ...sampler,
+      ...reads(), ...sampler,
       logprobs: 10, ...(left ? { capture: [PATTERNS] } : {}),
     });
   }
@@ -240,6 +241,12 @@ export function createRun(store) {
   /** Ask the generator for one token. @returns whether there was one */
   async function advance() {
     const mine = turn;
+    const written = state.tokens.filter((t) => !t.given).length;
+    if (written >= state.maxTokens) {   // counted here: the limit may be moved while a generator is open
+      void close();
+      set({ status: 'done', stopReason: 'maxTokens' });
+      return false;
+    }
     if (!generator) open();
     const source = generator;
     const { value, done } = await source.next().catch((/** @type {unknown} */ error) => {
@@ -264,7 +271,7 @@ export function createRun(store) {
     const { tokens, patterns } = state;
     if (value.captured) for (const p of [patterns, ...Object.values(state.otherPatterns ?? {})]) p.append(value.captured);
     tokens.push({ id: value.id, text: value.text, given: false, logprob: value.logprob, top: value.top ?? null });
-    if (tokens.filter((t) => !t.given).length > 1) recent.push(value.ms);
+    if (written) recent.push(value.ms);
     if (recent.length > 64) recent.shift();
     const ms = recent.length ? [...recent].sort((a, b) => a - b)[recent.length >> 1] : 0;
     set({

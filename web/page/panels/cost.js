@@ -38,5 +38,5 @@ export function create(root, store, run) {
       row('kv cache', `${int(one.kvBytes)} B a token`, `${bytes(cost.kvBytes)} so far`),
       row('Bytes read', bytes(read), ms ? `${si(read / (ms / 1000), 'B/s')}` : 'not measured yet'),
       row('Time', ms ? `${time(ms)} measured` : 'not measured yet', ms ? `${si(cost.flopsPerToken / (ms / 1000), 'FLOP/s')}` : ''));
-  }, 150);
+  }, { every: 150 });
 }
