@@ -351,7 +351,7 @@ const struct gf_op_time *gf_session_traced(const struct gf_session *s, int32_t *
  * -------------------------------------------------------------------- */
 
 /* JSON, static:
- * {"status":{"-1":["bad-argument","..."],...},"fields":["kind",...],"enums":{"kind":["decoder",...],...},
+ * {"status":{"-1":"bad-argument",...},"fields":["kind",...],"enums":{"kind":["decoder",...],...},
  * "components":["embedding",...],"dtypes":["f32",...],"kv_types":[...],"points":[["hook_embed","D",1
  * if of the whole model],...], "tensor","sampling","choice","error":{member: byte
  * offset,...,"bytes":size},"config_bytes":n,"chunk":64,"kv_block":64}. Lists end with an empty

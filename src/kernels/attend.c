@@ -274,9 +274,12 @@ static void scores_q8(float *s, const float *q, const char *keys, int32_t d_head
         start -= gf_dot_flip() * query_columns(wide, narrow, minus, q, c, n, d_head, inverse);
         dot_keys(a, keys + (int64_t)c * GF_KV_BLOCK, wide, narrow, minus, (n + 3) / 4);
     }
-    v128 k = f4_splat(sq * scale), from = i4_splat(start);
-    for (int i = 0; i < GF_KV_BLOCK; i += 4)
-        v_store(s + i, f4_mul(f4_from_i4(i4_add(v_load(a + i), from)), f4_mul(v_load(ks + i), k)));
+    /* the scale comes last, as where the unscaled scores are looked at */
+    v128 k = f4_splat(sq), last = f4_splat(scale), from = i4_splat(start);
+    for (int i = 0; i < GF_KV_BLOCK; i += 4) {
+        v128 dot = f4_from_i4(i4_add(v_load(a + i), from));
+        v_store(s + i, f4_mul(f4_mul(dot, f4_mul(v_load(ks + i), k)), last));
+    }
 }
 
 GF_INLINE void scores_form(float *s, int32_t lds, const float *q, int32_t ldq, int m,

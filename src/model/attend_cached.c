@@ -27,6 +27,11 @@ static void hide(const struct gf_attend *a, float *s, int32_t row, int32_t from,
         if (!a->mask[j]) s[j] = -INFINITY;
 }
 
+static int pattern_edited(const struct gf_attend *a) {
+    const struct gf_observe *o = a->p->observe;
+    return o && o->edited[gf_place(&o->cfg, a->p->stack, a->layer, a->pattern)];
+}
+
 /* m queries of one kv head, rows row_of[i] and heads head_of[i]; q and z rows dq and dz apart. */
 static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t m,
                             const int32_t *row_of, const int32_t *head_of, const float *q,
@@ -37,7 +42,8 @@ static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t 
     const int32_t ld = p->scores_ld, d = c->d_head;
     const float scale = c->scale_scores ? (float)(1 / sqrt((double)d)) : 1;
     float *s = p->scores + (int64_t)kv_head * TOGETHER * ld;
-    const int32_t b0 = keys_from(a, row_of[0]) / GF_KV_BLOCK,
+    /* what is left of the window's blocks takes part only if an edit may have put weight there */
+    const int32_t b0 = pattern_edited(a) ? 0 : keys_from(a, row_of[0]) / GF_KV_BLOCK,
                   b1 = (keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK,
                   from = b0 * GF_KV_BLOCK, to = b1 * GF_KV_BLOCK;
     const int staged =
@@ -59,6 +65,8 @@ static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t 
         hide(a, row, row_of[i], from, to);
         if (o) gf_tap_keys(o, p->stack, a->layer, a->scores, head_of[i], r, row, seen);
         gf_softmax(row + from, row + from, to - from);
+        if (a->window && a->mask && isnan(row[from])) /* everything in its window is hidden */
+            memset(row + from, 0, (size_t)(to - from) * sizeof *row);
         if (o) {
             for (int32_t j = 0; j < from; j++) row[j] = 0;
             gf_tap_keys(o, p->stack, a->layer, a->pattern, head_of[i], r, row, seen);

@@ -54,16 +54,17 @@ static struct gf_whole whole_cross(const struct gf_pass *p, const struct gf_seg 
 }
 
 /* Per-head contributions to the output: result[h] = z_h Wo[:, h]. Only computed when looked at;
- * when edited, the output is their sum. */
+ * when edited, the output moves by as much as their sum. */
 static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
                              int32_t point, float *out, const float *z) {
     struct gf_observe *o = p->observe;
     if (GF_TRAINS(p) || !gf_watched(o, p->stack, layer, point)) return;
     const struct gf_config *c = p->cfg;
     const int32_t width = c->n_heads * c->d_head, d = c->d_model;
-    float *one = gf_observe_scratch(o, (uint64_t)width + (uint64_t)c->n_heads * (uint64_t)d);
+    const int64_t all = (int64_t)c->n_heads * d;
+    float *one = gf_observe_scratch(o, (uint64_t)width + 2 * (uint64_t)all);
     if (!one) return;
-    float *results = one + width;
+    float *results = one + width, *before = results + all;
     const int edited = o->edited[gf_place(c, p->stack, layer, point)];
     for (int32_t i = 0; i < p->n; i++) {
         for (int32_t h = 0; h < c->n_heads; h++) {
@@ -73,13 +74,12 @@ static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, i
             gf_matmul(results + (int64_t)h * d, d, one, width, &w->o.w, NULL, 1, p->matmul_scratch,
                       p->pool);
         }
+        memcpy(before, results, (size_t)all * sizeof *before);
         o->row0 += i;
         gf_tap_rows(o, p->stack, layer, point, results, c->n_heads * d, 1, c->n_heads * d);
         o->row0 -= i;
-        if (!edited) continue;
         float *y = out + (int64_t)i * d;
-        for (int32_t j = 0; j < d; j++) y[j] = w->o.b ? w->o.b[j] : 0;
-        for (int32_t h = 0; h < c->n_heads; h++) gf_add(y, y, results + (int64_t)h * d, d);
+        for (int64_t j = 0; edited && j < all; j++) y[j % d] += results[j] - before[j];
     }
 }
 

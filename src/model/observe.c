@@ -98,3 +98,9 @@ void gf_observe_close(struct gf_observe *o) {
     free(o->edited);
     free(o);
 }
+
+int gf_observing(const struct gf_observe *o) {
+    for (int32_t i = 0; o && i < o->n_places; i++)
+        if (o->captured[i].wanted || o->edited[i]) return 1;
+    return 0;
+}

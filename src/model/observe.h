@@ -42,6 +42,9 @@ int32_t gf_point_global(int32_t point);               /* of the whole model, not
 int gf_point_cross(int32_t point);                    /* of cross-attention */
 int32_t gf_stack_layers(const struct gf_config *cfg); /* of the deeper stack */
 
+/* Whether anything is captured or edited; o may be NULL. */
+int gf_observing(const struct gf_observe *o);
+
 /* capture.c: make room for what is wanted of a pass over `rows` rows. 0, or -1 without memory. */
 int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0,
                      int32_t n_keys, int32_t n_source);

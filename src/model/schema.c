@@ -4,7 +4,7 @@
 
 #define TEXT(x)                             #x
 #define NUMBER(x)                           TEXT(x)
-#define STATUS_ROW(name, value, code, text) "\"" #value "\":[\"" code "\",\"" text "\"],"
+#define STATUS_ROW(name, value, code, text) "\"" #value "\":\"" code "\","
 #define FIELD_NAME(type, name, ...)         "\"" #name "\","
 #define OP_NAME(id, name)                   "\"" name "\","
 /* E(kind, "decoder", "encoder"): up to four names */
@@ -48,7 +48,7 @@ static const struct point points[] = {GF_POINTS(POINT)};
 const char *gf_schema(void) {
     if (json[0]) return json;
     struct text t = {json};
-    put(&t, "{\"status\":{" GF_STATUS(STATUS_ROW) "\"\":[]},\"fields\":[");
+    put(&t, "{\"status\":{" GF_STATUS(STATUS_ROW) "\"\":\"\"},\"fields\":[");
     put(&t, GF_CONFIG_FIELDS(FIELD_NAME) "\"\"],\"enums\":{" GF_ENUMS(ENUM_ROW) "\"\":[]},");
     put(&t, "\"components\":[\"embedding\",\"position\",\"attention\",\"cross_attention\",\"ffn\","
             "\"norm\",\"final_norm\",\"head\"],"

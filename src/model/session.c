@@ -322,7 +322,7 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
         struct gf_session *s = sessions[i];
         if (s->model != m)
             return gf_fail(err, GF_ERR_ARGUMENT, "session %d belongs to another model", i);
-        if (s->observe || s->trace)
+        if (gf_observing(s->observe) || s->trace)
             return gf_fail(err, GF_ERR_STATE, "session %d is watched: evaluate it alone", i);
         for (int32_t k = 0; k < i; k++)
             if (sessions[k] == s)

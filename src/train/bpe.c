@@ -279,6 +279,7 @@ int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab
         const size_t end = next_separator(text, at, n, &after);
         for (size_t m; !status && at < end; at += m) {
             m = piece(text + at, end - at);
+            if (m > LONGEST) m = LONGEST; /* as gf_bpe_encode cuts it */
             struct piece_entry *e = find_piece(words, text + at, m);
             status = !e || (!e->text && fill_piece(words, e, text + at, m)) ? -1 : 0;
             if (!status) e->count++;

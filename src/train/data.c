@@ -35,6 +35,11 @@ int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct 
     d->ordered = d->held = -1;
     d->bytes = text;
     d->n_bytes = n;
+    const size_t length = strlen(text);
+    if (length < n) {
+        gf_data_close(d);
+        return gf_fail(err, GF_ERR_ARGUMENT, "byte %lld is 0: this is not text", (long long)length);
+    }
     const int32_t n_texts = d->n_texts = cut(d, NULL);
     if (!n_texts) {
         gf_data_close(d);

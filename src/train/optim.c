@@ -136,6 +136,7 @@ double gf_optim_step(struct gf_optim *o, struct gf_params *w, struct gf_params *
                      const struct gf_optim_options *a, int64_t step, float rate,
                      struct gf_pool *pool) {
     const double norm = sqrt(squares(g->data, g->n));
+    if (!isfinite(norm)) return norm;
     if (a->clip > 0 && norm > (double)a->clip)
         gf_scale(g->data, g->data, (float)((double)a->clip / norm), (int64_t)g->n);
     struct step s = {o, w, g, a, step, rate};

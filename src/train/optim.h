@@ -26,7 +26,8 @@ struct gf_optim {
 int gf_optim_open(struct gf_optim *o, const struct gf_config *cfg, gf_gemm_fn gemm);
 void gf_optim_close(struct gf_optim *o);
 /* Step `step` (from 1), with both learning rates times `rate`. g is scaled by the clipping. The
- * same bits with every pool (may be NULL). Returns the gradient's norm before clipping. */
+ * same bits with every pool (may be NULL). Returns the gradient's norm before clipping; where that
+ * is no finite number, nothing has changed. */
 double gf_optim_step(struct gf_optim *o, struct gf_params *w, struct gf_params *g,
                      const struct gf_optim_options *options, int64_t step, float rate,
                      struct gf_pool *pool);

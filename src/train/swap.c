@@ -116,9 +116,10 @@ static int32_t draw_from(const struct gf_swap *s, int32_t group, struct gf_rng *
 
 const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_t draw,
                           size_t *n_out) {
-    if (n * 3 + LONGEST > s->room) {
+    enum { MOST = (LONGEST + 2) / 2 }; /* two letters may become LONGEST and an s */
+    if (n * MOST + LONGEST > s->room) {
         free(s->out);
-        s->room = n * 3 + 4096;
+        s->room = n * MOST + 4096;
         s->out = malloc(s->room);
         if (!s->out) return s->room = 0, NULL;
     }

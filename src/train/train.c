@@ -254,7 +254,8 @@ static int32_t say(struct run *r, struct gf_session *s, const char *prompt, floa
     int32_t ids[256] = {0}, n = 1, status = gf_session_rewind(s, 0, &r->err);
     const size_t n_prompt = strlen(prompt) < 200 ? strlen(prompt) : 200;
     if (r->recipe.pairs) {
-        const int32_t from = (int32_t)gf_bpe_encode(&r->bpe, prompt, n_prompt, ids, 256);
+        int32_t from = (int32_t)gf_bpe_encode(&r->bpe, prompt, n_prompt, ids, 256);
+        if (from > r->trainer.cfg.context_length) from = r->trainer.cfg.context_length;
         if (status == GF_OK) status = gf_session_encode(s, ids, NULL, from, &r->err);
         ids[0] = 0;
     } else {

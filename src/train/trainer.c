@@ -138,13 +138,14 @@ int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct
         *loss += t->lanes[i].loss;
     }
     *loss /= (double)counted;
-    t->step++;
-    t->tokens += counted;
-    *norm = gf_optim_step(&t->optim, &t->weights, g, &t->options.optim, t->step,
-                          gf_trainer_rate(&t->options, t->step), t->pool);
+    const int64_t step = t->step + 1;
+    *norm = gf_optim_step(&t->optim, &t->weights, g, &t->options.optim, step,
+                          gf_trainer_rate(&t->options, step), t->pool);
     if (!isfinite(*loss) || !isfinite(*norm))
         return gf_fail(err, GF_ERR_NOT_FINITE, "step %lld: the loss is no longer a number",
-                       (long long)t->step);
+                       (long long)step);
+    t->step = step;
+    t->tokens += counted;
     if (t->averaged.data) { /* (1 + t) / (10 + t) at first, so that the start is forgotten */
         const double early = ((double)t->step + 1) / ((double)t->step + 10);
         const float keep = (float)fmin((double)t->options.average, early);

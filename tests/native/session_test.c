@@ -330,6 +330,12 @@ static void sessions_in_company_get_their_own_logits(void) {
                 CHECK_INT(gf_session_length(s[i]), held[i] + step + 1);
             }
         }
+        /* who captured once and no longer does, may join */
+        CHECK_OK(gf_session_capture(s[0], 0, 0, GF_P_Z, 1, &err));
+        CHECK_INT(gf_sessions_eval(s, next, 2, &err), GF_ERR_STATE);
+        CHECK_OK(gf_session_capture(s[0], 0, 0, GF_P_Z, 0, &err));
+        CHECK_OK(gf_sessions_eval(s, next, 2, &err));
+        for (int i = 0; i < 2; i++) CHECK_OK(gf_session_rewind(s[i], held[i] + 3, &err));
         struct gf_session *twice[2] = {s[0], s[0]};
         CHECK_INT(gf_sessions_eval(twice, next, 2, &err), GF_ERR_ARGUMENT);
         CHECK_INT(gf_sessions_eval(s, next, 0, &err), GF_ERR_ARGUMENT);
@@ -529,12 +535,15 @@ static void captured_rows_do_not_depend_on_the_pass(void) {
 }
 
 static void each_point_alone_changes_no_bit(void) {
-    EACH_MODEL(g, m) {
+    EACH_MODEL(g, m)
+    for (int32_t kv = 0; kv < GF_N_KV_TYPES; kv++) {
         const struct golden_run *r = &g->runs[0];
         const int64_t n = (int64_t)r->rows * r->cols;
         float *want = floats(n);
-        CHECK_OK(golden_output(m, r, want, &err));
-        struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
+        struct gf_session *s = gf_session_open(m, 0, kv, &err);
+        const float *plain = golden_eval(s, r, &err);
+        CHECK(plain != NULL);
+        if (plain) memcpy(want, plain, (size_t)n * sizeof *want);
         for (int32_t stack = 0; stack < 2; stack++)
             for (int32_t layer = -1; layer < 2; layer++)
                 for (int32_t point = 0; point < GF_N_POINTS; point++) {
@@ -543,7 +552,9 @@ static void each_point_alone_changes_no_bit(void) {
                     const float *y = golden_eval(s, r, &err);
                     int32_t dims[3];
                     CHECK(y && gf_session_captured(s, stack, layer, point, dims));
-                    if (y) CHECK_SAME(y, want, n, g->name, "%s captured", point_name(point));
+                    if (y)
+                        CHECK_SAME(y, want, n, g->name, "%s captured, cache %d", point_name(point),
+                                   kv);
                     CHECK_OK(gf_session_capture(s, stack, layer, point, 0, &err));
                     CHECK(!gf_session_captured(s, stack, layer, point, dims));
                 }
@@ -712,12 +723,9 @@ static void scaling_by_one_changes_no_bit(void) {
         int32_t edits = 0;
         for (int32_t stack = 0; stack < 2; stack++)
             for (int32_t layer = -1; layer < 2; layer++)
-                for (int32_t point = 0; point < GF_N_POINTS; point++) {
-                    /* an edited result makes the output a sum of heads, in another order */
-                    if (point == GF_P_RESULT || point == GF_P_CROSS_RESULT) continue;
+                for (int32_t point = 0; point < GF_N_POINTS; point++)
                     edits += gf_session_edit(s, stack, layer, point, -1, -1, -1, GF_EDIT_SCALE, 1,
                                              NULL, 0, &err) == GF_OK;
-                }
         CHECK(edits > 15);
         const float *y = golden_eval(s, r, &err);
         CHECK(y != NULL);
@@ -862,6 +870,80 @@ static void an_index_selects_one_place(void) {
     gf_session_close(cut);
 }
 
+/* Each head's part of one row, whatever number format the weights have: an edited row was the sum
+ * of heads once, and those not edited were so too. */
+static void an_edited_result_moves_its_own_row(void) {
+    EACH_DECODER(g, m) {
+        const int32_t v = g->cfg.vocab_size, n = 9;
+        float *y = floats((int64_t)n * v), *z = floats((int64_t)n * v);
+        struct gf_session *plain = open_session(g, m, 0), *cut = open_session(g, m, 0);
+        CHECK_OK(
+            gf_session_edit(cut, 0, 0, GF_P_RESULT, 0, n - 1, -1, GF_EDIT_SCALE, 3, NULL, 0, &err));
+        eval(plain, v, ids, 0, n, AT_ONCE, y);
+        eval(cut, v, ids, 0, n, AT_ONCE, z);
+        if (g->cfg.causal)
+            CHECK_SAME(z, y, (int64_t)(n - 1) * v, g->name, "rows before the edited one");
+        CHECK(max_diff(z + (int64_t)(n - 1) * v, y + (int64_t)(n - 1) * v, v) > 1e-4);
+        gf_session_close(plain), gf_session_close(cut);
+        free(y), free(z);
+    }
+}
+
+/* Weight put on a key beyond the window was captured and not computed with. */
+static void an_edit_outside_the_window_counts(void) {
+    struct gf_config c;
+    gf_config_default(&c);
+    c.vocab_size = 50, c.d_model = 32, c.n_layers = 2, c.n_heads = c.n_kv_heads = 2;
+    c.d_head = 16, c.d_ff = 64, c.context_length = MOST, c.sliding_window = 16;
+    struct gf_model *m = gf_model_open(&c, NULL, &err);
+    CHECK(m != NULL);
+    if (!m) return;
+    CHECK_OK(gf_model_randomize(m, 3, 0.4f, &err));
+    const int32_t n = MOST - 1, v = c.vocab_size;
+    int32_t tokens[MOST];
+    for (int i = 0; i < MOST; i++) tokens[i] = ids[i] % v;
+    float *y = floats((int64_t)n * v), *z = floats((int64_t)n * v);
+    for (int k = 0; k < 4; k++) {
+        const int32_t index = k < 2 ? 0 : n - 20; /* blocks away, and in the window's own */
+        struct gf_session *plain = gf_session_open(m, 0, 0, &err),
+                          *cut = gf_session_open(m, 0, 0, &err);
+        const float one = 1;
+        CHECK_OK(gf_session_edit(cut, 0, 0, GF_P_PATTERN, -1, n - 1, index, GF_EDIT_SET, 0, &one, 1,
+                                 &err));
+        eval(plain, v, tokens, 0, n, AT_ONCE, y);
+        eval(cut, v, tokens, 0, n, k % 2 ? ODD : AT_ONCE, z);
+        CHECK_SAME(z, y, (int64_t)(n - 1) * v, "window", "rows before the edited one");
+        CHECK(max_diff(z + (int64_t)(n - 1) * v, y + (int64_t)(n - 1) * v, v) > 1e-4);
+        gf_session_close(plain), gf_session_close(cut);
+    }
+    free(y), free(z);
+    gf_model_close(m);
+}
+
+/* Rows whose whole window is padding were not numbers. */
+static void hidden_rows_are_numbers(void) {
+    struct gf_config c;
+    gf_config_default(&c);
+    c.kind = GF_ENCODER, c.causal = 0, c.tie_word_embeddings = 0;
+    c.vocab_size = 50, c.d_model = 32, c.n_layers = 2, c.n_heads = c.n_kv_heads = 2;
+    c.d_head = 16, c.d_ff = 64, c.context_length = 16, c.sliding_window = 2;
+    struct gf_model *m = gf_model_open(&c, NULL, &err);
+    if (!m) printf("%s\n", err.text);
+    CHECK(m != NULL);
+    if (!m) return;
+    CHECK_OK(gf_model_randomize(m, 3, 0.4f, &err));
+    struct gf_session *s = gf_session_open(m, 0, 0, &err);
+    static const uint8_t mask[] = {1, 1, 1, 1, 0, 0, 0, 0};
+    int32_t tokens[8], n;
+    for (int i = 0; i < 8; i++) tokens[i] = ids[i] % c.vocab_size;
+    CHECK_OK(gf_session_encode(s, tokens, mask, 8, &err));
+    const float *hidden = gf_session_hidden(s, GF_STACK_ENCODER, &n);
+    CHECK_INT(n, 8);
+    for (int32_t i = 0; hidden && i < n * c.d_model; i++) CHECK(isfinite(hidden[i]));
+    gf_session_close(s);
+    gf_model_close(m);
+}
+
 int main(void) {
     uint64_t seed = 2024;
     for (int i = 0; i < N_GOLDEN; i++) {
@@ -903,6 +985,9 @@ int main(void) {
     RUN(edits_find_their_positions_in_any_pieces);
     RUN(edits_apply_in_order_before_capture);
     RUN(an_index_selects_one_place);
+    RUN(an_edited_result_moves_its_own_row);
+    RUN(an_edit_outside_the_window_counts);
+    RUN(hidden_rows_are_numbers);
     for (int i = 0; i < N_GOLDEN; i++) {
         gf_model_close(models[i]);
         golden_close(&all[i]);

@@ -173,6 +173,33 @@ static void vocabulary(void) {
     free(text);
 }
 
+/* A line without a space was one piece, and its tokens grew longer than any that can be written. */
+static void no_token_is_longer_than_a_piece(void) {
+    struct gf_error err;
+    struct gf_bpe b, again;
+    const size_t n = 20000;
+    char *text = malloc(n + 1);
+    if (!text) return;
+    memset(text, '=', n), text[n] = 0;
+    CHECK_INT(gf_bpe_train(&b, text, n, 300, &err), GF_OK);
+    int32_t most = 0;
+    for (int32_t i = 0; i < b.vocab_size; i++) most = b.n_bytes[i] > most ? b.n_bytes[i] : most;
+    CHECK_INT(most, 4096);
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
+    gf_bpe_write(&b, 1, &to);
+    CHECK_INT(gf_bpe_read(&again, (const char *)m.bytes, m.n, &err), GF_OK);
+    CHECK_INT(again.vocab_size, b.vocab_size);
+    gf_bpe_close(&again);
+    gf_memory_close(&m);
+    /* and a 0 byte, which ends a text in C, is none */
+    struct gf_data d;
+    text[5000] = 0;
+    CHECK_INT(gf_data_open(&d, text, n, 0, &b, 16, 1, &err), GF_ERR_ARGUMENT);
+    CHECK_TEXT(err.text, "byte 5000 is 0: this is not text");
+    gf_bpe_close(&b);
+}
+
 static void pairs_have_a_tab(void) {
     static const char *const texts[] = {"one\tun\ntwo\tdeux\n", "one\tun\ntwo deux\n", "\tun\n"};
     struct gf_error err;
@@ -210,6 +237,16 @@ static void swaps_stay_consistent(void) {
     CHECK_TEXT(copy, want);
     got = gf_swap_apply(&s, text, sizeof text - 1, 3, &n);
     CHECK(n == strlen(copy) && !memcmp(got, copy, n));
+    gf_swap_close(&s);
+    /* A text of short words had no room for long ones; the sanitizer sees it. */
+    char dense[3000];
+    for (size_t i = 0; i < sizeof dense; i++) dense[i] = "Ed "[i % 3];
+    CHECK_INT(gf_swap_open(&s, "1 Ed Annabellachristina\n", "Annabellachristina Ed", 21, &err),
+              GF_OK);
+    for (uint64_t draw = 0; draw < 8; draw++) {
+        got = gf_swap_apply(&s, dense, sizeof dense, draw, &n);
+        CHECK(got && (n == sizeof dense || n == sizeof dense / 3 * 19));
+    }
     gf_swap_close(&s);
     /* Its words were not given back when it was refused; the sanitizer sees it. */
     CHECK_INT(gf_swap_open(&s, "1 Lily Mia\n1 Tim Mia\n", text, 0, &err), GF_ERR_DUPLICATE);
@@ -344,6 +381,31 @@ static void a_stopped_run_ends_as_one_that_was_not(void) {
     gf_memory_close(&again);
     gf_memory_close(&fresh);
     gf_memory_close(&still);
+}
+
+/* The weights of a step that cannot be taken stay as they were; they became NaN once. */
+static void a_step_that_is_no_number_changes_nothing(void) {
+    static const char *const lines[] = {NULL};
+    struct gf_error err;
+    double loss, norm;
+    struct small s;
+    if (!open_small(&s, lines, 40)) return;
+    for (int i = 0; i < 3; i++) CHECK_INT(gf_trainer_step(&s.t, &loss, &norm, &err), GF_OK);
+    float *at = s.t.weights.data, kept = at[0];
+    at[0] = INFINITY;
+    float *before = malloc((size_t)s.t.weights.n * sizeof *before);
+    if (!before) return;
+    memcpy(before, at, (size_t)s.t.weights.n * sizeof *before);
+    CHECK_INT(gf_trainer_step(&s.t, &loss, &norm, &err), GF_ERR_NOT_FINITE);
+    CHECK_TEXT(err.text, "step 4: the loss is no longer a number");
+    CHECK_INT(s.t.step, 3);
+    CHECK_BITS(at, before, s.t.weights.n * 4);
+    at[0] = kept;
+    CHECK_INT(gf_trainer_step(&s.t, &loss, &norm, &err), GF_OK);
+    CHECK(isfinite(loss));
+    CHECK_INT(s.t.step, 4);
+    free(before);
+    close_small(&s);
 }
 
 static void two_threads_train_as_one(void) {
@@ -505,6 +567,7 @@ static void recipes_are_strict(void) {
 int main(void) {
     RUN(gradients_and_fifty_steps_as_pytorch);
     RUN(vocabulary);
+    RUN(no_token_is_longer_than_a_piece);
     RUN(pairs_have_a_tab);
     RUN(swaps_stay_consistent);
     RUN(recipes_are_strict);
@@ -512,6 +575,7 @@ int main(void) {
     RUN(a_fresh_model_guesses);
     RUN(two_sequences_are_learned_by_heart);
     RUN(a_stopped_run_ends_as_one_that_was_not);
+    RUN(a_step_that_is_no_number_changes_nothing);
     RUN(two_threads_train_as_one);
     RUN(gradients_of_deep_stacks);
     RUN(training_and_sessions_agree);

@@ -14,7 +14,7 @@ import { compileEngine, sharedMemory, usualThreads, whyOneThread } from './featu
 /**
  * What gf_schema() tells: every list that C and JavaScript share.
  * @typedef {object} Schema
- * @property {Record<string, [code: string, sentence: string]>} status
+ * @property {Record<string, string>} status        codes by number
  * @property {string[]} fields                  configuration fields in the engine's order
  * @property {Record<string, string[]>} enums
  * @property {string[]} components
@@ -408,7 +408,7 @@ export class Engine {
 
   /** @param {number} status @returns {never} */
   #fail(status) {
-    const [code] = this.schema.status[status] ?? ['bad-state'];
+    const code = this.schema.status[status] ?? 'bad-state';
     fail(code, this.#string(this.error + this.schema.error.text));
   }
 

@@ -178,7 +178,7 @@ export class Trainer {
 
   /** @param {number} status @returns {never} */
   #fail(status) {
-    const [code] = this.#schema.status[status] ?? ['bad-state'];
+    const code = this.#schema.status[status] ?? 'bad-state';
     throw new GlassformerError(code, this.#string(this.#error + this.#schema.error.text));
   }
 }
