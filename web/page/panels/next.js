@@ -34,17 +34,23 @@ export function create(root, store, run) {
   /** @param {import('../store.js').State} s */
   function paint(s) {
     const token = s.tokens[s.cursor];
-    root.classList.toggle('idle', !token);
-    if (!token) { after.textContent = ''; return; }
+    const reads = s.model?.config.kind === 'encoder';   // it predicts nothing
+    list.hidden = !token || reads;
+    if (!token || reads) {
+      after.textContent = token ? 'an encoder predicts none' : '';
+      foot.textContent = '';
+      return;
+    }
     const drawn = s.tokens[s.cursor + 1];
     const next = following(s, N);
+    list.style.visibility = next ? '' : 'hidden';   // on its way: those of another token cannot be chosen, and their place is kept
     // At reading speed the exact row is asked for each token; at full speed when the text rests.
     if (!s.logits.has(s.cursor) && asked !== s.cursor && (s.status !== 'running' || (s.pace === 'reading' && s.speed.msPerToken < 20))) {
       asked = s.cursor;
       void run.wantLogits(s.cursor).finally(() => { asked = -1; });
     }
     after.textContent = `after ${quoted(token)}${next?.entropy === null || !next ? '' : `, entropy ${figures(next.entropy)} bits`}`;
-    if (!next) return;
+    if (!next) { foot.textContent = ''; return; }
     if (next.kept === null) foot.textContent = 'Choose one to go on from it.';
     else {
       foot.textContent = s.sampler.temperature === 0 ? 'Temperature 0 always takes the likeliest. Choose one to go on from it.'
