@@ -22,7 +22,10 @@ export function createBranches(store, run) {
 
   function paintList() {
     const focused = [...list.querySelectorAll('button')].indexOf(/** @type {any} */ (document.activeElement));
-    if (chosen >= state.branches.length) chosen = -1;
+    if (chosen >= state.branches.length) {
+      chosen = -1;
+      void compare();   // closes what is open
+    }
     root.hidden = !state.branches.length;
     list.replaceChildren(...state.branches.map((b, i) => el('li', {},
       el('button', { type: 'button', onclick: () => run.takeUp(i) }, `Back to ${quoted(b.tokens[b.at])}`),
