@@ -125,6 +125,18 @@ export function addressOf(s) {
   return `#${q}`;
 }
 
+let leaving = false;   // for another address
+
+/** An address put into this tab opens as in any other. That of the skip link names no state. */
+export function heedAddress() {
+  addEventListener('hashchange', ({ newURL }) => {
+    if (!new URL(newURL).hash.includes('=')) return;
+    leaving = true;
+    history.replaceState(null, '', newURL);
+    location.reload();
+  });
+}
+
 /** Keep the address current while the page rests. @param {import('./store.js').Store} store */
 export function keepAddress(store) {
   /** @type {any} */
@@ -132,6 +144,6 @@ export function keepAddress(store) {
   store.watch(['status', 'prompt', 'source', 'stack', 'sampler', 'head', 'cursor', 'sourceCursor', 'key', 'stage', 'zoom', 'off', 'openStage', 'tokens', 'model'], (s) => {
     clearTimeout(timer);
     if (s.status === 'running') return;
-    timer = setTimeout(() => history.replaceState(null, '', addressOf(s)), 300);
+    timer = setTimeout(() => { if (!leaving) history.replaceState(null, '', addressOf(s)); }, 300);
   });
 }

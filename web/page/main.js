@@ -3,7 +3,7 @@
 import { createStore } from './store.js';
 import { createRun } from './run.js';
 import { SHIPPED, shippedAs } from './models.js';
-import { readAddress, holding, keepAddress, follow } from './address.js';
+import { readAddress, holding, heedAddress, keepAddress, follow } from './address.js';
 import * as header from './panels/header.js';
 import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
@@ -61,6 +61,7 @@ dark.addEventListener('change', () => {
   if (!document.documentElement.dataset.theme) store.set({ theme: dark.matches ? 'dark' : 'light' });
 });
 
+heedAddress();
 let asked = holding(readAddress(location.hash));
 store.set({ ...asked.state, note: asked.note });
 const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
