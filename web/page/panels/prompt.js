@@ -8,7 +8,7 @@ export function create(root, store, run) {
   const box = el('textarea', { name: 'prompt', rows: 1, autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Prompt', placeholder: 'Write the beginning' });
   box.value = state.prompt;
   const go = el('button', { type: 'submit', class: 'go' }, 'Run');
-  const step = el('button', { type: 'button', onclick: () => run.step() }, 'Step');
+  const step = el('button', { type: 'button', onclick: async () => { await typed(); await run.step(); } }, 'Step');
   const stop = el('button', { type: 'button', onclick: () => run.stop() }, 'Stop');
   const again = el('button', { type: 'button', class: 'quiet', onclick: () => run.rewind() }, 'Start over');
 
@@ -20,8 +20,20 @@ export function create(root, store, run) {
   };
 
   /** @type {any} */
-
   let timer;
+  /** @type {any} */
+  let sourceTimer = 0;   // 0 when nothing was typed that is not read
+  /** What was typed a moment ago is read before anything is written. */
+  async function typed() {
+    clearTimeout(timer);
+    clearTimeout(sourceTimer);
+    if (sourceTimer) await readSource();
+    if (box.value !== state.prompt) await run.setPrompt(box.value);
+  }
+  function readSource() {
+    sourceTimer = 0;
+    return run.setSource(source.value);
+  }
   box.addEventListener('input', () => {
     fit(box);
     clearTimeout(timer);
@@ -32,8 +44,7 @@ export function create(root, store, run) {
   });
   root.addEventListener('submit', async (event) => {
     event.preventDefault();
-    clearTimeout(timer);
-    if (box.value !== state.prompt) await run.setPrompt(box.value);
+    await typed();
     await run.run();
   });
 
@@ -53,6 +64,7 @@ export function create(root, store, run) {
   const seed = el('input', { type: 'number', id: 'seed', min: 0, max: 4294967295, step: 1 });
   seed.addEventListener('change', () => run.setSampler({ seed: Math.max(0, Math.min(4294967295, Math.trunc(Number(seed.value)) || 0)) }));
   const roll = el('button', { type: 'button', class: 'quiet', onclick: async () => {
+    await typed();
     run.rewind();
     await run.setSampler({ seed: crypto.getRandomValues(new Uint32Array(1))[0] % 100000 });
     await run.run();
@@ -75,15 +87,15 @@ export function create(root, store, run) {
   const source = el('textarea', { name: 'source', id: 'source', rows: 1, autocomplete: 'off', spellcheck: 'false' });
   const examples = el('div', { class: 'examples', role: 'group', 'aria-label': 'Examples' });
   const reading = el('div', { class: 'line source', hidden: true }, el('label', { for: 'source' }, 'reads'), source, examples);
-  /** @type {any} */
-  let sourceTimer;
   source.addEventListener('input', () => {
     clearTimeout(sourceTimer);
-    sourceTimer = setTimeout(() => run.setSource(source.value), 150);
+    sourceTimer = setTimeout(readSource, 150);
   });
   async function read(/** @type {string} */ text) {
     clearTimeout(sourceTimer);
+    sourceTimer = 0;
     await run.setSource(text);
+    await typed();
     await run.run();
   }
   source.addEventListener('keydown', (event) => {

@@ -1,0 +1,147 @@
+// writing.test.js - the built page in Chromium where text is written by itself, at a pace, and changed on the way; where another
+// address or another model takes its place.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { load } from '../../web/lib/index.js';
+import { resting, settled, top, visit } from './built_page.js';
+
+const ids = (page, only = '') => page.locator(`.tok${only}`).evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+const writing = (page, n) => page.waitForFunction((n) => document.querySelectorAll('.tok:not(.given)').length >= n, n, { timeout: 30_000 });
+
+/** A page of the small stories that writes nothing yet. */
+async function open(hash = '#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast') {
+  const visitor = await visit({ hash });
+  await visitor.page.waitForSelector('.tok', { timeout: 30_000 });
+  return visitor;
+}
+
+test('what writes by itself keeps reading pace while it is changed, and a new seed begins it again', async () => {
+  const { page, complaints, close } = await visit({ reducedMotion: 'no-preference' });
+  await settled(page);
+  await page.locator('#past').check();   // stories that end would be begun again
+  await writing(page, 2);
+  for (let i = 0; i < 3; i++) await page.locator('#sampler-temperature').press('ArrowRight');
+  const { n, ms } = await page.evaluate(async () => {
+    const count = () => document.querySelectorAll('.tok:not(.given)').length, before = count(), start = performance.now();
+    await new Promise((done) => { setTimeout(done, 1500); });
+    return { n: count() - before, ms: performance.now() - start };
+  });
+  assert.ok(n > 1 && n <= ms / 120 + 3, `${n} tokens in ${Math.round(ms)} ms`);
+  const before = await page.locator('#seed').inputValue();
+  await page.getByRole('button', { name: 'New seed' }).click();
+  await page.waitForFunction((seed) => document.querySelector('#seed').value !== seed, before);
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length < 3);
+  await writing(page, 4);
+  await page.locator('.prompt').getByRole('button', { name: 'Stop' }).click();
+  await resting(page);
+  const model = await load(`${top}weights/stories.gguf`);
+  const given = await ids(page, '.given'), written = await ids(page, ':not(.given)'), want = [];
+  const [temperature, seed] = [Number(await page.locator('#sampler-temperature').inputValue()), Number(await page.locator('#seed').inputValue())];
+  for await (const step of model.generate(given, { temperature, topK: 40, topP: 0.95, seed, ignoreEos: true, maxTokens: written.length })) want.push(step.id);
+  model.dispose();
+  assert.deepEqual(written, want);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('an encoder shows no bars of the model before it, and a prompt that cannot be read none of the text before it', async () => {
+  const { page, complaints, close } = await open();
+  const bars = page.locator('.next .bar:visible');
+  await page.waitForFunction(() => /entropy/.test(document.querySelector('#h-next').textContent));
+  assert.equal(await bars.count(), 10);
+  await page.getByLabel('Prompt', { exact: true }).fill('word '.repeat(600));
+  await page.waitForFunction(() => !document.querySelector('.error').hidden);
+  await page.waitForFunction(() => !document.querySelector('.tok'));
+  await bars.first().waitFor({ state: 'hidden' });
+  assert.equal(await bars.count(), 0);
+  await page.getByLabel('Prompt', { exact: true }).fill('Once');
+  await bars.first().waitFor();
+  await page.locator('#preset').selectOption('tutorial-3');
+  await page.locator('#build-kind').selectOption('encoder');
+  await page.getByRole('button', { name: 'Make it with random weights' }).click();
+  await page.waitForFunction(() => /an encoder predicts none/.test(document.querySelector('#h-next').textContent));
+  assert.equal(await bars.count(), 0);
+  assert.equal(await page.locator('.next > .hint').textContent(), '');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a comparison of two texts is closed when they are gone', async () => {
+  const { page, complaints, close } = await open();
+  const branch = async () => {
+    await page.locator('.go').click();
+    await resting(page);
+    await page.locator('.tok:not(.given)').nth(1).click();
+    await page.waitForFunction(() => document.querySelector('.bar.on') && /entropy/.test(document.querySelector('#h-next').textContent));
+    await page.locator('.bar:not(.on):visible button').first().click();
+    await page.waitForSelector('.branches li');
+    await resting(page);
+  };
+  await page.locator('#max-tokens').fill('6');
+  await page.locator('#max-tokens').press('Tab');
+  await branch();
+  await page.locator('.branches').getByRole('button', { name: 'Compare' }).click();
+  await page.waitForFunction(() => document.querySelectorAll('.beside .num').length === 2);
+  await page.getByRole('button', { name: 'Start over' }).click();
+  await page.waitForFunction(() => !document.querySelector('.branches li'));
+  await branch();
+  assert.equal(await page.locator('.beside').isVisible(), false, 'the texts of before are compared');
+  assert.equal(await page.locator('.branches [aria-expanded="true"]').count(), 0);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('another address put into the same tab is followed, the skip link is not', async () => {
+  const { page, complaints, close } = await open();
+  await page.evaluate(() => { window.same = true; });
+  await page.locator('.skip').press('Enter');
+  await page.waitForTimeout(500);
+  assert.ok(await page.evaluate(() => window.same), 'the skip link loaded the page again');
+  // a change on its way into the address does not overtake it
+  await page.evaluate(() => {
+    document.querySelector('#sampler-temperature').dispatchEvent(new Event('input'));
+    setTimeout(() => { location.hash = '#model=weights/stories-1m.gguf&prompt=The+cat&seed=3&written=4'; }, 290);
+  });
+  await page.waitForFunction(() => !window.same && document.querySelectorAll('.tok:not(.given)').length === 4, null, { timeout: 30_000 });
+  const model = await load(`${top}weights/stories-1m.gguf`);
+  const given = await model.encode('The cat'), want = [...given];
+  for await (const step of model.generate(given, { temperature: 0.8, topK: 40, topP: 0.95, seed: 3, maxTokens: 4 })) want.push(step.id);
+  model.dispose();
+  assert.deepEqual(await ids(page), want);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('Step and Run take what was typed a moment ago', async () => {
+  const { page, complaints, close } = await open();
+  /** Typed and pressed in one task. */
+  const pressed = (name, text, button) => page.evaluate(([name, text, button]) => {
+    const box = document.querySelector(`textarea[name="${name}"]`);
+    box.focus();
+    box.value = text;
+    box.dispatchEvent(new Event('input', { bubbles: true }));
+    [...document.querySelectorAll('.prompt button')].find((b) => b.textContent === button).click();
+  }, [name, text, button]);
+  const text = () => page.locator('.tok').allTextContents().then((list) => list.join(''));
+  await pressed('prompt', 'Tom and Sue', 'Step');
+  await page.waitForFunction(() => /Tom and Sue/.test(document.querySelector('.text').textContent) && document.querySelector('.tok:not(.given)'));
+  await page.waitForTimeout(500);
+  assert.equal((await ids(page, ':not(.given)')).length, 1, await text());
+  await page.goto(page.url().replace(/#.*/, '#model=weights/dates/&prompt=&source=07/04/1976&t=0&pace=fast'));
+  await page.waitForFunction(() => document.querySelector('#source')?.value === '07/04/1976' && document.querySelectorAll('.tok').length === 1);
+  await pressed('source', '3 JAN 2001', 'Run');
+  await page.waitForFunction(() => /2001-01-03/.test(document.querySelector('.text').textContent));
+  await page.waitForTimeout(500);
+  assert.match(await text(), /2001-01-03/, 'read again after it was written');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('an address of a model made on the page brings its whole prompt', async () => {
+  const config = { vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 2, dFf: 8, contextLength: 32, seed: 3 };
+  const { page, close } = await visit({ hash: `#made=${encodeURIComponent(JSON.stringify(config))}&prompt=twenty letters and 5 more&written=5` });
+  await writing(page, 5);
+  assert.deepEqual(await ids(page, '.given'), [...new TextEncoder().encode('twenty letters and 5 more')]);
+  assert.equal(await page.getByLabel('Prompt', { exact: true }).inputValue(), 'twenty letters and 5 more');
+  await close();
+});
