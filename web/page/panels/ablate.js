@@ -42,6 +42,7 @@ export function create(root, store, run) {
 
   function build(model) {
     of = model.config;
+    sweeping.abort();
     costs = new Map();
     parts = [];
     const { kind, nLayers, nEncoderLayers, nHeads } = model.config;
@@ -75,30 +76,29 @@ export function create(root, store, run) {
   }
 
   const named = (/** @type {string} */ key) => partOf(state.model?.config, key);
-  const idsNow = () => state.tokens.slice(0, MOST).map((t) => t.id);
   async function sweep() {
     sweeping.abort();
     const mine = (sweeping = new AbortController());
-    const ids = idsNow();
+    const ids = state.tokens.slice(0, MOST).map((t) => t.id);
     if (ids.length < 2 || state.model?.config.kind === 'encoder') return;
     progress.hidden = false;
     progress.max = parts.length;
     progress.value = 0;
     costs = new Map();
-    costsOf = ids.join();
+    const key = (costsOf = run.textKey());
     try {
       const base = await run.lossOf(ids, [], mine.signal);
       for (const part of parts) {
         const { mean } = await run.lossOf(ids, [part.edit], mine.signal);
-        if (mine !== sweeping) return;
+        if (mine.signal.aborted || key !== run.textKey()) return;
         costs.set(part.key, mean - base.mean);
         progress.value = costs.size;
         paintSwitches();
       }
     } catch (error) {
-      if (!mine.signal.aborted) store.set({ error: error instanceof Error ? error.message : String(error) });
+      if (!mine.signal.aborted && key === run.textKey()) store.set({ error: error instanceof Error ? error.message : String(error) });
     } finally {
-      progress.hidden = true;
+      if (mine === sweeping) progress.hidden = true;
     }
   }
 
@@ -126,24 +126,26 @@ export function create(root, store, run) {
   async function compare() {
     job.abort();
     const mine = (job = new AbortController());
-    const ids = idsNow();
+    const tokens = state.tokens.slice(0, MOST);
+    const ids = tokens.map((t) => t.id);
     const keys = [...off()];
+    const key = run.textKey();
     if (!keys.length || ids.length < 2) return result.replaceChildren(el('p', { class: 'hint' }, keys.length ? 'The text is too short to compare.' : 'Everything is on. What is switched off will be compared here with the untouched run.'));
     const edits = editsOf(state.model?.config, keys);
-    const given = Math.max(1, state.tokens.filter((t) => t.given).length);
+    const given = Math.max(1, tokens.filter((t) => t.given).length);
     try {
       const [whole, cut] = [await run.lossOf(ids, [], mine.signal), await run.lossOf(ids, edits, mine.signal)];
       const [wholeText, cutText] = [await run.continuation(ids.slice(0, given), [], AHEAD, mine.signal), await run.continuation(ids.slice(0, given), edits, AHEAD, mine.signal)];
-      if (mine !== job) return;
+      if (mine !== job || key !== run.textKey()) return;
       const top = (/** @type {Float32Array} */ logits) => distribution(logits, PLAIN, 5).candidates;
       await run.spell([...top(whole.last), ...top(cut.last)].map((c) => c.id));
-      if (mine === job) show({ whole, cut, wholeText, cutText, ids, keys, top });
+      if (mine === job && key === run.textKey()) show({ whole, cut, wholeText, cutText, tokens, keys, top });
     } catch (error) {
-      if (!mine.signal.aborted) store.set({ error: error instanceof Error ? error.message : String(error) });
+      if (!mine.signal.aborted && key === run.textKey()) store.set({ error: error instanceof Error ? error.message : String(error) });
     }
   }
 
-  function show(/** @type {any} */ { whole, cut, wholeText, cutText, keys, top }) {
+  function show(/** @type {any} */ { whole, cut, wholeText, cutText, tokens, keys, top }) {
     const parting = wholeText.findIndex((s, i) => s.id !== cutText[i]?.id);
     const text = (steps) => el('p', { class: 'story' }, ...steps.map((s, i) => el('span', { class: i === parting ? 'changed' : null }, s.text)));
     const bars = (logits) => el('ol', { class: 'small-bars' }, ...top(logits).map((c) => {
@@ -159,16 +161,18 @@ export function create(root, store, run) {
     result.replaceChildren(
       column('Untouched', whole, wholeText, ''),
       column(`Without ${keys.length === 1 ? named(keys[0])?.name : `${keys.length} parts`}`, cut, cutText, `, ${change >= 0 ? '+' : '−'}${far(Math.abs(change))}`),
-      el('p', { class: 'hint whole-line' }, worst.length ? `Hardest hit: ${worst.map(([d, p]) => `“${label(state.tokens[p])}” (+${figures(d)} bits)`).join(', ')}.` : 'No token of the text became much harder to predict.'));
+      el('p', { class: 'hint whole-line' }, worst.length ? `Hardest hit: ${worst.map(([d, p]) => `“${label(tokens[p])}” (+${figures(d)} bits)`).join(', ')}.` : 'No token of the text became much harder to predict.'));
   }
 
   store.watch(['model'], ({ model }) => { if (model && of !== model.config) build(model); });
   store.watch(['model', 'off'], paintSwitches);
   store.watch(['model', 'off', 'status', 'tokens'], (s) => {
     if (!s.model || s.status === 'running' || s.model.config.kind === 'encoder') return;
-    if (costs.size && costsOf !== idsNow().join()) {
+    if (costsOf !== run.textKey()) {
       sweeping.abort();
-      costs = new Map(); paintSwitches(); }
+      costs = new Map();
+      paintSwitches();
+    }
     void compare();
   });
 

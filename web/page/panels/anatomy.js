@@ -9,6 +9,7 @@
 import { el, svg } from '../dom.js';
 import { int, label, percent, quoted, si, time, value } from '../format.js';
 import { createInks, shade } from '../heatmap.js';
+import { inView } from '../patterns.js';
 import { blockPoint } from '../points.js';
 import { chance, following } from '../sampler.js';
 import { stagesOf, timeOf } from '../stages.js';
@@ -56,7 +57,7 @@ export function create(root, store, run) {
   const { state } = store;
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', el('small', {}, 'one pass over your text; choose a stage to open its values'));
   const steppers = el('div', { class: 'steppers' },
-    stepper('Layer', 'layer', () => state.model?.config.nLayers ?? 1), stepper('Head', 'head', () => state.model?.config.nHeads ?? 1));
+    stepper('Layer', 'layer', () => inView(state).layers || 1), stepper('Head', 'head', () => state.model?.config.nHeads ?? 1));
   const picture = svg('svg', { class: 'anatomy-svg', viewBox: '0 0 1400 470', role: 'group', 'aria-label': 'The forward pass, stage by stage' });
   const cells = el('canvas', { class: 'anatomy-cells', 'aria-hidden': 'true' });
   const inks = createInks('dim', 'q', 'k', 'v', 'p', 'f');
@@ -77,7 +78,7 @@ export function create(root, store, run) {
       const n = count();
       store.set({ head: { ...state.head, [key]: (state.head[key] + by + n) % n } });
     };
-    store.watch(['head', 'model'], (s) => { number.textContent = `${s.head[key]} of ${count()}`; });
+    store.watch(['head', 'model', 'stack'], (s) => { number.textContent = `${s.head[key]} of ${count()}`; });
     return el('div', { class: 'stepper' }, el('span', {}, name),
       el('button', { type: 'button', 'aria-label': `${name} before`, onclick: () => move(-1) }, '‹'), number,
       el('button', { type: 'button', 'aria-label': `${name} after`, onclick: () => move(1) }, '›'));
@@ -90,6 +91,9 @@ export function create(root, store, run) {
   /** values of the layer in hand for the text as it rests: point -> tensor */
   let captured = {};
   let capturedFor = '';
+
+  /** The layer that is drawn: the encoder, whose heads may be in hand, can have more. */
+  const layerOf = (s) => Math.min(s.head.layer, s.model.config.nLayers - 1);
 
   /** Which positions have lanes: the last nine up to the one after the token in hand. */
   function lanesOf(s) {
@@ -107,7 +111,7 @@ export function create(root, store, run) {
 
   function build(s) {
     const { config: c, parameters } = s.model;
-    const stages = stagesOf(c, parameters.rows, s.head.layer, LANES, 1);
+    const stages = stagesOf(c, parameters.rows, layerOf(s), LANES, 1);
     const has = (id) => stages.some((st) => st.id === id);
     const post = c.normPlacement === 'post';
     const cross = c.kind === 'encoder_decoder';
@@ -201,7 +205,7 @@ export function create(root, store, run) {
       for (let k = 0; k < LANES; k++) {
         const masked = c.causal && k > q;
         const d = svg('circle', { cx: inset + (k + 1) * DOT + 5, cy: 150 + q * DOT, r: masked ? 4.6 : 5.2, class: masked ? 'dot masked' : 'dot' });
-        if (!masked) d.addEventListener('click', () => store.set({ cursor: n.first + q, key: n.first + k, follow: false }));
+        if (!masked) d.addEventListener('click', () => store.set({ stack: 'self', cursor: n.first + q, key: n.first + k, follow: false }));
         stack.append(d);
         row.push(d);
       }
@@ -296,20 +300,27 @@ export function create(root, store, run) {
   let fetching = false;
   let fetchedAt = 0;
   async function fetchValues(s) {
-    const key = `${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
+    const layer = layerOf(s);
+    const keyNow = () => `${layer} ${run.textKey()}`;
+    const key = keyNow();
+    /** The text may have grown since. */
+    const holds = (/** @type {string} */ now, /** @type {string} */ then) => `${now},`.startsWith(`${then},`);
     if (capturedFor === key || fetching || !s.tokens.length) return;
     // While text streams at reading speed a look now and then is enough: what was read does not change.
-    if (s.status === 'running' && (s.pace === 'fast' || s.speed.msPerToken > 5 || performance.now() - fetchedAt < 500)) return;
+    if (s.status === 'running' && (s.pace === 'fast' || s.speed.msPerToken > 5 || performance.now() - fetchedAt < 500)) {
+      if (!holds(key, capturedFor)) captured = {};
+      return;
+    }
     fetching = true;
     fetchedAt = performance.now();
-    const b = blockPoint(s.model.config, s.head.layer);
+    const b = blockPoint(s.model.config, layer);
     try {
       const got = await run.values(['hook_embed', `${b}.hook_resid_pre`, `${b}.attn.hook_q`, `${b}.attn.hook_k`, `${b}.attn.hook_v`, `${b}.hook_attn_out`, `${b}.mlp.hook_post`, `${b}.hook_resid_post`, `${b}.hook_cross_attn_out`, 'decoder.hook_embed', `${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`]);
-      captured = got;
-      capturedFor = key;
+      if (holds(keyNow(), key)) captured = got;
     } catch {
-      capturedFor = key;  // strips stay plain; the text goes on
+      captured = {};  // strips stay plain; the text goes on
     }
+    capturedFor = key;
     fetching = false;
     store.set({ patterns: state.patterns });
   }
@@ -330,14 +341,15 @@ export function create(root, store, run) {
   /** Strength of each part of a vector: the root mean square of its bins, the largest on the page being 1. */
   function paintStrips(s) {
     if (!n.lanes) return;
-    const b = blockPoint(s.model.config, s.head.layer);
+    const layer = layerOf(s);
+    const b = blockPoint(s.model.config, layer);
     const from = {
-      embed: s.head.layer === 0 ? captured.hook_embed ?? captured['decoder.hook_embed'] ?? captured[`${b}.hook_resid_pre`] : captured[`${b}.hook_resid_pre`], q: captured[`${b}.attn.hook_q`], k: captured[`${b}.attn.hook_k`],
+      embed: layer === 0 ? captured.hook_embed ?? captured['decoder.hook_embed'] ?? captured[`${b}.hook_resid_pre`] : captured[`${b}.hook_resid_pre`], q: captured[`${b}.attn.hook_q`], k: captured[`${b}.attn.hook_k`],
       v: captured[`${b}.attn.hook_v`], out: captured[`${b}.hook_attn_out`], added: captured[`${b}.hook_cross_attn_out`], ffn: captured[`${b}.mlp.hook_post`], resid: captured[`${b}.hook_resid_post`],
       more: captured[`${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`],
     };
     const seen = Math.max(0, ...Object.values(from).map((tensor) => Math.min(n.count, (tensor?.shape[0] ?? 0) - n.first)));   // lanes with values
-    const key = [seen, n.first, n.count, s.head.layer, cells.width, colors.q].join();
+    const key = [seen, n.first, n.count, layer, cells.width, colors.q].join();
     if (onCanvas.of === captured && (onCanvas.key === key || (!seen && !onCanvas.seen))) return;
     onCanvas = { of: captured, key, seen };
     const g = /** @type {CanvasRenderingContext2D} */ (cells.getContext('2d'));
@@ -397,7 +409,7 @@ export function create(root, store, run) {
     n.first = first;
     open(count);
     const { config: c } = s.model;
-    const layer = Math.min(s.head.layer, c.nLayers - 1);
+    const layer = layerOf(s);
     const { head } = s.head;
     const stages = stagesOf(c, s.model.parameters.rows, layer, s.tokens.length, s.sourceTokens.length);
     for (const st of stages) {
@@ -510,28 +522,36 @@ export function create(root, store, run) {
   async function inspect(s) {
     inspector.hidden = !s.openStage || !s.model || !s.tokens.length;
     if (inspector.hidden || s.status === 'running') return;
-    const st = stagesOf(s.model.config, s.model.parameters.rows, s.head.layer, s.tokens.length, s.sourceTokens.length).find((x) => x.id === s.openStage);
+    const { config, parameters } = s.model;
+    const layer = layerOf(s);
+    const st = stagesOf(config, parameters.rows, layer, s.tokens.length, s.sourceTokens.length).find((x) => x.id === s.openStage);
     if (!st) return choose('');
-    const key = `${s.openStage} ${s.head.layer} ${s.tokens.map((t) => t.id).join()}`;
+    const keyNow = () => `${s.openStage} ${layerOf(s)} ${run.textKey()}`;
+    const key = keyNow();
     if (inspected === key) return;
     inspected = key;
+    /** Something else is asked for by now, or will be once the text rests. */
+    const late = () => {
+      if (inspected === key && (!s.model || keyNow() !== key)) inspected = '';
+      return inspected !== key;
+    };
     explained.hidden = true;
     wide = null;
     title.textContent = st.title.replace(/ {2}/g, ', ');
     sentence.textContent = st.words;
     const fact = (name, text) => (text ? [el('dt', {}, name), el('dd', { class: 'mono' }, text)] : []);
     const rows = await run.trace().catch(() => []);
-    if (inspected !== key) return;
-    const ms = timeOf(s.model.config, rows, st.id, s.head.layer);
+    if (late()) return;
+    const ms = timeOf(config, rows, st.id, layer);
     facts.replaceChildren(...fact('Computes', st.formula), ...fact('Makes', st.shape), ...fact('Parameters', st.params ? int(st.params) : 'none of its own'),
       ...fact('FLOPs a token', st.flops ? si(st.flops) : '0'), ...fact('Measured', ms ? `${time(ms)} for ${s.tokens.length} tokens at once` : ''));
     let points = {};
     try {
       if (st.points.length) points = await run.values(st.points.map(([p]) => p));
     } catch { /* shown as absent below */ }
-    if (inspected !== key) return;
+    if (late()) return;
     values.show(st.points.filter(([p]) => points[p]).map(([p, name]) => ({ point: p, name, tensor: points[p] })), st.id === 'encoder' ? s.sourceTokens : s.tokens, st.id === 'encoder' ? s.sourceCursor : s.cursor);
-    wide = st.id === 'ffn' ? { layer: s.head.layer, tensor: points[`${blockPoint(s.model.config, s.head.layer)}.mlp.hook_post`] } : null;
+    wide = st.id === 'ffn' ? { layer, tensor: points[`${blockPoint(config, layer)}.mlp.hook_post`] } : null;
     paintNeurons(state);
     if (st.id === 'head') values.say(`${quoted(s.tokens[s.cursor])} is followed by the bars on the right of the picture, and in “Next token” above.`);
   }

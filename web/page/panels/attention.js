@@ -97,6 +97,8 @@ export function create(root, store, run) {
   let paintedRows = null;
   /** a stage other than the pattern, for the whole text as it was then */
   let scores = null;
+  const pointNow = () => `${inView(state).point}.${STAGES.find(([s]) => s === state.stage)?.[2]}`;
+  const scoresKey = () => `${pointNow()} ${run.textKey()}`;
 
   /** The values of one query in the stage that is shown. */
   function rowOf(q) {
@@ -106,7 +108,11 @@ export function create(root, store, run) {
     const from = (state.head.head * scores.n + q) * scores.keys;
     return scores.data.subarray(from, from + (causal && state.stage === 'masked' ? q + 1 : scores.keys));
   }
-  const rows = () => (state.stage === 'pattern' ? inView(state).rows?.length ?? 0 : scores?.n ?? 0);
+  function rows() {
+    if (state.stage === 'pattern') return inView(state).rows?.length ?? 0;
+    if (scores && !`${scoresKey()},`.startsWith(`${scores.key},`)) scores = null;   // the text may only have grown since
+    return scores?.n ?? 0;
+  }
   const columns = () => (state.stack === 'self' ? rows() : inView(state).keys.length);
   /** Put a query in hand, in the stack that is shown. */
   const inHand = (/** @type {number} */ query) => (state.stack === 'encoder' ? { sourceCursor: query } : { cursor: query, follow: false });
@@ -120,10 +126,10 @@ export function create(root, store, run) {
   // -- stages before the softmax come from one forward pass over the text --------------------------------------------
   let wanted = '';
   async function fetchScores() {
-    const { stage, tokens } = state;
-    const point = `${inView(state).point}.${STAGES.find(([s]) => s === stage)?.[2]}`;
-    const key = `${point} ${tokens.map((t) => t.id).join()}`;
-    if (wanted === key) return;
+    const { stage, status, tokens } = state;
+    if (stage === 'pattern' || status === 'running' || !tokens.length) return;
+    const point = pointNow(), key = scoresKey();
+    if (scores?.key === key || wanted === key) return;
     wanted = key;
     try {
       const tensor = (await run.values([point]))[point];
@@ -137,11 +143,12 @@ export function create(root, store, run) {
         if (data[i] > max) max = data[i];
       }
       scores = { n, keys, data, min, max, key };
-      painted = '';
-      store.set({ stage });
+      painted = wanted = '';
+      store.set({ stage: state.stage });
     } catch (error) {
+      if (wanted !== key) return;
       wanted = '';
-      store.set({ stage: 'pattern', error: error instanceof Error ? error.message : String(error) });
+      if (scoresKey() === key) store.set({ stage: 'pattern', error: error instanceof Error ? error.message : String(error) });
     }
   }
 
@@ -168,7 +175,12 @@ export function create(root, store, run) {
     const m = first ? n : columns();
     const view = inView(state);
     const width = wide;
-    if (!n || !width) return;
+    if (!width) return;
+    if (!n) {
+      canvas.width = canvas.width;   // nothing is left on it
+      at = { ...at, n: 0, m: 0 };
+      return;
+    }
     const dpr = devicePixelRatio || 1;
     const early = first > 0 ? 1.6 : 0;  // cells that the column of earlier keys takes, gap included
     const edge = Math.min(LEFT, width * 0.24);
@@ -306,7 +318,7 @@ export function create(root, store, run) {
     new Uint32Array(image.data.buffer).set(colors);
     g.putImageData(image, 0, 0);
     const marks = state.stage === 'pattern' ? TICKS.map((v) => [Math.sqrt(v), v === 0 ? '0' : v < 1 ? `${v * 100} %` : '1'])
-      : [[0, figures(scores?.min ?? 0)], [1, figures(scores?.max ?? 1)]];
+      : scores ? [[0, figures(scores.min)], [1, figures(scores.max)]] : [];
     ticks.replaceChildren(...marks.map(([x, text]) => {
       const t = el('span', {}, String(text));
       t.style.insetInlineStart = `${Number(x) * 100}%`;
@@ -322,13 +334,14 @@ export function create(root, store, run) {
     const k = hover?.key ?? state.key;
     const query = view.queries[q];
     if (!query) { out.textContent = ''; who.textContent = ''; list.replaceChildren(); return; }
-    const row = rowOf(q);
+    const row = q < rows() ? rowOf(q) : null;
+    const none = state.stage !== 'pattern' && !scores ? 'The scores come when the text rests.' : 'The engine has not read this token yet.';
     if (k === null || k === undefined) {
-      out.textContent = row ? 'Point at a cell, or move over the picture with the arrow keys.' : 'The engine has not read this token yet.';
+      out.textContent = row ? 'Point at a cell, or move over the picture with the arrow keys.' : none;
     } else {
       const key = view.keys[k];
       const masked = !row || k >= row.length;
-      out.textContent = !row ? 'The engine has not read this token yet.'
+      out.textContent = !row ? none
         : `query ${q} ${quoted(query)} → key ${k} ${key ? quoted(key) : ''}: ${masked ? 'masked' : show(row[k])}`;
     }
     who.textContent = `${quoted(query)} attends to`;
@@ -373,9 +386,9 @@ export function create(root, store, run) {
   let explained = '';
   async function paintExplanation() {
     if (!explain.open || state.status === 'running' || !state.model) return;
-    const { head: { layer, head }, key: index, tokens, sourceTokens } = state;
+    const { head: { layer, head }, key: index } = state;
     const { point, query: position, rows: of } = inView(state);
-    const now = `${point} ${state.stage} ${head} ${position} ${index} ${tokens.map((t) => t.id).join()} ${sourceTokens.map((t) => t.id).join()}`;
+    const now = `${point} ${state.stage} ${head} ${position} ${index} ${run.textKey()}`;
     if (explained === now) return;
     explained = now;
     explanation ??= import('../explanation.js').then(({ createExplanation }) => {
@@ -446,9 +459,9 @@ export function create(root, store, run) {
       stageButtons[i].setAttribute('aria-checked', String(stage === s.stage));
       stageButtons[i].tabIndex = stage === s.stage ? 0 : -1;
     });
-    if (s.stage !== 'pattern' && s.status !== 'running' && s.tokens.length) void fetchScores();
+    void fetchScores();
   });
-  store.watch(['status'], (s) => { if (s.stage !== 'pattern' && s.status !== 'running') void fetchScores(); });
+  store.watch(['status'], () => void fetchScores());
   store.watch(['zoom', 'tokens', 'stack'], (s) => {
     zooms.hidden = s.tokens.length <= nearby() + 4 || s.stack !== 'self';
     zoomButtons[0].b.textContent = `last ${nearby()}`;

@@ -6,6 +6,7 @@ import { blockPoint } from '../points.js';
 import { distribution } from '../sampler.js';
 
 const COLUMNS = 9;
+const ABOUT = 'Each cell is the likeliest next token if the layers after it were left out; the stronger the colour, the surer. The number is the length of the stream there.';
 const PLAIN = { temperature: 1, topK: 0, topP: 1 };
 
 /** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
@@ -13,7 +14,7 @@ export function create(root, store, run) {
   const { state } = store;
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', el('small', {}, 'the stream read with the model’s own head'));
   const table = el('table', { class: 'lens' });
-  const lensNote = el('p', { class: 'hint' }, 'Each cell is the likeliest next token if the layers after it were left out; the stronger the colour, the surer. The number is the length of the stream there.');
+  const lensNote = el('p', { class: 'hint' }, ABOUT);
   const who = el('h3', {}, 'Votes for a token');
   const grid = el('div', { class: 'votes', role: 'group', 'aria-label': 'Votes by layer and head' });
   const lists = el('div', { class: 'vote-lists' });
@@ -31,10 +32,13 @@ export function create(root, store, run) {
     if (!s.model || root.hidden || !seen || s.status === 'running' || s.cursor < 0 || !s.tokens[s.cursor]) return;
     const logits = s.logits.get(s.cursor);
     if (!logits) return;   // on its way: the change of logits calls again
-    const ids = s.tokens.slice(0, s.cursor + 1).map((t) => t.id);
-    const drawn = s.tokens[s.cursor + 1];
+    const { cursor } = s;
+    const tokens = s.tokens.slice(0, cursor + 2);   // the text may go on meanwhile
+    const ids = tokens.slice(0, cursor + 1).map((t) => t.id);
+    const drawn = tokens[cursor + 1];
     const token = drawn?.id ?? distribution(logits, PLAIN, 1).candidates[0].id;
-    const key = `${ids.join()} ${token}`;
+    const of = run.textKey();
+    const key = `${of} ${cursor} ${token}`;
     if (done === key) return;
     done = key;
     job.abort();
@@ -48,32 +52,33 @@ export function create(root, store, run) {
       if (mine !== job) return;
       const norms = streams.map((name) => {
         const d = config.dModel;
-        const x = values[name]?.data.subarray(s.cursor * d, (s.cursor + 1) * d) ?? [];
+        const x = values[name]?.data.subarray(cursor * d, (cursor + 1) * d) ?? [];
         return Math.sqrt(x.reduce((sum, v) => sum + v * v, 0));
       });
-      paintLens(read.map((list) => list.slice(first).map(([best]) => best)), norms, first);
+      lensNote.textContent = ABOUT;
+      paintLens(read.map((list) => list.slice(first).map(([best]) => best)), norms, first, tokens);
       const votes = await api.attribution(ids, { ...options, token });
-      if (mine === job) paintVotes(votes);
+      if (mine === job) paintVotes(votes, config, tokens[cursor]);
     } catch (error) {
-      if (mine.signal.aborted) return;
+      if (mine.signal.aborted || of !== run.textKey()) return;
       done = '';
       lensNote.textContent = error instanceof Error ? `${error.message}.` : String(error);
     }
   }
 
-  function paintLens(/** @type {any[][]} */ tops, /** @type {number[]} */ norms, /** @type {number} */ first) {
+  function paintLens(/** @type {any[][]} */ tops, /** @type {number[]} */ norms, /** @type {number} */ first, /** @type {any[]} */ tokens) {
     const columns = tops[0].length;
-    const truth = Array.from({ length: columns }, (_, i) => state.tokens[first + i + 1]?.id);
+    const truth = Array.from({ length: columns }, (_, i) => tokens[first + i + 1]?.id);
     table.replaceChildren(
       el('caption', { class: 'hidden' }, 'Likeliest next token by layer and position'),
-      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'after'), ...Array.from({ length: columns }, (_, i) => el('th', { scope: 'col' }, label(state.tokens[first + i]))), el('th', { scope: 'col', class: 'n' }, 'length'))),
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'after'), ...Array.from({ length: columns }, (_, i) => el('th', { scope: 'col' }, label(tokens[first + i]))), el('th', { scope: 'col', class: 'n' }, 'length'))),
       el('tbody', {}, ...tops.map((list, l) => el('tr', {}, el('th', { scope: 'row' }, `layer ${l}`),
         ...list.map((best, i) => {
           const cell = el('td', { class: `${i === columns - 1 ? 'here' : ''}${truth[i] === best.id ? ' right' : ''}`, title: percent(best.probability) }, label(best), el('span', { class: 'hidden' }, ` ${percent(best.probability)}`));
           cell.style.setProperty('--p-cell', `${Math.round(best.probability * 55)}%`);
           return cell;
         }), el('td', { class: 'n' }, figures(norms[l]))))),
-      el('tfoot', {}, el('tr', {}, el('th', { scope: 'row' }, 'the text'), ...truth.map((id, i) => el('td', {}, id === undefined ? '?' : label(state.tokens[first + i + 1]))), el('td', {}))));
+      el('tfoot', {}, el('tr', {}, el('th', { scope: 'row' }, 'the text'), ...truth.map((id, i) => el('td', {}, id === undefined ? '?' : label(tokens[first + i + 1]))), el('td', {}))));
   }
 
   /** What a part is called here. @param {any} part */
@@ -81,9 +86,8 @@ export function create(root, store, run) {
     : part.kind === 'ffn' ? `layer ${part.layer}, FFN` : part.kind === 'embedding' ? 'the embedding' : part.kind === 'position' ? 'the position' : part.name);
   const signed = (/** @type {number} */ v) => `${v >= 0 ? '+' : '−'}${figures(Math.abs(v))}`;
 
-  function paintVotes(/** @type {any} */ votes) {
-    const { config } = state.model;
-    who.textContent = `Who voted for ${quoted({ id: votes.token, text: votes.text })} after ${quoted(state.tokens[state.cursor])}`;
+  function paintVotes(/** @type {any} */ votes, /** @type {any} */ config, /** @type {any} */ after) {
+    who.textContent = `Who voted for ${quoted({ id: votes.token, text: votes.text })} after ${quoted(after)}`;
     const parts = votes.parts.filter((/** @type {any} */ p) => p.kind !== 'bias');
     const biases = votes.parts.filter((/** @type {any} */ p) => p.kind === 'bias').reduce((/** @type {number} */ n, /** @type {any} */ p) => n + p.value, 0);
     const most = Math.max(...parts.map((/** @type {any} */ p) => Math.abs(p.value)), 1e-9);
@@ -91,7 +95,8 @@ export function create(root, store, run) {
     const mark = (/** @type {string} */ t) => el('span', { class: 'row-label', 'aria-hidden': 'true' }, t);
     const cell = (/** @type {any} */ part) => {
       if (!part) return el('span');
-      const act = () => store.set(part.kind === 'head' ? { head: { layer: part.layer, head: part.head } } : { openStage: 'ffn', head: { ...state.head, layer: part.layer } });
+      const stack = /cross/.test(part.name) ? 'cross' : 'self';
+      const act = () => store.set(part.kind === 'head' ? { head: { layer: part.layer, head: part.head }, ...(stack !== state.stack && { stack, key: null, hover: null }) } : { openStage: 'ffn', head: { ...state.head, layer: part.layer } });
       const words = `${nameOf(part)}: ${signed(part.value)}`;
       const b = el('button', { type: 'button', class: `vote ${part.value < 0 ? 'against' : 'for'}`, title: words, onclick: act }, el('span', { class: 'hidden' }, words));
       b.style.setProperty('--vote', `${Math.round(100 * Math.sqrt(Math.abs(part.value) / most))}%`);
@@ -115,6 +120,7 @@ export function create(root, store, run) {
 
   store.watch(['model'], ({ model }) => {
     root.hidden = !model || model.config.kind === 'encoder' || !model.api.logitLens;
+    job.abort();
     done = '';
   });
   /** @type {any} */

@@ -27,18 +27,25 @@ export function create(root, store, run) {
   let shown = '';
   async function work() {
     if (!seen || !state.model || state.status === 'running' || !state.tokens.length) return;
-    const key = `${state.model.name} ${state.tokens.length} ${state.tokens.at(-1)?.id}`;
+    const key = run.textKey();
     if (shown === key) return;
     shown = key;
-    const rows = await run.trace().catch(() => null);
-    if (shown !== key || !rows) { root.hidden = !rows; return; }
+    const n = state.tokens.length;
+    const rows = await run.trace().catch(() => []);   // as when another model came meanwhile, which is asked next
+    if (shown !== key) return;
+    if (!rows.length) {
+      about.textContent = '';
+      body.replaceChildren();
+      foot.replaceChildren();
+      return;
+    }
     const sums = new Map();
     for (const r of rows) {
       const sum = sums.get(NAMES[r.op]) ?? { flops: 0, ms: 0 };
       sums.set(NAMES[r.op], { flops: sum.flops + r.flops, ms: sum.ms + r.ms });
     }
     const total = rows.reduce((a, r) => ({ flops: a.flops + r.flops, ms: a.ms + r.ms }), { flops: 0, ms: 0 });
-    about.textContent = `${state.tokens.length} tokens at once, by the engine’s own clock`;
+    about.textContent = `${n} tokens at once, by the engine’s own clock`;
     body.replaceChildren(...[...sums].map(([name, { flops, ms }]) => {
       const bar = el('i');
       bar.style.inlineSize = `${(100 * ms) / total.ms}%`;

@@ -1,0 +1,225 @@
+// panels.test.js - the built page in Chromium where what is asked for changes while panels show it: another model, another source, another
+// text. What they say then is what a page says that is opened anew.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { resting, visit } from './built_page.js';
+
+const SMALL = { kind: 'decoder', vocabSize: 256, dModel: 32, nLayers: 2, nHeads: 2, dFf: 64, contextLength: 64, norm: 'rmsnorm', ffn: 'swiglu', position: 'rope' };
+const made = (config, seed) => `made=${encodeURIComponent(JSON.stringify({ ...config, seed }))}`;
+
+/** A page with its text read, and what keeps questions to the engine waiting: `hold('trace')`, `release()`; `spoil('trace')` makes the next fail. */
+async function open(hash) {
+  const visitor = await visit({ hash, prepare: (page) => page.addInitScript(() => {
+    const post = Worker.prototype.postMessage;
+    const kept = [];
+    let name = '', bad = '';
+    window.spoil = (method) => { bad = method; };
+    window.hold = (method) => { name = method; };
+    window.held = () => kept.length;
+    window.release = () => {
+      name = '';
+      for (const [worker, ...args] of kept.splice(0)) post.apply(worker, args);
+    };
+    Worker.prototype.postMessage = function (...args) {
+      if (name && args[0]?.args?.[0] === name) kept.push([this, ...args]);
+      else if (bad && args[0]?.args?.[0] === bad) {
+        bad = '';
+        post.call(this, { ...args[0], args: ['nothing that it could do', []] });
+      } else post.apply(this, args);
+    };
+  }) });
+  await visitor.page.waitForSelector('.tok', { timeout: 30_000 });
+  return visitor;
+}
+
+/** Wait until this is read twice in a row, and is not what was there before. */
+async function calm(page, read, before) {
+  let last;
+  for (let i = 0; i < 100; i++) {
+    await page.waitForTimeout(150);
+    const now = await read();
+    if (now && now === last && now !== before) return now;
+    last = now;
+  }
+  return last;
+}
+
+/** What a panel says, once it is seen. */
+const SAYS = {
+  '.anatomy': () => [...document.querySelectorAll('.inspector .stage-facts dd')].slice(0, 4).map((e) => e.textContent).concat(document.querySelector('.inspector .values .cell').textContent, document.querySelector('.inspector .neurons').textContent).join(' | '),
+  '.attention': () => [...document.querySelectorAll('.attention .attends li')].map((e) => e.textContent).join(' | '),
+  '.trace': () => [document.querySelector('.trace h2').textContent, document.querySelector('.trace tfoot td')?.textContent].join(' | '),
+  '.lens-card': () => [document.querySelector('.lens').textContent, document.querySelector('.votes').textContent, document.querySelector('.lens-card .vote-lists').nextElementSibling.textContent].join(' | '),
+  '.ablate': () => document.querySelector('.ablate .hint:last-child').textContent,
+};
+async function says(page, names, before = {}) {
+  const all = {};
+  for (const name of names) {
+    await page.locator(name).scrollIntoViewIfNeeded();
+    all[name] = await calm(page, () => page.evaluate(SAYS[name]), before[name]);
+  }
+  return all;
+}
+const make = async (page) => {
+  await page.getByRole('button', { name: 'Make it with random weights' }).click();
+  await page.waitForFunction(() => document.querySelectorAll('.tok').length > 4);
+};
+
+// They once kept the numbers of the model before: it had the same text.
+test('a model made again from another seed, or wider, is what the panels tell of', async () => {
+  const names = ['.anatomy', '.attention', '.trace', '.lens-card'];
+  const rest = '&prompt=Once upon a time&open=ffn&stage=scaled';
+  const { page, complaints, close } = await open(`#${made(SMALL, 1)}${rest}`);
+  const one = await says(page, names);
+  await page.locator('#preset').selectOption('');
+  const scaled = () => page.locator('.attention').getByRole('radio', { name: '÷ √d' }).click();
+  for (const [config, seed] of /** @type {[any, number][]} */ ([[SMALL, 2], [{ ...SMALL, dModel: 128 }, 2]])) {
+    const anew = await open(`#${made(config, seed)}${rest}`);
+    const want = await says(anew.page, names);
+    await anew.close();
+    for (const name of names) if (name !== '.trace' || config !== SMALL) assert.notEqual(want[name], one[name]);
+    await page.locator('#seed').fill(String(seed));
+    await page.locator('#seed').press('Tab');
+    await page.locator('#build-dModel').fill(String(config.dModel));
+    await make(page);
+    await scaled();
+    for (const name of names) {
+      await page.locator(name).scrollIntoViewIfNeeded();
+      for (let i = 0; i < 60 && await page.evaluate(SAYS[name]) !== want[name]; i++) await page.waitForTimeout(100);
+      assert.equal(await page.evaluate(SAYS[name]), want[name], `${name}, seed ${seed}, d_model ${config.dModel}`);
+    }
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('another source is what the panels tell of, though the text is the same', async () => {
+  const names = ['.anatomy', '.attention', '.lens-card', '.ablate'];
+  const of = (source) => `#model=weights/dates/&prompt=1999-05-01&source=${source}&open=encoder&stack=cross&stage=raw&t=0`;
+  const { page, complaints, close } = await open(of('the 1st of may, 1999'));
+  const one = await says(page, names);
+  const anew = await open(of('the 2nd of June, 2013'));
+  const want = await says(anew.page, names);
+  await anew.close();
+  await page.locator('#source').fill('the 2nd of June, 2013');
+  for (const name of names) {
+    assert.notEqual(want[name], one[name]);
+    await page.locator(name).scrollIntoViewIfNeeded();
+    for (let i = 0; i < 60 && await page.evaluate(SAYS[name]) !== want[name]; i++) await page.waitForTimeout(100);
+    assert.equal(await page.evaluate(SAYS[name]), want[name], name);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('scores of a layer are not shown for another one while the text streams, and a stage without a text is no error', async () => {
+  const { page, complaints, close } = await open(`#${made({ ...SMALL, contextLength: 256 }, 1)}&prompt=Once upon a time&stage=scaled&t=1`);
+  const first = await calm(page, () => page.evaluate(SAYS['.attention']));
+  await page.locator('.go').click();
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 2);
+  await page.locator('.tile[aria-label="layer 1, head 0"]').press('Enter');
+  await page.waitForFunction(() => /^Layer 1/.test(document.querySelector('#h-attention').textContent));
+  await page.waitForFunction(() => /The scores come when the text rests/.test(document.querySelector('#cell').textContent), null, { timeout: 5000 });
+  assert.equal(await page.evaluate(SAYS['.attention']), '');
+  assert.equal(await page.evaluate(() => { // nothing is drawn, either
+    const canvas = document.querySelector('.cells');
+    return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v);
+  }), false);
+  await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
+  assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), first);
+  await page.locator('.attention').getByRole('radio', { name: 'masked' }).click();
+  await calm(page, () => page.evaluate(SAYS['.attention']));
+  await page.getByLabel('Prompt', { exact: true }).fill('');   // this model has no token to begin with
+  await page.waitForFunction(() => !document.querySelector('.tok'));
+  await page.waitForTimeout(400);
+  assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
+  assert.equal(await page.locator('.attention').getByRole('radio', { name: 'masked' }).getAttribute('aria-checked'), 'true');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a model taken away in the middle of a trace leaves the panel for the next one', async () => {
+  const { page, complaints, close } = await open(`#${made(SMALL, 1)}&prompt=Once upon a time`);
+  await page.locator('.trace').scrollIntoViewIfNeeded();
+  await calm(page, () => page.evaluate(SAYS['.trace']));
+  await page.evaluate(() => window.hold('trace'));
+  await page.getByLabel('Prompt', { exact: true }).fill('Once upon');
+  await page.locator('.trace').scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => window.held() > 0);
+  const pill = await page.locator('.pill').textContent();
+  await page.locator('#build-dModel').fill('48');
+  await make(page);
+  await page.waitForFunction((text) => document.querySelector('.pill').textContent !== text, pill);
+  await page.waitForTimeout(600);
+  await page.evaluate(() => window.release());
+  assert.equal(await page.locator('.trace').isVisible(), true);
+  await page.locator('.trace').scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => /^9 tokens/.test(document.querySelector('.trace h2 small').textContent));
+  assert.equal(await page.locator('.error').isVisible(), false);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a text that starts again while its parts are compared', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=60');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 60);
+  await page.locator('.ablate').scrollIntoViewIfNeeded();
+  await page.evaluate(() => window.hold('forward'));
+  await page.locator('.switches').getByRole('button', { name: /^layer 0, FFN/ }).click();
+  await page.waitForFunction(() => window.held() > 0);
+  await page.getByRole('button', { name: 'New seed' }).click();
+  await page.evaluate(() => window.release());
+  await page.waitForTimeout(2500);
+  assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
+  await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
+  await page.waitForFunction(() => /Without layer 0, FFN/.test(document.querySelector('.compare').textContent), null, { timeout: 30_000 });
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('what the lens was asked of one text is told of that text, and a failure is not told of the next', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  const note = () => page.locator('.lens-card .lens-split .hint').first().textContent();
+  await calm(page, () => page.evaluate(SAYS['.lens-card']));
+  const about = await note();
+  await page.evaluate(() => window.hold('logitLens'));
+  await page.locator('.tok').nth(18).click();
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => window.held() > 0);
+  await page.getByRole('button', { name: 'New seed' }).click();
+  await page.waitForFunction(() => document.querySelectorAll('.tok').length < 10);
+  await page.evaluate(() => window.release());
+  await page.waitForTimeout(700);
+  await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
+  assert.equal(await note(), about);
+  await calm(page, () => page.evaluate(SAYS['.lens-card']));
+  await page.evaluate(() => window.spoil('logitLens'));
+  await page.getByLabel('Prompt', { exact: true }).fill('The cat');
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.waitForFunction((text) => document.querySelector('.lens-card .lens-split .hint').textContent !== text, about);
+  await page.getByLabel('Prompt', { exact: true }).fill('The cat sat');
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.waitForFunction((text) => document.querySelector('.lens-card .lens-split .hint').textContent === text, about, { timeout: 5000 });
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+const stack = (page) => page.getByRole('radiogroup', { name: 'Which attention' }).locator('[aria-checked="true"]').textContent();
+
+test('what is pressed in the picture and among the votes is what the panels of attention show', async () => {
+  const { page, complaints, close } = await open('#model=weights/dates/&prompt=1999-05-01&source=the 1st of may, 1999&stack=cross');
+  assert.equal(await stack(page), 'across');
+  await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
+  await page.waitForFunction(() => /^Layer/.test(document.querySelector('#h-attention').textContent));
+  assert.equal(await stack(page), 'decoder');
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.locator('.vote[title^="layer 1, head 1, across"]').click();
+  await page.waitForFunction(() => /^Across, layer 1, head 1/.test(document.querySelector('#h-attention').textContent));
+  assert.equal(await stack(page), 'across');
+  await page.locator('.vote[title^="layer 0, head 1:"]').click();
+  await page.waitForFunction(() => /^Layer 0, head 1/.test(document.querySelector('#h-attention').textContent));
+  assert.deepEqual(complaints, []);
+  await close();
+});
