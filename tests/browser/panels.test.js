@@ -206,6 +206,23 @@ test('what the lens was asked of one text is told of that text, and a failure is
   await close();
 });
 
+test('no cell is chosen any more while one is being explained', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&key=1');
+  await page.locator('.attention .explain summary').press('Enter');
+  await page.waitForSelector('.attention .explanation .number');
+  await page.evaluate(() => window.hold('explain'));
+  await page.locator('.matrix').press('ArrowLeft');
+  await page.waitForFunction(() => window.held() > 0);
+  await page.locator('.matrix').press('Escape');
+  await page.waitForFunction(() => /Choose a cell of the picture\.$/.test(document.querySelector('.attention .explanation').textContent));
+  await page.evaluate(() => window.release());
+  await page.waitForTimeout(500);
+  assert.match(await page.locator('.attention .explanation').textContent(), /Choose a cell of the picture\.$/);
+  assert.equal(await page.locator('.attention .explanation').getAttribute('aria-busy'), null);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 const stack = (page) => page.getByRole('radiogroup', { name: 'Which attention' }).locator('[aria-checked="true"]').textContent();
 
 test('what is pressed in the picture and among the votes is what the panels of attention show', async () => {

@@ -176,6 +176,8 @@ export function createExplanation(state, run, of) {
     /** Nothing is chosen. @param {string} words */
     clear(words) {
       asking.abort();
+      asking = new AbortController();
+      root.removeAttribute('aria-busy');
       trail = [];
       found = null;
       box.hidden = true;
