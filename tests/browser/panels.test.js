@@ -240,3 +240,27 @@ test('what is pressed in the picture and among the votes is what the panels of a
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('ideas tried on the text above are gone with it', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20');
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  const tried = () => page.waitForFunction(() => document.querySelectorAll('.broken tbody tr').length === 7 && document.querySelector('.break progress').hidden, null, { timeout: 60_000 });
+  const go = page.getByRole('button', { name: 'Break it, one idea at a time' });
+  await go.click();
+  await tried();
+  await page.getByLabel('Prompt', { exact: true }).fill('The cat');
+  await page.waitForFunction(() => document.querySelectorAll('.tok').length < 5);
+  await page.waitForTimeout(300);
+  assert.equal(await page.locator('.broken').isVisible(), true, 'the fixed text is still the same');
+  await page.locator('#break-text').selectOption('own');
+  await go.click();
+  await tried();
+  await page.getByLabel('Prompt', { exact: true }).fill('The cat sat on');
+  await page.waitForFunction(() => document.querySelector('.broken').closest('[hidden]') || document.querySelector('.broken').hidden, null, { timeout: 5000 });
+  await page.locator('.go').click();   // at reading speed
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 1);
+  await go.click();
+  assert.match(await page.locator('.break .hint').textContent(), /still being written/);
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -37,6 +37,7 @@ export function create(root, store, run) {
   root.append(tools, on, el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Broken models' }, table));
 
   let job = new AbortController();
+  let shown = '';   // the text above that was tried, '' where it was the fixed one
   const reading = () => state.model?.config.kind === 'encoder_decoder';
   const fixed = () => text.value === 'fixed' && !reading();
 
@@ -57,6 +58,11 @@ export function create(root, store, run) {
     const { model } = state;
     if (!model) return;
     const { config, made, source } = model;
+    if (!fixed() && state.status === 'running') {
+      on.textContent = 'The text above is still being written: stop it, or wait for its end.';
+      return;
+    }
+    shown = fixed() ? '' : run.textKey();
     body.replaceChildren();
     try {
       const { ids, given } = await texts();
@@ -89,7 +95,7 @@ export function create(root, store, run) {
         if (mine !== job) return;
       }
     } catch (error) {
-      if (!mine.signal.aborted) store.set({ error: error instanceof Error ? error.message : String(error) });
+      if (!mine.signal.aborted && state.model === model) store.set({ error: error instanceof Error ? error.message : String(error) });
     } finally {
       if (mine === job) progress.hidden = true;
     }
@@ -105,6 +111,7 @@ export function create(root, store, run) {
   }
   function reset() {
     job.abort();
+    shown = '';
     table.hidden = progress.hidden = true;
     body.replaceChildren();
     tell();
@@ -114,4 +121,5 @@ export function create(root, store, run) {
     root.hidden = !model;
     reset();
   });
+  store.watch(['tokens', 'sourceTokens'], () => { if (shown && shown !== run.textKey()) reset(); });
 }
