@@ -264,3 +264,25 @@ test('ideas tried on the text above are gone with it', async () => {
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('a model with fewer stops of the walk leads back from its last', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=The cat');
+  await page.getByRole('button', { name: 'Guided walk' }).click();
+  for (;;) {
+    await page.waitForSelector('.walk .primary');
+    if (await page.locator('.walk .num').textContent().then((text) => /^(\d+) of \1$/.test(text))) break;
+    const before = await page.locator('.walk .num').textContent();
+    await page.locator('.walk .primary').click();
+    await page.waitForFunction((text) => document.querySelector('.walk .num').textContent !== text, before);
+  }
+  const all = Number(/\d+$/.exec(await page.locator('.walk .num').textContent()));
+  await page.locator('#preset').selectOption('tutorial-3');
+  await page.locator('#build-kind').selectOption('encoder');
+  await make(page);
+  const [, at, of] = /^(\d+) of (\d+)$/.exec(await calm(page, () => page.locator('.walk .num').textContent()));
+  assert.ok(Number(of) < all && at === of, `${at} of ${of}, ${all} before`);
+  await page.locator('.walk').getByRole('button', { name: 'Back' }).click();
+  await page.waitForFunction((text) => document.querySelector('.walk .num').textContent === text, `${Number(of) - 1} of ${of}`, { timeout: 5000 });
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -97,7 +97,7 @@ export function create(root, store) {
   const title = el('h2', { id: 'h-walk' });
   const text = el('p');
   const count = el('span', { class: 'num' });
-  const back = el('button', { type: 'button', onclick: () => go(state.walk - 1) }, 'Back');
+  const back = el('button', { type: 'button', onclick: () => go(Math.min(state.walk, stopsOf(state).length - 1) - 1) }, 'Back');
   const on = el('button', { type: 'button', class: 'primary', onclick: () => (state.walk + 1 < stopsOf(state).length ? go(state.walk + 1) : leave()) }, 'Next');
   root.append(title, text, el('div', { class: 'walk-foot' }, count, el('button', { type: 'button', class: 'quiet', onclick: leave }, 'Leave'), back, on));
   const start = /** @type {HTMLElement} */ (document.querySelector('[data-role="walk"]'));
