@@ -286,3 +286,44 @@ test('a model with fewer stops of the walk leads back from its last', async () =
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('every layer of an encoder with more of them than the decoder is reached, and the way back leaves a head in hand', async () => {
+  const deep = { ...SMALL, kind: 'encoder_decoder', nEncoderLayers: 3 };
+  const { page, complaints, close } = await open(`#${made(deep, 1)}&prompt=ab&source=cde&open=ffn`);
+  const inTurn = () => page.locator('.tile[tabindex="0"]').evaluateAll((list) => list.map((t) => t.getAttribute('aria-label')));
+  await page.getByRole('radio', { name: 'encoder', exact: true }).click();
+  for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Layer after' }).click();
+  await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '2 of 3', null, { timeout: 5000 });
+  assert.match(await page.locator('#h-attention').textContent(), /^Encoder layer 2/);
+  assert.deepEqual(await inTurn(), ['layer 2, head 0']);
+  // the picture draws the decoder, whose last layer this is
+  await page.waitForFunction(() => /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell').textContent), null, { timeout: 5000 });
+  await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
+  await page.waitForFunction(() => /^Layer 1, head 0/.test(document.querySelector('#h-attention').textContent), null, { timeout: 5000 });
+  assert.deepEqual(await inTurn(), ['layer 1, head 0']);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the arrow keys choose among stacks and among values, and a button that was pressed keeps the focus', async () => {
+  const { page, complaints, close } = await open('#model=weights/dates/&prompt=1999&source=the 1st of may, 1999&stack=self&open=ffn');
+  const order = (group) => page.getByRole('radiogroup', { name: group }).getByRole('radio').evaluateAll((list) => list.map((b) => `${b.tabIndex} ${b.getAttribute('aria-checked')}`));
+  await page.getByRole('radio', { name: 'decoder', exact: true }).press('ArrowRight');
+  await page.waitForFunction(() => /^Across/.test(document.querySelector('#h-attention').textContent), null, { timeout: 5000 });
+  assert.deepEqual(await order('Which attention'), ['-1 false', '-1 false', '0 true']);
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'across');
+  await page.waitForFunction(() => document.querySelectorAll('.values .tabs button').length === 3);
+  const values = 'Values of this stage';
+  assert.deepEqual(await order(values), ['0 true', '-1 false', '-1 false']);
+  await page.getByRole('radio', { name: 'before the bend' }).press('ArrowRight');
+  assert.deepEqual(await order(values), ['-1 false', '0 true', '-1 false']);
+  assert.match(await page.locator('.values .cell').textContent(), /mlp\.hook_post/);
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'after it');
+  await page.locator('[data-tutorial="5"] summary').press('Enter');
+  const alone = page.getByRole('button', { name: /^Run this one.*The whole walk/ });
+  await alone.press('Enter');
+  await page.waitForFunction(() => /^…/.test(document.querySelector('[data-claim="5-walk"] .state').textContent));
+  assert.equal(await alone.evaluate((button) => button === document.activeElement), true);
+  assert.deepEqual(complaints, []);
+  await close();
+});

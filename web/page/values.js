@@ -2,7 +2,7 @@
 //
 // More than zero takes the hue of what it is (q blue, k vermilion, v green, FFN ochre, else violet), less takes ink.
 
-import { el } from './dom.js';
+import { el, roving } from './dom.js';
 import { label, quoted, value } from './format.js';
 import { createInks, palette } from './heatmap.js';
 
@@ -16,6 +16,7 @@ const hueOf = (/** @type {string} */ point) => (/mlp/.test(point) ? 'f' : /hook_
 /** @param {{ onchoose: (point: string, row: number, head: number | undefined, index: number) => void }} options  a cell was chosen */
 export function createValues({ onchoose }) {
   const tabs = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Values of this stage' });
+  roving(tabs, () => [...tabs.children]);
   const canvas = el('canvas');
   const mark = el('i', { class: 'values-mark', 'aria-hidden': 'true' });
   const box = el('div', { class: 'values-box', tabindex: 0, role: 'application', 'aria-label': 'Values. Arrow keys move over the cells, Enter explains one.' }, canvas, mark);
@@ -41,6 +42,14 @@ export function createValues({ onchoose }) {
   let first = 0;   // position of the first row shown
   let shown = 0;
   let tabulated = { of: /** @type {Float32Array | null} */ (null), key: '' };
+
+  /** Which of the tabs is chosen. */
+  function choice() {
+    [...tabs.children].forEach((b, i) => {
+      b.setAttribute('aria-checked', String(i === at));
+      b.tabIndex = i === at ? 0 : -1;
+    });
+  }
 
   function draw() {
     const item = list[at];
@@ -148,13 +157,14 @@ export function createValues({ onchoose }) {
       at = Math.min(at, Math.max(0, items.length - 1));
       cell = { row: Math.max(0, row), column: cell.column };
       tabs.replaceChildren(...items.map((item, i) => el('button', {
-        type: 'button', role: 'radio', 'aria-checked': String(i === at), onclick: (/** @type {Event} */ e) => {
+        type: 'button', role: 'radio', onclick: (/** @type {Event} */ e) => {
           at = i;
-          [...tabs.children].forEach((b, j) => b.setAttribute('aria-checked', String(j === i)));
+          choice();
           /** @type {HTMLElement} */ (e.currentTarget).focus();
           draw();
         },
       }, item.name)));
+      choice();
       out.textContent = items.length ? '' : 'The engine keeps no values here.';
       draw();
     },

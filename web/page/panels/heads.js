@@ -29,9 +29,18 @@ export function create(root, store) {
   const stacks = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Which attention', hidden: true }, ...[['encoder', 'encoder'], ['self', 'decoder'], ['cross', 'across']].map(([stack, name]) =>
     el('button', { type: 'button', role: 'radio', 'data-stack': stack, onclick: () => store.set({ stack: /** @type {any} */ (stack), key: null, hover: null, head: { ...state.head, layer: 0 } }) }, name)));
   grid.before(stacks);
+  roving(stacks, () => [...stacks.children]);
   store.watch(['model', 'stack'], (s) => {
     stacks.hidden = s.model?.config.kind !== 'encoder_decoder';
-    for (const b of stacks.children) b.setAttribute('aria-checked', String(b.dataset.stack === s.stack));
+    for (const b of stacks.children) {
+      b.setAttribute('aria-checked', String(b.dataset.stack === s.stack));
+      b.tabIndex = b.dataset.stack === s.stack ? 0 : -1;
+    }
+  });
+  // one stack may have more layers than the other
+  store.watch(['model', 'stack', 'head'], (s) => {
+    const { layers } = inView(s);
+    if (s.model && s.head.layer >= layers) store.set({ head: { ...s.head, layer: layers - 1 } });
   });
 
   store.watch(['model', 'stack'], (s) => {

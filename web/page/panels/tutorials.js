@@ -91,13 +91,15 @@ function line(claim, alone) {
   const expected = el('td'), found = el('td'), state = el('td', { class: 'state' });
   const more = el('div', { class: 'more' });
   const node = el('tr', { 'data-claim': claim.id, 'data-state': 'waiting' }, text, expected, found, state);
-  const again = claim.slow ? [el('button', { type: 'button', onclick: alone }, 'Run this one', el('span', { class: 'hidden' }, ` ${claim.text}`)), el('span', { class: 'hint' }, ' takes seconds')] : [];
-  state.append(...again);
+  const [again, hint] = claim.slow ? [el('button', { type: 'button', onclick: alone }, 'Run this one', el('span', { class: 'hidden' }, ` ${claim.text}`)), el('span', { class: 'hint' }, ' takes seconds')] : [null, null];
+  const said = el('span');   // beside the button, which keeps its focus
+  state.append(said, ...[again, hint].filter((n) => n));
   return {
     node,
     wait() {
       node.dataset.state = 'waiting';
-      state.textContent = '…';
+      said.textContent = '…';
+      hint?.remove();
       expected.textContent = found.textContent = '';
       more.remove();
     },
@@ -106,7 +108,7 @@ function line(claim, alone) {
       node.dataset.state = !outcome.ok ? 'differs' : outcome.printed ? 'printed' : 'same';
       expected.textContent = outcome.expected;
       found.textContent = outcome.found;
-      state.replaceChildren(!outcome.ok ? '✕ differs' : outcome.printed ? '✓ same, printed otherwise' : '✓ same', ...again.slice(0, 1));
+      said.textContent = !outcome.ok ? '✕ differs' : outcome.printed ? '✓ same, printed otherwise' : '✓ same';
       more.replaceChildren(...[
         outcome.printed && el('p', { class: 'printed' }, `The tutorial prints: ${outcome.printed}`),
         outcome.note && el('p', { class: 'hint' }, outcome.note),
