@@ -138,6 +138,18 @@ test('scores of a layer are not shown for another one while the text streams, an
   await close();
 });
 
+test('without the mask scores are not those of the text as it was', async () => {
+  const { page, complaints, close } = await open(`#${made({ ...SMALL, contextLength: 256, causal: false }, 1)}&prompt=Once upon a time&stage=scaled&t=1`);
+  assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), '');
+  await page.locator('.go').click();
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 2);
+  assert.equal(await page.evaluate(SAYS['.attention']), '');
+  await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
+  assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), '');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test('a model taken away in the middle of a trace leaves the panel for the next one', async () => {
   const { page, complaints, close } = await open(`#${made(SMALL, 1)}&prompt=Once upon a time`);
   await page.locator('.trace').scrollIntoViewIfNeeded();

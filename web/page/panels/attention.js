@@ -110,7 +110,9 @@ export function create(root, store, run) {
   }
   function rows() {
     if (state.stage === 'pattern') return inView(state).rows?.length ?? 0;
-    if (scores && !`${scoresKey()},`.startsWith(`${scores.key},`)) scores = null;   // the text may only have grown since
+    const now = scores && scoresKey();
+    // the text may have grown since, where nothing sees what comes later
+    if (scores && now !== scores.key && !(state.patterns?.causal && now.startsWith(`${scores.key},`))) scores = null;
     return scores?.n ?? 0;
   }
   const columns = () => (state.stack === 'self' ? rows() : inView(state).keys.length);
