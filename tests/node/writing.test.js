@@ -306,3 +306,26 @@ test('without the causal mask each number is that of the text as far as it goes'
   run.rewind();
   await check('the prompt again');
 });
+
+// Run came between the old generator's end and the cut: the text went on as if nothing had been chosen.
+test('a token chosen while text is written is what the text goes on from, whatever is pressed meanwhile', async () => {
+  const { state, errors, run } = made({ pace: 'fast', maxTokens: 40 });
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const given = state.tokens.map((t) => t.id), id = 300;
+  void run.run();
+  await until(() => written(state).length >= 4);
+  const kept = written(state).slice(0, 2);
+  void run.branch(given.length + 1, id);
+  void run.branch(given.length + 1, id);
+  for (let i = 0; i < 20; i++) {
+    void run.run();
+    await null;
+  }
+  await until(() => state.status === 'done');
+  const want = [];
+  for await (const step of state.model.api.generate([...given, ...kept, id], { ...state.sampler, maxTokens: 37 })) want.push(step.id);
+  assert.deepEqual(written(state), [...kept, id, ...want]);
+  assert.deepEqual([state.branches.length, errors], [1, []], 'chosen twice is chosen once');
+  const { api } = state.model, before = await api.decode(given.slice(1));
+  assert.equal(state.tokens[given.length + 2].text, (await api.decode([...given.slice(1), id])).slice(before.length));
+});

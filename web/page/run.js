@@ -216,6 +216,7 @@ export function createRun(store) {
 
   // -- generation -----------------------------------------------------------------------------------------------------
 
+  /** At once; whoever waits for it waits until the engine has let go as well. */
   async function close() {
     running = false;
     const old = generator;
@@ -370,12 +371,14 @@ export function createRun(store) {
   /** Put another token after this position and go on from there; the text left behind is kept beside it.
    * @param {number} position @param {number} id */
   async function branch(position, id) {
+    if (reading || state.model.config.kind === 'encoder') return;
+    const mine = turn;
+    await spell([id]);
     const { tokens, branches } = state;
     const old = tokens[position + 1];
-    if (old?.id === id || reading || state.model.config.kind === 'encoder') return;
+    if (mine !== turn || old?.id === id) return;
     turn++;
-    await close();
-    await spell([id]);
+    void close();
     const text = state.words.get(id) ?? '';
     const exact = state.logits.get(position);
     if (old) branches.push({ at: position + 1, from: old.text, to: text, tokens: [...tokens] });
@@ -391,7 +394,7 @@ export function createRun(store) {
     const { tokens, branches } = state;
     const { at, from, to, tokens: old } = branches[i];
     turn++;
-    await close();
+    void close();
     branches[i] = { at, from: to, to: from, tokens: [...tokens] };
     cut(at);
     tokens.push(...old.slice(at));
@@ -401,10 +404,12 @@ export function createRun(store) {
 
   /** Put these ids after the prompt, as an address may ask for. @param {number[]} ids */
   async function restore(ids) {
+    const mine = turn;
+    await spell(ids);
+    if (mine !== turn) return;
     const { tokens } = state;
     turn++;
-    await close();
-    await spell(ids);
+    void close();
     tokens.push(...ids.map((id) => ({ id, text: state.words.get(id) ?? '', given: false, logprob: null, top: null })));
     set({ tokens, status: 'paused', pure: false });
     await inquiry.wantRows();
@@ -412,13 +417,13 @@ export function createRun(store) {
   }
 
   /** @param {Partial<import('./store.js').State['sampler']>} patch */
-  async function setSampler(patch) {
+  function setSampler(patch) {
     set({ sampler: { ...state.sampler, ...patch } });
     if (state.tokens.some((t) => !t.given)) set({ pure: false });
     if (generator) {
       // The open generator was started under the old rule: the next token comes from a new one.
       const was = running;
-      await close();
+      void close();
       if (was) { set({ status: 'paused' }); void run(); }
     }
   }

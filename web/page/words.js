@@ -34,9 +34,14 @@ export function createWords(store, fail) {
     });
   }
 
-  /** Learn these ids' texts as they stand inside a sentence, with the blank in front if they bring one.
-   * @param {number[]} ids */
-  async function spell(ids) {
+  let spelling = Promise.resolve();
+
+  /** Learn these ids' texts as they stand inside a sentence, with the blank in front if they bring one: one after the other, so that
+   * whoever asks for one that is on its way has it in the end. @param {number[]} ids */
+  function spell(ids) {
+    return (spelling = spelling.then(() => learn(ids)));
+  }
+  async function learn(ids) {
     const { words, model: of } = state;
     const missing = ids.filter((id) => !words.has(id));
     if (!missing.length || !of) return;

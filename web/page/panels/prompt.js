@@ -66,7 +66,7 @@ export function create(root, store, run) {
   const roll = el('button', { type: 'button', class: 'quiet', onclick: async () => {
     await typed();
     run.rewind();
-    await run.setSampler({ seed: crypto.getRandomValues(new Uint32Array(1))[0] % 100000 });
+    run.setSampler({ seed: crypto.getRandomValues(new Uint32Array(1))[0] % 100000 });
     await run.run();
   } }, 'New seed');
   store.watch(['sampler'], ({ sampler }) => { if (document.activeElement !== seed) seed.value = String(sampler.seed); });
