@@ -53,8 +53,10 @@ void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)ind
 /* A wait this long, in ms, and longer than the caller's own part of the job, is a helper whose core
  * another process took in the middle of a tile. Once may be chance. Where it happens again within
  * NEAR jobs, the jobs to come are done alone, more of them each time, until that many have gone
- * well again. */
+ * well again. Not where a tile takes LONG (a lane of training): a slice of time lost is little of
+ * that, and to be alone is to take twice as long. */
 #define STALL       3.0
+#define LONG        30.0
 #define NEAR        1024
 #define ALONE_FIRST 512
 #define ALONE_MOST  (1 << 16)
@@ -157,7 +159,8 @@ static void next_epoch(struct gf_pool *p) {
 /* After a job for which the caller slept so long; began is when, if a first wait was near. */
 static void judge(struct gf_pool *p, double slept, double began) {
     if (slept > STALL) {
-        if (p->calm < NEAR && slept > gf_now_ms() - began - slept) {
+        const double worked = gf_now_ms() - began - slept;
+        if (p->calm < NEAR && worked < slept && worked < LONG) {
             p->alone = p->alone_next;
             if (p->alone_next < ALONE_MOST) p->alone_next *= 2;
         }

@@ -860,6 +860,11 @@ static void a_helper_with_longer_tiles_is_not(void) {
         gf_pool_run(p, manned_tile, &c, 2);
         CHECK_INT(c.helped, 1);
     }
+    for (int job = 0; job < 4; job++) { /* and where tiles are very long, as in training */
+        struct crew c = {.caller = &seat, .helper_ms = 120, .caller_ms = 40, .wait = 1};
+        gf_pool_run(p, manned_tile, &c, 2);
+        CHECK_INT(c.helped, 1);
+    }
     gf_pool_close(p);
 }
 
