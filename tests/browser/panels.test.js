@@ -121,10 +121,12 @@ test('scores of a layer are not shown for another one while the text streams, an
   await page.waitForFunction(() => /^Layer 1/.test(document.querySelector('#h-attention').textContent));
   await page.waitForFunction(() => /The scores come when the text rests/.test(document.querySelector('#cell').textContent), null, { timeout: 5000 });
   assert.equal(await page.evaluate(SAYS['.attention']), '');
-  assert.equal(await page.evaluate(() => { // nothing is drawn, either
+  await page.waitForFunction(() => { // nothing is drawn, either
     const canvas = document.querySelector('.cells');
-    return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v);
-  }), false);
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    return !copy.getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v);
+  }, null, { timeout: 5000 });
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
   assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), first);
   await page.locator('.attention').getByRole('radio', { name: 'masked' }).click();

@@ -203,10 +203,7 @@ export class LoadedModel {
   /** @returns {Promise<string[]>} what capture and edits can name */
   async pointNames() { return (await this.points()).names; }
 
-  #open() {
-    if (!this.engine.model) fail('bad-state', 'the model was disposed');
-    return this.engine.session(this.contextLength, this.kvCache);
-  }
+  #open() { return this.engine.session(this.contextLength, this.kvCache); }
 
   /**
    * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[], source?: any}} [o]

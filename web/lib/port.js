@@ -7,12 +7,16 @@ export const port = parent ? {
   set onmessage(/** @type {any} */ f) { parent.on('message', (data) => f({ data })); },
 } : /** @type {any} */ (globalThis);
 
+/** Settles before the first answer goes out: its owner will hear of this worker's end. @type {Promise<unknown> | undefined} */
+export let watched;
+
 if (!parent) {
   // Nobody tells an owner that the browser has ended its worker. The worker's lock is free then, and not before.
-  navigator.locks?.request(crypto.randomUUID(), (lock) => {
+  watched = new Promise((done) => navigator.locks?.request(crypto.randomUUID(), (lock) => {
     port.postMessage({ lock: lock?.name });
+    done(0);
     return new Promise(() => {});
-  }).catch(() => {}); // none where origins are opaque
+  }).catch(done) ?? done(0)); // none where origins are opaque
   globalThis.onmessageerror = () => { throw new Error('a message to it could not be read'); }; // which the owner hears of
 }
 

@@ -1,6 +1,6 @@
 // train_worker.js - a training run behind messages: the other end of train.js
 import { Trainer } from './trainer.js';
-import { port, post, postError } from './port.js';
+import { port, post, postError, watched } from './port.js';
 import { camelConfig } from './formats/config.js';
 import { GlassformerError, fail, show } from './formats/errors.js';
 import { parameterTable } from './formats/roster.js';
@@ -55,6 +55,7 @@ const calls = {
     const tokenizer = new TextDecoder().decode(t.file('tokenizer'));
     if (json !== null) sameTokens(JSON.parse(json), JSON.parse(tokenizer));
     trainer = t;
+    await watched;
     return { config: camelConfig(config), parameters: parameterTable(config), tokenizer };
   },
 

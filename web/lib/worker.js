@@ -1,6 +1,6 @@
 // worker.js - a model behind messages: the other end of remote.js
 import { LoadedModel } from './model.js';
-import { port, post, postError } from './port.js';
+import { port, post, postError, watched } from './port.js';
 
 /** Steps are posted together, about once a frame: a message costs more than a small model's token. */
 const POST_MS = 12;
@@ -42,6 +42,7 @@ async function answer(id, method, args, hooks, signal) {
       watch: (line) => port.postMessage({ line }, [line]),
       fetch: hooks.fetch ? (await import('./relay.js')).distantFetch((message, transfer) => port.postMessage({ id, ...message }, transfer)) : undefined,
     });
+    await watched;
     return post({ id, value: model.info(), memory: model.memory() });
   }
   const value = await /** @type {any} */ (loaded())[method](...args, { signal });
