@@ -55,7 +55,6 @@ describe('a store', () => {
     globalThis.caches = { open: async () => ({
       match: async (url) => kept.get(url)?.clone(),
       put: async (url, response) => { kept.set(url, new Response(await response.arrayBuffer(), { headers: response.headers })); },
-      delete: async (url) => kept.delete(url),
     }) };
     let asked = 0;
     const visit = async (bytes) => {

@@ -6,10 +6,13 @@ import { GlassformerError, CODES, fail, show } from './formats/errors.js';
 import { camelConfig } from './formats/config.js';
 import { configOf, countParameters, estimate } from './formats/estimate.js';
 import { PRESETS } from './formats/presets.js';
-import { Here, There, nodeWorker } from './remote.js';
+import { forgotten, kept } from './lifetime.js';
+import { Here, There, nodeWorker, withSignal } from './remote.js';
+import { Session } from './session.js';
 import { Tokenizer } from './tokenizer.js';
+import { Training } from './training.js';
 
-export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate };
+export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countParameters, estimate };
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes in Node a string may be a path */
 /** @typedef {ArrayLike<number>} Ids */
@@ -163,15 +166,6 @@ export { CODES, GlassformerError, PRESETS, Tokenizer, countParameters, estimate 
  */
 
 const isNode = !!globalThis.process?.versions?.node;
-/** A net only: dispose is the contract. */
-const forgotten = new FinalizationRegistry((/** @type {() => void} */ close) => close());
-/** What must not be forgotten while something of its own is under way. @type {WeakMap<object, object>} */
-const needed = new WeakMap();
-/** @template {object} T @param {T} work @param {object} by @returns {T} the same */
-function kept(work, by) {
-  needed.set(work, by);
-  return work;
-}
 
 /**
  * Load a checkpoint. Bytes stream to their final place, the file is never held whole; on any failure nothing stays.
@@ -232,7 +226,7 @@ async function open(method, what, options) {
  * @returns {Training} at once; what cannot be trained rejects its first step
  */
 export function train(config, data, options = {}) {
-  return new Training(async (begun) => (await import('./train.js')).startRun(config, data, options, begun));
+  return new Training(async (begun) => (await import('./train.js')).startRun(config, data, options, begun), load);
 }
 
 /**
@@ -273,12 +267,6 @@ function portable(source) {
     return { weights: portable(weights), ...(config !== undefined && { config: portable(config) }), ...(tokenizer !== undefined && { tokenizer: portable(tokenizer) }) };
   }
   return source;
-}
-
-/** @template {{signal?: AbortSignal}} T @param {T} [options] @returns {[Omit<T, 'signal'>, {signal?: AbortSignal}]} */
-function withSignal(options) {
-  const { signal, ...rest } = options ?? /** @type {T} */ ({});
-  return [rest, { signal }];
 }
 
 /** A loaded model. It never changes; runs and sessions on it are independent of one another. */
@@ -460,156 +448,4 @@ export class Model {
   }
 
   [Symbol.dispose]() { this.dispose(); }
-}
-
-/** One timeline of a model: tokens go in, logits come out, and it can go back or split. */
-export class Session {
-  #model;
-  #remote;
-  #id;
-  #length;
-  #bytes;
-  #closed = false;
-  /** Calls wait for one another. @type {Promise<any>} */
-  #last = Promise.resolve();
-  /** What the last eval left at the points named when the session was opened. @type {Record<string, Tensor>} */
-  captured = {};
-
-  /** Called by Model.session. @param {Model} model @param {import('./remote.js').Remote} remote @param {{session: number, length: number, bytes: number}} made */
-  constructor(model, remote, { session, length, bytes }) {
-    this.#model = model;
-    this.#remote = remote;
-    this.#id = session;
-    this.#length = length;
-    this.#bytes = bytes;
-    forgotten.register(this, () => { remote.call('session', ['close', [session]]).catch(() => {}); }, this);
-  }
-
-  /** Positions held. */
-  get length() { return this.#length; }
-  /** Bytes of its kv cache. */
-  get bytes() { return this.#bytes; }
-
-  /** @template T @param {string} method @param {any[]} args @param {{signal?: AbortSignal}} [hooks] @returns {Promise<any>} */
-  #call(method, args, hooks) {
-    if (this.#closed) return Promise.reject(new GlassformerError('bad-state', 'the session was closed'));
-    const answer = this.#last.then(() => this.#remote.call('session', [method, [this.#id, ...args]], hooks));
-    this.#last = answer.catch(() => {});
-    return kept(answer, this);
-  }
-
-  /**
-   * Run tokens (or text) from here on. All or nothing: after a failure the session is as before.
-   * @param {string | Ids} input
-   * @param {{signal?: AbortSignal}} [options]
-   * @returns {Promise<Float32Array & Tensor>} logits of the last position [vocab_size], which are a Tensor too
-   */
-  async eval(input, options) {
-    const [rest, hooks] = withSignal(options);
-    const { logits, captured, length, bytes } = await this.#call('eval', [input, rest], hooks);
-    this.#length = length;
-    this.#bytes = bytes;
-    this.captured = captured;
-    return Object.defineProperties(logits, { data: { value: logits }, shape: { value: [logits.length] } });
-  }
-
-  /** Keep the first n positions; nothing is computed again. @param {number} n */
-  async rewind(n) {
-    const { length, bytes } = await this.#call('rewind', [n]);
-    this.#length = length;
-    this.#bytes = bytes;
-  }
-
-  /** An independent copy, with the same captures and edits. @returns {Promise<Session>} */
-  async fork() { return new Session(this.#model, this.#remote, await this.#call('fork', [])); }
-
-  /** Give its memory back. It never fails: what is gone with its model needs no closing. */
-  async close() {
-    if (this.#closed) return;
-    const done = this.#call('close', []);
-    this.#closed = true;
-    forgotten.unregister(this);
-    await done.catch(() => {});
-  }
-
-  [Symbol.dispose]() { this.close(); }
-}
-
-/**
- * A run of training: an iterator of its steps. The engine computes when a step is wanted, and the next one while the reader is busy; quick
- * steps come several at once, those of about 12 ms, so that model, files and checkpoint may be as many steps ahead of the reader. Leaving the
- * loop stops it there; another loop goes on.
- * @implements {AsyncIterableIterator<TrainStep>}
- */
-export class Training {
-  #opening;
-  /** @type {{run: import('./train.js').Run | null, disposed: boolean}} */
-  #now = { run: null, disposed: false };
-
-  /** Called by train. @param {(begun: (run: import('./train.js').Run) => void) => Promise<import('./train.js').Run>} start */
-  constructor(start) {
-    const now = this.#now;
-    this.#opening = start((run) => {
-      now.run = run;
-      if (now.disposed) run.dispose();
-    });
-    this.#opening.catch(() => {}); // told to whoever asks for a step
-    forgotten.register(this, () => now.run?.dispose(), this);
-  }
-
-  #about() { return this.#now.run?.about ?? fail('bad-state', 'the run has not begun: this is known after its first step'); }
-
-  /** What is being trained, as countParameters tells it. @returns {ParameterTable} */
-  get parameters() { return this.#about().parameters; }
-  /** @returns {Config} */
-  get config() { return this.#about().config; }
-  /** Of the vocabulary that was learnt. @returns {Tokenizer} */
-  get tokenizer() { return this.#about().tokenizer; }
-
-  [Symbol.asyncIterator]() { return this; }
-
-  /** The next step. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
-  async next() { return (await this.#opening).next(); }
-
-  /** Called by `break`. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
-  async return() {
-    this.#now.run?.stop();
-    return { done: true, value: undefined };
-  }
-
-  /** Give out no further step until `resume`. */
-  pause() { this.#opening.then((run) => run.pause(), () => {}); }
-  resume() { this.#opening.then((run) => run.resume(), () => {}); }
-
-  /**
-   * A model with the weights as they are now; it stays as it is and is the caller's to dispose.
-   * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'} & LoadOptions} [options]
-   * @returns {Promise<Model>}
-   */
-  async model({ dtype, ...options } = {}) {
-    const [one, weights, tokenizer] = await this.files({ dtype });
-    if (!weights) return load(one.bytes, options);
-    const json = (/** @type {{bytes: Uint8Array}} */ file) => JSON.parse(new TextDecoder().decode(file.bytes));
-    return load({ weights: weights.bytes, config: json(one), tokenizer: json(tokenizer) }, { ...(dtype !== 'f16' && { quantize: dtype ?? 'f32' }), ...options });
-  }
-
-  /**
-   * The model as files: one GGUF for the architectures of Llama and GPT-2, config.json, model.safetensors (f32) and tokenizer.json for all others.
-   * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'}} [options]  dtype: of a GGUF's matrices; default f32
-   * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
-   */
-  files(options = {}) { return kept(this.#opening.then((run) => run.files(options)), this); }
-
-  /** All that the next step depends on, for `train(config, data, { checkpoint })`: it begins behind the last step computed, read or not. @returns {Promise<Uint8Array<ArrayBuffer>>} */
-  checkpoint() { return kept(this.#opening.then((run) => run.checkpoint()), this); }
-
-  /** Free everything; also while it is still being opened. */
-  async dispose() {
-    forgotten.unregister(this);
-    this.#now.disposed = true;
-    this.#now.run?.dispose();
-    await this.#opening.catch(() => {});
-  }
-
-  async [Symbol.asyncDispose]() { await this.dispose(); }
 }

@@ -16,7 +16,6 @@ const PIECE = 1 << 20;
  * @typedef {object} Store
  * @property {(url: string) => Promise<Response | null>} get
  * @property {(url: string, headers: Headers) => Promise<WritableStream<Uint8Array>>} put  closed: the file is kept; aborted: forgotten
- * @property {(url: string) => Promise<unknown>} drop
  */
 
 /** @returns {Promise<Store>} */
@@ -25,7 +24,6 @@ async function cacheStorage() {
   const cache = await caches.open(NAME);
   return {
     get: async (url) => await cache.match(url) ?? null,
-    drop: (url) => cache.delete(url),
     put: async (url, headers) => {
       const { readable, writable } = new TransformStream();
       const kept = cache.put(url, new Response(readable, { headers }));
@@ -47,7 +45,6 @@ async function opfs() {
       const file = await folder.getFileHandle(nameOf(url)).then((handle) => handle.getFile(), () => null);
       return file && file.size ? new Response(file, { headers: { 'content-length': String(file.size) } }) : null;
     },
-    drop: async (url) => folder.removeEntry(nameOf(url)),
     // what is written shows in the file only when the stream is closed
     put: async (url) => /** @type {WritableStream<Uint8Array>} */ (await (await folder.getFileHandle(nameOf(url), { create: true })).createWritable()),
   };
@@ -65,11 +62,9 @@ async function keeping(fetch, { cache, sha256, isWeights, onHit }) {
     const url = String(input), web = /^https?:/.test(url) && !new Headers(init?.headers).has('range');
     const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
     let kept = store && web ? await store.get(url) : null;
-    if (kept && wanted && await digestOf(streamChunks(/** @type {ReadableStream<Uint8Array>} */ (kept.body)), init?.signal) !== wanted) {
-      await store?.drop(url); // there may be a new file at the same address
-      kept = null;
-    } else if (kept && wanted) {
-      kept = await /** @type {Store} */ (store).get(url);
+    if (kept && wanted) { // there may be a new file at the same address: what comes takes the place of what is here
+      const found = await digestOf(streamChunks(/** @type {ReadableStream<Uint8Array>} */ (kept.body)), init?.signal);
+      kept = found === wanted ? await /** @type {Store} */ (store).get(url) : null;
     }
     if (kept) {
       onHit();
