@@ -854,7 +854,7 @@ static void a_helper_without_its_core_is_left_alone(void) {
 static void a_helper_with_longer_tiles_is_not(void) {
     struct gf_pool *p = gf_pool_open(2);
     CHECK_INT(gf_pool_threads(p), p ? 2 : 1);
-    if (!p) return; /* a build without threads */
+    if (!p) return;                     /* a build without threads */
     for (int job = 0; job < 5; job++) { /* the caller waits 10 ms each time, and has worked 20 */
         struct crew c = {.caller = &seat, .helper_ms = 30, .caller_ms = 20, .wait = 1};
         gf_pool_run(p, manned_tile, &c, 2);
@@ -906,15 +906,16 @@ static void a_pool_that_is_slower_rests(void) {
     struct gf_pool *p = gf_pool_open(2);
     CHECK_INT(gf_pool_threads(p), p ? 2 : 1);
     if (!p) return; /* a build without threads */
-    struct crew c = {.caller = &seat, .helper_ms = 1};
-    for (int pass = 0; pass < 150; pass++) { /* a tile is 1 ms for the helper, nothing for us */
-        c.wait = 0;
+    struct crew c = {.caller = &seat, .helper_ms = 2.6, .caller_ms = 0.5};
+    int32_t early = 0;
+    for (int pass = 0; pass < 150; pass++) { /* 2 ms alone; the helper's one tile takes longer */
         gf_pool_pass(p, 1);
-        c.caller_ms = 0.01;
         gf_pool_run(p, manned_tile, &c, 4);
         gf_pool_passed(p);
+        if (pass == 60) early = c.helped;
         if (pass == 100) c.helped = 0; /* by now both ways were tried */
     }
+    CHECK(early > 0);
     CHECK_INT(c.helped, 0);
     c.wait = 1;
     gf_pool_pass(p, 0); /* other work is not judged by it */
