@@ -226,7 +226,7 @@ static struct gf_linear head_of(const struct gf_config *c, const struct gf_weigh
 /* Logits and loss of a few rows at a time; with dw also the gradient of hidden and of the head. */
 static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w,
                    struct gf_weights *dw, const struct gf_batch *batch, float scale,
-                   const struct run *taught, float *row_loss) {
+                   const struct run *taught, int32_t n_taught, float *row_loss) {
     const struct gf_config *c = &g->cfg;
     const struct gf_linear out = head_of(c, w);
     struct gf_linear dout = {{0}, NULL};
@@ -238,13 +238,14 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
         gf_linear_forward(p, &out, g->logits, g->hidden + at, n);
         loss += gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
                                  row_loss ? row_loss + i : NULL);
-        if (taught) {
-            struct gf_graph *other = g->teacher->graph;
-            const struct gf_linear his = head_of(&other->cfg, g->teacher->w);
-            gf_linear_forward(&taught->decoder, &his, other->logits,
+        for (int32_t k = 0; k < n_taught; k++) {
+            const struct gf_teacher *teacher = &g->teachers[k];
+            struct gf_graph *other = teacher->graph;
+            const struct gf_linear his = head_of(&other->cfg, teacher->w);
+            gf_linear_forward(&taught[k].decoder, &his, other->logits,
                               other->hidden + (int64_t)i * other->cfg.d_model, n);
             gf_distil(g->logits, other->logits, batch->targets + i, n, c->vocab_size,
-                      scale * g->teacher->share);
+                      scale * teacher->share);
         }
         if (dw)
             gf_linear_backward(p, &out, &dout, g->dhidden + at, 0, g->logits, g->hidden + at, n);
@@ -256,11 +257,12 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
                     const struct gf_batch *batch, float scale, float dropout, uint64_t seed,
                     float *row_loss) {
     const struct gf_config *c = &g->cfg;
-    struct run r, taught;
+    struct run r, taught[GF_TEACHERS];
     forward(g, &r, w, batch, dropout, seed);
-    const int learns = dw && g->teacher;
-    if (learns) forward(g->teacher->graph, &taught, g->teacher->w, batch, 0, 0);
-    const double loss = head(g, &r.decoder, w, dw, batch, scale, learns ? &taught : NULL, row_loss);
+    const int32_t n_taught = dw ? g->n_teachers : 0;
+    for (int32_t k = 0; k < n_taught; k++)
+        forward(g->teachers[k].graph, &taught[k], g->teachers[k].w, batch, 0, 0);
+    const double loss = head(g, &r.decoder, w, dw, batch, scale, taught, n_taught, row_loss);
     if (!dw) return loss;
 
     end_backward(&r.decoder, &w->final_norm, &dw->final_norm, g->back.resid, g->dhidden, r.last,

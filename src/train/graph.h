@@ -19,18 +19,21 @@ struct gf_batch {
 
 struct gf_graph;
 /* A model of the same vocabulary whose predictions are learnt beside the true tokens: the targets
- * become (1 - share) onehot + share softmax(its logits) (Hinton 2015, temperature 1). */
+ * become (1 - share) onehot + share softmax(its logits) (Hinton 2015, temperature 1); of several,
+ * each has its share. */
 struct gf_teacher {
     struct gf_graph *graph; /* room for the same batches */
     const struct gf_weights *w;
-    float share; /* 0 .. 1 */
+    float share; /* 0 .. 1, all teachers' at most 1 */
 };
+enum { GF_TEACHERS = 4 };
 
 struct gf_graph { /* one set of activations; as many graphs as batches at the same time */
     struct gf_config cfg;
     int32_t max_rows, max_source, max_seqs;
     gf_gemm_fn gemm;
-    const struct gf_teacher *teacher; /* the caller's, or NULL: asked where there is a gradient */
+    const struct gf_teacher *teachers; /* the caller's: asked where there is a gradient */
+    int32_t n_teachers;                /* 0 .. GF_TEACHERS                              */
     struct gf_arena arena;
     struct gf_bufs *decoder, *encoder; /* [layers] */
     struct gf_back back, back_encoder;
@@ -49,7 +52,7 @@ int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_r
                   int32_t max_source, int32_t max_seqs, gf_gemm_fn gemm);
 void gf_graph_close(struct gf_graph *g);
 /* Sum over the counted targets of -ln p. With dw the gradient of that sum (of the cross-entropy
- * with the teacher's targets, where there is one) times `scale` is added to dw.
+ * with the teachers' targets, where there are some) times `scale` is added to dw.
  * dropout: share dropped, drawn from seed. row_loss: [n] or NULL. */
 double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_weights *dw,
                     const struct gf_batch *batch, float scale, float dropout, uint64_t seed,

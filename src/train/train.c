@@ -1,7 +1,7 @@
 /* train.c - the program that makes the files in weights/.
  *
  *   glassformer-train RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N]
- *                     [--from MODEL.gguf] [--teacher MODEL.gguf] [key=value ...]
+ *                     [--from MODEL.gguf] [--teacher MODEL.gguf ...] [key=value ...]
  *
  * FILE may be the word "synthetic": stories from a grammar (synthetic.h), for trying a recipe.
  * Training data, validation data and vocabulary in; out of it, in FOLDER: tokenizer.json,
@@ -25,13 +25,13 @@
 
 struct run {
     struct gf_recipe recipe;
-    const char *recipe_path, *data_path, *valid_path, *out, *from, *teacher_path;
-    int32_t threads;
+    const char *recipe_path, *data_path, *valid_path, *out, *from, *teacher_paths[GF_TEACHERS];
+    int32_t threads, n_teachers;
     struct gf_bpe bpe;
     struct gf_swap swap;
     struct gf_data data, valid;
     struct gf_trainer trainer;
-    struct gf_params teacher;
+    struct gf_params teachers[GF_TEACHERS];
     struct gf_pool *pool;
     struct gf_curve curve;
     struct gf_error err;
@@ -61,18 +61,21 @@ static int32_t read_arguments(struct run *r, int argc, char **argv) {
     } paths[] = {{"--data", &r->data_path},
                  {"--valid", &r->valid_path},
                  {"--out", &r->out},
-                 {"--from", &r->from},
-                 {"--teacher", &r->teacher_path}};
+                 {"--from", &r->from}};
     for (int i = 2; i < argc && status == GF_OK; i++) {
         int k = 0;
-        while (k < 5 && strcmp(argv[i], paths[k].name)) k++;
-        const int threads = !strcmp(argv[i], "--threads");
-        if (k == 5 && !threads)
+        while (k < 4 && strcmp(argv[i], paths[k].name)) k++;
+        const int threads = !strcmp(argv[i], "--threads"), teacher = !strcmp(argv[i], "--teacher");
+        if (k == 4 && !threads && !teacher)
             status = gf_recipe_line(&r->recipe, argv[i], &r->err);
         else if (++i == argc)
             status = gf_fail(&r->err, GF_ERR_ARGUMENT, "%s needs a value", argv[i - 1]);
         else if (threads)
             r->threads = atoi(argv[i]);
+        else if (teacher && r->n_teachers == GF_TEACHERS)
+            status = gf_fail(&r->err, GF_ERR_ARGUMENT, "more than %d teachers", GF_TEACHERS);
+        else if (teacher)
+            r->teacher_paths[r->n_teachers++] = argv[i];
         else
             *paths[k].to = argv[i];
     }
@@ -187,21 +190,25 @@ static int32_t start_from(struct run *r) {
     return status;
 }
 
-static int32_t open_teacher(struct run *r) {
+static int32_t open_teachers(struct run *r) {
     struct gf_recipe his;
     gf_recipe_defaults(&his);
     if (!r->recipe.teacher[0])
         return gf_fail(&r->err, GF_ERR_ARGUMENT,
                        "--teacher: the recipe does not say which recipe made it (teacher =)");
-    const int32_t status = read_recipe(&his, beside(r->recipe_path, r->recipe.teacher), &r->err);
+    int32_t status = read_recipe(&his, beside(r->recipe_path, r->recipe.teacher), &r->err);
     if (status != GF_OK) return status;
     his.cfg.vocab_size = r->recipe.cfg.vocab_size;
-    if (gf_params_open(&r->teacher, &his.cfg))
-        return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the teacher");
-    const int32_t read = read_weights(r, &r->teacher, &his.cfg, his.name, r->teacher_path);
-    return read == GF_OK ? gf_trainer_teach(&r->trainer, &his.cfg, &r->teacher,
-                                            r->recipe.teacher_share, &r->err)
-                         : read;
+    for (int32_t k = 0; k < r->n_teachers && status == GF_OK; k++) {
+        struct gf_params *teacher = &r->teachers[k];
+        if (gf_params_open(teacher, &his.cfg))
+            return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the teacher");
+        status = read_weights(r, teacher, &his.cfg, his.name, r->teacher_paths[k]);
+        if (status == GF_OK)
+            status = gf_trainer_teach(&r->trainer, &his.cfg, teacher,
+                                      r->recipe.teacher_share / (float)r->n_teachers, &r->err);
+    }
+    return status;
 }
 
 static int32_t open_data(struct run *r, struct gf_data *d, const char *path, uint64_t seed) {
@@ -241,7 +248,7 @@ static int32_t open_run(struct run *r) {
         status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(),
                                  r->pool, &r->err);
     if (status == GF_OK && r->from) status = start_from(r);
-    if (status == GF_OK && r->teacher_path) status = open_teacher(r);
+    if (status == GF_OK && r->n_teachers) status = open_teachers(r);
     return status == GF_OK ? go_on(r) : status;
 }
 
@@ -447,7 +454,7 @@ static int32_t finish(struct run *r) {
 
 static void print_usage(void) {
     printf("usage: RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N]\n"
-           "              [--from MODEL.gguf] [--teacher MODEL.gguf] [key=value ...]\n\n"
+           "              [--from MODEL.gguf] [--teacher MODEL.gguf ...] [key=value ...]\n\n"
            "A recipe is a text file of lines key = value (weights/*.recipe). --data synthetic "
            "needs no\n"
            "file. The same command goes on where an earlier one stopped.\n\n");
@@ -470,7 +477,7 @@ int main(int argc, char **argv) {
     if (status == GF_OK && !stopping) status = finish(&r);
     if (status != GF_OK) fprintf(stderr, "glassformer-train: %s\n", r.err.text);
     gf_trainer_close(&r.trainer);
-    gf_params_close(&r.teacher);
+    for (int k = 0; k < GF_TEACHERS; k++) gf_params_close(&r.teachers[k]);
     gf_data_close(&r.data);
     gf_data_close(&r.valid);
     gf_swap_close(&r.swap);

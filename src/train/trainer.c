@@ -76,13 +76,18 @@ int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg,
             err, GF_ERR_CONFIG,
             "a teacher of %d tokens and a context of %d does not fit a model of %d and %d",
             cfg->vocab_size, cfg->context_length, t->cfg.vocab_size, t->cfg.context_length);
-    const int32_t rows = t->options.micro_tokens;
+    const int32_t rows = t->options.micro_tokens, k = t->lanes[0].graph.n_teachers;
+    if (k == GF_TEACHERS)
+        return gf_fail(err, GF_ERR_ARGUMENT, "more than %d teachers", GF_TEACHERS);
     for (int i = 0; i < GF_LANES; i++) {
         struct gf_lane *lane = &t->lanes[i];
-        if (gf_graph_open(&lane->taught, cfg, rows, rows, rows, lane->graph.gemm))
+        if (gf_graph_open(&lane->taught[k], cfg, rows, rows, rows, lane->graph.gemm))
             return gf_fail(err, GF_ERR_MEMORY, "no memory for the teacher's activations");
-        lane->teacher = (struct gf_teacher){&lane->taught, &weights->w, share};
-        lane->graph.teacher = &lane->teacher;
+        lane->teachers[k] = (struct gf_teacher){&lane->taught[k], &weights->w, share};
+    }
+    for (int i = 0; i < GF_LANES; i++) {
+        t->lanes[i].graph.teachers = t->lanes[i].teachers;
+        t->lanes[i].graph.n_teachers = k + 1;
     }
     return GF_OK;
 }
@@ -90,7 +95,7 @@ int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg,
 void gf_trainer_close(struct gf_trainer *t) {
     for (int i = 0; i < GF_LANES; i++) {
         gf_graph_close(&t->lanes[i].graph);
-        gf_graph_close(&t->lanes[i].taught);
+        for (int k = 0; k < GF_TEACHERS; k++) gf_graph_close(&t->lanes[i].taught[k]);
         gf_params_close(&t->lanes[i].grads);
     }
     for (int32_t i = 0; t->micro && i < t->n_micro; i++) gf_batch_close(&t->micro[i]);

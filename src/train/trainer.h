@@ -26,8 +26,8 @@ struct gf_trainer_options {
 enum { GF_LANES = 2 };
 
 struct gf_lane {
-    struct gf_graph graph, taught; /* taught: the teacher's, where there is one */
-    struct gf_teacher teacher;
+    struct gf_graph graph, taught[GF_TEACHERS];
+    struct gf_teacher teachers[GF_TEACHERS];
     struct gf_params grads;
     double loss;
 };
@@ -52,9 +52,10 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg,
                         const struct gf_trainer_options *options, struct gf_data *data,
                         gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
-/* From now on a share of every target is the prediction of another decoder with the same
- * vocabulary and at least the same context. Its weights are the caller's and outlive the trainer.
- * The state that gf_trainer_save writes knows nothing of it. */
+/* From now on a share of every target is the prediction of one more decoder with the same
+ * vocabulary and at least the same context; the shares of at most GF_TEACHERS add up. Its weights
+ * are the caller's and outlive the trainer. The state that gf_trainer_save writes knows nothing of
+ * it. */
 int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg,
                          const struct gf_params *weights, float share, struct gf_error *err);
 /* Share of the learning rates in step `step` (from 1). */

@@ -297,8 +297,8 @@ static void with_dropout(void) {
     check_gradients("dropout 0.3, 2017", &c, 0.3, gf_gemm_ref);
 }
 
-/* A teacher of another architecture. What is minimised is the cross-entropy with the mixed targets,
- * put together here from the plain losses of every token as the target. */
+/* Two teachers of another architecture. What is minimised is the cross-entropy with the mixed
+ * targets, put together here from the plain losses of every token as the target. */
 static double mixed_loss(struct gf_graph *g, const struct gf_weights *w, const struct gf_batch *b,
                          const double *mix) {
     const int32_t vocab_size = g->cfg.vocab_size;
@@ -315,36 +315,44 @@ static double mixed_loss(struct gf_graph *g, const struct gf_weights *w, const s
     return sum;
 }
 
-static void with_a_teacher(void) {
+static void with_two_teachers(void) {
     struct gf_config c = base(), other = base();
     gpt2(&other);
     other.d_ff = 12;
     const int32_t vocab_size = c.vocab_size;
-    const double share = 0.7;
-    struct gf_params w, g, his;
-    struct gf_graph graph, teaching;
+    struct gf_params w, g, his[2];
+    struct gf_graph graph, teaching[2];
+    struct gf_teacher teachers[2];
     double *mix = calloc(14 * (size_t)vocab_size, sizeof *mix);
-    if (!mix || gf_params_open(&w, &c) || gf_params_open(&g, &c) || gf_params_open(&his, &other) ||
-        gf_graph_open(&graph, &c, 14, 0, 3, gf_gemm_ref) ||
-        gf_graph_open(&teaching, &other, 14, 0, 3, gf_gemm_ref)) {
+    int bad = !mix || gf_params_open(&w, &c) || gf_params_open(&g, &c) ||
+              gf_graph_open(&graph, &c, 14, 0, 3, gf_gemm_ref);
+    for (int t = 0; t < 2 && !bad; t++)
+        bad = gf_params_open(&his[t], &other) ||
+              gf_graph_open(&teaching[t], &other, 14, 0, 3, gf_gemm_ref);
+    if (bad) {
         CHECK(0);
         return;
     }
     for (uint64_t i = 0; i < w.n; i++) w.data[i] = uniform() * 0.5;
-    for (uint64_t i = 0; i < his.n; i++) his.data[i] = uniform() * 0.5;
     const struct gf_batch b = fixed_batch(vocab_size, 0);
     struct gf_batch one = b;
     int32_t all[14];
     double rows[14];
     one.targets = all;
-    for (int32_t v = 0; v < vocab_size; v++) {
-        for (int i = 0; i < 14; i++) all[i] = v;
-        gf_graph_run(&teaching, &his.w, NULL, &one, 1, 0, 0, rows);
-        for (int i = 0; i < 14; i++)
-            mix[i * vocab_size + v] = share * exp(-rows[i]) + (1 - share) * (v == b.targets[i]);
+    for (int i = 0; i < 14; i++)
+        if (b.targets[i] >= 0) mix[i * vocab_size + b.targets[i]] = 1 - 0.5 - 0.2;
+    for (int t = 0; t < 2; t++) {
+        const double share = t ? 0.2 : 0.5;
+        for (uint64_t i = 0; i < his[t].n; i++) his[t].data[i] = uniform() * 0.5;
+        for (int32_t v = 0; v < vocab_size; v++) {
+            for (int i = 0; i < 14; i++) all[i] = v;
+            gf_graph_run(&teaching[t], &his[t].w, NULL, &one, 1, 0, 0, rows);
+            for (int i = 0; i < 14; i++) mix[i * vocab_size + v] += share * exp(-rows[i]);
+        }
+        teachers[t] = (struct gf_teacher){&teaching[t], &his[t].w, share};
     }
-    const struct gf_teacher teacher = {&teaching, &his.w, share};
-    graph.teacher = &teacher;
+    graph.teachers = teachers;
+    graph.n_teachers = 2;
     gf_graph_run(&graph, &w.w, &g.w, &b, 1, 0, 0, NULL);
     double worst = 0;
     for (uint64_t i = 0; i < w.n; i += 3) {
@@ -361,11 +369,13 @@ static void with_a_teacher(void) {
         worst = fmax(worst, fabs(g.data[i] - want) / fmax(size, 1e-3));
     }
     CHECK(worst > 0 && worst <= 1e-5);
-    printf("  %-44s %5d parameters, worst relative error %.1e\n", "a teacher's share of 0.7",
-           (int)(w.n / 3), worst);
-    gf_graph_close(&teaching);
+    printf("  %-44s %5d parameters, worst relative error %.1e\n",
+           "two teachers' shares of 0.5 and 0.2", (int)(w.n / 3), worst);
+    for (int t = 0; t < 2; t++) {
+        gf_graph_close(&teaching[t]);
+        gf_params_close(&his[t]);
+    }
     gf_graph_close(&graph);
-    gf_params_close(&his);
     gf_params_close(&g);
     gf_params_close(&w);
     free(mix);
@@ -391,7 +401,7 @@ int main(void) {
     RUN(decoders);
     RUN(encoder_decoders);
     RUN(with_dropout);
-    RUN(with_a_teacher);
+    RUN(with_two_teachers);
     RUN(with_own_gemm);
     return check_end();
 }

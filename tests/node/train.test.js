@@ -110,18 +110,23 @@ test('a teacher is learnt from, and one that does not fit is refused', { skip },
   };
   const small = tiny.map((line) => line.replace('n_layers=2', 'n_layers=1'));
   await train('teacher', ['steps=120'], undefined, recipe('large', tiny));
+  await train('older', ['steps=60', 'seed=2'], undefined, recipe('large', tiny));
   const pupil = recipe('small', [...small, 'teacher = large.recipe', 'teacher_share = 1']), from = join(room, 'teacher/large-f32.gguf');
   await train('alone', ['steps=40'], undefined, pupil);
   await train('taught', ['steps=40', '--teacher', from], undefined, pupil);
   await train('half', ['steps=40', '--teacher', from, 'teacher_share=0.5'], undefined, pupil);
+  await train('twice', ['steps=40', '--teacher', from, '--teacher', from], undefined, pupil);
+  await train('two', ['steps=40', '--teacher', from, '--teacher', join(room, 'older/large-f32.gguf')], undefined, pupil);
   await train('unheard', ['steps=40', '--teacher', from, 'teacher_share=0'], undefined, pupil);
-  const [alone, taught, half, unheard] = ['alone', 'taught', 'half', 'unheard'].map((name) => losses(join(room, name, 'loss.csv')));
+  const [alone, taught, half, unheard, twice, two] = ['alone', 'taught', 'half', 'unheard', 'twice', 'two'].map((name) => losses(join(room, name, 'loss.csv')));
   assert.deepEqual(unheard, alone);
   assert.equal(taught[0], alone[0]); // the loss that is told is that of the true tokens
   assert.ok(taught.every((loss, i) => i === 0 || loss !== alone[i]) && half.every((loss, i) => i === 0 || loss !== taught[i]));
-  for (const list of [taught, half]) assert.ok(list[39] < 0.8 * list[0], `${list[0]} to ${list[39]}`);
+  assert.ok(twice.every((loss, i) => Math.abs(loss - taught[i]) < 1e-3) && two.every((loss, i) => i === 0 || loss !== taught[i]));
+  for (const list of [taught, half, two]) assert.ok(list[39] < 0.8 * list[0], `${list[0]} to ${list[39]}`);
 
   await assert.rejects(train('wrong', ['steps=1', '--teacher', join(room, 'alone/small-f32.gguf')], undefined, pupil), /not a file of this recipe/);
+  await assert.rejects(train('wrong', ['steps=1', ...Array(5).fill(['--teacher', from]).flat()], undefined, pupil), /more than 4 teachers/);
   await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, recipe('plain', small)), /the recipe does not say which recipe made it/);
   recipe('large', tiny.map((line) => line.replace('context_length=64', 'context_length=32').replace('micro_tokens=128', 'micro_tokens=64')));
   await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, pupil), /not a file of this recipe|does not fit/);
