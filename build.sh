@@ -12,14 +12,14 @@ usage: ./build.sh COMMAND
 
   setup          fetch what is missing: npm packages, Emscripten, a C compiler, Chromium
   wasm           compile the engine to web/lib/wasm and emit types/; then `npm pack` packs it all
-  native         compile the native library and programs into build/native
+  native         compile the trainer into build/native
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
   demo           build the page, serve it on this machine and print its address
   page           build the page into dist/, a static folder for any web server
   fuzz [SECONDS] give the readers, the trainer and the engine wrong input, 60 seconds of it; what is found goes to build/fuzz
   bench          measure this engine beside wllama in Chromium (tests/bench/README.md); --kernels [FILTER]: the kernels alone, and the download's sizes
   train RECIPE   compile the trainer and run it; without arguments it prints what it takes
-  clean          remove what was built (not what was downloaded)
+  clean          remove what was built (not what was downloaded or trained)
 HELP
 }
 
@@ -28,10 +28,11 @@ mend='The messages above name file and line: mend that line and run the command 
 # --- steps --------------------------------------------------------------------------------------
 
 npm_packages() {
-  need_node
+  need_tools
   [ ! -L node_modules ] || return 0   # npm would empty the folder that a link leads to
   changed npm package-lock.json || [ ! -d node_modules ] || return 0
   npm_key=$sum
+  forget npm
   run_step 'npm packages' 'Check the network and the npm registry in your npm configuration, then run the command again.' \
     npm ci --no-progress --no-audit --no-fund
   remember npm "$npm_key"
@@ -44,6 +45,7 @@ wasm() {
   # shellcheck disable=SC2086
   if changed wasm $inputs || ! node scripts/compile.js --have wasm; then
     local key=$sum
+    forget wasm
     find_emcc
     run_step 'engine, WebAssembly' "$mend" compile_with_emcc wasm
     remember wasm "$key"
@@ -51,6 +53,7 @@ wasm() {
   # shellcheck disable=SC2046
   if changed types tsconfig.json package-lock.json $(find web/lib -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
     local key=$sum
+    forget types
     rm -rf types
     run_step 'type declarations' "$mend" node_modules/.bin/tsc -p tsconfig.json
     remember types "$key"
@@ -58,7 +61,7 @@ wasm() {
 }
 
 native() {
-  need_node
+  need_tools
   find_cc
   run_step "native engine ($CC)" "$mend" node scripts/compile.js native
 }
@@ -68,6 +71,7 @@ page() {
   # shellcheck disable=SC2046
   if changed page vite.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f dist/index.html ]; then
     local key=$sum
+    forget page
     run_step 'page' 'The bundler names the file above: mend it and run the command again.' node_modules/.bin/vite build
     remember page "$key"
   fi
@@ -79,9 +83,15 @@ demo() {
   exec node scripts/serve.js dist --open "$@"
 }
 
+# A folder with a vocabulary is a training run, and stays.
 clean() {
-  rm -rf build dist types web/lib/wasm
-  say 'removed build, dist, types and web/lib/wasm'
+  rm -rf dist types web/lib/wasm
+  local each kept=
+  for each in build/*; do
+    if [ -e "$each/tokenizer.json" ]; then kept="$kept $each"; else rm -rf "$each"; fi
+  done
+  rmdir build 2>/dev/null || true
+  say "removed dist, types, web/lib/wasm and what was built in build${kept:+; training runs are kept:$kept}"
 }
 
 # --- tests --------------------------------------------------------------------------------------
@@ -99,9 +109,8 @@ prepare_group() {
     find_emcc
     run_step 'the same tests as WebAssembly' "$mend" compile_with_emcc wasm-test
     ;;
-  node) wasm && native ;;   # native: the trainer that its tests drive
-  browser) page && find_chromium ;;
-  package) page && find_chromium ;;
+  node) wasm; native ;;   # native: the trainer that its tests drive. No &&: it would hide what fails inside
+  browser | package) page; find_chromium ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
   esac
 }

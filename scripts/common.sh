@@ -1,7 +1,5 @@
-# common.sh - words that build.sh is written in: say, fail, run_step, changed, remember, lock.
+# common.sh - words that build.sh is written in: say, fail, run_step, changed, forget, remember, lock.
 # shellcheck shell=bash
-
-mkdir -p build/stamps
 
 say() { if [ -t 1 ]; then printf '\033[1m==>\033[0m %s\n' "$*"; else printf '==> %s\n' "$*"; fi; }
 
@@ -58,7 +56,10 @@ changed() {
   [ "$(cat "build/stamps/$name" 2>/dev/null || true)" != "$sum" ]
 }
 
-# Only after success, so that an interrupted step is done again.
+# Before a step that `remember` ends: what it leaves half done is done again.
+forget() { rm -f "build/stamps/$1"; }
+
+# Only after success.
 remember() {
   mkdir -p build/stamps
   printf '%s\n' "$2" >"build/stamps/$1"
@@ -66,6 +67,8 @@ remember() {
 
 # One build of this tree at a time; a second one waits.
 lock() {
+  mkdir -p build/stamps 2>/dev/null && { : >>build/lock; } 2>/dev/null ||
+    fail "$PWD/build cannot be written: it may belong to another user, or the disk is full."
   command -v flock >/dev/null 2>&1 || return 0
   exec 9>build/lock
   flock -n 9 && return 0

@@ -9,6 +9,7 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { extname, join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 const types = {
   '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.mjs': 'text/javascript; charset=utf-8',
@@ -98,14 +99,18 @@ function openBrowser(url) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const args = process.argv.slice(2);
-  const at = args.indexOf('--port');
-  const wanted = at < 0 ? 8000 : Number(args[at + 1]);
-  const inUse = (error) => {
-    if (error.code !== 'EADDRINUSE') throw error;
-    return serve(args[0]);
-  };
-  const { url } = await serve(args[0], { port: wanted }).catch(inUse);
-  console.log(`Glassformer is at ${url}  (Ctrl-C stops it)`);
-  if (args.includes('--open')) openBrowser(url);
+  try {
+    const { values, positionals: [folder] } = parseArgs({ allowPositionals: true, options: { port: { type: 'string', default: '8000' }, open: { type: 'boolean' } } });
+    const port = Number(values.port);
+    if (!/^\d+$/.test(values.port) || port > 65535) throw new Error(`--port is ${JSON.stringify(values.port)}, expected 0 to 65535`);
+    const { url } = await serve(folder, { port }).catch((error) => {
+      if (error.code !== 'EADDRINUSE') throw error;
+      return serve(folder);
+    });
+    console.log(`Glassformer is at ${url}  (Ctrl-C stops it)`);
+    if (values.open) openBrowser(url);
+  } catch (error) {
+    console.error(`serve.js: ${error.message}`);
+    process.exitCode = 1;
+  }
 }

@@ -5,7 +5,7 @@
 # packages and nothing else: no mounts, sources are copied in and results are copied out.
 # shellcheck shell=bash
 
-cache_dir=${XDG_CACHE_HOME:-$HOME/.cache}/glassformer
+cache_dir=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/glassformer
 trixie=$cache_dir/trixie
 min_emcc=3.1.50
 min_node=20.19.0
@@ -18,13 +18,14 @@ at_least() {
 
 is_root() { [ "$(id -u)" = 0 ]; }
 
-need_node() {
-  [ -z "${node_checked:-}" ] || return 0
+need_tools() {
+  [ -z "${tools_checked:-}" ] || return 0
+  command -v git >/dev/null 2>&1 || fail 'git is missing: install it, then run the command again.'
   command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 ||
     fail "Node and npm are missing: install Node $min_node or newer, then run the command again."
   at_least $min_node "$(node -p process.versions.node)" ||
     fail "Node $(node -p process.versions.node) is too old: install Node $min_node or newer."
-  node_checked=1
+  tools_checked=1
 }
 
 # apt_install WHAT PACKAGE...: needs root and apt; false when either is missing.
@@ -56,7 +57,7 @@ in_trixie() { chroot "$trixie" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bi
 
 find_emcc() {
   [ -z "${emcc_kind:-}" ] || return 0
-  need_node
+  need_tools
   if command -v emcc >/dev/null 2>&1 && emcc_works emcc; then
     emcc_kind=host emcc_name="emcc $emcc_version on PATH"
   elif [ -n "${EMSDK:-}" ] && [ -x "$EMSDK/upstream/emscripten/emcc" ] && emcc_works "$EMSDK/upstream/emscripten/emcc"; then
@@ -71,7 +72,7 @@ find_emcc() {
 }
 
 make_trixie() {
-  mkdir -p "$cache_dir"
+  mkdir -p "$cache_dir" 2>/dev/null || fail "$cache_dir cannot be made: set XDG_CACHE_HOME to a folder for what is fetched."
   if command -v flock >/dev/null 2>&1; then
     exec 8>"$cache_dir/lock"
     flock -n 8 || { say 'waiting for another build that fetches Emscripten' && flock 8; }
@@ -122,9 +123,9 @@ compile_with_emcc() {
   local parts=(src scripts/compile.js)
   local folder
   for folder in tests/native tests/bench; do [ ! -d $folder ] || parts+=("$folder"); done
-  tar -cf - "${parts[@]}" | tar -xf - --no-same-owner -C "$trixie$copy"
+  tar -cf - "${parts[@]}" | tar -xf - --no-same-owner -C "$trixie$copy" || return
   in_trixie sh -c "cd $copy && printf '{\"type\":\"module\"}' >package.json && mkdir -p out && node scripts/compile.js --out out $1" || return
-  tar -cf - -C "$trixie$copy/out" . | tar -xf - --no-same-owner
+  tar -cf - -C "$trixie$copy/out" . | tar -xf - --no-same-owner || return
   { exec 7>&-; } 2>/dev/null
 }
 
@@ -132,7 +133,8 @@ compile_with_emcc() {
 
 find_cc() {
   local name
-  for name in ${CC:-} gcc clang cc; do
+  [ -z "${CC:-}" ] || command -v "$CC" >/dev/null 2>&1 || fail "CC is '$CC', which is no command: set it to one compiler without options, or not at all."
+  for name in "${CC:-gcc}" clang cc; do
     command -v "$name" >/dev/null 2>&1 || continue
     CC=$name
     export CC
@@ -144,7 +146,8 @@ find_cc() {
 
 find_chromium() {
   local name
-  for name in ${CHROMIUM:-} chromium chromium-browser google-chrome google-chrome-stable \
+  [ -z "${CHROMIUM:-}" ] || command -v "$CHROMIUM" >/dev/null 2>&1 || fail "CHROMIUM is '$CHROMIUM', which is no program: set it to the path of a Chrome or Chromium, or not at all."
+  for name in "${CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable \
     '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome' /Applications/Chromium.app/Contents/MacOS/Chromium; do
     name=$(command -v "$name" 2>/dev/null) || continue
     export CHROMIUM=$name

@@ -1,7 +1,9 @@
 // cli.test.js - the command line, as a process
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { load } from '../../web/lib/index.js';
@@ -46,6 +48,29 @@ test('help and refusals: one sentence, and an exit status', async () => {
     assert.match(err, words);
     assert.doesNotMatch(err, /\n\s+at /, 'no stack trace');
   }
+});
+
+test('a reader that has enough, and an interrupt while the model is still loading, end it without a complaint', async () => {
+  const start = (/** @type {string[]} */ ...args) => {
+    const child = spawn(process.execPath, [join(top, 'web/lib/cli.js'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (bytes) => { said += bytes; });
+    return { child, ended: once(child, 'close').then(([code]) => ({ code, said })) };
+  };
+  const head = start('--model', stories, '-n', '200', 'One day');
+  await once(head.child.stdout, 'data');
+  head.child.stdout.destroy();
+  assert.deepEqual(await head.ended, { code: 0, said: '' });
+
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (silent.address());
+  const asked = once(silent, 'request'), waiting = start('--model', `http://127.0.0.1:${port}/x.gguf`, 'One day');
+  await asked;
+  waiting.child.kill('SIGINT');
+  assert.deepEqual(await waiting.ended, { code: 130, said: '' });
+  silent.closeAllConnections();
+  silent.close();
 });
 
 test('it is executable and names its interpreter', () => {

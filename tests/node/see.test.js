@@ -198,7 +198,8 @@ describe('edits', () => {
     assert.ok(sameBits(await edited({ scale: 2 }), plain.map((v) => v * 2)));
     assert.ok(sameBits(await edited({ add: vector }), plain.map((v, i) => Math.fround(v + vector[i % vector.length]))));
     assert.ok(sameBits(await edited({ set: [3] }), plain.map(() => 3)));
-    assert.ok(sameBits(await edited({ set: [3] }, { scale: 2 }, { add: [1] }), plain.map(() => 7)));
+    assert.ok(sameBits(await edited({ set: 0 }), plain.map(() => 0)));
+    assert.ok(sameBits(await edited({ set: [3] }, { scale: 2 }, { add: 1 }), plain.map(() => 7)));
     const third = await edited({ position: 2, set: [5] });
     assert.ok(third.every((v, i) => v === (Math.floor(i / vector.length) === 2 ? 5 : plain[i])));
   });

@@ -126,7 +126,7 @@ countParameters('gpt3');
 tokenizer.lib;
 `);
     write(join(project, 'tsconfig.json'), JSON.stringify({
-      compilerOptions: { target: 'es2022', module, moduleResolution: resolution, lib: ['es2023', 'dom', 'dom.asynciterable', 'esnext.disposable'], types: [], strict: true, noEmit: true },
+      compilerOptions: { target: 'es2022', module, moduleResolution: resolution, lib: ['es2023', 'dom', 'dom.asynciterable'], types: [], strict: true, noEmit: true },
       files: ['consumer.ts'],
     }));
     output('node', [join(top, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'], project);

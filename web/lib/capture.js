@@ -26,8 +26,8 @@ import { fail, show } from './formats/errors.js';
  * @property {number} [position]  one absolute position; all when absent
  * @property {number} [index]     one place of the row: a neuron of the FFN, a component of the stream or of a head, a key of a pattern
  * @property {number} [scale]     multiply
- * @property {ArrayLike<number>} [set]    replace: one row's worth, or one number
- * @property {ArrayLike<number>} [add]    add: one row's worth, or one number
+ * @property {number | ArrayLike<number>} [set]  replace: one row's worth, or one number
+ * @property {number | ArrayLike<number>} [add]  add: one row's worth, or one number
  */
 
 /** Most bytes that one call may capture unless it says otherwise. */
@@ -195,13 +195,12 @@ export function applyEdits(session, points, edits) {
     const unknown = Object.keys(rest)[0];
     if (unknown) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
     for (const [name, n] of Object.entries({ head, position, index })) number(`${where}.${name}`, n ?? 0, 0, 2 ** 31 - 1, true);
-    if (scale === undefined && !set && !add) fail('bad-option', `${where} changes nothing: give scale, set or add`);
+    if ((scale ?? set ?? add) == null) fail('bad-option', `${where} changes nothing: give scale, set or add`);
     if (scale !== undefined && !Number.isFinite(scale)) fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
-    const put = (/** @type {any} */ p, /** @type {'scale'|'set'|'add'} */ how, /** @type {any} */ by) => edit(session, p, head ?? -1, position ?? -1, index ?? -1, how, by);
     for (const p of points.one(at)) {
-      if (scale !== undefined) put(p, 'scale', scale);
-      if (set) put(p, 'set', Float32Array.from(set));
-      if (add) put(p, 'add', Float32Array.from(add));
+      for (const [how, by] of Object.entries({ scale, set, add })) {
+        if (by != null) edit(session, p, head ?? -1, position ?? -1, index ?? -1, /** @type {'scale' | 'set' | 'add'} */ (how), by);
+      }
     }
   });
 }

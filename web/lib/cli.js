@@ -41,8 +41,10 @@ async function write(prompt, o) {
   const controller = new AbortController();
   process.once('SIGINT', () => controller.abort());
   const { signal } = controller;
-  const model = await load(source, { quantize: o.quantize, signal });
+  /** @type {import('./index.js').Model | undefined} */
+  let model;
   try {
+    model = await load(source, { quantize: o.quantize, signal });
     const steps = model.generate(prompt, {
       maxTokens: numeric(o['max-tokens'], 'max-tokens'), temperature: numeric(o.temperature, 'temperature') ?? 0.8, topK: numeric(o['top-k'], 'top-k'),
       topP: numeric(o['top-p'], 'top-p') ?? 0.95, seed: numeric(o.seed, 'seed'), signal,
@@ -60,7 +62,7 @@ async function write(prompt, o) {
     process.stdout.write('\n');
     process.exitCode = 130;
   } finally {
-    model.dispose();
+    model?.dispose();
   }
 }
 
@@ -106,6 +108,11 @@ async function count(name, json) {
   console.log(`${`FLOPs a token at ${contextLength} tokens`.padEnd(40)}${n(cost.flopsPerToken)}`);
 }
 
+// Who reads may have enough: `| head` is no error.
+process.stdout.on('error', (error) => {
+  if (/** @type {any} */ (error).code !== 'EPIPE') throw error;
+  process.exit();
+});
 try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,

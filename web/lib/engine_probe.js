@@ -33,7 +33,7 @@ export function captured({ engine: e, ptr }, { stack, layer, point }) {
  * @param {number} position  absolute, or -1 for all
  * @param {number} index     a place within the row (a neuron, a component, a key), or -1 for all
  * @param {'scale'|'set'|'add'} op
- * @param {number | Float32Array} value
+ * @param {number | ArrayLike<number>} value
  */
 export function edit({ engine: e, ptr }, { stack, layer, point }, head, position, index, op, value) {
   const values = typeof value === 'number' ? new Float32Array([value]) : value, p = e.scratch(4 * values.length);

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // index.js - the package: models, sessions, tokenizers, and counting without weights
 //
 // Nothing heavy lives here. A model runs in a module worker of its own (the default in browsers) or in this thread

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // session.js - one timeline of a model on the caller's side; sessions.js is the other end
 import { GlassformerError } from './formats/errors.js';
 import { forgotten, kept } from './lifetime.js';

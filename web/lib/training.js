@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // training.js - a run of training on the caller's side; train.js starts it, train_worker.js is the other end
 import { fail } from './formats/errors.js';
 import { forgotten, kept } from './lifetime.js';
