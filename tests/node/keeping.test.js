@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, test } from 'node:test';
+import { afterEach, beforeEach, describe, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { golden, refused, top } from './helpers.js';
 
@@ -49,13 +49,21 @@ test('a length that may be that of compressed bytes is not held against a file, 
 });
 
 describe('a store', () => {
-  afterEach(() => { delete globalThis.caches; });
-  test('whose copy is not the file that is wanted fetches it anew', async () => {
-    const kept = new Map();
+  const kept = new Map();
+  beforeEach(() => {
+    kept.clear();
     globalThis.caches = { open: async () => ({
       match: async (url) => kept.get(url)?.clone(),
       put: async (url, response) => { kept.set(url, new Response(await response.arrayBuffer(), { headers: response.headers })); },
     }) };
+  });
+  afterEach(() => { delete globalThis.caches; });
+  /** A folder as Hugging Face lays it out, without what is optional. */
+  const hub = Object.fromEntries(['config.json', 'model.safetensors'].map((name) => [name, readFileSync(join(golden, 'llama_1tok', name))]));
+  const offline = async () => { throw new TypeError('fetch failed'); };
+  const opened = async (fetch) => { const model = await load('https://h.example/m/', { fetch, cache: 'cache-storage' }); model.dispose(); return model; };
+
+  test('whose copy is not the file that is wanted fetches it anew', async () => {
     let asked = 0;
     const visit = async (bytes) => {
       const fetch = (url) => { asked++; return serving({ 'm.gguf': bytes })(url); };
@@ -67,6 +75,14 @@ describe('a store', () => {
     assert.deepEqual([await visit(file), asked], [true, 1]);
     assert.deepEqual([await visit(newer), asked], [false, 2]);
     assert.deepEqual([await visit(newer), asked], [true, 2]);
+  });
+  // Without a network the first optional file that a folder lacks was a failed request.
+  test('knows without a network what was not there, and asks again with one', async () => {
+    await refused(opened(offline), 'network', /config\.json.*fetch failed/);
+    await opened(serving(hub));
+    await opened(offline);
+    assert.ok((await opened(serving({ ...hub, 'generation_config.json': Buffer.from('{"eos_token_id":[7]}') }))).special.eos.includes(7));
+    assert.ok((await opened(offline)).special.eos.includes(7), 'the file that came later is kept');
   });
 });
 

@@ -9,6 +9,8 @@ import { Pause } from './turn.js';
 
 /** Where both stores keep their files. */
 const NAME = 'glassformer';
+/** Answers that say there is no such file: S3 gives 403 where files may not be listed. */
+const ABSENT = [403, 404, 410];
 /** Bytes hashed at a time, some 10 ms. */
 const PIECE = 1 << 20;
 
@@ -59,19 +61,27 @@ async function opfs() {
 async function keeping(fetch, { cache, sha256, isWeights, onHit }) {
   const store = cache === 'cache-storage' ? await cacheStorage() : cache === 'opfs' ? await opfs() : null;
   return async (input, init) => {
-    const url = String(input), web = /^https?:/.test(url) && !new Headers(init?.headers).has('range');
+    const url = String(input), mine = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
     const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
-    let kept = store && web ? await store.get(url) : null;
+    let kept = await mine?.get(url);
     if (kept && wanted) { // there may be a new file at the same address: what comes takes the place of what is here
       const found = await digestOf(streamChunks(/** @type {ReadableStream<Uint8Array>} */ (kept.body)), init?.signal);
-      kept = found === wanted ? await /** @type {Store} */ (store).get(url) : null;
+      kept = found === wanted ? await mine?.get(url) : null;
     }
     if (kept) {
       onHit();
       return kept;
     }
-    const response = await fetch(input, init);
-    if (!response.ok || !response.body || (!wanted && !(store && web))) return response;
+    let response;
+    try {
+      response = await fetch(input, init);
+    } catch (error) { // without a network what was absent is so still; with one it may have come
+      const absent = init?.signal?.aborted ? null : await mine?.get(markerOf(url));
+      if (!absent) throw error;
+      return new Response(null, { status: Number(await absent.text()) });
+    }
+    if (mine && ABSENT.includes(response.status)) await mark(mine, markerOf(url), response.status).catch(() => {});
+    if (!response.ok || !response.body || !(wanted || mine)) return response;
     const headers = new Headers();
     for (const name of ['content-type', 'content-length']) {
       const value = response.headers.get(name);
@@ -79,8 +89,22 @@ async function keeping(fetch, { cache, sha256, isWeights, onHit }) {
       if (value && !(name === 'content-length' && (response.headers.has('content-encoding') || response.type === 'cors'))) headers.set(name, value);
     }
     if (/^text\/html/i.test(headers.get('content-type') ?? '')) return response;
-    return through(response, url, wanted, store && web ? await store.put(url, headers) : null);
+    return through(response, url, wanted, mine && await mine.put(url, headers));
   };
+}
+
+/** Where a store keeps that there was no file at an address. @param {string} url */
+function markerOf(url) {
+  const marker = new URL(url);
+  marker.searchParams.append(NAME, 'absent');
+  return marker.href;
+}
+
+/** @param {Store} store @param {string} marker @param {number} status what the server said */
+async function mark(store, marker, status) {
+  const writer = (await store.put(marker, new Headers())).getWriter();
+  await writer.write(new TextEncoder().encode(String(status)));
+  await writer.close();
 }
 
 /** @param {Response} response @param {string} url @param {string | null} wanted @param {WritableStream<Uint8Array> | null} copy @returns {Response} with the same body */
