@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { load } from '../../web/lib/index.js';
+import { GlassformerError, load } from '../../web/lib/index.js';
 import { golden, refused, top } from './helpers.js';
 
 const sum = (bytes) => createHash('sha256').update(bytes).digest('hex');
@@ -83,6 +83,28 @@ describe('a store', () => {
     await opened(offline);
     assert.ok((await opened(serving({ ...hub, 'generation_config.json': Buffer.from('{"eos_token_id":[7]}') }))).special.eos.includes(7));
     assert.ok((await opened(offline)).special.eos.includes(7), 'the file that came later is kept');
+  });
+  // {"error":"rate limited"} as config.json was kept for ever.
+  test('keeps no excuse of a server for a file, and no file for an excuse', async () => {
+    const page = Buffer.from('<!DOCTYPE html><title>Busy'), busy = Buffer.from('temporarily unavailable');
+    const excuses = { 'config.json': [Buffer.from('{"error":"rate limited, try again"}'), Buffer.from('{"model_type":'), page], 'model.safetensors': [busy, page], 'chat_template.jinja': [page] };
+    for (const [name, bodies] of Object.entries(excuses)) {
+      for (const body of bodies) {
+        kept.clear();
+        const ill = await opened(serving({ ...hub, [name]: body })).catch((error) => error);
+        assert.equal(ill instanceof GlassformerError, name !== 'chat_template.jinja', `${name}: ${body}`);
+        assert.ok(!kept.has(`https://h.example/m/${name}`), `${name}: ${body}`);
+        await opened(serving(hub));
+      }
+    }
+    for (const body of [busy, Buffer.from(''), file]) {
+      const loading = load('https://h.example/m.gguf?a=1', { fetch: serving({ 'm.gguf?a=1': body }), cache: 'cache-storage' });
+      await (body === file ? loading.then((model) => model.dispose()) : refused(loading, ['bad-file', 'truncated']));
+      assert.equal(kept.has('https://h.example/m.gguf?a=1'), body === file, String(body).slice(0, 30));
+    }
+    const template = Buffer.from('<|begin|>{{ messages[0].content }}'), whole = { ...hub, 'chat_template.jinja': template, 'generation_config.json': Buffer.from('null') };
+    await opened(serving(whole));
+    for (const name of Object.keys(whole)) assert.ok(kept.has(`https://h.example/m/${name}`), name);
   });
 });
 

@@ -1,7 +1,7 @@
 // store.js - what comes from afar, kept here and checked: caches for downloads, and SHA-256 of a weight file
 //
 // A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
-// nothing behind.
+// nothing behind, nor does what a server that is ill says instead of a file.
 import { fail, show } from './formats/errors.js';
 import { Opener, isBytes, openBytes, streamChunks } from './formats/source.js';
 import { Sha256 } from './sha256.js';
@@ -11,6 +11,8 @@ import { Pause } from './turn.js';
 const NAME = 'glassformer';
 /** Answers that say there is no such file: S3 gives 403 where files may not be listed. */
 const ABSENT = [403, 404, 410];
+/** Bytes of a file that tell what it is; of JSON all do. */
+const HEAD = 64;
 /** Bytes hashed at a time, some 10 ms. */
 const PIECE = 1 << 20;
 
@@ -110,7 +112,8 @@ async function mark(store, marker, status) {
 /** @param {Response} response @param {string} url @param {string | null} wanted @param {WritableStream<Uint8Array> | null} copy @returns {Response} with the same body */
 function through(response, url, wanted, copy) {
   const hash = wanted ? new Sha256() : null, reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), writer = copy?.getWriter();
-  let keeping = !!writer;
+  const parts = /** @type {Uint8Array<ArrayBuffer>[]} */ ([]), needed = extension(url) === 'json' ? Infinity : HEAD;
+  let keeping = !!writer, seen = 0;
   const forget = (/** @type {unknown} */ why) => { keeping = false; writer?.abort(why).catch(() => {}); };
   const body = new ReadableStream({
     async pull(controller) {
@@ -118,11 +121,16 @@ function through(response, url, wanted, copy) {
         const { done, value } = await reader.read();
         if (!done) {
           hash?.update(value);
-          if (keeping) await /** @type {WritableStreamDefaultWriter} */ (writer).write(value).catch(forget); // a full disk spoils the copy, not the model
+          if (keeping) {
+            if (seen < needed) parts.push(value.slice(0, needed));
+            seen += value.length;
+            await /** @type {WritableStreamDefaultWriter} */ (writer).write(value).catch(forget); // a full disk spoils the copy, not the model
+          }
           return controller.enqueue(value);
         }
         const found = hash?.digest();
         if (found !== undefined && found !== wanted) fail('bad-file', `${url}: its SHA-256 is ${found}, expected ${wanted}`);
+        if (keeping && !await looksRight(url, new Blob(parts))) forget('the answer is something else');
         if (keeping) await /** @type {WritableStreamDefaultWriter} */ (writer).close().catch(() => {});
         controller.close();
       } catch (error) {
@@ -137,6 +145,23 @@ function through(response, url, wanted, copy) {
   }, { highWaterMark: 0 });
   const { status, statusText, headers, type } = response;
   return Object.defineProperty(new Response(body, { status, statusText, headers }), 'type', { value: type }); // who reads it asks for that
+}
+
+/** @param {string} url */
+const extension = (url) => /\.(\w+)(?:[?#].*)?$/.exec(url)?.[1].toLowerCase();
+
+/**
+ * Whether this is what the address promises: an answer of 200 may say that the server is too busy.
+ * @param {string} url @param {Blob} begin the first bytes; of JSON all
+ */
+async function looksRight(url, begin) {
+  const text = await begin.text();
+  switch (extension(url)) {
+    case 'gguf': return text.startsWith('GGUF');
+    case 'safetensors': return await begin.slice(8, 9).text() === '{';
+    case 'json': try { return JSON.parse(text)?.error === undefined; } catch { return false; }
+    default: return !/^\s*<(!doctype|html|head|!--)/i.test(text);
+  }
 }
 
 /** @param {AsyncIterator<Uint8Array>} chunks @param {AbortSignal | null} [signal] */
