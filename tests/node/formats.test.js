@@ -18,6 +18,7 @@ import { roster } from '../../web/lib/formats/roster.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { encode, f32, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { writeSafetensors } from '../../web/lib/formats/write_safetensors.js';
+import { load } from '../../web/lib/index.js';
 import { golden, json, noShared, numbers, refused, shared, stories } from './helpers.js';
 
 const product = (shape) => shape.reduce((a, b) => a * b, 1);
@@ -445,6 +446,24 @@ test('paths, addresses, blobs, buffers and folders name the same model', async (
     if (source !== `${base}/hf/model.safetensors`) assert.deepEqual([got.special.eos, got.chatTemplate], [[2, 3], '{{ messages }}']);
   }
   await rejects({ weights: gguf, tokenizer: { model: { vocab: { a: 0, z: 4 } } } }, 'bad-tokenizer', /id 4, the model has only 4/);
+});
+
+// A template was given <s> and </s> where the tokenizer said <|im_start|> and <|im_end|>.
+test('the texts that begin and end a chat are the tokenizer\'s own, and config.json\'s where it names none', async () => {
+  const added = ['<s>', '</s>', '<|im_start|>', '<|im_end|>'].map((content, id) => ({ id, content, special: true, single_word: false, lstrip: false, rstrip: false, normalized: false }));
+  const tokenizer = { added_tokens: added, normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: 'Fuse' }, model: { type: 'BPE', vocab: { a: 4, b: 5 }, merges: [] } };
+  const chat_template = "{{ raise_exception('[' + bos_token + '][' + eos_token + ']') }}"; // says what it was given
+  const files = { 'config.json': JSON.stringify({ ...hf, bos_token_id: 0, eos_token_id: 1 }), 'model.safetensors': hfFile(), 'tokenizer.json': JSON.stringify(tokenizer) };
+  const given = async (about, template) => {
+    const model = await load(Object.entries({ ...files, 'tokenizer_config.json': JSON.stringify({ chat_template, ...about }) }).map(([name, body]) => new File([body], name)));
+    const { message } = await model.chat([{ role: 'user', content: 'b' }], { template }).next().catch((error) => error);
+    model.dispose();
+    return message.replace(/^[^[]*/, '');
+  };
+  assert.equal(await given({}), '[<s>][</s>]');
+  assert.equal(await given({ bos_token: '<|im_start|>', eos_token: { content: '<|im_end|>', lstrip: false } }), '[<|im_start|>][<|im_end|>]');
+  assert.equal(await given({ bos_token: null, eos_token: 5, add_bos_token: false }), '[][</s>]');
+  assert.equal(await given({ bos_token: '<|im_start|>', eos_token: '<|im_end|>' }, { bos_token: 'mine' }), '[mine][<|im_end|>]');
 });
 
 test('hf:owner/name goes to the hub\'s addresses', async () => {

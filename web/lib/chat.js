@@ -3,18 +3,21 @@ import { Template } from '@huggingface/jinja';
 import { fail, show } from './formats/errors.js';
 
 /**
- * @param {string | null} template
+ * @param {{chatTemplate: string | null, special: import('./formats/source.js').Special}} model
  * @param {{role: string, content: string}[]} messages
- * @param {Record<string, any>} values  bos_token, eos_token and what else the template asks for
- * @returns {string} up to where the model is to speak
+ * @param {Record<string, any> | undefined} values  what else the template asks for
+ * @param {(ids: number[]) => Promise<string>} decode
+ * @returns {Promise<string>} up to where the model is to speak
  */
-export function renderChat(template, messages, values) {
-  if (!template) fail('no-chat-template', 'this model came without a chat template: use generate');
+export async function chatPrompt({ chatTemplate, special: { bos, eos, texts } }, messages, values, decode) {
+  if (!chatTemplate) return fail('no-chat-template', 'this model came without a chat template: use generate');
   if (!Array.isArray(messages) || !messages.length || messages.some((m) => typeof m?.role !== 'string' || typeof m?.content !== 'string')) {
     fail('bad-argument', `messages is ${show(messages)}, expected a list of { role, content }`);
   }
+  const textOf = async (/** @type {number | null | undefined} */ id) => (id === null || id === undefined ? '' : decode([id]));
+  const tokens = { bos_token: texts?.bos_token ?? await textOf(bos), eos_token: texts?.eos_token ?? await textOf(eos[0]) };
   try {
-    return new Template(template).render({ messages, add_generation_prompt: true, ...values });
+    return new Template(chatTemplate).render({ messages, add_generation_prompt: true, ...tokens, ...values });
   } catch (error) {
     return fail('bad-option', `the chat template refuses these messages: ${/** @type {any} */ (error)?.message ?? error}`, error);
   }

@@ -334,10 +334,8 @@ export class Model {
    */
   async *chat(messages, options) {
     const { template, ...rest } = options ?? {};
-    const { renderChat } = await import('./chat.js');
-    const { bos, eos } = this.special;
-    const [bosToken, eosToken] = await Promise.all([bos, eos[0]].map((id) => (id === null || id === undefined ? '' : this.decode([id]))));
-    const prompt = renderChat(this.#info.chatTemplate, messages, { bos_token: bosToken, eos_token: eosToken, ...template });
+    const { chatPrompt } = await import('./chat.js');
+    const prompt = await chatPrompt(this.#info, messages, template, (ids) => this.decode(ids));
     return yield* this.generate(prompt, { ...rest, addSpecialTokens: false });
   }
 

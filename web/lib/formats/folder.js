@@ -50,7 +50,14 @@ export async function openFolder(opener, folder, given) {
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
   ckpt.special.eos = [...new Set([...ckpt.special.eos, ...eos])];
   ckpt.chatTemplate = chatTemplate(template);
+  if (ckpt.chatTemplate) ckpt.special.texts = { bos_token: tokenText(about?.bos_token), eos_token: tokenText(about?.eos_token) };
   return ckpt;
+}
+
+/** As tokenizer_config.json has it: a string, or an object with its content, or null where there is none. @param {any} token @returns {string | undefined} */
+function tokenText(token) {
+  const text = token === null ? '' : token?.content ?? token;
+  return typeof text === 'string' ? text : undefined;
 }
 
 /**

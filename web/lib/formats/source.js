@@ -15,7 +15,7 @@ import { SentencePieces, ggufTokenizer } from './vocab.js';
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes */
 /** @typedef {{weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Parts */
 /** @typedef {Bytes | Parts | ArrayLike<File>} Source */
-/** @typedef {{bos: number | null, eos: number[], addBos: boolean}} Special */
+/** @typedef {{bos: number | null, eos: number[], addBos: boolean, texts?: {bos_token?: string, eos_token?: string}}} Special texts: where the tokenizer names them itself */
 /**
  * @typedef {object} OpenOptions
  * @property {typeof globalThis.fetch} [fetch]
