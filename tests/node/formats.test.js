@@ -549,6 +549,29 @@ test('what a server can answer instead of a model is said as it is', async () =>
   for (const nothing of [null, 5, {}, '', { weights: [] }, { weights: 5 }]) await rejects(nothing, 'bad-argument');
 });
 
+// S3 answers so for a key that is not there, unless the bucket may be listed: whole folders were refused.
+test('403 for a file that a folder can do without is a warning, for another it is said', async () => {
+  const forbidden = (folder, body = {}) => async (url) => {
+    const name = String(url).replace(folder, '');
+    return body[name] ? new Response(body[name]) : new Response('<Error><Code>AccessDenied</Code></Error>', { status: 403, statusText: 'Forbidden' });
+  };
+  const at = 'https://s3.example/m/', config = JSON.stringify(hf), file = hfFile(), cut = 13;
+  const bare = await drain(at, { fetch: forbidden(at, { 'config.json': config, 'model.safetensors': file }) });
+  const refusals = ['generation_config.json', 'tokenizer_config.json', 'chat_template.jinja', 'tokenizer.json'].map((name) => `${at}${name}: the server answered 403 Forbidden`);
+  assert.deepEqual(bare.warnings.map((text) => text.split(';')[0]), refusals);
+  assert.deepEqual((await drain(`${at}model.safetensors`, { fetch: forbidden(at, { 'config.json': config, 'model.safetensors': file }) })).warnings.map((text) => text.split(';')[0]), refusals.slice(3));
+
+  const shards = { 'a.safetensors': writeSafetensors(hfTensors().slice(0, cut)), 'b.safetensors': writeSafetensors(hfTensors().slice(cut)) };
+  const weight_map = Object.fromEntries(hfTensors().map(({ name }, i) => [name, i < cut ? 'a.safetensors' : 'b.safetensors']));
+  const sharded = { 'config.json': config, 'model.safetensors.index.json': JSON.stringify({ weight_map }), ...shards };
+  assert.deepEqual((await drain(at, { fetch: forbidden(at, sharded) })).data, bare.data);
+  await rejects(at, 'network', /b\.safetensors: the server answered 403/, { fetch: forbidden(at, { ...sharded, 'b.safetensors': undefined }) });
+  // a gated model
+  await rejects(at, 'network', /config\.json: the server answered 403/, { fetch: forbidden(at) });
+  await rejects(at, 'network', /m\/model\.safetensors: the server answered 403/, { fetch: forbidden(at, { 'config.json': config }) });
+  await rejects(`${at}model.safetensors`, 'network', /config\.json: the server answered 403/, { fetch: forbidden(at, { 'model.safetensors': file }) });
+});
+
 test('progress counts every byte once, and an abort rejects with its reason', async () => {
   const gguf = ggufFile();
   serve('/m.gguf', gguf);

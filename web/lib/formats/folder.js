@@ -31,21 +31,25 @@ export async function openFolder(opener, folder, given) {
     if (only) return opener.weights([only], given);
     return fail('not-found', `${folder.name}: there is no config.json`);
   }
-  const whole = await opener.maybe(folder.get('model.safetensors'), true);
+  /** @type {Error[]} */
+  const refusals = [];
+  const whole = await optional(refusals, opener.maybe(folder.get('model.safetensors'), true));
   /** @type {(Bytes | ByteReader)[]} */
   let files = whole ? [whole] : [];
   /** @type {Record<string, string>} */
   let map = {};
   if (!files.length) {
-    const index = await opener.maybeJson(folder.get('model.safetensors.index.json'));
+    const index = await optional(refusals, opener.maybeJson(folder.get('model.safetensors.index.json')));
+    if (!index && refusals.length) throw refusals[0];
     if (!index) return fail('not-found', `${folder.name}: there is neither model.safetensors nor model.safetensors.index.json`);
     map = weightMap(index);
     files = [...new Set(Object.values(map))].sort().map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
   }
-  const generation = await opener.maybeJson(folder.get('generation_config.json'));
-  const about = await opener.maybeJson(folder.get('tokenizer_config.json'));
-  const template = about?.chat_template ?? await opener.maybeText(folder.get('chat_template.jinja'));
-  const tokenizer = given.tokenizer ?? await opener.maybeJson(folder.get('tokenizer.json'));
+  const generation = await optional(refusals, opener.maybeJson(folder.get('generation_config.json')));
+  const about = await optional(refusals, opener.maybeJson(folder.get('tokenizer_config.json')));
+  const template = about?.chat_template ?? await optional(refusals, opener.maybeText(folder.get('chat_template.jinja')));
+  const tokenizer = given.tokenizer ?? await optional(refusals, opener.maybeJson(folder.get('tokenizer.json')));
+  warn(opener, refusals);
   const ckpt = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
   ckpt.special.eos = [...new Set([...ckpt.special.eos, ...eos])];
@@ -59,6 +63,26 @@ function tokenText(token) {
   const text = token === null ? '' : token?.content ?? token;
   return typeof text === 'string' ? text : undefined;
 }
+
+/**
+ * A file that a model can do without. S3 answers 403 for what is not there unless its files may be listed.
+ * @template T
+ * @param {Error[]} refusals  gets that answer
+ * @param {Promise<T>} reading
+ * @returns {Promise<T | null>}
+ */
+async function optional(refusals, reading) {
+  try {
+    return await reading;
+  } catch (error) {
+    if (/** @type {any} */ (error)?.cause !== 403) throw error;
+    refusals.push(/** @type {Error} */ (error));
+    return null;
+  }
+}
+
+/** @param {Opener} opener @param {Error[]} refusals */
+function warn(opener, refusals) { opener.warnings.push(...refusals.map(({ message }) => `${message}; the model was read without this file`)); }
 
 /**
  * Safetensors, one or several, with a config.json.
@@ -75,7 +99,10 @@ export async function openSafetensors(opener, first, files, given, map) {
     const near = typeof files[0] === 'string' || files[0] instanceof URL ? sibling(files[0], 'config.json') : null;
     if (near === null) return fail('bad-argument', `${first.name}: a safetensors file needs { weights, config }, or a folder`);
     json = await opener.maybeJson(near) ?? fail('not-found', `${first.name}: there is no config.json beside it`);
-    given.tokenizer ??= await opener.maybeJson(sibling(/** @type {string | URL} */ (files[0]), 'tokenizer.json')) ?? undefined;
+    /** @type {Error[]} */
+    const refusals = [];
+    given.tokenizer ??= await optional(refusals, opener.maybeJson(sibling(/** @type {string | URL} */ (files[0]), 'tokenizer.json'))) ?? undefined;
+    warn(opener, refusals);
   } else if (isBytes(json)) {
     json = await opener.json(json);
   }

@@ -442,7 +442,7 @@ async function openUrl(url, { fetch = globalThis.fetch, signal }) {
   }
   if (!res.ok) {
     res.body?.cancel().catch(() => {});
-    return fail(res.status === 404 || res.status === 410 ? 'not-found' : 'network', `${name}: the server answered ${res.status} ${res.statusText}`.trim());
+    return fail(res.status === 404 || res.status === 410 ? 'not-found' : 'network', `${name}: the server answered ${res.status} ${res.statusText}`.trim(), res.status);
   }
   if (/^text\/html/i.test(res.headers.get('content-type') ?? '')) {
     res.body?.cancel().catch(() => {});
