@@ -525,6 +525,12 @@ test('what a server can answer instead of a model is said as it is', async () =>
   await rejects(`${base}/lfs.gguf`, 'bad-file', /LFS pointer/);
   serve('/pickle.bin', Buffer.from('PK\x03\x04' + '\0'.repeat(60)));
   await rejects(`${base}/pickle.bin`, 'unsupported', /pickle/);
+  // the first bytes of a torch.save(..., _use_new_zipfile_serialization=False); a browser's latin1 is windows-1252, where 80 is the euro
+  serve('/legacy.bin', Buffer.from('80028a0a6cfc9c46f9206aa850192e80024de9032e', 'hex'));
+  await rejects(`${base}/legacy.bin`, 'unsupported', /pickle/);
+  const { TextDecoder } = globalThis;
+  globalThis.TextDecoder = class extends TextDecoder { decode(bytes) { return super.decode(bytes).replace(/\x80/g, '\u20ac'); } };
+  await rejects(`${base}/legacy.bin`, 'unsupported', /pickle/).finally(() => { globalThis.TextDecoder = TextDecoder; });
   serve('/what', Buffer.from('hello there, this is no model at all'));
   await rejects(`${base}/what`, 'unknown-format', /"hell"/);
   served['/half.gguf'] = (res) => { const b = ggufFile(); res.writeHead(200, { 'content-length': b.length }); res.write(b.subarray(0, 3000)); setTimeout(() => res.destroy(), 20); };

@@ -347,6 +347,8 @@ function fileFolder(files) {
 
 /** "ak42" as the little-endian number that it is written as. */
 const LLAMA2C_MAGIC = 0x616b3432;
+/** How torch.save began before it wrote archives: pickle, protocol 2, a number of ten bytes. */
+const PICKLE_MAGIC = 0x0a8a0280;
 
 /** Whether a file without a name could begin with the seven sizes of llama2.c's first version. @param {DataView} v */
 function plausibleV0(v) {
@@ -361,11 +363,12 @@ async function detect(r, config) {
   const name = r.name.replace(/[?#].*$/, '').toLowerCase();
   const text = new TextDecoder('latin1').decode(head.subarray(0, 4));
   const view = new DataView(head.buffer, head.byteOffset, head.length);
+  const magic = head.length < 4 ? 0 : view.getUint32(0, true);
   if (!head.length) return fail('truncated', `${r.name}: the file is empty`);
   if (text === 'GGUF' || name.endsWith('.gguf')) return 'gguf';
   if (name.endsWith('.safetensors')) return 'safetensors';
-  if (head.length >= 4 && view.getUint32(0, true) === LLAMA2C_MAGIC) return 'llama2c';
-  if (text.startsWith('PK') || text.startsWith('\x80\x02\x8a')) return fail('unsupported', `${r.name}: this is a PyTorch pickle; save the weights as safetensors`);
+  if (magic === LLAMA2C_MAGIC) return 'llama2c';
+  if (text.startsWith('PK') || magic === PICKLE_MAGIC) return fail('unsupported', `${r.name}: this is a PyTorch pickle; save the weights as safetensors`);
   if (name.endsWith('.bin')) return 'llama2c';
   if (config || (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b)) return 'safetensors';
   if (plausibleV0(view)) return 'llama2c';
