@@ -226,6 +226,16 @@ describe('checkpoints', () => {
     for (const source of [null, undefined, 5, {}, { weights: 5 }]) await refused(load(source), 'bad-argument');
   });
 
+  test('an address that is none, in Node and in a page', async () => {
+    const wrong = () => refused(load('http://['), 'network', /^http:\/\/\[: /);
+    await wrong();
+    globalThis.location = { href: 'http://page.example/' };
+    try {
+      await wrong();
+    } finally {
+      delete globalThis.location;
+    }
+  });
   test('given up while loading', async () => {
     const server = await serve((request, response) => {
       response.writeHead(200, { 'content-length': gguf.length });

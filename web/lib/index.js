@@ -255,12 +255,12 @@ function startWorker() {
     : new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'glassformer' });
 }
 
-/** What can be posted, and means the same on the other side: addresses in full. @param {any} source @returns {any} */
+/** What can be posted, and means the same on the other side: addresses in full. What is none is refused by who opens it. @param {any} source @returns {any} */
 function portable(source) {
   if (source instanceof URL) return source.href;
   if (typeof source === 'string') {
     const base = globalThis.document?.baseURI ?? globalThis.location?.href;
-    return base && !source.startsWith('hf:') ? new URL(source, base).href : source;
+    try { return base && !source.startsWith('hf:') ? new URL(source, base).href : source; } catch { return source; }
   }
   if (Array.isArray(source)) return source.map(portable);
   if (source && typeof source === 'object' && 'weights' in source) {
