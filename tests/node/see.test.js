@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import { create, load } from '../../web/lib/index.js';
 import { collect, distance, json, numbers, openCase, readTensors, safetensors, sameBits, stories, top } from './helpers.js';
 
@@ -64,6 +65,20 @@ describe('names', () => {
     assert.deepEqual(await keys(['blocks.1.*_q', 'blocks.1.attn.hook_q']), ['blocks.1.attn.hook_q', 'blocks.1.attn.hook_rot_q']);
     assert.deepEqual(await keys(['*']), await model.points());
     assert.deepEqual(await keys([]), []);
+  });
+
+  // Ten stars in a row took half a minute, and every further one several times that.
+  test('a pattern with many stars is a regular expression\'s, at once', async () => {
+    const model = await load(one.source), names = await model.points();
+    const matched = async (capture) => Object.keys((await model.forward([1], { capture: [capture] }).catch((error) => { assert.equal(error.code, 'unknown-point'); return { captured: {} }; })).captured);
+    const parts = fc.array(fc.constantFrom('*', '*', 'blocks.', '0', '.attn.', 'hook_', 'attn', 'q', 'o', 't', '?'), { maxLength: 6 });
+    await fc.assert(fc.asyncProperty(parts, async (list) => {
+      const expression = new RegExp(`^${list.join('').replace(/[.?]/g, '\\$&').replaceAll('*', '.*')}$`);
+      assert.deepEqual(await matched(list.join('')), names.filter((n) => expression.test(n)), list.join(''));
+    }), { numRuns: 300 });
+    const began = performance.now();
+    assert.deepEqual([await matched(`${'*'.repeat(10)}zz`), await matched('*'.repeat(999)), await matched('*o*o*o*o*o*o*zz')], [[], names, []]);
+    assert.ok(performance.now() - began < 2000, `${performance.now() - began} ms`);
   });
 });
 

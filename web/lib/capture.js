@@ -33,6 +33,20 @@ import { fail, show } from './formats/errors.js';
 /** Most bytes that one call may capture unless it says otherwise. */
 export const CAPTURE_BUDGET = 512 * 2 ** 20;
 
+/** Whether a name is what a pattern says: what lies between stars is taken where it first comes. @param {string} name @param {string} pattern */
+function fits(name, pattern) {
+  const [first, ...between] = pattern.split('*'), last = between.pop();
+  if (last === undefined) return name === first;
+  if (!name.startsWith(first) || !name.endsWith(last)) return false;
+  let at = first.length;
+  for (const piece of between) {
+    const found = name.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
+  }
+  return at + last.length <= name.length;
+}
+
 /** Every point of one model. */
 export class Points {
   /** @type {Point[]} */
@@ -83,8 +97,7 @@ export class Points {
   /** @param {string} pattern @returns {Point[]} at least one */
   one(pattern) {
     if (typeof pattern !== 'string') fail('bad-option', `a point's name is ${show(pattern)}, expected a string`);
-    const expression = new RegExp(`^${pattern.split('*').map((s) => s.replace(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*')}$`);
-    const found = this.#all.filter((p) => expression.test(p.name));
+    const found = this.#all.filter((p) => fits(p.name, pattern));
     if (!found.length) {
       const last = pattern.slice(pattern.lastIndexOf('.') + 1).replace(/\*/g, '');
       const near = this.names.filter((n) => last && n.includes(last)).slice(0, 3);
