@@ -39,12 +39,12 @@ test('counts: presets, a config.json, a checkpoint', async () => {
   assert.equal(table.rows.reduce((n, r) => n + r.count, 0), table.total);
 });
 
-test('help and refusals: one sentence, and an exit status', async () => {
+test('help and refusals: one sentence, an exit status and no text', async () => {
   assert.match((await run('--help')).out, /usage: glassformer/);
   for (const [args, words, status] of [[[], /usage/, 2], [['--nope', 'x'], /nope/, 2], [['-m', 'no.gguf', 'x'], /no\.gguf/, 1], [['-m', stories, '-t', 'warm', 'x'], /temperature/, 1],
-    [['-m', stories, '-t', '-1', 'x'], /./, 2], [['-m', stories, '--temperature=-1', 'x'], /temperature/, 1], [['count', 'no-such'], /no-such/, 1], [['-m', stories, ''], /empty/, 1]]) {
-    const { code, err } = await run(...args);
-    assert.equal(code, status, args.join(' '));
+    [['-m', stories, '-t', '-1', 'x'], /./, 2], [['-m', stories, '--temperature=-1', 'x'], /temperature/, 1], [['-m', stories, '-n', '5', '--seed=-1', 'x'], /seed/, 1], [['count', 'no-such'], /no-such/, 1], [['-m', stories, ''], /empty/, 1]]) {
+    const { code, out, err } = await run(...args);
+    assert.deepEqual([code, out], [status, ''], args.join(' '));
     assert.match(err, words);
     assert.doesNotMatch(err, /\n\s+at /, 'no stack trace');
   }

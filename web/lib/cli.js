@@ -49,9 +49,9 @@ async function write(prompt, o) {
       maxTokens: numeric(o['max-tokens'], 'max-tokens'), temperature: numeric(o.temperature, 'temperature') ?? 0.8, topK: numeric(o['top-k'], 'top-k'),
       topP: numeric(o['top-p'], 'top-p') ?? 0.95, seed: numeric(o.seed, 'seed'), signal,
     });
-    if (!o.json) process.stdout.write(prompt);
-    for (;;) {
+    for (let first = true; ; first = false) {
       const { done, value } = await steps.next();
+      if (first && !o.json) process.stdout.write(prompt); // now that nothing was refused
       if (!done) { if (!o.json) process.stdout.write(value.text); continue; }
       if (o.json) console.log(JSON.stringify({ prompt, ...value }));
       else process.stderr.write(`\n\n${value.ids.length} tokens, ${value.tokensPerSecond.toFixed(0)} a second (${model.backend}), ended by ${value.stopReason}, seed ${value.seed}\n`);
