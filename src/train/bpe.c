@@ -1,5 +1,6 @@
 /* bpe.c - see bpe.h. Sennrich et al. 2016; over bytes, Radford et al. 2019. */
 #include "train/bpe.h"
+#include "train/unicode.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +10,9 @@ enum { FIRST_BYTE = 1, FIRST_MERGE = 257, LONGEST = 4096 }; /* ids; longest piec
 /* ---- cutting -----------------------------------------------------------------------------------
  */
 
-enum kind { LETTER, DIGIT, SPACE, OTHER };
-static enum kind kind_of(char c) {
-    const unsigned char u = (unsigned char)c;
-    if (u >= 0x80 || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z')) return LETTER;
-    if (u >= '0' && u <= '9') return DIGIT;
-    return u == ' ' || (u >= '\t' && u <= '\r') ? SPACE : OTHER;
-}
-
-static size_t run(const char *t, size_t at, size_t n, enum kind kind) {
-    while (at < n && kind_of(t[at]) == kind) at++;
+/* The end of the characters of one kind that begin at t[at]; *last: where the last of them does. */
+static size_t run(const char *t, size_t at, size_t n, enum gf_char kind, size_t *last) {
+    for (size_t m; at < n && gf_char_at(t + at, n - at, &m) == kind; at += m) *last = at;
     return at;
 }
 
@@ -29,10 +23,11 @@ static size_t piece(const char *t, size_t n) {
         const size_t m = strlen(endings[i]);
         if (n >= m && !memcmp(t, endings[i], m)) return m;
     }
-    const size_t at = t[0] == ' ' && n > 1 && kind_of(t[1]) != SPACE;
-    if (kind_of(t[at]) != SPACE) return run(t, at, n, kind_of(t[at]));
-    const size_t end = run(t, 0, n, SPACE); /* the last space belongs to the word after it */
-    return end < n && end > 1 ? end - 1 : end;
+    size_t m, last = 0, at = t[0] == ' ' && n > 1 && gf_char_at(t + 1, n - 1, &m) != GF_CHAR_SPACE;
+    const enum gf_char kind = gf_char_at(t + at, n - at, &m);
+    const size_t end = run(t, at, n, kind, &last);
+    if (kind != GF_CHAR_SPACE) return end;
+    return end < n && last > 0 ? last : end; /* the last space belongs to the word after it */
 }
 
 /* ---- tables ------------------------------------------------------------------------------------

@@ -2,8 +2,7 @@
  *
  * Text is cut as GPT-2's pattern cuts it ('s|'t|'re|'ve|'m|'ll|'d| ?letters| ?digits|
  * ?others|spaces not before a word|spaces), then pairs are merged inside each piece in the order in
- * which training found them. Bytes from 0x80 on count as letters: right for the letters of other
- * languages, not for their punctuation and digits. */
+ * which training found them. */
 #ifndef GF_BPE_H
 #define GF_BPE_H
 #include "base/status.h"
