@@ -267,7 +267,7 @@ static int has_a_name(const struct gf_config *c) {
     const int gpt2 = c->norm == GF_LAYERNORM && c->bias_norm && c->ffn == GF_GELU_TANH &&
                      c->position == GF_POS_LEARNED && c->bias_qkv && c->bias_attn_out &&
                      c->bias_ffn && c->n_kv_heads == c->n_heads &&
-                     c->n_heads * c->d_head == c->d_model;
+                     c->n_heads * c->d_head == c->d_model && c->tie_word_embeddings;
     return common && (llama || gpt2);
 }
 
