@@ -27,7 +27,8 @@ static void put(struct gf_config *cfg, const struct field *f, double value) {
 double gf_config_get(const struct gf_config *cfg, int32_t field) {
     if (field < 0 || field >= N_FIELDS) return NAN;
     const void *at = (const char *)cfg + fields[field].offset;
-    return fields[field].type == FIELD_I32 ? *(const int32_t *)at : *(const float *)at;
+    return fields[field].type == FIELD_I32 ? (double)*(const int32_t *)at
+                                           : (double)*(const float *)at;
 }
 
 void gf_config_default(struct gf_config *cfg) {

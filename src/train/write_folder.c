@@ -5,6 +5,7 @@
 #include "glassformer.h"
 #include "train/export.h"
 #include "train/fields.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static void own_field(struct gf_sink *to, const struct gf_config *cfg, int32_t f
     else if (gf_field_is_flag(field))
         gf_put_format(to, "  \"%s\": %s,\n", name, x != 0 ? "true" : "false");
     else
-        gf_put_format(to, "  \"%s\": %.9g,\n", name, x);
+        gf_put_format(to, x == floor(x) ? "  \"%s\": %.0f,\n" : "  \"%s\": %.9g,\n", name, x);
 }
 
 /* Which library's folder it is. */
