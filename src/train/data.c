@@ -1,10 +1,17 @@
 /* data.c - see data.h. */
 #include "train/data.h"
 #include "base/rng.h"
+#include "train/sha256.h"
 #include <stdlib.h>
 #include <string.h>
 
 static int is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+/* Where the target of a pair begins, behind the tab; 0: there is no tab. */
+static size_t target_at(const char *text, size_t n) {
+    const char *tab = memchr(text, '\t', n);
+    return tab ? (size_t)(tab - text) + 1 : 0;
+}
 
 /* Texts between separators (or lines) without the spaces around them; empty ones are left out.
  * to NULL: only counted. */
@@ -16,9 +23,12 @@ static int32_t cut(const struct gf_data *d, struct gf_text *to) {
         const char *found = strstr(d->bytes + at, mark);
         size_t end = found ? (size_t)(found - d->bytes) : d->n_bytes, from = at, n;
         at = found ? end + m : end;
-        while (from < end && is_space(d->bytes[from])) from++;
+        while (from < end && is_space(d->bytes[from]) && !(d->pairs && d->bytes[from] == '\t'))
+            from++;
         n = end - from;
-        while (n && is_space(d->bytes[from + n - 1])) n--;
+        while (n && is_space(d->bytes[from + n - 1]) &&
+               !(d->pairs && d->bytes[from + n - 1] == '\t'))
+            n--;
         if (n && to) to[count] = (struct gf_text){from, n};
         count += n > 0;
     }
@@ -52,12 +62,17 @@ int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct 
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d texts", n_texts);
     }
     cut(d, d->texts);
-    for (int32_t i = 0; pairs && i < n_texts; i++)
-        if (!memchr(d->bytes + d->texts[i].at, '\t', d->texts[i].n)) {
-            gf_data_close(d);
-            return gf_fail(err, GF_ERR_ARGUMENT, "pair %d has no tab between source and target",
-                           i + 1);
-        }
+    gf_sha256(d->sha256, text, n);
+    for (int32_t i = 0; pairs && i < n_texts; i++) {
+        const struct gf_text *t = &d->texts[i];
+        const size_t target = target_at(d->bytes + t->at, t->n);
+        if (target > 1 && target < t->n) continue;
+        gf_data_close(d);
+        return gf_fail(err, GF_ERR_ARGUMENT, "pair %d has no %s", i + 1,
+                       target > 1    ? "target behind its tab"
+                       : target == 1 ? "source before its tab"
+                                     : "tab between source and target");
+    }
     return GF_OK;
 }
 
@@ -101,8 +116,7 @@ static int hold(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t dra
     const char *text = d->bytes + d->texts[i].at;
     size_t n = d->texts[i].n, skip = 0;
     if (d->pairs) {
-        const char *tab = memchr(text, '\t', n);
-        skip = tab ? (size_t)(tab - text) + 1 : 0;
+        skip = target_at(text, n);
     } else if (swap) {
         text = gf_swap_apply(swap, text, n, draw, &n);
         if (!text) return -1;
@@ -126,6 +140,7 @@ static int hold(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t dra
     if (m < 0) return -1;
     d->ids[m + 1] = 0;
     d->n_ids = m + 2;
+    d->n_target = n - skip;
     return 0;
 }
 
@@ -215,7 +230,7 @@ int gf_data_in_order(struct gf_data *d, struct gf_batch_room *r, int32_t *i, int
         int last = 0;
         while (!last) {
             if (!join_batch(d, r, *w, &last)) return 0;
-            if (*w == 0) r->bytes += (int64_t)d->texts[*i].n;
+            if (*w == 0) r->bytes += (int64_t)d->n_target;
             ++*w;
         }
     }

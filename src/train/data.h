@@ -2,7 +2,8 @@
  *
  * Stories: a file of texts with a separator line after each. A sequence is separator, tokens; its
  * targets are the tokens, separator; longer than the context, it is cut into consecutive windows.
- * Pairs: a file of lines "source TAB target" for an encoder_decoder; the source has no separators.
+ * Pairs: a file of lines "source TAB target" for an encoder_decoder; the source has no separators,
+ * and a loss or a byte counts only in the target.
  * Every story is drawn once an epoch, in an order that depends on seed and epoch alone. */
 #ifndef GF_DATA_H
 #define GF_DATA_H
@@ -17,6 +18,7 @@ struct gf_text { /* one story, or one line of pairs */
 struct gf_data {
     char *bytes; /* all of the text */
     size_t n_bytes;
+    char sha256[65]; /* of it */
     struct gf_text *texts;
     int32_t n_texts;
     int pairs;
@@ -34,6 +36,7 @@ struct gf_data {
     int64_t held; /* which text `ids` holds: epoch * n_texts + next; -1: none */
     int32_t *source;
     int32_t n_source;
+    size_t n_target; /* bytes of the text under way that are predicted: of a pair its target */
 };
 
 /* Stories, or pairs. text: n bytes and a 0 behind them, from malloc; taken over, also on failure.
@@ -48,7 +51,7 @@ struct gf_batch_room {
     int32_t rows, seqs; /* room */
     int32_t *ids, *targets, *lengths, *source_ids, *source_lengths;
     int32_t counted; /* targets that are not -1 */
-    int64_t bytes;   /* of text */
+    int64_t bytes;   /* of text that is predicted */
 };
 int gf_batch_open(struct gf_batch_room *r, int32_t rows, int32_t seqs);
 void gf_batch_close(struct gf_batch_room *r);

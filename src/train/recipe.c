@@ -27,8 +27,8 @@ static const struct option options[] = {
     {"init_std", AT(options.init_std), FLOAT, 0, 1e3},
     {"init_scaled", AT(options.init_scaled), INT32, 0, 1},
     {"lr", AT(options.optim.lr), FLOAT, 0, 1e3},
-    {"beta1", AT(options.optim.beta1), FLOAT, 0, 1},
-    {"beta2", AT(options.optim.beta2), FLOAT, 0, 1},
+    {"beta1", AT(options.optim.beta1), FLOAT, 0, 0.99999},
+    {"beta2", AT(options.optim.beta2), FLOAT, 0, 0.99999},
     {"eps", AT(options.optim.eps), FLOAT, 0, 1},
     {"weight_decay", AT(options.optim.weight_decay), FLOAT, 0, 1e3},
     {"clip", AT(options.optim.clip), FLOAT, 0, 1e9},
@@ -116,7 +116,12 @@ int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_
 }
 
 static int32_t set(struct gf_recipe *r, const char *key, const char *value, struct gf_error *err) {
-    if (!strcmp(key, "name")) return set_text(r->name, sizeof r->name, key, value, err);
+    if (!strcmp(key, "name")) {
+        if (!*value || strpbrk(value, "/\\<>&\""))
+            return gf_fail(err, GF_ERR_CONFIG, "name: %s: it names files, so none of / \\ < > & \"",
+                           value);
+        return set_text(r->name, sizeof r->name, key, value, err);
+    }
     if (!strcmp(key, "groups")) return set_text(r->groups, sizeof r->groups, key, value, err);
     if (!strcmp(key, "tokenizer"))
         return set_text(r->tokenizer, sizeof r->tokenizer, key, value, err);

@@ -51,12 +51,12 @@ int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, si
     memset(s, 0, sizeof *s);
     int32_t room = 1, group = 0;
     double chance = 0;
-    for (const char *g = groups; *g; g++) room += *g == ' ' || *g == '\n';
+    for (const char *g = groups; *g; g++) room += strchr(" \t\r\n", *g) != NULL;
     s->words = calloc((size_t)room, sizeof *s->words);
     if (!s->words) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", room);
     for (const char *g = groups; *g;) {
         size_t m = 0;
-        while (g[m] && g[m] != ' ' && g[m] != '\n') m++;
+        while (g[m] && !strchr(" \t\r\n", g[m])) m++;
         if (m && *g >= '0' && *g <= '9') {
             chance = strtod(g, NULL);
         } else if (m) {
@@ -156,7 +156,7 @@ const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_
             continue;
         }
         memcpy(to, s->words[other].text, (size_t)s->words[other].n);
-        if (small) *to = (char)(*to - 'a' + 'A');
+        if (small && !is_upper(*to)) *to = (char)(*to - 'a' + 'A');
         to += s->words[other].n;
         if (plural) *to++ = 's';
     }

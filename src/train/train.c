@@ -54,6 +54,15 @@ static int32_t read_recipe(struct gf_recipe *recipe, const char *path, struct gf
     return status;
 }
 
+static int32_t read_threads(struct run *r, const char *word) {
+    char *end;
+    const long n = strtol(word, &end, 10);
+    if (!*word || *end || n < 1 || n > 64)
+        return gf_fail(&r->err, GF_ERR_ARGUMENT, "--threads is %s, expected 1 to 64", word);
+    r->threads = (int32_t)n;
+    return GF_OK;
+}
+
 static int32_t read_arguments(struct run *r, int argc, char **argv) {
     int32_t status = read_recipe(&r->recipe, r->recipe_path = argv[1], &r->err);
     const struct {
@@ -71,7 +80,7 @@ static int32_t read_arguments(struct run *r, int argc, char **argv) {
         else if (++i == argc)
             status = gf_fail(&r->err, GF_ERR_ARGUMENT, "%s needs a value", argv[i - 1]);
         else if (threads)
-            r->threads = atoi(argv[i]);
+            status = read_threads(r, argv[i]);
         else if (teacher && r->n_teachers == GF_TEACHERS)
             status = gf_fail(&r->err, GF_ERR_ARGUMENT, "more than %d teachers", GF_TEACHERS);
         else if (teacher)
@@ -133,10 +142,16 @@ static int32_t write_tokenizer(struct run *r) {
     return gf_file_close(&f, GF_OK, &r->err);
 }
 
+static int has_checkpoint(const struct run *r) {
+    FILE *f = fopen(in_folder(r->out, "checkpoint"), "rb");
+    if (f) fclose(f);
+    return f != NULL;
+}
+
 /* The vocabulary: the run's own from an earlier leg, the recipe's, or a new one. */
 static int32_t open_vocabulary(struct run *r) {
     size_t n = 0;
-    char *json = gf_file_read(in_folder(r->out, "tokenizer.json"), &n);
+    char *json = has_checkpoint(r) ? gf_file_read(in_folder(r->out, "tokenizer.json"), &n) : NULL;
     if (!json && r->recipe.tokenizer[0]) {
         json = gf_file_read(beside(r->recipe_path, r->recipe.tokenizer), &n);
         if (!json)
@@ -157,18 +172,27 @@ static int32_t open_vocabulary(struct run *r) {
         return gf_fail(&r->err, GF_ERR_CONFIG, "the tokenizer has %d tokens, the model %d",
                        r->bpe.vocab_size, r->recipe.cfg.vocab_size);
     r->recipe.cfg.vocab_size = r->bpe.vocab_size; /* little text may not fill a vocabulary */
-    return write_tokenizer(r);
+    return GF_OK;
 }
 
 static int32_t open_groups(struct run *r) {
     size_t n;
     if (!r->recipe.groups[0]) return GF_OK;
+    if (r->recipe.pairs)
+        return gf_fail(&r->err, GF_ERR_CONFIG, "groups = exchanges words of stories, not of pairs");
     char *groups = gf_file_read(beside(r->recipe_path, r->recipe.groups), &n);
     if (!groups) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->recipe.groups);
     const int32_t status = gf_swap_open(&r->swap, groups, r->data.bytes, r->data.n_bytes, &r->err);
     free(groups);
     r->data.swap = &r->swap;
     return status;
+}
+
+/* The sentence with the file that it is about in front of it. */
+static int32_t about(struct run *r, const char *path, int32_t status) {
+    char text[sizeof r->err.text];
+    memcpy(text, r->err.text, sizeof text);
+    return status == GF_OK ? GF_OK : gf_fail(&r->err, status, "%s: %s", path, text);
 }
 
 /* Weights of a file that this program wrote for `cfg`, the run's vocabulary and `name`. */
@@ -179,7 +203,7 @@ static int32_t read_weights(struct run *r, struct gf_params *to, const struct gf
     if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
     const int32_t status = gf_import_gguf(to, cfg, &r->bpe, name, bytes, n, &r->err);
     free(bytes);
-    return status;
+    return about(r, path, status);
 }
 
 static int32_t start_from(struct run *r) {
@@ -215,23 +239,23 @@ static int32_t open_data(struct run *r, struct gf_data *d, const char *path, uin
     size_t n;
     char *text = gf_file_read(path, &n);
     if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
-    return gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed,
-                        &r->err);
+    return about(r, path,
+                 gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length,
+                              seed, &r->err));
 }
 
 /* Where an earlier leg of the run stopped, if there was one. */
 static int32_t go_on(struct run *r) {
+    if (!has_checkpoint(r)) return GF_OK;
     const char *path = in_folder(r->out, "checkpoint");
-    FILE *old = fopen(path, "rb");
-    if (!old) return GF_OK;
-    fclose(old);
     size_t n;
     char *bytes = gf_file_read(path, &n);
     if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
     const int32_t status = gf_trainer_load(&r->trainer, bytes, n, &r->err);
     free(bytes);
-    if (status != GF_OK) return status;
-    printf("going on after step %lld\n", (long long)r->trainer.step);
+    if (status != GF_OK) return about(r, in_folder(r->out, "checkpoint"), status);
+    printf("going on after step %lld of %s%s\n", (long long)r->trainer.step, r->out,
+           r->from ? ", not from the file of --from" : "");
     return gf_curve_read_csv(&r->curve, in_folder(r->out, "loss.csv"), r->trainer.step, &r->err);
 }
 
@@ -249,41 +273,49 @@ static int32_t open_run(struct run *r) {
                                  r->pool, &r->err);
     if (status == GF_OK && r->from) status = start_from(r);
     if (status == GF_OK && r->n_teachers) status = open_teachers(r);
-    return status == GF_OK ? go_on(r) : status;
+    if (status == GF_OK) status = go_on(r);
+    return status == GF_OK ? write_tokenizer(r) : status; /* a folder that has one is a run */
 }
 
 /* ---- text as it goes ---------------------------------------------------------------------------
  */
 
-/* What the model says after `prompt` (for it, of an encoder_decoder), 0-terminated, into out. */
-static int32_t say(struct run *r, struct gf_session *s, const char *prompt, float temperature,
-                   char *out, size_t room) {
-    int32_t ids[256] = {0}, n = 1, status = gf_session_rewind(s, 0, &r->err);
-    const size_t n_prompt = strlen(prompt) < 200 ? strlen(prompt) : 200;
-    if (r->recipe.pairs) {
-        int32_t from = (int32_t)gf_bpe_encode(&r->bpe, prompt, n_prompt, ids, 256);
-        if (from > r->trainer.cfg.context_length) from = r->trainer.cfg.context_length;
-        if (status == GF_OK) status = gf_session_encode(s, ids, NULL, from, &r->err);
-        ids[0] = 0;
-    } else {
-        n += (int32_t)gf_bpe_encode(&r->bpe, prompt, n_prompt, ids + 1, 200);
-    }
+/* A part of a text. */
+struct words {
+    const char *text;
+    size_t n;
+};
+
+/* What the model says after the prompt (for it, of an encoder_decoder) into out, as far as there is
+ * room; *said: how much. */
+static int32_t say(struct run *r, struct gf_session *s, struct words prompt, float temperature,
+                   char *out, size_t room, size_t *said) {
+    const int32_t context = r->trainer.cfg.context_length;
+    int32_t *ids = calloc((size_t)context + 1, sizeof *ids), n = 1,
+            status = gf_session_rewind(s, 0, &r->err);
+    *said = 0;
+    if (!ids) return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for a prompt");
+    int64_t m = gf_bpe_encode(&r->bpe, prompt.text, prompt.n, ids + 1, context);
+    m = m < 0 ? 0 : m < context ? m : context;
+    if (!r->recipe.pairs)
+        n += (int32_t)m;
+    else if (status == GF_OK)
+        status = gf_session_encode(s, ids + 1, NULL, (int32_t)m, &r->err);
     const struct gf_sampling how = {
         .temperature = temperature, .top_p = 1, .repetition_penalty = 1};
-    size_t at = 0;
-    while (status == GF_OK && gf_session_length(s) + n < r->trainer.cfg.context_length) {
+    while (status == GF_OK && gf_session_length(s) + n < context) {
         struct gf_choice next;
         status = gf_session_eval(s, ids, n, &r->err);
         if (status == GF_OK) status = gf_session_sample(s, &how, &next, &r->err);
         if (status != GF_OK || next.id == 0) break;
-        const size_t m = (size_t)r->bpe.n_bytes[next.id];
-        if (at + m >= room) break;
-        memcpy(out + at, r->bpe.bytes[next.id], m);
-        at += m;
+        const size_t more = (size_t)r->bpe.n_bytes[next.id];
+        if (*said + more > room) break;
+        memcpy(out + *said, r->bpe.bytes[next.id], more);
+        *said += more;
         ids[0] = next.id;
         n = 1;
     }
-    out[at] = 0;
+    free(ids);
     return status;
 }
 
@@ -296,29 +328,29 @@ static int32_t open_session(struct run *r, struct gf_model **m, struct gf_sessio
 }
 
 /* A line of pairs, cut at its tab. */
-static void pair(const struct gf_data *d, int32_t i, char *source, char *target, size_t room) {
+static void pair(const struct gf_data *d, int32_t i, struct words *source, struct words *target) {
     const char *text = d->bytes + d->texts[i].at, *tab = memchr(text, '\t', d->texts[i].n);
-    const size_t n = tab ? (size_t)(tab - text) : d->texts[i].n,
-                 m = tab ? d->texts[i].n - n - 1 : 0;
-    snprintf(source, room, "%.*s", (int)n, text);
-    snprintf(target, room, "%.*s", (int)m, tab ? tab + 1 : "");
+    *source = (struct words){text, (size_t)(tab - text)};
+    *target = (struct words){tab + 1, d->texts[i].n - source->n - 1};
 }
 
 static int32_t print_samples(struct run *r) {
     static const char prompt[] = "Once upon a time, there was a little";
     struct gf_model *m;
     struct gf_session *s;
-    char text[1024], source[256], target[256];
+    char text[1024];
+    size_t said;
     int32_t status = open_session(r, &m, &s);
     if (status == GF_OK && !r->recipe.pairs) {
-        status = say(r, s, prompt, 0.8f, text, sizeof text);
-        printf("  %s%s\n", prompt, text);
+        status = say(r, s, (struct words){prompt, strlen(prompt)}, 0.8f, text, sizeof text, &said);
+        printf("  %s%.*s\n", prompt, (int)said, text);
     }
     const struct gf_data *d = r->valid_path ? &r->valid : &r->data;
     for (int32_t i = 0; status == GF_OK && r->recipe.pairs && i < 5; i++) {
-        pair(d, (i * 7919) % d->n_texts, source, target, sizeof source);
-        status = say(r, s, source, 0, text, sizeof text);
-        printf("  %s -> %s\n", source, text);
+        struct words source, target;
+        pair(d, (int32_t)((int64_t)i * 7919 % d->n_texts), &source, &target);
+        status = say(r, s, source, 0, text, sizeof text, &said);
+        printf("  %.*s -> %.*s\n", (int)source.n, source.text, (int)said, text);
     }
     gf_session_close(s);
     gf_model_close(m);
@@ -329,20 +361,27 @@ static int32_t print_samples(struct run *r) {
 static int32_t print_exact(struct run *r) {
     struct gf_model *m;
     struct gf_session *s;
-    char text[1024], source[256], target[256];
-    int32_t exact = 0, status = open_session(r, &m, &s);
     const struct gf_data *d = &r->valid;
+    size_t room = 8192, said; /* one more token than the target would fit */
+    for (int32_t i = 0; i < d->n_texts; i++)
+        room = room > 2 * d->texts[i].n ? room : 2 * d->texts[i].n;
+    char *text = malloc(room);
+    if (!text) return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for %d answers", d->n_texts);
+    int32_t exact = 0, status = open_session(r, &m, &s);
     for (int32_t i = 0; i < d->n_texts && status == GF_OK; i++) {
-        pair(d, i, source, target, sizeof source);
-        status = say(r, s, source, 0, text, sizeof text);
-        if (!strcmp(text, target))
+        struct words source, target;
+        pair(d, i, &source, &target);
+        status = say(r, s, source, 0, text, room, &said);
+        if (said == target.n && !memcmp(text, target.text, said))
             exact++;
         else
-            printf("  %s -> %s, not %s\n", source, text, target);
+            printf("  %.*s -> %.*s, not %.*s\n", (int)source.n, source.text, (int)said, text,
+                   (int)target.n, target.text);
     }
     printf("%d of %d exact\n", exact, d->n_texts);
     gf_session_close(s);
     gf_model_close(m);
+    free(text);
     return status;
 }
 
@@ -474,6 +513,8 @@ int main(int argc, char **argv) {
         signal(SIGTERM, stop);
         status = train(&r);
     }
+    signal(SIGINT, SIG_DFL); /* what is left is written anew by the same command */
+    signal(SIGTERM, SIG_DFL);
     if (status == GF_OK && !stopping) status = finish(&r);
     if (status != GF_OK) fprintf(stderr, "glassformer-train: %s\n", r.err.text);
     gf_trainer_close(&r.trainer);

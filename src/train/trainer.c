@@ -37,26 +37,29 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg,
         return gf_fail(err, GF_ERR_UNSUPPORTED, "an encoder alone has no next token to learn");
     if (data && data->pairs != (cfg->kind == GF_ENCODER_DECODER))
         return gf_fail(err, GF_ERR_CONFIG, "pairs train an encoder_decoder, stories a decoder");
-    if (options->micro_tokens < cfg->context_length)
-        return gf_fail(err, GF_ERR_ARGUMENT, "passes of %d rows do not hold a context of %d",
-                       options->micro_tokens, cfg->context_length);
+    if (cfg->n_layers < 1) return gf_fail(err, GF_ERR_CONFIG, "n_layers is 0");
+    const int32_t batch = options->batch_tokens,
+                  rows = options->micro_tokens < batch ? options->micro_tokens : batch;
+    if (rows < cfg->context_length)
+        return gf_fail(err, GF_ERR_ARGUMENT, "passes of %d rows do not hold a context of %d", rows,
+                       cfg->context_length);
+    if (batch % rows)
+        return gf_fail(err, GF_ERR_ARGUMENT, "batch_tokens %d is not a multiple of micro_tokens %d",
+                       batch, rows);
     t->cfg = *cfg;
     t->options = *options;
+    t->options.micro_tokens = rows;
     t->data = data;
     t->pool = pool;
-    t->n_micro = options->batch_tokens / options->micro_tokens;
-    if (t->n_micro < 1) t->n_micro = 1;
+    t->n_micro = batch / rows;
     t->micro = calloc((size_t)t->n_micro, sizeof *t->micro);
     int bad = !t->micro || gf_params_open(&t->weights, cfg) ||
               gf_optim_open(&t->optim, cfg, gemm) ||
               (options->average > 0 && gf_params_open(&t->averaged, cfg));
-    const int32_t seqs = options->micro_tokens;
-    for (int32_t i = 0; !bad && i < t->n_micro; i++)
-        bad = gf_batch_open(&t->micro[i], options->micro_tokens, seqs);
+    for (int32_t i = 0; !bad && i < t->n_micro; i++) bad = gf_batch_open(&t->micro[i], rows, rows);
     for (int i = 0; !bad && i < GF_LANES; i++)
         bad = gf_params_open(&t->lanes[i].grads, cfg) ||
-              gf_graph_open(&t->lanes[i].graph, cfg, options->micro_tokens, options->micro_tokens,
-                            seqs, gemm);
+              gf_graph_open(&t->lanes[i].graph, cfg, rows, rows, rows, gemm);
     if (bad) {
         gf_trainer_close(t);
         return gf_fail(err, GF_ERR_MEMORY, "no memory to train a model of %lld parameters",
@@ -193,12 +196,13 @@ struct header {
     uint64_t n, seed;
     int64_t step, tokens, epoch, next, window;
     int32_t averaged, lanes;
+    char data[64]; /* SHA-256 */
 };
 
 static struct header header_of(const struct gf_trainer *t) {
     struct header h;
     memset(&h, 0, sizeof h); /* padding too: states are compared byte for byte */
-    memcpy(h.magic, "gftrain1", 8);
+    memcpy(h.magic, "gftrain2", 8);
     h.cfg = t->cfg;
     h.n = t->weights.n;
     h.seed = t->options.seed;
@@ -209,6 +213,7 @@ static struct header header_of(const struct gf_trainer *t) {
     h.window = t->data->window;
     h.averaged = t->averaged.data != NULL;
     h.lanes = GF_LANES;
+    memcpy(h.data, t->data->sha256, sizeof h.data);
     return h;
 }
 
@@ -226,14 +231,18 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
     if (n < sizeof h || memcmp(bytes, mine.magic, 8))
         return gf_fail(err, GF_ERR_TRUNCATED, "these bytes are not a checkpoint");
     memcpy(&h, bytes, sizeof h);
+    if (!h.averaged != !mine.averaged)
+        return gf_fail(err, GF_ERR_CONFIG,
+                       "the checkpoint was made %s average = ", h.averaged ? "with" : "without");
     if (memcmp(&h.cfg, &mine.cfg, sizeof h.cfg) || h.n != mine.n || h.seed != mine.seed ||
-        h.averaged != mine.averaged || h.lanes != mine.lanes)
+        h.lanes != mine.lanes)
         return gf_fail(err, GF_ERR_CONFIG,
                        "the checkpoint belongs to another configuration or another seed");
     const size_t part = (size_t)h.n * sizeof(float);
     if (n != sizeof h + (h.averaged ? 4 : 3) * part)
         return gf_fail(err, GF_ERR_TRUNCATED, "the checkpoint is not whole");
-    if (h.step < 0 || h.tokens < 0 || gf_data_seek(t->data, h.epoch, h.next, h.window))
+    if (memcmp(h.data, mine.data, sizeof h.data) || h.step < 0 || h.tokens < 0 ||
+        gf_data_seek(t->data, h.epoch, h.next, h.window))
         return gf_fail(err, GF_ERR_CONFIG, "the checkpoint belongs to other data");
     float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
     const uint8_t *from = (const uint8_t *)bytes + sizeof h;

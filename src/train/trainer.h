@@ -10,7 +10,7 @@
 struct gf_trainer_options {
     int64_t steps;
     int32_t batch_tokens; /* rows of a step, at most: sequences are not broken    */
-    int32_t micro_tokens; /* rows in one pass; batch_tokens is a multiple of it   */
+    int32_t micro_tokens; /* rows in one pass, at most: batch_tokens is a multiple */
     float warmup;         /* share of the steps in which the rate rises from 0    */
     float final_rate;     /* share of the rate at the end of the cosine           */
     float dropout;

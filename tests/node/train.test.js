@@ -81,14 +81,14 @@ test('what GGUF has no name for becomes a folder of our own', { skip }, async ()
 });
 
 test('Ctrl-C and the same command again end in the same bytes as no Ctrl-C', { skip }, async () => {
-  const settings = ['steps=400', ...tiny, 'dropout=0.1', 'average=0.99', 'checkpoint_every=0'];
+  const settings = ['steps=400', ...tiny, 'dropout=0.1', 'average=0.99', 'checkpoint_every=0', 'validate_every=7', '--valid', join(top, 'tests/golden/text/stories.txt')];
   await train('whole', settings);
   let interrupted = false;
   const first = await train('halves', settings, (child) => { if (!interrupted) interrupted = child.kill('SIGINT'); });
   assert.doesNotMatch(first, /step 400\/400/);
   const second = await train('halves', settings);
   assert.match(second, /going on after step \d+/);
-  for (const name of ['checkpoint', 'model.safetensors', 'stories-1m-q8_0.gguf']) {
+  for (const name of ['checkpoint', 'loss.csv', 'loss.svg', 'model.safetensors', 'stories-1m-q8_0.gguf']) {
     assert.ok(readFileSync(join(room, 'whole', name)).equals(readFileSync(join(room, 'halves', name))), name);
   }
 });
@@ -132,7 +132,56 @@ test('a teacher is learnt from, and one that does not fit is refused', { skip },
   await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, pupil), /not a file of this recipe|does not fit/);
 });
 
+test('a folder is one run: of one corpus, with its vocabulary, from the file it began with', { skip }, async () => {
+  const corpus = (/** @type {string} */ name, /** @type {string} */ text) => {
+    writeFileSync(join(room, name), text);
+    return ['data_sha256=', '--data', join(room, name)];
+  };
+  const cats = corpus('cats.txt', 'The cat sat on the mat.\n<|endoftext|>\n'.repeat(40)), dogs = corpus('dogs.txt', 'The dog ran in the fog.\n<|endoftext|>\n'.repeat(40));
+  await assert.rejects(train('one', [...tiny, ...corpus('none.txt', ' \n')]), /none\.txt: there is no text to learn from/);
+  assert.ok(!existsSync(join(room, 'one/tokenizer.json'))); // what a failed start left was the next one's vocabulary
+  await assert.rejects(train('one', [...tiny, ...cats, '--valid', join(room, 'none.txt')]), /none\.txt: there is no text/);
+  await train('one', [...tiny, ...cats, 'steps=3']);
+  await assert.rejects(train('one', [...tiny, ...dogs, 'steps=6']), /checkpoint: the checkpoint belongs to other data/);
+  await assert.rejects(train('one', [...tiny, ...cats, 'steps=6', 'average=0.9']), /the checkpoint was made without average = /);
+  const text = await train('one', [...tiny, ...cats, 'steps=6', '--from', join(room, 'one/stories-1m-f32.gguf')]);
+  assert.match(text, /going on after step 3 of .*one, not from the file of --from\n/);
+});
+
+test('a step has as many tokens as it is told', { skip }, async () => {
+  await train('batch', [...tiny, 'batch_tokens=64', 'steps=5']);
+  const rows = readFileSync(join(room, 'batch/loss.csv'), 'utf8').trim().split('\n').slice(1).map((line) => Number(line.split(',')[1]));
+  assert.ok(rows.every((tokens, i) => tokens <= 64 * (i + 1)), rows.join());
+  await assert.rejects(train('wrong', [...tiny, 'batch_tokens=300']), /batch_tokens 300 is not a multiple of micro_tokens 128/);
+  await assert.rejects(train('wrong', [...tiny, 'batch_tokens=32']), /passes of 32 rows do not hold a context of 64/);
+});
+
+test('pairs: targets to the letter, whatever the length; bits a byte of target', { skip }, async () => {
+  const line = (/** @type {number} */ i) => `${'x'.repeat(205)}${i}\t${String(i).repeat(300)}\n`;
+  writeFileSync(join(room, 'pairs.txt'), Array.from({ length: 10 }, (_, i) => line(i)).join('').repeat(5));
+  const text = await train('pairs', [...tiny, 'task=pairs', 'data_sha256=', '--data', join(room, 'pairs.txt'), '--valid', join(room, 'pairs.txt'), 'kind=encoder_decoder',
+    'n_encoder_layers=1', 'context_length=224', 'vocab_size=320', 'micro_tokens=1024', 'batch_tokens=2048', 'lr=0.01', 'steps=200']);
+  assert.match(text, /\n50 of 50 exact/);
+  const [, nats, bits] = /validation ([\d.]+) nats, ([\d.]+) bits/.exec(text) ?? [];
+  const tokens = JSON.parse(readFileSync(join(room, 'pairs/tokenizer.json'), 'utf8'));
+  assert.ok(tokens && Number(nats) < 0.1 && Number(bits) < Number(nats), `${nats}, ${bits}`);
+  await assert.rejects(train('wrong', [...tiny, 'task=pairs', 'groups=stories.groups', '--data', join(room, 'pairs.txt'), 'data_sha256=']), /groups = exchanges words of stories/);
+});
+
+test('an interrupt while the finished model is written and measured ends it', { skip }, async () => {
+  writeFileSync(join(room, 'long.txt'), 'The cat sat on the mat and looked at the dog.\n<|endoftext|>\n'.repeat(20000));
+  const began = Date.now(), waits = train('measured', [...tiny, 'steps=1', 'validate_every=0', '--valid', join(room, 'long.txt')], (child, line) => {
+    if (/validation/.test(line)) setTimeout(() => child.kill('SIGTERM'), 200);
+  });
+  await assert.rejects(waits);
+  assert.ok(!existsSync(join(room, 'measured/stories-1m-q4_0.gguf')), `${Date.now() - began} ms`);
+});
+
 test('a recipe and a corpus that do not belong together are refused', { skip }, async () => {
   await assert.rejects(train('wrong', [...tiny, `data_sha256=${'0'.repeat(64)}`, '--data', join(top, 'package.json')]), /has SHA-256 [0-9a-f]{64}/);
   await assert.rejects(train('wrong', ['d_modle=3']), /a recipe has no key d_modle/);
+  await assert.rejects(train('wrong', ['name=a/b']), /name: a\/b: it names files/);
+  await assert.rejects(train('wrong', ['beta1=1']), /beta1: out of range/);
+  await assert.rejects(train('wrong', ['--threads', 'two']), /--threads is two, expected 1 to 64/);
+  await assert.rejects(train('wrong', ['n_layers=0']), /n_layers is 0/);
 });

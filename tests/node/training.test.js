@@ -127,7 +127,7 @@ describe('learning', () => {
 });
 
 describe('the model', () => {
-  const cases = { llama: [tiny, 1], gpt2: [gpt2, 1], classic: [classic, 3], 'one of the engine\'s own': [{ ...tiny, qk_norm: true, n_heads: 4, n_kv_heads: 2, sliding_window: 20 }, 3] };
+  const cases = { llama: [tiny, 1], gpt2: [gpt2, 1], classic: [classic, 3], 'an untied gpt2': [{ ...gpt2, tie_word_embeddings: false }, 3], 'one of the engine\'s own': [{ ...tiny, qk_norm: true, n_heads: 4, n_kv_heads: 2, sliding_window: 20 }, 3] };
   for (const [name, [config, count]] of Object.entries(cases)) {
     test(`${name}: as files and as a model it is the same`, () => trained(config, text, { ...small, steps: 30 }, async (run) => {
       const files = await run.files();
@@ -175,6 +175,15 @@ describe('the model', () => {
       assert.ok(step.validation.bitsPerByte > 0);
     }
     await refused(tiny, 'w', { ...small, validation: 0.5 }, 'bad-option', /too short to hold out/);
+    // A share that begins within the last separator held out a part of it.
+    const heldOf = (/** @type {string} */ whole, /** @type {number} */ share, /** @type {string} */ mark) => {
+      const { text: first, held } = split(new TextEncoder().encode(whole), share, mark);
+      assert.equal(new TextDecoder().decode(first) + new TextDecoder().decode(held), whole);
+      return new TextDecoder().decode(held);
+    };
+    const seven = Array.from({ length: 7 }, (_, i) => `Story ${i} is about a dog.\n<|endoftext|>\n`), lines = Array.from({ length: 100 }, (_, i) => `${i} apples\t${i}\n`);
+    for (const share of [0.01, 0.03, 0.06, 0.1]) assert.equal(heldOf(seven.join(''), share, '<|endoftext|>').trim(), seven[6].trim());
+    assert.equal(heldOf(lines.join(''), 0.001, '\n'), lines[99]);
     // Text without spaces was too short, and a byte 0xa0 within a letter taken for one; neither share may hold half a letter.
     for (const [word, bytes] of /** @type {[string, number][]} */ ([['\u8001\u4f86', 100 * 6], ['\u982d\u00e0', 100 * 5], ['word', 100 * 4]])) {
       for (const share of [0.5, 0.499, 0.498, 0.497]) {
@@ -184,6 +193,17 @@ describe('the model', () => {
         assert.ok(Math.abs(held.length - share * bytes) <= 3, `${held.length} of ${bytes}`);
       }
     }
+  });
+
+  // Curly quotes, ideographic stops and vowel signs were letters to the trainer: other pieces in training than in use.
+  test('text of any language is cut as the tokenizer cuts it', async () => {
+    const held = '\u201cHello,\u201d she said. It\u2019s late \u2014 don\u2019t go\u2026 caf\u00e9\u00a0\u00bd \u0968\u0966 \u092e\u0948\u0902 \u0939\u093f\u0928\u094d\u0926\u0940 \u0932\u093f\u0916\u0924\u093e \u0939\u0942\u0901\u0964 \u4f60\u597d\uff0c\u4e16\u754c\u3002\u3000\u3000\u4eca\u5929 \u2003 \ud83d\ude00\ud83d\ude00! \ud83d\udc4b\ud83c\udffd x\u0301 \u2167 \ufeffz';
+    await trained({ ...tiny, context_length: 256 }, `${held}\n<|endoftext|>\n`.repeat(20), { vocabSize: 400, batchTokens: 512, steps: 30, validation: held }, async (run, all) => {
+      assert.ok(run.tokenizer.vocabSize > 300, `${run.tokenizer.vocabSize}`);
+      const { validation } = all[29], want = await natsOf(run, held), bytes = new TextEncoder().encode(held).length;
+      assert.ok(Math.abs(validation.nats - want.nats) < 1e-5 * want.nats, `${validation.nats}, ${want.nats}`);
+      assert.ok(Math.abs(validation.bitsPerByte * bytes - want.bitsPerByte * held.length) < 1e-4 * bytes * want.bitsPerByte);
+    });
   });
 
   test('a vocabulary learnt before is used again', async () => {
@@ -323,6 +343,8 @@ describe('what cannot be trained', () => {
     await refused(tiny, ' \n<|endoftext|>\n ', {}, 'bad-argument', /no text to learn from/);
     await refused(tiny, 7, {}, 'bad-argument', /data is 7, expected a text/);
     await refused({ ...classic, kind: 'encoder_decoder' }, text, {}, 'bad-argument', /pair 1 has no tab/);
+    await refused({ ...classic, kind: 'encoder_decoder' }, 'a\tb\n\tb\n', {}, 'bad-argument', /pair 2 has no source before its tab/);
+    await refused({ ...classic, kind: 'encoder_decoder' }, 'a\tb\na\t\n', {}, 'bad-argument', /pair 2 has no target behind its tab/);
     await refused(tiny, text, { validation: '' }, 'bad-argument', /no text/);
     await refused(tiny, text, { validation: 1.5 }, 'bad-option', /a share between 0 and 1/);
   });
@@ -356,6 +378,7 @@ describe('what cannot be trained', () => {
     await refused({ ...tiny, d_ff: 96 }, text, { ...small, checkpoint }, 'bad-config', /another configuration/);
     await refused(tiny, text, { ...small, checkpoint, seed: 2 }, 'bad-config', /another seed/);
     await refused(tiny, 'short', { ...small, checkpoint }, 'bad-config', /other data/);
+    await refused(tiny, `${text} `, { ...small, checkpoint }, 'bad-config', /other data/);
     await refused(tiny, text, { ...small, checkpoint: checkpoint.slice(0, 1000) }, 'bad-file', /not one that this package wrote/);
     await refused(tiny, text, { ...small, checkpoint: new Uint8Array(3) }, 'bad-file', /not one that this package wrote/);
     await refused(tiny, text, { ...small, checkpoint: 'x' }, 'bad-option', /expected bytes from run.checkpoint/);

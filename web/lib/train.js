@@ -58,7 +58,9 @@ async function bytesOf(text, what) {
  */
 export function split(text, share, mark) {
   const letters = new TextDecoder('latin1').decode(text); // one for each byte
-  const want = Math.floor(text.length * (1 - share));
+  let last = letters.trimEnd(); // up to the end of the last story: what follows it is nobody's
+  while (last.endsWith(mark)) last = last.slice(0, -mark.length).trimEnd();
+  const want = Math.min(Math.floor(text.length * (1 - share)), Math.max(last.length - 1, 0));
   const ends = [letters.indexOf(mark, want), letters.lastIndexOf(mark, want)].filter((at) => at >= 0).map((at) => at + mark.length);
   const space = letters.slice(want).search(/[ \n\r\t]/); // others are parts of letters here
   let letter = want;
