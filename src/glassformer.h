@@ -1,5 +1,5 @@
-/* glassformer.h - the engine's public interface; the only header that wasm/, train/ and behaviour
- * tests include.
+/* glassformer.h - the engine's public interface: all that running a model needs. The trainer and the
+ * boundary to JavaScript also include headers of the parts that they drive.
  *
  * A model is immutable once sealed and may feed any number of sessions; a session is one timeline:
  * cached keys and values, a position, a sampler, what is captured and what is edited. Nothing here
