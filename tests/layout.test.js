@@ -140,7 +140,7 @@ test('every exported name is declared in the public header, in pool.h or in src/
   assert.deepEqual(Object.values(lists).flat().filter((name) => !['malloc', 'free'].includes(name) && !new RegExp(`\\b${name}\\(`).test(declared)), []);
 });
 
-/** [what, pattern, which files]; the reasons are in CONTRIBUTING and the page's policy. */
+/** [what, pattern, which files] */
 const forbidden = [
   ['input escapes by construction', /\.(innerHTML|outerHTML)\s*=|insertAdjacentHTML|document\.write/, /^web\/page\//],
   ['no code from strings, no worker from a Blob', /(?<![.#\w])eval\((?![^)]*\)\s*\{)|new Function\(|createObjectURL\([^)]*(?:javascript|Worker)/, /^web\//],
