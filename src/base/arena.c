@@ -8,8 +8,7 @@
 enum { LINE = 64 };
 
 void *gf_take(uint64_t n) {
-    /* wasm's memory ends at 4 GiB; natively this keeps a wrong size from looking like a right one
-     */
+    /* C's limit for one block, 2 GiB in wasm; natively it keeps a wrong size from looking right */
     if (n > (SIZE_MAX >> 1) - 2 * LINE) return NULL;
     /* calloc: fresh pages are zero already and cost nothing */
     uint8_t *raw = calloc(1, (size_t)n + 2 * LINE);

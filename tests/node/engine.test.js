@@ -109,6 +109,35 @@ describe('memory', () => {
     model.dispose();
   });
 
+  // An address above 2 GiB comes out of WebAssembly as a negative number.
+  test('above 2 GiB everything is as below', async () => {
+    const { start } = Engine;
+    const ids = numbers(600, 2048), edits = [{ at: 'blocks.0.attn.hook_z', head: 1, scale: 0 }];
+    const told = async () => {
+      const model = await load(stories, { threads: 1 }), session = await model.session();
+      const { logits, captured } = await model.forward(ids.slice(0, 40), { capture: ['blocks.1.hook_resid_post'], edits });
+      const { steps } = await collect(model.generate(ids.slice(0, 9), { maxTokens: 6, seed: 2, logprobs: 600 }));
+      const all = { logits: logits.data, captured: captured['blocks.1.hook_resid_post'].data, row: await session.eval(ids.slice(0, 200)),
+        lens: await model.logitLens(ids.slice(0, 8)), parts: await model.attribution(ids.slice(0, 8)), steps: steps.map(({ ms, ...step }) => step),
+        ops: (await model.trace(ids.slice(0, 8))).operations?.length };
+      const { weights } = Object.fromEntries(model.memory.regions.map((r) => [r.name, r.start]));
+      model.dispose();
+      return { all, weights };
+    };
+    const low = await told();
+    Engine.start = async (options) => {
+      const engine = await start.call(Engine, options);
+      for (let i = 0; i < 2; i++) assert.ok(engine.x.gf_alloc(1.1 * 2 ** 30)); // not touched, so not taken from the machine
+      return engine;
+    };
+    try {
+      const high = await told();
+      assert.deepEqual(high.all, low.all);
+    } finally {
+      Engine.start = start;
+    }
+  });
+
   test('opened and closed again and again, sessions leave it as large as it was', async () => {
     const model = await load(stories);
     const round = async () => {
@@ -173,6 +202,13 @@ describe('binaries', () => {
       model.dispose();
     }
   });
+});
+
+test('a callback that throws ends the load and nothing else', async () => {
+  for (const phase of ['compile', 'download', 'load']) {
+    await assert.rejects(load(stories, { onProgress: (p) => { if (p.phase === phase) throw new Error('enough'); } }).then((m) => { m.dispose(); throw new Error('enough'); }), /enough/);
+  }
+  await new Promise((go) => { setTimeout(go, 20); }); // a rejection that nobody handles ends the process
 });
 
 test('progress: phases, bytes that only grow, and the whole at the end', async () => {

@@ -295,6 +295,49 @@ describe('beams', () => {
     assert.deepEqual((await run({ maxTokens: 12, beams: 1, temperature: 0, ignoreEos: true })).ids, greedy.ids);
   });
 
+  test('leaving a search of several prompts leaves nothing behind', async () => {
+    const held = () => model.memory.regions.find((r) => r.name === 'kv cache').bytes;
+    const before = held();
+    for await (const step of model.generate([[1, 2], [3, 4]], { beams: 4, maxTokens: 5, ignoreEos: true })) { assert.ok(step); break; }
+    await model.encode('a');
+    assert.equal(held(), before);
+  });
+
+  /** Beam search as the textbooks have it: every candidate of every beam, each text computed from its start. */
+  async function textbook(/** @type {number[]} */ start, { beams, lengthPenalty, maxTokens, edits }) {
+    const score = (/** @type {number} */ sum, /** @type {number} */ n) => sum / ((5 + n) / 6) ** lengthPenalty;
+    let live = [{ ids: /** @type {number[]} */ ([]), sum: 0 }], best = { value: -Infinity, ids: /** @type {number[]} */ ([]) };
+    const offer = (/** @type {number} */ value, /** @type {number[]} */ ids) => { if (value > best.value) best = { value, ids }; };
+    for (let n = 1; n <= maxTokens; n++) {
+      const all = [];
+      for (const { ids, sum } of live) {
+        const { logits: { data, shape: [rows, v] } } = await model.forward([...start, ...ids], { edits });
+        const last = data.subarray((rows - 1) * v), max = Math.max(...last), z = max + Math.log(last.reduce((a, x) => a + Math.exp(x - max), 0));
+        last.forEach((x, id) => all.push({ ids: [...ids, id], sum: sum + x - z }));
+      }
+      live = [];
+      for (const [rank, c] of all.sort((x, y) => y.sum - x.sum).entries()) {
+        if (live.length === beams) break;
+        if (!model.special.eos.includes(c.ids[n - 1])) live.push(c);
+        else if (rank < beams) offer(score(c.sum, n), c.ids.slice(0, -1));
+      }
+    }
+    for (const { ids, sum } of live) offer(score(sum, ids.length), ids);
+    return best.ids;
+  }
+
+  // Where all live beams met an end token at once, fewer went on.
+  test('a search with ends in it is the textbook\'s', async () => {
+    const end = await model.weight('embed.weight', 0), start = await model.encode(prompt);
+    const edits = [{ at: 'ln_final.hook_normalized', add: end.map((x) => 2.8 * x) }]; // an end is likely everywhere
+    for (const beams of [2, 3]) {
+      for (const lengthPenalty of [0.5, 4]) {
+        const o = { beams, lengthPenalty, maxTokens: 6, edits };
+        assert.deepEqual((await collect(model.generate(start, o))).ids, await textbook(start, o), JSON.stringify({ beams, lengthPenalty }));
+      }
+    }
+  });
+
   test('beams from an encoder-decoder', async () => {
     const c = openCase('t2_encdec_padmask');
     const translator = await load(c.source, { quantize: 'f32' });

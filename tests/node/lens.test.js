@@ -67,6 +67,16 @@ describe('attribution', () => {
     });
   }
 
+  test('so it is where parts are switched off', async () => {
+    for (const name of ['llama_1tok', 'gpt2_n_inner']) {
+      for (const switches of [{ useNorm: false }, { useFinalNorm: false }, { useNorm: false, useFinalNorm: false }, { useResidual: false }]) {
+        const c = openCase(name), model = await load(c.source, { quantize: 'f32', switches }), a = await model.attribution(c.about.input_ids);
+        assert.ok(Math.abs(a.sum - a.logit) < 1e-4 * Math.max(1, Math.abs(a.logit)), `${name} ${JSON.stringify(switches)}: ${a.sum} and ${a.logit}`);
+        model.dispose();
+      }
+    }
+  });
+
   test('a head\'s part is what its own output projection puts there', async () => {
     const c = openCase('llama_1tok');
     const model = await load(c.source, { quantize: 'f32' });

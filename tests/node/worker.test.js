@@ -62,6 +62,23 @@ describe('the same answers', () => {
     assert.equal(there.memory.regions.find((r) => r.name === 'kv cache').bytes, 0);
   });
 
+  test('the first two sessions, opened at once, are two', async () => {
+    for (const worker of [false, true]) {
+      const fresh = await load(stories, { worker }), [a, b] = await Promise.all([fresh.session(), fresh.session()]);
+      await a.eval([1, 2, 3]);
+      const row = await b.eval([4]), { logits } = await fresh.forward([4]);
+      assert.ok(sameBits(row, logits.data));
+      assert.deepEqual([a.length, b.length], [3, 1]);
+      fresh.dispose();
+    }
+  });
+
+  test('what cannot travel is refused like anything else', async () => {
+    for (const call of [(m) => collect(m.generate('A', { onToken: () => {} })), (m) => m.forward('A', { edits: [() => 1] })]) {
+      for (const m of [here, there]) await assert.rejects(call(m), (/** @type {any} */ e) => e.constructor.name === 'GlassformerError' && e.code === 'bad-option');
+    }
+  });
+
   test('refusals keep class, code and sentence', async () => {
     for (const call of [(m) => m.forward(''), (m) => m.forward([5000]), (m) => collect(m.generate('A', { temperature: -1 })), (m) => m.forward('A', { capture: ['nope'] })]) {
       const [a, b] = await Promise.all([here, there].map((m) => call(m).then(() => assert.fail('not refused'), (e) => e)));

@@ -32,10 +32,14 @@ export async function* generateMany(f, prompts, o, { signal }) {
     if (o.beams > 1) {
       for (const [sequence, prompt] of prompts.entries()) {
         const search = beamSearch(f, prompt, each[sequence], { signal });
-        for (;;) {
-          const { done, value } = await search.next();
-          if (done) { summaries.push(value); break; }
-          yield value.map((step) => ({ ...step, sequence }));
+        try {
+          for (;;) {
+            const { done, value } = await search.next();
+            if (done) { summaries.push(value); break; }
+            yield value.map((step) => ({ ...step, sequence }));
+          }
+        } finally {
+          await search.return(/** @type {any} */ (undefined)); // who leaves here leaves there
         }
       }
     } else {

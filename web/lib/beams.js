@@ -42,12 +42,12 @@ export async function* beamSearch(f, prompt, o, { signal }) {
     const most = Math.min(o.maxTokens, first.session.context - prompt.length);
     let passes = 0;
     for (let n = 1; n <= most && beams.length; n++) {
-      // width beams survive; each may lose its best candidates to eos, so 1 + |eos| more than width are looked at
+      // width beams survive; each may lose its best candidates to eos, so |eos| more than width of each are looked at
       const candidates = beams.flatMap((b) => b.run.top(Math.min(f.config.vocab_size, o.beams + eos.length)).map(({ id, logprob }) => ({ b, id, logprob, sum: b.sum + logprob })));
       candidates.sort((x, y) => y.sum - x.sum);
       /** @type {typeof candidates} */
       const chosen = [];
-      candidates.slice(0, o.beams + eos.length).forEach((c, rank) => {
+      candidates.forEach((c, rank) => {
         if (eos.includes(c.id)) { if (rank < o.beams) offer(c.b, score(c, n), true); } else if (chosen.length < o.beams) chosen.push(c);
       });
       const reach = o.lengthPenalty ? most : n; // sums only fall, so this bounds what a live beam can still become

@@ -372,7 +372,7 @@ export class Engine {
 
   /** @param {number} n bytes */
   #alloc(n) {
-    const p = this.x.gf_alloc(n);
+    const p = this.x.gf_alloc(n) >>> 0; // above 2 GiB an address comes as a negative number
     if (!p) fail('out-of-memory', `${n} bytes of linear memory could not be had`);
     return p;
   }
@@ -385,7 +385,7 @@ export class Engine {
   }
 
   /** @param {number} p @param {number} n */
-  floats(p, n) { return new Float32Array(this.memory.buffer, p, n).slice(); }
+  floats(p, n) { return new Float32Array(this.memory.buffer, p >>> 0, n).slice(); }
 
   /** A C string; copied out first, because decoders refuse views on shared memory. @param {number} p */
   #string(p) {

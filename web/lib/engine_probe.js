@@ -49,7 +49,7 @@ export function traced({ engine: e, ptr }) {
   const count = e.scratch(4), { ops, op_time: at } = e.schema;
   const p = e.x.gf_session_traced(ptr, count), [n] = new Int32Array(e.memory.buffer, count, 1), view = new DataView(e.memory.buffer);
   return Array.from({ length: n }, (_, i) => {
-    const row = p + i * at.bytes;
+    const row = (p >>> 0) + i * at.bytes;
     return {
       op: ops[view.getInt32(row + at.op, true)], stack: view.getInt32(row + at.stack, true), layer: view.getInt32(row + at.layer, true),
       ms: view.getFloat64(row + at.ms, true),

@@ -100,7 +100,6 @@ export async function attribution(f, input, options, { signal } = {}) {
   };
   /** The norm `name`, linear once its scale is known. @param {string} name @param {string} point @param {number | null} layer */
   const norm = (name, point, layer) => {
-    if (!c.use_norm) return;
     const gain = weight(f, `${name}.weight`), bias = c.norm === 'layernorm' && c.bias_norm ? weight(f, `${name}.bias`) : null;
     const [scale] = at(point);
     for (const { vector } of parts) {
@@ -118,7 +117,7 @@ export async function attribution(f, input, options, { signal } = {}) {
     const sublayer = (/** @type {() => void} */ own, /** @type {string} */ normName, /** @type {string} */ scale) => {
       if (!c.use_residual) parts = [];
       own();
-      if (post) norm(`${b}.${normName}`, `${b}.${scale}`, l);
+      if (post && c.use_norm) norm(`${b}.${normName}`, `${b}.${scale}`, l);
     };
     const attend = (/** @type {string} */ which) => () => {
       for (let h = 0; h < c.n_heads; h++) add('head', `${b}.${which}.head.${h}`, at(`${b}.${which}.hook_result`, h), l, h);

@@ -261,7 +261,8 @@ export class LoadedModel {
    * @param {Hooks} [hooks]
    */
   async session(method, args, hooks = {}) {
-    this.#sessions ??= new (await import('./sessions.js')).Sessions(this);
+    const { Sessions } = await import('./sessions.js'); // two may wait for it
+    this.#sessions ??= new Sessions(this);
     return /** @type {any} */ (this.#sessions)[method](...args, hooks);
   }
 
@@ -284,7 +285,7 @@ function checkLoadOptions(o, call = 'load') {
 /** @param {Record<string, any>} options @param {ReturnType<typeof progress>} report */
 function start(options, report) {
   const engine = Engine.start({ backend: options.backend, threads: options.threads, wasm: options.wasm });
-  engine.then(() => report('compile', 1, 1, true), () => {}); // a failure is the caller's, who awaits the same promise
+  engine.then(() => report('compile', 1, 1, true)).catch(() => {}); // a failure is the caller's, who awaits the same promise
   return engine;
 }
 

@@ -154,7 +154,7 @@ export class There {
       const id = this.#open({
         message: (m) => {
           if (m.progress) return onProgress?.(m.progress);
-          if (m.fetch) return import('./relay.js').then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal));
+          if (m.fetch) return import('./relay.js').then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal)).catch((error) => { end(); reject(error); });
           end();
           if (m.error) reject(revive(m.error, signal));
           else resolve(m.value);
@@ -240,7 +240,9 @@ export class There {
   /** @param {any} message */
   #post(message) {
     if (!this.#worker) throw this.#why();
-    this.#worker.postMessage(message);
+    try {
+      this.#worker.postMessage(message);
+    } catch (error) { throw new GlassformerError('bad-option', String(error)); }
   }
 }
 

@@ -1,0 +1,518 @@
+// writing.test.js - the page's text without its page: read, written at a pace, changed on the way
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { addressOf, follow, holding, keepAddress, readAddress } from '../../web/page/address.js';
+import { createRun } from '../../web/page/run.js';
+
+const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
+const dates = {
+  weights: new Uint8Array(readFileSync(`${weights}dates/model.safetensors`)), config: JSON.parse(readFileSync(`${weights}dates/config.json`, 'utf8')), tokenizer: JSON.parse(readFileSync(`${weights}dates/tokenizer.json`, 'utf8')),
+};
+const stories = new Uint8Array(readFileSync(`${weights}stories-1m.gguf`));
+
+/** @type {any[]} */
+const all = [];
+after(() => { for (const state of all) state.model?.api.dispose(); });
+
+/** A store that paints nothing, and what runs on it. */
+function made(patch = {}) {
+  /** @type {any} */
+  const state = {
+    status: 'empty', progress: null, error: '', model: null, memory: null, prompt: 'Once upon a time', source: 'one', examples: [], sourceTokens: [], sourceCursor: 0, stack: 'self',
+    sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: true }, pace: 'reading', maxTokens: 160, tokens: [], patterns: null, otherPatterns: null,
+    logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null, head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near', openStage: '',
+    speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, ...patch,
+  };
+  /** @type {string[]} */
+  const errors = [];
+  const set = (/** @type {any} */ p) => { Object.assign(state, p); if (p.error) errors.push(p.error); };
+  all.push(state);
+  const store = /** @type {any} */ ({ state, set, watch() {} });
+  return { state, store, errors, run: createRun(store) };
+}
+
+const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const written = (/** @type {any} */ state) => state.tokens.filter((t) => !t.given).map((t) => t.id);
+const until = async (/** @type {() => boolean} */ holds, what = '') => {
+  for (let i = 0; !holds(); i++) {
+    assert.ok(i < 500, `never came: ${what || holds}`);
+    await sleep(20);
+  }
+};
+
+// A reader of the generator that slept was woken by the next one's flag: each change on the way made the text faster by one reader.
+test('text at reading pace keeps its pace, whatever is changed while it is written', async () => {
+  const { state, run } = made();
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  /** Tokens in six pauses: one reader writes seven at most, two write twelve. */
+  const steady = async (what) => {
+    await until(() => written(state).length > 0, what);
+    const before = written(state).length;
+    await sleep(720);
+    const n = written(state).length - before;
+    assert.ok(n <= 8, `${what}: ${n} tokens`);
+    assert.equal(state.status, 'running', what);
+  };
+  void run.run();
+  await sleep(300);
+  for (const temperature of [0.7, 0.75, 0.8]) {
+    await run.setSampler({ temperature });
+    await sleep(20);
+  }
+  await steady('a slider');
+  await run.setPrompt('Lily had a');
+  void run.run();
+  await steady('another prompt');
+  void run.branch(state.cursor, 300);
+  await steady('a branch');
+  run.stop();
+  void run.run();
+  await steady('stopped and gone on');
+  await run.loadModel(stories, { name: 'b', address: 'b' });
+  void run.run();
+  await steady('another model');
+  run.stop();
+});
+
+test('another seed while text is written begins it again, and it is the library’s text of that seed', async () => {
+  const { state, run } = made();
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  void run.run();
+  await until(() => written(state).length > 2);
+  await run.setSampler({ seed: 5 });
+  run.rewind();
+  void run.run();
+  await until(() => written(state).length > 2, 'three tokens of the new seed');
+  assert.equal(state.status, 'running');
+  run.stop();
+  const now = written(state), want = [];
+  const given = state.tokens.filter((t) => t.given).map((t) => t.id);
+  for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: now.length })) want.push(step.id);
+  assert.deepEqual(now, want);
+});
+
+// The question opened a session with the source of before, which answered for the new one ever after.
+test('what could follow is that of the source now there, though it was asked while the source changed', async () => {
+  const { state, errors, run } = made({ prompt: '', source: 'Friday the 13th of September, 2024', pace: 'fast', sampler: { temperature: 0, topK: 40, topP: 0.95, seed: 1, ignoreEos: false } });
+  await run.loadModel(dates, { name: 'dates', address: 'd' });
+  for (let wait = 0; wait < 4; wait++) {
+    await run.setSource('Friday the 13th of September, 2024');
+    await run.run();
+    const position = state.tokens.length - 2;
+    state.logits.delete(position);
+    const change = run.setSource('3 JAN 2001');
+    for (let i = 0; i < wait; i++) await null;
+    void run.wantLogits(position);
+    await change;
+    await run.run();
+    assert.match(state.tokens.map((t) => t.text).join(''), /2001-01-03$/);
+    for (let p = 0; p < state.tokens.length; p++) await run.wantLogits(p);
+    const { logits: { data, shape: [n, size] } } = await state.model.api.forward(state.tokens.map((t) => t.id), { source: '3 JAN 2001' });
+    for (let p = 0; p < n; p++) {
+      const apart = Math.max(...state.logits.get(p).map((x, i) => Math.abs(x - data[p * size + i])));
+      assert.ok(apart < 1e-3, `asked ${wait} turns after the change: row ${p} is ${apart} apart`);
+    }
+  }
+  assert.deepEqual(errors, []);
+});
+
+test('a prompt that is being read is read to its end, whatever is pressed meanwhile', async () => {
+  const { state, run } = made({ pace: 'fast', maxTokens: 4 });
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  await run.run();
+  for (const press of [() => run.rewind(), () => run.branch(2, 300)]) {
+    await run.setPrompt('Once upon a time');
+    const read = run.setPrompt('Lily');
+    void press();
+    await read;
+    assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode('Lily'));
+  }
+});
+
+// The old text stood under the new prompt, and the address told of a text that came from neither.
+test('under a prompt that cannot be read stands no text, and none is written', async () => {
+  const { state, errors, run } = made({ pace: 'fast', maxTokens: 6 });
+  const sentence = /^the input has \d+ tokens, the context holds \d+$/;
+  await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+  await run.run();
+  const long = 'word '.repeat(600);
+  await run.setPrompt(long);
+  assert.match(state.error, sentence);
+  assert.deepEqual([state.prompt, state.tokens, state.cursor, state.logits.size], [long, [], -1, 0]);
+  assert.doesNotMatch(addressOf(state), /written|ids|at=/);
+  await run.run();
+  await run.step();
+  assert.deepEqual([state.tokens.length, errors.length], [0, 3], 'Run and Step tell why again');
+  await run.setPrompt('Lily');
+  assert.equal(state.error, '');
+  await run.run();
+  assert.equal(written(state).length, 6);
+  // another model may read it
+  await run.make({ vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
+  await run.setPrompt('12, 300');
+  assert.match(state.error, /300/);
+  assert.equal(state.tokens.length, 0);
+  await run.setPrompt('12, 30');
+  assert.deepEqual(state.tokens.map((t) => t.id), [12, 30]);
+  // a source too long for an encoder
+  Object.assign(state, { prompt: '', source: '3 JAN 2001' });
+  await run.loadModel(dates, { name: 'dates', address: 'd' });
+  await run.setSource('3 JAN 2001 '.repeat(20));
+  assert.match(state.error, /context/);
+  assert.deepEqual(state.tokens, []);
+  await run.setSource('3 JAN 2001');
+  await run.run();
+  assert.match(state.tokens.map((t) => t.text).join(''), /2001/);
+});
+
+test('no token is put after one of an encoder: it predicts none', async () => {
+  const { state, run } = made({ prompt: 'abc' });
+  await run.make({ kind: 'encoder', vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
+  await run.branch(1, 7);
+  assert.deepEqual([state.tokens.map((t) => t.id), state.branches, state.status], [[97, 98, 99], [], 'ready']);
+});
+
+const CONFIG = { vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 2, dFf: 8, contextLength: 32 };
+
+/** Whoever opens this address, as main.js brings them there. */
+async function opened(hash) {
+  const asked = holding(readAddress(hash));
+  const there = made(asked.state);
+  if (asked.made) assert.ok(await there.run.make(asked.made.config, asked.made.seed, asked.opens), there.errors.join());
+  else await there.run.loadModel(dates, { name: 'dates', address: 'weights/dates/', opens: { prompt: '', source: 'x', stack: 'cross', ...asked.opens } });
+  await follow(asked, there.store, there.run);
+  return there;
+}
+
+// A key was held against the text where it counts the source, a head of the encoder against the decoder's layers, and the stack was left behind.
+test('an address of two stacks brings stack, head, key and the place in the source back', async () => {
+  const config = { ...CONFIG, kind: 'encoder_decoder', nEncoderLayers: 3 };
+  const here = made({ prompt: 'ab', source: 'one two three', pace: 'fast', maxTokens: 4 });
+  await here.run.make(config, 3);
+  await here.run.run();
+  for (const place of [{ stack: 'encoder', head: { layer: 2, head: 1 }, sourceCursor: 4, key: 12 }, { stack: 'cross', head: { layer: 0, head: 1 }, sourceCursor: 0, key: 11 }, { stack: 'self', key: 3 }]) {
+    here.store.set(place);
+    const { state } = await opened(addressOf(here.state));
+    for (const [name, value] of Object.entries(place)) assert.deepEqual(state[name], value, `${place.stack}: ${name}`);
+    assert.deepEqual(written(state), written(here.state));
+  }
+  // what does not hold in that stack is left
+  const { state } = await opened(addressOf(here.state).replace(/stack=\w+/, 'stack=cross').replace(/head=[\d.]+/, 'head=1.0').replace(/key=\d+/, 'key=13').replace(/source-at=\d+/, 'source-at=13'));
+  assert.deepEqual([state.stack, state.head, state.key, state.sourceCursor], ['cross', { layer: 0, head: 0 }, null, 12]);
+  const self = await opened('#model=weights/dates/&source=3 JAN 2001&stack=self');
+  assert.equal(self.state.stack, 'self', 'in the place of what it opens with');
+});
+
+test('an address keeps the stack of a model that is not here to itself', () => {
+  const away = holding(readAddress('#from=mine&source=abc&stack=cross&source-at=1&key=1'));
+  assert.deepEqual([away.stack, away.sourceAt, away.key, away.opens], [null, undefined, undefined, { source: 'abc' }]);
+});
+
+test('counts in an address are whole', () => {
+  const { state, at, key, written: n } = readAddress('#k=2.5&seed=1.5&t=0.5&p=0.25&at=1.5&key=0.5&written=2.5');
+  assert.deepEqual([state.sampler, at, key, n], [{ temperature: 0.5, topK: 40, topP: 0.25, seed: 1337, ignoreEos: false }, undefined, undefined, undefined]);
+});
+
+// The prompt was cut to half of the context, as the button does for a prompt of another model: the text went on from another place.
+test('an address of a model with random weights brings a prompt of more than half of its context back', async () => {
+  const here = made({ pace: 'fast', maxTokens: 5, prompt: 'a' });
+  await here.run.make(CONFIG, 3);
+  await here.run.setPrompt('twenty letters and 5 more');
+  await here.run.run();
+  const { state } = await opened(addressOf(here.state));
+  assert.deepEqual(state.tokens.map((t) => t.id), here.state.tokens.map((t) => t.id));
+  assert.deepEqual([state.prompt, written(state).length], ['twenty letters and 5 more', 5]);
+  const longer = made({ prompt: 'twenty letters and 5 more' });
+  await longer.run.make(CONFIG, 3);
+  assert.equal(longer.state.prompt, 'twenty letters a', 'made by the button, it leaves room to write');
+});
+
+test('a limit that is moved while the text waits holds, and the text is that of one go', async () => {
+  const { state, run } = made({ maxTokens: 12 });
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const given = state.tokens.map((t) => t.id), want = [];
+  for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: 24 })) want.push(step.id);
+  const pause = async () => {
+    void run.run();
+    await until(() => written(state).length >= 3);
+    run.stop();
+    await until(() => state.status === 'paused');
+    state.pace = 'fast';
+  };
+  await pause();
+  state.maxTokens = 24;
+  await run.run();
+  assert.deepEqual([written(state), state.status, state.stopReason, state.pure], [want, 'done', 'maxTokens', true]);
+  run.rewind();
+  state.pace = 'reading';
+  await pause();
+  state.maxTokens = 5;
+  await run.run();
+  assert.deepEqual([written(state), state.status, state.stopReason], [want.slice(0, 5), 'done', 'maxTokens']);
+  await run.run();
+  assert.deepEqual(written(state), want.slice(0, 5), 'run again');
+  run.rewind();
+  state.maxTokens = 1;
+  await run.step();
+  await run.step();
+  assert.deepEqual([written(state), state.status], [want.slice(0, 1), 'done']);
+});
+
+test('of models made at once one stays and the others are disposed', async () => {
+  const there = made({ prompt: 'abc' }), seen = new Set(), { state, store } = there, { set } = store;
+  store.set = (/** @type {any} */ patch) => { set(patch); if (patch.model) seen.add(patch.model.api); };   // every model that was in hand
+  const run = createRun(store);
+  await run.make(CONFIG, 1);
+  const { prototype } = state.model.api.constructor, { points } = prototype;
+  prototype.points = async function () { await sleep(200); return points.call(this); };   // the others come meanwhile
+  try {
+    await Promise.all([2, 3, 4].map((seed) => run.make(CONFIG, seed)));
+  } finally {
+    prototype.points = points;
+  }
+  const here = state.model.api;
+  assert.equal(seen.size, 4);
+  for (const api of seen) if (api !== here) await assert.rejects(api.forward([1]), /disposed/);
+  assert.equal((await here.forward([1])).logits.shape[0], 1);
+});
+
+// Rows and logits of a pass without the mask have seen the whole text: of a shorter one they are other numbers.
+test('without the causal mask each number is that of the text as far as it goes', async () => {
+  const { state, run } = made({ prompt: 'abcdef', pace: 'fast', maxTokens: 4 });
+  await run.make({ ...CONFIG, causal: false }, 5);
+  const api = state.model.api, ids = () => state.tokens.map((t) => t.id);
+  const near = (/** @type {Float32Array} */ a, /** @type {Float32Array} */ b, /** @type {string} */ what) => {
+    assert.equal(a.length, b.length, what);
+    a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `${what}: ${x} at ${i}, expected ${b[i]}`));
+  };
+  const check = async (what) => {
+    const text = ids();
+    for (let p = 0; p < text.length; p++) {
+      await run.wantLogits(p);
+      const { logits: { data } } = await api.forward(text.slice(0, p + 1));
+      near(state.logits.get(p), data.slice(p * 256), `${what}: logits after ${p}`);
+    }
+    await run.wantRows();
+    const { captured } = await api.forward(text, { capture: ['blocks.0.attn.hook_pattern'] });
+    const { data } = captured['blocks.0.attn.hook_pattern'], n = text.length;
+    for (let q = 0; q < n; q++) for (let h = 0; h < 2; h++) near(state.patterns.row(0, h, q), data.slice((h * n + q) * n, (h * n + q + 1) * n), `${what}: row ${q} of head ${h}`);
+  };
+  await check('the prompt');
+  await run.run();
+  assert.equal(written(state).length, 4);
+  await check('the text');
+  run.rewind();
+  await check('the prompt again');
+});
+
+// Run came between the old generator's end and the cut: the text went on as if nothing had been chosen.
+test('a token chosen while text is written is what the text goes on from, whatever is pressed meanwhile', async () => {
+  const { state, errors, run } = made({ pace: 'fast', maxTokens: 300 });   // not at its end when the token is chosen
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const given = state.tokens.map((t) => t.id), id = 300;
+  void run.run();
+  await until(() => written(state).length >= 4);
+  const kept = written(state).slice(0, 2);
+  void run.branch(given.length + 1, id);
+  void run.branch(given.length + 1, id);
+  for (let i = 0; i < 20; i++) {
+    void run.run();
+    await null;
+  }
+  await until(() => state.branches.length > 0 && state.status === 'done');   // its text may come when the first run is over
+  const want = [];
+  for await (const step of state.model.api.generate([...given, ...kept, id], { ...state.sampler, maxTokens: 297 })) want.push(step.id);
+  assert.deepEqual(written(state), [...kept, id, ...want]);
+  assert.deepEqual([state.branches.length, errors], [1, []], 'chosen twice is chosen once');
+  const { api } = state.model, before = await api.decode(given.slice(1));
+  assert.equal(state.tokens[given.length + 2].text, (await api.decode([...given.slice(1), id])).slice(before.length));
+});
+
+// The tail of one text was put after the past of another: its place had been counted in a text that was no longer there.
+test('a text that was left behind comes back whole, whatever was left behind since', async () => {
+  for (const [first, second] of [[10, 5], [5, 10]]) {
+    const { state, run } = made({ pace: 'fast', maxTokens: 20 });
+    await run.loadModel(stories, { name: 'a', address: 'a' });
+    await run.run();
+    const ids = () => state.tokens.map((t) => t.id), n = state.tokens.filter((t) => t.given).length;
+    const texts = [];
+    for (const at of [first, second]) {
+      texts.push(ids());
+      await run.branch(n + at - 1, 300 + at);
+    }
+    texts.push(ids());
+    for (const i of [0, 1, 0, 1]) {
+      const want = state.branches[i].tokens.map((t) => t.id);
+      await run.takeUp(i);
+      assert.deepEqual(ids(), want);
+      assert.deepEqual([want, ...state.branches.map((b) => b.tokens.map((t) => t.id))].map(String).sort(), texts.map(String).sort(), 'the three that were written');
+      const { logits: { data, shape: [, size] } } = await state.model.api.forward(want);
+      state.tokens.slice(n).forEach((t, k) => {
+        const row = data.subarray((n + k - 1) * size, (n + k) * size), most = Math.max(...row);
+        const p = row[t.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
+        assert.ok(Math.abs(t.logprob - p) < 1e-3, `token ${k} of text ${i}: ${t.logprob}, expected ${p}`);
+      });
+    }
+  }
+});
+
+test('a text that is the beginning of one taken up is in it, and is not left behind', async () => {
+  const { state, run } = made({ pace: 'fast', maxTokens: 12 });
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  await run.run();
+  const ids = () => state.tokens.map((t) => t.id), whole = ids(), at = whole.length - 6;
+  state.pace = 'step';
+  for (const id of [300, whole[at]]) await run.branch(at - 1, id);   // away from it, and back
+  assert.deepEqual(ids(), whole.slice(0, at + 1));
+  await run.takeUp(0);
+  assert.deepEqual(ids(), whole);
+  assert.deepEqual(state.branches.map((b) => b.tokens.map((t) => t.id)), [[...whole.slice(0, at), 300]]);
+});
+
+// One decoding for every prefix was asked for before the prompt was refused: a long paste stopped the page for minutes.
+test('a prompt too long for the context costs its ids alone, any other a few tokens of text for each of its own', async () => {
+  const { state, run } = made();
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { api } = state.model, { decode } = api;
+  let decoded = 0;
+  api.decode = async (/** @type {number[]} */ ids) => {
+    decoded += ids.length;
+    return decode.call(api, ids);
+  };
+  await run.setPrompt('word '.repeat(10_000));
+  assert.match(state.error, /^the prompt has \d+ tokens, the context holds 512$/);
+  assert.equal(decoded, 0);
+  const prompt = ' Once upon “a” time, 狐 and 🦊\n\n'.repeat(8).trimEnd();
+  const keys = Array.from({ length: 5 }, (_, i) => run.setPrompt(prompt.slice(0, -5 + i)));   // typed meanwhile
+  await Promise.all([...keys, run.setPrompt(prompt)]);
+  const ids = state.tokens.map((t) => t.id);
+  assert.deepEqual(ids, await api.encode(prompt));
+  assert.ok(ids.length > 100 && decoded < 40 * ids.length, `${decoded} tokens decoded for ${ids.length}`);
+  assert.equal(state.tokens.map((t) => t.text).join(''), await decode.call(api, ids));
+  const { length } = await api.encode('Once');
+  assert.equal(state.tokens.slice(0, length + 1).map((t) => t.text).join('').trim(), 'Once', 'each token has its own text');
+});
+
+// Only Stop ended the run: what was left was written at full speed.
+test('one step at a time, chosen while text is written, stops it after the token in hand', async () => {
+  for (const pace of ['reading', 'fast']) {
+    const { state, run } = made({ pace, maxTokens: 300 });
+    await run.loadModel(stories, { name: 'a', address: 'a' });
+    const whole = run.run();
+    await until(() => written(state).length >= 2);
+    const before = written(state).length;
+    state.pace = 'step';
+    await whole;
+    assert.equal(state.status, 'paused');
+    assert.ok(written(state).length <= before + 1, `${written(state).length} tokens, ${before} when it was chosen`);
+    const n = written(state).length;
+    await run.run();
+    assert.equal(written(state).length, n + 1);
+  }
+});
+
+// The address that could not be opened was written over: loading it again opened another model.
+test('an address stays as it is until a model is there', async (t) => {
+  const { state, store, run } = made();
+  /** @type {any} */
+  let heard;
+  store.watch = (/** @type {any} */ _, /** @type {any} */ told) => { heard = told; };
+  /** @type {string[]} */
+  const put = [];
+  /** @type {any} */ (globalThis).history = { replaceState: (/** @type {any} */ _, /** @type {string} */ __, /** @type {string} */ hash) => put.push(hash) };
+  try {
+    keepAddress(store);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'weights/stories-1m.gguf' });
+    assert.equal(state.status, 'empty');
+    heard(state);
+    t.mock.timers.tick(1000);
+    assert.deepEqual(put, []);
+    await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+    heard(state);
+    t.mock.timers.tick(1000);
+    assert.equal(put.length, 1);
+    assert.equal(readAddress(put[0]).model, 'weights/stories-1m.gguf');
+  } finally {
+    delete /** @type {any} */ (globalThis).history;
+  }
+});
+
+// Random weights took the place of the model that was chosen after them, with their short prompt, and ended its progress bar.
+test('of a model that is made and one chosen meanwhile the chosen one stays', async () => {
+  const { state, errors, run } = made();
+  await run.make(CONFIG, 1);
+  const { prototype } = state.model.api.constructor, { points } = prototype;
+  const prompt = 'Once upon a time, there was a little girl';
+  await run.setPrompt('abc');
+  prototype.points = async function () { await sleep(this.config.vocabSize === 256 ? 100 : 300); return points.call(this); };
+  try {
+    state.prompt = prompt;
+    const making = run.make({ ...CONFIG, dFf: 16 }, 2);
+    const loading = run.loadModel(stories, { name: 'chosen', address: 'a' });
+    assert.equal(await making, false);
+    assert.equal(state.progress?.name, 'chosen');
+    await loading;
+  } finally {
+    prototype.points = points;
+  }
+  assert.deepEqual([state.model.name, state.prompt, state.progress, errors], ['chosen', prompt, null, []]);
+  assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode(prompt));
+});
+
+test('a model of fewer tokens than there are bars writes', async () => {
+  const { state, errors, run } = made({ prompt: 'abc', pace: 'fast', maxTokens: 5 });
+  await run.make({ ...CONFIG, vocabSize: 4 }, 1);
+  await run.run();
+  assert.deepEqual([written(state).length, state.tokens.at(-1).top.length, errors], [5, 4, []]);
+});
+
+// It was said that the model was disposed, as an alert, of the one before.
+test('what was asked of a model before it was replaced ends without a word', async () => {
+  const { state, errors, run } = made();
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  await run.step();
+  const { api } = state.model, { decode, forward } = api;
+  const replaced = () => until(() => state.model.api !== api);
+  api.decode = async (/** @type {any} */ ...args) => { await replaced(); return decode.apply(api, args); };
+  api.forward = async (/** @type {any} */ ...args) => { await replaced(); return forward.apply(api, args); };
+  const asked = [run.spell([300, 301]), run.wantRows()];
+  await run.loadModel(stories, { name: 'b', address: 'b' });
+  await assert.rejects(api.decode([1]), /disposed/);
+  await Promise.all(asked);
+  assert.deepEqual(errors, []);
+  await run.spell([300]);
+  assert.ok(state.words.get(300), 'learnt of the model that is there');
+});
+
+test('what is typed and moved before the first model is there stays when it comes', async () => {
+  const opens = { prompt: 'Once upon a time', temperature: 0.8 };
+  const { state, run } = made({ prompt: opens.prompt });
+  await run.setPrompt('Tom and Sue');
+  run.setSampler({ temperature: 0.3 });
+  await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'a', opens });   // and through a load that fails
+  await run.loadModel(stories, { name: 'a', address: 'a', opens });
+  assert.deepEqual([state.prompt, state.sampler.temperature], ['Tom and Sue', 0.3]);
+  assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode('Tom and Sue'));
+  // a model of another kind opens with its own
+  await run.loadModel(dates, { name: 'dates', address: 'd', opens: { prompt: '', source: '3 JAN 2001', temperature: 0 } });
+  assert.deepEqual([state.prompt, state.source, state.sampler.temperature], ['', '3 JAN 2001', 0]);
+  // of an address the text stays away: it was that of another prompt
+  const random = made();
+  await random.run.setPrompt('bc');
+  const asked = holding(readAddress(`#made=${encodeURIComponent(JSON.stringify({ ...CONFIG, seed: 3 }))}&prompt=a&ids=1.2&head=0.1&at=2`));
+  await random.run.make(asked.made?.config, asked.made?.seed, asked.opens);
+  await follow(asked, random.store, random.run);
+  assert.deepEqual([random.state.tokens.map((t) => t.id), random.state.head.head], [[98, 99], 1]);
+});
+
+test('a model that comes to take another’s place is taken where there is none', async () => {
+  const { state, run } = made();
+  const about = { name: 'a', address: 'a', instead: () => false };
+  await run.loadModel(stories, about);
+  assert.equal(state.model?.name, 'a');
+  await run.loadModel(stories, { ...about, name: 'b' });
+  assert.equal(state.model.name, 'a');
+});
