@@ -329,3 +329,45 @@ test('a token chosen while text is written is what the text goes on from, whatev
   const { api } = state.model, before = await api.decode(given.slice(1));
   assert.equal(state.tokens[given.length + 2].text, (await api.decode([...given.slice(1), id])).slice(before.length));
 });
+
+// The tail of one text was put after the past of another: its place had been counted in a text that was no longer there.
+test('a text that was left behind comes back whole, whatever was left behind since', async () => {
+  for (const [first, second] of [[10, 5], [5, 10]]) {
+    const { state, run } = made({ pace: 'fast', maxTokens: 20 });
+    await run.loadModel(stories, { name: 'a', address: 'a' });
+    await run.run();
+    const ids = () => state.tokens.map((t) => t.id), n = state.tokens.filter((t) => t.given).length;
+    const texts = [];
+    for (const at of [first, second]) {
+      texts.push(ids());
+      await run.branch(n + at - 1, 300 + at);
+    }
+    texts.push(ids());
+    for (const i of [0, 1, 0, 1]) {
+      const want = state.branches[i].tokens.map((t) => t.id);
+      await run.takeUp(i);
+      assert.deepEqual(ids(), want);
+      assert.deepEqual([want, ...state.branches.map((b) => b.tokens.map((t) => t.id))].map(String).sort(), texts.map(String).sort(), 'the three that were written');
+      const { logits: { data, shape: [, size] } } = await state.model.api.forward(want);
+      state.tokens.slice(n).forEach((t, k) => {
+        const row = data.subarray((n + k - 1) * size, (n + k) * size), most = Math.max(...row);
+        const p = row[t.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
+        assert.ok(Math.abs(t.logprob - p) < 1e-3, `token ${k} of text ${i}: ${t.logprob}, expected ${p}`);
+      });
+    }
+  }
+});
+
+test('a text and one that is its beginning are exchanged, and exchanged again', async () => {
+  const { state, run } = made({ pace: 'fast', maxTokens: 12 });
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  await run.run();
+  const ids = () => state.tokens.map((t) => t.id), whole = ids(), at = whole.length - 6;
+  state.pace = 'step';
+  for (const id of [300, whole[at]]) await run.branch(at - 1, id);   // away from it, and back
+  for (const [present, left] of [[whole, whole.slice(0, at + 1)], [whole.slice(0, at + 1), whole]]) {
+    await run.takeUp(0);
+    assert.deepEqual([ids(), state.branches.map((b) => b.tokens.map((t) => t.id))], [present, [left, [...whole.slice(0, at), 300]]]);
+    for (const b of state.branches) assert.ok(b.tokens[b.at], 'it is called after a token');
+  }
+});

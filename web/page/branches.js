@@ -3,6 +3,7 @@
 
 import { el } from './dom.js';
 import { figures, percent, quoted } from './format.js';
+import { parting } from './run.js';
 
 const SHARED = 8;    // tokens before the parting that are shown
 const SHOWN = 24;    // of a text in the list
@@ -47,8 +48,8 @@ export function createBranches(store, run) {
     const branch = state.branches[chosen];
     beside.hidden = !branch;
     if (!branch || state.status === 'running') return;
-    const { at } = branch;
     const texts = [[...state.tokens], branch.tokens];
+    const at = parting(texts[0], texts[1]);
     try {
       const bits = [await bitsOf(texts[0], at, mine.signal), await bitsOf(texts[1], at, mine.signal)];
       if (mine === job) show(texts, bits, at);

@@ -20,6 +20,14 @@ const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the tex
 const sentence = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));
 const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
 
+/** Where two texts part: the first place at which they have not the same token.
+ * @param {import('./store.js').Token[]} one @param {import('./store.js').Token[]} other */
+export function parting(one, other) {
+  let at = 0;
+  while (at < one.length && one[at].id === other[at]?.id) at++;
+  return at;
+}
+
 /** @param {import('./store.js').Store} store */
 export function createRun(store) {
   const { state, set } = store;
@@ -381,7 +389,7 @@ export function createRun(store) {
     void close();
     const text = state.words.get(id) ?? '';
     const exact = state.logits.get(position);
-    if (old) branches.push({ at: position + 1, from: old.text, to: text, tokens: [...tokens] });
+    if (old) branches.push({ at: position + 1, tokens: [...tokens] });
     cut(position + 1);
     tokens.push({ id, text, given: false, logprob: exact ? logprob(exact, id) : null, top: null });
     set({ tokens, branches, cursor: position, follow: true, status: 'paused', stopReason: '', pure: false });
@@ -392,10 +400,11 @@ export function createRun(store) {
   async function takeUp(i) {
     if (reading) return;
     const { tokens, branches } = state;
-    const { at, from, to, tokens: old } = branches[i];
+    const { tokens: old } = branches[i];
+    const at = parting(tokens, old);   // others may have been left behind since
     turn++;
     void close();
-    branches[i] = { at, from: to, to: from, tokens: [...tokens] };
+    branches[i] = { at: Math.min(at, tokens.length - 1), tokens: [...tokens] };   // it may be the other's beginning
     cut(at);
     tokens.push(...old.slice(at));
     set({ tokens, branches, cursor: at - 1, follow: false, status: 'paused', stopReason: '' });

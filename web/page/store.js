@@ -60,7 +60,7 @@
  * @property {string[]} off          parts switched off in the laboratory, by their keys (parts.js)
  * @property {{ tokensPerSecond: number, msPerToken: number, prefillMs: number }} speed  zeros until measured
  * @property {string} stopReason     of the last run, '' before
- * @property {{ at: number, from: string, to: string, tokens: Token[] }[]} branches  texts left behind by choosing another token
+ * @property {{ at: number, tokens: Token[] }[]} branches  texts left behind by choosing another token, each at that place
  */
 
 const FAST_MS = 45;    // at full speed: between two frames drawn, at least
