@@ -371,3 +371,21 @@ test('a text and one that is its beginning are exchanged, and exchanged again', 
     for (const b of state.branches) assert.ok(b.tokens[b.at], 'it is called after a token');
   }
 });
+
+// Only Stop ended the run: what was left was written at full speed.
+test('one step at a time, chosen while text is written, stops it after the token in hand', async () => {
+  for (const pace of ['reading', 'fast']) {
+    const { state, run } = made({ pace, maxTokens: 300 });
+    await run.loadModel(stories, { name: 'a', address: 'a' });
+    const whole = run.run();
+    await until(() => written(state).length >= 2);
+    const before = written(state).length;
+    state.pace = 'step';
+    await whole;
+    assert.equal(state.status, 'paused');
+    assert.ok(written(state).length <= before + 1, `${written(state).length} tokens, ${before} when it was chosen`);
+    const n = written(state).length;
+    await run.run();
+    assert.equal(written(state).length, n + 1);
+  }
+});

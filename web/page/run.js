@@ -318,6 +318,7 @@ export function createRun(store) {
         } else {
           await rest();   // the generator may answer without leaving the task
         }
+        if (state.pace === 'step') break;   // chosen meanwhile
       }
     } catch (error) {
       fail(error);
