@@ -389,3 +389,10 @@ test('one step at a time, chosen while text is written, stops it after the token
     assert.equal(written(state).length, n + 1);
   }
 });
+
+test('a model of fewer tokens than there are bars writes', async () => {
+  const { state, errors, run } = made({ prompt: 'abc', pace: 'fast', maxTokens: 5 });
+  await run.make({ ...CONFIG, vocabSize: 4 }, 1);
+  await run.run();
+  assert.deepEqual([written(state).length, state.tokens.at(-1).top.length, errors], [5, 4, []]);
+});

@@ -233,11 +233,11 @@ export function createRun(store) {
   }
 
   function open() {
-    const { sampler, tokens, patterns } = state;
+    const { sampler, tokens, patterns, model: { config } } = state;
     const left = patterns.bytes < PATTERN_BUDGET;
     generator = model().generate(tokens.map((t) => t.id), {
       ...reads(), ...sampler,
-      logprobs: 10, ...(left ? { capture: [PATTERNS] } : {}),
+      logprobs: Math.min(10, config.vocabSize), ...(left ? { capture: [PATTERNS] } : {}),
     });
   }
 
