@@ -396,3 +396,21 @@ test('a model of fewer tokens than there are bars writes', async () => {
   await run.run();
   assert.deepEqual([written(state).length, state.tokens.at(-1).top.length, errors], [5, 4, []]);
 });
+
+// It was said that the model was disposed, as an alert, of the one before.
+test('what was asked of a model before it was replaced ends without a word', async () => {
+  const { state, errors, run } = made();
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  await run.step();
+  const { api } = state.model, { decode, forward } = api;
+  const replaced = () => until(() => state.model.api !== api);
+  api.decode = async (/** @type {any} */ ...args) => { await replaced(); return decode.apply(api, args); };
+  api.forward = async (/** @type {any} */ ...args) => { await replaced(); return forward.apply(api, args); };
+  const asked = [run.spell([300, 301]), run.wantRows()];
+  await run.loadModel(stories, { name: 'b', address: 'b' });
+  await assert.rejects(api.decode([1]), /disposed/);
+  await Promise.all(asked);
+  assert.deepEqual(errors, []);
+  await run.spell([300]);
+  assert.ok(state.words.get(300), 'learnt of the model that is there');
+});

@@ -54,7 +54,7 @@ export function createBranches(store, run) {
       const bits = [await bitsOf(texts[0], at, mine.signal), await bitsOf(texts[1], at, mine.signal)];
       if (mine === job) show(texts, bits, at);
     } catch (error) {
-      if (!mine.signal.aborted) store.set({ error: error instanceof Error ? error.message : String(error) });
+      if (!mine.signal.aborted && state.branches.includes(branch)) store.set({ error: error instanceof Error ? error.message : String(error) });
     }
   }
 

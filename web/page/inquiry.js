@@ -84,7 +84,7 @@ export function createInquiry(store, { turn, reads, has, fail }) {
       if (mine !== turn() || moving()) return;
       take(out);
     } catch (error) {
-      fail(error);
+      if (mine === turn()) fail(error);
     } finally {
       rowsFor = -1;
     }

@@ -53,9 +53,10 @@ export function createWords(store, fail) {
       missing.forEach((id, i) => words.set(id, found[i].slice(alone.length)));
       if (state.words === words) set({ words });
     } catch (error) {
-      if (error.code !== 'no-tokenizer') fail(error);
       for (const id of missing) words.set(id, '');
-      if (state.words === words) set({ words });
+      if (state.words !== words) return;   // the model has gone
+      if (error.code !== 'no-tokenizer') fail(error);
+      set({ words });
     }
   }
 
