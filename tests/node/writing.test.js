@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { addressOf, follow, holding, readAddress } from '../../web/page/address.js';
+import { addressOf, follow, holding, keepAddress, readAddress } from '../../web/page/address.js';
 import { createRun } from '../../web/page/run.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
@@ -413,4 +413,31 @@ test('what was asked of a model before it was replaced ends without a word', asy
   assert.deepEqual(errors, []);
   await run.spell([300]);
   assert.ok(state.words.get(300), 'learnt of the model that is there');
+});
+
+// The address that could not be opened was written over: loading it again opened another model.
+test('an address stays as it is until a model is there', async (t) => {
+  const { state, store, run } = made();
+  /** @type {any} */
+  let heard;
+  store.watch = (/** @type {any} */ _, /** @type {any} */ told) => { heard = told; };
+  /** @type {string[]} */
+  const put = [];
+  /** @type {any} */ (globalThis).history = { replaceState: (/** @type {any} */ _, /** @type {string} */ __, /** @type {string} */ hash) => put.push(hash) };
+  try {
+    keepAddress(store);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'weights/stories-1m.gguf' });
+    assert.equal(state.status, 'empty');
+    heard(state);
+    t.mock.timers.tick(1000);
+    assert.deepEqual(put, []);
+    await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+    heard(state);
+    t.mock.timers.tick(1000);
+    assert.equal(put.length, 1);
+    assert.equal(readAddress(put[0]).model, 'weights/stories-1m.gguf');
+  } finally {
+    delete /** @type {any} */ (globalThis).history;
+  }
 });

@@ -137,13 +137,13 @@ export function heedAddress() {
   });
 }
 
-/** Keep the address current while the page rests. @param {import('./store.js').Store} store */
+/** Keep the address current while the page rests; one whose model did not come stays, to be opened again. @param {import('./store.js').Store} store */
 export function keepAddress(store) {
   /** @type {any} */
   let timer;
   store.watch(['status', 'prompt', 'source', 'stack', 'sampler', 'head', 'cursor', 'sourceCursor', 'key', 'stage', 'zoom', 'off', 'openStage', 'tokens', 'model'], (s) => {
     clearTimeout(timer);
-    if (s.status === 'running') return;
+    if (!s.model || s.status === 'running') return;
     timer = setTimeout(() => { if (!leaving) history.replaceState(null, '', addressOf(s)); }, 300);
   });
 }
