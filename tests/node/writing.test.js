@@ -134,7 +134,7 @@ test('a prompt that is being read is read to its end, whatever is pressed meanwh
 // The old text stood under the new prompt, and the address told of a text that came from neither.
 test('under a prompt that cannot be read stands no text, and none is written', async () => {
   const { state, errors, run } = made({ pace: 'fast', maxTokens: 6 });
-  const sentence = /^the input has \d+ tokens, the context holds \d+$/;
+  const sentence = /^the prompt has \d+ tokens, the context holds \d+$/;
   await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
   await run.run();
   const long = 'word '.repeat(600);
@@ -439,5 +439,30 @@ test('an address stays as it is until a model is there', async (t) => {
     assert.equal(readAddress(put[0]).model, 'weights/stories-1m.gguf');
   } finally {
     delete /** @type {any} */ (globalThis).history;
+  }
+});
+
+// One decoding for every prefix was asked for before the prompt was refused: a long paste stopped the page for minutes.
+test('a prompt too long for the context costs its ids alone, any other a few tokens of text for each of its own', async () => {
+  const { state, run } = made();
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  const { api } = state.model, { decode } = api;
+  let decoded = 0;
+  api.decode = async (/** @type {number[]} */ ids) => {
+    decoded += ids.length;
+    return decode.call(api, ids);
+  };
+  await run.setPrompt('word '.repeat(10_000));
+  assert.match(state.error, /^the prompt has \d+ tokens, the context holds 512$/);
+  assert.equal(decoded, 0);
+  const prompt = ' Once upon “a” time, 狐 and 🦊\n\n'.repeat(8).trimEnd();
+  const keys = Array.from({ length: 5 }, (_, i) => run.setPrompt(prompt.slice(0, -5 + i)));   // typed meanwhile
+  await Promise.all([...keys, run.setPrompt(prompt)]);
+  const ids = state.tokens.map((t) => t.id);
+  assert.deepEqual(ids, await api.encode(prompt));
+  assert.ok(ids.length > 100 && decoded < 40 * ids.length, `${decoded} tokens decoded for ${ids.length}`);
+  for (let i = 0, text = ''; i < ids.length; i++) {   // each its own, a character of several the last of them
+    text += state.tokens[i].text;
+    assert.equal(text, (await decode.call(api, ids.slice(0, i + 1))).replace(/\uFFFD+$/, ''), `up to token ${i}`);
   }
 });

@@ -153,6 +153,12 @@ export function createRun(store) {
     await setPrompt(state.prompt);
   }
 
+  /** @param {number[]} ids @param {string} what */
+  function fits({ length }, what) {
+    const { contextLength } = model();
+    if (length > contextLength) throw new Error(`the ${what} has ${length} tokens, the context holds ${contextLength}`);
+  }
+
   /** Read this prompt: its tokens, its attention, what could follow. @param {string} prompt */
   function setPrompt(prompt) {
     const mine = (reading = readPrompt(prompt).finally(() => { if (reading === mine) reading = null; }));
@@ -169,9 +175,11 @@ export function createRun(store) {
     try {
       const { bos } = model().special;
       const ids = prompt ? await idsOf(prompt) : bos === null ? [] : [bos];
-      const texts = await textsOf(ids);
       const sourceIds = twoStacks() ? await idsOf(state.source) : [];
-      const sourceTexts = await textsOf(sourceIds);
+      if (mine !== turn) return;
+      fits(ids, 'prompt');
+      fits(sourceIds, 'source');
+      const [texts, sourceTexts] = [await textsOf(ids), await textsOf(sourceIds)];
       if (mine !== turn) return;
       const given = (/** @type {number[]} */ list, /** @type {string[]} */ words) => list.map((id, i) => ({ id, text: words[i], given: true, logprob: null, top: null }));
       sourceTokens = given(sourceIds, sourceTexts);

@@ -1,5 +1,7 @@
 // words.js - text into ids and ids into text, for models with a tokenizer and without.
 
+const BEFORE = 8;   // tokens that one is decoded after: of bytes, enough to hold a whole character wherever they begin
+
 /** @param {import('./store.js').Store} store @param {(error: unknown) => void} fail */
 export function createWords(store, fail) {
   const { state, set } = store;
@@ -19,19 +21,17 @@ export function createWords(store, fail) {
   }
 
   /** What each id adds to the text, characters cut between tokens credited to the one that completes them. */
-  async function textsOf(ids) {
+  function textsOf(ids) {
     const api = model();
-    const prefixes = await Promise.all(ids.map((_, i) => api.decode(ids.slice(0, i + 1)).catch((/** @type {any} */ error) => {
+    const whole = (/** @type {number} */ from, /** @type {number} */ to) => api.decode(ids.slice(from, to)).then((/** @type {string} */ text) => text.replace(/\uFFFD+$/, ''), (/** @type {any} */ error) => {
       if (error.code === 'no-tokenizer') return '';
       throw error;
-    })));
-    let known = 0;
-    return prefixes.map((text) => {
-      const whole = text.replace(/\uFFFD+$/, '');
-      const piece = whole.slice(known);
-      known = Math.max(known, whole.length);
-      return piece;
     });
+    return Promise.all(ids.map(async (_, i) => {
+      const from = Math.max(0, i - BEFORE);
+      const [before, text] = await Promise.all([i ? whole(from, i) : '', whole(from, i + 1)]);
+      return text.slice(before.length);
+    }));
   }
 
   let spelling = Promise.resolve();
