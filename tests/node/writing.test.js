@@ -260,20 +260,22 @@ test('a limit that is moved while the text waits holds, and the text is that of 
   assert.deepEqual([written(state), state.status], [want.slice(0, 1), 'done']);
 });
 
-test('of models made at once one stays and the others are disposed', async () => {
-  const there = made({ prompt: 'abc' }), seen = new Set(), { state, store } = there, { set } = store;
-  store.set = (/** @type {any} */ patch) => { set(patch); if (patch.model) seen.add(patch.model.api); };   // every model that was in hand
-  const run = createRun(store);
-  await run.make(CONFIG, 1);
+test('of models made at once the last stays and the others are disposed', async () => {
+  const { state, run } = made({ prompt: 'abc' }), seen = new Set(), config = { ...CONFIG, dFf: 12 };   // no other test’s
+  await run.make(config, 1);
   const { prototype } = state.model.api.constructor, { points } = prototype;
-  prototype.points = async function () { await sleep(200); return points.call(this); };   // the others come meanwhile
+  seen.add(state.model.api);
+  prototype.points = async function () { if (this.config.dFf === 12) seen.add(this); await sleep(200); return points.call(this); };   // the others come meanwhile
   try {
-    await Promise.all([2, 3, 4].map((seed) => run.make(CONFIG, seed)));
+    await Promise.all([2, 3, 4].map(async (seed) => {
+      await sleep(40 * seed);
+      assert.equal(await run.make(config, seed), seed === 4);
+    }));
   } finally {
     prototype.points = points;
   }
   const here = state.model.api;
-  assert.equal(seen.size, 4);
+  assert.deepEqual([seen.size, state.model.made.seed], [4, 4]);
   for (const api of seen) if (api !== here) await assert.rejects(api.forward([1]), /disposed/);
   assert.equal((await here.forward([1])).logits.shape[0], 1);
 });
@@ -465,4 +467,26 @@ test('a prompt too long for the context costs its ids alone, any other a few tok
     text += state.tokens[i].text;
     assert.equal(text, (await decode.call(api, ids.slice(0, i + 1))).replace(/\uFFFD+$/, ''), `up to token ${i}`);
   }
+});
+
+// Random weights took the place of the model that was chosen after them, with their short prompt, and ended its progress bar.
+test('of a model that is made and one chosen meanwhile the chosen one stays', async () => {
+  const { state, errors, run } = made();
+  await run.make(CONFIG, 1);
+  const { prototype } = state.model.api.constructor, { points } = prototype;
+  const prompt = 'Once upon a time, there was a little girl';
+  await run.setPrompt('abc');
+  prototype.points = async function () { await sleep(this.config.vocabSize === 256 ? 100 : 300); return points.call(this); };
+  try {
+    state.prompt = prompt;
+    const making = run.make({ ...CONFIG, dFf: 16 }, 2);
+    const loading = run.loadModel(stories, { name: 'chosen', address: 'a' });
+    assert.equal(await making, false);
+    assert.equal(state.progress?.name, 'chosen');
+    await loading;
+  } finally {
+    prototype.points = points;
+  }
+  assert.deepEqual([state.model.name, state.prompt, state.progress, errors], ['chosen', prompt, null, []]);
+  assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode(prompt));
 });

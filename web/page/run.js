@@ -35,7 +35,7 @@ export function createRun(store) {
   let running = false;
   let loops = 0;             // readers of the generator so far: the newest has overtaken the others
   let turn = 0;              // grows when the text or the model changes: later answers to earlier questions are dropped
-  let loading = null;        // AbortController of the model on its way
+  let loading = null;        // AbortController of the model on its way: of several the last that was asked for
   let recent = [];           // ms of the last tokens
   let points = new Set();    // what this model can be asked for
   let fresh = true;          // no head was shown for this model yet
@@ -71,7 +71,7 @@ export function createRun(store) {
         },
       });
       if (loading !== mine || about.instead?.() === false) return api.dispose();
-      await adopt(api, { ...about, fileBytes, source });
+      await adopt(api, { ...about, fileBytes, source }, mine);
     } catch (error) {
       if (loading !== mine) return;
       fail(error);
@@ -88,34 +88,45 @@ export function createRun(store) {
    * @param {{ prompt?: string, source?: string }} [asked]  of an address: as they are @returns whether it is there */
   async function make(config, seed = state.sampler.seed, asked = {}) {
     loading?.abort();
-    loading = null;
+    const mine = (loading = new AbortController());
     set({ error: '', progress: { name: 'random weights', phase: 'load', loaded: 0, total: null } });
     try {
       const { total } = countParameters(config);
       if (total > RUNNABLE) throw new Error(`a model of ${int(total)} parameters is too large to be made here: at most ${int(RUNNABLE)}`);
-      const api = await create(config, { seed });
-      // it has no token to begin with, and reads bytes: half of its context is left to write in
-      const { contextLength } = api.config;
-      set({
-        prompt: asked.prompt ?? (state.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)),
-        source: asked.source ?? (state.source || 'one two three').slice(0, contextLength),
-      });
-      await adopt(api, { name: 'random weights', made: { config, seed } });
-      return true;
+      const api = await create(config, { seed, signal: mine.signal });
+      if (loading !== mine) {
+        api.dispose();
+        return false;
+      }
+      await adopt(api, { name: 'random weights', made: { config, seed }, asked }, mine);
+      return model() === api;
     } catch (error) {
-      fail(error);
+      if (loading === mine) fail(error);
       return false;
     } finally {
-      set({ progress: null });
+      if (loading === mine) {
+        loading = null;
+        set({ progress: null });
+      }
     }
   }
 
-  async function adopt(api, about) {
+  /** @param {any} api @param {any} about @param {AbortController} mine  of the model on its way */
+  async function adopt(api, about, mine) {
     const named = new Set(await api.points());
     await close();
+    if (loading !== mine) return api.dispose();
     // from here on nothing is waited for: another may be on its way to this place
     const old = state.model;
     const opens = !old || old.config.kind !== api.config.kind ? about.opens : undefined;   // what was typed stays among models of a kind
+    if (about.made) {
+      // it has no token to begin with, and reads bytes: half of its context is left to write in
+      const { contextLength } = api.config, { prompt, source } = about.asked;
+      set({
+        prompt: prompt ?? (state.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)),
+        source: source ?? (state.source || 'one two three').slice(0, contextLength),
+      });
+    }
     turn++;
     models++;
     points = named;
