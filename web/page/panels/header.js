@@ -1,6 +1,7 @@
 // panels/header.js - which model, how fast, how much memory, which engine; the theme.
 
 import { backendName, bytes, figures, int } from '../format.js';
+import { keep, recall } from '../kept.js';
 
 const KIND = { decoder: '', encoder: 'encoder · ', encoder_decoder: 'encoder-decoder · ' };
 
@@ -9,7 +10,7 @@ export function create(root, store) {
   const part = (/** @type {string} */ role) => /** @type {HTMLElement} */ (root.querySelector(`[data-role="${role}"]`));
   const page = document.documentElement;
 
-  const kept = localStorage.getItem('theme');
+  const kept = recall('theme');
   if (kept === 'light' || kept === 'dark') show(kept);
   function show(/** @type {'light' | 'dark'} */ theme) {
     page.dataset.theme = theme;
@@ -17,7 +18,7 @@ export function create(root, store) {
   }
   part('theme').addEventListener('click', () => {
     const theme = store.state.theme === 'dark' ? 'light' : 'dark';
-    localStorage.setItem('theme', theme);
+    keep('theme', theme);
     show(theme);
   });
   part('pick').addEventListener('click', () => /** @type {HTMLDialogElement} */ (document.querySelector('dialog.models')).showModal());

@@ -3,6 +3,7 @@
 
 import { el } from '../dom.js';
 import { int, percent, quoted } from '../format.js';
+import { keep, recall } from '../kept.js';
 
 /**
  * @typedef {import('../store.js').State} State
@@ -101,21 +102,21 @@ export function create(root, store) {
   const on = el('button', { type: 'button', class: 'primary', onclick: () => (state.walk + 1 < stopsOf(state).length ? go(state.walk + 1) : leave()) }, 'Next');
   root.append(title, text, el('div', { class: 'walk-foot' }, count, el('button', { type: 'button', class: 'quiet', onclick: leave }, 'Leave'), back, on));
   const start = /** @type {HTMLElement} */ (document.querySelector('[data-role="walk"]'));
-  start.addEventListener('click', () => (state.walk < 0 ? go(Math.min(Number(localStorage.getItem('walk')) || 0, stopsOf(state).length - 1)) : leave()));
+  start.addEventListener('click', () => (state.walk < 0 ? go(Math.min(Number(recall('walk')) || 0, stopsOf(state).length - 1)) : leave()));
   root.addEventListener('keydown', (event) => { if (event.key === 'Escape') leave(); });
 
   let focus = false;   // a hidden button cannot take it: the repaint that shows it hands it over
   function go(i) {
     const stop = stopsOf(state)[i];
     if (!stop) return;
-    localStorage.setItem('walk', String(i));
+    keep('walk', String(i));
     store.set({ ...(stop.set?.(state) ?? {}), walk: i });
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     document.querySelector(stop.at)?.scrollIntoView({ block: 'start', behavior: still ? 'auto' : 'smooth' });
     focus = true;
   }
   function leave() {
-    if (state.walk + 1 >= stopsOf(state).length) localStorage.removeItem('walk');
+    if (state.walk + 1 >= stopsOf(state).length) keep('walk', null);
     store.set({ walk: -1 });
     start.focus({ preventScroll: true });
   }
