@@ -36,3 +36,48 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
     await close();
   });
 }
+
+/** Drop what is no file list of a real one, but reads like it. */
+const drop = (page, where, how) => page.evaluate(([where, how]) => {
+  const file = new File(['some words'], 'notes');
+  if (how === 'unreadable file') file.text = () => Promise.reject(new DOMException('The file is gone.', 'NotFoundError'));
+  const entry = { isDirectory: /folder/.test(how), name: file.name, createReader: () => ({ readEntries: (done, failed) => (how === 'unreadable folder' ? failed(new DOMException('The folder is gone.', 'NotFoundError')) : done([])) }) };
+  const event = new Event('drop', { bubbles: true, cancelable: true });
+  Object.defineProperty(event, 'dataTransfer', { value: { files: [file], items: [{ webkitGetAsEntry: () => entry }], types: ['Files'] } });
+  document.querySelector(where).dispatchEvent(event);
+}, [where, how]);
+
+test('a folder without a model, and what cannot be read, is refused in a sentence', async () => {
+  const { page, complaints, close } = await open();
+  const refused = async (/** @type {RegExp} */ words) => {
+    await page.waitForFunction((source) => new RegExp(source).test(document.querySelector('.error [role="alert"]').textContent), words.source, { timeout: 5000 });
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+    await page.waitForFunction(() => document.querySelector('.error').hidden);
+  };
+  const folder = mkdtempSync(join(tmpdir(), 'glassformer-folder-'));
+  try {
+    mkdirSync(join(folder, 'inner'));
+    writeFileSync(join(folder, 'inner', 'config.json'), '{}');
+    await page.locator('#model-folder').setInputFiles(folder);
+    await refused(/^glassformer-folder-\S*: no file lies in this folder itself/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  await drop(page, 'main', 'folder');
+  await refused(/^notes: no file lies in this folder itself/);
+  await drop(page, 'main', 'unreadable folder');
+  await refused(/^notes could not be read: The folder is gone/);
+  await page.locator('#train').scrollIntoViewIfNeeded();
+  await page.waitForSelector('#train-text');
+  const before = await page.locator('#train-text').inputValue();
+  for (const [how, words] of [['folder', 'notes is a folder'], ['unreadable file', 'notes could not be read: The file is gone.']]) {
+    await drop(page, '#train-text', how);
+    await page.locator('.train .wrong').filter({ hasText: words }).waitFor({ timeout: 5000 });
+  }
+  assert.equal(await page.locator('#train-text').inputValue(), before);
+  assert.equal(await page.locator('.error').isVisible(), false);
+  await drop(page, '#train-text', 'file');
+  await page.waitForFunction(() => document.querySelector('#train-text').value === 'some words' && !document.querySelector('.train .wrong').textContent);
+  assert.deepEqual(complaints, []);
+  await close();
+});

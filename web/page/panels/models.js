@@ -3,8 +3,8 @@
 import { el } from '../dom.js';
 import { SHIPPED, nameOf } from '../models.js';
 
-/** @param {HTMLDialogElement} root @param {import('../store.js').Store} _store @param {import('../run.js').Run} run */
-export function create(root, _store, run) {
+/** @param {HTMLDialogElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+export function create(root, store, run) {
   const shipped = el('ul', { class: 'shipped' }, ...SHIPPED.map((m) => el('li', {},
     el('button', { type: 'button', onclick: () => { root.close(); void run.loadModel(new URL(m.file, document.baseURI), { name: m.name, address: m.file, opens: m.opens }).then(() => run.greet()); } }, m.name),
     el('span', {}, m.about))));
@@ -18,7 +18,7 @@ export function create(root, _store, run) {
     root.close();
     folder.value = '';
     // the files in it, not those of folders in it
-    open(list.filter((f) => f.webkitRelativePath.split('/').length <= 2), list[0]?.webkitRelativePath.split('/')[0]);
+    openFolder(list.filter((f) => f.webkitRelativePath.split('/').length <= 2), list[0]?.webkitRelativePath.split('/')[0] ?? 'The folder');
   });
 
   const address = el('input', { type: 'url', id: 'model-address', placeholder: 'https://…/model.gguf', required: true });
@@ -49,6 +49,12 @@ export function create(root, _store, run) {
     void run.loadModel(source, { name: name ?? (weights[0] ?? list[0]).name, fileBytes: weights.reduce((n, f) => n + f.size, 0) || null });
   }
 
+  /** @param {File[]} list @param {string} name */
+  function openFolder(list, name) {
+    if (list.length) open(list, name);
+    else store.set({ error: `${name}: no file lies in this folder itself; choose the one that holds the model's files` });
+  }
+
   addEventListener('dragover', (event) => {
     if (event.dataTransfer?.types.includes('Files')) { event.preventDefault(); document.body.classList.add('dropping'); }
   });
@@ -60,8 +66,12 @@ export function create(root, _store, run) {
     event.preventDefault();
     const list = [...dropped];   // and entries: both are gone after this turn
     const directory = [...items].map((item) => item.webkitGetAsEntry()).find((entry) => entry?.isDirectory);
-    if (directory) open(await filesIn(/** @type {FileSystemDirectoryEntry} */ (directory)), directory.name);
-    else open(list);
+    if (!directory) return open(list);
+    try {
+      openFolder(await filesIn(/** @type {FileSystemDirectoryEntry} */ (directory)), directory.name);
+    } catch (error) {
+      store.set({ error: `${directory.name} could not be read: ${error instanceof Error ? error.message : error}` });
+    }
   });
 }
 

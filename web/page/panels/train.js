@@ -53,15 +53,20 @@ export function create(root, store, run) {
   async function read(taken) {
     if (!taken) return;
     if (taken.size > MOST_TEXT) return complain(`${taken.name} has ${si(taken.size, 'B')}; at most ${si(MOST_TEXT, 'B')} are learnt here`);
-    complain('');
-    text.value = await taken.text();
-    measure();
+    try {
+      text.value = await taken.text();
+      complain('');
+      measure();
+    } catch (error) {
+      complain(`${taken.name} could not be read: ${error instanceof Error ? error.message : error}`);
+    }
   }
   file.addEventListener('change', () => { void read(file.files[0]); file.value = ''; });
   root.addEventListener('drop', (event) => {
     const [dropped] = event.dataTransfer?.files ?? [];
     if (!dropped || /\.(gguf|bin|safetensors|json)$/i.test(dropped.name)) return;   // a model: the page opens it
     event.preventDefault();
+    if (event.dataTransfer?.items[0]?.webkitGetAsEntry()?.isDirectory) return complain(`${dropped.name} is a folder; what is learnt here is one text file`);
     void read(dropped);
   });
 
