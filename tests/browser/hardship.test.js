@@ -37,6 +37,41 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
   });
 }
 
+test('panels whose code does not come say so and come when asked for again, and the page is kept for later', async () => {
+  const late = '**/assets/{train,depth}-*.js';
+  const { page, complaints, close } = await open({ prepare: (page) => page.route(late, (route) => route.abort()) });
+  for (const panel of ['.train', '.depth']) await page.locator(`${panel} [role="alert"]`).filter({ hasText: 'could not be fetched' }).waitFor();
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.unroute(late);
+  await page.locator('.train').getByRole('button', { name: 'Try again' }).press('Enter');
+  await page.waitForSelector('#train-text');
+  await page.locator('.depth').scrollIntoViewIfNeeded();   // it comes by itself when it is near
+  await page.waitForSelector('.depth h2 small');
+  assert.equal(await page.locator('.train > [role="alert"], .depth > [role="alert"]').count(), 0);
+  assert.equal(await page.locator('.train h2 small, .depth h2 small').count(), 2, 'a panel was made twice');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'train', 'a button that is gone had the focus');
+  assert.deepEqual(ours(complaints), []);
+  await close();
+});
+
+test('an explanation whose code does not come is said to be missing, and comes when asked for again', async () => {
+  const late = '**/assets/explanation-*.js';
+  const { page, complaints, close } = await open({ hash: `${SMALL}&open=ffn&key=1`, serviceWorkers: 'block', prepare: (page) => page.route(late, (route) => route.abort()) });
+  const missing = (/** @type {string} */ where) => page.locator(`${where} [role="alert"]`).filter({ hasText: 'could not be fetched' });
+  await page.locator('.attention .explain summary').press('Enter');
+  await missing('.attention').waitFor();
+  await page.locator('.values-box').press('Enter');
+  await missing('.anatomy').waitFor();
+  await page.unroute(late);
+  for (let i = 0; i < 2; i++) await page.locator('.attention .explain summary').press('Enter');
+  await page.waitForSelector('.attention .explanation .number');
+  await page.locator('.values-box').press('Enter');
+  await page.waitForSelector('.anatomy .explanation .number');
+  for (const where of ['.attention', '.anatomy']) assert.equal(await missing(where).count(), 0, where);
+  assert.deepEqual(ours(complaints), []);
+  await close();
+});
+
 /** Drop what is no file list of a real one, but reads like it. */
 const drop = (page, where, how) => page.evaluate(([where, how]) => {
   const file = new File(['some words'], 'notes');

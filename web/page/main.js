@@ -4,6 +4,8 @@ import { createStore } from './store.js';
 import { createRun } from './run.js';
 import { SHIPPED, shippedAs } from './models.js';
 import { readAddress, holding, heedAddress, keepAddress, follow } from './address.js';
+import { el } from './dom.js';
+import { onDemand } from './late.js';
 import * as header from './panels/header.js';
 import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
@@ -44,17 +46,30 @@ for (const [name, panel] of Object.entries({
   panel.create(sectionOf(name), store, run);
 }
 
-// Panels that few come for: their code is fetched when they are near, or when everything else is there.
+// Panels that few come for: their code is fetched when they are near, or when everything else is there. One that did not come says so.
 const late = Object.entries({ train: () => import('./panels/train.js'), depth: () => import('./panels/depth.js') }).map(([name, fetched]) => {
-  let made = /** @type {Promise<void> | null} */ (null);
-  const make = () => (made ??= fetched().then((panel) => panel.create(sectionOf(name), store, run)));
+  const section = sectionOf(name);
+  const make = onDemand(fetched, (panel) => panel.create(section, store, run));
+  const missing = el('p', { class: 'wrong', role: 'alert' });
+  const again = el('button', { type: 'button', onclick: () => show() }, 'Try again');
+  const show = () => make().then(() => {
+    if (document.activeElement === again) {   // which goes away
+      section.tabIndex = -1;
+      section.focus({ preventScroll: true });
+    }
+    missing.remove();
+    again.remove();
+  }, ({ message }) => {
+    missing.textContent = `${message}.`;
+    if (!again.isConnected) section.append(missing, again);   // moved, it would drop the focus
+  });
   const near = new IntersectionObserver((entries) => {
     if (!entries.some((e) => e.isIntersecting)) return;
     near.disconnect();
-    void make();
+    void show();
   }, { rootMargin: '100%' });
-  near.observe(sectionOf(name));
-  return make;
+  near.observe(section);
+  return show;
 });
 
 dark.addEventListener('change', () => {
@@ -89,7 +104,7 @@ if (better && !asked.model && !made) {
 
 // From here on the page opens without a network. No file is fetched twice at once: the better model comes first.
 await arrived;
-await Promise.all(late.map((make) => make()));
+await Promise.all(late.map((show) => show()));
 if (/** @type {any} */ (import.meta).env.PROD && 'serviceWorker' in navigator) {
   try {
     await navigator.serviceWorker.register(new URL('sw.js', document.baseURI));

@@ -9,6 +9,7 @@
 import { el, svg } from '../dom.js';
 import { int, label, percent, quoted, si, time, value } from '../format.js';
 import { createInks, shade } from '../heatmap.js';
+import { onDemand } from '../late.js';
 import { inView } from '../patterns.js';
 import { blockPoint } from '../points.js';
 import { chance, following } from '../sampler.js';
@@ -501,18 +502,16 @@ export function create(root, store, run) {
   const clip = (text) => (text.length > 12 ? `${text.slice(0, 11)}…` : text);
 
   // -- one of the values, explained: fetched when somebody asks --------------------------------------------------------
-  /** @type {Promise<ReturnType<import('../explanation.js').createExplanation>> | null} */
-  let explanation = null;
+  const explanation = onDemand(() => import('../explanation.js'), ({ createExplanation }) => {
+    const made = createExplanation(state, run, 'value');
+    explained.replaceChildren(made.root);
+    return made;
+  });
   /** @param {any} cell */
   async function explain(cell) {
-    explanation ??= import('../explanation.js').then(({ createExplanation }) => {
-      const made = createExplanation(state, run, 'value');
-      explained.append(made.root);
-      return made;
-    });
-    const { show } = await explanation;
+    const made = await explanation().catch(({ message }) => { explained.replaceChildren(el('p', { class: 'wrong', role: 'alert' }, `${message}.`)); });
     explained.hidden = false;
-    await show(cell);
+    await made?.show(cell);
   }
 
   // -- a stage opened -------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 
 import { el, roving } from '../dom.js';
 import { figures, label, percent, quoted, value } from '../format.js';
+import { onDemand } from '../late.js';
 import { headKey } from '../parts.js';
 import { inView } from '../patterns.js';
 import { csv, saveFile } from '../save.js';
@@ -383,8 +384,11 @@ export function create(root, store, run) {
   const terms = el('div');
   const explain = el('details', { class: 'as-table explain' }, el('summary', {}, 'Explain this number'), terms);
   details.before(explain);
-  /** @type {Promise<ReturnType<import('../explanation.js').createExplanation>> | null} */
-  let explanation = null;
+  const explanation = onDemand(() => import('../explanation.js'), ({ createExplanation }) => {
+    const made = createExplanation(state, run, 'cell');
+    terms.replaceChildren(made.root);
+    return made;
+  });
   let explained = '';
   async function paintExplanation() {
     if (!explain.open || state.status === 'running' || !state.model) return;
@@ -393,15 +397,15 @@ export function create(root, store, run) {
     const now = `${point} ${state.stage} ${head} ${position} ${index} ${run.textKey()}`;
     if (explained === now) return;
     explained = now;
-    explanation ??= import('../explanation.js').then(({ createExplanation }) => {
-      const made = createExplanation(state, run, 'cell');
-      terms.append(made.root);
-      return made;
-    });
-    const { show, clear } = await explanation;
-    if (explained !== now) return;
+    const made = await explanation().catch(missing);
+    if (!made || explained !== now) return;
+    const { show, clear } = made;
     if (index === null || !of?.row(layer, head, position)) clear('Choose a cell of the picture.');
     else await show({ at: `${point}.${STAGES.find(([s]) => s === state.stage)?.[2]}`, position, head, index });
+  }
+  function missing(/** @type {Error} */ { message }) {
+    explained = '';
+    terms.replaceChildren(el('p', { class: 'wrong', role: 'alert' }, `${message}.`));
   }
   explain.addEventListener('toggle', () => void paintExplanation());
   store.watch(['status', 'cursor', 'sourceCursor', 'key', 'head', 'stage', 'stack', 'patterns'], () => void paintExplanation());
