@@ -116,3 +116,27 @@ test('a folder without a model, and what cannot be read, is refused in a sentenc
   assert.deepEqual(complaints, []);
   await close();
 });
+
+for (const [width, height] of [[320, 256], [1280, 256]]) {
+  test(`the guided walk is whole in a window of ${width} x ${height}`, async () => {
+    const { page, close } = await open({ width, height });
+    await page.getByRole('button', { name: 'Guided walk' }).click();
+    const boxes = () => page.evaluate(() => ['.walk', '#h-walk', '.walk .primary'].map((name) => {
+      const { top, bottom } = document.querySelector(name).getBoundingClientRect();
+      return { name, top: Math.round(top), bottom: Math.round(bottom) };
+    }));
+    for (let i = 1; i <= 4; i++) {
+      await page.waitForFunction((n) => document.querySelector('.walk .num').textContent.startsWith(`${n} of`) && document.activeElement.matches('.walk .primary'), i);
+      for (const { name, top, bottom } of await boxes()) assert.ok(top >= 0 && bottom <= height, `${name} reaches from ${top} to ${bottom}`);
+      // every line of the text can be brought between the edge above and the buttons
+      const last = await page.evaluate(() => {
+        const walk = document.querySelector('.walk');
+        walk.scrollTop = walk.scrollHeight;
+        return { text: walk.querySelector('p').getBoundingClientRect().bottom, foot: walk.querySelector('.walk-foot').getBoundingClientRect().top };
+      });
+      assert.ok(last.text <= last.foot + 1, `the text ends at ${last.text}, the buttons begin at ${last.foot}`);
+      await page.locator('.walk .primary').press('Enter');
+    }
+    await close();
+  });
+}

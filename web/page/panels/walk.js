@@ -134,7 +134,10 @@ export function create(root, store) {
     count.textContent = `${stops.indexOf(stop) + 1} of ${stops.length}`;
     back.hidden = s.walk === 0;
     on.textContent = s.walk + 1 < stops.length ? 'Next' : 'Done';
-    if (focus) on.focus({ preventScroll: true });
+    if (focus) {
+      root.scrollTop = 0;   // in a low window the text is longer than its box
+      on.focus({ preventScroll: true });
+    }
     focus = false;
   });
 }
