@@ -140,3 +140,17 @@ for (const [width, height] of [[320, 256], [1280, 256]]) {
     await close();
   });
 }
+
+test('“Break it” fits 360 px while it measures', async () => {
+  const { page, close } = await open({ width: 360, height: 800 });
+  const { over, before, tall, wide } = await page.evaluate(() => {
+    const [tools, button, progress] = ['', ' button', ' progress'].map((part) => document.querySelector(`.break .buttons${part}`));
+    const before = button.getBoundingClientRect().height;
+    progress.hidden = false;
+    const right = Math.max(...[...tools.querySelectorAll('*')].map((e) => e.getBoundingClientRect().right));
+    return { over: right - tools.getBoundingClientRect().right, before, tall: button.getBoundingClientRect().height, wide: progress.getBoundingClientRect().width };
+  });
+  assert.ok(over <= 0, `${over} px too wide`);
+  assert.ok(before > 0 && tall < 40 && wide > 100, `a button ${tall} px tall, ${before} px at rest, beside a bar of ${wide} px`);
+  await close();
+});
