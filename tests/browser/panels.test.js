@@ -341,3 +341,21 @@ test('the arrow keys choose among stacks and among values, and a button that was
   assert.deepEqual(complaints, []);
   await close();
 });
+
+// Opened by its ids, a text was drawn before its probabilities were known, and never again.
+test('a text that came as ids is shaded like the same text as it was written', async () => {
+  const shades = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => `${t.dataset.id} ${/shade-\d|$/.exec(t.querySelector('.word').className)[0]}`));
+  const hash = '#model=weights/stories-1m.gguf&prompt=Once upon a time&t=1.2&seed=3';
+  const one = await open(`${hash}&written=20`);
+  await one.page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  const want = await shades(one.page);
+  const ids = await one.page.locator('.tok:not(.given)').evaluateAll((list) => list.map((t) => Number(t.dataset.id).toString(36)));
+  await one.close();
+  assert.ok(new Set(want.map((s) => s.split(' ')[1])).size > 2, want.join(', '));
+  const { page, complaints, close } = await open(`${hash}&ids=${ids.join('.')}`);
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  for (let i = 0; i < 60 && (await shades(page)).join() !== want.join(); i++) await page.waitForTimeout(100);
+  assert.deepEqual(await shades(page), want);
+  assert.deepEqual(complaints, []);
+  await close();
+});

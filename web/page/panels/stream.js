@@ -29,10 +29,15 @@ export function create(root, store, run) {
   const chips = [];
   /** @type {import('../store.js').Token[]} */
   const shown = [];
+  /** What each was drawn with: of a token that was not asked about it comes later. @type {(number | null)[]} */
+  const drawn = [];
+
+  /** How unlikely the model found it, in five steps; none where nobody asked. */
+  const shadeOf = (/** @type {import('../store.js').Token} */ token) => (token.given || token.logprob === null ? '' : ` shade-${Math.min(4, Math.floor((1 - Math.exp(token.logprob)) * 5))}`);
 
   /** The blank in front stays outside the shading, so that a line never ends in a shaded blank. */
   function chip(token, position) {
-    const shade = token.given || token.logprob === null ? '' : ` shade-${Math.min(4, Math.floor((1 - Math.exp(token.logprob)) * 5))}`;
+    const shade = shadeOf(token);
     const { bos, eos = [] } = state.model?.api.special ?? {};
     const odd = !token.text || token.id === bos || eos.includes(token.id);
     const slowly = state.status === 'running' && state.pace !== 'fast';   // each on its way in is a layer for the compositor
@@ -73,12 +78,19 @@ export function create(root, store, run) {
     let same = 0;
     while (same < shown.length && shown[same] === tokens[same]) same++;
     for (const gone of chips.splice(same)) gone.remove();
-    shown.length = same;
+    shown.length = drawn.length = same;
+    for (let i = 0; i < same; i++) {
+      if (drawn[i] === tokens[i].logprob) continue;
+      drawn[i] = tokens[i].logprob;
+      const word = /** @type {HTMLElement} */ (chips[i].querySelector('.word'));
+      word.className = word.className.replace(/ shade-\d/, '') + shadeOf(tokens[i]);
+    }
     const fresh = document.createDocumentFragment();
     for (let i = same; i < tokens.length; i++) {
       const c = chip(tokens[i], i);
       chips.push(c);
       shown.push(tokens[i]);
+      drawn.push(tokens[i].logprob);
       fresh.append(c);
     }
     text.append(fresh);
