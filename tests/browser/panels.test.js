@@ -359,3 +359,21 @@ test('a text that came as ids is shaded like the same text as it was written', a
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('the head’s sentence is of the token in hand', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&open=head');
+  const said = (/** @type {string} */ word) => page.waitForFunction((word) => document.querySelector('.values .cell').textContent.startsWith(`“${word}” is followed by`), word, { timeout: 5000 });
+  const word = (/** @type {number} */ i) => page.locator('.tok').nth(i).textContent();
+  const last = await page.locator('.tok').count() - 1;
+  await said(await word(last));
+  assert.notEqual(await word(last - 1), await word(last));
+  await page.locator('.tok').nth(last - 1).click();
+  await said(await word(last - 1));
+  await page.locator('.stage', { hasText: 'Embedding' }).press('Enter');
+  await page.waitForFunction(() => /hook_embed/.test(document.querySelector('.values .cell').textContent));
+  await page.locator('.tok').nth(last).click();
+  await page.locator('.stage', { hasText: /^Head/ }).press('Enter');
+  await said(await word(last));
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -169,6 +169,6 @@ export function createValues({ onchoose }) {
       draw();
     },
     /** @param {string} text */
-    say(text) { out.textContent = text; },
+    say(text) { if (out.textContent !== text) out.textContent = text; },   // said again it would be heard again
   };
 }

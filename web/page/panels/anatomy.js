@@ -516,6 +516,7 @@ export function create(root, store, run) {
 
   // -- a stage opened -------------------------------------------------------------------------------------------------
   let inspected = '';
+  let told = '';   // the stage whose values are shown: another one may be on its way
   const choose = (/** @type {string} */ id) => store.set({ openStage: id });
 
   async function inspect(s) {
@@ -551,15 +552,18 @@ export function create(root, store, run) {
     if (late()) return;
     values.show(st.points.filter(([p]) => points[p]).map(([p, name]) => ({ point: p, name, tensor: points[p] })), st.id === 'encoder' ? s.sourceTokens : s.tokens, st.id === 'encoder' ? s.sourceCursor : s.cursor);
     wide = st.id === 'ffn' ? { layer, tensor: points[`${blockPoint(config, layer)}.mlp.hook_post`] } : null;
+    told = st.id;
     paintNeurons(state);
-    if (st.id === 'head') values.say(`${quoted(s.tokens[s.cursor])} is followed by the bars on the right of the picture, and in “Next token” above.`);
+    paintAsk(state);
   }
 
-  /** The head's question: why this token? */
+  /** What the head says of the token in hand, and its question: why the next one? */
   function paintAsk(s) {
-    const token = s.tokens[s.cursor + 1] ?? following(s, 1)?.candidates[0];
-    ask.hidden = s.openStage !== 'head' || !token;
-    if (ask.hidden) return;
+    const here = s.openStage === 'head' ? s.tokens[s.cursor] : null;
+    const token = here && (s.tokens[s.cursor + 1] ?? following(s, 1)?.candidates[0]);
+    if (here && told === 'head') values.say(`${quoted(here)} is followed by the bars on the right of the picture, and in “Next token” above.`);
+    ask.hidden = !token;
+    if (!token) return;
     ask.dataset.id = String(token.id);
     ask.textContent = `Explain the logit of ${quoted({ id: token.id, text: token.text || s.words.get(token.id) || '' })}`;
   }
