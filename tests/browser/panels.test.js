@@ -377,3 +377,23 @@ test('the head’s sentence is of the token in hand', async () => {
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('the table of weights has the row of the newest token once that is read', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time');
+  await page.locator('.attention .as-table:not(.explain) summary').press('Enter');
+  const rows = () => page.locator('.attention .as-table:not(.explain) tbody th').count();
+  const given = await page.locator('.tok').count();
+  await page.waitForFunction((n) => document.querySelectorAll('.attention .as-table:not(.explain) tbody th').length === n, given);
+  await page.getByRole('button', { name: 'Step' }).press('Enter');
+  await page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, given + 1);
+  await page.evaluate(() => window.hold('forward'));
+  await page.locator('.tok').last().click();
+  await page.waitForFunction(() => window.held() > 0 && /has not read this token/.test(document.querySelector('#cell').textContent));
+  await page.waitForTimeout(200);   // everything is painted that the choice called for
+  await page.evaluate(() => window.release());
+  await page.waitForFunction((n) => document.querySelector('#h-attention').textContent.includes(`[${n} queries`), given + 1);
+  for (let i = 0; i < 50 && await rows() !== given + 1; i++) await page.waitForTimeout(100);
+  assert.equal(await rows(), given + 1);
+  assert.deepEqual(complaints, []);
+  await close();
+});

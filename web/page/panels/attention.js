@@ -482,6 +482,6 @@ export function create(root, store, run) {
     read();
   });
   store.watch(['patterns', 'tokens', 'cursor', 'sourceCursor', 'key', 'hover', 'head', 'stage', 'stack', 'zoom', 'theme', 'model'], draw, { every: 60, root });
-  store.watch(['status', 'cursor', 'sourceCursor', 'head', 'stage', 'stack'], (s) => { if (s.status !== 'running') paintTable(); });
+  store.watch(['status', 'patterns', 'cursor', 'sourceCursor', 'head', 'stage', 'stack'], (s) => { if (s.status !== 'running') paintTable(); });
   void document.fonts?.ready.then(() => store.set({ hover: state.hover }));
 }
