@@ -397,3 +397,33 @@ test('the table of weights has the row of the newest token once that is read', a
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('a button that goes away hands the focus on', async () => {
+  const { page, complaints, close } = await open(`#${made(SMALL, 1)}&prompt=Once upon a time there was&off=0.n1,0.n2,1.n3&open=head`);
+  const focused = (/** @type {string} */ selector) => page.waitForFunction((selector) => document.activeElement.matches(selector), selector, { timeout: 5000 });
+  await page.getByRole('button', { name: 'Step' }).press('Enter');
+  await page.getByRole('button', { name: 'Start over' }).press('Enter');
+  await focused('.go');
+  // each part that is measured paints the switches again
+  const neurons = page.locator('.ablate .neurons button');
+  const measured = () => page.locator('.switches button[title*="bits a token"]').count();
+  await page.evaluate(() => window.hold('forward'));
+  await page.getByRole('button', { name: 'Measure every part' }).press('Enter');
+  await page.waitForFunction(() => window.held() > 0);
+  await neurons.nth(1).focus();
+  await page.evaluate(() => window.release());
+  for (let i = 0; i < 50 && await measured() < 3; i++) await page.waitForTimeout(100);
+  assert.ok(await measured() >= 3);
+  assert.equal(await neurons.nth(1).evaluate((b) => b === document.activeElement), true, 'the focus is lost where a part is measured');
+  for (const next of [/neuron 3, off/, /neuron 1, off/]) {   // the one after it, and where there is none the one before
+    await page.keyboard.press('Enter');
+    await page.waitForFunction((source) => new RegExp(source).test(document.activeElement.textContent), next.source, { timeout: 5000 });
+  }
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement.textContent === 'All on', null, { timeout: 5000 });
+  await page.getByRole('button', { name: /^Explain the logit of/ }).press('Enter');
+  await page.getByRole('button', { name: /^Show the other/ }).press('Enter');
+  await focused('.anatomy .explanation .number');
+  assert.deepEqual(complaints, []);
+  await close();
+});

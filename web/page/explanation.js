@@ -164,7 +164,11 @@ export function createExplanation(state, run, of) {
   }
 
   down.addEventListener('click', () => follow(found.terms[/** @type {number} */ (ordered().find((/** @type {number} */ i) => found.terms[i].from))].from));
-  more.addEventListener('click', () => { shown += MORE; paint(); });
+  more.addEventListener('click', () => {
+    shown += MORE;
+    paint();
+    if (more.hidden) title.focus();
+  });
 
   return {
     root,

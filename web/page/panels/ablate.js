@@ -102,9 +102,21 @@ export function create(root, store, run) {
     }
   }
 
-  function paintSwitches() {
-    neurons.replaceChildren(...off().filter((k) => /\.n/.test(k)).map(named).filter((p) => p !== undefined).map(({ key, name }) =>
+  let listed = '';
+  /** Those that are off, each with a button that goes away when it is pressed: the next one has the focus then. */
+  function paintNeurons() {
+    const list = off().filter((k) => /\.n/.test(k)).map(named).filter((p) => p !== undefined);
+    const names = list.map((p) => p.name).join('; ');
+    if (names === listed) return;
+    listed = names;
+    const at = [...neurons.children].indexOf(/** @type {any} */ (document.activeElement));
+    neurons.replaceChildren(...list.map(({ key, name }) =>
       el('button', { type: 'button', 'aria-pressed': 'true', onclick: () => set(off().filter((k) => k !== key)) }, `${name}, off`)));
+    if (at >= 0) (neurons.children[Math.min(at, list.length - 1)] ?? reset).focus();
+  }
+
+  function paintSwitches() {
+    paintNeurons();
     const most = Math.max(0.05, ...costs.values());
     for (const { key, name, button } of parts) {
       const isOff = off().includes(key);

@@ -131,6 +131,7 @@ export function create(root, store, run) {
     for (const [button, off] of /** @type {[HTMLElement, boolean][]} */ ([[go, running || mute], [step, running || mute], [stop, !running]])) {
       button.setAttribute('aria-disabled', String(off));
     }
+    if (!written && document.activeElement === again) go.focus();   // what is hidden would drop it
     again.hidden = !written;
     if (document.activeElement !== box && box.value !== s.prompt) box.value = s.prompt;
   });
