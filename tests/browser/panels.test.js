@@ -427,3 +427,29 @@ test('a button that goes away hands the focus on', async () => {
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('a step is told by what is new, the rest of the text is not told again', async () => {
+  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast&seed=3&past=1');
+  const spoken = () => page.locator('.stream [aria-live]').textContent();
+  const written = () => page.locator('.tok:not(.given)').evaluateAll((list) => list.map((t) => t.textContent));
+  for (let n = 1; n <= 3; n++) {
+    await page.getByRole('button', { name: 'Step' }).press('Enter');
+    await page.waitForFunction((n) => document.querySelectorAll('.tok:not(.given)').length === n && document.querySelector('.go').textContent === 'Go on', n);
+    const token = (await written())[n - 1];
+    for (let i = 0; i < 50 && await spoken() !== token; i++) await page.waitForTimeout(100);
+    assert.equal(await spoken(), token);
+  }
+  await page.locator('#max-tokens').fill('12');
+  await page.locator('#max-tokens').press('Tab');
+  await page.locator('.go').press('Enter');
+  await resting(page);
+  const rest = (await written()).slice(3).join('');
+  await page.waitForFunction(() => /^Ended at/.test(document.querySelector('.stream [aria-live]').textContent));
+  assert.match(await spoken(), /^Ended at .* after 12 tokens/);
+  assert.equal((await spoken()).split('. ').slice(1).join('. '), rest);
+  await page.getByRole('button', { name: 'Run again' }).press('Enter');   // another text, though of the same words
+  const whole = (await written()).join('');
+  await page.waitForFunction((text) => document.querySelector('.stream [aria-live]').textContent.endsWith(text), whole);
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -116,15 +116,22 @@ export function create(root, store, run) {
   }
   store.watch(['cursor', 'key', 'hover'], mark);
 
-  // Not per token: a screen reader hears the whole text once it rests.
+  // Not per token: a screen reader hears the text once it rests, and what it has heard not again.
+  /** @type {import('../store.js').Token[]} */
+  let heard = [];
   store.watch(['status'], (s) => {
     root.classList.toggle('writing', s.status === 'running');
     if (s.status !== 'paused' && s.status !== 'done') return;
     const written = s.tokens.filter((t) => !t.given);
     if (!written.length) return;
+    let same = 0;
+    while (same < heard.length && heard[same] === written[same]) same++;
+    const fresh = written.slice(same).map((t) => t.text).join('');
+    const step = s.status === 'paused' && written.length === same + 1;
+    heard = written;
     const why = s.status === 'done' ? `Ended at ${REASON[s.stopReason] ?? s.stopReason}` : 'Paused';
     const speed = s.speed.tokensPerSecond ? `, ${s.speed.tokensPerSecond < 100 ? figures(s.speed.tokensPerSecond) : int(s.speed.tokensPerSecond)} tokens per second` : '';
-    spoken.textContent = `${why} after ${written.length} tokens${speed}. ${written.map((t) => t.text).join('')}`;
+    spoken.textContent = step ? fresh : `${why} after ${written.length} tokens${speed}. ${fresh}`;
   });
 
   // -- the row in hand, drawn over the text ---------------------------------------------------------------------------
