@@ -143,3 +143,57 @@ test('an address of a model made on the page brings its whole prompt', async () 
   assert.equal(await page.getByLabel('Prompt', { exact: true }).inputValue(), 'twenty letters and 5 more');
   await close();
 });
+
+/** ln p of each token after the first, of this model. */
+async function likelihoods(model, text) {
+  const { logits: { data, shape: [, size] } } = await model.forward(text);
+  return text.slice(1).map((id, p) => {
+    const row = data.subarray(p * size, (p + 1) * size), most = Math.max(...row);
+    return row[id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
+  });
+}
+
+/** Choose the likeliest other token after this written one, and write on. */
+async function another(page, i) {
+  await page.locator('.tok:not(.given)').nth(i).click();
+  await page.waitForFunction(() => document.querySelector('.bar.on') && /entropy/.test(document.querySelector('#h-next').textContent));
+  const n = await page.locator('.branches li').count();
+  await page.locator('.bar:not(.on):visible button').first().click();
+  await page.waitForFunction((n) => document.querySelectorAll('.branches li').length > n, n);
+  await resting(page);
+}
+
+// Both texts were taken from the place of the last choice but one: a token that was in neither, and another beginning in each column.
+test('texts left behind at two places are compared from where they part, and come back whole', async () => {
+  const { page, complaints, close } = await open();
+  await page.locator('#max-tokens').fill('14');
+  await page.locator('#max-tokens').press('Tab');
+  await page.locator('.go').click();
+  await resting(page);
+  const first = await ids(page), given = (await ids(page, '.given')).length;
+  await another(page, 8);
+  const second = await ids(page);
+  await another(page, 3);
+  const third = await ids(page), at = given + 4;
+  assert.deepEqual(third.slice(0, at), first.slice(0, at));
+  assert.notEqual(third[at], first[at]);
+  await page.locator('.branches').getByRole('button', { name: 'Compare' }).first().click();
+  await page.waitForFunction(() => /They part/.test(document.querySelector('.beside')?.textContent));
+  const model = await load(`${top}weights/stories-1m.gguf`);
+  const want = [];
+  for (const text of [third, first]) want.push((await likelihoods(model, text))[at - 1]);
+  const [here, there] = await page.locator('.beside .branch-at').allTextContents();
+  const before = await model.decode(first.slice(0, at));
+  model.dispose();
+  assert.equal(here, there);
+  assert.ok(here.length > 4 && before.endsWith(here.replace('…', '')), `${here} is no end of ${before}`);
+  const said = await page.locator('.beside > .hint').textContent();
+  const shares = [...said.matchAll(/ (<?[\d.]+) %/g)].map(([, x]) => parseFloat(x.replace('<', '')));
+  shares.slice(0, 2).forEach((x, i) => assert.ok(Math.abs(x - 100 * Math.exp(want[i])) <= 0.1 + 0.005 * x, `${said}: expected ${want.map(Math.exp)}`));
+  for (const [i, text] of [first, second].entries()) {
+    await page.locator('.branches').getByRole('button', { name: /^Back to/ }).nth(i).click();
+    await page.waitForFunction((want) => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join() === want, text.join());
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
