@@ -197,3 +197,68 @@ test('texts left behind at two places are compared from where they part, and com
   assert.deepEqual(complaints, []);
   await close();
 });
+
+/** The page has begun with all that it begins by itself: the last is what opens it without a network. */
+const begun = (page) => page.evaluate(() => navigator.serviceWorker.ready.then(() => {}));
+
+/** A visitor whose first model comes when it is let go. */
+async function early(how = {}) {
+  let release = () => {};
+  const held = new Promise((resolve) => { release = () => resolve(undefined); });
+  const visitor = await visit({ ...how, prepare: (page) => page.route('**/weights/stories-1m.gguf', async (route) => {
+    await held;
+    await route.continue().catch(() => {});   // nobody waits for it
+  }) });
+  await visitor.page.waitForFunction(() => !document.querySelector('.loading').hidden);
+  return { ...visitor, release };
+}
+
+// It was written over, and the text went on from the prompt of before.
+test('what is typed and moved while the first model is on its way holds when it is there', async () => {
+  const { page, complaints, release, close } = await early({ reducedMotion: 'no-preference' });
+  await page.locator('#sampler-temperature').press('Home');
+  await page.getByLabel('Prompt', { exact: true }).click();
+  await page.keyboard.press('ControlOrMeta+A');
+  await page.keyboard.type('Tom and Sue');
+  release();
+  const model = await load(`${top}weights/stories-1m.gguf`);
+  const want = await model.encode('Tom and Sue');
+  model.dispose();
+  await page.waitForFunction((want) => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join() === want, want.join());
+  await begun(page);
+  await page.locator('#seed').focus();   // the box may be written now
+  assert.deepEqual(await ids(page), want, 'written by itself');
+  assert.equal(await page.getByLabel('Prompt', { exact: true }).inputValue(), 'Tom and Sue');
+  assert.equal(await page.locator('#sampler-temperature').inputValue(), '0');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+// The better of the shipped models broke its load off, and was itself thrown away: none remained.
+test('a model chosen while the first is on its way is the one that comes', async () => {
+  const { page, requests, complaints, release, close } = await early();
+  await page.locator('.pill').click();
+  await page.locator('#model-file').setInputFiles(`${top}weights/stories-gpt2.gguf`);
+  await page.waitForFunction(() => /^stories-gpt2.gguf/.test(document.querySelector('.pill').textContent) && document.querySelector('.tok'), null, { timeout: 30_000 });
+  release();
+  await begun(page);
+  assert.match(await page.locator('.pill').textContent(), /^stories-gpt2.gguf/);
+  assert.deepEqual(requests.filter((url) => /stories\.gguf/.test(url)), []);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('where the first model does not come the better one does, though somebody has begun to do something', async () => {
+  let release = () => {};
+  const held = new Promise((resolve) => { release = () => resolve(undefined); });
+  const { page, close } = await visit({ serviceWorkers: 'block', prepare: async (page) => {
+    await page.route('**/weights/stories-1m.gguf', (route) => route.fulfill({ body: 'nothing' }));
+    await page.route('**/weights/stories.gguf', async (route) => { await held; await route.continue(); });
+  } });
+  await page.waitForFunction(() => /stories-5M/.test(document.querySelector('.loading').textContent));
+  await page.locator('.controls').click({ position: { x: 2, y: 2 } });
+  release();
+  await settled(page);
+  await page.waitForSelector('.tok');
+  await close();
+});

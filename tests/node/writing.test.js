@@ -490,3 +490,33 @@ test('of a model that is made and one chosen meanwhile the chosen one stays', as
   assert.deepEqual([state.model.name, state.prompt, state.progress, errors], ['chosen', prompt, null, []]);
   assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode(prompt));
 });
+
+test('what is typed and moved before the first model is there stays when it comes', async () => {
+  const opens = { prompt: 'Once upon a time', temperature: 0.8 };
+  const { state, run } = made({ prompt: opens.prompt });
+  await run.setPrompt('Tom and Sue');
+  run.setSampler({ temperature: 0.3 });
+  await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'a', opens });   // and through a load that fails
+  await run.loadModel(stories, { name: 'a', address: 'a', opens });
+  assert.deepEqual([state.prompt, state.sampler.temperature], ['Tom and Sue', 0.3]);
+  assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode('Tom and Sue'));
+  // a model of another kind opens with its own
+  await run.loadModel(dates, { name: 'dates', address: 'd', opens: { prompt: '', source: '3 JAN 2001', temperature: 0 } });
+  assert.deepEqual([state.prompt, state.source, state.sampler.temperature], ['', '3 JAN 2001', 0]);
+  // of an address the text stays away: it was that of another prompt
+  const random = made();
+  await random.run.setPrompt('bc');
+  const asked = holding(readAddress(`#made=${encodeURIComponent(JSON.stringify({ ...CONFIG, seed: 3 }))}&prompt=a&ids=1.2&head=0.1&at=2`));
+  await random.run.make(asked.made?.config, asked.made?.seed, asked.opens);
+  await follow(asked, random.store, random.run);
+  assert.deepEqual([random.state.tokens.map((t) => t.id), random.state.head.head], [[98, 99], 1]);
+});
+
+test('a model that comes to take another’s place is taken where there is none', async () => {
+  const { state, run } = made();
+  const about = { name: 'a', address: 'a', instead: () => false };
+  await run.loadModel(stories, about);
+  assert.equal(state.model?.name, 'a');
+  await run.loadModel(stories, { ...about, name: 'b' });
+  assert.equal(state.model.name, 'a');
+});

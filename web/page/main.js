@@ -79,25 +79,27 @@ dark.addEventListener('change', () => {
 heedAddress();
 let asked = holding(readAddress(location.hash));
 store.set({ ...asked.state, note: asked.note });
+// What a visitor does counts from here on: a model may be chosen, and a prompt typed, while the first model is on its way.
+let touched = location.hash.length > 1 && asked.asks;
+for (const type of ['pointerdown', 'keydown', 'drop']) addEventListener(type, () => { touched = true; }, { once: true, capture: true });
+const none = () => !store.state.model && !store.state.progress;   // here or on its way
 const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
 const made = !!asked.made && await run.make(asked.made.config, asked.made.seed, asked.opens);
-if (asked.made && !made) {
+if (asked.made && !made && none()) {
   asked = holding({ ...asked, from: 'random weights' });
   store.set({ note: asked.note });
 }
-if (!made) await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file, opens: { ...wanted.opens, ...asked.opens } });
-await follow(asked, store, run);
+if (!made && none()) await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file, opens: { ...wanted.opens, ...asked.opens } });
+if (made || store.state.model?.address === wanted.file) await follow(asked, store, run);
 keepAddress(store);
 
 // A page that was only opened begins to write by itself, unless motion is unwelcome; Stop is where it always is.
-let touched = location.hash.length > 1 && asked.asks;
-for (const type of ['pointerdown', 'keydown']) addEventListener(type, () => { touched = true; }, { once: true, capture: true });
 const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
 if (!touched && !still && store.state.model && document.visibilityState === 'visible') void run.run();
 
 const better = SHIPPED.find((m) => m.better && m !== wanted);
 let arrived = Promise.resolve();
-if (better && !asked.model && !made) {
+if (better && !asked.model && !made && (!touched || none())) {
   arrived = run.loadModel(new URL(better.file, document.baseURI), { name: better.name, address: better.file, opens: better.opens, instead: () => !touched })
     .then(() => { if (!touched && !still) void run.run(); });
 }

@@ -44,8 +44,11 @@ export function createRun(store) {
   /** of a prompt, on its way: who wants to write waits for it @type {Promise<void> | null} */
   let reading = null;
   let unread = false;        // the prompt could not be read: there is nothing to go on from
+  const early = new Set();   // what a visitor has set before any model was there: no opening takes its place
 
   const model = () => state.model?.api;
+  /** Of an opening what is not set already. */
+  const unset = (/** @type {any} */ opens) => opens && Object.fromEntries(Object.entries(opens).filter(([key]) => state.model || !early.has(key)));
 
   function fail(error) {
     if (!aborted(error)) set({ error: sentence(error) });
@@ -55,7 +58,7 @@ export function createRun(store) {
 
   /** Load a model and make it the one in hand. The one before stays until the new one is whole, and for good if it
    * never is. @param {any} source @param {{ name: string, address?: string, fileBytes?: number | null,
-   *   opens?: import('./models.js').Opening, instead?: () => boolean }} about  `instead` is asked once the model is there whether it may still replace the other */
+   *   opens?: import('./models.js').Opening, instead?: () => boolean }} about  `instead` is asked once the model is there whether it may still replace the other, if there is one */
   async function loadModel(source, about) {
     loading?.abort();
     const mine = (loading = new AbortController());
@@ -70,7 +73,7 @@ export function createRun(store) {
           if (loading === mine) set({ progress: { name: about.name, phase: p.phase, loaded: p.loaded, total: p.total } });
         },
       });
-      if (loading !== mine || about.instead?.() === false) return api.dispose();
+      if (loading !== mine || (state.model && about.instead?.() === false)) return api.dispose();
       await adopt(api, { ...about, fileBytes, source }, mine);
     } catch (error) {
       if (loading !== mine) return;
@@ -118,10 +121,10 @@ export function createRun(store) {
     if (loading !== mine) return api.dispose();
     // from here on nothing is waited for: another may be on its way to this place
     const old = state.model;
-    const opens = !old || old.config.kind !== api.config.kind ? about.opens : undefined;   // what was typed stays among models of a kind
+    const opens = !old || old.config.kind !== api.config.kind ? unset(about.opens) : undefined;   // what was typed stays among models of a kind
     if (about.made) {
       // it has no token to begin with, and reads bytes: half of its context is left to write in
-      const { contextLength } = api.config, { prompt, source } = about.asked;
+      const { contextLength } = api.config, { prompt, source } = unset(about.asked);
       set({
         prompt: prompt ?? (state.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)),
         source: source ?? (state.source || 'one two three').slice(0, contextLength),
@@ -161,6 +164,10 @@ export function createRun(store) {
   /** @param {string} source */
   async function setSource(source) {
     set({ source });
+    if (!model()) {
+      early.add('source');
+      return;
+    }
     await setPrompt(state.prompt);
   }
 
@@ -179,7 +186,10 @@ export function createRun(store) {
     const mine = ++turn;
     unread = false;
     set({ prompt });
-    if (!model()) return;
+    if (!model()) {
+      early.add('prompt');
+      return;
+    }
     await close();
     /** @type {import('./store.js').Token[]} */
     let sourceTokens = [];
@@ -378,7 +388,7 @@ export function createRun(store) {
 
   /** Drop everything after the prompt; one that is being read brings nothing after it. */
   function rewind() {
-    if (reading) return;
+    if (reading || !model()) return;
     turn++;
     void close();
     running = false;
@@ -448,6 +458,7 @@ export function createRun(store) {
   /** @param {Partial<import('./store.js').State['sampler']>} patch */
   function setSampler(patch) {
     set({ sampler: { ...state.sampler, ...patch } });
+    if (!model()) for (const key of Object.keys(patch)) early.add(key);
     if (state.tokens.some((t) => !t.given)) set({ pure: false });
     if (generator) {
       // The open generator was started under the old rule: the next token comes from a new one.
