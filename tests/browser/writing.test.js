@@ -198,6 +198,31 @@ test('texts left behind at two places are compared from where they part, and com
   await close();
 });
 
+// Their log-probabilities came after they were drawn.
+test('tokens that came by an address or by a choice are shaded as the model expected them', async () => {
+  const model = await load(`${top}weights/stories-1m.gguf`);
+  const prompt = await model.encode('Once upon a time'), text = [];
+  for await (const step of model.generate(prompt, { maxTokens: 9, temperature: 0.8, seed: 4 })) text.push(step.id);
+  const { page, complaints, close } = await open(`#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast&ids=${text.map((id) => id.toString(36)).join('.')}`);
+  const shaded = async () => {
+    const all = await ids(page), p = await likelihoods(model, all), n = all.length - prompt.length;
+    const shares = p.slice(-n).map((x) => (1 - Math.exp(x)) * 5);
+    await page.waitForFunction((n) => document.querySelectorAll('.tok:not(.given) [class*="shade-"]').length === n, n);
+    const shades = await page.locator('.tok:not(.given) .word').evaluateAll((list) => list.map((word) => Number(/shade-(\d)/.exec(word.className)[1])));
+    shades.forEach((shade, i) => assert.ok(shades.length === n && shares[i] > shade - 0.01 && shares[i] < shade + 1.01, `token ${i} is shaded ${shade} of ${shares[i]}`));
+  };
+  await writing(page, 9);
+  assert.deepEqual(await ids(page), [...prompt, ...text]);
+  await shaded();
+  await page.locator('#max-tokens').fill('14');
+  await page.locator('#max-tokens').press('Tab');
+  await another(page, 3);
+  await shaded();
+  model.dispose();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 /** The page has begun with all that it begins by itself: the last is what opens it without a network. */
 const begun = (page) => page.evaluate(() => navigator.serviceWorker.ready.then(() => {}));
 

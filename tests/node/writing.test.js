@@ -520,3 +520,17 @@ test('a model that comes to take another’s place is taken where there is none'
   await run.loadModel(stories, { ...about, name: 'b' });
   assert.equal(state.model.name, 'a');
 });
+
+test('a token chosen from what was written at full speed comes with its probability', async () => {
+  const { state, run } = made({ pace: 'fast', maxTokens: 6 });
+  await run.loadModel(stories, { name: 'a', address: 'a' });
+  await run.run();
+  state.pace = 'step';
+  const at = state.tokens.length - 3, { id, top } = state.tokens[at], other = top.find((t) => t.id !== id);
+  assert.equal(state.logits.has(at - 1), false);
+  await run.branch(at - 1, other.id);
+  const ids = state.tokens.map((t) => t.id), { logits: { data, shape: [, size] } } = await state.model.api.forward(ids);
+  const row = data.subarray((at - 1) * size, at * size), most = Math.max(...row);
+  const p = row[other.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
+  assert.ok(Math.abs(state.tokens[at].logprob - p) < 1e-3, `${state.tokens[at].logprob}, expected ${p}`);
+});

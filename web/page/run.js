@@ -418,10 +418,10 @@ export function createRun(store) {
     turn++;
     void close();
     const text = state.words.get(id) ?? '';
-    const exact = state.logits.get(position);
+    const exact = state.logits.get(position), named = old?.top?.find((t) => t.id === id);
     if (old) branches.push({ at: position + 1, tokens: [...tokens] });
     cut(position + 1);
-    tokens.push({ id, text, given: false, logprob: exact ? logprob(exact, id) : null, top: null });
+    tokens.push({ id, text, given: false, logprob: exact ? logprob(exact, id) : named?.logprob ?? null, top: null });
     set({ tokens, branches, cursor: position, follow: true, status: 'paused', stopReason: '', pure: false });
     if (state.pace !== 'step') await run();
   }
