@@ -360,6 +360,27 @@ test('a text that was left behind comes back whole, whatever was left behind sin
   }
 });
 
+test('a text that was branched within its prompt comes from its address, and starts over with all of it', async () => {
+  const { state, run } = made({ pace: 'fast', maxTokens: 6 });
+  await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+  await run.run();
+  const ids = () => state.tokens.map((t) => t.id), prompt = ids().slice(0, state.promptLength);
+  await run.branch(1, 300);
+  const branched = ids(), asked = readAddress(addressOf(state));
+  assert.deepEqual(branched.slice(0, 3), [...prompt.slice(0, 2), 300]);
+  assert.ok(branched.length > 3 && prompt.length > 3);
+  await run.takeUp(0);
+  assert.equal(readAddress(addressOf(state)).kept, undefined);
+  const other = made({ ...asked.state, pace: 'fast' });
+  await other.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
+  await follow(asked, other.store, other.run);
+  assert.deepEqual(other.state.tokens.map((t) => t.id), branched);
+  assert.deepEqual(readAddress(addressOf(other.state)).ids, asked.ids);
+  other.run.rewind();
+  await until(() => other.state.tokens.length === prompt.length);
+  assert.deepEqual(other.state.tokens.map((t) => t.id), prompt);
+});
+
 test('a text and one that is its beginning are exchanged, and exchanged again', async () => {
   const { state, run } = made({ pace: 'fast', maxTokens: 12 });
   await run.loadModel(stories, { name: 'a', address: 'a' });

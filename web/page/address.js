@@ -14,7 +14,7 @@ const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', see
 /** @param {string} hash */
 export function readAddress(hash) {
   const q = new URLSearchParams(hash.slice(1));
-  const { prompt, source, head, written, ids, at, key, stage, zoom, off, open, pace, made } = Object.fromEntries(q);
+  const { prompt, source, head, written, ids, kept, at, key, stage, zoom, off, open, pace, made } = Object.fromEntries(q);
   /** @type {any} */
   const state = {};   // only what is valid
   const number = (/** @type {string | undefined} */ text, low, high) => {
@@ -38,7 +38,7 @@ export function readAddress(hash) {
     opens: { ...(prompt !== undefined && { prompt }), ...(source !== undefined && { source }), ...(q.has('t') && { temperature: sampler.temperature }) },
     stack: /** @type {const} */ (['self', 'encoder', 'cross']).find((s) => s === q.get('stack')) ?? null,
     head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
-    written: count(written, 1e5), ids: ids ? ids.split('.').map((x) => parseInt(x, 36)).filter(Number.isInteger) : null,
+    written: count(written, 1e5), ids: ids ? ids.split('.').map((x) => parseInt(x, 36)).filter(Number.isInteger) : null, kept: count(kept, 1e5),
     at: count(at, 1e6), sourceAt: count(q.get('source-at') ?? undefined, 1e6), key: count(key, 1e6),
     stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null, zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
     off: off ? off.split(',').filter(isPart) : [],
@@ -75,7 +75,7 @@ export async function follow(asked, store, run) {
   if (!model) return;
   const { prompt = state.prompt, source = state.source } = asked.opens;
   if (prompt !== state.prompt || source !== state.source) asked = { ...asked, ids: null, written: undefined, at: undefined, sourceAt: undefined, key: undefined };
-  if (asked.ids?.length) await run.restore(asked.ids);
+  if (asked.ids?.length) await run.restore(asked.ids, asked.kept || undefined);
   else if (asked.written) {
     const { pace, maxTokens } = state;
     store.set({ pace: 'fast', maxTokens: asked.written });
@@ -116,6 +116,8 @@ export function addressOf(s) {
   if (written.length) {
     if (s.pure) q.set('written', String(written.length));
     else q.set('ids', written.map((t) => t.id.toString(36)).join('.'));
+    const kept = s.tokens.length - written.length;
+    if (kept < s.promptLength) q.set('kept', String(kept));   // branched within the prompt
   }
   q.set('head', `${s.head.layer}.${s.head.head}`);
   if (!s.follow && s.cursor >= 0) q.set('at', String(s.cursor));

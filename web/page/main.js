@@ -35,7 +35,7 @@ const store = createStore({
   source: 'one two three', examples: [], sourceTokens: [], sourceCursor: 0, stack: 'self',
   tokens: [], patterns: null, otherPatterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
   head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near',
-  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, arcs: true, openStage: '', walk: -1,
+  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, promptLength: 0, arcs: true, openStage: '', walk: -1,
 });
 const run = createRun(store);
 const sectionOf = (/** @type {string} */ name) => /** @type {any} */ (document.querySelector(`[data-panel="${name}"]`));

@@ -247,7 +247,7 @@ export function createRun(store) {
     turn++;   // what was asked meanwhile was asked of the text before
     set({
       head, tokens, sourceTokens, sourceCursor: Math.max(0, sourceTokens.length - 1), patterns, otherPatterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
-      branches: [], pure: true, error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
+      branches: [], pure: true, promptLength: tokens.length, error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
     });
   }
 
@@ -389,6 +389,7 @@ export function createRun(store) {
   /** Drop everything after the prompt; one that is being read brings nothing after it. */
   function rewind() {
     if (reading || !model()) return;
+    if (state.tokens.filter((t) => t.given).length < state.promptLength) return void setPrompt(state.prompt);   // branched within it
     turn++;
     void close();
     running = false;
@@ -441,14 +442,15 @@ export function createRun(store) {
     await inquiry.wantRows();
   }
 
-  /** Put these ids after the prompt, as an address may ask for. @param {number[]} ids */
-  async function restore(ids) {
+  /** Put these ids after the prompt, or its first tokens, as an address may ask for. @param {number[]} ids @param {number} [kept] */
+  async function restore(ids, kept = state.tokens.length) {
     const mine = turn;
     await spell(ids);
     if (mine !== turn) return;
     const { tokens } = state;
     turn++;
     void close();
+    cut(kept);
     tokens.push(...ids.map((id) => ({ id, text: state.words.get(id) ?? '', given: false, logprob: null, top: null })));
     set({ tokens, status: 'paused', pure: false });
     await inquiry.wantRows();

@@ -56,6 +56,7 @@
  * @property {string} openStage     stage of the anatomy whose values are open, '' for none
  * @property {number} walk          stop of the guided walk, -1 for none
  * @property {boolean} pure          the text follows from prompt, sampler and seed alone
+ * @property {number} promptLength   tokens of the whole prompt: a text that was branched within it keeps fewer
  * @property {boolean} arcs          draw the row in hand over the text
  * @property {string[]} off          parts switched off in the laboratory, by their keys (parts.js)
  * @property {{ tokensPerSecond: number, msPerToken: number, prefillMs: number }} speed  zeros until measured
