@@ -18,6 +18,7 @@ async function open(hash = '#model=weights/stories-1m.gguf&prompt=Once upon a ti
 test('what writes by itself keeps reading pace while it is changed, and a new seed begins it again', async () => {
   const { page, complaints, close } = await visit({ reducedMotion: 'no-preference' });
   await settled(page);
+  await writing(page, 1);   // before a first touch, after which nothing writes by itself
   await page.locator('#past').check();   // stories that end would be begun again
   await writing(page, 2);
   for (let i = 0; i < 3; i++) await page.locator('#sampler-temperature').press('ArrowRight');
