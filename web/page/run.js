@@ -122,6 +122,7 @@ export function createRun(store) {
     // from here on nothing is waited for: another may be on its way to this place
     const old = state.model;
     const opens = !old || old.config.kind !== api.config.kind ? unset(about.opens) : undefined;   // what was typed stays among models of a kind
+    const shown = (opens ?? (about.opens?.stack ? {} : about.opens))?.head;
     if (about.made) {
       // it has no token to begin with, and reads bytes: half of its context is left to write in
       const { contextLength } = api.config, { prompt, source } = unset(about.asked);
@@ -133,7 +134,7 @@ export function createRun(store) {
     turn++;
     models++;
     points = named;
-    fresh = true;
+    fresh = !shown;
     const config = api.config;
     set({
       model: {
@@ -143,7 +144,7 @@ export function createRun(store) {
       },
       tokens: [], sourceTokens: [], patterns: null, otherPatterns: null, logits: new Map(), cursor: -1, key: null, hover: null, status: 'ready',
       memory: api.memory, stack: opens?.stack ?? 'self', examples: about.opens?.examples ?? [],
-      head: opens?.head ?? { layer: Math.min(state.head.layer, config.nLayers - 1), head: Math.min(state.head.head, config.nHeads - 1) },
+      head: shown ?? { layer: Math.min(state.head.layer, config.nLayers - 1), head: Math.min(state.head.head, config.nHeads - 1) },
       speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, branches: [], stage: 'pattern', words: new Map(), off: [],
     });
     old?.api.dispose();
