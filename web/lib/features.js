@@ -1,15 +1,22 @@
 // features.js - what this machine's WebAssembly can do, which binary that makes it, and where it comes from
 import { fail, show } from './formats/errors.js';
 
-/** A module with one relaxed-SIMD instruction in it: valid only where the relaxed binary is.
- * () -> v128 { i32.const 1  i8x16.splat  i32.const 2  i8x16.splat  i8x16.relaxed_swizzle } */
-const RELAXED_PROBE = new Uint8Array([
-  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0,
-  10, 15, 1, 13, 0, 65, 1, 253, 15, 65, 2, 253, 15, 253, 128, 2, 11]);
-/** The same for plain SIMD: () -> v128 { i32.const 0  i8x16.splat  i8x16.popcnt } */
-const SIMD_PROBE = new Uint8Array([
-  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0,
-  10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]);
+/**
+ * The smallest modules that are valid only where the binaries are: one function () -> v128 with the instructions that decide it. Engines
+ * add instructions one by one, so the relaxed one has every relaxed instruction of the relaxed binaries (a test scans them for others).
+ */
+export const PROBES = {
+  /** i32.const 0  i8x16.splat  i8x16.popcnt */
+  simd: probe([65, 0, 253, 15, 253, 98]),
+  /** i32.const 0  i8x16.splat, three times, then i32x4.relaxed_dot_i8x16_i7x16_add_s (253, 0x113 in LEB128) */
+  relaxed: probe([65, 0, 253, 15, 65, 0, 253, 15, 65, 0, 253, 15, 253, 147, 2]),
+};
+
+/** @param {number[]} body  instructions of a function () -> v128, without its end */
+function probe(body) {
+  const n = body.length + 2;
+  return new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, n + 2, 1, n, 0, ...body, 11]);
+}
 
 /** Written out so that every bundler sees all files: alone, and with threads. */
 const FILES = {
@@ -29,10 +36,10 @@ export function chooseBackend(wanted = 'auto') {
   if (!['auto', 'simd', 'relaxed'].includes(wanted)) {
     fail('bad-option', `backend is ${show(wanted)}, expected auto, simd or relaxed`);
   }
-  if (typeof WebAssembly === 'undefined' || !WebAssembly.validate(SIMD_PROBE)) {
+  if (typeof WebAssembly === 'undefined' || !WebAssembly.validate(PROBES.simd)) {
     fail('unsupported', 'this browser or runtime has no WebAssembly SIMD, which the engine needs');
   }
-  const relaxed = WebAssembly.validate(RELAXED_PROBE);
+  const relaxed = WebAssembly.validate(PROBES.relaxed);
   if (wanted === 'relaxed' && !relaxed) {
     fail('unsupported', 'backend relaxed was asked for, but this browser or runtime has no relaxed SIMD');
   }
@@ -49,6 +56,7 @@ export function whyOneThread() {
   if (node ? node.isMainThread : !('WorkerGlobalScope' in globalThis)) return 'it computes in the caller\'s thread, not in a worker';
   if (node) return null;
   if (!globalThis.crossOriginIsolated) return 'the page is not cross-origin isolated';
+  if (typeof SharedArrayBuffer === 'undefined') return 'the page is cross-origin isolated, but this browser has no SharedArrayBuffer'; // WebKitGTK
   return typeof Worker === 'undefined' ? 'workers cannot start workers here' : null;
 }
 
