@@ -39,6 +39,7 @@ int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct
     if (field < 0 || field >= N_FIELDS)
         return gf_fail(err, GF_ERR_CONFIG, "configuration field %d does not exist", field);
     const struct field *f = &fields[field];
+    if (f->type == FIELD_F32) value = (double)(float)value; /* 1e12 is not above 1e12f */
     if (!(value >= f->least && value <= f->most))
         return gf_fail(err, GF_ERR_CONFIG, "%s: out of range (least %lld, most %lld)", f->name,
                        (long long)f->least, (long long)f->most);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { FIRST_BYTE = 1, FIRST_MERGE = 257, LONGEST = 4096 }; /* ids; longest piece merged */
+enum { MOST_TRAINED = 1 << 15, MOST_READ = 1 << 22 };       /* tokens; MOST_READ: vocab_size's */
 
 /* ---- cutting -----------------------------------------------------------------------------------
  */
@@ -265,9 +266,9 @@ static size_t next_separator(const char *text, size_t at, size_t n, size_t *afte
 
 int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab_size,
                      struct gf_error *err) {
-    if (vocab_size < FIRST_MERGE || vocab_size > 1 << 15)
+    if (vocab_size < FIRST_MERGE || vocab_size > MOST_TRAINED)
         return gf_fail(err, GF_ERR_ARGUMENT, "vocabulary of %d: at least %d, at most %d",
-                       vocab_size, FIRST_MERGE, 1 << 15);
+                       vocab_size, FIRST_MERGE, MOST_TRAINED);
     struct pieces *words = open_pieces();
     int status = words && !open_vocabulary(b, vocab_size) ? 0 : -1;
     for (size_t at = 0, after; !status && at < n; at = after) {
@@ -434,7 +435,8 @@ int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_erro
                        "the tokenizer has no merges of this program's writing");
     at += sizeof mark - 1;
     int32_t count = FIRST_MERGE;
-    for (const char *t = at; t < end && *t != ']'; t++) { /* two quotes a merge */
+    for (const char *t = at; t < end && *t != ']' && count <= MOST_READ;
+         t++) { /* two quotes a merge */
         if (*t == '\\')
             t++;
         else if (*t == '"') {
@@ -442,6 +444,8 @@ int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_erro
             count++;
         }
     }
+    if (count > MOST_READ)
+        return gf_fail(err, GF_ERR_CONFIG, "the tokenizer has more than %d tokens", MOST_READ);
     int status = open_vocabulary(b, count);
     while (!status && at < end && *at != ']') {
         uint8_t both[LONGEST];

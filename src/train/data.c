@@ -15,10 +15,10 @@ static size_t target_at(const char *text, size_t n) {
 
 /* Texts between separators (or lines) without the spaces around them; empty ones are left out.
  * to NULL: only counted. */
-static int32_t cut(const struct gf_data *d, struct gf_text *to) {
+static int64_t cut(const struct gf_data *d, struct gf_text *to) {
     const char *mark = d->pairs ? "\n" : GF_BPE_SEPARATOR;
     const size_t m = strlen(mark);
-    int32_t count = 0;
+    int64_t count = 0;
     for (size_t at = 0; at < d->n_bytes;) {
         const char *found = strstr(d->bytes + at, mark);
         size_t end = found ? (size_t)(found - d->bytes) : d->n_bytes, from = at, n;
@@ -50,11 +50,14 @@ int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct 
         gf_data_close(d);
         return gf_fail(err, GF_ERR_ARGUMENT, "byte %lld is 0: this is not text", (long long)length);
     }
-    const int32_t n_texts = d->n_texts = cut(d, NULL);
-    if (!n_texts) {
+    const int64_t found = cut(d, NULL);
+    if (!found || found > INT32_MAX) {
         gf_data_close(d);
-        return gf_fail(err, GF_ERR_ARGUMENT, "there is no text to learn from");
+        return found ? gf_fail(err, GF_ERR_ARGUMENT, "%lld texts are more than %d",
+                               (long long)found, INT32_MAX)
+                     : gf_fail(err, GF_ERR_ARGUMENT, "there is no text to learn from");
     }
+    const int32_t n_texts = d->n_texts = (int32_t)found;
     d->texts = calloc((size_t)n_texts, sizeof *d->texts);
     d->order = calloc((size_t)n_texts, sizeof *d->order);
     if (!d->texts || !d->order) {
@@ -150,7 +153,7 @@ static int join_batch(struct gf_data *d, struct gf_batch_room *r, int64_t w, int
     struct gf_batch *b = &r->b;
     const int64_t from = w * d->context, all = d->n_ids - 1;
     const int32_t n = (int32_t)(all - from < d->context ? all - from : d->context);
-    if (b->n_seqs == r->seqs || b->n + n > r->rows || b->n_source + d->n_source > r->rows) return 0;
+    if (b->n_seqs == r->seqs || n > r->rows - b->n || d->n_source > r->rows - b->n_source) return 0;
     memcpy(r->ids + b->n, d->ids + from, (size_t)n * sizeof *d->ids);
     memcpy(r->targets + b->n, d->ids + from + 1, (size_t)n * sizeof *d->ids);
     memcpy(r->source_ids + b->n_source, d->source, (size_t)d->n_source * sizeof *d->source);

@@ -15,8 +15,8 @@
 enum { LOSS_ROWS = 256 }; /* rows whose logits exist at a time */
 
 static void take(struct gf_graph *g, float **to, int64_t rows, int64_t width, int carve) {
-    const uint64_t bytes = (uint64_t)rows * (uint64_t)width * sizeof(float);
-    g->bytes += gf_arena_share(bytes);
+    const uint64_t bytes = gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)width), sizeof(float));
+    g->bytes = gf_add_u64(g->bytes, gf_arena_share(bytes));
     if (carve) *to = gf_arena_take(&g->arena, bytes);
 }
 
@@ -117,7 +117,7 @@ int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_r
     g->source_segs = calloc((size_t)max_seqs + 1, sizeof *g->source_segs);
     if (!g->decoder || !g->encoder || !g->segs || !g->source_segs) goto no_memory;
     plan(g, 0);
-    if (gf_arena_open(&g->arena, g->bytes)) goto no_memory;
+    if (g->bytes == GF_TOO_MUCH || gf_arena_open(&g->arena, g->bytes)) goto no_memory;
     plan(g, 1);
     if (g->table) gf_position_table(cfg, g->table, 0, cfg->context_length);
     return 0;

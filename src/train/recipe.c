@@ -16,7 +16,7 @@ struct option {
 };
 #define AT(member) offsetof(struct gf_recipe, member)
 static const struct option options[] = {
-    {"steps", AT(options.steps), INT64, 0, 1e15},
+    {"steps", AT(options.steps), INT64, 0, (double)GF_STEPS_MOST},
     {"batch_tokens", AT(options.batch_tokens), INT32, 1, 1 << 30},
     {"micro_tokens", AT(options.micro_tokens), INT32, 1, 1 << 30},
     {"warmup", AT(options.warmup), FLOAT, 0, 1},

@@ -103,7 +103,8 @@ int32_t gf_curve_write_svg(const struct gf_curve *c, const char *path, const cha
     if (!out) return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
     struct frame f = {(double)c->points[c->n - 1].tokens, INFINITY, 0};
     for (int64_t i = 0; i < c->n; i++) f.low = fmin(f.low, c->points[i].loss);
-    f.low = floor(f.low * 2) / 2;
+    /* Losses may come from a file: without a usable one the scale begins at 0. */
+    f.low = fabs(f.low) < 1e6 ? floor(f.low * 2) / 2 : 0;
     f.high = f.low + 3; /* the first steps, near ln V, lie along the upper edge */
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
@@ -112,11 +113,13 @@ int32_t gf_curve_write_svg(const struct gf_curve *c, const char *path, const cha
             "y=\"20\" "
             "font-size=\"14\">%s: loss in nats a token over tokens seen</text>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT, title);
-    for (double y = f.low; y <= f.high + 1e-9; y += 0.5)
+    for (int i = 0; i <= 6; i++) {
+        const double y = f.low + i * 0.5;
         fprintf(out,
                 "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/><text x=\"%d\" y=\"%.1f\" "
                 "text-anchor=\"end\">%.1f</text>\n",
                 LEFT, y_of(&f, y), WIDTH - RIGHT, LEFT - 6, y_of(&f, y) + 4, y);
+    }
     for (int i = 0; i <= 4; i++)
         fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.1fM</text>\n",
                 x_of(&f, f.tokens * i / 4), HEIGHT - BOTTOM + 18, f.tokens * i / 4 / 1e6);

@@ -111,7 +111,7 @@ void gf_trainer_close(struct gf_trainer *t) {
 
 float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step) {
     const double warm = floor((double)o->warmup * (double)o->steps + 0.5), at = (double)step;
-    if (at <= warm) return (float)(at / warm);
+    if (at <= warm && warm > 0) return (float)(at / warm);
     const double done = (at - warm) / fmax(1, (double)o->steps - warm),
                  wave = 0.5 * (1 + cos(3.14159265358979323846 * fmin(done, 1)));
     return (float)((double)o->final_rate + (1 - (double)o->final_rate) * wave);
@@ -122,12 +122,14 @@ static void run_lane(void *ctx, int32_t index) {
     struct gf_lane *lane = &t->lanes[index];
     lane->loss = 0;
     memset(lane->grads.data, 0, (size_t)lane->grads.n * sizeof(float));
-    for (int32_t i = index; i < t->n_micro; i += GF_LANES)
+    for (int32_t i = index; i < t->n_micro; i += GF_LANES) {
+        /* modulo 2^64: a seed, not a count */
+        const uint64_t pass = (uint64_t)t->step * (uint64_t)t->n_micro + (uint64_t)i;
         if (t->micro[i].b.n)
-            lane->loss += gf_graph_run(
-                &lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b, t->scale,
-                t->options.dropout,
-                t->options.seed + (uint64_t)(t->step * t->n_micro + i) * 0x9e3779b97f4a7c15u, NULL);
+            lane->loss += gf_graph_run(&lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b,
+                                       t->scale, t->options.dropout,
+                                       t->options.seed + pass * 0x9e3779b97f4a7c15u, NULL);
+    }
 }
 
 int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct gf_error *err) {
@@ -226,6 +228,17 @@ void gf_trainer_save(const struct gf_trainer *t, struct gf_sink *to) {
         if (parts[i]) gf_put(to, parts[i], (size_t)h.n * sizeof(float));
 }
 
+/* Weights and first moments are finite. A second moment may have overflowed (without clipping), but
+ * is never negative or NaN. */
+static int are_sound(const uint8_t *bytes, uint64_t n, int second) {
+    for (uint64_t i = 0; i < n; i++, bytes += sizeof(float)) {
+        float x;
+        memcpy(&x, bytes, sizeof x);
+        if (second ? !(x >= 0) : !isfinite(x)) return 0;
+    }
+    return 1;
+}
+
 int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struct gf_error *err) {
     struct header h, mine = header_of(t);
     if (n < sizeof h || memcmp(bytes, mine.magic, 8))
@@ -241,11 +254,22 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
     const size_t part = (size_t)h.n * sizeof(float);
     if (n != sizeof h + (h.averaged ? 4 : 3) * part)
         return gf_fail(err, GF_ERR_TRUNCATED, "the checkpoint is not whole");
-    if (memcmp(h.data, mine.data, sizeof h.data) || h.step < 0 || h.tokens < 0 ||
+    if (h.step < 0 || h.step > GF_STEPS_MOST || h.tokens < 0 || h.tokens > GF_TOKENS_MOST)
+        return gf_fail(
+            err, GF_ERR_CONFIG,
+            "the checkpoint counts %lld steps and %lld tokens, expected 0 to %lld and %lld",
+            (long long)h.step, (long long)h.tokens, (long long)GF_STEPS_MOST,
+            (long long)GF_TOKENS_MOST);
+    float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
+    const uint8_t *floats = (const uint8_t *)bytes + sizeof h, *from = floats;
+    for (int i = 0; i < 4; i++, from += part)
+        if (parts[i] && !are_sound(from, h.n, i == 2))
+            return gf_fail(err, GF_ERR_NOT_FINITE,
+                           "the checkpoint holds numbers that are not finite");
+    if (memcmp(h.data, mine.data, sizeof h.data) ||
         gf_data_seek(t->data, h.epoch, h.next, h.window))
         return gf_fail(err, GF_ERR_CONFIG, "the checkpoint belongs to other data");
-    float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
-    const uint8_t *from = (const uint8_t *)bytes + sizeof h;
+    from = floats;
     for (int i = 0; i < 4; i++, from += part)
         if (parts[i]) memcpy(parts[i], from, part);
     t->step = h.step;

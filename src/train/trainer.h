@@ -7,6 +7,11 @@
 #include "train/graph.h"
 #include "train/optim.h"
 
+/* Limits of what a recipe may ask for and a checkpoint may say. Tokens: counts that JavaScript
+ * takes exactly. */
+#define GF_STEPS_MOST  INT64_C(1000000000000000)
+#define GF_TOKENS_MOST (INT64_C(1) << 53)
+
 struct gf_trainer_options {
     int64_t steps;
     int32_t batch_tokens; /* rows of a step, at most: sequences are not broken    */
@@ -67,8 +72,9 @@ int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *
                             struct gf_error *err);
 /* What validates, samples and ships: the average where there is one. */
 struct gf_params *gf_trainer_best(struct gf_trainer *t);
-/* Everything that the next step depends on. One of another configuration or of other data is
- * refused, and nothing has changed. */
+/* Everything that the next step depends on. A state of another configuration or of other data, with
+ * counts beyond the limits above or with floats that no training leaves behind is refused, and
+ * nothing has changed. */
 void gf_trainer_save(const struct gf_trainer *t, struct gf_sink *to);
 int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struct gf_error *err);
 #endif

@@ -7,6 +7,7 @@
  */
 #include "train/export.h"
 #include "glassformer.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct gguf {
     uint64_t n, n_keys, at; /* n: bytes of `from`; at: bytes written or read */
     /* COUNTING: nothing is written. READING: what would be written must stand there already. */
     enum { WRITING, COUNTING, READING } mode;
-    int differs;
+    int differs, not_finite; /* READING: another file; its values are NaN or infinite */
 };
 
 /* The next n bytes of the file that is read; NULL: there are fewer, or it is another file. */
@@ -200,7 +201,9 @@ static void put_rows(struct writer *w, const struct gf_param *e, int32_t dtype, 
         float *row = w->p->data + e->offset + (uint64_t)from * (uint64_t)cols;
         if (w->g->mode == READING) {
             const uint8_t *there = next(w->g, bytes);
-            if (there) gf_dequantize(row, there, dtype, cols);
+            if (!there) continue;
+            gf_dequantize(row, there, dtype, cols);
+            for (int32_t c = 0; c < cols; c++) w->g->not_finite |= !isfinite(row[c]);
         } else {
             gf_quantize(w->blocks, row, dtype, cols);
             put(w->g, w->blocks, bytes);
@@ -328,7 +331,10 @@ int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const s
         struct gguf g = {.from = bytes, .n = n, .mode = READING};
         struct writer w = {.g = &g, .p = p, .cfg = cfg, .dtype = dtypes[i]};
         file(&g, &w, bpe, name);
-        if (!g.differs && g.at == n) return GF_OK;
+        if (g.differs || g.at != n) continue;
+        return g.not_finite
+                   ? gf_fail(err, GF_ERR_NOT_FINITE, "the file holds NaN or infinite weights")
+                   : GF_OK;
     }
     return gf_fail(err, GF_ERR_SHAPE, "this is not a file of this recipe, corpus and program");
 }

@@ -14,7 +14,7 @@ struct gf_run {
     struct gf_bpe bpe;
     struct gf_data data, valid;
     struct gf_trainer trainer;
-    int32_t is_open;
+    int32_t tried, is_open; /* gf_train_open was called; and succeeded */
 };
 
 struct gf_run *gf_train_new(void) {
@@ -38,7 +38,8 @@ int32_t gf_train_set(struct gf_run *r, const char *key, double x, struct gf_erro
 
 /* A tokenizer.json of this program's writing, instead of a vocabulary learnt from the text. */
 int32_t gf_train_vocabulary(struct gf_run *r, const char *json, uint32_t n, struct gf_error *err) {
-    if (r->bpe.vocab_size) return gf_fail(err, GF_ERR_STATE, "there is a vocabulary already");
+    if (r->bpe.vocab_size || r->tried)
+        return gf_fail(err, GF_ERR_STATE, "there is a vocabulary already");
     return gf_bpe_read(&r->bpe, json, n, err);
 }
 
@@ -54,7 +55,11 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
                       struct gf_error *err) {
     struct gf_config *c = &r->recipe.cfg;
     const struct gf_trainer_options *o = &r->recipe.options;
-    int32_t status = r->is_open ? gf_fail(err, GF_ERR_STATE, "the run is open already") : GF_OK;
+    int32_t status = r->is_open ? gf_fail(err, GF_ERR_STATE, "the run is open already")
+                     : r->tried
+                         ? gf_fail(err, GF_ERR_STATE, "the run could not be opened: close it")
+                         : GF_OK;
+    r->tried = 1;
     if (status == GF_OK && !r->bpe.vocab_size)
         status = gf_bpe_train(&r->bpe, text, n, c->vocab_size, err);
     if (status != GF_OK) {
@@ -146,5 +151,7 @@ void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n,
 /* gf_depth_measure of the run's configuration; the run need not be open. out: [n_layers]. */
 int32_t gf_train_depth(const struct gf_run *r, double seed, int32_t n, struct gf_depth *out,
                        struct gf_error *err) {
+    if (!(seed >= 0 && seed <= 0x1p53))
+        return gf_fail(err, GF_ERR_ARGUMENT, "the seed must be a whole number from 0 to 2^53");
     return gf_depth_measure(&r->recipe.cfg, (uint64_t)seed, n, out, err);
 }

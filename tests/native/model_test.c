@@ -762,6 +762,30 @@ static void configurations_that_cannot_be_are_refused(void) {
     CHECK_INT((int32_t)gf_config_get(&c, 1), 51);
     CHECK(isnan(gf_config_get(&c, -1)) && isnan(gf_config_get(&c, 10000)));
 
+    /* What is set comes back: an integer as it is, a float rounded, also where that is its limit.
+     */
+#define FIELD_LIMITS(type, name, standard, least, most)                                            \
+    {#name, _Generic((type)0, int32_t : 0, float : 1), least, most},
+    static const struct {
+        const char *name;
+        int is_float;
+        double least, most;
+    } limits[] = {GF_CONFIG_FIELDS(FIELD_LIMITS)};
+#undef FIELD_LIMITS
+    for (int32_t f = 0; f < (int32_t)(sizeof limits / sizeof *limits); f++) {
+        const double values[] = {limits[f].least, limits[f].most, limits[f].is_float ? 0.1 : 1};
+        for (int i = 0; i < 3; i++) {
+            CHECK_OK(gf_config_set(&c, f, values[i], &err));
+            CHECK(gf_config_get(&c, f) ==
+                  (limits[f].is_float ? (double)(float)values[i] : values[i]));
+        }
+        CHECK_REFUSED(gf_config_set(&c, f, limits[f].least - 1, &err), GF_ERR_CONFIG,
+                      limits[f].name);
+        CHECK_REFUSED(gf_config_set(&c, f, limits[f].most * 1.001 + 1, &err), GF_ERR_CONFIG,
+                      limits[f].name);
+        if (limits[f].most == (double)1e12f) CHECK_OK(gf_config_set(&c, f, 1e12, &err));
+    }
+
     c = good; /* more than any machine has */
     c.vocab_size = 1 << 22, c.d_model = 1 << 16, c.n_layers = 4096, c.d_ff = 1 << 20;
     c.n_heads = c.n_kv_heads = 64, c.d_head = 1024;
