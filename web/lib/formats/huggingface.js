@@ -13,6 +13,7 @@ import { placesByName } from './plan.js';
 /**
  * @typedef {object} Family
  * @property {Record<string, string>} keys  theirs by ours, where the value carries over
+ * @property {Record<string, string>} [spellings]  further names of a key, as a class's constructor calls it: their name by this one
  * @property {Json} base  what the family fixes, and its defaults for absent keys
  * @property {(j: Json, lacks: (key: string, value: unknown) => never) => Json} [more] what takes a decision
  * @property {string[]} [need]  our fields that must be given, beyond those that every model needs
@@ -109,11 +110,17 @@ const gpt2 = {
     return { ffn: activation(j.activation_function ?? 'gelu_new'), context_length: j.n_ctx };
   },
   names: (c, j, files) => ({
-    '': files.has('transformer.wte.weight') ? 'transformer.' : '', 'blocks': 'h', 'embed': 'wte', 'position': 'wpe', 'norm1': 'ln_1', 'norm2': 'ln_2',
+    '': files.has('transformer.wpe.weight') ? 'transformer.' : '', 'blocks': 'h', 'embed': 'wte', 'position': 'wpe', 'norm1': 'ln_1', 'norm2': 'ln_2',
     'attn.*': 'attn.c_attn', 'attn.o': 'attn.c_proj', 'ffn.up': 'mlp.c_fc', 'ffn.down': 'mlp.c_proj', 'final_norm': 'ln_f', 'head': '/lm_head',
   }),
   how: { cols: true },
 };
+
+/**
+ * The first of several names, without ending, under which a checkpoint has its first block's weight; the first of all when it has none of them.
+ * @param {Set<string>} files  all names in the checkpoint @param {string[]} names @param {string} [at]  the stack's prefix
+ */
+const nameIn = (files, names, at = 'blocks.0.') => names.find((name) => files.has(`${at}${name}.weight`)) ?? names[0];
 
 /** Tutorial 1's modern decoder and its classical variants. @type {Family} */
 const rlvr = {
@@ -122,6 +129,7 @@ const rlvr = {
     norm_eps: 'norm_eps', position: 'positional', rope_theta: 'rope_base', bias_qkv: 'bias', bias_attn_out: 'bias', bias_ffn: 'bias',
     tie_word_embeddings: 'tie_embeddings',
   },
+  spellings: { max_len: 'max_seq_len', tie_weights: 'tie_embeddings' },
   base: { context_length: 8192, final_norm: true },
   more(j, lacks) {
     const pairs = j.rope_convention ?? 'rotate_half';
@@ -135,7 +143,7 @@ const rlvr = {
   how: { gamma: true },
 };
 
-/** Tutorial 2's encoder-decoder of 2017. @type {Family} */
+/** Tutorial 2's encoder-decoder of 2017. Its Decoder keeps the layers in a list, so that a walk over its modules names them decoder.0. @type {Family} */
 const bareBones = {
   keys: {
     vocab_size: 'vocab_size', d_model: 'hidden_size', n_layers: 'num_layers', n_encoder_layers: 'num_layers', n_heads: 'num_heads', d_ff: 'ff_size',
@@ -152,8 +160,9 @@ const bareBones = {
     if (!['causal', 'padmask', 'nomask'].includes(mask)) lacks('mask_mode', mask);
     return { ffn: activation(j.activation ?? 'relu'), norm_placement: j.post_norm ?? true ? 'post' : 'pre', causal: mask !== 'nomask' };
   },
-  names: () => ({
-    'embed.weight': 'token_embedding.embedding', 'encoder': 'encoder.layers', 'decoder': 'decoder.layers', 'encoder.attn.*': 'self_attn.*_linear',
+  names: (c, j, files) => ({
+    'embed.weight': 'token_embedding.embedding', 'encoder': 'encoder.layers',
+    'decoder': files.has('decoder.0.masked_self_attn.q_linear.weight') ? 'decoder' : 'decoder.layers', 'encoder.attn.*': 'self_attn.*_linear',
     'encoder.attn.o': 'self_attn.fc', 'decoder.attn.*': 'masked_self_attn.*_linear', 'decoder.attn.o': 'masked_self_attn.fc',
     'cross_attn.*': 'enc_dec_attn.*_linear', 'cross_attn.o': 'enc_dec_attn.fc', 'norm1': 'add_norm1.norm', 'norm2': 'add_norm2.norm',
     'norm3': 'add_norm3.norm', 'ffn.up': 'ff.linear1', 'ffn.down': 'ff.linear2', 'head': 'final_linear',
@@ -161,19 +170,32 @@ const bareBones = {
   how: { gamma: true },
 };
 
-/** The plain pre-norm GPT of tutorials 3 and 5. @type {Family} */
+/**
+ * The plain pre-norm GPT of tutorials 3 and 5. Tutorial 3's classes name the norms ln_1 and ln_2 (its attention class is not printed: the usual
+ * names are read); those of tutorial 5 are norm1, norm2, attn.W_QKV, attn.W_O and norm_f.
+ * @type {Family}
+ */
 const plainGpt = {
   keys: {
     vocab_size: 'vocab_size', d_model: 'd_model', n_layers: 'n_layers', n_heads: 'n_heads', context_length: 'context', norm_eps: 'norm_eps',
     bias_qkv: 'attn_bias', bias_attn_out: 'attn_bias', bias_ffn: 'mlp_bias', bias_norm: 'ln_bias', tie_word_embeddings: 'tie_embeddings',
   },
+  spellings: { max_seq_len: 'context', mlp_ratio: 'mlp_mult', tie_weights: 'tie_embeddings' },
   base: { norm: 'layernorm', position: 'learned' },
   need: ['context_length'],
   more: (j) => ({ ffn: activation(j.activation ?? 'gelu_erf'), d_ff: times(j.mlp_mult ?? 4, j.d_model) }),
-  names: (c, j) => ({
-    'embed': 'tok_emb', 'position': 'pos_emb', 'norm1': 'ln1', 'norm2': 'ln2', 'attn.*': j.fused_qkv ?? true ? 'attn.qkv' : 'attn.*',
-    'attn.o': 'attn.proj', 'ffn.up': 'mlp.fc1', 'ffn.down': 'mlp.fc2', 'final_norm': 'ln_f', 'head': 'lm_head',
-  }),
+  names(c, j, files) {
+    const qkv = nameIn(files, ['attn.qkv', 'attn.W_QKV', 'attn.W_qkv', 'attn.qkv_proj', 'attn.c_attn']);
+    /** @param {string} l */
+    const part = (l) => nameIn(files, [`attn.${l}`, `attn.W_${l.toUpperCase()}`, `attn.W_${l}`, `attn.${l}_proj`]);
+    const separate = { 'attn.q': part('q'), 'attn.k': part('k'), 'attn.v': part('v') };
+    const isFused = files.has(`blocks.0.${qkv}.weight`) || (!files.has(`blocks.0.${separate['attn.q']}.weight`) && (j.fused_qkv ?? true));
+    return {
+      'embed': 'tok_emb', 'position': 'pos_emb', 'norm1': nameIn(files, ['ln1', 'ln_1', 'norm1']), 'norm2': nameIn(files, ['ln2', 'ln_2', 'norm2']),
+      ...(isFused ? { 'attn.*': qkv } : separate), 'attn.o': nameIn(files, ['attn.proj', 'attn.W_O', 'attn.W_o', 'attn.o', 'attn.o_proj', 'attn.out_proj', 'attn.c_proj']),
+      'ffn.up': 'mlp.fc1', 'ffn.down': 'mlp.fc2', 'final_norm': nameIn(files, ['ln_f', 'norm_f'], ''), 'head': 'lm_head',
+    };
+  },
 };
 
 /** @type {Record<string, Family>} */
@@ -184,7 +206,7 @@ const NULL_SAYS = ['n_kv_heads', 'd_head', 'sliding_window'];
 
 /** Buffers that frameworks save: causal masks, rotary and sinusoidal tables, position ids. */
 const BUFFERS = [
-  /(^|\.)(rotary_emb|rope|rotary)\.(inv_freq|original_inv_freq|cos|sin|cos_cached|sin_cached|freqs)$/,
+  /(^|\.)(rotary_emb|rope|rotary)\.(inv_freq|original_inv_freq|(cos|sin)(_cached?|_table)?|freqs(_cis)?)$/,
   /(^|\.)(attn|self_attn|masked_self_attn)\.(rotary_emb\.inv_freq|masked_bias|mask|causal_mask|tril)$/,
   /(^|\.)(position_ids|causal_mask|tril)$/,
   /(^|\.)(pos_emb|pos_enc|pos_encoding|positional_encoding)\.pe$/,
@@ -226,6 +248,7 @@ export function readHfConfig(json, where = 'config.json') {
   }
   const family = Object.hasOwn(FAMILIES, type) ? FAMILIES[type]
     : fail('unsupported', `${where}: model_type ${show(type)} is not supported, expected one of ${['glassformer', ...Object.keys(FAMILIES)].join(', ')}`);
+  json = spelt(json, family.spellings ?? {}, where);
   /** @param {string} key @param {unknown} value @returns {never} */
   const lacks = (key, value) => fail('unsupported', `${where}: ${key} ${show(value)} is not supported`);
   for (const [key, neutral] of Object.entries(LACKING)) {
@@ -244,11 +267,45 @@ export function readHfConfig(json, where = 'config.json') {
     if (value && !used.includes(key) && !HARMLESS.test(key) && !Object.hasOwn(LACKING, key)) warnings.push(`${where}: ${key} is not known and was not used`);
   }
   return {
-    config, special, warnings, places: (files) => placesByName(config, family.names(config, json, files), family.how),
+    config, special, warnings, places: (files) => withHeadAsEmbedding(placesByName(config, family.names(config, json, files), family.how), config, files),
     isBuffer: ({ name, shape }) => BUFFERS.some((b) => b.test(name))
       || (shape.length >= 2 && /(^|\.)attn\.bias$/.test(name))
-      || (config.tie_word_embeddings && /^(lm_head|final_linear)\.weight$/.test(name) && sameShape(shape, config)),
+      || (config.tie_word_embeddings && HEADS.includes(name) && sameShape(shape, config)),
   };
+}
+
+/**
+ * A configuration with each key under the first of its spellings.
+ * @param {Json} json @param {Record<string, string>} spellings @param {string} where
+ * @returns {Json}
+ */
+function spelt(json, spellings, where) {
+  const out = { ...json };
+  for (const [other, key] of Object.entries(spellings)) {
+    if (out[other] === undefined) continue;
+    if (out[key] !== undefined && out[key] !== out[other]) fail('bad-config', `${where}: ${key} is ${show(out[key])} and ${other} is ${show(out[other])}, expected one of them or the same value`);
+    out[key] = out[other];
+    delete out[other];
+  }
+  return out;
+}
+
+/** What the families call their output layer. */
+const HEADS = ['lm_head.weight', 'final_linear.weight'];
+
+/**
+ * Of tensors that share memory, safetensors.torch.save_model keeps the one whose name sorts first: of a tied pair often the output layer.
+ * @param {Map<string, Place>} places  changed @param {Config} config @param {Set<string>} files  all names in the checkpoint
+ * @returns {Map<string, Place>} the same
+ */
+function withHeadAsEmbedding(places, config, files) {
+  const head = config.tie_word_embeddings && HEADS.find((name) => files.has(name));
+  for (const [name, place] of places) {
+    if (!head || !place.covers.includes('embed.weight') || files.has(name)) continue;
+    places.delete(name);
+    places.set(head, place);
+  }
+  return places;
 }
 
 /** @param {number[]} shape @param {Config} c */
