@@ -170,7 +170,8 @@ test('what a model tells is the caller’s own, with a worker and without', asyn
     const write = async () => { const steps = []; for await (const { id } of model.generate([5], { maxTokens: 4, temperature: 0, ignoreEos: true })) steps.push(id); return steps; };
     const before = await write();
     model.special.eos.length = 0;
-    model.config.nLayers = 99;
+    assert.throws(() => { model.config.nLayers = 99; }, TypeError);
+    assert.ok(Object.values(model.config).every((value) => typeof value !== 'object'), 'flat, so frozen all through');
     model.parameters.rows.length = 0;
     assert.deepEqual(await write(), before);
     assert.equal((await model.points()).filter((name) => /hook_resid_post/.test(name)).length > 0, true);

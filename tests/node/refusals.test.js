@@ -73,7 +73,7 @@ describe('prompts', () => {
 describe('options', () => {
   const bad = {
     temperature: [-1, NaN, Infinity, '1', null], topK: [-1, 1.5, NaN], topP: [-0.1, 1.1, NaN], minP: [-1, 2], repetitionPenalty: [0, -1, NaN],
-    seed: [-1, 1.5, 2 ** 53, 'a'], maxTokens: [-1, 1.5, NaN], stop: ['text', [1], ['']], logprobs: [-1, 2049, 1.5], beams: [0, 65, 1.5],
+    seed: [-1, 1.5, 2 ** 53, 'a'], maxTokens: [-1, 1.5, NaN], stop: ['', [1], ['']], logprobs: [-1, 2049, 1.5], beams: [0, 65, 1.5],
     lengthPenalty: [-1, NaN], ignoreEos: [1], captureBudget: [-1], noSuchOption: [1], source: ['text'],
   };
   for (const [name, values] of Object.entries(bad)) {

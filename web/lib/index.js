@@ -86,11 +86,13 @@ export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countPa
  */
 /**
  * @typedef {object} LoadOptions
- * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [quantize]  how matrices are kept; 'keep' (default): as the file stores them; 'f32': for exact work
- * @property {number} [contextLength]        most positions of a run; default: the model's own
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [dtype]  how matrices are kept; 'keep' (default): as the file stores them; 'f32': for exact work
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [quantize]  older name of dtype; refused when both are given and differ
+ * @property {number} [contextLength]        most positions of a run; default: the model's own. More is refused where positions are learned, and a warning elsewhere
  * @property {number} [threads]              in a worker of a cross-origin isolated page, or of Node; default: what suits machine and model
  * @property {'auto'|'simd'|'relaxed'} [backend]
- * @property {'f32'|'f16'|'q8'} [kvCache]    default f32
+ * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  how keys and values are kept; default f32; 'q8' is the older name of 'q8_0'
+ * @property {'f32'|'f16'|'q8_0'|'q8'} [kvCache]  older name of kvDtype; refused when both are given and differ
  * @property {boolean} [worker]              default: true in browsers, false in Node
  * @property {Bytes | Response | WebAssembly.Module} [wasm]  instead of the package's own file
  * @property {typeof globalThis.fetch} [fetch]
@@ -111,7 +113,7 @@ export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countPa
  * @property {number} [minP]                default 0: off
  * @property {number} [repetitionPenalty]   default 1: off
  * @property {number} [seed]                0 .. 2^53 - 1; drawn when absent and told in the summary; of several prompts the i-th draws with seed + i
- * @property {string[]} [stop]              the text before a stop string is given out, the stop string is not
+ * @property {string | string[]} [stop]     the text before a stop string is given out, the stop string is not
  * @property {number} [logprobs]            how many of the most likely tokens each step tells
  * @property {boolean} [ignoreEos]          go on after an end token, which then is a step
  * @property {number} [beams]               above 1: beam search; steps come when it has ended
@@ -274,19 +276,22 @@ function portable(source) {
 export class Model {
   #remote;
   #info;
+  /** @type {Promise<Tokenizer> | null} */
+  #tokenizer = null;
   #disposed = false;
 
   /** Called by load and create. @param {import('./remote.js').Remote} remote @param {any} info */
   constructor(remote, info) {
     this.#remote = remote;
     this.#info = info;
+    Object.freeze(info.config); // flat: every field is a number, a word, or true or false
     forgotten.register(this, () => remote.close(), this);
   }
 
   /** @param {Parameters<import('./remote.js').Remote['call']>} args */
   #call(...args) { return kept(this.#remote.call(...args), this); }
 
-  /** @returns {Config} */
+  /** Frozen; completeConfig gives one to change. @returns {Readonly<Config>} */
   get config() { return this.#info.config; }
   /** Every weight as it is kept, held against the engine's own list; rows also tell `address` and `memoryBytes`.
    * @returns {LoadedTable} */
@@ -302,6 +307,20 @@ export class Model {
   get special() { return this.#info.special; }
   /** Most positions of a run. @returns {number} */
   get contextLength() { return this.#info.contextLength; }
+  /** The Jinja template that came with the model and that chat uses; null without one. @returns {string | null} */
+  get chatTemplate() { return this.#info.chatTemplate; }
+  /**
+   * The model's tokenizer on this side, for what should not wait: `const tokenizer = await model.tokenizer`, then `tokenizer.encode(text)` and
+   * `tokenizer.decode(ids)` at once. Null without one. Built when it is first asked for, so that a load does not wait for it; it is the caller's
+   * and works on after the model was disposed.
+   * @returns {Promise<Tokenizer> | null}
+   */
+  get tokenizer() {
+    if (!this.#info.hasTokenizer) return null;
+    this.#tokenizer ??= Promise.all([import('./model_tokenizer.js'), this.#call('tokenizerText', [])]).then(([{ tokenizerOf }, text]) => tokenizerOf(text));
+    this.#tokenizer.catch(() => { this.#tokenizer = null; });
+    return this.#tokenizer;
+  }
 
   /**
    * @param {string} text special tokens in it are parsed

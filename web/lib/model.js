@@ -52,7 +52,7 @@ export class LoadedModel {
     this.special = checkpoint?.special ?? { bos: null, eos: [], addBos: false };
     this.warnings = warnings;
     this.contextLength = options.contextLength ?? this.config.context_length;
-    this.kvCache = options.kvCache ?? 'f32';
+    this.kvDtype = options.kvDtype;
     this.table = tableOf(engine);
     this.#open().close(); // a contextLength that cannot be is refused here and not at the first word
   }
@@ -63,7 +63,7 @@ export class LoadedModel {
    * @param {Hooks} hooks
    */
   static async load(source, options, { signal, onProgress, fetch, watch }) {
-    checkLoadOptions(options);
+    options = loadOptions(options);
     signal?.throwIfAborted();
     const report = progress(onProgress);
     const starting = start(options, report);
@@ -82,7 +82,8 @@ export class LoadedModel {
       const tokenizer = checkpoint.tokenizer && await Tokenizer.load(checkpoint.tokenizer);
       engine = await starting;
       const warnings = [...checkpoint.warnings];
-      openModel(engine, switched(checkpoint.config, options.switches), checkpoint.tensors, options.quantize ?? 'keep', warnings);
+      checkContext(options.contextLength, checkpoint.config, warnings);
+      openModel(engine, switched(checkpoint.config, options.switches), checkpoint.tensors, options.dtype, warnings);
       await engine.startThreads(options.threads, watch);
       const all = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
       let placed = 0;
@@ -104,14 +105,14 @@ export class LoadedModel {
    * @param {Hooks} hooks
    */
   static async create(config, options, { signal, onProgress, watch }) {
-    const { seed, ...rest } = options;
-    checkLoadOptions(rest, 'create');
+    const { seed, ...given } = options, rest = loadOptions(given, 'create');
     const engine = await start(rest, progress(onProgress));
     signal?.throwIfAborted();
     try {
-      const dtype = rest.quantize && rest.quantize !== 'keep' ? rest.quantize : 'f32';
+      const dtype = rest.dtype === 'keep' ? 'f32' : rest.dtype;
       /** @type {string[]} */
       const warnings = [];
+      checkContext(rest.contextLength, config, warnings);
       openModel(engine, config, null, dtype, warnings);
       await engine.startThreads(rest.threads, watch);
       engine.randomize(seedOf(seed), FRESH_STD);
@@ -147,6 +148,9 @@ export class LoadedModel {
     if (!this.tokenizer) fail('no-tokenizer', 'this model came without a tokenizer: ids cannot be turned into text');
     return this.tokenizer.decode(list);
   }
+
+  /** The vocabulary for a Tokenizer on the caller's side; null without one. */
+  tokenizerText() { return this.tokenizer && this.tokenizer.toText(); }
 
   /** Text of one token alone; '' without a tokenizer. @param {number} id */
   tokenText(id) {
@@ -203,7 +207,7 @@ export class LoadedModel {
   /** @returns {Promise<string[]>} what capture and edits can name */
   async pointNames() { return (await this.points()).names; }
 
-  #open() { return this.engine.session(this.contextLength, this.kvCache); }
+  #open() { return this.engine.session(this.contextLength, this.kvDtype); }
 
   /**
    * @param {{capture?: string[], captureBudget?: number, edits?: import('./capture.js').Edit[], source?: any}} [o]
@@ -269,18 +273,39 @@ export class LoadedModel {
   dispose() { this.engine.close(); }
 }
 
-/** @param {Record<string, any>} o @param {string} [call] */
-function checkLoadOptions(o, call = 'load') {
-  checkNames(o, ['quantize', 'contextLength', 'threads', 'backend', 'kvCache', 'wasm', 'hfEndpoint', 'cache', 'sha256', 'switches'], call);
+/**
+ * @param {Record<string, any>} o @param {string} [call]
+ * @returns {Record<string, any>} checked, each option under one name: dtype and kvDtype (as the engine calls it) are always there
+ */
+function loadOptions(o, call = 'load') {
+  checkNames(o, ['dtype', 'quantize', 'contextLength', 'threads', 'backend', 'kvDtype', 'kvCache', 'wasm', 'hfEndpoint', 'cache', 'sha256', 'switches'], call);
   const oneOf = (/** @type {string} */ name, /** @type {string[]} */ values) => {
     if (o[name] !== undefined && !values.includes(o[name])) fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
   };
-  oneOf('quantize', ['keep', 'f32', 'f16', 'q8_0', 'q4_0']);
-  oneOf('kvCache', ['f32', 'f16', 'q8']);
+  for (const name of ['dtype', 'quantize']) oneOf(name, ['keep', 'f32', 'f16', 'q8_0', 'q4_0']);
+  for (const name of ['kvDtype', 'kvCache']) oneOf(name, ['f32', 'f16', 'q8_0', 'q8']);
+  const kv = kvDtypeOf(o.kvDtype), kvCache = kvDtypeOf(o.kvCache);
+  for (const [name, value, alias, other] of [['dtype', o.dtype, 'quantize', o.quantize], ['kvDtype', kv, 'kvCache', kvCache]]) {
+    if (value !== undefined && other !== undefined && value !== other) fail('bad-option', `${name} is ${show(o[name])} and ${alias}, its older name, is ${show(o[alias])}: give one of them`);
+  }
   oneOf('cache', ['none', 'cache-storage', 'opfs']);
   if (o.contextLength !== undefined) number('contextLength', o.contextLength, 1, 2 ** 31 - 1, true);
   if (o.threads !== undefined) number('threads', o.threads, 1, 64, true);
+  return { ...o, dtype: o.dtype ?? o.quantize ?? 'keep', kvDtype: kv ?? kvCache ?? 'f32' };
 }
+
+/**
+ * A context longer than the configuration's: there is no learned position to look up; others can be computed, but were never trained.
+ * @param {number | undefined} length @param {Config} config @param {string[]} warnings  grows
+ */
+function checkContext(length, { context_length: own, position }, warnings) {
+  if (length === undefined || length <= own) return;
+  if (position === 'learned') fail('bad-argument', `contextLength is ${length}, but this model has learned positions for ${own}`);
+  warnings.push(`contextLength is ${length}, the model was made for ${own} positions: what it writes beyond them may make no sense`);
+}
+
+/** Blocks of 32 in eight bits are 'q8_0' wherever they are stored; 'q8' is the older name and the engine's. @param {unknown} value */
+const kvDtypeOf = (value) => (value === 'q8_0' ? 'q8' : value);
 
 /** @param {Record<string, any>} options @param {ReturnType<typeof progress>} report */
 function start(options, report) {

@@ -72,9 +72,10 @@ export function samplingOf({ temperature = 1, topK = 0, topP = 1, minP = 0, repe
  */
 export function generateOptions(options, vocabSize) {
   checkNames(options, GENERATE, 'generate');
-  const { maxTokens = Infinity, stop = [], logprobs = 0, ignoreEos = false, beams = 1, lengthPenalty = 0.6, source, sourceMask, capture = [], captureBudget, edits = [] } = options;
+  const { maxTokens = Infinity, logprobs = 0, ignoreEos = false, beams = 1, lengthPenalty = 0.6, source, sourceMask, capture = [], captureBudget, edits = [] } = options;
   if (maxTokens !== Infinity) number('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER, true);
-  if (!Array.isArray(stop) || stop.some((s) => typeof s !== 'string' || !s)) fail('bad-option', `stop is ${show(stop)}, expected a list of texts`);
+  const stop = typeof options.stop === 'string' ? [options.stop] : options.stop ?? [];
+  if (!Array.isArray(stop) || stop.some((s) => typeof s !== 'string' || !s)) fail('bad-option', `stop is ${show(options.stop)}, expected a text or a list of texts, none of them empty`);
   if (typeof ignoreEos !== 'boolean') fail('bad-option', `ignoreEos is ${show(ignoreEos)}, expected true or false`);
   number('logprobs', logprobs, 0, vocabSize, true);
   number('beams', beams, 1, 64, true);

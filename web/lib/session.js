@@ -77,5 +77,10 @@ export class Session {
     await done.catch(() => {});
   }
 
+  /** The same as close, under the name that every handle of this package has; settles when the memory is back. */
+  dispose() { return this.close(); }
+
   [Symbol.dispose]() { this.close(); }
+
+  async [Symbol.asyncDispose]() { await this.close(); }
 }

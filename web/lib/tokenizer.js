@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // tokenizer.js - text to ids and back, a thin layer over @huggingface/tokenizers
 //
 // Vocabularies of GGUF files and of llama2.c come here in the same shape as a tokenizer.json (formats/vocab.js). What is
@@ -5,7 +6,7 @@
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, show } from './formats/errors.js';
 import { openTokenizer } from './formats/source.js';
-import { SentencePieces } from './formats/vocab.js';
+import { PIECES, SentencePieces } from './formats/vocab.js';
 import { checkNames } from './options.js';
 
 /** Ids above this cannot belong to a model that the engine runs. */
@@ -14,8 +15,10 @@ const MAX_ID = 1 << 22;
 /** @typedef {Record<string, any>} Json */
 
 export class Tokenizer {
-  /** Of the library. @type {any} */
-  #lib;
+  /** Of the library; null once disposed. @type {any} */
+  #library;
+  /** What it was made from. @type {Json | null} */
+  #json;
   /** A plain token to stand before another, since decoders treat the first one differently. @type {number[]} */
   #anchor;
   #anchorLength;
@@ -27,8 +30,9 @@ export class Tokenizer {
   constructor(json) {
     const { model, added_tokens: added } = check(/** @type {Json} */ (json));
     const pieces = model instanceof SentencePieces ? model : null;
+    this.#json = json;
     try {
-      this.#lib = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model: pieces?.outline ?? model }, { clean_up_tokenization_spaces: false });
+      this.#library = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model: pieces?.outline ?? model }, { clean_up_tokenization_spaces: false });
       pieces?.enter(this.#lib.model);
     } catch (e) {
       fail('bad-tokenizer', `the tokenizer cannot be built: ${said(e)}`, e);
@@ -54,6 +58,32 @@ export class Tokenizer {
   }
 
   /**
+   * A tokenizer from the text that toText gave.
+   * @param {string} text
+   * @returns {Tokenizer}
+   */
+  static fromText(text) {
+    const json = JSON.parse(text), { model } = json;
+    return new Tokenizer({ ...json, ...(model.type === PIECES && { model: SentencePieces.fromJSON(model) }) });
+  }
+
+  /** The same vocabulary as a text, which goes to another thread or into a store; see fromText. @returns {string} */
+  toText() { return JSON.stringify(this.#json ?? this.#gone()); }
+
+  get #lib() { return this.#library ?? this.#gone(); }
+
+  /** @returns {never} */
+  #gone() { return fail('bad-state', 'the tokenizer was disposed'); }
+
+  /** Let go of the vocabulary, some 20 MB for 50,000 tokens; what is called afterwards fails with 'bad-state'. Nothing else needs it. */
+  dispose() {
+    this.#library = this.#json = null;
+    this.#pieces.clear();
+  }
+
+  [Symbol.dispose]() { this.dispose(); }
+
+  /**
    * @param {string} text special tokens in it are parsed
    * @param {{addSpecialTokens?: boolean}} [options] default true, as in Hugging Face
    * @returns {number[]}
@@ -62,7 +92,8 @@ export class Tokenizer {
     if (typeof text !== 'string') fail('bad-argument', `expected a text, found ${show(text)}`);
     checkNames(options, ['addSpecialTokens'], 'encode');
     const { addSpecialTokens = true } = options;
-    const { ids } = understood('encode', () => this.#lib.encode(text, { add_special_tokens: addSpecialTokens }));
+    const library = this.#lib;
+    const { ids } = understood('encode', () => library.encode(text, { add_special_tokens: addSpecialTokens }));
     const hole = ids.findIndex((/** @type {number | undefined} */ id) => id === undefined);
     if (hole >= 0) fail('bad-tokenizer', 'the text holds something that is not in the vocabulary');
     return ids;

@@ -107,7 +107,7 @@ async function orderOf(config, data, o) {
 async function vocabularyOf(source) {
   const known = learnt.get(source);
   if (known) return known;
-  const json = /** @type {any} */ (await openTokenizer(source)), { vocab, merges } = json.model ?? {};
+  const json = source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source)), { vocab, merges } = json.model ?? {};
   if (!vocab || Array.isArray(vocab) || !Array.isArray(merges)) fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
   return JSON.stringify({ model: { vocab, merges: merges.map((/** @type {string | string[]} */ m) => (Array.isArray(m) ? m.join(' ') : m)) } });
 }

@@ -92,5 +92,7 @@ export class Training {
     await this.#opening.catch(() => {});
   }
 
+  [Symbol.dispose]() { this.dispose(); }
+
   async [Symbol.asyncDispose]() { await this.dispose(); }
 }

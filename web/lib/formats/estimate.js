@@ -34,8 +34,8 @@ export function countParameters(config) {
  * The exact count takes every matrix that a token is multiplied with, so the tables that are only looked up in drop out and
  * a tied embedding counts as the head that it is; it adds scores and their weighted sum, 4 x d_head per head and key.
  * @param {object | import('./presets.js').Preset} config
- * @param {{contextLength: number, batch?: number, dtype?: 'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1', kvDtype?: 'f32'|'f16'|'q8'}} options
- *   dtype of the weights (f32), kvDtype of the cache (f16)
+ * @param {{contextLength: number, batch?: number, dtype?: 'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1', kvDtype?: 'f32'|'f16'|'q8_0'|'q8'}} options
+ *   dtype of the weights (f32), kvDtype of the cache (f16; 'q8' is the older name of 'q8_0')
  * @returns {Estimate}
  */
 export function estimate(config, options) {

@@ -141,6 +141,9 @@ function bpeJson({ merges, splits, ignoreMerges, ...base }) {
   };
 }
 
+/** The type of a SentencePieces model in a tokenizer's text; no tokenizer.json has it. */
+export const PIECES = 'SentencePieces';
+
 /**
  * A SentencePiece vocabulary as the model of a tokenizer.json. Its pairs are ranked by the score of what they make, the better the
  * lower; equal scores are equal, and of equals the leftmost is joined. A rank is found when it is asked for, since 32,000 tokens have
@@ -162,6 +165,15 @@ export class SentencePieces {
     this.byte_fallback = types.includes(BYTE);
     this.ascending = Float64Array.from(scores).sort();
   }
+
+  /** JSON has no infinite numbers; scores are f32, so the largest double is as good. */
+  toJSON() {
+    const { texts, types, scores, unk_token } = this, most = Number.MAX_VALUE;
+    return { type: PIECES, texts, types: Array.from(types), scores: Array.from(scores, (s) => Math.min(Math.max(s, -most), most)), unk: this.ids.get(unk_token) };
+  }
+
+  /** @param {{texts: string[], types: number[], scores: number[], unk: number}} json what toJSON gave */
+  static fromJSON({ texts, types, scores, unk }) { return new SentencePieces(new Map(texts.map((text, id) => [text, id])), types, scores, unk); }
 
   get vocab() { return Object.fromEntries(this.ids); }
 

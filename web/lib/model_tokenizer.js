@@ -1,0 +1,5 @@
+// model_tokenizer.js - a model's tokenizer on the caller's side: a chunk of its own, so that a page that never asks does not fetch the library
+import { Tokenizer } from './tokenizer.js';
+
+/** @param {string} text what the other side's Tokenizer.toText gave @returns {Tokenizer} */
+export const tokenizerOf = (text) => Tokenizer.fromText(text);
