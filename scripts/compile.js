@@ -64,13 +64,15 @@ const programs = () => sources('src/train').filter(hasMain);
 const tests = () => sources('tests/native').filter((file) => file.endsWith('_test.c'));
 const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
 const benches = () => sources('tests/bench');
+/** Whether the linker can put the fuzzer's allocator, which fails when told to, in front of malloc. */
+const wraps = process.platform === 'linux';
 /** The program that gives the engine and the trainer wrong bytes (tests/fuzz); it runs few cases among the native tests. */
 const fuzzer = () => ({
   out: 'build/native-test/fuzz',
   sources: [...engine(), ...trainer(), ...testHelpers(), ...sources('tests/fuzz')],
   cc: CC,
-  compile: nativeTest,
-  link: ['-pthread', ...sanitize, '-lm'],
+  compile: (source) => [...nativeTest(), ...(wraps && source.startsWith('tests/fuzz/') ? ['-DGF_STARVE'] : [])],
+  link: ['-pthread', ...sanitize, '-lm', ...(wraps ? ['-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc'] : [])],
 });
 const trains = (file) => /^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
 const nativeTest = () => ['-O2', '-g', '-pthread', ...sanitize, ...common, '-Itests/native'];

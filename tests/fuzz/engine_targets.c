@@ -2,50 +2,8 @@
  * is read off the input, and when that ends the case does. */
 #include "glassformer.h"
 #include "golden.h" /* test_config */
-#include "targets.h"
-#include <math.h>
+#include "session_calls.h"
 #include <string.h>
-
-struct stream {
-    const uint8_t *at, *end;
-};
-
-static uint32_t byte(struct stream *s) { return s->at < s->end ? *s->at++ : 0; }
-static uint64_t word(struct stream *s) {
-    uint64_t w = 0;
-    for (int i = 0; i < 8; i++) w = w << 8 | byte(s);
-    return w;
-}
-static int32_t below(struct stream *s, int32_t n) {
-    return (int32_t)((byte(s) << 8 | byte(s)) % (uint32_t)n);
-}
-/* Mostly -1 .. n; now and then a number that nobody means. */
-static int32_t about(struct stream *s, int32_t n) {
-    static const int32_t far[] = {INT32_MIN, -2, 1 << 16, 1 << 30, INT32_MAX - 1, INT32_MAX};
-    return byte(s) < 12 ? far[below(s, 6)] : below(s, n + 2) - 1;
-}
-static float number(struct stream *s) {
-    static const float far[] = {0, -0.0f, 1e-38f, 3e38f, -3e38f, INFINITY, NAN, -1, 0.5f, 1};
-    return byte(s) < 40 ? far[below(s, 10)] : (float)below(s, 2001) / 1000 - 1;
-}
-/* n values of their own stretch of memory, so that one read too many is seen. */
-static void *values(size_t n, size_t size) {
-    void *p = calloc(n ? n : 1, size);
-    PROMISE(p);
-    return p;
-}
-static float *numbers(struct stream *s, int32_t n) {
-    float *x = values((size_t)n, sizeof *x);
-    for (int32_t i = 0; i < n; i++) x[i] = number(s);
-    return x;
-}
-/* Every float of a result is read: a sum, whatever it is. */
-static float touch(const float *x, int64_t n) {
-    float sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += x[i];
-    return sum;
-}
-static volatile float touched;
 
 /* ---- a configuration ------------------------------------------------------------------------- */
 
@@ -56,16 +14,13 @@ static const int is_float[] = {GF_CONFIG_FIELDS(IS_FLOAT)};
 enum { N_FIELDS = sizeof is_float / sizeof *is_float };
 
 static int32_t any_config(struct stream *s, struct gf_config *cfg) {
-    static const double far[] = {-1,        0,   1,   2,     3,       7,
-                                 8,         64,  90,  4096,  1 << 16, 1 << 20,
-                                 INT32_MAX, 0.5, NAN, 1e-30, 1e12,    INFINITY};
     uint64_t seed = word(s);
     struct gf_error err = {0};
     *cfg = test_config(&seed);
     for (int32_t n = below(s, 4); n > 0; n--) {
         struct gf_error none = {0};
         const int32_t field = about(s, N_FIELDS);
-        const double x = below(s, 3) ? below(s, 4) : far[below(s, 18)];
+        const double x = setting(s);
         const int32_t status = gf_config_set(cfg, field, x, &none);
         STATUS(status, none);
         if (status == GF_OK)
@@ -74,6 +29,20 @@ static int32_t any_config(struct stream *s, struct gf_config *cfg) {
     const int32_t status = gf_config_check(cfg, &err);
     STATUS(status, err);
     return status;
+}
+
+/* The roster, whose entries sum up to the number of parameters. */
+static void read_roster(struct stream *s, const struct gf_config *cfg) {
+    const int32_t n = gf_roster_count(cfg), odd = about(s, n);
+    uint64_t sum = 0;
+    struct gf_tensor t;
+    PROMISE(n > 0 && (gf_roster_tensor(cfg, odd, &t) == GF_OK) == (odd >= 0 && odd < n));
+    for (int32_t i = 0; i < n && n < 200; i++) {
+        PROMISE(gf_roster_tensor(cfg, i, &t) == GF_OK);
+        PROMISE(t.name[0] && memchr(t.name, 0, sizeof t.name) && t.rows > 0 && t.cols > 0);
+        sum += t.count;
+    }
+    if (n < 200) PROMISE(sum == gf_count_parameters(cfg));
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -110,10 +79,13 @@ static void feed_wildly(struct stream *s, struct gf_model *m, int32_t n_tensors)
         struct gf_error err = {0};
         const int32_t dtype = about(s, GF_N_DTYPES);
         switch (below(s, 4)) {
-        case 0:
-            STATUS(gf_tensor_begin(m, about(s, n_tensors), about(s, 4), dtype, below(s, 2), &err),
-                   err);
+        case 0: {
+            const int32_t first = about(s, n_tensors), n = about(s, 4), turned = below(s, 2);
+            hunger(s);
+            STATUS(gf_tensor_begin(m, first, n, dtype, turned, &err), err);
+            starve(0);
             break;
+        }
         case 1: write_some(s, m, (int64_t)block_bytes(dtype) * below(s, 200), below(s, 2)); break;
         case 2: write_some(s, m, below(s, 99), 1); break;
         default: STATUS(gf_tensor_end(m, &err), err);
@@ -129,7 +101,8 @@ static void feed(struct stream *s, struct gf_model *m, int32_t n_tensors) {
         struct gf_error err = {0}, none = {0};
         struct gf_tensor t;
         PROMISE(gf_model_tensor(m, i, &t) == GF_OK);
-        int32_t dtype = below(s, GF_N_DTYPES), turned = below(s, 2);
+        /* often as it is kept: blocks that are taken over as they are */
+        int32_t dtype = below(s, 2) ? t.dtype : below(s, GF_N_DTYPES), turned = below(s, 2);
         if (gf_tensor_begin(m, i, 1, dtype, turned, &err) != GF_OK) {
             PROMISE(err.text[0]);
             dtype = GF_F32;
@@ -155,7 +128,10 @@ static struct gf_model *any_model(struct stream *s, const struct gf_config *cfg)
     const int one = below(s, GF_N_DTYPES), odd = below(s, 16) == 0;
     for (int32_t i = 0; i < n; i++)
         dtypes[i] = (uint8_t)(odd ? (int32_t)byte(s) : below(s, 8) ? one : below(s, GF_N_DTYPES));
-    struct gf_model *m = gf_model_open(cfg, below(s, 4) ? dtypes : NULL, &err);
+    const int typed = below(s, 4);
+    hunger(s);
+    struct gf_model *m = gf_model_open(cfg, typed ? dtypes : NULL, &err);
+    starve(0);
     free(dtypes);
     PROMISE(!m == !!err.text[0]);
     if (!m) return NULL;
@@ -173,8 +149,12 @@ static struct gf_model *any_model(struct stream *s, const struct gf_config *cfg)
     if (how == 1) PROMISE(status == GF_OK);
     struct gf_error filled = {0};
     if (status != GF_OK) {
-        status = gf_model_randomize(m, word(s), number(s), &filled);
+        const uint64_t seed = word(s);
+        const float std = number(s);
+        hunger(s);
+        status = gf_model_randomize(m, seed, std, &filled);
         STATUS(status, filled);
+        starve(0);
     }
     if (status == GF_OK) return m;
     gf_model_close(m);
@@ -193,163 +173,13 @@ static void read_weights(struct stream *s, const struct gf_model *m, int32_t n_t
     }
 }
 
-/* ---- sessions -------------------------------------------------------------------------------- */
-
-enum { SESSIONS = 4 };
-
-static int32_t *any_ids(struct stream *s, int32_t n, int32_t vocab) {
-    int32_t *ids = values((size_t)n, sizeof *ids);
-    const int sound = below(s, 8) != 0;
-    for (int32_t i = 0; i < n; i++)
-        ids[i] = sound ? below(s, vocab < 60000 ? vocab : 60000)
-                       : about(s, vocab < 60000 ? vocab : 60000);
-    return ids;
-}
-
-/* All or nothing: after a failure the session is as long as before. */
-static void eval(struct stream *s, struct gf_session *e, const struct gf_config *c) {
-    struct gf_error err = {0};
-    const int32_t n = about(s, below(s, 3) ? 5 : 140), count = n > 0 && n < 200 ? n : 0,
-                  before = gf_session_length(e);
-    int32_t *ids = any_ids(s, count, c->vocab_size);
-    const int32_t status = count || n < 1 ? gf_session_eval(e, ids, n, &err) : GF_OK;
-    STATUS(status, err);
-    PROMISE(gf_session_length(e) == before + (status == GF_OK ? count : 0));
-    free(ids);
-}
-
-static void encode(struct stream *s, struct gf_session *e, const struct gf_config *c) {
-    struct gf_error err = {0};
-    const int32_t n = about(s, 40), count = n > 0 && n < 50 ? n : 0;
-    int32_t *ids = any_ids(s, count, c->vocab_size);
-    uint8_t *mask = values((size_t)count, 1);
-    for (int32_t i = 0; i < count; i++) mask[i] = below(s, 4) != 0;
-    if (count || n < 1) STATUS(gf_session_encode(e, ids, below(s, 2) ? mask : NULL, n, &err), err);
-    free(mask);
-    free(ids);
-}
-
-static void look(struct stream *s, struct gf_session *e, const struct gf_config *c) {
-    struct gf_error err = {0};
-    int32_t n, dims[3];
-    const int32_t row = about(s, 6), rows = about(s, 6);
-    const float *x = gf_session_logits(e, row, rows, &err);
-    PROMISE(!x == !!err.text[0]);
-    if (x) touched = touch(x, (int64_t)rows * c->vocab_size);
-    x = gf_session_hidden(e, below(s, 2), &n);
-    if (x) touched = touch(x, (int64_t)n * c->d_model);
-    const int32_t deep = below(s, 2) ? c->n_layers : c->n_encoder_layers;
-    for (int32_t point = 0; point < GF_N_POINTS; point++) {
-        x = gf_session_captured(e, below(s, 2), below(s, (deep < 9 ? deep : 9) + 1) - 1, point,
-                                dims);
-        if (x) touched = touch(x, (int64_t)dims[0] * dims[1] * dims[2]);
-    }
-    const struct gf_op_time *ops = gf_session_traced(e, &n);
-    for (int32_t i = 0; ops && i < n; i++) PROMISE(ops[i].op >= 0 && ops[i].op < GF_N_OPS);
-}
-
-static void sample(struct stream *s, struct gf_session *e, const struct gf_config *c) {
-    struct gf_error err = {0};
-    struct gf_choice choice, top[8];
-    const struct gf_sampling p = {.temperature = number(s),
-                                  .top_p = below(s, 2) ? 1 : number(s),
-                                  .min_p = below(s, 2) ? 0 : number(s),
-                                  .repetition_penalty = below(s, 2) ? 1 : number(s),
-                                  .top_k = below(s, 2) ? 0 : about(s, c->vocab_size % 60000)};
-    gf_session_seed(e, word(s));
-    int32_t status = gf_session_sample(e, &p, &choice, &err);
-    STATUS(status, err);
-    if (status == GF_OK) PROMISE(choice.id >= 0 && choice.id < c->vocab_size);
-    const int32_t n = 1 + below(s, 9), k = about(s, 8);
-    float *logits = numbers(s, n), *probs = values((size_t)n, sizeof *probs);
-    struct gf_error no_top = {0}, no_probs = {0};
-    if (k <= 8) {
-        const int32_t found = gf_top(logits, n, k, top, &no_top);
-        PROMISE(found < 0 ? no_top.text[0] : found == (k < n ? k : n));
-        for (int32_t i = 0; i < found; i++) PROMISE(top[i].id >= 0 && top[i].id < n);
-    }
-    const int32_t seen[] = {about(s, n), about(s, n)};
-    status = gf_distribution(probs, logits, n, &p, seen, 2, &no_probs);
-    STATUS(status, no_probs);
-    double sum = 0;
-    for (int32_t i = 0; i < n; i++) sum += (double)probs[i];
-    if (status == GF_OK) PROMISE(fabs(sum - 1) < 1e-3);
-    free(probs);
-    free(logits);
-}
-
-static void watch(struct stream *s, struct gf_session *e, const struct gf_config *c) {
-    struct gf_error err = {0};
-    const int32_t stack = about(s, 2), point = about(s, GF_N_POINTS),
-                  layer = about(s, c->n_layers < 9 ? c->n_layers : 9);
-    if (below(s, 2)) {
-        STATUS(gf_session_capture(e, stack, layer, point, below(s, 4) != 0, &err), err);
-        return;
-    }
-    static const int32_t sizes[] = {1, 0, 3, -1};
-    const int32_t widths[] = {c->d_model, c->d_head, c->d_ff, 40}, width = widths[below(s, 4)];
-    const int32_t n = below(s, 2) && width < 5000 ? width : sizes[below(s, 4)];
-    float *x = numbers(s, n > 0 ? n : 0);
-    STATUS(gf_session_edit(e, stack, layer, point, about(s, 4), about(s, 99), about(s, 40),
-                           about(s, 3), number(s), x, n, &err),
-           err);
-    free(x);
-}
-
-static void together(struct stream *s, struct gf_session *const *all, int32_t n,
-                     const struct gf_config *c) {
-    struct gf_error err = {0};
-    struct gf_session *some[SESSIONS];
-    for (int32_t i = 0; i < n; i++) some[i] = all[below(s, 6) ? i : 0];
-    int32_t *ids = any_ids(s, n, c->vocab_size);
-    STATUS(gf_sessions_eval(some, ids, n, &err), err);
-    free(ids);
-}
-
-static void sessions(struct stream *s, const struct gf_model *m) {
-    const struct gf_config *c = gf_model_config(m);
-    struct gf_session *all[SESSIONS];
-    int32_t n = 0;
-    while (s->at < s->end) {
-        struct gf_error err = {0};
-        struct gf_session *e = n ? all[below(s, n)] : NULL, *more = NULL;
-        const int32_t what = n ? below(s, 16) : 0;
-        switch (what) {
-        case 0:
-        case 1:
-            if (n == SESSIONS) break;
-            more = what
-                       ? gf_session_fork(e, &err)
-                       : gf_session_open(m, below(s, 2) ? 0 : about(s, 120),
-                                         below(s, 9) ? below(s, GF_N_KV_TYPES) : about(s, 9), &err);
-            PROMISE(!more == !!err.text[0]);
-            if (more) all[n++] = more;
-            break;
-        case 2: STATUS(gf_session_rewind(e, about(s, gf_session_length(e) + 1), &err), err); break;
-        case 3: gf_session_clear_edits(e); break;
-        case 4: STATUS(gf_session_trace(e, below(s, 2), &err), err); break;
-        case 5: together(s, all, n, c); break;
-        case 6: encode(s, e, c); break;
-        case 7:
-        case 8:
-        case 9: watch(s, e, c); break;
-        case 10: sample(s, e, c); break;
-        case 11: look(s, e, c); break;
-        default: eval(s, e, c);
-        }
-    }
-    for (int32_t i = 0; i < n; i++) {
-        PROMISE(gf_session_kv_bytes(all[i]) < (uint64_t)1 << 40);
-        gf_session_close(all[i]);
-    }
-}
-
 /* ---- targets --------------------------------------------------------------------------------- */
 
 static void model(const uint8_t *bytes, size_t n) {
     struct stream s = {bytes, bytes + n};
     struct gf_config cfg;
     if (any_config(&s, &cfg) != GF_OK) return;
+    read_roster(&s, &cfg);
     struct gf_model *m = any_model(&s, &cfg);
     if (!m) return;
     read_weights(&s, m, gf_roster_count(&cfg));

@@ -4,7 +4,7 @@
  * seconds fuzz --run TARGET FILE                                    one input again
  *
  * A child of its own runs a target's cases; it dies of a sanitizer's report, of a broken promise or
- * of the alarm, and the input that it leaves in shared memory goes to build/fuzz. A case depends on
+ * of a timer, and the input that it leaves in shared memory goes to build/fuzz. A case depends on
  * seed, target and number alone. Without arguments: few cases of one seed, for the tests. */
 #define _DEFAULT_SOURCE
 #include "base/clock.h"
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,9 @@ const char *__asan_default_options(void) {
 const char *__ubsan_default_options(void);
 const char *__ubsan_default_options(void) { return "print_stacktrace=1"; }
 
-enum { ROOM = 1 << 20, DECISIONS = 1 << 12, LIMIT_S = 20, SMOKE_CASES = 300 };
+/* A case may compute for CPU_S and, where it waits, last for WALL_S: another process's load alone
+ * ends none. */
+enum { ROOM = 1 << 20, DECISIONS = 1 << 12, CPU_S = 20, WALL_S = 600, SMOKE_CASES = 300 };
 
 struct shared { /* between a child and who waits for it */
     uint64_t cases;
@@ -66,16 +69,22 @@ static void run(const struct target *t, const uint8_t *bytes, size_t n) {
     free(copy);
 }
 
+static void limit(int cpu_s, int wall_s) {
+    const struct itimerval cpu = {.it_value = {.tv_sec = cpu_s}};
+    setitimer(ITIMER_PROF, &cpu, NULL);
+    alarm((unsigned)wall_s);
+}
+
 static void child(struct shared *s, const struct target *t, const struct plan *p) {
     struct gf_memory seeds[MAX_SEEDS] = {{0}};
     const int n = t->seeds ? t->seeds(seeds) : 0;
     const double end = gf_now_ms() + 1000 * p->seconds;
     for (; s->cases < p->cases && gf_now_ms() < end; s->cases++) {
         make_case(s, t, seeds, n, p->seed);
-        alarm(LIMIT_S);
+        limit(CPU_S, WALL_S);
         run(t, s->bytes, s->n);
     }
-    alarm(0);
+    limit(0, 0);
     for (int i = 0; i < n; i++) gf_memory_close(&seeds[i]);
     s->done = 1;
     exit(0);
@@ -93,9 +102,9 @@ static int report(const struct shared *s, const struct target *t, uint64_t seed,
     const int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     printf("FAIL %s: seed %llu, case %llu: %s\n  again: fuzz --run %s %s\n", t->name,
            (unsigned long long)seed, (unsigned long long)s->cases,
-           sig == SIGALRM ? "no end in sight"
-           : s->done      ? "one before it leaks memory, see the report above"
-                          : "see the report above",
+           sig == SIGALRM || sig == SIGPROF ? "no end in sight"
+           : s->done                        ? "one before it leaks memory, see the report above"
+                                            : "see the report above",
            t->name, written ? path : "(its input could not be written)");
     return 1;
 }
@@ -115,9 +124,11 @@ static int fuzz(struct shared *s, const struct target *t, const struct plan *p) 
     return 0;
 }
 
+static const struct target *const lists[] = {train_targets, run_targets, engine_targets};
+enum { N_LISTS = sizeof lists / sizeof *lists };
+
 static const struct target *find(const char *name) {
-    const struct target *lists[] = {train_targets, engine_targets};
-    for (int l = 0; l < 2; l++)
+    for (int l = 0; l < N_LISTS; l++)
         for (const struct target *t = lists[l]; t->name; t++)
             if (!strcmp(t->name, name)) return t;
     printf("There is no target %s.\n", name);
@@ -157,8 +168,8 @@ int main(int argc, char **argv) {
             return printf("fuzz [--seconds N] [--cases N] [--seed N] [TARGET...]\n"), 2;
     }
     if (!n) {
-        for (const struct target *t = train_targets; t->name; t++) chosen[n++] = t;
-        for (const struct target *t = engine_targets; t->name; t++) chosen[n++] = t;
+        for (int l = 0; l < N_LISTS; l++)
+            for (const struct target *t = lists[l]; t->name; t++) chosen[n++] = t;
     }
     struct shared *s =
         mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

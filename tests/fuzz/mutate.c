@@ -1,5 +1,6 @@
 /* mutate.c - see mutate.h. */
 #include "mutate.h"
+#include <math.h>
 #include <string.h>
 
 uint64_t any(struct gf_rng *r, uint64_t n) { return gf_rng_u64(r) % n; }
@@ -58,13 +59,61 @@ static size_t renumber(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room) 
     return end > at ? splice(bytes, n, room, at, end - at, (const uint8_t *)to, strlen(to)) : n;
 }
 
+static const float edge_floats[] = {0,     -0.0f, 1e-45f,    -1e-38f,  3.4e38f, -3.4e38f,
+                                    65504, 65520, -INFINITY, INFINITY, NAN,     -1};
+
+/* Fields of binary headers and arrays: an aligned number of 4 or 8 bytes becomes an edge value,
+ * moves by a little, or becomes a float. */
+static void refield(struct gf_rng *r, uint8_t *bytes, size_t n) {
+    const size_t size = any(r, 2) ? 8 : 4, at = place(r, n) / size * size;
+    if (at + size > n) return;
+    uint64_t word = 0;
+    memcpy(&word, bytes + at, size);
+    switch (any(r, 3)) {
+    case 0: word = edge_words[any(r, COUNT(edge_words))]; break;
+    case 1: word += any(r, 33) - 16; break;
+    default: memcpy(&word, &edge_floats[any(r, COUNT(edge_floats))], sizeof(float));
+    }
+    memcpy(bytes + at, &word, size);
+}
+
+static int is_mark(uint8_t c) { return memchr("\n\t ,\"=:[]{}", c, 12) != NULL; }
+
+/* The end of the item of a text (a line, word, string or number) that begins at `at`. */
+static size_t item_end(const uint8_t *bytes, size_t n, size_t at) {
+    while (at < n && !is_mark(bytes[at])) at++;
+    return at;
+}
+
+/* An item of a text is removed, doubled, or replaced by another item of this text or of `other`. */
+static size_t reitem(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other,
+                     size_t n_other) {
+    uint8_t piece[512];
+    size_t at = place(r, n);
+    while (at && !is_mark(bytes[at - 1])) at--;
+    const size_t cut = item_end(bytes, n, at) - at;
+    const uint8_t *from = n_other && any(r, 3) == 0 ? other : bytes;
+    const size_t all = from == other ? n_other : n;
+    size_t with = place(r, all), m;
+    switch (any(r, 3)) {
+    case 0: return splice(bytes, n, room, at, cut + (at + cut < n), bytes, 0);
+    case 1: with = at, from = bytes, m = cut + (at + cut < n); break;
+    default:
+        while (with && !is_mark(from[with - 1])) with--;
+        m = item_end(from, all, with) - with;
+    }
+    m = m < sizeof piece ? m : sizeof piece;
+    memcpy(piece, from + with, m);
+    return splice(bytes, n, room, at, with == at && from == bytes ? 0 : cut, piece, m);
+}
+
 static size_t once(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other,
                    size_t n_other) {
     uint8_t piece[1 << 13];
     if (!n) return n;
     const size_t at = place(r, n);
     size_t m = length(r, n - at);
-    switch (any(r, 9)) {
+    switch (any(r, 13)) {
     case 0: bytes[at] ^= (uint8_t)(1 << any(r, 8)); return n;
     case 1: bytes[at] = edge_bytes[any(r, COUNT(edge_bytes))]; return n;
     case 2: bytes[at] = (uint8_t)any(r, 256); return n;
@@ -86,6 +135,10 @@ static size_t once(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, cons
         return splice(bytes, n, room, at, any(r, 2) || m > n - at ? 0 : m, other + from, m);
     }
     case 7: return any(r, 4) ? n : at;
+    case 8:
+    case 9: refield(r, bytes, n); return n;
+    case 10:
+    case 11: return reitem(r, bytes, n, room, other, n_other);
     default: return renumber(r, bytes, n, room);
     }
 }

@@ -29,5 +29,6 @@ struct target {
     int (*seeds)(struct gf_memory seeds[MAX_SEEDS]);
     void (*run)(const uint8_t *bytes, size_t n);
 };
-extern const struct target train_targets[], engine_targets[]; /* the last one has no name */
+/* The last one of each has no name. */
+extern const struct target train_targets[], run_targets[], engine_targets[];
 #endif

@@ -118,8 +118,16 @@ static int gguf_seeds(struct gf_memory seeds[MAX_SEEDS]) {
 static void gguf(const uint8_t *bytes, size_t n) {
     struct gf_error err = {0};
     struct gf_params p;
+    double loss, norm;
     PROMISE(!gf_params_open(&p, &small.t.cfg));
-    STATUS(gf_import_gguf(&p, &small.t.cfg, &small.bpe, "m", bytes, n, &err), err);
+    const int32_t status = gf_import_gguf(&p, &small.t.cfg, &small.bpe, "m", bytes, n, &err);
+    STATUS(status, err);
+    if (status == GF_OK) { /* and trained on */
+        memcpy(small.t.weights.data, p.data, (size_t)p.n * sizeof *p.data);
+        STATUS(gf_trainer_step(&small.t, &loss, &norm, &err), err);
+        struct gf_error none = {0};
+        PROMISE(gf_trainer_load(&small.t, small.start.bytes, small.start.n, &none) == GF_OK);
+    }
     gf_params_close(&p);
 }
 
@@ -137,7 +145,14 @@ static void checkpoint(const uint8_t *bytes, size_t n) {
     double loss, norm;
     const int32_t status = gf_trainer_load(&small.t, bytes, n, &err);
     STATUS(status, err);
-    if (status == GF_OK) STATUS(gf_trainer_step(&small.t, &loss, &norm, &err), err);
+    if (status == GF_OK) {
+        struct gf_memory again;
+        struct gf_sink to = gf_memory_sink(&again);
+        gf_trainer_save(&small.t, &to); /* what was taken is taken again */
+        PROMISE(!to.bad && gf_trainer_load(&small.t, again.bytes, again.n, &err) == GF_OK);
+        gf_memory_close(&again);
+        STATUS(gf_trainer_step(&small.t, &loss, &norm, &err), err);
+    }
     PROMISE(gf_trainer_load(&small.t, small.start.bytes, small.start.n, &err) == GF_OK);
 }
 
@@ -175,14 +190,15 @@ static void text_as(const char *text, size_t n, int pairs, struct gf_swap *swap)
 
 /* One input as stories, as pairs, as a file of groups, and as what a vocabulary is learnt from. */
 static void texts(const uint8_t *bytes, size_t n) {
-    static const char lily[] = "Lily had a dog. Lily's dogs saw an owl.";
+    static const char lily[] = "Lily had a dog. Lily's dogs saw an owl.",
+                      others[] = "Lily had a dog. Mia and Anna saw cats, owls, a cat and an owl.";
     struct gf_error err = {0};
     char *text = malloc(n + 1);
     PROMISE(text);
     memcpy(text, bytes, n);
     text[n] = 0;
     struct gf_swap swap;
-    int32_t status = gf_swap_open(&swap, text, lily, sizeof lily - 1, &err);
+    int32_t status = gf_swap_open(&swap, text, others, sizeof others - 1, &err);
     STATUS(status, err);
     const int swaps = status == GF_OK;
     text_as(text, n, 0, swaps ? &swap : NULL);

@@ -1,0 +1,279 @@
+/* session_calls.c - see session_calls.h. */
+#include "session_calls.h"
+#include "base/pool.h"
+#include "model/session.h" /* the ids that a session holds */
+#include <string.h>
+
+/* Every float of a result is read: a sum, whatever it is. */
+static float touch(const float *x, int64_t n) {
+    float sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i];
+    return sum;
+}
+static volatile float touched;
+
+enum { SESSIONS = 4 };
+struct timeline {
+    struct gf_session *s;
+    int edits;   /* some are pending */
+    int changed; /* what it holds may have been computed with edits */
+};
+
+static int32_t *any_ids(struct stream *s, int32_t n, int32_t vocab) {
+    int32_t *ids = values((size_t)n, sizeof *ids);
+    const int sound = below(s, 8) != 0;
+    for (int32_t i = 0; i < n; i++)
+        ids[i] = sound ? below(s, vocab < 60000 ? vocab : 60000)
+                       : about(s, vocab < 60000 ? vocab : 60000);
+    return ids;
+}
+
+/* All or nothing: after a failure the session is as long as before. */
+static void eval(struct stream *s, struct gf_session *e, const struct gf_config *c) {
+    struct gf_error err = {0};
+    const int32_t n = about(s, below(s, 3) ? 5 : 140), count = n > 0 && n < 200 ? n : 0,
+                  before = gf_session_length(e);
+    int32_t *ids = any_ids(s, count, c->vocab_size);
+    hunger(s);
+    const int32_t status = count || n < 1 ? gf_session_eval(e, ids, n, &err) : GF_OK;
+    starve(0);
+    STATUS(status, err);
+    PROMISE(gf_session_length(e) == before + (status == GF_OK ? count : 0));
+    free(ids);
+}
+
+static void encode(struct stream *s, struct gf_session *e, const struct gf_config *c) {
+    struct gf_error err = {0};
+    const int32_t n = about(s, 40), count = n > 0 && n < 50 ? n : 0;
+    int32_t *ids = any_ids(s, count, c->vocab_size);
+    uint8_t *mask = values((size_t)count, 1);
+    for (int32_t i = 0; i < count; i++) mask[i] = below(s, 4) != 0;
+    hunger(s);
+    if (count || n < 1) STATUS(gf_session_encode(e, ids, below(s, 2) ? mask : NULL, n, &err), err);
+    starve(0);
+    free(mask);
+    free(ids);
+}
+
+static void look(struct stream *s, struct gf_session *e, const struct gf_config *c) {
+    struct gf_error err = {0};
+    int32_t n, dims[3];
+    const int32_t row = about(s, 6), rows = about(s, 6);
+    hunger(s);
+    const float *x = gf_session_logits(e, row, rows, &err);
+    starve(0);
+    PROMISE(!x == !!err.text[0]);
+    if (x) touched = touch(x, (int64_t)rows * c->vocab_size);
+    x = gf_session_hidden(e, below(s, 2), &n);
+    if (x) touched = touch(x, (int64_t)n * c->d_model);
+    const int32_t deep = below(s, 2) ? c->n_layers : c->n_encoder_layers;
+    for (int32_t point = 0; point < GF_N_POINTS; point++) {
+        x = gf_session_captured(e, below(s, 2), below(s, (deep < 9 ? deep : 9) + 1) - 1, point,
+                                dims);
+        if (x) touched = touch(x, (int64_t)dims[0] * dims[1] * dims[2]);
+    }
+    const struct gf_op_time *ops = gf_session_traced(e, &n);
+    for (int32_t i = 0; ops && i < n; i++) PROMISE(ops[i].op >= 0 && ops[i].op < GF_N_OPS);
+}
+
+static void sample(struct stream *s, struct gf_session *e, const struct gf_config *c) {
+    struct gf_error err = {0};
+    struct gf_choice choice, top[8];
+    const struct gf_sampling p = {.temperature = number(s),
+                                  .top_p = below(s, 2) ? 1 : number(s),
+                                  .min_p = below(s, 2) ? 0 : number(s),
+                                  .repetition_penalty = below(s, 2) ? 1 : number(s),
+                                  .top_k = below(s, 2) ? 0 : about(s, c->vocab_size % 60000)};
+    gf_session_seed(e, word(s));
+    hunger(s);
+    int32_t status = gf_session_sample(e, &p, &choice, &err);
+    STATUS(status, err);
+    starve(0);
+    if (status == GF_OK) PROMISE(choice.id >= 0 && choice.id < c->vocab_size);
+    const int32_t n = 1 + below(s, 9), k = about(s, 8);
+    float *logits = numbers(s, n), *probs = values((size_t)n, sizeof *probs);
+    struct gf_error no_top = {0}, no_probs = {0};
+    if (k <= 8) {
+        const int32_t found = gf_top(logits, n, k, top, &no_top);
+        PROMISE(found < 0 ? no_top.text[0] : found == (k < n ? k : n));
+        for (int32_t i = 0; i < found; i++) PROMISE(top[i].id >= 0 && top[i].id < n);
+    }
+    const int32_t seen[] = {about(s, n), about(s, n)};
+    hunger(s);
+    status = gf_distribution(probs, logits, n, &p, seen, 2, &no_probs);
+    STATUS(status, no_probs);
+    starve(0);
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += (double)probs[i];
+    if (status == GF_OK) PROMISE(fabs(sum - 1) < 1e-3);
+    free(probs);
+    free(logits);
+}
+
+/* Whether an edit was added. */
+static int watch(struct stream *s, struct gf_session *e, const struct gf_config *c) {
+    struct gf_error err = {0};
+    const int32_t stack = about(s, 2), point = about(s, GF_N_POINTS),
+                  layer = about(s, c->n_layers < 9 ? c->n_layers : 9);
+    hunger(s);
+    if (below(s, 2)) {
+        STATUS(gf_session_capture(e, stack, layer, point, below(s, 4) != 0, &err), err);
+        starve(0);
+        return 0;
+    }
+    static const int32_t sizes[] = {1, 0, 3, -1};
+    const int32_t widths[] = {c->d_model, c->d_head, c->d_ff, 40}, width = widths[below(s, 4)];
+    const int sound = below(s, 4) != 0; /* mostly what may be taken */
+    const int32_t n = below(s, 2) && width < 5000 ? width : sound ? 1 : sizes[below(s, 4)];
+    const int32_t head = sound ? below(s, 3) - 1 : about(s, 4),
+                  position = sound ? below(s, 20) - 1 : about(s, 99),
+                  index = !sound   ? about(s, 40)
+                          : n == 1 ? below(s, 3) - 1
+                                   : -1,
+                  op = sound ? below(s, 3) : about(s, 3);
+    float *x = numbers(s, n > 0 ? n : 0);
+    for (int32_t i = 0; sound && i < n; i++)
+        if (!isfinite(x[i])) x[i] = 0;
+    const float scale = sound ? (float)below(s, 5) / 2 - 1 : number(s);
+    const int32_t status =
+        gf_session_edit(e, stack, layer, point, head, position, index, op, scale, x, n, &err);
+    STATUS(status, err);
+    starve(0);
+    free(x);
+    return status == GF_OK;
+}
+
+static void together(struct stream *s, struct timeline *all, int32_t n, const struct gf_config *c) {
+    struct gf_error err = {0};
+    struct gf_session *some[SESSIONS];
+    for (int32_t i = 0; i < n; i++) some[i] = all[below(s, 6) ? i : 0].s;
+    int32_t *ids = any_ids(s, n, c->vocab_size);
+    hunger(s);
+    STATUS(gf_sessions_eval(some, ids, n, &err), err);
+    starve(0);
+    free(ids);
+}
+
+/* A copy of the last row's logits; NULL: there is none, or it holds no numbers. */
+static float *last_logits(struct gf_session *e, int32_t vocab) {
+    struct gf_error err = {0};
+    int32_t rows;
+    gf_session_hidden(e, GF_STACK_DECODER, &rows);
+    const float *x = rows ? gf_session_logits(e, rows - 1, 1, &err) : NULL;
+    if (!x) return NULL;
+    float *copy = values((size_t)vocab, sizeof *copy);
+    memcpy(copy, x, (size_t)vocab * sizeof *copy);
+    for (int32_t i = 0; i < vocab; i++)
+        if (!isfinite(x[i])) return free(copy), NULL;
+    return copy;
+}
+
+/* Rewinding and evaluating the same ids again, in any pieces, gives the same bits. */
+static void replay(struct stream *s, struct timeline *t, const struct gf_config *c) {
+    const int32_t length = gf_session_length(t->s);
+    if (!c->causal || t->edits || t->changed || length < 2) return;
+    const int32_t n = 1 + below(s, length < 70 ? length : 70);
+    float *before = last_logits(t->s, c->vocab_size);
+    int32_t *ids = values((size_t)n, sizeof *ids), status = GF_OK;
+    memcpy(ids, t->s->ids + length - n, (size_t)n * sizeof *ids);
+    PROMISE(gf_session_rewind(t->s, length - n, NULL) == GF_OK);
+    for (int32_t i = 0, m; i < n && status == GF_OK; i += m) {
+        m = below(s, 2) ? n - i : 1 + below(s, n - i);
+        status = gf_session_eval(t->s, ids + i, m, NULL);
+    }
+    float *after = before && status == GF_OK ? last_logits(t->s, c->vocab_size) : NULL;
+    if (after) PROMISE(!memcmp(before, after, (size_t)c->vocab_size * sizeof *after));
+    free(ids);
+    free(after);
+    free(before);
+}
+
+static void open_one(struct stream *s, const struct gf_model *m, struct timeline *to) {
+    struct gf_error err = {0};
+    const int32_t context = below(s, 2) ? 0 : about(s, 120);
+    const int32_t type = below(s, 9) ? below(s, GF_N_KV_TYPES) : about(s, 9);
+    hunger(s);
+    to->s = gf_session_open(m, context, type, &err);
+    starve(0);
+    PROMISE(!to->s == !!err.text[0]);
+    if (to->s)
+        PROMISE(gf_session_context(to->s) ==
+                (context ? context : gf_model_config(m)->context_length));
+}
+
+/* A copy that says what its original said last. */
+static void fork_one(struct stream *s, const struct timeline *from, struct timeline *to,
+                     const struct gf_config *c) {
+    struct gf_error err = {0};
+    hunger(s);
+    to->s = gf_session_fork(from->s, &err);
+    starve(0);
+    PROMISE(!to->s == !!err.text[0]);
+    if (!to->s) return;
+    to->changed = from->edits || from->changed;
+    PROMISE(gf_session_length(to->s) == gf_session_length(from->s));
+    float *a = last_logits(from->s, c->vocab_size), *b = last_logits(to->s, c->vocab_size);
+    if (a && b) PROMISE(!memcmp(a, b, (size_t)c->vocab_size * sizeof *a));
+    free(a);
+    free(b);
+}
+
+void sessions(struct stream *s, struct gf_model *m) {
+    static struct gf_pool *pool; /* of all cases; its threads end with the process */
+    const struct gf_config *c = gf_model_config(m);
+    struct timeline all[SESSIONS] = {{0}};
+    int32_t n = 0;
+    while (s->at < s->end) {
+        struct gf_error err = {0};
+        struct timeline *t = &all[n ? below(s, n) : 0];
+        struct gf_session *e = t->s;
+        const int32_t what = n ? below(s, 19) : 0;
+        switch (what) {
+        case 0:
+        case 1:
+            if (n == SESSIONS) break;
+            all[n] = (struct timeline){0};
+            if (what)
+                fork_one(s, t, &all[n], c);
+            else
+                open_one(s, m, &all[n]);
+            n += all[n].s != NULL;
+            break;
+        case 2: STATUS(gf_session_rewind(e, about(s, gf_session_length(e) + 1), &err), err); break;
+        case 3:
+            gf_session_clear_edits(e);
+            t->changed |= t->edits;
+            t->edits = 0;
+            break;
+        case 4:
+            hunger(s);
+            STATUS(gf_session_trace(e, below(s, 2), &err), err);
+            starve(0);
+            break;
+        case 5: together(s, all, n, c); break;
+        case 6:
+            encode(s, e, c);
+            t->changed |= t->edits;
+            break;
+        case 7:
+        case 8:
+        case 9: t->edits |= watch(s, e, c); break;
+        case 10: sample(s, e, c); break;
+        case 11: look(s, e, c); break;
+        case 12:
+        case 13: replay(s, t, c); break;
+        case 14:
+            if (!pool) pool = gf_pool_open(2);
+            gf_model_set_pool(m, below(s, 2) ? pool : NULL);
+            break;
+        default: eval(s, e, c);
+        }
+        if (n && gf_session_length(t->s) == 0 && c->kind == GF_DECODER && !t->edits) t->changed = 0;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        PROMISE(gf_session_kv_bytes(all[i].s) < (uint64_t)1 << 40);
+        PROMISE(gf_session_scratch_bytes(all[i].s) < (uint64_t)1 << 40);
+        gf_session_close(all[i].s);
+    }
+    gf_model_set_pool(m, NULL);
+}

@@ -1,0 +1,8 @@
+/* session_calls.h - sessions of one model, called in any order until the input ends. */
+#ifndef GF_SESSION_CALLS_H
+#define GF_SESSION_CALLS_H
+#include "glassformer.h"
+#include "stream.h"
+
+void sessions(struct stream *s, struct gf_model *m);
+#endif
