@@ -11,11 +11,12 @@ usage() {
 usage: ./build.sh COMMAND
 
   setup          fetch what is missing: npm packages, Emscripten, a C compiler, Chromium
-  wasm           compile the engine to web/lib/wasm and emit types/; then `npm pack` packs it all
+  wasm           compile the engine to web/lib/wasm
+  package        build what npm publishes: dist/ and types/ (`npm pack` does this by itself)
   native         compile the trainer into build/native
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
   demo           build the page, serve it on this machine and print its address
-  page           build the page into dist/, a static folder for any web server
+  page           build the page into site/, a static folder for any web server
   fuzz [SECONDS] give the readers, the trainer and the engine wrong input, 60 seconds of it; what is found goes to build/fuzz
   bench          measure this engine beside wllama in Chromium (tests/bench/README.md); --kernels [FILTER]: the kernels alone, and the download's sizes
   train RECIPE   compile the trainer and run it; without arguments it prints what it takes
@@ -34,7 +35,7 @@ npm_packages() {
   npm_key=$sum
   forget npm
   run_step 'npm packages' 'Check the network and the npm registry in your npm configuration, then run the command again.' \
-    npm ci --no-progress --no-audit --no-fund
+    npm ci --ignore-scripts --no-progress --no-audit --no-fund
   remember npm "$npm_key"
 }
 
@@ -49,6 +50,17 @@ wasm() {
     find_emcc
     run_step 'engine, WebAssembly' "$mend" compile_with_emcc wasm
     remember wasm "$key"
+  fi
+}
+
+package() {
+  wasm
+  # shellcheck disable=SC2046
+  if changed package scripts/package.js scripts/entries.js package-lock.json $(find web/lib -type f | LC_ALL=C sort) || ! node scripts/package.js --have; then
+    local key=$sum
+    forget package
+    run_step 'package' "$mend" node scripts/package.js
+    remember package "$key"
   fi
   # shellcheck disable=SC2046
   if changed types tsconfig.json package-lock.json $(find web/lib -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
@@ -67,9 +79,9 @@ native() {
 }
 
 page() {
-  wasm
+  package
   # shellcheck disable=SC2046
-  if changed page vite.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f dist/index.html ]; then
+  if changed page vite.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
     local key=$sum
     forget page
     run_step 'page' 'The bundler names the file above: mend it and run the command again.' node_modules/.bin/vite build
@@ -80,18 +92,18 @@ page() {
 demo() {
   page
   unlock
-  exec node scripts/serve.js dist --open "$@"
+  exec node scripts/serve.js site --open "$@"
 }
 
 # A folder with a vocabulary is a training run, and stays.
 clean() {
-  rm -rf dist types web/lib/wasm
+  rm -rf dist site types web/lib/wasm
   local each kept=
   for each in build/*; do
     if [ -e "$each/tokenizer.json" ]; then kept="$kept $each"; else rm -rf "$each"; fi
   done
   rmdir build 2>/dev/null || true
-  say "removed dist, types, web/lib/wasm and what was built in build${kept:+; training runs are kept:$kept}"
+  say "removed dist, site, types, web/lib/wasm and what was built in build${kept:+; training runs are kept:$kept}"
 }
 
 # --- tests --------------------------------------------------------------------------------------
@@ -127,7 +139,7 @@ run_tests() {
 # --- larger tools -------------------------------------------------------------------------------
 
 bench() {
-  wasm
+  package
   find_cc
   run_step "benchmarks ($CC)" "$mend" node scripts/compile.js native-bench
   find_emcc
@@ -175,7 +187,7 @@ setup)
   find_chromium
   say "ready: Node $(node -p process.versions.node), $emcc_name, $CC, $CHROMIUM"
   ;;
-wasm | native | page | demo | clean | bench | fuzz | train)
+wasm | package | native | page | demo | clean | bench | fuzz | train)
   lock
   "$command" "$@"
   ;;

@@ -1,4 +1,4 @@
-// The page: web/page and the library beside it, built into dist/, a folder that any static server
+// The page: web/page and the package in dist/, built into site/, a folder that any static server
 // can serve from any path.
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,13 +57,18 @@ export default defineConfig({
   base: './',
   plugins: [shippedWeights(), contentSecurityPolicy()],
   build: {
-    outDir: join(here, 'dist'),
+    outDir: join(here, 'site'),
     emptyOutDir: true,
     target: 'es2022',
     assetsInlineLimit: 0,   // data: addresses are against the policy
     modulePreload: { polyfill: false },
     reportCompressedSize: true,
   },
-  worker: { format: 'es' },
+  resolve: {
+    alias: [
+      { find: /^glassformer$/, replacement: join(here, 'dist/index.js') },
+      { find: /^\.\/(embedded(?:_train)?\.js)$/, replacement: join(here, 'web/lib/$1') },   // the page has its files beside it: no copies
+    ],
+  },
   server: { host: '127.0.0.1', fs: { allow: [here] } },
 });

@@ -1,6 +1,6 @@
 // page.js - the page that is measured. Its address names the engine and the model, and it begins at once, as a visitor's page
 // does: window.cold tells when the engine had loaded and when the first token was there, since navigation began.
-import { load } from '../../web/lib/index.js';
+import { load } from '../../dist/index.js';
 import { glassformer, wllama2, wllama3 } from './engines.js';
 import { readLimit } from './limits.js';
 

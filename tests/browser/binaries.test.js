@@ -46,7 +46,7 @@ let server, expected;
 before(async () => {
   writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
   writeFileSync(join(folder, 'main.js'), `
-import { create, load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
+import { create, load } from ${JSON.stringify(join(top, 'dist/index.js'))};
 window.logits = async (text, options) => {
   const model = await load(new URL('/${model}', document.baseURI), options);
   const { logits } = await model.forward(text);

@@ -8,7 +8,7 @@ import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));
-export const dist = `${top}dist`;
+export const site = `${top}site`;
 export const axe = readFileSync(`${top}node_modules/axe-core/axe.min.js`, 'utf8');
 
 /** @type {Awaited<ReturnType<typeof serve>>} */
@@ -17,8 +17,8 @@ export let server;
 export let browser;
 
 before(async () => {
-  assert.ok(existsSync(`${dist}/index.html`), 'the page is not built: run ./build.sh page');
-  server = await serve(dist, { base: '/some/folder/', isolate: false });
+  assert.ok(existsSync(`${site}/index.html`), 'the page is not built: run ./build.sh page');
+  server = await serve(site, { base: '/some/folder/', isolate: false });
   browser = await launch();
 });
 after(async () => {

@@ -22,7 +22,7 @@ const asked = [];
 
 before(async () => {
   writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
-  writeFileSync(join(folder, 'main.js'), `import * as glassformer from ${JSON.stringify(join(top, 'web/lib/index.js'))}; window.glassformer = glassformer;`);
+  writeFileSync(join(folder, 'main.js'), `import * as glassformer from ${JSON.stringify(join(top, 'dist/index.js'))}; window.glassformer = glassformer;`);
   await build({ root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, build: { target: 'es2022' } });
   server = await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': join(top, 'weights') } });
   models = createServer((request, response) => {
@@ -159,7 +159,7 @@ test('training: fetched when it is wanted, the losses of Node to the bit, and no
     const deep = await window.glassformer.depth({ ...config, n_layers: 24, norm_placement: 'post' });
     return { losses, name, magic: new TextDecoder().decode(bytes.slice(0, 4)), length: checkpoint.length, ids, deep, long };
   }, [config, text, options]);
-  assert.deepEqual(fetched(), ['glassformer-train.wasm', 'train.js', 'train_worker.js']);
+  assert.deepEqual(fetched(), ['glassformer-train.wasm', 'train_worker.js']);
 
   const losses = [], ids = [], run = train(config, text, options);
   for await (const { loss, validation } of run) losses.push(loss, validation?.nats ?? 0);

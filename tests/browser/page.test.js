@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { build } from 'vite';
 import { serve } from '../../scripts/serve.js';
 import { countParameters, load } from '../../web/lib/index.js';
-import { axe, browser, dist, resting, server, settled, top, visit } from './built_page.js';
+import { axe, browser, site, resting, server, settled, top, visit } from './built_page.js';
 
 const shipped = `${top}weights/stories.gguf`;
 
@@ -765,7 +765,7 @@ test('with the page open, at full speed and attention streaming, the engine keep
   // the library alone, in a page of the same browser
   const folder = mkdtempSync(join(tmpdir(), 'glassformer-bare-'));
   writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
-  writeFileSync(join(folder, 'main.js'), `import * as glassformer from ${JSON.stringify(join(top, 'web/lib/index.js'))}; window.glassformer = glassformer;`);
+  writeFileSync(join(folder, 'main.js'), `import * as glassformer from ${JSON.stringify(join(top, 'dist/index.js'))}; window.glassformer = glassformer;`);
   await build({ root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, build: { target: 'es2022' } });
   const other = await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': `${top}weights` } });
   try {

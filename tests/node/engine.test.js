@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine.js';
-import { chooseBackend, compileEngine } from '../../web/lib/features.js';
+import { engineModule } from '../../web/lib/binary.js';
+import { chooseBackend } from '../../web/lib/features.js';
 import { completeConfig } from '../../web/lib/formats/config.js';
 import { PRESETS, countParameters, create, load } from '../../web/lib/index.js';
 import { parameterTable } from '../../web/lib/formats/roster.js';
@@ -14,7 +15,7 @@ const region = (model, name) => model.memory.regions.find((r) => r.name === name
 
 describe('engine and JavaScript agree', () => {
   test('on fields and their values', async () => {
-    const { schema } = await Engine.start();
+    const { schema } = await Engine.start(await engineModule());
     const base = { vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1 };
     assert.deepEqual(schema.fields.filter(Boolean).sort(), Object.keys(completeConfig(base)).sort());
     for (const [field, values] of Object.entries(schema.enums)) {
@@ -27,7 +28,7 @@ describe('engine and JavaScript agree', () => {
   });
 
   test('on every preset: names, shapes, counts', async () => {
-    const engine = await Engine.start();
+    const engine = await Engine.start(await engineModule());
     for (const name of Object.keys(PRESETS)) {
       const config = completeConfig(PRESETS[name]);
       const table = parameterTable(config);
@@ -125,8 +126,8 @@ describe('memory', () => {
       return { all, weights };
     };
     const low = await told();
-    Engine.start = async (options) => {
-      const engine = await start.call(Engine, options);
+    Engine.start = async (...how) => {
+      const engine = await start.apply(Engine, how);
       for (let i = 0; i < 2; i++) assert.ok(engine.x.gf_alloc(1.1 * 2 ** 30)); // not touched, so not taken from the machine
       return engine;
     };
@@ -159,7 +160,7 @@ describe('memory', () => {
   });
 
   test('models loaded and disposed again and again do not add up', async () => {
-    const module = await compileEngine({});
+    const module = await engineModule();
     const sizes = [];
     for (let i = 0; i < 12; i++) {
       const model = await load(stories, { wasm: module });
@@ -172,7 +173,7 @@ describe('memory', () => {
   });
 
   test('within one instance, too: a model closed gives way to the next', async () => {
-    const engine = await Engine.start();
+    const engine = await Engine.start(await engineModule());
     const config = completeConfig({ vocab_size: 512, d_model: 256, n_layers: 4, n_heads: 4 });
     const sizes = [];
     for (let i = 0; i < 6; i++) {
@@ -190,13 +191,13 @@ describe('memory', () => {
 describe('binaries', () => {
   test('one is chosen without being fetched, and compiled once', async () => {
     assert.ok(['simd', 'relaxed'].includes(chooseBackend()));
-    assert.equal(await compileEngine({}), await compileEngine({}));
+    assert.equal(await engineModule(), await engineModule());
     assert.equal(chooseBackend('simd'), 'simd');
   });
 
   test('given as module, bytes, file or address: the same model', async () => {
     const file = new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
-    for (const wasm of [await compileEngine({ backend: 'simd' }), readFileSync(file), file, file.href, new Response(readFileSync(file), { headers: { 'content-type': 'application/wasm' } }), new Response(readFileSync(file)), new Blob([readFileSync(file)])]) {
+    for (const wasm of [await engineModule({ backend: 'simd' }), readFileSync(file), file, file.href, new Response(readFileSync(file), { headers: { 'content-type': 'application/wasm' } }), new Response(readFileSync(file)), new Blob([readFileSync(file)])]) {
       const model = await load(stories, { wasm });
       assert.match(model.backend, /^simd128, one thread: it computes in the caller's thread/);
       model.dispose();

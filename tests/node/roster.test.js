@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Engine } from '../../web/lib/engine.js';
+import { engineModule } from '../../web/lib/binary.js';
 import { completeConfig } from '../../web/lib/formats/config.js';
 import { countParameters, estimate } from '../../web/lib/formats/estimate.js';
 import { readConfig } from '../../web/lib/formats/huggingface.js';
@@ -125,7 +126,7 @@ test('the same for the whole set of cases', { skip: noShared }, () => {
 });
 
 test('engine and library enumerate the same weights in the same order', async () => {
-  const engine = await Engine.start();
+  const engine = await Engine.start(await engineModule());
   fc.assert(fc.property(randomConfig, (fields) => {
     const config = completeConfig(fields);
     const mine = parameterTable(config).rows;

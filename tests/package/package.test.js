@@ -12,6 +12,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { build, createServer } from 'vite';
 import { launch } from '../../scripts/chromium.js';
+import { entries } from '../../scripts/entries.js';
 import { serve } from '../../scripts/serve.js';
 import { load, train } from '../../web/lib/index.js';
 
@@ -60,12 +61,11 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the tarball holds the library, its binaries, its types and the licence, and nothing else', () => {
   const files = packed.files.map((file) => file.path);
-  for (const wanted of ['LICENSE', 'README.md', 'package.json', 'web/lib/index.js', 'web/lib/worker.js', 'web/lib/cli.js',
-    'web/lib/wasm/glassformer-simd.wasm', 'web/lib/wasm/glassformer-simd-threads.wasm', 'web/lib/wasm/glassformer-relaxed.wasm',
-    'web/lib/wasm/glassformer-relaxed-threads.wasm', 'web/lib/train_worker.js', 'web/lib/wasm/glassformer-train.wasm', 'types/index.d.ts', 'types/worker.d.ts']) {
+  for (const wanted of ['LICENSE', 'README.md', 'package.json', 'types/index.d.ts', 'types/worker.d.ts', 'weights/stories-1m.gguf', 'weights/stories-1m.md',
+    ...entries.map((name) => `dist/${name}`)]) {
     assert.ok(files.includes(wanted), `${wanted} is missing`);
   }
-  const strange = files.filter((file) => !/^(?:LICENSE|README\.md|package\.json|web\/lib\/[\w/-]+\.(?:js|wasm)|types\/[\w/-]+\.d\.ts|weights\/[\w.-]+\.gguf)$/.test(file));
+  const strange = files.filter((file) => !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+\.(?:js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/[\w/-]+\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(file));
   assert.deepEqual(strange, []);
 });
 

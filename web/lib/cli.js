@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { existsSync } from 'node:fs';
 import { load, countParameters, estimate, GlassformerError, PRESETS } from './index.js';
 
-const DEFAULT_MODEL = fileURLToPath(new URL('../../weights/stories-1m.gguf', import.meta.url));
+/** The package's folder: this file lies in dist/ of the package, in web/lib/ of the source tree. */
+const PACKAGE = [new URL('../', import.meta.url), new URL('../../', import.meta.url)].find((url) => existsSync(new URL('package.json', url)));
+const DEFAULT_MODEL = fileURLToPath(new URL('weights/stories-1m.gguf', PACKAGE));
 
 const HELP = `usage: glassformer [options] PROMPT        continue a text
        glassformer count [--json] CONFIG      parameters of a config.json, a checkpoint's, or a preset

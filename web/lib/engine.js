@@ -6,7 +6,7 @@
 import { BLOCKS } from './formats/blocks.js';
 import { fail, show } from './formats/errors.js';
 import { EngineSession, words } from './engine_session.js';
-import { compileEngine, sharedMemory, usualThreads, whyOneThread } from './features.js';
+import { sharedMemory, whyNoThreads } from './features.js';
 
 /** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
 /** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
@@ -89,13 +89,13 @@ export class Engine {
   #threads = 'one thread';
 
   /**
-   * A fresh instance of the binary that suits this machine, or of the one given.
-   * @param {Parameters<typeof compileEngine>[0] & {threads?: number}} [options]  threads: 1 for the binary without
+   * A fresh instance.
+   * @param {WebAssembly.Module} module  see binary.js
+   * @param {number} [threads]  the option of load; default: what suits the machine
    * @returns {Promise<Engine>}
    */
-  static async start({ threads, ...options } = {}) {
-    const why = threads === 1 ? '' : whyOneThread() ?? (threads || usualThreads() > 1 ? null : 'enough for this machine');
-    const module = await compileEngine({ threaded: why === null, ...options });
+  static async start(module, threads) {
+    const why = whyNoThreads(threads);
     /** @type {WebAssembly.Memory | undefined} */
     let memory;
     /** @type {Record<string, Record<string, any>>} */
@@ -239,10 +239,15 @@ export class Engine {
    * Helpers for the open model, where there can be any.
    * @param {number} [wanted]  threads, the engine's own included; default: what suits machine and model
    * @param {(line: MessagePort) => void} [watch]
+   * @param {string} [file]  address of the worker's file; default: that of this worker
    */
-  async startThreads(wanted, watch) {
+  async startThreads(wanted, watch, file = globalThis.location?.href) {
     if (!this.#module || this.#pool) return;
     const module = this.#module, { memory, x } = this;
+    if (!file) {
+      this.#threads = 'one thread: the address of the worker file is unknown';
+      return;
+    }
     const { startHelpers, suitable } = await import('./threads.js');
     const n = wanted ?? suitable(x.gf_abi_model_bytes(this.model));
     if (n === 1) {
@@ -253,7 +258,7 @@ export class Engine {
     const pool = this.#pool = x.gf_pool_open(n);
     if (!pool) fail('out-of-memory', `the stacks of ${n} threads could not be had`);
     x.gf_model_set_pool(this.model, pool);
-    startHelpers(n, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), watch);
+    startHelpers(n, file, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), watch);
     this.#threads = `${n} threads`;
   }
 

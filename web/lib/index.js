@@ -8,7 +8,10 @@ import { camelConfig } from './formats/config.js';
 import { configOf, countParameters, estimate } from './formats/estimate.js';
 import { PRESETS } from './formats/presets.js';
 import { forgotten, kept } from './lifetime.js';
-import { Here, There, nodeWorker, withSignal } from './remote.js';
+import { engineModule } from './binary.js';
+import { whyNoThreads } from './features.js';
+import { Here, There, withSignal } from './remote.js';
+import { startWorker } from './start.js';
 import { Session } from './session.js';
 import { Tokenizer } from './tokenizer.js';
 import { Training } from './training.js';
@@ -93,7 +96,8 @@ export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countPa
  * @property {'auto'|'simd'|'relaxed'} [backend]
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  how keys and values are kept; default f32; 'q8' is the older name of 'q8_0'
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvCache]  older name of kvDtype; refused when both are given and differ
- * @property {boolean} [worker]              default: true in browsers, false in Node
+ * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker]  true: the package's own worker (default in browsers); false: the calling
+ *   thread (default in Node); the address of a copy of its file dist/worker.js; or a function that starts a worker which imports 'glassformer/worker'
  * @property {Bytes | Response | WebAssembly.Module} [wasm]  instead of the package's own file
  * @property {typeof globalThis.fetch} [fetch]
  * @property {'none'|'cache-storage'|'opfs'} [cache]  browsers: keep what was downloaded; default none
@@ -165,6 +169,8 @@ export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countPa
  * @property {string | Uint8Array | ArrayBuffer | Blob | number | null} [validation]  a text to validate on, or the share of the data to hold out for it
  * @property {number} [validateEvery] steps; default 50, 0: only after the last
  * @property {Uint8Array | null} [checkpoint]  go on from Training.checkpoint(), to the bit; data and configuration must be the same
+ * @property {string | URL | (() => Worker | Promise<Worker>)} [worker]  the address of a copy of dist/train_worker.js, or a function that starts a
+ *   worker which imports 'glassformer/train_worker'; default: the package's own
  * @property {AbortSignal} [signal]   ends the run as dispose does; what waits and what comes after rejects with its reason
  */
 
@@ -205,14 +211,19 @@ export function completeConfig(config) {
 /** @param {'load'|'create'} method @param {any} what @param {LoadOptions} options */
 async function open(method, what, options) {
   if (options === null || typeof options !== 'object') fail('bad-option', `the options of ${method} are ${show(options)}, expected an object`);
-  const { worker = !isNode, signal, onProgress, fetch, wasm, ...rest } = options;
-  if (worker && typeof Worker === 'undefined' && !isNode) fail('unsupported', 'there are no workers here: use { worker: false }');
+  const { worker = !isNode, signal, onProgress, fetch, wasm, backend, ...rest } = options;
+  if (!['boolean', 'string', 'function'].includes(typeof worker) && !(worker instanceof URL)) {
+    fail('bad-option', `worker is ${show(worker)}, expected true, false, the address of a worker file or a function that starts one`);
+  }
+  if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode) fail('unsupported', 'there are no workers here: use { worker: false }');
+  signal?.throwIfAborted();
+  const engine = engineModule({ backend, wasm, threaded: whyNoThreads(rest.threads, !!worker) === null });
+  engine.catch(() => {}); // reported by the call that needs it
+  const { worker: started = null, address = null } = worker ? await startWorker('worker', worker, signal) : {};
   /** @type {import('./remote.js').Remote} */
-  const remote = worker ? new There(startWorker()) : new Here();
+  const remote = started ? new There(started) : new Here();
   try {
-    const binary = wasm && worker && wasm instanceof Response ? await responseBytes(wasm) : portable(wasm);
-    const info = await remote.call(method, [what, { ...rest, ...(binary && { wasm: binary }) }], { signal, onProgress, fetch });
-    return new Model(remote, info);
+    return new Model(remote, await remote.call(method, [what, rest], { signal, onProgress, fetch, engine, helper: address ?? undefined }));
   } catch (error) {
     remote.close();
     throw error;
@@ -243,18 +254,6 @@ export function train(config, data, options = {}) {
  */
 export async function depth(config, options = {}) {
   return (await import('./train.js')).depth(config, options);
-}
-
-/** @param {Response} response */
-async function responseBytes(response) {
-  if (!response.ok) fail(response.status === 404 ? 'not-found' : 'network', `${response.url}: the engine's WebAssembly file answered with status ${response.status}`);
-  return new Uint8Array(await response.arrayBuffer());
-}
-
-/** @returns {Worker} */
-function startWorker() {
-  return typeof Worker === 'undefined' ? nodeWorker('worker.js')
-    : new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'glassformer' });
 }
 
 /** What can be posted, and means the same on the other side: addresses in full. What is none is refused by who opens it. @param {any} source @returns {any} */

@@ -22,7 +22,9 @@ import { Tokenizer } from './tokenizer.js';
  * @property {AbortSignal} [signal]
  * @property {(p: Progress) => void} [onProgress]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {(line: MessagePort) => void} [watch]  load and create: given a line to each helper, see thread.js
+ * @property {(line: MessagePort) => void} [watch]  load and create: receives the line of each helper thread, see threads.js
+ * @property {string} [helper]  address of the worker's file, which helper threads run too
+ * @property {Promise<WebAssembly.Module>} [engine]  load and create: the compiled binary
  */
 /** @typedef {{phase: 'download'|'compile'|'load', loaded: number, total: number | null, fromCache: boolean}} Progress bytes */
 
@@ -62,11 +64,11 @@ export class LoadedModel {
    * @param {Record<string, any>} options
    * @param {Hooks} hooks
    */
-  static async load(source, options, { signal, onProgress, fetch, watch }) {
+  static async load(source, options, { signal, onProgress, fetch, watch, helper, engine: binary }) {
     options = loadOptions(options);
     signal?.throwIfAborted();
     const report = progress(onProgress);
-    const starting = start(options, report);
+    const starting = start(options, report, binary);
     let downloaded = 0, total = /** @type {number | null} */ (null);
     let fromCache = false;
     if ((options.cache ?? 'none') !== 'none' || options.sha256 !== undefined) {
@@ -84,7 +86,7 @@ export class LoadedModel {
       const warnings = [...checkpoint.warnings];
       checkContext(options.contextLength, checkpoint.config, warnings);
       openModel(engine, switched(checkpoint.config, options.switches), checkpoint.tensors, options.dtype, warnings);
-      await engine.startThreads(options.threads, watch);
+      await engine.startThreads(options.threads, watch, helper);
       const all = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
       let placed = 0;
       await fill(engine, checkpoint, signal, (bytes) => report('load', placed = bytes, all));
@@ -104,9 +106,9 @@ export class LoadedModel {
    * @param {Record<string, any>} options
    * @param {Hooks} hooks
    */
-  static async create(config, options, { signal, onProgress, watch }) {
+  static async create(config, options, { signal, onProgress, watch, helper, engine: binary }) {
     const { seed, ...given } = options, rest = loadOptions(given, 'create');
-    const engine = await start(rest, progress(onProgress));
+    const engine = await start(rest, progress(onProgress), binary);
     signal?.throwIfAborted();
     try {
       const dtype = rest.dtype === 'keep' ? 'f32' : rest.dtype;
@@ -114,7 +116,7 @@ export class LoadedModel {
       const warnings = [];
       checkContext(rest.contextLength, config, warnings);
       openModel(engine, config, null, dtype, warnings);
-      await engine.startThreads(rest.threads, watch);
+      await engine.startThreads(rest.threads, watch, helper);
       engine.randomize(seedOf(seed), FRESH_STD);
       return new LoadedModel(engine, null, null, rest, warnings);
     } catch (error) {
@@ -278,7 +280,7 @@ export class LoadedModel {
  * @returns {Record<string, any>} checked, each option under one name: dtype and kvDtype (as the engine calls it) are always there
  */
 function loadOptions(o, call = 'load') {
-  checkNames(o, ['dtype', 'quantize', 'contextLength', 'threads', 'backend', 'kvDtype', 'kvCache', 'wasm', 'hfEndpoint', 'cache', 'sha256', 'switches'], call);
+  checkNames(o, ['dtype', 'quantize', 'contextLength', 'threads', 'backend', 'kvDtype', 'kvCache', 'hfEndpoint', 'cache', 'sha256', 'switches'], call);
   const oneOf = (/** @type {string} */ name, /** @type {string[]} */ values) => {
     if (o[name] !== undefined && !values.includes(o[name])) fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
   };
@@ -307,9 +309,14 @@ function checkContext(length, { context_length: own, position }, warnings) {
 /** Blocks of 32 in eight bits are 'q8_0' wherever they are stored; 'q8' is the older name and the engine's. @param {unknown} value */
 const kvDtypeOf = (value) => (value === 'q8_0' ? 'q8' : value);
 
-/** @param {Record<string, any>} options @param {ReturnType<typeof progress>} report */
-function start(options, report) {
-  const engine = Engine.start({ backend: options.backend, threads: options.threads, wasm: options.wasm });
+/**
+ * @param {Record<string, any>} options
+ * @param {ReturnType<typeof progress>} report
+ * @param {Promise<WebAssembly.Module> | undefined} binary
+ * @returns {Promise<Engine>}
+ */
+function start({ threads }, report, binary) {
+  const engine = /** @type {Promise<WebAssembly.Module>} */ (binary).then((module) => Engine.start(module, threads));
   engine.then(() => report('compile', 1, 1, true)).catch(() => {}); // a failure is the caller's, who awaits the same promise
   return engine;
 }

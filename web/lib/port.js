@@ -7,17 +7,29 @@ export const port = parent ? {
   set onmessage(/** @type {any} */ f) { parent.on('message', (data) => f({ data })); },
 } : /** @type {any} */ (globalThis);
 
-/** Settles before the first answer goes out: its owner will hear of this worker's end. @type {Promise<unknown> | undefined} */
+/** Settles before the first answer is posted, once the owner can detect that this worker has ended. @type {Promise<unknown> | undefined} */
 export let watched;
 
-if (!parent) {
-  // Nobody tells an owner that the browser has ended its worker. The worker's lock is free then, and not before.
-  watched = new Promise((done) => navigator.locks?.request(crypto.randomUUID(), (lock) => {
+/**
+ * Receive the owner's messages. The first, `{ hello }`, is answered with `{ ready }` (start.js).
+ * @param {(data: any) => void} receive
+ */
+export function listen(receive) {
+  port.onmessage = (/** @type {{data: any}} */ { data }) => {
+    if (!data.hello) return receive(data);
+    port.postMessage({ ready: true });
+    if (!parent) watched = holdLock();
+  };
+  if (!parent) globalThis.onmessageerror = () => { throw new Error('a message to it could not be read'); }; // an error event for the owner
+}
+
+/** A browser sends no event when it ends a worker, but it then releases the worker's lock, which the owner requests. */
+function holdLock() {
+  return new Promise((done) => navigator.locks?.request(crypto.randomUUID(), (lock) => {
     port.postMessage({ lock: lock?.name });
     done(0);
     return new Promise(() => {});
-  }).catch(done) ?? done(0)); // none where origins are opaque
-  globalThis.onmessageerror = () => { throw new Error('a message to it could not be read'); }; // which the owner hears of
+  }).catch(done) ?? done(0)); // an opaque origin has no locks
 }
 
 /** Send something whose arrays are nobody else's: they are handed over, not copied. @param {any} message */

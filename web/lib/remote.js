@@ -1,7 +1,7 @@
 // remote.js - one model, either in a worker of its own or in the caller's thread, behind the same three calls
 //
-// Messages to the worker:  { id, method, args, hooks }  { id, args, stream, credit }  { id, abort }  { id, more }
-// and from it:  { id, value, memory }  { id, error }  { id, progress }  { id, steps }  { id, done, memory }  { id, fetch, init, port }
+// Messages to the worker:  { hello }  { id, method, args, hooks }  { id, engine }  { id, args, stream, credit }  { id, abort }  { id, more }
+// and from it:  { ready }  { id, value, memory }  { id, error }  { id, progress }  { id, steps }  { id, done, memory }  { id, fetch, init, port }
 // and, for its end to be noticed:  { lock }  { line }  { crash }
 // credit and more: how many steps the reader has room for. Arrays in answers are handed over, not copied.
 import { GlassformerError } from './formats/errors.js';
@@ -18,21 +18,6 @@ import { GlassformerError } from './formats/errors.js';
 
 /** Steps that a worker may run ahead of its reader: enough to hide messages, few enough to stop. */
 const AHEAD = 256;
-
-/**
- * A worker thread of Node with a worker's manners.
- * @param {string} file  beside this one; a name and not a URL, or bundlers for browsers would copy it a second time
- * @returns {Worker}
- */
-export function nodeWorker(file) {
-  const threads = /** @type {any} */ (globalThis.process).getBuiltinModule('node:worker_threads');
-  const thread = new threads.Worker(new URL(['.', file].join('/'), import.meta.url), { execArgv: [] }); // --input-type and the like are the program's own
-  return /** @type {any} */ ({
-    postMessage: thread.postMessage.bind(thread), terminate: () => thread.terminate(),
-    addEventListener: (/** @type {string} */ name, /** @type {(event: any) => void} */ hear) => thread.on(name, (/** @type {any} */ said) =>
-      hear(name === 'message' ? { data: said } : name === 'exit' ? { message: `it ended with exit code ${said}` } : said)),
-  });
-}
 
 /** @param {string} [what] */
 const gone = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
@@ -148,7 +133,7 @@ export class There {
   }
 
   /** @param {string} method @param {any[]} args @param {Hooks} [hooks] @returns {Promise<any>} */
-  async call(method, args, { signal, onProgress, fetch } = {}) {
+  async call(method, args, { signal, onProgress, fetch, engine, helper } = {}) {
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
       const id = this.#open({
@@ -165,7 +150,8 @@ export class There {
       const end = () => { this.#waiting.delete(id); signal?.removeEventListener('abort', abort); };
       signal?.addEventListener('abort', abort);
       try {
-        this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch } });
+        this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch, helper } });
+        engine?.then((module) => { if (this.#waiting.has(id)) this.#post({ id, engine: module }); }).catch((error) => { end(); reject(error); });
       } catch (error) { end(); reject(error); }
     });
   }

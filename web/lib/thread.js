@@ -1,10 +1,14 @@
-// thread.js - a helper of the engine's worker: a second instance of its module on its memory, which works off tiles
-// until the pool is closed or the engine's worker ends (src/base/pool.h). On its line it says 'joined', then 'left' or what stopped it.
+// thread.js - a helper thread of the engine's worker: a second instance of its module on the same memory, which computes tiles
+// until the pool is closed or the engine's worker ends (src/base/pool.h)
+//
+// A helper runs the same file as the engine's worker, so that there is one file to deploy: bundlers turn a file as small as this one
+// into a data: address, whose worker has an opaque origin and cannot share memory.
 
-const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
-
-/** @param {{module: WebAssembly.Module, memory: WebAssembly.Memory, pool: number, index: number, stack: number, line: MessagePort}} job */
-function help({ module, memory, pool, index, stack, line }) {
+/**
+ * Join the pool and end the worker afterwards. Posts 'joined' on its line, then 'left', or `{ crash }` when a tile trapped.
+ * @param {{module: WebAssembly.Module, memory: WebAssembly.Memory, pool: number, index: number, stack: number, line: MessagePort}} job
+ */
+export function help({ module, memory, pool, index, stack, line }) {
   /** @type {Record<string, Record<string, any>>} */
   const imports = {};
   for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
@@ -19,9 +23,7 @@ function help({ module, memory, pool, index, stack, line }) {
   } catch (error) { // in the middle of a tile
     line.postMessage({ crash: /** @type {Error} */ (error).message });
   }
+  const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
   if (parent) parent.close();
   else globalThis.close();
 }
-
-if (parent) parent.once('message', help);
-else globalThis.onmessage = ({ data }) => help(data);

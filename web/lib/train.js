@@ -5,7 +5,9 @@ import { fail, show } from './formats/errors.js';
 import { presetConfig } from './formats/presets.js';
 import { openTokenizer } from './formats/source.js';
 import { Tokenizer } from './tokenizer.js';
-import { There, nodeWorker } from './remote.js';
+import { There } from './remote.js';
+import { startWorker } from './start.js';
+import { trainerModule } from './binary.js';
 
 /** @typedef {import('./train_worker.js').Order} Order */
 /** @typedef {import('./train_worker.js').TrainStep} TrainStep */
@@ -24,12 +26,17 @@ const NUMBERS = [
   ['lr', 'lr', 0.003, 0, 1], ['muonLr', 'muon_lr', 0.02, 0, 1], ['dropout', 'dropout', 0, 0, 0.9], ['warmup', 'warmup', 0.02, 0, 1],
   ['finalRate', 'final_rate', 0.02, 0, 1], ['weightDecay', 'weight_decay', 0.1, 0, 10], ['clip', 'clip', 1, 0, 1e6],
 ];
-const OTHERS = ['muon', 'vocabSize', 'tokenizer', 'validation', 'validateEvery', 'checkpoint', 'signal'];
+const OTHERS = ['worker', 'muon', 'vocabSize', 'tokenizer', 'validation', 'validateEvery', 'checkpoint', 'signal'];
 
-/** @returns {There} */
-function startWorker() {
-  return new There(typeof Worker === 'undefined' ? nodeWorker('train_worker.js')
-    : new Worker(new URL('./train_worker.js', import.meta.url), { type: 'module', name: 'glassformer training' }), 'run');
+/**
+ * @param {Exclude<import('./start.js').WorkerOption, boolean>} [given]
+ * @param {AbortSignal} [signal]
+ */
+async function startTrainer(given, signal) {
+  const engine = trainerModule();
+  engine.catch(() => {}); // reported by the first call
+  const { worker } = await startWorker('train_worker', given, signal);
+  return { remote: new There(worker, 'run'), engine };
 }
 
 /** @param {object | string} config @param {Record<string, number>} usual @returns {import('./formats/config.js').Config} */
@@ -125,7 +132,10 @@ export async function startRun(config, data, options, begun) {
   signal?.throwIfAborted();
   const order = await orderOf(config, data, options);
   signal?.throwIfAborted();
-  const run = new Run(startWorker(), signal);
+  const { worker } = options;
+  if (worker !== undefined && typeof worker !== 'function' && typeof worker !== 'string' && !(worker instanceof URL)) fail('bad-option', `worker is ${show(worker)}, expected the address of a worker file or a function that starts one`);
+  const { remote, engine } = await startTrainer(worker, signal);
+  const run = new Run(remote, engine, signal);
   begun(run);
   try {
     await run.open(order);
@@ -139,6 +149,7 @@ export async function startRun(config, data, options, begun) {
 /** One run, in a worker of its own. */
 export class Run {
   #remote;
+  #engine;
   #signal;
   /** Known when it is open. @type {{config: any, parameters: import('./formats/roster.js').ParameterTable, tokenizer: Tokenizer} | null} */
   about = null;
@@ -154,9 +165,10 @@ export class Run {
   #pause = null;
   #stop = () => this.dispose();
 
-  /** @param {There} remote @param {AbortSignal} [signal] */
-  constructor(remote, signal) {
+  /** @param {There} remote @param {Promise<WebAssembly.Module>} engine @param {AbortSignal} [signal] */
+  constructor(remote, engine, signal) {
     this.#remote = remote;
+    this.#engine = engine;
     this.#signal = signal;
     signal?.addEventListener('abort', this.#stop, { once: true });
   }
@@ -164,7 +176,7 @@ export class Run {
   /** @param {string} method @param {any[]} args @returns {Promise<any>} */
   async #call(method, ...args) {
     try {
-      return await this.#remote.call(method, args);
+      return await this.#remote.call(method, args, { engine: method === 'open' ? this.#engine : undefined });
     } catch (error) {
       this.#signal?.throwIfAborted();
       throw error;
@@ -262,10 +274,10 @@ export async function depth(config, options) {
   const complete = configOf(config, { vocab_size: 256, context_length: 128 });
   if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
   signal?.throwIfAborted();
-  const remote = startWorker(), stop = () => remote.close();
+  const { remote, engine } = await startTrainer(undefined, signal), stop = () => remote.close();
   signal?.addEventListener('abort', stop, { once: true });
   try {
-    return await remote.call('depth', [complete, seed, tokens]);
+    return await remote.call('depth', [complete, seed, tokens], { engine });
   } catch (error) {
     signal?.throwIfAborted();
     throw error;

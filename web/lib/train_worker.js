@@ -1,6 +1,6 @@
 // train_worker.js - a training run behind messages: the other end of train.js
 import { Trainer } from './trainer.js';
-import { port, post, postError, watched } from './port.js';
+import { listen, post, postError, watched } from './port.js';
 import { camelConfig } from './formats/config.js';
 import { GlassformerError, fail, show } from './formats/errors.js';
 import { parameterTable } from './formats/roster.js';
@@ -44,7 +44,7 @@ function running() { return trainer ?? fail('bad-state', 'the run did not start'
 const calls = {
   /** @param {Order} order */
   async open({ config, options, checkpoint, text, held, validateEvery, ...order }) {
-    const t = await Trainer.start();
+    const t = await Trainer.start(await engine);
     plan = { steps: options.steps, validateEvery, validates: held !== null };
     t.configure(config, options);
     const saved = checkpoint ? unwrap(checkpoint) : null;
@@ -101,7 +101,7 @@ const calls = {
 
   /** @param {Config} config @param {number} seed @param {number} tokens */
   async depth(config, seed, tokens) {
-    const t = await Trainer.start();
+    const t = await Trainer.start(await engine);
     t.configure(config);
     return t.depth(config.n_layers, seed, tokens);
   },
@@ -133,11 +133,18 @@ function sameTokens(given, made) {
   if (odd !== undefined) fail('bad-tokenizer', `the token ${show(odd)} has the number ${theirs[odd] ?? 'none'} in the tokenizer, ${ours[odd] ?? 'none'} in the trainer: it takes vocabularies of its own making`);
 }
 
-port.onmessage = async (/** @type {{data: any}} */ { data: { id, method, args } }) => {
+/** The compiled binary comes in a message of its own. @type {(module: WebAssembly.Module) => void} */
+let deliver;
+/** @type {Promise<WebAssembly.Module>} */
+const engine = new Promise((resolve) => { deliver = resolve; });
+
+listen(async (data) => {
+  if (data.engine) return deliver(data.engine);
+  const { id, method, args } = data;
   try {
     const value = await /** @type {any} */ (calls)[method](...args);
     post({ id, value });
   } catch (error) {
     postError(id, error);
   }
-};
+});

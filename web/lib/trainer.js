@@ -2,7 +2,6 @@
 //
 // The same manners: addresses are numbers, a view is made, used and dropped within one function, what comes back is a copy.
 import { GlassformerError, fail } from './formats/errors.js';
-import { compileEngine } from './features.js';
 
 /** @typedef {import('./formats/config.js').Config} Config */
 /** @typedef {import('./engine.js').Schema} Schema */
@@ -25,9 +24,8 @@ export class Trainer {
   #out = 0;
   #run = 0;
 
-  /** @returns {Promise<Trainer>} a fresh instance */
-  static async start() {
-    const module = await compileEngine({ wasm: new URL('./wasm/glassformer-train.wasm', import.meta.url) });
+  /** A fresh instance. @param {WebAssembly.Module} module  see binary.js @returns {Promise<Trainer>} */
+  static async start(module) {
     /** @type {Record<string, Record<string, any>>} */
     const imports = {};
     for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] = () => 0; // growth needs no answer

@@ -1,50 +1,64 @@
 // worker.js - a model behind messages: the other end of remote.js
 import { LoadedModel } from './model.js';
-import { port, post, postError, watched } from './port.js';
+import { listen, port, post, postError, watched } from './port.js';
+import { help } from './thread.js';
 
 /** Steps are posted together, about once a frame: a message costs more than a small model's token. */
 const POST_MS = 12;
 
 /** @type {LoadedModel | null} */
 let model = null;
-/** @type {Map<number, {controller: AbortController, credit: number, wake: () => void}>} */
+/** @type {Map<number, {controller: AbortController, credit: number, wake: () => void, deliver: (engine: WebAssembly.Module) => void}>} */
 const running = new Map();
 
-port.onmessage = async (/** @type {{data: any}} */ { data }) => {
-  const { id, method, args, hooks, abort, more, stream, credit = 0 } = data;
+listen(async (data) => {
+  if (data.help) return help(data.help);
+  const { id, method, args, hooks, abort, more, stream, engine, credit = 0 } = data;
   const known = running.get(id);
   if (abort) return known?.controller.abort();
+  if (engine) return known?.deliver(engine);
   if (more) { if (known) { known.credit += more; known.wake(); } return; }
   const controller = new AbortController();
-  const call = { controller, credit, wake: () => {} };
+  const call = { controller, credit, wake: () => {}, deliver: (/** @type {WebAssembly.Module} */ _) => {} };
   running.set(id, call);
   try {
     if (stream) await pump(id, call, args);
-    else await answer(id, method, args, hooks, controller.signal);
+    else if (method === 'load' || method === 'create') await open(id, call, method, args, hooks);
+    else await answer(id, method, args, controller.signal);
   } catch (error) {
     postError(id, error, controller.signal.aborted);
   } finally {
     running.delete(id);
   }
-};
+});
 
 function loaded() {
   if (!model) throw new Error('no model was loaded');
   return model;
 }
 
-/** @param {number} id @param {string} method @param {any[]} args @param {{onProgress?: boolean, fetch?: boolean}} hooks @param {AbortSignal} signal */
-async function answer(id, method, args, hooks, signal) {
-  if (method === 'load' || method === 'create') {
-    model = await LoadedModel[method](args[0], args[1], {
-      signal,
-      onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
-      watch: (line) => port.postMessage({ line }, [line]),
-      fetch: hooks.fetch ? (await import('./relay.js')).distantFetch((message, transfer) => port.postMessage({ id, ...message }, transfer)) : undefined,
-    });
-    await watched;
-    return post({ id, value: model.info(), memory: model.memory() });
-  }
+/**
+ * @param {number} id
+ * @param {{controller: AbortController, deliver: (engine: WebAssembly.Module) => void}} call
+ * @param {'load'|'create'} method
+ * @param {any[]} args
+ * @param {{onProgress?: boolean, fetch?: boolean, helper?: string}} hooks
+ */
+async function open(id, call, method, args, hooks) {
+  model = await LoadedModel[method](args[0], args[1], {
+    signal: call.controller.signal,
+    engine: new Promise((resolve) => { call.deliver = resolve; }),
+    helper: hooks.helper,
+    onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
+    watch: (line) => port.postMessage({ line }, [line]),
+    fetch: hooks.fetch ? (await import('./relay.js')).distantFetch((message, transfer) => port.postMessage({ id, ...message }, transfer)) : undefined,
+  });
+  await watched;
+  post({ id, value: model.info(), memory: model.memory() });
+}
+
+/** @param {number} id @param {string} method @param {any[]} args @param {AbortSignal} signal */
+async function answer(id, method, args, signal) {
   const value = await /** @type {any} */ (loaded())[method](...args, { signal });
   post({ id, value, memory: loaded().memory() });
 }

@@ -3,7 +3,7 @@
 // A text is a prompt and the tokens after it. While it may go on, a generator of the library stays open at its end;
 // Run, Step and Stop only decide how often it is asked. Whatever changes the text's past or the sampler closes it.
 
-import { create, load, countParameters, estimate } from '../lib/index.js';
+import { create, load, countParameters, estimate } from 'glassformer';
 import { breather, pause } from './breath.js';
 import { createExperiments } from './experiments.js';
 import { int } from './format.js';

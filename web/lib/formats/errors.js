@@ -35,6 +35,7 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   'capture-too-large': 'more would be captured than the budget allows',
   'no-chat-template': 'chat was asked of a model that came without a chat template',
   'bad-wasm': 'the WebAssembly file is not this engine, or cannot run here',
+  'blocked': 'a policy of the page forbids what the engine needs; the sentence names the header to change',
   'worker': 'the worker could not be started, or failed, or was ended: dispose, and load again',
   'crashed': 'the engine broke off in the middle of its work, which no input may bring about: dispose, and load again',
 });

@@ -400,8 +400,8 @@ function localPath(at) {
   return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
 }
 
-/** Not named literally, so that bundlers for the browser leave it alone. @returns {Promise<typeof import('node:fs/promises')>} */
-const nodeFs = () => { const name = 'node:fs/promises'; return import(/* @vite-ignore */ /* webpackIgnore: true */ name); };
+/** Not imported, so that bundlers for the browser find no module of Node. @returns {typeof import('node:fs/promises')} */
+const nodeFs = () => /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs/promises');
 
 /** @typedef {{name: string, chunks: AsyncIterator<Uint8Array>, total: number | null, exact?: boolean, sure?: boolean}} Opened exact: total may be held against the file; sure: and no
  * more than it can come */

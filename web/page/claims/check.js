@@ -17,7 +17,7 @@
  * @property {number} tutorial
  * @property {string} text
  * @property {boolean} [slow]    takes seconds: run only when asked for
- * @property {(glassformer: typeof import('../../lib/index.js')) => Promise<Outcome> | Outcome} run
+ * @property {(glassformer: typeof import('glassformer')) => Promise<Outcome> | Outcome} run
  */
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
@@ -140,8 +140,8 @@ export function ids(n, vocabulary, seed = 1) {
 /**
  * Use a model and free it.
  * @template T
- * @param {Promise<import('../../lib/index.js').Model>} making
- * @param {(model: import('../../lib/index.js').Model) => Promise<T>} use
+ * @param {Promise<import('glassformer').Model>} making
+ * @param {(model: import('glassformer').Model) => Promise<T>} use
  * @returns {Promise<T>}
  */
 export async function using(making, use) {

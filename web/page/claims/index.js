@@ -3,7 +3,7 @@
 
 /** @typedef {import('./check.js').Claim} Claim */
 /** @typedef {import('./check.js').Outcome} Outcome */
-/** @typedef {typeof import('../../lib/index.js')} Glassformer */
+/** @typedef {typeof import('glassformer')} Glassformer */
 /**
  * @typedef {object} Tutorial
  * @property {number} number

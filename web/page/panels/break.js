@@ -4,7 +4,7 @@
 // The engine is asked for a second model of the same weights with a switch of its configuration turned; the one in hand
 // is not touched.
 
-import { create as createModel, load } from '../../lib/index.js';
+import { create as createModel, load } from 'glassformer';
 import { el } from '../dom.js';
 import { far } from '../format.js';
 

@@ -3,7 +3,7 @@
 // Counting needs a configuration only, so GPT-2 XL or LLaMA 70B are counted without a byte of weights. What was chosen here is
 // kept apart from what follows from it: with another n_heads come other kv heads and another d_head, unless they were set.
 
-import { PRESETS, completeConfig, countParameters, estimate, load } from '../../lib/index.js';
+import { PRESETS, completeConfig, countParameters, estimate, load } from 'glassformer';
 import { el } from '../dom.js';
 import { bytes, int, percent, si } from '../format.js';
 import { SHIPPED, shippedAs } from '../models.js';

@@ -3,7 +3,7 @@
 //
 // One pass there and back for each, on random tokens: what Xiong et al. 2020 derive and He et al. 2016 build upon, measured.
 
-import { depth } from '../../lib/index.js';
+import { depth } from 'glassformer';
 import { el } from '../dom.js';
 import { far, figures } from '../format.js';
 import { createPlot } from '../plot.js';

@@ -3,7 +3,7 @@
 // Training runs in a worker of the library and is asked for one step after the other; the page draws once a frame. Every so
 // many steps the weights of that moment become a model, which writes a sample and shows its attention.
 
-import { train } from '../../lib/index.js';
+import { train } from 'glassformer';
 import { el } from '../dom.js';
 import { figures, int, percent, si } from '../format.js';
 import { createPlot } from '../plot.js';

@@ -1,6 +1,6 @@
 // panels/tutorials.js - what five tutorials claim, run again in the visitor's own browser: expected, found, and where they differ.
 
-import * as glassformer from '../../lib/index.js';
+import * as glassformer from 'glassformer';
 import { TUTORIALS, flipping, runClaim } from '../claims/index.js';
 import { el, svg } from '../dom.js';
 import { figures } from '../format.js';

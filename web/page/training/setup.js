@@ -1,6 +1,6 @@
 // training/setup.js - the form in which a tiny model is chosen, with its parameters counted as it changes.
 
-import { countParameters, estimate } from '../../lib/index.js';
+import { countParameters, estimate } from 'glassformer';
 import { el } from '../dom.js';
 import { int, si } from '../format.js';
 

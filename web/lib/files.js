@@ -1,0 +1,67 @@
+// files.js - where the package's own files are: the worker, the trainer's worker and the WebAssembly binaries
+//
+// The caller's side resolves every address; workers are given what they need. Where a bundler has not copied the files, the copy
+// embedded in the package replaces them.
+/** @typedef {keyof typeof ADDRESSES} File */
+/** @typedef {'worker'|'train_worker'} WorkerFile */
+/** @typedef {{worker: string, wasm: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded  wasm: base64 of the raw deflate stream */
+
+/**
+ * Each address is a literal `new URL('./file', import.meta.url)`: bundlers find the files they have to copy by this form. Functions, because
+ * `import.meta.url` is missing in some outputs, and the constructor then throws.
+ */
+const ADDRESSES = {
+  'worker': () => new URL('./worker.js', import.meta.url),
+  'train_worker': () => new URL('./train_worker.js', import.meta.url),
+  'simd': () => new URL('./wasm/glassformer-simd.wasm', import.meta.url),
+  'simd-threads': () => new URL('./wasm/glassformer-simd-threads.wasm', import.meta.url),
+  'relaxed': () => new URL('./wasm/glassformer-relaxed.wasm', import.meta.url),
+  'relaxed-threads': () => new URL('./wasm/glassformer-relaxed-threads.wasm', import.meta.url),
+  'train': () => new URL('./wasm/glassformer-train.wasm', import.meta.url),
+};
+
+let embeddedOnly = false;
+
+/** The development server of Vite 5 to 7 bundles a dependency into this cache, without the files beside it; it still serves them from the
+ * package's own folder. */
+const VITE_CACHE = /^(.*\/node_modules\/)\.(?:vite|cache\/vite)\/(?:[^?#]*\/)?deps\/([^?#]*).*$/;
+
+/**
+ * @param {File} file
+ * @returns {string | null} null where the embedded copies are preferred, or a bundler's output format has no import.meta.url
+ */
+export function addressOf(file) {
+  if (embeddedOnly) return null;
+  try {
+    return String(ADDRESSES[file]()).replace(VITE_CACHE, '$1glassformer/dist/$2');
+  } catch {
+    return null;
+  }
+}
+
+/** @type {Record<'run'|'train', () => Promise<{embedded: Embedded | null}>>} */
+const COPIES = { run: () => import('./embedded.js'), train: () => import('./embedded_train.js') };
+
+/** Use the embedded copies at once and request no file of the package: the entry `glassformer/inline`. */
+export function useEmbedded() { embeddedOnly = true; }
+
+/**
+ * The text of a worker embedded in the package.
+ * @param {WorkerFile} file
+ * @returns {Promise<string | null>} null in the source tree, which has no copies
+ */
+export async function embeddedWorker(file) {
+  return (await COPIES[file === 'worker' ? 'run' : 'train']()).embedded?.worker ?? null;
+}
+
+/**
+ * A binary embedded in the package.
+ * @param {'simd'|'relaxed'|'train'} name  the binaries that run models are those with one thread
+ * @returns {Promise<ArrayBuffer | null>} null in the source tree
+ */
+export async function embeddedBinary(name) {
+  const text = (await COPIES[name === 'train' ? 'train' : 'run']()).embedded?.wasm[name];
+  if (text === undefined) return null;
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))).arrayBuffer();
+}
