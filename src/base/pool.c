@@ -81,11 +81,19 @@ struct gf_pool {
     _Atomic uint32_t present; /* helpers that came and have not left */
     char *stacks;
 #else
+    double (*now_ms)(void);
     pthread_mutex_t lock;
     pthread_cond_t wake;
     pthread_t threads[];
 #endif
 };
+
+#if defined(__wasm__)
+#define NOW_MS(p) gf_now_ms()
+#else
+#define NOW_MS(p) (p)->now_ms()
+void gf_pool_clock(struct gf_pool *p, double (*now_ms)(void)) { p->now_ms = now_ms; }
+#endif
 
 static void look_again(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -99,7 +107,7 @@ static double wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t val
         if (atomic_load(word) != value) return 0;
         look_again();
     }
-    const double began = gf_now_ms();
+    const double began = NOW_MS(p);
     atomic_fetch_add(&p->sleepers, 1);
 #if defined(__wasm__)
     while (atomic_load(word) == value)
@@ -110,7 +118,7 @@ static double wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t val
     pthread_mutex_unlock(&p->lock);
 #endif
     atomic_fetch_sub(&p->sleepers, 1);
-    return gf_now_ms() - began;
+    return NOW_MS(p) - began;
 }
 
 /* After a change of *word: wake those who sleep on it. */
@@ -159,7 +167,7 @@ static void next_epoch(struct gf_pool *p) {
 /* After a job for which the caller slept so long; began is when, if a first wait was near. */
 static void judge(struct gf_pool *p, double slept, double began) {
     if (slept > STALL) {
-        const double worked = gf_now_ms() - began - slept;
+        const double worked = NOW_MS(p) - began - slept;
         if (p->calm < NEAR && worked < slept && worked < LONG) {
             p->alone = p->alone_next;
             if (p->alone_next < ALONE_MOST) p->alone_next *= 2;
@@ -177,7 +185,7 @@ static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
         for (uint32_t i = 0; i < n; i++) fn(ctx, (int32_t)i);
         return;
     }
-    const double began = p->calm < NEAR ? gf_now_ms() : 0;
+    const double began = p->calm < NEAR ? NOW_MS(p) : 0;
     uint64_t epoch = atomic_load(&p->epoch) + 1;
     atomic_store(&p->fn, fn);
     atomic_store(&p->ctx, ctx);
@@ -220,10 +228,10 @@ int32_t gf_pool_threads(const struct gf_pool *pool) { return pool ? pool->n_thre
 void gf_pool_pass(struct gf_pool *p, int again) {
     if (!p) return;
     p->solo = again && !gf_pace_helped(&p->pace);
-    p->pass_began = again ? gf_now_ms() : 0;
+    p->pass_began = again ? NOW_MS(p) : 0;
 }
 void gf_pool_passed(struct gf_pool *p) {
-    if (p && p->pass_began > 0) gf_pace_took(&p->pace, gf_now_ms() - p->pass_began);
+    if (p && p->pass_began > 0) gf_pace_took(&p->pace, NOW_MS(p) - p->pass_began);
 }
 
 #if defined(__wasm__)
@@ -271,6 +279,7 @@ struct gf_pool *gf_pool_open(int32_t n_threads) {
     if (n_threads <= 1) return NULL;
     struct gf_pool *p = calloc(1, sizeof *p + (size_t)(n_threads - 1) * sizeof p->threads[0]);
     if (!p) return NULL;
+    p->now_ms = gf_now_ms;
     p->alone_next = ALONE_FIRST;
     p->calm = NEAR;
     gf_pace_open(&p->pace);

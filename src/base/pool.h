@@ -29,7 +29,11 @@ void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles
 void gf_pool_pass(struct gf_pool *pool, int again);
 void gf_pool_passed(struct gf_pool *pool);
 
-#if defined(__wasm__)
+#if !defined(__wasm__)
+/* Replace the clock that decides who computes: tests give one that they move by hand. Called by the
+ * thread that owns the pool, between jobs. */
+void gf_pool_clock(struct gf_pool *pool, double (*now_ms)(void));
+#else
 /* WebAssembly starts no threads by itself: JavaScript brings helper 1 ... n_threads - 1, each a
  * worker with its own instance of the same module on the same shared memory. Compiled with
  * -matomics -mbulk-memory, linked with shared, imported memory and the global __stack_pointer

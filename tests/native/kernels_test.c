@@ -8,9 +8,7 @@
 #define EVERY_BUILD 0x190eb4cc4c477f6cu
 
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include "base/clock.h"
 #include "base/half.h"
-#include "base/pace.h"
 #include "base/pool.h"
 #include "check.h"
 #include "kernels/kernels.h"
@@ -809,121 +807,6 @@ static void pool_runs_each_tile_once(void) {
     }
 }
 
-/* Who computes: either may be slow, and the caller may wait until a helper has come. */
-static _Thread_local char seat;
-struct crew {
-    const char *caller;
-    _Atomic int32_t helped;
-    double helper_ms, caller_ms;
-    int32_t wait;
-};
-static void manned_tile(void *ctx, int32_t tile) {
-    struct crew *c = ctx;
-    double began = gf_now_ms();
-    (void)tile;
-    if (&seat != c->caller) {
-        c->helped++;
-        while (gf_now_ms() - began < c->helper_ms) continue;
-    } else {
-        while (c->wait && !c->helped && gf_now_ms() - began < 5000) continue;
-        if (c->wait) began = gf_now_ms();
-        while (gf_now_ms() - began < c->caller_ms) continue;
-    }
-}
-
-static void a_helper_without_its_core_is_left_alone(void) {
-    struct gf_pool *p = gf_pool_open(2);
-    CHECK_INT(gf_pool_threads(p), p ? 2 : 1);
-    if (!p) return; /* a build without threads */
-    struct crew c;
-    for (int twice = 0; twice < 2; twice++) { /* once may be chance */
-        c = (struct crew){.caller = &seat, .helper_ms = 30, .wait = 1};
-        gf_pool_run(p, manned_tile, &c,
-                    2); /* the caller's tile ends when the helper has begun its own */
-        CHECK_INT(c.helped, 1);
-    }
-    c = (struct crew){.caller = &seat, .caller_ms = 0.1}; /* time enough for a helper to come */
-    for (int job = 0; job < 512; job++) gf_pool_run(p, manned_tile, &c, 4);
-    CHECK_INT(c.helped, 0);
-    c.wait = 1;
-    gf_pool_run(p, manned_tile, &c, 64); /* then it is asked again */
-    CHECK(c.helped > 0);
-    gf_pool_close(p);
-}
-
-static void a_helper_with_longer_tiles_is_not(void) {
-    struct gf_pool *p = gf_pool_open(2);
-    CHECK_INT(gf_pool_threads(p), p ? 2 : 1);
-    if (!p) return;                     /* a build without threads */
-    for (int job = 0; job < 5; job++) { /* the caller waits 10 ms each time, and has worked 20 */
-        struct crew c = {.caller = &seat, .helper_ms = 30, .caller_ms = 20, .wait = 1};
-        gf_pool_run(p, manned_tile, &c, 2);
-        CHECK_INT(c.helped, 1);
-    }
-    for (int job = 0; job < 4; job++) { /* and where tiles are very long, as in training */
-        struct crew c = {.caller = &seat, .helper_ms = 120, .caller_ms = 40, .wait = 1};
-        gf_pool_run(p, manned_tile, &c, 2);
-        CHECK_INT(c.helped, 1);
-    }
-    gf_pool_close(p);
-}
-
-/* What n passes cost where each takes this long without helpers, with those that have just rested
- * (for a few passes), and with those that have not. */
-struct machine {
-    double without, rested, with;
-};
-static double passes(struct gf_pace *p, struct machine m, int n) {
-    double sum = 0;
-    for (int i = 0, since = 0; i < n; i++) {
-        const int helped = gf_pace_helped(p);
-        since = helped ? since + 1 : 0;
-        const double ms = !helped ? m.without : since < 6 ? m.rested : m.with;
-        gf_pace_took(p, ms);
-        sum += ms;
-    }
-    return sum / n;
-}
-
-static void helpers_are_used_where_they_help(void) {
-    const struct machine quiet = {1.7, 1, 1}, busy = {1.7, 1, 2.3}, small = {1, 1.2, 1.2};
-    struct gf_pace p;
-    gf_pace_open(&p);
-    CHECK(gf_pace_helped(&p));
-    CHECK(passes(&p, quiet, 4000) < 1.01);
-    CHECK(passes(&p, busy, 1000) < 2.3);  /* up to 512 passes until it is seen, */
-    CHECK(passes(&p, busy, 4000) < 1.76); /* then little is lost */
-    CHECK(passes(&p, quiet, 5000) < 1.5); /* at most 4096 until it is tried again */
-    CHECK(passes(&p, quiet, 4000) < 1.01);
-    gf_pace_open(&p);
-    CHECK(passes(&p, busy, 200) < 2.1);
-    CHECK(passes(&p, busy, 2000) < 1.8);
-    gf_pace_open(&p);
-    CHECK(passes(&p, small, 4000) < 1.02);
-}
-
-static void a_pool_that_is_slower_rests(void) {
-    struct gf_pool *p = gf_pool_open(2);
-    CHECK_INT(gf_pool_threads(p), p ? 2 : 1);
-    if (!p) return; /* a build without threads */
-    struct crew c = {.caller = &seat, .helper_ms = 2.6, .caller_ms = 0.5};
-    int32_t early = 0;
-    for (int pass = 0; pass < 150; pass++) { /* 2 ms alone; the helper's one tile takes longer */
-        gf_pool_pass(p, 1);
-        gf_pool_run(p, manned_tile, &c, 4);
-        gf_pool_passed(p);
-        if (pass == 60) early = c.helped;
-        if (pass == 100) c.helped = 0; /* by now both ways were tried */
-    }
-    CHECK(early > 0);
-    CHECK_INT(c.helped, 0);
-    c.wait = 1;
-    gf_pool_pass(p, 0); /* other work is not judged by it */
-    gf_pool_run(p, manned_tile, &c, 4);
-    CHECK(c.helped > 0);
-    gf_pool_close(p);
-}
-
 static void every_build_has_the_same_bits(void) {
     printf("  hash of all outputs: 0x%016llx\n", (unsigned long long)hash);
     CHECK(hash == EVERY_BUILD);
@@ -948,10 +831,6 @@ int main(void) {
     RUN(matmul_edges);
     RUN(attention_matches_ref);
     RUN(pool_runs_each_tile_once);
-    RUN(a_helper_without_its_core_is_left_alone);
-    RUN(a_helper_with_longer_tiles_is_not);
-    RUN(helpers_are_used_where_they_help);
-    RUN(a_pool_that_is_slower_rests);
     gf_pool_close(pools[2]), gf_pool_close(pools[3]);
     RUN(every_build_has_the_same_bits);
     return check_end();
