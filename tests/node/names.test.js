@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { SentencePieces } from '../../web/lib/formats/pieces.js';
 import { Tokenizer, create, estimate, load, train } from '../../web/lib/index.js';
+import { tokenizerOf } from '../../web/lib/model_tokenizer.js';
 import { collect, golden, json, openCase, refused, stories, top } from './helpers.js';
 
 const tiny = { vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 16 };
@@ -120,12 +122,11 @@ describe('what a model tells', () => {
 test('a tokenizer as text and back, for every kind of vocabulary', async () => {
   const strings = json(join(golden, '../formats/strings.json'));
   for (const [file, texts] of [[stories, strings], [join(top, 'weights/dates/tokenizer.json'), ['7 July 2001']], [join(golden, '../formats/tok512.bin'), strings]]) {
-    const tokenizer = await Tokenizer.load(file), again = Tokenizer.fromText(tokenizer.toText());
+    const tokenizer = await Tokenizer.load(file), again = tokenizerOf(tokenizer.toText());
     for (const text of texts) assert.deepEqual(again.encode(text), tokenizer.encode(text));
     assert.deepEqual([again.vocabSize, [...again.special]], [tokenizer.vocabSize, [...tokenizer.special]]);
   }
   // the vocabulary of tokenizer.bin has infinite scores where training never met a token
-  const { SentencePieces } = await import('../../web/lib/formats/vocab.js');
   const pieces = new SentencePieces(new Map(['a', 'b', 'ab', 'ba'].map((t, i) => [t, i])), [1, 1, 1, 1], [0, -Infinity, Infinity, -3], 0);
   const back = SentencePieces.fromJSON(JSON.parse(JSON.stringify(pieces)));
   for (const pair of [['a', 'b'], ['b', 'a'], ['b', 'b']]) assert.equal(back.get(JSON.stringify(pair)), pieces.get(JSON.stringify(pair)));

@@ -6,7 +6,7 @@
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, show } from './formats/errors.js';
 import { openTokenizer } from './formats/source.js';
-import { PIECES, SentencePieces } from './formats/vocab.js';
+import { pieceModels } from './formats/vocab.js';
 import { checkNames } from './options.js';
 
 /** Ids above this cannot belong to a model that the engine runs. */
@@ -29,7 +29,7 @@ export class Tokenizer {
   /** @param {object} json shaped like a tokenizer.json */
   constructor(json) {
     const { model, added_tokens: added } = check(/** @type {Json} */ (json));
-    const pieces = model instanceof SentencePieces ? model : null;
+    const pieces = pieceModels.has(model) ? model : null;
     this.#json = json;
     try {
       this.#library = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model: pieces?.outline ?? model }, { clean_up_tokenization_spaces: false });
@@ -57,17 +57,7 @@ export class Tokenizer {
     return new Tokenizer(await openTokenizer(file, options));
   }
 
-  /**
-   * A tokenizer from the text that toText gave.
-   * @param {string} text
-   * @returns {Tokenizer}
-   */
-  static fromText(text) {
-    const json = JSON.parse(text), { model } = json;
-    return new Tokenizer({ ...json, ...(model.type === PIECES && { model: SentencePieces.fromJSON(model) }) });
-  }
-
-  /** The same vocabulary as a text, which goes to another thread or into a store; see fromText. @returns {string} */
+  /** The same vocabulary as a text, which goes to another thread: model_tokenizer.js makes a tokenizer of it. @returns {string} */
   toText() { return JSON.stringify(this.#json ?? this.#gone()); }
 
   get #lib() { return this.#library ?? this.#gone(); }
@@ -250,7 +240,7 @@ function check(json) {
   const no = (why) => fail('bad-tokenizer', `tokenizer: ${why}`);
   if (json === null || typeof json !== 'object' || Array.isArray(json)) no(`expected an object, found ${show(json)}`);
   const { model, added_tokens: added = [] } = json;
-  if (model instanceof SentencePieces) return { model, added_tokens: added }; // made from checked parts
+  if (pieceModels.has(model)) return { model, added_tokens: added }; // made from checked parts
   if (model === null || typeof model !== 'object') no('there is no model in it');
   const type = model.type ?? (model.merges ? 'BPE' : Array.isArray(model.vocab) ? 'Unigram' : undefined);
   if (type !== 'BPE' && type !== 'Unigram') fail('unsupported', `tokenizer: the model ${show(type ?? 'without a type')} is not supported, expected BPE or Unigram`);

@@ -8,7 +8,8 @@
 import { completeConfig } from './config.js';
 import { fail } from './errors.js';
 import { placesByName, planTensors } from './plan.js';
-import { BYTE, CONTROL, NORMAL, numbered, spmJson } from './vocab.js';
+import { spmJson } from './pieces.js';
+import { BYTE, CONTROL, NORMAL, numbered } from './vocab.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */

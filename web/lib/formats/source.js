@@ -8,7 +8,7 @@ import { ByteReader, END } from './bytes.js';
 import { GlassformerError, fail, show } from './errors.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { planTensors } from './plan.js';
-import { SentencePieces, ggufTokenizer } from './vocab.js';
+import { ggufTokenizer, pieceModels } from './vocab.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
@@ -132,13 +132,7 @@ export class Opener {
     const at = this.resolve(b);
     if (typeof at !== 'string' && !(at instanceof URL)) return null;
     const path = localPath(at);
-    if (path !== null) {
-      const fs = await nodeFs();
-      const stat = await fs.stat(path).catch(() => null);
-      if (!stat?.isDirectory()) return path.endsWith('/') ? fail('not-found', `${path}: there is no such folder`) : null;
-      const base = path.endsWith('/') ? path : `${path}/`;
-      return { name: base, get: (file) => base + file, list: () => fs.readdir(path) };
-    }
+    if (path !== null) return (await import('./node_files.js')).folderAt(path);
     const text = String(at);
     return text.endsWith('/') ? { name: text, get: (file) => text + file, list: async () => [] } : null;
   }
@@ -176,7 +170,7 @@ export class Opener {
     const scaling = table && await (await import('./rope_freqs.js')).ropeFreqs(r, table, gguf.meta);
     const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings, scaling);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, [r.name], this.warnings);
-    const vocab = ggufTokenizer(r.name, gguf.meta);
+    const vocab = await ggufTokenizer(r.name, gguf.meta);
     return {
       config, tensors, tokenizer: vocab?.json, special: vocab?.special ?? { bos: null, eos: [], addBos: false },
       chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')), readers: [async () => r], padding: gguf.padding,
@@ -231,7 +225,7 @@ export class Opener {
     if (text === 'GGUF') {
       const { meta } = await readGguf(r, 0);
       this.drop(r);
-      return ggufTokenizer(r.name, meta) ?? fail('bad-tokenizer', `${r.name}: the file has no vocabulary`);
+      return await ggufTokenizer(r.name, meta) ?? fail('bad-tokenizer', `${r.name}: the file has no vocabulary`);
     }
     const bytes = await this.readAll(r);
     if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
@@ -323,7 +317,7 @@ export class Opener {
 
 /** Refuse a tokenizer that knows ids which the embedding has no row for. @param {any} json @param {number} vocabSize */
 function checkVocabulary(json, vocabSize) {
-  const vocab = json.model instanceof SentencePieces ? { last: json.model.texts.length - 1 } : json.model?.vocab;
+  const vocab = pieceModels.has(json.model) ? { last: json.model.texts.length - 1 } : json.model?.vocab;
   const ids = [...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})), ...[json.added_tokens ?? []].flat().map((t) => t?.id)];
   const most = ids.reduce((m, id) => (typeof id === 'number' && id > m ? id : m), -1);
   if (most >= vocabSize) fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);
@@ -400,9 +394,6 @@ function localPath(at) {
   return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
 }
 
-/** Not imported, so that bundlers for the browser find no module of Node. @returns {typeof import('node:fs/promises')} */
-const nodeFs = () => /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs/promises');
-
 /** @typedef {{name: string, chunks: AsyncIterator<Uint8Array>, total: number | null, exact?: boolean, sure?: boolean}} Opened exact: total may be held against the file; sure: and no
  * more than it can come */
 
@@ -415,7 +406,7 @@ export async function openBytes(source, options) {
     return { name, chunks: streamChunks(source.stream()), total: source.size };
   }
   const path = localPath(source);
-  return path === null ? openUrl(source, options) : openPath(path);
+  return path === null ? openUrl(source, options) : (await import('./node_files.js')).openPath(path);
 }
 
 /** @param {Uint8Array} bytes */
@@ -457,40 +448,4 @@ async function openUrl(url, { fetch = globalThis.fetch, signal }) {
   // across origins the encoding is hidden, so the length may be that of compressed bytes
   const exact = res.type !== 'cors';
   return { name, chunks: res.body ? streamChunks(res.body) : once(new Uint8Array(0)), total, exact, sure: exact && fetch === globalThis.fetch };
-}
-
-/** @param {string} path @returns {Promise<Opened>} */
-async function openPath(path) {
-  const fs = await nodeFs();
-  let file, size;
-  try {
-    file = await fs.open(path);
-    const stat = await file.stat();
-    if (stat.isDirectory()) fail('bad-argument', `${path}: this is a folder`);
-    size = stat.isFile() ? stat.size : null; // a pipe does not know
-    if (size === 0) await file.close();
-  } catch (e) {
-    await file?.close();
-    if (e instanceof GlassformerError) throw e;
-    const missing = ['ENOENT', 'ENOTDIR'].includes(/** @type {any} */ (e).code);
-    return fail(missing ? 'not-found' : 'network', missing ? `${path}: there is no such file` : `${path}: ${/** @type {any} */ (e).message}`, e);
-  }
-  return { name: path, chunks: size === 0 ? once(new Uint8Array(0)) : fileChunks(file, size ?? Infinity), total: size };
-}
-
-/** @param {import('node:fs/promises').FileHandle} file @param {number} size @returns {AsyncIterator<Uint8Array>} */
-function fileChunks(file, size) {
-  let open = true;
-  const end = async () => {
-    if (open) { open = false; await file.close(); }
-    return END;
-  };
-  return {
-    next: async () => {
-      if (!open) return END;
-      const { bytesRead, buffer } = await file.read(new Uint8Array(Math.min(1 << 20, size + 1)), 0);
-      return bytesRead ? { done: false, value: buffer.subarray(0, bytesRead) } : end();
-    },
-    return: end,
-  };
 }

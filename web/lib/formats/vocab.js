@@ -3,7 +3,7 @@
 // GGUF holds either a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern) or a SentencePiece BPE
 // ("llama": tokens with scores and no merges); llama2.c's tokenizer.bin is the second kind (llama2c.js). SentencePiece
 // always joins the neighbours whose union has the best score, which is what merges ranked by that score do; those are
-// never listed: see SentencePieces.
+// never listed: see pieces.js, a module of its own for such a vocabulary.
 import { fail, show } from './errors.js';
 
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
@@ -29,12 +29,15 @@ const ALIASES = {
 /** Token types of GGUF. */
 export const NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, BYTE = 6;
 
+/** Models of a tokenizer.json that pieces.js made, which no file can claim to be. @type {WeakSet<object>} */
+export const pieceModels = new WeakSet();
+
 /**
  * @param {string} where
  * @param {Map<string, any>} meta
- * @returns {Vocabulary | null} null where the file has no vocabulary
+ * @returns {Promise<Vocabulary | null>} null where the file has no vocabulary
  */
-export function ggufTokenizer(where, meta) {
+export async function ggufTokenizer(where, meta) {
   /** @param {string} key */
   const get = (key) => meta.get(`tokenizer.ggml.${key}`);
   const kind = get('model');
@@ -69,6 +72,7 @@ export function ggufTokenizer(where, meta) {
     if (!Array.isArray(scores) || scores.length !== tokens.length) no(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
     const odd = scores.findIndex((/** @type {any} */ score) => !(score <= Infinity));
     if (odd >= 0) no(`tokenizer.ggml.scores has no number at place ${odd}`);
+    const { spmJson } = await import('./pieces.js');
     return { json: spmJson({ ...base, scores, unk: id('unknown', 0) ?? 0, prefix: get('add_space_prefix') !== false }), special: { bos, eos, addBos } };
   }
   if (!Object.hasOwn(SPLITS, name)) fail('unsupported', `${where}: tokenizer.ggml.pre ${show(pre)} is not supported, expected one of ${Object.keys({ ...SPLITS, ...ALIASES }).join(', ')}`);
@@ -108,7 +112,7 @@ export function numbered(tokens) {
  */
 
 /** @param {Base} base */
-function common({ ids: of, types, bos, eos }) {
+export function common({ ids: of, types, bos, eos }) {
   const texts = [...of.keys()];
   const added = [...types.keys()].filter((id) => types[id] === CONTROL || types[id] === USER_DEFINED)
     .map((id) => ({ id, content: texts[id], normalized: false, special: types[id] === CONTROL }));
@@ -138,96 +142,5 @@ function bpeJson({ merges, splits, ignoreMerges, ...base }) {
     model: {
       type: 'BPE', ignore_merges: ignoreMerges, vocab: Object.fromEntries(base.ids), merges,
     },
-  };
-}
-
-/** The type of a SentencePieces model in a tokenizer's text; no tokenizer.json has it. */
-export const PIECES = 'SentencePieces';
-
-/**
- * A SentencePiece vocabulary as the model of a tokenizer.json. Its pairs are ranked by the score of what they make, the better the
- * lower; equal scores are equal, and of equals the leftmost is joined. A rank is found when it is asked for, since 32,000 tokens have
- * 60,000 pairs and a text meets few; `merges` lists none.
- */
-export class SentencePieces {
-  type = 'BPE';
-  fuse_unk = true;
-  /** @type {string[][]} */
-  merges = [];
-
-  /** @param {Map<string, number>} ids @param {number[]} types @param {number[]} scores @param {number} unk */
-  constructor(ids, types, scores, unk) {
-    this.ids = ids;
-    this.texts = [...ids.keys()];
-    this.types = types;
-    this.scores = scores;
-    this.unk_token = this.texts[unk];
-    this.byte_fallback = types.includes(BYTE);
-    this.ascending = Float64Array.from(scores).sort();
-  }
-
-  /** JSON has no infinite numbers; scores are f32, so the largest double is as good. */
-  toJSON() {
-    const { texts, types, scores, unk_token } = this, most = Number.MAX_VALUE;
-    return { type: PIECES, texts, types: Array.from(types), scores: Array.from(scores, (s) => Math.min(Math.max(s, -most), most)), unk: this.ids.get(unk_token) };
-  }
-
-  /** @param {{texts: string[], types: number[], scores: number[], unk: number}} json what toJSON gave */
-  static fromJSON({ texts, types, scores, unk }) { return new SentencePieces(new Map(texts.map((text, id) => [text, id])), types, scores, unk); }
-
-  get vocab() { return Object.fromEntries(this.ids); }
-
-  /** The model without its vocabulary, for the library to build. */
-  get outline() {
-    const { type, fuse_unk, byte_fallback, unk_token, merges } = this;
-    return { type, fuse_unk, byte_fallback, unk_token, merges, vocab: {} };
-  }
-
-  /** The rank of a pair, in the way of the Map that the library keeps. @param {string} key the pair as JSON @returns {number | undefined} */
-  get(key) {
-    const [a, b] = JSON.parse(key);
-    const id = this.plain(a + b);
-    return id === undefined || this.plain(a) === undefined || this.plain(b) === undefined ? undefined : this.better(this.scores[id]);
-  }
-
-  /** @param {string} text @returns {number | undefined} */
-  plain(text) {
-    const id = this.ids.get(text);
-    return id !== undefined && this.types[id] === NORMAL ? id : undefined;
-  }
-
-  /** How many scores are better. @param {number} score */
-  better(score) {
-    let low = 0, high = this.ascending.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.ascending[middle] > score) high = middle; else low = middle + 1;
-    }
-    return this.ascending.length - low;
-  }
-
-  /** Becomes the vocabulary of the library's model, built from the outline. @param {any} model */
-  enter(model) {
-    model.tokens_to_ids = this.ids;
-    model.vocab = this.texts;
-    model.unk_token_id = this.ids.get(this.unk_token);
-    model.bpe_ranks = this;
-  }
-}
-
-/** @param {Base & {scores: number[], unk: number, prefix: boolean, space?: string}} v space: what the texts have for one */
-export function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
-  return {
-    ...common(base),
-    normalizer: { type: 'Sequence', normalizers: [...(prefix ? [{ type: 'Prepend', prepend: space }] : []), { type: 'Replace', pattern: { String: ' ' }, content: space }] },
-    pre_tokenizer: null,
-    decoder: {
-      type: 'Sequence',
-      decoders: [
-        { type: 'Replace', pattern: { String: space }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' },
-        ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
-      ],
-    },
-    model: new SentencePieces(base.ids, base.types, scores, unk),
   };
 }

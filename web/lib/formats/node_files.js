@@ -1,0 +1,56 @@
+// node_files.js - files and folders of Node's file system as a source: a module of its own, which a bundler can split off
+import { END } from './bytes.js';
+import { GlassformerError, fail } from './errors.js';
+
+/** @typedef {import('./source.js').Opened} Opened */
+/** @typedef {import('./source.js').Folder} Folder */
+
+/** Not imported, so that bundlers for the browser find no module of Node. @returns {typeof import('node:fs/promises')} */
+const nodeFs = () => /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs/promises');
+
+/** The folder at a path, or null where it is a file. @param {string} path @returns {Promise<Folder | null>} */
+export async function folderAt(path) {
+  const fs = nodeFs(), stat = await fs.stat(path).catch(() => null);
+  if (!stat?.isDirectory()) return path.endsWith('/') ? fail('not-found', `${path}: there is no such folder`) : null;
+  const base = path.endsWith('/') ? path : `${path}/`;
+  return { name: base, get: (file) => base + file, list: () => fs.readdir(path) };
+}
+
+/** @param {string} path @returns {Promise<Opened>} */
+export async function openPath(path) {
+  const fs = nodeFs();
+  let file, size;
+  try {
+    file = await fs.open(path);
+    const stat = await file.stat();
+    if (stat.isDirectory()) fail('bad-argument', `${path}: this is a folder`);
+    size = stat.isFile() ? stat.size : null; // a pipe does not know
+    if (size === 0) await file.close();
+  } catch (e) {
+    await file?.close();
+    if (e instanceof GlassformerError) throw e;
+    const missing = ['ENOENT', 'ENOTDIR'].includes(/** @type {any} */ (e).code);
+    return fail(missing ? 'not-found' : 'network', missing ? `${path}: there is no such file` : `${path}: ${/** @type {any} */ (e).message}`, e);
+  }
+  return { name: path, chunks: size === 0 ? empty() : fileChunks(file, size ?? Infinity), total: size };
+}
+
+/** @returns {AsyncIterator<Uint8Array>} */
+const empty = () => ({ next: async () => END });
+
+/** @param {import('node:fs/promises').FileHandle} file @param {number} size @returns {AsyncIterator<Uint8Array>} */
+function fileChunks(file, size) {
+  let open = true;
+  const end = async () => {
+    if (open) { open = false; await file.close(); }
+    return END;
+  };
+  return {
+    next: async () => {
+      if (!open) return END;
+      const { bytesRead, buffer } = await file.read(new Uint8Array(Math.min(1 << 20, size + 1)), 0);
+      return bytesRead ? { done: false, value: buffer.subarray(0, bytesRead) } : end();
+    },
+    return: end,
+  };
+}
