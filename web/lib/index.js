@@ -43,7 +43,7 @@ export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countPa
  */
 /** @typedef {import('./formats/errors.js').ErrorCode} ErrorCode */
 /** @typedef {import('./formats/presets.js').Preset} Preset */
-/** @typedef {object | Preset} ConfigInput the JSON of any config.json that is read, our own fields, or a preset's name */
+/** @typedef {import('./formats/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our own fields, or a preset's name */
 /**
  * Our own fields, camelCase.
  * @typedef {object} Config

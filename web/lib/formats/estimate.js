@@ -14,14 +14,14 @@ import { dtypeBytes, parameterTable } from './roster.js';
  * @property {number} activationBytes   f32 buffers of a forward pass over batch sequences of contextLength positions
  */
 
-/** @param {object | string} config @returns {import('./config.js').Config} */
+/** @param {import('./config_input.js').ConfigInput} config @returns {import('./config.js').Config} */
 export function configOf(config) {
   return typeof config === 'string' ? completeConfig(presetConfig(config), `preset ${config}`) : readConfig(config);
 }
 
 /**
  * Count every parameter of a configuration: no weights, no allocation.
- * @param {object | import('./presets.js').Preset} config the JSON of any config.json that is read, our own fields, or a preset's name
+ * @param {import('./config_input.js').ConfigInput} config the JSON of any config.json that is read, our own fields, or a preset's name
  * @returns {import('./roster.js').ParameterTable}
  */
 export function countParameters(config) {
@@ -33,7 +33,7 @@ export function countParameters(config) {
  *
  * The exact count takes every matrix that a token is multiplied with, so the tables that are only looked up in drop out and
  * a tied embedding counts as the head that it is; it adds scores and their weighted sum, 4 x d_head per head and key.
- * @param {object | import('./presets.js').Preset} config
+ * @param {import('./config_input.js').ConfigInput} config
  * @param {{contextLength: number, batch?: number, dtype?: 'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1', kvDtype?: 'f32'|'f16'|'q8_0'|'q8'}} options
  *   dtype of the weights (f32), kvDtype of the cache (f16; 'q8' is the older name of 'q8_0')
  * @returns {Estimate}
