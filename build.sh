@@ -63,11 +63,10 @@ package() {
     remember package "$key"
   fi
   # shellcheck disable=SC2046
-  if changed types tsconfig.json package-lock.json $(find web/lib -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
+  if changed types scripts/types.js tsconfig.json package-lock.json $(find web/lib -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
     local key=$sum
     forget types
-    rm -rf types
-    run_step 'type declarations' "$mend" node_modules/.bin/tsc -p tsconfig.json
+    run_step 'type declarations' "$mend" node scripts/types.js
     remember types "$key"
   fi
 }
