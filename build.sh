@@ -10,7 +10,7 @@ usage() {
   cat <<'HELP'
 usage: ./build.sh COMMAND
 
-  setup          fetch what is missing: npm packages, Emscripten, a C compiler, Chromium
+  setup          fetch what is missing: npm packages, Emscripten, a C compiler, Chromium, Firefox, WebKit
   wasm           compile the engine to web/lib/wasm
   package        build what npm publishes: dist/ and types/ (`npm pack` does this by itself)
   native         compile the trainer into build/native
@@ -121,7 +121,8 @@ prepare_group() {
     run_step 'the same tests as WebAssembly' "$mend" compile_with_emcc wasm-test
     ;;
   node) wasm; native ;;   # native: the trainer that its tests drive. No &&: it would hide what fails inside
-  browser | package) page; find_chromium ;;
+  browser) page; find_chromium; find_firefox; find_webkit ;;
+  package) page; find_chromium ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
   esac
 }
@@ -184,6 +185,8 @@ setup)
   find_emcc
   find_cc
   find_chromium
+  find_firefox
+  find_webkit
   say "ready: Node $(node -p process.versions.node), $emcc_name, $CC, $CHROMIUM"
   ;;
 wasm | package | native | page | demo | clean | bench | fuzz | train)

@@ -4,7 +4,7 @@
 //
 // Sends the two headers that give a page shared memory, so that the engine may use threads, and
 // answers Range requests. Tests import `serve`.
-import { createReadStream, realpathSync, statSync } from 'node:fs';
+import { createReadStream, readFileSync, realpathSync, statSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { extname, join, resolve, sep } from 'node:path';
@@ -28,13 +28,13 @@ const isolation = {
 /**
  * Serve a folder.
  * @param {string} folder
- * @param {{ port?: number, base?: string, isolate?: boolean, also?: Record<string, string> }} [options]
+ * @param {{ port?: number, base?: string, isolate?: boolean, also?: Record<string, string>, head?: string }} [options]
  *   `port` 0 takes any free one; `base` is the path the folder appears under, for trying a sub-path;
  *   `isolate: false` leaves the isolation headers out, as a plain static host does; `also` adds
- *   folders by the path they appear under
+ *   folders by the path they appear under; `head` is put at the beginning of every page's head
  * @returns {Promise<{ url: string, requests: string[], close(): Promise<void> }>}
  */
-export async function serve(folder, { port = 0, base = '/', isolate = true, also = {} } = {}) {
+export async function serve(folder, { port = 0, base = '/', isolate = true, also = {}, head = '' } = {}) {
   const mounts = Object.entries({ ...also, [base]: folder }).map(([path, from]) => ({ path, root: realpathSync(resolve(from)) }));
   const requests = [];
   const server = createServer((request, response) => {
@@ -61,6 +61,10 @@ export async function serve(folder, { port = 0, base = '/', isolate = true, also
       return refuse(404, 'not found');
     }
     headers['Content-Type'] = types[extname(file)] ?? 'application/octet-stream';
+    if (head && extname(file) === '.html') {
+      response.writeHead(200, headers);
+      return response.end(readFileSync(file, 'utf8').replace('<head>', () => `<head>${head}`));
+    }
     let start = 0, end = size - 1, status = 200;
     const range = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '');
     if (range && (range[1] || range[2])) {

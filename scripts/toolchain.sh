@@ -1,4 +1,4 @@
-# toolchain.sh - finds, or fetches, Emscripten, a C compiler and Chromium.
+# toolchain.sh - finds, or fetches, Emscripten, a C compiler, Chromium, Firefox and WebKit.
 #
 # Emscripten comes from the first of: emcc on PATH, an activated emsdk ($EMSDK), a Debian "trixie"
 # kept as a folder below the cache and entered with chroot. The last one needs root and Debian's
@@ -129,7 +129,7 @@ compile_with_emcc() {
   { exec 7>&-; } 2>/dev/null
 }
 
-# --- a C compiler, and Chromium -----------------------------------------------------------------
+# --- a C compiler, and browsers -----------------------------------------------------------------
 
 find_cc() {
   local name
@@ -156,4 +156,18 @@ find_chromium() {
   apt_install 'Chromium' chromium || fail 'Chromium is missing: install it, or set CHROMIUM to the path of a Chrome or Chromium, then run the command again.'
   CHROMIUM=$(command -v chromium) || fail 'Chromium was installed but is not on PATH: set CHROMIUM to its path.'
   export CHROMIUM
+}
+
+# Firefox and WebKit run tests and nothing else: where one cannot be had its tests are skipped and say so.
+find_firefox() { find_test_browser firefox Firefox firefox-esr; }
+find_webkit() { find_test_browser webkit WebKit webkit2gtk-driver xvfb; }
+
+# find_test_browser ENGINE NAME PACKAGE...: what scripts/browsers.js does not find is installed where apt and root are.
+find_test_browser() {
+  local engine=$1 name=$2
+  shift 2
+  node scripts/browsers.js "$engine" >/dev/null && return 0
+  # a subshell: run_step would end this script
+  (apt_install "$name" "$@") || true
+  node scripts/browsers.js "$engine" || say "$name's tests are skipped"
 }

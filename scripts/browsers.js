@@ -1,0 +1,131 @@
+// browsers.js - Chromium, Firefox and WebKit behind one small interface, for tests that run in all three
+//
+//   node scripts/browsers.js ENGINE    says in one sentence why an engine cannot be used here, and exits with 1; silent where it can
+import { fileURLToPath } from 'node:url';
+import { launch as launchChromium, findChromium } from './chromium.js';
+import { findFirefox, launchFirefox } from './firefox.js';
+import { findWebKit, launchWebKit } from './webkit.js';
+
+/** @typedef {'chromium' | 'firefox' | 'webkit'} Engine */
+/**
+ * One page. Storage and caches are shared by all pages of a browser; a server on a port of its own is an origin of its own.
+ * @typedef {object} Page
+ * @property {<R>(work: (...args: any[]) => R | Promise<R>, ...args: any[]) => Promise<R>} evaluate  runs the function's source in the page;
+ *   arguments and result are JSON
+ * @property {(width: number, height: number) => Promise<void>} resize     CSS pixels of the viewport
+ * @property {() => Promise<Uint8Array>} screenshot                        PNG of the viewport
+ * @property {() => Promise<string[]>} complaints  errors and warnings of the console so far, and errors nobody caught. WebKit's driver reports
+ *   none: there they are read from window.complaints, which tests/browser/engines/complaints.js fills when the
+ *   server adds it to the page
+ * @property {() => Promise<void>} close
+ */
+/**
+ * @typedef {object} Browser
+ * @property {string} version
+ * @property {(url: string, options?: {width?: number, height?: number}) => Promise<Page>} open  1440 x 900 by default
+ * @property {() => Promise<void>} close  ends every process of it
+ */
+
+/** All, or those that $ENGINES names. @type {Engine[]} */
+export const ENGINES = /** @type {any} */ ((process.env.ENGINES || 'chromium firefox webkit').split(/[\s,]+/));
+
+/** Why an engine cannot be used here, in one sentence, or null. @param {Engine} engine @returns {string | null} */
+export function whyMissing(engine) {
+  if (engine === 'chromium') return findChromium() ? null : 'Chromium is missing: run ./build.sh setup, or set CHROMIUM to its path.';
+  if (engine === 'firefox') return findFirefox() ? null : 'Firefox is missing: apt-get install firefox-esr, or set FIREFOX to its path.';
+  return findWebKit().missing;
+}
+
+/**
+ * @param {Engine} engine
+ * @param {{sharedMemory?: boolean}} [options]  sharedMemory: false leaves SharedArrayBuffer undefined in WebKit, as its own default is
+ * @returns {Promise<Browser>}
+ */
+export async function openBrowser(engine, options = {}) {
+  const missing = whyMissing(engine);
+  if (missing) throw new Error(missing);
+  return engine === 'chromium' ? chromium() : engine === 'firefox' ? firefox() : launchWebKit(options);
+}
+
+/** Errors and warnings of a page of playwright or puppeteer, whose events have the same names. @param {any} page @returns {string[]} */
+function listen(page) {
+  /** @type {string[]} */
+  const complaints = [];
+  page.on('console', (/** @type {any} */ message) => {
+    if (['error', 'warn', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (/** @type {any} */ error) => complaints.push(error?.stack ?? String(error)));
+  return complaints;
+}
+
+/** @returns {Promise<Browser>} */
+async function chromium() {
+  const browser = await launchChromium();
+  const context = await browser.newContext({ viewport: null });
+  return {
+    version: `Chromium ${browser.version()}`,
+    async open(url, { width = 1440, height = 900 } = {}) {
+      const page = await context.newPage();
+      const complaints = listen(page);
+      await page.setViewportSize({ width, height });
+      await page.goto(url);
+      return {
+        evaluate: (work, ...args) => page.evaluate(/** @type {any} */ (async ([source, list]) => (0, eval)(`(${source})`)(...list)), [String(work), args]),
+        resize: (w, h) => page.setViewportSize({ width: w, height: h }),
+        screenshot: () => page.screenshot(),
+        complaints: async () => [...complaints],
+        close: () => page.close(),
+      };
+    },
+    close: () => browser.close(),
+  };
+}
+
+/** @returns {Promise<Browser>} */
+async function firefox() {
+  const browser = await launchFirefox();
+  return {
+    version: (await browser.version()).replace('firefox/', 'Firefox '),
+    async open(url, { width = 1440, height = 900 } = {}) {
+      const page = await browser.newPage();
+      const complaints = listen(page);
+      await page.setViewport({ width, height });
+      await page.goto(url);
+      return {
+        evaluate: (work, ...args) => page.evaluate(work, ...args),
+        resize: (w, h) => page.setViewport({ width: w, height: h }),
+        screenshot: () => page.screenshot(),
+        complaints: async () => [...complaints],
+        close: () => page.close(),
+      };
+    },
+    close: () => browser.close(),
+  };
+}
+
+/**
+ * Wait in a page until a condition holds there.
+ * @param {Page} page
+ * @param {(...args: any[]) => any} condition
+ * @param {any[]} args
+ * @param {number} [timeout]  ms
+ * @returns {Promise<any>} what the condition returned
+ */
+export async function until(page, condition, args = [], timeout = 60_000) {
+  const end = Date.now() + timeout;
+  for (;;) {
+    const value = await page.evaluate(condition, ...args);
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`this did not become true within ${timeout / 1000} s: ${condition}`);
+    await new Promise((resolve) => { setTimeout(resolve, 50); });
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const engine = /** @type {Engine} */ (process.argv[2]);
+  const missing = ENGINES.includes(engine) ? whyMissing(engine) : `There is no engine "${engine}"; the engines are: ${ENGINES.join(' ')}.`;
+  if (missing) {
+    console.log(missing);
+    process.exitCode = 1;
+  }
+}
