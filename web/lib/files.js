@@ -39,8 +39,14 @@ export function addressOf(file) {
   }
 }
 
-/** @type {Record<'run'|'train', () => Promise<{embedded: Embedded | null}>>} */
-const COPIES = { run: () => import('./embedded.js'), train: () => import('./embedded_train.js') };
+/** @param {'run'|'train'} kind @returns {Promise<Embedded | null>} null in the source tree, which has no copies, and where their file is missing too */
+async function copyOf(kind) {
+  try {
+    return (await (kind === 'run' ? import('./embedded.js') : import('./embedded_train.js'))).embedded;
+  } catch {
+    return null;
+  }
+}
 
 /** Use the embedded copies at once and request no file of the package: the entry `glassformer/inline`. */
 export function useEmbedded() { embeddedOnly = true; }
@@ -48,19 +54,19 @@ export function useEmbedded() { embeddedOnly = true; }
 /**
  * The text of a worker embedded in the package.
  * @param {WorkerFile} file
- * @returns {Promise<string | null>} null in the source tree, which has no copies
+ * @returns {Promise<string | null>} null without a copy
  */
 export async function embeddedWorker(file) {
-  return (await COPIES[file === 'worker' ? 'run' : 'train']()).embedded?.worker ?? null;
+  return (await copyOf(file === 'worker' ? 'run' : 'train'))?.worker ?? null;
 }
 
 /**
  * A binary embedded in the package.
  * @param {'simd'|'relaxed'|'train'} name  the binaries that run models are those with one thread
- * @returns {Promise<ArrayBuffer | null>} null in the source tree
+ * @returns {Promise<ArrayBuffer | null>} null without a copy
  */
 export async function embeddedBinary(name) {
-  const text = (await COPIES[name === 'train' ? 'train' : 'run']()).embedded?.wasm[name];
+  const text = (await copyOf(name === 'train' ? 'train' : 'run'))?.wasm[name];
   if (text === undefined) return null;
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))).arrayBuffer();
