@@ -19,6 +19,7 @@ import { Training } from './training.js';
 export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countParameters, estimate };
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes in Node a string may be a path */
+/** @typedef {import('./formats/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read once */
 /** @typedef {ArrayLike<number>} Ids */
 /** @typedef {import('./engine.js').Tensor} Tensor row-major, a copy */
 /** @typedef {import('./engine.js').MemoryMap} MemoryMap */
@@ -38,8 +39,8 @@ export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countPa
 /** @typedef {import('./train_worker.js').TrainStep} TrainStep */
 /**
  * .gguf, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending in "/", or the files of
- * one, as a file input gives them); or 'hf:owner/name[@revision][/file.gguf]'.
- * @typedef {Bytes | ArrayLike<File> | {weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Source
+ * one, as a file input gives them); 'hf:owner/name[@revision][/file.gguf]'; or a Response or ReadableStream, also for single parts.
+ * @typedef {Bytes | Streamed | ArrayLike<File> | {weights: Bytes | Streamed | (Bytes | Streamed)[], config?: Bytes | Streamed | object, tokenizer?: Bytes | Streamed | object}} Source
  */
 /** @typedef {import('./formats/errors.js').ErrorCode} ErrorCode */
 /** @typedef {import('./formats/presets.js').Preset} Preset */
@@ -183,7 +184,18 @@ const isNode = !!globalThis.process?.versions?.node;
  * @returns {Promise<Model>}
  */
 export async function load(source, options = {}) {
-  return open('load', portable(source), options);
+  const given = mayStream(source) ? (await import('./formats/streamed.js')).addressed(source, options?.fetch) : null;
+  if (!given) return open('load', portable(source), options);
+  try {
+    return await open('load', portable(given.source), { ...options, fetch: given.fetch });
+  } finally {
+    given.close();
+  }
+}
+
+/** Whether a part may be a Response or a stream; a Blob may too. @param {any} source */
+function mayStream(source) {
+  return [source, source?.weights, source?.config, source?.tokenizer].flat().some((part) => typeof (part?.getReader ?? part?.arrayBuffer) === 'function');
 }
 
 /**

@@ -1,4 +1,5 @@
 // relay.js - a caller's own fetch, used by a worker: called on the caller's side, its body sent over in chunks on request
+import { GlassformerError } from './formats/errors.js';
 
 /**
  * The caller's side: make the request that a worker asks for.
@@ -8,7 +9,7 @@
  */
 export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
   /** @param {any} error */
-  const fail = (error) => port.postMessage({ error: String(error?.message ?? error) });
+  const fail = (error) => port.postMessage({ error: String(error?.message ?? error), code: error instanceof GlassformerError ? error.code : undefined });
   /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
   let reader;
   port.onmessage = ({ data }) => {
@@ -47,7 +48,7 @@ export function distantFetch(post) {
       signal?.addEventListener('abort', abort, { once: true });
       port1.onmessage = ({ data }) => {
         signal?.removeEventListener('abort', abort);
-        if (data.error) reject(new TypeError(data.error));
+        if (data.error) reject(data.code ? new GlassformerError(data.code, data.error) : new TypeError(data.error));
         else resolve(data);
       };
     });

@@ -196,7 +196,7 @@ export async function keepingFetch(source, { cache, sha256, hfEndpoint }, fetch,
   if (sha256 !== undefined) {
     if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
     if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address)) fail('bad-option', 'sha256 belongs to one file of weights, not to a folder');
-    if (isBytes(weights) && !/^(https?|hf|data|blob):/.test(address)) await checkHere(address || weights, sha256, signal); // what is nothing of the kind is refused by who opens it
+    if (isBytes(weights) && !/^(https?|hf|data|blob|stream):/.test(address)) await checkHere(address || weights, sha256, signal); // what is nothing of the kind is refused by who opens it
   }
   const whole = address && String(new Opener({ hfEndpoint }).resolve(address));
   return keeping(fetch ?? globalThis.fetch, { cache, sha256, onHit, isWeights: (url) => url === whole });

@@ -49,12 +49,16 @@ export class Tokenizer {
   }
 
   /**
-   * @param {import('./formats/source.js').Bytes | object} file tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a parsed tokenizer.json
+   * @param {import('./formats/source.js').Bytes | import('./formats/streamed.js').Streamed | object} file tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a
+   *   parsed tokenizer.json
    * @param {import('./formats/source.js').OpenOptions} [options]
    * @returns {Promise<Tokenizer>}
    */
   static async load(file, options) {
-    return new Tokenizer(await openTokenizer(file, options));
+    const streamed = typeof (/** @type {any} */ (file)?.getReader ?? /** @type {any} */ (file)?.arrayBuffer) === 'function'
+      && (await import('./formats/streamed.js')).addressed({ weights: null, tokenizer: file }, options?.fetch);
+    if (!streamed) return new Tokenizer(await openTokenizer(file, options));
+    return new Tokenizer(await openTokenizer(streamed.source.tokenizer, { ...options, fetch: streamed.fetch }));
   }
 
   /** The same vocabulary as a text, which goes to another thread: model_tokenizer.js makes a tokenizer of it. @returns {string} */

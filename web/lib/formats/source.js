@@ -432,6 +432,7 @@ async function openUrl(url, { fetch = globalThis.fetch, signal }) {
     res = await fetch(url, { signal });
   } catch (e) {
     signal?.throwIfAborted();
+    if (e instanceof GlassformerError) throw e;
     return fail('network', `${name}: the request failed: ${/** @type {any} */ (e)?.message ?? e}`, e);
   }
   if (!res.ok) {
