@@ -28,18 +28,19 @@ const isolation = {
 /**
  * Serve a folder.
  * @param {string} folder
- * @param {{ port?: number, base?: string, isolate?: boolean, also?: Record<string, string>, head?: string }} [options]
+ * @param {{ port?: number, base?: string, isolate?: boolean, also?: Record<string, string>, head?: string, headersOf?: (path: string) => Record<string, string> }} [options]
  *   `port` 0 takes any free one; `base` is the path the folder appears under, for trying a sub-path;
  *   `isolate: false` leaves the isolation headers out, as a plain static host does; `also` adds
- *   folders by the path they appear under; `head` is put at the beginning of every page's head
+ *   folders by the path they appear under; `head` is put at the beginning of every page's head;
+ *   `headersOf` gives further headers for a path
  * @returns {Promise<{ url: string, requests: string[], close(): Promise<void> }>}
  */
-export async function serve(folder, { port = 0, base = '/', isolate = true, also = {}, head = '' } = {}) {
+export async function serve(folder, { port = 0, base = '/', isolate = true, also = {}, head = '', headersOf = () => ({}) } = {}) {
   const mounts = Object.entries({ ...also, [base]: folder }).map(([path, from]) => ({ path, root: realpathSync(resolve(from)) }));
   const requests = [];
   const server = createServer((request, response) => {
     requests.push(request.url);
-    const headers = { 'Cache-Control': 'no-cache', 'Accept-Ranges': 'bytes', ...(isolate ? isolation : {}) };
+    const headers = { 'Cache-Control': 'no-cache', 'Accept-Ranges': 'bytes', ...(isolate ? isolation : {}), ...headersOf(request.url.split('?')[0]) };
     const refuse = (status, text) => {
       response.writeHead(status, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' });
       response.end(`${text}\n`);
