@@ -33,6 +33,11 @@ import { fail, show } from './formats/errors.js';
 /** Most bytes that one call may capture unless it says otherwise. */
 export const CAPTURE_BUDGET = 512 * 2 ** 20;
 
+/** Changes that all edits of a call may make, each at one point. */
+const MAX_CHANGES = 2 ** 18;
+/** Patterns whose points are kept for the next call. */
+const MAX_PATTERNS = 1024;
+
 /** Whether a name is what a pattern says: what lies between stars is taken where it first comes. @param {string} name @param {string} pattern */
 function fits(name, pattern) {
   const [first, ...between] = pattern.split('*'), last = between.pop();
@@ -51,6 +56,8 @@ function fits(name, pattern) {
 export class Points {
   /** @type {Point[]} */
   #all = [];
+  /** What patterns were found to mean. @type {Map<string, Point[]>} */
+  #byPattern = new Map();
   #config;
 
   /**
@@ -89,15 +96,16 @@ export class Points {
    * @returns {Point[]}
    */
   match(patterns) {
-    if (!Array.isArray(patterns)) fail('bad-option', `capture is ${show(patterns)}, expected a list of names`);
-    const found = new Set(patterns.flatMap((pattern) => this.one(pattern)));
+    const found = new Set([...new Set(patterns)].flatMap((pattern) => this.one(pattern)));
     return this.#all.filter((p) => found.has(p));
   }
 
   /** @param {string} pattern @returns {Point[]} at least one */
   one(pattern) {
-    if (typeof pattern !== 'string') fail('bad-option', `a point's name is ${show(pattern)}, expected a string`);
+    const known = this.#byPattern.get(pattern);
+    if (known) return known;
     const found = this.#all.filter((p) => fits(p.name, pattern));
+    if (found.length && this.#byPattern.size < MAX_PATTERNS) this.#byPattern.set(pattern, found);
     if (!found.length) {
       const last = pattern.slice(pattern.lastIndexOf('.') + 1).replace(/\*/g, '');
       const near = this.names.filter((n) => last && n.includes(last)).slice(0, 3);
@@ -200,20 +208,18 @@ function joinScores(parts, masked) {
  * @param {Edit[]} edits
  */
 export function applyEdits(session, points, edits) {
-  if (!Array.isArray(edits)) fail('bad-option', `edits is ${show(edits)}, expected a list`);
-  edits.forEach((wanted, i) => {
+  let changes = 0;
+  for (const [i, { at, scale, set, add, head, position, index }] of edits.entries()) {
     const where = `edits[${i}]`;
-    if (wanted === null || typeof wanted !== 'object') fail('bad-option', `${where} is ${show(wanted)}, expected { at, scale | set | add }`);
-    const { at, scale, set, add, head, position, index, ...rest } = wanted;
-    const unknown = Object.keys(rest)[0];
-    if (unknown) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
     for (const [name, n] of Object.entries({ head, position, index })) number(`${where}.${name}`, n ?? 0, 0, 2 ** 31 - 1, true);
-    if ((scale ?? set ?? add) == null) fail('bad-option', `${where} changes nothing: give scale, set or add`);
-    if (scale !== undefined && !Number.isFinite(scale)) fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
-    for (const p of points.one(at)) {
-      for (const [how, by] of Object.entries({ scale, set, add })) {
-        if (by != null) edit(session, p, head ?? -1, position ?? -1, index ?? -1, /** @type {'scale' | 'set' | 'add'} */ (how), by);
-      }
+    const hows = Object.entries({ scale, set, add }).filter(([, by]) => by !== undefined && by !== null);
+    if (!hows.length) fail('bad-option', `${where} changes nothing: give scale, set or add`);
+    if (scale !== undefined && !Number.isFinite(scale)) fail('bad-option', `${where}.scale is ${scale}, expected a number`);
+    const all = points.one(at);
+    changes += all.length * hows.length;
+    if (changes > MAX_CHANGES) fail('bad-option', `${where}: with it the edits are ${changes} changes at single points, at most ${MAX_CHANGES} are taken`);
+    for (const p of all) {
+      for (const [how, by] of hows) edit(session, p, head ?? -1, position ?? -1, index ?? -1, /** @type {'scale' | 'set' | 'add'} */ (how), /** @type {number | ArrayLike<number>} */ (by));
     }
-  });
+  }
 }

@@ -1,6 +1,6 @@
 // chat.js - a conversation as one text, by the template that came with the model
 import { Template } from '@huggingface/jinja';
-import { fail, show } from './formats/errors.js';
+import { fail, said } from './formats/errors.js';
 
 /**
  * @param {{chatTemplate: string | null, special: import('./formats/source.js').Special}} model
@@ -11,14 +11,11 @@ import { fail, show } from './formats/errors.js';
  */
 export async function chatPrompt({ chatTemplate, special: { bos, eos, texts } }, messages, values, decode) {
   if (!chatTemplate) return fail('no-chat-template', 'this model came without a chat template: use generate');
-  if (!Array.isArray(messages) || !messages.length || messages.some((m) => typeof m?.role !== 'string' || typeof m?.content !== 'string')) {
-    fail('bad-argument', `messages is ${show(messages)}, expected a list of { role, content }`);
-  }
   const textOf = async (/** @type {number | null | undefined} */ id) => (id === null || id === undefined ? '' : decode([id]));
   const tokens = { bos_token: texts?.bos_token ?? await textOf(bos), eos_token: texts?.eos_token ?? await textOf(eos[0]) };
   try {
     return new Template(chatTemplate).render({ messages, add_generation_prompt: true, ...tokens, ...values });
   } catch (error) {
-    return fail('bad-option', `the chat template refuses these messages: ${/** @type {any} */ (error)?.message ?? error}`, error);
+    return fail('bad-option', `the chat template refuses these messages: ${said(error)}`, error);
   }
 }

@@ -365,10 +365,10 @@ export class Engine {
 
   /** Memory for the arguments and results of one call; its content is gone after the next. @param {number} n bytes */
   scratch(n) {
-    if (n > this.#workBytes) {
+    if (!(n <= this.#workBytes)) {
       if (this.#work) this.x.gf_free(this.#work);
       this.#work = this.#workBytes = 0;
-      const bytes = Math.max(4096, 2 ** Math.ceil(Math.log2(n)));
+      const bytes = n > 2 ** 31 ? n : Math.max(4096, 2 ** Math.ceil(Math.log2(n)));
       this.#work = this.#alloc(bytes);
       this.#workBytes = bytes;
     }
@@ -377,7 +377,8 @@ export class Engine {
 
   /** @param {number} n bytes */
   #alloc(n) {
-    const p = this.x.gf_alloc(n) >>> 0; // above 2 GiB an address comes as a negative number
+    // above 2 GiB an address comes as a negative number; of a size of 2^32 and more only the low 32 bits would arrive
+    const p = n < 2 ** 32 ? this.x.gf_alloc(n) >>> 0 : 0;
     if (!p) fail('out-of-memory', `${n} bytes of linear memory could not be had`);
     return p;
   }

@@ -4,7 +4,7 @@
 import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
 import { Pause } from './turn.js';
-import { checkNames, number } from './options.js';
+import { number } from './options.js';
 import { fail, show } from './formats/errors.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
@@ -56,7 +56,6 @@ function erf(x) {
  * @returns {Promise<Explanation>}
  */
 export async function explain(f, input, options, { signal } = {}) {
-  checkNames(options, ['at', 'position', 'head', 'index', 'source', 'sourceMask', 'addSpecialTokens'], 'explain');
   const { at, source, sourceMask } = options;
   const { names } = await f.points();
   if (at === 'logits') f.needDecoder('explain');

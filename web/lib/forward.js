@@ -1,7 +1,7 @@
 // forward.js - whole passes: over one sequence, over several, and what is averaged over one
 import { hidden } from './engine_probe.js';
 import { Pause } from './turn.js';
-import { checkNames, isList } from './options.js';
+import { isList } from './options.js';
 import { withOwnSource } from './sources.js';
 import { fail } from './formats/errors.js';
 
@@ -16,7 +16,6 @@ import { fail } from './formats/errors.js';
  * @param {Hooks} [hooks]
  */
 export async function forward(f, input, options = {}, { signal } = {}) {
-  checkNames(options, ['source', 'sourceMask', 'mask', 'capture', 'captureBudget', 'edits', 'addSpecialTokens'], 'forward');
   const pause = new Pause(signal);
   await pause.check();
   if (isList(input)) return forwardMany(f, Array.from(input), options, pause);
@@ -92,7 +91,6 @@ async function forwardMany(f, list, o, pause) {
  * @returns {Promise<Tensor>} [d_model]
  */
 export async function embed(f, input, options = {}, hooks = {}) {
-  checkNames(options, ['mask', 'addSpecialTokens'], 'embed');
   if (f.config.kind !== 'encoder') fail('unsupported', `embed needs an encoder, this model is of kind ${f.config.kind}`);
   if (isList(input)) fail('bad-argument', 'embed takes one text or one list of ids at a time');
   const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(f, input, options, hooks));

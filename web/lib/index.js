@@ -3,14 +3,17 @@
 //
 // Nothing heavy lives here. A model runs in a module worker of its own (the default in browsers) or in this thread
 // (the default in Node); both are spoken to through remote.js.
+import { callOptions, idsOf, inputOf, limitsOf, logitsOf, messagesOf } from './arguments.js';
 import { GlassformerError, CODES, fail, show } from './formats/errors.js';
+import { LIMITS, number, textOf } from './formats/given.js';
 import { camelConfig } from './formats/config.js';
 import { configOf, countParameters, estimate } from './formats/estimate.js';
 import { PRESETS } from './formats/presets.js';
 import { forgotten, kept } from './lifetime.js';
 import { engineModule } from './binary.js';
 import { whyNoThreads } from './features.js';
-import { Here, There, withSignal } from './remote.js';
+import { hasStream, loadOptions, sourceOf } from './loading.js';
+import { Here, There } from './remote.js';
 import { startWorker } from './start.js';
 import { Session } from './session.js';
 import { Tokenizer } from './tokenizer.js';
@@ -184,18 +187,14 @@ const isNode = !!globalThis.process?.versions?.node;
  * @returns {Promise<Model>}
  */
 export async function load(source, options = {}) {
-  const given = mayStream(source) ? (await import('./formats/streamed.js')).addressed(source, options?.fetch) : null;
-  if (!given) return open('load', portable(source), options);
+  const from = sourceOf(source), checked = loadOptions('load', options);
+  const streamed = hasStream(from) ? (await import('./formats/streamed.js')).addressed(from, checked.fetch) : null;
+  if (!streamed) return open('load', from, checked);
   try {
-    return await open('load', portable(given.source), { ...options, fetch: given.fetch });
+    return await open('load', streamed.source, { ...checked, fetch: streamed.fetch });
   } finally {
-    given.close();
+    streamed.close();
   }
-}
-
-/** Whether a part may be a Response or a stream; a Blob may too. @param {any} source */
-function mayStream(source) {
-  return [source, source?.weights, source?.config, source?.tokenizer].flat().some((part) => typeof (part?.getReader ?? part?.arrayBuffer) === 'function');
 }
 
 /**
@@ -205,10 +204,7 @@ function mayStream(source) {
  * @returns {Promise<Model>}
  */
 export async function create(config, options = {}) {
-  for (const name of /** @type {const} */ (['cache', 'fetch', 'hfEndpoint', 'sha256', 'switches'])) {
-    if (/** @type {LoadOptions} */ (options)?.[name] !== undefined) fail('bad-option', `create has no option ${show(name)}`);
-  }
-  return open('create', configOf(config), options);
+  return open('create', configOf(config), loadOptions('create', options));
 }
 
 /**
@@ -220,13 +216,9 @@ export function completeConfig(config) {
   return /** @type {any} */ (camelConfig(configOf(config)));
 }
 
-/** @param {'load'|'create'} method @param {any} what @param {LoadOptions} options */
+/** @param {'load'|'create'} method @param {any} what @param {Record<string, any>} options  checked */
 async function open(method, what, options) {
-  if (options === null || typeof options !== 'object') fail('bad-option', `the options of ${method} are ${show(options)}, expected an object`);
   const { worker = !isNode, signal, onProgress, fetch, wasm, backend, ...rest } = options;
-  if (!['boolean', 'string', 'function'].includes(typeof worker) && !(worker instanceof URL)) {
-    fail('bad-option', `worker is ${show(worker)}, expected true, false, the address of a worker file or a function that starts one`);
-  }
   if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode) fail('unsupported', 'there are no workers here: use { worker: false }');
   signal?.throwIfAborted();
   const engine = engineModule({ backend, wasm, threaded: whyNoThreads(rest.threads, !!worker) === null });
@@ -268,25 +260,14 @@ export async function depth(config, options = {}) {
   return (await import('./train.js')).depth(config, options);
 }
 
-/** What can be posted, and means the same on the other side: addresses in full. What is none is refused by who opens it. @param {any} source @returns {any} */
-function portable(source) {
-  if (source instanceof URL) return source.href;
-  if (typeof source === 'string') {
-    const base = globalThis.document?.baseURI ?? globalThis.location?.href;
-    try { return base && !source.startsWith('hf:') ? new URL(source, base).href : source; } catch { return source; }
-  }
-  if (Array.isArray(source)) return source.map(portable);
-  if (source && typeof source === 'object' && 'weights' in source) {
-    const { weights, config, tokenizer } = source;
-    return { weights: portable(weights), ...(config !== undefined && { config: portable(config) }), ...(tokenizer !== undefined && { tokenizer: portable(tokenizer) }) };
-  }
-  return source;
-}
+/** @param {unknown} error @returns {AsyncGenerator<any, any, void>} which is refused when its first step is asked for */
+async function* refusal(error) { throw error; }
 
 /** A loaded model. It never changes; runs and sessions on it are independent of one another. */
 export class Model {
   #remote;
   #info;
+  #limits;
   /** @type {Promise<Tokenizer> | null} */
   #tokenizer = null;
   #disposed = false;
@@ -296,6 +277,7 @@ export class Model {
     this.#remote = remote;
     this.#info = info;
     Object.freeze(info.config); // flat: every field is a number, a word, or true or false
+    this.#limits = limitsOf(info);
     forgotten.register(this, () => remote.close(), this);
   }
 
@@ -338,10 +320,10 @@ export class Model {
    * @param {{addSpecialTokens?: boolean}} [options] default true, as in Hugging Face
    * @returns {Promise<number[]>}
    */
-  async encode(text, options = {}) { return this.#call('encode', [text, options]); }
+  async encode(text, options) { return this.#call('encode', [textOf(text, 'the text'), callOptions('encode', options)[0]]); }
 
   /** @param {Ids} ids @returns {Promise<string>} */
-  async decode(ids) { return this.#call('decode', [ids]); }
+  async decode(ids) { return this.#call('decode', [idsOf(ids, 'list of ids', this.#limits.vocab)]); }
 
   /**
    * Continue a prompt, token by token. `break` stops the engine; an aborted signal rejects with its reason. Several prompts
@@ -352,8 +334,10 @@ export class Model {
    * @returns {AsyncGenerator<Step, Summary, void>}
    */
   generate(prompt, options) {
-    const [rest, hooks] = withSignal(options);
-    return kept(this.#remote.generate([prompt, rest], hooks), this);
+    try {
+      const [rest, hooks] = callOptions('generate', options, this.#limits);
+      return kept(this.#remote.generate([inputOf(prompt, 'prompt', this.#limits, true), rest], hooks), this);
+    } catch (error) { return refusal(error); }
   }
 
   /**
@@ -363,10 +347,15 @@ export class Model {
    * @returns {AsyncGenerator<Step, Summary, void>}
    */
   async *chat(messages, options) {
-    const { template, ...rest } = options ?? {};
-    const { chatPrompt } = await import('./chat.js');
-    const prompt = await chatPrompt(this.#info, messages, template, (ids) => this.decode(ids));
-    return yield* this.generate(prompt, { ...rest, addSpecialTokens: false });
+    const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits), { chatPrompt } = await import('./chat.js');
+    const prompt = await chatPrompt(this.#info, messagesOf(messages), template, (ids) => this.decode(ids));
+    return yield* this.generate(prompt, { ...rest, ...hooks, addSpecialTokens: false });
+  }
+
+  /** @param {string} call @param {any} input @param {any} options @param {boolean} [many]  whether several sequences are taken */
+  async #ask(call, input, options, many) {
+    const [rest, hooks] = callOptions(call, options, this.#limits);
+    return this.#call('more', [call, [inputOf(input, 'input', this.#limits, many), rest]], hooks);
   }
 
   /**
@@ -376,8 +365,7 @@ export class Model {
    * @returns {Promise<ForwardResult>}
    */
   async forward(input, options) {
-    const [rest, hooks] = withSignal(options);
-    return this.#call('more', ['forward', [input, rest]], hooks);
+    return this.#ask('forward', input, options, true);
   }
 
   /**
@@ -387,8 +375,7 @@ export class Model {
    * @returns {Promise<Tensor>} [d_model]
    */
   async embed(input, options) {
-    const [rest, hooks] = withSignal(options);
-    return this.#call('more', ['embed', [input, rest]], hooks);
+    return this.#ask('embed', input, options, true);
   }
 
   /**
@@ -398,7 +385,9 @@ export class Model {
    *   the repetition penalty counts
    * @returns {Promise<Float32Array>}
    */
-  async distribution(logits, options = {}) { return this.#call('more', ['distribution', [logits, options]]); }
+  async distribution(logits, options) {
+    return this.#call('more', ['distribution', [logitsOf(logits), callOptions('distribution', options, this.#limits)[0]]]);
+  }
 
   /**
    * What the model would say after each layer: final norm and head applied to the residual stream.
@@ -407,8 +396,7 @@ export class Model {
    * @returns {Promise<LensToken[][][]>} [layer][position], the `top` (5) most likely tokens; the last layer's are the model's own
    */
   async logitLens(input, options) {
-    const [rest, hooks] = withSignal(options);
-    return this.#call('more', ['logitLens', [input, rest]], hooks);
+    return this.#ask('logitLens', input, options);
   }
 
   /**
@@ -419,8 +407,7 @@ export class Model {
    * @returns {Promise<Attribution>}
    */
   async attribution(input, options) {
-    const [rest, hooks] = withSignal(options);
-    return this.#call('more', ['attribution', [input, rest]], hooks);
+    return this.#ask('attribution', input, options);
   }
 
   /**
@@ -432,8 +419,7 @@ export class Model {
    * @returns {Promise<Explanation>}
    */
   async explain(input, options) {
-    const [rest, hooks] = withSignal(options);
-    return this.#call('more', ['explain', [input, rest]], hooks);
+    return this.#ask('explain', input, options);
   }
 
   /**
@@ -443,8 +429,7 @@ export class Model {
    * @returns {Promise<TraceRow[]>}
    */
   async trace(input, options) {
-    const [rest, hooks] = withSignal(options);
-    return this.#call('more', ['trace', [input, rest]], hooks);
+    return this.#ask('trace', input, options);
   }
 
   /**
@@ -453,7 +438,7 @@ export class Model {
    * @param {number} [row]
    * @returns {Promise<Float32Array>}
    */
-  async weight(name, row = 0) { return this.#call('more', ['weight', [name, row]]); }
+  async weight(name, row = 0) { return this.#call('more', ['weight', [textOf(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)]]); }
 
   /** Every point that capture and edits can name. @returns {Promise<string[]>} */
   async points() { return this.#call('pointNames', []); }
@@ -464,8 +449,8 @@ export class Model {
    * @returns {Promise<Session>}
    */
   async session(options) {
-    const [rest, hooks] = withSignal(options);
-    return new Session(this, this.#remote, await this.#call('session', ['open', [rest]], hooks));
+    const [rest, hooks] = callOptions('session', options, this.#limits);
+    return new Session(this, this.#remote, this.#limits, await this.#call('session', ['open', [rest]], hooks));
   }
 
   /** Free everything. Runs under way fail with 'bad-state'. */

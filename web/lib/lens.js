@@ -5,8 +5,9 @@
 import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
 import { Pause } from './turn.js';
-import { checkNames, number } from './options.js';
+import { number } from './options.js';
 import { fail, show } from './formats/errors.js';
+import { checkedIds } from './formats/given.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./engine.js').Tensor} Tensor */
@@ -44,7 +45,6 @@ const prefix = (f, call) => (f.needDecoder(call), f.config.kind === 'encoder_dec
  * @returns {Promise<LensToken[][][]>} [layer][position], the most likely first; the last layer's are the model's own
  */
 export async function logitLens(f, input, options, { signal } = {}) {
-  checkNames(options, ['top', 'source', 'sourceMask', 'addSpecialTokens'], 'logitLens');
   const { top = 5, source, sourceMask } = options, stack = prefix(f, 'logitLens');
   const { n_layers: layers, vocab_size: v, d_model: d } = f.config;
   number('top', top, 1, v, true);
@@ -74,7 +74,6 @@ export async function logitLens(f, input, options, { signal } = {}) {
  * @returns {Promise<Attribution>}
  */
 export async function attribution(f, input, options, { signal } = {}) {
-  checkNames(options, ['token', 'position', 'source', 'sourceMask', 'addSpecialTokens'], 'attribution');
   const { source, sourceMask } = options, stack = prefix(f, 'attribution'), c = f.config;
   const ids = f.ids(input, 'input', options.addSpecialTokens);
   const position = number('position', options.position ?? ids.length - 1, 0, ids.length - 1, true);
@@ -141,7 +140,7 @@ export async function attribution(f, input, options, { signal } = {}) {
 
 /** @param {LoadedModel} f @param {number | string} token an id, or a text that is one token */
 function tokenOf(f, token) {
-  const ids = typeof token === 'string' ? f.encode(token, { addSpecialTokens: false }) : f.checkIds([token], 'token');
+  const ids = typeof token === 'string' ? f.encode(token, { addSpecialTokens: false }) : checkedIds([token], 'token', f.config.vocab_size);
   if (ids.length !== 1) fail('bad-option', `token is ${show(token)}, which is ${ids.length} tokens, expected one`);
   return ids[0];
 }

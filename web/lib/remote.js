@@ -239,9 +239,3 @@ function revive(e, signal) {
   if (e.name === 'RangeError') return full(e.message);
   return Object.assign(new Error(e.message), { name: e.name });
 }
-
-/** Options, and what does not travel with them. @template {{signal?: AbortSignal}} T @param {T} [options] @returns {[Omit<T, 'signal'>, {signal?: AbortSignal}]} */
-export function withSignal(options) {
-  const { signal, ...rest } = options ?? /** @type {T} */ ({});
-  return [rest, { signal }];
-}

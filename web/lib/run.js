@@ -132,7 +132,12 @@ export class Run {
   /** An independent copy, with the same edits and captures from here on. */
   fork() {
     const copy = new Run(this.f, this.session.fork());
-    this.#alike?.(copy);
+    try {
+      this.#alike?.(copy);
+    } catch (error) {
+      copy.close();
+      throw error;
+    }
     copy.#rows = this.#rows;
     return copy;
   }

@@ -2,7 +2,8 @@
 // session.js - one timeline of a model on the caller's side; sessions.js is the other end
 import { GlassformerError } from './formats/errors.js';
 import { forgotten, kept } from './lifetime.js';
-import { withSignal } from './remote.js';
+import { callOptions, inputOf } from './arguments.js';
+import { number } from './formats/given.js';
 
 /** @typedef {ArrayLike<number>} Ids */
 /** @typedef {import('./engine.js').Tensor} Tensor */
@@ -11,6 +12,7 @@ import { withSignal } from './remote.js';
 export class Session {
   #model;
   #remote;
+  #limits;
   #id;
   #length;
   #bytes;
@@ -20,10 +22,11 @@ export class Session {
   /** What the last eval left at the points named when the session was opened. @type {Record<string, Tensor>} */
   captured = {};
 
-  /** Called by Model.session. @param {object} model  which it keeps from being forgotten @param {import('./remote.js').Remote} remote @param {{session: number, length: number, bytes: number}} made */
-  constructor(model, remote, { session, length, bytes }) {
+  /** Called by Model.session. @param {object} model  which it keeps from being forgotten @param {import('./remote.js').Remote} remote @param {import('./arguments.js').Limits} limits @param {{session: number, length: number, bytes: number}} made */
+  constructor(model, remote, limits, { session, length, bytes }) {
     this.#model = model;
     this.#remote = remote;
+    this.#limits = limits;
     this.#id = session;
     this.#length = length;
     this.#bytes = bytes;
@@ -50,8 +53,8 @@ export class Session {
    * @returns {Promise<Float32Array & Tensor>} logits of the last position [vocab_size], which are a Tensor too
    */
   async eval(input, options) {
-    const [rest, hooks] = withSignal(options);
-    const { logits, captured, length, bytes } = await this.#call('eval', [input, rest], hooks);
+    const [, hooks] = callOptions('eval', options);
+    const { logits, captured, length, bytes } = await this.#call('eval', [inputOf(input, 'input', this.#limits)], hooks);
     this.#length = length;
     this.#bytes = bytes;
     this.captured = captured;
@@ -60,13 +63,13 @@ export class Session {
 
   /** Keep the first n positions; nothing is computed again. @param {number} n */
   async rewind(n) {
-    const { length, bytes } = await this.#call('rewind', [n]);
+    const { length, bytes } = await this.#call('rewind', [number(n, 'the number of positions to keep', null)]);
     this.#length = length;
     this.#bytes = bytes;
   }
 
   /** An independent copy, with the same captures and edits. @returns {Promise<Session>} */
-  async fork() { return new Session(this.#model, this.#remote, await this.#call('fork', [])); }
+  async fork() { return new Session(this.#model, this.#remote, this.#limits, await this.#call('fork', [])); }
 
   /** Give its memory back. It never fails: what is gone with its model needs no closing. */
   async close() {

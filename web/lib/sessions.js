@@ -1,6 +1,6 @@
 // sessions.js - runs that the caller drives, by number
 import { Pause } from './turn.js';
-import { checkNames, number } from './options.js';
+import { number } from './options.js';
 import { fail } from './formats/errors.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
@@ -26,7 +26,6 @@ export class Sessions {
 
   /** @param {Record<string, any>} options @param {Hooks} hooks */
   async open(options, { signal }) {
-    checkNames(options, ['source', 'sourceMask', 'capture', 'captureBudget', 'edits'], 'session');
     this.f.needDecoder('session');
     const o = { ...options };
     if (o.source !== undefined) o.source = this.f.ids(o.source, 'source');
@@ -40,9 +39,8 @@ export class Sessions {
     return this.#keep({ run, ids: [] });
   }
 
-  /** @param {number} id @param {any} input @param {Record<string, any>} options none @param {Hooks} hooks */
-  async eval(id, input, options, { signal }) {
-    checkNames(options, [], 'eval');
+  /** @param {number} id @param {any} input @param {Hooks} hooks */
+  async eval(id, input, { signal }) {
     const held = this.#get(id), { run } = held, { session } = run, { causal, vocab_size: v } = this.f.config;
     const ids = this.f.ids(input, 'input', session.length === 0);
     const before = session.length;

@@ -3,7 +3,8 @@
 // A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
 // nothing behind, nor does what a server that is ill says instead of a file.
 import { fail, show } from './formats/errors.js';
-import { Opener, isBytes, openBytes, streamChunks } from './formats/source.js';
+import { isBytes } from './formats/given.js';
+import { Opener, openBytes, streamChunks } from './formats/source.js';
 import { Sha256 } from './sha256.js';
 import { Pause } from './turn.js';
 

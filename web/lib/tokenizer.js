@@ -4,10 +4,10 @@
 // Vocabularies of GGUF files and of llama2.c come here in the same shape as a tokenizer.json (formats/vocab.js). What is
 // added: the checks that the library leaves out, lossless decoding, and a stream that holds back half a character.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
-import { fail, show } from './formats/errors.js';
+import { fail, said, show } from './formats/errors.js';
+import { LIMITS, callback, entries, flag, isStreamed, optionsOf, reading, signal, textOf, word } from './formats/given.js';
 import { openTokenizer } from './formats/source.js';
 import { pieceModels } from './formats/vocab.js';
-import { checkNames } from './options.js';
 
 /** Ids above this cannot belong to a model that the engine runs. */
 const MAX_ID = 1 << 22;
@@ -55,10 +55,10 @@ export class Tokenizer {
    * @returns {Promise<Tokenizer>}
    */
   static async load(file, options) {
-    const streamed = typeof (/** @type {any} */ (file)?.getReader ?? /** @type {any} */ (file)?.arrayBuffer) === 'function'
-      && (await import('./formats/streamed.js')).addressed({ weights: null, tokenizer: file }, options?.fetch);
-    if (!streamed) return new Tokenizer(await openTokenizer(file, options));
-    return new Tokenizer(await openTokenizer(streamed.source.tokenizer, { ...options, fetch: streamed.fetch }));
+    const given = optionsOf('Tokenizer.load', options, { fetch: callback, signal, onBytes: callback, hfEndpoint: word });
+    if (!reading('the tokenizer', () => isStreamed(file))) return new Tokenizer(await openTokenizer(file, given));
+    const { source, fetch } = /** @type {import('./formats/streamed.js').Addressed} */ ((await import('./formats/streamed.js')).addressed({ weights: null, tokenizer: file }, given.fetch));
+    return new Tokenizer(await openTokenizer(source.tokenizer, { ...given, fetch }));
   }
 
   /** The same vocabulary as a text, which goes to another thread: model_tokenizer.js makes a tokenizer of it. @returns {string} */
@@ -82,10 +82,9 @@ export class Tokenizer {
    * @param {{addSpecialTokens?: boolean}} [options] default true, as in Hugging Face
    * @returns {number[]}
    */
-  encode(text, options = {}) {
-    if (typeof text !== 'string') fail('bad-argument', `expected a text, found ${show(text)}`);
-    checkNames(options, ['addSpecialTokens'], 'encode');
-    const { addSpecialTokens = true } = options;
+  encode(text, options) {
+    textOf(text, 'the text');
+    const { addSpecialTokens = true } = optionsOf('encode', options, { addSpecialTokens: flag });
     const library = this.#lib;
     const { ids } = understood('encode', () => library.encode(text, { add_special_tokens: addSpecialTokens }));
     const hole = ids.findIndex((/** @type {number | undefined} */ id) => id === undefined);
@@ -98,10 +97,9 @@ export class Tokenizer {
    * @param {{skipSpecialTokens?: boolean}} [options] default false: special tokens come back as their text
    * @returns {string}
    */
-  decode(ids, options = {}) {
-    checkNames(options, ['skipSpecialTokens'], 'decode');
-    const { skipSpecialTokens = false } = options;
-    const list = Number.isInteger(ids?.length) ? Array.from(ids) : fail('bad-argument', `expected a list of ids, found ${show(ids)}`);
+  decode(ids, options) {
+    const { skipSpecialTokens = false } = optionsOf('decode', options, { skipSpecialTokens: flag });
+    const list = listOf(ids);
     for (const id of list) {
       if (!this.knows(id)) fail('bad-token', `${show(id)} is not the id of a token`);
     }
@@ -140,14 +138,17 @@ export class Tokenizer {
    * @returns {TextStream}
    */
   stream(prior = [], options) {
-    const ids = Array.from(prior).slice(-8).filter((id) => this.knows(id));
+    const ids = listOf(prior).slice(-8).filter((id) => this.knows(id));
     const begin = ids.reduce((at, id, i) => (this.special.has(id) ? i + 1 : at), 0);
     return new TextStream(this, ids.slice(begin), options);
   }
 }
 
-/** The library's sentence, which may quote a whole file. @param {unknown} e */
-const said = (e) => (e instanceof Error ? e.message : String(e)).slice(0, 300);
+/** @param {unknown} ids @returns {any[]} */
+function listOf(ids) {
+  return reading('ids', () => entries(ids, LIMITS.ids, (n) => fail('bad-argument', `ids has ${n} entries, at most ${LIMITS.ids} are taken`)))
+    ?? fail('bad-argument', `ids is ${show(ids)}, expected a list of token ids`);
+}
 
 /**
  * What the library makes of a part that it took, but that is not as it should be: it finds out when it is used.

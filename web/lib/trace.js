@@ -1,7 +1,6 @@
 // trace.js - a pass as a list of operations: shapes, parameters, cost by the formulas, time by the clock
 import { trace as measure, traced } from './engine_probe.js';
 import { Pause } from './turn.js';
-import { checkNames } from './options.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
 /**
@@ -28,7 +27,6 @@ import { checkNames } from './options.js';
  * @returns {Promise<TraceRow[]>} in the order of the computation
  */
 export async function trace(f, input, options, { signal } = {}) {
-  checkNames(options, ['source', 'sourceMask', 'addSpecialTokens'], 'trace');
   const { config: c } = f, pause = new Pause(signal), encoder = c.kind === 'encoder';
   const ids = f.ids(input, 'input', options.addSpecialTokens);
   f.fits(ids.length, 'input');

@@ -1,7 +1,8 @@
 // train.js - training seen from the caller's side: what may be asked, and steps fetched from a worker as they are read
-import { checkNames, number } from './options.js';
+import { number } from './options.js';
 import { completeConfig } from './formats/config.js';
-import { fail, show } from './formats/errors.js';
+import { fail, said, show } from './formats/errors.js';
+import { LIMITS, anything, flag, number as anyNumber, isBytes, optionsOf, plain, reading, signal, steady, textOf, word } from './formats/given.js';
 import { presetConfig } from './formats/presets.js';
 import { openTokenizer } from './formats/source.js';
 import { Tokenizer } from './tokenizer.js';
@@ -26,7 +27,13 @@ const NUMBERS = [
   ['lr', 'lr', 0.003, 0, 1], ['muonLr', 'muon_lr', 0.02, 0, 1], ['dropout', 'dropout', 0, 0, 0.9], ['warmup', 'warmup', 0.02, 0, 1],
   ['finalRate', 'final_rate', 0.02, 0, 1], ['weightDecay', 'weight_decay', 0.1, 0, 10], ['clip', 'clip', 1, 0, 1e6],
 ];
-const OTHERS = ['worker', 'muon', 'vocabSize', 'tokenizer', 'validation', 'validateEvery', 'checkpoint', 'signal'];
+/** @type {import('./formats/given.js').Kind} */
+const workerFile = (value, name) => (typeof value === 'function' || isBytes(value) && (value instanceof URL || typeof value === 'string' && value.length <= LIMITS.word) ? value
+  : fail('bad-option', `${name} is ${show(value)}, expected the address of a worker file or a function that starts one`));
+const KINDS = {
+  ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])), worker: workerFile, muon: flag, vocabSize: anyNumber, tokenizer: anything, validation: anything, validateEvery: anyNumber,
+  checkpoint: anything, signal,
+};
 
 /**
  * @param {Exclude<import('./start.js').WorkerOption, boolean>} [given]
@@ -41,7 +48,7 @@ async function startTrainer(given, signal) {
 
 /** @param {object | string} config @param {Record<string, number>} usual @returns {import('./formats/config.js').Config} */
 function configOf(config, usual) {
-  const given = typeof config === 'string' ? presetConfig(config) : config;
+  const given = typeof config === 'string' ? presetConfig(textOf(config, 'the preset', LIMITS.word)) : plain(config, 'the configuration', { code: 'bad-config', functions: true });
   if (given === null || typeof given !== 'object') fail('bad-argument', `expected a configuration, found ${show(config)}`);
   const { vocab_size: _, vocabSize: __, ...fields } = /** @type {Record<string, any>} */ (given);
   const context = fields.context_length ?? fields.contextLength ?? usual.context_length;
@@ -51,10 +58,12 @@ function configOf(config, usual) {
 
 /** @param {unknown} text @param {string} what @returns {Promise<Uint8Array>} */
 async function bytesOf(text, what) {
+  const size = reading(what, () => (typeof text === 'string' ? text.length : text instanceof Blob ? text.size : text instanceof ArrayBuffer || text instanceof Uint8Array ? text.byteLength
+    : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`)));
+  if (size > LIMITS.trainingText) fail('bad-argument', `${what} has ${size} ${typeof text === 'string' ? 'characters' : 'bytes'}, at most ${LIMITS.trainingText} are taken`);
   if (typeof text === 'string') return new TextEncoder().encode(text);
-  if (text instanceof Blob) return new Uint8Array(await text.arrayBuffer());
-  if (text instanceof ArrayBuffer) return new Uint8Array(text);
-  return text instanceof Uint8Array ? text : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`);
+  if (text instanceof Blob) return new Uint8Array(await text.arrayBuffer().catch((error) => fail('bad-file', `${what} cannot be read: ${said(error)}`, error)));
+  return steady(/** @type {Uint8Array | ArrayBuffer} */ (text));
 }
 
 /**
@@ -91,7 +100,6 @@ async function orderOf(config, data, o) {
   /** @type {Record<string, number>} */
   const options = { muon: Number(muon) };
   for (const [ours, theirs, usual, ...range] of NUMBERS) options[theirs] = number(ours, o[ours] ?? usual, ...range);
-  if (typeof muon !== 'boolean') fail('bad-option', `muon is ${show(muon)}, expected true or false`);
   number('vocabSize', vocabSize, 257, 8192, true); // the 256 bytes and the separator; counts of pairs are kept for its square
   number('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
   const complete = configOf(config, { ...USUAL, vocab_size: vocabSize });
@@ -107,13 +115,14 @@ async function orderOf(config, data, o) {
   } else if (validation !== null) {
     held = await bytesOf(validation, 'validation');
   }
-  return { config: complete, options, tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer), text, held, validateEvery, checkpoint };
+  return { config: complete, options, tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer), text, held, validateEvery, checkpoint: checkpoint && steady(checkpoint) };
 }
 
 /** A tokenizer.json as the trainer writes one. @param {any} source @returns {Promise<string>} */
 async function vocabularyOf(source) {
   const known = learnt.get(source);
   if (known) return known;
+  if (!isBytes(source) && (source === null || typeof source !== 'object')) fail('bad-option', `tokenizer is ${show(source)}, expected a Tokenizer, a file or an object`);
   const json = source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source)), { vocab, merges } = json.model ?? {};
   if (!vocab || Array.isArray(vocab) || !Array.isArray(merges)) fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
   return JSON.stringify({ model: { vocab, merges: merges.map((/** @type {string | string[]} */ m) => (Array.isArray(m) ? m.join(' ') : m)) } });
@@ -127,15 +136,12 @@ async function vocabularyOf(source) {
  * @returns {Promise<Run>}
  */
 export async function startRun(config, data, options, begun) {
-  checkNames(options, [...NUMBERS.map(([name]) => name), ...OTHERS], 'train');
-  const { signal } = options;
-  signal?.throwIfAborted();
-  const order = await orderOf(config, data, options);
-  signal?.throwIfAborted();
-  const { worker } = options;
-  if (worker !== undefined && typeof worker !== 'function' && typeof worker !== 'string' && !(worker instanceof URL)) fail('bad-option', `worker is ${show(worker)}, expected the address of a worker file or a function that starts one`);
-  const { remote, engine } = await startTrainer(worker, signal);
-  const run = new Run(remote, engine, signal);
+  const given = optionsOf('train', options, KINDS), { signal: stop, worker } = given;
+  stop?.throwIfAborted();
+  const order = await orderOf(config, data, given);
+  stop?.throwIfAborted();
+  const { remote, engine } = await startTrainer(worker, stop);
+  const run = new Run(remote, engine, stop);
   begun(run);
   try {
     await run.open(order);
@@ -239,8 +245,7 @@ export class Run {
 
   /** @param {{dtype?: string}} options @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>} */
   files(options) {
-    checkNames(options, ['dtype'], 'files');
-    const { dtype = 'f32' } = options;
+    const { dtype = 'f32' } = optionsOf('files', options, { dtype: word });
     this.stop();
     if (!['f32', 'f16', 'q8_0', 'q4_0'].includes(dtype)) fail('bad-option', `dtype is ${show(dtype)}, expected f32, f16, q8_0 or q4_0`);
     return this.#call('files', dtype);
@@ -267,22 +272,21 @@ export class Run {
  * @returns {Promise<{weights: number, stream: number}[]>}
  */
 export async function depth(config, options) {
-  checkNames(options, ['seed', 'tokens', 'signal'], 'depth');
-  const { seed = 1, tokens = 256, signal } = options;
+  const { seed = 1, tokens = 256, signal: given } = optionsOf('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
   number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
   number('tokens', tokens, 2, 1 << 16, true);
   const complete = configOf(config, { vocab_size: 256, context_length: 128 });
   if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
-  signal?.throwIfAborted();
-  const { remote, engine } = await startTrainer(undefined, signal), stop = () => remote.close();
-  signal?.addEventListener('abort', stop, { once: true });
+  given?.throwIfAborted();
+  const { remote, engine } = await startTrainer(undefined, given), stop = () => remote.close();
+  given?.addEventListener('abort', stop, { once: true });
   try {
     return await remote.call('depth', [complete, seed, tokens], { engine });
   } catch (error) {
-    signal?.throwIfAborted();
+    given?.throwIfAborted();
     throw error;
   } finally {
-    signal?.removeEventListener('abort', stop);
+    given?.removeEventListener('abort', stop);
     remote.close();
   }
 }

@@ -113,12 +113,10 @@ export class Trainer {
    * @returns {Uint8Array<ArrayBuffer>}
    */
   file(kind, dtype = 'f32') {
-    const p = this.#x.gf_train_file(this.#run, KINDS.indexOf(kind), this.#schema.dtypes.indexOf(dtype), this.#out, this.#error);
+    const p = this.#x.gf_train_file(this.#run, KINDS.indexOf(kind), this.#schema.dtypes.indexOf(dtype), this.#out, this.#error) >>> 0;
     if (!p) this.#fail(new Int32Array(this.#memory.buffer, this.#error + this.#schema.error.status, 1)[0]);
     const [n] = new Uint32Array(this.#memory.buffer, this.#out, 1);
-    const bytes = new Uint8Array(this.#memory.buffer, p, n).slice();
-    this.#x.gf_free(p);
-    return bytes;
+    try { return new Uint8Array(this.#memory.buffer, p, n).slice(); } finally { this.#x.gf_free(p); }
   }
 
   /** Go on from a state that `file` wrote. @param {Uint8Array} state */
@@ -148,7 +146,8 @@ export class Trainer {
 
   /** @param {number} n bytes @returns {number} */
   #alloc(n) {
-    return this.#x.gf_alloc(n) || fail('out-of-memory', `${n} bytes of linear memory could not be had`);
+    // above 2 GiB an address comes as a negative number; of a size of 2^32 and more only the low 32 bits would arrive
+    return (n < 2 ** 32 && this.#x.gf_alloc(n) >>> 0) || fail('out-of-memory', `${n} bytes of linear memory could not be had`);
   }
 
   /** A copy in linear memory, a 0 behind it. @param {Uint8Array} bytes @returns {number} */

@@ -69,14 +69,43 @@ export function fail(code, message, cause) {
   throw new GlassformerError(code, message, cause === undefined ? undefined : { cause });
 }
 
+/** Most characters of a value inside a sentence. */
+const SHOWN = 80;
+/** Most entries of a list or an object inside a sentence, and how deep. */
+const ENTRIES = 20, DEPTH = 3;
+
 /**
- * A value as it should look inside a sentence: short, quoted where it is text.
+ * A value as it should look inside a sentence: as JSON where that is short, never longer than 80 characters, and without reading all of a large one.
  * @param {unknown} value
  * @returns {string}
  */
 export function show(value) {
-  if (typeof value === 'bigint') return String(value);
   let text;
-  try { text = JSON.stringify(value) ?? String(value); } catch { text = 'something nested too deep'; }   // or cyclic
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+  try { text = brief(value, DEPTH); } catch { text = 'something that cannot be read'; } // a getter or a Proxy that throws
+  return text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text;
+}
+
+/** @param {unknown} value @param {number} depth @returns {string} */
+function brief(value, depth) {
+  if (typeof value === 'string') return value.length > 1e5 ? `a text of ${value.length} characters` : JSON.stringify(value.slice(0, SHOWN)); // a piece of a joined text costs as much as all of it
+  if (typeof value === 'function') return 'a function';
+  if (value === null || typeof value !== 'object') return String(value);
+  if (value instanceof URL) return JSON.stringify(value.href.slice(0, SHOWN));
+  if (ArrayBuffer.isView(value)) return `${Object.prototype.toString.call(value).slice(8, -1)} of ${value.byteLength} bytes`;
+  const list = Array.isArray(value), keys = list ? Array.from({ length: Math.min(value.length, ENTRIES + 1) }, (_, i) => String(i)) : Object.keys(value).slice(0, ENTRIES + 1);
+  const parts = keys.slice(0, ENTRIES).map((key) => {
+    const part = depth ? brief(/** @type {any} */ (value)[key], depth - 1) : '...';
+    return list ? part : `${JSON.stringify(key.slice(0, SHOWN))}:${part}`;
+  });
+  if (keys.length > ENTRIES) parts.push('...');
+  return list ? `[${parts}]` : `{${parts}}`;
+}
+
+/**
+ * The sentence of anything that was thrown, at most 300 characters of it.
+ * @param {unknown} error
+ * @returns {string}
+ */
+export function said(error) {
+  try { return String(/** @type {any} */ (error)?.message ?? error).slice(0, 300); } catch { return 'something without a message was thrown'; }
 }

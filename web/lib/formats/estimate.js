@@ -1,6 +1,7 @@
 // estimate.js - parameters, FLOPs and bytes of a model that need not exist
 import { completeConfig } from './config.js';
 import { fail, show } from './errors.js';
+import { LIMITS, anything, optionsOf, plain, textOf } from './given.js';
 import { readConfig } from './huggingface.js';
 import { presetConfig } from './presets.js';
 import { dtypeBytes, parameterTable } from './roster.js';
@@ -16,7 +17,7 @@ import { dtypeBytes, parameterTable } from './roster.js';
 
 /** @param {import('./config_input.js').ConfigInput} config @returns {import('./config.js').Config} */
 export function configOf(config) {
-  return typeof config === 'string' ? completeConfig(presetConfig(config), `preset ${config}`) : readConfig(config);
+  return typeof config === 'string' ? completeConfig(presetConfig(textOf(config, 'the preset', LIMITS.word)), `preset ${config}`) : readConfig(plain(config, 'the configuration', { code: 'bad-config', functions: true }));
 }
 
 /**
@@ -39,9 +40,7 @@ export function countParameters(config) {
  * @returns {Estimate}
  */
 export function estimate(config, options) {
-  const c = configOf(config), { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16', ...rest } = options ?? {};
-  const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) fail('bad-option', `estimate has no option ${show(unknown)}`);
+  const c = configOf(config), { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16' } = optionsOf('estimate', options, { contextLength: anything, batch: anything, dtype: anything, kvDtype: anything });
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }

@@ -4,7 +4,8 @@ import { fail, show } from './errors.js';
 import { readHfConfig } from './huggingface.js';
 import { planTensors } from './plan.js';
 import { checkMap, readSafetensors } from './safetensors.js';
-import { chatTemplate, isBytes } from './source.js';
+import { isBytes } from './given.js';
+import { chatTemplate } from './source.js';
 
 /** @typedef {import('./source.js').Opener} Opener */
 /** @typedef {import('./source.js').Bytes} Bytes */

@@ -6,6 +6,7 @@
 import { BLOCKS } from './blocks.js';
 import { ByteReader, END } from './bytes.js';
 import { GlassformerError, fail, show } from './errors.js';
+import { LIMITS, isBytes, plain } from './given.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { planTensors } from './plan.js';
 import { ggufTokenizer, pieceModels } from './vocab.js';
@@ -72,8 +73,9 @@ export async function openCheckpoint(source, options = {}) {
  */
 export async function openTokenizer(source, options = {}) {
   const opener = new Opener(options);
+  const given = isBytes(source) || source === null || typeof source !== 'object' || Array.isArray(source) ? source : plain(source, 'the tokenizer', { values: LIMITS.tokenizer });
   try {
-    return (await opener.tokenizer(source)).json;
+    return (await opener.tokenizer(given)).json;
   } finally {
     opener.close();
   }
@@ -321,11 +323,6 @@ function checkVocabulary(json, vocabSize) {
   const ids = [...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})), ...[json.added_tokens ?? []].flat().map((t) => t?.id)];
   const most = ids.reduce((m, id) => (typeof id === 'number' && id > m ? id : m), -1);
   if (most >= vocabSize) fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);
-}
-
-/** @param {unknown} v @returns {v is Bytes} */
-export function isBytes(v) {
-  return typeof v === 'string' || v instanceof URL || v instanceof Blob || v instanceof ArrayBuffer || v instanceof Uint8Array;
 }
 
 /** @param {unknown} v @returns {v is ArrayLike<File>} */

@@ -1,16 +1,12 @@
 // streamed.js - a Response or a stream as a source: each gets an address, and a fetch that answers it with what was given
 import { fail } from './errors.js';
+import { isStreamed } from './given.js';
 
 /** @typedef {Response | ReadableStream<Uint8Array>} Streamed */
 /** @typedef {{source: any, fetch: typeof globalThis.fetch, close: () => void}} Addressed  close: lets go of what was not read */
 
-/** @param {any} value @returns {value is Streamed} */
-function isStreamed(value) { return isStream(value) || isResponse(value); }
-
-/** @param {any} value @returns {value is ReadableStream<Uint8Array>} */
-const isStream = (value) => typeof value?.getReader === 'function';
-/** Of any implementation of fetch. @param {any} value @returns {value is Response} */
-const isResponse = (value) => typeof value?.arrayBuffer === 'function' && 'body' in value && 'status' in value;
+/** @param {any} value @returns {value is Response} */
+const isResponse = (value) => isStreamed(value) && typeof value.getReader !== 'function';
 
 /**
  * The same source with an address for each Response and stream. A Response keeps its own, so that files beside it are found.
