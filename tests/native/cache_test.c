@@ -1,0 +1,112 @@
+/* cache_test.c - keys and values at the borders of their blocks of 64 positions: forks and rewinds.
+ */
+#include "check.h"
+#include "glassformer.h"
+#include "model/kv.h"
+#include <stdlib.h>
+
+static struct gf_error err;
+
+static struct gf_config small_config(int32_t kind) {
+    struct gf_config c;
+    gf_config_default(&c);
+    c.kind = kind, c.vocab_size = 37, c.d_model = 12, c.n_layers = 2, c.n_heads = 2;
+    c.n_kv_heads = 1, c.d_head = 6, c.d_ff = 10, c.context_length = 300;
+    c.n_encoder_layers = kind == GF_ENCODER_DECODER;
+    return c;
+}
+
+static struct gf_model *small_model(int32_t kind) {
+    const struct gf_config c = small_config(kind);
+    struct gf_model *m = gf_model_open(&c, NULL, &err);
+    CHECK(m && gf_model_randomize(m, 5, 0.5f, &err) == GF_OK);
+    return m;
+}
+
+static int32_t id(int32_t at) { return (at * 29 + at / 7) % 37; }
+
+/* Positions from the present length on, with ids moved by `by`. */
+static void run(struct gf_session *s, int32_t n, int32_t by) {
+    int32_t ids[300];
+    const int32_t from = gf_session_length(s);
+    for (int32_t i = 0; i < n; i++) ids[i] = (id(from + i) + by) % 37;
+    if (n) CHECK_INT(gf_session_eval(s, ids, n, &err), GF_OK);
+}
+
+static void check_same_logits(struct gf_session *a, struct gf_session *b) {
+    int32_t rows_a, rows_b;
+    gf_session_hidden(a, GF_STACK_DECODER, &rows_a);
+    gf_session_hidden(b, GF_STACK_DECODER, &rows_b);
+    const float *x = gf_session_logits(a, rows_a - 1, 1, &err),
+                *y = gf_session_logits(b, rows_b - 1, 1, &err);
+    CHECK(x && y);
+    if (x && y) CHECK_BITS(x, y, 37 * sizeof *x);
+}
+
+static void encode(struct gf_session *s, int32_t n, int masked) {
+    int32_t ids[300];
+    uint8_t mask[300];
+    for (int32_t i = 0; i < n; i++) ids[i] = id(i + 3), mask[i] = i % 3 != 1;
+    CHECK_INT(gf_session_encode(s, ids, masked ? mask : NULL, n, &err), GF_OK);
+}
+
+static const int32_t lengths[] = {0, 1, 63, 64, 65, 127, 128, 129, 192};
+enum { N_LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* A fork holds the blocks of its length, no more and no less, and goes on as its original does; and
+ * as a session that was never forked. source: positions of an encoder_decoder's; 0: a decoder. */
+static void fork_at(const struct gf_model *m, int32_t type, int32_t length, int rewound,
+                    int32_t source, int masked) {
+    struct gf_session *s = gf_session_open(m, 0, type, &err),
+                      *fresh = gf_session_open(m, 0, type, &err);
+    if (source) encode(s, source, masked), encode(fresh, source, masked);
+    run(s, length, 0);
+    if (rewound) { /* blocks behind the length stay allocated */
+        run(s, 200 - length, 1);
+        CHECK_INT(gf_session_rewind(s, length, &err), GF_OK);
+    }
+    struct gf_session *f = gf_session_fork(s, &err);
+    CHECK(f != NULL);
+    if (!f) return;
+    const struct gf_config *c = gf_model_config(m);
+    const uint64_t block = (uint64_t)c->n_layers * (uint64_t)c->n_kv_heads *
+                           (gf_kv_key_bytes(type, c->d_head) + gf_kv_value_bytes(type, c->d_head)),
+                   blocks = (uint64_t)(length + 63) / 64 + (uint64_t)(source + 63) / 64;
+    CHECK_INT(gf_session_length(f), length);
+    CHECK_INT(gf_session_kv_bytes(f), blocks * block);
+    run(f, 3, 0);
+    run(s, 3, 0);
+    run(fresh, length + 3, 0);
+    check_same_logits(f, s);
+    check_same_logits(f, fresh);
+    run(s, 5, 2); /* apart from here on: neither writes into the other's blocks */
+    run(f, 5, 0);
+    run(fresh, 5, 0);
+    check_same_logits(f, fresh);
+    gf_session_close(s);
+    run(f, 61, 0);
+    run(fresh, 61, 0);
+    check_same_logits(f, fresh);
+    gf_session_close(f);
+    gf_session_close(fresh);
+}
+
+static void forks_hold_what_their_length_needs(void) {
+    struct gf_model *m = small_model(GF_DECODER);
+    for (int32_t type = 0; type < GF_N_KV_TYPES; type++)
+        for (int i = 0; i < 2 * N_LENGTHS; i++) fork_at(m, type, lengths[i / 2], i % 2, 0, 0);
+    gf_model_close(m);
+}
+
+static void forks_keep_their_source(void) {
+    static const int32_t sources[] = {1, 64, 65, 150};
+    struct gf_model *m = small_model(GF_ENCODER_DECODER);
+    for (int i = 0; i < 24; i++) fork_at(m, i % 3, 10, i / 12, sources[i / 3 % 4], i % 2 && i > 2);
+    gf_model_close(m);
+}
+
+int main(void) {
+    RUN(forks_hold_what_their_length_needs);
+    RUN(forks_keep_their_source);
+    return check_end();
+}

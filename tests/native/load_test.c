@@ -1,0 +1,137 @@
+/* load_test.c - tensors on their way into a model: every layout, stack and piece, read back.
+ *
+ * Widths are beyond the 32 columns that a transposed tensor gathers, and no multiple of 32 unless a
+ * block format needs it: with golden models, which are narrower, a column's place was never seen.
+ */
+#include "check.h"
+#include "glassformer.h"
+#include <stdlib.h>
+
+static struct gf_error err;
+#define CHECK_OK(call)                                                                             \
+    do {                                                                                           \
+        err.text[0] = 0;                                                                           \
+        CHECK_INT(call, GF_OK);                                                                    \
+        if (err.text[0]) printf("  %s\n", err.text);                                               \
+    } while (0)
+
+static struct gf_config wide_config(int blocks_of_32) {
+    struct gf_config c;
+    gf_config_default(&c);
+    c.vocab_size = 70, c.d_model = blocks_of_32 ? 96 : 75, c.n_layers = 1, c.n_heads = 4;
+    c.n_kv_heads = 2, c.d_head = blocks_of_32 ? 24 : 18, c.d_ff = blocks_of_32 ? 64 : 83;
+    c.context_length = 37, c.position = GF_POS_LEARNED, c.tie_word_embeddings = 0;
+    c.norm = GF_LAYERNORM, c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_head = 1;
+    return c;
+}
+
+/* Entry e's value at (row, col): a whole number that every format holds exactly; in every 32
+ * columns of a row, and in every 32 rows of a column, one is 127 (q8_0's scale is then 1). */
+static float value(int32_t e, int32_t row, int32_t col) {
+    if ((row + col) % 32 == e % 32) return 127;
+    return (float)((e * 7919 + row * 131 + col * 17) % 253 - 126);
+}
+
+struct way {
+    int32_t turned, stacked, kept, piece; /* piece: values written at a time */
+};
+
+/* Entries first .. first + n - 1 arrive as one tensor of floats. */
+static void load(struct gf_model *m, int32_t first, int32_t n, const struct way *how) {
+    struct gf_tensor t;
+    int32_t rows = 0, cols = 0;
+    for (int32_t i = 0; i < n; i++) {
+        CHECK_OK(gf_model_tensor(m, first + i, &t));
+        rows = t.rank == 2 ? rows + t.rows : 1;
+        cols = t.rank == 2 ? t.cols : cols + t.cols;
+    }
+    float *file = malloc((size_t)rows * (size_t)cols * sizeof *file);
+    for (int32_t i = 0, row0 = 0, col0 = 0; i < n; i++) {
+        CHECK_OK(gf_model_tensor(m, first + i, &t));
+        for (int32_t r = 0; r < t.rows; r++)
+            for (int32_t c = 0; c < t.cols; c++)
+                file[how->turned && t.rank == 2 ? (size_t)c * (size_t)rows + (size_t)(row0 + r)
+                                                : (size_t)(row0 + r) * (size_t)cols +
+                                                      (size_t)(col0 + c)] = value(first + i, r, c);
+        if (t.rank == 2)
+            row0 += t.rows;
+        else
+            col0 += t.cols;
+    }
+    CHECK_OK(gf_tensor_begin(m, first, n, GF_F32, how->turned, &err));
+    for (int32_t at = 0, all = rows * cols; at < all; at += how->piece) {
+        const int32_t some = all - at < how->piece ? all - at : how->piece;
+        CHECK_OK(gf_tensor_write(m, file + at, (uint32_t)some * 4, &err));
+    }
+    CHECK_OK(gf_tensor_end(m, &err));
+    free(file);
+}
+
+static int ends(const struct gf_tensor *t, const char *with) {
+    const size_t n = strlen(t->name), m = strlen(with);
+    return n >= m && !strcmp(t->name + n - m, with);
+}
+
+static void tensors_arrive_in_any_way(void) {
+    for (int i = 0; i < 24; i++) {
+        const struct way how = {i % 2, i / 2 % 2, i / 4 % 3, i < 12 ? 1 << 20 : 29};
+        static const uint8_t kept[] = {GF_F32, GF_F16, GF_Q8_0};
+        const struct gf_config c = wide_config(how.kept == 2);
+        const int32_t n = gf_roster_count(&c);
+        uint8_t dtypes[64];
+        memset(dtypes, kept[how.kept], sizeof dtypes);
+        struct gf_model *m = gf_model_open(&c, dtypes, &err);
+        CHECK(m != NULL && n < 64);
+        if (!m) return;
+        for (int32_t e = 0, some; e < n; e += some) {
+            struct gf_tensor t;
+            CHECK_OK(gf_model_tensor(m, e, &t));
+            some = 1; /* q, k, v, and their biases, which differ in length */
+            if (how.stacked && (ends(&t, "attn.q.weight") || ends(&t, "attn.q.bias"))) some = 3;
+            if (how.stacked && ends(&t, "ffn.gate.weight")) some = 2;
+            load(m, e, some, &how);
+        }
+        CHECK_OK(gf_model_seal(m, &err));
+        for (int32_t e = 0; e < n; e++) {
+            struct gf_tensor t;
+            float row[96];
+            int32_t wrong = 0;
+            CHECK_OK(gf_model_tensor(m, e, &t));
+            if (t.rank == 2 && !ends(&t, "position.weight")) CHECK_INT(t.dtype, kept[how.kept]);
+            for (int32_t r = 0; r < t.rows; r++) {
+                CHECK(t.cols <= 96);
+                CHECK_OK(gf_tensor_read(m, e, r, row, &err));
+                for (int32_t k = 0; k < t.cols; k++) wrong += row[k] != value(e, r, k);
+            }
+            if (wrong) printf("  %s, way %d: %d values differ\n", t.name, i, wrong);
+            CHECK_INT(wrong, 0);
+        }
+        gf_model_close(m);
+    }
+}
+
+/* Entries that differ in columns, or in rank, are no stack. */
+static void entries_that_cannot_be_stacked_are_refused(void) {
+    struct gf_config c = wide_config(0);
+    struct gf_model *m = gf_model_open(&c, NULL, &err);
+    int32_t refused = 0;
+    const int32_t n = gf_roster_count(&c);
+    for (int32_t e = 0; e + 1 < n; e++) {
+        struct gf_tensor a, b;
+        CHECK_OK(gf_model_tensor(m, e, &a));
+        CHECK_OK(gf_model_tensor(m, e + 1, &b));
+        const int fits = a.rank == b.rank && (a.rank == 1 || a.cols == b.cols);
+        const int32_t status = gf_tensor_begin(m, e, 2, GF_F32, 0, &err);
+        CHECK_INT(status, fits ? GF_OK : GF_ERR_SHAPE);
+        refused += !fits;
+        if (status == GF_OK) gf_tensor_end(m, &err); /* nothing has come: dropped */
+    }
+    CHECK(refused > 5);
+    gf_model_close(m);
+}
+
+int main(void) {
+    RUN(tensors_arrive_in_any_way);
+    RUN(entries_that_cannot_be_stacked_are_refused);
+    return check_end();
+}
