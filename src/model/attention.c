@@ -62,7 +62,7 @@ static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, i
     const struct gf_config *c = p->cfg;
     const int32_t width = c->n_heads * c->d_head, d = c->d_model;
     const int64_t all = (int64_t)c->n_heads * d;
-    float *one = gf_observe_scratch(o, (uint64_t)width + 2 * (uint64_t)all);
+    float *one = gf_observe_scratch(o, gf_results_floats(c)); /* reserved by gf_observe_begin */
     if (!one) return;
     float *results = one + width, *before = results + all;
     const int edited = o->edited[gf_place(c, p->stack, layer, point)];

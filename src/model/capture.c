@@ -60,6 +60,17 @@ static void set_dims(const struct gf_observe *o, int32_t point, int32_t rows, in
     }
 }
 
+static int is_result(int32_t point) { return point == GF_P_RESULT || point == GF_P_CROSS_RESULT; }
+
+/* Memory for per-head results (attention.c), where a place first .. last - 1 shows or changes them:
+ * a pass that has begun can no longer say that there is none. */
+static int reserve_results(struct gf_observe *o, int32_t first, int32_t last) {
+    for (int32_t place = first; place < last; place++)
+        if (is_result(place % GF_N_POINTS) && (o->captured[place].wanted || o->edited[place]))
+            return gf_observe_scratch(o, gf_results_floats(&o->cfg)) ? 0 : -1;
+    return 0;
+}
+
 int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0,
                      int32_t n_keys, int32_t n_source) {
     o->pass_rows = rows;
@@ -82,7 +93,7 @@ int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t 
         if (is_scores(point))
             for (uint64_t i = 0; i < n; i++) c->data[i] = -INFINITY;
     }
-    return 0;
+    return reserve_results(o, first, last);
 }
 
 int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source) {

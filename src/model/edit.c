@@ -74,9 +74,8 @@ void gf_session_clear_edits(struct gf_session *s) {
 
 static void apply(const struct gf_edit *e, float *x, int32_t n) {
     const int32_t first = e->index < 0 ? 0 : e->index;
-    int32_t end = e->index < 0 ? n : e->index + 1;
+    int32_t end = e->index >= 0 && e->index < n ? e->index + 1 : n; /* a key's index has no limit */
     if (e->n_values > 1 && e->n_values < end) end = e->n_values;
-    if (end > n) end = n;
     for (int32_t i = first; i < end; i++) {
         if (x[i] == -INFINITY) continue; /* a masked score */
         const float v = e->n_values ? e->values[e->n_values > 1 ? i : 0] : 0;

@@ -52,6 +52,10 @@ int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t 
 int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source);
 /* n floats that last until the next call; NULL without memory. */
 float *gf_observe_scratch(struct gf_observe *o, uint64_t n);
+/* Of that, what per-head results take: one head's z, and [n_heads, d_model] twice. */
+static inline uint64_t gf_results_floats(const struct gf_config *c) {
+    return (uint64_t)c->n_heads * ((uint64_t)c->d_head + 2 * (uint64_t)c->d_model);
+}
 /* capture.c: keep what a tap sees. edit.c: change it. */
 void gf_capture_rows(struct gf_observe *o, int32_t place, const float *x, int32_t ld, int32_t n,
                      int32_t width);

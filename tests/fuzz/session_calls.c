@@ -188,6 +188,46 @@ static void replay(struct stream *s, struct timeline *t, const struct gf_config 
     free(before);
 }
 
+/* A copy of what a pass over the last token showed at a point; NULL: nothing. */
+static float *shown(struct timeline *t, int32_t layer, int32_t point, int64_t *n) {
+    const int32_t length = gf_session_length(t->s), last = length ? t->s->ids[length - 1] : 0;
+    int32_t dims[3];
+    *n = 0;
+    if (!length) return NULL;
+    PROMISE(gf_session_rewind(t->s, length - 1, NULL) == GF_OK);
+    const int32_t status = gf_session_eval(t->s, &last, 1, NULL);
+    starve(0);
+    if (status != GF_OK) gf_session_eval(t->s, &last, 1, NULL); /* unless it is too large to show */
+    const float *x =
+        status == GF_OK ? gf_session_captured(t->s, GF_STACK_DECODER, layer, point, dims) : NULL;
+    *n = x ? (int64_t)dims[0] * dims[1] * dims[2] : 0;
+    float *copy = x ? values((size_t)*n, sizeof *copy) : NULL;
+    for (int64_t i = 0; i < *n; i++) copy[i] = x[i];
+    return copy;
+}
+
+/* A pass that succeeds while memory ends shows what it shows otherwise. */
+static void show_hungry(struct stream *s, struct timeline *t, const struct gf_config *c) {
+    const int32_t layers = c->n_layers < 9 ? c->n_layers : 9, layer = layers ? below(s, layers) : 0,
+                  point = below(s, GF_N_POINTS);
+    if (gf_session_length(t->s) < 1 || t->s->trace || layers == 0) return;
+    if (c->kind == GF_ENCODER_DECODER && t->s->cross.length == 0) return;
+    if (gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 1, NULL) != GF_OK) return;
+    int64_t n, m;
+    float *full = shown(t, layer, point, &n);
+    gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 0, NULL);
+    gf_give(t->s->observe->scratch); /* nothing is left over from that pass */
+    t->s->observe->scratch = NULL;
+    t->s->observe->scratch_floats = 0;
+    PROMISE(gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 1, NULL) == GF_OK);
+    starve(1 + below(s, 4));
+    float *hungry = shown(t, layer, point, &m);
+    if (hungry && full) PROMISE(n == m && !memcmp(full, hungry, (size_t)n * sizeof *full));
+    gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 0, NULL);
+    free(hungry);
+    free(full);
+}
+
 static void open_one(struct stream *s, const struct gf_model *m, struct timeline *to) {
     struct gf_error err = {0};
     const int32_t context = below(s, 2) ? 0 : about(s, 120);
@@ -227,7 +267,7 @@ void sessions(struct stream *s, struct gf_model *m) {
         struct gf_error err = {0};
         struct timeline *t = &all[n ? below(s, n) : 0];
         struct gf_session *e = t->s;
-        const int32_t what = n ? below(s, 19) : 0;
+        const int32_t what = n ? below(s, 20) : 0;
         switch (what) {
         case 0:
         case 1:
@@ -266,6 +306,7 @@ void sessions(struct stream *s, struct gf_model *m) {
             if (!pool) pool = gf_pool_open(2);
             gf_model_set_pool(m, below(s, 2) ? pool : NULL);
             break;
+        case 15: show_hungry(s, t, c); break;
         default: eval(s, e, c);
         }
         if (n && gf_session_length(t->s) == 0 && c->kind == GF_DECODER && !t->edits) t->changed = 0;

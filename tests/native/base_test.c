@@ -176,6 +176,25 @@ static void normal_numbers_are_these_bits(void) {
     CHECK(hash == 0x78a63d76ee52797bu);
 }
 
+static uint64_t rotr(uint64_t x, int k) { return x >> k | x << (64 - k); }
+
+/* Points on the edge of the unit circle, and its centre, are drawn again. The state is solved for
+ * from the two numbers it is to give next, by xoshiro256++'s formula. */
+static void normal_numbers_are_drawn_inside_the_circle(void) {
+    static const uint64_t edges[][2] = {{UINT64_C(1) << 63, UINT64_C(1) << 63}, /* u = v = 0 */
+                                        {UINT64_C(1) << 63, 0},                 /* u = 0, v = -1 */
+                                        {0, 0}};                                /* u = v = -1 */
+    for (int i = 0; i < 3; i++) {
+        const uint64_t next0 = 0x123456789abcdefu,
+                       a = rotr(rotr(edges[i][1] - next0, 23) - next0, 45), s0 = next0 ^ a,
+                       s3 = rotr(edges[i][0] - s0, 23) - s0;
+        struct gf_rng r = {{s0, s3 ^ a, 77, s3}}, after = r;
+        CHECK(gf_rng_u64(&after) == edges[i][0]);
+        CHECK(gf_rng_u64(&after) == edges[i][1]);
+        CHECK(gf_rng_normal(&r) == gf_rng_normal(&after));
+    }
+}
+
 static float float_of(uint32_t bits) {
     float x;
     memcpy(&x, &bits, 4);
@@ -259,6 +278,7 @@ int main(void) {
     RUN(uniform_numbers_fill_the_interval);
     RUN(normal_numbers_are_normal);
     RUN(normal_numbers_are_these_bits);
+    RUN(normal_numbers_are_drawn_inside_the_circle);
     RUN(floats_beyond_a_half_are_infinite);
     RUN(sentences_are_written_and_cut_to_fit);
     RUN(codes_are_stable_and_distinct);

@@ -18,9 +18,11 @@ static struct gf_error err;
 static struct gf_config wide_config(int blocks_of_32) {
     struct gf_config c;
     gf_config_default(&c);
-    c.vocab_size = 70, c.d_model = blocks_of_32 ? 96 : 75, c.n_layers = 1, c.n_heads = 4;
-    c.n_kv_heads = 2, c.d_head = blocks_of_32 ? 24 : 18, c.d_ff = blocks_of_32 ? 64 : 83;
-    c.context_length = 37, c.position = GF_POS_LEARNED, c.tie_word_embeddings = 0;
+    c.vocab_size = blocks_of_32 ? 64 : 70, c.d_model = blocks_of_32 ? 96 : 75, c.n_layers = 1;
+    c.n_heads = 4, c.n_kv_heads = blocks_of_32 ? 4 : 2, c.d_head = blocks_of_32 ? 24 : 18,
+    c.d_ff = blocks_of_32 ? 64 : 83;
+    c.context_length = blocks_of_32 ? 32 : 37, c.position = GF_POS_LEARNED,
+    c.tie_word_embeddings = 0;
     c.norm = GF_LAYERNORM, c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_head = 1;
     return c;
 }
@@ -33,7 +35,8 @@ static float value(int32_t e, int32_t row, int32_t col) {
 }
 
 struct way {
-    int32_t turned, stacked, kept, piece; /* piece: values written at a time */
+    int32_t turned, stacked, kept, piece; /* piece: values written at a time, whole blocks */
+    int32_t file;                         /* dtype of matrices in the file */
 };
 
 /* Entries first .. first + n - 1 arrive as one tensor of floats. */
@@ -58,11 +61,17 @@ static void load(struct gf_model *m, int32_t first, int32_t n, const struct way 
         else
             col0 += t.cols;
     }
-    CHECK_OK(gf_tensor_begin(m, first, n, GF_F32, how->turned, &err));
-    for (int32_t at = 0, all = rows * cols; at < all; at += how->piece) {
+    const int32_t dtype = t.rank == 2 ? how->file : GF_F32, per = gf_dtype_block_cols(dtype),
+                  bytes = gf_dtype_block_bytes(dtype), all = rows * cols;
+    uint8_t *blocks = malloc((size_t)(all / per) * (size_t)bytes);
+    gf_quantize(blocks, file, dtype, all);
+    CHECK_OK(gf_tensor_begin(m, first, n, dtype, how->turned, &err));
+    for (int32_t at = 0; at < all; at += how->piece) {
         const int32_t some = all - at < how->piece ? all - at : how->piece;
-        CHECK_OK(gf_tensor_write(m, file + at, (uint32_t)some * 4, &err));
+        CHECK_OK(gf_tensor_write(m, blocks + (size_t)(at / per) * (size_t)bytes,
+                                 (uint32_t)(some / per * bytes), &err));
     }
+    free(blocks);
     CHECK_OK(gf_tensor_end(m, &err));
     free(file);
 }
@@ -73,8 +82,13 @@ static int ends(const struct gf_tensor *t, const char *with) {
 }
 
 static void tensors_arrive_in_any_way(void) {
-    for (int i = 0; i < 24; i++) {
-        const struct way how = {i % 2, i / 2 % 2, i / 4 % 3, i < 12 ? 1 << 20 : 29};
+    for (int i = 0; i < 32; i++) { /* kept as f32, f16, q8_0, and q8_0 in the file too */
+        const int form = i / 4 % 4;
+        const struct way how = {i % 2, i / 2 % 2, form < 3 ? form : 2,
+                                i < 16     ? 1 << 20
+                                : form < 3 ? 29
+                                           : 32,
+                                form < 3 ? GF_F32 : GF_Q8_0};
         static const uint8_t kept[] = {GF_F32, GF_F16, GF_Q8_0};
         const struct gf_config c = wide_config(how.kept == 2);
         const int32_t n = gf_roster_count(&c);
@@ -113,6 +127,7 @@ static void tensors_arrive_in_any_way(void) {
 /* Entries that differ in columns, or in rank, are no stack. */
 static void entries_that_cannot_be_stacked_are_refused(void) {
     struct gf_config c = wide_config(0);
+    c.bias_qkv = c.bias_ffn = 0; /* v is followed by o, of other columns; up by down */
     struct gf_model *m = gf_model_open(&c, NULL, &err);
     int32_t refused = 0;
     const int32_t n = gf_roster_count(&c);
@@ -130,7 +145,33 @@ static void entries_that_cannot_be_stacked_are_refused(void) {
     gf_model_close(m);
 }
 
+/* Two matrices in one stack, one kept as the blocks that arrive, the other as floats. */
+static void a_stack_may_be_kept_in_two_formats(void) {
+    struct gf_config c = wide_config(1);
+    c.n_layers = 0, c.final_norm = 0, c.position = GF_POS_ROPE, c.bias_head = 0;
+    const int32_t n = gf_roster_count(&c);
+    CHECK_INT(n, 2); /* embed, head */
+    for (int i = 0; i < 2; i++) {
+        const uint8_t dtypes[] = {i ? GF_F32 : GF_Q8_0, i ? GF_Q8_0 : GF_F32};
+        const struct way how = {.piece = 1 << 20, .file = GF_Q8_0};
+        struct gf_model *m = gf_model_open(&c, dtypes, &err);
+        CHECK(m != NULL);
+        if (!m) return;
+        load(m, 0, 2, &how);
+        for (int32_t e = 0; e < 2; e++)
+            for (int32_t r = 0; r < c.vocab_size; r++) {
+                float row[96];
+                int32_t wrong = 0;
+                CHECK_OK(gf_tensor_read(m, e, r, row, &err));
+                for (int32_t k = 0; k < c.d_model; k++) wrong += row[k] != value(e, r, k);
+                CHECK_INT(wrong, 0);
+            }
+        gf_model_close(m);
+    }
+}
+
 int main(void) {
+    RUN(a_stack_may_be_kept_in_two_formats);
     RUN(tensors_arrive_in_any_way);
     RUN(entries_that_cannot_be_stacked_are_refused);
     return check_end();

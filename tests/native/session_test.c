@@ -865,6 +865,16 @@ static void an_index_selects_one_place(void) {
     for (int32_t q = 0; q < n; q++)
         for (int32_t k = 0; k < n; k++)
             CHECK(k > q ? isinf(scores[q * dims[2] + k]) : scores[q * dims[2] + k] == 0);
+    /* a key that is not there yet: the fuzzer overflowed the last one's successor */
+    gf_session_clear_edits(cut);
+    CHECK_OK(gf_session_rewind(cut, 0, &err));
+    for (int32_t op = GF_EDIT_SCALE; op <= GF_EDIT_ADD; op++) {
+        const float one = 1;
+        CHECK_OK(gf_session_edit(cut, 0, 0, GF_P_PATTERN, -1, -1, INT32_MAX, op, 0, &one, 1, &err));
+        CHECK_OK(gf_session_edit(cut, 0, 0, GF_P_PATTERN, -1, -1, n, op, 0, &one, 1, &err));
+    }
+    eval(cut, v, ids, 0, n, AT_ONCE, z);
+    CHECK_SAME(z, y, (int64_t)n * v, g->name, "keys beyond the last");
     free(y), free(z);
     gf_session_close(plain);
     gf_session_close(cut);
