@@ -11,7 +11,7 @@ usage() {
 usage: ./build.sh COMMAND
 
   setup          fetch what is missing: npm packages, Emscripten, a C compiler, Chromium, Firefox, WebKit
-  wasm           compile the engine to web/lib/wasm
+  wasm           compile the engine to web/lib/wasm and print its SHA-256 sums; --record: write them to scripts/wasm.sha256
   package        build what npm publishes: dist/ and types/ (`npm pack` does this by itself)
   native         compile the trainer into build/native
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
@@ -44,11 +44,12 @@ wasm() {
   local inputs
   inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js)
   # shellcheck disable=SC2086
-  if changed wasm $inputs || ! node scripts/compile.js --have wasm; then
+  if changed wasm $inputs || ! node scripts/compile.js --have wasm || [ ! -f build/stamps/toolchain ]; then
     local key=$sum
     forget wasm
     find_emcc
     run_step 'engine, WebAssembly' "$mend" compile_with_emcc wasm
+    remember_toolchain
     remember wasm "$key"
   fi
 }
@@ -189,7 +190,13 @@ setup)
   find_webkit
   say "ready: Node $(node -p process.versions.node), $emcc_name, $CC, $CHROMIUM"
   ;;
-wasm | package | native | page | demo | clean | bench | fuzz | train)
+wasm)
+  lock
+  wasm
+  unlock
+  exec node scripts/sums.js "$@"
+  ;;
+package | native | page | demo | clean | bench | fuzz | train)
   lock
   "$command" "$@"
   ;;

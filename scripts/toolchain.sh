@@ -8,6 +8,9 @@
 cache_dir=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/glassformer
 trixie=$cache_dir/trixie
 min_emcc=3.1.50
+# The packages of Debian 13 "trixie" whose versions decide the bytes of the wasm files: with them a build gives the sums in scripts/wasm.sha256.
+pinned='emscripten=3.1.69+dfsg-3 binaryen=120-4 clang-19=1:19.1.7-3+b1 lld-19=1:19.1.7-3+b1 llvm-19=1:19.1.7-3+b1 nodejs=20.19.2+dfsg-1+deb13u2'
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 min_node=20.19.0
 
 # at_least WANTED FOUND: compares dotted version numbers.
@@ -53,22 +56,41 @@ emcc_works() {
     "$@" -O1 -msimd128 -mrelaxed-simd -x c -c -o /dev/null - >/dev/null 2>&1
 }
 
-in_trixie() { chroot "$trixie" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"; }
+in_debian() { local root=$1; shift; chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"; }
+in_trixie() { in_debian "$trixie" "$@"; }
+
+# are_pinned [COMMAND...]: is every pinned package installed in its version where COMMAND runs?
+are_pinned() {
+  local found
+  # shellcheck disable=SC2016,SC2046,SC2086
+  found=$("$@" dpkg-query -W -f '${Package}=${Version}\n' $(printf '%s\n' $pinned | sed 's/=.*//') 2>/dev/null) || return 1
+  # shellcheck disable=SC2086
+  [ "$(printf '%s\n' $found | LC_ALL=C sort)" = "$(printf '%s\n' $pinned | LC_ALL=C sort)" ]
+}
 
 find_emcc() {
   [ -z "${emcc_kind:-}" ] || return 0
   need_tools
+  emcc_pinned=
   if command -v emcc >/dev/null 2>&1 && emcc_works emcc; then
     emcc_kind=host emcc_name="emcc $emcc_version on PATH"
+    [ "$(command -v emcc)" != /usr/bin/emcc ] || ! are_pinned env || emcc_pinned=1
   elif [ -n "${EMSDK:-}" ] && [ -x "$EMSDK/upstream/emscripten/emcc" ] && emcc_works "$EMSDK/upstream/emscripten/emcc"; then
     PATH=$EMSDK/upstream/emscripten:$PATH
     emcc_kind=host emcc_name="emcc $emcc_version of $EMSDK"
   elif is_root && [ "$(uname -s)" = Linux ] && command -v apt-get >/dev/null 2>&1; then
     make_trixie
     emcc_kind=trixie emcc_name="emcc $emcc_version in $trixie"
+    ! are_pinned in_trixie || emcc_pinned=1
   else
-    fail "Emscripten $min_emcc or newer is missing: install it (emsdk, brew install emscripten, or apt-get install emscripten on a new distribution) so that emcc is on PATH, or run this as root on a Debian system, where it is fetched by itself."
+    fail "Emscripten $min_emcc or newer is missing: without root, install it from emsdk (git clone https://github.com/emscripten-core/emsdk, then ./emsdk install latest, ./emsdk activate latest and . ./emsdk_env.sh), with brew install emscripten, or with your distribution's package, so that emcc is on PATH; as root on a Debian system this command fetches it by itself."
   fi
+}
+
+# Which toolchain the wasm files are from: scripts/sums.js compares their sums where it is the pinned one.
+remember_toolchain() {
+  mkdir -p build/stamps
+  printf '%s\n' "${emcc_pinned:+pinned: }$emcc_name" >build/stamps/toolchain
 }
 
 make_trixie() {
@@ -82,6 +104,9 @@ make_trixie() {
     return 0
   fi
   command -v debootstrap >/dev/null 2>&1 || apt_install 'debootstrap' debootstrap
+  { [ -f $keyring ] && command -v gpgv >/dev/null 2>&1; } || apt_install "keys of Debian's archive" debian-archive-keyring gpgv || true
+  { [ -f $keyring ] && command -v gpgv >/dev/null 2>&1; } ||
+    fail "Debian's packages cannot be verified: install debian-archive-keyring (it brings $keyring) and gpgv, then run the command again."
 
   # The folder gets its final name last, so a folder of that name is complete.
   local part=$trixie.part mirror
@@ -92,13 +117,26 @@ make_trixie() {
     awk '$1 == "Debian" && $3 !~ /security|updates|backports/ { print $2; exit }' || true)
   # Without a mirror debootstrap takes its own default.
   # shellcheck disable=SC2086
-  run_step 'Debian base system' "$hint" debootstrap --variant=minbase trixie "$part" $mirror
+  run_step 'Debian base system' "$hint Where a signature could not be verified, update debian-archive-keyring first." \
+    debootstrap --variant=minbase --force-check-gpg --keyring=$keyring trixie "$part" $mirror
   local name
   for name in /etc/resolv.conf /etc/hosts; do [ ! -f "$name" ] || cp -L "$name" "$part$name"; done
   apt-config dump 2>/dev/null | grep -E '^Acquire::(http|https|ftp)::.*[Pp]roxy' >"$part/etc/apt/apt.conf.d/90proxy" || true
-  run_step 'Emscripten' "$hint" chroot "$part" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive \
-    sh -c 'apt-get update && apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 emscripten && apt-get clean'
+  run_step "lists of trixie's packages" "$hint" in_debian "$part" apt-get update
+  # A point release of Debian may have replaced a version: then what there is.
+  local wanted='' gone='' package
+  for package in $pinned; do
+    if in_debian "$part" apt-cache madison "${package%%=*}" | tr -s " " | grep -F "| ${package#*=} |" >/dev/null; then
+      wanted="$wanted $package"
+    else
+      gone="$gone $package" wanted="$wanted ${package%%=*}"
+    fi
+  done
+  [ -z "$gone" ] || say "Debian no longer has$gone: its present version is installed, so the wasm files may differ from those recorded in scripts/wasm.sha256"
+  # shellcheck disable=SC2086
+  run_step 'Emscripten' "$hint" in_debian "$part" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 $wanted
+  in_debian "$part" apt-get clean
   mv "$part" "$trixie"
   emcc_works in_trixie emcc ||
     fail "Emscripten was installed in $trixie but does not compile: remove that folder and run the command again."

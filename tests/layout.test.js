@@ -7,6 +7,7 @@ import { basename, dirname, join, posix } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
+import { builtSums, recordedSums, toolchain } from '../scripts/sums.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
 const read = (file) => readFileSync(join(top, file), 'utf8');
@@ -134,6 +135,13 @@ for (const file of binaries) {
     assert.deepEqual([found.includes('memory'), found.includes('__stack_pointer')], [!threads, threads]);
   });
 }
+
+test('the wasm files are those recorded in scripts/wasm.sha256', (t) => {
+  const { name, pinned } = toolchain(), recorded = recordedSums();
+  assert.equal(recorded.trim().split('\n').length, binaries.length, 'one sum for each binary');
+  if (!pinned) return t.skip(`the sums are those of the packages that scripts/toolchain.sh pins; these files were compiled by ${name}`);
+  assert.equal(builtSums(), recorded, 'after a change of src: ./build.sh wasm --record');
+});
 
 test('every exported name is declared in the public header, in pool.h or in src/wasm', () => {
   const declared = read('src/glassformer.h') + read('src/base/pool.h') + files('src/wasm', /\.[ch]$/).map(read).join('\n');
