@@ -1,5 +1,6 @@
 // arguments.js - the arguments of a model's calls: what each takes, and how much of it (formats/given.js: how they are read)
 import { fail, show } from './formats/errors.js';
+import { number as inRange } from './options.js';
 import { LIMITS, checkedIds, entries, flag, number, optionsOf, plain, reading, signal, textOf, word } from './formats/given.js';
 
 /** @typedef {import('./formats/given.js').Kind} Kind */
@@ -137,8 +138,9 @@ const edits = (value, name, limits) => {
       const unknown = Object.keys(wanted).find((field) => !EDIT.includes(field));
       if (unknown !== undefined) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
       if (typeof at !== 'string' || at.length > LIMITS.word) fail('bad-option', `${where}.at is ${show(at)}, expected the name of a point`);
-      if (scale !== undefined && typeof scale !== 'number') fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
-      for (const [field, place] of Object.entries(places)) if (place !== undefined && place !== null) number(place, `${where}.${field}`, limits);
+      if (scale !== undefined && !Number.isFinite(scale)) fail('bad-option', `${where}.scale is ${show(scale)}, expected a number`);
+      for (const [field, place] of Object.entries(places)) inRange(`${where}.${field}`, place ?? 0, 0, 2 ** 31 - 1, true);
+      if ((scale ?? set ?? add ?? null) === null) fail('bad-option', `${where} changes nothing: give scale, set or add`);
       return { at, scale, set: row(set, `${where}.set`), add: row(add, `${where}.add`), ...places };
     });
   });
@@ -152,7 +154,9 @@ const seen = (value, name, limits) => (value === null ? undefined : idsOf(value,
 const template = (value, name) => (value === null ? undefined : plain(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true }));
 
 const reads = { source, sourceMask: mask, signal };
-const sees = { capture, captureBudget: number, edits };
+/** Checked here, since it is read only where something is captured. @type {Kind} */
+const captureBudget = (value, name) => (value === null ? undefined : inRange(name, value, 0, Infinity));
+const sees = { capture, captureBudget, edits };
 const samples = { temperature: number, topK: number, topP: number, minP: number, repetitionPenalty: number };
 const generates = { ...reads, ...sees, ...samples, maxTokens: number, seed: number, stop, logprobs: number, ignoreEos: flag, beams: number, lengthPenalty: number, addSpecialTokens: flag };
 const asks = { ...reads, addSpecialTokens: flag };

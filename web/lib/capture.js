@@ -3,7 +3,6 @@
 // Names are TransformerLens's without the batch axis: hook_embed, blocks.0.attn.hook_pattern; in an encoder_decoder
 // every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
 import { capture, captured, edit } from './engine_probe.js';
-import { number } from './options.js';
 import { fail, show } from './formats/errors.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
@@ -205,19 +204,15 @@ function joinScores(parts, masked) {
  * Put edits into a session.
  * @param {EngineSession} session
  * @param {Points} points
- * @param {Edit[]} edits
+ * @param {Edit[]} edits  checked: see arguments.js
  */
 export function applyEdits(session, points, edits) {
   let changes = 0;
   for (const [i, { at, scale, set, add, head, position, index }] of edits.entries()) {
-    const where = `edits[${i}]`;
-    for (const [name, n] of Object.entries({ head, position, index })) number(`${where}.${name}`, n ?? 0, 0, 2 ** 31 - 1, true);
     const hows = Object.entries({ scale, set, add }).filter(([, by]) => by !== undefined && by !== null);
-    if (!hows.length) fail('bad-option', `${where} changes nothing: give scale, set or add`);
-    if (scale !== undefined && !Number.isFinite(scale)) fail('bad-option', `${where}.scale is ${scale}, expected a number`);
     const all = points.one(at);
     changes += all.length * hows.length;
-    if (changes > MAX_CHANGES) fail('bad-option', `${where}: with it the edits are ${changes} changes at single points, at most ${MAX_CHANGES} are taken`);
+    if (changes > MAX_CHANGES) fail('bad-option', `edits[${i}]: with it the edits are ${changes} changes at single points, at most ${MAX_CHANGES} are taken`);
     for (const p of all) {
       for (const [how, by] of hows) edit(session, p, head ?? -1, position ?? -1, index ?? -1, /** @type {'scale' | 'set' | 'add'} */ (how), /** @type {number | ArrayLike<number>} */ (by));
     }

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { existsSync } from 'node:fs';
+import { outward } from './formats/errors.js';
 import { load, countParameters, estimate, GlassformerError, PRESETS } from './index.js';
 
 /** The package's folder: this file lies in dist/ of the package, in web/lib/ of the source tree. */
@@ -129,8 +130,7 @@ try {
   else if (positionals.length === 1) await write(positionals[0], values);
   else { console.error(HELP); process.exitCode = 2; }
 } catch (error) {
-  const e = /** @type {any} */ (error);
-  if (!(e instanceof GlassformerError) && !String(e?.code).startsWith('ERR_PARSE_ARGS')) throw e;
-  console.error(`glassformer: ${e.message}`);
-  process.exitCode = String(e.code).startsWith('ERR_PARSE_ARGS') ? 2 : 1;
+  const usage = String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS'), e = usage ? /** @type {Error} */ (error) : outward(error);
+  console.error(`glassformer: ${e.message}${'code' in e && e.code === 'internal' ? `\n${e.cause?.stack ?? ''}` : ''}`);
+  process.exitCode = usage ? 2 : 1;
 }

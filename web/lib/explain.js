@@ -59,7 +59,7 @@ export async function explain(f, input, options, { signal } = {}) {
   const { at, source, sourceMask } = options;
   const { names } = await f.points();
   if (at === 'logits') f.needDecoder('explain');
-  else if (!names.includes(at)) fail('bad-argument', `there is no point ${show(at)}`);
+  else if (!names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
   const ids = f.ids(input, 'input', options.addSpecialTokens);
   const read = source === undefined ? [] : f.ids(source, 'source');
   const cell = new Formulas(f, names, at, ids, read, async (capture) => forwardOne(f, ids, { source, sourceMask, capture }, new Pause(signal)));

@@ -1,7 +1,7 @@
 // forward.js - whole passes: over one sequence, over several, and what is averaged over one
 import { hidden } from './engine_probe.js';
 import { Pause } from './turn.js';
-import { isList } from './options.js';
+import { isList, oneMask } from './options.js';
 import { withOwnSource } from './sources.js';
 import { fail } from './formats/errors.js';
 
@@ -54,6 +54,7 @@ export async function forwardOne(f, ids, o, pause) {
 
 /** A decoder's mask may only cut off padding at the end. @param {ArrayLike<number>} mask @param {number} n @returns {number} positions that remain */
 function shown(mask, n) {
+  oneMask(mask, 'mask');
   if (mask.length !== n) fail('bad-option', `mask has ${mask.length} entries, the sequence has ${n} positions`);
   const list = Array.from(mask, Boolean), end = list.lastIndexOf(true) + 1;
   if (!end || list.indexOf(false) < end && list.includes(false)) fail('bad-option', 'mask: a decoder takes padding at the end of a sequence only, and at least one position before it');
@@ -92,7 +93,7 @@ async function forwardMany(f, list, o, pause) {
  */
 export async function embed(f, input, options = {}, hooks = {}) {
   if (f.config.kind !== 'encoder') fail('unsupported', `embed needs an encoder, this model is of kind ${f.config.kind}`);
-  if (isList(input)) fail('bad-argument', 'embed takes one text or one list of ids at a time');
+  if (isList(input)) fail('bad-argument', 'the input is a list of several, embed takes one text or one list of ids at a time');
   const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(f, input, options, hooks));
   const [n, d] = hidden.shape, mean = new Float64Array(d);
   let count = 0;

@@ -4,22 +4,22 @@
 // Nothing heavy lives here. A model runs in a module worker of its own (the default in browsers) or in this thread
 // (the default in Node); both are spoken to through remote.js.
 import { callOptions, idsOf, inputOf, limitsOf, logitsOf, messagesOf } from './arguments.js';
-import { GlassformerError, CODES, fail, show } from './formats/errors.js';
+import { GlassformerError, CODES, fail, guarded, guardedAsync } from './formats/errors.js';
 import { LIMITS, number, textOf } from './formats/given.js';
 import { camelConfig } from './formats/config.js';
-import { configOf, countParameters, estimate } from './formats/estimate.js';
+import { configOf, countParameters as count, estimate as estimated } from './formats/estimate.js';
 import { PRESETS } from './formats/presets.js';
 import { forgotten, kept } from './lifetime.js';
 import { engineModule } from './binary.js';
 import { whyNoThreads } from './features.js';
-import { hasStream, loadOptions, sourceOf } from './loading.js';
+import { hasStream, loadOptions, sourceOf, watchedProgress } from './loading.js';
 import { Here, There } from './remote.js';
 import { startWorker } from './start.js';
 import { Session } from './session.js';
 import { Tokenizer } from './tokenizer.js';
 import { Training } from './training.js';
 
-export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countParameters, estimate };
+export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training };
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes in Node a string may be a path */
 /** @typedef {import('./formats/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read once */
@@ -110,7 +110,8 @@ export { CODES, GlassformerError, PRESETS, Session, Tokenizer, Training, countPa
  *   false leaves that idea out of the loaded model, to see what it was worth; `create` takes the same in its configuration
  * @property {string} [hfEndpoint]           instead of https://huggingface.co
  * @property {AbortSignal} [signal]
- * @property {(p: Progress) => void} [onProgress]  bytes; `total` may be unknown
+ * @property {(p: Progress) => void} [onProgress]  bytes; `total` may be unknown. One that throws ends the load with code 'callback'; a promise that it returns is not
+ *   waited for
  */
 /**
  * @typedef {object} GenerateOptions
@@ -188,13 +189,15 @@ const isNode = !!globalThis.process?.versions?.node;
  */
 export async function load(source, options = {}) {
   const from = sourceOf(source), checked = loadOptions('load', options);
-  const streamed = hasStream(from) ? (await import('./formats/streamed.js')).addressed(from, checked.fetch) : null;
-  if (!streamed) return open('load', from, checked);
-  try {
-    return await open('load', streamed.source, { ...checked, fetch: streamed.fetch });
-  } finally {
-    streamed.close();
-  }
+  return guardedAsync(async () => {
+    const streamed = hasStream(from) ? (await import('./formats/streamed.js')).addressed(from, checked.fetch) : null;
+    if (!streamed) return open('load', from, checked);
+    try {
+      return await open('load', streamed.source, { ...checked, fetch: streamed.fetch });
+    } finally {
+      streamed.close();
+    }
+  }, checked.signal);
 }
 
 /**
@@ -204,7 +207,8 @@ export async function load(source, options = {}) {
  * @returns {Promise<Model>}
  */
 export async function create(config, options = {}) {
-  return open('create', configOf(config), loadOptions('create', options));
+  const complete = guarded(() => configOf(config)), checked = loadOptions('create', options);
+  return guardedAsync(() => open('create', complete, checked), checked.signal);
 }
 
 /**
@@ -213,24 +217,45 @@ export async function create(config, options = {}) {
  * @returns {Config}
  */
 export function completeConfig(config) {
-  return /** @type {any} */ (camelConfig(configOf(config)));
+  return /** @type {any} */ (guarded(() => camelConfig(configOf(config))));
 }
+
+/**
+ * Count every parameter of a configuration: no weights, no allocation.
+ * @param {ConfigInput} config
+ * @returns {ParameterTable}
+ */
+export function countParameters(config) { return guarded(() => count(config)); }
+
+/**
+ * What running a configuration costs: parameters, FLOPs and bytes.
+ * @param {ConfigInput} config
+ * @param {Parameters<typeof estimated>[1]} options  dtype of the weights (f32), kvDtype of the cache (f16; 'q8' is the older name of 'q8_0')
+ * @returns {Estimate}
+ */
+export function estimate(config, options) { return guarded(() => estimated(config, options)); }
 
 /** @param {'load'|'create'} method @param {any} what @param {Record<string, any>} options  checked */
 async function open(method, what, options) {
-  const { worker = !isNode, signal, onProgress, fetch, wasm, backend, ...rest } = options;
+  const { worker = !isNode, signal: given, onProgress: told, fetch, wasm, backend, ...rest } = options;
   if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode) fail('unsupported', 'there are no workers here: use { worker: false }');
-  signal?.throwIfAborted();
-  const engine = engineModule({ backend, wasm, threaded: whyNoThreads(rest.threads, !!worker) === null });
-  engine.catch(() => {}); // reported by the call that needs it
-  const { worker: started = null, address = null } = worker ? await startWorker('worker', worker, signal) : {};
-  /** @type {import('./remote.js').Remote} */
-  const remote = started ? new There(started) : new Here();
+  given?.throwIfAborted();
+  const { signal, onProgress, end } = watchedProgress(told, given);
+  /** @type {import('./remote.js').Remote | null} */
+  let remote = null;
   try {
-    return new Model(remote, await remote.call(method, [what, rest], { signal, onProgress, fetch, engine, helper: address ?? undefined }));
+    const engine = engineModule({ backend, wasm, threaded: whyNoThreads(rest.threads, !!worker) === null });
+    engine.catch(() => {}); // reported by the call that needs it
+    const { worker: started = null, address = null } = worker ? await startWorker('worker', worker, signal) : {};
+    remote = started ? new There(started) : new Here();
+    const info = await remote.call(method, [what, rest], { signal, onProgress, fetch, engine, helper: address ?? undefined });
+    signal?.throwIfAborted();
+    return new Model(remote, info);
   } catch (error) {
-    remote.close();
+    remote?.close();
     throw error;
+  } finally {
+    end();
   }
 }
 
@@ -244,7 +269,7 @@ async function open(method, what, options) {
  * @returns {Training} at once; what cannot be trained rejects its first step
  */
 export function train(config, data, options = {}) {
-  return new Training(async (begun) => (await import('./train.js')).startRun(config, data, options, begun), load);
+  return new Training(async (begun) => (await guardedAsync(() => import('./train.js'))).startRun(config, data, options, begun), load);
 }
 
 /**
@@ -257,7 +282,7 @@ export function train(config, data, options = {}) {
  *   (nats a token) with respect to the block's matrices, stream of the residual stream itself behind the block
  */
 export async function depth(config, options = {}) {
-  return (await import('./train.js')).depth(config, options);
+  return (await guardedAsync(() => import('./train.js'))).depth(config, options);
 }
 
 /** @param {unknown} error @returns {AsyncGenerator<any, any, void>} which is refused when its first step is asked for */
@@ -310,7 +335,7 @@ export class Model {
    */
   get tokenizer() {
     if (!this.#info.hasTokenizer) return null;
-    this.#tokenizer ??= Promise.all([import('./model_tokenizer.js'), this.#call('tokenizerText', [])]).then(([{ tokenizerOf }, text]) => tokenizerOf(text));
+    this.#tokenizer ??= guardedAsync(() => Promise.all([import('./model_tokenizer.js'), this.#call('tokenizerText', [])]).then(([{ tokenizerOf }, text]) => tokenizerOf(text)));
     this.#tokenizer.catch(() => { this.#tokenizer = null; });
     return this.#tokenizer;
   }
@@ -347,8 +372,8 @@ export class Model {
    * @returns {AsyncGenerator<Step, Summary, void>}
    */
   async *chat(messages, options) {
-    const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits), { chatPrompt } = await import('./chat.js');
-    const prompt = await chatPrompt(this.#info, messagesOf(messages), template, (ids) => this.decode(ids));
+    const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits), list = messagesOf(messages);
+    const prompt = await guardedAsync(async () => (await import('./chat.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)));
     return yield* this.generate(prompt, { ...rest, ...hooks, addSpecialTokens: false });
   }
 

@@ -1,5 +1,5 @@
 // loading.js - the arguments of load and create: what they take, checked and in a form that can be posted
-import { fail, show } from './formats/errors.js';
+import { GlassformerError, fail, said, show } from './formats/errors.js';
 import { LIMITS, callback, entries, flag, isBytes, isStreamed, number, optionsOf, plain, reading, signal, steady, word } from './formats/given.js';
 
 /** @typedef {import('./formats/given.js').Kind} Kind */
@@ -89,4 +89,24 @@ const KINDS = { load: { ...both, hfEndpoint: word, cache: word, sha256: word, sw
 export function loadOptions(call, options) {
   if (options === null) fail('bad-option', `the options of ${call} are null, expected an object`);
   return optionsOf(call, options, KINDS[call]);
+}
+
+/**
+ * A caller's onProgress and signal: where onProgress throws, the load is aborted, and rejects with what was thrown as the cause.
+ * @param {((p: import('./model.js').Progress) => void) | undefined} told
+ * @param {AbortSignal | undefined} given
+ * @returns {{signal: AbortSignal | undefined, onProgress: typeof told, end: () => void}} end: to be called when the load has ended
+ */
+export function watchedProgress(told, given) {
+  if (!told) return { signal: given, onProgress: undefined, end() {} };
+  const controller = new AbortController(), { signal: both } = controller, stop = () => controller.abort(given?.reason);
+  given?.addEventListener('abort', stop, { once: true });
+  return {
+    signal: both,
+    onProgress: (progress) => {
+      if (both.aborted) return;
+      try { told(progress); } catch (error) { controller.abort(new GlassformerError('callback', `onProgress threw: ${said(error)}`, { cause: error })); }
+    },
+    end: () => given?.removeEventListener('abort', stop),
+  };
 }

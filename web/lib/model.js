@@ -6,9 +6,10 @@ import { Engine } from './engine.js';
 import { Run } from './run.js';
 import { Pause } from './turn.js';
 import { generate } from './generate.js';
-import { generateOptions, isList, number, seedOf, switched } from './options.js';
+import { generateOptions, isList, number, oneMask, seedOf, switched } from './options.js';
 import { fail, GlassformerError, show } from './formats/errors.js';
 import { camelConfig } from './formats/config.js';
+import { checkedIds } from './formats/given.js';
 import { parameterTable } from './formats/roster.js';
 import { openCheckpoint } from './formats/source.js';
 import { Tokenizer } from './tokenizer.js';
@@ -170,7 +171,7 @@ export class LoadedModel {
    * @returns {number[]} at least one: a target that is empty begins with the token that begins targets
    */
   ids(input, what, addSpecialTokens = true) {
-    const ids = typeof input !== 'string' ? Array.from(input) : input ? this.encode(input, { addSpecialTokens }) : [], { bos } = this.special;
+    const ids = typeof input !== 'string' ? checkedIds(Array.from(input), what, this.config.vocab_size) : input ? this.encode(input, { addSpecialTokens }) : [], { bos } = this.special;
     if (!ids.length && bos !== null && addSpecialTokens && what !== 'source' && this.config.kind === 'encoder_decoder') return [bos];
     return ids.length ? ids : fail('empty-prompt', `the ${what} is empty: ${show(input)} has no tokens`);
   }
@@ -178,6 +179,7 @@ export class LoadedModel {
   /** @param {ArrayLike<number> | undefined} mask @param {number} n @param {string} what */
   mask(mask, n, what) {
     if (mask === undefined || mask === null) return null;
+    oneMask(mask, what);
     if (mask.length !== n) fail('bad-option', `${what} has ${mask.length} entries, the sequence has ${n} positions`);
     if (!Array.from(mask).some(Boolean)) fail('bad-option', `${what} hides every position`);
     return mask;

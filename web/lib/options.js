@@ -72,6 +72,11 @@ export function generateOptions(options, vocabSize) {
   };
 }
 
+/** @param {ArrayLike<any>} mask @param {string} what  refused where it is a list of masks, for several sequences */
+export function oneMask(mask, what) {
+  if (typeof mask[0] === 'object') fail('bad-option', `${what} is a list of masks, expected 0 or 1 for each position`);
+}
+
 /** A list of texts or of lists, as opposed to one list of ids. @param {any} input */
 export function isList(input) {
   return Array.isArray(input) && input.length > 0 && (typeof input[0] === 'string' || (typeof input[0] === 'object' && input[0] !== null));

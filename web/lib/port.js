@@ -1,4 +1,6 @@
 // port.js - a worker's line to its owner: a module worker's own, or a worker thread's of Node with the same manners
+import { packed } from './failure.js';
+
 const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
 
 /** @type {{postMessage(message: any, transfer?: any[]): void, onmessage: any}} */
@@ -39,8 +41,7 @@ export function post(message) {
 
 /** The same for a failure; a trap is the end of everything. @param {number} id @param {unknown} error @param {boolean} [aborted] */
 export function postError(id, error, aborted = false) {
-  const e = /** @type {any} */ (error);
-  post(e instanceof WebAssembly.RuntimeError ? { crash: e.message } : { id, error: { name: e?.name, message: String(e?.message ?? e), code: e?.code, aborted } });
+  post(error instanceof WebAssembly.RuntimeError ? { crash: packed(error) } : { id, error: { packed: packed(error), aborted } });
 }
 
 /** @param {any} value @returns {Set<ArrayBuffer>} */

@@ -1,5 +1,6 @@
 // relay.js - a caller's own fetch, used by a worker: called on the caller's side, its body sent over in chunks on request
-import { GlassformerError } from './formats/errors.js';
+import { packed, unpacked } from './failure.js';
+import { answerOf, chunkOf } from './formats/given.js';
 
 /**
  * The caller's side: make the request that a worker asks for.
@@ -9,7 +10,7 @@ import { GlassformerError } from './formats/errors.js';
  */
 export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
   /** @param {any} error */
-  const fail = (error) => port.postMessage({ error: String(error?.message ?? error), code: error instanceof GlassformerError ? error.code : undefined });
+  const fail = (error) => port.postMessage({ error: packed(error) });
   /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
   let reader;
   port.onmessage = ({ data }) => {
@@ -17,13 +18,13 @@ export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
       reader?.cancel().catch(() => {});
       port.close();
     } else if (reader) {
-      reader.read().then(({ done, value }) => port.postMessage({ done, value }), fail);
+      reader.read().then(({ done, value }) => port.postMessage({ done, value: done ? undefined : chunkOf(value, url) })).catch(fail);
     } else {
       port.postMessage({ done: true });
     }
   };
   try {
-    const response = await fetch(url, { ...init, signal });
+    const response = answerOf(await fetch(url, { ...init, signal }), url);
     reader = response.body?.getReader();
     port.postMessage({ status: response.status, statusText: response.statusText, headers: [...response.headers], url: response.url, type: response.type });
   } catch (error) {
@@ -48,7 +49,7 @@ export function distantFetch(post) {
       signal?.addEventListener('abort', abort, { once: true });
       port1.onmessage = ({ data }) => {
         signal?.removeEventListener('abort', abort);
-        if (data.error) reject(data.code ? new GlassformerError(data.code, data.error) : new TypeError(data.error));
+        if (data.error) reject(unpacked(data.error));
         else resolve(data);
       };
     });

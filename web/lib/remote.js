@@ -4,7 +4,8 @@
 // and from it:  { ready }  { id, value, memory }  { id, error }  { id, progress }  { id, steps }  { id, done, memory }  { id, fetch, init, port }
 // and, for its end to be noticed:  { lock }  { line }  { crash }
 // credit and more: how many steps the reader has room for. Arrays in answers are handed over, not copied.
-import { GlassformerError } from './formats/errors.js';
+import { unpacked } from './failure.js';
+import { GlassformerError, outward, said } from './formats/errors.js';
 
 /** @typedef {import('./model.js').Hooks} Hooks */
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
@@ -21,12 +22,10 @@ const AHEAD = 256;
 
 /** @param {string} [what] */
 const gone = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
-/** After a trap memory may be in any state. @param {string} why */
-const crash = (why) => new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`);
-/** An array that cannot be had is a RangeError. @param {string} why */
-const full = (why) => new GlassformerError('out-of-memory', `there is no room for the answer: ${why}`);
-/** @param {string} why */
-const failed = (why) => new GlassformerError('worker', `the worker failed: ${why}`);
+/** After a trap memory may be in any state. @param {string} why @param {unknown} [cause] */
+const crash = (why, cause) => new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`, { cause });
+/** @param {string} why @param {unknown} [cause] */
+const failed = (why, cause) => new GlassformerError('worker', `the worker failed: ${why}`, cause === undefined ? undefined : { cause });
 
 /** Everything in the caller's own thread. @implements {Remote} */
 export class Here {
@@ -40,18 +39,18 @@ export class Here {
     return this.#model;
   }
 
-  /** @param {unknown} error @returns {unknown} the same, unless it was the model's end */
-  #after(error) {
-    if (error instanceof RangeError) return full(error.message);
-    if (!(error instanceof WebAssembly.RuntimeError)) return error;
+  /** @param {unknown} error @param {AbortSignal} [signal] @returns {unknown} what the caller is told; a trap is the model's end */
+  #after(error, signal) {
+    if (!(error instanceof WebAssembly.RuntimeError)) return outward(error, signal);
     this.#model = null;
-    this.#why = () => crash(error.message);
+    this.#why = () => crash(error.message, error);
     return this.#why();
   }
 
   /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
   async call(method, args, hooks = {}) {
     try {
+      hooks.signal?.throwIfAborted();
       if (method === 'load' || method === 'create') {
         const { LoadedModel } = await import('./model.js');
         this.#model = await LoadedModel[/** @type {'load'|'create'} */ (method)](args[0], args[1], hooks);
@@ -61,7 +60,7 @@ export class Here {
       this.#alive(); // another's trap may have spoilt it
       return value;
     } catch (error) {
-      throw this.#after(error);
+      throw this.#after(error, hooks.signal);
     }
   }
 
@@ -76,7 +75,7 @@ export class Here {
         for (const step of value) yield step;
       }
     } catch (error) {
-      throw this.#after(error);
+      throw this.#after(error, hooks.signal);
     } finally {
       if (this.#model) await inner.return(/** @type {any} */ (undefined));
     }
@@ -109,7 +108,7 @@ export class There {
     worker.addEventListener('message', ({ data }) => {
       const { memory, crash: trap, line, lock } = data;
       if (memory) this.#memory = memory;
-      if (trap) this.#end(() => crash(trap));
+      if (trap) { const cause = unpacked(trap); this.#end(() => crash(said(cause), cause)); }
       if (line) this.#watch(line);
       if (lock) navigator.locks.request(lock, () => this.#end(() => failed('it was ended from outside')));
       this.#waiting.get(data.id)?.message(data);
@@ -117,7 +116,7 @@ export class There {
     for (const name of ['error', 'messageerror', 'exit']) { // the last: a thread of Node
       worker.addEventListener(name, (/** @type {any} */ event) => {
         event.preventDefault?.();
-        this.#end(() => failed(event.message ?? 'its file or a message could not be read'));
+        this.#end(() => failed(event.message || 'its file or a message could not be read', event.error ?? (event instanceof Error ? event : undefined)));
       });
     }
   }
@@ -128,7 +127,7 @@ export class There {
     line.onmessage = ({ data }) => {
       if (data === 'joined') line.addEventListener('close', died);
       else if (data === 'left') line.removeEventListener('close', died);
-      else this.#end(() => crash(data.crash));
+      else { const cause = unpacked(data.crash); this.#end(() => crash(said(cause), cause)); }
     };
   }
 
@@ -139,7 +138,7 @@ export class There {
       const id = this.#open({
         message: (m) => {
           if (m.progress) return onProgress?.(m.progress);
-          if (m.fetch) return import('./relay.js').then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal)).catch((error) => { end(); reject(error); });
+          if (m.fetch) return import('./relay.js').then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal)).catch((error) => { end(); reject(outward(error, signal)); });
           end();
           if (m.error) reject(revive(m.error, signal));
           else resolve(m.value);
@@ -151,8 +150,8 @@ export class There {
       signal?.addEventListener('abort', abort);
       try {
         this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch, helper } });
-        engine?.then((module) => { if (this.#waiting.has(id)) this.#post({ id, engine: module }); }).catch((error) => { end(); reject(error); });
-      } catch (error) { end(); reject(error); }
+        engine?.then((module) => { if (this.#waiting.has(id)) this.#post({ id, engine: module }); }).catch((error) => { end(); reject(outward(error, signal)); });
+      } catch (error) { end(); reject(outward(error, signal)); }
     });
   }
 
@@ -228,14 +227,11 @@ export class There {
     if (!this.#worker) throw this.#why();
     try {
       this.#worker.postMessage(message);
-    } catch (error) { throw new GlassformerError('bad-option', String(error)); }
+    } catch (error) { throw new GlassformerError('bad-option', said(error), { cause: error }); }
   }
 }
 
-/** An error as it was on the other side. @param {{name: string, message: string, code?: string, aborted?: boolean}} e @param {AbortSignal} [signal] */
-function revive(e, signal) {
-  if (e.aborted && signal?.aborted) return signal.reason;
-  if (e.code) return new GlassformerError(e.code, e.message);
-  if (e.name === 'RangeError') return full(e.message);
-  return Object.assign(new Error(e.message), { name: e.name });
+/** What the caller is told of an error on the other side. @param {{packed: import('./failure.js').Packed, aborted?: boolean}} e @param {AbortSignal} [signal] */
+function revive({ packed, aborted }, signal) {
+  return aborted && signal?.aborted ? signal.reason : outward(unpacked(packed));
 }

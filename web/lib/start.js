@@ -1,6 +1,6 @@
 // start.js - starts the package's workers in every host: from their file, across origins, or from the embedded copy
 import { addressOf, embeddedWorker } from './files.js';
-import { GlassformerError, fail, show } from './formats/errors.js';
+import { GlassformerError, fail, said, show } from './formats/errors.js';
 import { spawn, spawnText } from './spawn.js';
 
 /** @typedef {import('./files.js').WorkerFile} WorkerFile */
@@ -18,7 +18,10 @@ const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
  * @returns {Promise<Started>}
  */
 export async function startWorker(file, given = true, signal) {
-  if (typeof given === 'function') return { worker: await answering(await given(), signal), address: null };
+  if (typeof given === 'function') {
+    const worker = await Promise.resolve().then(given).catch((error) => fail('worker', `the function given as worker failed: ${said(error)}`, error));
+    return { worker: await answering(worker, signal), address: null };
+  }
   const own = typeof given === 'boolean', address = own ? addressOf(file) : absolute(given);
   /** @type {unknown} */
   let cause;

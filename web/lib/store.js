@@ -2,8 +2,8 @@
 //
 // A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
 // nothing behind, nor does what a server that is ill says instead of a file.
-import { fail, show } from './formats/errors.js';
-import { isBytes } from './formats/given.js';
+import { GlassformerError, fail, said, show } from './formats/errors.js';
+import { answerOf, chunkOf, isBytes } from './formats/given.js';
 import { Opener, openBytes, streamChunks } from './formats/source.js';
 import { Sha256 } from './sha256.js';
 import { Pause } from './turn.js';
@@ -32,8 +32,8 @@ async function cacheStorage() {
     put: async (url, headers) => {
       const { readable, writable } = new TransformStream();
       const kept = cache.put(url, new Response(readable, { headers }));
-      kept.catch(() => {});
       const writer = writable.getWriter();
+      kept.catch((error) => writer.abort(error)).catch(() => {}); // or what is written to it would wait for ever
       return new WritableStream({ write: (chunk) => writer.write(chunk), close: async () => { await writer.close(); await kept; }, abort: (why) => writer.abort(why) });
     },
   };
@@ -55,6 +55,25 @@ async function opfs() {
   };
 }
 
+/** @param {string} cache @param {() => Promise<Store>} open @returns {Promise<Store>} */
+async function opened(cache, open) {
+  try { return await open(); } catch (error) {
+    if (error instanceof GlassformerError) throw error;
+    return fail('storage', `the cache ${show(cache)} cannot be used (${said(error)}): allow this site to store data, or load with { cache: 'none' }`, error);
+  }
+}
+
+/**
+ * A store whose failures spoil no load: what cannot be read was never kept, and what cannot be kept, on a full disk for example, is not.
+ * @param {Store} store @returns {Store}
+ */
+function lenient({ get, put }) {
+  return {
+    get: (url) => get(url).catch(() => null),
+    put: (url, headers) => put(url, headers).catch(() => new WritableStream()),
+  };
+}
+
 /**
  * A fetch that keeps whole files, and holds one of them against its checksum.
  * @param {typeof globalThis.fetch} fetch
@@ -62,13 +81,14 @@ async function opfs() {
  * @returns {Promise<typeof globalThis.fetch>}
  */
 async function keeping(fetch, { cache, sha256, isWeights, onHit }) {
-  const store = cache === 'cache-storage' ? await cacheStorage() : cache === 'opfs' ? await opfs() : null;
+  const store = cache === 'cache-storage' ? lenient(await opened(cache, cacheStorage)) : cache === 'opfs' ? lenient(await opened(cache, opfs)) : null;
   return async (input, init) => {
     const url = String(input), mine = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
     const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
     let kept = await mine?.get(url);
     if (kept && wanted) { // there may be a new file at the same address: what comes takes the place of what is here
-      const found = await digestOf(streamChunks(/** @type {ReadableStream<Uint8Array>} */ (kept.body)), init?.signal);
+      const found = await digestOf(streamChunks(/** @type {ReadableStream<Uint8Array>} */ (kept.body)), init?.signal).catch(() => null);
+      init?.signal?.throwIfAborted();
       kept = found === wanted ? await mine?.get(url) : null;
     }
     if (kept) {
@@ -77,7 +97,7 @@ async function keeping(fetch, { cache, sha256, isWeights, onHit }) {
     }
     let response;
     try {
-      response = await fetch(input, init);
+      response = answerOf(await fetch(input, init), url);
     } catch (error) { // without a network what was absent is so still; with one it may have come
       const absent = init?.signal?.aborted ? null : await mine?.get(markerOf(url));
       if (!absent) throw error;
@@ -119,8 +139,9 @@ function through(response, url, wanted, copy) {
   const body = new ReadableStream({
     async pull(controller) {
       try {
-        const { done, value } = await reader.read();
+        const { done, value: chunk } = await reader.read();
         if (!done) {
+          const value = chunkOf(chunk, url);
           hash?.update(value);
           if (keeping) {
             if (seen < needed) parts.push(value.slice(0, needed));
@@ -184,7 +205,10 @@ async function digestOf(chunks, signal) {
 /** The checksum of something that is here already. @param {import('./formats/source.js').Bytes} source a string is a path @param {string} wanted @param {AbortSignal} [signal] */
 async function checkHere(source, wanted, signal) {
   const { name, chunks } = await openBytes(source, {});
-  const found = await digestOf(chunks, signal);
+  const found = await digestOf(chunks, signal).catch((error) => {
+    signal?.throwIfAborted();
+    return fail('bad-file', `${name}: reading failed: ${said(error)}`, error);
+  });
   if (found !== wanted.toLowerCase()) fail('bad-file', `${name}: its SHA-256 is ${found}, expected ${wanted.toLowerCase()}`);
 }
 

@@ -28,7 +28,7 @@ export class Tokenizer {
 
   /** @param {object} json shaped like a tokenizer.json */
   constructor(json) {
-    const { model, added_tokens: added } = check(/** @type {Json} */ (json));
+    const { model, added_tokens: added } = reading('the tokenizer', () => check(/** @type {Json} */ (json)));
     const pieces = pieceModels.has(model) ? model : null;
     this.#json = json;
     try {

@@ -1,8 +1,8 @@
 // train.js - training seen from the caller's side: what may be asked, and steps fetched from a worker as they are read
 import { number } from './options.js';
 import { completeConfig } from './formats/config.js';
-import { fail, said, show } from './formats/errors.js';
-import { LIMITS, anything, flag, number as anyNumber, isBytes, optionsOf, plain, reading, signal, steady, textOf, word } from './formats/given.js';
+import { fail, guardedAsync, said, show } from './formats/errors.js';
+import { LIMITS, flag, number as anyNumber, isBytes, optionsOf, plain, reading, signal, steady, textOf, word } from './formats/given.js';
 import { presetConfig } from './formats/presets.js';
 import { openTokenizer } from './formats/source.js';
 import { Tokenizer } from './tokenizer.js';
@@ -30,9 +30,18 @@ const NUMBERS = [
 /** @type {import('./formats/given.js').Kind} */
 const workerFile = (value, name) => (typeof value === 'function' || isBytes(value) && (value instanceof URL || typeof value === 'string' && value.length <= LIMITS.word) ? value
   : fail('bad-option', `${name} is ${show(value)}, expected the address of a worker file or a function that starts one`));
+/** @type {import('./formats/given.js').Kind} */
+const vocabulary = (value, name) => {
+  if (value === null || value instanceof Tokenizer || isBytes(value)) return value;
+  return typeof value === 'object' ? plain(value, name, { values: LIMITS.tokenizer }) : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
+};
+/** @type {import('./formats/given.js').Kind} */
+const saved = (value, name) => (value === null ? null : value instanceof Uint8Array ? steady(value) : fail('bad-option', `${name} is ${show(value)}, expected bytes from run.checkpoint()`));
+/** @type {import('./formats/given.js').Kind} */
+const heldOut = (value, name) => (value === null || typeof value === 'number' || isBytes(value) && !(value instanceof URL) ? value : fail('bad-option', `${name} is ${show(value)}, expected a text or a share between 0 and 1`));
 const KINDS = {
-  ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])), worker: workerFile, muon: flag, vocabSize: anyNumber, tokenizer: anything, validation: anything, validateEvery: anyNumber,
-  checkpoint: anything, signal,
+  ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])), worker: workerFile, muon: flag, vocabSize: anyNumber, tokenizer: vocabulary, validation: heldOut, validateEvery: anyNumber,
+  checkpoint: saved, signal,
 };
 
 /**
@@ -107,7 +116,6 @@ async function orderOf(config, data, o) {
   if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
   if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
   options.micro_tokens = Math.max(context, Math.floor(batch / 2)); // half a batch for each of the trainer's two lanes
-  if (checkpoint !== null && !(checkpoint instanceof Uint8Array)) fail('bad-option', `checkpoint is ${show(checkpoint)}, expected bytes from run.checkpoint()`);
   let text = await bytesOf(data, 'data'), held = null;
   if (typeof validation === 'number') {
     if (!(validation > 0 && validation < 1)) fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
@@ -115,14 +123,13 @@ async function orderOf(config, data, o) {
   } else if (validation !== null) {
     held = await bytesOf(validation, 'validation');
   }
-  return { config: complete, options, tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer), text, held, validateEvery, checkpoint: checkpoint && steady(checkpoint) };
+  return { config: complete, options, tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer), text, held, validateEvery, checkpoint };
 }
 
 /** A tokenizer.json as the trainer writes one. @param {any} source @returns {Promise<string>} */
 async function vocabularyOf(source) {
   const known = learnt.get(source);
   if (known) return known;
-  if (!isBytes(source) && (source === null || typeof source !== 'object')) fail('bad-option', `tokenizer is ${show(source)}, expected a Tokenizer, a file or an object`);
   const json = source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source)), { vocab, merges } = json.model ?? {};
   if (!vocab || Array.isArray(vocab) || !Array.isArray(merges)) fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
   return JSON.stringify({ model: { vocab, merges: merges.map((/** @type {string | string[]} */ m) => (Array.isArray(m) ? m.join(' ') : m)) } });
@@ -136,7 +143,13 @@ async function vocabularyOf(source) {
  * @returns {Promise<Run>}
  */
 export async function startRun(config, data, options, begun) {
-  const given = optionsOf('train', options, KINDS), { signal: stop, worker } = given;
+  const given = optionsOf('train', options, KINDS);
+  return guardedAsync(() => start(config, data, given, begun), given.signal);
+}
+
+/** @param {any} config @param {Text} data @param {Record<string, any>} given  checked @param {(run: Run) => void} begun @returns {Promise<Run>} */
+async function start(config, data, given, begun) {
+  const { signal: stop, worker } = given;
   stop?.throwIfAborted();
   const order = await orderOf(config, data, given);
   stop?.throwIfAborted();
@@ -275,6 +288,11 @@ export async function depth(config, options) {
   const { seed = 1, tokens = 256, signal: given } = optionsOf('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
   number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
   number('tokens', tokens, 2, 1 << 16, true);
+  return guardedAsync(() => measure(config, seed, tokens, given), given);
+}
+
+/** @param {any} config @param {number} seed @param {number} tokens @param {AbortSignal | undefined} given @returns {Promise<{weights: number, stream: number}[]>} */
+async function measure(config, seed, tokens, given) {
   const complete = configOf(config, { vocab_size: 256, context_length: 128 });
   if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
   given?.throwIfAborted();

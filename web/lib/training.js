@@ -2,6 +2,7 @@
 // training.js - a run of training on the caller's side; train.js starts it, train_worker.js is the other end
 import { fail } from './formats/errors.js';
 import { forgotten, kept } from './lifetime.js';
+import { loadOptions } from './loading.js';
 
 /** @typedef {import('./index.js').LoadOptions} LoadOptions */
 /** @typedef {import('./index.js').Model} Model */
@@ -67,11 +68,12 @@ export class Training {
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'} & LoadOptions} [options]
    * @returns {Promise<Model>}
    */
-  async model({ dtype, ...options } = {}) {
+  async model(options = {}) {
+    const { dtype, ...rest } = loadOptions('load', options);
     const [one, weights, tokenizer] = await this.files({ dtype });
-    if (!weights) return this.#load(one.bytes, options);
+    if (!weights) return this.#load(one.bytes, rest);
     const json = (/** @type {{bytes: Uint8Array}} */ file) => JSON.parse(new TextDecoder().decode(file.bytes));
-    return this.#load({ weights: weights.bytes, config: json(one), tokenizer: json(tokenizer) }, { ...(dtype !== 'f16' && { quantize: dtype ?? 'f32' }), ...options });
+    return this.#load({ weights: weights.bytes, config: json(one), tokenizer: json(tokenizer) }, { ...(dtype !== 'f16' && { quantize: dtype ?? 'f32' }), ...rest });
   }
 
   /**

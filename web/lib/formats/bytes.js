@@ -2,7 +2,8 @@
 //
 // Headers are small and are gathered (need, take); tensor bytes are only passed on (pipe). Nothing is allocated on
 // the word of a length field: a buffer grows with the bytes that have arrived.
-import { GlassformerError, fail } from './errors.js';
+import { GlassformerError, fail, said } from './errors.js';
+import { chunkOf } from './given.js';
 
 /** What an iterator answers that has no more. @type {IteratorReturnResult<any>} */
 export const END = { done: true, value: undefined };
@@ -52,10 +53,10 @@ export class ByteReader {
       } catch (e) {
         signal?.throwIfAborted();
         if (e instanceof GlassformerError) throw e;
-        return fail('network', `${this.name}: reading failed after ${this.pos + this.ready} bytes: ${/** @type {any} */ (e)?.message ?? e}`, e);
+        return fail('network', `${this.name}: reading failed after ${this.pos + this.ready} bytes: ${said(e)}`, e);
       }
       if (step.done) { this.done = true; break; }
-      const chunk = step.value;
+      const chunk = chunkOf(step.value, this.name);
       if (!chunk.length) continue;
       this.onBytes?.(chunk.length);
       return chunk;

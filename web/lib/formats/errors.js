@@ -37,6 +37,9 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   'bad-wasm': 'the WebAssembly file is not this engine, or cannot run here',
   'blocked': 'a policy of the page forbids what the engine needs; the sentence names the header to change',
   'worker': 'the worker could not be started, or failed, or was ended: dispose, and load again',
+  'storage': 'the cache that was asked for cannot be used: the browser blocks it, or it is full',
+  'callback': 'a function of the caller\'s threw, which ended the load: onProgress',
+  'internal': 'an error of the package itself, with what was thrown as its cause: please report it',
   'crashed': 'the engine broke off in the middle of its work, which no input may bring about: dispose, and load again',
 });
 
@@ -67,6 +70,44 @@ export class GlassformerError extends Error {
  */
 export function fail(code, message, cause) {
   throw new GlassformerError(code, message, cause === undefined ? undefined : { cause });
+}
+
+/** What engines say of a file of the package that could not be imported. */
+const IMPORT = /dynamically imported module|importing a module script|ERR_MODULE_NOT_FOUND|Cannot find module|Loading chunk/i;
+
+/**
+ * What leaves the package in the place of an error: the same where it is one of ours, or the reason of the caller's signal.
+ * @param {any} error
+ * @param {AbortSignal} [signal]
+ * @returns {any}
+ */
+export function outward(error, signal) {
+  if (error instanceof GlassformerError || (signal?.aborted && Object.is(error, signal.reason))) return error;
+  const why = said(error), ours = (/** @type {string} */ code, /** @type {string} */ sentence) => new GlassformerError(code, sentence, { cause: error });
+  if (error instanceof RangeError && !/call stack/i.test(why)) return ours('out-of-memory', `there is no room for the answer: ${why}`); // an array that cannot be had
+  if (IMPORT.test(`${error?.code} ${why}`)) return ours('not-found', `a file of the package could not be loaded: ${why}`);
+  return ours('internal', `an error of the package itself: ${error instanceof Error ? `${error.name}: ` : ''}${why}`);
+}
+
+/**
+ * Run what is to fail with an error of ours only.
+ * @template T
+ * @param {() => T} run
+ * @returns {T}
+ */
+export function guarded(run) {
+  try { return run(); } catch (error) { throw outward(error); }
+}
+
+/**
+ * The same for what takes its time.
+ * @template T
+ * @param {() => T | Promise<T>} run
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<T>}
+ */
+export async function guardedAsync(run, signal) {
+  try { return await run(); } catch (error) { throw outward(error, signal); }
 }
 
 /** Most characters of a value inside a sentence. */

@@ -1,5 +1,6 @@
 // estimate.js - parameters, FLOPs and bytes of a model that need not exist
 import { completeConfig } from './config.js';
+import { DTYPES, isDtype } from './blocks.js';
 import { fail, show } from './errors.js';
 import { LIMITS, anything, optionsOf, plain, textOf } from './given.js';
 import { readConfig } from './huggingface.js';
@@ -44,6 +45,7 @@ export function estimate(config, options) {
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
+  for (const [name, v] of Object.entries({ dtype, kvDtype: kvDtype === 'q8' ? 'q8_0' : kvDtype })) if (!isDtype(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${DTYPES}`);
   const { rows, total } = parameterTable(c);
   const vectors = typeof dtype === 'string' && dtype.startsWith('q') ? 'f32' : dtype;
   let matrices = 0, weightBytes = 0;

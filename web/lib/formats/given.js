@@ -47,6 +47,25 @@ export function isBytes(v) {
 export const isStreamed = (value) => typeof value?.getReader === 'function' || (typeof value?.arrayBuffer === 'function' && 'body' in value && 'status' in value);
 
 /**
+ * What a caller's fetch answered.
+ * @param {any} value @param {string} url
+ * @returns {Response}
+ */
+export function answerOf(value, url) {
+  return typeof value?.ok === 'boolean' && typeof value.headers?.get === 'function' && Number.isInteger(value.status) && (value.body === null || typeof value.body?.getReader === 'function') ? value
+    : fail('network', `${url}: fetch answered with ${show(value)}, expected a Response`);
+}
+
+/**
+ * A piece of an answer's body.
+ * @param {any} chunk @param {string} name
+ * @returns {Uint8Array}
+ */
+export function chunkOf(chunk, name) {
+  return chunk instanceof Uint8Array ? chunk : fail('network', `${name}: the body holds ${show(chunk)}, expected bytes (Uint8Array)`);
+}
+
+/**
  * Bytes that stay as they are while they are read, and that can be posted: a copy where their buffer is shared or may change its size, an
  * empty one where it was posted elsewhere.
  * @param {Uint8Array | ArrayBuffer} bytes

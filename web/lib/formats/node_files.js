@@ -1,6 +1,6 @@
 // node_files.js - files and folders of Node's file system as a source: a module of its own, which a bundler can split off
 import { END } from './bytes.js';
-import { GlassformerError, fail } from './errors.js';
+import { GlassformerError, fail, said } from './errors.js';
 
 /** @typedef {import('./source.js').Opened} Opened */
 /** @typedef {import('./source.js').Folder} Folder */
@@ -13,7 +13,7 @@ export async function folderAt(path) {
   const fs = nodeFs(), stat = await fs.stat(path).catch(() => null);
   if (!stat?.isDirectory()) return path.endsWith('/') ? fail('not-found', `${path}: there is no such folder`) : null;
   const base = path.endsWith('/') ? path : `${path}/`;
-  return { name: base, get: (file) => base + file, list: () => fs.readdir(path) };
+  return { name: base, get: (file) => base + file, list: () => fs.readdir(path).catch((error) => fail('not-found', `${path}: ${said(error)}`, error)) };
 }
 
 /** @param {string} path @returns {Promise<Opened>} */

@@ -5,8 +5,8 @@
 // readers are fetched when such a file is opened, so that they cost nobody else their bytes.
 import { BLOCKS } from './blocks.js';
 import { ByteReader, END } from './bytes.js';
-import { GlassformerError, fail, show } from './errors.js';
-import { LIMITS, isBytes, plain } from './given.js';
+import { GlassformerError, fail, said, show } from './errors.js';
+import { LIMITS, answerOf, isBytes, plain } from './given.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { planTensors } from './plan.js';
 import { ggufTokenizer, pieceModels } from './vocab.js';
@@ -387,7 +387,9 @@ const inNode = typeof process !== 'undefined' && Boolean(process.versions?.node)
 function localPath(at) {
   if (!inNode) return null;
   const text = String(at);
-  if (text.startsWith('file:')) return process.getBuiltinModule('node:url').fileURLToPath(text);
+  if (text.startsWith('file:')) {
+    try { return process.getBuiltinModule('node:url').fileURLToPath(text); } catch (error) { return fail('bad-argument', `${text}: not the address of a file here: ${said(error)}`, error); }
+  }
   return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
 }
 
@@ -426,11 +428,11 @@ async function openUrl(url, { fetch = globalThis.fetch, signal }) {
   const name = String(url);
   let res;
   try {
-    res = await fetch(url, { signal });
+    res = answerOf(await fetch(url, { signal }), name);
   } catch (e) {
     signal?.throwIfAborted();
     if (e instanceof GlassformerError) throw e;
-    return fail('network', `${name}: the request failed: ${/** @type {any} */ (e)?.message ?? e}`, e);
+    return fail('network', `${name}: the request failed: ${said(e)}`, e);
   }
   if (!res.ok) {
     res.body?.cancel().catch(() => {});
