@@ -17,6 +17,7 @@ usage: ./build.sh COMMAND
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
   demo           build the page, serve it on this machine and print its address
   page           build the page into site/, a static folder for any web server
+  docs [--check] write docs/api.md from the JSDoc; --check: only say whether it differs. Fetches TypeDoc into build/typedoc
   fuzz [SECONDS] give the readers, the trainer and the engine wrong input, 60 seconds of it; what is found goes to build/fuzz
   bench          measure this engine beside wllama in Chromium (tests/bench/README.md); --kernels [FILTER]: the kernels alone, and the download's sizes
   train RECIPE   compile the trainer and run it; without arguments it prints what it takes
@@ -87,6 +88,11 @@ page() {
     run_step 'page' 'The bundler names the file above: mend it and run the command again.' node_modules/.bin/vite build
     remember page "$key"
   fi
+}
+
+docs() {
+  package
+  run_step 'API reference' 'Check the network and the npm registry in your npm configuration; TypeDoc says above what it does not understand.' node scripts/docs.js "$@"
 }
 
 demo() {
@@ -196,7 +202,7 @@ wasm)
   unlock
   exec node scripts/sums.js "$@"
   ;;
-package | native | page | demo | clean | bench | fuzz | train)
+package | native | page | docs | demo | clean | bench | fuzz | train)
   lock
   "$command" "$@"
   ;;

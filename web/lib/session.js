@@ -5,10 +5,13 @@ import { forgotten, kept } from './lifetime.js';
 import { callOptions, inputOf } from './arguments.js';
 import { number } from './formats/given.js';
 
-/** @typedef {ArrayLike<number>} Ids */
+/** @typedef {import('./index.js').Ids} Ids */
 /** @typedef {import('./engine.js').Tensor} Tensor */
 
-/** One timeline of a model: tokens go in, logits come out, and it can go back or split. */
+/**
+ * One sequence in a model, driven by the caller: tokens go in, logits come out; it can be rewound and forked. Made by `Model.session`. Calls on one
+ * session run one after the other. Methods reject with `bad-state` after the session or its model was disposed.
+ */
 export class Session {
   #model;
   #remote;
@@ -19,10 +22,10 @@ export class Session {
   #closed = false;
   /** Calls wait for one another. @type {Promise<any>} */
   #last = Promise.resolve();
-  /** What the last eval left at the points named when the session was opened. @type {Record<string, Tensor>} */
+  /** What the last eval captured, by point name: the points named when the session was opened. @type {Record<string, Tensor>} */
   captured = {};
 
-  /** Called by Model.session. @param {object} model  which it keeps from being forgotten @param {import('./remote.js').Remote} remote @param {import('./arguments.js').Limits} limits @param {{session: number, length: number, bytes: number}} made */
+  /** Called by Model.session. @ignore @param {object} model  which it keeps from being forgotten @param {import('./remote.js').Remote} remote @param {import('./arguments.js').Limits} limits @param {{session: number, length: number, bytes: number}} made */
   constructor(model, remote, limits, { session, length, bytes }) {
     this.#model = model;
     this.#remote = remote;
@@ -33,9 +36,9 @@ export class Session {
     forgotten.register(this, () => { remote.call('session', ['close', [session]]).catch(() => {}); }, this);
   }
 
-  /** Positions held. */
+  /** Number of positions held. */
   get length() { return this.#length; }
-  /** Bytes of its kv cache. */
+  /** Bytes of its key/value cache. */
   get bytes() { return this.#bytes; }
 
   /** @template T @param {string} method @param {any[]} args @param {{signal?: AbortSignal}} [hooks] @returns {Promise<any>} */
@@ -47,10 +50,16 @@ export class Session {
   }
 
   /**
-   * Run tokens (or text) from here on. All or nothing: after a failure the session is as before.
+   * Append tokens and run them. After a failure the session is as it was before.
    * @param {string | Ids} input
    * @param {{signal?: AbortSignal}} [options]
-   * @returns {Promise<Float32Array & Tensor>} logits of the last position [vocab_size], which are a Tensor too
+   * @returns {Promise<Float32Array & Tensor>}  logits of the last position, [vocab_size]; a copy
+   * @throws {GlassformerError} `context-full`, `empty-prompt`, `bad-token`, `capture-too-large`
+   * @example
+   * const session = await model.session({ capture: ['blocks.4.hook_resid_post'] });
+   * await session.eval([1, 2, 3]);
+   * console.log(session.captured['blocks.4.hook_resid_post'].shape);      // [ 3, 128 ]
+   * await session.dispose();
    */
   async eval(input, options) {
     const [, hooks] = callOptions('eval', options);
@@ -61,17 +70,42 @@ export class Session {
     return Object.defineProperties(logits, { data: { value: logits }, shape: { value: [logits.length] } });
   }
 
-  /** Keep the first n positions; nothing is computed again. @param {number} n */
+  /**
+   * Keep the first n positions and forget the others. Nothing is computed again.
+   * @param {number} n
+   * @returns {Promise<void>}
+   * @example
+   * const session = await model.session();
+   * const first = await session.eval([1, 2, 3]);
+   * await session.eval([4]);
+   * await session.rewind(2);
+   * const again = await session.eval([3]);
+   * console.log(again.every((logit, i) => logit === first[i]));           // true
+   * await session.dispose();
+   */
   async rewind(n) {
     const { length, bytes } = await this.#call('rewind', [number(n, 'the number of positions to keep', null)]);
     this.#length = length;
     this.#bytes = bytes;
   }
 
-  /** An independent copy, with the same captures and edits. @returns {Promise<Session>} */
+  /**
+   * An independent copy, with the same positions, captures and edits. It is disposed on its own.
+   * @returns {Promise<Session>}
+   * @throws {GlassformerError} `out-of-memory`
+   * @example
+   * const session = await model.session();
+   * await session.eval('Once upon a');
+   * const other = await session.fork();
+   * await Promise.all([session.eval(' time'), other.eval(' day')]);
+   * await Promise.all([session.dispose(), other.dispose()]);
+   */
   async fork() { return new Session(this.#model, this.#remote, this.#limits, await this.#call('fork', [])); }
 
-  /** Give its memory back. It never fails: what is gone with its model needs no closing. */
+  /**
+   * Free the session's memory. Settles when it is free and never rejects. A second call does nothing.
+   * @returns {Promise<void>}
+   */
   async close() {
     if (this.#closed) return;
     const done = this.#call('close', []);
@@ -80,7 +114,10 @@ export class Session {
     await done.catch(() => {});
   }
 
-  /** The same as close, under the name that every handle of this package has; settles when the memory is back. */
+  /**
+   * The same as close, under the name that every handle of this package has.
+   * @returns {Promise<void>}
+   */
   dispose() { return this.close(); }
 
   [Symbol.dispose]() { this.close(); }

@@ -14,6 +14,10 @@ const MAX_ID = 1 << 22;
 
 /** @typedef {Record<string, any>} Json */
 
+/**
+ * Text to token ids and back, in the calling thread. Comes from `model.tokenizer`, `Tokenizer.load` or `Training.tokenizer`. Methods throw a
+ * GlassformerError: `bad-argument` for arguments of the wrong type, `bad-state` after `dispose`.
+ */
 export class Tokenizer {
   /** Of the library; null once disposed. @type {any} */
   #library;
@@ -26,7 +30,10 @@ export class Tokenizer {
   /** @type {Map<number, string | null>} */
   #pieces = new Map();
 
-  /** @param {object} json shaped like a tokenizer.json */
+  /**
+   * @param {object} json  a parsed tokenizer.json
+   * @throws {GlassformerError} `bad-tokenizer`
+   */
   constructor(json) {
     const { model, added_tokens: added } = reading('the tokenizer', () => check(/** @type {Json} */ (json)));
     const pieces = pieceModels.has(model) ? model : null;
@@ -49,10 +56,16 @@ export class Tokenizer {
   }
 
   /**
+   * Read a tokenizer without its model.
    * @param {import('./formats/source.js').Bytes | import('./formats/streamed.js').Streamed | object} file tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a
    *   parsed tokenizer.json
    * @param {import('./formats/source.js').OpenOptions} [options]
    * @returns {Promise<Tokenizer>}
+   * @throws {GlassformerError} `bad-tokenizer`, `not-found`, `network`, `unsupported`
+   * @example
+   * const tokenizer = await Tokenizer.load('stories-1m.gguf');
+   * console.log(tokenizer.vocabSize);                                     // 2048
+   * console.log(tokenizer.decode(tokenizer.encode('a red ball')));        // <|endoftext|>a red ball
    */
   static async load(file, options) {
     const given = optionsOf('Tokenizer.load', options, { fetch: callback, signal, onBytes: callback, hfEndpoint: word });
@@ -61,7 +74,7 @@ export class Tokenizer {
     return new Tokenizer(await openTokenizer(source.tokenizer, { ...given, fetch }));
   }
 
-  /** The same vocabulary as a text, which goes to another thread: model_tokenizer.js makes a tokenizer of it. @returns {string} */
+  /** The vocabulary as a text, which can be posted to another thread, where model_tokenizer.js makes a tokenizer of it. @ignore @returns {string} */
   toText() { return JSON.stringify(this.#json ?? this.#gone()); }
 
   get #lib() { return this.#library ?? this.#gone(); }
@@ -69,7 +82,7 @@ export class Tokenizer {
   /** @returns {never} */
   #gone() { return fail('bad-state', 'the tokenizer was disposed'); }
 
-  /** Let go of the vocabulary, some 20 MB for 50,000 tokens; what is called afterwards fails with 'bad-state'. Nothing else needs it. */
+  /** Free the vocabulary (about 20 MB for 50,000 tokens). No model or stream of a model needs it. */
   dispose() {
     this.#library = this.#json = null;
     this.#pieces.clear();
@@ -78,9 +91,12 @@ export class Tokenizer {
   [Symbol.dispose]() { this.dispose(); }
 
   /**
-   * @param {string} text special tokens in it are parsed
-   * @param {{addSpecialTokens?: boolean}} [options] default true, as in Hugging Face
+   * Token ids of a text.
+   * @param {string} text  names of special tokens in it become those tokens
+   * @param {{addSpecialTokens?: boolean}} [options]  addSpecialTokens: put the tokens around it that the tokenizer prescribes; default true, as in
+   *   Hugging Face
    * @returns {number[]}
+   * @throws {GlassformerError} `bad-tokenizer`: the vocabulary cannot express the text
    */
   encode(text, options) {
     textOf(text, 'the text');
@@ -93,9 +109,11 @@ export class Tokenizer {
   }
 
   /**
+   * The text of token ids.
    * @param {ArrayLike<number>} ids
-   * @param {{skipSpecialTokens?: boolean}} [options] default false: special tokens come back as their text
+   * @param {{skipSpecialTokens?: boolean}} [options]  skipSpecialTokens: leave them out; default false, which gives their names
    * @returns {string}
+   * @throws {GlassformerError} `bad-token`
    */
   decode(ids, options) {
     const { skipSpecialTokens = false } = optionsOf('decode', options, { skipSpecialTokens: flag });
@@ -106,20 +124,26 @@ export class Tokenizer {
     return list.length ? understood('decode', () => this.#lib.decode(list, { skip_special_tokens: skipSpecialTokens })) : '';
   }
 
-  /** Embeddings may have more rows than there are tokens. @param {number} id */
+  /**
+   * Whether an id belongs to a token. A model's embedding may have more rows than there are tokens.
+   * @param {number} id
+   * @returns {boolean}
+   */
   knows(id) { return Number.isInteger(id) && this.#lib.id_to_token(id) !== undefined; }
 
   /**
-   * A token's text as it stands inside a sentence; bytes that are half a character give U+FFFD, an unused id ''.
+   * A token's text as it stands inside a sentence. Bytes that are part of a character give U+FFFD, an unused id gives ''.
    * @param {number} id
+   * @returns {string}
    */
   idToText(id) {
     return this.knows(id) ? this.decode([...this.#anchor, id]).slice(this.#anchorLength) : '';
   }
 
   /**
-   * What a token adds to any text that has begun, where that depends on nothing else; null where it may.
+   * The text that a token adds after any other token, or null where that depends on its neighbours.
    * @param {number} id
+   * @returns {string | null}
    */
   piece(id) {
     let piece = this.#pieces.get(id);
@@ -131,11 +155,16 @@ export class Tokenizer {
   }
 
   /**
-   * Decode one token at a time. The pieces joined are the text that follows that of `prior`; after a special token a new
-   * text begins.
-   * @param {ArrayLike<number>} [prior] ids that come before
-   * @param {{skipSpecialTokens?: boolean}} [options]
+   * Decode one token at a time. The pieces together are the text that follows that of `prior`; after a special token a new text begins.
+   * @param {ArrayLike<number>} [prior]  ids that come before
+   * @param {{skipSpecialTokens?: boolean}} [options]  skipSpecialTokens: leave them out; default false
    * @returns {TextStream}
+   * @example
+   * const tokenizer = await Tokenizer.load('stories-1m.gguf');
+   * const stream = tokenizer.stream();
+   * let text = '';
+   * for (const id of tokenizer.encode('a red ball', { addSpecialTokens: false })) text += stream.push(id);
+   * console.log(text + stream.end());                                     // a red ball
    */
   stream(prior = [], options) {
     const ids = listOf(prior).slice(-8).filter((id) => this.knows(id));
@@ -168,8 +197,9 @@ const CONTEXT = 4;
 /** Bytes that never become a character may not make the window grow for ever. */
 const MAX_WINDOW = 64;
 
+/** Text from tokens, one at a time; a character whose bytes are spread over several tokens comes when it is whole. Made by `Tokenizer.stream`. */
 export class TextStream {
-  /** @param {Tokenizer} tokenizer @param {number[]} prior @param {{skipSpecialTokens?: boolean}} [options] */
+  /** @ignore @param {Tokenizer} tokenizer @param {number[]} prior @param {{skipSpecialTokens?: boolean}} [options] */
   constructor(tokenizer, prior, options) {
     this.tokenizer = tokenizer;
     this.options = options;
@@ -185,6 +215,7 @@ export class TextStream {
   decode() { return this.tokenizer.decode(this.window, this.options); }
 
   /**
+   * Add a token.
    * @param {number} id
    * @returns {string} the text that is now whole, '' while it is half a character or where the vocabulary has no such token
    */
@@ -212,7 +243,7 @@ export class TextStream {
     return out;
   }
 
-  /** What is still held back, at the end. */
+  /** The text that is still held back: bytes of a character that was not completed. @returns {string} */
   end() {
     if (!this.half) return '';
     const text = this.decode();

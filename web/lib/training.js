@@ -12,10 +12,18 @@ import { loadOptions } from './loading.js';
 /** @typedef {import('./tokenizer.js').Tokenizer} Tokenizer */
 
 /**
- * A run of training: an iterator of its steps. The engine computes when a step is wanted, and the next one while the reader is busy; quick
- * steps come several at once, those of about 12 ms, so that model, files and checkpoint may be as many steps ahead of the reader. Leaving the
- * loop stops it there; another loop goes on.
+ * A training run, made by `train`: an async iterator of its steps. The engine computes a step when one is asked for, and one more while the
+ * reader is busy. Steps that take less than about 12 ms are delivered several at once, so `model`, `files` and `checkpoint` may be that many
+ * steps ahead of the reader. Leaving a loop stops the run there; another loop continues it.
  * @implements {AsyncIterableIterator<TrainStep>}
+ * @example
+ * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. The dog sat on the log.', { steps: 6 });
+ * for await (const { step } of run) if (step === 3) break;
+ * const { value } = await run.next();
+ * console.log(value.step);                                                // 4
+ * const [{ name, bytes }] = await run.files({ dtype: 'f16' });
+ * console.log(name, bytes.length > 0);                                    // model.gguf true
+ * await run.dispose();
  */
 export class Training {
   #opening;
@@ -25,6 +33,7 @@ export class Training {
 
   /**
    * Called by train.
+   * @ignore
    * @param {(begun: (run: import('./train.js').Run) => void) => Promise<import('./train.js').Run>} start
    * @param {typeof import('./index.js').load} load
    */
@@ -41,32 +50,39 @@ export class Training {
 
   #about() { return this.#now.run?.about ?? fail('bad-state', 'the run has not begun: this is known after its first step'); }
 
-  /** What is being trained, as countParameters tells it. @returns {ParameterTable} */
+  /** The parameters of the model, as countParameters gives them. Known after the first step, before it throws `bad-state`. @returns {ParameterTable} */
   get parameters() { return this.#about().parameters; }
-  /** @returns {Config} */
+  /** The complete configuration. Known after the first step, before it throws `bad-state`. @returns {Config} */
   get config() { return this.#about().config; }
-  /** Of the vocabulary that was learnt. @returns {Tokenizer} */
+  /** The tokenizer of the vocabulary that was learnt. Known after the first step, before it throws `bad-state`. @returns {Tokenizer} */
   get tokenizer() { return this.#about().tokenizer; }
 
   [Symbol.asyncIterator]() { return this; }
 
-  /** The next step. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  /** Compute the next step. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
   async next() { return (await this.#opening).next(); }
 
-  /** Called by `break`. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  /** Stop here; `break` in a loop calls it. A later `next` goes on. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
   async return() {
     this.#now.run?.stop();
     return { done: true, value: undefined };
   }
 
-  /** Give out no further step until `resume`. */
+  /** Deliver no further step until `resume`. */
   pause() { this.#opening.then((run) => run.pause(), () => {}); }
+  /** Go on after `pause`. */
   resume() { this.#opening.then((run) => run.resume(), () => {}); }
 
   /**
-   * A model with the weights as they are now; it stays as it is and is the caller's to dispose.
+   * A model with the weights as they are now. Later steps do not change it.
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'} & LoadOptions} [options]
-   * @returns {Promise<Model>}
+   * @returns {Promise<Model>}  the caller's to dispose
+   * @example
+   * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. The dog sat on the log.', { steps: 2 });
+   * for await (const { step } of run);
+   * const model = await run.model();
+   * for await (const { text } of model.generate('The', { maxTokens: 3 })) console.log(text);
+   * await run.dispose();
    */
   async model(options = {}) {
     const { dtype, ...rest } = loadOptions('load', options);
@@ -77,16 +93,29 @@ export class Training {
   }
 
   /**
-   * The model as files: one GGUF for the architectures of Llama and GPT-2, config.json, model.safetensors (f32) and tokenizer.json for all others.
+   * The model as files: one GGUF for the architectures of Llama and GPT-2; config.json, model.safetensors (f32) and tokenizer.json for all others.
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'}} [options]  dtype: of a GGUF's matrices; default f32
-   * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
+   * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}  copies
    */
   files(options = {}) { return kept(this.#opening.then((run) => run.files(options)), this); }
 
-  /** All that the next step depends on, for `train(config, data, { checkpoint })`: it begins behind the last step computed, read or not. @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  /**
+   * Everything that the next step depends on: weights, optimiser, schedule, vocabulary, random numbers. A run that is started from it goes on after the last step
+   * that was computed, to the bit.
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}  a copy
+   * @example
+   * const config = { d_model: 16, n_layers: 1, n_heads: 2 }, data = 'The cat sat on the mat. The dog sat on the log.';
+   * const run = train(config, data, { steps: 200 });
+   * await run.next();
+   * const checkpoint = await run.checkpoint();
+   * await run.dispose();
+   * const later = train(config, data, { steps: 200, checkpoint });
+   * console.log((await later.next()).value.step > 1);                     // true
+   * await later.dispose();
+   */
   checkpoint() { return kept(this.#opening.then((run) => run.checkpoint()), this); }
 
-  /** Free everything; also while it is still being opened. */
+  /** End the run and its worker and free all memory, also while it is still starting. Models made from it stay. */
   async dispose() {
     forgotten.unregister(this);
     this.#now.disposed = true;

@@ -6,45 +6,45 @@ import { fail, show } from './errors.js';
 
 /**
  * @typedef {object} Config
- * @property {'decoder'|'encoder'|'encoder_decoder'} kind
- * @property {number} vocab_size
- * @property {number} d_model
- * @property {number} n_layers            decoder blocks; of an encoder-only model its blocks
- * @property {number} n_encoder_layers    0 unless encoder_decoder
- * @property {number} n_heads
- * @property {number} n_kv_heads
- * @property {number} d_head
- * @property {number} d_ff
- * @property {number} context_length
+ * @property {'decoder'|'encoder'|'encoder_decoder'} kind  which stacks there are
+ * @property {number} vocab_size  tokens
+ * @property {number} d_model  width of the residual stream
+ * @property {number} n_layers  decoder blocks; of an encoder its blocks
+ * @property {number} n_encoder_layers  blocks of an encoder-decoder's encoder, else 0
+ * @property {number} n_heads  query heads
+ * @property {number} n_kv_heads  key and value heads; fewer than n_heads: grouped queries
+ * @property {number} d_head  width of a head
+ * @property {number} d_ff  width inside the feed-forward layer
+ * @property {number} context_length  most positions
  * @property {'layernorm'|'rmsnorm'} norm
- * @property {number} norm_eps            inside the square root
- * @property {'pre'|'post'} norm_placement
- * @property {boolean} final_norm
- * @property {boolean} qk_norm            RMSNorm on each head's q and k
- * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'} ffn
+ * @property {number} norm_eps  inside the square root
+ * @property {'pre'|'post'} norm_placement  norm before each sublayer, or after its residual sum
+ * @property {boolean} final_norm  a norm before the head
+ * @property {boolean} qk_norm  RMSNorm on each head's q and k
+ * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'} ffn  activation; swiglu has a gate matrix too
  * @property {'none'|'sinusoidal'|'learned'|'rope'} position
- * @property {number} rope_theta
- * @property {'half'|'adjacent'} rope_pairs
+ * @property {number} rope_theta  base of the rotary frequencies
+ * @property {'half'|'adjacent'} rope_pairs  which components are rotated together: i and i + d_head / 2, or neighbours
  * @property {'none'|'linear'|'llama3'} rope_scaling
- * @property {number} rope_factor
- * @property {number} rope_low_freq_factor
- * @property {number} rope_high_freq_factor
- * @property {number} rope_original_context
+ * @property {number} rope_factor  of rope_scaling
+ * @property {number} rope_low_freq_factor  of llama3 scaling
+ * @property {number} rope_high_freq_factor  of llama3 scaling
+ * @property {number} rope_original_context  of llama3 scaling: positions the model was made for
  * @property {boolean} bias_qkv
  * @property {boolean} bias_attn_out
  * @property {boolean} bias_ffn
- * @property {boolean} bias_norm          only layernorm has one
+ * @property {boolean} bias_norm  only layernorm has one
  * @property {boolean} bias_head
- * @property {number} sliding_window      keys a query sees, itself included; 0 = all
- * @property {boolean} tie_word_embeddings
- * @property {number} embedding_scale
- * @property {boolean} shared_embedding   encoder_decoder: one table for both stacks
- * @property {boolean} causal
- * @property {boolean} scale_scores
- * @property {boolean} use_position
- * @property {boolean} use_residual
- * @property {boolean} use_norm
- * @property {boolean} use_final_norm
+ * @property {number} sliding_window  keys that a query sees, itself included; 0: all before it
+ * @property {boolean} tie_word_embeddings  the head uses the embedding's matrix
+ * @property {number} embedding_scale  factor of the embedding
+ * @property {boolean} shared_embedding  encoder-decoders: one table for both stacks
+ * @property {boolean} causal  false: every query sees every key
+ * @property {boolean} scale_scores  false: scores are not divided by sqrt(d_head)
+ * @property {boolean} use_position  false: no positions
+ * @property {boolean} use_residual  false: no residual sums
+ * @property {boolean} use_norm  false: no norms inside the blocks
+ * @property {boolean} use_final_norm  false: no norm before the head
  */
 
 /** Most blocks a stack may have: a bound for tables that are built before any weight is seen. */

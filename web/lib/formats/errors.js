@@ -2,7 +2,11 @@
 //
 // A code never changes its meaning; the sentence names the file or tensor, what was expected and what was found.
 
-/** Every code a GlassformerError can carry, with what it means. The first group comes from the engine. */
+/**
+ * Every code that a GlassformerError can have, with its meaning. Codes are stable; messages are not.
+ * @example
+ * console.log(CODES['truncated']);                                        // the file ends early
+ */
 export const CODES = /* @__PURE__ */ Object.freeze({
   'bad-argument': 'an argument has the wrong type or is out of range',
   'bad-config': 'a configuration that no model can have',
@@ -46,8 +50,14 @@ export const CODES = /* @__PURE__ */ Object.freeze({
 /** @typedef {keyof typeof CODES} ErrorCode */
 
 /**
- * A failure with a stable `code` and a sentence that names what and where. All that this package refuses is one; only an aborted signal rejects
- * with the signal's own reason.
+ * The error of this package: a stable `code` (a key of CODES) and a message that names the file, tensor or argument, what was found and what was
+ * expected. `cause` holds the error behind it, where there is one. An aborted signal rejects with the signal's own reason instead.
+ * @example
+ * try {
+ *   await load('nowhere.gguf');
+ * } catch (error) {
+ *   console.log(error instanceof GlassformerError, error.code);           // true not-found
+ * }
  */
 export class GlassformerError extends Error {
   /**

@@ -22,8 +22,7 @@ export function configOf(config) {
 }
 
 /**
- * Count every parameter of a configuration: no weights, no allocation.
- * @param {import('./config_input.js').ConfigInput} config the JSON of any config.json that is read, our own fields, or a preset's name
+ * @param {import('./config_input.js').ConfigInput} config
  * @returns {import('./roster.js').ParameterTable}
  */
 export function countParameters(config) {
@@ -31,13 +30,17 @@ export function countParameters(config) {
 }
 
 /**
- * What running a configuration costs.
- *
- * The exact count takes every matrix that a token is multiplied with, so the tables that are only looked up in drop out and
- * a tied embedding counts as the head that it is; it adds scores and their weighted sum, 4 x d_head per head and key.
+ * @typedef {object} EstimateOptions
+ * @property {number} contextLength  positions that are held and looked back at
+ * @property {number} [batch]        sequences; default 1
+ * @property {'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1'} [dtype]  of the weights; default f32
+ * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default f16; 'q8' is the older name of 'q8_0'
+ */
+/**
+ * The exact count takes every matrix that a token is multiplied with: tables that are only looked up in do not count, a tied embedding counts as
+ * the head. Attention adds 4 x d_head for each head and key: scores and their weighted sum.
  * @param {import('./config_input.js').ConfigInput} config
- * @param {{contextLength: number, batch?: number, dtype?: 'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1', kvDtype?: 'f32'|'f16'|'q8_0'|'q8'}} options
- *   dtype of the weights (f32), kvDtype of the cache (f16; 'q8' is the older name of 'q8_0')
+ * @param {EstimateOptions} options
  * @returns {Estimate}
  */
 export function estimate(config, options) {

@@ -1,0 +1,129 @@
+// docs.js - docs/api.md from the JSDoc, by TypeDoc and its markdown plugin.
+//
+//   node scripts/docs.js [--check]     --check: write nothing, exit with status 1 when docs/api.md differs
+//
+// TypeDoc needs the JavaScript interface of TypeScript, which version 7 does not have: both are installed, with the versions below, into
+// build/typedoc and are no development dependencies. It reads types/, which `./build.sh package` makes.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const top = fileURLToPath(new URL('..', import.meta.url)), folder = join(top, 'build/typedoc');
+const VERSIONS = { 'typedoc': '0.28.20', 'typedoc-plugin-markdown': '4.14.1', 'typescript': '5.9.3' };
+const page = join(top, 'docs/api.md');
+
+/** Types that signatures of public calls name and index.js does not export. @type {[file: string, ...names: string[]][]} */
+const FURTHER = [
+  ['model_handle', 'Message', 'ChatExtras', 'ReadOptions', 'EmbedExtras', 'DistributionOptions', 'LensExtras', 'AttributionExtras', 'ExplainExtras', 'SessionOptions'],
+  ['formats/estimate', 'EstimateOptions'], ['lens', 'Part'], ['explain', 'Term'], ['model', 'Placed'], ['tokenizer', 'TextStream'], ['formats/source', 'OpenOptions'],
+  ['formats/roster', 'Component'], ['formats/config_input', 'OwnConfig', 'OwnConfigCamel', 'TheirConfig', 'TheirFields', 'Fields'],
+];
+
+const INTRODUCTION = `# API reference
+
+Made from the comments in \`web/lib\` by \`./build.sh docs\`; every example runs in \`tests/node/examples.test.js\`.
+
+Examples import what they name from \`'glassformer'\`, and begin with \`const model = await load('stories-1m.gguf')\` where they use \`model\` without
+making it. That file is \`weights/stories-1m.gguf\` of the package. A \`Tensor\` is \`{ data: Float32Array, shape: number[] }\`, row-major, a copy that belongs to the
+caller. Options that a call does not know are refused by name (\`bad-option\`).
+
+`;
+
+/**
+ * A copy of types/ in which a type under the name of another module's is that one and not a second: TypeDoc would list it as an empty alias.
+ * And the one module that it reads.
+ */
+function copyTypes() {
+  const from = join(top, 'types'), to = join(folder, 'types');
+  rmSync(to, { recursive: true, force: true });
+  for (const name of readdirSync(from, { recursive: true }).map(String).filter((each) => each.endsWith('.d.ts'))) {
+    const text = readFileSync(join(from, name), 'utf8')
+      .replace(/^export type (\w+) = import\((['"])(\.[^'"]+)\2\)\.(\w+);$/gm, (_, own, __, path, theirs) => (
+        `import type { ${own === theirs ? own : `${theirs} as ${own}`} } from '${path}';\nexport type { ${own} };`));
+    mkdirSync(dirname(join(to, name)), { recursive: true });
+    writeFileSync(join(to, name), text);
+  }
+  const exported = new Set([...readFileSync(join(to, 'index.d.ts'), 'utf8').matchAll(/^export type (?:\{ )?(\w+)/gm)].map(([, name]) => name));
+  const lines = FURTHER.map(([file, ...names]) => `export ${file === 'tokenizer' ? '' : 'type '}{ ${names.filter((name) => !exported.has(name)).join(', ')} } from './types/${file}.js';`);
+  writeFileSync(join(folder, 'entry.ts'), `export * from './types/index.js';\n${lines.join('\n')}\n`);
+}
+
+function install() {
+  const have = Object.entries(VERSIONS).every(([name, version]) => {
+    const file = join(folder, 'node_modules', name, 'package.json');
+    return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).version === version;
+  });
+  if (have) return;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'documents', private: true, dependencies: VERSIONS }, null, 1));
+  execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+function generate() {
+  const compilerOptions = {
+    target: 'es2022', module: 'nodenext', moduleResolution: 'nodenext', lib: ['es2022', 'esnext.disposable', 'dom', 'dom.iterable', 'dom.asynciterable'],
+    types: [], strict: true, skipLibCheck: true, noEmit: true,
+  };
+  const options = {
+    entryPoints: ['entry.ts'], tsconfig: 'tsconfig.json', out: 'out', plugin: ['typedoc-plugin-markdown'], readme: 'none', name: 'glassformer', logLevel: 'Warn',
+    outputFileStrategy: 'modules', entryFileName: 'api.md', hidePageHeader: true, hidePageTitle: true, hideBreadcrumbs: true, disableSources: true, githubPages: false,
+    excludePrivate: true, excludeNotDocumented: true, excludeNotDocumentedKinds: ['Method', 'CallSignature'], excludeExternals: true, useCodeBlocks: true, sort: ['source-order'],
+    groupOrder: ['Functions', 'Classes', 'Variables', 'Type Aliases'], kindSortOrder: ['Function', 'Class', 'Variable', 'TypeAlias'],
+    parametersFormat: 'table', propertiesFormat: 'table', interfacePropertiesFormat: 'table', typeDeclarationFormat: 'table', tableColumnSettings: { hideSources: true },
+    validation: { notExported: true, invalidLink: true, rewrittenLink: false, notDocumented: false, unusedMergeModuleWith: false },
+    intentionallyNotExported: ['Camel', 'Common', 'Bytes'],
+  };
+  copyTypes();
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['entry.ts'] }));
+  writeFileSync(join(folder, 'typedoc.json'), JSON.stringify(options));
+  rmSync(join(folder, 'out'), { recursive: true, force: true });
+  execFileSync(process.execPath, [join(folder, 'node_modules/typedoc/bin/typedoc')], { cwd: folder, stdio: 'inherit' });
+  return finished(INTRODUCTION, readFileSync(join(folder, 'out/api.md'), 'utf8'));
+}
+
+/** A heading's address on GitHub, without the number that repeated ones have. @param {string} heading */
+const slug = (heading) => heading.toLowerCase().replace(/[^\w\- ]/g, '').replace(/ /g, '-');
+
+/**
+ * A list of contents in front, no headings that say nothing, and links that lead where GitHub puts the headings: the plugin counts repeated
+ * ones in another order.
+ * @param {string} introduction @param {string} markdown
+ */
+function finished(introduction, markdown) {
+  const body = markdown.replace(/^#+ Get Signature\n\n/gm, '').replace(/<a id="[\w-]+"><\/a> /g, '').replace(/\n{3,}/g, '\n\n').trimEnd();
+  /** @type {Map<string, number>} */
+  const seen = new Map();
+  /** @type {Map<string, string>} */
+  const addresses = new Map();
+  /** @type {{title: string, links: string[]}[]} */
+  const contents = [];
+  let code = false;
+  for (const line of (introduction + body).split('\n')) {
+    if (line.startsWith('```')) code = !code;
+    const [, marks, heading] = (!code && /^(#+) (.*)$/.exec(line)) || [];
+    if (!marks) continue;
+    const base = slug(heading), n = seen.get(base) ?? 0;
+    seen.set(base, n + 1);
+    if (marks.length === 2) contents.push({ title: heading, links: [] });
+    if (marks.length !== 3) continue;
+    addresses.set(heading, `#${base}${n ? `-${n}` : ''}`);
+    contents[contents.length - 1].links.push(`[${heading}](${addresses.get(heading)})`);
+  }
+  const linked = body.replace(/\[(`?)(\w+)\1\]\(#[\w-]+\)/g, (_, tick, name) => {
+    const address = addresses.get(name);
+    if (!address) throw new Error(`docs/api.md: a link to ${name}, which has no heading`);
+    return `[${tick}${name}${tick}](${address})`;
+  });
+  return `${introduction}${contents.map(({ title, links }) => `- **${title}**: ${links.join(', ')}`).join('\n')}\n\n${linked}\n`;
+}
+
+install();
+const text = generate();
+if (!process.argv.includes('--check')) {
+  writeFileSync(page, text);
+  console.log(`docs/api.md: ${text.split('\n').length} lines`);
+} else if (!existsSync(page) || readFileSync(page, 'utf8') !== text) {
+  console.error('docs/api.md is not what the JSDoc gives: run ./build.sh docs');
+  process.exitCode = 1;
+}

@@ -1,0 +1,131 @@
+// examples.test.js - every example of the documentation runs: the @example blocks of the public calls' JSDoc and the JavaScript blocks of
+// the README, beside the shipped models. A console.log with a comment behind it prints that comment, unless the comment has a colon: then it explains.
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { format } from 'node:util';
+import { Model, Session, Tokenizer, Training } from '../../web/lib/index.js';
+import * as glassformer from '../../web/lib/index.js';
+import { TextStream } from '../../web/lib/tokenizer.js';
+
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const library = pathToFileURL(join(top, 'web/lib/index.js')).href;
+/** Where the public calls are written. */
+const FILES = ['index.js', 'model_handle.js', 'session.js', 'training.js', 'tokenizer.js', 'formats/errors.js'];
+
+const home = process.cwd(), folder = mkdtempSync(join(tmpdir(), 'glassformer-examples-'));
+
+before(() => {
+  for (const name of ['stories-1m.gguf', 'stories.gguf', 'dates']) symlinkSync(join(top, 'weights', name), join(folder, name));
+  mkdirSync(join(folder, 'node_modules/glassformer'), { recursive: true });
+  symlinkSync(join(top, 'weights'), join(folder, 'node_modules/glassformer/weights'));
+  cpSync(join(top, 'tests/golden/cases/t5_literal_untied'), join(folder, 'my-gpt'), { recursive: true });
+  writeFileSync(join(folder, 'stories.txt'), 'The cat sat on the mat. The dog sat on the log.\n<|endoftext|>\n'.repeat(200));
+  process.chdir(folder);
+});
+after(() => {
+  process.chdir(home);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/**
+ * JSDoc comments of a file with the first line of what each describes.
+ * @param {string} file
+ * @returns {{comment: string, code: string}[]}
+ */
+function documented(file) {
+  const text = readFileSync(join(top, 'web/lib', file), 'utf8');
+  return [...text.matchAll(/^( *)\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n(?=(.*)$)/gm)].map(([, , comment, code]) => ({ comment, code: code.trim() }));
+}
+
+/** The examples of a comment, without its stars. @param {string} comment */
+function examplesOf(comment) {
+  const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, ''));
+  /** @type {string[][]} */
+  const examples = [];
+  let inside = false;
+  for (const line of lines) {
+    if (/^@\w+/.test(line)) inside = line.trim() === '@example';
+    if (line.trim() === '@example') examples.push([]);
+    else if (inside) examples[examples.length - 1].push(line);
+  }
+  return examples.map((each) => each.join('\n').trim());
+}
+
+let made = 0;
+/**
+ * Run a program as a module beside the models.
+ * @param {string} source
+ * @param {string} [prelude]
+ * @returns {Promise<string>} what it printed
+ */
+async function run(source, prelude = '') {
+  const program = source
+    .replace(/from 'glassformer'/g, `from ${JSON.stringify(library)}`)
+    .replace(/^(.*)console\.log\((.*)\); *\/\/ (.*)$/gm, (_, before, args, comment) => `${before}__print(${JSON.stringify(comment)}, ${args});`)
+    .replace(/\bconsole\.log\(/g, '__print(null, ').replace(/\bprocess\.stdout\.write\(/g, '__print(null, ');
+  const printed = /** @type {string[]} */ ([]);
+  const g = /** @type {any} */ (globalThis);
+  g.__print = (/** @type {string | null} */ expected, /** @type {any[]} */ ...values) => {
+    const text = format(...values);
+    printed.push(text);
+    if (expected !== null && !expected.includes(':')) assert.equal(text, expected.trim());
+  };
+  const file = join(folder, `example-${made++}.mjs`);
+  writeFileSync(file, `${prelude}\n${program}\n`);
+  await import(pathToFileURL(file).href);
+  return printed.join('\n');
+}
+
+const everything = `import { CODES, GlassformerError, PRESETS, Tokenizer, completeConfig, countParameters, create, depth, estimate, load, train } from ${JSON.stringify(library)};`;
+
+for (const file of FILES) {
+  for (const { comment, code } of documented(file)) {
+    for (const [i, example] of examplesOf(comment).entries()) {
+      test(`${file}: ${code.replace(/ \{$/, '').slice(0, 80)}${i ? `, example ${i + 1}` : ''}`, async () => {
+        const model = !/\b(?:const|let) model\b/.test(example) && /\bmodel\b/.test(example);
+        await run(example, everything + (model ? "const model = await load('stories-1m.gguf');" : ''));
+      });
+    }
+  }
+}
+
+test('every public call has a description, and those that take arguments an example', () => {
+  const all = FILES.flatMap(documented);
+  const described = (/** @type {string} */ name, /** @type {RegExp} */ code) => {
+    const found = all.filter((each) => code.test(each.code));
+    assert.ok(found.some(({ comment }) => /^[\s*]*[A-Z"'`]/.test(comment)), `${name} has no description`);
+    return found;
+  };
+  const lacks = /** @type {string[]} */ ([]);
+  const functions = Object.entries(glassformer).filter(([, value]) => typeof value === 'function' && !/^class/.test(String(value))).map(([name]) => name);
+  assert.ok(functions.length >= 7);
+  for (const name of functions) {
+    const found = described(name, new RegExp(`^export (?:async )?function ${name}\\(`));
+    if (!found.some(({ comment }) => examplesOf(comment).length)) lacks.push(name);
+  }
+  for (const [Class, file] of /** @type {[any, string][]} */ ([[Model, 'model_handle.js'], [Session, 'session.js'], [Training, 'training.js'], [Tokenizer, 'tokenizer.js'], [TextStream, 'tokenizer.js']])) {
+    const comments = documented(file), members = Object.getOwnPropertyNames(Class.prototype).filter((name) => name !== 'constructor');
+    for (const name of members) {
+      if (Class === TextStream && !['push', 'end'].includes(name)) continue;
+      const found = comments.filter(({ code }) => new RegExp(`^(?:async )?(?:get )?\\*? ?(?:async \\*)?${name}\\(`).test(code));
+      const own = found.filter(({ comment }) => /^[\s*]*[A-Z"'\`]/.test(comment));
+      assert.ok(own.length, `${Class.name}.${name} has no description`);
+      if (Class === Model && Class.prototype.hasOwnProperty(name) && typeof Object.getOwnPropertyDescriptor(Class.prototype, name)?.value === 'function'
+        && name !== 'dispose' && !own.some(({ comment }) => examplesOf(comment).length)) lacks.push(`${Class.name}.${name}`);
+    }
+  }
+  assert.deepEqual(lacks, []);
+});
+
+const readme = readFileSync(join(top, 'README.md'), 'utf8');
+for (const [i, [, code]] of [...readme.matchAll(/^```js\n([\s\S]*?)^```$/gm)].entries()) {
+  test(`README.md: JavaScript block ${i + 1}: ${code.split('\n')[0].slice(0, 70)}`, async () => {
+    const names = ['load', 'create', 'train', 'depth', 'countParameters', 'completeConfig', 'estimate', 'Tokenizer', 'GlassformerError'].filter((name) => new RegExp(`\\b${name}\\(|\\b${name}\\b`).test(code) && !new RegExp(`import \\{[^}]*\\b${name}\\b`).test(code));
+    const model = /\bmodel\b/.test(code) && !/\b(?:const|let|using) model\b/.test(code);
+    await run(code.replace(/steps: 500/, 'steps: 5'), `import { ${[...new Set([...names, ...(model ? ['load'] : [])])].filter((name) => !new RegExp(`import \\{[^}]*\\b${name}\\b`).test(code)).join(', ')} } from ${JSON.stringify(library)};${model ? "const model = await load('stories-1m.gguf');" : ''}`);
+  });
+}

@@ -1,0 +1,394 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+// model_handle.js - a loaded model on the caller's side; model.js is the other end
+import { callOptions, idsOf, inputOf, limitsOf, logitsOf, messagesOf } from './arguments.js';
+import { guardedAsync } from './formats/errors.js';
+import { LIMITS, number, textOf } from './formats/given.js';
+import { forgotten, kept } from './lifetime.js';
+import { Session } from './session.js';
+
+/** @typedef {import('./index.js').Config} Config */
+/** @typedef {import('./index.js').Ids} Ids */
+/** @typedef {import('./index.js').Tensor} Tensor */
+/** @typedef {import('./index.js').MemoryMap} MemoryMap */
+/** @typedef {import('./index.js').LoadedTable} LoadedTable */
+/** @typedef {import('./index.js').Step} Step */
+/** @typedef {import('./index.js').Summary} Summary */
+/** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('./index.js').ForwardOptions} ForwardOptions */
+/** @typedef {import('./index.js').ForwardResult} ForwardResult */
+/** @typedef {import('./index.js').LensToken} LensToken */
+/** @typedef {import('./index.js').Attribution} Attribution */
+/** @typedef {import('./index.js').Explanation} Explanation */
+/** @typedef {import('./index.js').TraceRow} TraceRow */
+/** @typedef {import('./index.js').Edit} Edit */
+/** @typedef {import('./tokenizer.js').Tokenizer} Tokenizer */
+
+/**
+ * One message of a conversation.
+ * @typedef {object} Message
+ * @property {string} role     as the model's template names them, usually 'system', 'user' or 'assistant'
+ * @property {string} content
+ */
+/**
+ * Options of Model.chat beside those of generate.
+ * @typedef {object} ChatExtras
+ * @property {Record<string, any>} [template]  further values for the template, such as { enable_thinking: false }
+ */
+/**
+ * What every call that reads one input takes.
+ * @typedef {object} ReadOptions
+ * @property {string | Ids} [source]             encoder-decoders: what the encoder reads
+ * @property {ArrayLike<number>} [sourceMask]    one number for each position of the source; 0 hides it
+ * @property {boolean} [addSpecialTokens]        of an input given as text; default true
+ * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
+ */
+/**
+ * @typedef {object} EmbedExtras
+ * @property {ArrayLike<number>} [mask]          one number for each position; 0 hides it and leaves it out of the mean
+ * @property {boolean} [addSpecialTokens]        of an input given as text; default true
+ * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
+ */
+/**
+ * @typedef {object} DistributionOptions
+ * @property {number} [temperature]              default 1; 0: the most likely token has probability 1
+ * @property {number} [topK]                     default 0: off
+ * @property {number} [topP]                     default 1: off
+ * @property {number} [minP]                     default 0: off
+ * @property {number} [repetitionPenalty]        default 1: off
+ * @property {Ids} [seen]                        token ids that the repetition penalty counts
+ */
+/**
+ * @typedef {object} LensExtras
+ * @property {number} [top]                      how many tokens for each position; default 5
+ */
+/**
+ * @typedef {object} AttributionExtras
+ * @property {number | string} [token]           whose logit: an id, or a text that is one token; default: the most likely one
+ * @property {number} [position]                 default: the last
+ */
+/**
+ * The cell that is explained.
+ * @typedef {object} ExplainExtras
+ * @property {string} at                         a point's name (see Model.points), or 'logits'
+ * @property {number} [position]                 default: the last
+ * @property {number} [head]                     of a point that has heads
+ * @property {number} [index]                    place in the row; for a score or pattern the key's position, for 'logits' a token id
+ */
+/**
+ * @typedef {object} SessionOptions
+ * @property {string | Ids} [source]             encoder-decoders: what the encoder reads
+ * @property {ArrayLike<number>} [sourceMask]    one number for each position of the source; 0 hides it
+ * @property {string[]} [capture]                points by name, `*` matches anything; each eval leaves them in `captured`
+ * @property {number} [captureBudget]            most bytes of one capture; default 512 MiB
+ * @property {Edit[]} [edits]                    apply to each eval
+ * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
+ */
+
+/** @param {unknown} error @returns {AsyncGenerator<any, any, void>} which is refused when its first step is asked for */
+async function* refusal(error) { throw error; }
+
+/**
+ * A loaded model, made by `load`, `create` or `Training.model`. Its weights never change; runs and sessions on it are independent of one
+ * another. Arrays in results are copies that belong to the caller. Every method rejects with a GlassformerError: `bad-argument` and `bad-option` for
+ * arguments of the wrong type or size, `bad-state` after `dispose`.
+ */
+export class Model {
+  #remote;
+  #info;
+  #limits;
+  /** @type {Promise<Tokenizer> | null} */
+  #tokenizer = null;
+  #disposed = false;
+
+  /** Called by load and create. @ignore @param {import('./remote.js').Remote} remote @param {any} info */
+  constructor(remote, info) {
+    this.#remote = remote;
+    this.#info = info;
+    Object.freeze(info.config); // flat: every field is a number, a word, or true or false
+    this.#limits = limitsOf(info);
+    forgotten.register(this, () => remote.close(), this);
+  }
+
+  /** @param {Parameters<import('./remote.js').Remote['call']>} args */
+  #call(...args) { return kept(this.#remote.call(...args), this); }
+
+  /**
+   * The complete configuration, frozen. `completeConfig(model.config)` is a copy that can be changed.
+   * @returns {Readonly<Config>}
+   */
+  get config() { return this.#info.config; }
+  /**
+   * Every weight as it is kept: name, shape, dtype, bytes, and its address in linear memory. The sum is checked against the engine's own count.
+   * @returns {LoadedTable}
+   */
+  get parameters() { return this.#info.parameters; }
+  /**
+   * What computes: the binary, the number of threads, and why there is only one: "relaxed, signed dot, 2 threads", or "simd128, one thread: the page is
+   * not cross-origin isolated".
+   * @returns {string}
+   */
+  get backend() { return this.#info.backend; }
+  /**
+   * Sentences about parts of the file that were not needed, weights that are kept in another dtype than asked, and a context beyond the model's own.
+   * @returns {string[]}
+   */
+  get warnings() { return this.#info.warnings; }
+  /**
+   * How the engine's linear memory is divided, in bytes, as of its last answer.
+   * @returns {MemoryMap}
+   */
+  get memory() { return this.#remote.memory(); }
+  /**
+   * Ids of the token that begins a text (of an encoder-decoder: a target) and of those that end it.
+   * @returns {{bos: number | null, eos: number[]}}
+   */
+  get special() { return this.#info.special; }
+  /**
+   * Most positions of a run: prompt and new tokens together.
+   * @returns {number}
+   */
+  get contextLength() { return this.#info.contextLength; }
+  /**
+   * The Jinja template that came with the model and that `chat` uses; null without one.
+   * @returns {string | null}
+   */
+  get chatTemplate() { return this.#info.chatTemplate; }
+  /**
+   * The model's tokenizer on the caller's side, whose calls answer at once; null for a model without one. It is built when it is first asked for,
+   * belongs to the caller and works after the model was disposed.
+   * @returns {Promise<Tokenizer> | null}
+   * @example
+   * const tokenizer = await model.tokenizer;
+   * console.log(tokenizer.encode('Once upon'));                           // [ 0, 423, 436 ]
+   */
+  get tokenizer() {
+    if (!this.#info.hasTokenizer) return null;
+    this.#tokenizer ??= guardedAsync(() => Promise.all([import('./model_tokenizer.js'), this.#call('tokenizerText', [])]).then(([{ tokenizerOf }, text]) => tokenizerOf(text)));
+    this.#tokenizer.catch(() => { this.#tokenizer = null; });
+    return this.#tokenizer;
+  }
+
+  /**
+   * Token ids of a text.
+   * @param {string} text  names of special tokens in it become those tokens
+   * @param {{addSpecialTokens?: boolean}} [options]  addSpecialTokens: put the tokens around it that the tokenizer prescribes; default true, as in
+   *   Hugging Face
+   * @returns {Promise<number[]>}
+   * @throws {GlassformerError} `no-tokenizer`
+   * @example
+   * console.log(await model.encode('Once upon a time'));                   // [ 0, 423, 436, 259, 395 ]
+   */
+  async encode(text, options) { return this.#call('encode', [textOf(text, 'the text'), callOptions('encode', options)[0]]); }
+
+  /**
+   * The text of token ids, special tokens included.
+   * @param {Ids} ids
+   * @returns {Promise<string>}
+   * @throws {GlassformerError} `no-tokenizer`, `bad-token`
+   * @example
+   * console.log(await model.decode(await model.encode('a red ball')));    // <|endoftext|>a red ball
+   */
+  async decode(ids) { return this.#call('decode', [idsOf(ids, 'list of ids', this.#limits.vocab)]); }
+
+  /**
+   * Continue a prompt, token by token. The generator yields a Step for each new token and returns a Summary. `break` stops the engine. Given several
+   * prompts, it runs them together: a step's `sequence` says which prompt it belongs to, and the summary's `sequences` hold each prompt followed by its
+   * new tokens.
+   * @param {string | Ids | (string | Ids)[]} prompt  an empty one is refused, except of an encoder-decoder, whose target begins with a token of its own
+   * @param {GenerateOptions} [options]
+   * @returns {AsyncGenerator<Step, Summary, void>}
+   * @throws {GlassformerError} at the first step: `empty-prompt`, `context-full`, `no-tokenizer`, `bad-token`, `unknown-point`, `capture-too-large`
+   * @example
+   * let text = '';
+   * for await (const step of model.generate('Once upon a time', { maxTokens: 20, temperature: 0.8, seed: 1 })) text += step.text;
+   * console.log(text);
+   * @example
+   * // the summary is the generator's return value
+   * const steps = model.generate('Once upon a time', { maxTokens: 5, temperature: 0 });
+   * let step = await steps.next();
+   * while (!step.done) step = await steps.next();
+   * console.log(step.value.stopReason, step.value.ids.length);            // maxTokens 5
+   */
+  generate(prompt, options) {
+    try {
+      const [rest, hooks] = callOptions('generate', options, this.#limits);
+      return kept(this.#remote.generate([inputOf(prompt, 'prompt', this.#limits, true), rest], hooks), this);
+    } catch (error) { return refusal(error); }
+  }
+
+  /**
+   * Continue a conversation. The messages become one prompt by the chat template that came with the model; otherwise this is `generate`.
+   * @param {Message[]} messages
+   * @param {GenerateOptions & ChatExtras} [options]
+   * @returns {AsyncGenerator<Step, Summary, void>}
+   * @throws {GlassformerError} at the first step: `no-chat-template`, and those of `generate`
+   * @example
+   * try {
+   *   for await (const { text } of model.chat([{ role: 'user', content: 'Hello' }], { maxTokens: 20 })) console.log(text);
+   * } catch (error) {
+   *   console.log(error.code);    // no-chat-template
+   * }
+   */
+  async *chat(messages, options) {
+    const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits), list = messagesOf(messages);
+    const prompt = await guardedAsync(async () => (await import('./chat.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)));
+    return yield* this.generate(prompt, { ...rest, ...hooks, addSpecialTokens: false });
+  }
+
+  /** @param {string} call @param {any} input @param {any} options @param {boolean} [many]  whether several sequences are taken */
+  async #ask(call, input, options, many) {
+    const [rest, hooks] = callOptions(call, options, this.#limits);
+    return this.#call('more', [call, [inputOf(input, 'input', this.#limits, many), rest]], hooks);
+  }
+
+  /**
+   * Run a whole sequence and return the logits after each position and the captured points. Capture does not change a bit of the logits.
+   * @param {string | Ids | (string | Ids)[]} input
+   * @param {ForwardOptions} [options]
+   * @returns {Promise<ForwardResult>}
+   * @throws {GlassformerError} `context-full`, `unknown-point`, `capture-too-large`, `not-finite`
+   * @example
+   * const { logits, captured } = await model.forward([1, 2, 3], { capture: ['blocks.*.attn.hook_pattern'] });
+   * console.log(logits.shape);                                            // [ 3, 2048 ]
+   * console.log(captured['blocks.0.attn.hook_pattern'].shape);            // [ 4, 3, 3 ]
+   * @example
+   * // the same run with head 2 of layer 1 switched off
+   * await model.forward([1, 2, 3], { edits: [{ at: 'blocks.1.attn.hook_z', head: 2, scale: 0 }] });
+   */
+  async forward(input, options) {
+    return this.#ask('forward', input, options, true);
+  }
+
+  /**
+   * Encoders: the mean of the last hidden states over all positions that are not masked.
+   * @param {string | Ids} input
+   * @param {EmbedExtras} [options]
+   * @returns {Promise<Tensor>} [d_model]
+   * @throws {GlassformerError} `unsupported` for a model that is not an encoder
+   * @example
+   * const encoder = await create({ kind: 'encoder', vocab_size: 100, d_model: 32, n_layers: 2, n_heads: 4 });
+   * console.log((await encoder.embed([1, 2, 3])).shape);                  // [ 32 ]
+   */
+  async embed(input, options) {
+    return this.#ask('embed', input, options, true);
+  }
+
+  /**
+   * The probabilities from which `generate` would draw the next token: temperature, penalty and cut-offs applied to logits, without running the model.
+   * @param {ArrayLike<number>} logits  [vocab_size]
+   * @param {DistributionOptions} [options]
+   * @returns {Promise<Float32Array>}  [vocab_size], their sum is 1; 0 for a token that was cut off
+   * @example
+   * const { logits } = await model.forward([1, 2, 3]);
+   * const last = logits.data.subarray(-2048);
+   * const probabilities = await model.distribution(last, { temperature: 0.8, topK: 5 });
+   * console.log(probabilities.filter((p) => p > 0).length);               // 5
+   */
+  async distribution(logits, options) {
+    return this.#call('more', ['distribution', [logitsOf(logits), callOptions('distribution', options, this.#limits)[0]]]);
+  }
+
+  /**
+   * The most likely tokens after each layer: final norm and head applied to the residual stream (the "logit lens").
+   * @param {string | Ids} input
+   * @param {ReadOptions & LensExtras} [options]
+   * @returns {Promise<LensToken[][][]>}  [layer][position][rank]; the last layer's are the model's own
+   * @throws {GlassformerError} `unsupported` for an encoder
+   * @example
+   * const layers = await model.logitLens([1, 2, 3], { top: 1 });
+   * console.log(layers.length, layers[0].length);                         // 5 3
+   */
+  async logitLens(input, options) {
+    return this.#ask('logitLens', input, options);
+  }
+
+  /**
+   * One logit as a sum of terms: embedding, each head, each feed-forward layer, biases. Every norm's scale is held at its value in this run.
+   * @param {string | Ids} input
+   * @param {ReadOptions & AttributionExtras} [options]
+   * @returns {Promise<Attribution>}
+   * @throws {GlassformerError} `unsupported` for an encoder
+   * @example
+   * const { logit, sum, parts } = await model.attribution('Once upon a time', { token: ',' });
+   * console.log(Math.abs(logit - sum) < 0.1, parts[0].name);              // true embed
+   */
+  async attribution(input, options) {
+    return this.#ask('attribution', input, options);
+  }
+
+  /**
+   * One number of a run and the terms that made it: a cell of any point, or a logit. A term's `from` names the cell its input came from, so that
+   * the question can be repeated down to the embedding.
+   * @param {string | Ids} input
+   * @param {ReadOptions & ExplainExtras} options
+   * @returns {Promise<Explanation>}
+   * @throws {GlassformerError} `unknown-point`, `unsupported`
+   * @example
+   * const { value, formula, terms } = await model.explain([1, 2, 3], { at: 'blocks.0.hook_resid_post', index: 7 });
+   * console.log(terms.map((term) => term.name).join(' + '));              // hook_resid_mid + hook_mlp_out
+   */
+  async explain(input, options) {
+    return this.#ask('explain', input, options);
+  }
+
+  /**
+   * Every operation of one run, in order: shapes, parameters, floating-point operations, bytes moved, measured milliseconds.
+   * @param {string | Ids} input
+   * @param {ReadOptions} [options]
+   * @returns {Promise<TraceRow[]>}
+   * @example
+   * const rows = await model.trace([1, 2, 3]);
+   * console.log(rows[0].name, rows.at(-1).name);                          // embed head
+   */
+  async trace(input, options) {
+    return this.#ask('trace', input, options);
+  }
+
+  /**
+   * The numbers of a weight, dequantised: a vector, or one row of a matrix.
+   * @param {string} name   as in `parameters`
+   * @param {number} [row]  default 0
+   * @returns {Promise<Float32Array>}
+   * @example
+   * const { name, shape } = model.parameters.rows[0];
+   * console.log((await model.weight(name, 5)).length === shape[1]);       // true
+   */
+  async weight(name, row = 0) { return this.#call('more', ['weight', [textOf(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)]]); }
+
+  /**
+   * The names of all points that `capture`, `edits` and `explain` accept. They are TransformerLens's, without its batch axis.
+   * @returns {Promise<string[]>}
+   * @example
+   * console.log((await model.points()).includes('blocks.0.attn.hook_pattern'));    // true
+   */
+  async points() { return this.#call('pointNames', []); }
+
+  /**
+   * Open a session: a run that the caller drives token by token, rewinds and forks. It holds a key/value cache of its own until it is disposed.
+   * @param {SessionOptions} [options]
+   * @returns {Promise<Session>}
+   * @throws {GlassformerError} `out-of-memory`, `unknown-point`
+   * @example
+   * const session = await model.session();
+   * const logits = await session.eval('Once upon a');
+   * console.log(logits.length, session.length);                           // 2048 4
+   * await session.dispose();
+   */
+  async session(options) {
+    const [rest, hooks] = callOptions('session', options, this.#limits);
+    return new Session(this, this.#remote, this.#limits, await this.#call('session', ['open', [rest]], hooks));
+  }
+
+  /**
+   * Free all memory and end the worker. Calls under way reject with `bad-state`. A second call does nothing. `using model = await load(...)` does it
+   * at the end of a block.
+   */
+  dispose() {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    forgotten.unregister(this);
+    this.#remote.close();
+  }
+
+  [Symbol.dispose]() { this.dispose(); }
+}
