@@ -15,6 +15,7 @@ usage: ./build.sh COMMAND
   package        build what npm publishes: dist/ and types/ (`npm pack` does this by itself)
   native         compile the trainer into build/native
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
+  test bundlers  the packed package in every bundler and host, from npm, some twenty minutes; [NAME...]: in some (tests/bundlers)
   demo           build the page, serve it on this machine and print its address
   page           build the page into site/, a static folder for any web server
   docs [--check] write docs/api.md from the JSDoc; --check: only say whether it differs. Fetches TypeDoc into build/typedoc
@@ -136,6 +137,13 @@ prepare_group() {
 
 run_tests() {
   npm_packages
+  if [ "${1:-}" = bundlers ]; then
+    shift
+    package
+    find_chromium
+    unlock
+    exec node tests/bundlers/run.js "$@"
+  fi
   local groups=${*:-$test_groups} group
   for group in $groups; do prepare_group "$group"; done
   unlock

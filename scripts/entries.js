@@ -2,5 +2,5 @@
 
 export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', 'train'].map((name) => `glassformer-${name}.wasm`);
 
-export const entries = ['index.js', 'inline.js', 'glassformer.js', 'cli.js', 'worker.js', 'train_worker.js', 'embedded.js', 'embedded_train.js',
+export const entries = ['index.js', 'inline.js', 'glassformer.js', 'cli.js', 'worker.js', 'train_worker.js', 'embedded_worker.js', 'embedded_engine.js', 'embedded_train.js',
   'THIRD_PARTY_LICENSES.txt', ...binaries.map((name) => `wasm/${name}`)];

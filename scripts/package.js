@@ -13,7 +13,7 @@ const top = fileURLToPath(new URL('..', import.meta.url));
 const lib = join(top, 'web/lib'), dist = join(top, 'dist'), part = join(top, 'build/dist-part');
 
 /** The embedded copies stay files of their own: an application fetches them only when it has to. */
-const EMBEDDED = ['./embedded.js', './embedded_train.js'];
+const EMBEDDED = ['./embedded_worker.js', './embedded_engine.js', './embedded_train.js'];
 
 /** @type {import('esbuild').BuildOptions} */
 const common = {
@@ -33,9 +33,9 @@ async function worker(name) {
 /** @param {string} name  of a binary @returns {string} base64 of its raw deflate stream, as files.js reads it */
 const packed = (name) => deflateRawSync(readFileSync(join(lib, 'wasm', `glassformer-${name}.wasm`)), { level: 9 }).toString('base64');
 
-/** @param {string} file @param {{worker: string, wasm: Record<string, string>}} embedded */
+/** @param {string} file @param {import('../web/lib/files.js').Embedded} embedded */
 function writeEmbedded(file, embedded) {
-  writeFileSync(join(part, file), `// ${file} - ${JSON.stringify(Object.keys(embedded.wasm))} and their worker as text; see web/lib/${file}\nexport const embedded = ${JSON.stringify(embedded)};\n`);
+  writeFileSync(join(part, file), `// ${file} - see web/lib/${file}\nexport const embedded = ${JSON.stringify(embedded)};\n`);
 }
 
 /** The licences of the packages that a build has bundled. @param {import('esbuild').Metafile} metafile */
@@ -55,7 +55,8 @@ async function pack() {
   mkdirSync(join(part, 'wasm'), { recursive: true });
   for (const name of binaries) copyFileSync(join(lib, 'wasm', name), join(part, 'wasm', name));
 
-  writeEmbedded('embedded.js', { worker: await worker('worker'), wasm: { simd: packed('simd'), relaxed: packed('relaxed') } });
+  writeEmbedded('embedded_worker.js', { worker: await worker('worker') });
+  writeEmbedded('embedded_engine.js', { wasm: { simd: packed('simd'), relaxed: packed('relaxed') } });
   writeEmbedded('embedded_train.js', { worker: await worker('train_worker'), wasm: { train: packed('train') } });
 
   const esm = { ...common, format: /** @type {const} */ ('esm') };
@@ -65,7 +66,7 @@ async function pack() {
   await build({ ...esm, entryPoints: [join(lib, 'index.js')], outfile: join(part, 'glassformer.js'), minify: true, external: [...common.external, ...EMBEDDED] });
   await build({
     ...esm, entryPoints: [join(lib, 'inline.js')], outfile: join(part, 'inline.js'), minify: true,
-    plugins: [{ name: 'embedded', setup: (b) => b.onResolve({ filter: /^\.\/embedded(?:_train)?\.js$/ }, ({ path }) => ({ path: join(part, path) })) }],
+    plugins: [{ name: 'embedded', setup: (b) => b.onResolve({ filter: /^\.\/embedded_(?:worker|engine|train)\.js$/ }, ({ path }) => ({ path: join(part, path) })) }],
   });
   writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));
 

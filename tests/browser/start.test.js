@@ -109,9 +109,9 @@ test('its own files are used, each once, and no embedded copy is fetched', async
 });
 
 for (const [what, answer] of /** @type {[string, number | string][]} */ ([['missing', 404], ['answered with a web page', '<!doctype html><title>App</title>']])) {
-  test(`worker files that are ${what} are replaced by the embedded copy`, async () => works(await visit({ answer: (path) => (/worker\.js$/.test(path) ? answer : undefined) })));
+  test(`worker files that are ${what} are replaced by the embedded copy`, async () => works(await visit({ answer: (path) => (/\/(?:train_)?worker\.js$/.test(path) ? answer : undefined) })));
   test(`binaries that are ${what} are replaced by the embedded copy`, async () => works(await visit({ answer: (path) => (/\.wasm$/.test(path) ? answer : undefined) })));
-  test(`everything beside the bundle ${what}: the embedded copies work`, async () => works(await visit({ answer: (path) => (/worker\.js$|\.wasm$/.test(path) ? answer : undefined) })));
+  test(`everything beside the bundle ${what}: the embedded copies work`, async () => works(await visit({ answer: (path) => (/\/(?:train_)?worker\.js$|\.wasm$/.test(path) ? answer : undefined) })));
 }
 
 test('without the embedded copy a missing file is named, with its address and what to do', async () => {

@@ -1,31 +1,26 @@
-// package.test.js - the packed tarball as strangers use it: installed into an empty Node project and
-// into a Vite app (built, under a sub-path, and on the development server), each writing the same
-// token ids as the library in this tree; its types in a strict TypeScript consumer.
+// package.test.js - the packed tarball: what is in it, its types in a strict TypeScript consumer, and an empty Node project that generates
+// the same token ids as the library in this tree. Bundlers are in bundlers.test.js.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { build, createServer } from 'vite';
-import { launch } from '../../scripts/chromium.js';
 import { entries } from '../../scripts/entries.js';
-import { serve } from '../../scripts/serve.js';
-import { load, train } from '../../web/lib/index.js';
+import { load } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const model = join(top, 'weights/stories-1m.gguf');
 const noModel = !existsSync(model) && 'weights/stories-1m.gguf is missing';
 const prompt = 'Once upon a time';
 const options = { maxTokens: 32, temperature: 0 };
-const config = { d_model: 16, n_layers: 1, n_heads: 2 }, text = 'The cat sat on the mat. The dog sat on the log.';
 
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-package-'));
 const project = join(folder, 'project');
-let tarball, packed, expected, losses;
+let tarball, packed, expected;
 
 /** A command's standard output; all that it said when it fails. */
 function output(program, args, cwd) {
@@ -50,10 +45,6 @@ before(async () => {
   expected = [];
   for await (const step of engine.generate(prompt, options)) expected.push(step.id);
   engine.dispose();
-  losses = [];
-  const run = train(config, text, { steps: 3 });
-  for await (const { loss } of run) losses.push(loss);
-  await run.dispose();
   assert.equal(expected.length, options.maxTokens);
 });
 
@@ -165,79 +156,4 @@ model.dispose();
 test('the command writes text', { skip: noModel }, () => {
   const text = output('node', ['node_modules/.bin/glassformer', '--temperature', '0', '--max-tokens', '8', prompt], project);
   assert.ok(text.length > prompt.length, `it wrote ${JSON.stringify(text)}`);
-});
-
-// --- a Vite app -----------------------------------------------------------------------------------
-
-/** The app prints its ids, or its error, into its document. */
-function viteApp(name) {
-  const app = join(folder, name);
-  write(join(app, 'package.json'), '{ "name": "app", "private": true, "type": "module" }\n');
-  write(join(app, 'index.html'), '<!doctype html><title>app</title><output></output><script type="module" src="./main.js"></script>\n');
-  write(join(app, 'main.js'), `
-import { load, train } from 'glassformer';
-const out = document.querySelector('output');
-try {
-  const model = await load(new URL('story.gguf', document.baseURI));
-  const ids = [];
-  for await (const step of model.generate(${JSON.stringify(prompt)}, ${JSON.stringify(options)})) ids.push(step.id);
-  model.dispose();
-  const losses = [], run = train(${JSON.stringify(config)}, ${JSON.stringify(text)}, { steps: 3 });
-  for await (const { loss } of run) losses.push(loss);
-  await run.dispose();
-  out.textContent = JSON.stringify({ ids, losses });
-} catch (error) {
-  out.textContent = JSON.stringify({ error: String(error), code: error.code });
-}
-`);
-  mkdirSync(join(app, 'public'));
-  copyFileSync(model, join(app, 'public/story.gguf'));
-  output('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], app);
-  return app;
-}
-
-async function readInBrowser(browser, url) {
-  const page = await browser.newPage();
-  const origin = new URL(url).origin, elsewhere = [], failed = [];
-  page.on('request', (request) => { if (/^https?:/.test(request.url()) && !request.url().startsWith(origin)) elsewhere.push(request.url()); });
-  page.on('response', (response) => { if (response.status() >= 400 && !response.url().endsWith('favicon.ico')) failed.push(`${response.status()} ${response.url()}`); });
-  await page.goto(url);
-  const text = await page.waitForFunction(() => document.querySelector('output')?.textContent, null, { timeout: 60_000 });
-  const result = JSON.parse(await text.jsonValue());
-  await page.close();
-  assert.deepEqual(elsewhere, [], 'requests left the origin');
-  return { ...result, failed };
-}
-
-test('a Vite app generates the same ids, built and in development', { skip: noModel }, async (t) => {
-  const app = viteApp('app');
-  const browser = await launch();
-  try {
-    await t.test('built, from a sub-path', async () => {
-      await build({ root: app, base: './', configFile: false, logLevel: 'error' });
-      const server = await serve(join(app, 'dist'), { base: '/some/folder/', isolate: false });
-      try {
-        const { error, failed, ...written } = await readInBrowser(browser, server.url);
-        assert.deepEqual({ ...written, error, failed }, { ids: expected, losses, error: undefined, failed: [] });
-        const fetched = server.requests.filter((path) => path.endsWith('.wasm')).map((path) => basename(path));
-        assert.equal(fetched.length, 2, `one binary is fetched to run and one to train, not ${fetched}`);
-      } finally {
-        await server.close();
-      }
-    });
-
-    await t.test('on the development server, without configuration', async () => {
-      const server = await createServer({ root: app, configFile: false, logLevel: 'error', server: { host: '127.0.0.1', port: 0 } });
-      await server.listen();
-      try {
-        const { port } = server.httpServer.address();
-        const { ids, losses: trained, error } = await readInBrowser(browser, `http://127.0.0.1:${port}/`);
-        assert.deepEqual({ ids, losses: trained, error }, { ids: expected, losses, error: undefined });
-      } finally {
-        await server.close();
-      }
-    });
-  } finally {
-    await browser.close();
-  }
 });

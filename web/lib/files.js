@@ -4,7 +4,7 @@
 // embedded in the package replaces them.
 /** @typedef {keyof typeof ADDRESSES} File */
 /** @typedef {'worker'|'train_worker'} WorkerFile */
-/** @typedef {{worker: string, wasm: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded  wasm: base64 of the raw deflate stream */
+/** @typedef {{worker?: string, wasm?: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded  wasm: base64 of the raw deflate stream */
 
 /**
  * Each address is a literal `new URL('./file', import.meta.url)`: bundlers find the files they have to copy by this form. Functions, because
@@ -39,10 +39,13 @@ export function addressOf(file) {
   }
 }
 
-/** @param {'run'|'train'} kind @returns {Promise<Embedded | null>} null in the source tree, which has no copies, and where their file is missing too */
+/** @type {Record<'worker'|'engine'|'train', () => Promise<{embedded: Embedded | null}>>} */
+const COPIES = { worker: () => import('./embedded_worker.js'), engine: () => import('./embedded_engine.js'), train: () => import('./embedded_train.js') };
+
+/** @param {keyof typeof COPIES} kind @returns {Promise<Embedded | null>} null in the source tree, which has no copies, and where their file is missing too */
 async function copyOf(kind) {
   try {
-    return (await (kind === 'run' ? import('./embedded.js') : import('./embedded_train.js'))).embedded;
+    return (await COPIES[kind]()).embedded;
   } catch {
     return null;
   }
@@ -57,7 +60,7 @@ export function useEmbedded() { embeddedOnly = true; }
  * @returns {Promise<string | null>} null without a copy
  */
 export async function embeddedWorker(file) {
-  return (await copyOf(file === 'worker' ? 'run' : 'train'))?.worker ?? null;
+  return (await copyOf(file === 'worker' ? 'worker' : 'train'))?.worker ?? null;
 }
 
 /**
@@ -66,7 +69,7 @@ export async function embeddedWorker(file) {
  * @returns {Promise<ArrayBuffer | null>} null without a copy
  */
 export async function embeddedBinary(name) {
-  const text = (await copyOf(name === 'train' ? 'train' : 'run'))?.wasm[name];
+  const text = (await copyOf(name === 'train' ? 'train' : 'engine'))?.wasm?.[name];
   if (text === undefined) return null;
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))).arrayBuffer();

@@ -4,6 +4,7 @@
 // Nothing heavy lives here. A model runs in a module worker of its own (the default in browsers) or in this thread
 // (the default in Node); both are spoken to through remote.js.
 import { GlassformerError, CODES, fail, guarded, guardedAsync } from './formats/errors.js';
+import { addressed } from './formats/given.js';
 import { camelConfig } from './formats/config.js';
 import { configOf, countParameters as count, estimate as estimated } from './formats/estimate.js';
 import { PRESETS } from './formats/presets.js';
@@ -194,7 +195,7 @@ const isNode = !!globalThis.process?.versions?.node;
 export async function load(source, options = {}) {
   const from = sourceOf(source), checked = loadOptions('load', options);
   return guardedAsync(async () => {
-    const streamed = hasStream(from) ? (await import('./formats/streamed.js')).addressed(from, checked.fetch) : null;
+    const streamed = hasStream(from) ? await addressed(from, checked.fetch) : null;
     if (!streamed) return open('load', from, checked);
     try {
       return await open('load', streamed.source, { ...checked, fetch: streamed.fetch });

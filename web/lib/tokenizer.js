@@ -5,7 +5,7 @@
 // added: the checks that the library leaves out, lossless decoding, and a stream that holds back half a character.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, said, show } from './formats/errors.js';
-import { LIMITS, callback, entries, flag, isStreamed, optionsOf, reading, signal, textOf, word } from './formats/given.js';
+import { LIMITS, addressed, callback, entries, flag, isStreamed, optionsOf, reading, signal, textOf, word } from './formats/given.js';
 import { openTokenizer } from './formats/source.js';
 import { pieceModels } from './formats/vocab.js';
 
@@ -70,7 +70,7 @@ export class Tokenizer {
   static async load(file, options) {
     const given = optionsOf('Tokenizer.load', options, { fetch: callback, signal, onBytes: callback, hfEndpoint: word });
     if (!reading('the tokenizer', () => isStreamed(file))) return new Tokenizer(await openTokenizer(file, given));
-    const { source, fetch } = /** @type {import('./formats/streamed.js').Addressed} */ ((await import('./formats/streamed.js')).addressed({ weights: null, tokenizer: file }, given.fetch));
+    const { source, fetch } = /** @type {import('./formats/streamed.js').Addressed} */ (await addressed({ weights: null, tokenizer: file }, given.fetch));
     return new Tokenizer(await openTokenizer(source.tokenizer, { ...given, fetch }));
   }
 

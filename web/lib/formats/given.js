@@ -66,6 +66,13 @@ export function chunkOf(chunk, name) {
 }
 
 /**
+ * streamed.js, which is loaded where something is streamed. The only import of it: Rspack's development server names a lazy chunk by all modules
+ * that import it, and reloads the page when one more of them is loaded.
+ * @param {Parameters<typeof import('./streamed.js').addressed>} args
+ */
+export const addressed = async (...args) => (await import('./streamed.js')).addressed(...args);
+
+/**
  * Bytes that stay as they are while they are read, and that can be posted: a copy where their buffer is shared or may change its size, an
  * empty one where it was posted elsewhere.
  * @param {Uint8Array | ArrayBuffer} bytes

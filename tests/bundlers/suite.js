@@ -1,0 +1,215 @@
+// suite.js - runs fixtures: installs each, builds it, asks its page, route or program, and compares with the library of this tree
+import { createReadStream, readFileSync, realpathSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { extname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import { load, train } from '../../web/lib/index.js';
+import { check } from './check.js';
+import { Pages, isolated, listen } from './pages.js';
+import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
+
+/**
+ * One way to use what a fixture holds. A page is asked at `page`, a route at `api`, a program on standard output.
+ * @typedef {object} Run
+ * @property {string} mode        a word for the table: build, dev, ...
+ * @property {string} [build]     command line
+ * @property {string} [serve]     folder of a static server, behind `build`
+ * @property {string} [start]     command line of a server; {port} is replaced
+ * @property {(folder: string) => Promise<{url: string, origins?: string[], close(): Promise<void>}>} [host]  another server; origins: of others
+ *   that its page asks
+ * @property {string} [page]      path; default: the root
+ * @property {string} [frame]     the frame of the page that holds the answer
+ * @property {string} [api]       path whose body is the answer
+ * @property {string} [program]   command line that prints the answer in a line behind RESULT
+ * @property {string} [passes]    command line that has to end with exit status 0 and print nothing of note
+ * @property {'file' | 'shim' | 'copy'} [workers]   where the workers' scripts come from; default: file
+ * @property {'file' | 'copy'} [binaries]   default: file
+ * @property {boolean} [misses]   requests for the package's files fail before the embedded copy is used
+ * @property {boolean} [threads]  whether a second thread runs where the page is isolated; default: where files are used
+ * @property {Record<string, string>} [env]
+ * @property {{pattern: RegExp, why: string}[]} [prints]  what the tool says of itself or of the project, not of the package
+ */
+/**
+ * @typedef {object} Fixture
+ * @property {string} name
+ * @property {string} [version]   shown; default: that of the first package
+ * @property {string[]} [packages]  from npm, with exact versions
+ * @property {Record<string, string>} files
+ * @property {string} [node]      exact version of the Node that runs the tools; default: this one
+ * @property {string} [workspace]
+ * @property {boolean} [quick]    part of ./build.sh test package
+ * @property {Run[]} runs
+ */
+/** @typedef {{fixture: string, version: string, mode: string, answers: string, from: string, threads: string, seconds: number, problems: string[], skipped?: string}} Row */
+
+const top = fileURLToPath(new URL('../..', import.meta.url)), MODEL = join(top, 'weights/stories-1m.gguf');
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.css': 'text/css', '.json': 'application/json', '.wasm': 'application/wasm' };
+
+/**
+ * A static server, as a plain host has it.
+ * @param {string} folder
+ * @param {(path: string) => Record<string, string>} [headers]  added to the answer for a path
+ */
+export function staticServer(folder, headers = () => ({})) {
+  const root = realpathSync(folder);
+  return listen(createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://host');
+    try {
+      const file = realpathSync(join(root, decodeURIComponent(pathname), pathname.endsWith('/') ? 'index.html' : ''));
+      if (!file.startsWith(root + sep) || !statSync(file).isFile()) throw new Error('no file');
+      response.writeHead(200, { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', ...headers(pathname) });
+      createReadStream(file).pipe(response);
+    } catch {
+      response.writeHead(404, { 'content-type': 'text/plain', ...headers(pathname) }).end('not found');
+    }
+  }));
+}
+
+/** Lines in which a tool warns of something. @param {string} output @param {Run['prints']} [expected] */
+function warnings(output, expected = []) {
+  const lines = output.split('\n').filter((line) => /\bwarn(?:ing)?s?\b|^\s*[([]!+[)\]]|deprecat|⚠|could not (?:be )?resolve|can't resolve/i.test(line) && !/\b(?:0|no) warnings?\b/i.test(line));
+  return lines.filter((line) => !expected.some(({ pattern }) => pattern.test(line))).map((line) => `the tool prints: ${line.trim()}`);
+}
+
+export class Suite {
+  #workshop = new Workshop();
+  #pages = new Pages();
+  /** @type {Promise<any> | undefined} */
+  #expected;
+  /** @type {Promise<{url: string, close(): Promise<void>}> | undefined} */
+  #models;
+
+  /** What the library of this tree answers. */
+  #expect() {
+    this.#expected ??= check({ load, train }, MODEL).then(({ answers }) => {
+      if (answers.greedy.length !== 40 || answers.seeded.length !== 40 || isDeepStrictEqual(answers.greedy, answers.seeded)) throw new Error('the expected tokens are not 40 greedy and 40 others');
+      return answers;
+    });
+    return this.#expected;
+  }
+
+  /** A server of the model on an origin of its own. */
+  async #model() {
+    this.#models ??= listen(createServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/octet-stream', 'access-control-allow-origin': '*', 'cross-origin-resource-policy': 'cross-origin' });
+      response.end(readFileSync(MODEL));
+    }));
+    return `${(await this.#models).url}stories-1m.gguf`;
+  }
+
+  /**
+   * @param {Fixture} fixture
+   * @param {(row: Row) => void} tell  called for each run
+   */
+  async run(fixture, tell) {
+    const version = fixture.version ?? /.@([^@]+)$/.exec(fixture.packages?.[0] ?? '')?.[1] ?? '';
+    const row = (/** @type {Partial<Row>} */ fields) => ({ fixture: fixture.name, version, mode: '', answers: '', from: '', threads: '', seconds: 0, problems: [], ...fields });
+    const began = Date.now(), seconds = () => Math.round((Date.now() - began) / 1000);
+    let project, path;
+    try {
+      path = fixture.node ? await this.#workshop.node(fixture.node) : undefined;
+      project = await this.#workshop.project({ ...fixture, path });
+    } catch (error) {
+      if (error instanceof Unavailable) return tell(row({ skipped: error.message, seconds: seconds() }));
+      return tell(row({ problems: [error.message], seconds: seconds() }));
+    }
+    try {
+      const installed = seconds();
+      tell(row({ mode: 'install', answers: '-', from: '-', threads: '-', seconds: installed }));
+      for (const run of fixture.runs) {
+        const start = Date.now(), result = row({ mode: run.mode });
+        try {
+          await this.#perform(run, project.folder, path, result);
+        } catch (error) {
+          result.problems.push(error.message);
+        }
+        result.seconds = Math.round((Date.now() - start) / 1000);
+        tell(result);
+      }
+    } finally {
+      project.remove();
+    }
+  }
+
+  /** @param {Run} run @param {string} folder @param {string | undefined} path @param {Row} row */
+  async #perform(run, folder, path, row) {
+    const options = { path, env: run.env };
+    if (run.build) row.problems.push(...warnings(await runCommand(run.build, folder, options), run.prints));
+    if (run.passes) {
+      row.problems.push(...warnings(await runCommand(run.passes, folder, options), run.prints));
+      [row.answers, row.from, row.threads] = ['passes', '-', '-'];
+      return;
+    }
+    if (run.program) {
+      const output = await runCommand(`${run.program} ${await this.#model()}`, folder, options);
+      row.problems.push(...warnings(output, run.prints));
+      const answer = /^.*RESULT (.*)$/m.exec(output)?.[1];
+      if (!answer) throw new Error(`no answer was printed:\n${output}`);
+      row.threads = '-';
+      return this.#judge(run, JSON.parse(answer), row);
+    }
+    if (!run.serve && !run.start && !run.host) return;
+    const server = run.start ? await startServer(run.start, folder, options) : run.host ? await run.host(folder) : await staticServer(join(folder, run.serve ?? ''));
+    try {
+      await (run.api ? this.#askRoute(run, server.url, row) : this.#askPage(run, server.url, row, 'origins' in server ? server.origins : []));
+      if ('output' in server) row.problems.push(...warnings(server.output(), run.prints));
+    } finally {
+      await ('stop' in server ? server.stop() : server.close());
+    }
+  }
+
+  /** @param {Run} run @param {string} url @param {Row} row */
+  async #askRoute(run, url, row) {
+    const response = await fetch(new URL(`${run.api}?model=${encodeURIComponent(await this.#model())}`, url)), text = await response.text();
+    if (!response.ok) throw new Error(`the route answers ${response.status}: ${text.slice(0, 2000)}`);
+    row.threads = '-';
+    await this.#judge(run, JSON.parse(text), row);
+  }
+
+  /** @param {Run} run @param {string} url @param {Row} row @param {string[]} [elsewhere]  other origins that the page may ask */
+  async #askPage(run, url, row, elsewhere) {
+    const asked = `${run.page ?? ''}?model=${encodeURIComponent(await this.#model())}`;
+    const first = await this.#pages.visit(String(new URL(asked, url)), { frame: run.frame });
+    await this.#judge(run, first.result, row);
+    row.problems.push(...first.complaints.map((text) => `the page complains: ${text}`));
+    if (!run.misses) row.problems.push(...first.failed.map((text) => `a request failed: ${text}`));
+    else if (!first.failed.length && !first.result.from?.workers.includes('file')) row.problems.push('no request failed, which this fixture is said to do');
+    const origins = [new URL(url).origin, new URL(await this.#model()).origin, ...(elsewhere ?? [])];
+    const strange = first.requests.filter((each) => /^https?:/.test(each) && !origins.includes(new URL(each).origin));
+    row.problems.push(...strange.map((text) => `a request left the page's origin: ${text}`));
+    const binaries = new Set(first.requests.filter((each) => /\.wasm\b/.test(each)));
+    if (/wasm file/.test(row.from) && binaries.size !== 2) row.problems.push(`expected one binary to run and one to train, found ${[...binaries].join(' ')}`);
+    const proxy = await isolated(url), threads = run.threads ?? (!run.workers || run.workers === 'file');
+    try {
+      const { result, complaints } = await this.#pages.visit(String(new URL(`${asked}&threads`, proxy.url)), { frame: run.frame });
+      const two = /2 threads/.test(result.backend);
+      if (result.error) row.problems.push(`isolated: ${result.error}`);
+      else if (!isDeepStrictEqual(result.greedy, (await this.#expect()).greedy)) row.problems.push('isolated: other tokens');
+      if (two !== threads) row.problems.push(`isolated, with threads: 2: ${result.backend}`);
+      row.problems.push(...complaints.map((text) => `the isolated page complains: ${text}`));
+      row.threads = two ? 'yes' : 'no';
+    } finally {
+      await proxy.close();
+    }
+  }
+
+  /** @param {Run} run @param {any} result @param {Row} row */
+  async #judge(run, result, row) {
+    if (result.error) throw new Error(result.error);
+    const expected = await this.#expect(), { answers, from } = result, workers = run.workers ?? 'file', binaries = run.binaries ?? (workers === 'copy' ? 'copy' : 'file');
+    const different = Object.keys(expected).filter((name) => !isDeepStrictEqual(answers[name], expected[name]));
+    row.problems.push(...different.map((name) => `${name} is ${JSON.stringify(answers[name])?.slice(0, 300)}, expected ${JSON.stringify(expected[name]).slice(0, 300)}`));
+    row.answers = different.length ? 'differ' : 'equal';
+    const last = from.workers.split(' ').filter((/** @type {string} */ each, /** @type {number} */ i, /** @type {string[]} */ all) => each !== 'file' || all[i + 1] !== 'copy'); // a file that was tried first
+    row.from = `${[...new Set(last)].join('+')}, wasm ${from.binaries}`;
+    if (last.length !== 2 || last.some((/** @type {string} */ each) => each !== workers)) row.problems.push(`workers started from: ${from.workers}, expected ${workers} for two`);
+    if (from.binaries !== binaries) row.problems.push(`binaries came from: ${from.binaries}, expected ${binaries}`);
+  }
+
+  async close() {
+    await this.#pages.close();
+    await (await this.#models)?.close();
+    this.#workshop.remove();
+  }
+}
