@@ -1,5 +1,6 @@
 // batch.js - several texts at once
 import { beamSearch } from './beams.js';
+import { perSecond } from './clock.js';
 import { Line } from './generate.js';
 import { nextAll } from './runs.js';
 import { Pause } from './turn.js';
@@ -63,7 +64,7 @@ export async function* generateMany(f, prompts, o, { signal }) {
   const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs)), n = summaries.reduce((k, s) => k + s.ids.length, 0);
   return {
     text: summaries.map((s) => s.text).join('\n'), ids: summaries.flatMap((s) => s.ids), seed: o.seed,
-    stopReason: summaries[0].stopReason, prefillMs: sum('prefillMs'), decodeMs, tokensPerSecond: decodeMs ? n * 1000 / decodeMs : 0,
+    stopReason: summaries[0].stopReason, prefillMs: sum('prefillMs'), decodeMs, tokensPerSecond: perSecond(n, decodeMs),
     sequences: prompts.map((p, i) => [...p, ...summaries[i].ids]), summaries,
   };
 }

@@ -1,4 +1,5 @@
 // beams.js - beam search
+import { perSecond } from './clock.js';
 import { Outlet } from './generate.js';
 import { nextAll } from './runs.js';
 import { Pause } from './turn.js';
@@ -76,7 +77,7 @@ export async function* beamSearch(f, prompt, o, { signal }) {
     if (!outlet.stopped) steps.push(...outlet.end());
     if (steps.length) yield steps;
     const stopReason = outlet.stopped ? 'stop' : found.eos ? 'eos' : found.ids.length >= o.maxTokens ? 'maxTokens' : 'contextFull';
-    return { text: outlet.text, ids: outlet.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: passes && decodeMs ? passes * 1000 / decodeMs : 0 };
+    return { text: outlet.text, ids: outlet.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: perSecond(passes, decodeMs) };
   } finally {
     for (const run of new Set([...beams, ...next].map((b) => b.run))) run.close();
   }

@@ -1,4 +1,5 @@
 // generate.js - one token after the other: sampling, stop strings
+import { perSecond } from './clock.js';
 import { Pause } from './turn.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
@@ -9,7 +10,7 @@ import { Pause } from './turn.js';
  * @property {string} text        '' without a tokenizer, and while a character is not yet whole
  * @property {number} position    of this token, counted from the beginning of the prompt
  * @property {number} logprob     natural logarithm of the model's own probability (temperature 1, nothing cut off)
- * @property {number} ms          that the engine took for it
+ * @property {number} ms          that the engine took for it, as exact as the clock: whole ms in some browsers
  * @property {{id: number, text: string, logprob: number}[]} [top]  the `logprobs` most likely tokens at this place
  * @property {Record<string, Tensor>} [captured]  what the pass that led to this token left at the captured points: the rows of the
  *   last position (of the whole prompt at the first step), so that all steps' rows put together are the whole picture
@@ -23,7 +24,7 @@ import { Pause } from './turn.js';
  * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason  of several prompts the first one's
  * @property {number} prefillMs
  * @property {number} decodeMs
- * @property {number} tokensPerSecond   decode passes per second of engine time; 0 when there was none
+ * @property {number} tokensPerSecond   decode passes per second of engine time; 0 when there was none, or less than ten ticks of the clock
  * @property {number[][]} [sequences]   several prompts: each followed by its new tokens
  * @property {Summary[]} [summaries]    several prompts: each one's own
  */
@@ -183,7 +184,7 @@ export class Line {
   summary() {
     const { prefillMs, decodeMs, outlet: { text, ids }, o: { seed } } = this;
     const stopReason = /** @type {Summary['stopReason']} */ (this.#reason);
-    return { text, ids, seed, stopReason, prefillMs, decodeMs, tokensPerSecond: this.#passes && decodeMs ? this.#passes * 1000 / decodeMs : 0 };
+    return { text, ids, seed, stopReason, prefillMs, decodeMs, tokensPerSecond: perSecond(this.#passes, decodeMs) };
   }
 }
 

@@ -1,4 +1,5 @@
 // train_worker.js - a training run behind messages: the other end of train.js
+import { Rate } from './clock.js';
 import { Trainer } from './trainer.js';
 import { listen, post, postError, watched } from './port.js';
 import { camelConfig } from './formats/config.js';
@@ -25,7 +26,8 @@ import { parameterTable } from './formats/roster.js';
  * @property {number} norm    of its gradient, before clipping
  * @property {number} rate    share of the learning rates, 0 .. 1: warm-up and cosine
  * @property {number} tokens  learnt from so far
- * @property {number} tokensPerSecond  of this step, without validation
+ * @property {number} tokensPerSecond  of this step without validation; of the newest steps where the clock is too coarse for one, 0 before there
+ *   are enough of them
  * @property {{nats: number, bitsPerByte: number} | null} validation  nats a token, of the weights behind the step; null: none was due
  */
 
@@ -36,6 +38,7 @@ const POST_MS = 12;
 let trainer = null;
 /** Of the order; its texts and checkpoint are not kept. @type {{steps: number, validateEvery: number, validates: boolean}} */
 let plan;
+const rate = new Rate();
 /** Told after the steps before it. @type {{error: unknown} | null} */
 let failure = null;
 
@@ -68,7 +71,7 @@ const calls = {
     if (told) throw told.error;
     try {
       while (t.steps < steps && (!done.length || performance.now() - began < POST_MS)) {
-        const from = performance.now(), { counted, ...s } = t.step(), tokensPerSecond = counted * 1000 / (performance.now() - from);
+        const from = performance.now(), { counted, ...s } = t.step(), tokensPerSecond = rate.add(counted, performance.now() - from);
         const due = validates && (s.step === steps || (validateEvery && s.step % validateEvery === 0));
         done.push({ ...s, steps, tokensPerSecond, validation: due ? t.validate() : null });
       }

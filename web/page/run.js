@@ -11,6 +11,7 @@ import { createInquiry } from './inquiry.js';
 import { logprob } from './likelihood.js';
 import { PatternStore } from './patterns.js';
 import { PATTERNS } from './points.js';
+import { stepMs } from './speed.js';
 import { createWords } from './words.js';
 
 const READING_MS = 120;       // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
@@ -312,7 +313,7 @@ export function createRun(store) {
     tokens.push({ id: value.id, text: value.text, given: false, logprob: value.logprob, top: value.top ?? null });
     if (written) recent.push(value.ms);
     if (recent.length > 64) recent.shift();
-    const ms = recent.length ? [...recent].sort((a, b) => a - b)[recent.length >> 1] : 0;
+    const ms = stepMs(recent);
     set({
       tokens, patterns,
       ...(state.follow ? { cursor: tokens.length - 2, key: null } : {}),

@@ -31,8 +31,8 @@ export function create(root, store) {
     const dtype = mainType(model.parameters.rows);
     part('pick').textContent = `${model.name} · ${int(model.parameters.total)} parameters · ${dtype}${size}`;
     part('about').textContent = `${KIND[c.kind] ?? ''}${c.nLayers} layers · ${c.nHeads} heads · d_model ${c.dModel}`;
-    // which dot product it takes, and why something is missing, is for the tooltip
-    part('backend').textContent = backendName(model.backend).split(':')[0].replace(/, (un)?signed dot/, '');
+    // the kind of dot product (probe.c) and the reason for one thread are left to the tooltip
+    part('backend').textContent = backendName(model.backend).split(':')[0].replace(/, (?:unsigned|signed|split|16-bit) dot/, '');
     part('backend').title = model.backend;
   });
 

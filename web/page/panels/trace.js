@@ -48,10 +48,10 @@ export function create(root, store, run) {
     about.textContent = `${n} tokens at once, by the engine’s own clock`;
     body.replaceChildren(...[...sums].map(([name, { flops, ms }]) => {
       const bar = el('i');
-      bar.style.inlineSize = `${(100 * ms) / total.ms}%`;
+      bar.style.inlineSize = `${(100 * ms) / (total.ms || 1)}%`;
       return el('tr', {}, el('th', { scope: 'row' }, name), el('td', { class: 'n' }, si(flops)), el('td', { class: 'n' }, time(ms)), el('td', { class: 'share' }, el('span', { class: 'track', 'aria-hidden': 'true' }, bar)));
     }));
-    foot.replaceChildren(el('tr', { class: 'total' }, el('th', { scope: 'row' }, 'The pass'), el('td', { class: 'n' }, si(total.flops)), el('td', { class: 'n' }, time(total.ms)), el('td', { class: 'share num' }, `${si(total.flops / (total.ms / 1000), 'FLOP/s')}`)));
+    foot.replaceChildren(el('tr', { class: 'total' }, el('th', { scope: 'row' }, 'The pass'), el('td', { class: 'n' }, si(total.flops)), el('td', { class: 'n' }, time(total.ms)), el('td', { class: 'share num' }, total.ms ? si(total.flops / (total.ms / 1000), 'FLOP/s') : '–')));
   }
   /** @type {any} */
   let timer;

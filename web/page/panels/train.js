@@ -7,6 +7,7 @@ import { train } from 'glassformer';
 import { el } from '../dom.js';
 import { figures, int, percent, si } from '../format.js';
 import { createPlot } from '../plot.js';
+import { meanSpeed } from '../speed.js';
 import { saveFile } from '../save.js';
 import { createFilm } from '../training/film.js';
 import { RHYMES } from '../training/rhymes.js';
@@ -289,11 +290,11 @@ export function create(root, store, run) {
     bar.max = now.options.steps;
     bar.value = last?.step ?? 0;
     const recent = steps.slice(-RECENT);
-    const speed = recent.length / recent.reduce((sum, s) => sum + 1 / s.tokensPerSecond, 0);
-    const seconds = last ? (last.tokens / last.step) * (now.options.steps - last.step) / speed : 0;
+    const speed = meanSpeed(recent.map((s) => s.tokensPerSecond));
+    const seconds = last && speed ? (last.tokens / last.step) * (now.options.steps - last.step) / speed : 0;
     const told = last ? [
       ['step', `${int(last.step)} of ${int(now.options.steps)}`], ['loss', `${figures(last.loss)} nats`], ['the right token gets', percent(Math.exp(-last.loss))],
-      ['speed', `${si(speed)} tok/s`], ['time left', phase === 'done' ? '–' : seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`],
+      ['speed', speed ? `${si(speed)} tok/s` : '–'], ['time left', phase === 'done' || !speed ? '–' : seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`],
     ] : [['step', '–'], ['loss', '–'], ['the right token gets', '–'], ['speed', '–'], ['time left', '–']];
     facts.replaceChildren(...told.map(([name, v]) => el('div', {}, el('dt', {}, name), el('dd', {}, v))));
   }

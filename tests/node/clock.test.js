@@ -1,0 +1,107 @@
+// clock.test.js - speeds and times where the clock ticks in whole milliseconds, as in Firefox and WebKit. The clock is a made one: it goes on
+// by the same amount at each reading, so nothing here depends on how fast this machine is.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { meanSpeed, stepMs } from '../../web/page/speed.js';
+
+const real = performance.now.bind(performance);
+/** ms between two readings, and what is told of them. */
+let pace = 0.137, time = 0, told = (/** @type {number} */ ms) => ms;
+performance.now = () => told(time += pace);
+const exact = (/** @type {number} */ ms) => ms, whole = Math.floor;
+
+// after the clock, whose tick they measure once
+told = whole;
+const { Rate, clockTick, perSecond } = await import('../../web/lib/clock.js');
+const { load } = await import('../../web/lib/index.js');
+const top = new URL('../..', import.meta.url).pathname;
+
+/** The same work under both clocks, from the same time on. @template T @param {() => Promise<T>} work @returns {Promise<{fine: T, coarse: T}>} */
+async function twice(work) {
+  const results = [];
+  for (const how of [exact, whole]) {
+    told = how;
+    time = 0.5;
+    results.push(await work());
+  }
+  return { fine: results[0], coarse: results[1] };
+}
+const near = (a, b, share) => assert.ok(Math.abs(a - b) <= share * b, `${a}, expected ${b} within ${100 * share} %`);
+
+test('the tick of a clock is measured, also of one that stands still', () => {
+  assert.equal(clockTick(), 1);
+  assert.deepEqual([perSecond(20, 10), perSecond(20, 9), perSecond(0, 50), perSecond(5, 0)], [2000, 0, 0, 0]);
+});
+
+test('a rate is of as few spans as this clock measures together', () => {
+  const rate = new Rate();
+  assert.deepEqual([0, 1, 0, 0].map((ms) => rate.add(8, ms)), [0, 0, 0, 0]);
+  for (let i = 0; i < 8; i++) assert.equal(rate.add(8, 1), 0);
+  assert.equal(rate.add(8, 1), 12 * 8 * 1000 / 10, 'the span that began before the first tick is not counted');
+  assert.equal(rate.add(50, 25), 2000, 'one long span alone');
+});
+
+test('generate: a speed of many steps is right, one of too few is not told, and nothing is NaN or infinite', async () => {
+  const model = await load(`${top}weights/stories-1m.gguf`);
+  const write = async (options) => {
+    const steps = model.generate('Once upon a time', { temperature: 0, ignoreEos: true, ...options }), ms = [];
+    for (;;) {
+      const { done, value } = await steps.next();
+      if (done) return { ms, ...value };
+      ms.push(value.ms);
+    }
+  };
+  const { fine, coarse } = await twice(() => write({ maxTokens: 200 }));
+  assert.ok(fine.ms.every((ms) => ms > 0 && ms < 1), 'this clock makes no step a tick long');
+  assert.deepEqual([...new Set(coarse.ms)].sort(), [0, 1]);
+  assert.ok(fine.tokensPerSecond > 1100, `${fine.tokensPerSecond}`);
+  near(coarse.tokensPerSecond, fine.tokensPerSecond, 0.1);
+  near(coarse.decodeMs, fine.decodeMs, 0.1);
+  assert.equal(coarse.decodeMs, coarse.ms.reduce((a, b) => a + b, 0));
+  for (const options of [{ maxTokens: 1 }, { maxTokens: 4 }, { maxTokens: 3, beams: 2 }]) {
+    const few = await write(options);
+    assert.equal(few.tokensPerSecond, 0);
+    assert.ok([few.prefillMs, few.decodeMs, ...few.ms].every((ms) => Number.isFinite(ms) && ms >= 0), JSON.stringify(few));
+  }
+  told = whole;
+  const many = model.generate(['One', 'Two'], { maxTokens: 2 });
+  let end;
+  do { end = await many.next(); } while (!end.done);
+  assert.equal(end.value.tokensPerSecond, 0);
+  model.dispose();
+});
+
+test('trace: operations shorter than a tick get their share of several passes', async () => {
+  const model = await load(`${top}weights/stories-1m.gguf`);
+  const { fine, coarse } = await twice(() => model.trace('Once upon a time, there was a little girl'));
+  assert.deepEqual(coarse.map(({ ms, ...row }) => row), fine.map(({ ms, ...row }) => row), 'bytes and FLOPs are of one pass');
+  const sum = (rows) => rows.reduce((n, r) => n + r.ms, 0);
+  assert.ok(fine.every((r) => r.ms < 0.5));
+  near(sum(coarse), sum(fine), 0.05);
+  for (const op of new Set(fine.map((r) => r.op))) {   // of all layers together, as the page shows them
+    const of = (rows) => sum(rows.filter((r) => r.op === op));
+    assert.ok(of(coarse) > 0.3 * of(fine) && of(coarse) < 2 * of(fine), `${op}: ${of(coarse)} ms, by a fine clock ${of(fine)} ms`);
+  }
+  model.dispose();
+});
+
+test('the page: a time of a step from steps of 0 and 1 ms', () => {
+  // 0.3 ms a step, in whole ms
+  const steps = (ms, n) => Array.from({ length: n }, (_, i) => Math.floor((i + 1) * ms) - Math.floor(i * ms));
+  near(stepMs(steps(0.3, 64)), 0.3, 0.1);
+  near(stepMs(steps(0.73, 64)), 0.73, 0.1);
+  near(stepMs(steps(3.4, 12)), 3.4, 0.1);
+  assert.equal(stepMs(steps(0.3, 20)), 0, 'six ticks are too few');
+  assert.deepEqual([stepMs([]), stepMs([0, 0, 0]), stepMs([1])], [0, 0, 0]);
+  assert.equal(stepMs([35]), 35, 'a slow step alone');
+  near(stepMs([...steps(0.3, 60), 40, 12]), 0.3, 0.1);          // interrupted twice
+  near(stepMs(Array.from({ length: 20 }, (_, i) => 0.3 + (i % 3) / 100)), 0.31, 0.05);   // a fine clock
+  assert.deepEqual([meanSpeed([]), meanSpeed([0, Infinity, NaN]), meanSpeed([0, 100, 300])], [0, 0, 150]);
+});
+
+test('the made clock was the one that was read', () => {
+  const before = time;
+  performance.now();
+  assert.equal(time, before + pace);
+  assert.ok(real() > 0);
+});

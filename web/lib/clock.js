@@ -1,0 +1,50 @@
+// clock.js - speeds from a clock with coarse ticks: Firefox and WebKit round performance.now() to whole milliseconds in pages that are not
+// cross-origin isolated, which is longer than a small model's token
+
+/** Ticks that a time has to last before a speed is computed from it; the error is then below a tenth. */
+const TICKS = 10;
+/** Ticks that are looked at; the shortest counts, since a busy machine stretches some. */
+const SAMPLES = 3;
+/** Readings between two ticks, at most: nothing waits for a clock that stands still. */
+const READINGS = 1e6;
+
+let tick = 0;
+
+/** The smallest step of performance.now() here, in ms. Measured at the first call, which takes three such steps. @returns {number} */
+export function clockTick() {
+  if (tick) return tick;
+  let shortest = Infinity;
+  for (let i = 0; i < SAMPLES; i++) {
+    const from = performance.now();
+    let now = from;
+    for (let n = 0; now === from && n < READINGS; n++) now = performance.now();
+    if (now > from) shortest = Math.min(shortest, now - from);
+  }
+  return tick = Math.min(shortest, 1000);
+}
+
+/** Whether a time of so many ms is long enough for a speed. @param {number} ms */
+const measurable = (ms) => ms > 0 && ms >= TICKS * clockTick();
+
+/** @param {number} n @param {number} ms @returns {number} n a second; 0 where the time is too short for this clock */
+export function perSecond(n, ms) { return measurable(ms) ? n * 1000 / ms : 0; }
+
+/** The speed of the newest of many short spans: of as few of them as this clock can measure together. */
+export class Rate {
+  /** The newest last. @type {{n: number, ms: number}[]} */
+  #spans = [];
+
+  /** A span has ended. @param {number} n  what was done in it @param {number} ms @returns {number} n a second; 0 while all are too short together */
+  add(n, ms) {
+    this.#spans.push({ n, ms });
+    let done = 0, time = 0;
+    for (let i = this.#spans.length - 1; i >= 0; i--) {
+      done += this.#spans[i].n;
+      time += this.#spans[i].ms;
+      if (!measurable(time)) continue;
+      this.#spans.splice(0, i); // older ones are never needed again
+      return done * 1000 / time;
+    }
+    return 0;
+  }
+}
