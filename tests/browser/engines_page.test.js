@@ -1,0 +1,173 @@
+// engines_page.test.js - the built page in Chromium, Firefox and WebKit, with and without cross-origin isolation: it writes by itself, writes
+// what the library writes in Node, every panel has its numbers, and nothing is complained of. Screenshots go to build/screens.
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { ENGINES, openBrowser, until, whyMissing } from '../../scripts/browsers.js';
+import { load } from '../../web/lib/index.js';
+import { servePage, top } from './engines/fixture.js';
+
+/** @typedef {import('../../scripts/browsers.js').Browser} Browser */
+/** @typedef {import('../../scripts/browsers.js').Page} Page */
+
+const SCREENS = `${top}build/screens`;
+const PROMPT = 'Once upon a time, there was a little';
+
+/** Ids of a text as the library writes it in Node, with the page's sampler. @param {string} model @param {string} prompt @param {Record<string, any>} how */
+async function expected(model, prompt, how) {
+  const loaded = await load(`${top}weights/${model}`), ids = [...await loaded.encode(prompt)];
+  for await (const { id } of loaded.generate(ids, { temperature: 0.8, topK: 40, topP: 0.95, ...how })) ids.push(id);
+  loaded.dispose();
+  return ids;
+}
+/** @type {Promise<number[]> | undefined} */
+let story;
+
+/** Type into fields, as a visitor's events tell it. @param {Page} page @param {Record<string, string>} values  by selector */
+const fill = (page, values) => page.evaluate((list) => {
+  for (const [selector, value] of list) {
+    const field = document.querySelector(selector);
+    field.focus();
+    field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Unidentified', bubbles: true }));
+    field.value = value;
+    for (const type of ['input', 'change']) field.dispatchEvent(new Event(type, { bubbles: true }));
+  }
+}, Object.entries(values));
+/** @param {Page} page @param {string} selector */
+const click = (page, selector) => page.evaluate((s) => document.querySelector(s).click(), selector);
+/** @param {Page} page @param {string} selector */
+const show = (page, selector) => page.evaluate((s) => document.querySelector(s).scrollIntoView({ block: 'center', behavior: 'instant' }), selector);
+const written = (/** @type {Page} */ page) => page.evaluate(() => document.querySelectorAll('.tok:not(.given)').length);
+
+/** What each panel shows once it has its numbers, by its selector. @type {Record<string, () => any>} */
+const PANELS = {
+  '.next': () => document.querySelectorAll('.bar .num').length >= 10 && /entropy/.test(document.querySelector('#h-next').textContent) && [...document.querySelectorAll('.bar .num')].every((e) => /%$|^cut$/.test(e.textContent)),
+  '.heads': () => document.querySelectorAll('.tile canvas').length >= 2,
+  '.attention': () => [...document.querySelectorAll('.attention .attends li')].length > 0 && document.querySelector('.cells').width > 0,
+  '.anatomy': () => document.querySelectorAll('.anatomy-svg .dot').length > 0,
+  '.parameters': () => /\d/.test(document.querySelector('[data-role="total"]').textContent),
+  '.trace': () => /\d/.test(document.querySelector('.trace tfoot td')?.textContent ?? ''),
+  '.memory': () => document.querySelectorAll('.memory .piece').length > 3 && document.querySelectorAll('.memory tbody tr').length > 0,
+  '.lens-card': () => document.querySelectorAll('.lens td').length > 8 && document.querySelectorAll('.vote').length > 8,
+  '.ablate': () => document.querySelectorAll('.switches button').length > 4,
+};
+
+for (const engine of ENGINES) {
+  const missing = whyMissing(engine);
+  if (missing) {
+    test(engine, { skip: missing }, () => {});
+    continue;
+  }
+  describe(engine, () => {
+    /** @type {Browser} */
+    let browser;
+    before(async () => {
+      mkdirSync(SCREENS, { recursive: true });
+      browser = await openBrowser(engine);
+    });
+    after(() => browser?.close());
+
+    for (const isolate of [false, true]) {
+      describe(isolate ? 'isolated' : 'not isolated', () => {
+        /** @type {Awaited<ReturnType<typeof servePage>>} */
+        let server;
+        /** @type {Page} */
+        let page;
+        before(async () => {
+          server = await servePage(isolate);
+          page = await browser.open(server.url);
+        });
+        after(async () => {
+          await page?.close();
+          await server?.close();
+        });
+
+        test('it writes by itself before it is touched, and the next token\'s bars follow', async (t) => {
+          await until(page, () => /^stories-5M/.test(document.querySelector('.pill').textContent));
+          const bars = () => page.evaluate(() => [...document.querySelectorAll('.bar')].map((e) => e.textContent).join());
+          const [n, first] = [await until(page, () => document.querySelectorAll('.tok:not(.given)').length), await bars()];
+          await until(page, (n) => document.querySelectorAll('.tok:not(.given)').length !== n, [n]);
+          await until(page, (first) => {
+            const now = [...document.querySelectorAll('.bar')].map((e) => e.textContent).join();
+            return now && now !== first;
+          }, [first]);
+          t.diagnostic(`${browser.version}: ${await page.evaluate(() => [...document.querySelectorAll('.facts dd')].map((e) => e.title || e.textContent).join(', '))}`);
+        });
+
+        test('a prompt is continued as the library continues it in Node', async () => {
+          await fill(page, { '#pace': 'fast', '#max-tokens': '40', '#seed': '7', 'textarea[name="prompt"]': PROMPT });
+          await page.evaluate(() => document.querySelector('form.prompt').requestSubmit());
+          story ??= expected('stories.gguf', PROMPT, { maxTokens: 40, seed: 7 });
+          const want = (await story).join();
+          const ids = () => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join();
+          await until(page, (want) => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join() === want, [want]).catch(async () => assert.equal(await page.evaluate(ids), want));
+          await until(page, () => /Go on|Run again/.test(document.querySelector('.go').textContent));
+          assert.match(await page.evaluate(() => document.querySelector('[data-role="speed"]').textContent), /^[\d,.]+ tok\/s$/);
+        });
+
+        test('every panel has its numbers', async () => {
+          for (const [panel, ready] of Object.entries(PANELS)) {
+            await show(page, panel);
+            await until(page, ready, [], 20_000).catch((error) => assert.fail(`${panel}: ${error.message}`));
+          }
+        });
+
+        test('another head, a training run, another model', async () => {
+          await click(page, '.tile[aria-label="layer 2, head 1"]');
+          await until(page, () => /Layer 2, head 1/.test(document.querySelector('#h-attention').textContent));
+          await show(page, '.train');
+          await until(page, () => document.querySelector('#train-preset') !== null);
+          await fill(page, { '#train-preset': 'one layer, one head' });
+          await fill(page, { '#train-steps': '6', '#train-every': '3' });
+          await page.evaluate(() => [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Start').click());
+          await until(page, () => /^Done, 6 steps/.test(document.querySelector('#train output').textContent), [], 60_000);
+          const facts = await page.evaluate(() => document.querySelector('.training-facts').textContent);
+          assert.doesNotMatch(facts, /NaN|Infinity|∞/);
+          const dates = await browser.open(`${server.url}#model=weights/dates/&source=the 24th of December, 1999&pace=fast&t=0`);
+          await until(dates, () => /^dates/.test(document.querySelector('.pill').textContent) && /Run|Go on/.test(document.querySelector('.go').textContent));
+          await click(dates, '.go');
+          await until(dates, () => /1999-12-24/.test(document.querySelector('.text').textContent));
+          assert.deepEqual(await dates.complaints(), []);
+          await dates.close();
+        });
+
+        test('no number is missing, and nothing was complained of', async () => {
+          assert.equal(/** @type {any} */ (await page.evaluate(() => /.{0,40}(?:NaN|Infinity|∞|undefined).{0,20}/.exec(document.body.innerText)))?.[0], undefined);
+          assert.deepEqual(await page.complaints(), []);
+        });
+      });
+    }
+
+    test('screenshots: desktop and phone, light and dark, and nothing lies beyond the right edge', async () => {
+      const server = await servePage(false);
+      try {
+        for (const [device, width, height] of /** @type {[string, number, number][]} */ ([['desktop', 1440, 2000], ['phone', 390, 844]])) {
+          const page = await browser.open(`${server.url}#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=30`, { width, height });
+          await until(page, () => document.querySelectorAll('.tok:not(.given)').length === 30);
+          for (const theme of ['light', 'dark']) {
+            if (await page.evaluate(() => document.documentElement.dataset.theme ?? 'light') !== theme) await click(page, '[data-role="theme"]');
+            await until(page, PANELS['.next']);
+            await until(page, PANELS['.attention']);
+            if (device === 'desktop') await until(page, (dark) => {   // the scale of weights begins with the colour of the theme's paper
+              const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+              copy.drawImage(document.querySelector('.ramp'), 0, 0);
+              return (copy.getImageData(0, 0, 1, 1).data[0] < 128) === dark;
+            }, [theme === 'dark']);
+            const png = await page.screenshot();
+            writeFileSync(`${SCREENS}/${engine}-${device}-${theme}.png`, png);
+            const header = new DataView(png.buffer, png.byteOffset);
+            assert.deepEqual([header.getUint32(16), header.getUint32(20)], [width, height]);
+            assert.ok(png.length > 30_000, `${png.length} bytes: an empty picture`);
+          }
+          assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${device}: the page scrolls sideways`);
+          // Firefox's kind of dot product once stood there too, and the head of the page took a second line
+          assert.match(await page.evaluate(() => document.querySelector('[data-role="backend"]').textContent), /^(relaxed SIMD|simd128), one thread$/);
+          assert.deepEqual(await page.complaints(), []);
+          await page.close();
+        }
+      } finally {
+        await server.close();
+      }
+    });
+  });
+}
