@@ -13,6 +13,7 @@ const PLATFORM = `// Names of the web platform that the public types use. Where 
 interface AbortSignal {}
 interface Blob {}
 interface File {}
+interface Headers {}
 interface MessagePort {}
 interface ReadableStream<R = any> {}
 interface RequestInit {}

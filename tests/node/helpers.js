@@ -110,6 +110,7 @@ export function readTensors(file) {
 export async function serve(handler) {
   const server = createServer(handler);
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  server.unref(); // a test that fails before it closes the server does not keep the process
   const { port } = /** @type {any} */ (server.address());
   return { url: `http://127.0.0.1:${port}/`, close: () => { server.closeAllConnections(); server.close(); } };
 }

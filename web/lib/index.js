@@ -103,11 +103,16 @@ export { CODES, GlassformerError, Model, PRESETS, Session, Tokenizer, Training }
  *   thread (default in Node); the address of a copy of its file dist/worker.js; or a function that starts a worker which imports 'glassformer/worker'
  * @property {Bytes | Response | WebAssembly.Module} [wasm]  instead of the package's own file
  * @property {typeof globalThis.fetch} [fetch]
- * @property {'none'|'cache-storage'|'opfs'} [cache]  browsers: keep what was downloaded; default none
+ * @property {'none'|'cache-storage'|'opfs'|'file'} [cache]  keep what was downloaded: in browsers 'cache-storage' or 'opfs', in Node 'file'; default none
+ * @property {string} [cacheDir]             the folder of cache 'file'; default: `glassformer` in the user's cache folder ($XDG_CACHE_HOME or ~/.cache,
+ *   ~/Library/Caches, %LOCALAPPDATA%)
  * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
  * @property {{causal?: boolean, scaleScores?: boolean, usePosition?: boolean, useResidual?: boolean, useNorm?: boolean, useFinalNorm?: boolean}} [switches]
  *   false leaves that idea out of the loaded model, to see what it was worth; `create` takes the same in its configuration
- * @property {string} [hfEndpoint]           instead of https://huggingface.co
+ * @property {string} [hfEndpoint]           instead of https://huggingface.co (in Node: $HF_ENDPOINT)
+ * @property {string} [token]                access token of the hub, for 'hf:' sources; default in Node: $HF_TOKEN, for https://huggingface.co and $HF_ENDPOINT only
+ * @property {Record<string, string> | [string, string][] | Headers} [headers]  sent with requests to the origin of the weights' address only; a redirect
+ *   to another origin is followed without them. In browsers a redirect is an error, unless the only header is `authorization`
  * @property {AbortSignal} [signal]
  * @property {(p: Progress) => void} [onProgress]  bytes; `total` may be unknown. One that throws ends the load with code 'callback'; a promise that it returns is not
  *   waited for
@@ -208,7 +213,7 @@ export async function load(source, options = {}) {
 /**
  * Make a model with random weights: normal with standard deviation 0.02, gains 1, biases 0. The same seed gives the same model on every machine.
  * @param {ConfigInput} config
- * @param {{seed?: number} & Omit<LoadOptions, 'cache'|'fetch'|'hfEndpoint'|'sha256'|'switches'>} [options]  seed: 0 .. 2^53 - 1, default drawn
+ * @param {{seed?: number} & Omit<LoadOptions, 'cache'|'cacheDir'|'fetch'|'headers'|'hfEndpoint'|'sha256'|'switches'|'token'>} [options]  seed: 0 .. 2^53 - 1, default drawn
  * @returns {Promise<Model>}  the caller's to dispose
  * @throws {GlassformerError} `bad-config`, `out-of-memory`, `blocked`, `worker`
  * @example

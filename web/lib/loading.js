@@ -1,6 +1,7 @@
 // loading.js - the arguments of load and create: what they take, checked and in a form that can be posted
 import { GlassformerError, fail, said, show } from './formats/errors.js';
 import { LIMITS, callback, entries, flag, isBytes, isStreamed, number, optionsOf, plain, reading, signal, steady, word } from './formats/given.js';
+import { headerPairs, headerToken } from './headers.js';
 
 /** @typedef {import('./formats/given.js').Kind} Kind */
 
@@ -83,7 +84,7 @@ const both = {
 };
 
 /** What each call takes. @type {Record<'load' | 'create', Record<string, Kind>>} */
-const KINDS = { load: { ...both, hfEndpoint: word, cache: word, sha256: word, switches, fetch: callback }, create: { ...both, seed: number } };
+const KINDS = { load: { ...both, hfEndpoint: word, token: headerToken, headers: headerPairs, cache: word, cacheDir: word, sha256: word, switches, fetch: callback }, create: { ...both, seed: number } };
 
 /** @param {'load' | 'create'} call @param {any} options @returns {Record<string, any>} */
 export function loadOptions(call, options) {

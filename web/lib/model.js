@@ -12,6 +12,7 @@ import { camelConfig } from './formats/config.js';
 import { checkedIds } from './formats/given.js';
 import { parameterTable } from './formats/roster.js';
 import { openCheckpoint } from './formats/source.js';
+import { requests } from './requests.js';
 import { Tokenizer } from './tokenizer.js';
 
 /** @typedef {import('./formats/config.js').Config} Config */
@@ -72,11 +73,13 @@ export class LoadedModel {
     const starting = start(options, report, binary);
     let downloaded = 0, total = /** @type {number | null} */ (null);
     let fromCache = false;
+    const request = requests(source, options, fetch), isCallers = fetch !== undefined;
+    fetch = request;
     if ((options.cache ?? 'none') !== 'none' || options.sha256 !== undefined) {
       fetch = await (await import('./store.js')).keepingFetch(source, options, fetch, () => { fromCache = true; }, signal);
     }
     const checkpoint = await openCheckpoint(source, {
-      fetch, signal, hfEndpoint: options.hfEndpoint,
+      fetch, signal, hfEndpoint: options.hfEndpoint, trusted: !isCallers && fetch === request,
       onBytes: (loaded, all) => { downloaded = loaded; total = all ?? null; report('download', loaded, total, loaded === total, fromCache); },
     });
     /** @type {Engine | undefined} */
@@ -280,7 +283,11 @@ function loadOptions(o) {
   for (const [name, value, alias, other] of [['dtype', o.dtype, 'quantize', o.quantize], ['kvDtype', kv, 'kvCache', kvCache]]) {
     if (value !== undefined && other !== undefined && value !== other) fail('bad-option', `${name} is ${show(o[name])} and ${alias}, its older name, is ${show(o[alias])}: give one of them`);
   }
-  oneOf('cache', ['none', 'cache-storage', 'opfs']);
+  oneOf('cache', ['none', 'cache-storage', 'opfs', 'file']);
+  if (o.cacheDir !== undefined) {
+    if (typeof o.cacheDir !== 'string' || !o.cacheDir) fail('bad-option', `cacheDir is ${show(o.cacheDir)}, expected the path of a folder`);
+    if (o.cache !== 'file') fail('bad-option', `cacheDir is the folder of cache: 'file', but cache is ${show(o.cache ?? 'none')}`);
+  }
   if (o.contextLength !== undefined) number('contextLength', o.contextLength, 1, 2 ** 31 - 1, true);
   if (o.threads !== undefined) number('threads', o.threads, 1, 64, true);
   return { ...o, dtype: o.dtype ?? o.quantize ?? 'keep', kvDtype: kv ?? kvCache ?? 'f32' };

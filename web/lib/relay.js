@@ -42,7 +42,7 @@ export function distantFetch(post) {
     const url = String(input);
     const { port1, port2 } = new MessageChannel();
     const headers = [...new Headers(init.headers)];
-    post({ fetch: url, init: { method: init.method, headers }, port: port2 }, [port2]);
+    post({ fetch: url, init: { method: init.method, redirect: init.redirect, headers }, port: port2 }, [port2]);
     const { signal } = init;
     const next = () => new Promise((resolve, reject) => {
       const abort = () => { port1.postMessage('cancel'); reject(signal?.reason); };
@@ -63,7 +63,8 @@ export function distantFetch(post) {
         },
         cancel() { port1.postMessage('cancel'); },
       }, { highWaterMark: 1 });
-      const response = new Response(body, { status: head.status, statusText: head.statusText, headers: head.headers });
+      const response = new Response(body, { status: head.status || 200, statusText: head.statusText, headers: head.headers });
+      if (!head.status) Object.defineProperties(response, { status: { value: 0 }, ok: { value: false } }); // a redirect not followed
       return Object.defineProperties(response, { url: { value: head.url }, type: { value: head.type } });
     });
   };

@@ -1,4 +1,4 @@
-// store.js - what comes from afar, kept here and checked: caches for downloads, and SHA-256 of a weight file
+// store.js - caches for downloads, in browsers and in Node, and the SHA-256 of a weight file
 //
 // A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
 // nothing behind, nor does what a server that is ill says instead of a file.
@@ -77,11 +77,12 @@ function lenient({ get, put }) {
 /**
  * A fetch that keeps whole files, and holds one of them against its checksum.
  * @param {typeof globalThis.fetch} fetch
- * @param {{cache?: string, sha256?: string, isWeights: (url: string) => boolean, onHit: () => void}} options
+ * @param {{cache?: string, cacheDir?: string, sha256?: string, isWeights: (url: string) => boolean, onHit: () => void}} options
  * @returns {Promise<typeof globalThis.fetch>}
  */
-async function keeping(fetch, { cache, sha256, isWeights, onHit }) {
-  const store = cache === 'cache-storage' ? lenient(await opened(cache, cacheStorage)) : cache === 'opfs' ? lenient(await opened(cache, opfs)) : null;
+async function keeping(fetch, { cache, cacheDir, sha256, isWeights, onHit }) {
+  const store = cache === 'cache-storage' ? lenient(await opened(cache, cacheStorage)) : cache === 'opfs' ? lenient(await opened(cache, opfs))
+    : cache === 'file' ? lenient(await (await import('./file_store.js')).fileStore(cacheDir)) : null;
   return async (input, init) => {
     const url = String(input), mine = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
     const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
@@ -216,7 +217,7 @@ async function checkHere(source, wanted, signal) {
  * The fetch for a load whose files are to be kept, or whose one file of weights is to be checked.
  * @param {any} source @param {Record<string, any>} options @param {typeof globalThis.fetch | undefined} fetch @param {() => void} onHit @param {AbortSignal} [signal]
  */
-export async function keepingFetch(source, { cache, sha256, hfEndpoint }, fetch, onHit, signal) {
+export async function keepingFetch(source, { cache, cacheDir, sha256, hfEndpoint }, fetch, onHit, signal) {
   const weights = source?.weights ?? source, address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
   if (sha256 !== undefined) {
     if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
@@ -224,5 +225,5 @@ export async function keepingFetch(source, { cache, sha256, hfEndpoint }, fetch,
     if (isBytes(weights) && !/^(https?|hf|data|blob|stream):/.test(address)) await checkHere(address || weights, sha256, signal); // what is nothing of the kind is refused by who opens it
   }
   const whole = address && String(new Opener({ hfEndpoint }).resolve(address));
-  return keeping(fetch ?? globalThis.fetch, { cache, sha256, onHit, isWeights: (url) => url === whole });
+  return keeping(fetch ?? globalThis.fetch, { cache, cacheDir, sha256, onHit, isWeights: (url) => url === whole });
 }

@@ -21,6 +21,7 @@ import { ggufTokenizer, pieceModels } from './vocab.js';
  * @typedef {object} OpenOptions
  * @property {typeof globalThis.fetch} [fetch]
  * @property {AbortSignal} [signal]
+ * @property {boolean} [trusted]  fetch ends a body where its length says, as the platform's own does
  * @property {(loaded: number, total: number | null) => void} [onBytes] weight files only
  * @property {string} [hfEndpoint] instead of https://huggingface.co (or $HF_ENDPOINT in Node)
  */
@@ -424,7 +425,7 @@ export function streamChunks(stream) {
 }
 
 /** @param {string | URL} url @param {OpenOptions} options @returns {Promise<Opened>} */
-async function openUrl(url, { fetch = globalThis.fetch, signal }) {
+async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === globalThis.fetch, signal }) {
   const name = String(url);
   let res;
   try {
@@ -436,7 +437,7 @@ async function openUrl(url, { fetch = globalThis.fetch, signal }) {
   }
   if (!res.ok) {
     res.body?.cancel().catch(() => {});
-    return fail(res.status === 404 || res.status === 410 ? 'not-found' : 'network', `${name}: the server answered ${res.status} ${res.statusText}`.trim(), res.status);
+    return fail(res.status === 404 || res.status === 410 ? 'not-found' : 'network', `${name}: the server answered ${res.status} ${res.statusText}`.trim() + (res.status === 401 ? ' (it asks for a token or headers)' : ''), res.status);
   }
   if (/^text\/html/i.test(res.headers.get('content-type') ?? '')) {
     res.body?.cancel().catch(() => {});
@@ -447,5 +448,5 @@ async function openUrl(url, { fetch = globalThis.fetch, signal }) {
   const total = length !== null && /^\d+$/.test(length) && (!encoding || encoding === 'identity') ? Number(length) : null;
   // across origins the encoding is hidden, so the length may be that of compressed bytes
   const exact = res.type !== 'cors';
-  return { name, chunks: res.body ? streamChunks(res.body) : once(new Uint8Array(0)), total, exact, sure: exact && fetch === globalThis.fetch };
+  return { name, chunks: res.body ? streamChunks(res.body) : once(new Uint8Array(0)), total, exact, sure: exact && trusted };
 }

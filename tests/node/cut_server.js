@@ -1,0 +1,48 @@
+// cut_server.js - a web server whose connections break, whose files change, that knows no ranges or sends its visitors elsewhere
+import { serve } from './helpers.js';
+
+/**
+ * @typedef {object} Served
+ * @property {Uint8Array} bytes
+ * @property {string | null} [etag]       null: none
+ * @property {string} [modified]
+ * @property {boolean} [ranges]           default true
+ * @property {number[]} [cuts]            bytes after which each answer in turn ends in a broken connection; used up as they come
+ * @property {(request: any, served: Served) => void} [before]  called with each request, and may change what is served
+ * @property {Record<string, string>} [headers]
+ * @property {boolean} [chunked]          no content-length
+ * @property {number} [together]          so many requests must have come before an answer ends
+ */
+
+/** @param {Record<string, Served | string>} files  by path; a string: redirected there */
+export async function serveCut(files) {
+  /** @type {{path: string, range: string | undefined, headers: Record<string, any>, status: number}[]} */
+  const asked = [];
+  /** @type {(() => void)[]} */
+  const waiting = [];
+  const server = await serve((request, response) => {
+    const path = request.url.split('?')[0], entry = { path, range: request.headers.range, headers: request.headers, status: 200 };
+    asked.push(entry);
+    const served = files[path];
+    if (typeof served === 'string') return response.writeHead(entry.status = 302, { location: served }).end();
+    if (!served) return response.writeHead(entry.status = 404).end();
+    served.before?.(request, served);
+    const { bytes, etag = '"one"', modified, ranges = true, cuts = [], headers = {}, chunked, together } = served;
+    const from = ranges ? Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0) : 0;
+    const wanted = request.headers['if-range'], isPart = from > 0 && (wanted === undefined || wanted === etag || wanted === modified);
+    if (isPart && from >= bytes.length) return response.writeHead(entry.status = 416, { 'content-range': `bytes */${bytes.length}` }).end();
+    const body = isPart ? bytes.subarray(from) : bytes, cut = cuts.shift();
+    response.writeHead(entry.status = isPart ? 206 : 200, {
+      ...(etag && { etag }), ...(modified && { 'last-modified': modified }), ...headers, ...(!chunked && { 'content-length': body.length }),
+      ...(isPart && { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` }),
+    });
+    if (together) {
+      response.write(body.subarray(0, 1000));
+      if (waiting.push(() => response.end(body.subarray(1000))) === together) for (const end of waiting.splice(0)) end();
+      return;
+    }
+    if (cut === undefined || cut >= body.length) return response.end(body);
+    response.write(body.subarray(0, cut), () => setTimeout(() => response.destroy(), 5)); // what was written is on its way
+  });
+  return { ...server, asked, of: (/** @type {string} */ path) => asked.filter((each) => each.path === path) };
+}

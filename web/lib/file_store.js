@@ -1,0 +1,105 @@
+// file_store.js - downloads kept in a folder of Node's file system: the store behind cache: 'file'
+import { fail } from './formats/errors.js';
+import { Sha256 } from './sha256.js';
+
+/** What a write that has not ended is called; a process that died leaves it behind. */
+const PART = '.part';
+/** After which nobody writes it any more. */
+const STALE_MS = 24 * 3600 * 1000;
+/** Bytes read at a time. */
+const PIECE = 1 << 20;
+
+/** @template {string} M @param {M} name @returns {any} a module of Node, which no bundler follows */
+const node = (name) => /** @type {any} */ (globalThis.process).getBuiltinModule(`node:${name}`);
+
+/** The platform's folder for what can be fetched again. @returns {string} */
+export function defaultCacheDir() {
+  const { env, platform } = /** @type {any} */ (globalThis.process), { homedir } = node('os'), { join } = node('path');
+  const base = platform === 'win32' ? env.LOCALAPPDATA || join(homedir(), 'AppData', 'Local')
+    : platform === 'darwin' ? join(homedir(), 'Library', 'Caches')
+      : /^\//.test(env.XDG_CACHE_HOME ?? '') ? env.XDG_CACHE_HOME : join(homedir(), '.cache');
+  return join(base, 'glassformer');
+}
+
+/**
+ * @param {string} [cacheDir]
+ * @returns {Promise<import('./store.js').Store>}
+ */
+export async function fileStore(cacheDir) {
+  if (!globalThis.process?.versions?.node) return fail('unsupported', "cache 'file' was asked for, but there is no file system here: in a browser use 'cache-storage' or 'opfs'");
+  /** @type {typeof import('node:fs/promises')} */
+  const fs = node('fs/promises');
+  /** @type {typeof import('node:path')} */
+  const { join, basename } = node('path');
+  const folder = cacheDir ?? defaultCacheDir();
+  const blocked = (/** @type {any} */ error) => fail('storage', `the cache folder ${folder} cannot be used (${error?.code ?? error?.message}): name another with cacheDir, or load with cache: 'none'`, error);
+  await fs.mkdir(folder, { recursive: true }).catch(blocked);
+  await fs.access(folder, fs.constants.R_OK | fs.constants.W_OK).catch(blocked);
+  /** By the hash of the address, and for people by the end of its path. @param {string} url */
+  const pathOf = (url) => {
+    const last = basename(new URL(url).pathname).replace(/[^\w.-]/g, '_').slice(-60);
+    return join(folder, `${new Sha256().update(new TextEncoder().encode(url)).digest()}-${last}`);
+  };
+  return {
+    get: async (url) => {
+      const file = await fs.open(pathOf(url)).catch(() => null);
+      if (!file) return null;
+      const stat = await file.stat();
+      if (!stat.isFile() || !stat.size) {
+        await file.close();
+        return null;
+      }
+      return new Response(contents(file), { headers: { 'content-length': String(stat.size) } });
+    },
+    put: async (url) => {
+      await removeStale(fs, folder, join);
+      const path = pathOf(url), part = `${path}.${crypto.randomUUID()}${PART}`;
+      const file = await fs.open(part, 'wx');
+      const forget = async () => {
+        await file.close().catch(() => {});
+        await fs.rm(part, { force: true });
+      };
+      return new WritableStream({
+        async write(chunk) { for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten; },
+        async close() {
+          try {
+            await file.sync(); // before it has its name: a crash leaves no file with holes
+            await file.close();
+            await fs.rename(part, path); // whole at once; of two processes the last one stays
+          } catch (error) {
+            await forget();
+            throw error;
+          }
+        },
+        abort: forget,
+      });
+    },
+  };
+}
+
+/** A file as a stream that opens nothing twice and closes it at the end. @param {import('node:fs/promises').FileHandle} file @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
+function contents(file) {
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { bytesRead, buffer } = await file.read(new Uint8Array(PIECE), 0, PIECE, null);
+        if (bytesRead) return controller.enqueue(buffer.subarray(0, bytesRead));
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
+      await file.close();
+      controller.close();
+    },
+    cancel: () => file.close(),
+  }, { highWaterMark: 0 });
+}
+
+/** @param {typeof import('node:fs/promises')} fs @param {string} folder @param {typeof import('node:path').join} join */
+async function removeStale(fs, folder, join) {
+  for (const name of await fs.readdir(folder).catch(() => /** @type {string[]} */ ([]))) {
+    if (!name.endsWith(PART)) continue;
+    const path = join(folder, name), stat = await fs.stat(path).catch(() => null);
+    if (stat && Date.now() - stat.mtimeMs > STALE_MS) await fs.rm(path, { force: true }).catch(() => {});
+  }
+}
