@@ -105,7 +105,46 @@ static void forks_keep_their_source(void) {
     gf_model_close(m);
 }
 
+/* NaN in a key, a query or a value reaches what is computed with it, and nothing else: a weight of
+ * 0 adds nothing, whichever of the queries that are computed together has it. */
+static void what_is_no_number_stays_none(void) {
+    enum { D = 10, Q = 7, BAD = 5 };
+    static _Alignas(64) uint8_t kb[64 * (D + 2) * 4 + 256], vb[64 * (D + 2) * 4 + 256];
+    for (int type = 0; type < GF_N_KV_TYPES; type++) {
+        float x[D], q[Q * D], s[Q * 64], p[Q * 64], z[Q * D];
+        CHECK(gf_kv_key_bytes(type, D) <= sizeof kb && gf_kv_value_bytes(type, D) <= sizeof vb);
+        for (int j = 0; j < 64; j++) {
+            for (int i = 0; i < D; i++) x[i] = (float)((i * 7 + j * 3) % 11 - 5);
+            if (j == BAD) x[3] = NAN;
+            gf_kv_put(type, kb, vb, j, x, x, D);
+        }
+        for (int t = 0; t < Q; t++) {
+            for (int i = 0; i < D; i++) q[t * D + i] = (float)(i + t) / 8 + 1;
+            if (t == 2) q[t * D + 9] = NAN;
+        }
+        gf_attn_scores(s, 64, q, D, Q, type, kb, D, 0.5f);
+        const int kept = type != GF_KV_F16; /* halves are clamped to +-65504, NaN too */
+        for (int t = 0; t < Q; t++)
+            for (int j = 0; j < 64; j++)
+                CHECK(isnan(s[t * 64 + j]) == (t == 2 || (kept && j == BAD)));
+        for (int m = 1; m <= Q; m++) /* m queries, of which those in `without` do not look there */
+            for (int without = 0; without < 1 << m; without += m < 5 ? 1 : 13) {
+                for (int i = 0; i < m * 64; i++) p[i] = 0.01f;
+                for (int t = 0; t < m; t++)
+                    if (without >> t & 1) p[t * 64 + BAD] = 0;
+                memset(z, 0, sizeof z);
+                gf_attn_mix(z, D, p, 64, m, type, vb, 64, D);
+                for (int t = 0; t < m; t++) {
+                    CHECK(isnan(z[t * D + 3]) == (kept && !(without >> t & 1)));
+                    if (without >> t & 1)
+                        for (int i = 0; i < D; i++) CHECK(isfinite(z[t * D + i]));
+                }
+            }
+    }
+}
+
 int main(void) {
+    RUN(what_is_no_number_stays_none);
     RUN(forks_hold_what_their_length_needs);
     RUN(forks_keep_their_source);
     return check_end();

@@ -176,6 +176,8 @@ static void passes_are_done_in_the_faster_way(void) {
 }
 #endif
 
+static void count_tile(void *ctx, int32_t tile) { ((uint8_t *)ctx)[tile]++; }
+
 /* ---- the decision itself --------------------------------------------------------------------- */
 
 /* What n passes cost where each takes this long without helpers, with those that have just rested
@@ -212,7 +214,47 @@ static void helpers_are_used_where_they_help(void) {
     CHECK(passes(&p, small, 4000) < 1.02);
 }
 
+/* After a switch the other way is tried soon again, however quiet it was before; and when passes
+ * suddenly take longer, at once. */
+static void trials_follow_what_changes(void) {
+    const struct machine quiet = {1.7, 1, 1}, busy = {1, 2, 2};
+    struct gf_pace p;
+    gf_pace_open(&p);
+    passes(&p, quiet, 4000); /* 512 passes between trials by now */
+    CHECK_INT(p.gap, 512);
+    while (!p.trying) passes(&p, quiet, 1);
+    while (p.trying) passes(&p, quiet, 1);
+    int n = 0;
+    for (; !p.trying && n < 600; n++) passes(&p, busy, 1);
+    CHECK(n < 16); /* the mean exceeds the settled one by a quarter */
+    while (p.trying) passes(&p, busy, 1);
+    CHECK(!gf_pace_helped(&p));
+    passes(&p, busy, 300); /* tried in vain once more */
+    while (!gf_pace_helped(&p) || p.trying) passes(&p, quiet, 1);
+    CHECK_INT(p.gap, 32);
+    passes(&p, quiet, 32);
+    CHECK(p.trying);
+}
+
+/* More tiles than one job can count. */
+static void millions_of_tiles_run_once_each(void) {
+    enum { MOST = (1 << 18) - 1 };
+    static const int32_t counts[] = {MOST - 1, MOST, MOST + 1, 2 * MOST, 2 * MOST + 7, 600000};
+    static uint8_t times[600000];
+    struct gf_pool *p = gf_pool_open(3);
+    for (int i = 0; i < 6; i++) {
+        int32_t wrong = 0;
+        memset(times, 0, sizeof times);
+        gf_pool_run(p, count_tile, times, counts[i]);
+        for (int32_t k = 0; k < 600000; k++) wrong += times[k] != (k < counts[i]);
+        CHECK_INT(wrong, 0);
+    }
+    gf_pool_close(p);
+}
+
 int main(void) {
+    RUN(trials_follow_what_changes);
+    RUN(millions_of_tiles_run_once_each);
 #if !defined(__wasm__)
     RUN(a_helper_without_its_core_is_left_out_for_longer_each_time);
     RUN(two_waits_far_apart_are_chance);

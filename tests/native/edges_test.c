@@ -1,0 +1,54 @@
+/* edges_test.c - kernels far from where models usually are: infinities, and numbers that nearly
+ * vanish. */
+#include "check.h"
+#include "kernels/kernels.h"
+#include "kernels/wide.h"
+
+static void logsumexp_of_infinities(void) {
+    float x[5000];
+    for (int i = 0; i < 5000; i++) x[i] = (float)(i % 7);
+    CHECK(gf_logsumexp(x, 0, NULL) == -INFINITY);
+    x[4321] = INFINITY; /* behind the first stretch of 2,048 */
+    CHECK(gf_logsumexp(x, 5000, NULL) == INFINITY);
+    CHECK(isfinite(gf_logsumexp(x, 4321, NULL)));
+    x[4321] = NAN;
+    CHECK(isnan(gf_logsumexp(x, 5000, NULL)));
+    for (int i = 0; i < 5000; i++) x[i] = -INFINITY;
+    CHECK(gf_logsumexp(x, 5000, NULL) == -INFINITY);
+    x[3000] = 2.5f; /* and nothing else counts */
+    CHECK(gf_logsumexp(x, 5000, NULL) == 2.5f);
+}
+
+/* The training kernels against libm in double, by relative error, as far down as they say. */
+static void wide_kernels_keep_small_numbers(void) {
+    enum { N = 173 }; /* and a rest of 13 */
+    float x[N], y[N], up[N], dy[N], dg[N], du[N];
+    double sum = 0;
+    for (int i = 0; i < N; i++) x[i] = -0.5f * (float)((i * 37) % N); /* 0 down to -86 */
+    for (int i = 0; i < N; i++) sum += exp((double)x[i]);
+    gf_softmax_wide(y, x, N);
+    for (int i = 0; i < N; i++) {
+        const double want = exp((double)x[i]) / sum;
+        CHECK_NEAR(y[i], want, 1e-5 * want);
+    }
+    for (int i = 0; i < N; i++) {
+        x[i] = ((float)((i * 37) % N) - 86) / 2; /* gates from -43 to 43 */
+        up[i] = (float)(i % 9) / 4 - 1.1f;
+        dy[i] = (float)(i % 5) - 1.7f;
+    }
+    gf_silu_mul_wide(y, x, up, N);
+    gf_silu_mul_back_wide(dg, du, dy, x, up, N);
+    for (int i = 0; i < N; i++) {
+        const double g = (double)x[i], u = (double)up[i], s = 1 / (1 + exp(-g)), d = (double)dy[i];
+        CHECK_NEAR(y[i], g * s * u, 1e-5 * fabs(g * s * u));
+        CHECK_NEAR(du[i], d * g * s, 1e-5 * fabs(d * g * s));
+        /* 1 - s is rounded where s is near 1, and 1 + g (1 - s) where g is near -1.28 */
+        CHECK_NEAR(dg[i], d * u * s * (1 + g * (1 - s)), 1e-5 * fabs(d * u * s * (1 + fabs(g))));
+    }
+}
+
+int main(void) {
+    RUN(logsumexp_of_infinities);
+    RUN(wide_kernels_keep_small_numbers);
+    return check_end();
+}
