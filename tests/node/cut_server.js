@@ -14,13 +14,18 @@ import { serve } from './helpers.js';
  * @property {number} [together]          so many requests must have come before an answer ends
  */
 
-/** @param {Record<string, Served | string>} files  by path; a string: redirected there */
-export async function serveCut(files) {
+/**
+ * @param {Record<string, Served | string>} files  by path; a string: redirected there
+ * @param {Record<string, string>} [always]  headers of every answer. With access-control-allow-origin it answers preflight requests too
+ */
+export async function serveCut(files, always = {}) {
   /** @type {{path: string, range: string | undefined, headers: Record<string, any>, status: number}[]} */
   const asked = [];
   /** @type {(() => void)[]} */
   const waiting = [];
   const server = await serve((request, response) => {
+    for (const [name, value] of Object.entries(always)) response.setHeader(name, value);
+    if (request.method === 'OPTIONS') return response.writeHead(204, { 'access-control-allow-headers': 'authorization, x-key, range, if-range' }).end();
     const path = request.url.split('?')[0], entry = { path, range: request.headers.range, headers: request.headers, status: 200 };
     asked.push(entry);
     const served = files[path];

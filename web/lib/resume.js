@@ -148,6 +148,7 @@ class Body {
       response.body?.cancel().catch(() => {});
       this.#give('the file on the server has changed since: load it again');
     }
+    if (status === 206 && !range && this.#distant) this.#give('the server does not let pages of other origins read Content-Range (Access-Control-Expose-Headers)');
     if (status === 206 && Number(range?.[1] ?? -1) !== this.#position) this.#give('the server then sent another part of the file than was asked for');
     if (status === 206) this.#total ??= size;
     this.#skip = status === 200 ? this.#position : 0; // a server without ranges begins anew

@@ -1,0 +1,94 @@
+// downloads.test.js - in Chromium, Firefox and WebKit: cut downloads are resumed, and headers are sent to one origin only
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { ENGINES, openBrowser, until, whyMissing } from '../../scripts/browsers.js';
+import { load } from '../../web/lib/index.js';
+import { serveCut } from '../node/cut_server.js';
+import { golden } from '../node/helpers.js';
+import { serveLibrary } from './engines/fixture.js';
+
+const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')), SECRET = 'hf_secret-7f3a';
+/** What another origin has to send for its validator and its ranges to be seen. */
+const OPEN = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'ETag, Content-Range, Accept-Ranges' };
+const CLOSED = { 'access-control-allow-origin': '*' };
+const carried = (/** @type {any} */ request) => JSON.stringify(request.headers).includes(SECRET);
+
+/** @param {import('../../web/lib/index.js').Model} model */
+async function idsOf(model) {
+  const ids = [];
+  for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true })) ids.push(id);
+  model.dispose();
+  return ids;
+}
+
+/** Token ids that the page writes, or the code and message of what it met. @param {import('../../scripts/browsers.js').Page} page @param {string} url @param {Record<string, any>} options @returns {Promise<any>} */
+const inPage = (page, url, options) => page.evaluate(async (url, options) => {
+  try {
+    const model = await /** @type {any} */ (window).library.load(url, options), ids = [];
+    for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true })) ids.push(id);
+    model.dispose();
+    return ids;
+  } catch (e) {
+    return { code: e.code, message: e.message };
+  }
+}, url, options);
+
+for (const engine of ENGINES) {
+  const missing = whyMissing(engine);
+  if (missing) {
+    test(engine, { skip: missing }, () => {});
+    continue;
+  }
+  describe(engine, () => {
+    /** @type {any} */
+    let browser, server, page, want;
+    before(async () => {
+      want = await idsOf(await load(bytes));
+      [browser, server] = await Promise.all([openBrowser(engine), serveLibrary(false)]);
+      page = await browser.open(server.url);
+      await until(page, () => /** @type {any} */ (window).programme);
+    });
+    after(async () => {
+      await page?.close();
+      await server?.close();
+      await browser?.close();
+    });
+
+    for (const worker of [true, false]) {
+      test(`a cut download from another origin is resumed ${worker ? 'in the worker' : 'in the page'}`, async () => {
+        const models = await serveCut({ '/m.gguf': { bytes, cuts: [9000, 3000], headers: { 'cache-control': 'no-store' } } }, OPEN);
+        try {
+          assert.deepEqual(await inPage(page, `${models.url}m.gguf`, { worker }), want);
+          assert.equal(models.asked.filter((request) => request.range).length, 2, JSON.stringify(models.asked.map(({ range, status }) => [range, status])));
+        } finally { models.close(); }
+      });
+    }
+    test('a server that hides its ranges is named', async () => {
+      const models = await serveCut({ '/m.gguf': { bytes, etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', cuts: [9000], headers: { 'cache-control': 'no-store' } } }, CLOSED);
+      try {
+        const { code, message } = await inPage(page, `${models.url}m.gguf`, {});
+        assert.equal(code, 'network', message);
+        assert.match(message, /cut after \d+ bytes, and the server does not let pages of other origins read Content-Range/);
+      } finally { models.close(); }
+    });
+    test('an authorization is sent to the origin of the weights and not to where it redirects', async () => {
+      const away = await serveCut({ '/m.gguf': { bytes } }, OPEN), home = await serveCut({ '/m.gguf': `${away.url}m.gguf`, '/near.gguf': { bytes } }, OPEN);
+      try {
+        for (const path of ['m.gguf', 'near.gguf']) assert.deepEqual(await inPage(page, `${home.url}${path}`, { headers: { authorization: `Bearer ${SECRET}` } }), want);
+        assert.deepEqual([home.asked.map(carried), away.asked.map(carried)], [[true, true], [false]]);
+      } finally { home.close(); away.close(); }
+    });
+    test('other headers are sent where nothing redirects, and a redirect is an error', async () => {
+      const away = await serveCut({ '/m.gguf': { bytes } }, OPEN), home = await serveCut({ '/m.gguf': `${away.url}m.gguf`, '/near.gguf': { bytes } }, OPEN);
+      try {
+        assert.deepEqual(await inPage(page, `${home.url}near.gguf`, { headers: { 'x-key': SECRET } }), want);
+        const { code, message } = await inPage(page, `${home.url}m.gguf`, { headers: { 'x-key': SECRET } });
+        assert.equal(code, 'network');
+        assert.match(message, /the server redirects/);
+        assert.deepEqual([home.asked.map(carried), away.asked.length], [[true, true], 0]);
+      } finally { home.close(); away.close(); }
+    });
+  });
+}
