@@ -1,9 +1,10 @@
 // features.test.js - what the probes of features.js ask for is what the binaries contain
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
-import { test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { relaxedInstructions, simdInstructions } from '../../scripts/opcodes.js';
 import { PROBES, whyOneThread } from '../../web/lib/features.js';
+import { load } from '../../web/lib/index.js';
 
 const folder = new URL('../../web/lib/wasm/', import.meta.url);
 const binaries = readdirSync(folder).filter((name) => name.endsWith('.wasm'));
@@ -56,4 +57,64 @@ test('threads need isolation and SharedArrayBuffer, and the sentence says which 
   assert.match(inWorker(false, false), /not cross-origin isolated$/);
   assert.match(inWorker(true, false), /is cross-origin isolated, but this browser has no SharedArrayBuffer$/);
   assert.equal(inWorker(true, true), null);
+});
+
+// The probes may be wrong about an engine. What they promise and what compiles differ here as said.
+describe('a binary that does not compile', () => {
+  const { validate, compile } = WebAssembly;
+  /** Whether a binary needs it; Node compiles one of its own in between. */
+  const uses = {
+    relaxed: (bytes) => relaxedInstructions(bytes).size > 0,
+    threads: (bytes) => Buffer.from(bytes).includes('env\x06memory'),
+    anything: (bytes) => Buffer.from(bytes).includes('gf_schema'),
+  };
+  /** @param {(keyof typeof uses)[]} bad */
+  const engineWithout = (...bad) => {
+    WebAssembly.validate = () => true;
+    WebAssembly.compile = async (source) => {
+      const bytes = new Uint8Array(source), what = bad.find((kind) => uses[kind](bytes));
+      if (what) throw new WebAssembly.CompileError(`${what} is not known`);
+      // Node 20 compiles no relaxed SIMD: the plain binary stands for it
+      return compile.call(WebAssembly, uses.relaxed(bytes) ? readFileSync(new URL('glassformer-simd.wasm', folder)) : bytes);
+    };
+  };
+  afterEach(() => Object.assign(WebAssembly, { validate, compile }));
+  const model = new URL('../../weights/stories-1m.gguf', import.meta.url);
+  /** @param {import('../../web/lib/index.js').LoadOptions} [options] */
+  async function loaded(options) {
+    const one = await load(model, options), ids = [];
+    for await (const { id } of one.generate('Once', { maxTokens: 3 })) ids.push(id);
+    assert.equal(ids.length, 3);
+    one.dispose();
+    return { backend: one.backend, warnings: one.warnings };
+  }
+
+  test('where nothing compiles the error says so', async () => {   // first: what has compiled once is kept
+    engineWithout('anything');
+    await assert.rejects(load(model), { code: 'bad-wasm', message: /glassformer-simd\.wasm.*anything is not known/ });
+  });
+
+  test('relaxed SIMD asked for by name is an error', async () => {
+    engineWithout('relaxed');
+    await assert.rejects(load(model, { backend: 'relaxed' }), { code: 'bad-wasm', message: /^backend relaxed was asked for, but its binary does not compile here: .*relaxed is not known/ });
+  });
+
+  test('relaxed SIMD gives way to SIMD, with a warning', async () => {
+    engineWithout('relaxed');
+    const { backend, warnings } = await loaded();
+    assert.match(backend, /^simd128, one thread/);
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0], /^the binary relaxed does not compile here, simd takes its place \(.*relaxed is not known/);
+  });
+
+  test('threads give way to one thread, after SIMD was tried for relaxed SIMD', async () => {
+    engineWithout('threads');
+    const { backend, warnings } = await loaded({ worker: true, threads: 2 });
+    assert.match(backend, /one thread: the WebAssembly file has no threads$/);
+    assert.deepEqual(warnings.map((w) => /^the binary (\S+) does not compile here, (\S+) takes/.exec(w)?.slice(1)), [['relaxed-threads', 'simd-threads'], ['simd-threads', 'relaxed']]);
+    engineWithout('relaxed');
+    const both = await loaded({ worker: true, threads: 2 });
+    assert.match(both.backend, /^simd128, 2 threads$/);
+    assert.equal(both.warnings.length, 1);
+  });
 });

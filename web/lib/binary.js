@@ -12,13 +12,28 @@ import { GlassformerError, fail, show } from './formats/errors.js';
 const compiled = new Map();
 
 /**
- * The engine's binary that suits this machine, or the one given.
- * @param {{backend?: 'auto'|'simd'|'relaxed', threaded?: boolean, wasm?: Wasm}} [options]  threaded: the binary with threads
+ * The engine's binary that suits this machine, or the one given. One that does not compile, though the probes of features.js said so, is
+ * replaced: relaxed SIMD by SIMD, threads by one thread.
+ * @param {{backend?: 'auto'|'simd'|'relaxed', threaded?: boolean, wasm?: Wasm, warnings?: string[]}} [options]  threaded: the binary with
+ *   threads; warnings: grows, by what was replaced and why
  * @returns {Promise<WebAssembly.Module>}
  */
-export async function engineModule({ backend, threaded = false, wasm } = {}) {
+export async function engineModule({ backend, threaded = false, wasm, warnings = [] } = {}) {
   const choice = chooseBackend(backend); // refuses before anything is fetched
-  return wasm ? compileGiven(wasm) : compileOwn(threaded ? /** @type {const} */ (`${choice}-threads`) : choice, choice);
+  if (wasm) return compileGiven(wasm);
+  const kinds = choice === 'relaxed' && backend !== 'relaxed' ? /** @type {const} */ (['relaxed', 'simd']) : [choice];
+  const suitable = [...(threaded ? kinds.map((kind) => ({ kind, file: /** @type {const} */ (`${kind}-threads`) })) : []), ...kinds.map((kind) => ({ kind, file: kind }))];
+  for (const [i, { kind, file }] of suitable.entries()) {
+    try {
+      return await compileOwn(file, kind);
+    } catch (error) {
+      if (!(error instanceof GlassformerError && error.cause instanceof WebAssembly.CompileError)) throw error;
+      if (i + 1 < suitable.length) warnings.push(`the binary ${file} does not compile here, ${suitable[i + 1].file} takes its place (${error.message})`);
+      else if (backend === 'relaxed') fail('bad-wasm', `backend relaxed was asked for, but its binary does not compile here: ${error.message}`, error.cause);
+      else throw error;
+    }
+  }
+  throw new Error('unreachable');
 }
 
 /** The trainer's binary. @returns {Promise<WebAssembly.Module>} */

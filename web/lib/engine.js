@@ -110,7 +110,7 @@ export class Engine {
     const { exports } = await WebAssembly.instantiate(module, imports);
     const engine = new Engine({ memory, ...exports });
     if (memory && why === null) engine.#module = module;
-    else if (why !== '') engine.#threads += `: ${why ?? 'the WebAssembly file that was given has no threads'}`;
+    else if (why !== '') engine.#threads += `: ${why ?? 'the WebAssembly file has no threads'}`;
     return engine;
   }
 

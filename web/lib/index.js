@@ -274,12 +274,15 @@ async function open(method, what, options) {
   /** @type {import('./remote.js').Remote | null} */
   let remote = null;
   try {
-    const engine = engineModule({ backend, wasm, threaded: whyNoThreads(rest.threads, !!worker) === null });
+    /** @type {string[]} */
+    const warnings = [];
+    const engine = engineModule({ backend, wasm, warnings, threaded: whyNoThreads(rest.threads, !!worker) === null });
     engine.catch(() => {}); // reported by the call that needs it
     const { worker: started = null, address = null } = worker ? await startWorker('worker', worker, signal) : {};
     remote = started ? new There(started) : new Here();
     const info = await remote.call(method, [what, rest], { signal, onProgress, fetch, engine, helper: address ?? undefined });
     signal?.throwIfAborted();
+    info.warnings.unshift(...warnings);
     return new Model(remote, info);
   } catch (error) {
     remote?.close();

@@ -129,7 +129,8 @@ export class Model {
    */
   get backend() { return this.#info.backend; }
   /**
-   * Sentences about parts of the file that were not needed, weights that are kept in another dtype than asked, and a context beyond the model's own.
+   * Sentences about parts of the file that were not needed, weights that are kept in another dtype than asked, a context beyond the model's own,
+   * and a binary that was replaced because it does not compile here.
    * @returns {string[]}
    */
   get warnings() { return this.#info.warnings; }
