@@ -2,6 +2,7 @@
 // the README, beside the shipped models. A console.log with a comment behind it prints that comment, unless the comment has a colon: then it explains.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -121,11 +122,40 @@ test('every public call has a description, and those that take arguments an exam
   assert.deepEqual(lacks, []);
 });
 
+/** A hub with one small model that has a tokenizer of bytes and a chat template: what hf: addresses of the README ask. */
+async function hub() {
+  const model = join(folder, 'my-gpt'), bytes = Array.from({ length: 256 }, (_, i) => i);
+  const shown = [...bytes.filter((b) => (b > 32 && b < 127) || (b > 160 && b !== 173)), ...bytes.filter((b) => !((b > 32 && b < 127) || (b > 160 && b !== 173)))];
+  const letters = shown.map((b, i) => String.fromCodePoint(i < 188 ? b : 256 + i - 188)); // GPT-2's letters for bytes
+  const files = /** @type {Record<string, any>} */ ({
+    'tokenizer.json': { model: { type: 'BPE', vocab: Object.fromEntries(letters.map((letter, i) => [letter, i])), merges: [] }, added_tokens: [],
+      pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: false }, decoder: { type: 'ByteLevel' } },
+    'tokenizer_config.json': { chat_template: '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}' },
+  });
+  const asked = /** @type {string[]} */ ([]);
+  const server = createServer((request, response) => {
+    const path = new URL(request.url ?? '/', 'http://hub').pathname, name = path.split('/').at(-1) ?? '';
+    asked.push(path);
+    if (files[name]) return response.end(JSON.stringify(files[name]));
+    if (!['config.json', 'model.safetensors'].includes(name)) return response.writeHead(404).end();
+    response.end(readFileSync(join(model, name)));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  process.env.HF_ENDPOINT = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
+  return { asked, close: () => { delete process.env.HF_ENDPOINT; server.closeAllConnections(); server.close(); } };
+}
+
+const CALLS = ['load', 'create', 'train', 'depth', 'countParameters', 'completeConfig', 'estimate', 'Tokenizer', 'GlassformerError'];
 const readme = readFileSync(join(top, 'README.md'), 'utf8');
 for (const [i, [, code]] of [...readme.matchAll(/^```js\n([\s\S]*?)^```$/gm)].entries()) {
   test(`README.md: JavaScript block ${i + 1}: ${code.split('\n')[0].slice(0, 70)}`, async () => {
-    const names = ['load', 'create', 'train', 'depth', 'countParameters', 'completeConfig', 'estimate', 'Tokenizer', 'GlassformerError'].filter((name) => new RegExp(`\\b${name}\\(|\\b${name}\\b`).test(code) && !new RegExp(`import \\{[^}]*\\b${name}\\b`).test(code));
+    const imported = [...code.matchAll(/import \{([^}]*)\}/g)].flatMap(([, names]) => names.split(',').map((name) => name.trim()));
     const model = /\bmodel\b/.test(code) && !/\b(?:const|let|using) model\b/.test(code);
-    await run(code.replace(/steps: 500/, 'steps: 5'), `import { ${[...new Set([...names, ...(model ? ['load'] : [])])].filter((name) => !new RegExp(`import \\{[^}]*\\b${name}\\b`).test(code)).join(', ')} } from ${JSON.stringify(library)};${model ? "const model = await load('stories-1m.gguf');" : ''}`);
+    const names = CALLS.filter((name) => (new RegExp(`\\b${name}\\b`).test(code) || (model && name === 'load')) && !imported.includes(name));
+    const far = /load\('hf:/.test(code) ? await hub() : null;
+    try {
+      await run(code.replace(/steps: 500/, 'steps: 5'), `import { ${names.join(', ')} } from ${JSON.stringify(library)};${model ? "const model = await load('stories-1m.gguf');" : ''}`);
+      if (far) assert.ok(far.asked.some((path) => path.endsWith('model.safetensors')), far.asked.join(' '));
+    } finally { far?.close(); }
   });
 }

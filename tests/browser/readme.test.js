@@ -1,0 +1,86 @@
+// readme.test.js - the README's page runs as it stands, from a CDN: the addresses of the CDN are answered with this tree's package
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { launch } from '../../scripts/chromium.js';
+import { serve } from '../../scripts/serve.js';
+import { load } from '../../web/lib/index.js';
+
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const readme = readFileSync(join(top, 'README.md'), 'utf8'), { version, repository } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
+const [, html] = /^```html\n([\s\S]*?)^```$/m.exec(readme) ?? assert.fail('the README has no html block');
+const folder = mkdtempSync(join(tmpdir(), 'glassformer-readme-'));
+let server, browser;
+
+before(async () => {
+  writeFileSync(join(folder, 'index.html'), html);
+  server = await serve(folder, { isolate: false });
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('the page of the README writes what the library writes', async () => {
+  const cdn = `https://cdn.jsdelivr.net/npm/glassformer@${version}/`, types = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
+  assert.ok(html.includes(cdn), `the README's page takes another version than ${version}`);
+  const context = await browser.newContext(), page = await context.newPage();
+  const asked = [], complaints = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  await context.route(/^https:/, (route) => { // also what workers ask
+    const url = route.request().url(), file = join(top, url.slice(cdn.length));
+    asked.push(url);
+    if (!url.startsWith(cdn) || !existsSync(file)) return route.fulfill({ status: 404 });
+    return route.fulfill({ body: readFileSync(file), headers: { 'access-control-allow-origin': '*', 'content-type': types[extname(file)] ?? 'application/octet-stream' } });
+  });
+  const model = await load(join(top, 'weights/stories-1m.gguf'));
+  let story = 'Once upon a time';
+  for await (const { text } of model.generate(story, { maxTokens: 60, seed: 1 })) story += text;
+  model.dispose();
+  await page.goto(server.url);
+  await page.waitForFunction((n) => document.getElementById('story').textContent.length >= n, story.length, { timeout: 30_000 }).catch(() => {});
+  assert.deepEqual(complaints, []);
+  assert.equal(await page.locator('#story').textContent(), story);
+  assert.ok(asked.every((url) => url.startsWith(cdn)), asked.join('\n'));
+  assert.deepEqual(asked.map((url) => url.slice(cdn.length)).filter((path) => !/^(?:dist\/(?:glassformer|worker)\.js|dist\/wasm\/[\w-]+\.wasm|weights\/stories-1m\.gguf)$/.test(path)), []);
+  await context.close();
+});
+
+test('pictures of the README and of the model card are files of this tree, by the repository\'s address', () => {
+  const address = `${repository.url.replace(/^git\+|\.git$/g, '')}/raw/main/`;
+  const cards = [readme, readFileSync(join(top, 'weights/stories-1m.md'), 'utf8')];
+  const pictures = cards.flatMap((text) => [...text.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, target]) => target));
+  assert.ok(pictures.length >= 2);
+  for (const target of pictures) {
+    assert.ok(target.startsWith(address), target);
+    assert.ok(existsSync(join(top, target.slice(address.length))), target);
+  }
+});
+
+test('links between the documents lead to files and headings that exist', () => {
+  const slug = (/** @type {string} */ heading) => heading.toLowerCase().replace(/[^\w\- ]/g, '').replace(/ /g, '-');
+  const headings = (/** @type {string} */ file) => {
+    /** @type {Map<string, number>} */
+    const seen = new Map();
+    return new Set([...readFileSync(file, 'utf8').replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => {
+      const base = slug(heading), n = seen.get(base) ?? 0;
+      seen.set(base, n + 1);
+      return n ? `${base}-${n}` : base;
+    }));
+  };
+  const wrong = [];
+  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/hosting.md', 'docs/release.md', 'docs/api.md', 'weights/README.md']) {
+    const file = join(top, name), text = readFileSync(file, 'utf8').replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
+    for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      const [path, heading] = target.split('#'), to = path ? join(file, '..', path) : file;
+      if (!existsSync(to) || (heading && !headings(to).has(heading))) wrong.push(`${name}: ${target}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
