@@ -10,7 +10,7 @@ import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const readme = readFileSync(join(top, 'README.md'), 'utf8'), { version, repository } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
+const readme = readFileSync(join(top, 'README.md'), 'utf8'), { version } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
 const [, html] = /^```html\n([\s\S]*?)^```$/m.exec(readme) ?? assert.fail('the README has no html block');
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-readme-'));
 let server, browser;
@@ -49,38 +49,4 @@ test('the page of the README writes what the library writes', async () => {
   assert.ok(asked.every((url) => url.startsWith(cdn)), asked.join('\n'));
   assert.deepEqual(asked.map((url) => url.slice(cdn.length)).filter((path) => !/^(?:dist\/(?:glassformer|worker)\.js|dist\/wasm\/[\w-]+\.wasm|weights\/stories-1m\.gguf)$/.test(path)), []);
   await context.close();
-});
-
-test('pictures of the README and of the model card are files of this tree, by the repository\'s address', () => {
-  const address = `${repository.url.replace(/^git\+|\.git$/g, '')}/raw/main/`;
-  const cards = [readme, readFileSync(join(top, 'weights/stories-1m.md'), 'utf8')];
-  const pictures = cards.flatMap((text) => [...text.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, target]) => target));
-  assert.ok(pictures.length >= 2);
-  for (const target of pictures) {
-    assert.ok(target.startsWith(address), target);
-    assert.ok(existsSync(join(top, target.slice(address.length))), target);
-  }
-});
-
-test('links between the documents lead to files and headings that exist', () => {
-  const slug = (/** @type {string} */ heading) => heading.toLowerCase().replace(/[^\w\- ]/g, '').replace(/ /g, '-');
-  const headings = (/** @type {string} */ file) => {
-    /** @type {Map<string, number>} */
-    const seen = new Map();
-    return new Set([...readFileSync(file, 'utf8').replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => {
-      const base = slug(heading), n = seen.get(base) ?? 0;
-      seen.set(base, n + 1);
-      return n ? `${base}-${n}` : base;
-    }));
-  };
-  const wrong = [];
-  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/hosting.md', 'docs/release.md', 'docs/api.md', 'weights/README.md']) {
-    const file = join(top, name), text = readFileSync(file, 'utf8').replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
-    for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (/^https?:/.test(target)) continue;
-      const [path, heading] = target.split('#'), to = path ? join(file, '..', path) : file;
-      if (!existsSync(to) || (heading && !headings(to).has(heading))) wrong.push(`${name}: ${target}`);
-    }
-  }
-  assert.deepEqual(wrong, []);
 });

@@ -92,29 +92,29 @@ export { CODES, GlassformerError, Model, PRESETS, Session, Tokenizer, Training }
  */
 /**
  * @typedef {object} LoadOptions
- * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [dtype]  how matrices are kept; 'keep' (default): as the file stores them; 'f32': for exact work
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [dtype]  of matrices in memory; default 'keep': as the file stores them; 'f32' gives the most exact numbers
  * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [quantize]  older name of dtype; refused when both are given and differ
- * @property {number} [contextLength]        most positions of a run; default: the model's own. More is refused where positions are learned, and a warning elsewhere
- * @property {number} [threads]              in a worker of a cross-origin isolated page, or of Node; default: what suits machine and model
- * @property {'auto'|'simd'|'relaxed'} [backend]
- * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  how keys and values are kept; default f32; 'q8' is the older name of 'q8_0'
+ * @property {number} [contextLength]        most positions of a run; default: the model's own. More than that adds a warning, and is refused where positions are learned
+ * @property {number} [threads]              1 to 64; several need a worker, and a page has to be cross-origin isolated; default: what suits machine and model
+ * @property {'auto'|'simd'|'relaxed'} [backend]  which binary; default 'auto': relaxed SIMD where there is some. Both give the same numbers
+ * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default 'f32'; 'q8' is the older name of 'q8_0'
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvCache]  older name of kvDtype; refused when both are given and differ
  * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker]  true: the package's own worker (default in browsers); false: the calling
  *   thread (default in Node); the address of a copy of its file dist/worker.js; or a function that starts a worker which imports 'glassformer/worker'
- * @property {Bytes | Response | WebAssembly.Module} [wasm]  instead of the package's own file
- * @property {typeof globalThis.fetch} [fetch]
+ * @property {Bytes | Response | WebAssembly.Module} [wasm]  the engine's binary, instead of the package's own file
+ * @property {typeof globalThis.fetch} [fetch]  makes the requests for the model's files; called in the calling thread; default: the global one
  * @property {'none'|'cache-storage'|'opfs'|'file'} [cache]  keep what was downloaded: in browsers 'cache-storage' or 'opfs', in Node 'file'; default none
  * @property {string} [cacheDir]             the folder of cache 'file'; default: `glassformer` in the user's cache folder ($XDG_CACHE_HOME or ~/.cache,
  *   ~/Library/Caches, %LOCALAPPDATA%)
  * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
  * @property {{causal?: boolean, scaleScores?: boolean, usePosition?: boolean, useResidual?: boolean, useNorm?: boolean, useFinalNorm?: boolean}} [switches]
- *   false leaves that idea out of the loaded model, to see what it was worth; `create` takes the same in its configuration
+ *   false leaves that part out of the loaded model, to see what it contributes; `create` takes the same in its configuration
  * @property {string} [hfEndpoint]           instead of https://huggingface.co (in Node: $HF_ENDPOINT)
  * @property {string} [token]                access token of the hub, for 'hf:' sources; default in Node: $HF_TOKEN, for https://huggingface.co and $HF_ENDPOINT only
  * @property {Record<string, string> | [string, string][] | Headers} [headers]  sent with requests to the origin of the weights' address only; a redirect
  *   to another origin is followed without them. In browsers a redirect is an error, unless the only header is `authorization`
- * @property {AbortSignal} [signal]
- * @property {(p: Progress) => void} [onProgress]  bytes; `total` may be unknown. One that throws ends the load with code 'callback'; a promise that it returns is not
+ * @property {AbortSignal} [signal]          aborted: the call rejects with the signal's reason and nothing remains
+ * @property {(p: Progress) => void} [onProgress]  called at most about 20 times a second with bytes; `total` may be null. One that throws ends the load with code 'callback'; a promise that it returns is not
  *   waited for
  */
 /**
