@@ -9,15 +9,22 @@ import { fail, show } from './formats/errors.js';
 
 /** @typedef {import('./model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./engine.js').Tensor} Tensor */
-/** @typedef {{at: string, position: number, head?: number, index?: number}} Cell  index: place in the row; key of a score or pattern */
+/**
+ * One number inside a run.
+ * @typedef {object} Cell
+ * @property {string} at          a point's name, or 'logits'
+ * @property {number} position    row
+ * @property {number} [head]      of a point that has heads
+ * @property {number} [index]     place in the row; for a score or pattern the key's position, for 'logits' a token id
+ */
 /**
  * @typedef {object} Term
  * @property {string} name
- * @property {number} value          what it adds (a product: what it multiplies by)
- * @property {Cell} [from]           where the number was made that went in
- * @property {number} [input]        that number
- * @property {{name: string, row: number, column?: number, value: number}} [weight]  what it was multiplied by
- * @property {{from: Cell, input: number}} [times]  the same where that was no weight: a key, a value
+ * @property {number} value          what it adds; in a product its factor
+ * @property {Cell} [from]           the cell that its input comes from
+ * @property {number} [input]        the value of that cell
+ * @property {{name: string, row: number, column?: number, value: number}} [weight]  the weight that the input was multiplied by
+ * @property {{from: Cell, input: number}} [times]  the cell that the input was multiplied by, where that is no weight but a key or a value
  */
 /**
  * @typedef {Cell & {

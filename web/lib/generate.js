@@ -7,7 +7,7 @@ import { Pause } from './turn.js';
 /**
  * @typedef {object} Step
  * @property {number} id
- * @property {string} text        '' without a tokenizer, and while a character is not yet whole
+ * @property {string} text        '' without a tokenizer, and while the bytes of a character are incomplete
  * @property {number} position    of this token, counted from the beginning of the prompt
  * @property {number} logprob     natural logarithm of the model's own probability (temperature 1, nothing cut off)
  * @property {number} ms          that the engine took for it, as exact as the clock: whole ms in some browsers
