@@ -2,19 +2,30 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { load } from '../../web/lib/index.js';
-import { collect, golden, stories, top } from './helpers.js';
+import { after, test } from 'node:test';
+import { bytesText, progressLine, progressText } from '../../web/lib/cli_progress.js';
+import { load, train } from '../../web/lib/index.js';
+import { serveCut } from './cut_server.js';
+import { collect, golden, json, stories, top } from './helpers.js';
 
-/** @param {...string} args */
-function run(...args) {
+const CLI = join(top, 'web/lib/cli.js');
+const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** @param {string[]} args @param {{input?: string, env?: Record<string, string>}} [o] @returns {Promise<{code: number, out: string, err: string}>} */
+function runWith(args, { input = '', env = {} } = {}) {
   return new Promise((resolve) => {
-    execFile(process.execPath, [join(top, 'web/lib/cli.js'), ...args], (error, out, err) => resolve({ code: error?.code ?? 0, out, err }));
+    const child = execFile(process.execPath, [CLI, ...args], { env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg'), ...env } },
+      (error, out, err) => resolve({ code: /** @type {any} */ (error)?.code ?? 0, out, err }));
+    child.stdin?.end(input);
   });
 }
+/** @param {...string} args */
+const run = (...args) => runWith(args);
 
 test('a text streams to standard output, what was measured to standard error', async () => {
   const model = await load(stories);
@@ -75,4 +86,113 @@ test('a reader that has enough, and an interrupt while the model is still loadin
 
 test('it is executable and names its interpreter', () => {
   assert.match(readFileSync(join(top, 'web/lib/cli.js'), 'utf8'), /^#!\/usr\/bin\/env node\n/);
+});
+
+test('the prompt comes from standard input, named by - or piped, without its last line break', async () => {
+  const want = (await run('-m', stories, '-n', '6', '-t', '0', 'Once upon')).out;
+  for (const [args, input] of /** @type {[string[], string][]} */ ([[[], 'Once upon\n'], [['-'], 'Once upon\r\n'], [['-'], 'Once upon']])) {
+    const { code, out } = await runWith(['-m', stories, '-n', '6', '-t', '0', ...args], { input });
+    assert.deepEqual([code, out], [0, want], JSON.stringify([args, input]));
+  }
+  const lines = await runWith(['-m', stories, '-n', '3', '-t', '0'], { input: 'One\n\n' });
+  assert.ok(lines.out.startsWith('One\n'), 'only the last one');
+  assert.equal((await runWith(['-m', stories, '-'], { input: '' })).code, 1);
+  assert.deepEqual([(await runWith([])).code, (await runWith(['-', '-'])).code, (await runWith(['a', 'b'])).code], [2, 2, 2]);
+});
+
+test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet do what they say', async () => {
+  assert.equal((await run('--version')).out.trim(), json(join(top, 'package.json')).version);
+  assert.equal((await run('-v')).out, (await run('--version')).out);
+  const text = async (/** @type {string[]} */ ...args) => run('-m', stories, '-n', '12', '-t', '0', ...args, 'One day');
+  const plain = await text();
+  const threads = await text('--threads', '2');
+  assert.deepEqual([threads.code, threads.out], [0, plain.out], 'any number of threads writes the same');
+  assert.match(threads.err, /2 threads/);
+  const both = await Promise.all([text('--dtype', 'f32', '--kv-dtype', 'q8_0'), text('--quantize', 'f32', '--kv-dtype', 'q8_0')]);
+  assert.deepEqual([both[0].code, both[0].out], [0, both[1].out]);
+  const quiet = await text('--quiet');
+  assert.deepEqual([quiet.out, quiet.err], [plain.out, '']);
+  const [, word] = /^One day\W+\w+ (\w+)/.exec(plain.out) ?? [];
+  const stopped = await text('--stop', 'no such text', '--stop', word);
+  assert.equal(stopped.out, plain.out.slice(0, plain.out.indexOf(word, 'One day'.length)));
+  assert.match(stopped.err, /ended by stop/);
+});
+
+test('--chat goes through the template of the model', async () => {
+  assert.match((await run('-m', stories, '--chat', 'Hello')).err, /chat template/);
+  assert.match((await run('-m', stories, '--system', 'x', 'Hello')).err, /--system belongs to --chat/);
+  const training = train({ d_model: 16, n_layers: 1, n_heads: 1, position: 'sinusoidal' }, 'the cat sat on the mat '.repeat(40), { steps: 2, vocabSize: 270 });
+  const source = join(folder, 'chat/');
+  mkdirSync(source);
+  for (const { name, bytes } of await training.files()) writeFileSync(join(source, name), bytes);
+  await training.dispose();
+  writeFileSync(join(source, 'chat_template.jinja'), '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}');
+  const model = await load(source), options = { maxTokens: 8, temperature: 0, topP: 0.95 };
+  const answer = (/** @type {any} */ messages) => collect(model.chat(messages, options)).then(({ text }) => text);
+  const user = { role: 'user', content: 'the cat' }, system = { role: 'system', content: 'Be brief' };
+  assert.deepEqual(await run('-m', source, '--chat', '-n', '8', '-t', '0', '-q', 'the cat'), { code: 0, out: await answer([user]), err: '' });
+  assert.equal((await run('-m', source, '--chat', '--system', 'Be brief', '-n', '8', '-t', '0', 'the cat')).out, await answer([system, user]));
+  model.dispose();
+});
+
+test('downloads are kept in a folder, and not with --no-cache', async () => {
+  const files = { '/m.gguf': { bytes: readFileSync(stories) } }, server = await serveCut(files), url = `${server.url}m.gguf`;
+  const cache = join(folder, 'named'), write = (/** @type {string[]} */ ...args) => run('-m', url, '-n', '4', '-t', '0', ...args, 'One day');
+  try {
+    const first = await write(), second = await write();
+    assert.deepEqual([first.code, second.out, server.asked.length], [0, first.out, 1]);
+    assert.equal(readdirSync(join(folder, 'xdg/glassformer')).length, 1);
+    await write('--no-cache');
+    assert.equal(server.asked.length, 2);
+    await write('--cache-dir', cache);
+    await write('--cache-dir', cache);
+    assert.deepEqual([server.asked.length, readdirSync(cache).length], [3, 1]);
+    // a machine whose default folder cannot be written still writes the text
+    writeFileSync(join(folder, 'file'), '');
+    const blocked = await runWith(['-m', url, '-n', '4', '-t', '0', 'One day'], { env: { XDG_CACHE_HOME: join(folder, 'file') } });
+    assert.deepEqual([blocked.code, blocked.out], [0, first.out]);
+    assert.match((await write('--cache-dir', join(folder, 'file/x'))).err, /^glassformer: the cache folder .* cannot be used.*cacheDir/);
+    assert.match((await write('--cache-dir', cache, '--no-cache')).err, /exclude one another/);
+  } finally { server.close(); }
+});
+
+test('headers and the token go with the request, and stand in no output', async () => {
+  const server = await serveCut({ '/m.gguf': { bytes: readFileSync(stories) }, '/o/n/resolve/main/m.gguf': { bytes: readFileSync(stories) } }), secret = 'hf_secret-7f3a';
+  try {
+    const said = [];
+    const write = async (/** @type {string[]} */ args, env = {}) => { const r = await runWith([...args, '-n', '1', '--no-cache', 'One day'], { env }); said.push(r.out, r.err); return r; };
+    assert.equal((await write(['-m', `${server.url}m.gguf`, '--header', `X-Key: ${secret}`, '--header', 'x-two:a:b'])).code, 0);
+    assert.deepEqual([server.asked[0].headers['x-key'], server.asked[0].headers['x-two']], [secret, 'a:b']);
+    assert.equal((await write(['-m', 'hf:o/n/m.gguf', '--token', secret], { HF_ENDPOINT: server.url })).code, 0);
+    assert.equal((await write(['-m', 'hf:o/n/m.gguf'], { HF_ENDPOINT: server.url, HF_TOKEN: secret })).code, 0);
+    assert.deepEqual(server.asked.slice(1).map((each) => each.headers.authorization), [`Bearer ${secret}`, `Bearer ${secret}`]);
+    for (const args of [['-m', `${server.url}no.gguf`, '--header', `X-Key: ${secret}`], ['-m', stories, '--header', secret], ['-m', stories, '--token', secret], ['-m', 'hf:o/n/m.gguf', '--token', `${secret} x`]]) {
+      const { code, err } = await write(args);
+      assert.equal(code, 1);
+      assert.match(err, /^glassformer: [^\n]+\n$/, 'one sentence');
+    }
+    assert.ok(!said.join('').includes('7f3a'), said.join(''));
+  } finally { server.close(); }
+});
+
+test('progress on a terminal is one line that is cleared; elsewhere it is asked for', async (t) => {
+  assert.deepEqual([0, 999, 1000, 12_345_678, 7.2e9].map(bytesText), ['0 bytes', '999 bytes', '1.0 kB', '12.3 MB', '7.2 GB']);
+  assert.equal(progressText({ loaded: 5e6, total: 2e7, fromCache: false }, 2), 'loading: 5.0 MB of 20.0 MB (25 %), 2.5 MB/s');
+  assert.equal(progressText({ loaded: 5e6, total: null, fromCache: true }, 2), 'reading from the cache: 5.0 MB');
+  assert.equal(progressLine({ write() {} }), null, 'no terminal');
+  const server = await serveCut({ '/m.gguf': { bytes: readFileSync(stories) } });
+  try {
+    const asked = ['-m', `${server.url}m.gguf`, '--no-cache', '-n', '2', '-t', '0'];
+    assert.doesNotMatch((await run(...asked, 'One day')).err, /loading/);
+    assert.match((await run(...asked, '--progress', 'One day')).err, /^loading: \d[^\n]* MB of \d[^\n]*\(100 %\)[^\n]*\/s\n/m);
+    assert.doesNotMatch((await run(...asked, '--progress', '--quiet', 'One day')).err, /loading/);
+    const quoted = [process.execPath, CLI, ...asked, '--progress', 'One day'].map((word) => `'${word}'`).join(' ');
+    const { status, stdout, error } = await new Promise((resolve) => {
+      const child = execFile('script', ['-qec', quoted, '/dev/null'], (e, out) => resolve({ status: e?.code ?? 0, stdout: out, error: e }));
+      child.stdin?.end();
+    });
+    if (/** @type {any} */ (error)?.code === 'ENOENT') return t.diagnostic('the program "script" is missing: not tried on a terminal');
+    assert.equal(status, 0);
+    assert.match(stdout, /\rloading: [^\n]*\(100 %\)[^\n]*\r +\rOne day/, 'drawn over, cleared, then the text');
+  } finally { server.close(); }
 });

@@ -1,9 +1,12 @@
 #!/usr/bin/env node
 // cli.js - the package in a terminal: text from a model, parameter tables of configurations
 import { parseArgs } from 'node:util';
+import { existsSync, fstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { existsSync } from 'node:fs';
+import { progressLine } from './cli_progress.js';
+import { defaultCacheDir } from './file_store.js';
 import { outward } from './formats/errors.js';
 import { load, countParameters, estimate, GlassformerError, PRESETS } from './index.js';
 
@@ -11,21 +14,46 @@ import { load, countParameters, estimate, GlassformerError, PRESETS } from './in
 const PACKAGE = [new URL('../', import.meta.url), new URL('../../', import.meta.url)].find((url) => existsSync(new URL('package.json', url)));
 const DEFAULT_MODEL = fileURLToPath(new URL('weights/stories-1m.gguf', PACKAGE));
 
-const HELP = `usage: glassformer [options] PROMPT        continue a text
+const HELP = `usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, the text of standard input
        glassformer count [--json] CONFIG      parameters of a config.json, a checkpoint's, or a preset
 
   -m, --model SOURCE     .gguf, .bin, a folder ending in /, an address, or hf:owner/name[/file.gguf]
                          (default: the small story model of this package)
+      --chat             send the prompt as a message through the model's chat template
+      --system TEXT      with --chat: a system message before it
   -n, --max-tokens N     default: until the text ends or the context is full
   -t, --temperature T    default 0.8; 0 takes the most likely token
       --top-k K          default 0 (off)
       --top-p P          default 0.95; 1 is off
-      --seed N           default: drawn, and told at the end
-      --quantize DTYPE   keep (default), f32, f16, q8_0 or q4_0
+      --seed N           default: drawn, and reported at the end
+      --stop TEXT        end before this text; may be repeated
+      --dtype DTYPE      keep (default), f32, f16, q8_0 or q4_0 (also --quantize)
+      --kv-dtype DTYPE   f32 (default), f16 or q8_0
+      --threads N        compute in a worker with N threads
       --json             the result as JSON instead of text
+      --progress         download progress also where standard error is no terminal
+  -q, --quiet            nothing on standard error but errors
+
+  downloads
+      --cache-dir DIR    the folder that keeps them
+                         (default: ${defaultCacheDir()})
+      --no-cache         keep nothing, and read nothing that was kept
+      --token TOKEN      access token of the Hugging Face hub; $HF_TOKEN does the same and is not visible to other users of the machine
+      --header 'N: V'    sent to the origin of the model's address only; may be repeated
+
+  -v, --version
   -h, --help
 
+exit status: 0, 1 when something failed, 2 for a wrong usage, 130 when interrupted
 presets: ${Object.keys(PRESETS).join(', ')}`;
+
+const OPTIONS = /** @type {const} */ ({
+  'model': { type: 'string', short: 'm' }, 'chat': { type: 'boolean' }, 'system': { type: 'string' }, 'max-tokens': { type: 'string', short: 'n' },
+  'temperature': { type: 'string', short: 't' }, 'top-k': { type: 'string' }, 'top-p': { type: 'string' }, 'seed': { type: 'string' },
+  'stop': { type: 'string', multiple: true }, 'dtype': { type: 'string' }, 'quantize': { type: 'string' }, 'kv-dtype': { type: 'string' }, 'threads': { type: 'string' },
+  'json': { type: 'boolean' }, 'progress': { type: 'boolean' }, 'quiet': { type: 'boolean', short: 'q' }, 'cache-dir': { type: 'string' }, 'no-cache': { type: 'boolean' },
+  'token': { type: 'string' }, 'header': { type: 'string', multiple: true }, 'version': { type: 'boolean', short: 'v' }, 'help': { type: 'boolean', short: 'h' },
+});
 
 /** @param {string | undefined} text @param {string} name @returns {number | undefined} */
 function numeric(text, name) {
@@ -35,38 +63,93 @@ function numeric(text, name) {
   return value;
 }
 
+/** @param {string[]} lines  "Name: value" @returns {[string, string][]} */
+function headersOf(lines) {
+  return lines.map((line) => {
+    const colon = line.indexOf(':');
+    if (colon < 1) throw new GlassformerError('bad-option', "--header has no name: expected --header 'Name: value'"); // not quoted: it may be a secret
+    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+  });
+}
+
+/** Options of load that the command line names. @param {Record<string, any>} o @param {string} source @returns {import('./index.js').LoadOptions} */
+function loadOptions(o, source) {
+  const threads = numeric(o.threads, 'threads'), isRemote = /^(hf|https?):/.test(source);
+  if (o['cache-dir'] !== undefined && o['no-cache']) throw new GlassformerError('bad-option', '--cache-dir and --no-cache exclude one another');
+  return {
+    dtype: o.dtype, quantize: o.quantize, kvDtype: o['kv-dtype'], token: o.token, ...(threads !== undefined && { threads, worker: true }),
+    ...(o.header && { headers: headersOf(o.header) }), ...(isRemote && !o['no-cache'] && { cache: 'file', cacheDir: o['cache-dir'] }),
+  };
+}
+
+/**
+ * Load a model. The default cache folder may be read-only: then nothing is kept.
+ * @param {string} source @param {import('./index.js').LoadOptions} options @param {boolean} isDefaultCache
+ */
+async function loadModel(source, options, isDefaultCache) {
+  try {
+    return await load(source, options);
+  } catch (error) {
+    if (!isDefaultCache || /** @type {any} */ (error)?.code !== 'storage') throw error;
+    return load(source, { ...options, cache: 'none', cacheDir: undefined });
+  }
+}
+
 /** @param {string} prompt @param {Record<string, any>} o */
 async function write(prompt, o) {
   const source = o.model ?? DEFAULT_MODEL;
   if (!o.model && !existsSync(DEFAULT_MODEL)) {
     throw new GlassformerError('not-found', 'this installation has no model of its own: name one with --model (a .gguf file, a folder ending in /, or hf:owner/name)');
   }
+  if (o.system !== undefined && !o.chat) throw new GlassformerError('bad-option', '--system belongs to --chat');
   const controller = new AbortController();
   process.once('SIGINT', () => controller.abort());
-  const { signal } = controller;
+  const { signal } = controller, line = o.quiet ? null : progressLine(process.stderr, o.progress);
   /** @type {import('./index.js').Model | undefined} */
   let model;
   try {
-    model = await load(source, { quantize: o.quantize, signal });
-    const steps = model.generate(prompt, {
+    model = await loadModel(source, { ...loadOptions(o, source), signal, onProgress: line?.onProgress }, o['cache-dir'] === undefined);
+    line?.clear();
+    const options = {
       maxTokens: numeric(o['max-tokens'], 'max-tokens'), temperature: numeric(o.temperature, 'temperature') ?? 0.8, topK: numeric(o['top-k'], 'top-k'),
-      topP: numeric(o['top-p'], 'top-p') ?? 0.95, seed: numeric(o.seed, 'seed'), signal,
-    });
+      topP: numeric(o['top-p'], 'top-p') ?? 0.95, seed: numeric(o.seed, 'seed'), stop: o.stop, signal,
+    };
+    const messages = [...(o.system === undefined ? [] : [{ role: 'system', content: o.system }]), { role: 'user', content: prompt }];
+    const steps = o.chat ? model.chat(messages, options) : model.generate(prompt, options);
     for (let first = true; ; first = false) {
       const { done, value } = await steps.next();
-      if (first && !o.json) process.stdout.write(prompt); // now that nothing was refused
+      if (first && !o.json && !o.chat) process.stdout.write(prompt); // after everything that may be refused
       if (!done) { if (!o.json) process.stdout.write(value.text); continue; }
       if (o.json) console.log(JSON.stringify({ prompt, ...value }));
-      else process.stderr.write(`\n\n${value.ids.length} tokens, ${value.tokensPerSecond.toFixed(0)} a second (${model.backend}), ended by ${value.stopReason}, seed ${value.seed}\n`);
+      else if (!o.quiet) process.stderr.write(`\n\n${value.ids.length} tokens, ${value.tokensPerSecond.toFixed(0)} a second (${model.backend}), ended by ${value.stopReason}, seed ${value.seed}\n`);
       return;
     }
   } catch (error) {
+    line?.clear();
     if (!signal.aborted) throw error;
     process.stdout.write('\n');
     process.exitCode = 130;
   } finally {
     model?.dispose();
   }
+}
+
+/** The same; null where it is a terminal or nothing was connected. @returns {Promise<string | null>} */
+async function standardInput() {
+  let stat;
+  try { stat = fstatSync(0); } catch { return null; } // closed
+  return stat.isFIFO() || stat.isFile() || stat.isSocket() ? inputText() : null;
+}
+
+/** The text of standard input without its last line break. */
+async function inputText() { return (await readAll(process.stdin)).replace(/\r?\n$/, ''); }
+
+/** @param {string[]} positionals @returns {Promise<string | null>} null: wrong usage */
+async function promptOf(positionals) {
+  if (positionals.length > 1) return null;
+  if (positionals.length === 1 && positionals[0] !== '-') return positionals[0];
+  if (positionals[0] === '-') return inputText();
+  return await standardInput() || null;
 }
 
 /** @param {string} name preset or file @returns {Promise<import('./index.js').ConfigInput>} */
@@ -111,24 +194,20 @@ async function count(name, json) {
   console.log(`${`FLOPs a token at ${contextLength} tokens`.padEnd(40)}${n(cost.flopsPerToken)}`);
 }
 
-// Who reads may have enough: `| head` is no error.
+// A closed pipe, as from `| head`, is no error.
 process.stdout.on('error', (error) => {
   if (/** @type {any} */ (error).code !== 'EPIPE') throw error;
   process.exit();
 });
 try {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      model: { type: 'string', short: 'm' }, 'max-tokens': { type: 'string', short: 'n' }, temperature: { type: 'string', short: 't' },
-      'top-k': { type: 'string' }, 'top-p': { type: 'string' }, seed: { type: 'string' }, quantize: { type: 'string' },
-      json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' },
-    },
-  });
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS });
   if (values.help) console.log(HELP);
+  else if (values.version) console.log(JSON.parse(await readFile(new URL('package.json', PACKAGE), 'utf8')).version);
   else if (positionals[0] === 'count' && positionals.length === 2) await count(positionals[1], !!values.json);
-  else if (positionals.length === 1) await write(positionals[0], values);
-  else { console.error(HELP); process.exitCode = 2; }
+  else {
+    const prompt = await promptOf(positionals);
+    if (prompt === null) { console.error(HELP); process.exitCode = 2; } else await write(prompt, values);
+  }
 } catch (error) {
   const usage = String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS'), e = usage ? /** @type {Error} */ (error) : outward(error);
   console.error(`glassformer: ${e.message}${'code' in e && e.code === 'internal' ? `\n${e.cause?.stack ?? ''}` : ''}`);
