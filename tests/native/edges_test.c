@@ -19,6 +19,18 @@ static void logsumexp_of_infinities(void) {
     CHECK(gf_logsumexp(x, 5000, NULL) == 2.5f);
 }
 
+/* Its logarithm is rounded once, from double: as libm's. */
+static void logsumexp_is_rounded_once(void) {
+    int32_t wrong = 0;
+    for (int32_t i = 0; i < 400000; i++) {
+        const float x[] = {0, -(float)i * 2e-5f};
+        float e;
+        gf_exp(&e, x + 1, 1);
+        wrong += gf_logsumexp(x, 2, NULL) != (float)log((double)(1.0f + e));
+    }
+    CHECK_INT(wrong, 0);
+}
+
 /* The training kernels against libm in double, by relative error, as far down as they say. */
 static void wide_kernels_keep_small_numbers(void) {
     enum { N = 173 }; /* and a rest of 13 */
@@ -49,6 +61,7 @@ static void wide_kernels_keep_small_numbers(void) {
 
 int main(void) {
     RUN(logsumexp_of_infinities);
+    RUN(logsumexp_is_rounded_once);
     RUN(wide_kernels_keep_small_numbers);
     return check_end();
 }

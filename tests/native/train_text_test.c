@@ -1,0 +1,244 @@
+/* train_text_test.c - from text to batches: ties between pairs, pieces, epochs, windows, pairs,
+ * swaps. Each test stands for a planted fault that no native test caught. */
+#include "base/rng.h"
+#include "check.h"
+#include "train/data.h"
+#include "train/synthetic.h"
+#include "train/unicode.h"
+#include <stdlib.h>
+
+static struct gf_error err;
+
+static char *copy_of(const char *text, size_t n) {
+    char *copy = malloc(n + 1);
+    if (copy) memcpy(copy, text, n), copy[n] = 0;
+    return copy;
+}
+
+/* ---- vocabularies ---------------------------------------------------------------------------- */
+
+/* The pair that is most frequent in pieces of letters, each as often as it stands there; of equals
+ * the one with the smallest ids. Counted anew for each merge. */
+enum { WORDS = 60, LONG = 8, MERGES = 60 };
+static void best_pair(int32_t words[WORDS][LONG], const int32_t *n, int32_t best[2]) {
+    static int32_t count[400][400];
+    memset(count, 0, sizeof count);
+    for (int w = 0; w < WORDS; w++)
+        for (int i = 0; i + 1 < n[w]; i++) count[words[w][i]][words[w][i + 1]]++;
+    best[0] = best[1] = 0;
+    for (int32_t a = 0; a < 400; a++)
+        for (int32_t b = 0; b < 400; b++)
+            if (count[a][b] > count[best[0]][best[1]]) best[0] = a, best[1] = b;
+}
+
+static void ties_are_merged_in_the_order_of_their_ids(void) {
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct gf_rng r;
+        struct gf_bpe b;
+        char text[WORDS * LONG + 1];
+        int32_t words[WORDS][LONG], n[WORDS], at = 0;
+        gf_rng_seed(&r, seed);
+        for (int w = 0; w < WORDS; w++) {
+            const int32_t letters = 2 + (int32_t)(gf_rng_u64(&r) % 5), from = at;
+            if (w) text[at++] = ' ';
+            for (int i = 0; i < letters; i++) text[at++] = (char)('a' + gf_rng_u64(&r) % 9);
+            n[w] = at - from;
+            for (int i = 0; i < n[w]; i++) words[w][i] = 1 + text[from + i];
+        }
+        CHECK_INT(gf_bpe_train(&b, text, (size_t)at, 257 + MERGES, &err), GF_OK);
+        CHECK_INT(b.n_merges, MERGES);
+        for (int32_t m = 0; m < MERGES; m++) {
+            int32_t best[2];
+            best_pair(words, n, best);
+            CHECK_INT(b.merges[m][0], best[0]);
+            CHECK_INT(b.merges[m][1], best[1]);
+            for (int w = 0; w < WORDS; w++) {
+                int32_t to = 0;
+                for (int i = 0; i < n[w]; i++)
+                    if (i + 1 < n[w] && words[w][i] == best[0] && words[w][i + 1] == best[1])
+                        words[w][to++] = 257 + m, i++;
+                    else
+                        words[w][to++] = words[w][i];
+                n[w] = to;
+            }
+        }
+        gf_bpe_close(&b);
+    }
+}
+
+static void pieces_are_cut_as_gpt2s_pattern_cuts_them(void) {
+    static const char text[] = "x b x b x b x b";
+    struct gf_bpe b;
+    int32_t ids[16000], two[16000];
+    CHECK_INT(gf_bpe_train(&b, text, sizeof text - 1, 258, &err), GF_OK);
+    CHECK(b.merges[0][0] == 1 + ' ' && b.merges[0][1] == 1 + 'b');
+    CHECK_INT(gf_bpe_encode(&b, "x  b", 4, ids, 9), 3); /* the last space belongs to the word */
+    CHECK(ids[0] == 1 + 'x' && ids[1] == 1 + ' ' && ids[2] == 257);
+    CHECK_INT(gf_bpe_encode(&b, "x  ", 3, ids, 9), 3);
+    gf_bpe_close(&b);
+    /* A piece is at most 4,096 bytes: what is longer is as two. */
+    char line[9000];
+    for (int i = 0; i < 9000; i++) line[i] = "abc"[i % 3];
+    CHECK_INT(gf_bpe_train(&b, line, sizeof line, 259, &err), GF_OK); /* ab, then abc */
+    const int64_t k = gf_bpe_encode(&b, line, 5000, ids, 16000),
+                  first = gf_bpe_encode(&b, line, 4096, two, 16000),
+                  rest = gf_bpe_encode(&b, line + 4096, 904, two + first, 16000 - first);
+    CHECK_INT(k, first + rest);
+    CHECK_BITS(ids, two, k * 4);
+    CHECK(ids[first - 1] == 1 + 'a' && ids[first] == 1 + 'b'); /* 4096 = 3 x 1365 + 1 */
+    gf_bpe_close(&b);
+}
+
+static void bytes_that_are_no_character_stand_alone(void) {
+    static const struct {
+        const char *text;
+        size_t bytes;
+    } cases[] = {{"\xf4\x90\x80\x80", 1},
+                 {"\xf4\x8f\xbf\xbf", 4},
+                 {"\xf5\x80\x80\x80", 1},
+                 {"\xc1\x81", 1},
+                 {"\xe2\x82", 1},
+                 {"\xe2\x82\xac", 3},
+                 {"\x80", 1},
+                 {"\xc3x", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t m;
+        const enum gf_char kind = gf_char_at(cases[i].text, strlen(cases[i].text), &m);
+        CHECK_INT(m, cases[i].bytes);
+        if (m == 1) CHECK_INT(kind, GF_CHAR_OTHER);
+    }
+}
+
+static void escapes_come_back(void) {
+    static const char text[] = "\"\\ \"\\ \"\\ \\\" \\\" \"\" \"\"";
+    struct gf_bpe b, again;
+    struct gf_memory m;
+    struct gf_sink to = gf_memory_sink(&m);
+    CHECK_INT(gf_bpe_train(&b, text, sizeof text - 1, 264, &err), GF_OK);
+    CHECK(b.n_merges >= 5); /* quotes and backslashes in all of them */
+    gf_bpe_write(&b, 1, &to);
+    CHECK_INT(gf_bpe_read(&again, (const char *)m.bytes, m.n, &err), GF_OK);
+    CHECK_INT(again.n_merges, b.n_merges);
+    CHECK_BITS(again.merges, b.merges, (size_t)b.n_merges * sizeof *b.merges);
+    gf_bpe_close(&again);
+    gf_bpe_close(&b);
+    gf_memory_close(&m);
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static void every_epoch_has_an_order_of_its_own(void) {
+    enum { N = 40 };
+    struct gf_bpe b;
+    struct gf_data d;
+    size_t n;
+    int32_t orders[3][N], moved[3] = {0};
+    char *text = gf_synthetic_stories(3, N, &n);
+    CHECK_INT(gf_bpe_train(&b, text, n, 260, &err), GF_OK);
+    CHECK_INT(gf_data_open(&d, text, n, 0, &b, 32, 9, &err), GF_OK);
+    for (int e = 0; e < 3; e++) {
+        int32_t seen[N] = {0};
+        CHECK_INT(gf_data_seek(&d, e, 0, 0), 0);
+        memcpy(orders[e], d.order, sizeof orders[e]);
+        for (int i = 0; i < N; i++) seen[orders[e][i]]++;
+        for (int i = 0; i < N; i++) CHECK_INT(seen[i], 1);
+        for (int i = 0; i < N; i++) moved[e] += orders[e][i] != orders[e ? e - 1 : 2][i];
+    }
+    CHECK(moved[1] > N / 2 && moved[2] > N / 2);
+    CHECK_INT(gf_data_seek(&d, 0, 0, 0), 0); /* the same again */
+    CHECK_BITS(d.order, orders[0], sizeof orders[0]);
+    gf_data_close(&d);
+    gf_bpe_close(&b);
+}
+
+/* Windows of a text of n tokens (bytes, without merges) and a separator: (n + 1) / 8 rounded up. */
+static void windows_end_with_the_text(void) {
+    struct gf_bpe b;
+    CHECK_INT(gf_bpe_train(&b, "a", 1, 257, &err), GF_OK);
+    for (int32_t n = 1; n < 40; n++) {
+        struct gf_data d;
+        struct gf_batch_room room;
+        const int32_t windows = (n + 1 + 7) / 8;
+        char line[64];
+        memset(line, 'a', sizeof line);
+        CHECK_INT(gf_data_open(&d, copy_of(line, (size_t)n), (size_t)n, 0, &b, 8, 1, &err), GF_OK);
+        for (int32_t w = 0; w < windows + 3; w++)
+            CHECK_INT(gf_data_seek(&d, 0, 0, w), w < windows ? 0 : -1);
+        /* in order, in rooms for one window each: every byte counts once */
+        int64_t bytes = 0, targets = 0;
+        int32_t passes = 0;
+        CHECK_INT(gf_batch_open(&room, 8, 1), 0);
+        for (int32_t i = 0, w = 0; i < d.n_texts; passes++) {
+            CHECK_INT(gf_data_in_order(&d, &room, &i, &w), 0);
+            bytes += room.bytes, targets += room.counted;
+        }
+        CHECK_INT(passes, windows);
+        CHECK_INT(bytes, n);
+        CHECK_INT(targets, n + 1);
+        gf_batch_close(&room);
+        gf_data_close(&d);
+    }
+    gf_bpe_close(&b);
+}
+
+static void only_a_pairs_target_is_predicted(void) {
+    static const char pairs[] = "three\ttrois\none two four\tun\n";
+    struct gf_bpe b;
+    struct gf_data d;
+    struct gf_batch_room room;
+    int64_t bytes = 0, targets = 0;
+    CHECK_INT(gf_bpe_train(&b, "a", 1, 257, &err), GF_OK);
+    CHECK_INT(
+        gf_data_open(&d, copy_of(pairs, sizeof pairs - 1), sizeof pairs - 1, 1, &b, 16, 1, &err),
+        GF_OK);
+    CHECK_INT(gf_batch_open(&room, 40, 4), 0);
+    for (int32_t i = 0, w = 0; i < d.n_texts;) {
+        CHECK_INT(gf_data_in_order(&d, &room, &i, &w), 0);
+        bytes += room.bytes, targets += room.counted;
+    }
+    CHECK_INT(bytes, 5 + 2); /* trois, un */
+    CHECK_INT(targets, 5 + 2 + 2);
+    gf_batch_close(&room);
+    gf_data_close(&d);
+    gf_bpe_close(&b);
+}
+
+/* Two words never become one, and a word with a vowel in front stays behind its "an". */
+static void swapped_words_stay_apart(void) {
+    static const char text[] = "Lily Tim an owl Ben a dog",
+                      all[] = "Lily Tim Ben Mia Sam owl dog ant cat";
+    struct gf_swap s;
+    int32_t changed = 0;
+    CHECK_INT(
+        gf_swap_open(&s, "1 Lily Tim Ben Mia Sam\n1 owl dog ant cat\n", all, sizeof all - 1, &err),
+        GF_OK);
+    for (uint64_t draw = 0; draw < 200; draw++) {
+        size_t n;
+        char words[7][16], copy[128] = {0};
+        const char *got = gf_swap_apply(&s, text, sizeof text - 1, draw, &n);
+        CHECK(got && n < sizeof copy);
+        memcpy(copy, got, n);
+        CHECK_INT(sscanf(copy, "%15s %15s %15s %15s %15s %15s %15s", words[0], words[1], words[2],
+                         words[3], words[4], words[5], words[6]),
+                  7);
+        changed += strcmp(copy, text) != 0;
+        CHECK(strcmp(words[0], words[1]) && strcmp(words[0], words[4]) &&
+              strcmp(words[1], words[4]));
+        CHECK(!strcmp(words[2], "an") && strchr("ao", words[3][0]));
+        CHECK(!strcmp(words[5], "a") && !strchr("ao", words[6][0]));
+    }
+    CHECK(changed > 100);
+    gf_swap_close(&s);
+}
+
+int main(void) {
+    RUN(ties_are_merged_in_the_order_of_their_ids);
+    RUN(pieces_are_cut_as_gpt2s_pattern_cuts_them);
+    RUN(bytes_that_are_no_character_stand_alone);
+    RUN(escapes_come_back);
+    RUN(every_epoch_has_an_order_of_its_own);
+    RUN(windows_end_with_the_text);
+    RUN(only_a_pairs_target_is_predicted);
+    RUN(swapped_words_stay_apart);
+    return check_end();
+}
