@@ -13,6 +13,7 @@ import { CODES, GlassformerError } from '../../web/lib/formats/errors.js';
 import { openCheckpoint, openTokenizer } from '../../web/lib/formats/source.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
 import { Random, mutateBytes, mutateJson, nest } from './mutate.js';
+import { runStores } from './stores.js';
 import { bins, ggufBytes, ggufs, models, safetensorsBytes, tokenizerBin, tokenizers } from './seeds.js';
 
 /** A case has no end after so much of the processor's time, or so much of anybody's: a busy machine is not the reader's fault. */
@@ -70,6 +71,8 @@ const kinds = {
   },
   tokenizer: (r) => ({ 'tokenizer.json': wrong(r, r.of(tokenizers), utf8, r.of(right.tokenizers)) }),
   'tokenizer.bin': (r) => ({ 'tokenizer.bin': mutateBytes(r, tokenizerBin, tokenizerBin) }),
+  /** The file that a server has and that a cache is to keep. */
+  store: (r) => ({ 'model.gguf': r.of(right.gguf) }),
 };
 
 /** @param {number} seed @param {number} n @returns {Case} */
@@ -115,8 +118,10 @@ function sourceOf({ kind, files }, way) {
   return [kind === 'safetensors' ? { weights, config: files['config.json'] } : weights, { fetch }];
 }
 
-/** @param {Case} c @param {number} way */
-async function runCase(c, way) {
+/** @param {Case} c @param {Random} r */
+async function runCase(c, r) {
+  if (c.kind === 'store') return runStores(r, Object.values(c.files)[0]);
+  const way = r.below(3);
   const [source, options] = sourceOf(c, way);
   try {
     if (c.kind.startsWith('tokenizer')) return useTokenizer(await openTokenizer(source, options));
@@ -141,7 +146,7 @@ async function runCases() {
     progress[0] = n;
     const c = makeCase(seed, n), size = Object.values(c.files).reduce((sum, b) => sum + b.length, 0), before = held();
     try {
-      await runCase(c, new Random(seed, -n - 2).below(3));
+      await runCase(c, new Random(seed, -n - 2));
       const grown = held() - before;
       if (grown > ROOM + PER_BYTE * size) throw new Error(`${grown} bytes are held after an input of ${size}`);
     } catch (e) {

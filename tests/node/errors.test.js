@@ -242,6 +242,11 @@ describe('storage that is blocked or full', () => {
       assert.match(error.message, /allow this site to store data, or load with \{ cache: 'none' \}/);
     }
   });
+  test('a note of what was absent that says something else is none', async () => {
+    const notes = { open: async () => ({ match: async (url) => (/absent/.test(url) ? new Response('not a status') : undefined), put: async () => {} }) };
+    const offline = () => load('https://files.test/model.gguf', { cache: 'cache-storage', fetch: async () => { throw new TypeError('no network'); } });
+    assert.match((await withGlobals({ caches: notes }, () => refusal(offline))).message, /no network/);
+  });
   test('what cannot be kept, or read again, spoils no load', async () => {
     const want = await writes('none');
     const stuck = { open: async () => ({ match: async () => { throw denied(); }, put: async () => { throw quota(); } }) };

@@ -1,33 +1,12 @@
 // loading.js - the arguments of load and create: what they take, checked and in a form that can be posted
 import { GlassformerError, fail, said, show } from './formats/errors.js';
-import { LIMITS, callback, entries, flag, isBytes, isStreamed, number, optionsOf, plain, reading, signal, steady, word } from './formats/given.js';
+import { LIMITS, bytesOf, bytesOrObject, callback, entries, flag, isBytes, isReadable, isStreamed, number, optionsOf, reading, signal, word } from './formats/given.js';
 import { headerPairs, headerToken } from './headers.js';
 
 /** @typedef {import('./formats/given.js').Kind} Kind */
 
-/** @param {any} bytes @param {string} what @returns {any} an address in full, or bytes that stay as they are while they are read */
-function bytesOf(bytes, what) {
-  if (bytes instanceof URL) bytes = bytes.href;
-  if (typeof bytes === 'string') {
-    if (bytes.length > LIMITS.data || (bytes.length > LIMITS.word && !bytes.startsWith('data:'))) fail('bad-argument', `${what} has ${bytes.length} characters, an address has at most ${LIMITS.word}`);
-    const base = globalThis.document?.baseURI ?? globalThis.location?.href;
-    try { return base && !bytes.startsWith('hf:') ? new URL(bytes, base).href : bytes; } catch { return bytes; }
-  }
-  return bytes instanceof ArrayBuffer || bytes instanceof Uint8Array ? steady(bytes) : bytes;
-}
-
-/** @param {any} value */
-const isReadable = (value) => isBytes(value) || isStreamed(value);
-
 /** @param {any} source what sourceOf gave @returns {boolean} whether a part of it is a Response or a stream */
 export const hasStream = (source) => [source, source.weights, source.config, source.tokenizer].flat().some(isStreamed);
-
-/** @param {any} value @param {string} what @returns {any} bytes, or a copy of an object */
-function bytesOrObject(value, what) {
-  if (isReadable(value)) return bytesOf(value, what);
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) fail('bad-argument', `${what} is ${show(value)}, expected a file or an object`);
-  return plain(value, what, { values: LIMITS.tokenizer });
-}
 
 /** @param {any} value @param {string} what @returns {any[]} */
 function filesOf(value, what) {

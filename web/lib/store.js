@@ -101,8 +101,9 @@ async function keeping(fetch, { cache, cacheDir, sha256, isWeights, onHit }) {
       response = answerOf(await fetch(input, init), url);
     } catch (error) { // without a network what was absent is so still; with one it may have come
       const absent = init?.signal?.aborted ? null : await mine?.get(markerOf(url));
-      if (!absent) throw error;
-      return new Response(null, { status: Number(await absent.text()) });
+      const status = Number(await absent?.text().catch(() => ''));
+      if (!ABSENT.includes(status)) throw error;
+      return new Response(null, { status });
     }
     if (mine && ABSENT.includes(response.status)) await mark(mine, markerOf(url), response.status).catch(() => {});
     if (!response.ok || !response.body || !(wanted || mine)) return response;

@@ -4,8 +4,8 @@
 // Vocabularies of GGUF files and of llama2.c come here in the same shape as a tokenizer.json (formats/vocab.js). What is
 // added: the checks that the library leaves out, lossless decoding, and a stream that holds back half a character.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
-import { fail, said, show } from './formats/errors.js';
-import { LIMITS, addressed, callback, entries, flag, isStreamed, optionsOf, reading, signal, textOf, word } from './formats/given.js';
+import { fail, guardedAsync, said, show } from './formats/errors.js';
+import { LIMITS, addressed, bytesOrObject, callback, entries, flag, isStreamed, optionsOf, reading, signal, textOf, word } from './formats/given.js';
 import { openTokenizer } from './formats/source.js';
 import { pieceModels } from './formats/vocab.js';
 
@@ -69,9 +69,12 @@ export class Tokenizer {
    */
   static async load(file, options) {
     const given = optionsOf('Tokenizer.load', options, { fetch: callback, signal, onBytes: callback, hfEndpoint: word });
-    if (!reading('the tokenizer', () => isStreamed(file))) return new Tokenizer(await openTokenizer(file, given));
-    const { source, fetch } = /** @type {import('./formats/streamed.js').Addressed} */ (await addressed({ weights: null, tokenizer: file }, given.fetch));
-    return new Tokenizer(await openTokenizer(source.tokenizer, { ...given, fetch }));
+    const from = reading('the tokenizer', () => bytesOrObject(file, 'the tokenizer'));
+    return guardedAsync(async () => {
+      if (!isStreamed(from)) return new Tokenizer(await openTokenizer(from, given));
+      const { source, fetch } = /** @type {import('./formats/streamed.js').Addressed} */ (await addressed({ weights: null, tokenizer: from }, given.fetch));
+      return new Tokenizer(await openTokenizer(source.tokenizer, { ...given, fetch }));
+    }, given.signal);
   }
 
   /** The vocabulary as a text, which can be posted to another thread, where model_tokenizer.js makes a tokenizer of it. @ignore @returns {string} */

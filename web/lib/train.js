@@ -2,7 +2,7 @@
 import { number } from './options.js';
 import { completeConfig } from './formats/config.js';
 import { fail, guardedAsync, said, show } from './formats/errors.js';
-import { LIMITS, flag, number as anyNumber, isBytes, optionsOf, plain, reading, signal, steady, textOf, word } from './formats/given.js';
+import { LIMITS, bytesOrObject, flag, number as anyNumber, isBytes, optionsOf, plain, reading, signal, steady, textOf, word } from './formats/given.js';
 import { presetConfig } from './formats/presets.js';
 import { openTokenizer } from './formats/source.js';
 import { Tokenizer } from './tokenizer.js';
@@ -32,8 +32,8 @@ const workerFile = (value, name) => (typeof value === 'function' || isBytes(valu
   : fail('bad-option', `${name} is ${show(value)}, expected the address of a worker file or a function that starts one`));
 /** @type {import('./formats/given.js').Kind} */
 const vocabulary = (value, name) => {
-  if (value === null || value instanceof Tokenizer || isBytes(value)) return value;
-  return typeof value === 'object' ? plain(value, name, { values: LIMITS.tokenizer }) : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
+  if (value === null || value instanceof Tokenizer) return value;
+  return isBytes(value) || typeof value === 'object' ? bytesOrObject(value, name) : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
 };
 /** @type {import('./formats/given.js').Kind} */
 const saved = (value, name) => (value === null ? null : value instanceof Uint8Array ? steady(value) : fail('bad-option', `${name} is ${show(value)}, expected bytes from run.checkpoint()`));

@@ -167,6 +167,27 @@ export function plain(value, what, { values = LIMITS.config, code = 'bad-argumen
   return reading(what, () => copy(value));
 }
 
+/** @param {any} bytes @param {string} what @returns {any} an address in full, or bytes that stay as they are while they are read */
+export function bytesOf(bytes, what) {
+  if (bytes instanceof URL) bytes = bytes.href;
+  if (typeof bytes === 'string') {
+    if (bytes.length > LIMITS.data || (bytes.length > LIMITS.word && !bytes.startsWith('data:'))) fail('bad-argument', `${what} has ${bytes.length} characters, an address has at most ${LIMITS.word}`);
+    const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+    try { return base && !bytes.startsWith('hf:') ? new URL(bytes, base).href : bytes; } catch { return bytes; }
+  }
+  return bytes instanceof ArrayBuffer || bytes instanceof Uint8Array ? steady(bytes) : bytes;
+}
+
+/** @param {any} value */
+export const isReadable = (value) => isBytes(value) || isStreamed(value);
+
+/** @param {any} value @param {string} what @returns {any} bytes, or a copy of an object */
+export function bytesOrObject(value, what) {
+  if (isReadable(value)) return bytesOf(value, what);
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) fail('bad-argument', `${what} is ${show(value)}, expected a file or an object`);
+  return plain(value, what, { values: LIMITS.tokenizer });
+}
+
 /**
  * How one option is checked and copied. `undefined` is an option that was not given and never comes here.
  * @typedef {(value: any, name: string, limits: any) => any} Kind

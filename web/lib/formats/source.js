@@ -6,7 +6,7 @@
 import { BLOCKS } from './blocks.js';
 import { ByteReader, END } from './bytes.js';
 import { GlassformerError, fail, said, show } from './errors.js';
-import { LIMITS, answerOf, isBytes, plain } from './given.js';
+import { answerOf, isBytes } from './given.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { planTensors } from './plan.js';
 import { ggufTokenizer, pieceModels } from './vocab.js';
@@ -74,9 +74,8 @@ export async function openCheckpoint(source, options = {}) {
  */
 export async function openTokenizer(source, options = {}) {
   const opener = new Opener(options);
-  const given = isBytes(source) || source === null || typeof source !== 'object' || Array.isArray(source) ? source : plain(source, 'the tokenizer', { values: LIMITS.tokenizer });
   try {
-    return (await opener.tokenizer(given)).json;
+    return (await opener.tokenizer(source)).json;
   } finally {
     opener.close();
   }
