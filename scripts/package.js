@@ -24,7 +24,7 @@ const common = {
 /** A worker as one classic-compatible script: no imports, no import.meta, so that every bundler can copy it and every engine runs it once. @param {string} name */
 async function worker(name) {
   const file = join(part, `${name}.js`);
-  await build({ ...common, entryPoints: [join(lib, `${name}.js`)], outfile: file, format: 'iife', minify: true });
+  await build({ ...common, entryPoints: [join(lib, `${name}.js`)], outfile: file, format: 'iife', minify: true, banner: { js: '"use strict";' } });
   const text = readFileSync(file, 'utf8');
   if (/\bimport\s*\(|import\.meta|\bexport\s*\{/.test(text)) throw new Error(`${name}.js is not self-contained`);
   return text;

@@ -1,7 +1,8 @@
 // fixtures.js - all fixtures
 import { bundlers } from './fixtures/bundlers.js';
+import { unbundled } from './fixtures/static.js';
 import { vite } from './fixtures/vite.js';
 import { webpackLike } from './fixtures/webpack.js';
 
 /** @type {import('./suite.js').Fixture[]} */
-export const fixtures = [...bundlers, ...vite, ...webpackLike];
+export const fixtures = [...unbundled, ...bundlers, ...vite, ...webpackLike];

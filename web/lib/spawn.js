@@ -1,17 +1,20 @@
 // spawn.js - makes a worker from the address of a file or from a text, in browsers and in Node
 
 /**
- * A module worker, or a worker thread of Node. That it runs is known from its first message only.
+ * A worker, or a worker thread of Node. That it runs is known from its first message only.
  * @param {string} address  of its file
  * @param {string} name     for developer tools
+ * @param {boolean} [own]   the file is the package's, a script without imports; another may be a module
  * @returns {Worker}
  */
-export function spawn(address, name) {
+export function spawn(address, name, own = true) {
   if (typeof Worker === 'undefined') return nodeWorker(address);
   if (address.startsWith('data:')) return spawnText(textOf(address), name); // its own worker would have an opaque origin and share no memory
-  const origin = globalThis.location?.origin;
+  const { origin, crossOriginIsolated } = globalThis; // of a sandboxed frame: 'null', unlike location.origin
   if (/^https?:/.test(address) && origin !== undefined && new URL(address).origin !== origin) { // a page may start workers of its own origin only
-    return spawnText(`import ${JSON.stringify(address)};`, name);
+    const text = JSON.stringify(address);
+    // import needs CORS headers. importScripts needs none, but an isolated page asks it for Cross-Origin-Resource-Policy, which fewer servers send
+    return own && !crossOriginIsolated ? spawnText(`importScripts(${text});`, name, 'classic') : spawnText(`import ${text};`, name);
   }
   return new Worker(address, { type: 'module', name });
 }
@@ -23,20 +26,24 @@ function textOf(address) {
   return new TextDecoder().decode(Uint8Array.from(atob(body), (c) => c.charCodeAt(0)));
 }
 
+/** Addresses by text, never revoked: the worker's helper threads start from them, and so do later workers. @type {Map<string, string>} */
+const blobs = new Map();
+
 /**
  * A worker whose script is a text.
  * @param {string} text
  * @param {string} name
+ * @param {WorkerType} [type]  Chromium starts no module worker from a Blob where the origin is opaque: in a sandboxed frame, in a page from a file
  * @returns {Worker}
  */
-export function spawnText(text, name) {
+export function spawnText(text, name, type = globalThis.origin === 'null' ? 'classic' : 'module') {
   if (typeof Worker === 'undefined') return nodeWorker(text, true);
-  const address = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
-  const worker = new Worker(address, { type: 'module', name });
-  const revoke = () => URL.revokeObjectURL(address);
-  worker.addEventListener('message', revoke, { once: true });
-  worker.addEventListener('error', revoke, { once: true });
-  return worker;
+  let address = blobs.get(text);
+  if (address === undefined) {
+    address = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+    blobs.set(text, address);
+  }
+  return new Worker(address, { type, name });
 }
 
 /**

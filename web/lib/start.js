@@ -27,7 +27,7 @@ export async function startWorker(file, given = true, signal) {
   let cause;
   if (address !== null) {
     try {
-      return { worker: await answering(spawn(address, NAMES[file]), signal), address };
+      return { worker: await answering(spawn(address, NAMES[file], own), signal), address };
     } catch (error) {
       signal?.throwIfAborted();
       cause = error;
