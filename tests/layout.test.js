@@ -152,6 +152,7 @@ test('every exported name is declared in the public header, in pool.h or in src/
 const forbidden = [
   ['input escapes by construction', /\.(innerHTML|outerHTML)\s*=|insertAdjacentHTML|document\.write/, /^web\/page\//],
   ['no code from strings; a worker from a Blob only where its file cannot be used (spawn.js)', /(?<![.#\w])eval\((?![^)]*\)\s*\{)|new Function\(|createObjectURL\([^)]*(?:javascript|Worker)/, /^web\/(?!lib\/spawn\.js)/],
+  ['bundlers give a bare process a polyfill, or refuse it: globalThis.process', /(?<![.\w$])process\??\.\w|typeof process\b/, /^web\/lib\/(?!cli\.js)/],
   ['no content network', /unpkg|jsdelivr|cdnjs|googleapis|gstatic/, /^web\//],
   ['library code neither prints nor leaves', /\b(?:printf|puts|exit|abort)\(/, /^src\/(?:base|kernels|model|wasm)\//],
   ['floating point stays exact', /-ffast-math/, /^(?:build\.sh|scripts\/)/],

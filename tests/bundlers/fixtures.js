@@ -1,8 +1,9 @@
 // fixtures.js - all fixtures
 import { bundlers } from './fixtures/bundlers.js';
+import { frameworks } from './fixtures/frameworks.js';
 import { unbundled } from './fixtures/static.js';
 import { vite } from './fixtures/vite.js';
 import { webpackLike } from './fixtures/webpack.js';
 
 /** @type {import('./suite.js').Fixture[]} */
-export const fixtures = [...unbundled, ...bundlers, ...vite, ...webpackLike];
+export const fixtures = [...unbundled, ...bundlers, ...vite, ...webpackLike, ...frameworks];

@@ -381,14 +381,14 @@ function parseJson(bytes, name) {
   }
 }
 
-const inNode = typeof process !== 'undefined' && Boolean(process.versions?.node) && typeof window === 'undefined';
+const inNode = Boolean(globalThis.process?.versions?.node) && typeof window === 'undefined';
 
 /** The path that a string or file: address means in Node, or null. @param {string | URL} at @returns {string | null} */
 function localPath(at) {
   if (!inNode) return null;
   const text = String(at);
   if (text.startsWith('file:')) {
-    try { return process.getBuiltinModule('node:url').fileURLToPath(text); } catch (error) { return fail('bad-argument', `${text}: not the address of a file here: ${said(error)}`, error); }
+    try { return globalThis.process.getBuiltinModule('node:url').fileURLToPath(text); } catch (error) { return fail('bad-argument', `${text}: not the address of a file here: ${said(error)}`, error); }
   }
   return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
 }
