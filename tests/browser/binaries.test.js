@@ -103,7 +103,7 @@ describe('threads', () => {
     await page.waitForFunction(() => window.logits);
     let last;
     for (let i = 0; i < times; i++) last = await page.evaluate(([text, options]) => window.logits(text, options), [text, options]);
-    for (let i = 0; i < 100 && page.workers().length; i++) await new Promise((resolve) => setTimeout(resolve, 100)); // ending takes its time
+    for (let i = 0; i < 600 && page.workers().length; i++) await new Promise((resolve) => setTimeout(resolve, 100)); // ending takes its time
     const workers = page.workers().length;
     await page.close();
     return { ...last, workers, errors };

@@ -6,6 +6,7 @@ import { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
+import { quiet, watchQuiet } from './quiet.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));
 export const site = `${top}site`;
@@ -37,6 +38,7 @@ export async function visit({ hash = '', width = 1440, height = 900, prepare, ..
   page.on('request', (request) => requests.push(request.url()));
   page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
   page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
+  await watchQuiet(page);
   await prepare?.(page);
   await page.goto(server.url + hash);
   return { page, requests, complaints, close: () => context.close() };
@@ -44,5 +46,6 @@ export async function visit({ hash = '', width = 1440, height = 900, prepare, ..
 
 /** The larger story model has come; nothing takes its place any more. */
 export const settled = (page) => page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 60_000 });
-/** No run is under way. */
-export const resting = (page) => page.waitForFunction(() => /Go on|Run again/.test(document.querySelector('.go').textContent), null, { timeout: 60_000 });
+/** Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says "Go on" until a run that was
+ * just asked for has begun. */
+export const resting = (page) => quiet(page, () => /Go on|Run again/.test(document.querySelector('.go').textContent));

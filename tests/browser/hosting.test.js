@@ -10,6 +10,7 @@ import { after, before, test } from 'node:test';
 import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
 import { browser, resting, settled, site, top } from './built_page.js';
+import { watchQuiet } from './quiet.js';
 
 const document = readFileSync(join(top, 'docs/hosting.md'), 'utf8');
 /** The first block of a language in the document. @param {string} language @param {string} [holds] */
@@ -64,6 +65,7 @@ async function written(url) {
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('request', (request) => requests.push(request.url()));
   page.on('response', async (response) => { if (/assets\/index-.*\.js$/.test(response.url())) headers = await response.allHeaders(); });
+  await watchQuiet(page);
   await page.addInitScript(() => Object.defineProperty(navigator, 'hardwareConcurrency', { value: 8 }));
   try {
     await page.goto(url);

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { relaxedSimd } from '../../scripts/node-flags.js';
 import { load } from '../../web/lib/index.js';
 import { axe, browser, resting, server, settled, top, visit } from './built_page.js';
+import { quiet } from './quiet.js';
 
 /** A fresh page with its model loaded. */
 async function open(hash = '', how = {}) {
@@ -559,7 +560,7 @@ for (const [colorScheme, device, width, height] of /** @type {['light' | 'dark',
     await tryAll(page);
     await page.getByRole('button', { name: 'Guided walk' }).press('Enter');
     await page.waitForSelector('.walk .primary');
-    await page.waitForTimeout(300);
+    await quiet(page);
     await page.evaluate(axe);
     assert.deepEqual(await page.evaluate(async () => (await window.axe.run()).violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}`)), []);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page scrolls sideways');

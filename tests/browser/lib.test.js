@@ -11,6 +11,7 @@ import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { depth, load, train } from '../../web/lib/index.js';
+import { ownTasks } from './tasks.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const bytes = readFileSync(join(top, 'tests/golden/cases/gguf_llama_q8_0/model.gguf'));
@@ -112,24 +113,27 @@ test('a relative address means the page\'s, not the worker\'s; a page in place o
 });
 
 test('the page stays alive while its worker writes, and a reader who leaves frees the session', async () => {
-  const { longest, kv, steps } = await page.evaluate(async () => {
+  const { turns, kv, steps } = await page.evaluate(async () => {
     const model = await window.glassformer.load('weights/stories-3m.gguf');
-    let longest = 0, last = performance.now(), steps = 0, running = true;
-    const watch = () => { const now = performance.now(); longest = Math.max(longest, now - last); last = now; if (running) setTimeout(watch, 0); };
+    let turns = 0, steps = 0, running = true;
+    const watch = () => { turns++; if (running) setTimeout(watch, 0); };
     watch();
     for (let i = 0; i < 4; i++) for await (const step of model.generate('Once', { ignoreEos: true, capture: ['*.hook_pattern'] })) { steps += step.id >= 0; }
     for await (const step of model.generate('Once', { ignoreEos: true })) if (++steps && step.position > 20) break;
     running = false;
-    await model.encode('a');
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    await model.encode('a');
-    const kv = model.memory.regions.find((r) => r.name === 'kv cache').bytes;
+    let kv;
+    for (let i = 0; i < 200; i++) {   // the worker hears it between two pieces of the work that nobody reads any more
+      await model.encode('a');
+      kv = model.memory.regions.find((r) => r.name === 'kv cache').bytes;
+      if (!kv) break;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
     model.dispose();
-    return { longest, kv, steps };
+    return { turns, kv, steps };
   });
   assert.ok(steps > 900);
   assert.equal(kv, 0);
-  assert.ok(longest < 1000, `the page hung for ${longest} ms`); // generous: machines that test are busy
+  assert.ok(turns > 100, `the page had ${turns} turns of its own`);
 });
 
 test('the library\'s own fetch stays at home', async () => {
@@ -145,9 +149,8 @@ test('training: fetched when it is wanted, the losses of Node to the bit, and no
   const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
   const fetched = () => [...new Set(server.requests.filter((path) => /train/.test(path)).map((path) => basename(path).replace(/-.{8}\./, '.')))].sort();
   assert.deepEqual(fetched(), []);
-  const inPage = await page.evaluate(async ([config, text, options]) => {
-    const long = [], losses = [];
-    new PerformanceObserver((list) => long.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: 'longtask' });
+  const { result: inPage, tasks } = await ownTasks(browser, page, () => page.evaluate(async ([config, text, options]) => {
+    const losses = [];
     const run = window.glassformer.train(config, text, options);
     for await (const { loss, validation } of run) losses.push(loss, validation?.nats ?? 0);
     const model = await run.model();
@@ -157,8 +160,8 @@ test('training: fetched when it is wanted, the losses of Node to the bit, and no
     await run.dispose();
     model.dispose();
     const deep = await window.glassformer.depth({ ...config, n_layers: 24, norm_placement: 'post' });
-    return { losses, name, magic: new TextDecoder().decode(bytes.slice(0, 4)), length: checkpoint.length, ids, deep, long };
-  }, [config, text, options]);
+    return { losses, name, magic: new TextDecoder().decode(bytes.slice(0, 4)), length: checkpoint.length, ids, deep };
+  }, [config, text, options]));
   assert.deepEqual(fetched(), ['glassformer-train.wasm', 'train_worker.js']);
 
   const losses = [], ids = [], run = train(config, text, options);
@@ -171,7 +174,7 @@ test('training: fetched when it is wanted, the losses of Node to the bit, and no
   assert.deepEqual([inPage.name, inPage.magic, inPage.length], ['model.gguf', 'GGUF', (await run.checkpoint()).length]);
   await run.dispose();
   assert.deepEqual(inPage.deep, await depth({ ...config, n_layers: 24, norm_placement: 'post' }));
-  assert.ok(inPage.long.every((ms) => ms < 50), `long tasks: ${inPage.long}`);
+  assert.ok(Math.max(...tasks) < 50, `the page's thread worked for ${Math.max(...tasks)} ms without a pause`);
 });
 
 test('a worker that the browser ends leaves nobody waiting, in use or idle, of a model or of a run', async () => {

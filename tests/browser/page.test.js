@@ -9,6 +9,8 @@ import { build } from 'vite';
 import { serve } from '../../scripts/serve.js';
 import { countParameters, load } from '../../web/lib/index.js';
 import { axe, browser, site, resting, server, settled, top, visit } from './built_page.js';
+import { quiet } from './quiet.js';
+import { ownTasks } from './tasks.js';
 
 const shipped = `${top}weights/stories.gguf`;
 
@@ -32,13 +34,13 @@ const ids = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) =>
 
 /** The page paints when it finds time: wait until it shows this. */
 async function shows(page, read, want, what) {
-  let last;
-  for (let i = 0; i < 200; i++) {
-    last = await read();
+  const end = Date.now() + 60_000;
+  for (;;) {
+    const last = await read();
     if (last === want) return;
+    if (Date.now() > end) assert.equal(last, want, what);
     await page.waitForTimeout(50);
   }
-  assert.equal(last, want, what);
 }
 
 /** Names of the files that the service worker has kept, once the engine and the models are among them and no more come. */
@@ -49,7 +51,7 @@ const kept = (page) => page.evaluate(async () => {
     still = list.length === before ? still + 1 : 0;
     before = list.length;
     const whole = list.some((n) => /\.wasm$/.test(n)) && list.some((n) => /\.gguf$/.test(n)) && list.includes('model.safetensors') && list.includes('');
-    if (i === 200 || (whole && still >= 5)) return list;
+    if (i === 600 || (whole && still >= 5)) return list;
     await new Promise((r) => setTimeout(r, 100));
   }
 });
@@ -130,7 +132,7 @@ test('a head and a cell are chosen by keyboard, and the value read is the uncach
   const seen = new Set();
   for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowUp', 'ArrowUp', 'ArrowLeft', 'PageUp', 'Home', 'ArrowDown', 'ArrowRight', 'ArrowRight']) {
     await page.keyboard.press(key);
-    await page.waitForTimeout(250);
+    await quiet(page);
     const said = await page.locator('#cell').textContent();
     const [, q, k, value] = /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(said) ?? assert.fail(said);
     seen.add(`${q},${k}`);
@@ -151,7 +153,7 @@ test('Enter pressed while the prompt is being read waits for it', async () => {
   await runPrompt(page, 'Tom and Sue', { tokens: 12, seed: 3 });
   const want = await ids(page);
   await page.getByLabel('Prompt', { exact: true }).fill('The dragon was sad because its friend had gone away for a long time');
-  await page.waitForTimeout(1500);
+  await quiet(page);
   // in one task: what was typed is taken up after a moment's rest, and Run comes while it is
   await page.evaluate(() => new Promise((done) => {
     const box = document.querySelector('textarea[name="prompt"]');
@@ -171,9 +173,9 @@ test('Stop stops, Step adds one token, Run goes on', async () => {
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 3);
   await page.locator('.prompt').getByRole('button', { name: 'Stop' }).click();
   await resting(page);
-  await page.waitForTimeout(300);
   const n = await written(page);
   await page.waitForTimeout(500);
+  await quiet(page);
   assert.equal(await written(page), n, 'the text grew after Stop');
   await page.getByRole('button', { name: 'Step' }).click();
   await page.waitForFunction((m) => document.querySelectorAll('.tok:not(.given)').length === m, n + 1);
@@ -225,17 +227,13 @@ test('what could follow a token is told of the text that is there, whatever was 
   const told = async (page) => {
     const given = await page.locator('.tok.given').count();
     await page.locator('.tok').nth(given + 1).click();
-    const read = () => page.locator('#h-next, .bar:visible').allInnerTexts();
-    let last = [];
-    for (let now; JSON.stringify(now = await read()) !== JSON.stringify(last) || !/entropy/.test(now[0]) || now.some((t) => t.includes('…')); last = now) await page.waitForTimeout(300);
-    return last;
+    await quiet(page, () => /entropy/.test(document.querySelector('#h-next').textContent));
+    return page.locator('#h-next, .bar:visible').allInnerTexts();
   };
   const one = await open();
   await runPrompt(one.page, 'Once upon a time', { tokens: 12 });
   await told(one.page);
   await runPrompt(one.page, 'The cat sat on the mat because', { tokens: 12 });
-  await one.page.waitForFunction(() => [...document.querySelectorAll('.tok.given')].map((t) => t.textContent).join('').includes('because'));
-  await resting(one.page);
   const after = await told(one.page);
   await one.close();
   const two = await open();
@@ -283,7 +281,7 @@ test('the stages of a score agree with one another', async () => {
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('ArrowLeft');
   await page.waitForFunction(() => /: [\d.]+ %$/.test(document.querySelector('#cell').textContent));
-  await page.waitForTimeout(100);
+  await quiet(page);
   const said = async () => /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(await page.locator('#cell').textContent());
   const [, q, k] = await said();
   const { layer, head } = await page.locator('#h-attention').textContent().then((text) => /Layer (?<layer>\d+), head (?<head>\d+)/.exec(text).groups);
@@ -292,7 +290,7 @@ test('the stages of a score agree with one another', async () => {
     await page.getByRole('radio', { name: stage, exact: true }).click();
     await page.waitForFunction((name) => document.querySelector('#h-attention').textContent.includes(name), { 'scores': 'before scaling', '÷ √d': 'scores, scaled', 'masked': 'scores, masked' }[stage]);
     await page.waitForFunction(() => !/%$|not read/.test(document.querySelector('#cell').textContent));
-    await page.waitForTimeout(200);
+    await quiet(page);
     const [, q2, k2, shown] = await said();
     assert.deepEqual([q2, k2], [q, k], 'the cell in hand moved');
     const tensor = captured[`blocks.${layer}.attn.${point}`];
@@ -575,7 +573,8 @@ test('every kind of architecture is drawn and counted as it is', async (t) => {
     await page.locator('#max-tokens').press('Tab');
     await page.waitForFunction(() => document.querySelectorAll('.tok.given').length > 0 && !document.querySelector('.tok:not(.given)'));
     await page.locator('.go').click();
-    await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 1 && /again|Go on/.test(document.querySelector('.go').textContent));
+    await resting(page);
+    assert.ok(await written(page) >= 1);
     assert.equal(await page.locator('.error').isVisible(), false, name);
     assert.equal(await page.locator('.parameters h2 .wrong').count(), 0, name);
   }
@@ -694,25 +693,20 @@ for (const [device, width, height] of [['desktop', 1440, 2000], ['phone', 390, 8
     const { page, close } = await open({ width, height });
     await kept(page);
     await page.locator('#past').check();
-    // A busy machine stretches every task, so what counts is the thread's own time; the wall's is told.
-    await browser.startTracing(page, { categories: ['devtools.timeline', 'disabled-by-default-devtools.timeline'] });
-    await page.evaluate(() => {
-      window.longTasks.length = 0;
-      window.frames = [];
-      let last = performance.now();
-      const frame = (now) => { window.frames.push(now - last); last = now; window.asked = requestAnimationFrame(frame); };
-      window.asked = requestAnimationFrame(frame);
+    const { result: { wall, frames }, tasks: own } = await ownTasks(browser, page, async () => {
+      await page.evaluate(() => {
+        window.longTasks.length = 0;
+        window.frames = [];
+        let last = performance.now();
+        const frame = (now) => { window.frames.push(now - last); last = now; window.asked = window.quiet.frame(frame); };
+        window.asked = window.quiet.frame(frame);
+      });
+      await runPrompt(page, 'Once upon a time', { tokens: 600 });
+      return page.evaluate(() => { cancelAnimationFrame(window.asked); return { wall: window.longTasks, frames: window.frames.sort((a, b) => a - b) }; });
     });
-    await runPrompt(page, 'Once upon a time', { tokens: 600 });
-    await page.waitForTimeout(500);
-    const { wall, frames } = await page.evaluate(() => { cancelAnimationFrame(window.asked); return { wall: window.longTasks, frames: window.frames.sort((a, b) => a - b) }; });
-    const events = JSON.parse((await browser.stopTracing()).toString()).traceEvents;
     assert.equal(await page.locator('.tok').count(), model.config.contextLength);
     assert.match(await page.locator('.stream [aria-live]').textContent(), /^Ended at the end of the context/);
     assert.ok(await page.locator('.text').evaluate((e) => e.scrollHeight <= e.clientHeight || e.scrollTop > 0), 'the end of the text is out of sight');
-    const main = events.filter((e) => e.name === 'thread_name' && e.args.name === 'CrRendererMain').map((e) => `${e.pid} ${e.tid}`);
-    const own = events.filter((e) => e.name === 'RunTask' && main.includes(`${e.pid} ${e.tid}`)).map((e) => (e.tdur ?? 0) / 1000);
-    assert.ok(own.length > 20, `${own.length} tasks were traced`);
     const list = (tasks) => tasks.filter((ms) => ms > 50).map((ms) => `${Math.round(ms)} ms`).join(', ') || 'none';
     const frame = (share) => Math.round(frames[Math.min(frames.length - 1, Math.floor(share * frames.length))]);
     t.diagnostic(`longest task ${Math.max(...own).toFixed(1)} ms of the thread's own time; above 50 ms: ${list(own)}; by the wall: ${list(wall)}; frames: median ${frame(0.5)}, 95 of 100 below ${frame(0.95)}, longest ${frame(1)} ms`);
@@ -726,7 +720,7 @@ test('with 512 tokens a pixel of a small head is the largest of the weights it s
   await page.locator('#past').check();
   await runPrompt(page, 'Once upon a time', { tokens: 600 });
   await page.locator('.heads').scrollIntoViewIfNeeded();
-  await page.waitForTimeout(1500);
+  await quiet(page);
   const { layer, head } = { layer: 3, head: 5 };
   const { size, pixels } = await page.locator(`.tile[aria-label="layer ${layer}, head ${head}"] canvas`).evaluate((c) => ({ size: c.width, pixels: [...new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)] }));
   const { data, shape: [, n] } = (await model.forward(await ids(page), { capture: [`blocks.${layer}.attn.hook_pattern`] })).captured[`blocks.${layer}.attn.hook_pattern`];
@@ -761,7 +755,7 @@ test('with 512 tokens a pixel of a small head is the largest of the weights it s
   await again.close();
 });
 
-test('with the page open, at full speed and attention streaming, the engine keeps 60 % of its speed', { timeout: 180_000 }, async (t) => {
+test('with the page open, at full speed and attention streaming, the engine keeps 60 % of its speed', { timeout: 600_000 }, async (t) => {
   // the library alone, in a page of the same browser
   const folder = mkdtempSync(join(tmpdir(), 'glassformer-bare-'));
   writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
@@ -798,7 +792,7 @@ test('with the page open, at full speed and attention streaming, the engine keep
     };
     const ratios = [];
     const blocked = [];
-    for (let round = 0; round < 3; round++) {   // a machine busy with something else may have another try
+    for (let round = 0; round < 8; round++) {   // a machine busy with something else may have another try
       ratios.length = 0;
       for (let i = 0; i < 5; i++) {
         await bare.bringToFront();
@@ -858,7 +852,7 @@ for (const colorScheme of ['light', 'dark']) {
       await page.locator('.matrix').press('Enter');
       await page.waitForSelector('.attention .explanation tbody tr');
       await page.locator('.attention .as-table:not(.explain) summary').click();
-      await page.waitForTimeout(300);
+      await quiet(page);
       for (const state of ['page', 'dialog']) {
         if (state === 'dialog') await page.locator('.pill').click();
         await page.evaluate(axe);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { resting, visit } from './built_page.js';
+import { quiet } from './quiet.js';
 
 const SMALL = { kind: 'decoder', vocabSize: 256, dModel: 32, nLayers: 2, nHeads: 2, dFf: 64, contextLength: 64, norm: 'rmsnorm', ffn: 'swiglu', position: 'rope' };
 const made = (config, seed) => `made=${encodeURIComponent(JSON.stringify({ ...config, seed }))}`;
@@ -32,16 +33,10 @@ async function open(hash) {
   return visitor;
 }
 
-/** Wait until this is read twice in a row, and is not what was there before. */
-async function calm(page, read, before) {
-  let last;
-  for (let i = 0; i < 100; i++) {
-    await page.waitForTimeout(150);
-    const now = await read();
-    if (now && now === last && now !== before) return now;
-    last = now;
-  }
-  return last;
+/** What is read once everything has come to rest. */
+async function calm(page, read) {
+  await quiet(page);
+  return read();
 }
 
 /** What a panel says, once it is seen. */
@@ -52,11 +47,11 @@ const SAYS = {
   '.lens-card': () => [document.querySelector('.lens').textContent, document.querySelector('.votes').textContent, document.querySelector('.lens-card .vote-lists').nextElementSibling.textContent].join(' | '),
   '.ablate': () => document.querySelector('.ablate .hint:last-child').textContent,
 };
-async function says(page, names, before = {}) {
+async function says(page, names) {
   const all = {};
   for (const name of names) {
     await page.locator(name).scrollIntoViewIfNeeded();
-    all[name] = await calm(page, () => page.evaluate(SAYS[name]), before[name]);
+    all[name] = await calm(page, () => page.evaluate(SAYS[name]));
   }
   return all;
 }
@@ -85,7 +80,7 @@ test('a model made again from another seed, or wider, is what the panels tell of
     await scaled();
     for (const name of names) {
       await page.locator(name).scrollIntoViewIfNeeded();
-      for (let i = 0; i < 60 && await page.evaluate(SAYS[name]) !== want[name]; i++) await page.waitForTimeout(100);
+      await quiet(page);
       assert.equal(await page.evaluate(SAYS[name]), want[name], `${name}, seed ${seed}, d_model ${config.dModel}`);
     }
   }
@@ -105,7 +100,7 @@ test('another source is what the panels tell of, though the text is the same', a
   for (const name of names) {
     assert.notEqual(want[name], one[name]);
     await page.locator(name).scrollIntoViewIfNeeded();
-    for (let i = 0; i < 60 && await page.evaluate(SAYS[name]) !== want[name]; i++) await page.waitForTimeout(100);
+    await quiet(page);
     assert.equal(await page.evaluate(SAYS[name]), want[name], name);
   }
   assert.deepEqual(complaints, []);
@@ -119,21 +114,21 @@ test('scores of a layer are not shown for another one while the text streams, an
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 2);
   await page.locator('.tile[aria-label="layer 1, head 0"]').press('Enter');
   await page.waitForFunction(() => /^Layer 1/.test(document.querySelector('#h-attention').textContent));
-  await page.waitForFunction(() => /The scores come when the text rests/.test(document.querySelector('#cell').textContent), null, { timeout: 5000 });
+  await page.waitForFunction(() => /The scores come when the text rests/.test(document.querySelector('#cell').textContent));
   assert.equal(await page.evaluate(SAYS['.attention']), '');
   await page.waitForFunction(() => { // nothing is drawn, either
     const canvas = document.querySelector('.cells');
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
     copy.drawImage(canvas, 0, 0);
     return !copy.getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v);
-  }, null, { timeout: 5000 });
+  });
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
   assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), first);
   await page.locator('.attention').getByRole('radio', { name: 'masked' }).click();
   await calm(page, () => page.evaluate(SAYS['.attention']));
   await page.getByLabel('Prompt', { exact: true }).fill('');   // this model has no token to begin with
   await page.waitForFunction(() => !document.querySelector('.tok'));
-  await page.waitForTimeout(400);
+  await quiet(page);
   assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
   assert.equal(await page.locator('.attention').getByRole('radio', { name: 'masked' }).getAttribute('aria-checked'), 'true');
   assert.deepEqual(complaints, []);
@@ -164,7 +159,7 @@ test('a model taken away in the middle of a trace leaves the panel for the next 
   await page.locator('#build-dModel').fill('48');
   await make(page);
   await page.waitForFunction((text) => document.querySelector('.pill').textContent !== text, pill);
-  await page.waitForTimeout(600);
+  await quiet(page);
   await page.evaluate(() => window.release());
   assert.equal(await page.locator('.trace').isVisible(), true);
   await page.locator('.trace').scrollIntoViewIfNeeded();
@@ -183,7 +178,7 @@ test('a text that starts again while its parts are compared', async () => {
   await page.waitForFunction(() => window.held() > 0);
   await page.getByRole('button', { name: 'New seed' }).click();
   await page.evaluate(() => window.release());
-  await page.waitForTimeout(2500);
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 12);
   assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
   await page.waitForFunction(() => /Without layer 0, FFN/.test(document.querySelector('.compare').textContent), null, { timeout: 30_000 });
@@ -205,7 +200,7 @@ test('what the lens was asked of one text is told of that text, and a failure is
   await page.getByRole('button', { name: 'New seed' }).click();
   await page.waitForFunction(() => document.querySelectorAll('.tok').length < 10);
   await page.evaluate(() => window.release());
-  await page.waitForTimeout(700);
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 6);   // answers have had their time
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
   assert.equal(await note(), about);
   await calm(page, () => page.evaluate(SAYS['.lens-card']));
@@ -215,7 +210,7 @@ test('what the lens was asked of one text is told of that text, and a failure is
   await page.waitForFunction((text) => document.querySelector('.lens-card .lens-split .hint').textContent !== text, about);
   await page.getByLabel('Prompt', { exact: true }).fill('The cat sat');
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
-  await page.waitForFunction((text) => document.querySelector('.lens-card .lens-split .hint').textContent === text, about, { timeout: 5000 });
+  await page.waitForFunction((text) => document.querySelector('.lens-card .lens-split .hint').textContent === text, about);
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -230,7 +225,7 @@ test('no cell is chosen any more while one is being explained', async () => {
   await page.locator('.matrix').press('Escape');
   await page.waitForFunction(() => /Choose a cell of the picture\.$/.test(document.querySelector('.attention .explanation').textContent));
   await page.evaluate(() => window.release());
-  await page.waitForTimeout(500);
+  await quiet(page);
   assert.match(await page.locator('.attention .explanation').textContent(), /Choose a cell of the picture\.$/);
   assert.equal(await page.locator('.attention .explanation').getAttribute('aria-busy'), null);
   assert.deepEqual(complaints, []);
@@ -264,13 +259,13 @@ test('ideas tried on the text above are gone with it', async () => {
   await tried();
   await page.getByLabel('Prompt', { exact: true }).fill('The cat');
   await page.waitForFunction(() => document.querySelectorAll('.tok').length < 5);
-  await page.waitForTimeout(300);
+  await quiet(page);
   assert.equal(await page.locator('.broken').isVisible(), true, 'the fixed text is still the same');
   await page.locator('#break-text').selectOption('own');
   await go.click();
   await tried();
   await page.getByLabel('Prompt', { exact: true }).fill('The cat sat on');
-  await page.waitForFunction(() => document.querySelector('.broken').closest('[hidden]') || document.querySelector('.broken').hidden, null, { timeout: 5000 });
+  await page.waitForFunction(() => document.querySelector('.broken').closest('[hidden]') || document.querySelector('.broken').hidden);
   await page.locator('.go').click();   // at reading speed
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 1);
   await go.click();
@@ -296,7 +291,7 @@ test('a model with fewer stops of the walk leads back from its last', async () =
   const [, at, of] = /^(\d+) of (\d+)$/.exec(await calm(page, () => page.locator('.walk .num').textContent()));
   assert.ok(Number(of) < all && at === of, `${at} of ${of}, ${all} before`);
   await page.locator('.walk').getByRole('button', { name: 'Back' }).click();
-  await page.waitForFunction((text) => document.querySelector('.walk .num').textContent === text, `${Number(of) - 1} of ${of}`, { timeout: 5000 });
+  await page.waitForFunction((text) => document.querySelector('.walk .num').textContent === text, `${Number(of) - 1} of ${of}`);
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -307,13 +302,13 @@ test('every layer of an encoder with more of them than the decoder is reached, a
   const inTurn = () => page.locator('.tile[tabindex="0"]').evaluateAll((list) => list.map((t) => t.getAttribute('aria-label')));
   await page.getByRole('radio', { name: 'encoder', exact: true }).click();
   for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Layer after' }).click();
-  await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '2 of 3', null, { timeout: 5000 });
+  await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '2 of 3');
   assert.match(await page.locator('#h-attention').textContent(), /^Encoder layer 2/);
   assert.deepEqual(await inTurn(), ['layer 2, head 0']);
   // the picture draws the decoder, whose last layer this is
-  await page.waitForFunction(() => /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell').textContent), null, { timeout: 5000 });
+  await page.waitForFunction(() => /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell').textContent));
   await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
-  await page.waitForFunction(() => /^Layer 1, head 0/.test(document.querySelector('#h-attention').textContent), null, { timeout: 5000 });
+  await page.waitForFunction(() => /^Layer 1, head 0/.test(document.querySelector('#h-attention').textContent));
   assert.deepEqual(await inTurn(), ['layer 1, head 0']);
   assert.deepEqual(complaints, []);
   await close();
@@ -323,7 +318,7 @@ test('the arrow keys choose among stacks and among values, and a button that was
   const { page, complaints, close } = await open('#model=weights/dates/&prompt=1999&source=the 1st of may, 1999&stack=self&open=ffn');
   const order = (group) => page.getByRole('radiogroup', { name: group }).getByRole('radio').evaluateAll((list) => list.map((b) => `${b.tabIndex} ${b.getAttribute('aria-checked')}`));
   await page.getByRole('radio', { name: 'decoder', exact: true }).press('ArrowRight');
-  await page.waitForFunction(() => /^Across/.test(document.querySelector('#h-attention').textContent), null, { timeout: 5000 });
+  await page.waitForFunction(() => /^Across/.test(document.querySelector('#h-attention').textContent));
   assert.deepEqual(await order('Which attention'), ['-1 false', '-1 false', '0 true']);
   assert.equal(await page.evaluate(() => document.activeElement.textContent), 'across');
   await page.waitForFunction(() => document.querySelectorAll('.values .tabs button').length === 3);
@@ -354,7 +349,7 @@ test('a text that came as ids is shaded like the same text as it was written', a
   assert.ok(new Set(want.map((s) => s.split(' ')[1])).size > 2, want.join(', '));
   const { page, complaints, close } = await open(`${hash}&ids=${ids.join('.')}`);
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
-  for (let i = 0; i < 60 && (await shades(page)).join() !== want.join(); i++) await page.waitForTimeout(100);
+  await quiet(page);
   assert.deepEqual(await shades(page), want);
   assert.deepEqual(complaints, []);
   await close();
@@ -362,7 +357,7 @@ test('a text that came as ids is shaded like the same text as it was written', a
 
 test('the head’s sentence is of the token in hand', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&open=head');
-  const said = (/** @type {string} */ word) => page.waitForFunction((word) => document.querySelector('.values .cell').textContent.startsWith(`“${word}” is followed by`), word, { timeout: 5000 });
+  const said = (/** @type {string} */ word) => page.waitForFunction((word) => document.querySelector('.values .cell').textContent.startsWith(`“${word}” is followed by`), word);
   const word = (/** @type {number} */ i) => page.locator('.tok').nth(i).textContent();
   const last = await page.locator('.tok').count() - 1;
   await said(await word(last));
@@ -389,10 +384,10 @@ test('the table of weights has the row of the newest token once that is read', a
   await page.evaluate(() => window.hold('forward'));
   await page.locator('.tok').last().click();
   await page.waitForFunction(() => window.held() > 0 && /has not read this token/.test(document.querySelector('#cell').textContent));
-  await page.waitForTimeout(200);   // everything is painted that the choice called for
+  await quiet(page);   // everything is painted that the choice called for
   await page.evaluate(() => window.release());
   await page.waitForFunction((n) => document.querySelector('#h-attention').textContent.includes(`[${n} queries`), given + 1);
-  for (let i = 0; i < 50 && await rows() !== given + 1; i++) await page.waitForTimeout(100);
+  await quiet(page);
   assert.equal(await rows(), given + 1);
   assert.deepEqual(complaints, []);
   await close();
@@ -400,27 +395,25 @@ test('the table of weights has the row of the newest token once that is read', a
 
 test('a button that goes away hands the focus on', async () => {
   const { page, complaints, close } = await open(`#${made(SMALL, 1)}&prompt=Once upon a time there was&off=0.n1,0.n2,1.n3&open=head`);
-  const focused = (/** @type {string} */ selector) => page.waitForFunction((selector) => document.activeElement.matches(selector), selector, { timeout: 5000 });
+  const focused = (/** @type {string} */ selector) => page.waitForFunction((selector) => document.activeElement.matches(selector), selector);
   await page.getByRole('button', { name: 'Step' }).press('Enter');
   await page.getByRole('button', { name: 'Start over' }).press('Enter');
   await focused('.go');
   // each part that is measured paints the switches again
   const neurons = page.locator('.ablate .neurons button');
-  const measured = () => page.locator('.switches button[title*="bits a token"]').count();
   await page.evaluate(() => window.hold('forward'));
   await page.getByRole('button', { name: 'Measure every part' }).press('Enter');
   await page.waitForFunction(() => window.held() > 0);
   await neurons.nth(1).focus();
   await page.evaluate(() => window.release());
-  for (let i = 0; i < 50 && await measured() < 3; i++) await page.waitForTimeout(100);
-  assert.ok(await measured() >= 3);
+  await page.waitForFunction(() => document.querySelectorAll('.switches button[title*="bits a token"]').length >= 3);
   assert.equal(await neurons.nth(1).evaluate((b) => b === document.activeElement), true, 'the focus is lost where a part is measured');
   for (const next of [/neuron 3, off/, /neuron 1, off/]) {   // the one after it, and where there is none the one before
     await page.keyboard.press('Enter');
-    await page.waitForFunction((source) => new RegExp(source).test(document.activeElement.textContent), next.source, { timeout: 5000 });
+    await page.waitForFunction((source) => new RegExp(source).test(document.activeElement.textContent), next.source);
   }
   await page.keyboard.press('Enter');
-  await page.waitForFunction(() => document.activeElement.textContent === 'All on', null, { timeout: 5000 });
+  await page.waitForFunction(() => document.activeElement.textContent === 'All on');
   await page.getByRole('button', { name: /^Explain the logit of/ }).press('Enter');
   await page.getByRole('button', { name: /^Show the other/ }).press('Enter');
   await focused('.anatomy .explanation .number');
@@ -434,22 +427,22 @@ test('a step is told by what is new, the rest of the text is not told again', as
   const written = () => page.locator('.tok:not(.given)').evaluateAll((list) => list.map((t) => t.textContent));
   for (let n = 1; n <= 3; n++) {
     await page.getByRole('button', { name: 'Step' }).press('Enter');
-    await page.waitForFunction((n) => document.querySelectorAll('.tok:not(.given)').length === n && document.querySelector('.go').textContent === 'Go on', n);
-    const token = (await written())[n - 1];
-    for (let i = 0; i < 50 && await spoken() !== token; i++) await page.waitForTimeout(100);
-    assert.equal(await spoken(), token);
+    await resting(page);
+    const tokens = await written();
+    assert.equal(tokens.length, n);
+    assert.equal(await spoken(), tokens[n - 1]);
   }
   await page.locator('#max-tokens').fill('12');
   await page.locator('#max-tokens').press('Tab');
   await page.locator('.go').press('Enter');
   await resting(page);
   const rest = (await written()).slice(3).join('');
-  await page.waitForFunction(() => /^Ended at/.test(document.querySelector('.stream [aria-live]').textContent));
   assert.match(await spoken(), /^Ended at .* after 12 tokens/);
   assert.equal((await spoken()).split('. ').slice(1).join('. '), rest);
   await page.getByRole('button', { name: 'Run again' }).press('Enter');   // another text, though of the same words
   const whole = (await written()).join('');
-  await page.waitForFunction((text) => document.querySelector('.stream [aria-live]').textContent.endsWith(text), whole);
+  await resting(page);
+  assert.ok((await spoken()).endsWith(whole), await spoken());
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { resting, settled, top, visit } from './built_page.js';
+import { quiet } from './quiet.js';
 
 const ids = (page, only = '') => page.locator(`.tok${only}`).evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
 const writing = (page, n) => page.waitForFunction((n) => document.querySelectorAll('.tok:not(.given)').length >= n, n, { timeout: 30_000 });
@@ -94,7 +95,7 @@ test('another address put into the same tab is followed, the skip link is not', 
   const { page, complaints, close } = await open();
   await page.evaluate(() => { window.same = true; });
   await page.locator('.skip').press('Enter');
-  await page.waitForTimeout(500);
+  await quiet(page);
   assert.ok(await page.evaluate(() => window.same), 'the skip link loaded the page again');
   // a change on its way into the address does not overtake it
   await page.evaluate(() => {
@@ -124,13 +125,13 @@ test('Step and Run take what was typed a moment ago', async () => {
   const text = () => page.locator('.tok').allTextContents().then((list) => list.join(''));
   await pressed('prompt', 'Tom and Sue', 'Step');
   await page.waitForFunction(() => /Tom and Sue/.test(document.querySelector('.text').textContent) && document.querySelector('.tok:not(.given)'));
-  await page.waitForTimeout(500);
+  await resting(page);
   assert.equal((await ids(page, ':not(.given)')).length, 1, await text());
   await page.goto(page.url().replace(/#.*/, '#model=weights/dates/&prompt=&source=07/04/1976&t=0&pace=fast'));
   await page.waitForFunction(() => document.querySelector('#source')?.value === '07/04/1976' && document.querySelectorAll('.tok').length === 1);
   await pressed('source', '3 JAN 2001', 'Run');
   await page.waitForFunction(() => /2001-01-03/.test(document.querySelector('.text').textContent));
-  await page.waitForTimeout(500);
+  await quiet(page);
   assert.match(await text(), /2001-01-03/, 'read again after it was written');
   assert.deepEqual(complaints, []);
   await close();
