@@ -224,6 +224,7 @@ describe('checkpoints', () => {
     await refused(load(join(golden, 'no-such-file.gguf')), 'not-found', /no-such-file/);
     await refused(load(`${golden}/no-such-folder/`), 'not-found', /no-such-folder/);
     for (const source of [null, undefined, 5, {}, { weights: 5 }]) await refused(load(source), 'bad-argument');
+    await refused(load([new Blob(['GGUF'])]), 'not-found', /no config\.json/); // a Blob has no name
   });
 
   test('an address that is none, in Node and in a page', async () => {

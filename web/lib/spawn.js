@@ -56,9 +56,18 @@ function nodeWorker(code, isText = false) {
   const threads = /** @type {any} */ (globalThis.process).getBuiltinModule('node:worker_threads');
   const file = isText || !code.startsWith('file:') ? code : new URL(code);
   const thread = new threads.Worker(file, { eval: isText, execArgv: [] }); // flags such as --input-type are the program's own
+  // Node leaves files open that a thread was importing when it was ended: a thread is ended once it has answered.
+  let answered = false, ended = false;
+  thread.once('message', () => {
+    answered = true;
+    if (ended) thread.terminate();
+  });
   return /** @type {any} */ ({
     postMessage: thread.postMessage.bind(thread),
-    terminate: () => thread.terminate(),
+    terminate: () => {
+      ended = true;
+      if (answered) thread.terminate(); else thread.unref();
+    },
     addEventListener: (/** @type {string} */ name, /** @type {(event: any) => void} */ listener) => thread.on(name, (/** @type {any} */ value) =>
       listener(name === 'message' ? { data: value } : name === 'exit' ? { message: `it ended with exit code ${value}` } : value)),
     removeEventListener: () => {},

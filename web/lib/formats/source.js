@@ -333,7 +333,7 @@ function isFileList(v) {
 /** Files that a person picked or dropped. @param {ArrayLike<File>} files @returns {Folder} */
 function fileFolder(files) {
   const byName = new Map(Array.from(files).map((f) => [f.name, f]));
-  return { name: 'the files given', get: (file) => byName.get(file) ?? null, list: async () => [...byName.keys()] };
+  return { name: 'the files given', get: (file) => byName.get(file) ?? null, list: async () => [...byName.keys()].filter((name) => typeof name === 'string') }; // a Blob has no name
 }
 
 /** "ak42" as the little-endian number that it is written as. */
