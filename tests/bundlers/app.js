@@ -11,8 +11,9 @@ checkPage({ load, train }, ${options});
 
 /** The program of a runtime: the model's address is its last argument. @param {{from?: string, check?: string}} [how] */
 export const program = ({ from = 'glassformer', check = './check.js' } = {}) => `import { load, train } from '${from}';
-import { check } from '${check}';
-console.log('RESULT ' + JSON.stringify(await check({ load, train }, process.argv.at(-1))));
+import { check, checkThreads } from '${check}';
+const library = { load, train }, model = process.argv.at(-1);
+console.log('RESULT ' + JSON.stringify({ ...await check(library, model), threads: await checkThreads(library, model) }));
 `;
 
 /** A page at the root with its program beside it. */

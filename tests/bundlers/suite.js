@@ -143,12 +143,13 @@ export class Suite {
       return;
     }
     if (run.program) {
-      const output = await runCommand(`${run.program} ${await this.#model()}`, folder, options);
+      const output = await runCommand(`${run.program} ${await this.#model()}`, folder, { ...options, env: { ...run.env, MODEL: await this.#model() } });
       row.problems.push(...warnings(output, run.prints));
       const answer = /^.*RESULT (.*)$/m.exec(output)?.[1];
       if (!answer) throw new Error(`no answer was printed:\n${output}`);
-      row.threads = '-';
-      return this.#judge(run, JSON.parse(answer), row);
+      const result = JSON.parse(answer);
+      await this.#judge(run, result, row);
+      return this.#judgeThreads(run, result.threads, row);
     }
     if (!run.serve && !run.start && !run.host) return;
     const server = run.start ? await startServer(run.start, folder, options) : run.host ? await run.host(folder) : await staticServer(join(folder, run.serve ?? ''));
@@ -183,18 +184,23 @@ export class Suite {
     const binaries = new Set(first.requests.filter((each) => /\.wasm\b/.test(each)));
     if (/wasm file/.test(row.from) && binaries.size !== 2) row.problems.push(`expected one binary to run and one to train, found ${[...binaries].join(' ')}`);
     if (url.startsWith('file:')) return; // no headers
-    const proxy = await isolated(url), threads = run.threads ?? (!run.workers || run.workers === 'file');
+    const proxy = await isolated(url);
     try {
       const { result, complaints } = await this.#pages.visit(String(new URL(`${asked}&threads`, proxy.url)), { frame: run.frame });
-      const two = /2 threads/.test(result.backend);
       if (result.error) row.problems.push(`isolated: ${result.error}`);
-      else if (!isDeepStrictEqual(result.greedy, (await this.#expect()).greedy)) row.problems.push('isolated: other tokens');
-      if (two !== threads) row.problems.push(`isolated, with threads: 2: ${result.backend}`);
+      else await this.#judgeThreads(run, result, row);
       row.problems.push(...unexpected(complaints).map((text) => `the isolated page complains: ${text}`));
-      row.threads = two ? 'yes' : 'no';
     } finally {
       await proxy.close();
     }
+  }
+
+  /** What was answered with threads: 2. @param {Run} run @param {{greedy: number[], backend: string}} result @param {Row} row */
+  async #judgeThreads(run, { greedy, backend }, row) {
+    const two = /2 threads/.test(backend), expected = run.threads ?? (!run.workers || run.workers === 'file');
+    if (!isDeepStrictEqual(greedy, (await this.#expect()).greedy)) row.problems.push('with threads: 2 other tokens');
+    if (two !== expected) row.problems.push(`with threads: 2 the backend is ${backend}`);
+    row.threads = two ? 'yes' : 'no';
   }
 
   /** @param {Run} run @param {any} result @param {Row} row */
