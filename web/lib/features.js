@@ -40,7 +40,7 @@ export function chooseBackend(wanted = 'auto') {
 /** Whether this code runs in a worker, which may block while its helper threads compute. */
 function inWorker() {
   const node = globalThis.process?.getBuiltinModule?.('node:worker_threads');
-  return node ? !node.isMainThread : 'WorkerGlobalScope' in globalThis;
+  return 'WorkerGlobalScope' in globalThis || node?.isMainThread === false; // Deno: a Web Worker, which Node's module calls the main thread
 }
 
 /**

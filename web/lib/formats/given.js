@@ -38,9 +38,21 @@ export const LIMITS = /* @__PURE__ */ Object.freeze({
   depth: 64,
 });
 
+/** The getter of an accessor: it reads what an object is in any realm and runs no code of the caller's. @param {object} from @param {PropertyKey} name */
+const getter = (from, name) => /** @type {() => any} */ (Object.getOwnPropertyDescriptor(from, name)?.get);
+const typeOf = getter(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag), lengthOf = getter(ArrayBuffer.prototype, 'byteLength');
+
+/** Of any realm: in jsdom the constructors are others than those of Node's functions. @param {unknown} v @returns {v is Uint8Array} */
+export const isUint8Array = (v) => typeOf.call(v) === 'Uint8Array';
+
+/** Of any realm. @param {unknown} v @returns {v is ArrayBuffer} */
+export function isArrayBuffer(v) {
+  try { lengthOf.call(v); return true; } catch { return false; }
+}
+
 /** @param {unknown} v @returns {v is import('./source.js').Bytes} */
 export function isBytes(v) {
-  return typeof v === 'string' || v instanceof URL || v instanceof Blob || v instanceof ArrayBuffer || v instanceof Uint8Array;
+  return typeof v === 'string' || v instanceof URL || v instanceof Blob || isArrayBuffer(v) || isUint8Array(v);
 }
 
 /** @param {any} value @returns {boolean} a Response of any implementation of fetch, or a stream */
@@ -62,7 +74,8 @@ export function answerOf(value, url) {
  * @returns {Uint8Array}
  */
 export function chunkOf(chunk, name) {
-  return chunk instanceof Uint8Array ? chunk : fail('network', `${name}: the body holds ${show(chunk)}, expected bytes (Uint8Array)`);
+  if (chunk instanceof Uint8Array) return chunk;
+  return isUint8Array(chunk) ? new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length) : fail('network', `${name}: the body holds ${show(chunk)}, expected bytes (Uint8Array)`);
 }
 
 /**
@@ -80,7 +93,7 @@ export const addressed = async (...args) => (await import('./streamed.js')).addr
  */
 export function steady(bytes) {
   if (!bytes.byteLength) return new Uint8Array(0);
-  const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
+  const view = isArrayBuffer(bytes) ? new Uint8Array(bytes) : bytes;
   return view.buffer instanceof ArrayBuffer && !(/** @type {any} */ (view.buffer).resizable) ? view : new Uint8Array(view);
 }
 
@@ -175,7 +188,7 @@ export function bytesOf(bytes, what) {
     const base = globalThis.document?.baseURI ?? globalThis.location?.href;
     try { return base && !bytes.startsWith('hf:') ? new URL(bytes, base).href : bytes; } catch { return bytes; }
   }
-  return bytes instanceof ArrayBuffer || bytes instanceof Uint8Array ? steady(bytes) : bytes;
+  return isArrayBuffer(bytes) || isUint8Array(bytes) ? steady(bytes) : bytes;
 }
 
 /** @param {any} value */
