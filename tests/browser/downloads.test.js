@@ -23,10 +23,13 @@ async function idsOf(model) {
   return ids;
 }
 
-/** Token ids that the page writes, or the code and message of what it met. @param {import('../../scripts/browsers.js').Page} page @param {string} url @param {Record<string, any>} options @returns {Promise<any>} */
+/** Token ids that the page writes while every connection breaks once bytes of it were read, or the code and message of what it met. @param {import('../../scripts/browsers.js').Page} page @param {string} url @param {Record<string, any>} options @returns {Promise<any>} */
 const inPage = (page, url, options) => page.evaluate(async (url, options) => {
   try {
-    const model = await /** @type {any} */ (window).library.load(url, options), ids = [];
+    let read = 0;
+    const cut = setInterval(() => { if (read) fetch(new URL('/cut', url), { mode: 'no-cors' }).catch(() => {}); }, 20);
+    const onProgress = (/** @type {any} */ { phase, loaded }) => { if (phase === 'download') read = loaded; };
+    const model = await /** @type {any} */ (window).library.load(url, { ...options, onProgress }).finally(() => clearInterval(cut)), ids = [];
     for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true })) ids.push(id);
     model.dispose();
     return ids;
@@ -58,15 +61,33 @@ for (const engine of ENGINES) {
 
     for (const worker of [true, false]) {
       test(`a cut download from another origin is resumed ${worker ? 'in the worker' : 'in the page'}`, async () => {
-        const models = await serveCut({ '/m.gguf': { bytes, cuts: [9000, 3000], headers: { 'cache-control': 'no-store' } } }, OPEN);
+        const models = await serveCut({ '/m.gguf': { bytes, cuts: [9000, 3000], held: true, headers: { 'cache-control': 'no-store' } } }, OPEN);
         try {
           assert.deepEqual(await inPage(page, `${models.url}m.gguf`, { worker }), want);
           assert.equal(models.asked.filter((request) => request.range).length, 2, JSON.stringify(models.asked.map(({ range, status }) => [range, status])));
         } finally { models.close(); }
       });
     }
+    for (const worker of [true, false]) {
+      test(`a Response and a stream are read ${worker ? 'by the worker' : 'in the page'}`, async () => {
+        const models = await serveCut({ '/m.gguf': { bytes } }, OPEN);
+        try {
+          const found = await page.evaluate(async (/** @type {string} */ url, /** @type {boolean} */ worker) => {
+            const ids = [], { load } = /** @type {any} */ (window).library;
+            for (const source of [await fetch(url), (await fetch(url)).body, { weights: (await fetch(url)).body }]) {
+              const model = await load(source, { worker }), list = [];
+              for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true })) list.push(id);
+              model.dispose();
+              ids.push(list);
+            }
+            return ids;
+          }, `${models.url}m.gguf`, worker);
+          assert.deepEqual(found, [want, want, want]);
+        } finally { models.close(); }
+      });
+    }
     test('a server that hides its ranges is named', async () => {
-      const models = await serveCut({ '/m.gguf': { bytes, etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', cuts: [9000], headers: { 'cache-control': 'no-store' } } }, CLOSED);
+      const models = await serveCut({ '/m.gguf': { bytes, etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', cuts: [9000], held: true, headers: { 'cache-control': 'no-store' } } }, CLOSED);
       try {
         const { code, message } = await inPage(page, `${models.url}m.gguf`, {});
         assert.equal(code, 'network', message);

@@ -2,17 +2,17 @@
 import { fail } from './formats/errors.js';
 import { Sha256 } from './sha256.js';
 
-/** What a write that has not ended is called; a process that died leaves it behind. */
+/** Ending of files that are still being written; a process that died leaves one behind. */
 const PART = '.part';
-/** After which nobody writes it any more. */
+/** Age after which such a file is removed. */
 const STALE_MS = 24 * 3600 * 1000;
 /** Bytes read at a time. */
 const PIECE = 1 << 20;
 
-/** @template {string} M @param {M} name @returns {any} a module of Node, which no bundler follows */
+/** A module of Node, not imported, so that bundlers for the browser find none. @param {string} name @returns {any} */
 const node = (name) => /** @type {any} */ (globalThis.process).getBuiltinModule(`node:${name}`);
 
-/** The platform's folder for what can be fetched again. @returns {string} */
+/** `glassformer` in the user's cache folder. @returns {string} */
 export function defaultCacheDir() {
   const { env, platform } = /** @type {any} */ (globalThis.process), { homedir } = node('os'), { join } = node('path');
   const base = platform === 'win32' ? env.LOCALAPPDATA || join(homedir(), 'AppData', 'Local')
@@ -35,7 +35,7 @@ export async function fileStore(cacheDir) {
   const blocked = (/** @type {any} */ error) => fail('storage', `the cache folder ${folder} cannot be used (${error?.code ?? error?.message}): name another with cacheDir, or load with cache: 'none'`, error);
   await fs.mkdir(folder, { recursive: true }).catch(blocked);
   await fs.access(folder, fs.constants.R_OK | fs.constants.W_OK).catch(blocked);
-  /** By the hash of the address, and for people by the end of its path. @param {string} url */
+  /** SHA-256 of the address, and the last part of its path for readers. @param {string} url */
   const pathOf = (url) => {
     const last = basename(new URL(url).pathname).replace(/[^\w.-]/g, '_').slice(-60);
     return join(folder, `${new Sha256().update(new TextEncoder().encode(url)).digest()}-${last}`);
@@ -55,7 +55,7 @@ export async function fileStore(cacheDir) {
       await removeStale(fs, folder, join);
       const path = pathOf(url), part = `${path}.${crypto.randomUUID()}${PART}`;
       const file = await fs.open(part, 'wx');
-      const forget = async () => {
+      const discard = async () => {
         await file.close().catch(() => {});
         await fs.rm(part, { force: true });
       };
@@ -63,21 +63,21 @@ export async function fileStore(cacheDir) {
         async write(chunk) { for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten; },
         async close() {
           try {
-            await file.sync(); // before it has its name: a crash leaves no file with holes
+            await file.sync(); // before the rename: a crash must not leave an incomplete file
             await file.close();
-            await fs.rename(part, path); // whole at once; of two processes the last one stays
+            await fs.rename(part, path); // atomic; of two processes the last one wins
           } catch (error) {
-            await forget();
+            await discard();
             throw error;
           }
         },
-        abort: forget,
+        abort: discard,
       });
     },
   };
 }
 
-/** A file as a stream that opens nothing twice and closes it at the end. @param {import('node:fs/promises').FileHandle} file @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
+/** The bytes of an open file, which is closed at the end. @param {import('node:fs/promises').FileHandle} file @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
 function contents(file) {
   return new ReadableStream({
     async pull(controller) {

@@ -324,7 +324,7 @@ function progress(onProgress) {
   const last = {};
   return (/** @type {Progress['phase']} */ phase, /** @type {number} */ loaded, /** @type {number | null} */ total, now = false, fromCache = false) => {
     const time = performance.now();
-    if (!onProgress || (!now && time - (last[phase] ?? 0) < 50)) return;
+    if (!onProgress || (!now && time - (last[phase] ?? -Infinity) < 50)) return;
     last[phase] = time;
     onProgress({ phase, loaded, total, fromCache });
   };

@@ -1,4 +1,4 @@
-// requests.js - the fetch of one load: the caller's headers go to the source's origin alone, and a cut connection is resumed
+// requests.js - the fetch of one load: sends the caller's headers to the source's origin only, and resumes cut downloads
 import { fail, show } from './formats/errors.js';
 import { Opener } from './formats/source.js';
 import { headerToken } from './headers.js';
@@ -7,7 +7,7 @@ import { resuming } from './resume.js';
 /** @typedef {import('./headers.js').HeaderPairs} HeaderPairs */
 
 const HUB = 'https://huggingface.co';
-/** As many as browsers follow. */
+/** The limit of the Fetch standard. */
 const MAX_REDIRECTS = 20;
 const inNode = !!globalThis.process?.versions?.node;
 
@@ -23,7 +23,7 @@ export function requests(source, options, fetch = globalThis.fetch) {
 }
 
 /**
- * Whose origin the headers are for: that of the weights, or else of a part beside them.
+ * The origin that receives the headers: that of the weights, or of the first other part with an address.
  * @param {any} source @param {{hfEndpoint?: string, token?: unknown}} options
  * @returns {{origin: string, hub: boolean} | null}
  */
@@ -34,7 +34,7 @@ function firstAddress(source, { hfEndpoint, token }) {
   if (token !== undefined && !hub) fail('bad-option', 'token belongs to sources that begin with "hf:"; for other servers use headers');
   if (first === undefined) return null;
   let url;
-  try { url = new URL(String(new Opener({ hfEndpoint }).resolve(first))); } catch { return null; } // refused by who opens it
+  try { url = new URL(String(new Opener({ hfEndpoint }).resolve(first))); } catch { return null; } // refused when it is opened
   return { origin: url.origin, hub };
 }
 
@@ -52,7 +52,7 @@ function headersFor({ headers = [], token, hfEndpoint }, hub) {
 }
 
 /**
- * A fetch that sends these headers to one origin. A redirect that leaves it is followed without them, also when it comes back.
+ * A fetch that sends these headers to one origin. After a redirect to another origin they are not sent again, not even to the first.
  * @param {typeof globalThis.fetch} fetch @param {string} origin @param {HeaderPairs} pairs
  * @returns {typeof globalThis.fetch}
  */
@@ -78,8 +78,8 @@ function withHeaders(fetch, origin, pairs) {
 }
 
 /**
- * A page cannot see where a redirect leads. Browsers drop an authorization when it leaves the origin, other headers they would hand on: with such,
- * a redirect is an error.
+ * A page cannot read the target of a redirect. Browsers remove an authorization header when the target has another origin, but keep all others: with
+ * these a redirect is an error.
  * @param {typeof globalThis.fetch} fetch @param {string} url @param {RequestInit} init @param {HeaderPairs} pairs
  */
 async function inBrowser(fetch, url, init, pairs) {

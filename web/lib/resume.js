@@ -1,13 +1,13 @@
-// resume.js - a fetch whose bodies go on after the connection was cut, with the bytes that are missing
+// resume.js - a fetch that requests the rest of a body when the connection was cut
 //
-// A body is only continued where its validator shows that the file is still the same: a strong ETag, or Last-Modified. Otherwise what
-// has come is of no use, and the error says so.
+// A validator (a strong ETag or Last-Modified) has to show that the file on the server is still the same. Responses without one, or with a
+// content encoding, are passed on as they are.
 import { GlassformerError, fail } from './formats/errors.js';
 import { answerOf, chunkOf } from './formats/given.js';
 
-/** Requests in a row that may bring no byte. */
+/** Most requests in a row that bring no new byte. */
 const ATTEMPTS = 5;
-/** Before the first of them; doubled each time. */
+/** Wait before the first of them; doubled each time. */
 const WAIT_MS = 150;
 
 /**
@@ -28,7 +28,7 @@ export function resuming(fetch) {
 /** @typedef {{name: 'etag'|'last-modified', value: string}} Validator */
 
 /**
- * What tells this version of the file from another; null where a part of it cannot be asked for.
+ * What identifies this version of the file; null where no range of it can be requested.
  * @param {Response} response
  * @returns {Validator | null}
  */
@@ -43,11 +43,11 @@ function validatorOf({ headers }) {
 }
 
 class Body {
-  /** Bytes handed on. */
+  /** Bytes delivered. */
   #position = 0;
-  /** Requests since the last of them. */
+  /** Requests since the last delivered byte. */
   #attempts = 0;
-  /** Bytes to pass over, from a server that sends the whole file again. */
+  /** Bytes to drop, where a server without ranges sends the whole file again. */
   #skip = 0;
   #fetch;
   #url;
@@ -55,7 +55,7 @@ class Body {
   #validator;
   /** Of the whole file, where it is known. @type {number | null} */
   #total;
-  /** Across origins, where the server has to expose its headers. */
+  /** Whether the response is cross-origin, so that only exposed headers can be read. */
   #distant;
   /** @type {ReadableStreamDefaultReader<Uint8Array>} */
   #reader;
@@ -105,21 +105,21 @@ class Body {
         if (error instanceof GlassformerError) throw error;
         cause = error;
       }
-      await this.#again(cause);
+      await this.#reconnect(cause);
     }
   }
 
-  /** Ask for the rest. @param {unknown} cause why the last connection ended */
-  async #again(cause) {
+  /** Request the rest of the file. @param {unknown} cause  why the last connection ended */
+  async #reconnect(cause) {
     const signal = this.#init?.signal ?? undefined;
     for (;;) {
-      if (this.#attempts++ === ATTEMPTS) this.#give(`${ATTEMPTS} requests for the rest brought nothing`, cause);
+      if (this.#attempts++ === ATTEMPTS) this.#refuse(`${ATTEMPTS} requests for the rest brought nothing`, cause);
       await pause(WAIT_MS * 2 ** (this.#attempts - 1), signal);
       let response;
       try {
         const headers = new Headers(this.#init?.headers);
         headers.set('range', `bytes=${this.#position}-`);
-        if (!this.#distant) headers.set('if-range', this.#validator.value); // a page would need the other origin's leave to send it
+        if (!this.#distant) headers.set('if-range', this.#validator.value); // across origins it would need Access-Control-Allow-Headers
         const fetch = this.#fetch; // a browser's own refuses to be called as a method
         response = answerOf(await fetch(this.#url, { ...this.#init, headers }), this.#url);
       } catch (error) {
@@ -128,7 +128,7 @@ class Body {
         cause = error;
         continue;
       }
-      if (this.#fits(response)) {
+      if (this.#accepts(response)) {
         this.#reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
         return;
       }
@@ -137,26 +137,26 @@ class Body {
     }
   }
 
-  /** Whether this answer goes on where the last one ended; refused when it never will. @param {Response} response */
-  #fits(response) {
+  /** Whether this response continues the body. Throws where no later one can. @param {Response} response */
+  #accepts(response) {
     const { status, headers } = response, { name, value } = this.#validator;
     if (status >= 500 || status === 408 || status === 429) return false;
-    if (status !== 200 && status !== 206 && status !== 416) this.#give(`the server then answered ${status} ${response.statusText}`.trim());
+    if (status !== 200 && status !== 206 && status !== 416) this.#refuse(`the server then answered ${status} ${response.statusText}`.trim());
     const same = headers.get(name) === value, range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
     const size = status === 206 ? range && range[2] !== '*' ? Number(range[2]) : null : null;
     if (status === 416 || !same || (size !== null && this.#total !== null && size !== this.#total)) {
       response.body?.cancel().catch(() => {});
-      this.#give('the file on the server has changed since: load it again');
+      this.#refuse('the file on the server has changed since: load it again');
     }
-    if (status === 206 && !range && this.#distant) this.#give('the server does not let pages of other origins read Content-Range (Access-Control-Expose-Headers)');
-    if (status === 206 && Number(range?.[1] ?? -1) !== this.#position) this.#give('the server then sent another part of the file than was asked for');
+    if (status === 206 && !range && this.#distant) this.#refuse('the server does not let pages of other origins read Content-Range (Access-Control-Expose-Headers)');
+    if (status === 206 && Number(range?.[1] ?? -1) !== this.#position) this.#refuse('the server then sent another part of the file than was asked for');
     if (status === 206) this.#total ??= size;
-    this.#skip = status === 200 ? this.#position : 0; // a server without ranges begins anew
+    this.#skip = status === 200 ? this.#position : 0; // a server without ranges sends the whole file
     return !!response.body;
   }
 
   /** @param {string} why @param {unknown} [cause] @returns {never} */
-  #give(why, cause) {
+  #refuse(why, cause) {
     const of = this.#total === null ? '' : ` of ${this.#total}`;
     return fail('network', `${this.#url}: the connection was cut after ${this.#position}${of} bytes, and ${why}`, cause);
   }
