@@ -4,6 +4,7 @@
 // every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
 import { capture, captured, edit } from './engine_probe.js';
 import { fail, show } from './formats/errors.js';
+import { LIMITS } from './formats/given.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./engine_session.js').EngineSession} EngineSession */
@@ -32,8 +33,6 @@ import { fail, show } from './formats/errors.js';
 /** Most bytes that one call may capture unless it says otherwise. */
 export const CAPTURE_BUDGET = 512 * 2 ** 20;
 
-/** Changes that all edits of a call may make, each at one point. */
-const MAX_CHANGES = 2 ** 18;
 /** Patterns whose points are kept for the next call. */
 const MAX_PATTERNS = 1024;
 
@@ -212,7 +211,7 @@ export function applyEdits(session, points, edits) {
     const hows = Object.entries({ scale, set, add }).filter(([, by]) => by !== undefined && by !== null);
     const all = points.one(at);
     changes += all.length * hows.length;
-    if (changes > MAX_CHANGES) fail('bad-option', `edits[${i}]: with it the edits are ${changes} changes at single points, at most ${MAX_CHANGES} are taken`);
+    if (changes > LIMITS.editChanges) fail('bad-option', `edits[${i}]: with it the edits are ${changes} changes at single points, at most ${LIMITS.editChanges} are taken`);
     for (const p of all) {
       for (const [how, by] of hows) edit(session, p, head ?? -1, position ?? -1, index ?? -1, /** @type {'scale' | 'set' | 'add'} */ (how), /** @type {number | ArrayLike<number>} */ (by));
     }

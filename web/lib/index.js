@@ -4,7 +4,7 @@
 // Nothing heavy lives here. A model runs in a module worker of its own (the default in browsers) or in this thread
 // (the default in Node); both are spoken to through remote.js.
 import { GlassformerError, CODES, fail, guarded, guardedAsync } from './formats/errors.js';
-import { addressed } from './formats/given.js';
+import { LIMITS, addressed } from './formats/given.js';
 import { camelConfig } from './formats/config.js';
 import { configOf, countParameters as count, estimate as estimated } from './formats/estimate.js';
 import { PRESETS } from './formats/presets.js';
@@ -18,7 +18,7 @@ import { Session } from './session.js';
 import { Tokenizer } from './tokenizer.js';
 import { Training } from './training.js';
 
-export { CODES, GlassformerError, Model, PRESETS, Session, Tokenizer, Training };
+export { CODES, GlassformerError, LIMITS, Model, PRESETS, Session, Tokenizer, Training };
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes in Node a string may be a path */
 /** @typedef {import('./formats/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read once */

@@ -90,7 +90,7 @@ async function* refusal(error) { throw error; }
 /**
  * A loaded model, made by `load`, `create` or `Training.model`. Its weights never change; runs and sessions on it are independent of one
  * another. Arrays in results are copies that belong to the caller. Every method rejects with a GlassformerError: `bad-argument` and `bad-option` for
- * arguments of the wrong type or size, `bad-state` after `dispose`.
+ * arguments of the wrong type or size (see LIMITS), `bad-state` after `dispose`.
  */
 export class Model {
   #remote;

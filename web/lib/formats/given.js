@@ -4,37 +4,46 @@
 // length is checked before the first entry is read. What comes out of here is plain: it can be posted, and nobody else holds it.
 import { GlassformerError, fail, said, show } from './errors.js';
 
-/** What a call takes at most, and refuses beyond. */
+/**
+ * The most that calls take, whatever the model: more is refused with `bad-argument` or `bad-option` before any of it is read or copied. A prompt
+ * or source with more tokens than the context is refused with `context-full`.
+ */
 export const LIMITS = /* @__PURE__ */ Object.freeze({
-  /** Characters of all texts of one call. */
+  /** Characters of a text, and of all texts of one call together. */
   text: 2 ** 24,
-  /** Characters of a prompt for each position of the context: no vocabulary has longer tokens. */
+  /** Characters of a prompt for each position of the context; no vocabulary has longer tokens. */
   textPerPosition: 256,
-  /** Token ids or logits, where no context limits them. */
+  /** Token ids in `decode`, logits and seen tokens in `distribution`. */
   ids: 2 ** 24,
   /** Sequences of one call. */
   sequences: 4096,
-  /** Points to capture, by name. */
+  /** Names in `capture`. */
   names: 16384,
-  /** Edits of one call, and numbers in all of them together. */
+  /** Entries of `edits`. */
   edits: 65536,
+  /** Numbers in all entries of `edits` together. */
   editNumbers: 2 ** 24,
-  /** Characters of a name, an address or a path, a checksum ... */
+  /** Changes that all entries of `edits` make, each at one point: an entry with `at: '*'` makes one at each. */
+  editChanges: 2 ** 18,
+  /** Characters of a name, an address or a path. */
   word: 65536,
-  /** Characters of a data: address. */
+  /** Characters of a `data:` address. */
   data: 2 ** 28,
-  /** Stop strings, and characters of each. */
+  /** Texts in `stop`. */
   stops: 256,
+  /** Characters of a text in `stop`. */
   stopLength: 4096,
-  /** Messages of a conversation. */
+  /** Messages of a chat. */
   messages: 65536,
   /** Files of one checkpoint. */
   files: 16384,
-  /** Bytes of a text to train on. */
+  /** Bytes (or characters) of a text to train on. */
   trainingText: 2 ** 30,
-  /** Values (and depth) of a configuration, and of a tokenizer that is given as an object. */
+  /** Values in a configuration. */
   config: 2 ** 16,
+  /** Values in a tokenizer that is given as an object, and in `template` of a chat. */
   tokenizer: 2 ** 22,
+  /** How deep a configuration or a tokenizer may be nested. */
   depth: 64,
 });
 
