@@ -1,4 +1,6 @@
 // engines.test.js - the library in Chromium, Firefox and WebKit, with and without cross-origin isolation: every answer is Node's, bit for bit
+//
+//   ENGINES=webkit node --test tests/browser/engines.test.js      one engine alone; so in engines_page.test.js
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
