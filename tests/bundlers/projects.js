@@ -17,7 +17,7 @@ export class CommandFailed extends Error {}
 
 /** Programs must not ask, colour, report usage or look for updates. */
 const QUIET = {
-  CI: '1', NO_COLOR: '1', FORCE_COLOR: undefined, NODE_OPTIONS: undefined, NODE_ENV: undefined, NEXT_TELEMETRY_DISABLED: '1', NUXT_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1',
+  CI: '1', NO_COLOR: undefined, FORCE_COLOR: undefined, NODE_OPTIONS: undefined, NODE_ENV: undefined, NEXT_TELEMETRY_DISABLED: '1', NUXT_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1',
   npm_config_update_notifier: 'false', npm_config_audit: 'false', npm_config_fund: 'false', npm_config_prefer_offline: 'true', npm_config_loglevel: 'error', DENO_NO_UPDATE_CHECK: '1',
 };
 

@@ -28,6 +28,7 @@ import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
  * @property {boolean} [misses]   requests for the package's files fail before the embedded copy is used
  * @property {RegExp} [complains]  what the browser says of those requests
  * @property {boolean} [threads]  whether a second thread runs where the page is isolated; default: where files are used
+ * @property {boolean} [prefetches]  its pages ask the browser to fetch every file of the build when it is idle
  * @property {Record<string, string>} [env]
  * @property {{pattern: RegExp, why: string}[]} [prints]  what the tool says of itself or of the project, not of the package
  */
@@ -69,7 +70,7 @@ export function staticServer(folder, headers = () => ({})) {
 
 /** Lines in which a tool warns of something. @param {string} output @param {Run['prints']} [expected] */
 function warnings(output, expected = []) {
-  const lines = output.split('\n').filter((line) => /\bwarn(?:ing)?s?\b|^\s*[([]!+[)\]]|deprecat|⚠|could not (?:be )?resolve|can't resolve/i.test(line) && !/\b(?:0|no) warnings?\b/i.test(line));
+  const lines = output.replace(/\x1b\[[\d;]*m/g, '').split('\n').filter((line) => /\bwarn(?:ing)?s?\b|^\s*[([]!+[)\]]|deprecat|⚠|could not (?:be )?resolve|can't resolve/i.test(line) && !/\b(?:0|no) warnings?\b/i.test(line));
   return lines.filter((line) => !expected.some(({ pattern }) => pattern.test(line))).map((line) => `the tool prints: ${line.trim()}`);
 }
 
@@ -182,7 +183,7 @@ export class Suite {
     const strange = first.requests.filter((each) => /^https?:/.test(each) && !origins.includes(new URL(each).origin));
     row.problems.push(...strange.map((text) => `a request left the page's origin: ${text}`));
     const binaries = new Set(first.requests.filter((each) => /\.wasm\b/.test(each)));
-    if (/wasm file/.test(row.from) && binaries.size !== 2) row.problems.push(`expected one binary to run and one to train, found ${[...binaries].join(' ')}`);
+    if (/wasm file/.test(row.from) && binaries.size !== 2 && !run.prefetches) row.problems.push(`expected one binary to run and one to train, found ${[...binaries].join(' ')}`);
     if (url.startsWith('file:')) return; // no headers
     const proxy = await isolated(url);
     try {
