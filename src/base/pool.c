@@ -79,6 +79,7 @@ struct gf_pool {
     int solo;                 /* helpers rest until the next pass */
 #if defined(__wasm__)
     _Atomic uint32_t present; /* helpers that came and have not left */
+    _Atomic uint32_t pages;   /* of memory, when the job was opened */
     char *stacks;
 #else
     double (*now_ms)(void);
@@ -93,6 +94,18 @@ struct gf_pool {
 #else
 #define NOW_MS(p) (p)->now_ms()
 void gf_pool_clock(struct gf_pool *p, double (*now_ms)(void)) { p->now_ms = now_ms; }
+#endif
+
+/* Whether this thread may access all memory that the job uses. V8 keeps the size of a shared memory
+ * in each instance, learns of growth in another thread by an interrupt that may come late, and
+ * checks bulk copies against what it knows: a copy into memory that has just grown would trap. A
+ * helper that does not know yet leaves the job to the others. */
+#if defined(__wasm__)
+#define STATE_MEMORY(p) atomic_store(&(p)->pages, (uint32_t)__builtin_wasm_memory_size(0))
+#define SEES_MEMORY(p)  ((uint32_t)__builtin_wasm_memory_size(0) >= atomic_load(&(p)->pages))
+#else
+#define STATE_MEMORY(p) ((void)(p))
+#define SEES_MEMORY(p)  1
 #endif
 
 static void look_again(void) {
@@ -140,7 +153,7 @@ static void work(struct gf_pool *p) {
     for (;;) {
         uint64_t job = atomic_load(&p->job);
         uint32_t n = (uint32_t)(job >> TILE_BITS) & MAX_TILES, tile = (uint32_t)job & MAX_TILES;
-        if (tile >= n) return;
+        if (tile >= n || !SEES_MEMORY(p)) return;
         gf_tile_fn fn = atomic_load(&p->fn);
         void *ctx = atomic_load(&p->ctx);
         uint32_t few = (n - tile) / (2 * (uint32_t)p->n_threads), run = few > 1 ? few : 1;
@@ -190,6 +203,7 @@ static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
     atomic_store(&p->fn, fn);
     atomic_store(&p->ctx, ctx);
     atomic_store(&p->done, 0);
+    STATE_MEMORY(p);
     atomic_store(&p->job, epoch << 2 * TILE_BITS | (uint64_t)n << TILE_BITS);
     next_epoch(p);
     work(p);
