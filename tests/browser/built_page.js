@@ -49,3 +49,5 @@ export const settled = (page) => page.waitForFunction(() => /^stories-5M/.test(d
 /** Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says "Go on" until a run that was
  * just asked for has begun. */
 export const resting = (page) => quiet(page, () => /Go on|Run again/.test(document.querySelector('.go').textContent));
+/** A text of so many tokens is there and its run has ended, which is a moment later. */
+export const complete = (page, n) => quiet(page, `document.querySelectorAll('.tok:not(.given)').length === ${n}`);

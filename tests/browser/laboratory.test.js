@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { relaxedSimd } from '../../scripts/node-flags.js';
 import { load } from '../../web/lib/index.js';
-import { axe, browser, resting, server, settled, top, visit } from './built_page.js';
+import { axe, browser, complete, resting, server, settled, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
 /** A fresh page with its model loaded. */
@@ -100,7 +100,7 @@ test('an encoder-decoder with grouped queries, q and k norms and a d_head of its
   const idsOf = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
   const link = new URL(await copied(page, 'Copy link'));
   const second = await open(link.hash);
-  await second.page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 4);
+  await complete(second.page, 4);
   assert.match(await second.page.locator('.pill').textContent(), /^random weights/);
   assert.deepEqual(await idsOf(second.page), await idsOf(page));
   await second.close();
@@ -239,7 +239,7 @@ async function printed(program) {
 
 test('a copied program prints the text of the page, that of a branch, and the text without the parts that are off', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=12');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 12);
+  await complete(page, 12);
   await page.getByRole('button', { name: /^layer 0, FFN/ }).click();
   await page.waitForFunction(() => /Without layer 0, FFN/.test(document.querySelector('.compare').textContent));
   const without = await page.locator('.compare .story').nth(1).textContent();
@@ -274,7 +274,7 @@ test('a copied program prints the text of the page, that of a branch, and the te
 
 test('a program copied from two stacks, and one from a model built here, run as they are', async () => {
   const { page, complaints, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 10);
+  await complete(page, 10);
   const date = (await printed(await copied(page, 'Copy as JavaScript'))).map((line) => JSON.parse(/^(".*") after/.exec(line)[1])).join('');
   assert.equal(date, '2001-01-03');
   const [download] = await Promise.all([page.waitForEvent('download'), page.locator('.stream').getByRole('button', { name: 'Save as JSON' }).click()]);
@@ -374,6 +374,7 @@ const figure = (text) => {
 };
 const broken = (page) => page.locator('.broken tbody tr').evaluateAll((rows) => rows.map((row) => [...row.cells].map((c) => c.textContent)));
 const tryAll = async (page) => {
+  await quiet(page);   // while a text is written nothing is tried
   await page.getByRole('button', { name: 'Break it, one idea at a time' }).click();
   await page.waitForFunction(() => document.querySelectorAll('.broken tbody tr').length > 4 && document.querySelector('.break progress').hidden, null, { timeout: 60_000 });
   return broken(page);
@@ -382,7 +383,7 @@ const IDEAS = { 'without the mask': 'causal', 'without ÷ √d': 'scaleScores', 
 
 test('each idea is left out by itself, on a fixed text, and on the text above where that is chosen', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=The cat&seed=3&written=20');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  await complete(page, 20);
   const rows = await tryAll(page);
   const fixed = /“([^]+)”/.exec(await page.locator('.break .hint').textContent())[1];
   assert.ok(fixed.length > 100);
@@ -409,7 +410,7 @@ test('each idea is left out by itself, on a fixed text, and on the text above wh
 
 test('an encoder-decoder and a model built here are broken too; an encoder is told why not', async () => {
   const { page, complaints, close } = await open('#model=weights/dates/&source=the 1st of may, 1999&prompt=&t=0&written=10');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 10);
+  await complete(page, 10);
   const rows = await tryAll(page);
   const all = await page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
   for (const [name, bits, text] of rows) {
@@ -439,7 +440,7 @@ test('an encoder-decoder and a model built here are broken too; an encoder is to
 
 test('two texts that part are set side by side, each with its log-probability', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=16&pace=fast');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 16);
+  await complete(page, 16);
   const ids = () => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
   const left = await ids();
   const at = left.length - 12;
@@ -490,7 +491,7 @@ test('two texts that part are set side by side, each with its log-probability', 
 
 test('the map of memory names every region, and the cache of two texts is predicted by hand', async () => {
   const { page, complaints, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 10);
+  await complete(page, 10);
   await page.waitForFunction(() => /kv cache of 11 tokens and 10 of the source/.test(document.querySelector('.memory').textContent));
   const predicted = await page.locator('.memory tr', { hasText: 'kv cache of' }).locator('td').first().textContent();
   assert.equal(number(predicted.replaceAll(',', '')), 2 * 2 * 64 * 4 * (11 + 10));   // k and v, two layers, d_model, f32
@@ -502,7 +503,7 @@ test('the map of memory names every region, and the cache of two texts is predic
 
 test('the values of a stage are there as a table, a few columns at a time', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=8');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 8);
+  await complete(page, 8);
   await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
   await page.getByRole('radio', { name: 'after it' }).press('Enter');
   await page.locator('.values .as-table summary').press('Enter');

@@ -2,7 +2,7 @@
 // text. What they say then is what a page says that is opened anew.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { resting, visit } from './built_page.js';
+import { complete, resting, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
 const SMALL = { kind: 'decoder', vocabSize: 256, dModel: 32, nLayers: 2, nHeads: 2, dFf: 64, contextLength: 64, norm: 'rmsnorm', ffn: 'swiglu', position: 'rope' };
@@ -171,7 +171,7 @@ test('a model taken away in the middle of a trace leaves the panel for the next 
 
 test('a text that starts again while its parts are compared', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=60');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 60);
+  await complete(page, 60);
   await page.locator('.ablate').scrollIntoViewIfNeeded();
   await page.evaluate(() => window.hold('forward'));
   await page.locator('.switches').getByRole('button', { name: /^layer 0, FFN/ }).click();
@@ -188,7 +188,7 @@ test('a text that starts again while its parts are compared', async () => {
 
 test('what the lens was asked of one text is told of that text, and a failure is not told of the next', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  await complete(page, 20);
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   const note = () => page.locator('.lens-card .lens-split .hint').first().textContent();
   await calm(page, () => page.evaluate(SAYS['.lens-card']));
@@ -252,7 +252,7 @@ test('what is pressed in the picture and among the votes is what the panels of a
 
 test('ideas tried on the text above are gone with it', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  await complete(page, 20);
   const tried = () => page.waitForFunction(() => document.querySelectorAll('.broken tbody tr').length === 7 && document.querySelector('.break progress').hidden, null, { timeout: 60_000 });
   const go = page.getByRole('button', { name: 'Break it, one idea at a time' });
   await go.click();
@@ -342,13 +342,13 @@ test('a text that came as ids is shaded like the same text as it was written', a
   const shades = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => `${t.dataset.id} ${/shade-\d|$/.exec(t.querySelector('.word').className)[0]}`));
   const hash = '#model=weights/stories-1m.gguf&prompt=Once upon a time&t=1.2&seed=3';
   const one = await open(`${hash}&written=20`);
-  await one.page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  await complete(one.page, 20);
   const want = await shades(one.page);
   const ids = await one.page.locator('.tok:not(.given)').evaluateAll((list) => list.map((t) => Number(t.dataset.id).toString(36)));
   await one.close();
   assert.ok(new Set(want.map((s) => s.split(' ')[1])).size > 2, want.join(', '));
   const { page, complaints, close } = await open(`${hash}&ids=${ids.join('.')}`);
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 20);
+  await complete(page, 20);
   await quiet(page);
   assert.deepEqual(await shades(page), want);
   assert.deepEqual(complaints, []);

@@ -78,7 +78,7 @@ export const watchQuiet = (page) => page.addInitScript(count);
 
 /**
  * @param {import('playwright-core').Page} page  of `watchQuiet`
- * @param {() => boolean} [condition]  that has to hold in the page then, too
+ * @param {(() => boolean) | string} [condition]  that has to hold in the page then, too
  * @param {number} [timeout]  ms
  */
 export async function quiet(page, condition = () => true, timeout = 60_000) {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { countParameters, depth, load } from '../../web/lib/index.js';
-import { axe, browser, server, settled, visit } from './built_page.js';
+import { axe, browser, complete, server, settled, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 import { ownTasks } from './tasks.js';
 
@@ -92,7 +92,7 @@ test('training pauses, goes on and stops, and the model from before stays usable
   await page.locator('#pace').selectOption('fast');
   await page.locator('#max-tokens').fill('5');
   await page.locator('.go').press('Enter');
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 5);
+  await complete(page, 5);
   await button(page, 'Resume').press('Enter');
   await page.waitForFunction((before) => document.querySelector('.training-facts dd').textContent !== before, at);
   await button(page, 'Stop').press('Enter');
