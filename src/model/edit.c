@@ -49,8 +49,15 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
     int32_t status = gf_observe_need(s, err);
     if (status != GF_OK) return status;
     struct gf_observe *o = s->observe;
-    struct gf_edit *edits = realloc(o->edits, ((size_t)o->n_edits + 1) * sizeof *edits);
-    if (edits) o->edits = edits;
+    struct gf_edit *edits = o->edits;
+    if (o->n_edits == o->max_edits) { /* doubled: room for one more at a time splits the heap */
+        const int32_t most = o->max_edits ? 2 * o->max_edits : 16;
+        edits = realloc(o->edits, (size_t)most * sizeof *edits);
+        if (edits) {
+            o->edits = edits;
+            o->max_edits = most;
+        }
+    }
     float *copy = n_values ? malloc((size_t)n_values * sizeof *copy) : NULL;
     if (!edits || (n_values && !copy)) {
         free(copy);
@@ -68,7 +75,7 @@ void gf_session_clear_edits(struct gf_session *s) {
     for (int32_t i = 0; i < o->n_edits; i++) free(o->edits[i].values);
     free(o->edits);
     o->edits = NULL;
-    o->n_edits = 0;
+    o->n_edits = o->max_edits = 0;
     memset(o->edited, 0, (size_t)o->n_places);
 }
 

@@ -24,7 +24,7 @@ struct gf_observe {
     struct gf_captured *captured; /* [n_places] */
     uint8_t *edited;              /* [n_places] */
     struct gf_edit *edits;
-    int32_t n_edits;
+    int32_t n_edits, max_edits; /* max_edits: places allocated */
     /* the pass under way */
     int32_t pass_rows; /* rows of the whole call            */
     int32_t row0;      /* of those, the first of this chunk */

@@ -1,6 +1,7 @@
 // errors.test.js - whatever leaves a public call is a GlassformerError with a code of CODES, the same in this thread and from a worker
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
+import { getEventListeners } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -201,6 +202,15 @@ describe('functions of the caller', () => {
       assert.equal(late.cause.message, 'boom');
     });
 
+    test(`the headers of an answer count, ${where}`, async () => {
+      const page = async () => new Response('GGUF', { headers: { 'content-type': 'text/html; charset=utf-8' } });
+      assert.equal((await refusal(() => load('https://files.test/model.gguf', { worker, fetch: page }))).code, 'html');
+      const bytes = readFileSync(stories), totals = new Set();
+      const sized = async () => new Response(bytes, { headers: { 'content-length': String(bytes.length) } });
+      (await load('https://files.test/model.gguf', { worker, fetch: sized, onProgress: (p) => { if (p.phase === 'download') totals.add(p.total); } })).dispose();
+      assert.deepEqual([...totals], [bytes.length]);
+    });
+
     test(`a function that starts no worker, ${where}`, async () => {
       if (!worker) return;
       const error = await refusal(() => create(config, { worker: () => { throw boom; } }));
@@ -322,6 +332,32 @@ describe('errors that are sent', () => {
       }
     }
   });
+});
+
+test('a signal keeps nothing of what has ended', async () => {
+  const { signal } = new AbortController(), run = { maxTokens: 3, signal };
+  for (const m of [models.here, models.there]) {
+    await m.plain.forward([1], { signal });
+    await collect(m.plain.generate([1], run));
+    for await (const step of m.plain.generate([1], run)) { assert.ok(step); break; }
+    await collect(m.plain.generate([[1], [2]], run));
+    await collect(m.plain.generate([1], { beams: 2, ...run }));
+    await assert.rejects(m.plain.forward([-1], { signal }));
+    const session = await m.plain.session({ signal });
+    await session.eval([1], { signal });
+    await session.close();
+  }
+  for (const worker of [false, true]) {
+    (await load(stories, { worker, threads: 1, signal, onProgress() {} })).dispose();
+    (await load(new Blob([readFileSync(stories)]), { worker, threads: 1, signal })).dispose();
+    await assert.rejects(load(`${stories}.none`, { worker, threads: 1, signal }));
+  }
+  await depth({ d_model: 8, n_layers: 1, n_heads: 1 }, { tokens: 8, signal });
+  const training = train({ d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 }, 'the cat sat on the mat. the dog sat on the log. ', { steps: 1, vocabSize: 257, signal });
+  await collect(training);
+  await training.dispose();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
 });
 
 test('values are shown short, and without reading all of a large one', () => {

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { defaultCacheDir } from '../../web/lib/file_store.js';
 import { load } from '../../web/lib/index.js';
+import { keepingFetch } from '../../web/lib/store.js';
 import { serveCut } from './cut_server.js';
 import { collect, golden, refused, top } from './helpers.js';
 
@@ -66,6 +67,19 @@ describe('a folder of downloads', () => {
     files['/m.gguf'] = { bytes };
     assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
     assert.equal(kept().length, 1);
+  });
+  test('keeps no answer that is something else than its address says', async () => {
+    /** @type {[string, string, number][]} */
+    const answers = [['m.gguf', 'GGUF and more', 1], ['m.gguf', 'the server is too busy', 0], ['m.safetensors', '12345678{"a":1}', 1], ['m.safetensors', 'too busy, try again', 0], ['m.json', '{"a":1}', 1], ['m.json', '{"error":"too many"}', 0],
+      ['m.json', '{"a":', 0], ['m.bin', 'any bytes', 1], ['m.bin', '<!doctype html><p>busy', 0], ['m.bin?x=1', ' <html>', 0]];
+    for (const [name, text, kept] of answers) {
+      const dir = join(folder, String(n++)), url = `https://files.test/${name}`, fetch = async () => new Response(text, { headers: { 'content-length': String(text.length) } });
+      const keeping = await keepingFetch(url, { cache: 'file', cacheDir: dir }, /** @type {any} */ (fetch), () => {});
+      assert.equal(await (await keeping(url)).text(), text); // to its end: a reader would leave before it
+      const names = () => readdirSync(dir);
+      for (let i = 0; i < 200 && names().length !== kept; i++) await new Promise((done) => { setTimeout(done, 10); }); // what is not kept is removed behind the reader's back
+      assert.equal(names().length, kept, `${name}: ${text}`);
+    }
   });
   test('resumes what was cut, and keeps the whole', async () => {
     files['/m.gguf'] = { bytes, cuts: [9000, 700] };

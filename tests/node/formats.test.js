@@ -130,6 +130,40 @@ test('every tensor arrives whole, however the bytes are cut into chunks', async 
   }
 });
 
+test('GGUF lists tensors in any order, whatever order their data has', async () => {
+  const right = ggufFile(), whole = await drain(right), entry = (name, rank) => { // as the file has it: name, dimensions, type, offset
+    const at = Buffer.from(right).indexOf(`${name}.weight`) - 8;
+    return [at, at + 8 + name.length + 7 + 4 + 8 * rank + 4 + 8];
+  };
+  const [a, b] = [entry('blk.0.attn_q', 2), entry('blk.0.attn_k', 2)], part = ([from, to]) => right.subarray(from, to);
+  assert.equal(a[1], b[0]);
+  const swapped = new Uint8Array(Buffer.concat([right.subarray(0, a[0]), part(b), part(a), right.subarray(b[1])]));
+  assert.notDeepEqual(swapped, right);
+  assert.deepEqual((await drain(swapped)).data, whole.data);
+});
+
+test('GPT-2 in GGUF: a head that is stored otherwise than the embedding is one of its own', async () => {
+  const meta = { 'general.architecture': text('gpt2'), 'gpt2.context_length': u32(8), 'gpt2.embedding_length': u32(32), 'gpt2.block_count': u32(1), 'gpt2.feed_forward_length': u32(64), 'gpt2.attention.head_count': u32(2),
+    'gpt2.attention.layer_norm_epsilon': f32(1e-5) };
+  const list = [['token_embd.weight', [4, 32]], ['position_embd.weight', [8, 32]], ['output_norm.weight', [32]], ['output_norm.bias', [32]], ...['attn_norm', 'ffn_norm'].flatMap((n) => [[`blk.0.${n}.weight`, [32]], [`blk.0.${n}.bias`, [32]]]),
+    ['blk.0.attn_qkv.weight', [96, 32]], ['blk.0.attn_qkv.bias', [96]], ['blk.0.attn_output.weight', [32, 32]], ['blk.0.attn_output.bias', [32]], ['blk.0.ffn_up.weight', [64, 32]], ['blk.0.ffn_up.bias', [64]],
+    ['blk.0.ffn_down.weight', [32, 64]], ['blk.0.ffn_down.bias', [32]]];
+  const tensors = list.map(([name, shape], i) => ({ name, shape, type: 'F32', data: floats(product(shape), i + 1) })), head = (type) => ({ name: 'output.weight', shape: [4, 32], type, data: floats(128, 50) });
+  assert.equal((await drain(writeGguf(meta, tensors))).config.tie_word_embeddings, true);
+  const copy = await drain(writeGguf(meta, [...tensors, head('F32')]));
+  assert.equal(copy.config.tie_word_embeddings, true);
+  assert.match(copy.warnings.join(), /copy of the embedding/);
+  const own = await drain(writeGguf(meta, [...tensors, head('Q8_0')]));
+  assert.equal(own.config.tie_word_embeddings, false);
+  assert.ok(own.data.has('output.weight'));
+});
+
+test('a negative size in the header of llama2.c means something in its first version only', async () => {
+  const bytes = llama2cFile(1);
+  new DataView(bytes.buffer).setInt32(8 + 4 * 5, -6, true);
+  await rejects(bytes, 'bad-config', /vocab_size is -6/);
+});
+
 test('bytes of a safetensors file are those between its offsets', async () => {
   for (const name of readdirSync(golden)) {
     const folder = join(golden, name);

@@ -222,6 +222,17 @@ describe('several prompts', () => {
     assert.deepEqual((await run({ maxTokens: 12, temperature: 1, seed: 1 })).summary.ids, c.ids);
   });
 
+  test('both halves of a seed of 53 bits count', async () => {
+    const texts = await Promise.all([7, 2 ** 32 + 7, 2 ** 52 + 7].map(async (seed) => (await run({ maxTokens: 20, temperature: 1, seed })).text));
+    assert.equal(new Set(texts).size, 3);
+  });
+
+  test('the texts of a batch wait for one another: its time is that of the longest', async () => {
+    const { summary } = await run({ maxTokens: 12, temperature: 0 }, [prompt, 'The', 'A dog']);
+    assert.equal(summary.decodeMs, Math.max(...summary.summaries.map((s) => s.decodeMs)));
+    assert.equal(summary.prefillMs, summary.summaries.reduce((n, s) => n + s.prefillMs, 0));
+  });
+
   test('an encoder-decoder reads one source for all, or each its own', async () => {
     const dates = await load(join(top, 'weights/dates/')), { bos } = dates.special;
     const sources = ['3 March 1999', 'July 4, 2021'], options = { temperature: 0, maxTokens: 16 };
@@ -330,11 +341,16 @@ describe('beams', () => {
   test('a search with ends in it is the textbook\'s', async () => {
     const end = await model.weight('embed.weight', 0), start = await model.encode(prompt);
     const edits = [{ at: 'ln_final.hook_normalized', add: end.map((x) => 2.8 * x) }]; // an end is likely everywhere
-    for (const beams of [2, 3]) {
-      for (const lengthPenalty of [0.5, 4]) {
+    for (const beams of [2, 3, 4]) {
+      for (const lengthPenalty of [0.5, 1, 1.5, 2, 3, 4, 6, 10]) {
         const o = { beams, lengthPenalty, maxTokens: 6, edits };
         assert.deepEqual((await collect(model.generate(start, o))).ids, await textbook(start, o), JSON.stringify({ beams, lengthPenalty }));
       }
+    }
+    // an end that is likely, but not among the best, ends nothing: with plain sums it would win, since longer texts only lose
+    for (const likely of [1, 1.5, 2]) {
+      const o = { beams: 2, lengthPenalty: 0, maxTokens: 6, edits: [{ at: 'ln_final.hook_normalized', add: end.map((x) => likely * x) }] };
+      assert.deepEqual((await collect(model.generate(start, o))).ids, await textbook(start, o), `${likely}`);
     }
   });
 

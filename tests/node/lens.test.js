@@ -67,6 +67,17 @@ describe('attribution', () => {
     });
   }
 
+  test('of a decoder that is not causal: an early position reads the late ones', async () => {
+    const model = await create({ vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32, causal: false }, { seed: 2 }), ids = numbers(9, 40);
+    const { logits: { data } } = await model.forward(ids);
+    for (const position of [0, 4, 8]) {
+      const a = await model.attribution(ids, { position, token: 3 });
+      assert.equal(a.logit, data[position * 40 + 3]);
+      assert.ok(Math.abs(a.sum - a.logit) < 1e-4);
+    }
+    model.dispose();
+  });
+
   test('so it is where parts are switched off', async () => {
     for (const name of ['llama_1tok', 'gpt2_n_inner']) {
       for (const switches of [{ useNorm: false }, { useFinalNorm: false }, { useNorm: false, useFinalNorm: false }, { useResidual: false }]) {
@@ -118,6 +129,17 @@ describe('trace', () => {
     encoder: { kind: 'encoder', vocab_size: 96, d_model: 48, n_layers: 2, n_heads: 4, context_length: 150 },
     'tutorial-2': 'tutorial-2',
   };
+  test('a pass of several chunks reads the weights once for each', async () => {
+    const model = await create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 256 }), one = await model.trace(numbers(64, 40)), three = await model.trace(numbers(192, 40));
+    for (const op of ['attn.qkv', 'attn.o', 'ffn.up', 'ffn.down', 'head']) {
+      const [a, b] = [one, three].map((rows) => rows.find((r) => r.op === op));
+      assert.ok(a.bytes > 0);
+      assert.equal(b.bytes, 3 * a.bytes, op);
+      assert.equal(b.flops, 3 * a.flops, op);
+    }
+    model.dispose();
+  });
+
   test('what is switched off costs nothing', async () => {
     const flops = async (/** @type {object} */ switches) => {
       const model = await load(stories, { switches }), rows = await model.trace(numbers(20, 2048));

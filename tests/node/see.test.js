@@ -271,7 +271,11 @@ describe('other kinds', () => {
     assert.ok(sameBits(batch.logits.data.slice(0, 3 * v), (await model.forward([1, 2, 3])).logits.data));
     assert.ok(sameBits(batch.logits.data.slice(3 * v, 5 * v), (await model.forward([4, 5])).logits.data));
     assert.ok(batch.logits.data.slice(5 * v).every((x) => x === 0));
-    assert.deepEqual(batch.captured['blocks.0.attn.hook_pattern'].shape, [2, 2, 3, 3]);
+    const { shape, data: patterns } = batch.captured['blocks.0.attn.hook_pattern'];
+    assert.deepEqual(shape, [2, 2, 3, 3]);
+    const { data: alone } = (await model.forward([4, 5], { capture: ['blocks.0.attn.hook_pattern'] })).captured['blocks.0.attn.hook_pattern']; // [2, 2, 2]
+    const at = (h, q, k) => (q < 2 && k < 2 ? alone[(h * 2 + q) * 2 + k] : 0);
+    for (let h = 0; h < 2; h++) for (let q = 0; q < 3; q++) for (let k = 0; k < 3; k++) assert.equal(patterns[18 + (h * 3 + q) * 3 + k], at(h, q, k), `${[h, q, k]}`);
     const masked = await model.forward([[1, 2, 3], [4, 5, 0]], { mask: [[1, 1, 1], [1, 1, 0]] });
     assert.ok(sameBits(masked.logits.data, batch.logits.data));
     await assert.rejects(model.forward([[1, 2, 3]], { mask: [[0, 1, 1]] }), { code: 'bad-option' });
@@ -298,6 +302,39 @@ describe('other kinds', () => {
     assert.ok(Math.abs(loss / 32 / Math.log(1000) - 1) < 0.02, `${loss / 32}`);
   });
 
+  test('a session whose eval is stopped between two chunks is as before', async () => {
+    const model = await create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 512 }, { seed: 2 }), session = await model.session(), ids = numbers(200, 40), reason = new Error('enough');
+    await session.eval(ids.slice(0, 10));
+    let asked = 0;
+    const signal = /** @type {any} */ ({ aborted: false, reason, addEventListener() {}, removeEventListener() {}, throwIfAborted() { if (++asked > 3) { this.aborted = true; throw reason; } } });
+    await assert.rejects(session.eval(ids, { signal }), reason);
+    assert.ok(asked > 3);
+    assert.equal(model.memory.regions.find((r) => r.name === 'kv cache').bytes >= session.bytes, true);
+    const { length } = session, logits = await session.eval(ids.slice(10, 20));
+    assert.equal(length, 10);
+    assert.equal(session.length, 20);
+    assert.ok(sameBits(logits, row((await model.forward(ids.slice(0, 20))).logits, 19)));
+    model.dispose();
+  });
+
+  test('what lies on both sides of a star may not overlap', async () => {
+    const model = await create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 16 }), learned = await create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 16, position: 'learned' });
+    await assert.rejects(model.forward([1], { capture: ['hook_*_embed'] }), { code: 'unknown-point' });
+    assert.deepEqual(Object.keys((await learned.forward([1], { capture: ['hook_*_embed'] })).captured), ['hook_pos_embed']);
+    assert.deepEqual(Object.keys((await learned.forward([1], { capture: ['hook_*embed'] })).captured), ['hook_embed', 'hook_pos_embed']);
+    model.dispose(); learned.dispose();
+  });
+
+  test('the budget of a capture counts what an encoder does over its source', async () => {
+    const model = await create({ kind: 'encoder_decoder', vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 32, position: 'sinusoidal' }), source = numbers(20, 40);
+    for (const [name, bytes] of [['encoder.0.attn.hook_pattern', 4 * 2 * 20 * 20], ['encoder.0.hook_mlp_out', 4 * 20 * 32], ['decoder.0.cross_attn.hook_pattern', 4 * 2 * 3 * 20], ['decoder.0.cross_attn.hook_k', 4 * 20 * 32]]) {
+      const { captured } = await model.forward([1, 2, 3], { source, capture: [name], captureBudget: bytes });
+      assert.equal(captured[name].data.byteLength, bytes, name);
+      await assert.rejects(model.forward([1, 2, 3], { source, capture: [name], captureBudget: bytes - 1 }), { code: 'capture-too-large' }, name);
+    }
+    model.dispose();
+  });
+
   test('a decoder that is not causal reads its whole text anew for each token', async () => {
     const config = { vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32, causal: false };
     const model = await create(config, { seed: 2 });
@@ -319,6 +356,10 @@ describe('other kinds', () => {
     assert.ok(sameBits(again, row((await model.forward([1, 2, 5, 6])).logits, 3)));
     await assert.rejects(session.eval([7, 99]), { code: 'bad-token' });
     assert.ok(sameBits(await session.eval([7]), row((await model.forward([1, 2, 5, 6, 7])).logits, 4)));
+    const fork = await session.fork(); // each has its own text to read anew
+    await fork.rewind(1);
+    assert.ok(sameBits(await session.eval([3]), row((await model.forward([1, 2, 5, 6, 7, 3])).logits, 5)));
+    assert.ok(sameBits(await fork.eval([4]), row((await model.forward([1, 4])).logits, 1)));
     // given up behind its pass: as if it had not been asked for, at first and later
     const other = await model.session(), gone = { signal: AbortSignal.abort() };
     for (const [ids, want] of [[[8, 9], [8, 9]], [[7], [8, 9, 7]]]) {

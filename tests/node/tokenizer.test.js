@@ -173,6 +173,62 @@ test('the stream agrees with decoding in a vocabulary that has no "a"', async ()
   }
 });
 
+test('a decoder that strips the end of a text is heard to the end of it', async () => {
+  const steps = [{ type: 'Replace', pattern: { String: '\u2581' }, content: ' ' }, { type: 'Fuse' }, { type: 'Strip', content: ' ', start: 0, stop: 1 }];
+  const tokenizer = await Tokenizer.load({ model: { type: 'BPE', vocab: { a: 0, '\u2581': 1, 'a\u2581': 2 }, merges: [] }, decoder: { type: 'Sequence', decoders: steps } });
+  assert.equal(tokenizer.piece(1), null, 'a space at the end is none, within a text it is');
+  assert.equal(tokenizer.piece(2), null);
+});
+
+test('a byte order mark is a character like any other, also at the beginning', async () => {
+  for (const file of [stories, join(data, 'tok512.bin'), join(top, 'weights/dates/tokenizer.json')]) {
+    const tokenizer = await Tokenizer.load(file);
+    for (const text of ['\ufeffabc', 'a\ufeffb', '\ufeff']) {
+      let ids;
+      try { ids = tokenizer.encode(text, plain); } catch { continue; } // dates has no bytes
+      if (ids.length > 1) assert.equal(tokenizer.decode(ids).trimStart() === text || tokenizer.decode(ids) === text, true, JSON.stringify([file, tokenizer.decode(ids)]));
+    }
+  }
+});
+
+test('bytes that never become a character are given out in time', async () => {
+  const tokenizer = await Tokenizer.load(stories), [first] = tokenizer.encode('\u{1F600}', plain).slice(-4); // the first of four bytes
+  const stream = tokenizer.stream();
+  let out = '';
+  for (let i = 0; i < 1000; i++) {
+    out += stream.push(first);
+    assert.ok(stream.window.length <= 64, `${stream.window.length} tokens are held`);
+  }
+  assert.ok(out.length > 900, 'they are not held back for ever');
+});
+
+test('stop texts: what comes before the first of them goes out, with the tokens that made it', () => {
+  fc.assert(fc.property(fc.array(fc.constantFrom('a', 'b', 'c', 'ab', 'bca', ''), { maxLength: 30 }), fc.uniqueArray(fc.stringMatching(/^[abc]{1,4}$/), { maxLength: 3 }), (pieces, stops) => {
+    const outlet = new Outlet(stops, { half: false, push: (id) => pieces[id], end: () => '' });
+    let given = '', count = 0;
+    for (let id = 0; id < pieces.length && !outlet.stopped; id++) {
+      for (const step of outlet.push({ id, text: '', position: id, logprob: 0, ms: 0 })) { given += step.text; count++; }
+      const whole = pieces.slice(0, id + 1).join('');
+      assert.ok(whole.startsWith(given));
+      for (const stop of stops) for (let n = 1; n < stop.length; n++) if (!outlet.stopped && whole.endsWith(stop.slice(0, n))) assert.ok(given.length <= whole.length - n, 'what may begin a stop text is held back');
+    }
+    if (!outlet.stopped) for (const step of outlet.end()) { given += step.text; count++; }
+    const whole = pieces.join(''), ends = stops.map((stop) => whole.indexOf(stop)).filter((i) => i >= 0);
+    // the text is looked at after each token: of two stop texts the one that is complete first counts
+    if (!ends.length) assert.deepEqual([given, count, outlet.stopped], [whole, pieces.length, false]);
+    else {
+      let at = 0, seen = '';
+      while (!stops.some((stop) => seen.includes(stop))) seen += pieces[at++];
+      const free = Math.min(...stops.map((stop) => seen.indexOf(stop)).filter((i) => i >= 0));
+      assert.equal(given, seen.slice(0, free));
+      let length = 0;
+      const made = pieces.slice(0, at).filter((piece) => { const from = length; length += piece.length; return from < free || (from === free && !piece); });
+      assert.equal(count, made.length, JSON.stringify({ pieces, stops }));
+    }
+    assert.equal(outlet.text, given);
+  }), { numRuns: 3000, seed: 1 });
+});
+
 test('malformed tokenizers are refused by name', async () => {
   const bpe = (model, more = {}) => ({ model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: [], ...model }, ...more });
   /** @type {[object, RegExp][]} */

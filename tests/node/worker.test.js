@@ -151,6 +151,40 @@ describe('stopping', () => {
     await assert.rejects(left.next());
   });
 
+  test('after an abort there are no more steps, though some had come', async () => {
+    const controller = new AbortController(), reason = new Error('enough'), steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
+    await steps.next();
+    const held = () => there.memory.regions.find((r) => r.name === 'kv cache').bytes;
+    for (let i = 0; i < 500 && !held(); i++) { await there.encode('a'); await new Promise((resolve) => setTimeout(resolve, 10)); } // the worker runs ahead meanwhile
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    controller.abort(reason);
+    await assert.rejects(steps.next(), reason);
+    assert.equal(await kvOf(there), 0);
+  });
+
+  test('a worker runs no more than 256 steps ahead of its reader', async () => {
+    const threads = process.getBuiltinModule('node:worker_threads'), { Worker } = threads;
+    let posted = 0;
+    threads.Worker = class extends Worker {
+      constructor(/** @type {any[]} */ ...args) {
+        super(...args);
+        this.on('message', ({ steps }) => { posted += steps?.length ?? 0; });
+      }
+    };
+    let long;
+    try { long = await create({ vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 2, context_length: 3000 }, { seed: 1, worker: true, threads: 1 }); } finally { threads.Worker = Worker; }
+    const generator = long.generate([1], { maxTokens: 2900, seed: 3 });
+    await generator.next();
+    for (let last = -1; last !== posted;) { last = posted; await new Promise((resolve) => setTimeout(resolve, 300)); }
+    assert.ok(posted >= 200 && posted <= 256 + 50, `${posted} steps`); // those of one message more
+    let read = 1;
+    for (; read < 1000; read++) await generator.next();
+    for (let last = -1; last !== posted;) { last = posted; await new Promise((resolve) => setTimeout(resolve, 300)); }
+    assert.ok(posted >= 1000 && posted <= read + 256 + 50, `${posted} steps after ${read} were read`);
+    await generator.return();
+    long.dispose();
+  });
+
   test('disposing ends what is under way', async () => {
     const model = await load(stories, { worker: true });
     const generator = model.generate('A', { ignoreEos: true });

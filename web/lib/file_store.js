@@ -1,5 +1,6 @@
 // file_store.js - downloads kept in a folder of Node's file system: the store behind cache: 'file'
 import { fail } from './formats/errors.js';
+import { openFile } from './formats/node_file.js';
 import { Sha256 } from './sha256.js';
 
 /** Ending of files that are still being written; a process that died leaves one behind. */
@@ -42,7 +43,7 @@ export async function fileStore(cacheDir) {
   };
   return {
     get: async (url) => {
-      const file = await fs.open(pathOf(url)).catch(() => null);
+      const file = await openFile(pathOf(url)).catch(() => null);
       if (!file) return null;
       const stat = await file.stat();
       if (!stat.isFile() || !stat.size) {
@@ -54,13 +55,13 @@ export async function fileStore(cacheDir) {
     put: async (url) => {
       await removeStale(fs, folder, join);
       const path = pathOf(url), part = `${path}.${crypto.randomUUID()}${PART}`;
-      const file = await fs.open(part, 'wx');
+      const file = await openFile(part, 'wx');
       const discard = async () => {
         await file.close().catch(() => {});
         await fs.rm(part, { force: true });
       };
       return new WritableStream({
-        async write(chunk) { for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten; },
+        async write(chunk) { for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at)); },
         async close() {
           try {
             await file.sync(); // before the rename: a crash must not leave an incomplete file
@@ -77,13 +78,13 @@ export async function fileStore(cacheDir) {
   };
 }
 
-/** The bytes of an open file, which is closed at the end. @param {import('node:fs/promises').FileHandle} file @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
+/** The bytes of an open file, which is closed at the end. @param {import('./formats/node_file.js').NodeFile} file @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
 function contents(file) {
   return new ReadableStream({
     async pull(controller) {
       try {
-        const { bytesRead, buffer } = await file.read(new Uint8Array(PIECE), 0, PIECE, null);
-        if (bytesRead) return controller.enqueue(buffer.subarray(0, bytesRead));
+        const buffer = new Uint8Array(PIECE), bytes = await file.read(buffer);
+        if (bytes) return controller.enqueue(buffer.subarray(0, bytes));
       } catch (error) {
         await file.close();
         throw error;

@@ -1,6 +1,7 @@
 // node_files.js - files and folders of Node's file system as a source: a module of its own, which a bundler can split off
 import { END } from './bytes.js';
 import { GlassformerError, fail, said } from './errors.js';
+import { openFile } from './node_file.js';
 
 /** @typedef {import('./source.js').Opened} Opened */
 /** @typedef {import('./source.js').Folder} Folder */
@@ -18,10 +19,9 @@ export async function folderAt(path) {
 
 /** @param {string} path @returns {Promise<Opened>} */
 export async function openPath(path) {
-  const fs = nodeFs();
   let file, size;
   try {
-    file = await fs.open(path);
+    file = await openFile(path);
     const stat = await file.stat();
     if (stat.isDirectory()) fail('bad-argument', `${path}: this is a folder`);
     size = stat.isFile() ? stat.size : null; // a pipe does not know
@@ -38,7 +38,7 @@ export async function openPath(path) {
 /** @returns {AsyncIterator<Uint8Array>} */
 const empty = () => ({ next: async () => END });
 
-/** @param {import('node:fs/promises').FileHandle} file @param {number} size @returns {AsyncIterator<Uint8Array>} */
+/** @param {import('./node_file.js').NodeFile} file @param {number} size @returns {AsyncIterator<Uint8Array>} */
 function fileChunks(file, size) {
   let open = true;
   const end = async () => {
@@ -48,8 +48,8 @@ function fileChunks(file, size) {
   return {
     next: async () => {
       if (!open) return END;
-      const { bytesRead, buffer } = await file.read(new Uint8Array(Math.min(1 << 20, size + 1)), 0);
-      return bytesRead ? { done: false, value: buffer.subarray(0, bytesRead) } : end();
+      const buffer = new Uint8Array(Math.min(1 << 20, size + 1)), bytes = await file.read(buffer);
+      return bytes ? { done: false, value: buffer.subarray(0, bytes) } : end();
     },
     return: end,
   };
