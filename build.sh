@@ -154,7 +154,7 @@ run_tests() {
 # --- larger tools -------------------------------------------------------------------------------
 
 bench() {
-  package
+  page
   find_cc
   run_step "benchmarks ($CC)" "$mend" node scripts/compile.js native-bench
   find_emcc

@@ -104,7 +104,7 @@ async function firefox() {
 }
 
 /**
- * Wait in a page until a condition holds there.
+ * Wait in a page until a condition holds there. One that throws does not hold yet: what it looks for may not have been built.
  * @param {Page} page
  * @param {(...args: any[]) => any} condition
  * @param {any[]} args
@@ -114,9 +114,10 @@ async function firefox() {
 export async function until(page, condition, args = [], timeout = 60_000) {
   const end = Date.now() + timeout;
   for (;;) {
-    const value = await page.evaluate(condition, ...args);
+    let cause;
+    const value = await page.evaluate(condition, ...args).catch((error) => { cause = error; });
     if (value) return value;
-    if (Date.now() > end) throw new Error(`this did not become true within ${timeout / 1000} s: ${condition}`);
+    if (Date.now() > end) throw new Error(`this did not become true within ${timeout / 1000} s: ${condition}`, { cause });
     await new Promise((resolve) => { setTimeout(resolve, 50); });
   }
 }

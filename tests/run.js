@@ -6,6 +6,7 @@
 // nothing fails. The last line is `N passed, N failed, N skipped`.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
@@ -19,7 +20,7 @@ const groups = {
   layout: () => nodeTests([join(here, 'layout.test.js')]),
   native: () => binaries('build/native-test', () => true, (file) => [file]),
   wasm: () => binaries('build/wasm-test', (name) => name.endsWith('.cjs'), (file) => [process.execPath, ...relaxedSimd, file]),
-  node: () => nodeTests(testFiles('node')),
+  node: () => nodeTests(testFiles('node'), Math.max(2, availableParallelism() - 1)),
   browser: () => nodeTests(testFiles('browser'), 1),
   package: () => nodeTests(testFiles('package'), 1),
 };

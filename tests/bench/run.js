@@ -2,7 +2,7 @@
 //
 //   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2] [--backends relaxed,simd]
 //                    [--caches f32,f16,q8] [--engines glassformer,wllama2,wllama3] [--repeats 3] [--contexts 64,512,1000]
-//                    [--neighbour] [--quick] [--cpu] [--node] [--kernels [FILTER]]
+//                    [--neighbour] [--quick] [--cpu] [--node] [--drawing] [--kernels [FILTER]]
 //
 // README.md beside this file says how to read what it prints.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -16,6 +16,7 @@ import { build } from 'vite';
 import { launch } from '../../scripts/chromium.js';
 import { relaxedSimd } from '../../scripts/node-flags.js';
 import { serve } from '../../scripts/serve.js';
+import { measureDrawing } from './drawing.js';
 import { readLimit } from './limits.js';
 import { SIZES, bytesPerToken, modelFile } from './models.js';
 
@@ -28,7 +29,7 @@ const { values: given, positionals } = parseArgs({
   options: {
     sizes: { ...list, default: '15M' }, dtypes: { ...list, default: 'q8_0' }, threads: { ...list, default: '1,2' },
     backends: { ...list, default: 'relaxed,simd' }, caches: { ...list, default: 'f32' }, engines: { ...list, default: 'glassformer,wllama2,wllama3' },
-    contexts: list, repeats: list, neighbour: flag, quick: flag, cpu: flag, node: flag, kernels: flag,
+    contexts: list, repeats: list, neighbour: flag, quick: flag, cpu: flag, node: flag, drawing: flag, kernels: flag,
   },
 });
 const words = (text) => text.split(',').filter(Boolean);
@@ -286,6 +287,9 @@ async function inNode() {
 
 if (given.kernels) {
   execFileSync(process.execPath, [join(top, 'scripts/bench.js'), ...positionals], { stdio: 'inherit', cwd: top });
+} else if (given.drawing) {
+  const { tokens, shares, median } = await measureDrawing(top, given.repeats ? repeats : 9);
+  console.log(`${tokens} tokens of 5M while the page draws each, as a share of the library's speed in an empty page: median ${median.toFixed(2)} of ${shares.map((x) => x.toFixed(2)).join(', ')}`);
 } else if (given.node && relaxedSimd.some((option) => !process.execArgv.includes(option))) {
   process.exitCode = spawnSync(process.execPath, [...relaxedSimd, ...process.argv.slice(1)], { stdio: 'inherit' }).status ?? 1;
 } else if (given.node) {
