@@ -117,6 +117,29 @@ describe('the engine\'s worker', () => {
     await refused(loading, 'worker', /exit code/);
   });
 
+  // Node leaves files open that a thread was importing when it was ended.
+  test('not wanted any more before it has answered, it is ended once it has', async () => {
+    const { Worker: Kept } = threads, reason = new Error('enough');
+    for (const when of ['at once', 'later']) {
+      const controller = new AbortController(), ends = /** @type {string[]} */ ([]);
+      let exited = false;
+      threads.Worker = class extends Kept {
+        constructor(/** @type {any[]} */ ...args) {
+          super(...args);
+          let said = 'before its answer';
+          this.once('message', () => { said = 'after its answer'; });
+          this.end = () => { ends.push(said); return super.terminate(); };
+          this.once('exit', () => { exited = true; });
+          if (when === 'at once') controller.abort(reason); else queueMicrotask(() => controller.abort(reason));
+        }
+        terminate() { return this.end(); }
+      };
+      try { await assert.rejects(load(stories, { worker: true, threads: 1, signal: controller.signal }), reason); } finally { threads.Worker = Kept; }
+      for (let i = 0; i < 600 && !exited; i++) await new Promise((resolve) => { setTimeout(resolve, 50); }); // what runs meanwhile keeps the process, the thread does not
+      assert.deepEqual([exited, ends], [true, ['after its answer']], when);
+    }
+  });
+
   test('out of memory', async () => {
     options = { resourceLimits: { maxOldGenerationSizeMb: 24 } };
     const model = await load(stories, { worker: true });

@@ -80,9 +80,9 @@ function answering(worker, signal) {
         stop(new GlassformerError('worker', event.message || 'it gave no reason', { cause: event.error ?? (event instanceof Error ? event : undefined) }));
       });
     }
+    worker.postMessage({ hello: true }); // also where it is not wanted any more: a thread of Node is ended once it has answered
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
-    worker.postMessage({ hello: true });
   });
 }
 
