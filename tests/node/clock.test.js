@@ -14,6 +14,7 @@ const exact = (/** @type {number} */ ms) => ms, whole = Math.floor;
 told = whole;
 const { Rate, clockTick, perSecond } = await import('../../web/lib/clock.js');
 const { load } = await import('../../web/lib/index.js');
+const { Pause } = await import('../../web/lib/turn.js');
 const top = new URL('../..', import.meta.url).pathname;
 
 /** The same work under both clocks, from the same time on. @template T @param {() => Promise<T>} work @returns {Promise<{fine: T, coarse: T}>} */
@@ -69,6 +70,33 @@ test('generate: a speed of many steps is right, one of too few is not told, and 
   do { end = await many.next(); } while (!end.done);
   assert.equal(end.value.tokensPerSecond, 0);
   model.dispose();
+});
+
+test('generate: the last token is not run, whatever it is that ends the text', async () => {
+  const model = await load(`${top}weights/stories-1m.gguf`), ids = await model.encode('Once upon a time'), room = model.config.contextLength - ids.length;
+  told = exact;
+  for (const [maxTokens, reason] of /** @type {[number, string][]} */ ([[200, 'maxTokens'], [room, 'maxTokens'], [room + 1, 'contextFull']])) {
+    const steps = model.generate(ids, { temperature: 0, ignoreEos: true, maxTokens });
+    let n = 0, end;
+    for (end = await steps.next(); !end.done; end = await steps.next()) n++;
+    assert.deepEqual([end.value.stopReason, n], [reason, Math.min(maxTokens, room)]);
+    assert.equal(Math.round(end.value.tokensPerSecond * end.value.decodeMs / 1000), n - 1, 'passes');
+  }
+  model.dispose();
+});
+
+test('long work gives a turn of the event loop every 15 ms, and not more often', async () => {
+  const before = pace;
+  told = exact;
+  pace = 1;
+  const pause = new Pause(), turns = [];
+  for (let check = 1; check <= 80; check++) {
+    const wait = pause.check();
+    if (wait) turns.push(check);
+    await wait;
+  }
+  assert.deepEqual(turns, [15, 30, 45, 60, 75]);
+  pace = before;
 });
 
 test('trace: operations shorter than a tick get their share of several passes', async () => {

@@ -301,6 +301,7 @@ test('safetensors headers are read strictly', async () => {
     ['deep nesting', () => `{"a":${'['.repeat(1e5)}${']'.repeat(1e5)}}`, 'bad-header'], ['no object', (h) => { h[Q] = 5; }, 'bad-header', /q_proj/],
     ['a key twice', (h) => `${JSON.stringify(h).slice(0, -1)},"${Q}":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 'duplicate-tensor', /q_proj/],
     ['a key twice, spelled otherwise', (h) => `${JSON.stringify(h).slice(0, -1)},"\\u006d${Q.slice(1)}":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 'duplicate-tensor', /q_proj/],
+    ['a key twice, behind names with a quote and a backslash in them', (h) => `${JSON.stringify({ 'x"y': h[Q], 'z\\': h[Q], ...h }).slice(0, -1)},"${Q}":${JSON.stringify(h[Q])}}`, 'duplicate-tensor', /q_proj/],
     ['a field twice', (h) => JSON.stringify(h).replace('"dtype"', '"dtype":"F32","dtype"'), 'duplicate-tensor', /dtype/],
     ['an unknown field', set({ strides: [8, 1] }), 'bad-header', /strides/], ['an unknown dtype', set({ dtype: 'F8_E9M9' }), 'unknown-dtype', /F8_E9M9/],
     ['a number for a dtype', set({ dtype: 5 }), 'unknown-dtype'], ['integers', set({ dtype: 'I32' }), 'unknown-dtype', /q_proj.*I32/], ['the wrong size', set({ dtype: 'F16' }), 'bad-header', /128 bytes/],
@@ -733,6 +734,11 @@ test('block types round as the recorded GGUF files do', () => {
     assert.ok(Math.abs(((q4.getUint8(2 + i) & 15) - 8) * s - x[i]) <= Math.abs(s) * 1.02);
     assert.ok(Math.abs(((q4.getUint8(2 + i) >> 4) - 8) * s - x[i + 16]) <= Math.abs(s) * 1.02);
   }
+  // what is largest becomes -8; as large on the other side would be 8, and the largest number of four bits stands for 7
+  const ends = new Float32Array(32);
+  ends.set([-8, 8, 1, -1, 7.6, 0.5]);
+  ends.set([8, -8], 16);
+  assert.deepEqual([...encode('Q4_0', ends)], [...new Uint8Array(Uint16Array.of(toHalf(1)).buffer), 0xf0, 0x0f, 0x89, 0x87, 0x8f, 0x89, ...new Array(10).fill(0x88)]);
   const q41 = new DataView(encode('Q4_1', x).buffer);
   const [a, m] = [fromHalf(q41.getUint16(0, true)), fromHalf(q41.getUint16(2, true))];
   for (let i = 0; i < 16; i++) assert.ok(Math.abs((q41.getUint8(4 + i) & 15) * a + m - x[i]) <= a / 2 * 1.05);

@@ -348,9 +348,9 @@ describe('beams', () => {
       }
     }
     // an end that is likely, but not among the best, ends nothing: with plain sums it would win, since longer texts only lose
-    for (const likely of [1, 1.5, 2]) {
-      const o = { beams: 2, lengthPenalty: 0, maxTokens: 6, edits: [{ at: 'ln_final.hook_normalized', add: end.map((x) => likely * x) }] };
-      assert.deepEqual((await collect(model.generate(start, o))).ids, await textbook(start, o), `${likely}`);
+    for (const [beams, scale, likely] of [[2, 1, 3], [2, 0.7, 2], [2, 0.5, 1.5], [2, 0.3, 0.8], [3, 0.3, 0.8]]) {
+      const edits = [{ at: 'ln_final.hook_normalized', scale }, { at: 'ln_final.hook_normalized', add: end.map((x) => likely * x) }], o = { beams, lengthPenalty: 0, maxTokens: 6, edits };
+      assert.deepEqual((await collect(model.generate(start, o))).ids, await textbook(start, o), `${beams} beams, ${likely}`);
     }
   });
 

@@ -59,6 +59,19 @@ describe('headers', () => {
       assert.equal(away.asked.length, 0);
     });
   });
+  // requests.js asks once whether it runs in Node: here it is loaded as in a page.
+  test('nor, in a page, with a part on another server', async () => {
+    const node = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(globalThis, 'process'));
+    Object.defineProperty(globalThis, 'process', { ...node, get: () => undefined });
+    const { requests } = await import('../../web/lib/requests.js?page').finally(() => Object.defineProperty(globalThis, 'process', node));
+    const asked = /** @type {[string, boolean, string | undefined][]} */ ([]);
+    const answer = async (/** @type {string} */ url, /** @type {any} */ init) => { asked.push([String(url), carried({ headers: [...new Headers(init?.headers)] }), init?.redirect]); return new Response('x'); };
+    const weights = 'https://home.example/m.safetensors', config = 'https://away.example/config.json';
+    const fetch = requests({ weights, config }, { headers: Object.entries(headers) }, answer);
+    await fetch(weights);
+    await fetch(config);
+    assert.deepEqual(asked, [[weights, true, 'manual'], [config, false, undefined]]);
+  });
   test('a redirect that never ends, or leads nowhere, is said', async () => {
     const round = await serveCut({ '/m.gguf': '/m.gguf', '/odd.gguf': 'ftp://h.example/m.gguf', '/bad.gguf': 'http://[' });
     await refused(load(`${round.url}m.gguf`, { headers }), 'network', /redirects more than 20 times/);

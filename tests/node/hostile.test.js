@@ -151,6 +151,9 @@ describe('lists', () => {
     assert.match((await refusal(() => collect(here.generate(new Array(5000).fill([1]))))).message, /5000 sequences, at most 4096/);
     assert.match((await refusal(() => here.forward(ids, { edits: [{ at, set: new Float32Array(3e6) }] }))).message, /edits\[0\]\.set has 3000000 entries, the longest row of this model has \d+/);
     assert.match((await refusal(() => here.forward(new Array(65).fill(1)))).message, /input has 65 tokens, the context holds 64/);
+    const broad = await create({ ...config, vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1, d_ff: 65536 }, { seed: 1 }), row = { at: 'blocks.0.mlp.hook_post', add: new Float32Array(65536) };
+    assert.match((await refusal(() => broad.forward(ids, { edits: new Array(257).fill(row) }))).message, /edits: at most 16777216 numbers are taken/);
+    broad.dispose();
   });
 });
 
@@ -242,6 +245,14 @@ describe('options and objects', () => {
         assert.match((await refusal(call)).message, /contains itself|more than \d+ values|nested deeper/);
       }
     }
+  });
+
+  test('the same object at many places does not contain itself', async () => {
+    const message = { role: 'user', content: 'a' };
+    assert.equal((await refusal(() => collect(told.chat(new Array(100).fill(message))))).code, 'no-chat-template');
+    const names = ['a', 'b', 'c'], pair = ['a', 'b'], vocab = { a: 0, b: 1, c: 2, ab: 3 }, merges = [pair, ...new Array(99).fill(pair)];
+    const tokenizer = await Tokenizer.load({ model: { type: 'BPE', vocab, merges }, added_tokens: [], normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null });
+    assert.deepEqual(tokenizer.encode(names.join('')), [3, 2]);
   });
 
   test('bytes that were posted elsewhere, that are shared, whose buffer changes', async () => {

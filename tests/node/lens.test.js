@@ -210,7 +210,12 @@ test('chat: the template that came with the model, then generate', async () => {
     await assert.rejects(collect(model.chat([])), { code: 'bad-argument' });
     const plain = await load(stories);
     await assert.rejects(collect(plain.chat(messages)), { code: 'no-chat-template' });
-    model.dispose(); plain.dispose();
+    // the texts that the tokenizer names come before those of the configuration's ids
+    const template = '{{ bos_token }}{{ messages[0].content }}{{ eos_token }}';
+    json('tokenizer_config.json', { chat_template: template, bos_token: '[user]', eos_token: { content: '[bot]' } });
+    const named = await load(`${folder}/`, { quantize: 'f32' });
+    assert.deepEqual((await collect(named.chat([{ role: 'user', content: 'AB' }], options))).ids, (await collect(named.generate([62, 0, 1, 63], options))).ids);
+    named.dispose(); model.dispose(); plain.dispose();
   } finally {
     rmSync(folder, { recursive: true });
   }

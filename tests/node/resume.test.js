@@ -73,6 +73,23 @@ test('a server that stays ill is given up, and one that is ill for a moment is n
     assert.equal(of().length, 6);
   });
 });
+test('a download may be cut any number of times, as long as each request brings bytes', async () => {
+  const asked = /** @type {(string | null)[]} */ ([]), part = Math.ceil(bytes.length / 8);
+  const fetch = /** @type {any} */ (async (/** @type {string} */ url, /** @type {any} */ init) => {
+    const range = new Headers(init?.headers).get('range'), from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
+    asked.push(range);
+    let sent = 0;
+    const body = new ReadableStream({ pull(c) {
+      if (!sent++) c.enqueue(new Uint8Array(bytes.subarray(from, from + part)));
+      else if (from + part < bytes.length) c.error(new TypeError('cut'));
+      else c.close();
+    } });
+    const headers = { etag: '"one"', 'content-length': String(bytes.length - from), ...(range && { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` }) };
+    return new Response(body, { status: range ? 206 : 200, headers });
+  });
+  assert.deepEqual(await write(await load('https://h.example/m.gguf', { fetch, sha256 })), want);
+  assert.deepEqual(asked, [null, ...Array.from({ length: 7 }, (_, i) => `bytes=${part * (i + 1)}-`)]);
+});
 test('an answer that is no part of the file is refused', async () => {
   for (const [headers, words] of /** @type {[Record<string, string>, RegExp][]} */ ([
     [{ 'content-range': 'bytes 3-4/5' }, /changed/], [{ 'content-range': `bytes 3-4/${bytes.length}` }, /another part/], [{ 'content-range': 'nonsense' }, /another part/],

@@ -157,7 +157,8 @@ test('configurations that cannot be are refused with the reason', () => {
     [{ vocab_size: undefined }, /vocab_size is missing/], [{ d_model: 8.5 }, /d_model is 8.5/], [{ d_model: '8' }, /d_model is "8"/],
     [{ n_layers: 5000 }, /at most 4096/], [{ norm: 'batchnorm' }, /one of layernorm, rmsnorm/], [{ norm_eps: -1 }, /norm_eps/], [{ norm_eps: NaN }, /norm_eps/],
     [{ d_hidden: 3 }, /no field "d_hidden"/], [{ dModel: 8 }, /given twice/], [{ kind: 'encoder', causal: true }, /bidirectional/],
-    [{ rope_scaling: 'llama3' }, /rope_original_context/], [{ position: 'sinusoidal', d_model: 9, n_heads: 1 }, /odd/], [{ final_norm: 1 }, /true or false/],
+    [{ rope_scaling: 'llama3' }, /rope_original_context/], [{ rope_scaling: 'llama3', rope_original_context: 64, rope_low_freq_factor: 4 }, /rope_high_freq_factor 4 is not above rope_low_freq_factor 4/],
+    [{ position: 'sinusoidal', d_model: 9, n_heads: 1 }, /odd/], [{ final_norm: 1 }, /true or false/],
     [{ kind: 'encoder_decoder', n_encoder_layers: 0 }, /n_encoder_layers/], [{ context_length: 0 }, /context_length/], [{ shared_embedding: false }, /two embeddings/],
   ];
   for (const [change, message] of cases) {

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, load } from '../../web/lib/index.js';
+import { suitable } from '../../web/lib/threads.js';
 import { collect, numbers, sameBits, stories } from './helpers.js';
 
 const library = new URL('../../web/lib/index.js', import.meta.url);
@@ -76,6 +77,18 @@ test('small models and one thread start no helpers, and the backend says why', a
   const here = await load(stories, { threads: 2 });
   assert.match(here.backend, /, one thread: it computes in the caller's thread, not in a worker$/);
   here.dispose();
+});
+
+test('a small model takes one thread on every machine, a larger one what suits the machine', () => {
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+  try {
+    for (const [cores, most] of [[1, 1], [2, 1], [4, 2], [8, 4], [64, 4]]) {
+      Object.defineProperty(globalThis, 'navigator', { value: { hardwareConcurrency: cores }, configurable: true });
+      assert.deepEqual([0, 1e6, 4e6 - 1, 4e6, 1e9].map(suitable), [1, 1, 1, most, most], `${cores} cores`);
+    }
+  } finally {
+    if (before) Object.defineProperty(globalThis, 'navigator', before); else delete (/** @type {any} */ (globalThis)).navigator;
+  }
 });
 
 test('a model disposed takes its helpers along', { skip: noTasks }, async () => {

@@ -56,6 +56,12 @@ describe('the same answers', () => {
     // calls that nobody waited for keep their order
     const parts = [b.rewind(10), b.eval(ids.slice(10, 20)), b.eval(ids.slice(20))];
     assert.ok(sameBits(await parts[2], await (await here.session()).eval(ids)));
+    const long = numbers(200, 2048), { logits } = await here.forward(long); // more than one chunk, between which others have their turn
+    for (const session of [a, b]) {
+      const [, , row] = await Promise.all([session.rewind(0), session.eval(long.slice(0, 150)), session.eval(long.slice(150))]);
+      assert.ok(sameBits(row, logits.data.slice(-row.length)));
+      await session.rewind(30);
+    }
     const fork = await b.fork();
     assert.equal(fork.length, 30);
     await Promise.all([b.close(), fork.close(), a.close()]);
