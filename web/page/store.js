@@ -93,7 +93,10 @@ export function createStore(state) {
     frame = 0;
     const now = performance.now();
     painted.port2.postMessage(now);   // heard when the browser has drawn this frame
-    for (const w of watchers) if (w.keys.some((k) => changed.has(k))) due.add(w);
+    // Of a panel one watcher builds what another fills: with a new model or stack all that is due is drawn in the order of `watch`.
+    const rebuilt = changed.has('model') || changed.has('stack'), waited = new Set(due);
+    if (rebuilt) due.clear();
+    for (const w of watchers) if (w.keys.some((k) => changed.has(k)) || (rebuilt && waited.has(w))) due.add(w);
     changed.clear();
     /** @type {Watcher[]} */
     const unfinished = [];
