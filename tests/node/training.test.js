@@ -94,6 +94,11 @@ describe('learning', () => {
     assert.ok(all.every((s, i) => s.step === i + 1 && s.tokensPerSecond > 0 && s.norm > 0 && s.tokens > (all[i - 1]?.tokens ?? 0)));
   });
 
+  test('a step has as many whole sequences as it has room for', async () => {
+    const { context_length: context } = tiny, losses = (/** @type {number} */ batchTokens) => trained(tiny, text, { vocabSize: 257, batchTokens, steps: 2 }, (_, list) => list.map(({ loss, tokens }) => [loss, tokens]));
+    for (const sequences of [1, 3, 7]) assert.deepEqual(await losses((sequences + 1) * context - 1), await losses(sequences * context), `${sequences}`);
+  });
+
   test('pairs train an encoder and a decoder', async () => {
     const pairs = Array.from({ length: 40 }, (_, i) => `${i} and one\t${i + 1}`).join('\n');
     const config = { ...classic, kind: 'encoder_decoder', bias_head: true };

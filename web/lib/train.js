@@ -115,7 +115,10 @@ async function orderOf(config, data, o) {
   const { kind, context_length: context } = complete, { batch_tokens: batch } = options;
   if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
   if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
-  options.micro_tokens = Math.max(context, Math.floor(batch / 2)); // half a batch for each of the trainer's two lanes
+  const sequences = Math.floor(batch / context); // in passes of equal size, at most half of them in each: the trainer has two lanes
+  let each = Math.max(1, sequences >> 1);
+  while (sequences % each) each--;
+  Object.assign(options, { batch_tokens: sequences * context, micro_tokens: each * context });
   let text = await bytesOf(data, 'data'), held = null;
   if (typeof validation === 'number') {
     if (!(validation > 0 && validation < 1)) fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
