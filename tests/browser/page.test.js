@@ -781,6 +781,7 @@ for (const colorScheme of ['light', 'dark']) {
     test(`axe-core finds nothing: ${colorScheme}, ${device}`, async () => {
       const { page, close } = await open({ width, height, colorScheme });
       await runPrompt(page, 'Once upon a time', { tokens: 30 });
+      await page.locator('.anatomy').scrollIntoViewIfNeeded();   // what is far out of view is not drawn
       await page.locator('.stage').nth(2).click();
       await page.waitForFunction(() => document.querySelector('.values .cell').textContent); // the values are there
       await page.locator('.values-box').press('Enter');
