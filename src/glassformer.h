@@ -14,16 +14,16 @@
 #include "kernels/kernels.h" /* enum gf_dtype, enum gf_kv_type */
 #include <stdint.h>
 
-/* ---- configuration -------------------------------------------------------------------------- */
+/* ---- configuration ----------------------------------------------------------------------------------------------- */
 
 /* An enumeration: C prefix, then the names that JSON and JavaScript use, numbered from 0. */
-#define GF_ENUMS(E)                                                                                \
-    E(kind, "decoder", "encoder", "encoder_decoder")                                               \
-    E(norm, "layernorm", "rmsnorm")                                                                \
-    E(norm_placement, "pre", "post")                                                               \
-    E(ffn, "relu", "gelu_erf", "gelu_tanh", "swiglu")                                              \
-    E(position, "none", "sinusoidal", "learned", "rope")                                           \
-    E(rope_pairs, "half", "adjacent")                                                              \
+#define GF_ENUMS(E)                                                                                                    \
+    E(kind, "decoder", "encoder", "encoder_decoder")                                                                   \
+    E(norm, "layernorm", "rmsnorm")                                                                                    \
+    E(norm_placement, "pre", "post")                                                                                   \
+    E(ffn, "relu", "gelu_erf", "gelu_tanh", "swiglu")                                                                  \
+    E(position, "none", "sinusoidal", "learned", "rope")                                                               \
+    E(rope_pairs, "half", "adjacent")                                                                                  \
     E(rope_scaling, "none", "linear", "llama3")
 enum { GF_DECODER, GF_ENCODER, GF_ENCODER_DECODER };
 enum { GF_LAYERNORM, GF_RMSNORM };
@@ -34,46 +34,45 @@ enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE };
 enum { GF_ROPE_SCALING_NONE, GF_ROPE_SCALING_LINEAR, GF_ROPE_SCALING_LLAMA3 };
 
 /* X(C type, name, default, least, most): every field of a configuration, once. Flags are 0 or 1. */
-#define GF_CONFIG_FIELDS(X)                                                                        \
-    X(int32_t, kind, GF_DECODER, 0, 2)                                                             \
-    X(int32_t, vocab_size, 0, 1, 1 << 22)                                                          \
-    X(int32_t, d_model, 0, 1, 1 << 16)                                                             \
-    X(int32_t, n_layers, 0, 0, 1 << 12) /* decoder blocks; encoder blocks of an 'encoder' */       \
-    X(int32_t, n_encoder_layers, 0, 0, 1 << 12) /* of an 'encoder_decoder' */                      \
-    X(int32_t, n_heads, 0, 1, 1 << 12)                                                             \
-    X(int32_t, n_kv_heads, 0, 1, 1 << 12)                                                          \
-    X(int32_t, d_head, 0, 1, 1 << 12)                                                              \
-    X(int32_t, d_ff, 0, 1, 1 << 20)                                                                \
-    X(int32_t, context_length, 0, 1, INT32_MAX)                                                    \
-    X(int32_t, norm, GF_RMSNORM, 0, 1)                                                             \
-    X(float, norm_eps, 1e-5f, 0, 1) /* inside the square root                         */           \
-    X(int32_t, norm_placement, GF_PRE_NORM, 0, 1)                                                  \
-    X(int32_t, final_norm, 1, 0, 1)                                                                \
-    X(int32_t, qk_norm, 0, 0, 1) /* RMSNorm on each head's q and k (Qwen3)         */              \
-    X(int32_t, ffn, GF_SWIGLU, 0, 3)                                                               \
-    X(int32_t, position, GF_POS_ROPE, 0, 3)                                                        \
-    X(float, rope_theta, 10000.0f, 0, 1e12f)                                                       \
-    X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1)                                                     \
-    X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 2)                                           \
-    X(float, rope_factor, 1, 0, 1e6f)                                                              \
-    X(float, rope_low_freq_factor, 1, 0, 1e6f)                                                     \
-    X(float, rope_high_freq_factor, 4, 0, 1e6f)                                                    \
-    X(int32_t, rope_original_context, 8192, 0, INT32_MAX)                                          \
-    X(int32_t, bias_qkv, 0, 0, 1)                                                                  \
-    X(int32_t, bias_attn_out, 0, 0, 1)                                                             \
-    X(int32_t, bias_ffn, 0, 0, 1)                                                                  \
-    X(int32_t, bias_norm, 1, 0, 1) /* LayerNorm only                                 */            \
-    X(int32_t, bias_head, 0, 0, 1)                                                                 \
-    X(int32_t, sliding_window, 0, 0,                                                               \
-      INT32_MAX) /* query i sees keys i - window + 1 .. i; 0: all   */                             \
-    X(int32_t, tie_word_embeddings, 1, 0, 1)                                                       \
-    X(float, embedding_scale, 1, 0, 1e6f)                                                          \
-    X(int32_t, shared_embedding, 1, 0, 1) /* one table for encoder and decoder              */     \
-    X(int32_t, causal, 1, 0, 1)           /* from here: switches for teaching               */     \
-    X(int32_t, scale_scores, 1, 0, 1)                                                              \
-    X(int32_t, use_position, 1, 0, 1)                                                              \
-    X(int32_t, use_residual, 1, 0, 1)                                                              \
-    X(int32_t, use_norm, 1, 0, 1)                                                                  \
+#define GF_CONFIG_FIELDS(X)                                                                                            \
+    X(int32_t, kind, GF_DECODER, 0, 2)                                                                                 \
+    X(int32_t, vocab_size, 0, 1, 1 << 22)                                                                              \
+    X(int32_t, d_model, 0, 1, 1 << 16)                                                                                 \
+    X(int32_t, n_layers, 0, 0, 1 << 12)         /* decoder blocks; encoder blocks of an 'encoder' */                   \
+    X(int32_t, n_encoder_layers, 0, 0, 1 << 12) /* of an 'encoder_decoder' */                                          \
+    X(int32_t, n_heads, 0, 1, 1 << 12)                                                                                 \
+    X(int32_t, n_kv_heads, 0, 1, 1 << 12)                                                                              \
+    X(int32_t, d_head, 0, 1, 1 << 12)                                                                                  \
+    X(int32_t, d_ff, 0, 1, 1 << 20)                                                                                    \
+    X(int32_t, context_length, 0, 1, INT32_MAX)                                                                        \
+    X(int32_t, norm, GF_RMSNORM, 0, 1)                                                                                 \
+    X(float, norm_eps, 1e-5f, 0, 1) /* inside the square root */                                                       \
+    X(int32_t, norm_placement, GF_PRE_NORM, 0, 1)                                                                      \
+    X(int32_t, final_norm, 1, 0, 1)                                                                                    \
+    X(int32_t, qk_norm, 0, 0, 1) /* RMSNorm on each head's q and k (Qwen3) */                                          \
+    X(int32_t, ffn, GF_SWIGLU, 0, 3)                                                                                   \
+    X(int32_t, position, GF_POS_ROPE, 0, 3)                                                                            \
+    X(float, rope_theta, 10000.0f, 0, 1e12f)                                                                           \
+    X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1)                                                                         \
+    X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 2)                                                               \
+    X(float, rope_factor, 1, 0, 1e6f)                                                                                  \
+    X(float, rope_low_freq_factor, 1, 0, 1e6f)                                                                         \
+    X(float, rope_high_freq_factor, 4, 0, 1e6f)                                                                        \
+    X(int32_t, rope_original_context, 8192, 0, INT32_MAX)                                                              \
+    X(int32_t, bias_qkv, 0, 0, 1)                                                                                      \
+    X(int32_t, bias_attn_out, 0, 0, 1)                                                                                 \
+    X(int32_t, bias_ffn, 0, 0, 1)                                                                                      \
+    X(int32_t, bias_norm, 1, 0, 1) /* LayerNorm only */                                                                \
+    X(int32_t, bias_head, 0, 0, 1)                                                                                     \
+    X(int32_t, sliding_window, 0, 0, INT32_MAX) /* query i sees keys i - window + 1 .. i; 0: all */                    \
+    X(int32_t, tie_word_embeddings, 1, 0, 1)                                                                           \
+    X(float, embedding_scale, 1, 0, 1e6f)                                                                              \
+    X(int32_t, shared_embedding, 1, 0, 1) /* one table for encoder and decoder */                                      \
+    X(int32_t, causal, 1, 0, 1)           /* from here: switches for teaching */                                       \
+    X(int32_t, scale_scores, 1, 0, 1)                                                                                  \
+    X(int32_t, use_position, 1, 0, 1)                                                                                  \
+    X(int32_t, use_residual, 1, 0, 1)                                                                                  \
+    X(int32_t, use_norm, 1, 0, 1)                                                                                      \
     X(int32_t, use_final_norm, 1, 0, 1)
 
 struct gf_config {
@@ -91,40 +90,39 @@ double gf_config_get(const struct gf_config *cfg, int32_t field);
 /* GF_OK when cfg describes a model that can be built; otherwise GF_ERR_CONFIG and the reason. */
 int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err);
 
-/* ---- the roster: every weight, enumerated once -------------------------------------------------
- */
+/* ---- the roster: every weight, enumerated once ------------------------------------------------------------------- */
 
-enum gf_component { /* JavaScript: embedding, position, attention, ... */
-                    GF_C_EMBEDDING,
-                    GF_C_POSITION,
-                    GF_C_ATTENTION,
-                    GF_C_CROSS_ATTENTION,
-                    GF_C_FFN,
-                    GF_C_NORM,
-                    GF_C_FINAL_NORM,
-                    GF_C_HEAD
+/* JavaScript: embedding, position, attention, ... */
+enum gf_component {
+    GF_C_EMBEDDING,
+    GF_C_POSITION,
+    GF_C_ATTENTION,
+    GF_C_CROSS_ATTENTION,
+    GF_C_FFN,
+    GF_C_NORM,
+    GF_C_FINAL_NORM,
+    GF_C_HEAD
 };
 enum gf_stack { GF_STACK_NONE = -1, GF_STACK_DECODER = 0, GF_STACK_ENCODER = 1 };
 
 struct gf_tensor {        /* one entry */
     char name[56];        /* "blocks.3.attn.q.weight", "decoder.0.cross_attn.o.bias" */
-    int32_t component;    /* enum gf_component                                       */
-    int32_t stack, layer; /* -1 where there is none                                  */
-    int32_t rank;         /* 1 or 2                                                  */
-    int32_t rows, cols;   /* [rows = out, cols = in]; rank 1: rows = 1               */
-    int32_t dtype;        /* as kept in memory                                       */
+    int32_t component;    /* enum gf_component */
+    int32_t stack, layer; /* -1 where there is none */
+    int32_t rank;         /* 1 or 2 */
+    int32_t rows, cols;   /* [rows = out, cols = in]; rank 1: rows = 1 */
+    int32_t dtype;        /* as kept in memory */
     int32_t tied_to;      /* roster index whose memory it shares (a tied head), else -1 */
-    uint64_t count;       /* parameters; 0 when tied                                 */
-    uint64_t n_bytes;     /* in memory, its share where several lie in one matrix    */
-    uint64_t address;     /* of that memory; 0 before a model exists                 */
+    uint64_t count;       /* parameters; 0 when tied */
+    uint64_t n_bytes;     /* in memory, its share where several lie in one matrix */
+    uint64_t address;     /* of that memory; 0 before a model exists */
 };
 int32_t gf_roster_count(const struct gf_config *cfg);
 /* Entry i (order: as in roster.c). cfg must pass gf_config_check; nothing is allocated. */
 int32_t gf_roster_tensor(const struct gf_config *cfg, int32_t i, struct gf_tensor *out);
 uint64_t gf_count_parameters(const struct gf_config *cfg);
 
-/* ---- model --------------------------------------------------------------------------------------
- */
+/* ---- model ------------------------------------------------------------------------------------------------------- */
 
 struct gf_model;
 struct gf_pool;
@@ -133,8 +131,7 @@ struct gf_pool;
  * to be kept (vectors and position tables are f32 whatever it says), or NULL for f32. Matrices that
  * are fused in memory (q, k, v; gate, up) and differ, or whose columns do not suit a quantised
  * type, are kept as f32. Returns NULL on failure. */
-struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes,
-                               struct gf_error *err);
+struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes, struct gf_error *err);
 void gf_model_close(struct gf_model *m); /* its sessions must be closed before; NULL allowed */
 const struct gf_config *gf_model_config(const struct gf_model *m);
 uint64_t gf_model_bytes(const struct gf_model *m);
@@ -148,8 +145,7 @@ int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *o
  * with the element's place. */
 int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
                         struct gf_error *err);
-int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
-                        struct gf_error *err);
+int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err);
 int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err);
 /* All entries must have arrived. After this the model can be used and no longer changed. */
 int32_t gf_model_seal(struct gf_model *m, struct gf_error *err);
@@ -157,29 +153,25 @@ int32_t gf_model_seal(struct gf_model *m, struct gf_error *err);
  * one model, everywhere. */
 int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct gf_error *err);
 /* Row `row` of entry i as floats [cols] (rank 1: row 0). */
-int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out,
-                       struct gf_error *err);
+int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out, struct gf_error *err);
 /* Threads for this model's matrix products; owned by the caller; NULL: none. */
 void gf_model_set_pool(struct gf_model *m, struct gf_pool *pool);
 /* What runs: "simd128", "relaxed, unsigned dot", "native", ... */
 const char *gf_backend(void);
 
-/* ---- session ------------------------------------------------------------------------------------
- */
+/* ---- session ----------------------------------------------------------------------------------------------------- */
 
 struct gf_session;
 
 /* context: most positions it may reach, 1 .. (learned positions: the table's length); 0: the
  * model's own. The cache grows lazily in blocks of GF_KV_BLOCK positions. */
-struct gf_session *gf_session_open(const struct gf_model *m, int32_t context, int32_t kv_type,
-                                   struct gf_error *err);
+struct gf_session *gf_session_open(const struct gf_model *m, int32_t context, int32_t kv_type, struct gf_error *err);
 void gf_session_close(struct gf_session *s);
 int32_t gf_session_length(const struct gf_session *s); /* positions held */
 int32_t gf_session_context(const struct gf_session *s);
 uint64_t gf_session_kv_bytes(const struct gf_session *s); /* allocated for keys and values */
 uint64_t gf_session_scratch_bytes(const struct gf_session *s);
-/* Keep the first n positions (n <= length). Nothing is recomputed: cached keys are already rotated.
- */
+/* Keep the first n positions (n <= length). Nothing is recomputed: cached keys are already rotated. */
 int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err);
 /* An independent copy: cache, encoder memory, sampler; not captures and edits. */
 struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *err);
@@ -193,8 +185,7 @@ struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *
 int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);
 /* One token for each of n sessions of one model (1 .. GF_CHUNK, none twice, none that captures,
  * edits or traces) in one pass over the weights: the same bits as n evals. All or nothing. */
-int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n,
-                         struct gf_error *err);
+int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err);
 /* Logits [n, vocab_size] of rows row0 .. row0 + n - 1 of the last eval; valid until the next call
  * on s. */
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err);
@@ -207,8 +198,7 @@ int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_
  * norm: [n, d_model]. */
 const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_t *n);
 
-/* ---- sampling: sample.c -------------------------------------------------------------------------
- */
+/* ---- sampling: sample.c ------------------------------------------------------------------------------------------ */
 
 /* Order: repetition penalty, temperature, top-k, top-p, min-p, draw. Off: 1, 1, 0, 1, 0.
  * temperature 0: argmax. */
@@ -228,60 +218,58 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, str
                           struct gf_error *err);
 /* The k most likely ids of a row of logits [n], descending, first of equals first, with their
  * logprob as above. */
-int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out,
-               struct gf_error *err);
+int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out, struct gf_error *err);
 /* probs [n] = the distribution that gf_session_sample draws from for these logits [n] (logits may
  * hold -inf); seen: [n_seen] ids for the repetition penalty. */
-int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p,
-                        const int32_t *seen, int32_t n_seen, struct gf_error *err);
+int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p, const int32_t *seen,
+                        int32_t n_seen, struct gf_error *err);
 
-/* ---- seeing and changing: capture.c, edit.c
- * ------------------------------------------------------- */
+/* ---- seeing and changing: capture.c, edit.c ---------------------------------------------------------------------- */
 
 /* X(enum, name behind "blocks.N." (or encoder.N., decoder.N.), axes): where a pass can be looked
  * at. Names as in TransformerLens. Axes: D [pos, d_model]; Q [pos, n_heads, d_head]; K [pos,
  * n_kv_heads, d_head]; S [n_heads, pos, key]; F [pos, d_ff]; R [pos, n_heads, d_model]; 1 [pos, 1].
  * A leading @ marks points of the whole model, not of a block. */
-#define GF_POINTS(X)                                                                               \
-    X(GF_P_EMBED, "@hook_embed", 'D')                                                              \
-    X(GF_P_POS_EMBED, "@hook_pos_embed", 'D')                                                      \
-    X(GF_P_RESID_PRE, "hook_resid_pre", 'D')                                                       \
-    X(GF_P_LN1_SCALE, "ln1.hook_scale", '1')                                                       \
-    X(GF_P_LN1, "ln1.hook_normalized", 'D')                                                        \
-    X(GF_P_Q, "attn.hook_q", 'Q')                                                                  \
-    X(GF_P_K, "attn.hook_k", 'K')                                                                  \
-    X(GF_P_V, "attn.hook_v", 'K')                                                                  \
-    X(GF_P_ROT_Q, "attn.hook_rot_q", 'Q')                                                          \
-    X(GF_P_ROT_K, "attn.hook_rot_k", 'K')                                                          \
-    X(GF_P_SCORES_RAW, "attn.hook_attn_scores_raw", 'S')       /* q.k before the scale          */ \
-    X(GF_P_SCORES_SCALED, "attn.hook_attn_scores_scaled", 'S') /* q.k / sqrt(d_head)            */ \
-    X(GF_P_SCORES, "attn.hook_attn_scores", 'S')               /* scaled, masked cells -inf     */ \
-    X(GF_P_PATTERN, "attn.hook_pattern", 'S')                                                      \
-    X(GF_P_Z, "attn.hook_z", 'Q')                                                                  \
-    X(GF_P_RESULT, "attn.hook_result", 'R')                                                        \
-    X(GF_P_ATTN_OUT, "hook_attn_out", 'D')                                                         \
-    X(GF_P_RESID_MID, "hook_resid_mid", 'D')                                                       \
-    X(GF_P_LN_CROSS_SCALE, "ln_cross.hook_scale", '1')                                             \
-    X(GF_P_LN_CROSS, "ln_cross.hook_normalized", 'D')                                              \
-    X(GF_P_CROSS_Q, "cross_attn.hook_q", 'Q')                                                      \
-    X(GF_P_CROSS_K, "cross_attn.hook_k", 'K')                                                      \
-    X(GF_P_CROSS_V, "cross_attn.hook_v", 'K')                                                      \
-    X(GF_P_CROSS_SCORES_RAW, "cross_attn.hook_attn_scores_raw", 'S')                               \
-    X(GF_P_CROSS_SCORES_SCALED, "cross_attn.hook_attn_scores_scaled", 'S')                         \
-    X(GF_P_CROSS_SCORES, "cross_attn.hook_attn_scores", 'S')                                       \
-    X(GF_P_CROSS_PATTERN, "cross_attn.hook_pattern", 'S')                                          \
-    X(GF_P_CROSS_Z, "cross_attn.hook_z", 'Q')                                                      \
-    X(GF_P_CROSS_RESULT, "cross_attn.hook_result", 'R')                                            \
-    X(GF_P_CROSS_OUT, "hook_cross_attn_out", 'D')                                                  \
-    X(GF_P_RESID_MID_CROSS, "hook_resid_mid_cross", 'D')                                           \
-    X(GF_P_LN2_SCALE, "ln2.hook_scale", '1')                                                       \
-    X(GF_P_LN2, "ln2.hook_normalized", 'D')                                                        \
-    X(GF_P_MLP_PRE, "mlp.hook_pre", 'F') /* before the non-linearity; SwiGLU: the gate */          \
-    X(GF_P_MLP_PRE_LINEAR, "mlp.hook_pre_linear", 'F') /* SwiGLU: the up branch                 */ \
-    X(GF_P_MLP_POST, "mlp.hook_post", 'F')                                                         \
-    X(GF_P_MLP_OUT, "hook_mlp_out", 'D')                                                           \
-    X(GF_P_RESID_POST, "hook_resid_post", 'D')                                                     \
-    X(GF_P_LN_FINAL_SCALE, "@ln_final.hook_scale", '1')                                            \
+#define GF_POINTS(X)                                                                                                   \
+    X(GF_P_EMBED, "@hook_embed", 'D')                                                                                  \
+    X(GF_P_POS_EMBED, "@hook_pos_embed", 'D')                                                                          \
+    X(GF_P_RESID_PRE, "hook_resid_pre", 'D')                                                                           \
+    X(GF_P_LN1_SCALE, "ln1.hook_scale", '1')                                                                           \
+    X(GF_P_LN1, "ln1.hook_normalized", 'D')                                                                            \
+    X(GF_P_Q, "attn.hook_q", 'Q')                                                                                      \
+    X(GF_P_K, "attn.hook_k", 'K')                                                                                      \
+    X(GF_P_V, "attn.hook_v", 'K')                                                                                      \
+    X(GF_P_ROT_Q, "attn.hook_rot_q", 'Q')                                                                              \
+    X(GF_P_ROT_K, "attn.hook_rot_k", 'K')                                                                              \
+    X(GF_P_SCORES_RAW, "attn.hook_attn_scores_raw", 'S')       /* q.k before the scale */                              \
+    X(GF_P_SCORES_SCALED, "attn.hook_attn_scores_scaled", 'S') /* q.k / sqrt(d_head) */                                \
+    X(GF_P_SCORES, "attn.hook_attn_scores", 'S')               /* scaled, masked cells -inf */                         \
+    X(GF_P_PATTERN, "attn.hook_pattern", 'S')                                                                          \
+    X(GF_P_Z, "attn.hook_z", 'Q')                                                                                      \
+    X(GF_P_RESULT, "attn.hook_result", 'R')                                                                            \
+    X(GF_P_ATTN_OUT, "hook_attn_out", 'D')                                                                             \
+    X(GF_P_RESID_MID, "hook_resid_mid", 'D')                                                                           \
+    X(GF_P_LN_CROSS_SCALE, "ln_cross.hook_scale", '1')                                                                 \
+    X(GF_P_LN_CROSS, "ln_cross.hook_normalized", 'D')                                                                  \
+    X(GF_P_CROSS_Q, "cross_attn.hook_q", 'Q')                                                                          \
+    X(GF_P_CROSS_K, "cross_attn.hook_k", 'K')                                                                          \
+    X(GF_P_CROSS_V, "cross_attn.hook_v", 'K')                                                                          \
+    X(GF_P_CROSS_SCORES_RAW, "cross_attn.hook_attn_scores_raw", 'S')                                                   \
+    X(GF_P_CROSS_SCORES_SCALED, "cross_attn.hook_attn_scores_scaled", 'S')                                             \
+    X(GF_P_CROSS_SCORES, "cross_attn.hook_attn_scores", 'S')                                                           \
+    X(GF_P_CROSS_PATTERN, "cross_attn.hook_pattern", 'S')                                                              \
+    X(GF_P_CROSS_Z, "cross_attn.hook_z", 'Q')                                                                          \
+    X(GF_P_CROSS_RESULT, "cross_attn.hook_result", 'R')                                                                \
+    X(GF_P_CROSS_OUT, "hook_cross_attn_out", 'D')                                                                      \
+    X(GF_P_RESID_MID_CROSS, "hook_resid_mid_cross", 'D')                                                               \
+    X(GF_P_LN2_SCALE, "ln2.hook_scale", '1')                                                                           \
+    X(GF_P_LN2, "ln2.hook_normalized", 'D')                                                                            \
+    X(GF_P_MLP_PRE, "mlp.hook_pre", 'F')               /* before the non-linearity; SwiGLU: the gate */                \
+    X(GF_P_MLP_PRE_LINEAR, "mlp.hook_pre_linear", 'F') /* SwiGLU: the up branch */                                     \
+    X(GF_P_MLP_POST, "mlp.hook_post", 'F')                                                                             \
+    X(GF_P_MLP_OUT, "hook_mlp_out", 'D')                                                                               \
+    X(GF_P_RESID_POST, "hook_resid_post", 'D')                                                                         \
+    X(GF_P_LN_FINAL_SCALE, "@ln_final.hook_scale", '1')                                                                \
     X(GF_P_LN_FINAL, "@ln_final.hook_normalized", 'D')
 #define GF_POINT_ENUM(id, name, axes) id,
 enum gf_point { GF_POINTS(GF_POINT_ENUM) GF_N_POINTS };
@@ -290,13 +278,13 @@ enum gf_point { GF_POINTS(GF_POINT_ENUM) GF_N_POINTS };
 /* Keep (on = 1) or no longer keep a point of a stack's layer (layer -1 for points of the whole
  * model) in the evals (stack decoder) or encodes (stack encoder) to come. GF_ERR_ARGUMENT when the
  * architecture has no such point. Logits are bit-equal whatever is captured. */
-int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
-                           int32_t on, struct gf_error *err);
+int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t on,
+                           struct gf_error *err);
 /* What the last eval (or encode) left there: row-major, dims[3] by the point's axes, pos = the rows
  * of that eval; keys run from 0 to the last position. Unused dims are 1. NULL when it was not
  * captured. Valid until the next eval. */
-const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer,
-                                 int32_t point, int32_t dims[3]);
+const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+                                 int32_t dims[3]);
 
 enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2 };
 /* Change a point in all evals to come: scale by `scale`, or set to, or add, values. head, position,
@@ -305,35 +293,34 @@ enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2 };
  * values: n_values floats, one row's worth of what is selected (d_model, d_head, d_ff, or a pattern
  * row's keys from 0 on), or 1 for a constant; copied. Masked scores stay masked. Edits apply in the
  * order given, before capture. */
-int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
-                        int32_t head, int32_t position, int32_t index, int32_t op, float scale,
-                        const float *values, int32_t n_values, struct gf_error *err);
+int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
+                        int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
+                        struct gf_error *err);
 void gf_session_clear_edits(struct gf_session *s);
 
-/* ---- measuring: trace.c
- * ----------------------------------------------------------------------------- */
+/* ---- measuring: trace.c ------------------------------------------------------------------------------------------ */
 
 /* X(enum, name): the operations of a pass, in the order of a pre-norm block. */
-#define GF_OPS(X)                                                                                  \
-    X(GF_OP_EMBED, "embed")                                                                        \
-    X(GF_OP_NORM1, "norm1")                                                                        \
-    X(GF_OP_QKV, "attn.qkv")                                                                       \
-    X(GF_OP_ROPE, "attn.rope")                                                                     \
-    X(GF_OP_ATTEND, "attn.attend") /* cache, scores, softmax, values */                            \
-    X(GF_OP_ATTN_OUT, "attn.o")                                                                    \
-    X(GF_OP_RESID_ATTN, "attn.residual")                                                           \
-    X(GF_OP_NORM_CROSS, "norm_cross")                                                              \
-    X(GF_OP_CROSS_Q, "cross_attn.q")                                                               \
-    X(GF_OP_CROSS_KV, "cross_attn.kv") /* once for each source */                                  \
-    X(GF_OP_CROSS_ATTEND, "cross_attn.attend")                                                     \
-    X(GF_OP_CROSS_OUT, "cross_attn.o")                                                             \
-    X(GF_OP_RESID_CROSS, "cross_attn.residual")                                                    \
-    X(GF_OP_NORM2, "norm2")                                                                        \
-    X(GF_OP_FFN_UP, "ffn.up")                                                                      \
-    X(GF_OP_FFN_ACT, "ffn.act")                                                                    \
-    X(GF_OP_FFN_DOWN, "ffn.down")                                                                  \
-    X(GF_OP_RESID_FFN, "ffn.residual")                                                             \
-    X(GF_OP_FINAL_NORM, "final_norm")                                                              \
+#define GF_OPS(X)                                                                                                      \
+    X(GF_OP_EMBED, "embed")                                                                                            \
+    X(GF_OP_NORM1, "norm1")                                                                                            \
+    X(GF_OP_QKV, "attn.qkv")                                                                                           \
+    X(GF_OP_ROPE, "attn.rope")                                                                                         \
+    X(GF_OP_ATTEND, "attn.attend") /* cache, scores, softmax, values */                                                \
+    X(GF_OP_ATTN_OUT, "attn.o")                                                                                        \
+    X(GF_OP_RESID_ATTN, "attn.residual")                                                                               \
+    X(GF_OP_NORM_CROSS, "norm_cross")                                                                                  \
+    X(GF_OP_CROSS_Q, "cross_attn.q")                                                                                   \
+    X(GF_OP_CROSS_KV, "cross_attn.kv") /* once for each source */                                                      \
+    X(GF_OP_CROSS_ATTEND, "cross_attn.attend")                                                                         \
+    X(GF_OP_CROSS_OUT, "cross_attn.o")                                                                                 \
+    X(GF_OP_RESID_CROSS, "cross_attn.residual")                                                                        \
+    X(GF_OP_NORM2, "norm2")                                                                                            \
+    X(GF_OP_FFN_UP, "ffn.up")                                                                                          \
+    X(GF_OP_FFN_ACT, "ffn.act")                                                                                        \
+    X(GF_OP_FFN_DOWN, "ffn.down")                                                                                      \
+    X(GF_OP_RESID_FFN, "ffn.residual")                                                                                 \
+    X(GF_OP_FINAL_NORM, "final_norm")                                                                                  \
     X(GF_OP_HEAD, "head")
 #define GF_OP_ENUM(id, name) id,
 enum gf_op { GF_OPS(GF_OP_ENUM) GF_N_OPS };
@@ -347,8 +334,7 @@ struct gf_op_time {
 int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err);
 const struct gf_op_time *gf_session_traced(const struct gf_session *s, int32_t *n);
 
-/* ---- for those who draw tables
- * -------------------------------------------------------------------- */
+/* ---- for those who draw tables ----------------------------------------------------------------------------------- */
 
 /* JSON, static:
  * {"status":{"-1":"bad-argument",...},"fields":["kind",...],"enums":{"kind":["decoder",...],...},

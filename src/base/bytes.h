@@ -8,9 +8,7 @@
 
 #define GF_TOO_MUCH UINT64_MAX
 
-static inline uint64_t gf_add_u64(uint64_t a, uint64_t b) {
-    return a > GF_TOO_MUCH - b ? GF_TOO_MUCH : a + b;
-}
+static inline uint64_t gf_add_u64(uint64_t a, uint64_t b) { return a > GF_TOO_MUCH - b ? GF_TOO_MUCH : a + b; }
 
 static inline uint64_t gf_mul_u64(uint64_t a, uint64_t b) {
     if (a == 0 || b == 0) return 0;

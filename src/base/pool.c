@@ -6,15 +6,14 @@
  * fails and looks again. The caller opens a job only after all tiles of the last one are done.
  *
  * Whoever waits, spins for a while and then sleeps. The caller sleeps too: when a helper has lost
- * its core in the middle of a tile, an idle core is what the system needs to bring it back at once.
- */
+ * its core in the middle of a tile, an idle core is what the system needs to bring it back at once. */
 #include "base/pool.h"
 #include "base/clock.h"
 #include "base/pace.h"
 #include <stddef.h> /* NULL */
 
 #if defined(__wasm__) && !defined(__wasm_atomics__)
-/* ---- one thread ---------------------------------------------------------------------------- */
+/* ---- one thread -------------------------------------------------------------------------------------------------- */
 
 struct gf_pool *gf_pool_open(int32_t n_threads) {
     (void)n_threads;
@@ -37,7 +36,7 @@ uint32_t gf_pool_stack(struct gf_pool *pool, int32_t index) {
 }
 void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)index; }
 #else
-/* ---- several ------------------------------------------------------------------------------- */
+/* ---- several ----------------------------------------------------------------------------------------------------- */
 #include <stdatomic.h>
 #include <stdlib.h>
 #if !defined(__wasm__)
@@ -46,8 +45,7 @@ void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)ind
 
 #define TILE_BITS   18 /* the word: 28 bits of epoch, 18 of n_tiles, 18 of the next tile */
 #define MAX_TILES   ((1 << TILE_BITS) - 1)
-/* Looks at a word before sleeping on it: some 30 microseconds for the next job, some 10 for a tile.
- */
+/* Looks at a word before sleeping on it: some 30 microseconds for the next job, some 10 for a tile. */
 #define JOB_LOOKS   (sizeof(void *) == 8 ? 1000 : 40000)
 #define DONE_LOOKS  (JOB_LOOKS / 3)
 /* A wait this long, in ms, and longer than the caller's own part of the job, is a helper whose core
@@ -72,8 +70,7 @@ struct gf_pool {
     _Atomic uint32_t sleepers;
     _Atomic uint32_t stop;
     int32_t n_threads;
-    int32_t alone, alone_next,
-        calm; /* the caller's: jobs to do alone, after the next stall, since */
+    int32_t alone, alone_next, calm; /* the caller's: jobs to do alone, after the next stall, since */
     struct gf_pace pace;
     double pass_began;        /* 0: none is timed */
     int solo;                 /* helpers rest until the next pass */
@@ -123,8 +120,7 @@ static double wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t val
     const double began = NOW_MS(p);
     atomic_fetch_add(&p->sleepers, 1);
 #if defined(__wasm__)
-    while (atomic_load(word) == value)
-        __builtin_wasm_memory_atomic_wait32((int32_t *)word, (int32_t)value, -1);
+    while (atomic_load(word) == value) __builtin_wasm_memory_atomic_wait32((int32_t *)word, (int32_t)value, -1);
 #else
     pthread_mutex_lock(&p->lock);
     while (atomic_load(word) == value) pthread_cond_wait(&p->wake, &p->lock);
@@ -208,8 +204,7 @@ static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
     next_epoch(p);
     work(p);
     double slept = 0;
-    for (uint32_t d; (d = atomic_load(&p->done)) < n;)
-        slept += wait_while(p, &p->done, d, DONE_LOOKS);
+    for (uint32_t d; (d = atomic_load(&p->done)) < n;) slept += wait_while(p, &p->done, d, DONE_LOOKS);
     judge(p, slept, began);
 }
 

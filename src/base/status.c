@@ -22,9 +22,7 @@ static void put_number(struct text *t, uint64_t u, int negative) {
     while (n) put_char(t, digits[--n]);
 }
 
-static void put_signed(struct text *t, long long v) {
-    put_number(t, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0);
-}
+static void put_signed(struct text *t, long long v) { put_number(t, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0); }
 
 int32_t gf_fail(struct gf_error *err, int32_t status, const char *format, ...) {
     if (!err) return status;

@@ -7,19 +7,19 @@
 #include <stdint.h>
 
 /* enum name, value, stable JavaScript code, sentence for lists */
-#define GF_STATUS(X)                                                                               \
-    X(GF_OK, 0, "ok", "ok")                                                                        \
-    X(GF_ERR_ARGUMENT, -1, "bad-argument", "an argument is out of range")                          \
-    X(GF_ERR_CONFIG, -2, "bad-config", "the configuration does not describe a model")              \
-    X(GF_ERR_SHAPE, -3, "bad-shape", "a tensor has the wrong shape")                               \
-    X(GF_ERR_TRUNCATED, -4, "truncated", "a tensor ends early")                                    \
-    X(GF_ERR_MISSING, -5, "missing-tensor", "a tensor is missing")                                 \
-    X(GF_ERR_DUPLICATE, -6, "duplicate-tensor", "a tensor was given twice")                        \
-    X(GF_ERR_MEMORY, -7, "out-of-memory", "memory could not be had")                               \
-    X(GF_ERR_CONTEXT, -8, "context-full", "the context is full")                                   \
-    X(GF_ERR_TOKEN, -9, "bad-token", "a token id lies outside the vocabulary")                     \
-    X(GF_ERR_NOT_FINITE, -10, "not-finite", "a number is NaN or infinite")                         \
-    X(GF_ERR_UNSUPPORTED, -11, "unsupported", "the engine has no such feature")                    \
+#define GF_STATUS(X)                                                                                                   \
+    X(GF_OK, 0, "ok", "ok")                                                                                            \
+    X(GF_ERR_ARGUMENT, -1, "bad-argument", "an argument is out of range")                                              \
+    X(GF_ERR_CONFIG, -2, "bad-config", "the configuration does not describe a model")                                  \
+    X(GF_ERR_SHAPE, -3, "bad-shape", "a tensor has the wrong shape")                                                   \
+    X(GF_ERR_TRUNCATED, -4, "truncated", "a tensor ends early")                                                        \
+    X(GF_ERR_MISSING, -5, "missing-tensor", "a tensor is missing")                                                     \
+    X(GF_ERR_DUPLICATE, -6, "duplicate-tensor", "a tensor was given twice")                                            \
+    X(GF_ERR_MEMORY, -7, "out-of-memory", "memory could not be had")                                                   \
+    X(GF_ERR_CONTEXT, -8, "context-full", "the context is full")                                                       \
+    X(GF_ERR_TOKEN, -9, "bad-token", "a token id lies outside the vocabulary")                                         \
+    X(GF_ERR_NOT_FINITE, -10, "not-finite", "a number is NaN or infinite")                                             \
+    X(GF_ERR_UNSUPPORTED, -11, "unsupported", "the engine has no such feature")                                        \
     X(GF_ERR_STATE, -12, "bad-state", "the call does not fit what was done before")
 
 #define GF_STATUS_ENUM(name, value, code, text) name = value,

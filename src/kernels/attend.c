@@ -32,7 +32,7 @@ static float *value_scales(void *vblock, int32_t d_head) {
     return (float *)((char *)vblock + (int64_t)d_head * GF_KV_BLOCK);
 }
 
-/* ---- in and out ---------------------------------------------------------------------------- */
+/* ---- in and out -------------------------------------------------------------------------------------------------- */
 
 /* scale = max|x| / 127 over n values, and its inverse, 0 for a scale that has none. Not finite:
  * scale NaN, inverse 0. */
@@ -56,8 +56,7 @@ GF_INLINE v128 int8_columns(const float *x, int32_t i, int32_t n, float inverse)
     return i4_nearest(f4_mul(v_load_to(x, i, n), f4_splat(inverse)));
 }
 
-void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k,
-               const float *v, int32_t d_head) {
+void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head) {
     int32_t d = d_head;
     int32_t lane[4];
     float inverse;
@@ -99,8 +98,7 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
     }
 }
 
-void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slot, float *k,
-               float *v, int32_t d_head) {
+void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slot, float *k, float *v, int32_t d_head) {
     int64_t d = d_head;
     switch (type) {
     case GF_KV_F32:
@@ -108,10 +106,8 @@ void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slo
         if (v) memcpy(v, (const float *)vblock + slot * d, (size_t)d * 4);
         break;
     case GF_KV_F16:
-        for (int64_t i = 0; k && i < d; i++)
-            k[i] = gf_f16_to_f32(((const uint16_t *)kblock)[i * GF_KV_BLOCK + slot]);
-        for (int64_t i = 0; v && i < d; i++)
-            v[i] = gf_f16_to_f32(((const uint16_t *)vblock)[slot * d + i]);
+        for (int64_t i = 0; k && i < d; i++) k[i] = gf_f16_to_f32(((const uint16_t *)kblock)[i * GF_KV_BLOCK + slot]);
+        for (int64_t i = 0; v && i < d; i++) v[i] = gf_f16_to_f32(((const uint16_t *)vblock)[slot * d + i]);
         break;
     default:
         for (int64_t i = 0; k && i < d; i++) {
@@ -124,11 +120,11 @@ void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slo
     }
 }
 
-/* ---- scores, float keys -------------------------------------------------------------------- */
+/* ---- scores, float keys ------------------------------------------------------------------------------------------ */
 
 /* m queries times 8/m vectors of keys: 8 chains over d_head */
-GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, int m,
-                            enum form form, const char *keys, int32_t d_head, float scale) {
+GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, int m, enum form form, const char *keys,
+                            int32_t d_head, float scale) {
     int vectors = 8 / m, size = form == F32 ? 4 : 2;
     v128 k = f4_splat(scale);
     GF_ROLLED
@@ -149,8 +145,7 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
             for (int t = 0; t < m; t++) {
                 v128 x = v_splat32(qt[t] + d);
                 GF_UNROLL
-                for (int i = 0; i < vectors; i++)
-                    a[t * vectors + i] = f4_add(a[t * vectors + i], f4_mul(u[i], x));
+                for (int i = 0; i < vectors; i++) a[t * vectors + i] = f4_add(a[t * vectors + i], f4_mul(u[i], x));
             }
         }
         GF_UNROLL
@@ -158,18 +153,17 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
         GF_UNROLL
         for (int t = 0; t < m; t++) {
             GF_UNROLL
-            for (int i = 0; i < vectors; i++)
-                v_store(s + (int64_t)t * lds + at + 4 * i, f4_mul(a[t * vectors + i], k));
+            for (int i = 0; i < vectors; i++) v_store(s + (int64_t)t * lds + at + 4 * i, f4_mul(a[t * vectors + i], k));
         }
     }
 }
 
-/* ---- scores, q8 keys ----------------------------------------------------------------------- */
+/* ---- scores, q8 keys --------------------------------------------------------------------------------------------- */
 
 /* Columns c .. c + n of a query, quantised, padded to a multiple of 16, as i4_dot (int16) or
  * i4_rdot (int8, perhaps split) wants them. Returns their sum. */
-static int32_t query_columns(int16_t *wide, int8_t *narrow, int8_t *minus, const float *q,
-                             int32_t c, int32_t n, int32_t d_head, float inverse) {
+static int32_t query_columns(int16_t *wide, int8_t *narrow, int8_t *minus, const float *q, int32_t c, int32_t n,
+                             int32_t d_head, float inverse) {
     v128 sum = i4_splat(0), none = i4_splat(0);
     for (int32_t i = 0; i < n; i += 16) {
         v128 x[4];
@@ -199,8 +193,8 @@ static int32_t query_columns(int16_t *wide, int8_t *narrow, int8_t *minus, const
 }
 
 /* a [64] += keys [groups][64][4] times one query's columns */
-static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const int8_t *narrow,
-                     const int8_t *minus, int32_t groups) {
+static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const int8_t *narrow, const int8_t *minus,
+                     int32_t groups) {
     (void)narrow, (void)minus;
     if (gf_dot_kind() == GF_DOT_I16) {
         GF_ROLLED
@@ -216,8 +210,7 @@ static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const in
                 for (int i = 0; i < 8; i++) s[i] = i4_add(s[i], i4_dot(h8_load8(p + 8 * i), x));
             }
             GF_UNROLL
-            for (int i = 0; i < 4; i++)
-                v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_pairs(s[2 * i], s[2 * i + 1])));
+            for (int i = 0; i < 4; i++) v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_pairs(s[2 * i], s[2 * i + 1])));
         }
         return;
     }
@@ -239,8 +232,7 @@ static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const in
                 }
             }
             GF_UNROLL
-            for (int i = 0; i < 4; i++)
-                v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_sub(s[i], s[4 + i])));
+            for (int i = 0; i < 4; i++) v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_sub(s[i], s[4 + i])));
         }
         return;
     }
@@ -282,8 +274,8 @@ static void scores_q8(float *s, const float *q, const char *keys, int32_t d_head
     }
 }
 
-GF_INLINE void scores_form(float *s, int32_t lds, const float *q, int32_t ldq, int m,
-                           enum form form, const char *keys, int32_t d_head, float scale) {
+GF_INLINE void scores_form(float *s, int32_t lds, const float *q, int32_t ldq, int m, enum form form, const char *keys,
+                           int32_t d_head, float scale) {
     if (m == 4)
         scores_float(s, lds, q, ldq, 4, form, keys, d_head, scale);
     else if (m == 2)
@@ -292,11 +284,10 @@ GF_INLINE void scores_form(float *s, int32_t lds, const float *q, int32_t ldq, i
         scores_float(s, lds, q, ldq, 1, form, keys, d_head, scale);
 }
 
-void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
-                    const void *kblock, int32_t d_head, float scale) {
+void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type, const void *kblock,
+                    int32_t d_head, float scale) {
     if (type == GF_KV_Q8) {
-        for (int32_t t = 0; t < m; t++)
-            scores_q8(s + (int64_t)t * lds, q + (int64_t)t * ldq, kblock, d_head, scale);
+        for (int32_t t = 0; t < m; t++) scores_q8(s + (int64_t)t * lds, q + (int64_t)t * ldq, kblock, d_head, scale);
         return;
     }
     while (m > 0) {

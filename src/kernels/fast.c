@@ -9,14 +9,14 @@
 #include "kernels/simd.h"
 #include <math.h> /* sqrtf, correctly rounded everywhere */
 
-/* ---- exp, tanh, erf ------------------------------------------------------------------------ */
+/* ---- exp, tanh, erf ---------------------------------------------------------------------------------------------- */
 
 /* exp(x) = 2^k exp(r), x = k ln2 + r, |r| <= ln2 / 2. ln2 in two parts, the first of 12 bits so
  * that k times it is exact; the polynomial is Cephes' expf (Moshier 1989). The last factor 2 is
  * taken apart, so that 2^128 can be passed. Results below 2^-125.5 become 0. */
 GF_INLINE v128 f4_exp(v128 x) {
     v128 zero = f4_lt(x, F4(-86.98f));
-    x = f4_min(v_andnot(x, zero), F4(89.0f)); /* lanes to be 0 stay clear of subnormals: slow */
+    x = f4_min(v_andnot(x, zero), F4(89.0f));                     /* lanes to be 0 stay clear of subnormals: slow */
     v128 z = f4_add(f4_mul(x, F4(1.44269504f)), F4(12582912.0f)); /* see i4_nearest */
     v128 k = f4_sub(z, F4(12582912.0f));
     v128 r = f4_sub(x, f4_mul(k, F4(0.693359375f)));
@@ -86,22 +86,22 @@ GF_INLINE v128 f4_gelu_erf(v128 x) {
     return f4_mul(f4_mul(x, F4(0.5f)), f4_add(F4(1.0f), e));
 }
 
-/* ---- elementwise --------------------------------------------------------------------------- */
+/* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
 /* y[i] = EXPR of a = A[i] and b = B[i], four at a time */
-#define EACH(y, A, B, n, EXPR)                                                                     \
-    do {                                                                                           \
-        int64_t i = 0;                                                                             \
-        for (; i + 4 <= (n); i += 4) {                                                             \
-            v128 a = v_load((A) + i), b = v_load((B) + i);                                         \
-            (void)b;                                                                               \
-            v_store((y) + i, EXPR);                                                                \
-        }                                                                                          \
-        if (i < (n)) {                                                                             \
-            v128 a = v_load_first((A) + i, (n)-i), b = v_load_first((B) + i, (n)-i);               \
-            (void)b;                                                                               \
-            v_store_first((y) + i, EXPR, (n)-i);                                                   \
-        }                                                                                          \
+#define EACH(y, A, B, n, EXPR)                                                                                         \
+    do {                                                                                                               \
+        int64_t i = 0;                                                                                                 \
+        for (; i + 4 <= (n); i += 4) {                                                                                 \
+            v128 a = v_load((A) + i), b = v_load((B) + i);                                                             \
+            (void)b;                                                                                                   \
+            v_store((y) + i, EXPR);                                                                                    \
+        }                                                                                                              \
+        if (i < (n)) {                                                                                                 \
+            v128 a = v_load_first((A) + i, (n)-i), b = v_load_first((B) + i, (n)-i);                                   \
+            (void)b;                                                                                                   \
+            v_store_first((y) + i, EXPR, (n)-i);                                                                       \
+        }                                                                                                              \
     } while (0)
 
 void gf_add(float *y, const float *p, const float *q, int64_t n) { EACH(y, p, q, n, f4_add(a, b)); }
@@ -125,7 +125,7 @@ void gf_exp(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_exp(a)); 
 void gf_tanh(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_tanh(a)); }
 void gf_erf(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_erf(a)); }
 
-/* ---- sums over a row ----------------------------------------------------------------------- */
+/* ---- sums over a row --------------------------------------------------------------------------------------------- */
 
 enum term { TERM_X, TERM_SQUARE, TERM_DEVIATION, TERM_EXP };
 
@@ -174,10 +174,10 @@ static float row_max(const float *x, int64_t n) {
     return f4_top(m);
 }
 
-/* ---- norms --------------------------------------------------------------------------------- */
+/* ---- norms ------------------------------------------------------------------------------------------------------- */
 
-void gf_layernorm(float *y, const float *x, const float *gain, const float *bias, float *mean,
-                  float *rstd, int32_t n, int32_t d, float eps) {
+void gf_layernorm(float *y, const float *x, const float *gain, const float *bias, float *mean, float *rstd, int32_t n,
+                  int32_t d, float eps) {
     for (int32_t i = 0; i < n; i++, x += d, y += d) {
         float mu = row_sum(TERM_X, NULL, x, d, 0) / (float)d;
         float r = 1.0f / sqrtf(row_sum(TERM_DEVIATION, NULL, x, d, mu) / (float)d + eps);
@@ -198,8 +198,7 @@ void gf_layernorm(float *y, const float *x, const float *gain, const float *bias
     }
 }
 
-void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d,
-                float eps) {
+void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d, float eps) {
     for (int32_t i = 0; i < n; i++, x += d, y += d) {
         float r = 1.0f / sqrtf(row_sum(TERM_SQUARE, NULL, x, d, 0) / (float)d + eps);
         v128 k = f4_splat(r);
@@ -211,7 +210,7 @@ void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_
     }
 }
 
-/* ---- softmax, logsumexp, argmax ------------------------------------------------------------ */
+/* ---- softmax, logsumexp, argmax ---------------------------------------------------------------------------------- */
 
 void gf_softmax(float *y, const float *x, int32_t n) {
     v128 sum = f4_splat(row_sum(TERM_EXP, y, x, n, row_max(x, n)));
@@ -233,8 +232,7 @@ static double log_exactly(float s) {
     return (double)e * 0.69314718055994530942 + 2 * f * t;
 }
 
-/* In stretches, each from its own maximum, that threads take and that are added up in their order.
- */
+/* In stretches, each from its own maximum, that threads take and that are added up in their order. */
 enum { LSE_PARTS = 64, LSE_LEAST = 2048 };
 struct lse {
     const float *x;
@@ -289,7 +287,7 @@ int32_t gf_argmax(const float *x, int32_t n) {
     return from;
 }
 
-/* ---- rope ---------------------------------------------------------------------------------- */
+/* ---- rope -------------------------------------------------------------------------------------------------------- */
 
 static void rope_half(float *x, const float *c, const float *s, int32_t half) {
     float *z = x + half;
@@ -308,8 +306,7 @@ static void rope_half(float *x, const float *c, const float *s, int32_t half) {
 static void rope_adjacent(float *x, const float *c, const float *s, int32_t half) {
     int32_t j = 0;
     for (; j + 4 <= half; j += 4) {
-        v128 p = v_load(x + 2 * j), q = v_load(x + 2 * j + 4), cv = v_load(c + j),
-             sv = v_load(s + j);
+        v128 p = v_load(x + 2 * j), q = v_load(x + 2 * j + 4), cv = v_load(c + j), sv = v_load(s + j);
         v128 a = v_evens(p, q), b = v_odds(p, q);
         v128 u = f4_sub(f4_mul(a, cv), f4_mul(b, sv)), v = f4_add(f4_mul(a, sv), f4_mul(b, cv));
         v_store(x + 2 * j, v_zip_low(u, v)), v_store(x + 2 * j + 4, v_zip_high(u, v));
@@ -320,8 +317,7 @@ static void rope_adjacent(float *x, const float *c, const float *s, int32_t half
     }
 }
 
-void gf_rope(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head,
-             int32_t pairs) {
+void gf_rope(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head, int32_t pairs) {
     int32_t half = d_head / 2;
     for (int32_t i = 0; i < n; i++, x += ldx, table += d_head)
         for (int32_t h = 0; h < n_heads; h++) {

@@ -20,8 +20,7 @@ typedef float lanes __attribute__((vector_size(COLS * sizeof(float)), aligned(4)
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
 /* to [k][width] = columns (or, turned, rows) of `from`; those past n become zeros. */
-static void pack(float *to, int32_t width, const float *from, int32_t ld, int turned, int32_t n,
-                 int32_t k) {
+static void pack(float *to, int32_t width, const float *from, int32_t ld, int turned, int32_t n, int32_t k) {
     for (int32_t i = 0; i < k; i++, to += width) {
         if (!turned && n == width) {
             memcpy(to, from + (int64_t)i * ld, (size_t)width * sizeof *to);
@@ -42,8 +41,8 @@ static void inner(float *sums, const float *a, const float *b, int32_t k) {
     memcpy(sums, s, sizeof s);
 }
 
-void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a,
-             int32_t lda, const float *b, int32_t ldb, float beta, float *c, int32_t ldc) {
+void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda, const float *b,
+             int32_t ldb, float beta, float *c, int32_t ldc) {
     float pa[DEPTH * ROWS], pb[DEPTH * TILE], sums[ROWS * COLS];
     for (int32_t i = 0; i < m; i++) {
         float *row = c + (int64_t)i * ldc;
@@ -58,12 +57,11 @@ void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const
             const int32_t tile = least(TILE, n - j0);
             for (int32_t j = 0; j < tile; j += COLS)
                 pack(pb + (int64_t)j * depth, COLS,
-                     tb ? b + (int64_t)(j0 + j) * ldb + k0 : b + (int64_t)k0 * ldb + j0 + j, ldb,
-                     tb, least(COLS, tile - j), depth);
+                     tb ? b + (int64_t)(j0 + j) * ldb + k0 : b + (int64_t)k0 * ldb + j0 + j, ldb, tb,
+                     least(COLS, tile - j), depth);
             for (int32_t i0 = 0; i0 < m; i0 += ROWS) {
                 const int32_t rows = least(ROWS, m - i0);
-                pack(pa, ROWS, ta ? a + (int64_t)k0 * lda + i0 : a + (int64_t)i0 * lda + k0, lda,
-                     !ta, rows, depth);
+                pack(pa, ROWS, ta ? a + (int64_t)k0 * lda + i0 : a + (int64_t)i0 * lda + k0, lda, !ta, rows, depth);
                 for (int32_t j = 0; j < tile; j += COLS) {
                     inner(sums, pa, pb + (int64_t)j * depth, depth);
                     const int32_t cols = least(COLS, tile - j);
@@ -77,8 +75,8 @@ void gf_gemm(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const
     }
 }
 
-void gf_gemm_ref(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a,
-                 int32_t lda, const float *b, int32_t ldb, float beta, float *c, int32_t ldc) {
+void gf_gemm_ref(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda,
+                 const float *b, int32_t ldb, float beta, float *c, int32_t ldc) {
     for (int32_t i = 0; i < m; i++)
         for (int32_t j = 0; j < n; j++) {
             double sum = 0;

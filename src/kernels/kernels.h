@@ -24,21 +24,21 @@ void gf_kernels_init(void);
  * "split dot", "16-bit dot". All give the same bits. */
 const char *gf_kernels_name(void);
 
-/* ---- matrices ------------------------------------------------------------------------------ */
+/* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
 /* The name in JavaScript and JSON is the lower case without GF_. */
 enum gf_dtype {
     GF_F32 = 0,
-    GF_F16 = 1,  /* IEEE half; in products infinity and NaN read as finite, 2^16 or more  */
-    GF_BF16 = 2, /* upper half of a float                                                 */
+    GF_F16 = 1,  /* IEEE half; in products infinity and NaN read as finite, 2^16 or more */
+    GF_BF16 = 2, /* upper half of a float */
     GF_Q8_0 = 3, /* file: blocks of 32 columns, f16 scale d + 32 int8 q, x = q d: 34 bytes */
     GF_Q4_0 = 4, /* file: f16 scale + 16 bytes, low nibbles columns 0..15, x = (q-8) d: 18 */
-    GF_Q4_1 = 5, /* file: f16 scale, f16 minimum m, 16 bytes, x = q d + m: 20              */
+    GF_Q4_1 = 5, /* file: f16 scale, f16 minimum m, 16 bytes, x = q d + m: 20 */
     GF_N_DTYPES
 };
 
 enum gf_layout {
-    GF_PANELS = 0, /* as below: what inference streams           */
+    GF_PANELS = 0, /* as below: what inference streams */
     GF_ROWS = 1,   /* plain row-major f32: what training updates */
 };
 
@@ -65,8 +65,7 @@ struct gf_mat {
  * suit the type. */
 uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols);
 /* Describe memory (64-byte aligned, gf_mat_bytes of it, the caller's) as W. Zeroes nothing. */
-void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols,
-                 void *memory);
+void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory);
 /* Bytes of one block of a file's dtype, and its columns: 4/1, 2/1, 2/1, 34/32, 18/32, 20/32 */
 int32_t gf_dtype_block_bytes(int32_t dtype);
 int32_t gf_dtype_block_cols(int32_t dtype);
@@ -96,27 +95,24 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row);
  * float(sum) * (scale_w * scale_x), plus for q4_1 min_w * (scale_x * sum q_x). _ref quantises x the
  * same way. */
 uint64_t gf_matmul_scratch(int32_t n, int32_t cols);
-void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w,
-               const float *b, int32_t n, void *scratch, struct gf_pool *pool);
-void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w,
-                   const float *b, int32_t n, void *scratch, struct gf_pool *pool);
+void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w, const float *b, int32_t n,
+               void *scratch, struct gf_pool *pool);
+void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w, const float *b,
+                   int32_t n, void *scratch, struct gf_pool *pool);
 
-/* ---- norms: x, y [n, d] contiguous; y may be x --------------------------------------------- */
+/* ---- norms: x, y [n, d] contiguous; y may be x ------------------------------------------------------------------- */
 
 /* y = (x - mean) * rstd * gain + bias, rstd = 1 / sqrt(variance + eps). gain, bias may be NULL (1,
  * 0). mean, rstd: [n] outputs or NULL. Ba, Kiros, Hinton 2016. */
-void gf_layernorm(float *y, const float *x, const float *gain, const float *bias, float *mean,
-                  float *rstd, int32_t n, int32_t d, float eps);
-void gf_layernorm_ref(float *y, const float *x, const float *gain, const float *bias, float *mean,
-                      float *rstd, int32_t n, int32_t d, float eps);
-/* y = x * rstd * gain, rstd = 1 / sqrt(mean(x^2) + eps): eps inside the root. Zhang, Sennrich 2019.
- */
-void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d,
-                float eps);
-void gf_rmsnorm_ref(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d,
-                    float eps);
+void gf_layernorm(float *y, const float *x, const float *gain, const float *bias, float *mean, float *rstd, int32_t n,
+                  int32_t d, float eps);
+void gf_layernorm_ref(float *y, const float *x, const float *gain, const float *bias, float *mean, float *rstd,
+                      int32_t n, int32_t d, float eps);
+/* y = x * rstd * gain, rstd = 1 / sqrt(mean(x^2) + eps): eps inside the root. Zhang, Sennrich 2019. */
+void gf_rmsnorm(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d, float eps);
+void gf_rmsnorm_ref(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d, float eps);
 
-/* ---- elementwise, n values; y may be an input ---------------------------------------------- */
+/* ---- elementwise, n values; y may be an input -------------------------------------------------------------------- */
 
 /* y = a + b;  y = s x;  y += s x;  y = max(x, 0) */
 void gf_add(float *y, const float *a, const float *b, int64_t n);
@@ -142,7 +138,7 @@ void gf_exp_ref(float *y, const float *x, int64_t n);
 void gf_tanh_ref(float *y, const float *x, int64_t n);
 void gf_erf_ref(float *y, const float *x, int64_t n);
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /* y = softmax(x) over n values, n >= 1; y may be x. -inf gives exactly 0 (all of them -inf: NaN).
  * Padding x with -inf to a longer n leaves the first values' bits unchanged. */
@@ -155,18 +151,16 @@ float gf_logsumexp_ref(const float *x, int32_t n);
 int32_t gf_argmax(const float *x, int32_t n);
 int32_t gf_argmax_ref(const float *x, int32_t n);
 
-/* ---- positions ----------------------------------------------------------------------------- */
+/* ---- positions --------------------------------------------------------------------------------------------------- */
 
 enum gf_rope_pairs { GF_ROPE_HALF = 0, GF_ROPE_ADJACENT = 1 };
 /* Rotate n rows of n_heads heads in place: row i starts at x + i * ldx, heads d_head apart. The
  * pair (a, b) = (x[j], x[j + d_head/2]) or (x[2j], x[2j+1]) becomes (a c - b s, a s + b c) with c =
  * table[i * d_head + j], s = table[i * d_head + d_head/2 + j]. d_head even. Su et al. 2021. */
-void gf_rope(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head,
-             int32_t pairs);
-void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads,
-                 int32_t d_head, int32_t pairs);
+void gf_rope(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head, int32_t pairs);
+void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head, int32_t pairs);
 
-/* ---- attention over cached keys and values ------------------------------------------------- */
+/* ---- attention over cached keys and values ----------------------------------------------------------------------- */
 
 /* Keys and values of one kv head lie in blocks of 64 positions, 16-byte aligned. K is kept turned
  * so that a lane is a key:
@@ -184,24 +178,23 @@ enum gf_kv_type { GF_KV_F32 = 0, GF_KV_F16 = 1, GF_KV_Q8 = 2, GF_N_KV_TYPES };
 uint64_t gf_kv_key_bytes(int32_t type, int32_t d_head);
 uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);
 /* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). */
-void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k,
-               const float *v, int32_t d_head);
-void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slot, float *k,
-               float *v, int32_t d_head); /* back to float; k or v may be NULL */
+void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head);
+void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slot, float *k, float *v,
+               int32_t d_head); /* back to float; k or v may be NULL */
 /* s[j] = scale * sum_d q[d] K[d][j] for all 64 slots (unwritten slots give whatever lies there; the
  * caller masks them). Sum over d in order; for q8 the query is quantised like a key and the sum is
  * an exact integer. m queries: q rows ldq apart, s rows lds apart; a row's bits do not depend on m.
  * Multiples of 4 queries are the fastest. */
-void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
-                    const void *kblock, int32_t d_head, float scale);
-void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
-                        const void *kblock, int32_t d_head, float scale);
+void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type, const void *kblock,
+                    int32_t d_head, float scale);
+void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type, const void *kblock,
+                        int32_t d_head, float scale);
 /* z[d] += sum_{j < count} p[j] V[j][d], keys in order. m queries as above (p rows ldp, z rows ldz
  * apart). p[j] = 0 adds nothing, whatever lies in V[j], and what lies in slots from count on does
  * not matter. q8: p times V's scales is quantised to 14 bits (max / 16383 over these keys), the sum
  * is an exact integer and reaches z in one addition. */
-void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
-                 const void *vblock, int32_t count, int32_t d_head);
-void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
-                     const void *vblock, int32_t count, int32_t d_head);
+void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type, const void *vblock,
+                 int32_t count, int32_t d_head);
+void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type, const void *vblock,
+                     int32_t count, int32_t d_head);
 #endif

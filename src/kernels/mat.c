@@ -5,13 +5,10 @@
 #include "kernels/shared.h" /* gf_dot_flip */
 #include <string.h>
 
-static int is_quantized(int32_t dtype) {
-    return dtype == GF_Q8_0 || dtype == GF_Q4_0 || dtype == GF_Q4_1;
-}
+static int is_quantized(int32_t dtype) { return dtype == GF_Q8_0 || dtype == GF_Q4_0 || dtype == GF_Q4_1; }
 
 /* Bytes of the panels' numbers, and of their scales; 0 when cols does not suit the type. */
-static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint64_t *data,
-                 uint64_t *scale) {
+static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint64_t *data, uint64_t *scale) {
     if (rows < 0 || cols < 0 || dtype < 0 || dtype >= GF_N_DTYPES) return 0;
     uint64_t values = (uint64_t)rows * (uint64_t)cols;
     *scale = 0;
@@ -38,8 +35,7 @@ uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols)
     return round64(data) + round64(scale);
 }
 
-void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols,
-                 void *memory) {
+void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory) {
     uint64_t data = 0, scale = 0;
     sizes(dtype, layout, rows, cols, &data, &scale);
     *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL};
@@ -88,8 +84,7 @@ void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *b
     const uint8_t *p = blocks;
     if (is_quantized(w->dtype)) {
         int32_t bytes = gf_dtype_block_bytes(w->dtype);
-        for (int32_t i = 0; i < n; i += GF_QBLOCK, p += bytes)
-            put_block(w, row, (col + i) / GF_QBLOCK, p);
+        for (int32_t i = 0; i < n; i += GF_QBLOCK, p += bytes) put_block(w, row, (col + i) / GF_QBLOCK, p);
         return;
     }
     int64_t at = place(w, row, col), step = col_stride(w);

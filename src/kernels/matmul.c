@@ -7,7 +7,7 @@
 #include "kernels/simd.h"
 
 #define CHUNK  256 /* columns of a panel turned to float at a time: 16 KB on the stack */
-#define TOKENS 64  /* tokens that share one such turn: 4 KB of sums on the stack        */
+#define TOKENS 64  /* tokens that share one such turn: 4 KB of sums on the stack */
 
 struct job {
     float *y;
@@ -37,11 +37,11 @@ static void emit(const struct job *j, int32_t p, int32_t token, const float *sum
     }
 }
 
-/* ---- float, one token ---------------------------------------------------------------------- */
+/* ---- float, one token -------------------------------------------------------------------------------------------- */
 
 /* out [2][16] = two panels times x; two, because one has but 4 chains of additions */
-GF_INLINE void panels_by_1(float *out, const char *w, int64_t panel_bytes, const float *x,
-                           int32_t cols, enum form form) {
+GF_INLINE void panels_by_1(float *out, const char *w, int64_t panel_bytes, const float *x, int32_t cols,
+                           enum form form) {
     int size = form == F32 ? 4 : 2;
     const char *v = w + panel_bytes;
     v128 s[8];
@@ -85,15 +85,14 @@ static void float_by_1(const struct job *j, int32_t p, int32_t end) {
     }
 }
 
-/* ---- float, many tokens -------------------------------------------------------------------- */
+/* ---- float, many tokens ------------------------------------------------------------------------------------------ */
 
 /* Columns c .. c + k of panel p as [k][16] floats at dst; rows past the last become zeros. */
 static void turn(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int32_t k) {
     if (w->layout == GF_PANELS) {
         const char *from = (const char *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL * 2;
         for (int32_t i = 0; i < k * GF_PANEL; i += 4)
-            v_store(dst + i,
-                    w->dtype == GF_F16 ? f4_load_f16(from + 2 * i) : f4_load_bf16(from + 2 * i));
+            v_store(dst + i, w->dtype == GF_F16 ? f4_load_f16(from + 2 * i) : f4_load_bf16(from + 2 * i));
         return;
     }
     int32_t rows = w->rows - p * GF_PANEL < GF_PANEL ? w->rows - p * GF_PANEL : GF_PANEL;
@@ -107,8 +106,7 @@ static void turn(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int32
         for (; i < k; i += 4) {
             v128 t[4];
             int32_t left = k - i;
-            for (int m = 0; m < 4; m++)
-                t[m] = left >= 4 ? v_load(from[m] + i) : v_load_first(from[m] + i, left);
+            for (int m = 0; m < 4; m++) t[m] = left >= 4 ? v_load(from[m] + i) : v_load_first(from[m] + i, left);
             v_transpose(t);
             for (int m = 0; m < 4 && m < left; m++) v_store(dst + (i + m) * GF_PANEL + r, t[m]);
         }
@@ -116,8 +114,8 @@ static void turn(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int32
 }
 
 /* sums [tokens][16], `vectors` vectors of rows from `row` on: add columns 0..k of w [k][16] */
-GF_INLINE void step(float *sums, const float *w, const float *x, int32_t ldx, int32_t k, int tokens,
-                    int vectors, int row) {
+GF_INLINE void step(float *sums, const float *w, const float *x, int32_t ldx, int32_t k, int tokens, int vectors,
+                    int row) {
     v128 s[8];
     const float *xt[4];
     w += row, sums += row;
@@ -136,8 +134,7 @@ GF_INLINE void step(float *sums, const float *w, const float *x, int32_t ldx, in
         for (int t = 0; t < tokens; t++) {
             v128 a = v_splat32(xt[t] + i);
             GF_UNROLL
-            for (int v = 0; v < vectors; v++)
-                s[t * vectors + v] = f4_add(s[t * vectors + v], f4_mul(u[v], a));
+            for (int v = 0; v < vectors; v++) s[t * vectors + v] = f4_add(s[t * vectors + v], f4_mul(u[v], a));
         }
     }
     GF_UNROLL
@@ -175,7 +172,7 @@ static void float_by_many(const struct job *j, int32_t p) {
     }
 }
 
-/* ---- tiles --------------------------------------------------------------------------------- */
+/* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
 static void tile(void *ctx, int32_t index) {
     const struct job *j = ctx;
@@ -223,8 +220,8 @@ uint64_t gf_matmul_scratch(int32_t n, int32_t cols) {
     return (tokens * (uint64_t)cols * 4 + 512 + 63) & ~(uint64_t)63;
 }
 
-void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w,
-               const float *b, int32_t n, void *scratch, struct gf_pool *pool) {
+void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w, const float *b, int32_t n,
+               void *scratch, struct gf_pool *pool) {
     struct job j = {.y = y, .x = x, .b = b, .ldy = ldy, .ldx = ldx, .n = n, .w = w};
     if (n <= 0 || w->rows <= 0) return;
     j.panels = (w->rows + GF_PANEL - 1) / GF_PANEL;

@@ -8,7 +8,7 @@
 #include "kernels/shared.h"
 #include "kernels/simd.h"
 
-/* ---- activations --------------------------------------------------------------------------- */
+/* ---- activations ------------------------------------------------------------------------------------------------- */
 
 static void *take(char **at, uint64_t bytes) {
     void *p = *at;
@@ -61,14 +61,12 @@ static void store_columns(char *dst, int32_t step, const v128 q[8]) {
     } else {
         GF_UNROLL
         for (int i = 0; i < 8; i += 4)
-            v_store(to + 4 * i,
-                    b16_narrow(h8_narrow(q[i], q[i + 1]), h8_narrow(q[i + 2], q[i + 3])));
+            v_store(to + 4 * i, b16_narrow(h8_narrow(q[i], q[i + 1]), h8_narrow(q[i + 2], q[i + 3])));
         for (int j = 0; to == t && j < 8; j++) memcpy(dst + j * step, t + 4 * j, 4);
     }
 }
 
-void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int32_t n,
-                  int32_t dtype) {
+void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int32_t n, int32_t dtype) {
     int32_t blocks = a->cols / GF_QBLOCK, unit = gf_dot_kind() == GF_DOT_I16 ? 8 : 4;
     int32_t step = unit * a->lanes;
     int32_t start = dtype == GF_Q8_0 ? -gf_dot_flip() : dtype == GF_Q4_0 ? -8 : 0;
@@ -84,8 +82,7 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int
             GF_UNROLL
             for (int i = 0; i < 8; i++) q[i] = i4_splat(0);
             if (row < n) scale = quantize_block(q, xr + b * GF_QBLOCK);
-            s = i4_add(i4_add(i4_add(q[0], q[1]), i4_add(q[2], q[3])),
-                       i4_add(i4_add(q[4], q[5]), i4_add(q[6], q[7])));
+            s = i4_add(i4_add(i4_add(q[0], q[1]), i4_add(q[2], q[3])), i4_add(i4_add(q[4], q[5]), i4_add(q[6], q[7])));
             int32_t sum = i4_sum(s);
             a->scale[at] = scale, a->start[at] = start * sum, a->sum[at] = scale * (float)sum;
             char *to = a->q + g * group_bytes + (int64_t)b * 8 * step + t * unit;
@@ -103,7 +100,7 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int
     }
 }
 
-/* ---- products, one token ------------------------------------------------------------------- */
+/* ---- products, one token ----------------------------------------------------------------------------------------- */
 
 /* What a panel's product reads, moving on block by block. */
 struct at {
@@ -113,8 +110,7 @@ struct at {
 };
 
 /* f += float(s) * (scale_w * scale_x), and for q4_1 f += minimum_w * sum_x */
-GF_INLINE v128 finish(v128 f, v128 s, int dtype, const float *ws, const float *xs,
-                      const float *sum) {
+GF_INLINE v128 finish(v128 f, v128 s, int dtype, const float *ws, const float *xs, const float *sum) {
     f = f4_add(f, f4_mul(f4_from_i4(s), f4_mul(v_load(ws), v_splat32(xs))));
     if (dtype == GF_Q4_1) f = f4_add(f, f4_mul(v_load(ws + GF_PANEL), v_splat32(sum)));
     return f;
@@ -218,7 +214,7 @@ GF_INLINE void panel_by_1(float *out, struct at at, int32_t blocks, int dtype, e
     for (int j = 0; j < 4; j++) v_store(out + 4 * j, f[j]);
 }
 
-/* ---- products, four tokens at a time --------------------------------------------------------- */
+/* ---- products, four tokens at a time ----------------------------------------------------------------------------- */
 
 /* Weights are first turned into what the products read, [cols/4][16 rows][4] bytes, or int16 for
  * GF_DOT_I16: 64 tokens share the work. q8_0 bytes for i4_rdot are that already. */
@@ -246,8 +242,7 @@ static void turn(char *to, const char *w, int dtype, int32_t blocks) {
 }
 
 /* sums [4][16], from `row` on 8 rows (4 where a row takes two accumulators), += `blocks` blocks */
-GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int dtype,
-                         enum gf_dot dot) {
+GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int dtype, enum gf_dot dot) {
     int vectors = dot == GF_DOT_I16 || dot == GF_DOT_SPLIT ? 1 : 2;
     int32_t w_scales = dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL;
     const char *w = at.w + row * (dot == GF_DOT_I16 ? 8 : 4), *x = at.x, *minus = at.minus;
@@ -308,8 +303,8 @@ GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int
             v128 start = v_splat32(at.start + t);
             GF_UNROLL
             for (int v = 0; v < vectors; v++)
-                f[2 * t + v] = finish(f[2 * t + v], i4_add(s[2 * t + v], start), dtype,
-                                      at.ws + 4 * v, at.xs + t, at.sum + t);
+                f[2 * t + v] =
+                    finish(f[2 * t + v], i4_add(s[2 * t + v], start), dtype, at.ws + 4 * v, at.xs + t, at.sum + t);
         }
         at.ws += w_scales, at.xs += 4, at.sum += 4, at.start += 4;
     }
@@ -321,8 +316,8 @@ GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int
 }
 
 /* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first` */
-GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a, int32_t groups,
-                          int dtype, enum gf_dot dot) {
+GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a, int32_t groups, int dtype,
+                          enum gf_dot dot) {
     char turned[CHUNK * 512 * 2];
     int32_t blocks = a->cols / GF_QBLOCK, rows = dot == GF_DOT_I16 || dot == GF_DOT_SPLIT ? 4 : 8;
     int straight = dot != GF_DOT_I16 && dtype == GF_Q8_0;
@@ -347,11 +342,10 @@ GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a,
 
 /* Names the cases that have code of their own: split and unsigned differ from signed in one place
  * each. */
-GF_INLINE void panel(float *out, struct at at, const struct gf_acts *a, int32_t groups, int dtype,
-                     enum gf_dot dot) {
+GF_INLINE void panel(float *out, struct at at, const struct gf_acts *a, int32_t groups, int dtype, enum gf_dot dot) {
     int32_t blocks = a->cols / GF_QBLOCK;
     enum gf_dot bytes = dot == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : dot; /* start says the rest */
-    enum gf_dot nibbles = dot == GF_DOT_SPLIT ? GF_DOT_SIGNED : dot;  /* 0..127 for all     */
+    enum gf_dot nibbles = dot == GF_DOT_SPLIT ? GF_DOT_SIGNED : dot;  /* 0..127 for all */
     enum gf_dot turned = nibbles == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : nibbles;
     if (a->lanes == 1) {
         if (dtype == GF_Q8_0)
@@ -368,8 +362,7 @@ GF_INLINE void panel(float *out, struct at at, const struct gf_acts *a, int32_t 
         panel_by_4(out, at, a, groups, GF_Q4_1, turned);
 }
 
-void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a,
-                   int32_t g, int32_t groups) {
+void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a, int32_t g, int32_t groups) {
     int32_t blocks = a->cols / GF_QBLOCK, lanes = a->lanes, dtype = w->dtype;
     enum gf_dot dot = gf_dot_kind();
     int64_t x = (int64_t)g * a->cols * lanes * (dot == GF_DOT_I16 ? 2 : 1);

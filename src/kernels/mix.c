@@ -7,12 +7,12 @@
 #include "kernels/shared.h"
 #include "kernels/simd.h"
 
-/* ---- mixtures, float values ---------------------------------------------------------------- */
+/* ---- mixtures, float values -------------------------------------------------------------------------------------- */
 
 /* m queries times `vectors` vectors of columns, m * vectors <= 8; weights [m][64] ready to use. One
  * query steps over zeros, several have none. */
-GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, int vectors,
-                           enum form form, const char *v, int32_t count, int32_t d_head) {
+GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, int vectors, enum form form,
+                           const char *v, int32_t count, int32_t d_head) {
     int size = form == F32 ? 4 : 2;
     int64_t row = (int64_t)d_head * size;
     v128 a[8];
@@ -39,8 +39,7 @@ GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, i
         for (int t = 0; t < m; t++) {
             v128 x = v_splat32(w + t * GF_KV_BLOCK);
             GF_UNROLL
-            for (int i = 0; i < vectors; i++)
-                a[t * vectors + i] = f4_add(a[t * vectors + i], f4_mul(u[i], x));
+            for (int i = 0; i < vectors; i++) a[t * vectors + i] = f4_add(a[t * vectors + i], f4_mul(u[i], x));
         }
     }
     GF_UNROLL
@@ -53,16 +52,15 @@ GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, i
     }
 }
 
-GF_INLINE void mix_m(float *z, int32_t ldz, const float *w, int m, enum form form, const char *v,
-                     int32_t count, int32_t d_head) {
+GF_INLINE void mix_m(float *z, int32_t ldz, const float *w, int m, enum form form, const char *v, int32_t count,
+                     int32_t d_head) {
     int size = form == F32 ? 4 : 2, wide = 8 / m;
     int32_t d = 0;
     for (; d + 4 * wide <= d_head; d += 4 * wide)
         mix_columns(z + d, ldz, w, m, wide, form, v + (int64_t)d * size, count, d_head);
     for (; wide > 1 && d + 2 * wide <= d_head; d += 2 * wide)
         mix_columns(z + d, ldz, w, m, wide / 2, form, v + (int64_t)d * size, count, d_head);
-    for (; d + 4 <= d_head; d += 4)
-        mix_columns(z + d, ldz, w, m, 1, form, v + (int64_t)d * size, count, d_head);
+    for (; d + 4 <= d_head; d += 4) mix_columns(z + d, ldz, w, m, 1, form, v + (int64_t)d * size, count, d_head);
     for (; d < d_head; d++)
         for (int t = 0; t < m; t++) {
             float *to = z + (int64_t)t * ldz + d;
@@ -80,8 +78,8 @@ GF_INLINE void mix_m(float *z, int32_t ldz, const float *w, int m, enum form for
         }
 }
 
-GF_INLINE void mix_form(float *z, int32_t ldz, const float *w, int m, enum form form, const char *v,
-                        int32_t count, int32_t d_head) {
+GF_INLINE void mix_form(float *z, int32_t ldz, const float *w, int m, enum form form, const char *v, int32_t count,
+                        int32_t d_head) {
     if (m == 4)
         mix_m(z, ldz, w, 4, form, v, count, d_head);
     else if (m == 2)
@@ -100,8 +98,8 @@ static int has_zero(const float *p, int32_t ldp, int m, int32_t count) {
     return v_any(zero);
 }
 
-static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m, int32_t type,
-                      const void *v, int32_t count, int32_t d_head) {
+static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m, int32_t type, const void *v,
+                      int32_t count, int32_t d_head) {
     float w[4 * GF_KV_BLOCK];
     for (int t = 0; t < m; t++) {
         size_t n = (size_t)count;
@@ -119,10 +117,9 @@ static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m,
     }
 }
 
-/* ---- mixtures, q8 values ------------------------------------------------------------------- */
+/* ---- mixtures, q8 values ----------------------------------------------------------------------------------------- */
 
-/* Weights of up to 4 queries in whole units; high * 128 + low, both 0..127, while none is negative.
- */
+/* Weights of up to 4 queries in whole units; high * 128 + low, both 0..127, while none is negative. */
 struct units {
     float unit[4];
     int16_t w[4][GF_KV_BLOCK];
@@ -132,8 +129,7 @@ struct units {
 
 /* Query t's weights: p times the values' scales, in units of the largest / 16383; 0 from count on
  * and where p is 0, whatever the scale there. */
-static void mix_weights(struct units *u, int t, const float *p, const float *scales,
-                        int32_t count) {
+static void mix_weights(struct units *u, int t, const float *p, const float *scales, int32_t count) {
     float product[GF_KV_BLOCK];
     v128 top = i4_splat(0), signs = top;
     for (int32_t j = 0; j < GF_KV_BLOCK; j += 4) {
@@ -178,8 +174,8 @@ GF_INLINE void add_units(float *z, v128 s, const float *unit) {
 }
 
 /* m queries times `vectors` vectors of 4 columns, m * vectors = 4, over `quads` times 4 keys */
-GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int vectors,
-                        const char *v, int32_t quads, int32_t d_head) {
+GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int vectors, const char *v, int32_t quads,
+                        int32_t d_head) {
     v128 s[8]; /* [m][2 vectors]: of 2 columns each, in halves */
     GF_UNROLL
     for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
@@ -207,8 +203,8 @@ GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int
 }
 
 #if GF_RELAXED
-GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, int vectors,
-                          const char *v, int32_t quads, int32_t d_head) {
+GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, int vectors, const char *v,
+                          int32_t quads, int32_t d_head) {
     v128 s[8]; /* [m][vectors][high, low] */
     GF_UNROLL
     for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
@@ -232,39 +228,35 @@ GF_INLINE void mix_narrow(float *z, int32_t ldz, const struct units *u, int m, i
         GF_UNROLL
         for (int i = 0; i < vectors; i++) {
             int at = 2 * (t * vectors + i);
-            add_units(z + (int64_t)t * ldz + 4 * i, i4_add(i4_shl(s[at], 7), s[at + 1]),
-                      u->unit + t);
+            add_units(z + (int64_t)t * ldz + 4 * i, i4_add(i4_shl(s[at], 7), s[at + 1]), u->unit + t);
         }
     }
 }
 #endif
 
-GF_INLINE void mix_q8_m(float *z, int32_t ldz, const struct units *u, int m, const char *v,
-                        int32_t quads, int32_t d_head) {
+GF_INLINE void mix_q8_m(float *z, int32_t ldz, const struct units *u, int m, const char *v, int32_t quads,
+                        int32_t d_head) {
     int wide = 4 / m;
     int32_t d = 0;
 #if GF_RELAXED
     if (!u->negative && gf_dot_kind() != GF_DOT_I16) {
-        for (; d + 4 * wide <= d_head; d += 4 * wide)
-            mix_narrow(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
+        for (; d + 4 * wide <= d_head; d += 4 * wide) mix_narrow(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
         for (; d + 4 <= d_head; d += 4) mix_narrow(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
     }
 #endif
-    for (; d + 4 * wide <= d_head; d += 4 * wide)
-        mix_wide(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
+    for (; d + 4 * wide <= d_head; d += 4 * wide) mix_wide(z + d, ldz, u, m, wide, v + 4 * d, quads, d_head);
     for (; d + 4 <= d_head; d += 4) mix_wide(z + d, ldz, u, m, 1, v + 4 * d, quads, d_head);
     for (; d < d_head; d++)
         for (int t = 0; t < m; t++) {
             int32_t sum = 0;
             for (int32_t j = 0; j < 4 * quads; j++)
-                sum +=
-                    u->w[t][j] * ((const int8_t *)v)[((int64_t)(j / 4) * d_head + d) * 4 + j % 4];
+                sum += u->w[t][j] * ((const int8_t *)v)[((int64_t)(j / 4) * d_head + d) * 4 + j % 4];
             z[(int64_t)t * ldz + d] += (float)sum * u->unit[t];
         }
 }
 
-static void mix_q8(float *z, int32_t ldz, const float *p, int32_t ldp, int m, const char *v,
-                   int32_t count, int32_t d_head) {
+static void mix_q8(float *z, int32_t ldz, const float *p, int32_t ldp, int m, const char *v, int32_t count,
+                   int32_t d_head) {
     const float *scales = (const float *)(v + (int64_t)d_head * GF_KV_BLOCK);
     struct units u;
     u.negative = 0;
@@ -278,8 +270,8 @@ static void mix_q8(float *z, int32_t ldz, const float *p, int32_t ldp, int m, co
         mix_q8_m(z, ldz, &u, 1, v, quads, d_head);
 }
 
-void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
-                 const void *vblock, int32_t count, int32_t d_head) {
+void gf_attn_mix(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type, const void *vblock,
+                 int32_t count, int32_t d_head) {
     while (m > 0) {
         int k = m >= 4 ? 4 : m >= 2 ? 2 : 1;
         if (type == GF_KV_Q8)

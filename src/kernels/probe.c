@@ -46,8 +46,7 @@ static void take_sample(struct sample *to) {
         struct gf_mat w;
         gf_mat_bind(&w, type, GF_PANELS, GF_PANEL, COLS, memory);
         for (int r = 0; r < GF_PANEL; r++) {
-            for (int i = 0; i < 34; i++)
-                random = random * 1664525u + 1013904223u, block[i] = (uint8_t)(random >> 24);
+            for (int i = 0; i < 34; i++) random = random * 1664525u + 1013904223u, block[i] = (uint8_t)(random >> 24);
             block[0] = block[2] = 0, block[1] = block[3] = 0x3c; /* scale, and minimum if any, 1 */
             gf_mat_put_blocks(&w, r, 0, block, COLS);
         }
@@ -55,11 +54,9 @@ static void take_sample(struct sample *to) {
         gf_matmul(one, GF_PANEL, x, COLS, &w, NULL, 1, scratch, NULL);
         gf_matmul(five, GF_PANEL, x, COLS, &w, NULL, 5, scratch, NULL);
     }
-    for (int j = 0; j < GF_KV_BLOCK; j++)
-        gf_kv_put(GF_KV_Q8, memory, NULL, j, p + 3 * j, NULL, D_HEAD);
+    for (int j = 0; j < GF_KV_BLOCK; j++) gf_kv_put(GF_KV_Q8, memory, NULL, j, p + 3 * j, NULL, D_HEAD);
     gf_attn_scores(to->s, GF_KV_BLOCK, x, D_HEAD, 7, GF_KV_Q8, memory, D_HEAD, 1);
-    for (int j = 0; j < GF_KV_BLOCK; j++)
-        gf_kv_put(GF_KV_Q8, NULL, memory, j, NULL, x + 2 * j, D_HEAD);
+    for (int j = 0; j < GF_KV_BLOCK; j++) gf_kv_put(GF_KV_Q8, NULL, memory, j, NULL, x + 2 * j, D_HEAD);
     gf_attn_mix(to->z, D_HEAD, p, GF_KV_BLOCK, 7, GF_KV_Q8, memory, GF_KV_BLOCK, D_HEAD);
 }
 

@@ -8,11 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- matrices ------------------------------------------------------------------------------ */
+/* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
-static double q_int8(const void *p, int64_t i) {
-    return (int8_t)(((const uint8_t *)p)[i] ^ gf_dot_flip());
-}
+static double q_int8(const void *p, int64_t i) { return (int8_t)(((const uint8_t *)p)[i] ^ gf_dot_flip()); }
 
 /* W[r][c], for quantised types before scale and minimum. */
 static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
@@ -46,8 +44,8 @@ static float quantize_row(int8_t *q, const float *x, int32_t n) {
     return inverse == 0 ? 0 : scale;
 }
 
-void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w,
-                   const float *b, int32_t n, void *scratch, struct gf_pool *pool) {
+void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w, const float *b,
+                   int32_t n, void *scratch, struct gf_pool *pool) {
     (void)scratch, (void)pool;
     for (int64_t t = 0; t < n; t++)
         for (int64_t r = 0; r < w->rows; r++) {
@@ -68,25 +66,23 @@ void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const str
         }
 }
 
-/* ---- norms --------------------------------------------------------------------------------- */
+/* ---- norms ------------------------------------------------------------------------------------------------------- */
 
-void gf_layernorm_ref(float *y, const float *x, const float *gain, const float *bias, float *mean,
-                      float *rstd, int32_t n, int32_t d, float eps) {
+void gf_layernorm_ref(float *y, const float *x, const float *gain, const float *bias, float *mean, float *rstd,
+                      int32_t n, int32_t d, float eps) {
     for (int32_t i = 0; i < n; i++, x += d, y += d) {
         double m = 0, v = 0;
         for (int32_t j = 0; j < d; j++) m += x[j];
         m /= d;
         for (int32_t j = 0; j < d; j++) v += (x[j] - m) * (x[j] - m);
         double r = 1 / sqrt(v / d + eps);
-        for (int32_t j = 0; j < d; j++)
-            y[j] = (float)((x[j] - m) * r * (gain ? gain[j] : 1) + (bias ? bias[j] : 0));
+        for (int32_t j = 0; j < d; j++) y[j] = (float)((x[j] - m) * r * (gain ? gain[j] : 1) + (bias ? bias[j] : 0));
         if (mean) mean[i] = (float)m;
         if (rstd) rstd[i] = (float)r;
     }
 }
 
-void gf_rmsnorm_ref(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d,
-                    float eps) {
+void gf_rmsnorm_ref(float *y, const float *x, const float *gain, float *rstd, int32_t n, int32_t d, float eps) {
     for (int32_t i = 0; i < n; i++, x += d, y += d) {
         double s = 0;
         for (int32_t j = 0; j < d; j++) s += (double)x[j] * x[j];
@@ -96,7 +92,7 @@ void gf_rmsnorm_ref(float *y, const float *x, const float *gain, float *rstd, in
     }
 }
 
-/* ---- elementwise --------------------------------------------------------------------------- */
+/* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
 void gf_add_ref(float *y, const float *a, const float *b, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = a[i] + b[i];
@@ -111,8 +107,7 @@ void gf_relu_ref(float *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0 ? 0 : x[i];
 }
 void gf_gelu_erf_ref(float *y, const float *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (float)(0.5 * x[i] * erfc(-x[i] * 0.70710678118654752440));
+    for (int64_t i = 0; i < n; i++) y[i] = (float)(0.5 * x[i] * erfc(-x[i] * 0.70710678118654752440));
 }
 void gf_gelu_tanh_ref(float *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -133,7 +128,7 @@ void gf_erf_ref(float *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = (float)erf(x[i]);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 void gf_softmax_ref(float *y, const float *x, int32_t n) {
     double top = x[0], sum = 0;
@@ -159,10 +154,9 @@ int32_t gf_argmax_ref(const float *x, int32_t n) {
     return best;
 }
 
-/* ---- rope ---------------------------------------------------------------------------------- */
+/* ---- rope -------------------------------------------------------------------------------------------------------- */
 
-void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads,
-                 int32_t d_head, int32_t pairs) {
+void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n_heads, int32_t d_head, int32_t pairs) {
     int32_t half = d_head / 2;
     for (int32_t i = 0; i < n; i++)
         for (int32_t h = 0; h < n_heads; h++)
@@ -175,14 +169,14 @@ void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n
             }
 }
 
-/* ---- attention ----------------------------------------------------------------------------- */
+/* ---- attention --------------------------------------------------------------------------------------------------- */
 
 static const float *scales_after(const void *block, int64_t bytes) {
     return (const float *)((const char *)block + bytes);
 }
 
-void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
-                        const void *kblock, int32_t d_head, float scale) {
+void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type, const void *kblock,
+                        int32_t d_head, float scale) {
     int64_t groups = (d_head + 3) / 4;
     for (int64_t t = 0; t < m; t++)
         for (int64_t j = 0; j < 64; j++) {
@@ -190,17 +184,14 @@ void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int3
             double sum = 0, top = 0;
             if (type != GF_KV_Q8) {
                 for (int64_t d = 0; d < d_head; d++)
-                    sum += qt[d] *
-                           (double)(type == GF_KV_F32
-                                        ? ((const float *)kblock)[d * 64 + j]
-                                        : gf_f16_to_f32(((const uint16_t *)kblock)[d * 64 + j]));
+                    sum += qt[d] * (double)(type == GF_KV_F32 ? ((const float *)kblock)[d * 64 + j]
+                                                              : gf_f16_to_f32(((const uint16_t *)kblock)[d * 64 + j]));
             } else {
                 for (int64_t d = 0; d < d_head; d++) top = fabs(qt[d]) > top ? fabs(qt[d]) : top;
                 float scale_q = (float)top / 127.0f;
                 float inverse = scale_q < 0x1p-126f ? 0 : 1.0f / scale_q;
                 for (int64_t d = 0; d < d_head; d++)
-                    sum +=
-                        nearbyintf(qt[d] * inverse) * q_int8(kblock, (d / 4 * 64 + j) * 4 + d % 4);
+                    sum += nearbyintf(qt[d] * inverse) * q_int8(kblock, (d / 4 * 64 + j) * 4 + d % 4);
                 sum *= inverse == 0 ? 0 : (double)scale_q * scales_after(kblock, groups * 256)[j];
             }
             s[t * lds + j] = (float)(scale * sum);
@@ -213,27 +204,24 @@ static float quantize_weights(int32_t *w, const float *p, const float *scales, i
     for (int32_t j = 0; j < count; j++)
         if (p[j] != 0 && fabsf(p[j] * scales[j]) > top) top = fabsf(p[j] * scales[j]);
     float unit = top / 16383.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
-    for (int32_t j = 0; j < count; j++)
-        w[j] = p[j] == 0 ? 0 : (int32_t)nearbyintf(p[j] * scales[j] * inverse);
+    for (int32_t j = 0; j < count; j++) w[j] = p[j] == 0 ? 0 : (int32_t)nearbyintf(p[j] * scales[j] * inverse);
     return inverse == 0 ? 0 : unit;
 }
 
-void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type,
-                     const void *vblock, int32_t count, int32_t d_head) {
+void gf_attn_mix_ref(float *z, int32_t ldz, const float *p, int32_t ldp, int32_t m, int32_t type, const void *vblock,
+                     int32_t count, int32_t d_head) {
     for (int64_t t = 0; t < m; t++)
         for (int64_t d = 0; d < d_head; d++) {
             const float *pt = p + t * ldp;
             int32_t w[64];
             double sum = 0, unit = 1;
-            if (type == GF_KV_Q8)
-                unit = quantize_weights(w, pt, scales_after(vblock, (int64_t)d_head * 64), count);
+            if (type == GF_KV_Q8) unit = quantize_weights(w, pt, scales_after(vblock, (int64_t)d_head * 64), count);
             for (int64_t j = 0; j < count; j++) {
                 if (pt[j] == 0) continue;
                 if (type == GF_KV_F32)
                     sum += (double)pt[j] * ((const float *)vblock)[j * d_head + d];
                 else if (type == GF_KV_F16)
-                    sum +=
-                        (double)pt[j] * gf_f16_to_f32(((const uint16_t *)vblock)[j * d_head + d]);
+                    sum += (double)pt[j] * gf_f16_to_f32(((const uint16_t *)vblock)[j * d_head + d]);
                 else
                     sum += w[j] * ((const int8_t *)vblock)[(j / 4 * d_head + d) * 4 + j % 4];
             }

@@ -37,7 +37,7 @@
 #endif
 
 #if defined(__wasm_simd128__)
-/* ---- WebAssembly --------------------------------------------------------------------------- */
+/* ---- WebAssembly ------------------------------------------------------------------------------------------------- */
 #include <wasm_simd128.h>
 typedef v128_t v128;
 
@@ -63,9 +63,7 @@ GF_INLINE v128 f4_eq(v128 a, v128 b) { return wasm_f32x4_eq(a, b); }
 GF_INLINE v128 f4_from_i4(v128 a) { return wasm_f32x4_convert_i32x4(a); }
 
 GF_INLINE v128 i4_splat(int32_t x) { return wasm_i32x4_splat(x); }
-GF_INLINE v128 i4_make(int32_t a, int32_t b, int32_t c, int32_t d) {
-    return wasm_i32x4_make(a, b, c, d);
-}
+GF_INLINE v128 i4_make(int32_t a, int32_t b, int32_t c, int32_t d) { return wasm_i32x4_make(a, b, c, d); }
 GF_INLINE v128 i4_add(v128 a, v128 b) { return wasm_i32x4_add(a, b); }
 GF_INLINE v128 i4_sub(v128 a, v128 b) { return wasm_i32x4_sub(a, b); }
 GF_INLINE v128 i4_max(v128 a, v128 b) { return wasm_i32x4_max(a, b); }
@@ -87,7 +85,7 @@ GF_INLINE v128 i4_dot(v128 a, v128 b) { return wasm_i32x4_dot_i16x8(a, b); }
 
 #define V_SHUFFLE32(a, b, i, j, k, l) wasm_i32x4_shuffle(a, b, i, j, k, l)
 #else
-/* ---- native -------------------------------------------------------------------------------- */
+/* ---- native ------------------------------------------------------------------------------------------------------ */
 typedef int32_t v128 __attribute__((vector_size(16)));
 typedef float v_f4 __attribute__((vector_size(16)));
 typedef uint32_t v_u4 __attribute__((vector_size(16)));
@@ -195,12 +193,10 @@ GF_INLINE v128 i4_dot(v128 a, v128 b) {
 #endif
 #endif
 
-/* ---- composed words, one definition for all ------------------------------------------------ */
+/* ---- composed words, one definition for all ---------------------------------------------------------------------- */
 
 /* mask ? a : b, bit by bit */
-GF_INLINE v128 v_select(v128 mask, v128 a, v128 b) {
-    return v_or(v_and(a, mask), v_andnot(b, mask));
-}
+GF_INLINE v128 v_select(v128 mask, v128 a, v128 b) { return v_or(v_and(a, mask), v_andnot(b, mask)); }
 /* The first k (1..3) floats at p, zeros behind; nothing past them is touched. */
 GF_INLINE v128 v_load_first(const float *p, int64_t k) {
     float t[4] = {p[0], k > 1 ? p[1] : 0, k > 2 ? p[2] : 0, 0};
@@ -269,15 +265,15 @@ GF_INLINE v128 v_splat_hidden(const void *p) {
     __asm__("" : "+r"(p));
     return v_splat32(p);
 }
-#define F4(x)                                                                                      \
-    __extension__({                                                                                \
-        static const float f4_ = x;                                                                \
-        v_splat_hidden(&f4_);                                                                      \
+#define F4(x)                                                                                                          \
+    __extension__({                                                                                                    \
+        static const float f4_ = x;                                                                                    \
+        v_splat_hidden(&f4_);                                                                                          \
     })
-#define I4(x)                                                                                      \
-    __extension__({                                                                                \
-        static const uint32_t i4_ = x;                                                             \
-        v_splat_hidden(&i4_);                                                                      \
+#define I4(x)                                                                                                          \
+    __extension__({                                                                                                    \
+        static const uint32_t i4_ = x;                                                                                 \
+        v_splat_hidden(&i4_);                                                                                          \
     })
 
 /* Nearest integer, ties to even, for |x| < 2^22: 1.5 * 2^23 pushes the fraction out of the float,
@@ -286,19 +282,14 @@ GF_INLINE v128 i4_nearest(v128 x) { return i4_sub(f4_add(x, F4(12582912.0f)), I4
 GF_INLINE v128 f4_abs(v128 x) { return v_and(x, I4(0x7fffffff)); }
 
 /* Four f16 at p, as float times 2^-112 (half.c says why); finite ones only. */
-GF_INLINE v128 f4_load_f16_low(const void *p) {
-    return v_and(i4_shl(i4_load16(p), 13), I4(0x8fffe000));
-}
+GF_INLINE v128 f4_load_f16_low(const void *p) { return v_and(i4_shl(i4_load16(p), 13), I4(0x8fffe000)); }
 GF_INLINE v128 f4_load_f16(const void *p) { return f4_mul(f4_load_f16_low(p), F4(0x1p112f)); }
 GF_INLINE v128 f4_load_bf16(const void *p) { return i4_shl(i4_load16(p), 16); }
 /* Four weights, keys or values in one of their forms. F16_LOW is for those whose partner in the
  * product was multiplied by 2^112 beforehand: an exact shift, so the product is the same. */
 enum form { F32, F16, F16_LOW, BF16 };
 GF_INLINE v128 load_form(const void *p, enum form form) {
-    return form == F32    ? v_load(p)
-           : form == F16  ? f4_load_f16(p)
-           : form == BF16 ? f4_load_bf16(p)
-                          : f4_load_f16_low(p);
+    return form == F32 ? v_load(p) : form == F16 ? f4_load_f16(p) : form == BF16 ? f4_load_bf16(p) : f4_load_f16_low(p);
 }
 /* Float to f16 bits in int32 lanes, ties to even; beyond +-65504, and for NaN, +-65504. */
 GF_INLINE v128 i4_f16_from_f4(v128 x) {
@@ -333,7 +324,7 @@ GF_INLINE void order_to_8(v128 s[2], enum form form) {
     if (form != F32) s[0] = v_evens(a, b), s[1] = v_odds(a, b);
 }
 
-/* ---- the one relaxed word ------------------------------------------------------------------ */
+/* ---- the one relaxed word ---------------------------------------------------------------------------------------- */
 
 /* GF_RELAXED: i4_rdot exists. Lane i: acc + sum of 4 products a[4i+j] b[4i+j], a signed int8; how
  * b's high bit reads, and whether pairs saturate at 16 bits, is the machine's choice unless b is
@@ -341,9 +332,7 @@ GF_INLINE void order_to_8(v128 s[2], enum form form) {
  * stands in for the three kinds of machine, so that the sanitizers see each path. */
 #if defined(__wasm_relaxed_simd__)
 #define GF_RELAXED 1
-GF_INLINE v128 i4_rdot(v128 a, v128 b, v128 acc) {
-    return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc);
-}
+GF_INLINE v128 i4_rdot(v128 a, v128 b, v128 acc) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
 #elif defined(GF_EMULATE_RELAXED_DOT)
 #define GF_RELAXED 1
 GF_INLINE v128 i4_rdot(v128 a, v128 b, v128 acc) {
@@ -355,8 +344,7 @@ GF_INLINE v128 i4_rdot(v128 a, v128 b, v128 acc) {
             int u = GF_EMULATE_RELAXED_DOT ? (uint8_t)w[j] : w[j];
             int v = GF_EMULATE_RELAXED_DOT ? (uint8_t)w[j + 1] : w[j + 1];
             int pair = x[j] * u + x[j + 1] * v;
-            if (GF_EMULATE_RELAXED_DOT == 2)
-                pair = pair > 32767 ? 32767 : pair < -32768 ? -32768 : pair;
+            if (GF_EMULATE_RELAXED_DOT == 2) pair = pair > 32767 ? 32767 : pair < -32768 ? -32768 : pair;
             sum[i] += pair;
         }
     return v_load(sum);

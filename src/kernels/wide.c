@@ -91,8 +91,7 @@ void gf_silu_mul_wide(float *y, const float *gate, const float *up, int32_t n) {
     }
 }
 
-void gf_silu_mul_back_wide(float *dg, float *du, const float *dy, const float *gate,
-                           const float *up, int32_t n) {
+void gf_silu_mul_back_wide(float *dg, float *du, const float *dy, const float *gate, const float *up, int32_t n) {
     for (int32_t i = 0; i < n; i += W) {
         lanes g, u, y, e;
         load(&g, gate, i, n, 0);

@@ -9,6 +9,5 @@
 void gf_softmax_wide(float *y, const float *x, int32_t n);
 void gf_silu_mul_wide(float *y, const float *gate, const float *up, int32_t n);
 /* y = silu(g) u: dg = dy u s (1 + g (1 - s)), du = dy g s, with s the sigmoid of g. */
-void gf_silu_mul_back_wide(float *dg, float *du, const float *dy, const float *g, const float *u,
-                           int32_t n);
+void gf_silu_mul_back_wide(float *dg, float *du, const float *dy, const float *g, const float *u, int32_t n);
 #endif

@@ -1,6 +1,5 @@
 /* attend_cached.c - see attend_cached.h. Several queries share one reading of a block of keys, and
- * the softmax is over all of a row's keys at once, so that results do not depend on who else asks.
- */
+ * the softmax is over all of a row's keys at once, so that results do not depend on who else asks. */
 #include "model/attend_cached.h"
 #include "base/pool.h"
 #include "kernels/kernels.h" /* gf_attn_scores, gf_softmax, gf_attn_mix */
@@ -14,9 +13,7 @@ static int32_t keys_from(const struct gf_attend *a, int32_t row) {
     const int32_t pos = a->pos0 + row;
     return a->window && pos >= a->window ? pos - a->window + 1 : 0;
 }
-static int32_t keys_to(const struct gf_attend *a, int32_t row) {
-    return a->causal ? a->pos0 + row + 1 : a->n_keys;
-}
+static int32_t keys_to(const struct gf_attend *a, int32_t row) { return a->causal ? a->pos0 + row + 1 : a->n_keys; }
 
 static void hide(const struct gf_attend *a, float *s, int32_t row, int32_t from, int32_t to) {
     const int32_t first = keys_from(a, row), end = keys_to(a, row);
@@ -33,9 +30,8 @@ static int pattern_edited(const struct gf_attend *a) {
 }
 
 /* m queries of one kv head, rows row_of[i] and heads head_of[i]; q and z rows dq and dz apart. */
-static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t m,
-                            const int32_t *row_of, const int32_t *head_of, const float *q,
-                            int32_t dq, float *z, int32_t dz) {
+static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t m, const int32_t *row_of,
+                            const int32_t *head_of, const float *q, int32_t dq, float *z, int32_t dz) {
     const struct gf_pass *p = a->p;
     const struct gf_config *c = p->cfg;
     struct gf_observe *o = p->observe;
@@ -44,13 +40,12 @@ static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t 
     float *s = p->scores + (int64_t)kv_head * TOGETHER * ld;
     /* what is left of the window's blocks takes part only if an edit may have put weight there */
     const int32_t b0 = pattern_edited(a) ? 0 : keys_from(a, row_of[0]) / GF_KV_BLOCK,
-                  b1 = (keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK,
-                  from = b0 * GF_KV_BLOCK, to = b1 * GF_KV_BLOCK;
-    const int staged =
-        gf_watched(o, p->stack, a->layer, a->raw) || gf_watched(o, p->stack, a->layer, a->scaled);
+                  b1 = (keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
+                  to = b1 * GF_KV_BLOCK;
+    const int staged = gf_watched(o, p->stack, a->layer, a->raw) || gf_watched(o, p->stack, a->layer, a->scaled);
     for (int32_t b = b0; b < b1; b++)
-        gf_attn_scores(s + b * GF_KV_BLOCK, ld, q, dq, m, a->kv->type,
-                       gf_kv_keys(a->kv, a->layer, kv_head, b), d, staged ? 1 : scale);
+        gf_attn_scores(s + b * GF_KV_BLOCK, ld, q, dq, m, a->kv->type, gf_kv_keys(a->kv, a->layer, kv_head, b), d,
+                       staged ? 1 : scale);
     for (int32_t i = 0; i < m; i++) {
         float *row = s + (int64_t)i * ld;
         const int32_t r = a->row0 + row_of[i], seen = keys_to(a, row_of[i]);
@@ -77,8 +72,8 @@ static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t 
     for (int32_t b = b0; b < b1; b++) {
         int32_t count = end - b * GF_KV_BLOCK;
         if (count > GF_KV_BLOCK) count = GF_KV_BLOCK;
-        gf_attn_mix(z, dz, s + b * GF_KV_BLOCK, ld, m, a->kv->type,
-                    gf_kv_values(a->kv, a->layer, kv_head, b), count, d);
+        gf_attn_mix(z, dz, s + b * GF_KV_BLOCK, ld, m, a->kv->type, gf_kv_values(a->kv, a->layer, kv_head, b), count,
+                    d);
     }
 }
 
@@ -91,8 +86,7 @@ static void attend_kv_head(void *ctx, int32_t kv_head) {
         for (int32_t row = 0; row < a->n; row += TOGETHER) {
             int32_t m = 0;
             for (; m < TOGETHER && row + m < a->n; m++) row_of[m] = row + m, head_of[m] = head0;
-            attend_together(a, kv_head, m, row_of, head_of,
-                            a->q + (int64_t)row * a->ldq + (int64_t)head0 * d, a->ldq,
+            attend_together(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + (int64_t)head0 * d, a->ldq,
                             a->z + (int64_t)row * a->ldz + (int64_t)head0 * d, a->ldz);
         }
         return;

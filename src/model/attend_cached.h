@@ -12,11 +12,11 @@ struct gf_attend {
     const struct gf_kv *kv;
     const uint8_t *mask;
     int32_t causal, window;
-    int32_t row0, n; /* rows of the pass   */
-    int32_t pos0;    /* position of row0   */
-    int32_t n_keys;  /* keys there are     */
-    const float *q;  /* [n, ldq]           */
-    float *z;        /* [n, ldz]           */
+    int32_t row0, n; /* rows of the pass */
+    int32_t pos0;    /* position of row0 */
+    int32_t n_keys;  /* keys there are */
+    const float *q;  /* [n, ldq] */
+    float *z;        /* [n, ldz] */
     int32_t ldq, ldz;
 };
 

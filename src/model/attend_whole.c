@@ -12,13 +12,11 @@ uint64_t gf_attend_whole_work(int32_t most) { return 2 * (uint64_t)QUERIES * (ui
 static int32_t whole_from(const struct gf_whole *a, int32_t i) {
     return a->window && i >= a->window ? i - a->window + 1 : 0;
 }
-static int32_t whole_to(const struct gf_whole *a, int32_t i) {
-    return a->causal ? i + 1 : a->n_keys;
-}
+static int32_t whole_to(const struct gf_whole *a, int32_t i) { return a->causal ? i + 1 : a->n_keys; }
 
 /* pattern [m, to - from] of queries i0 .. i0 + m - 1 of one head, whose q and k start there. */
-static void whole_pattern(const struct gf_whole *a, float *pattern, const float *q, const float *k,
-                          int32_t i0, int32_t m, int32_t from, int32_t to) {
+static void whole_pattern(const struct gf_whole *a, float *pattern, const float *q, const float *k, int32_t i0,
+                          int32_t m, int32_t from, int32_t to) {
     const struct gf_config *c = a->p->cfg;
     const int32_t d = c->d_head, width = to - from;
     const float scale = c->scale_scores ? (float)(1 / sqrt((double)d)) : 1;
@@ -44,15 +42,13 @@ void gf_attend_whole(const struct gf_whole *a) {
             const int32_t m = a->n - i < QUERIES ? a->n - i : QUERIES, from = whole_from(a, i),
                           to = whole_to(a, i + m - 1), width = to - from;
             const int64_t key = (int64_t)from * a->ldk + h / group * d;
-            whole_pattern(a, pattern, a->q + (int64_t)i * a->ldq + h * d, a->k + key, i, m, from,
-                          to);
-            gemm(0, 0, m, d, width, 1, pattern, width, a->v + key, a->ldk, 0,
-                 a->z + (int64_t)i * a->ldz + h * d, a->ldz);
+            whole_pattern(a, pattern, a->q + (int64_t)i * a->ldq + h * d, a->k + key, i, m, from, to);
+            gemm(0, 0, m, d, width, 1, pattern, width, a->v + key, a->ldk, 0, a->z + (int64_t)i * a->ldz + h * d,
+                 a->ldz);
         }
 }
 
-void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *dq, float *dk,
-                              float *dv) {
+void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *dq, float *dk, float *dv) {
     const struct gf_config *c = a->p->cfg;
     const gf_gemm_fn gemm = a->p->training->gemm;
     const int32_t d = c->d_head, group = c->n_heads / c->n_kv_heads;
@@ -61,20 +57,18 @@ void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *
         for (int32_t i = 0; i < a->n; i += QUERIES) {
             const int32_t m = a->n - i < QUERIES ? a->n - i : QUERIES, from = whole_from(a, i),
                           to = whole_to(a, i + m - 1), width = to - from;
-            const int64_t key = (int64_t)from * a->ldk + h / group * d,
-                          query = (int64_t)i * a->ldq + h * d, out = (int64_t)i * a->ldz + h * d;
+            const int64_t key = (int64_t)from * a->ldk + h / group * d, query = (int64_t)i * a->ldq + h * d,
+                          out = (int64_t)i * a->ldz + h * d;
             float *pattern = a->p->training->work, *ds = pattern + (int64_t)m * width;
             whole_pattern(a, pattern, a->q + query, a->k + key, i, m, from, to);
             gemm(1, 0, width, d, m, 1, pattern, width, dz + out, a->ldz, 1, dv + key, a->ldk);
             gemm(0, 1, m, width, d, 1, dz + out, a->ldz, a->v + key, a->ldk, 0, ds, width);
             for (int32_t r = 0; r < m; r++) {
-                const float *zr = a->z + out + (int64_t)r * a->ldz,
-                            *dzr = dz + out + (int64_t)r * a->ldz;
+                const float *zr = a->z + out + (int64_t)r * a->ldz, *dzr = dz + out + (int64_t)r * a->ldz;
                 const int64_t row = (int64_t)r * width;
                 float sum = 0;
                 for (int32_t j = 0; j < d; j++) sum += dzr[j] * zr[j];
-                for (int32_t j = 0; j < width; j++)
-                    ds[row + j] = pattern[row + j] * (ds[row + j] - sum);
+                for (int32_t j = 0; j < width; j++) ds[row + j] = pattern[row + j] * (ds[row + j] - sum);
             }
             gemm(0, 0, m, d, width, scale, ds, width, a->k + key, a->ldk, 0, dq + query, a->ldq);
             gemm(1, 0, width, d, m, scale, ds, width, a->q + query, a->ldq, 1, dk + key, a->ldk);

@@ -20,6 +20,5 @@ uint64_t gf_attend_whole_work(int32_t most);
 void gf_attend_whole(const struct gf_whole *a);
 /* dq, dk, dv laid out as q, k, v; dk and dv are added to, dq is set.
  *   dv = pattern^T dz,  dpattern = dz v^T,  dscores = pattern (dpattern - sum(dz z)) */
-void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *dq, float *dk,
-                              float *dv);
+void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *dq, float *dk, float *dv);
 #endif

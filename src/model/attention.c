@@ -15,8 +15,8 @@
 #include "model/norm.h" /* gf_head_norm_forward */
 #include <string.h>
 
-static struct gf_whole whole_self(const struct gf_pass *p, const struct gf_seg *g, int32_t row,
-                                  const float *qkv, float *z) {
+static struct gf_whole whole_self(const struct gf_pass *p, const struct gf_seg *g, int32_t row, const float *qkv,
+                                  float *z) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv;
     const float *at = qkv + (int64_t)row * ld;
@@ -35,8 +35,8 @@ static struct gf_whole whole_self(const struct gf_pass *p, const struct gf_seg *
                              .ldz = wq};
 }
 
-static struct gf_whole whole_cross(const struct gf_pass *p, const struct gf_seg *g, int32_t row,
-                                   const float *q, const float *kv, float *z) {
+static struct gf_whole whole_cross(const struct gf_pass *p, const struct gf_seg *g, int32_t row, const float *q,
+                                   const float *kv, float *z) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
     const float *keys = kv + (int64_t)g->source0 * 2 * wkv;
@@ -55,8 +55,8 @@ static struct gf_whole whole_cross(const struct gf_pass *p, const struct gf_seg 
 
 /* Per-head contributions to the output: result[h] = z_h Wo[:, h]. Only computed when looked at;
  * when edited, the output moves by as much as their sum. */
-static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
-                             int32_t point, float *out, const float *z) {
+static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, int32_t point, float *out,
+                             const float *z) {
     struct gf_observe *o = p->observe;
     if (GF_TRAINS(p) || !gf_watched(o, p->stack, layer, point)) return;
     const struct gf_config *c = p->cfg;
@@ -69,10 +69,8 @@ static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, i
     for (int32_t i = 0; i < p->n; i++) {
         for (int32_t h = 0; h < c->n_heads; h++) {
             memset(one, 0, (size_t)width * sizeof *one);
-            memcpy(one + h * c->d_head, z + (int64_t)i * width + h * c->d_head,
-                   (size_t)c->d_head * sizeof *one);
-            gf_matmul(results + (int64_t)h * d, d, one, width, &w->o.w, NULL, 1, p->matmul_scratch,
-                      p->pool);
+            memcpy(one + h * c->d_head, z + (int64_t)i * width + h * c->d_head, (size_t)c->d_head * sizeof *one);
+            gf_matmul(results + (int64_t)h * d, d, one, width, &w->o.w, NULL, 1, p->matmul_scratch, p->pool);
         }
         memcpy(before, results, (size_t)all * sizeof *before);
         o->row0 += i;
@@ -83,12 +81,11 @@ static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, i
     }
 }
 
-void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
-                          float *out, const float *x, float *qkv, float *z, float *qk_raw) {
+void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, float *out, const float *x,
+                          float *qkv, float *z, float *qk_raw) {
     const struct gf_config *c = p->cfg;
     struct gf_observe *o = p->observe;
-    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv,
-                  n = p->n;
+    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv, n = p->n;
     float *k = qkv + wq, *v = k + wkv;
     gf_linear_forward(p, &w->in, qkv, x, n);
     gf_mark(p->trace, p->stack, layer, GF_OP_QKV);
@@ -107,16 +104,15 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
         const struct gf_seg *g = &p->segs[i];
         float *at = qkv + (int64_t)row * ld;
         if (turns && GF_TRAINS(p)) {
-            gf_rope(at, ld, p->training->table, g->n, c->n_heads + c->n_kv_heads, c->d_head,
-                    c->rope_pairs);
+            gf_rope(at, ld, p->training->table, g->n, c->n_heads + c->n_kv_heads, c->d_head, c->rope_pairs);
             continue;
         }
         for (int32_t r = 0, run; turns && r < g->n; r += run) { /* the table comes in blocks */
             const int32_t pos = g->pos0 + r;
             run = GF_KV_BLOCK - pos % GF_KV_BLOCK;
             if (run > g->n - r) run = g->n - r;
-            gf_rope(at + (int64_t)r * ld, ld, gf_kv_table(g->kv, pos), run,
-                    c->n_heads + c->n_kv_heads, c->d_head, c->rope_pairs); /* k follows q */
+            gf_rope(at + (int64_t)r * ld, ld, gf_kv_table(g->kv, pos), run, c->n_heads + c->n_kv_heads, c->d_head,
+                    c->rope_pairs); /* k follows q */
         }
     }
     gf_mark(p->trace, p->stack, layer, GF_OP_ROPE);
@@ -162,8 +158,8 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
     gf_tap(o, p->stack, layer, GF_P_ATTN_OUT, out, c->d_model, n, c->d_model);
 }
 
-void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
-                                float *out, const float *x, float *q, float *z, float *kv) {
+void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, float *out,
+                                const float *x, float *q, float *z, float *kv) {
     const struct gf_config *c = p->cfg;
     struct gf_observe *o = p->observe;
     const int32_t wq = c->n_heads * c->d_head, n = p->n;
@@ -207,8 +203,8 @@ void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w
     gf_tap(o, p->stack, layer, GF_P_CROSS_OUT, out, c->d_model, n, c->d_model);
 }
 
-void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int32_t layer,
-                          struct gf_kv *cross, const float *memory, float *kv, int32_t n) {
+void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, struct gf_kv *cross,
+                          const float *memory, float *kv, int32_t n) {
     const int32_t wkv = p->cfg->n_kv_heads * p->cfg->d_head;
     gf_linear_forward(p, &w->kv, kv, memory, n);
     gf_tap(p->observe, GF_STACK_DECODER, layer, GF_P_CROSS_K, kv, 2 * wkv, n, wkv);
@@ -217,8 +213,7 @@ void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int3
     gf_mark(p->trace, GF_STACK_DECODER, layer, GF_OP_CROSS_KV);
 }
 
-/* ---- backward -----------------------------------------------------------------------------------
- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 /* Turning back is turning by the opposite angle: the same kernel with the sines' signs changed. */
 static void rope_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_t n) {
@@ -232,12 +227,11 @@ static void rope_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_
     }
 }
 
-void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
-                           float *dx, const float *dout, const float *x, const float *qkv,
-                           const float *z, const float *qk_raw, float *dqkv, float *dz) {
+void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw, float *dx,
+                           const float *dout, const float *x, const float *qkv, const float *z, const float *qk_raw,
+                           float *dqkv, float *dz) {
     const struct gf_config *c = p->cfg;
-    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv,
-                  n = p->n;
+    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv, n = p->n;
     gf_linear_backward(p, &w->o, &dw->o, dz, 0, dout, z, n);
     memset(dqkv, 0, (size_t)n * (size_t)ld * sizeof *dqkv);
     int32_t row = 0;
@@ -250,16 +244,14 @@ void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, str
     }
     if (c->qk_norm) {
         gf_head_norm_backward(c, w->q_norm, dw->q_norm, dqkv, ld, qk_raw, wq + wkv, n, c->n_heads);
-        gf_head_norm_backward(c, w->k_norm, dw->k_norm, dqkv + wq, ld, qk_raw + wq, wq + wkv, n,
-                              c->n_kv_heads);
+        gf_head_norm_backward(c, w->k_norm, dw->k_norm, dqkv + wq, ld, qk_raw + wq, wq + wkv, n, c->n_kv_heads);
     }
     gf_linear_backward(p, &w->in, &dw->in, dx, 0, dqkv, x, n);
 }
 
-void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *w,
-                                 struct gf_attn *dw, float *dx, float *dmemory, const float *dout,
-                                 const float *x, const float *q, const float *kv, const float *z,
-                                 float *dq, float *dkv, float *dz) {
+void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw, float *dx,
+                                 float *dmemory, const float *dout, const float *x, const float *q, const float *kv,
+                                 const float *z, float *dq, float *dkv, float *dz) {
     const struct gf_config *c = p->cfg;
     const struct gf_training *t = p->training;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, n = p->n;

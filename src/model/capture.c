@@ -12,12 +12,11 @@ static int is_cross_kv(int32_t point) { return point == GF_P_CROSS_K || point ==
 
 static int is_scores(int32_t point) {
     return point == GF_P_SCORES_RAW || point == GF_P_SCORES_SCALED || point == GF_P_SCORES ||
-           point == GF_P_CROSS_SCORES_RAW || point == GF_P_CROSS_SCORES_SCALED ||
-           point == GF_P_CROSS_SCORES;
+           point == GF_P_CROSS_SCORES_RAW || point == GF_P_CROSS_SCORES_SCALED || point == GF_P_CROSS_SCORES;
 }
 
-int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
-                           int32_t on, struct gf_error *err) {
+int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t on,
+                           struct gf_error *err) {
     int32_t place = gf_observe_place(s, stack, layer, point, err);
     if (place < 0) return place;
     int32_t status = gf_observe_need(s, err);
@@ -31,11 +30,10 @@ int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, i
     return GF_OK;
 }
 
-const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer,
-                                 int32_t point, int32_t dims[3]) {
+const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+                                 int32_t dims[3]) {
     if (!s->observe || gf_observe_place(s, stack, layer, point, NULL) < 0) return NULL;
-    const struct gf_captured *c =
-        &s->observe->captured[gf_place(&s->model->cfg, stack, layer, point)];
+    const struct gf_captured *c = &s->observe->captured[gf_place(&s->model->cfg, stack, layer, point)];
     if (!c->wanted || !c->data) return NULL;
     memcpy(dims, c->dims, sizeof c->dims);
     return c->data;
@@ -71,22 +69,20 @@ static int reserve_results(struct gf_observe *o, int32_t first, int32_t last) {
     return 0;
 }
 
-int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0,
-                     int32_t n_keys, int32_t n_source) {
+int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0, int32_t n_keys,
+                     int32_t n_source) {
     o->pass_rows = rows;
     o->row0 = 0;
     o->pos0 = pos0;
     o->n_keys = n_keys;
     o->n_source = n_source;
-    const int32_t first = gf_place(&o->cfg, stack, -1, 0),
-                  last = gf_place(&o->cfg, stack, gf_stack_layers(&o->cfg), 0);
+    const int32_t first = gf_place(&o->cfg, stack, -1, 0), last = gf_place(&o->cfg, stack, gf_stack_layers(&o->cfg), 0);
     for (int32_t place = first; place < last; place++) {
         struct gf_captured *c = &o->captured[place];
         const int32_t point = place % GF_N_POINTS;
         if (!c->wanted || is_cross_kv(point)) continue;
         set_dims(o, point, rows, c->dims);
-        uint64_t n = gf_mul_u64(gf_mul_u64((uint64_t)c->dims[0], (uint64_t)c->dims[1]),
-                                (uint64_t)c->dims[2]);
+        uint64_t n = gf_mul_u64(gf_mul_u64((uint64_t)c->dims[0], (uint64_t)c->dims[1]), (uint64_t)c->dims[2]);
         gf_give(c->data);
         c->data = gf_take(gf_mul_u64(n, sizeof(float)));
         if (!c->data) return -1;
@@ -103,8 +99,7 @@ int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source) {
             if (!c->wanted) continue;
             set_dims(o, point, n_source, c->dims);
             gf_give(c->data);
-            c->data = gf_take((uint64_t)n_source * (uint64_t)c->dims[1] * (uint64_t)c->dims[2] *
-                              sizeof(float));
+            c->data = gf_take((uint64_t)n_source * (uint64_t)c->dims[1] * (uint64_t)c->dims[2] * sizeof(float));
             if (!c->data) return -1;
         }
     o->pass_rows = n_source;
@@ -113,16 +108,13 @@ int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source) {
     return 0;
 }
 
-void gf_capture_rows(struct gf_observe *o, int32_t place, const float *x, int32_t ld, int32_t n,
-                     int32_t width) {
+void gf_capture_rows(struct gf_observe *o, int32_t place, const float *x, int32_t ld, int32_t n, int32_t width) {
     float *to = o->captured[place].data + (size_t)o->row0 * (size_t)width;
     for (int32_t i = 0; i < n; i++)
-        memcpy(to + (size_t)i * (size_t)width, x + (size_t)i * (size_t)ld,
-               (size_t)width * sizeof *x);
+        memcpy(to + (size_t)i * (size_t)width, x + (size_t)i * (size_t)ld, (size_t)width * sizeof *x);
 }
 
-void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, const float *x,
-                     int32_t n) {
+void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, const float *x, int32_t n) {
     struct gf_captured *c = &o->captured[place];
     size_t at = ((size_t)head * (size_t)c->dims[1] + (size_t)(o->row0 + row)) * (size_t)c->dims[2];
     memcpy(c->data + at, x, (size_t)n * sizeof *x);

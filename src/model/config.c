@@ -11,7 +11,7 @@ struct field {
     double standard, least, most;
 };
 #define TYPE_OF(t) _Generic((t)0, int32_t : FIELD_I32, float : FIELD_F32)
-#define FIELD_ROW(type, name, standard, least, most)                                               \
+#define FIELD_ROW(type, name, standard, least, most)                                                                   \
     {#name, offsetof(struct gf_config, name), TYPE_OF(type), standard, least, most},
 static const struct field fields[] = {GF_CONFIG_FIELDS(FIELD_ROW)};
 enum { N_FIELDS = sizeof fields / sizeof *fields };
@@ -27,8 +27,7 @@ static void put(struct gf_config *cfg, const struct field *f, double value) {
 double gf_config_get(const struct gf_config *cfg, int32_t field) {
     if (field < 0 || field >= N_FIELDS) return NAN;
     const void *at = (const char *)cfg + fields[field].offset;
-    return fields[field].type == FIELD_I32 ? (double)*(const int32_t *)at
-                                           : (double)*(const float *)at;
+    return fields[field].type == FIELD_I32 ? (double)*(const int32_t *)at : (double)*(const float *)at;
 }
 
 void gf_config_default(struct gf_config *cfg) {
@@ -41,8 +40,8 @@ int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct
     const struct field *f = &fields[field];
     if (f->type == FIELD_F32) value = (double)(float)value; /* 1e12 is not above 1e12f */
     if (!(value >= f->least && value <= f->most))
-        return gf_fail(err, GF_ERR_CONFIG, "%s: out of range (least %lld, most %lld)", f->name,
-                       (long long)f->least, (long long)f->most);
+        return gf_fail(err, GF_ERR_CONFIG, "%s: out of range (least %lld, most %lld)", f->name, (long long)f->least,
+                       (long long)f->most);
     if (f->type == FIELD_I32 && value != floor(value))
         return gf_fail(err, GF_ERR_CONFIG, "%s: not a whole number", f->name);
     put(cfg, f, value);
@@ -55,15 +54,13 @@ int32_t gf_config_check(const struct gf_config *c, struct gf_error *err) {
     for (int i = 0; i < N_FIELDS; i++) {
         double v = gf_config_get(c, i);
         if (!(v >= fields[i].least && v <= fields[i].most))
-            REFUSE("%s: out of range (least %lld, most %lld)", fields[i].name,
-                   (long long)fields[i].least, (long long)fields[i].most);
+            REFUSE("%s: out of range (least %lld, most %lld)", fields[i].name, (long long)fields[i].least,
+                   (long long)fields[i].most);
     }
-    if (c->n_heads % c->n_kv_heads)
-        REFUSE("n_heads %d is not a multiple of n_kv_heads %d", c->n_heads, c->n_kv_heads);
+    if (c->n_heads % c->n_kv_heads) REFUSE("n_heads %d is not a multiple of n_kv_heads %d", c->n_heads, c->n_kv_heads);
     if ((int64_t)c->n_heads * c->d_head > 1 << 16)
         REFUSE("n_heads %d x d_head %d is more than %d", c->n_heads, c->d_head, 1 << 16);
-    if (c->position == GF_POS_ROPE && c->d_head % 2)
-        REFUSE("d_head %d is odd: rotary positions turn pairs", c->d_head);
+    if (c->position == GF_POS_ROPE && c->d_head % 2) REFUSE("d_head %d is odd: rotary positions turn pairs", c->d_head);
     if (c->position == GF_POS_ROPE && !(c->rope_theta > 0)) REFUSE("rope_theta must be above 0");
     if (c->position == GF_POS_ROPE && c->rope_scaling != GF_ROPE_SCALING_NONE) {
         if (!(c->rope_factor > 0)) REFUSE("rope_factor must be above 0");

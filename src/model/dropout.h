@@ -1,5 +1,4 @@
-/* dropout.h - Srivastava et al. 2014, drawn from the place alone so that backward draws it again.
- */
+/* dropout.h - Srivastava et al. 2014, drawn from the place alone so that backward draws it again. */
 #ifndef GF_DROPOUT_H
 #define GF_DROPOUT_H
 #include "model/pass.h"

@@ -16,9 +16,9 @@ static int32_t selected_width(const struct gf_config *c, int32_t axes) {
     }
 }
 
-int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
-                        int32_t head, int32_t position, int32_t index, int32_t op, float scale,
-                        const float *values, int32_t n_values, struct gf_error *err) {
+int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
+                        int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
+                        struct gf_error *err) {
     int32_t place = gf_observe_place(s, stack, layer, point, err);
     if (place < 0) return place;
     const struct gf_config *c = &s->model->cfg;
@@ -27,25 +27,20 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
                           : axes == 'Q' || axes == 'S' || axes == 'R' ? c->n_heads
                                                                       : 0;
     if (head < -1 || head >= (heads ? heads : 0))
-        if (head != -1)
-            return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, heads);
+        if (head != -1) return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, heads);
     if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
     if (index < -1 || (axes != 'S' && index >= width))
-        return gf_fail(err, GF_ERR_ARGUMENT, "index %d: a row of this point has %d places", index,
-                       width);
+        return gf_fail(err, GF_ERR_ARGUMENT, "index %d: a row of this point has %d places", index, width);
     if (op == GF_EDIT_SCALE) {
         if (!isfinite(scale)) return gf_fail(err, GF_ERR_ARGUMENT, "scale is not a finite number");
         n_values = 0;
     } else if (op != GF_EDIT_SET && op != GF_EDIT_ADD) {
         return gf_fail(err, GF_ERR_ARGUMENT, "edit %d does not exist", op);
-    } else if (!values || n_values < 1 ||
-               (n_values != 1 && (index >= 0 || (axes != 'S' && n_values != width)))) {
-        return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", n_values,
-                       index >= 0 ? 1 : width);
+    } else if (!values || n_values < 1 || (n_values != 1 && (index >= 0 || (axes != 'S' && n_values != width)))) {
+        return gf_fail(err, GF_ERR_ARGUMENT, "%d values given, 1 or %d expected", n_values, index >= 0 ? 1 : width);
     }
     for (int32_t i = 0; i < n_values; i++)
-        if (!isfinite(values[i]))
-            return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
+        if (!isfinite(values[i])) return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
     int32_t status = gf_observe_need(s, err);
     if (status != GF_OK) return status;
     struct gf_observe *o = s->observe;
@@ -94,8 +89,7 @@ static void apply(const struct gf_edit *e, float *x, int32_t n) {
     }
 }
 
-void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, float *x, int32_t ld,
-                  int32_t n, int32_t width) {
+void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, float *x, int32_t ld, int32_t n, int32_t width) {
     const int32_t part = selected_width(&o->cfg, axes);
     for (int32_t k = 0; k < o->n_edits; k++) {
         const struct gf_edit *e = &o->edits[k];
@@ -103,14 +97,12 @@ void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, float *x, i
         for (int32_t i = 0; i < n; i++) {
             if (e->position >= 0 && e->position != o->pos0 + o->row0 + i) continue;
             for (int32_t h = 0; h < width / part; h++)
-                if (e->head < 0 || e->head == h)
-                    apply(e, x + (size_t)i * (size_t)ld + (size_t)h * (size_t)part, part);
+                if (e->head < 0 || e->head == h) apply(e, x + (size_t)i * (size_t)ld + (size_t)h * (size_t)part, part);
         }
     }
 }
 
-void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, float *x,
-                  int32_t n) {
+void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, float *x, int32_t n) {
     for (int32_t k = 0; k < o->n_edits; k++) {
         const struct gf_edit *e = &o->edits[k];
         if (e->place != place || (e->head >= 0 && e->head != head)) continue;

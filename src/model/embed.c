@@ -4,8 +4,7 @@
 #include "kernels/kernels.h" /* gf_mat_get_row, gf_scale, gf_add */
 #include <string.h>
 
-void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos,
-                      const int32_t *ids) {
+void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos, const int32_t *ids) {
     const struct gf_config *c = p->cfg;
     const int32_t d = c->d_model;
     const size_t row_bytes = (size_t)d * sizeof *x;
@@ -17,8 +16,7 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, float
     if (c->embedding_scale != 1) gf_scale(x, x, c->embedding_scale, (int64_t)p->n * d);
     gf_tap(p->observe, p->stack, -1, GF_P_EMBED, x, d, p->n, d);
 
-    if (!c->use_position || (c->position != GF_POS_LEARNED && c->position != GF_POS_SINUSOIDAL))
-        return;
+    if (!c->use_position || (c->position != GF_POS_LEARNED && c->position != GF_POS_SINUSOIDAL)) return;
     float *to = pos;
     for (int32_t i = 0; i < p->n_segs; i++)
         for (int32_t r = 0; r < p->segs[i].n; r++, to += d) {
@@ -32,8 +30,7 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, float
     gf_add(x, x, pos, (int64_t)p->n * d);
 }
 
-void gf_embed_backward(const struct gf_pass *p, struct gf_weights *dw, const float *dx,
-                       const int32_t *ids) {
+void gf_embed_backward(const struct gf_pass *p, struct gf_weights *dw, const float *dx, const int32_t *ids) {
     const struct gf_config *c = p->cfg;
     const int32_t d = c->d_model;
     const int encoder = p->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
@@ -46,6 +43,5 @@ void gf_embed_backward(const struct gf_pass *p, struct gf_weights *dw, const flo
                 float *to = learned + (int64_t)(p->segs[i].pos0 + r) * d;
                 gf_add(to, to, from, d);
             }
-    for (int64_t i = 0; i < p->n; i++)
-        gf_axpy(embed + (int64_t)ids[i] * d, dx + i * d, c->embedding_scale, d);
+    for (int64_t i = 0; i < p->n; i++) gf_axpy(embed + (int64_t)ids[i] * d, dx + i * d, c->embedding_scale, d);
 }

@@ -9,10 +9,9 @@
 #include "kernels/wide.h"    /* gf_silu_mul_wide */
 #include "model/linear.h"
 
-void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t layer, float *out,
-                    const float *x, float *pre, float *post) {
-    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = p->cfg->ffn == GF_SWIGLU,
-                  ld = gated ? 2 * d_ff : d_ff;
+void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t layer, float *out, const float *x,
+                    float *pre, float *post) {
+    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = p->cfg->ffn == GF_SWIGLU, ld = gated ? 2 * d_ff : d_ff;
     const int64_t all = (int64_t)n * d_ff;
     gf_linear_forward(p, &w->up, pre, x, n);
     gf_mark(p->trace, p->stack, layer, GF_OP_FFN_UP);
@@ -42,9 +41,8 @@ void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t lay
 /* n derivatives of the activation at x, times dy. */
 static void act_backward(int32_t ffn, float *dx, const float *dy, const float *x, int32_t n) {
     enum { STEP = 256 };
-    const float root_2 = 0.70710678118654752440f,
-                to_phi = 0.39894228040143267794f;               /* 1/sqrt(2 pi) */
-    const float k = 0.79788456080286535588f, cubic = 0.044715f; /* sqrt(2/pi) */
+    const float root_2 = 0.70710678118654752440f, to_phi = 0.39894228040143267794f; /* 1/sqrt(2 pi) */
+    const float k = 0.79788456080286535588f, cubic = 0.044715f;                     /* sqrt(2/pi) */
     float t[STEP], e[STEP];
     for (int32_t i = 0; i < n; i += STEP, dx += STEP, dy += STEP, x += STEP) {
         const int32_t m = n - i < STEP ? n - i : STEP;
@@ -56,30 +54,27 @@ static void act_backward(int32_t ffn, float *dx, const float *dy, const float *x
             for (int32_t j = 0; j < m; j++) t[j] = x[j] * root_2, e[j] = -0.5f * x[j] * x[j];
             gf_erf(t, t, m);
             gf_exp(e, e, m);
-            for (int32_t j = 0; j < m; j++)
-                dx[j] = dy[j] * (0.5f * (1 + t[j]) + x[j] * to_phi * e[j]);
+            for (int32_t j = 0; j < m; j++) dx[j] = dy[j] * (0.5f * (1 + t[j]) + x[j] * to_phi * e[j]);
             break;
         case GF_GELU_TANH:
             for (int32_t j = 0; j < m; j++) t[j] = k * (x[j] + cubic * x[j] * x[j] * x[j]);
             gf_tanh(t, t, m);
             for (int32_t j = 0; j < m; j++)
-                dx[j] = dy[j] * (0.5f * (1 + t[j]) + 0.5f * x[j] * (1 - t[j] * t[j]) * k *
-                                                         (1 + 3 * cubic * x[j] * x[j]));
+                dx[j] =
+                    dy[j] * (0.5f * (1 + t[j]) + 0.5f * x[j] * (1 - t[j] * t[j]) * k * (1 + 3 * cubic * x[j] * x[j]));
             break;
         }
     }
 }
 
-void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, float *dx,
-                     const float *dout, const float *x, const float *pre, const float *post,
-                     float *dpre, float *dpost) {
-    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = p->cfg->ffn == GF_SWIGLU,
-                  ld = gated ? 2 * d_ff : d_ff;
+void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, float *dx, const float *dout,
+                     const float *x, const float *pre, const float *post, float *dpre, float *dpost) {
+    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = p->cfg->ffn == GF_SWIGLU, ld = gated ? 2 * d_ff : d_ff;
     gf_linear_backward(p, &w->down, &dw->down, dpost, 0, dout, post, n);
     for (int64_t i = 0; i < n; i++) {
         if (gated)
-            gf_silu_mul_back_wide(dpre + i * ld, dpre + i * ld + d_ff, dpost + i * d_ff,
-                                  pre + i * ld, pre + i * ld + d_ff, d_ff);
+            gf_silu_mul_back_wide(dpre + i * ld, dpre + i * ld + d_ff, dpost + i * d_ff, pre + i * ld,
+                                  pre + i * ld + d_ff, d_ff);
         else
             act_backward(p->cfg->ffn, dpre + i * d_ff, dpost + i * d_ff, pre + i * d_ff, d_ff);
     }

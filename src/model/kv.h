@@ -18,8 +18,7 @@ struct gf_kv {
     struct gf_config cfg;
 };
 
-/* n_layers 1 with a model of more: a workspace that each layer overwrites (encoders keep no cache).
- */
+/* n_layers 1 with a model of more: a workspace that each layer overwrites (encoders keep no cache). */
 void gf_kv_open(struct gf_kv *kv, const struct gf_config *cfg, int32_t n_layers, int32_t type);
 void gf_kv_close(struct gf_kv *kv);
 /* Blocks for `positions` positions. 0, or -1 without memory (what was there stays). */
@@ -29,17 +28,14 @@ uint64_t gf_kv_table_bytes(const struct gf_kv *kv); /* the blocks' share of posi
 /* Copy of everything up to length. 0, or -1 without memory. */
 int gf_kv_copy(struct gf_kv *to, const struct gf_kv *from);
 
-static inline uint8_t *gf_kv_head(const struct gf_kv *kv, int32_t layer, int32_t head,
-                                  int32_t block) {
+static inline uint8_t *gf_kv_head(const struct gf_kv *kv, int32_t layer, int32_t head, int32_t block) {
     int32_t l = layer % kv->n_layers;
-    return kv->blocks[block] +
-           (uint64_t)(l * kv->n_kv_heads + head) * (kv->key_bytes + kv->value_bytes);
+    return kv->blocks[block] + (uint64_t)(l * kv->n_kv_heads + head) * (kv->key_bytes + kv->value_bytes);
 }
 static inline void *gf_kv_keys(const struct gf_kv *kv, int32_t layer, int32_t head, int32_t block) {
     return gf_kv_head(kv, layer, head, block);
 }
-static inline void *gf_kv_values(const struct gf_kv *kv, int32_t layer, int32_t head,
-                                 int32_t block) {
+static inline void *gf_kv_values(const struct gf_kv *kv, int32_t layer, int32_t head, int32_t block) {
     return gf_kv_head(kv, layer, head, block) + kv->key_bytes;
 }
 /* Row of the positions' table. */
@@ -49,6 +45,5 @@ static inline const float *gf_kv_table(const struct gf_kv *kv, int32_t pos) {
 }
 /* Write n rows from position pos0 on: k and v rows of all kv heads, ld apart. Room must be
  * reserved. */
-void gf_kv_write(struct gf_kv *kv, int32_t layer, int32_t pos0, int32_t n, const float *k,
-                 const float *v, int32_t ld);
+void gf_kv_write(struct gf_kv *kv, int32_t layer, int32_t pos0, int32_t n, const float *k, const float *v, int32_t ld);
 #endif

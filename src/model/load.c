@@ -26,21 +26,18 @@ void gf_loading_drop(struct gf_model *m) {
     m->loading = NULL;
 }
 
-static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, int32_t dtype,
-                            struct gf_error *err) {
+static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, int32_t dtype, struct gf_error *err) {
     if (m->sealed) return gf_fail(err, GF_ERR_STATE, "the model is sealed");
     if (m->loading) return gf_fail(err, GF_ERR_STATE, "another tensor is still arriving");
     if (first < 0 || n < 1 || n > m->n_slots || first > m->n_slots - n)
-        return gf_fail(err, GF_ERR_ARGUMENT, "roster entries %d..%lld do not exist", first,
-                       (long long)first + n - 1);
-    if (dtype < 0 || dtype >= GF_N_DTYPES)
-        return gf_fail(err, GF_ERR_ARGUMENT, "dtype %d does not exist", dtype);
+        return gf_fail(err, GF_ERR_ARGUMENT, "roster entries %d..%lld do not exist", first, (long long)first + n - 1);
+    if (dtype < 0 || dtype >= GF_N_DTYPES) return gf_fail(err, GF_ERR_ARGUMENT, "dtype %d does not exist", dtype);
     const struct gf_slot *a = &m->slots[first];
     for (int32_t i = first; i < first + n; i++) {
         const struct gf_slot *s = &m->slots[i];
         if (s->t.tied_to >= 0)
-            return gf_fail(err, GF_ERR_DUPLICATE, "%s is tied to %s and has no values of its own",
-                           s->t.name, m->slots[s->t.tied_to].t.name);
+            return gf_fail(err, GF_ERR_DUPLICATE, "%s is tied to %s and has no values of its own", s->t.name,
+                           m->slots[s->t.tied_to].t.name);
         if (m->arrived[i]) return gf_fail(err, GF_ERR_DUPLICATE, "%s arrived before", s->t.name);
         if (s->t.rank != a->t.rank || (s->t.rank == 2 && s->t.cols != a->t.cols))
             return gf_fail(err, GF_ERR_SHAPE, "%s cannot be stacked with %s", s->t.name, a->t.name);
@@ -70,8 +67,8 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
     l.total = (uint64_t)l.rows * (uint64_t)l.cols;
     int32_t along = l.turned ? l.rows : l.cols;
     if (along % gf_dtype_block_cols(dtype))
-        return gf_fail(err, GF_ERR_SHAPE, "%s: rows of %d do not divide into blocks of %d",
-                       a->t.name, along, gf_dtype_block_cols(dtype));
+        return gf_fail(err, GF_ERR_SHAPE, "%s: rows of %d do not divide into blocks of %d", a->t.name, along,
+                       gf_dtype_block_cols(dtype));
     if (l.turned && l.verbatim) l.verbatim = 0;
     l.line = calloc((size_t)along * (l.turned ? TURN : 1), sizeof *l.line);
     m->loading = malloc(sizeof l);
@@ -116,8 +113,7 @@ static void put_turned(struct gf_model *m, int32_t col, int32_t n) {
         int32_t r = row;
         struct gf_slot *s = entry_of(m, &r);
         float piece[TURN];
-        for (int32_t k = 0; k < n; k++)
-            piece[k] = l->line[(size_t)k * (size_t)l->rows + (size_t)row];
+        for (int32_t k = 0; k < n; k++) piece[k] = l->line[(size_t)k * (size_t)l->rows + (size_t)row];
         if (s->mat)
             gf_mat_put(s->mat, s->row0 + r, col, piece, n);
         else
@@ -125,8 +121,7 @@ static void put_turned(struct gf_model *m, int32_t col, int32_t n) {
     }
 }
 
-static int32_t check_finite(const struct gf_model *m, const float *x, int32_t n, uint64_t at,
-                            struct gf_error *err) {
+static int32_t check_finite(const struct gf_model *m, const float *x, int32_t n, uint64_t at, struct gf_error *err) {
     float zero = 0; /* 0 x finite stays 0; NaN and infinities do not */
     for (int32_t i = 0; i < n; i++) zero += 0 * x[i];
     if (zero == 0) return GF_OK;
@@ -135,12 +130,11 @@ static int32_t check_finite(const struct gf_model *m, const float *x, int32_t n,
             at += (uint64_t)i;
             break;
         }
-    return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite",
-                   m->slots[m->loading->first].t.name, (long long)at);
+    return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite", m->slots[m->loading->first].t.name,
+                   (long long)at);
 }
 
-int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
-                        struct gf_error *err) {
+int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err) {
     struct gf_loading *l = m->loading;
     if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is arriving");
     const char *name = m->slots[l->first].t.name;
@@ -148,16 +142,13 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
     const int32_t per = gf_dtype_block_cols(l->dtype);
     int32_t status = GF_OK;
     if (n_bytes % block)
-        status = gf_fail(err, GF_ERR_ARGUMENT, "%s: %u bytes are not whole blocks of %u", name,
-                         n_bytes, block);
+        status = gf_fail(err, GF_ERR_ARGUMENT, "%s: %u bytes are not whole blocks of %u", name, n_bytes, block);
     else if ((uint64_t)(n_bytes / block) * (uint64_t)per > l->total - l->done)
-        status = gf_fail(err, GF_ERR_SHAPE, "%s: more than the %lld values expected", name,
-                         (long long)l->total);
+        status = gf_fail(err, GF_ERR_SHAPE, "%s: more than the %lld values expected", name, (long long)l->total);
     const uint8_t *in = bytes;
     const int32_t along = l->turned ? l->rows : l->cols;
     for (uint64_t left = n_bytes / block * (uint64_t)per; left && status == GF_OK;) {
-        const int32_t line = (int32_t)(l->done / (uint64_t)along),
-                      from = (int32_t)(l->done % (uint64_t)along);
+        const int32_t line = (int32_t)(l->done / (uint64_t)along), from = (int32_t)(l->done % (uint64_t)along);
         int32_t n = along - from;
         if ((uint64_t)n > left) n = (int32_t)left;
         float *to = l->line + from + (l->turned ? (size_t)(line % TURN) * (size_t)along : 0);
@@ -187,8 +178,8 @@ int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err) {
     if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is arriving");
     int32_t status = GF_OK;
     if (l->done != l->total)
-        status = gf_fail(err, GF_ERR_TRUNCATED, "%s: %lld values came, %lld were expected",
-                         m->slots[l->first].t.name, (long long)l->done, (long long)l->total);
+        status = gf_fail(err, GF_ERR_TRUNCATED, "%s: %lld values came, %lld were expected", m->slots[l->first].t.name,
+                         (long long)l->done, (long long)l->total);
     else
         memset(m->arrived + l->first, 1, (size_t)l->n);
     gf_loading_drop(m);

@@ -19,16 +19,13 @@ static int32_t group_end(const struct gf_model *m, int32_t i) {
     return end;
 }
 
-static int32_t group_dtype(const struct gf_model *m, int32_t i, int32_t end,
-                           const uint8_t *dtypes) {
+static int32_t group_dtype(const struct gf_model *m, int32_t i, int32_t end, const uint8_t *dtypes) {
     if (!dtypes) return GF_F32;
     int32_t dtype = dtypes[i];
     for (int32_t k = i + 1; k < end; k++)
         if (dtypes[k] != dtype) return GF_F32;
     const struct gf_slot *s = &m->slots[i];
-    if (dtype >= GF_N_DTYPES ||
-        gf_mat_bytes(dtype, GF_PANELS, s->mat_rows, s->t.cols) == GF_TOO_MUCH)
-        return GF_F32;
+    if (dtype >= GF_N_DTYPES || gf_mat_bytes(dtype, GF_PANELS, s->mat_rows, s->t.cols) == GF_TOO_MUCH) return GF_F32;
     return dtype;
 }
 
@@ -46,15 +43,11 @@ static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
             int32_t dtype = group_dtype(m, i, end, dtypes);
             uint64_t bytes = gf_mat_bytes(dtype, GF_PANELS, s->mat_rows, s->t.cols);
             total = gf_add_u64(total, gf_arena_share(bytes));
-            if (bind)
-                gf_mat_bind(s->mat, dtype, GF_PANELS, s->mat_rows, s->t.cols,
-                            gf_arena_take(&m->arena, bytes));
+            if (bind) gf_mat_bind(s->mat, dtype, GF_PANELS, s->mat_rows, s->t.cols, gf_arena_take(&m->arena, bytes));
             for (int32_t k = i; k < end; k++) {
                 m->slots[k].t.dtype = dtype;
                 m->slots[k].t.n_bytes = /* padding rows are shared out with the rest */
-                    bytes == GF_TOO_MUCH
-                        ? bytes
-                        : bytes / (uint64_t)s->mat_rows * (uint64_t)m->slots[k].t.rows;
+                    bytes == GF_TOO_MUCH ? bytes : bytes / (uint64_t)s->mat_rows * (uint64_t)m->slots[k].t.rows;
                 if (bind) m->slots[k].t.address = (uint64_t)(uintptr_t)s->mat->data;
             }
         } else {
@@ -72,8 +65,7 @@ static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
     return total;
 }
 
-struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes,
-                               struct gf_error *err) {
+struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes, struct gf_error *err) {
     gf_kernels_init();
     if (gf_config_check(cfg, err) != GF_OK) return NULL;
     int32_t n = gf_roster_count(cfg);
@@ -88,8 +80,7 @@ struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtype
     gf_roster_walk(&m->cfg, &m->w, add_slot, m);
     uint64_t bytes = lay_out(m, dtypes, 0);
     if (bytes == GF_TOO_MUCH || gf_arena_open(&m->arena, bytes)) {
-        gf_fail(err, GF_ERR_MEMORY, "the weights need %lld bytes, more memory than can be had",
-                (long long)bytes);
+        gf_fail(err, GF_ERR_MEMORY, "the weights need %lld bytes, more memory than can be had", (long long)bytes);
         gf_model_close(m);
         return NULL;
     }
@@ -128,8 +119,7 @@ int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *o
 }
 
 int32_t gf_model_seal(struct gf_model *m, struct gf_error *err) {
-    if (m->loading)
-        return gf_fail(err, GF_ERR_STATE, "a tensor is still arriving: end it before sealing");
+    if (m->loading) return gf_fail(err, GF_ERR_STATE, "a tensor is still arriving: end it before sealing");
     for (int32_t i = 0; i < m->n_slots; i++)
         if (!m->arrived[i] && m->slots[i].t.tied_to < 0)
             return gf_fail(err, GF_ERR_MISSING, "%s is missing", m->slots[i].t.name);
@@ -137,8 +127,7 @@ int32_t gf_model_seal(struct gf_model *m, struct gf_error *err) {
     return GF_OK;
 }
 
-int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out,
-                       struct gf_error *err) {
+int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out, struct gf_error *err) {
     if (i < 0 || i >= m->n_slots || row < 0 || row >= m->slots[i].t.rows)
         return gf_fail(err, GF_ERR_ARGUMENT, "no row %d in roster entry %d", row, i);
     const struct gf_slot *s = &m->slots[i];
@@ -157,8 +146,7 @@ static void draw_row(struct gf_slot *s, int32_t row, struct gf_rng *rng, float s
     if (s->mat)
         gf_mat_put(s->mat, s->row0 + row, 0, values, s->t.cols);
     else
-        memcpy(*s->vec + s->offset + (size_t)row * (size_t)s->t.cols, values,
-               (size_t)s->t.cols * sizeof *values);
+        memcpy(*s->vec + s->offset + (size_t)row * (size_t)s->t.cols, values, (size_t)s->t.cols * sizeof *values);
 }
 
 /* Norm gains are the only vectors that start at 1: "....weight" of rank 1. */
@@ -169,8 +157,7 @@ static int is_gain(const struct gf_tensor *t) {
 
 int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct gf_error *err) {
     if (m->sealed || m->loading) return gf_fail(err, GF_ERR_STATE, "the model already has weights");
-    if (!(std >= 0 && isfinite(std)))
-        return gf_fail(err, GF_ERR_ARGUMENT, "std must be a finite number from 0 on");
+    if (!(std >= 0 && isfinite(std))) return gf_fail(err, GF_ERR_ARGUMENT, "std must be a finite number from 0 on");
     struct gf_rng rng;
     gf_rng_seed(&rng, seed);
     int32_t widest = 1;
@@ -185,8 +172,7 @@ int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct 
         if (s->t.rank == 2)
             for (int32_t r = 0; r < s->t.rows; r++) draw_row(s, r, &rng, std, values);
         else
-            for (int32_t c = 0; c < s->t.cols; c++)
-                (*s->vec)[s->offset + (uint64_t)c] = is_gain(&s->t);
+            for (int32_t c = 0; c < s->t.cols; c++) (*s->vec)[s->offset + (uint64_t)c] = is_gain(&s->t);
     }
     free(values);
     return gf_model_seal(m, err);

@@ -7,21 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-static void normalise(const struct gf_config *c, float *y, const float *x, const float *gain,
-                      const float *bias, float *mean, float *rstd, int32_t n) {
+static void normalise(const struct gf_config *c, float *y, const float *x, const float *gain, const float *bias,
+                      float *mean, float *rstd, int32_t n) {
     switch (c->norm) {
-    case GF_LAYERNORM:
-        gf_layernorm(y, x, gain, bias, mean, rstd, n, c->d_model, c->norm_eps);
-        break;
+    case GF_LAYERNORM: gf_layernorm(y, x, gain, bias, mean, rstd, n, c->d_model, c->norm_eps); break;
     case GF_RMSNORM: gf_rmsnorm(y, x, gain, rstd, n, c->d_model, c->norm_eps); break;
     }
 }
 
 /* The same in two steps with the taps between: the same bits, because the kernels multiply in this
  * order too. */
-static void watched(const struct gf_pass *p, const struct gf_norm *w, int32_t layer,
-                    int32_t scale_point, int32_t norm_point, float *y, const float *x, float *mean,
-                    float *rstd, int32_t n) {
+static void watched(const struct gf_pass *p, const struct gf_norm *w, int32_t layer, int32_t scale_point,
+                    int32_t norm_point, float *y, const float *x, float *mean, float *rstd, int32_t n) {
     const int32_t d = p->cfg->d_model;
     normalise(p->cfg, y, x, NULL, NULL, mean, rstd, n);
     for (int32_t i = 0; i < n; i++) {
@@ -41,9 +38,8 @@ static void watched(const struct gf_pass *p, const struct gf_norm *w, int32_t la
         }
 }
 
-void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t layer,
-                     int32_t scale_point, int32_t norm_point, float *y, const float *x, float *mean,
-                     float *rstd, int32_t n) {
+void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t layer, int32_t scale_point,
+                     int32_t norm_point, float *y, const float *x, float *mean, float *rstd, int32_t n) {
     const int on = layer < 0 ? p->cfg->use_final_norm : p->cfg->use_norm;
     if (!on) {
         if (y != x) memcpy(y, x, (size_t)n * (size_t)p->cfg->d_model * sizeof *y);
@@ -59,9 +55,8 @@ enum { LANES = 16 }; /* sums in 16 chains, added in order at the end: the compil
 
 /* One row, with u = dy gain and xhat = (x - mean) rstd:
  *   layernorm  dx = rstd (u - avg(u) - xhat avg(u xhat))      rmsnorm  the same without avg(u) */
-static void row_backward(float *dx, int add, const float *dy, const float *x, const float *gain,
-                         float *dgain, float *dbias, float mean, float rstd, int centred,
-                         int32_t d) {
+static void row_backward(float *dx, int add, const float *dy, const float *x, const float *gain, float *dgain,
+                         float *dbias, float mean, float rstd, int centred, int32_t d) {
     float su[LANES] = {0}, sx[LANES] = {0}, sum_u = 0, sum_ux = 0;
     const int32_t whole = d / LANES * LANES;
     for (int32_t i = 0; i < whole; i += LANES)
@@ -81,16 +76,13 @@ static void row_backward(float *dx, int add, const float *dy, const float *x, co
     if (dbias)
         for (int32_t i = 0; i < d; i++) dbias[i] += dy[i];
     if (add)
-        for (int32_t i = 0; i < d; i++)
-            dx[i] += rstd * (dy[i] * gain[i] - a - (x[i] - mean) * rstd * b);
+        for (int32_t i = 0; i < d; i++) dx[i] += rstd * (dy[i] * gain[i] - a - (x[i] - mean) * rstd * b);
     else
-        for (int32_t i = 0; i < d; i++)
-            dx[i] = rstd * (dy[i] * gain[i] - a - (x[i] - mean) * rstd * b);
+        for (int32_t i = 0; i < d; i++) dx[i] = rstd * (dy[i] * gain[i] - a - (x[i] - mean) * rstd * b);
 }
 
-void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw,
-                      int32_t layer, float *dx, int add, const float *dy, const float *x,
-                      const float *mean, const float *rstd, int32_t n) {
+void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, int32_t layer, float *dx,
+                      int add, const float *dy, const float *x, const float *mean, const float *rstd, int32_t n) {
     const struct gf_config *c = p->cfg;
     const int centred = c->norm == GF_LAYERNORM;
     const int64_t d = c->d_model;
@@ -102,20 +94,20 @@ void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct g
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        row_backward(dx + i * d, add, dy + i * d, x + i * d, w->gain, dw->gain, dw->bias,
-                     centred ? mean[i] : 0, rstd[i], centred, c->d_model);
+        row_backward(dx + i * d, add, dy + i * d, x + i * d, w->gain, dw->gain, dw->bias, centred ? mean[i] : 0,
+                     rstd[i], centred, c->d_model);
 }
 
-void gf_head_norm_forward(const struct gf_config *cfg, const float *gain, float *x, int32_t ld,
-                          int32_t n, int32_t n_heads) {
+void gf_head_norm_forward(const struct gf_config *cfg, const float *gain, float *x, int32_t ld, int32_t n,
+                          int32_t n_heads) {
     for (int32_t i = 0; i < n; i++) {
         float *row = x + (size_t)i * (size_t)ld;
         gf_rmsnorm(row, row, gain, NULL, n_heads, cfg->d_head, cfg->norm_eps);
     }
 }
 
-void gf_head_norm_backward(const struct gf_config *cfg, const float *gain, float *dgain, float *dy,
-                           int32_t ld, const float *x, int32_t ldx, int32_t n, int32_t n_heads) {
+void gf_head_norm_backward(const struct gf_config *cfg, const float *gain, float *dgain, float *dy, int32_t ld,
+                           const float *x, int32_t ldx, int32_t n, int32_t n_heads) {
     const int32_t d = cfg->d_head;
     for (int32_t i = 0; i < n; i++)
         for (int32_t h = 0; h < n_heads; h++) {
@@ -123,7 +115,6 @@ void gf_head_norm_backward(const struct gf_config *cfg, const float *gain, float
             const float *row = x + (int64_t)i * ldx + h * d;
             float squares = 0;
             for (int32_t j = 0; j < d; j++) squares += row[j] * row[j];
-            row_backward(g, 0, g, row, gain, dgain, NULL, 0,
-                         1 / sqrtf(squares / (float)d + cfg->norm_eps), 0, d);
+            row_backward(g, 0, g, row, gain, dgain, NULL, 0, 1 / sqrtf(squares / (float)d + cfg->norm_eps), 0, d);
         }
 }

@@ -20,24 +20,19 @@ int32_t gf_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int3
     return (stack * (gf_stack_layers(cfg) + 1) + layer + 1) * GF_N_POINTS + point;
 }
 
-int gf_point_cross(int32_t point) {
-    return point >= GF_P_LN_CROSS_SCALE && point <= GF_P_RESID_MID_CROSS;
-}
+int gf_point_cross(int32_t point) { return point >= GF_P_LN_CROSS_SCALE && point <= GF_P_RESID_MID_CROSS; }
 
 /* Does this architecture have the point? What a switch turns off is not there to be seen. */
 static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32_t point) {
     if (point < 0 || point >= GF_N_POINTS) return 0;
     const int two = c->kind == GF_ENCODER_DECODER;
-    if (stack != (c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER) &&
-        !(two && stack == GF_STACK_ENCODER))
+    if (stack != (c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER) && !(two && stack == GF_STACK_ENCODER))
         return 0;
     const int32_t layers = two && stack == GF_STACK_ENCODER ? c->n_encoder_layers : c->n_layers;
     if (point_global[point] ? layer != -1 : layer < 0 || layer >= layers) return 0;
     if (gf_point_cross(point) && (!two || stack == GF_STACK_ENCODER)) return 0;
     switch (point) {
-    case GF_P_POS_EMBED:
-        return c->use_position &&
-               (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL);
+    case GF_P_POS_EMBED: return c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL);
     case GF_P_ROT_Q:
     case GF_P_ROT_K: return c->use_position && c->position == GF_POS_ROPE;
     case GF_P_MLP_PRE_LINEAR: return c->ffn == GF_SWIGLU;
@@ -73,8 +68,7 @@ int32_t gf_observe_need(struct gf_session *s, struct gf_error *err) {
 int32_t gf_observe_place(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
                          struct gf_error *err) {
     if (!exists(&s->model->cfg, stack, layer, point))
-        return gf_fail(err, GF_ERR_ARGUMENT, "this model has no point %d in layer %d of stack %d",
-                       point, layer, stack);
+        return gf_fail(err, GF_ERR_ARGUMENT, "this model has no point %d in layer %d of stack %d", point, layer, stack);
     return gf_place(&s->model->cfg, stack, layer, point);
 }
 

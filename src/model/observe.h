@@ -26,11 +26,11 @@ struct gf_observe {
     struct gf_edit *edits;
     int32_t n_edits, max_edits; /* max_edits: places allocated */
     /* the pass under way */
-    int32_t pass_rows; /* rows of the whole call            */
+    int32_t pass_rows; /* rows of the whole call */
     int32_t row0;      /* of those, the first of this chunk */
-    int32_t pos0;      /* absolute position of that row     */
+    int32_t pos0;      /* absolute position of that row */
     int32_t n_keys;    /* self-attention keys at the end of the call */
-    int32_t n_source;  /* cross-attention keys              */
+    int32_t n_source;  /* cross-attention keys */
     float *scratch;    /* for what is computed only to be seen */
     uint64_t scratch_floats;
 };
@@ -46,8 +46,7 @@ int32_t gf_stack_layers(const struct gf_config *cfg); /* of the deeper stack */
 int gf_observing(const struct gf_observe *o);
 
 /* capture.c: make room for what is wanted of a pass over `rows` rows. 0, or -1 without memory. */
-int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0,
-                     int32_t n_keys, int32_t n_source);
+int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0, int32_t n_keys, int32_t n_source);
 /* The same for the cross keys and values of an encode of n_source positions. */
 int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source);
 /* n floats that last until the next call; NULL without memory. */
@@ -57,13 +56,9 @@ static inline uint64_t gf_results_floats(const struct gf_config *c) {
     return (uint64_t)c->n_heads * ((uint64_t)c->d_head + 2 * (uint64_t)c->d_model);
 }
 /* capture.c: keep what a tap sees. edit.c: change it. */
-void gf_capture_rows(struct gf_observe *o, int32_t place, const float *x, int32_t ld, int32_t n,
-                     int32_t width);
-void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, const float *x,
-                     int32_t n);
-void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, float *x, int32_t ld,
-                  int32_t n, int32_t width);
-void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, float *x,
-                  int32_t n);
+void gf_capture_rows(struct gf_observe *o, int32_t place, const float *x, int32_t ld, int32_t n, int32_t width);
+void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, const float *x, int32_t n);
+void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, float *x, int32_t ld, int32_t n, int32_t width);
+void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, float *x, int32_t n);
 void gf_observe_close(struct gf_observe *o);
 #endif

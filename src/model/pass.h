@@ -18,8 +18,8 @@ struct gf_seg {
     struct gf_kv *kv;
     int32_t pos0, n;
     const uint8_t *mask;       /* [n_keys]: 0 hides a key; NULL: none hidden */
-    const struct gf_kv *cross; /* decoder blocks of an encoder_decoder       */
-    const uint8_t *cross_mask; /* [cross->length] or NULL                    */
+    const struct gf_kv *cross; /* decoder blocks of an encoder_decoder */
+    const uint8_t *cross_mask; /* [cross->length] or NULL */
     int32_t source0, n_source; /* training: which rows of the encoder's output belong to it */
 };
 
@@ -27,24 +27,24 @@ struct gf_seg {
  * others where the comment says so; a trainer gives every layer its own set. Row counts n,
  * row-major, no gaps. */
 struct gf_bufs {
-    float *resid_pre;     /* [n, d_model] the residual stream on the way in               */
+    float *resid_pre;     /* [n, d_model] the residual stream on the way in */
     float *norm1;         /* [n, d_model] what self-attention reads (= norm_cross, norm2) */
-    float *mean1, *rstd1; /* [n] statistics of norm1                                    */
-    float *qkv;           /* [n, (n_heads + 2 n_kv_heads) d_head], q and k rotated        */
-    float *z;             /* [n, n_heads d_head] (= cross_z)                              */
-    float *attn_out;      /* [n, d_model] (= cross_out, ffn_out)                          */
-    float *sum1;          /* [n, d_model] post-norm: what norm1 normalises (= resid_mid)  */
-    float *resid_mid;     /* [n, d_model] (= resid_pre)                                   */
+    float *mean1, *rstd1; /* [n] statistics of norm1 */
+    float *qkv;           /* [n, (n_heads + 2 n_kv_heads) d_head], q and k rotated */
+    float *z;             /* [n, n_heads d_head] (= cross_z) */
+    float *attn_out;      /* [n, d_model] (= cross_out, ffn_out) */
+    float *sum1;          /* [n, d_model] post-norm: what norm1 normalises (= resid_mid) */
+    float *resid_mid;     /* [n, d_model] (= resid_pre) */
     float *norm_cross, *mean_cross, *rstd_cross;
-    float *cross_q;  /* [n, n_heads d_head] (= qkv)                                  */
-    float *cross_kv; /* training: [source rows, 2 n_kv_heads d_head]                 */
+    float *cross_q;  /* [n, n_heads d_head] (= qkv) */
+    float *cross_kv; /* training: [source rows, 2 n_kv_heads d_head] */
     float *qk_raw;   /* training with qk_norm: [n, (n_heads + n_kv_heads) d_head] before it */
     float *cross_z, *cross_out, *sum_cross, *resid_cross;
     float *norm2, *mean2, *rstd2;
-    float *ffn_pre;  /* [n, d_ff]; SwiGLU [n, 2 d_ff], gate | up                     */
-    float *ffn_post; /* [n, d_ff] after the non-linearity (relu, gelu: = ffn_pre)    */
+    float *ffn_pre;  /* [n, d_ff]; SwiGLU [n, 2 d_ff], gate | up */
+    float *ffn_post; /* [n, d_ff] after the non-linearity (relu, gelu: = ffn_pre) */
     float *ffn_out, *sum2;
-    float *resid_post; /* [n, d_model] (= resid_pre)                                   */
+    float *resid_post; /* [n, d_model] (= resid_pre) */
 };
 
 /* What a pass is given besides when a backward pass will follow. There is no cache then: every
@@ -73,8 +73,8 @@ struct gf_training {
 /* Gradients of activations on the way back; one set, all layers share it. */
 struct gf_back {
     float *resid; /* [n, d_model] in: of resid_post; out: of resid_pre */
-    float *out;   /* [n, d_model] of a sublayer's output               */
-    float *in;    /* [n, d_model] of a sublayer's input                */
+    float *out;   /* [n, d_model] of a sublayer's output */
+    float *in;    /* [n, d_model] of a sublayer's input */
     float *qkv, *z, *ffn_pre, *ffn_post;
     float *cross_kv;
     float *memory; /* [source rows, d_model] sums over the decoder's layers */

@@ -47,8 +47,7 @@ void gf_position_table(const struct gf_config *c, float *table, int32_t pos0, in
         for (int32_t j = 0; j < width; j++) {
             const double f = pow(10000.0, -(double)(j - j % 2) / width);
             for (int32_t i = 0; i < n; i++)
-                table[(int64_t)i * width + j] =
-                    (float)(j % 2 ? cos(f * (pos0 + i)) : sin(f * (pos0 + i)));
+                table[(int64_t)i * width + j] = (float)(j % 2 ? cos(f * (pos0 + i)) : sin(f * (pos0 + i)));
         }
     }
 }

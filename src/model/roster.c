@@ -1,5 +1,4 @@
-/* roster.c - see roster.h. The order here is the order in memory, in tables and in files we write.
- */
+/* roster.c - see roster.h. The order here is the order in memory, in tables and in files we write. */
 #include "model/roster.h"
 #include <string.h>
 
@@ -18,8 +17,7 @@ static void join(char *out, size_t size, const char *a, const char *b) {
     out[n] = 0;
 }
 
-static struct gf_slot describe(const struct walk *k, const char *name, int32_t rank, int32_t rows,
-                               int32_t cols) {
+static struct gf_slot describe(const struct walk *k, const char *name, int32_t rank, int32_t rows, int32_t cols) {
     struct gf_slot s;
     memset(&s, 0, sizeof s);
     join(s.t.name, sizeof s.t.name, k->prefix, name);
@@ -35,8 +33,8 @@ static struct gf_slot describe(const struct walk *k, const char *name, int32_t r
 }
 
 /* A matrix entry: rows row0 .. of a matrix of mat_rows rows. */
-static void mat(const struct walk *k, const char *name, struct gf_mat *m, int32_t row0,
-                int32_t rows, int32_t mat_rows, int32_t cols) {
+static void mat(const struct walk *k, const char *name, struct gf_mat *m, int32_t row0, int32_t rows, int32_t mat_rows,
+                int32_t cols) {
     struct gf_slot s = describe(k, name, 2, rows, cols);
     s.mat = m;
     s.row0 = row0;
@@ -45,8 +43,7 @@ static void mat(const struct walk *k, const char *name, struct gf_mat *m, int32_
 }
 
 /* A vector entry: n floats from `offset` on, of a vector of `len`. */
-static void vec(const struct walk *k, const char *name, float **v, int32_t offset, int32_t n,
-                int32_t len) {
+static void vec(const struct walk *k, const char *name, float **v, int32_t offset, int32_t n, int32_t len) {
     struct gf_slot s = describe(k, name, 1, 1, n);
     s.is_vec = 1;
     s.vec = v;
@@ -81,8 +78,7 @@ static void norm(struct walk *k, const char *name, struct gf_norm *n, int32_t co
 
 static void self_attention(struct walk *k, struct gf_attn *a) {
     const struct gf_config *c = k->cfg;
-    const int32_t q = c->n_heads * c->d_head, kv = c->n_kv_heads * c->d_head, all = q + 2 * kv,
-                  d = c->d_model;
+    const int32_t q = c->n_heads * c->d_head, kv = c->n_kv_heads * c->d_head, all = q + 2 * kv, d = c->d_model;
     k->component = GF_C_ATTENTION;
     mat(k, "attn.q.weight", AT(a, in.w), 0, q, all, d);
     mat(k, "attn.k.weight", AT(a, in.w), q, kv, all, d);
@@ -118,8 +114,8 @@ static void cross_attention(struct walk *k, struct gf_attn *a) {
 
 static void ffn(struct walk *k, struct gf_ffn *f) {
     const struct gf_config *c = k->cfg;
-    const int32_t d = c->d_model, wide = c->d_ff, gated = c->ffn == GF_SWIGLU,
-                  all = gated ? 2 * wide : wide, up0 = all - wide;
+    const int32_t d = c->d_model, wide = c->d_ff, gated = c->ffn == GF_SWIGLU, all = gated ? 2 * wide : wide,
+                  up0 = all - wide;
     k->component = GF_C_FFN;
     if (gated) mat(k, "ffn.gate.weight", AT(f, up.w), 0, wide, all, d);
     mat(k, "ffn.up.weight", AT(f, up.w), up0, wide, all, d);
@@ -141,8 +137,8 @@ static void set_prefix(struct walk *k, const char *stack_name, int32_t layer) {
     k->layer = layer;
 }
 
-static void stack(struct walk *k, const char *name, int32_t which, struct gf_block *blocks,
-                  int32_t n_layers, int cross) {
+static void stack(struct walk *k, const char *name, int32_t which, struct gf_block *blocks, int32_t n_layers,
+                  int cross) {
     for (int32_t l = 0; l < n_layers; l++) {
         struct gf_block *b = blocks ? &blocks[l] : NULL;
         set_prefix(k, name, l);
@@ -167,26 +163,20 @@ void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster
     struct walk k = {c, fn, ctx, "", GF_C_EMBEDDING, GF_STACK_NONE, -1};
 
     if (two && !c->shared_embedding)
-        mat(&k, "encoder.embed.weight", AT(w, encoder_embed), 0, c->vocab_size, c->vocab_size,
-            c->d_model);
+        mat(&k, "encoder.embed.weight", AT(w, encoder_embed), 0, c->vocab_size, c->vocab_size, c->d_model);
     const char *embed = "embed.weight";
     mat(&k, embed, AT(w, embed), 0, c->vocab_size, c->vocab_size, c->d_model);
     k.component = GF_C_POSITION;
     if (c->position == GF_POS_LEARNED) {
-        if (two)
-            table(&k, "encoder.position.weight", AT(w, encoder_position), c->context_length,
-                  c->d_model);
+        if (two) table(&k, "encoder.position.weight", AT(w, encoder_position), c->context_length, c->d_model);
         table(&k, "position.weight", AT(w, position), c->context_length, c->d_model);
     }
     if (two) {
-        stack(&k, "encoder.", GF_STACK_ENCODER, w ? w->encoder_blocks : NULL, c->n_encoder_layers,
-              0);
-        if (c->final_norm)
-            norm(&k, "encoder.final_norm", AT(w, encoder_final_norm), GF_C_FINAL_NORM);
+        stack(&k, "encoder.", GF_STACK_ENCODER, w ? w->encoder_blocks : NULL, c->n_encoder_layers, 0);
+        if (c->final_norm) norm(&k, "encoder.final_norm", AT(w, encoder_final_norm), GF_C_FINAL_NORM);
     }
-    stack(&k, two ? "decoder." : "blocks.",
-          c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER, w ? w->blocks : NULL,
-          c->n_layers, two);
+    stack(&k, two ? "decoder." : "blocks.", c->kind == GF_ENCODER ? GF_STACK_ENCODER : GF_STACK_DECODER,
+          w ? w->blocks : NULL, c->n_layers, two);
     if (c->final_norm) norm(&k, "final_norm", AT(w, final_norm), GF_C_FINAL_NORM);
     if (c->kind == GF_ENCODER) return;
     k.component = GF_C_HEAD;

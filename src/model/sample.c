@@ -36,8 +36,7 @@ int32_t gf_sampling_check(const struct gf_sampling *p, struct gf_error *err) {
         return gf_fail(err, GF_ERR_ARGUMENT, "temperature must be a number from 0 on");
     if (!(p->top_p > 0 && p->top_p <= 1))
         return gf_fail(err, GF_ERR_ARGUMENT, "top-p must lie above 0 and at most at 1");
-    if (!(p->min_p >= 0 && p->min_p <= 1))
-        return gf_fail(err, GF_ERR_ARGUMENT, "min-p must lie between 0 and 1");
+    if (!(p->min_p >= 0 && p->min_p <= 1)) return gf_fail(err, GF_ERR_ARGUMENT, "min-p must lie between 0 and 1");
     if (!(p->repetition_penalty > 0 && p->repetition_penalty <= 1e6f))
         return gf_fail(err, GF_ERR_ARGUMENT, "the repetition penalty must be above 0");
     if (p->top_k < 0) return gf_fail(err, GF_ERR_ARGUMENT, "top-k must not be negative");
@@ -45,8 +44,7 @@ int32_t gf_sampling_check(const struct gf_sampling *p, struct gf_error *err) {
 }
 
 /* logits with the penalty for the ids seen, each once. */
-static void penalise(float *out, const float *logits, int32_t n, float penalty, const int32_t *seen,
-                     int32_t n_seen) {
+static void penalise(float *out, const float *logits, int32_t n, float penalty, const int32_t *seen, int32_t n_seen) {
     memcpy(out, logits, (size_t)n * sizeof *out);
     if (penalty == 1) return;
     for (int32_t i = 0; i < n_seen; i++) {
@@ -78,8 +76,7 @@ static float kth_largest(const float *x, int32_t n, int32_t k, float *heap) {
 }
 
 static void keep_all(struct candidates *c, const float *logits, int32_t n, float least) {
-    c->n =
-        0; /* weight and logits may be one array: what is read lies at or after what is written */
+    c->n = 0; /* weight and logits may be one array: what is read lies at or after what is written */
     for (int32_t i = 0; i < n; i++)
         if (logits[i] >= least && logits[i] > -INFINITY) {
             c->id[c->n] = i;
@@ -156,8 +153,8 @@ static void top_p(struct candidates *c, float p) {
 }
 
 /* What can be drawn, given logits [n] that are finite or -inf. */
-static void choose_from(struct candidates *c, const float *logits, int32_t n,
-                        const struct gf_sampling *p, const int32_t *seen, int32_t n_seen) {
+static void choose_from(struct candidates *c, const float *logits, int32_t n, const struct gf_sampling *p,
+                        const int32_t *seen, int32_t n_seen) {
     float *x = c->weight;
     penalise(x, logits, n, p->repetition_penalty, seen, n_seen);
     if (p->temperature == 0) {
@@ -174,8 +171,7 @@ static void choose_from(struct candidates *c, const float *logits, int32_t n,
         if (x[i] > most) most = x[i];
     for (int32_t i = 0; i < n; i++) x[i] = (x[i] - most) / p->temperature;
     float least = -INFINITY;
-    if (p->top_k > 0 && p->top_k < n)
-        least = kth_largest(x, n, p->top_k, (float *)(void *)c->order);
+    if (p->top_k > 0 && p->top_k < n) least = kth_largest(x, n, p->top_k, (float *)(void *)c->order);
     keep_all(c, x, n, least);
     to_weights(c);
     if (p->top_p < 1) top_p(c, p->top_p);
@@ -185,8 +181,7 @@ static void choose_from(struct candidates *c, const float *logits, int32_t n,
 /* Whether a row of logits can be sampled from; -inf is a token that cannot come. */
 static int32_t check_logits(const float *logits, int32_t n, struct gf_error *err) {
     if (gf_argmax(logits, n) >= 0) return GF_OK;
-    return gf_fail(err, GF_ERR_NOT_FINITE,
-                   "the logits hold NaN or infinity: weights or activations are out of range");
+    return gf_fail(err, GF_ERR_NOT_FINITE, "the logits hold NaN or infinity: weights or activations are out of range");
 }
 
 void gf_session_seed(struct gf_session *s, uint64_t seed) { gf_rng_seed(&s->rng, seed); }
@@ -205,8 +200,7 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, str
         return GF_OK;
     }
     struct candidates c;
-    if (room(&c, &s->sampling, n))
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
+    if (room(&c, &s->sampling, n)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
     choose_from(&c, logits, n, p, s->ids, s->kv.length);
     int32_t at = 0;
     if (c.n > 1) {
@@ -218,16 +212,15 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, str
     return GF_OK;
 }
 
-int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p,
-                        const int32_t *seen, int32_t n_seen, struct gf_error *err) {
+int32_t gf_distribution(float *probs, const float *logits, int32_t n, const struct gf_sampling *p, const int32_t *seen,
+                        int32_t n_seen, struct gf_error *err) {
     if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one logit is needed");
     int32_t status = gf_sampling_check(p, err);
     if (status == GF_OK) status = check_logits(logits, n, err);
     if (status != GF_OK) return status;
     struct candidates c;
     void *memory = NULL;
-    if (room(&c, &memory, n))
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
+    if (room(&c, &memory, n)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
     choose_from(&c, logits, n, p, seen, n_seen);
     memset(probs, 0, (size_t)n * sizeof *probs);
     for (int32_t i = 0; i < c.n; i++) probs[c.id[i]] = (float)((double)c.weight[i] / c.sum);
@@ -235,8 +228,7 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     return GF_OK;
 }
 
-int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out,
-               struct gf_error *err) {
+int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out, struct gf_error *err) {
     if (n < 1 || k < 1) return gf_fail(err, GF_ERR_ARGUMENT, "nothing to rank");
     if (k > n) k = n;
     int32_t status = check_logits(logits, n, err);

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gf_session *gf_session_open(const struct gf_model *m, int32_t context, int32_t kv_type,
-                                   struct gf_error *err) {
+struct gf_session *gf_session_open(const struct gf_model *m, int32_t context, int32_t kv_type, struct gf_error *err) {
     if (!m->sealed) {
         gf_fail(err, GF_ERR_STATE, "the model is not sealed: tensors may be missing");
         return NULL;
@@ -20,8 +19,8 @@ struct gf_session *gf_session_open(const struct gf_model *m, int32_t context, in
     const struct gf_config *c = &m->cfg;
     if (context == 0) context = c->context_length;
     if (context < 1 || (c->position == GF_POS_LEARNED && context > c->context_length)) {
-        gf_fail(err, GF_ERR_ARGUMENT, "context %d: this model has learned positions for %d",
-                context, c->context_length);
+        gf_fail(err, GF_ERR_ARGUMENT, "context %d: this model has learned positions for %d", context,
+                c->context_length);
         return NULL;
     }
     if (kv_type < 0 || kv_type >= GF_N_KV_TYPES) {
@@ -59,15 +58,12 @@ void gf_session_close(struct gf_session *s) {
 
 int32_t gf_session_length(const struct gf_session *s) { return s->kv.length; }
 int32_t gf_session_context(const struct gf_session *s) { return s->context; }
-uint64_t gf_session_kv_bytes(const struct gf_session *s) {
-    return gf_kv_bytes(&s->kv) + gf_kv_bytes(&s->cross);
-}
+uint64_t gf_session_kv_bytes(const struct gf_session *s) { return gf_kv_bytes(&s->kv) + gf_kv_bytes(&s->cross); }
 uint64_t gf_session_scratch_bytes(const struct gf_session *s) {
     const struct gf_config *c = &s->model->cfg;
     const uint64_t rows = (uint64_t)s->hidden_room + (uint64_t)s->encoded_room;
     return s->scratch.size + gf_kv_table_bytes(&s->kv) + gf_kv_table_bytes(&s->cross) +
-           sizeof(float) *
-               (rows * (uint64_t)c->d_model + (uint64_t)s->logits_room * (uint64_t)c->vocab_size);
+           sizeof(float) * (rows * (uint64_t)c->d_model + (uint64_t)s->logits_room * (uint64_t)c->vocab_size);
 }
 
 int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err) {
@@ -108,24 +104,22 @@ no_memory:
     return NULL;
 }
 
-/* ---- scratch -----------------------------------------------------------------------------------
- */
+/* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
 /* Floats of every buffer for `rows` rows; with `carve` they are taken from the arena. One list, so
  * that size and use agree. */
 static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, int carve) {
     const struct gf_config *c = &s->model->cfg;
-    const int32_t d = c->d_model, wq = c->n_heads * c->d_head,
-                  wqkv = wq + 2 * c->n_kv_heads * c->d_head,
+    const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wqkv = wq + 2 * c->n_kv_heads * c->d_head,
                   wide = c->ffn == GF_SWIGLU ? 2 * c->d_ff : c->d_ff;
     int32_t widest = d > wq ? d : wq;
     if (c->d_ff > widest) widest = c->d_ff;
     uint64_t total = 0;
-#define BUF(field, width)                                                                          \
-    do {                                                                                           \
-        uint64_t bytes = gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)(width)), sizeof(float)); \
-        total = gf_add_u64(total, gf_arena_share(bytes));                                          \
-        if (carve) field = gf_arena_take(&s->scratch, bytes);                                      \
+#define BUF(field, width)                                                                                              \
+    do {                                                                                                               \
+        uint64_t bytes = gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)(width)), sizeof(float));                     \
+        total = gf_add_u64(total, gf_arena_share(bytes));                                                              \
+        if (carve) field = gf_arena_take(&s->scratch, bytes);                                                          \
     } while (0)
     struct gf_bufs *b = &s->bufs;
     BUF(b->resid_pre, d);
@@ -204,22 +198,19 @@ static int ensure_ids(struct gf_session *s, int32_t n) {
     return 0;
 }
 
-/* ---- passes
- * -------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 
-static int32_t check_ids(const struct gf_model *m, const int32_t *ids, int32_t n,
-                         struct gf_error *err) {
+static int32_t check_ids(const struct gf_model *m, const int32_t *ids, int32_t n, struct gf_error *err) {
     for (int32_t i = 0; i < n; i++)
         if (ids[i] < 0 || ids[i] >= m->cfg.vocab_size)
-            return gf_fail(err, GF_ERR_TOKEN, "token %d is id %d, the vocabulary has %d", i, ids[i],
-                           m->cfg.vocab_size);
+            return gf_fail(err, GF_ERR_TOKEN, "token %d is id %d, the vocabulary has %d", i, ids[i], m->cfg.vocab_size);
     return GF_OK;
 }
 
 /* n rows of some segments through a whole stack, embedding to final norm, on s's scratch; hidden
  * [n, d_model]. */
-static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs,
-                      int32_t n_segs, int32_t n, const int32_t *ids, float *hidden) {
+static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs, int32_t n_segs, int32_t n,
+                      const int32_t *ids, float *hidden) {
     const struct gf_model *m = s->model;
     const struct gf_config *c = &m->cfg;
     const int own_encoder = stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
@@ -243,22 +234,19 @@ static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *
     for (int32_t l = 0; l < n_layers; l++) gf_block_forward(&p, l, &blocks[l], b);
     const struct gf_norm *last = own_encoder ? &m->w.encoder_final_norm : &m->w.final_norm;
     if (c->final_norm)
-        gf_norm_forward(&p, last, -1, GF_P_LN_FINAL_SCALE, GF_P_LN_FINAL, hidden, b->resid_pre,
-                        b->mean1, b->rstd1, n);
+        gf_norm_forward(&p, last, -1, GF_P_LN_FINAL_SCALE, GF_P_LN_FINAL, hidden, b->resid_pre, b->mean1, b->rstd1, n);
     else
         memcpy(hidden, b->resid_pre, (size_t)n * (size_t)c->d_model * sizeof *hidden);
     if (c->final_norm) gf_mark(s->trace, stack, -1, GF_OP_FINAL_NORM);
 }
 
 /* Whether n more tokens may be evaluated. */
-static int32_t refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n,
-                           struct gf_error *err) {
-    if (s->model->cfg.kind == GF_ENCODER)
-        return gf_fail(err, GF_ERR_STATE, "an encoder has no next token: use encode");
+static int32_t refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err) {
+    if (s->model->cfg.kind == GF_ENCODER) return gf_fail(err, GF_ERR_STATE, "an encoder has no next token: use encode");
     if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one token is needed");
     if (n > s->context - s->kv.length)
-        return gf_fail(err, GF_ERR_CONTEXT, "%d tokens after %d do not fit the context of %d", n,
-                       s->kv.length, s->context);
+        return gf_fail(err, GF_ERR_CONTEXT, "%d tokens after %d do not fit the context of %d", n, s->kv.length,
+                       s->context);
     if (s->model->cfg.kind == GF_ENCODER_DECODER && s->cross.length == 0)
         return gf_fail(err, GF_ERR_STATE, "an encoder_decoder needs a source before it decodes");
     return check_ids(s->model, ids, n, err);
@@ -270,8 +258,7 @@ static int make_room(struct gf_session *s, int32_t n, int32_t rows) {
     int32_t keys = s->kv.length + n;
     if (gf_kv_reserve(&s->kv, keys) || ensure_ids(s, keys)) return -1;
     if (s->cross.length > keys) keys = s->cross.length;
-    return ensure_scratch(s, rows, keys) ||
-           ensure_rows(&s->hidden, &s->hidden_room, n, s->model->cfg.d_model);
+    return ensure_scratch(s, rows, keys) || ensure_rows(&s->hidden, &s->hidden_room, n, s->model->cfg.d_model);
 }
 
 static void advance(struct gf_session *s, const int32_t *ids, int32_t n) {
@@ -288,8 +275,8 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     if (status != GF_OK) return status;
     /* without the causal mask every row sees every other: no chunks then */
     const int32_t step = c->causal && n > GF_CHUNK ? GF_CHUNK : n;
-    if (make_room(s, n, step) || (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n,
-                                                                 pos0, pos0 + n, s->cross.length)))
+    if (make_room(s, n, step) ||
+        (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
     if (s->trace) gf_trace_open(s->trace);
     gf_pool_pass(s->model->pool, n == 1);
@@ -300,19 +287,16 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
                              .cross = &s->cross,
                              .cross_mask = s->cross_mask};
         if (s->observe) s->observe->row0 = i;
-        run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i,
-                  s->hidden + (int64_t)i * c->d_model);
+        run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i, s->hidden + (int64_t)i * c->d_model);
     }
     gf_pool_passed(s->model->pool);
     advance(s, ids, n);
     return GF_OK;
 }
 
-int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n,
-                         struct gf_error *err) {
+int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err) {
     if (n < 1 || n > GF_CHUNK)
-        return gf_fail(err, GF_ERR_ARGUMENT, "1 to %d sessions can be evaluated together",
-                       GF_CHUNK);
+        return gf_fail(err, GF_ERR_ARGUMENT, "1 to %d sessions can be evaluated together", GF_CHUNK);
     struct gf_session *first = sessions[0];
     const struct gf_model *m = first->model;
     const int32_t d = m->cfg.d_model, v = m->cfg.vocab_size;
@@ -320,27 +304,22 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
     int32_t keys = 1;
     for (int32_t i = 0; i < n; i++) {
         struct gf_session *s = sessions[i];
-        if (s->model != m)
-            return gf_fail(err, GF_ERR_ARGUMENT, "session %d belongs to another model", i);
+        if (s->model != m) return gf_fail(err, GF_ERR_ARGUMENT, "session %d belongs to another model", i);
         if (gf_observing(s->observe) || s->trace)
             return gf_fail(err, GF_ERR_STATE, "session %d is watched: evaluate it alone", i);
         for (int32_t k = 0; k < i; k++)
-            if (sessions[k] == s)
-                return gf_fail(err, GF_ERR_ARGUMENT, "session %d is there twice", i);
+            if (sessions[k] == s) return gf_fail(err, GF_ERR_ARGUMENT, "session %d is there twice", i);
         int32_t status = refuse_eval(s, ids + i, 1, err);
         if (status != GF_OK) return status;
         if (s->kv.length + 1 > keys) keys = s->kv.length + 1;
         if (s->cross.length > keys) keys = s->cross.length;
-        segs[i] = (struct gf_seg){.kv = &s->kv,
-                                  .pos0 = s->kv.length,
-                                  .n = 1,
-                                  .cross = &s->cross,
-                                  .cross_mask = s->cross_mask};
+        segs[i] = (struct gf_seg){
+            .kv = &s->kv, .pos0 = s->kv.length, .n = 1, .cross = &s->cross, .cross_mask = s->cross_mask};
     }
     int short_of_memory = ensure_scratch(first, n, keys);
     for (int32_t i = 0; i < n && !short_of_memory; i++)
-        short_of_memory = make_room(sessions[i], 1, 1) ||
-                          ensure_rows(&sessions[i]->logits, &sessions[i]->logits_room, 1, v);
+        short_of_memory =
+            make_room(sessions[i], 1, 1) || ensure_rows(&sessions[i]->logits, &sessions[i]->logits_room, 1, v);
     float *hidden = short_of_memory ? NULL : gf_take((uint64_t)n * (uint64_t)d * sizeof *hidden);
     float *logits = hidden ? gf_take((uint64_t)n * (uint64_t)v * sizeof *logits) : NULL;
     if (!logits) {
@@ -349,8 +328,7 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
     }
     gf_pool_pass(m->pool, 0);
     run_stack(first, GF_STACK_DECODER, segs, n, n, ids, hidden);
-    gf_matmul(logits, v, hidden, d, gf_model_head(m), m->w.head.b, n, first->matmul_scratch,
-              m->pool);
+    gf_matmul(logits, v, hidden, d, gf_model_head(m), m->w.head.b, n, first->matmul_scratch, m->pool);
     for (int32_t i = 0; i < n; i++) {
         struct gf_session *s = sessions[i];
         advance(s, ids + i, 1);
@@ -364,26 +342,24 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
     return GF_OK;
 }
 
-const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n,
-                               struct gf_error *err) {
+const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err) {
     const struct gf_model *m = s->model;
     const int32_t v = m->cfg.vocab_size, d = m->cfg.d_model;
     if (row0 < 0 || n < 1 || row0 > s->hidden_rows - n) {
-        gf_fail(err, GF_ERR_ARGUMENT, "rows %d..%lld: the last eval left %d", row0,
-                (long long)row0 + n - 1, s->hidden_rows);
+        gf_fail(err, GF_ERR_ARGUMENT, "rows %d..%lld: the last eval left %d", row0, (long long)row0 + n - 1,
+                s->hidden_rows);
         return NULL;
     }
     if (row0 == s->logits_row0 && n == s->logits_rows) return s->logits;
-    if (ensure_rows(&s->logits, &s->logits_room, n, v) ||
-        ensure_scratch(s, n < GF_CHUNK ? n : GF_CHUNK, GF_KV_BLOCK)) {
+    if (ensure_rows(&s->logits, &s->logits_room, n, v) || ensure_scratch(s, n < GF_CHUNK ? n : GF_CHUNK, GF_KV_BLOCK)) {
         gf_fail(err, GF_ERR_MEMORY, "no memory for %d rows of %d logits", n, v);
         return NULL;
     }
     if (s->trace) s->trace->last = gf_now_ms();
     for (int32_t i = 0; i < n; i += GF_CHUNK) {
         const int32_t rows = n - i < GF_CHUNK ? n - i : GF_CHUNK;
-        gf_matmul(s->logits + (int64_t)i * v, v, s->hidden + (int64_t)(row0 + i) * d, d,
-                  gf_model_head(m), m->w.head.b, rows, s->matmul_scratch, m->pool);
+        gf_matmul(s->logits + (int64_t)i * v, v, s->hidden + (int64_t)(row0 + i) * d, d, gf_model_head(m), m->w.head.b,
+                  rows, s->matmul_scratch, m->pool);
     }
     gf_mark(s->trace, GF_STACK_DECODER, -1, GF_OP_HEAD);
     s->logits_row0 = row0;
@@ -407,8 +383,7 @@ static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
         memcpy(kept, mask, (size_t)n);
     }
     float *kv = gf_take((uint64_t)n * 2 * (uint64_t)(c->n_kv_heads * c->d_head) * sizeof *kv);
-    if (!kv || gf_kv_reserve(&s->cross, n) ||
-        (s->observe && gf_observe_begin_cross(s->observe, n))) {
+    if (!kv || gf_kv_reserve(&s->cross, n) || (s->observe && gf_observe_begin_cross(s->observe, n))) {
         gf_give(kv);
         free(kept);
         return -1;
@@ -434,19 +409,16 @@ static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
 int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_t *mask, int32_t n,
                           struct gf_error *err) {
     const struct gf_config *c = &s->model->cfg;
-    if (c->kind == GF_DECODER)
-        return gf_fail(err, GF_ERR_STATE, "a decoder has no encoder: use eval");
+    if (c->kind == GF_DECODER) return gf_fail(err, GF_ERR_STATE, "a decoder has no encoder: use eval");
     if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one source token is needed");
     if (n > s->context)
-        return gf_fail(err, GF_ERR_CONTEXT, "%d source tokens do not fit the context of %d", n,
-                       s->context);
+        return gf_fail(err, GF_ERR_CONTEXT, "%d source tokens do not fit the context of %d", n, s->context);
     int32_t status = check_ids(s->model, ids, n, err);
     if (status != GF_OK) return status;
     int shown = !mask;
     for (int32_t i = 0; i < n && !shown; i++) shown = mask[i] != 0;
     if (!shown) return gf_fail(err, GF_ERR_ARGUMENT, "the mask hides every source position");
-    struct gf_kv
-        work; /* one layer's keys and values at a time, always exact: an encoder keeps no cache */
+    struct gf_kv work; /* one layer's keys and values at a time, always exact: an encoder keeps no cache */
     gf_kv_open(&work, c, 1, GF_KV_F32);
     if (gf_kv_reserve(&work, n) || ensure_scratch(s, n, n) ||
         ensure_rows(&s->encoded, &s->encoded_room, n, c->d_model) ||

@@ -37,6 +37,5 @@ struct gf_session {
 
 /* observe.c */
 int32_t gf_observe_need(struct gf_session *s, struct gf_error *err);
-int32_t gf_observe_place(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
-                         struct gf_error *err);
+int32_t gf_observe_place(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point, struct gf_error *err);
 #endif

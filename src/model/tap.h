@@ -7,8 +7,7 @@
 #include "model/observe.h"
 
 /* Whether anything happens at a place: lets callers skip work that only a tap needs. */
-static inline int gf_watched(const struct gf_observe *o, int32_t stack, int32_t layer,
-                             int32_t point) {
+static inline int gf_watched(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point) {
     if (!o) return 0;
     int32_t place = gf_place(&o->cfg, stack, layer, point);
     return o->captured[place].wanted || o->edited[place];
@@ -16,14 +15,14 @@ static inline int gf_watched(const struct gf_observe *o, int32_t stack, int32_t 
 
 /* n rows of this chunk, `width` floats each, rows ld apart, have just been computed. Points with
  * axes D, Q, K, F, 1, R. */
-void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, float *x,
-                 int32_t ld, int32_t n, int32_t width);
-static inline void gf_tap(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point,
-                          float *x, int32_t ld, int32_t n, int32_t width) {
+void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, float *x, int32_t ld, int32_t n,
+                 int32_t width);
+static inline void gf_tap(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, float *x, int32_t ld,
+                          int32_t n, int32_t width) {
     if (o) gf_tap_rows(o, stack, layer, point, x, ld, n, width);
 }
 /* One query's row of keys 0 .. n - 1 in one head. Points with axes S; `row` counts within this
  * chunk. */
-void gf_tap_keys(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t head,
-                 int32_t row, float *x, int32_t n);
+void gf_tap_keys(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t head, int32_t row, float *x,
+                 int32_t n);
 #endif

@@ -12,15 +12,15 @@ struct gf_linear { /* y = x W^T + b */
 };
 
 struct gf_norm {
-    float *gain; /* [d_model]                                   */
-    float *bias; /* [d_model]; NULL for RMSNorm or by config    */
+    float *gain; /* [d_model] */
+    float *bias; /* [d_model]; NULL for RMSNorm or by config */
 };
 
 struct gf_attn {
-    struct gf_linear in; /* self: rows q | k | v, [(n_heads + 2 n_kv_heads) d_head, d_model]; cross:
-                            rows q alone */
-    struct gf_linear kv; /* cross only: rows k | v, read from the encoder's output */
-    struct gf_linear o;  /* [d_model, n_heads d_head] */
+    /* self: rows q | k | v, [(n_heads + 2 n_kv_heads) d_head, d_model]; cross: rows q alone */
+    struct gf_linear in;
+    struct gf_linear kv;    /* cross only: rows k | v, read from the encoder's output */
+    struct gf_linear o;     /* [d_model, n_heads d_head] */
     float *q_norm, *k_norm; /* [d_head] each; qk_norm only */
 };
 
@@ -30,11 +30,11 @@ struct gf_ffn {
 };
 
 struct gf_block {
-    struct gf_norm norm1; /* before (pre) or after (post) self-attention  */
+    struct gf_norm norm1; /* before (pre) or after (post) self-attention */
     struct gf_attn attn;
-    struct gf_norm norm_cross; /* decoder blocks of an encoder_decoder     */
+    struct gf_norm norm_cross; /* decoder blocks of an encoder_decoder */
     struct gf_attn cross;
-    struct gf_norm norm2; /* before or after the feed-forward layer       */
+    struct gf_norm norm2; /* before or after the feed-forward layer */
     struct gf_ffn ffn;
 };
 

@@ -5,10 +5,10 @@
 #include <cblas.h>
 #include <pthread.h>
 
-static void product(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a,
-                    int32_t lda, const float *b, int32_t ldb, float beta, float *c, int32_t ldc) {
-    cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n,
-                k, alpha, a, lda, b, ldb, beta, c, ldc);
+static void product(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float *a, int32_t lda,
+                    const float *b, int32_t ldb, float beta, float *c, int32_t ldc) {
+    cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n, k, alpha, a, lda,
+                b, ldb, beta, c, ldc);
 }
 
 /* One thread a product: lanes are what runs at the same time (trainer.h), and a sum's order must

@@ -1,5 +1,4 @@
-/* blas.h - whose matrix products: OpenBLAS's where the build found it (GF_OPENBLAS), else our own.
- */
+/* blas.h - whose matrix products: OpenBLAS's where the build found it (GF_OPENBLAS), else our own. */
 #ifndef GF_BLAS_H
 #define GF_BLAS_H
 #include "kernels/gemm.h"

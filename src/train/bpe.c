@@ -8,8 +8,7 @@
 enum { FIRST_BYTE = 1, FIRST_MERGE = 257, LONGEST = 4096 }; /* ids; longest piece merged */
 enum { MOST_TRAINED = 1 << 15, MOST_READ = 1 << 22 };       /* tokens; MOST_READ: vocab_size's */
 
-/* ---- cutting -----------------------------------------------------------------------------------
- */
+/* ---- cutting ----------------------------------------------------------------------------------------------------- */
 
 /* The end of the characters of one kind that begin at t[at]; *last: where the last of them does. */
 static size_t run(const char *t, size_t at, size_t n, enum gf_char kind, size_t *last) {
@@ -31,8 +30,7 @@ static size_t piece(const char *t, size_t n) {
     return end < n && last > 0 ? last : end; /* the last space belongs to the word after it */
 }
 
-/* ---- tables ------------------------------------------------------------------------------------
- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 struct pairs { /* (left, right) -> merge, open addressing */
     uint64_t mask;
@@ -144,11 +142,9 @@ static uint32_t merge(int32_t *ids, uint32_t n, int32_t a, int32_t b, int32_t c)
     return to;
 }
 
-/* ---- vocabulary --------------------------------------------------------------------------------
- */
+/* ---- vocabulary -------------------------------------------------------------------------------------------------- */
 
-static int add_token(struct gf_bpe *b, int32_t id, const uint8_t *x, int32_t n, const uint8_t *y,
-                     int32_t m) {
+static int add_token(struct gf_bpe *b, int32_t id, const uint8_t *x, int32_t n, const uint8_t *y, int32_t m) {
     b->bytes[id] = malloc((size_t)(n + m));
     if (!b->bytes[id]) return -1;
     memcpy(b->bytes[id], x, (size_t)n);
@@ -175,8 +171,7 @@ static int open_vocabulary(struct gf_bpe *b, int32_t vocab_size) {
 static int add_merge(struct gf_bpe *b, int32_t left, int32_t right) {
     b->merges[b->n_merges][0] = left;
     b->merges[b->n_merges++][1] = right;
-    return add_token(b, b->vocab_size++, b->bytes[left], b->n_bytes[left], b->bytes[right],
-                     b->n_bytes[right]);
+    return add_token(b, b->vocab_size++, b->bytes[left], b->n_bytes[left], b->bytes[right], b->n_bytes[right]);
 }
 
 void gf_bpe_close(struct gf_bpe *b) {
@@ -190,8 +185,7 @@ void gf_bpe_close(struct gf_bpe *b) {
     memset(b, 0, sizeof *b);
 }
 
-/* ---- training ----------------------------------------------------------------------------------
- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 struct counts { /* how often each pair of ids stands side by side */
     int32_t width;
@@ -219,8 +213,7 @@ static int32_t best_pair(struct counts *c) {
         c->listed[pair] = c->of[pair] != 0;
         if (!c->listed[pair]) continue;
         c->list[kept++] = pair;
-        if (best < 0 || c->of[pair] > c->of[best] || (c->of[pair] == c->of[best] && pair < best))
-            best = pair;
+        if (best < 0 || c->of[pair] > c->of[best] || (c->of[pair] == c->of[best] && pair < best)) best = pair;
     }
     c->n_list = kept;
     return best;
@@ -264,11 +257,10 @@ static size_t next_separator(const char *text, size_t at, size_t n, size_t *afte
     return *after = n, n;
 }
 
-int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab_size,
-                     struct gf_error *err) {
+int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab_size, struct gf_error *err) {
     if (vocab_size < FIRST_MERGE || vocab_size > MOST_TRAINED)
-        return gf_fail(err, GF_ERR_ARGUMENT, "vocabulary of %d: at least %d, at most %d",
-                       vocab_size, FIRST_MERGE, MOST_TRAINED);
+        return gf_fail(err, GF_ERR_ARGUMENT, "vocabulary of %d: at least %d, at most %d", vocab_size, FIRST_MERGE,
+                       MOST_TRAINED);
     struct pieces *words = open_pieces();
     int status = words && !open_vocabulary(b, vocab_size) ? 0 : -1;
     for (size_t at = 0, after; !status && at < n; at = after) {
@@ -287,8 +279,7 @@ int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab
     return status ? gf_fail(err, GF_ERR_MEMORY, "no memory to train a vocabulary") : GF_OK;
 }
 
-/* ---- use ---------------------------------------------------------------------------------------
- */
+/* ---- use --------------------------------------------------------------------------------------------------------- */
 
 static uint32_t merge_all(const struct gf_bpe *b, int32_t *ids, uint32_t n) {
     for (;;) {
@@ -355,32 +346,24 @@ static void put_json(struct gf_sink *to, const char *text) {
 
 void gf_bpe_write(const struct gf_bpe *b, int begin, struct gf_sink *to) {
     char text[2 * LONGEST + 3];
-    gf_put_text(
-        to,
-        "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":0,"
-        "\"content\":\"" GF_BPE_SEPARATOR "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":"
-        "false,\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
-        "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":"
-        "true},");
+    gf_put_text(to, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":0,"
+                    "\"content\":\"" GF_BPE_SEPARATOR "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":"
+                    "false,\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
+                    "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":"
+                    "true},");
     if (begin)
-        gf_put_text(
-            to,
-            "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{"
-            "\"id\":\"" GF_BPE_SEPARATOR
-            "\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"
-            "\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{\"id\":\"B\","
-            "\"type_id\":1}}],\"special_tokens\":{\"" GF_BPE_SEPARATOR
-            "\":{\"id\":\"" GF_BPE_SEPARATOR "\",\"ids\":[0],\"tokens\":[\"" GF_BPE_SEPARATOR
-            "\"]}}},");
+        gf_put_text(to, "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{"
+                        "\"id\":\"" GF_BPE_SEPARATOR "\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"
+                        "\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{\"id\":\"B\","
+                        "\"type_id\":1}}],\"special_tokens\":{\"" GF_BPE_SEPARATOR "\":{\"id\":\"" GF_BPE_SEPARATOR
+                        "\",\"ids\":[0],\"tokens\":[\"" GF_BPE_SEPARATOR "\"]}}},");
     else
         gf_put_text(to, "\"post_processor\":null,");
-    gf_put_text(
-        to,
-        "\"decoder\":{\"type\":\"ByteLevel\","
-        "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\n\"model\":{\"type\":"
-        "\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
-        "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":"
-        "false,\n\"vocab\":{");
+    gf_put_text(to, "\"decoder\":{\"type\":\"ByteLevel\","
+                    "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\n\"model\":{\"type\":"
+                    "\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
+                    "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":"
+                    "false,\n\"vocab\":{");
     for (int32_t i = 0; i < b->vocab_size; i++) {
         gf_bpe_spell(b, i, text, sizeof text);
         if (i) gf_put_text(to, ",");
@@ -431,12 +414,10 @@ int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_erro
     memset(b, 0, sizeof *b);
     while (at + sizeof mark - 1 <= end && memcmp(at, mark, sizeof mark - 1)) at++;
     if (at + sizeof mark - 1 > end)
-        return gf_fail(err, GF_ERR_MISSING,
-                       "the tokenizer has no merges of this program's writing");
+        return gf_fail(err, GF_ERR_MISSING, "the tokenizer has no merges of this program's writing");
     at += sizeof mark - 1;
     int32_t count = FIRST_MERGE;
-    for (const char *t = at; t < end && *t != ']' && count <= MOST_READ;
-         t++) { /* two quotes a merge */
+    for (const char *t = at; t < end && *t != ']' && count <= MOST_READ; t++) { /* two quotes a merge */
         if (*t == '\\')
             t++;
         else if (*t == '"') {
@@ -444,8 +425,7 @@ int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_erro
             count++;
         }
     }
-    if (count > MOST_READ)
-        return gf_fail(err, GF_ERR_CONFIG, "the tokenizer has more than %d tokens", MOST_READ);
+    if (count > MOST_READ) return gf_fail(err, GF_ERR_CONFIG, "the tokenizer has more than %d tokens", MOST_READ);
     int status = open_vocabulary(b, count);
     while (!status && at < end && *at != ']') {
         uint8_t both[LONGEST];
@@ -458,8 +438,7 @@ int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_erro
         if (right < 0) {
             const int32_t place = b->n_merges;
             gf_bpe_close(b);
-            return gf_fail(err, GF_ERR_SHAPE, "merge %d of the tokenizer joins unknown tokens",
-                           place);
+            return gf_fail(err, GF_ERR_SHAPE, "merge %d of the tokenizer joins unknown tokens", place);
         }
         status = add_merge(b, left, right);
     }

@@ -22,8 +22,7 @@ struct gf_bpe {
 };
 
 /* Learn from text (separators are skipped) until vocab_size ids exist; at least 257. */
-int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab_size,
-                     struct gf_error *err);
+int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab_size, struct gf_error *err);
 void gf_bpe_close(struct gf_bpe *b);
 /* Ids of n bytes of text, special tokens not recognised. Writes at most `room`; returns how many
  * there are, -1 without memory. */

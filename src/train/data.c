@@ -23,20 +23,17 @@ static int64_t cut(const struct gf_data *d, struct gf_text *to) {
         const char *found = strstr(d->bytes + at, mark);
         size_t end = found ? (size_t)(found - d->bytes) : d->n_bytes, from = at, n;
         at = found ? end + m : end;
-        while (from < end && is_space(d->bytes[from]) && !(d->pairs && d->bytes[from] == '\t'))
-            from++;
+        while (from < end && is_space(d->bytes[from]) && !(d->pairs && d->bytes[from] == '\t')) from++;
         n = end - from;
-        while (n && is_space(d->bytes[from + n - 1]) &&
-               !(d->pairs && d->bytes[from + n - 1] == '\t'))
-            n--;
+        while (n && is_space(d->bytes[from + n - 1]) && !(d->pairs && d->bytes[from + n - 1] == '\t')) n--;
         if (n && to) to[count] = (struct gf_text){from, n};
         count += n > 0;
     }
     return count;
 }
 
-int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct gf_bpe *bpe,
-                     int32_t context, uint64_t seed, struct gf_error *err) {
+int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct gf_bpe *bpe, int32_t context,
+                     uint64_t seed, struct gf_error *err) {
     memset(d, 0, sizeof *d);
     d->pairs = pairs;
     d->bpe = bpe;
@@ -53,8 +50,7 @@ int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct 
     const int64_t found = cut(d, NULL);
     if (!found || found > INT32_MAX) {
         gf_data_close(d);
-        return found ? gf_fail(err, GF_ERR_ARGUMENT, "%lld texts are more than %d",
-                               (long long)found, INT32_MAX)
+        return found ? gf_fail(err, GF_ERR_ARGUMENT, "%lld texts are more than %d", (long long)found, INT32_MAX)
                      : gf_fail(err, GF_ERR_ARGUMENT, "there is no text to learn from");
     }
     const int32_t n_texts = d->n_texts = (int32_t)found;
@@ -147,8 +143,7 @@ static int hold(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t dra
     return 0;
 }
 
-/* The held text's window w joins the batch: 1, or 0 when it does not fit. *last: no more windows.
- */
+/* The held text's window w joins the batch: 1, or 0 when it does not fit. *last: no more windows. */
 static int join_batch(struct gf_data *d, struct gf_batch_room *r, int64_t w, int *last) {
     struct gf_batch *b = &r->b;
     const int64_t from = w * d->context, all = d->n_ids - 1;
@@ -190,8 +185,7 @@ static int hold_next(struct gf_data *d) {
     const int64_t key = d->epoch * d->n_texts + d->next;
     if (d->held == key) return 0;
     d->held = -1;
-    if (hold(d, d->order[d->next], d->swap, d->seed + (uint64_t)key * 0x9e3779b97f4a7c15u))
-        return -1;
+    if (hold(d, d->order[d->next], d->swap, d->seed + (uint64_t)key * 0x9e3779b97f4a7c15u)) return -1;
     d->held = key;
     return 0;
 }

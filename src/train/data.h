@@ -39,10 +39,9 @@ struct gf_data {
     size_t n_target; /* bytes of the text under way that are predicted: of a pair its target */
 };
 
-/* Stories, or pairs. text: n bytes and a 0 behind them, from malloc; taken over, also on failure.
- */
-int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct gf_bpe *bpe,
-                     int32_t context, uint64_t seed, struct gf_error *err);
+/* Stories, or pairs. text: n bytes and a 0 behind them, from malloc; taken over, also on failure. */
+int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct gf_bpe *bpe, int32_t context,
+                     uint64_t seed, struct gf_error *err);
 void gf_data_close(struct gf_data *d);
 
 /* A batch with memory of its own, filled by gf_data_fill. */

@@ -14,8 +14,7 @@ static double squares(const float *x, uint64_t n) {
     return sum;
 }
 
-static void measure(const struct gf_graph *g, const struct gf_params *grads, int32_t n,
-                    struct gf_depth *out) {
+static void measure(const struct gf_graph *g, const struct gf_params *grads, int32_t n, struct gf_depth *out) {
     for (int32_t l = 0; l < g->cfg.n_layers; l++) {
         double sum = 0, count = 0;
         for (int32_t i = 0; i < grads->n_list; i++) {
@@ -30,13 +29,12 @@ static void measure(const struct gf_graph *g, const struct gf_params *grads, int
     }
 }
 
-int32_t gf_depth_measure(const struct gf_config *cfg, uint64_t seed, int32_t n,
-                         struct gf_depth *out, struct gf_error *err) {
+int32_t gf_depth_measure(const struct gf_config *cfg, uint64_t seed, int32_t n, struct gf_depth *out,
+                         struct gf_error *err) {
     const int32_t status = gf_config_check(cfg, err);
     if (status != GF_OK) return status;
     if (cfg->kind != GF_DECODER || n < 2 || n > GF_DEPTH_TOKENS)
-        return gf_fail(err, GF_ERR_ARGUMENT, "depth is measured in decoders, on 2 to %d tokens",
-                       GF_DEPTH_TOKENS);
+        return gf_fail(err, GF_ERR_ARGUMENT, "depth is measured in decoders, on 2 to %d tokens", GF_DEPTH_TOKENS);
     struct gf_params w = {0}, grads = {0};
     struct gf_graph g = {0};
     const int32_t seqs = n / cfg->context_length + 1;
@@ -48,12 +46,10 @@ int32_t gf_depth_measure(const struct gf_config *cfg, uint64_t seed, int32_t n,
         gf_rng_seed(&rng, seed);
         gf_params_init(&w, cfg, gf_rng_u64(&rng), 0.02f, 0);
         int32_t *targets = ids + n, *lengths = targets + n, n_seqs = 0;
-        for (int32_t i = 0; i < 2 * n; i++)
-            ids[i] = (int32_t)(gf_rng_uniform(&rng) * cfg->vocab_size);
+        for (int32_t i = 0; i < 2 * n; i++) ids[i] = (int32_t)(gf_rng_uniform(&rng) * cfg->vocab_size);
         for (int32_t left = n; left > 0; left -= lengths[n_seqs++])
             lengths[n_seqs] = left < cfg->context_length ? left : cfg->context_length;
-        const struct gf_batch batch = {
-            .n = n, .n_seqs = n_seqs, .lengths = lengths, .ids = ids, .targets = targets};
+        const struct gf_batch batch = {.n = n, .n_seqs = n_seqs, .lengths = lengths, .ids = ids, .targets = targets};
         gf_graph_run(&g, &w.w, &grads.w, &batch, 1 / (float)n, 0, 0, NULL);
         measure(&g, &grads, n, out);
     }

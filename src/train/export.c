@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_config *cfg,
-                                 int32_t dtype, struct gf_error *err) {
+struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_config *cfg, int32_t dtype,
+                                 struct gf_error *err) {
     const int32_t n = gf_roster_count(cfg);
     uint8_t *dtypes = malloc((size_t)n + 1);
     if (!dtypes) {
@@ -31,8 +31,8 @@ struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_conf
 }
 
 /* Nats of the sequence's targets, fed a chunk at a time. */
-static int32_t sequence_nats(struct gf_session *s, const int32_t *ids, const int32_t *targets,
-                             int32_t n, int32_t vocab_size, double *nats, struct gf_error *err) {
+static int32_t sequence_nats(struct gf_session *s, const int32_t *ids, const int32_t *targets, int32_t n,
+                             int32_t vocab_size, double *nats, struct gf_error *err) {
     int32_t status = gf_session_rewind(s, 0, err);
     for (int32_t i = 0; i < n && status == GF_OK; i += GF_CHUNK) {
         const int32_t m = n - i < GF_CHUNK ? n - i : GF_CHUNK;
@@ -40,18 +40,15 @@ static int32_t sequence_nats(struct gf_session *s, const int32_t *ids, const int
         const float *logits = status == GF_OK ? gf_session_logits(s, 0, m, err) : NULL;
         if (!logits) return status == GF_OK ? GF_ERR_MEMORY : status;
         for (int32_t r = 0; r < m; r++, logits += vocab_size)
-            *nats +=
-                (double)gf_logsumexp(logits, vocab_size, NULL) - (double)logits[targets[i + r]];
+            *nats += (double)gf_logsumexp(logits, vocab_size, NULL) - (double)logits[targets[i + r]];
     }
     return status;
 }
 
-int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *bits,
-                       struct gf_error *err) {
+int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *bits, struct gf_error *err) {
     const struct gf_config *c = gf_model_config(m);
     struct gf_batch_room room;
-    if (gf_batch_open(&room, c->context_length, 1))
-        return gf_fail(err, GF_ERR_MEMORY, "no memory for a sequence");
+    if (gf_batch_open(&room, c->context_length, 1)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a sequence");
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, err);
     int32_t status = s ? GF_OK : GF_ERR_MEMORY;
     double nats = 0;

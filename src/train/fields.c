@@ -28,12 +28,10 @@ int32_t gf_field_find(const char *name) {
 
 const char *gf_field_word(int32_t field, int32_t k) {
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
-        if (!strcmp(choices[i].field, fields[field].name))
-            return k >= 0 && k < MOST_WORDS ? choices[i].words[k] : NULL;
+        if (!strcmp(choices[i].field, fields[field].name)) return k >= 0 && k < MOST_WORDS ? choices[i].words[k] : NULL;
     return NULL;
 }
 
 int gf_field_is_flag(int32_t field) {
-    return !strcmp(fields[field].type, "int32_t") && fields[field].most == 1 &&
-           !gf_field_word(field, 0);
+    return !strcmp(fields[field].type, "int32_t") && fields[field].most == 1 && !gf_field_word(field, 0);
 }

@@ -21,8 +21,8 @@ static void take(struct gf_graph *g, float **to, int64_t rows, int64_t width, in
 }
 
 /* One layer's buffers for n rows; resid_pre is the layer's before. */
-static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre, int32_t n,
-                         int32_t n_source, int carve) {
+static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre, int32_t n, int32_t n_source,
+                         int carve) {
     const struct gf_config *c = &g->cfg;
     const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
     const int pre = c->norm_placement == GF_PRE_NORM;
@@ -60,8 +60,7 @@ static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre
     return b->resid_post;
 }
 
-static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t n_source,
-                      int carve) {
+static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t n_source, int carve) {
     const struct gf_config *c = &g->cfg;
     const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
     take(g, &b->resid, n, d, carve);
@@ -97,13 +96,12 @@ static void plan(struct gf_graph *g, int carve) {
     take(g, &g->memory_rstd, m, 1, carve);
     take(g, &g->embedded_source, m, d, carve);
     x = g->embedded_source;
-    for (int32_t l = 0; l < c->n_encoder_layers; l++)
-        x = plan_layer(g, &g->encoder[l], x, m, 0, carve);
+    for (int32_t l = 0; l < c->n_encoder_layers; l++) x = plan_layer(g, &g->encoder[l], x, m, 0, carve);
     plan_back(g, &g->back_encoder, m, 0, carve);
 }
 
-int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows,
-                  int32_t max_source, int32_t max_seqs, gf_gemm_fn gemm) {
+int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows, int32_t max_source,
+                  int32_t max_seqs, gf_gemm_fn gemm) {
     gf_kernels_init();
     memset(g, 0, sizeof *g);
     g->cfg = *cfg;
@@ -135,9 +133,9 @@ void gf_graph_close(struct gf_graph *g) {
     memset(g, 0, sizeof *g);
 }
 
-static const float *forward_stack(const struct gf_pass *p, const struct gf_weights *w, float *x,
-                                  float *pos, const int32_t *ids, const struct gf_block *blocks,
-                                  const struct gf_bufs *bufs, int32_t n_layers) {
+static const float *forward_stack(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos,
+                                  const int32_t *ids, const struct gf_block *blocks, const struct gf_bufs *bufs,
+                                  int32_t n_layers) {
     gf_embed_forward(p, w, x, pos, ids);
     gf_dropout(p, -1, 0, x, x);
     for (int32_t l = 0; l < n_layers; l++) gf_block_forward(p, l, &blocks[l], &bufs[l]);
@@ -145,25 +143,23 @@ static const float *forward_stack(const struct gf_pass *p, const struct gf_weigh
 }
 
 static void backward_stack(const struct gf_pass *p, struct gf_weights *dw, const int32_t *ids,
-                           const struct gf_block *blocks, struct gf_block *dblocks,
-                           const struct gf_bufs *bufs, int32_t n_layers, struct gf_back *back) {
-    for (int32_t l = n_layers - 1; l >= 0; l--)
-        gf_block_backward(p, l, &blocks[l], &dblocks[l], &bufs[l], back);
+                           const struct gf_block *blocks, struct gf_block *dblocks, const struct gf_bufs *bufs,
+                           int32_t n_layers, struct gf_back *back) {
+    for (int32_t l = n_layers - 1; l >= 0; l--) gf_block_backward(p, l, &blocks[l], &dblocks[l], &bufs[l], back);
     gf_dropout(p, -1, 0, back->resid, back->resid);
     gf_embed_backward(p, dw, back->resid, ids);
 }
 
 /* hidden = final norm of x, or x itself; and back. */
-static void end_forward(const struct gf_pass *p, const struct gf_norm *w, float *hidden,
-                        const float *x, float *mean, float *rstd) {
+static void end_forward(const struct gf_pass *p, const struct gf_norm *w, float *hidden, const float *x, float *mean,
+                        float *rstd) {
     if (p->cfg->final_norm)
         gf_norm_forward(p, w, -1, GF_P_LN_FINAL_SCALE, GF_P_LN_FINAL, hidden, x, mean, rstd, p->n);
     else
         memcpy(hidden, x, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *hidden);
 }
-static void end_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw,
-                         float *dx, const float *dhidden, const float *x, const float *mean,
-                         const float *rstd) {
+static void end_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, float *dx,
+                         const float *dhidden, const float *x, const float *mean, const float *rstd) {
     if (p->cfg->final_norm)
         gf_norm_backward(p, w, dw, -1, dx, 0, dhidden, x, mean, rstd, p->n);
     else
@@ -178,8 +174,8 @@ struct run {
 };
 
 /* From the ids to g->hidden. */
-static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *w,
-                    const struct gf_batch *batch, float dropout, uint64_t seed) {
+static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *w, const struct gf_batch *batch,
+                    float dropout, uint64_t seed) {
     const struct gf_config *c = &g->cfg;
     const int two = c->kind == GF_ENCODER_DECODER;
     r->t = (struct gf_training){.gemm = g->gemm,
@@ -209,13 +205,11 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
         e->causal = 0;
         e->n = batch->n_source;
         e->segs = g->source_segs;
-        r->last_source = forward_stack(e, w, g->embedded_source, g->pos, batch->source_ids,
-                                       w->encoder_blocks, g->encoder, c->n_encoder_layers);
-        end_forward(e, &w->encoder_final_norm, g->memory, r->last_source, g->memory_mean,
-                    g->memory_rstd);
+        r->last_source = forward_stack(e, w, g->embedded_source, g->pos, batch->source_ids, w->encoder_blocks,
+                                       g->encoder, c->n_encoder_layers);
+        end_forward(e, &w->encoder_final_norm, g->memory, r->last_source, g->memory_mean, g->memory_rstd);
     }
-    r->last =
-        forward_stack(p, w, g->embedded, g->pos, batch->ids, w->blocks, g->decoder, c->n_layers);
+    r->last = forward_stack(p, w, g->embedded, g->pos, batch->ids, w->blocks, g->decoder, c->n_layers);
     end_forward(p, &w->final_norm, g->hidden, r->last, g->mean, g->rstd);
 }
 
@@ -224,9 +218,9 @@ static struct gf_linear head_of(const struct gf_config *c, const struct gf_weigh
 }
 
 /* Logits and loss of a few rows at a time; with dw also the gradient of hidden and of the head. */
-static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w,
-                   struct gf_weights *dw, const struct gf_batch *batch, float scale,
-                   const struct run *taught, int32_t n_taught, float *row_loss) {
+static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
+                   const struct gf_batch *batch, float scale, const struct run *taught, int32_t n_taught,
+                   float *row_loss) {
     const struct gf_config *c = &g->cfg;
     const struct gf_linear out = head_of(c, w);
     struct gf_linear dout = {{0}, NULL};
@@ -242,43 +236,36 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
             const struct gf_teacher *teacher = &g->teachers[k];
             struct gf_graph *other = teacher->graph;
             const struct gf_linear his = head_of(&other->cfg, teacher->w);
-            gf_linear_forward(&taught[k].decoder, &his, other->logits,
-                              other->hidden + (int64_t)i * other->cfg.d_model, n);
-            gf_distil(g->logits, other->logits, batch->targets + i, n, c->vocab_size,
-                      scale * teacher->share);
+            gf_linear_forward(&taught[k].decoder, &his, other->logits, other->hidden + (int64_t)i * other->cfg.d_model,
+                              n);
+            gf_distil(g->logits, other->logits, batch->targets + i, n, c->vocab_size, scale * teacher->share);
         }
-        if (dw)
-            gf_linear_backward(p, &out, &dout, g->dhidden + at, 0, g->logits, g->hidden + at, n);
+        if (dw) gf_linear_backward(p, &out, &dout, g->dhidden + at, 0, g->logits, g->hidden + at, n);
     }
     return loss;
 }
 
-double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_weights *dw,
-                    const struct gf_batch *batch, float scale, float dropout, uint64_t seed,
-                    float *row_loss) {
+double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_weights *dw, const struct gf_batch *batch,
+                    float scale, float dropout, uint64_t seed, float *row_loss) {
     const struct gf_config *c = &g->cfg;
     struct run r, taught[GF_TEACHERS];
     forward(g, &r, w, batch, dropout, seed);
     const int32_t n_taught = dw ? g->n_teachers : 0;
-    for (int32_t k = 0; k < n_taught; k++)
-        forward(g->teachers[k].graph, &taught[k], g->teachers[k].w, batch, 0, 0);
+    for (int32_t k = 0; k < n_taught; k++) forward(g->teachers[k].graph, &taught[k], g->teachers[k].w, batch, 0, 0);
     const double loss = head(g, &r.decoder, w, dw, batch, scale, taught, n_taught, row_loss);
     if (!dw) return loss;
 
-    end_backward(&r.decoder, &w->final_norm, &dw->final_norm, g->back.resid, g->dhidden, r.last,
-                 g->mean, g->rstd);
+    end_backward(&r.decoder, &w->final_norm, &dw->final_norm, g->back.resid, g->dhidden, r.last, g->mean, g->rstd);
     if (c->kind != GF_ENCODER_DECODER) {
-        backward_stack(&r.decoder, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers,
-                       &g->back);
+        backward_stack(&r.decoder, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers, &g->back);
         return loss;
     }
     g->back.memory = g->dmemory;
     memset(g->dmemory, 0, (size_t)batch->n_source * (size_t)c->d_model * sizeof *g->dmemory);
-    backward_stack(&r.decoder, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers,
-                   &g->back);
-    end_backward(&r.encoder, &w->encoder_final_norm, &dw->encoder_final_norm, g->back_encoder.resid,
-                 g->dmemory, r.last_source, g->memory_mean, g->memory_rstd);
-    backward_stack(&r.encoder, dw, batch->source_ids, w->encoder_blocks, dw->encoder_blocks,
-                   g->encoder, c->n_encoder_layers, &g->back_encoder);
+    backward_stack(&r.decoder, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers, &g->back);
+    end_backward(&r.encoder, &w->encoder_final_norm, &dw->encoder_final_norm, g->back_encoder.resid, g->dmemory,
+                 r.last_source, g->memory_mean, g->memory_rstd);
+    backward_stack(&r.encoder, dw, batch->source_ids, w->encoder_blocks, dw->encoder_blocks, g->encoder,
+                   c->n_encoder_layers, &g->back_encoder);
     return loss;
 }

@@ -7,14 +7,14 @@
 
 /* Whole sequences one after the other, none longer than the context. */
 struct gf_batch {
-    int32_t n, n_seqs;      /* rows, sequences                                               */
-    const int32_t *lengths; /* [n_seqs], sum n                                               */
-    const int32_t *ids;     /* [n]                                                           */
-    const int32_t *targets; /* [n] the token that comes next; -1: not counted                */
+    int32_t n, n_seqs;      /* rows, sequences */
+    const int32_t *lengths; /* [n_seqs], sum n */
+    const int32_t *ids;     /* [n] */
+    const int32_t *targets; /* [n] the token that comes next; -1: not counted */
     /* encoder_decoder: every sequence's source */
     int32_t n_source;
     const int32_t *source_lengths; /* [n_seqs], sum n_source */
-    const int32_t *source_ids;     /* [n_source]             */
+    const int32_t *source_ids;     /* [n_source] */
 };
 
 struct gf_graph;
@@ -33,7 +33,7 @@ struct gf_graph { /* one set of activations; as many graphs as batches at the sa
     int32_t max_rows, max_source, max_seqs;
     gf_gemm_fn gemm;
     const struct gf_teacher *teachers; /* the caller's: asked where there is a gradient */
-    int32_t n_teachers;                /* 0 .. GF_TEACHERS                              */
+    int32_t n_teachers;                /* 0 .. GF_TEACHERS */
     struct gf_arena arena;
     struct gf_bufs *decoder, *encoder; /* [layers] */
     struct gf_back back, back_encoder;
@@ -48,13 +48,12 @@ struct gf_graph { /* one set of activations; as many graphs as batches at the sa
 
 /* Room for batches of up to max_rows rows (and max_source source rows) in up to max_seqs sequences.
  * 0, or -1 without memory. */
-int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows,
-                  int32_t max_source, int32_t max_seqs, gf_gemm_fn gemm);
+int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows, int32_t max_source,
+                  int32_t max_seqs, gf_gemm_fn gemm);
 void gf_graph_close(struct gf_graph *g);
 /* Sum over the counted targets of -ln p. With dw the gradient of that sum (of the cross-entropy
  * with the teachers' targets, where there are some) times `scale` is added to dw.
  * dropout: share dropped, drawn from seed. row_loss: [n] or NULL. */
-double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_weights *dw,
-                    const struct gf_batch *batch, float scale, float dropout, uint64_t seed,
-                    float *row_loss);
+double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_weights *dw, const struct gf_batch *batch,
+                    float scale, float dropout, uint64_t seed, float *row_loss);
 #endif

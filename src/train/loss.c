@@ -4,8 +4,8 @@
 #include "kernels/wide.h"    /* gf_softmax_wide */
 #include <string.h>
 
-double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_t vocab_size,
-                        float scale, int back, float *row_loss) {
+double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_t vocab_size, float scale, int back,
+                        float *row_loss) {
     double sum = 0;
     for (int32_t i = 0; i < n; i++, logits += vocab_size) {
         const int32_t target = targets[i];
@@ -25,8 +25,7 @@ double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_
     return sum;
 }
 
-void gf_distil(float *dlogits, float *teacher, const int32_t *targets, int32_t n,
-               int32_t vocab_size, float scale) {
+void gf_distil(float *dlogits, float *teacher, const int32_t *targets, int32_t n, int32_t vocab_size, float scale) {
     for (int32_t i = 0; i < n; i++, dlogits += vocab_size, teacher += vocab_size) {
         if (targets[i] < 0) continue;
         gf_softmax_wide(teacher, teacher, vocab_size);

@@ -7,8 +7,7 @@
 
 static int is_muon(const struct gf_tensor *t) {
     return t->rank == 2 && t->rows > 1 && t->cols > 1 &&
-           (t->component == GF_C_ATTENTION || t->component == GF_C_CROSS_ATTENTION ||
-            t->component == GF_C_FFN);
+           (t->component == GF_C_ATTENTION || t->component == GF_C_CROSS_ATTENTION || t->component == GF_C_FFN);
 }
 
 int gf_optim_open(struct gf_optim *o, const struct gf_config *cfg, gf_gemm_fn gemm) {
@@ -45,8 +44,8 @@ static double squares(const float *x, uint64_t n) {
     return sum;
 }
 
-static void adamw(float *w, const float *g, float *m, float *v, uint64_t n,
-                  const struct gf_optim_options *a, int64_t step, float lr, float decay) {
+static void adamw(float *w, const float *g, float *m, float *v, uint64_t n, const struct gf_optim_options *a,
+                  int64_t step, float lr, float decay) {
     const float fix1 = (float)(1 / (1 - pow((double)a->beta1, (double)step))),
                 fix2 = (float)(1 / (1 - pow((double)a->beta2, (double)step)));
     for (uint64_t i = 0; i < n; i++) {
@@ -58,8 +57,7 @@ static void adamw(float *w, const float *g, float *m, float *v, uint64_t n,
 
 /* x [r, c], r <= c, becomes nearly the nearest matrix with orthogonal rows: five steps of x = a x +
  * (b xx^T + c (xx^T)^2) x, whose coefficients drive every singular value into 0.7 .. 1.2. */
-static void orthogonalise(float *x, int32_t r, int32_t c, float *next, float *gram, float *poly,
-                          gf_gemm_fn gemm) {
+static void orthogonalise(float *x, int32_t r, int32_t c, float *next, float *gram, float *poly, gf_gemm_fn gemm) {
     const uint64_t n = (uint64_t)r * (uint64_t)c;
     const float norm = (float)sqrt(squares(x, n));
     gf_scale(x, x, 1 / (norm + 1e-7f), (int64_t)n);
@@ -73,10 +71,9 @@ static void orthogonalise(float *x, int32_t r, int32_t c, float *next, float *gr
     }
 }
 
-static void muon(float *w, const float *g, float *m, const struct gf_tensor *t, float *work,
-                 gf_gemm_fn gemm, float momentum, float lr, float decay) {
-    const int32_t rows = t->rows, cols = t->cols, tall = rows > cols, r = tall ? cols : rows,
-                  c = tall ? rows : cols;
+static void muon(float *w, const float *g, float *m, const struct gf_tensor *t, float *work, gf_gemm_fn gemm,
+                 float momentum, float lr, float decay) {
+    const int32_t rows = t->rows, cols = t->cols, tall = rows > cols, r = tall ? cols : rows, c = tall ? rows : cols;
     float *x = work, *next = x + t->count, *gram = next + t->count, *poly = gram + (int64_t)r * r;
     for (uint64_t i = 0; i < t->count; i++) m[i] = momentum * m[i] + (1 - momentum) * g[i];
     for (int32_t i = 0; i < rows; i++) /* Nesterov's look ahead, turned if tall */
@@ -108,8 +105,7 @@ struct step {
     float rate;
 };
 
-/* The parameters of one lane. Every lane shares them out anew, each to the lane with least so far.
- */
+/* The parameters of one lane. Every lane shares them out anew, each to the lane with least so far. */
 static void run_lane(void *ctx, int32_t lane) {
     const struct step *s = ctx;
     const struct gf_optim *o = s->o;
@@ -127,14 +123,12 @@ static void run_lane(void *ctx, int32_t lane) {
         if (a->muon && is_muon(&e->t))
             muon(x, dx, m, &e->t, o->work[lane], o->gemm, a->momentum, a->muon_lr * s->rate, decay);
         else
-            adamw(x, dx, m, o->second.data + e->offset, e->t.count, a, s->step, a->lr * s->rate,
-                  decay);
+            adamw(x, dx, m, o->second.data + e->offset, e->t.count, a, s->step, a->lr * s->rate, decay);
     }
 }
 
-double gf_optim_step(struct gf_optim *o, struct gf_params *w, struct gf_params *g,
-                     const struct gf_optim_options *a, int64_t step, float rate,
-                     struct gf_pool *pool) {
+double gf_optim_step(struct gf_optim *o, struct gf_params *w, struct gf_params *g, const struct gf_optim_options *a,
+                     int64_t step, float rate, struct gf_pool *pool) {
     const double norm = sqrt(squares(g->data, g->n));
     if (!isfinite(norm)) return norm;
     if (a->clip > 0 && norm > (double)a->clip)

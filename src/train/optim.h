@@ -7,11 +7,11 @@
 #include "train/params.h"
 
 struct gf_optim_options {
-    float lr, beta1, beta2, eps; /* AdamW (Loshchilov & Hutter 2019)                      */
-    float weight_decay;          /* decoupled; matrices only                              */
-    float clip;                  /* of the whole gradient's norm; 0: none                 */
+    float lr, beta1, beta2, eps; /* AdamW (Loshchilov & Hutter 2019) */
+    float weight_decay;          /* decoupled; matrices only */
+    float clip;                  /* of the whole gradient's norm; 0: none */
     int muon;                    /* matrices of attention and feed-forward layers by Muon */
-    float muon_lr, momentum;     /* (Jordan et al. 2024)                                  */
+    float muon_lr, momentum;     /* (Jordan et al. 2024) */
 };
 
 enum { GF_OPTIM_LANES = 2 }; /* threads that a step has work for */
@@ -29,6 +29,5 @@ void gf_optim_close(struct gf_optim *o);
  * same bits with every pool (may be NULL). Returns the gradient's norm before clipping; where that
  * is no finite number, nothing has changed. */
 double gf_optim_step(struct gf_optim *o, struct gf_params *w, struct gf_params *g,
-                     const struct gf_optim_options *options, int64_t step, float rate,
-                     struct gf_pool *pool);
+                     const struct gf_optim_options *options, int64_t step, float rate, struct gf_pool *pool);
 #endif

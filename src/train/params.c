@@ -20,19 +20,16 @@ static void visit(void *ctx, const struct gf_slot *s) {
     const int32_t index = b->index++;
     if (s->t.tied_to >= 0) return;
     if (s->is_vec ? s->offset == 0 : s->row0 == 0) {
-        const uint64_t floats =
-            s->is_vec ? s->vec_len : (uint64_t)s->mat_rows * (uint64_t)s->t.cols;
+        const uint64_t floats = s->is_vec ? s->vec_len : (uint64_t)s->mat_rows * (uint64_t)s->t.cols;
         b->start = b->used;
         b->used += (floats + 15) / 16 * 16;
         if (p->data && s->is_vec) *s->vec = p->data + b->start;
-        if (p->data && !s->is_vec)
-            gf_mat_bind(s->mat, GF_F32, GF_ROWS, s->mat_rows, s->t.cols, p->data + b->start);
+        if (p->data && !s->is_vec) gf_mat_bind(s->mat, GF_F32, GF_ROWS, s->mat_rows, s->t.cols, p->data + b->start);
     }
     if (p->data) {
         p->list[p->n_list].t = s->t;
         p->list[p->n_list].index = index;
-        p->list[p->n_list].offset =
-            b->start + (s->is_vec ? s->offset : (uint64_t)s->row0 * (uint64_t)s->t.cols);
+        p->list[p->n_list].offset = b->start + (s->is_vec ? s->offset : (uint64_t)s->row0 * (uint64_t)s->t.cols);
     }
     p->n_list++;
 }
@@ -72,27 +69,22 @@ static int ends(const char *name, const char *with) {
     return n >= m && !strcmp(name + n - m, with);
 }
 
-void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t seed, float std,
-                    int scaled) {
+void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t seed, float std, int scaled) {
     struct gf_rng rng;
     gf_rng_seed(&rng, seed);
     for (int32_t i = 0; i < p->n_list; i++) {
         const struct gf_param *e = &p->list[i];
         float *x = p->data + e->offset;
         const int out = ends(e->t.name, "attn.o.weight") || ends(e->t.name, "ffn.down.weight");
-        const int32_t layers = e->t.stack == GF_STACK_ENCODER && cfg->kind == GF_ENCODER_DECODER
-                                   ? cfg->n_encoder_layers
-                                   : cfg->n_layers;
+        const int32_t layers =
+            e->t.stack == GF_STACK_ENCODER && cfg->kind == GF_ENCODER_DECODER ? cfg->n_encoder_layers : cfg->n_layers;
         const float s = scaled && out ? std / sqrtf(2.0f * (float)layers) : std;
         for (uint64_t j = 0; j < e->t.count; j++)
-            x[j] = e->t.rank == 2               ? s * (float)gf_rng_normal(&rng)
-                   : ends(e->t.name, ".weight") ? 1
-                                                : 0;
+            x[j] = e->t.rank == 2 ? s * (float)gf_rng_normal(&rng) : ends(e->t.name, ".weight") ? 1 : 0;
     }
 }
 
-const struct gf_param *gf_params_find(const struct gf_params *p, const char *pattern,
-                                      int32_t layer) {
+const struct gf_param *gf_params_find(const struct gf_params *p, const char *pattern, int32_t layer) {
     const char *mark = strstr(pattern, "%d"); /* at most one, and it is the layer */
     char name[64];
     if (mark)

@@ -23,10 +23,8 @@ int gf_params_open(struct gf_params *p, const struct gf_config *cfg);
 void gf_params_close(struct gf_params *p);
 /* The entry whose roster name is `pattern`, its %d (if it has one) replaced by the layer; NULL:
  * this architecture has none. */
-const struct gf_param *gf_params_find(const struct gf_params *p, const char *pattern,
-                                      int32_t layer);
+const struct gf_param *gf_params_find(const struct gf_params *p, const char *pattern, int32_t layer);
 /* Matrices and tables normal(0, std), gains 1, biases 0; what writes into the residual stream (o
  * and down) divided by sqrt(2 layers) with `scaled` (Radford 2019). */
-void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t seed, float std,
-                    int scaled);
+void gf_params_init(struct gf_params *p, const struct gf_config *cfg, uint64_t seed, float std, int scaled);
 #endif

@@ -48,8 +48,7 @@ void gf_recipe_print_keys(void) {
     for (int32_t f = 0; f < gf_field_count(); f++) {
         printf("  %s", gf_field_name(f));
         const char *word;
-        for (int32_t k = 0; (word = gf_field_word(f, k)); k++)
-            printf("%s%s", k ? ", " : ": ", word);
+        for (int32_t k = 0; (word = gf_field_word(f, k)); k++) printf("%s%s", k ? ", " : ": ", word);
         printf("\n");
     }
     printf("how to train, and what happens unless it says otherwise:\n");
@@ -79,23 +78,19 @@ void gf_recipe_defaults(struct gf_recipe *r) {
     r->checkpoint_every = 200;
 }
 
-static int32_t set_text(char *to, size_t room, const char *key, const char *value,
-                        struct gf_error *err) {
-    if (strlen(value) >= room)
-        return gf_fail(err, GF_ERR_CONFIG, "%s: longer than %d", key, (int)room - 1);
+static int32_t set_text(char *to, size_t room, const char *key, const char *value, struct gf_error *err) {
+    if (strlen(value) >= room) return gf_fail(err, GF_ERR_CONFIG, "%s: longer than %d", key, (int)room - 1);
     strcpy(to, value);
     return GF_OK;
 }
 
-static int32_t set_option(struct gf_recipe *r, const struct option *o, double x,
-                          struct gf_error *err) {
+static int32_t set_option(struct gf_recipe *r, const struct option *o, double x, struct gf_error *err) {
     if (!(x >= o->least && x <= o->most)) {
         char range[64];
         snprintf(range, sizeof range, "least %g, most %.10g", o->least, o->most);
         return gf_fail(err, GF_ERR_CONFIG, "%s: out of range (%s)", o->name, range);
     }
-    if (o->type != FLOAT && x != floor(x))
-        return gf_fail(err, GF_ERR_CONFIG, "%s: not a whole number", o->name);
+    if (o->type != FLOAT && x != floor(x)) return gf_fail(err, GF_ERR_CONFIG, "%s: not a whole number", o->name);
     void *at = (char *)r + o->offset;
     switch (o->type) {
     case INT32: *(int32_t *)at = (int32_t)x; break;
@@ -118,16 +113,13 @@ int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_
 static int32_t set(struct gf_recipe *r, const char *key, const char *value, struct gf_error *err) {
     if (!strcmp(key, "name")) {
         if (!*value || strpbrk(value, "/\\<>&\""))
-            return gf_fail(err, GF_ERR_CONFIG, "name: %s: it names files, so none of / \\ < > & \"",
-                           value);
+            return gf_fail(err, GF_ERR_CONFIG, "name: %s: it names files, so none of / \\ < > & \"", value);
         return set_text(r->name, sizeof r->name, key, value, err);
     }
     if (!strcmp(key, "groups")) return set_text(r->groups, sizeof r->groups, key, value, err);
-    if (!strcmp(key, "tokenizer"))
-        return set_text(r->tokenizer, sizeof r->tokenizer, key, value, err);
+    if (!strcmp(key, "tokenizer")) return set_text(r->tokenizer, sizeof r->tokenizer, key, value, err);
     if (!strcmp(key, "teacher")) return set_text(r->teacher, sizeof r->teacher, key, value, err);
-    if (!strcmp(key, "data_sha256"))
-        return set_text(r->data_sha256, sizeof r->data_sha256, key, value, err);
+    if (!strcmp(key, "data_sha256")) return set_text(r->data_sha256, sizeof r->data_sha256, key, value, err);
     if (!strcmp(key, "task")) {
         r->pairs = !strcmp(value, "pairs");
         if (r->pairs || !strcmp(value, "stories")) return GF_OK;

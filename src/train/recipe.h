@@ -10,9 +10,9 @@ struct gf_recipe {
     struct gf_config cfg;
     struct gf_trainer_options options;
     char name[64], groups[256], tokenizer[256], data_sha256[65];
-    char teacher[256];   /* the recipe of the models that --teacher names */
-    float teacher_share; /* of all of them together                       */
-    int32_t pairs;       /* task = pairs */
+    char teacher[256];                                      /* the recipe of the models that --teacher names */
+    float teacher_share;                                    /* of all of them together */
+    int32_t pairs;                                          /* task = pairs */
     int32_t validate_every, sample_every, checkpoint_every; /* steps */
 };
 

@@ -25,8 +25,7 @@ int32_t gf_curve_add(struct gf_curve *c, struct gf_measure p, struct gf_error *e
     return GF_OK;
 }
 
-int32_t gf_curve_read_csv(struct gf_curve *c, const char *path, int64_t step,
-                          struct gf_error *err) {
+int32_t gf_curve_read_csv(struct gf_curve *c, const char *path, int64_t step, struct gf_error *err) {
     FILE *f = fopen(path, "rb");
     if (!f) return GF_OK;
     char line[256];
@@ -56,8 +55,7 @@ int32_t gf_curve_write_csv(const struct gf_curve *c, const char *path, struct gf
     fputs("step,tokens,loss,norm,valid_nats,valid_bits_per_byte\n", f);
     for (int64_t i = 0; i < c->n; i++) {
         const struct gf_measure *p = &c->points[i];
-        fprintf(f, "%lld,%lld,%.6f,%.4f,", (long long)p->step, (long long)p->tokens, p->loss,
-                p->norm);
+        fprintf(f, "%lld,%lld,%.6f,%.4f,", (long long)p->step, (long long)p->tokens, p->loss, p->norm);
         if (isnan(p->valid))
             fputs(",\n", f);
         else
@@ -71,17 +69,14 @@ enum { WIDTH = 720, HEIGHT = 360, LEFT = 56, RIGHT = 16, TOP = 34, BOTTOM = 44 }
 struct frame {
     double tokens, low, high;
 };
-static double x_of(const struct frame *f, double tokens) {
-    return LEFT + (WIDTH - LEFT - RIGHT) * tokens / f->tokens;
-}
+static double x_of(const struct frame *f, double tokens) { return LEFT + (WIDTH - LEFT - RIGHT) * tokens / f->tokens; }
 static double y_of(const struct frame *f, double loss) {
     const double y = TOP + (HEIGHT - TOP - BOTTOM) * (f->high - loss) / (f->high - f->low);
     return y < TOP ? TOP : y;
 }
 
 /* The mean loss of about 1/200 of the run at a time, or the validations. */
-static void draw(FILE *out, const struct gf_curve *c, const struct frame *f, int valid,
-                 const char *colour) {
+static void draw(FILE *out, const struct gf_curve *c, const struct frame *f, int valid, const char *colour) {
     const int64_t group = valid ? 1 : c->n / 200 + 1;
     fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"", colour);
     for (int64_t i = 0; i < c->n; i += group) {
@@ -90,14 +85,12 @@ static void draw(FILE *out, const struct gf_curve *c, const struct frame *f, int
             const double x = valid ? c->points[j].valid : c->points[j].loss;
             if (!isnan(x)) sum += x, n++;
         }
-        if (n > 0)
-            fprintf(out, "%.1f,%.1f ", x_of(f, (double)c->points[i].tokens), y_of(f, sum / n));
+        if (n > 0) fprintf(out, "%.1f,%.1f ", x_of(f, (double)c->points[i].tokens), y_of(f, sum / n));
     }
     fputs("\"/>\n", out);
 }
 
-int32_t gf_curve_write_svg(const struct gf_curve *c, const char *path, const char *title,
-                           struct gf_error *err) {
+int32_t gf_curve_write_svg(const struct gf_curve *c, const char *path, const char *title, struct gf_error *err) {
     if (!c->n) return GF_OK;
     FILE *out = fopen(path, "wb");
     if (!out) return gf_fail(err, GF_ERR_STATE, "%s cannot be written", path);
@@ -121,8 +114,8 @@ int32_t gf_curve_write_svg(const struct gf_curve *c, const char *path, const cha
                 LEFT, y_of(&f, y), WIDTH - RIGHT, LEFT - 6, y_of(&f, y) + 4, y);
     }
     for (int i = 0; i <= 4; i++)
-        fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.1fM</text>\n",
-                x_of(&f, f.tokens * i / 4), HEIGHT - BOTTOM + 18, f.tokens * i / 4 / 1e6);
+        fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.1fM</text>\n", x_of(&f, f.tokens * i / 4),
+                HEIGHT - BOTTOM + 18, f.tokens * i / 4 / 1e6);
     draw(out, c, &f, 0, "#2563eb");
     draw(out, c, &f, 1, "#dc2626");
     fprintf(out,

@@ -19,6 +19,5 @@ int32_t gf_curve_add(struct gf_curve *c, struct gf_measure p, struct gf_error *e
 int32_t gf_curve_read_csv(struct gf_curve *c, const char *path, int64_t step, struct gf_error *err);
 int32_t gf_curve_write_csv(const struct gf_curve *c, const char *path, struct gf_error *err);
 /* Training loss (averaged over neighbours) and validation loss over tokens. */
-int32_t gf_curve_write_svg(const struct gf_curve *c, const char *path, const char *title,
-                           struct gf_error *err);
+int32_t gf_curve_write_svg(const struct gf_curve *c, const char *path, const char *title, struct gf_error *err);
 #endif

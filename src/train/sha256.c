@@ -26,10 +26,8 @@ static void block(uint32_t h[8], const uint8_t *p) {
     memcpy(s, h, sizeof s);
     for (int i = 0; i < 64; i++) {
         const uint32_t e = s[4], a = s[0],
-                       t1 = s[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) +
-                            ((e & s[5]) ^ (~e & s[6])) + k[i] + w[i],
-                       t2 = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) +
-                            ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
+                       t1 = s[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & s[5]) ^ (~e & s[6])) + k[i] + w[i],
+                       t2 = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
         memmove(s + 1, s, 7 * sizeof *s);
         s[4] += t1;
         s[0] = t1 + t2;
@@ -38,8 +36,7 @@ static void block(uint32_t h[8], const uint8_t *p) {
 }
 
 void gf_sha256(char digits[65], const void *bytes, size_t n) {
-    uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     const uint8_t *p = bytes;
     uint8_t last[128] = {0};
     size_t left = n;

@@ -46,8 +46,7 @@ static int32_t look_up(const struct gf_swap *s, const char *t, size_t n, int *sm
     return at;
 }
 
-int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, size_t n,
-                     struct gf_error *err) {
+int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, size_t n, struct gf_error *err) {
     memset(s, 0, sizeof *s);
     int32_t room = 1, group = 0;
     double chance = 0;
@@ -114,8 +113,7 @@ static int32_t draw_from(const struct gf_swap *s, int32_t group, struct gf_rng *
     return -1;
 }
 
-const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_t draw,
-                          size_t *n_out) {
+const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_t draw, size_t *n_out) {
     enum { MOST = (LONGEST + 2) / 2 }; /* two letters may become LONGEST and an s */
     if (n * MOST + LONGEST > s->room) {
         free(s->out);
@@ -147,8 +145,7 @@ const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_
     for (size_t i = 0, m; i < n; i += m) {
         for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
         }
-        const int32_t at = look_up(s, text + i, m, &small, &plural),
-                      other = at < 0 ? -1 : s->words[at].other;
+        const int32_t at = look_up(s, text + i, m, &small, &plural), other = at < 0 ? -1 : s->words[at].other;
         if (other < 0) {
             m += m == 0; /* a byte that is no letter */
             memcpy(to, text + i, m);

@@ -27,10 +27,8 @@ struct gf_swap {
 
 /* groups: such a file's text. text: the data, to count in. After a failure there is nothing to
  * close. */
-int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, size_t n,
-                     struct gf_error *err);
+int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, size_t n, struct gf_error *err);
 void gf_swap_close(struct gf_swap *s);
 /* The text with what `draw` makes of it, valid until the next call; NULL without memory. */
-const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_t draw,
-                          size_t *n_out);
+const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_t draw, size_t *n_out);
 #endif

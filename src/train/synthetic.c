@@ -11,8 +11,7 @@ static const char *const places[] = {"in the park", "by the river", "at home", "
 static const char *const colours[] = {"red", "blue", "big", "small", "old"};
 
 /* @ hero, & friend, # animal, $ thing, ~ place, % colour: each drawn once for a story. */
-static const char *const openings[] = {"Once upon a time, there was a child named @.",
-                                       "One day, @ went out to play ~.",
+static const char *const openings[] = {"Once upon a time, there was a child named @.", "One day, @ went out to play ~.",
                                        "@ had a % $ and loved it very much."};
 static const char *const middles[] = {
     "@ saw a % # ~.",
@@ -23,8 +22,7 @@ static const char *const middles[] = {
     "They looked for the $ ~, but it was not there.",
     "The # was hungry, so @ gave it some food.",
 };
-static const char *const endings[] = {"In the end, @ and & were happy.",
-                                      "The # and @ became best friends.",
+static const char *const endings[] = {"In the end, @ and & were happy.", "The # and @ became best friends.",
                                       "@ went home with the $ and smiled."};
 
 #define PICK(list) list[gf_rng_u64(rng) % (sizeof list / sizeof *list)]
@@ -66,8 +64,7 @@ char *gf_synthetic_stories(uint64_t seed, int32_t n, size_t *n_bytes) {
     struct gf_rng one, *rng = &one;
     gf_rng_seed(rng, seed);
     for (int32_t i = 0; i < n; i++) {
-        struct story s = {PICK(names),  PICK(names),  PICK(animals),
-                          PICK(things), PICK(places), PICK(colours)};
+        struct story s = {PICK(names), PICK(names), PICK(animals), PICK(things), PICK(places), PICK(colours)};
         while (s.other == s.hero) s.other = PICK(names);
         to = tell(to, &s, PICK(openings));
         for (uint64_t k = 2 + gf_rng_u64(rng) % 5; k; k--) to = tell(to, &s, PICK(middles));

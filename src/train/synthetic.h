@@ -1,5 +1,4 @@
-/* synthetic.h - little stories from a grammar, for tests and for trying a recipe without a corpus.
- */
+/* synthetic.h - little stories from a grammar, for tests and for trying a recipe without a corpus. */
 #ifndef GF_SYNTHETIC_H
 #define GF_SYNTHETIC_H
 #include <stddef.h>

@@ -67,10 +67,7 @@ static int32_t read_arguments(struct run *r, int argc, char **argv) {
     int32_t status = read_recipe(&r->recipe, r->recipe_path = argv[1], &r->err);
     const struct {
         const char *name, **to;
-    } paths[] = {{"--data", &r->data_path},
-                 {"--valid", &r->valid_path},
-                 {"--out", &r->out},
-                 {"--from", &r->from}};
+    } paths[] = {{"--data", &r->data_path}, {"--valid", &r->valid_path}, {"--out", &r->out}, {"--from", &r->from}};
     for (int i = 2; i < argc && status == GF_OK; i++) {
         int k = 0;
         while (k < 4 && strcmp(argv[i], paths[k].name)) k++;
@@ -88,8 +85,7 @@ static int32_t read_arguments(struct run *r, int argc, char **argv) {
         else
             *paths[k].to = argv[i];
     }
-    if (status == GF_OK && !r->data_path)
-        status = gf_fail(&r->err, GF_ERR_ARGUMENT, "--data FILE is needed");
+    if (status == GF_OK && !r->data_path) status = gf_fail(&r->err, GF_ERR_ARGUMENT, "--data FILE is needed");
     return status;
 }
 
@@ -113,8 +109,7 @@ static int32_t open_corpus(struct run *r) {
     static char path[1024];
     const int made = !strcmp(r->data_path, "synthetic");
     size_t n = 0;
-    char *text = made ? gf_synthetic_stories(1, 5000, &n) : gf_file_read(r->data_path, &n),
-         digits[65];
+    char *text = made ? gf_synthetic_stories(1, 5000, &n) : gf_file_read(r->data_path, &n), digits[65];
     if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->data_path);
     int32_t status = GF_OK;
     if (made) {
@@ -127,9 +122,9 @@ static int32_t open_corpus(struct run *r) {
     } else if (r->recipe.data_sha256[0]) {
         gf_sha256(digits, text, n);
         if (strcmp(digits, r->recipe.data_sha256))
-            status = gf_fail(&r->err, GF_ERR_ARGUMENT,
-                             "%s has SHA-256 %s, the recipe's data %s (data_sha256= trains on it)",
-                             r->data_path, digits, r->recipe.data_sha256);
+            status =
+                gf_fail(&r->err, GF_ERR_ARGUMENT, "%s has SHA-256 %s, the recipe's data %s (data_sha256= trains on it)",
+                        r->data_path, digits, r->recipe.data_sha256);
     }
     free(text);
     return status;
@@ -154,8 +149,7 @@ static int32_t open_vocabulary(struct run *r) {
     char *json = has_checkpoint(r) ? gf_file_read(in_folder(r->out, "tokenizer.json"), &n) : NULL;
     if (!json && r->recipe.tokenizer[0]) {
         json = gf_file_read(beside(r->recipe_path, r->recipe.tokenizer), &n);
-        if (!json)
-            return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->recipe.tokenizer);
+        if (!json) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->recipe.tokenizer);
     }
     int32_t status;
     if (json) {
@@ -169,8 +163,8 @@ static int32_t open_vocabulary(struct run *r) {
     }
     if (status != GF_OK) return status;
     if (r->bpe.vocab_size > r->recipe.cfg.vocab_size)
-        return gf_fail(&r->err, GF_ERR_CONFIG, "the tokenizer has %d tokens, the model %d",
-                       r->bpe.vocab_size, r->recipe.cfg.vocab_size);
+        return gf_fail(&r->err, GF_ERR_CONFIG, "the tokenizer has %d tokens, the model %d", r->bpe.vocab_size,
+                       r->recipe.cfg.vocab_size);
     r->recipe.cfg.vocab_size = r->bpe.vocab_size; /* little text may not fill a vocabulary */
     return GF_OK;
 }
@@ -178,8 +172,7 @@ static int32_t open_vocabulary(struct run *r) {
 static int32_t open_groups(struct run *r) {
     size_t n;
     if (!r->recipe.groups[0]) return GF_OK;
-    if (r->recipe.pairs)
-        return gf_fail(&r->err, GF_ERR_CONFIG, "groups = exchanges words of stories, not of pairs");
+    if (r->recipe.pairs) return gf_fail(&r->err, GF_ERR_CONFIG, "groups = exchanges words of stories, not of pairs");
     char *groups = gf_file_read(beside(r->recipe_path, r->recipe.groups), &n);
     if (!groups) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->recipe.groups);
     const int32_t status = gf_swap_open(&r->swap, groups, r->data.bytes, r->data.n_bytes, &r->err);
@@ -196,8 +189,8 @@ static int32_t about(struct run *r, const char *path, int32_t status) {
 }
 
 /* Weights of a file that this program wrote for `cfg`, the run's vocabulary and `name`. */
-static int32_t read_weights(struct run *r, struct gf_params *to, const struct gf_config *cfg,
-                            const char *name, const char *path) {
+static int32_t read_weights(struct run *r, struct gf_params *to, const struct gf_config *cfg, const char *name,
+                            const char *path) {
     size_t n;
     char *bytes = gf_file_read(path, &n);
     if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
@@ -218,19 +211,17 @@ static int32_t open_teachers(struct run *r) {
     struct gf_recipe his;
     gf_recipe_defaults(&his);
     if (!r->recipe.teacher[0])
-        return gf_fail(&r->err, GF_ERR_ARGUMENT,
-                       "--teacher: the recipe does not say which recipe made it (teacher =)");
+        return gf_fail(&r->err, GF_ERR_ARGUMENT, "--teacher: the recipe does not say which recipe made it (teacher =)");
     int32_t status = read_recipe(&his, beside(r->recipe_path, r->recipe.teacher), &r->err);
     if (status != GF_OK) return status;
     his.cfg.vocab_size = r->recipe.cfg.vocab_size;
     for (int32_t k = 0; k < r->n_teachers && status == GF_OK; k++) {
         struct gf_params *teacher = &r->teachers[k];
-        if (gf_params_open(teacher, &his.cfg))
-            return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the teacher");
+        if (gf_params_open(teacher, &his.cfg)) return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the teacher");
         status = read_weights(r, teacher, &his.cfg, his.name, r->teacher_paths[k]);
         if (status == GF_OK)
-            status = gf_trainer_teach(&r->trainer, &his.cfg, teacher,
-                                      r->recipe.teacher_share / (float)r->n_teachers, &r->err);
+            status = gf_trainer_teach(&r->trainer, &his.cfg, teacher, r->recipe.teacher_share / (float)r->n_teachers,
+                                      &r->err);
     }
     return status;
 }
@@ -240,8 +231,7 @@ static int32_t open_data(struct run *r, struct gf_data *d, const char *path, uin
     char *text = gf_file_read(path, &n);
     if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
     return about(r, path,
-                 gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length,
-                              seed, &r->err));
+                 gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed, &r->err));
 }
 
 /* Where an earlier leg of the run stopped, if there was one. */
@@ -269,16 +259,14 @@ static int32_t open_run(struct run *r) {
     if (status == GF_OK && r->valid_path) status = open_data(r, &r->valid, r->valid_path, 0);
     r->pool = gf_pool_open(r->threads);
     if (status == GF_OK)
-        status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(),
-                                 r->pool, &r->err);
+        status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(), r->pool, &r->err);
     if (status == GF_OK && r->from) status = start_from(r);
     if (status == GF_OK && r->n_teachers) status = open_teachers(r);
     if (status == GF_OK) status = go_on(r);
     return status == GF_OK ? write_tokenizer(r) : status; /* a folder that has one is a run */
 }
 
-/* ---- text as it goes ---------------------------------------------------------------------------
- */
+/* ---- text as it goes --------------------------------------------------------------------------------------------- */
 
 /* A part of a text. */
 struct words {
@@ -288,11 +276,10 @@ struct words {
 
 /* What the model says after the prompt (for it, of an encoder_decoder) into out, as far as there is
  * room; *said: how much. */
-static int32_t say(struct run *r, struct gf_session *s, struct words prompt, float temperature,
-                   char *out, size_t room, size_t *said) {
+static int32_t say(struct run *r, struct gf_session *s, struct words prompt, float temperature, char *out, size_t room,
+                   size_t *said) {
     const int32_t context = r->trainer.cfg.context_length;
-    int32_t *ids = calloc((size_t)context + 1, sizeof *ids), n = 1,
-            status = gf_session_rewind(s, 0, &r->err);
+    int32_t *ids = calloc((size_t)context + 1, sizeof *ids), n = 1, status = gf_session_rewind(s, 0, &r->err);
     *said = 0;
     if (!ids) return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for a prompt");
     int64_t m = gf_bpe_encode(&r->bpe, prompt.text, prompt.n, ids + 1, context);
@@ -301,8 +288,7 @@ static int32_t say(struct run *r, struct gf_session *s, struct words prompt, flo
         n += (int32_t)m;
     else if (status == GF_OK)
         status = gf_session_encode(s, ids + 1, NULL, (int32_t)m, &r->err);
-    const struct gf_sampling how = {
-        .temperature = temperature, .top_p = 1, .repetition_penalty = 1};
+    const struct gf_sampling how = {.temperature = temperature, .top_p = 1, .repetition_penalty = 1};
     while (status == GF_OK && gf_session_length(s) + n < context) {
         struct gf_choice next;
         status = gf_session_eval(s, ids, n, &r->err);
@@ -363,8 +349,7 @@ static int32_t print_exact(struct run *r) {
     struct gf_session *s;
     const struct gf_data *d = &r->valid;
     size_t room = 8192, said; /* one more token than the target would fit */
-    for (int32_t i = 0; i < d->n_texts; i++)
-        room = room > 2 * d->texts[i].n ? room : 2 * d->texts[i].n;
+    for (int32_t i = 0; i < d->n_texts; i++) room = room > 2 * d->texts[i].n ? room : 2 * d->texts[i].n;
     char *text = malloc(room);
     if (!text) return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for %d answers", d->n_texts);
     int32_t exact = 0, status = open_session(r, &m, &s);
@@ -375,8 +360,8 @@ static int32_t print_exact(struct run *r) {
         if (said == target.n && !memcmp(text, target.text, said))
             exact++;
         else
-            printf("  %.*s -> %.*s, not %.*s\n", (int)source.n, source.text, (int)said, text,
-                   (int)target.n, target.text);
+            printf("  %.*s -> %.*s, not %.*s\n", (int)source.n, source.text, (int)said, text, (int)target.n,
+                   target.text);
     }
     printf("%d of %d exact\n", exact, d->n_texts);
     gf_session_close(s);
@@ -385,19 +370,15 @@ static int32_t print_exact(struct run *r) {
     return status;
 }
 
-/* ---- the run -----------------------------------------------------------------------------------
- */
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
 
 static int32_t save(struct run *r) {
     struct gf_file f;
     gf_file_open(&f, in_folder(r->out, "checkpoint"));
     gf_trainer_save(&r->trainer, &f.sink);
     int32_t status = gf_file_close(&f, GF_OK, &r->err);
-    if (status == GF_OK)
-        status = gf_curve_write_csv(&r->curve, in_folder(r->out, "loss.csv"), &r->err);
-    if (status == GF_OK)
-        status =
-            gf_curve_write_svg(&r->curve, in_folder(r->out, "loss.svg"), r->recipe.name, &r->err);
+    if (status == GF_OK) status = gf_curve_write_csv(&r->curve, in_folder(r->out, "loss.csv"), &r->err);
+    if (status == GF_OK) status = gf_curve_write_svg(&r->curve, in_folder(r->out, "loss.svg"), r->recipe.name, &r->err);
     return status;
 }
 
@@ -421,19 +402,15 @@ static int32_t train(struct run *r) {
         if (status == GF_OK) status = gf_curve_add(&r->curve, at, &r->err);
         if (status == GF_OK && (last || t->step % 20 == 0 || !isnan(at.valid))) {
             const double seconds = (gf_now_ms() - start) / 1000,
-                         left = seconds / (double)(t->step - first_step) *
-                                (double)(p->options.steps - t->step);
-            printf("step %lld/%lld  loss %.4f  norm %.2f  %.0f tokens/s  %.0f min left",
-                   (long long)t->step, (long long)p->options.steps, smooth, at.norm,
-                   (double)(t->tokens - first_tokens) / seconds, left / 60);
-            if (!isnan(at.valid))
-                printf("  validation %.4f nats, %.4f bits/byte", at.valid, at.bits);
+                         left = seconds / (double)(t->step - first_step) * (double)(p->options.steps - t->step);
+            printf("step %lld/%lld  loss %.4f  norm %.2f  %.0f tokens/s  %.0f min left", (long long)t->step,
+                   (long long)p->options.steps, smooth, at.norm, (double)(t->tokens - first_tokens) / seconds,
+                   left / 60);
+            if (!isnan(at.valid)) printf("  validation %.4f nats, %.4f bits/byte", at.valid, at.bits);
             printf("\n");
         }
-        if (status == GF_OK && p->sample_every && t->step % p->sample_every == 0)
-            status = print_samples(r);
-        if (status == GF_OK && p->checkpoint_every && t->step % p->checkpoint_every == 0)
-            status = save(r);
+        if (status == GF_OK && p->sample_every && t->step % p->sample_every == 0) status = print_samples(r);
+        if (status == GF_OK && p->checkpoint_every && t->step % p->checkpoint_every == 0) status = save(r);
         fflush(stdout);
     }
     if (status == GF_OK) status = save(r);
@@ -454,8 +431,8 @@ static int32_t write_folder(struct run *r) {
 static int32_t write_gguf(struct run *r, const char *name, int32_t dtype) {
     struct gf_file f;
     gf_file_open(&f, in_folder(r->out, name));
-    const int32_t status = gf_export_gguf(gf_trainer_best(&r->trainer), &r->trainer.cfg, &r->bpe,
-                                          dtype, r->recipe.name, &f.sink, &r->err);
+    const int32_t status =
+        gf_export_gguf(gf_trainer_best(&r->trainer), &r->trainer.cfg, &r->bpe, dtype, r->recipe.name, &f.sink, &r->err);
     return gf_file_close(&f, status, &r->err);
 }
 
@@ -475,9 +452,8 @@ static int32_t finish(struct run *r) {
         snprintf(name, sizeof name, "%s-%s.gguf", r->recipe.name, forms[i].name);
         status = write_gguf(r, name, forms[i].dtype);
         if (status == GF_ERR_UNSUPPORTED) return printf("%s\n", r->err.text), GF_OK;
-        struct gf_model *m = status == GF_OK && r->valid_path
-                                 ? gf_export_model(best, c, forms[i].dtype, &r->err)
-                                 : NULL;
+        struct gf_model *m =
+            status == GF_OK && r->valid_path ? gf_export_model(best, c, forms[i].dtype, &r->err) : NULL;
         double bits = NAN;
         if (m) status = gf_export_bits(m, &r->valid, &bits, &r->err);
         if (status != GF_OK) return gf_model_close(m), status;
@@ -507,8 +483,8 @@ int main(int argc, char **argv) {
     int32_t status = read_arguments(&r, argc, argv);
     if (status == GF_OK) status = open_run(&r);
     if (status == GF_OK) {
-        printf("%s: %lld parameters, %d texts, %s\n", r.recipe.name,
-               (long long)gf_count_parameters(&r.trainer.cfg), r.data.n_texts, gf_blas_name());
+        printf("%s: %lld parameters, %d texts, %s\n", r.recipe.name, (long long)gf_count_parameters(&r.trainer.cfg),
+               r.data.n_texts, gf_blas_name());
         signal(SIGINT, stop);
         signal(SIGTERM, stop);
         status = train(&r);

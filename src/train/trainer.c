@@ -27,25 +27,21 @@ void gf_trainer_defaults(struct gf_trainer_options *o) {
     };
 }
 
-int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg,
-                        const struct gf_trainer_options *options, struct gf_data *data,
-                        gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err) {
+int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
+                        struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err) {
     memset(t, 0, sizeof *t);
     const int32_t status = gf_config_check(cfg, err);
     if (status != GF_OK) return status;
-    if (cfg->kind == GF_ENCODER)
-        return gf_fail(err, GF_ERR_UNSUPPORTED, "an encoder alone has no next token to learn");
+    if (cfg->kind == GF_ENCODER) return gf_fail(err, GF_ERR_UNSUPPORTED, "an encoder alone has no next token to learn");
     if (data && data->pairs != (cfg->kind == GF_ENCODER_DECODER))
         return gf_fail(err, GF_ERR_CONFIG, "pairs train an encoder_decoder, stories a decoder");
     if (cfg->n_layers < 1) return gf_fail(err, GF_ERR_CONFIG, "n_layers is 0");
-    const int32_t batch = options->batch_tokens,
-                  rows = options->micro_tokens < batch ? options->micro_tokens : batch;
+    const int32_t batch = options->batch_tokens, rows = options->micro_tokens < batch ? options->micro_tokens : batch;
     if (rows < cfg->context_length)
         return gf_fail(err, GF_ERR_ARGUMENT, "passes of %d rows do not hold a context of %d", rows,
                        cfg->context_length);
     if (batch % rows)
-        return gf_fail(err, GF_ERR_ARGUMENT, "batch_tokens %d is not a multiple of micro_tokens %d",
-                       batch, rows);
+        return gf_fail(err, GF_ERR_ARGUMENT, "batch_tokens %d is not a multiple of micro_tokens %d", batch, rows);
     t->cfg = *cfg;
     t->options = *options;
     t->options.micro_tokens = rows;
@@ -53,35 +49,29 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg,
     t->pool = pool;
     t->n_micro = batch / rows;
     t->micro = calloc((size_t)t->n_micro, sizeof *t->micro);
-    int bad = !t->micro || gf_params_open(&t->weights, cfg) ||
-              gf_optim_open(&t->optim, cfg, gemm) ||
+    int bad = !t->micro || gf_params_open(&t->weights, cfg) || gf_optim_open(&t->optim, cfg, gemm) ||
               (options->average > 0 && gf_params_open(&t->averaged, cfg));
     for (int32_t i = 0; !bad && i < t->n_micro; i++) bad = gf_batch_open(&t->micro[i], rows, rows);
     for (int i = 0; !bad && i < GF_LANES; i++)
-        bad = gf_params_open(&t->lanes[i].grads, cfg) ||
-              gf_graph_open(&t->lanes[i].graph, cfg, rows, rows, rows, gemm);
+        bad = gf_params_open(&t->lanes[i].grads, cfg) || gf_graph_open(&t->lanes[i].graph, cfg, rows, rows, rows, gemm);
     if (bad) {
         gf_trainer_close(t);
         return gf_fail(err, GF_ERR_MEMORY, "no memory to train a model of %lld parameters",
                        (long long)gf_count_parameters(cfg));
     }
     gf_params_init(&t->weights, cfg, options->seed, options->init_std, options->init_scaled);
-    if (t->averaged.data)
-        memcpy(t->averaged.data, t->weights.data, (size_t)t->weights.n * sizeof(float));
+    if (t->averaged.data) memcpy(t->averaged.data, t->weights.data, (size_t)t->weights.n * sizeof(float));
     return GF_OK;
 }
 
-int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg,
-                         const struct gf_params *weights, float share, struct gf_error *err) {
-    if (cfg->kind != t->cfg.kind || cfg->vocab_size != t->cfg.vocab_size ||
-        cfg->context_length < t->cfg.context_length)
-        return gf_fail(
-            err, GF_ERR_CONFIG,
-            "a teacher of %d tokens and a context of %d does not fit a model of %d and %d",
-            cfg->vocab_size, cfg->context_length, t->cfg.vocab_size, t->cfg.context_length);
+int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_params *weights,
+                         float share, struct gf_error *err) {
+    if (cfg->kind != t->cfg.kind || cfg->vocab_size != t->cfg.vocab_size || cfg->context_length < t->cfg.context_length)
+        return gf_fail(err, GF_ERR_CONFIG,
+                       "a teacher of %d tokens and a context of %d does not fit a model of %d and %d", cfg->vocab_size,
+                       cfg->context_length, t->cfg.vocab_size, t->cfg.context_length);
     const int32_t rows = t->options.micro_tokens, k = t->lanes[0].graph.n_teachers;
-    if (k == GF_TEACHERS)
-        return gf_fail(err, GF_ERR_ARGUMENT, "more than %d teachers", GF_TEACHERS);
+    if (k == GF_TEACHERS) return gf_fail(err, GF_ERR_ARGUMENT, "more than %d teachers", GF_TEACHERS);
     for (int i = 0; i < GF_LANES; i++) {
         struct gf_lane *lane = &t->lanes[i];
         if (gf_graph_open(&lane->taught[k], cfg, rows, rows, rows, lane->graph.gemm))
@@ -126,17 +116,15 @@ static void run_lane(void *ctx, int32_t index) {
         /* modulo 2^64: a seed, not a count */
         const uint64_t pass = (uint64_t)t->step * (uint64_t)t->n_micro + (uint64_t)i;
         if (t->micro[i].b.n)
-            lane->loss += gf_graph_run(&lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b,
-                                       t->scale, t->options.dropout,
-                                       t->options.seed + pass * 0x9e3779b97f4a7c15u, NULL);
+            lane->loss += gf_graph_run(&lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b, t->scale,
+                                       t->options.dropout, t->options.seed + pass * 0x9e3779b97f4a7c15u, NULL);
     }
 }
 
 int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct gf_error *err) {
     int64_t counted = 0;
     for (int32_t i = 0; i < t->n_micro; i++) {
-        if (gf_data_fill(t->data, &t->micro[i]))
-            return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
+        if (gf_data_fill(t->data, &t->micro[i])) return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
         counted += t->micro[i].counted;
     }
     t->scale = 1 / (float)counted;
@@ -149,11 +137,10 @@ int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct
     }
     *loss /= (double)counted;
     const int64_t step = t->step + 1;
-    *norm = gf_optim_step(&t->optim, &t->weights, g, &t->options.optim, step,
-                          gf_trainer_rate(&t->options, step), t->pool);
+    *norm =
+        gf_optim_step(&t->optim, &t->weights, g, &t->options.optim, step, gf_trainer_rate(&t->options, step), t->pool);
     if (!isfinite(*loss) || !isfinite(*norm))
-        return gf_fail(err, GF_ERR_NOT_FINITE, "step %lld: the loss is no longer a number",
-                       (long long)step);
+        return gf_fail(err, GF_ERR_NOT_FINITE, "step %lld: the loss is no longer a number", (long long)step);
     t->step = step;
     t->tokens += counted;
     if (t->averaged.data) { /* (1 + t) / (10 + t) at first, so that the start is forgotten */
@@ -175,10 +162,8 @@ int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *
     int64_t counted = 0, bytes = 0;
     struct gf_batch_room *room = &t->micro[0];
     for (int32_t i = 0, w = 0; i < data->n_texts;) {
-        if (gf_data_in_order(data, room, &i, &w))
-            return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
-        loss +=
-            gf_graph_run(&t->lanes[0].graph, &gf_trainer_best(t)->w, NULL, &room->b, 1, 0, 0, NULL);
+        if (gf_data_in_order(data, room, &i, &w)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
+        loss += gf_graph_run(&t->lanes[0].graph, &gf_trainer_best(t)->w, NULL, &room->b, 1, 0, 0, NULL);
         counted += room->counted;
         bytes += room->bytes;
     }
@@ -187,8 +172,7 @@ int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *
     return GF_OK;
 }
 
-/* ---- the state as bytes ------------------------------------------------------------------------
- */
+/* ---- the state as bytes ------------------------------------------------------------------------------------------ */
 
 /* Options that may change between legs of a run (steps, say) are not part of it: they are whatever
  * the recipe says. */
@@ -221,8 +205,7 @@ static struct header header_of(const struct gf_trainer *t) {
 
 void gf_trainer_save(const struct gf_trainer *t, struct gf_sink *to) {
     const struct header h = header_of(t);
-    const float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data,
-                            t->averaged.data};
+    const float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
     gf_put(to, &h, sizeof h);
     for (int i = 0; i < 4; i++)
         if (parts[i]) gf_put(to, parts[i], (size_t)h.n * sizeof(float));
@@ -245,29 +228,22 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
         return gf_fail(err, GF_ERR_TRUNCATED, "these bytes are not a checkpoint");
     memcpy(&h, bytes, sizeof h);
     if (!h.averaged != !mine.averaged)
-        return gf_fail(err, GF_ERR_CONFIG,
-                       "the checkpoint was made %s average = ", h.averaged ? "with" : "without");
-    if (memcmp(&h.cfg, &mine.cfg, sizeof h.cfg) || h.n != mine.n || h.seed != mine.seed ||
-        h.lanes != mine.lanes)
-        return gf_fail(err, GF_ERR_CONFIG,
-                       "the checkpoint belongs to another configuration or another seed");
+        return gf_fail(err, GF_ERR_CONFIG, "the checkpoint was made %s average = ", h.averaged ? "with" : "without");
+    if (memcmp(&h.cfg, &mine.cfg, sizeof h.cfg) || h.n != mine.n || h.seed != mine.seed || h.lanes != mine.lanes)
+        return gf_fail(err, GF_ERR_CONFIG, "the checkpoint belongs to another configuration or another seed");
     const size_t part = (size_t)h.n * sizeof(float);
     if (n != sizeof h + (h.averaged ? 4 : 3) * part)
         return gf_fail(err, GF_ERR_TRUNCATED, "the checkpoint is not whole");
     if (h.step < 0 || h.step > GF_STEPS_MOST || h.tokens < 0 || h.tokens > GF_TOKENS_MOST)
-        return gf_fail(
-            err, GF_ERR_CONFIG,
-            "the checkpoint counts %lld steps and %lld tokens, expected 0 to %lld and %lld",
-            (long long)h.step, (long long)h.tokens, (long long)GF_STEPS_MOST,
-            (long long)GF_TOKENS_MOST);
+        return gf_fail(err, GF_ERR_CONFIG,
+                       "the checkpoint counts %lld steps and %lld tokens, expected 0 to %lld and %lld",
+                       (long long)h.step, (long long)h.tokens, (long long)GF_STEPS_MOST, (long long)GF_TOKENS_MOST);
     float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
     const uint8_t *floats = (const uint8_t *)bytes + sizeof h, *from = floats;
     for (int i = 0; i < 4; i++, from += part)
         if (parts[i] && !are_sound(from, h.n, i == 2))
-            return gf_fail(err, GF_ERR_NOT_FINITE,
-                           "the checkpoint holds numbers that are not finite");
-    if (memcmp(h.data, mine.data, sizeof h.data) ||
-        gf_data_seek(t->data, h.epoch, h.next, h.window))
+            return gf_fail(err, GF_ERR_NOT_FINITE, "the checkpoint holds numbers that are not finite");
+    if (memcmp(h.data, mine.data, sizeof h.data) || gf_data_seek(t->data, h.epoch, h.next, h.window))
         return gf_fail(err, GF_ERR_CONFIG, "the checkpoint belongs to other data");
     from = floats;
     for (int i = 0; i < 4; i++, from += part)

@@ -1,5 +1,4 @@
-/* trainer.h - training itself: batches, gradients, steps, averages, and the whole state as bytes.
- */
+/* trainer.h - training itself: batches, gradients, steps, averages, and the whole state as bytes. */
 #ifndef GF_TRAINER_H
 #define GF_TRAINER_H
 #include "base/pool.h"
@@ -14,10 +13,10 @@
 
 struct gf_trainer_options {
     int64_t steps;
-    int32_t batch_tokens; /* rows of a step, at most: sequences are not broken    */
+    int32_t batch_tokens; /* rows of a step, at most: sequences are not broken */
     int32_t micro_tokens; /* rows in one pass, at most: batch_tokens is a multiple */
-    float warmup;         /* share of the steps in which the rate rises from 0    */
-    float final_rate;     /* share of the rate at the end of the cosine           */
+    float warmup;         /* share of the steps in which the rate rises from 0 */
+    float final_rate;     /* share of the rate at the end of the cosine */
     float dropout;
     float average; /* decay of the running average of the weights; 0: none */
     uint64_t seed;
@@ -53,16 +52,15 @@ struct gf_trainer {
 };
 
 void gf_trainer_defaults(struct gf_trainer_options *o);
-int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg,
-                        const struct gf_trainer_options *options, struct gf_data *data,
-                        gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
+int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
+                        struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
 /* From now on a share of every target is the prediction of one more decoder with the same
  * vocabulary and at least the same context; the shares of at most GF_TEACHERS add up. Its weights
  * are the caller's and outlive the trainer. The state that gf_trainer_save writes knows nothing of
  * it. */
-int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg,
-                         const struct gf_params *weights, float share, struct gf_error *err);
+int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_params *weights,
+                         float share, struct gf_error *err);
 /* Share of the learning rates in step `step` (from 1). */
 float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step);
 /* One step. *loss: nats a token before it, *norm: of its gradient. */

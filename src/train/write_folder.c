@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- config.json -------------------------------------------------------------------------------
- */
+/* ---- config.json ------------------------------------------------------------------------------------------------- */
 
 static void own_field(struct gf_sink *to, const struct gf_config *cfg, int32_t field) {
     const char *name = gf_field_name(field);
@@ -28,17 +27,15 @@ static void own_field(struct gf_sink *to, const struct gf_config *cfg, int32_t f
 enum family { OWN, LLAMA, GPT2 };
 
 static enum family family_of(const struct gf_config *c) {
-    const int plain = c->kind == GF_DECODER && c->norm_placement == GF_PRE_NORM && c->final_norm &&
-                      !c->qk_norm && !c->sliding_window && !c->bias_head &&
-                      !c->bias_ffn == !c->bias_qkv && !c->bias_qkv == !c->bias_attn_out &&
-                      c->embedding_scale == 1 && c->causal && c->scale_scores && c->use_position &&
-                      c->use_residual && c->use_norm && c->use_final_norm && c->tie_word_embeddings;
+    const int plain = c->kind == GF_DECODER && c->norm_placement == GF_PRE_NORM && c->final_norm && !c->qk_norm &&
+                      !c->sliding_window && !c->bias_head && !c->bias_ffn == !c->bias_qkv &&
+                      !c->bias_qkv == !c->bias_attn_out && c->embedding_scale == 1 && c->causal && c->scale_scores &&
+                      c->use_position && c->use_residual && c->use_norm && c->use_final_norm && c->tie_word_embeddings;
     if (plain && c->norm == GF_RMSNORM && c->ffn == GF_SWIGLU && c->position == GF_POS_ROPE &&
         c->rope_pairs == GF_ROPE_HALF && c->rope_scaling == GF_ROPE_SCALING_NONE && !c->bias_qkv)
         return LLAMA;
-    if (plain && c->norm == GF_LAYERNORM && c->bias_norm && c->ffn == GF_GELU_TANH &&
-        c->position == GF_POS_LEARNED && c->bias_qkv && c->n_kv_heads == c->n_heads &&
-        c->n_heads * c->d_head == c->d_model)
+    if (plain && c->norm == GF_LAYERNORM && c->bias_norm && c->ffn == GF_GELU_TANH && c->position == GF_POS_LEARNED &&
+        c->bias_qkv && c->n_kv_heads == c->n_heads && c->n_heads * c->d_head == c->d_model)
         return GPT2;
     return OWN;
 }
@@ -46,27 +43,25 @@ static enum family family_of(const struct gf_config *c) {
 void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
     switch (family_of(c)) {
     case LLAMA:
-        gf_put_format(
-            to,
-            "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n  \"model_type\": \"llama\",\n"
-            "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n"
-            "  \"num_hidden_layers\": %d,\n  \"num_attention_heads\": %d,\n"
-            "  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n"
-            "  \"max_position_embeddings\": %d,\n  \"rms_norm_eps\": %.9g,\n  \"rope_theta\": "
-            "%.9g,\n"
-            "  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n  \"mlp_bias\": false,\n",
-            c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->n_kv_heads, c->d_head,
-            c->context_length, (double)c->norm_eps, (double)c->rope_theta);
+        gf_put_format(to,
+                      "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n  \"model_type\": \"llama\",\n"
+                      "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n"
+                      "  \"num_hidden_layers\": %d,\n  \"num_attention_heads\": %d,\n"
+                      "  \"num_key_value_heads\": %d,\n  \"head_dim\": %d,\n"
+                      "  \"max_position_embeddings\": %d,\n  \"rms_norm_eps\": %.9g,\n  \"rope_theta\": "
+                      "%.9g,\n"
+                      "  \"hidden_act\": \"silu\",\n  \"attention_bias\": false,\n  \"mlp_bias\": false,\n",
+                      c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->n_kv_heads, c->d_head,
+                      c->context_length, (double)c->norm_eps, (double)c->rope_theta);
         break;
     case GPT2:
-        gf_put_format(
-            to,
-            "{\n  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n"
-            "  \"vocab_size\": %d,\n  \"n_embd\": %d,\n  \"n_inner\": %d,\n  \"n_layer\": %d,\n"
-            "  \"n_head\": %d,\n  \"n_positions\": %d,\n  \"layer_norm_epsilon\": %.9g,\n"
-            "  \"activation_function\": \"gelu_new\",\n",
-            c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->context_length,
-            (double)c->norm_eps);
+        gf_put_format(to,
+                      "{\n  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n"
+                      "  \"vocab_size\": %d,\n  \"n_embd\": %d,\n  \"n_inner\": %d,\n  \"n_layer\": %d,\n"
+                      "  \"n_head\": %d,\n  \"n_positions\": %d,\n  \"layer_norm_epsilon\": %.9g,\n"
+                      "  \"activation_function\": \"gelu_new\",\n",
+                      c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->context_length,
+                      (double)c->norm_eps);
         break;
     case OWN:
         gf_put_text(to, "{\n  \"model_type\": \"glassformer\",\n");
@@ -74,13 +69,11 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
         if (c->kind == GF_ENCODER_DECODER) gf_put_text(to, "  \"decoder_start_token_id\": 0,\n");
         break;
     }
-    if (family_of(c) != OWN)
-        gf_put_text(to, "  \"tie_word_embeddings\": true,\n  \"torch_dtype\": \"float32\",\n");
+    if (family_of(c) != OWN) gf_put_text(to, "  \"tie_word_embeddings\": true,\n  \"torch_dtype\": \"float32\",\n");
     gf_put_text(to, "  \"bos_token_id\": 0,\n  \"eos_token_id\": 0\n}\n");
 }
 
-/* ---- model.safetensors: u64 length of the header, header, data ----------------------------------
- */
+/* ---- model.safetensors: u64 length of the header, header, data --------------------------------------------------- */
 
 struct row { /* a file's tensor: several of ours stacked, or turned to [in, out]; %d is the layer */
     const char *file, *ours[3];
@@ -100,24 +93,23 @@ static const struct row llama_rows[] = {
     {"model.layers.%d.mlp.down_proj.weight", {"blocks.%d.ffn.down.weight"}, 0},
     {NULL, {NULL}, 0}};
 #define QKV(what) "blocks.%d.attn.q." what, "blocks.%d.attn.k." what, "blocks.%d.attn.v." what
-static const struct row gpt2_rows[] = {
-    {"transformer.wte.weight", {"embed.weight"}, 0},
-    {"transformer.wpe.weight", {"position.weight"}, 0},
-    {"transformer.ln_f.weight", {"final_norm.weight"}, 0},
-    {"transformer.ln_f.bias", {"final_norm.bias"}, 0},
-    {"transformer.h.%d.ln_1.weight", {"blocks.%d.norm1.weight"}, 0},
-    {"transformer.h.%d.ln_1.bias", {"blocks.%d.norm1.bias"}, 0},
-    {"transformer.h.%d.attn.c_attn.weight", {QKV("weight")}, 1},
-    {"transformer.h.%d.attn.c_attn.bias", {QKV("bias")}, 0},
-    {"transformer.h.%d.attn.c_proj.weight", {"blocks.%d.attn.o.weight"}, 1},
-    {"transformer.h.%d.attn.c_proj.bias", {"blocks.%d.attn.o.bias"}, 0},
-    {"transformer.h.%d.ln_2.weight", {"blocks.%d.norm2.weight"}, 0},
-    {"transformer.h.%d.ln_2.bias", {"blocks.%d.norm2.bias"}, 0},
-    {"transformer.h.%d.mlp.c_fc.weight", {"blocks.%d.ffn.up.weight"}, 1},
-    {"transformer.h.%d.mlp.c_fc.bias", {"blocks.%d.ffn.up.bias"}, 0},
-    {"transformer.h.%d.mlp.c_proj.weight", {"blocks.%d.ffn.down.weight"}, 1},
-    {"transformer.h.%d.mlp.c_proj.bias", {"blocks.%d.ffn.down.bias"}, 0},
-    {NULL, {NULL}, 0}};
+static const struct row gpt2_rows[] = {{"transformer.wte.weight", {"embed.weight"}, 0},
+                                       {"transformer.wpe.weight", {"position.weight"}, 0},
+                                       {"transformer.ln_f.weight", {"final_norm.weight"}, 0},
+                                       {"transformer.ln_f.bias", {"final_norm.bias"}, 0},
+                                       {"transformer.h.%d.ln_1.weight", {"blocks.%d.norm1.weight"}, 0},
+                                       {"transformer.h.%d.ln_1.bias", {"blocks.%d.norm1.bias"}, 0},
+                                       {"transformer.h.%d.attn.c_attn.weight", {QKV("weight")}, 1},
+                                       {"transformer.h.%d.attn.c_attn.bias", {QKV("bias")}, 0},
+                                       {"transformer.h.%d.attn.c_proj.weight", {"blocks.%d.attn.o.weight"}, 1},
+                                       {"transformer.h.%d.attn.c_proj.bias", {"blocks.%d.attn.o.bias"}, 0},
+                                       {"transformer.h.%d.ln_2.weight", {"blocks.%d.norm2.weight"}, 0},
+                                       {"transformer.h.%d.ln_2.bias", {"blocks.%d.norm2.bias"}, 0},
+                                       {"transformer.h.%d.mlp.c_fc.weight", {"blocks.%d.ffn.up.weight"}, 1},
+                                       {"transformer.h.%d.mlp.c_fc.bias", {"blocks.%d.ffn.up.bias"}, 0},
+                                       {"transformer.h.%d.mlp.c_proj.weight", {"blocks.%d.ffn.down.weight"}, 1},
+                                       {"transformer.h.%d.mlp.c_proj.bias", {"blocks.%d.ffn.down.bias"}, 0},
+                                       {NULL, {NULL}, 0}};
 
 struct tensors { /* one pass over the file's tensors: header text or data */
     struct gf_sink *to;
@@ -128,24 +120,20 @@ struct tensors { /* one pass over the file's tensors: header text or data */
     size_t n, room;
 };
 
-static void head_text(struct tensors *t, const char *name, int32_t rows, int32_t cols,
-                      uint64_t count) {
+static void head_text(struct tensors *t, const char *name, int32_t rows, int32_t cols, uint64_t count) {
     char shape[32];
     if (rows)
         snprintf(shape, sizeof shape, "%d,%d", rows, cols);
     else
         snprintf(shape, sizeof shape, "%d", cols);
-    t->n +=
-        (size_t)snprintf(t->header + t->n, t->room - t->n,
-                         "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}",
-                         t->n > 1 ? "," : "", name, shape, (unsigned long long)t->at,
-                         (unsigned long long)(t->at + count * 4));
+    t->n += (size_t)snprintf(
+        t->header + t->n, t->room - t->n, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}",
+        t->n > 1 ? "," : "", name, shape, (unsigned long long)t->at, (unsigned long long)(t->at + count * 4));
     t->at += count * 4;
 }
 
 /* parts: n of the roster's tensors, stacked by rows. */
-static void tensor(struct tensors *t, const char *name, const struct gf_param *const *parts, int n,
-                   int turned) {
+static void tensor(struct tensors *t, const char *name, const struct gf_param *const *parts, int n, int turned) {
     const struct gf_tensor *a = &parts[0]->t;
     int32_t rows = 0;
     uint64_t count = 0;
@@ -160,12 +148,8 @@ static void tensor(struct tensors *t, const char *name, const struct gf_param *c
     for (int32_t c = 0; turned && c < a->cols; c++)
         for (int i = 0; i < n; i++)
             for (int32_t r = 0; r < parts[i]->t.rows; r++)
-                gf_put(t->to,
-                       t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols +
-                           (uint64_t)c,
-                       4);
-    for (int i = 0; !turned && i < n; i++)
-        gf_put(t->to, t->p->data + parts[i]->offset, (size_t)parts[i]->t.count * 4);
+                gf_put(t->to, t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols + (uint64_t)c, 4);
+    for (int i = 0; !turned && i < n; i++) gf_put(t->to, t->p->data + parts[i]->offset, (size_t)parts[i]->t.count * 4);
 }
 
 static void all_tensors(struct tensors *t, const struct gf_config *c) {
@@ -183,8 +167,7 @@ static void all_tensors(struct tensors *t, const struct gf_config *c) {
             int n = 0;
             for (; n < 3 && r->ours[n]; n++) parts[n] = gf_params_find(t->p, r->ours[n], l);
             if (mark)
-                snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - r->file), r->file, l,
-                         mark + 2);
+                snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - r->file), r->file, l, mark + 2);
             else
                 snprintf(name, sizeof name, "%s", r->file);
             tensor(t, name, parts, n, r->turned);
@@ -192,8 +175,7 @@ static void all_tensors(struct tensors *t, const struct gf_config *c) {
     }
 }
 
-void gf_export_safetensors(const struct gf_params *p, const struct gf_config *cfg,
-                           struct gf_sink *to) {
+void gf_export_safetensors(const struct gf_params *p, const struct gf_config *cfg, struct gf_sink *to) {
     struct tensors t = {.to = to, .p = p, .room = (size_t)p->n_list * 192 + 64};
     t.header = malloc(t.room + 8);
     if (!t.header) {

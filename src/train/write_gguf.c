@@ -3,8 +3,7 @@
  *   "GGUF" u32 version  u64 tensors  u64 keys  keys...  tensor infos...  padding to 32  data
  *
  * llama: rows of q and k are permuted so that adjacent pairs rotate, (i, i + d/2) -> (2i, 2i + 1).
- * gpt2: q, k and v are one matrix. Matrices whose columns do not divide into blocks of 32 stay f16.
- */
+ * gpt2: q, k and v are one matrix. Matrices whose columns do not divide into blocks of 32 stay f16. */
 #include "train/export.h"
 #include "glassformer.h"
 #include <math.h>
@@ -105,18 +104,13 @@ static void vocabulary(struct gguf *g, const struct gf_bpe *b) {
     put(g, &yes, 1);
 }
 
-static void keys(struct gguf *g, const struct gf_config *c, const struct gf_bpe *bpe, int32_t dtype,
-                 const char *name) {
+static void keys(struct gguf *g, const struct gf_config *c, const struct gf_bpe *bpe, int32_t dtype, const char *name) {
     const int llama = c->norm == GF_RMSNORM;
     char k[64];
 #define KEY(text) (snprintf(k, sizeof k, "%s." text, llama ? "llama" : "gpt2"), k)
     key_text(g, "general.architecture", llama ? "llama" : "gpt2");
     key_text(g, "general.name", name);
-    key_u32(g, "general.file_type",
-            dtype == GF_F32    ? 0
-            : dtype == GF_F16  ? 1
-            : dtype == GF_Q4_0 ? 2
-                               : 7);
+    key_u32(g, "general.file_type", dtype == GF_F32 ? 0 : dtype == GF_F16 ? 1 : dtype == GF_Q4_0 ? 2 : 7);
     key_u32(g, "general.quantization_version", 2);
     key_u32(g, KEY("context_length"), c->context_length);
     key_u32(g, KEY("embedding_length"), c->d_model);
@@ -138,39 +132,36 @@ static void keys(struct gguf *g, const struct gf_config *c, const struct gf_bpe 
     vocabulary(g, bpe);
 }
 
-/* ---- tensors -----------------------------------------------------------------------------------
- */
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
 struct row { /* GGUF's name and ours; several of ours are stacked; %d is the layer */
     const char *gguf, *ours[3];
     int turns; /* q or k */
 };
-static const struct row llama_block[] = {
-    {"blk.%d.attn_norm.weight", {"blocks.%d.norm1.weight"}, 0},
-    {"blk.%d.attn_q.weight", {"blocks.%d.attn.q.weight"}, 1},
-    {"blk.%d.attn_k.weight", {"blocks.%d.attn.k.weight"}, 1},
-    {"blk.%d.attn_v.weight", {"blocks.%d.attn.v.weight"}, 0},
-    {"blk.%d.attn_output.weight", {"blocks.%d.attn.o.weight"}, 0},
-    {"blk.%d.ffn_norm.weight", {"blocks.%d.norm2.weight"}, 0},
-    {"blk.%d.ffn_gate.weight", {"blocks.%d.ffn.gate.weight"}, 0},
-    {"blk.%d.ffn_up.weight", {"blocks.%d.ffn.up.weight"}, 0},
-    {"blk.%d.ffn_down.weight", {"blocks.%d.ffn.down.weight"}, 0},
-    {NULL, {NULL}, 0}};
+static const struct row llama_block[] = {{"blk.%d.attn_norm.weight", {"blocks.%d.norm1.weight"}, 0},
+                                         {"blk.%d.attn_q.weight", {"blocks.%d.attn.q.weight"}, 1},
+                                         {"blk.%d.attn_k.weight", {"blocks.%d.attn.k.weight"}, 1},
+                                         {"blk.%d.attn_v.weight", {"blocks.%d.attn.v.weight"}, 0},
+                                         {"blk.%d.attn_output.weight", {"blocks.%d.attn.o.weight"}, 0},
+                                         {"blk.%d.ffn_norm.weight", {"blocks.%d.norm2.weight"}, 0},
+                                         {"blk.%d.ffn_gate.weight", {"blocks.%d.ffn.gate.weight"}, 0},
+                                         {"blk.%d.ffn_up.weight", {"blocks.%d.ffn.up.weight"}, 0},
+                                         {"blk.%d.ffn_down.weight", {"blocks.%d.ffn.down.weight"}, 0},
+                                         {NULL, {NULL}, 0}};
 #define QKV(what) "blocks.%d.attn.q." what, "blocks.%d.attn.k." what, "blocks.%d.attn.v." what
-static const struct row gpt2_block[] = {
-    {"blk.%d.attn_norm.weight", {"blocks.%d.norm1.weight"}, 0},
-    {"blk.%d.attn_norm.bias", {"blocks.%d.norm1.bias"}, 0},
-    {"blk.%d.attn_qkv.weight", {QKV("weight")}, 0},
-    {"blk.%d.attn_qkv.bias", {QKV("bias")}, 0},
-    {"blk.%d.attn_output.weight", {"blocks.%d.attn.o.weight"}, 0},
-    {"blk.%d.attn_output.bias", {"blocks.%d.attn.o.bias"}, 0},
-    {"blk.%d.ffn_norm.weight", {"blocks.%d.norm2.weight"}, 0},
-    {"blk.%d.ffn_norm.bias", {"blocks.%d.norm2.bias"}, 0},
-    {"blk.%d.ffn_up.weight", {"blocks.%d.ffn.up.weight"}, 0},
-    {"blk.%d.ffn_up.bias", {"blocks.%d.ffn.up.bias"}, 0},
-    {"blk.%d.ffn_down.weight", {"blocks.%d.ffn.down.weight"}, 0},
-    {"blk.%d.ffn_down.bias", {"blocks.%d.ffn.down.bias"}, 0},
-    {NULL, {NULL}, 0}};
+static const struct row gpt2_block[] = {{"blk.%d.attn_norm.weight", {"blocks.%d.norm1.weight"}, 0},
+                                        {"blk.%d.attn_norm.bias", {"blocks.%d.norm1.bias"}, 0},
+                                        {"blk.%d.attn_qkv.weight", {QKV("weight")}, 0},
+                                        {"blk.%d.attn_qkv.bias", {QKV("bias")}, 0},
+                                        {"blk.%d.attn_output.weight", {"blocks.%d.attn.o.weight"}, 0},
+                                        {"blk.%d.attn_output.bias", {"blocks.%d.attn.o.bias"}, 0},
+                                        {"blk.%d.ffn_norm.weight", {"blocks.%d.norm2.weight"}, 0},
+                                        {"blk.%d.ffn_norm.bias", {"blocks.%d.norm2.bias"}, 0},
+                                        {"blk.%d.ffn_up.weight", {"blocks.%d.ffn.up.weight"}, 0},
+                                        {"blk.%d.ffn_up.bias", {"blocks.%d.ffn.up.bias"}, 0},
+                                        {"blk.%d.ffn_down.weight", {"blocks.%d.ffn.down.weight"}, 0},
+                                        {"blk.%d.ffn_down.bias", {"blocks.%d.ffn.down.bias"}, 0},
+                                        {NULL, {NULL}, 0}};
 static const struct row rest[] = {{"token_embd.weight", {"embed.weight"}, 0},
                                   {"position_embd.weight", {"position.weight"}, 0},
                                   {"output_norm.weight", {"final_norm.weight"}, 0},
@@ -190,8 +181,7 @@ struct writer {
 
 static void put_rows(struct writer *w, const struct gf_param *e, int32_t dtype, int turns) {
     const int32_t cols = e->t.cols, half = w->cfg->d_head / 2;
-    const uint64_t bytes =
-        (uint64_t)(cols / gf_dtype_block_cols(dtype)) * (uint64_t)gf_dtype_block_bytes(dtype);
+    const uint64_t bytes = (uint64_t)(cols / gf_dtype_block_cols(dtype)) * (uint64_t)gf_dtype_block_bytes(dtype);
     for (int32_t r = 0; r < e->t.rows; r++) {
         int32_t from = r;
         if (turns && w->cfg->rope_pairs == GF_ROPE_HALF) {
@@ -228,15 +218,14 @@ static void tensor(struct writer *w, const struct row *row, int32_t layer) {
     int32_t dtype = t->rank == 1 || t->component == GF_C_POSITION ? GF_F32 : w->dtype;
     if (t->cols % gf_dtype_block_cols(dtype)) dtype = GF_F16;
     const uint64_t values = t->rank == 1 ? (uint64_t)rows : (uint64_t)rows * (uint64_t)t->cols,
-                   bytes = values / (uint64_t)gf_dtype_block_cols(dtype) *
-                           (uint64_t)gf_dtype_block_bytes(dtype);
+                   bytes = values / (uint64_t)gf_dtype_block_cols(dtype) * (uint64_t)gf_dtype_block_bytes(dtype);
     w->n_tensors++;
     if (w->pass == INFOS) {
         static const uint32_t ggml[] = {[GF_F32] = 0, [GF_F16] = 1, [GF_Q8_0] = 8, [GF_Q4_0] = 2};
         char name[64];
         const char *mark = strstr(row->gguf, "%d");
-        snprintf(name, sizeof name, mark ? "%.*s%d%s" : "%.*s", mark ? (int)(mark - row->gguf) : 63,
-                 row->gguf, layer, mark ? mark + 2 : "");
+        snprintf(name, sizeof name, mark ? "%.*s%d%s" : "%.*s", mark ? (int)(mark - row->gguf) : 63, row->gguf, layer,
+                 mark ? mark + 2 : "");
         put_text(w->g, name);
         put_u32(w->g, (uint32_t)t->rank);
         put_u64(w->g, (uint64_t)(t->rank == 1 ? rows : t->cols)); /* fastest first */
@@ -260,17 +249,14 @@ static void tensors(struct writer *w, int pass) {
 }
 
 static int has_a_name(const struct gf_config *c) {
-    const int common = c->kind == GF_DECODER && c->norm_placement == GF_PRE_NORM && c->final_norm &&
-                       !c->qk_norm && !c->sliding_window && !c->bias_head &&
-                       c->embedding_scale == 1 && c->causal && c->scale_scores && c->use_position &&
-                       c->use_residual && c->use_norm && c->use_final_norm;
+    const int common = c->kind == GF_DECODER && c->norm_placement == GF_PRE_NORM && c->final_norm && !c->qk_norm &&
+                       !c->sliding_window && !c->bias_head && c->embedding_scale == 1 && c->causal && c->scale_scores &&
+                       c->use_position && c->use_residual && c->use_norm && c->use_final_norm;
     const int llama = c->norm == GF_RMSNORM && c->ffn == GF_SWIGLU && c->position == GF_POS_ROPE &&
-                      c->rope_scaling == GF_ROPE_SCALING_NONE && !c->bias_qkv &&
-                      !c->bias_attn_out && !c->bias_ffn;
+                      c->rope_scaling == GF_ROPE_SCALING_NONE && !c->bias_qkv && !c->bias_attn_out && !c->bias_ffn;
     const int gpt2 = c->norm == GF_LAYERNORM && c->bias_norm && c->ffn == GF_GELU_TANH &&
-                     c->position == GF_POS_LEARNED && c->bias_qkv && c->bias_attn_out &&
-                     c->bias_ffn && c->n_kv_heads == c->n_heads &&
-                     c->n_heads * c->d_head == c->d_model && c->tie_word_embeddings;
+                     c->position == GF_POS_LEARNED && c->bias_qkv && c->bias_attn_out && c->bias_ffn &&
+                     c->n_kv_heads == c->n_heads && c->n_heads * c->d_head == c->d_model && c->tie_word_embeddings;
     return common && (llama || gpt2);
 }
 
@@ -293,11 +279,10 @@ static void file(struct gguf *g, struct writer *w, const struct gf_bpe *bpe, con
 }
 
 static int32_t check(const struct gf_config *cfg, const struct gf_bpe *bpe, struct gf_error *err) {
-    if (!has_a_name(cfg))
-        return gf_fail(err, GF_ERR_UNSUPPORTED, "GGUF has no architecture for this configuration");
+    if (!has_a_name(cfg)) return gf_fail(err, GF_ERR_UNSUPPORTED, "GGUF has no architecture for this configuration");
     if (bpe->vocab_size != cfg->vocab_size)
-        return gf_fail(err, GF_ERR_CONFIG, "the vocabulary has %d tokens, the model %d",
-                       bpe->vocab_size, cfg->vocab_size);
+        return gf_fail(err, GF_ERR_CONFIG, "the vocabulary has %d tokens, the model %d", bpe->vocab_size,
+                       cfg->vocab_size);
     return GF_OK;
 }
 
@@ -308,22 +293,20 @@ static void *room_for_a_row(const struct gf_params *p, const struct gf_config *c
     return malloc((size_t)widest * 4);
 }
 
-int32_t gf_export_gguf(const struct gf_params *p, const struct gf_config *cfg,
-                       const struct gf_bpe *bpe, int32_t dtype, const char *name,
-                       struct gf_sink *to, struct gf_error *err) {
+int32_t gf_export_gguf(const struct gf_params *p, const struct gf_config *cfg, const struct gf_bpe *bpe, int32_t dtype,
+                       const char *name, struct gf_sink *to, struct gf_error *err) {
     const int32_t status = check(cfg, bpe, err);
     if (status != GF_OK) return status;
     struct gguf g = {.to = to};
-    struct writer w = {
-        .g = &g, .p = p, .cfg = cfg, .dtype = dtype, .blocks = room_for_a_row(p, cfg)};
+    struct writer w = {.g = &g, .p = p, .cfg = cfg, .dtype = dtype, .blocks = room_for_a_row(p, cfg)};
     if (!w.blocks) return gf_fail(err, GF_ERR_MEMORY, "no memory for a row");
     file(&g, &w, bpe, name);
     free(w.blocks);
     return GF_OK;
 }
 
-int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const struct gf_bpe *bpe,
-                       const char *name, const void *bytes, size_t n, struct gf_error *err) {
+int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const struct gf_bpe *bpe, const char *name,
+                       const void *bytes, size_t n, struct gf_error *err) {
     static const int32_t dtypes[] = {GF_Q8_0, GF_F32, GF_F16, GF_Q4_0};
     const int32_t status = check(cfg, bpe, err);
     if (status != GF_OK) return status;
@@ -332,9 +315,7 @@ int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const s
         struct writer w = {.g = &g, .p = p, .cfg = cfg, .dtype = dtypes[i]};
         file(&g, &w, bpe, name);
         if (g.differs || g.at != n) continue;
-        return g.not_finite
-                   ? gf_fail(err, GF_ERR_NOT_FINITE, "the file holds NaN or infinite weights")
-                   : GF_OK;
+        return g.not_finite ? gf_fail(err, GF_ERR_NOT_FINITE, "the file holds NaN or infinite weights") : GF_OK;
     }
     return gf_fail(err, GF_ERR_SHAPE, "this is not a file of this recipe, corpus and program");
 }

@@ -14,18 +14,11 @@ const void *gf_abi_heap_base(void) { return &__heap_base; }
 
 static uint64_t whole(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
 
-double gf_abi_count_parameters(const struct gf_config *cfg) {
-    return (double)gf_count_parameters(cfg);
-}
+double gf_abi_count_parameters(const struct gf_config *cfg) { return (double)gf_count_parameters(cfg); }
 double gf_abi_model_bytes(const struct gf_model *m) { return (double)gf_model_bytes(m); }
-int32_t gf_abi_randomize(struct gf_model *m, uint32_t seed_low, uint32_t seed_high, float std,
-                         struct gf_error *err) {
+int32_t gf_abi_randomize(struct gf_model *m, uint32_t seed_low, uint32_t seed_high, float std, struct gf_error *err) {
     return gf_model_randomize(m, whole(seed_low, seed_high), std, err);
 }
-void gf_abi_seed(struct gf_session *s, uint32_t low, uint32_t high) {
-    gf_session_seed(s, whole(low, high));
-}
+void gf_abi_seed(struct gf_session *s, uint32_t low, uint32_t high) { gf_session_seed(s, whole(low, high)); }
 double gf_abi_kv_bytes(const struct gf_session *s) { return (double)gf_session_kv_bytes(s); }
-double gf_abi_scratch_bytes(const struct gf_session *s) {
-    return (double)gf_session_scratch_bytes(s);
-}
+double gf_abi_scratch_bytes(const struct gf_session *s) { return (double)gf_session_scratch_bytes(s); }

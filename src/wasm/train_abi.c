@@ -38,30 +38,25 @@ int32_t gf_train_set(struct gf_run *r, const char *key, double x, struct gf_erro
 
 /* A tokenizer.json of this program's writing, instead of a vocabulary learnt from the text. */
 int32_t gf_train_vocabulary(struct gf_run *r, const char *json, uint32_t n, struct gf_error *err) {
-    if (r->bpe.vocab_size || r->tried)
-        return gf_fail(err, GF_ERR_STATE, "there is a vocabulary already");
+    if (r->bpe.vocab_size || r->tried) return gf_fail(err, GF_ERR_STATE, "there is a vocabulary already");
     return gf_bpe_read(&r->bpe, json, n, err);
 }
 
 /* Stories, of an encoder_decoder pairs; text: from gf_alloc, a 0 behind its n bytes, taken over. */
 static int32_t open_data(struct gf_run *r, struct gf_data *d, char *text, uint32_t n, uint64_t seed,
                          struct gf_error *err) {
-    return gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed,
-                        err);
+    return gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed, err);
 }
 
 /* text and valid (or NULL): taken over, as above. After a failure the run can only be closed. */
-int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uint32_t n_valid,
-                      struct gf_error *err) {
+int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uint32_t n_valid, struct gf_error *err) {
     struct gf_config *c = &r->recipe.cfg;
     const struct gf_trainer_options *o = &r->recipe.options;
     int32_t status = r->is_open ? gf_fail(err, GF_ERR_STATE, "the run is open already")
-                     : r->tried
-                         ? gf_fail(err, GF_ERR_STATE, "the run could not be opened: close it")
-                         : GF_OK;
+                     : r->tried ? gf_fail(err, GF_ERR_STATE, "the run could not be opened: close it")
+                                : GF_OK;
     r->tried = 1;
-    if (status == GF_OK && !r->bpe.vocab_size)
-        status = gf_bpe_train(&r->bpe, text, n, c->vocab_size, err);
+    if (status == GF_OK && !r->bpe.vocab_size) status = gf_bpe_train(&r->bpe, text, n, c->vocab_size, err);
     if (status != GF_OK) {
         free(text);
         free(valid);
@@ -81,7 +76,7 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
 
 int32_t gf_train_vocab_size(const struct gf_run *r) { return r->bpe.vocab_size; }
 
-#define NEEDS_OPEN(r)                                                                              \
+#define NEEDS_OPEN(r)                                                                                                  \
     if (!(r)->is_open) return gf_fail(err, GF_ERR_STATE, "the run is not open")
 
 /* out: the step's number, nats a token before it, its gradient's norm, the share of the learning
@@ -117,8 +112,7 @@ enum { GGUF, CONFIG, SAFETENSORS, TOKENIZER, STATE };
 
 /* A file of the run as it is now, by the place of its kind above; dtype: of a GGUF's matrices. Its
  * bytes are the caller's (gf_free), *n of them; NULL: failed. */
-void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n,
-                    struct gf_error *err) {
+void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, struct gf_error *err) {
     static const int32_t known[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
     struct gf_trainer *t = &r->trainer;
     struct gf_memory m;
@@ -126,12 +120,10 @@ void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n,
     int32_t status = GF_OK, i = 0;
     if (!r->is_open) status = gf_fail(err, GF_ERR_STATE, "the run is not open");
     while (i < 4 && known[i] != dtype) i++;
-    if (kind == GGUF && i == 4)
-        status = gf_fail(err, GF_ERR_ARGUMENT, "files are written as f32, f16, q8_0 or q4_0");
+    if (kind == GGUF && i == 4) status = gf_fail(err, GF_ERR_ARGUMENT, "files are written as f32, f16, q8_0 or q4_0");
     if (status == GF_OK) switch (kind) {
         case GGUF:
-            status = gf_export_gguf(gf_trainer_best(t), &t->cfg, &r->bpe, dtype, r->recipe.name,
-                                    &to, err);
+            status = gf_export_gguf(gf_trainer_best(t), &t->cfg, &r->bpe, dtype, r->recipe.name, &to, err);
             break;
         case CONFIG: gf_export_config(&t->cfg, &to); break;
         case SAFETENSORS: gf_export_safetensors(gf_trainer_best(t), &t->cfg, &to); break;
@@ -140,8 +132,7 @@ void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n,
         default: status = gf_fail(err, GF_ERR_ARGUMENT, "there is no kind of file %d", kind);
         }
     if (status == GF_OK && to.bad)
-        status = gf_fail(err, GF_ERR_MEMORY, "no memory for a file of %lld bytes and more",
-                         (long long)m.n);
+        status = gf_fail(err, GF_ERR_MEMORY, "no memory for a file of %lld bytes and more", (long long)m.n);
     *n = (uint32_t)m.n;
     if (status == GF_OK) return m.bytes;
     gf_memory_close(&m);
@@ -149,8 +140,7 @@ void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n,
 }
 
 /* gf_depth_measure of the run's configuration; the run need not be open. out: [n_layers]. */
-int32_t gf_train_depth(const struct gf_run *r, double seed, int32_t n, struct gf_depth *out,
-                       struct gf_error *err) {
+int32_t gf_train_depth(const struct gf_run *r, double seed, int32_t n, struct gf_depth *out, struct gf_error *err) {
     if (!(seed >= 0 && seed <= 0x1p53))
         return gf_fail(err, GF_ERR_ARGUMENT, "the seed must be a whole number from 0 to 2^53");
     return gf_depth_measure(&r->recipe.cfg, (uint64_t)seed, n, out, err);

@@ -62,7 +62,7 @@ static void *take(uint64_t bytes) {
 static const char *filter = "";
 static int wanted(const char *name) { return strstr(name, filter) != NULL; }
 
-/* ---- limits ---------------------------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 static volatile float sink;
 
@@ -124,7 +124,7 @@ static double limit_read(uint64_t bytes) { /* GB/s */
     return (double)bytes / ms * 1e-6;
 }
 
-/* ---- matrices -------------------------------------------------------------------------------- */
+/* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
 static const char *const type_names[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"};
 
@@ -156,9 +156,7 @@ static struct work matrices(int type, int rows, int cols, int n, uint64_t bytes)
     return w;
 }
 
-static void done(struct work *w) {
-    free(w->mats), free(w->memory), free(w->x), free(w->y), free(w->scratch);
-}
+static void done(struct work *w) { free(w->mats), free(w->memory), free(w->x), free(w->y), free(w->scratch); }
 
 static void one_token(void) {
     static const struct {
@@ -182,9 +180,8 @@ static void one_token(void) {
             }
             struct work w = matrices(type, at[i].rows, at[i].cols, 1, at[i].bytes);
             double ms = measure(&w), rate = (double)w.bytes / ms * 1e-6;
-            printf("%-18s %5d x %-5d     %7.1f GB/s  %3.0f %%  %8.2f G weights/s\n", name,
-                   at[i].rows, at[i].cols, rate, 100 * rate / limit,
-                   (double)at[i].rows * at[i].cols / ms * 1e-6);
+            printf("%-18s %5d x %-5d     %7.1f GB/s  %3.0f %%  %8.2f G weights/s\n", name, at[i].rows, at[i].cols, rate,
+                   100 * rate / limit, (double)at[i].rows * at[i].cols / ms * 1e-6);
             fflush(stdout);
             done(&w);
         }
@@ -205,21 +202,19 @@ static void many_tokens(void) {
                 flops = 12 * 8.0 * l.count / measure(&l) * 1e-6;
                 l.run = dot_add;
                 ops = 8 * (GF_RELAXED ? 32.0 : 16.0) * l.count / measure(&l) * 1e-6;
-                printf("%-34s %7.1f GFLOPS\n%-34s %7.1f GOPS\n", "multiply, add", flops, "int8 dot",
-                       ops);
+                printf("%-34s %7.1f GFLOPS\n%-34s %7.1f GOPS\n", "multiply, add", flops, "int8 dot", ops);
             }
             struct work w = matrices(type, shapes[s][0], shapes[s][1], shapes[s][2], 1);
             double n = 2.0 * w.rows * w.cols * w.n, ms = measure(&w);
             printf("%-18s %5d x %-5d     %7.1f %s %3.0f %%\n", name, w.rows, w.cols, n / ms * 1e-6,
-                   type < GF_Q8_0 ? "GFLOPS" : "GOPS  ",
-                   100 * n / ms * 1e-6 / (type < GF_Q8_0 ? flops : ops));
+                   type < GF_Q8_0 ? "GFLOPS" : "GOPS  ", 100 * n / ms * 1e-6 / (type < GF_Q8_0 ? flops : ops));
             fflush(stdout);
             done(&w);
         }
     free(l.x);
 }
 
-/* ---- attention ------------------------------------------------------------------------------- */
+/* ---- attention --------------------------------------------------------------------------------------------------- */
 
 static void run_scores(struct work *w) { /* n queries against count blocks */
     char *k = w->memory;
@@ -233,8 +228,7 @@ static void run_mix(struct work *w) {
 }
 static void run_put(struct work *w) {
     for (int j = 0; j < 64; j++)
-        gf_kv_put(w->type, w->memory, (char *)w->memory + gf_kv_key_bytes(w->type, w->cols), j,
-                  w->x, w->x, w->cols);
+        gf_kv_put(w->type, w->memory, (char *)w->memory + gf_kv_key_bytes(w->type, w->cols), j, w->x, w->x, w->cols);
 }
 
 static void attention(void) {
@@ -244,11 +238,10 @@ static void attention(void) {
         for (int d = 48; d <= 64; d += 16)
             for (int n = 1; n <= 4; n += 3)
                 for (int mix = 0; mix < 2; mix++) {
-                    struct work w = {
-                        .run = mix ? run_mix : run_scores, .n = n, .cols = d, .type = type};
+                    struct work w = {.run = mix ? run_mix : run_scores, .n = n, .cols = d, .type = type};
                     char name[64];
-                    snprintf(name, sizeof name, "%s %s, %d quer%s", mix ? "mix" : "scores",
-                             kv[type], n, n > 1 ? "ies" : "y");
+                    snprintf(name, sizeof name, "%s %s, %d quer%s", mix ? "mix" : "scores", kv[type], n,
+                             n > 1 ? "ies" : "y");
                     if (!wanted(name)) continue;
                     w.count = blocks, w.rows = blocks * 64;
                     w.bytes = mix ? gf_kv_value_bytes(type, d) : gf_kv_key_bytes(type, d);
@@ -264,8 +257,8 @@ static void attention(void) {
                     double ms = measure(&w);
                     printf("%-18s d_head %-3d         %7.1f GB/s  %6.1f GFLOPS  %6.2f ns per key "
                            "and query\n",
-                           name, d, (double)w.bytes * blocks / ms * 1e-6,
-                           2.0 * blocks * 64 * d * n / ms * 1e-6, ms * 1e6 / (blocks * 64 * n));
+                           name, d, (double)w.bytes * blocks / ms * 1e-6, 2.0 * blocks * 64 * d * n / ms * 1e-6,
+                           ms * 1e6 / (blocks * 64 * n));
                     fflush(stdout);
                     done(&w);
                 }
@@ -275,13 +268,12 @@ static void attention(void) {
         w.memory = take(gf_kv_key_bytes(type, 48) + gf_kv_value_bytes(type, 48));
         w.x = take(48 * 4);
         for (int i = 0; i < 48; i++) w.x[i] = sinf((float)i);
-        printf("put %-14s d_head 48          %7.1f ns per position\n", kv[type],
-               measure(&w) * 1e6 / 64);
+        printf("put %-14s d_head 48          %7.1f ns per position\n", kv[type], measure(&w) * 1e6 / 64);
         done(&w);
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void run_exp(struct work *w) { gf_exp(w->y, w->x, w->n); }
 static void run_tanh(struct work *w) { gf_tanh(w->y, w->x, w->n); }
@@ -291,11 +283,8 @@ static void run_gelu_erf(struct work *w) { gf_gelu_erf(w->y, w->x, w->n); }
 static void run_silu_mul(struct work *w) { gf_silu_mul(w->y, w->x, w->x, w->n); }
 static void run_softmax(struct work *w) { gf_softmax(w->y, w->x, w->n); }
 static void run_rmsnorm(struct work *w) { gf_rmsnorm(w->y, w->x, w->x, NULL, 1, w->n, 1e-5f); }
-static void run_layernorm(struct work *w) {
-    gf_layernorm(w->y, w->x, w->x, w->x, NULL, NULL, 1, w->n, 1e-5f);
-}
-static void
-run_quantize(struct work *w) { /* a matrix of one row: what is left is its activations */
+static void run_layernorm(struct work *w) { gf_layernorm(w->y, w->x, w->x, w->x, NULL, NULL, 1, w->n, 1e-5f); }
+static void run_quantize(struct work *w) { /* a matrix of one row: what is left is its activations */
     gf_matmul(w->y, 16, w->x, w->n, w->mats, NULL, 1, w->scratch, NULL);
 }
 static void run_argmax(struct work *w) { w->next = gf_argmax(w->x, w->n); }
@@ -321,8 +310,7 @@ static void rows(void) {
         memset(w->memory, 0, gf_mat_bytes(GF_Q8_0, GF_PANELS, 1, 768));
         gf_mat_bind(w->mats, GF_Q8_0, GF_PANELS, 1, 768, w->memory);
         for (int j = 0; j < 768; j++) w->x[j] = 3 * sinf((float)j);
-        printf("%-18s %5d             %7.3f ns per value\n", w->name, w->n,
-               measure(w) * 1e6 / w->n);
+        printf("%-18s %5d             %7.3f ns per value\n", w->name, w->n, measure(w) * 1e6 / w->n);
         done(w);
     }
 }

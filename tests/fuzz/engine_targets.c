@@ -5,7 +5,7 @@
 #include "session_calls.h"
 #include <string.h>
 
-/* ---- a configuration ------------------------------------------------------------------------- */
+/* ---- a configuration --------------------------------------------------------------------------------------------- */
 
 /* Fields are int32_t, which comes back as set, or float, which comes back rounded. */
 #define IS_FLOAT(type, ...) _Generic((type)0, int32_t : 0, float : 1),
@@ -23,8 +23,7 @@ static int32_t any_config(struct stream *s, struct gf_config *cfg) {
         const double x = setting(s);
         const int32_t status = gf_config_set(cfg, field, x, &none);
         STATUS(status, none);
-        if (status == GF_OK)
-            PROMISE(gf_config_get(cfg, field) == (is_float[field] ? (double)(float)x : x));
+        if (status == GF_OK) PROMISE(gf_config_get(cfg, field) == (is_float[field] ? (double)(float)x : x));
     }
     const int32_t status = gf_config_check(cfg, &err);
     STATUS(status, err);
@@ -45,7 +44,7 @@ static void read_roster(struct stream *s, const struct gf_config *cfg) {
     if (n < 200) PROMISE(sum == gf_count_parameters(cfg));
 }
 
-/* ---- weights --------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
 
 static int32_t block_bytes(int32_t dtype) {
     return dtype >= 0 && dtype < GF_N_DTYPES ? gf_dtype_block_bytes(dtype) : 4;
@@ -173,7 +172,7 @@ static void read_weights(struct stream *s, const struct gf_model *m, int32_t n_t
     }
 }
 
-/* ---- targets --------------------------------------------------------------------------------- */
+/* ---- targets ----------------------------------------------------------------------------------------------------- */
 
 static void model(const uint8_t *bytes, size_t n) {
     struct stream s = {bytes, bytes + n};
@@ -199,5 +198,4 @@ static void session(const uint8_t *bytes, size_t n) {
     gf_model_close(m);
 }
 
-const struct target engine_targets[] = {
-    {"model", NULL, model}, {"session", NULL, session}, {NULL, NULL, NULL}};
+const struct target engine_targets[] = {{"model", NULL, model}, {"session", NULL, session}, {NULL, NULL, NULL}};

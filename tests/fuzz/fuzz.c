@@ -42,8 +42,7 @@ struct plan {
     uint64_t seed, cases;
 };
 
-static void make_case(struct shared *s, const struct target *t, struct gf_memory *seeds, int n,
-                      uint64_t seed) {
+static void make_case(struct shared *s, const struct target *t, struct gf_memory *seeds, int n, uint64_t seed) {
     struct gf_rng r;
     uint64_t key = seed;
     for (const char *c = t->name; *c; c++) key = key * 31 + (uint8_t)*c;
@@ -53,8 +52,7 @@ static void make_case(struct shared *s, const struct target *t, struct gf_memory
         for (size_t i = 0; i < s->n; i++) s->bytes[i] = (uint8_t)any(&r, 256);
         return;
     }
-    const struct gf_memory *one = &seeds[any(&r, (uint64_t)n)],
-                           *other = &seeds[any(&r, (uint64_t)n)];
+    const struct gf_memory *one = &seeds[any(&r, (uint64_t)n)], *other = &seeds[any(&r, (uint64_t)n)];
     s->n = one->n;
     memcpy(s->bytes, one->bytes, one->n);
     s->n = mutate(&r, s->bytes, s->n, ROOM, other->bytes, other->n);
@@ -100,8 +98,8 @@ static int report(const struct shared *s, const struct target *t, uint64_t seed,
     const int written = f && fwrite(s->bytes, 1, s->n, f) == s->n;
     if (f) fclose(f);
     const int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    printf("FAIL %s: seed %llu, case %llu: %s\n  again: fuzz --run %s %s\n", t->name,
-           (unsigned long long)seed, (unsigned long long)s->cases,
+    printf("FAIL %s: seed %llu, case %llu: %s\n  again: fuzz --run %s %s\n", t->name, (unsigned long long)seed,
+           (unsigned long long)s->cases,
            sig == SIGALRM || sig == SIGPROF ? "no end in sight"
            : s->done                        ? "one before it leaks memory, see the report above"
                                             : "see the report above",
@@ -171,8 +169,7 @@ int main(int argc, char **argv) {
         for (int l = 0; l < N_LISTS; l++)
             for (const struct target *t = lists[l]; t->name; t++) chosen[n++] = t;
     }
-    struct shared *s =
-        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s == MAP_FAILED) return printf("There is no memory to share.\n"), 2;
     p.seconds /= n;
     for (int i = 0; i < n; i++) bad += fuzz(s, chosen[i], &p);

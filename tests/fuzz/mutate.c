@@ -6,9 +6,7 @@
 uint64_t any(struct gf_rng *r, uint64_t n) { return gf_rng_u64(r) % n; }
 
 /* A place in n bytes: half of them in the header, where the lengths are. */
-static size_t place(struct gf_rng *r, size_t n) {
-    return (size_t)any(r, n > 512 && any(r, 2) ? 512 : n);
-}
+static size_t place(struct gf_rng *r, size_t n) { return (size_t)any(r, n > 512 && any(r, 2) ? 512 : n); }
 
 /* Short pieces more often than long ones. */
 static size_t length(struct gf_rng *r, size_t most) {
@@ -17,8 +15,7 @@ static size_t length(struct gf_rng *r, size_t most) {
 }
 
 /* Replace bytes [at .. at + cut) by n others, as far as there is room. */
-static size_t splice(uint8_t *bytes, size_t size, size_t room, size_t at, size_t cut,
-                     const uint8_t *with, size_t n) {
+static size_t splice(uint8_t *bytes, size_t size, size_t room, size_t at, size_t cut, const uint8_t *with, size_t n) {
     if (size - cut + n > room) return size;
     memmove(bytes + at + n, bytes + at + cut, size - at - cut);
     memcpy(bytes + at, with, n);
@@ -86,8 +83,7 @@ static size_t item_end(const uint8_t *bytes, size_t n, size_t at) {
 }
 
 /* An item of a text is removed, doubled, or replaced by another item of this text or of `other`. */
-static size_t reitem(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other,
-                     size_t n_other) {
+static size_t reitem(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other, size_t n_other) {
     uint8_t piece[512];
     size_t at = place(r, n);
     while (at && !is_mark(bytes[at - 1])) at--;
@@ -107,8 +103,7 @@ static size_t reitem(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, co
     return splice(bytes, n, room, at, with == at && from == bytes ? 0 : cut, piece, m);
 }
 
-static size_t once(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other,
-                   size_t n_other) {
+static size_t once(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other, size_t n_other) {
     uint8_t piece[1 << 13];
     if (!n) return n;
     const size_t at = place(r, n);
@@ -143,8 +138,7 @@ static size_t once(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, cons
     }
 }
 
-size_t mutate(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other,
-              size_t n_other) {
+size_t mutate(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other, size_t n_other) {
     do n = once(r, bytes, n, room, other, n_other);
     while (any(r, 3));
     return n;

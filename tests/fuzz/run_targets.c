@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 static const char *const option_names[] = {
-    "steps",    "batch_tokens",  "micro_tokens",   "warmup",      "final_rate", "dropout",
-    "average",  "seed",          "init_std",       "init_scaled", "lr",         "beta1",
-    "beta2",    "eps",           "weight_decay",   "clip",        "muon",       "muon_lr",
-    "momentum", "teacher_share", "validate_every", "d_modell"};
+    "steps",    "batch_tokens", "micro_tokens", "warmup",        "final_rate",     "dropout", "average",      "seed",
+    "init_std", "init_scaled",  "lr",           "beta1",         "beta2",          "eps",     "weight_decay", "clip",
+    "muon",     "muon_lr",      "momentum",     "teacher_share", "validate_every", "d_modell"};
 #define COUNT(list) (int32_t)(sizeof(list) / sizeof *(list))
 
 static char *copy_of(const void *text, size_t n) {
@@ -67,8 +66,8 @@ static void configure(struct stream *s, struct gf_run *r) {
     for (int32_t i = below(s, 5); i > 0; i--) {
         struct gf_error none = {0};
         const int field = below(s, 2);
-        const char *name = field ? gf_field_name(below(s, gf_field_count()))
-                                 : option_names[below(s, COUNT(option_names))];
+        const char *name =
+            field ? gf_field_name(below(s, gf_field_count())) : option_names[below(s, COUNT(option_names))];
         const double x = below(s, 2) ? setting(s) : (double)number(s);
         STATUS(gf_train_set(r, name, x, &none), none);
     }
@@ -79,8 +78,7 @@ static int is_small(const struct gf_run *r) {
     struct gf_error err;
     const struct gf_trainer_options *o = &r->recipe.options;
     if (gf_config_check(&r->recipe.cfg, &err) != GF_OK) return 1; /* will be refused */
-    return o->batch_tokens <= 512 && r->recipe.cfg.vocab_size <= 512 &&
-           gf_count_parameters(&r->recipe.cfg) <= 1 << 14;
+    return o->batch_tokens <= 512 && r->recipe.cfg.vocab_size <= 512 && gf_count_parameters(&r->recipe.cfg) <= 1 << 14;
 }
 
 static void open_it(struct stream *s, struct gf_run *r) {
@@ -127,8 +125,7 @@ static void file(struct stream *s, struct gf_run *r) {
     PROMISE(!bytes == !!err.text[0] && (!bytes || n > 0));
     struct gf_params p;
     if (bytes && kind == GGUF && !gf_params_open(&p, &r->trainer.cfg)) {
-        const int32_t status =
-            gf_import_gguf(&p, &r->trainer.cfg, &r->bpe, r->recipe.name, bytes, n, &none);
+        const int32_t status = gf_import_gguf(&p, &r->trainer.cfg, &r->bpe, r->recipe.name, bytes, n, &none);
         PROMISE(status == GF_OK || status == GF_ERR_NOT_FINITE); /* f16 and blocks may overflow */
         gf_params_close(&p);
     }
@@ -150,8 +147,7 @@ static void depth(struct stream *s, const struct gf_run *r) {
     static const int32_t far[] = {INT32_MIN, -1, 0, 1, GF_DEPTH_TOKENS + 1, 1 << 30, INT32_MAX};
     struct gf_error err = {0};
     if (!is_small(r)) return;
-    const int32_t n_layers = r->recipe.cfg.n_layers,
-                  n = below(s, 3) ? below(s, 99) : far[below(s, 7)];
+    const int32_t n_layers = r->recipe.cfg.n_layers, n = below(s, 3) ? below(s, 99) : far[below(s, 7)];
     struct gf_depth *out = values(n_layers > 0 ? (size_t)n_layers : 0, sizeof *out);
     const double seed = below(s, 2) ? setting(s) : (double)number(s);
     hunger(s);
@@ -167,11 +163,9 @@ static void export(struct stream *s, struct gf_run *r) {
     if (!r->is_open) return;
     const int32_t dtype = below(s, GF_N_DTYPES);
     hunger(s);
-    struct gf_model *m =
-        gf_export_model(gf_trainer_best(&r->trainer), &r->trainer.cfg, dtype, &err);
+    struct gf_model *m = gf_export_model(gf_trainer_best(&r->trainer), &r->trainer.cfg, dtype, &err);
     PROMISE(!m == !!err.text[0]);
-    if (m && r->valid.n_texts && !r->recipe.pairs)
-        STATUS(gf_export_bits(m, &r->valid, &bits, &none), none);
+    if (m && r->valid.n_texts && !r->recipe.pairs) STATUS(gf_export_bits(m, &r->valid, &bits, &none), none);
     starve(0);
     gf_model_close(m);
 }
@@ -232,7 +226,7 @@ static void run(const uint8_t *bytes, size_t n) {
     gf_params_close(&teacher);
 }
 
-/* ---- loss.csv -------------------------------------------------------------------------------- */
+/* ---- loss.csv ---------------------------------------------------------------------------------------------------- */
 
 static int curve_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     static const char csv[] = "step,tokens,loss,norm,valid_nats,valid_bits_per_byte\n"
@@ -270,5 +264,4 @@ static void curve(const uint8_t *bytes, size_t n) {
     gf_curve_close(&c);
 }
 
-const struct target run_targets[] = {
-    {"run", NULL, run}, {"curve", curve_seeds, curve}, {NULL, NULL, NULL}};
+const struct target run_targets[] = {{"run", NULL, run}, {"curve", curve_seeds, curve}, {NULL, NULL, NULL}};

@@ -23,16 +23,14 @@ static int32_t *any_ids(struct stream *s, int32_t n, int32_t vocab) {
     int32_t *ids = values((size_t)n, sizeof *ids);
     const int sound = below(s, 8) != 0;
     for (int32_t i = 0; i < n; i++)
-        ids[i] = sound ? below(s, vocab < 60000 ? vocab : 60000)
-                       : about(s, vocab < 60000 ? vocab : 60000);
+        ids[i] = sound ? below(s, vocab < 60000 ? vocab : 60000) : about(s, vocab < 60000 ? vocab : 60000);
     return ids;
 }
 
 /* All or nothing: after a failure the session is as long as before. */
 static void eval(struct stream *s, struct gf_session *e, const struct gf_config *c) {
     struct gf_error err = {0};
-    const int32_t n = about(s, below(s, 3) ? 5 : 140), count = n > 0 && n < 200 ? n : 0,
-                  before = gf_session_length(e);
+    const int32_t n = about(s, below(s, 3) ? 5 : 140), count = n > 0 && n < 200 ? n : 0, before = gf_session_length(e);
     int32_t *ids = any_ids(s, count, c->vocab_size);
     hunger(s);
     const int32_t status = count || n < 1 ? gf_session_eval(e, ids, n, &err) : GF_OK;
@@ -68,8 +66,7 @@ static void look(struct stream *s, struct gf_session *e, const struct gf_config 
     if (x) touched = touch(x, (int64_t)n * c->d_model);
     const int32_t deep = below(s, 2) ? c->n_layers : c->n_encoder_layers;
     for (int32_t point = 0; point < GF_N_POINTS; point++) {
-        x = gf_session_captured(e, below(s, 2), below(s, (deep < 9 ? deep : 9) + 1) - 1, point,
-                                dims);
+        x = gf_session_captured(e, below(s, 2), below(s, (deep < 9 ? deep : 9) + 1) - 1, point, dims);
         if (x) touched = touch(x, (int64_t)dims[0] * dims[1] * dims[2]);
     }
     const struct gf_op_time *ops = gf_session_traced(e, &n);
@@ -125,8 +122,7 @@ static int watch(struct stream *s, struct gf_session *e, const struct gf_config 
     const int32_t widths[] = {c->d_model, c->d_head, c->d_ff, 40}, width = widths[below(s, 4)];
     const int sound = below(s, 4) != 0; /* mostly what may be taken */
     const int32_t n = below(s, 2) && width < 5000 ? width : sound ? 1 : sizes[below(s, 4)];
-    const int32_t head = sound ? below(s, 3) - 1 : about(s, 4),
-                  position = sound ? below(s, 20) - 1 : about(s, 99),
+    const int32_t head = sound ? below(s, 3) - 1 : about(s, 4), position = sound ? below(s, 20) - 1 : about(s, 99),
                   index = !sound   ? about(s, 40)
                           : n == 1 ? below(s, 3) - 1
                                    : -1,
@@ -135,8 +131,7 @@ static int watch(struct stream *s, struct gf_session *e, const struct gf_config 
     for (int32_t i = 0; sound && i < n; i++)
         if (!isfinite(x[i])) x[i] = 0;
     const float scale = sound ? (float)below(s, 5) / 2 - 1 : number(s);
-    const int32_t status =
-        gf_session_edit(e, stack, layer, point, head, position, index, op, scale, x, n, &err);
+    const int32_t status = gf_session_edit(e, stack, layer, point, head, position, index, op, scale, x, n, &err);
     STATUS(status, err);
     starve(0);
     free(x);
@@ -198,8 +193,7 @@ static float *shown(struct timeline *t, int32_t layer, int32_t point, int64_t *n
     const int32_t status = gf_session_eval(t->s, &last, 1, NULL);
     starve(0);
     if (status != GF_OK) gf_session_eval(t->s, &last, 1, NULL); /* unless it is too large to show */
-    const float *x =
-        status == GF_OK ? gf_session_captured(t->s, GF_STACK_DECODER, layer, point, dims) : NULL;
+    const float *x = status == GF_OK ? gf_session_captured(t->s, GF_STACK_DECODER, layer, point, dims) : NULL;
     *n = x ? (int64_t)dims[0] * dims[1] * dims[2] : 0;
     float *copy = x ? values((size_t)*n, sizeof *copy) : NULL;
     for (int64_t i = 0; i < *n; i++) copy[i] = x[i];
@@ -236,14 +230,11 @@ static void open_one(struct stream *s, const struct gf_model *m, struct timeline
     to->s = gf_session_open(m, context, type, &err);
     starve(0);
     PROMISE(!to->s == !!err.text[0]);
-    if (to->s)
-        PROMISE(gf_session_context(to->s) ==
-                (context ? context : gf_model_config(m)->context_length));
+    if (to->s) PROMISE(gf_session_context(to->s) == (context ? context : gf_model_config(m)->context_length));
 }
 
 /* A copy that says what its original said last. */
-static void fork_one(struct stream *s, const struct timeline *from, struct timeline *to,
-                     const struct gf_config *c) {
+static void fork_one(struct stream *s, const struct timeline *from, struct timeline *to, const struct gf_config *c) {
     struct gf_error err = {0};
     hunger(s);
     to->s = gf_session_fork(from->s, &err);

@@ -15,9 +15,7 @@ static inline uint64_t word(struct stream *s) {
     for (int i = 0; i < 8; i++) w = w << 8 | byte(s);
     return w;
 }
-static inline int32_t below(struct stream *s, int32_t n) {
-    return (int32_t)((byte(s) << 8 | byte(s)) % (uint32_t)n);
-}
+static inline int32_t below(struct stream *s, int32_t n) { return (int32_t)((byte(s) << 8 | byte(s)) % (uint32_t)n); }
 /* Mostly -1 .. n; now and then a number far outside. */
 static inline int32_t about(struct stream *s, int32_t n) {
     static const int32_t far[] = {INT32_MIN, -2, 1 << 16, 1 << 30, INT32_MAX - 1, INT32_MAX};
@@ -29,9 +27,8 @@ static inline float number(struct stream *s) {
 }
 /* A value for a field of a configuration or an option: small integers and limits. */
 static inline double setting(struct stream *s) {
-    static const double far[] = {-1,  0,     1,    2,       3,       7,         8,
-                                 64,  90,    4096, 1 << 16, 1 << 20, INT32_MAX, 0.5,
-                                 NAN, 1e-30, 1e12, 1e15,    0x1p53,  1e300,     INFINITY};
+    static const double far[] = {-1,      0,         1,   2,   3,     7,    8,    64,     90,    4096,    1 << 16,
+                                 1 << 20, INT32_MAX, 0.5, NAN, 1e-30, 1e12, 1e15, 0x1p53, 1e300, INFINITY};
     return below(s, 3) ? below(s, 4) : far[below(s, sizeof far / sizeof *far)];
 }
 /* Now and then memory ends soon. */

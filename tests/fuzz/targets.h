@@ -7,18 +7,18 @@
 #include <stdlib.h>
 
 /* What a header promises whatever it is given. */
-#define PROMISE(cond)                                                                              \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);                     \
-            abort();                                                                               \
-        }                                                                                          \
+#define PROMISE(cond)                                                                                                  \
+    do {                                                                                                               \
+        if (!(cond)) {                                                                                                 \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);                                         \
+            abort();                                                                                                   \
+        }                                                                                                              \
     } while (0)
 /* A call's status: 0, or a failure that wrote its sentence. err must be empty before. */
-#define STATUS(call, err)                                                                          \
-    do {                                                                                           \
-        const int32_t status_ = (call);                                                            \
-        PROMISE(status_ <= 0 && (status_ == 0) == !(err).text[0]);                                 \
+#define STATUS(call, err)                                                                                              \
+    do {                                                                                                               \
+        const int32_t status_ = (call);                                                                                \
+        PROMISE(status_ <= 0 && (status_ == 0) == !(err).text[0]);                                                     \
     } while (0)
 
 enum { MAX_SEEDS = 8 };

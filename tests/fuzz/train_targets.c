@@ -1,5 +1,4 @@
-/* train_targets.c - what the trainer reads: vocabularies, GGUF files, checkpoints, texts, recipes.
- */
+/* train_targets.c - what the trainer reads: vocabularies, GGUF files, checkpoints, texts, recipes. */
 #include "targets.h"
 #include "train/bpe.h"
 #include "train/export.h"
@@ -41,14 +40,12 @@ static void open_small(void) {
     if (small.open) return;
     small.open = 1;
     gf_recipe_defaults(&small.recipe);
-    for (int i = 0; lines[i]; i++)
-        must(gf_recipe_line(&small.recipe, lines[i], &err) == GF_OK, &err);
+    for (int i = 0; lines[i]; i++) must(gf_recipe_line(&small.recipe, lines[i], &err) == GF_OK, &err);
     const struct gf_config *c = &small.recipe.cfg;
     char *text = gf_synthetic_stories(3, 12, &n);
     must(text && gf_bpe_train(&small.bpe, text, n, c->vocab_size, &err) == GF_OK, &err);
     must(gf_data_open(&small.data, text, n, 0, &small.bpe, c->context_length, 1, &err) == GF_OK &&
-             gf_trainer_open(&small.t, c, &small.recipe.options, &small.data, gf_gemm, NULL,
-                             &err) == GF_OK,
+             gf_trainer_open(&small.t, c, &small.recipe.options, &small.data, gf_gemm, NULL, &err) == GF_OK,
          &err);
     for (int i = 0; i < 2; i++) must(gf_trainer_step(&small.t, &loss, &norm, &err) == GF_OK, &err);
     struct gf_sink to = gf_memory_sink(&small.start);
@@ -61,7 +58,7 @@ static void memory_of(struct gf_memory *m, const void *bytes, size_t n) {
     gf_put(&to, bytes, n);
 }
 
-/* ---- a vocabulary ---------------------------------------------------------------------------- */
+/* ---- a vocabulary ------------------------------------------------------------------------------------------------ */
 
 static int vocabulary_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     static const char tiny[] = "\"merges\":[\"a b\",\"ab c\",\"\xc4\xa0 t\",\"\\\" \\\\\"]";
@@ -100,7 +97,7 @@ static void vocabulary(const uint8_t *bytes, size_t n) {
     gf_bpe_close(&b);
 }
 
-/* ---- GGUF ------------------------------------------------------------------------------------ */
+/* ---- GGUF -------------------------------------------------------------------------------------------------------- */
 
 static int gguf_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
@@ -108,9 +105,7 @@ static int gguf_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     open_small();
     for (int i = 0; i < 4; i++) {
         struct gf_sink to = gf_memory_sink(&seeds[i]);
-        must(gf_export_gguf(&small.t.weights, &small.t.cfg, &small.bpe, dtypes[i], "m", &to,
-                            &err) == GF_OK,
-             &err);
+        must(gf_export_gguf(&small.t.weights, &small.t.cfg, &small.bpe, dtypes[i], "m", &to, &err) == GF_OK, &err);
     }
     return 4;
 }
@@ -131,7 +126,7 @@ static void gguf(const uint8_t *bytes, size_t n) {
     gf_params_close(&p);
 }
 
-/* ---- checkpoints ----------------------------------------------------------------------------- */
+/* ---- checkpoints ------------------------------------------------------------------------------------------------- */
 
 static int checkpoint_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     open_small();
@@ -156,7 +151,7 @@ static void checkpoint(const uint8_t *bytes, size_t n) {
     PROMISE(gf_trainer_load(&small.t, small.start.bytes, small.start.n, &err) == GF_OK);
 }
 
-/* ---- texts and recipes ----------------------------------------------------------------------- */
+/* ---- texts and recipes ------------------------------------------------------------------------------------------- */
 
 static int text_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     static const char pairs[] = "one two\tun deux\nthree\ttrois\n\n a \t b \n",
@@ -222,13 +217,12 @@ static int recipe_seeds(struct gf_memory seeds[MAX_SEEDS]) {
         "n_kv_heads = 1\nd_head = 4\nd_ff = 16\ncontext_length = 8\nmicro_tokens = 16\n"
         "batch_tokens = 32\nsteps = 9\nwarmup = 0.1\nfinal_rate = 0.1\ndropout = 0.1\n"
         "average = 0.9\nseed = 7\ninit_std = 0.02\ninit_scaled = 1\nlr = 0.01\nmuon = 1\n",
-                      other[] =
-                          "vocab_size=270\nd_model=6\nn_layers=2\nn_heads=1\nn_kv_heads=1\nd_head="
-                          "6\nd_ff=9\ncontext_length=8\nmicro_tokens=8\nnorm = layernorm\nffn = "
-                          "gelu_erf\nposition = learned\nbias_qkv=1\ntie_word_embeddings=0\n"
-                          "task = stories\ngroups = g\nclip=1\nbeta1=0.9\nbeta2=0.95\neps=1e-8\n"
-                          "weight_decay=0.1\nmuon=0\nmuon_lr=0.1\nmomentum=0.9\n"
-                          "sliding_window=3\nvalidate_every=2\nsample_every=2\n";
+                      other[] = "vocab_size=270\nd_model=6\nn_layers=2\nn_heads=1\nn_kv_heads=1\nd_head="
+                                "6\nd_ff=9\ncontext_length=8\nmicro_tokens=8\nnorm = layernorm\nffn = "
+                                "gelu_erf\nposition = learned\nbias_qkv=1\ntie_word_embeddings=0\n"
+                                "task = stories\ngroups = g\nclip=1\nbeta1=0.9\nbeta2=0.95\neps=1e-8\n"
+                                "weight_decay=0.1\nmuon=0\nmuon_lr=0.1\nmomentum=0.9\n"
+                                "sliding_window=3\nvalidate_every=2\nsample_every=2\n";
     open_small();
     memory_of(&seeds[0], plain, sizeof plain - 1);
     memory_of(&seeds[1], other, sizeof other - 1);
@@ -253,15 +247,13 @@ static void recipe(const uint8_t *bytes, size_t n) {
     struct gf_error err = {0};
     const int32_t fine = gf_config_check(&r.cfg, &err);
     STATUS(fine, err);
-    if (fine != GF_OK || r.cfg.vocab_size != small.bpe.vocab_size ||
-        gf_count_parameters(&r.cfg) > 1 << 15 || r.options.micro_tokens > 1 << 7 ||
-        r.options.batch_tokens > 1 << 9)
+    if (fine != GF_OK || r.cfg.vocab_size != small.bpe.vocab_size || gf_count_parameters(&r.cfg) > 1 << 15 ||
+        r.options.micro_tokens > 1 << 7 || r.options.batch_tokens > 1 << 9)
         return;
     const int32_t context = small.data.context;
     small.data.context = r.cfg.context_length;
     PROMISE(!gf_data_seek(&small.data, 0, 0, 0));
-    const int32_t status =
-        gf_trainer_open(&t, &r.cfg, &r.options, &small.data, gf_gemm, NULL, &err);
+    const int32_t status = gf_trainer_open(&t, &r.cfg, &r.options, &small.data, gf_gemm, NULL, &err);
     STATUS(status, err);
     if (status == GF_OK) {
         STATUS(gf_trainer_step(&t, &loss, &norm, &err), err);

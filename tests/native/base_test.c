@@ -13,8 +13,7 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 static void sizes_know_when_they_overflow(void) {
     const uint64_t half = UINT64_C(1) << 63;
     CHECK(gf_add_u64(2, 3) == 5);
-    CHECK(gf_add_u64(half, half - 1) ==
-          GF_TOO_MUCH); /* the largest number is kept for "too much" */
+    CHECK(gf_add_u64(half, half - 1) == GF_TOO_MUCH); /* the largest number is kept for "too much" */
     CHECK(gf_add_u64(half, half - 2) == GF_TOO_MUCH - 1);
     CHECK(gf_add_u64(half, half) == GF_TOO_MUCH);
     CHECK(gf_add_u64(GF_TOO_MUCH, 0) == GF_TOO_MUCH);
@@ -94,13 +93,13 @@ static void random_numbers_are_the_published_ones(void) {
                                          9973669472204895162u,
                                          14011001112246962877u,
                                          12406186145184390807u},
-                          seeded[] = {437095814655224680u, 8127161015984454572u,
-                                      18128670339019551454u, 254746599813523466u};
+                          seeded[] = {437095814655224680u, 8127161015984454572u, 18128670339019551454u,
+                                      254746599813523466u};
     struct gf_rng r = {{1, 2, 3, 4}};
     for (int i = 0; i < 8; i++) CHECK(gf_rng_u64(&r) == from_1234[i]);
     gf_rng_seed(&r, 1234567);
-    static const uint64_t splitmix[] = {6457827717110365317u, 3203168211198807973u,
-                                        9817491932198370423u, 4593380528125082431u};
+    static const uint64_t splitmix[] = {6457827717110365317u, 3203168211198807973u, 9817491932198370423u,
+                                        4593380528125082431u};
     for (int i = 0; i < 4; i++) CHECK(r.s[i] == splitmix[i]);
     for (int i = 0; i < 4; i++) CHECK(gf_rng_u64(&r) == seeded[i]);
 }
@@ -185,8 +184,7 @@ static void normal_numbers_are_drawn_inside_the_circle(void) {
                                         {UINT64_C(1) << 63, 0},                 /* u = 0, v = -1 */
                                         {0, 0}};                                /* u = v = -1 */
     for (int i = 0; i < 3; i++) {
-        const uint64_t next0 = 0x123456789abcdefu,
-                       a = rotr(rotr(edges[i][1] - next0, 23) - next0, 45), s0 = next0 ^ a,
+        const uint64_t next0 = 0x123456789abcdefu, a = rotr(rotr(edges[i][1] - next0, 23) - next0, 45), s0 = next0 ^ a,
                        s3 = rotr(edges[i][0] - s0, 23) - s0;
         struct gf_rng r = {{s0, s3 ^ a, 77, s3}}, after = r;
         CHECK(gf_rng_u64(&after) == edges[i][0]);
@@ -229,8 +227,8 @@ static void floats_beyond_a_half_are_infinite(void) {
 
 static void sentences_are_written_and_cut_to_fit(void) {
     struct gf_error err = {0, "as before"};
-    CHECK_INT(gf_fail(&err, GF_ERR_SHAPE, "%s: [%d, %u], %lld%% of %d", "a.weight", INT32_MIN,
-                      UINT32_MAX, (long long)INT64_MIN, 0),
+    CHECK_INT(gf_fail(&err, GF_ERR_SHAPE, "%s: [%d, %u], %lld%% of %d", "a.weight", INT32_MIN, UINT32_MAX,
+                      (long long)INT64_MIN, 0),
               GF_ERR_SHAPE);
     CHECK_INT(err.status, GF_ERR_SHAPE);
     CHECK_TEXT(err.text, "a.weight: [-2147483648, 4294967295], -9223372036854775808% of 0");

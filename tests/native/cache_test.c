@@ -1,5 +1,4 @@
-/* cache_test.c - keys and values at the borders of their blocks of 64 positions: forks and rewinds.
- */
+/* cache_test.c - keys and values at the borders of their blocks of 64 positions: forks and rewinds. */
 #include "check.h"
 #include "glassformer.h"
 #include "model/kv.h"
@@ -37,8 +36,7 @@ static void check_same_logits(struct gf_session *a, struct gf_session *b) {
     int32_t rows_a, rows_b;
     gf_session_hidden(a, GF_STACK_DECODER, &rows_a);
     gf_session_hidden(b, GF_STACK_DECODER, &rows_b);
-    const float *x = gf_session_logits(a, rows_a - 1, 1, &err),
-                *y = gf_session_logits(b, rows_b - 1, 1, &err);
+    const float *x = gf_session_logits(a, rows_a - 1, 1, &err), *y = gf_session_logits(b, rows_b - 1, 1, &err);
     CHECK(x && y);
     if (x && y) CHECK_BITS(x, y, 37 * sizeof *x);
 }
@@ -55,10 +53,8 @@ enum { N_LENGTHS = sizeof lengths / sizeof *lengths };
 
 /* A fork holds the blocks of its length, no more and no less, and goes on as its original does; and
  * as a session that was never forked. source: positions of an encoder_decoder's; 0: a decoder. */
-static void fork_at(const struct gf_model *m, int32_t type, int32_t length, int rewound,
-                    int32_t source, int masked) {
-    struct gf_session *s = gf_session_open(m, 0, type, &err),
-                      *fresh = gf_session_open(m, 0, type, &err);
+static void fork_at(const struct gf_model *m, int32_t type, int32_t length, int rewound, int32_t source, int masked) {
+    struct gf_session *s = gf_session_open(m, 0, type, &err), *fresh = gf_session_open(m, 0, type, &err);
     if (source) encode(s, source, masked), encode(fresh, source, masked);
     run(s, length, 0);
     if (rewound) { /* blocks behind the length stay allocated */
@@ -125,8 +121,7 @@ static void what_is_no_number_stays_none(void) {
         gf_attn_scores(s, 64, q, D, Q, type, kb, D, 0.5f);
         const int kept = type != GF_KV_F16; /* halves are clamped to +-65504, NaN too */
         for (int t = 0; t < Q; t++)
-            for (int j = 0; j < 64; j++)
-                CHECK(isnan(s[t * 64 + j]) == (t == 2 || (kept && j == BAD)));
+            for (int j = 0; j < 64; j++) CHECK(isnan(s[t * 64 + j]) == (t == 2 || (kept && j == BAD)));
         for (int m = 1; m <= Q; m++) /* m queries, of which those in `without` do not look there */
             for (int without = 0; without < 1 << m; without += m < 5 ? 1 : 13) {
                 for (int i = 0; i < m * 64; i++) p[i] = 0.01f;

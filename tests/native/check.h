@@ -24,61 +24,57 @@ static inline int check_note(int ok, const char *file, int line) {
     return 1;
 }
 
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        if (check_note(!!(cond), __FILE__, __LINE__)) printf("not so: %s\n", #cond);               \
+#define CHECK(cond)                                                                                                    \
+    do {                                                                                                               \
+        if (check_note(!!(cond), __FILE__, __LINE__)) printf("not so: %s\n", #cond);                                   \
     } while (0)
 
-#define CHECK_INT(got, want)                                                                       \
-    do {                                                                                           \
-        long long got_ = (long long)(got), want_ = (long long)(want);                              \
-        if (check_note(got_ == want_, __FILE__, __LINE__))                                         \
-            printf("%s: %lld, expected %lld\n", #got, got_, want_);                                \
+#define CHECK_INT(got, want)                                                                                           \
+    do {                                                                                                               \
+        long long got_ = (long long)(got), want_ = (long long)(want);                                                  \
+        if (check_note(got_ == want_, __FILE__, __LINE__)) printf("%s: %lld, expected %lld\n", #got, got_, want_);     \
     } while (0)
 
 /* |got - want| <= bound; NaN never is. */
-#define CHECK_NEAR(got, want, bound)                                                               \
-    do {                                                                                           \
-        double got_ = (got), want_ = (want), bound_ = (bound);                                     \
-        if (check_note(fabs(got_ - want_) <= bound_, __FILE__, __LINE__))                          \
-            printf("%s: %.9g, expected %.9g +- %.3g\n", #got, got_, want_, bound_);                \
+#define CHECK_NEAR(got, want, bound)                                                                                   \
+    do {                                                                                                               \
+        double got_ = (got), want_ = (want), bound_ = (bound);                                                         \
+        if (check_note(fabs(got_ - want_) <= bound_, __FILE__, __LINE__))                                              \
+            printf("%s: %.9g, expected %.9g +- %.3g\n", #got, got_, want_, bound_);                                    \
     } while (0)
 
 /* The same bytes. Prints the first float that differs. */
-#define CHECK_BITS(got, want, n_bytes)                                                             \
-    do {                                                                                           \
-        const void *got_ = (got), *want_ = (want);                                                 \
-        size_t n_ = (size_t)(n_bytes), i_ = 0;                                                     \
-        while (i_ + 4 <= n_ && !memcmp((const char *)got_ + i_, (const char *)want_ + i_, 4))      \
-            i_ += 4;                                                                               \
-        if (check_note(!memcmp(got_, want_, n_), __FILE__, __LINE__)) {                            \
-            float g_ = 0, w_ = 0;                                                                  \
-            memcpy(&g_, (const char *)got_ + i_, n_ - i_ < 4 ? n_ - i_ : 4);                       \
-            memcpy(&w_, (const char *)want_ + i_, n_ - i_ < 4 ? n_ - i_ : 4);                      \
-            printf("%s: at float %zu of %zu: %.9g, expected %.9g\n", #got, i_ / 4, n_ / 4, g_,     \
-                   w_);                                                                            \
-        }                                                                                          \
+#define CHECK_BITS(got, want, n_bytes)                                                                                 \
+    do {                                                                                                               \
+        const void *got_ = (got), *want_ = (want);                                                                     \
+        size_t n_ = (size_t)(n_bytes), i_ = 0;                                                                         \
+        while (i_ + 4 <= n_ && !memcmp((const char *)got_ + i_, (const char *)want_ + i_, 4)) i_ += 4;                 \
+        if (check_note(!memcmp(got_, want_, n_), __FILE__, __LINE__)) {                                                \
+            float g_ = 0, w_ = 0;                                                                                      \
+            memcpy(&g_, (const char *)got_ + i_, n_ - i_ < 4 ? n_ - i_ : 4);                                           \
+            memcpy(&w_, (const char *)want_ + i_, n_ - i_ < 4 ? n_ - i_ : 4);                                          \
+            printf("%s: at float %zu of %zu: %.9g, expected %.9g\n", #got, i_ / 4, n_ / 4, g_, w_);                    \
+        }                                                                                                              \
     } while (0)
 
-#define CHECK_TEXT(got, want)                                                                      \
-    do {                                                                                           \
-        const char *got_ = (got), *want_ = (want);                                                 \
-        if (check_note(strcmp(got_, want_) == 0, __FILE__, __LINE__))                              \
-            printf("%s: \"%s\", expected \"%s\"\n", #got, got_, want_);                            \
+#define CHECK_TEXT(got, want)                                                                                          \
+    do {                                                                                                               \
+        const char *got_ = (got), *want_ = (want);                                                                     \
+        if (check_note(strcmp(got_, want_) == 0, __FILE__, __LINE__))                                                  \
+            printf("%s: \"%s\", expected \"%s\"\n", #got, got_, want_);                                                \
     } while (0)
 
-#define RUN(test)                                                                                  \
-    do {                                                                                           \
-        long before_ = check_count;                                                                \
-        check_failures_here = 0;                                                                   \
-        test();                                                                                    \
-        printf("%s %s (%ld checks)\n", check_failures_here ? "FAIL" : "ok  ", #test,               \
-               check_count - before_);                                                             \
-        if (check_count == before_) {                                                              \
-            printf("  nothing was checked\n");                                                     \
-            check_failures++;                                                                      \
-        }                                                                                          \
-        fflush(stdout);                                                                            \
+#define RUN(test)                                                                                                      \
+    do {                                                                                                               \
+        long before_ = check_count;                                                                                    \
+        check_failures_here = 0;                                                                                       \
+        test();                                                                                                        \
+        printf("%s %s (%ld checks)\n", check_failures_here ? "FAIL" : "ok  ", #test, check_count - before_);           \
+        if (check_count == before_) {                                                                                  \
+            printf("  nothing was checked\n");                                                                         \
+            check_failures++;                                                                                          \
+        }                                                                                                              \
+        fflush(stdout);                                                                                                \
     } while (0)
 
 static inline int check_end(void) {

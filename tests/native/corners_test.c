@@ -48,8 +48,7 @@ static void check_same_logits(struct gf_session *a, struct gf_session *b, int sa
     int32_t rows_a, rows_b;
     gf_session_hidden(a, GF_STACK_DECODER, &rows_a);
     gf_session_hidden(b, GF_STACK_DECODER, &rows_b);
-    const float *x = gf_session_logits(a, rows_a - 1, 1, &err),
-                *y = gf_session_logits(b, rows_b - 1, 1, &err);
+    const float *x = gf_session_logits(a, rows_a - 1, 1, &err), *y = gf_session_logits(b, rows_b - 1, 1, &err);
     CHECK(x && y);
     if (x && y) CHECK_INT(!memcmp(x, y, VOCAB * sizeof *x), same);
 }
@@ -194,8 +193,7 @@ static void a_trace_is_of_the_last_call(void) {
 static void fused_matrices_of_two_formats_are_floats(void) {
     struct gf_config c = config(GF_DECODER);
     c.d_model = 64, c.d_head = 32, c.d_ff = 64;
-    static const char *const odd[] = {"blocks.0.attn.q.weight", "blocks.0.attn.v.weight",
-                                      "blocks.1.ffn.up.weight"};
+    static const char *const odd[] = {"blocks.0.attn.q.weight", "blocks.0.attn.v.weight", "blocks.1.ffn.up.weight"};
     const int32_t n = gf_roster_count(&c);
     for (int i = 0; i < 3; i++) {
         uint8_t dtypes[64];
@@ -209,8 +207,8 @@ static void fused_matrices_of_two_formats_are_floats(void) {
         for (int32_t e = 0; e < n; e++) {
             CHECK_INT(gf_model_tensor(m, e, &t), GF_OK);
             const size_t same = (size_t)(strrchr(odd[i], '.') - odd[i]) - (i < 2 ? 1 : 2);
-            const int fused = !strncmp(t.name, odd[i], same) && !strstr(t.name, "attn.o") &&
-                              !strstr(t.name, "ffn.down");
+            const int fused =
+                !strncmp(t.name, odd[i], same) && !strstr(t.name, "attn.o") && !strstr(t.name, "ffn.down");
             const int beside = i == 2 && !strcmp(t.name, "blocks.1.ffn.gate.weight");
             CHECK_INT(t.dtype, t.rank == 1 || fused || beside ? GF_F32 : GF_Q8_0);
         }
@@ -233,9 +231,8 @@ static void llama3_scaling_follows_its_factors(void) {
         c.rope_high_freq_factor = cases[i].high, c.rope_original_context = cases[i].old;
         gf_position_table(&c, table, 10, 2);
         for (int j = 0; j < 32; j++) {
-            const double f = pow(500000, -2.0 * j / 64), wave = 2 * acos(-1) / f,
-                         old = cases[i].old, low = (double)cases[i].low,
-                         high = (double)cases[i].high, factor = (double)cases[i].factor;
+            const double f = pow(500000, -2.0 * j / 64), wave = 2 * acos(-1) / f, old = cases[i].old,
+                         low = (double)cases[i].low, high = (double)cases[i].high, factor = (double)cases[i].factor;
             const double smooth = (old / wave - low) / (high - low),
                          t = smooth < 0   ? 0
                              : smooth > 1 ? 1

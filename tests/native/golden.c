@@ -79,8 +79,7 @@ double max_diff(const float *a, const float *b, int64_t n) {
     return most;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static void stop(const char *path, const char *why) {
     printf("%s: %s\n", path, why);
@@ -240,8 +239,7 @@ void golden_close(struct golden *g) {
     memset(g, 0, sizeof *g);
 }
 
-/* ---- feeding an engine -------------------------------------------------------------------------
- */
+/* ---- feeding an engine ------------------------------------------------------------------------------------------- */
 
 static int ends(const char *name, const char *end) {
     size_t n = strlen(name), m = strlen(end);
@@ -265,10 +263,9 @@ static const struct golden_weight *weight_for(const struct golden *g, const stru
 }
 
 /* Roster entries first .. first + n - 1 as one tensor. */
-static int32_t feed(struct gf_model *m, const struct golden *g, const struct feeding *how,
-                    int32_t first, int32_t n, uint64_t *random, struct gf_error *err) {
-    const int32_t dtype = how->file_dtype, block = gf_dtype_block_bytes(dtype),
-                  per = gf_dtype_block_cols(dtype);
+static int32_t feed(struct gf_model *m, const struct golden *g, const struct feeding *how, int32_t first, int32_t n,
+                    uint64_t *random, struct gf_error *err) {
+    const int32_t dtype = how->file_dtype, block = gf_dtype_block_bytes(dtype), per = gf_dtype_block_cols(dtype);
     int32_t rows = 0, cols = 0, rank = 0;
     struct gf_tensor t;
     for (int32_t i = first; i < first + n; i++) {
@@ -298,8 +295,7 @@ static int32_t feed(struct gf_model *m, const struct golden *g, const struct fee
     const int turn = rank == 2 && (how->turned || how->lie_turned);
     if (turn && !how->lie_turned) {
         for (int32_t r = 0; r < rows; r++)
-            for (int32_t c = 0; c < cols; c++)
-                turned[(int64_t)c * rows + r] = x[(int64_t)r * cols + c];
+            for (int32_t c = 0; c < cols; c++) turned[(int64_t)c * rows + r] = x[(int64_t)r * cols + c];
         memcpy(x, turned, (size_t)count * sizeof *x);
     }
     if (status == GF_OK) {
@@ -318,8 +314,8 @@ static int32_t feed(struct gf_model *m, const struct golden *g, const struct fee
     return status;
 }
 
-struct gf_model *golden_model(const struct golden *g, const struct gf_config *cfg,
-                              const struct feeding *how, struct gf_error *err) {
+struct gf_model *golden_model(const struct golden *g, const struct gf_config *cfg, const struct feeding *how,
+                              struct gf_error *err) {
     static const struct feeding plain = {.file_dtype = GF_F32};
     if (!how) how = &plain;
     uint64_t random = how->seed + 88172645463325252u;
@@ -340,8 +336,7 @@ struct gf_model *golden_model(const struct golden *g, const struct gf_config *cf
 }
 
 const float *golden_eval(struct gf_session *s, const struct golden_run *r, struct gf_error *err) {
-    if (r->n_source && gf_session_encode(s, r->source, r->mask, r->n_source, err) != GF_OK)
-        return NULL;
+    if (r->n_source && gf_session_encode(s, r->source, r->mask, r->n_source, err) != GF_OK) return NULL;
     if (r->n) {
         if (gf_session_eval(s, r->ids, r->n, err) != GF_OK) return NULL;
         return gf_session_logits(s, 0, r->n, err);
@@ -350,8 +345,7 @@ const float *golden_eval(struct gf_session *s, const struct golden_run *r, struc
     return gf_session_hidden(s, GF_STACK_ENCODER, &n);
 }
 
-int32_t golden_output(const struct gf_model *m, const struct golden_run *r, float *out,
-                      struct gf_error *err) {
+int32_t golden_output(const struct gf_model *m, const struct golden_run *r, float *out, struct gf_error *err) {
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, err);
     if (!s) return err->status;
     const float *y = golden_eval(s, r, err);

@@ -69,14 +69,13 @@ struct feeding {
 };
 /* A sealed model with the golden weights, through gf_tensor_begin, write and end; NULL and err when
  * refused. how may be NULL. */
-struct gf_model *golden_model(const struct golden *g, const struct gf_config *cfg,
-                              const struct feeding *how, struct gf_error *err);
+struct gf_model *golden_model(const struct golden *g, const struct gf_config *cfg, const struct feeding *how,
+                              struct gf_error *err);
 /* Encode and evaluate a run in one go; rows [run->rows, run->cols], owned by the session. NULL and
  * err on failure. */
 const float *golden_eval(struct gf_session *s, const struct golden_run *r, struct gf_error *err);
 /* A session of its own: its output to out [rows * cols]. 0, or the status. */
-int32_t golden_output(const struct gf_model *m, const struct golden_run *r, float *out,
-                      struct gf_error *err);
+int32_t golden_output(const struct gf_model *m, const struct golden_run *r, float *out, struct gf_error *err);
 /* Largest difference; infinite where one is NaN or an infinity only one side has. */
 double max_diff(const float *a, const float *b, int64_t n);
 /* xorshift64*: tests need numbers too. */

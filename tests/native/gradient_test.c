@@ -120,16 +120,14 @@
 #include "../../src/train/loss.c"
 #include "../../src/train/params.c"
 
-void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols,
-                 void *memory) {
+void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory) {
     *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL};
 }
 void gf_mat_get_row(double *y, const struct gf_mat *w, int32_t row) {
     memcpy(y, (const double *)w->data + (size_t)row * (size_t)w->cols, (size_t)w->cols * sizeof *y);
 }
 
-/* ---- variants ----------------------------------------------------------------------------------
- */
+/* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 static struct gf_config base(void) {
     struct gf_config c;
@@ -154,8 +152,7 @@ static const int32_t lengths[] = {5, 1, 8}, source_lengths[] = {4, 3, 6};
 static int32_t ids[14], targets[14], source_ids[13];
 
 static struct gf_batch fixed_batch(int32_t vocab_size, int two) {
-    for (int i = 0; i < 14; i++)
-        ids[i] = (i * 7 + 3) % vocab_size, targets[i] = (i * 5 + 1) % vocab_size;
+    for (int i = 0; i < 14; i++) ids[i] = (i * 7 + 3) % vocab_size, targets[i] = (i * 5 + 1) % vocab_size;
     targets[4] = -1;
     for (int i = 0; i < 13; i++) source_ids[i] = (i * 3 + 2) % vocab_size;
     return (struct gf_batch){.n = 14,
@@ -169,8 +166,7 @@ static struct gf_batch fixed_batch(int32_t vocab_size, int two) {
 }
 
 /* Largest relative error over all parameters; |error| below 1e-9 counts as none. */
-static void check_gradients(const char *name, const struct gf_config *c, double dropout,
-                            gf_gemm_fn gemm) {
+static void check_gradients(const char *name, const struct gf_config *c, double dropout, gf_gemm_fn gemm) {
     struct gf_error err;
     if (gf_config_check(c, &err) != GF_OK) {
         printf("  %s: %s\n", name, err.text);
@@ -179,8 +175,7 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
     }
     struct gf_params w, g;
     struct gf_graph graph;
-    if (gf_params_open(&w, c) || gf_params_open(&g, c) ||
-        gf_graph_open(&graph, c, 14, 13, 3, gemm)) {
+    if (gf_params_open(&w, c) || gf_params_open(&g, c) || gf_graph_open(&graph, c, 14, 13, 3, gemm)) {
         CHECK(0);
         return;
     }
@@ -196,22 +191,19 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
     for (int32_t i = 0; i < w.n_list; i++) {
         double norm2 = 0;
         for (uint64_t j = 0; j < w.list[i].t.count; j++, count++) {
-            double *x = &w.data[w.list[i].offset + j], x0 = *x, f[4],
-                   got = *(&g.data[w.list[i].offset + j]);
+            double *x = &w.data[w.list[i].offset + j], x0 = *x, f[4], got = *(&g.data[w.list[i].offset + j]);
             static const int steps[] = {-2, -1, 1, 2};
             for (int k = 0; k < 4; k++) {
                 *x = x0 + steps[k] * h;
                 f[k] = gf_graph_run(&graph, &w.w, NULL, &b, 1, dropout, 7, NULL);
             }
             *x = x0;
-            const double want = (8 * (f[2] - f[1]) - (f[3] - f[0])) / (12 * h),
-                         size = fmax(fabs(got), fabs(want)),
+            const double want = (8 * (f[2] - f[1]) - (f[3] - f[0])) / (12 * h), size = fmax(fabs(got), fabs(want)),
                          error = fabs(got - want) / fmax(size, 1e-3);
             norm2 += got * got;
             if (error > worst) worst = error;
             if (check_note(error <= 1e-5, __FILE__, __LINE__))
-                printf("%s: d %s[%d] is %.12g, differences say %.12g\n", name, w.list[i].t.name,
-                       (int)j, got, want);
+                printf("%s: d %s[%d] is %.12g, differences say %.12g\n", name, w.list[i].t.name, (int)j, got, want);
         }
         /* a key bias shifts all scores of a query alike, and unused rows exist: but no whole matrix
          * may stay without a gradient */
@@ -224,11 +216,11 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
     gf_params_close(&w);
 }
 
-#define VARIANT(name, ...)                                                                         \
-    do {                                                                                           \
-        struct gf_config c = base();                                                               \
-        __VA_ARGS__;                                                                               \
-        check_gradients(name, &c, 0, gf_gemm_ref);                                                 \
+#define VARIANT(name, ...)                                                                                             \
+    do {                                                                                                               \
+        struct gf_config c = base();                                                                                   \
+        __VA_ARGS__;                                                                                                   \
+        check_gradients(name, &c, 0, gf_gemm_ref);                                                                     \
     } while (0)
 
 static void gpt2(struct gf_config *c) {
@@ -252,8 +244,7 @@ static void original(struct gf_config *c) { /* the 2017 encoder-decoder */
 
 static void decoders(void) {
     VARIANT("modern, tied, two layers", c.n_layers = 2);
-    VARIANT("modern, untied, adjacent pairs", c.tie_word_embeddings = 0,
-            c.rope_pairs = GF_ROPE_ADJACENT);
+    VARIANT("modern, untied, adjacent pairs", c.tie_word_embeddings = 0, c.rope_pairs = GF_ROPE_ADJACENT);
     VARIANT("grouped queries, d_head 6", c.n_heads = 4, c.d_head = 6);
     VARIANT("one kv head", c.n_kv_heads = 1);
     VARIANT("q and k norms, grouped", c.n_heads = 4, c.qk_norm = 1);
@@ -266,27 +257,24 @@ static void decoders(void) {
     VARIANT("relu", c.ffn = GF_RELU);
     VARIANT("post-norm, layernorm, gelu_erf, sinusoidal", gpt2(&c), c.norm_placement = GF_POST_NORM,
             c.ffn = GF_GELU_ERF, c.position = GF_POS_SINUSOIDAL, c.tie_word_embeddings = 0);
-    VARIANT("post-norm, rmsnorm, no positions", c.norm_placement = GF_POST_NORM,
-            c.position = GF_POS_NONE);
+    VARIANT("post-norm, rmsnorm, no positions", c.norm_placement = GF_POST_NORM, c.position = GF_POS_NONE);
     VARIANT("embedding scale, no final norm", c.embedding_scale = 3, c.final_norm = 0);
     VARIANT("llama3 rope scaling", c.rope_scaling = GF_ROPE_SCALING_LLAMA3, c.rope_factor = 8,
             c.rope_original_context = 16);
     VARIANT("not causal, scores unscaled", c.causal = 0, c.scale_scores = 0);
     VARIANT("no residual", c.use_residual = 0);
     VARIANT("no residual, post-norm", c.use_residual = 0, c.norm_placement = GF_POST_NORM);
-    VARIANT("no norm, no final norm, no position", c.use_norm = c.use_final_norm = 0,
-            c.use_position = 0);
+    VARIANT("no norm, no final norm, no position", c.use_norm = c.use_final_norm = 0, c.use_position = 0);
 }
 
 static void encoder_decoders(void) {
-    VARIANT("2017, one embedding, untied, two layers", original(&c),
-            c.n_layers = c.n_encoder_layers = 2);
-    VARIANT("2017, tied, own embeddings, learned", original(&c), c.tie_word_embeddings = 1,
-            c.shared_embedding = 0, c.position = GF_POS_LEARNED, c.bias_head = 0);
-    VARIANT("pre-norm, final norm, swiglu, grouped, rope", c.kind = GF_ENCODER_DECODER,
-            c.n_encoder_layers = 1, c.n_heads = 4);
-    VARIANT("pre-norm, layernorm, gelu_tanh, biases", original(&c), c.norm_placement = GF_PRE_NORM,
-            c.final_norm = 1, c.ffn = GF_GELU_TANH);
+    VARIANT("2017, one embedding, untied, two layers", original(&c), c.n_layers = c.n_encoder_layers = 2);
+    VARIANT("2017, tied, own embeddings, learned", original(&c), c.tie_word_embeddings = 1, c.shared_embedding = 0,
+            c.position = GF_POS_LEARNED, c.bias_head = 0);
+    VARIANT("pre-norm, final norm, swiglu, grouped, rope", c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 1,
+            c.n_heads = 4);
+    VARIANT("pre-norm, layernorm, gelu_tanh, biases", original(&c), c.norm_placement = GF_PRE_NORM, c.final_norm = 1,
+            c.ffn = GF_GELU_TANH);
 }
 
 /* The same masks on the way there and back. */
@@ -299,8 +287,7 @@ static void with_dropout(void) {
 
 /* Two teachers of another architecture. What is minimised is the cross-entropy with the mixed
  * targets, put together here from the plain losses of every token as the target. */
-static double mixed_loss(struct gf_graph *g, const struct gf_weights *w, const struct gf_batch *b,
-                         const double *mix) {
+static double mixed_loss(struct gf_graph *g, const struct gf_weights *w, const struct gf_batch *b, const double *mix) {
     const int32_t vocab_size = g->cfg.vocab_size;
     int32_t all[14];
     double rows[14], sum = 0;
@@ -324,11 +311,10 @@ static void with_two_teachers(void) {
     struct gf_graph graph, teaching[2];
     struct gf_teacher teachers[2];
     double *mix = calloc(14 * (size_t)vocab_size, sizeof *mix);
-    int bad = !mix || gf_params_open(&w, &c) || gf_params_open(&g, &c) ||
-              gf_graph_open(&graph, &c, 14, 0, 3, gf_gemm_ref);
+    int bad =
+        !mix || gf_params_open(&w, &c) || gf_params_open(&g, &c) || gf_graph_open(&graph, &c, 14, 0, 3, gf_gemm_ref);
     for (int t = 0; t < 2 && !bad; t++)
-        bad = gf_params_open(&his[t], &other) ||
-              gf_graph_open(&teaching[t], &other, 14, 0, 3, gf_gemm_ref);
+        bad = gf_params_open(&his[t], &other) || gf_graph_open(&teaching[t], &other, 14, 0, 3, gf_gemm_ref);
     if (bad) {
         CHECK(0);
         return;
@@ -364,13 +350,12 @@ static void with_two_teachers(void) {
             f[k] = mixed_loss(&graph, &w.w, &b, mix);
         }
         w.data[i] = x0;
-        const double want = (8 * (f[2] - f[1]) - (f[3] - f[0])) / (12 * h),
-                     size = fmax(fabs(g.data[i]), fabs(want));
+        const double want = (8 * (f[2] - f[1]) - (f[3] - f[0])) / (12 * h), size = fmax(fabs(g.data[i]), fabs(want));
         worst = fmax(worst, fabs(g.data[i] - want) / fmax(size, 1e-3));
     }
     CHECK(worst > 0 && worst <= 1e-5);
-    printf("  %-44s %5d parameters, worst relative error %.1e\n",
-           "two teachers' shares of 0.5 and 0.2", (int)(w.n / 3), worst);
+    printf("  %-44s %5d parameters, worst relative error %.1e\n", "two teachers' shares of 0.5 and 0.2", (int)(w.n / 3),
+           worst);
     for (int t = 0; t < 2; t++) {
         gf_graph_close(&teaching[t]);
         gf_params_close(&his[t]);

@@ -24,7 +24,7 @@ static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 
 #define EACH_SIZE for (int n = 0, at_ = 0; at_ < N_SIZES && (n = sizes[at_], 1); at_++)
 #define EPS       0x1p-23 /* distance of neighbouring floats at 1: FLT_EPSILON */
 
-/* ---- numbers, buffers, the hash -------------------------------------------------------------- */
+/* ---- numbers, buffers, the hash ---------------------------------------------------------------------------------- */
 
 static uint64_t state = 88172645463325252u;
 static uint32_t random_u32(void) { /* xorshift64* */
@@ -73,14 +73,13 @@ static void release(void) {
     }
 }
 
-/* ---- half ------------------------------------------------------------------------------------ */
+/* ---- half -------------------------------------------------------------------------------------------------------- */
 
 /* By the definition of binary16, not by bit tricks. */
 static double f16_value(uint32_t h) {
     double sign = h & 0x8000 ? -1 : 1, mantissa = h & 0x3ff;
     int exponent = h >> 10 & 31;
-    return exponent == 0 ? sign * ldexp(mantissa, -24)
-                         : sign * ldexp(1024 + mantissa, exponent - 25);
+    return exponent == 0 ? sign * ldexp(mantissa, -24) : sign * ldexp(1024 + mantissa, exponent - 25);
 }
 
 static void half_is_exact_and_rounds_to_even(void) {
@@ -114,7 +113,7 @@ static void half_is_exact_and_rounds_to_even(void) {
     CHECK_INT(gf_f32_to_f16(nextafterf(0x1p-25f, 1)), 1);
 }
 
-/* ---- functions of one number ----------------------------------------------------------------- */
+/* ---- functions of one number ------------------------------------------------------------------------------------- */
 
 /* Distance of got from the true value, in units of the last place of the float nearest to it. */
 static double ulps(float got, double want) {
@@ -161,8 +160,7 @@ static void exp_tanh_erf_are_accurate(void) {
         printf("  %s: %.3f ulp at %g\n", f[i].name, worst, x);
         CHECK_NEAR(worst, 0, f[i].limit);
     }
-    float special[] = {0.0f,      -0.0f,     INFINITY, -INFINITY, NAN,
-                       88.72283f, 88.72284f, -103.97f, -104.1f};
+    float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 88.72283f, 88.72284f, -103.97f, -104.1f};
     float y[9];
     gf_exp(y, special, 9);
     CHECK(y[0] == 1 && y[1] == 1 && y[2] == INFINITY && y[3] == 0 && isnan(y[4]));
@@ -176,9 +174,7 @@ static void exp_tanh_erf_are_accurate(void) {
 
 static double silu(double x) { return x / (1 + exp(-x)); }
 static double gelu_erf(double x) { return 0.5 * x * erfc(-x / sqrt(2)); }
-static double gelu_tanh(double x) {
-    return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
-}
+static double gelu_tanh(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x))); }
 static void silu_of(float *y, const float *x, int64_t n) {
     static const float ones[4] = {1, 1, 1, 1};
     gf_silu_mul(y, x, ones, n);
@@ -217,12 +213,12 @@ static void elementwise_kernels_match_ref(void) {
     EACH_SIZE {
         float *a = floats(n), *b = floats(n), *y = floats(n), *z = floats(n);
         fill(a, n, 8), fill(b, n, 3);
-#define BOTH(call, call_ref, bound)                                                                \
-    do {                                                                                           \
-        memcpy(y, b, (size_t)n * 4), memcpy(z, b, (size_t)n * 4);                                  \
-        call, call_ref;                                                                            \
-        for (int i = 0; i < n; i++) CHECK_NEAR(y[i], z[i], bound);                                 \
-        record(y, n * 4);                                                                          \
+#define BOTH(call, call_ref, bound)                                                                                    \
+    do {                                                                                                               \
+        memcpy(y, b, (size_t)n * 4), memcpy(z, b, (size_t)n * 4);                                                      \
+        call, call_ref;                                                                                                \
+        for (int i = 0; i < n; i++) CHECK_NEAR(y[i], z[i], bound);                                                     \
+        record(y, n * 4);                                                                                              \
     } while (0)
         BOTH(gf_add(y, a, b, n), gf_add_ref(z, a, b, n), 0);
         BOTH(gf_scale(y, a, 0.3f, n), gf_scale_ref(z, a, 0.3f, n), 0);
@@ -246,7 +242,7 @@ static void elementwise_kernels_match_ref(void) {
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void norms_match_ref(void) {
     EACH_SIZE for (int rows = 1; rows <= 3; rows += 2) {
@@ -263,15 +259,13 @@ static void norms_match_ref(void) {
                 CHECK_NEAR(r[i], rr[i], (n + 4) * EPS * rr[i]);
                 for (int j = 0; j < n; j++) {
                     double scale = (fabsf(x[i * n + j]) + 2) * rr[i] * (g ? fabsf(g[j]) : 1);
-                    CHECK_NEAR(y[i * n + j], z[i * n + j],
-                               (n + 6) * EPS * (scale + (b ? fabsf(b[j]) : 0)));
+                    CHECK_NEAR(y[i * n + j], z[i * n + j], (n + 6) * EPS * (scale + (b ? fabsf(b[j]) : 0)));
                 }
             }
             record(y, rows * n * 4);
             gf_layernorm(z, x + (rows - 1) * n, g, b, NULL, NULL, 1, n, 1e-5f); /* one row alone */
             CHECK_BITS(z, y + (rows - 1) * n, n * 4);
-            memcpy(z, x, (size_t)(rows * n) * 4),
-                gf_layernorm(z, z, g, b, NULL, NULL, rows, n, 1e-5f);
+            memcpy(z, x, (size_t)(rows * n) * 4), gf_layernorm(z, z, g, b, NULL, NULL, rows, n, 1e-5f);
             CHECK_BITS(z, y, rows * n * 4);
         }
         for (int with = 0; with < 2; with++) {
@@ -349,8 +343,7 @@ static void softmax_and_its_kin_match_ref(void) {
         const float sum = gf_logsumexp(x, n, NULL);
         CHECK_NEAR(sum, gf_logsumexp_ref(x, n), 100 * EPS);
         record(&sum, 4);
-        for (int threads = 2; threads <= 3; threads++)
-            CHECK(gf_logsumexp(x, n, pools[threads]) == sum);
+        for (int threads = 2; threads <= 3; threads++) CHECK(gf_logsumexp(x, n, pools[threads]) == sum);
         for (int i = 0; i < n / 2; i++) x[i] = -INFINITY; /* whole parts that hold nothing */
         CHECK_NEAR(gf_logsumexp(x, n, NULL), gf_logsumexp_ref(x, n), 100 * EPS);
         x[n - 1] = NAN;
@@ -381,7 +374,7 @@ static void rope_matches_ref(void) {
         }
 }
 
-/* ---- block formats --------------------------------------------------------------------------- */
+/* ---- block formats ----------------------------------------------------------------------------------------------- */
 
 static void files_blocks_by_hand(void) {
     float x[32], y[32];
@@ -435,8 +428,7 @@ static void quantizing_loses_no_more_than_half_a_step(void) {
                     least = fminf(least, x[j]), most = fmaxf(most, x[j]);
                     top = fmaxf(top, fabsf(x[j]));
                 }
-                /* half a step, and the rounding of the scale to f16 (2^-11 of it, or of the whole)
-                 */
+                /* half a step, and the rounding of the scale to f16 (2^-11 of it, or of the whole) */
                 double bound = type == GF_F32    ? 0
                                : type == GF_F16  ? fmax(fabsf(x[i]) * 0x1p-11, 0x1p-25)
                                : type == GF_BF16 ? fabsf(x[i]) * 0x1p-8
@@ -452,7 +444,7 @@ static void quantizing_loses_no_more_than_half_a_step(void) {
     }
 }
 
-/* ---- matrices -------------------------------------------------------------------------------- */
+/* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
 static void *bind(struct gf_mat *w, int type, int layout, int rows, int cols) {
     uint64_t n = gf_mat_bytes(type, layout, rows, cols);
@@ -485,14 +477,12 @@ static void matrices_give_back_what_was_put(void) {
             for (int r = 0; r < 5; r++)
                 for (int c = 1; c <= 4; c++) {
                     int rows = rows_of[r], cols = gf_dtype_block_cols(type) == 32 ? 32 * c : 7 * c;
-                    int per = gf_dtype_block_cols(type),
-                        bytes = cols / per * gf_dtype_block_bytes(type);
+                    int per = gf_dtype_block_cols(type), bytes = cols / per * gf_dtype_block_bytes(type);
                     struct gf_mat w, v;
                     char *blocks = guarded((uint64_t)rows * bytes);
                     float *x = floats(rows * cols), *y = floats(cols), *z = floats(cols);
                     uint64_t size = gf_mat_bytes(type, layout, rows, cols);
-                    void *p = bind(&w, type, layout, rows, cols),
-                         *q = bind(&v, type, layout, rows, cols);
+                    void *p = bind(&w, type, layout, rows, cols), *q = bind(&v, type, layout, rows, cols);
                     fill(x, rows * cols, 3);
                     for (int i = 0; i < rows; i++) { /* in two pieces, in any order */
                         int first = cols / 2 / per * per;
@@ -500,9 +490,7 @@ static void matrices_give_back_what_was_put(void) {
                         gf_mat_put(&w, i, first, x + i * cols + first, cols - first);
                         gf_mat_put(&w, i, 0, x + i * cols, first);
                         gf_mat_put_blocks(&v, i, 0, blocks + i * bytes, first);
-                        gf_mat_put_blocks(&v, i, first,
-                                          blocks + i * bytes +
-                                              first / per * gf_dtype_block_bytes(type),
+                        gf_mat_put_blocks(&v, i, first, blocks + i * bytes + first / per * gf_dtype_block_bytes(type),
                                           cols - first);
                     }
                     CHECK_BITS(p, q, size);
@@ -532,8 +520,7 @@ static void matmul_case(int type, int layout, int rows, int cols, int n) {
     float *x = floats((int64_t)n * ldx - 1), *y = floats((int64_t)n * ldy - 2), *b = floats(rows);
     float *want = floats((int64_t)n * ldy - 2), *again = floats((int64_t)n * ldy - 2);
     float *plain = floats((int64_t)rows * cols), *row = floats(cols);
-    void *scratch = guarded(gf_matmul_scratch(n, cols)),
-         *scratch_1 = guarded(gf_matmul_scratch(1, cols));
+    void *scratch = guarded(gf_matmul_scratch(n, cols)), *scratch_1 = guarded(gf_matmul_scratch(1, cols));
     fill(x, (int64_t)n * ldx - 1, 1), fill(b, rows, 1), fill(row, cols, 1);
     for (int i = 0; i < rows; i++) {
         fill(row, cols, 1);
@@ -558,8 +545,7 @@ static void matmul_case(int type, int layout, int rows, int cols, int n) {
             /* against the weights themselves; int8 activations are within half a step of 1 / 127 */
             double step = type < GF_Q8_0 ? 0 : 0.5 / 127;
             double loss = 0;
-            for (int c = 0; c < cols && step > 0; c++)
-                loss += step * fabsf(plain[(int64_t)i * cols + c]);
+            for (int c = 0; c < cols && step > 0; c++) loss += step * fabsf(plain[(int64_t)i * cols + c]);
             CHECK_NEAR(y[t * ldy + i], sum, bound + loss);
         }
     record(y, ((int64_t)n * ldy - 2) * 4);
@@ -605,8 +591,7 @@ static void matmul_matches_ref_and_itself(void) {
 }
 
 static void matmul_edges(void) {
-    /* extreme bytes: weights of -128 (no quantizer writes them, a file may), activations of +-127
-     */
+    /* extreme bytes: weights of -128 (no quantizer writes them, a file may), activations of +-127 */
     struct gf_mat w;
     uint8_t block[34];
     float x[64], y[2 * 3];
@@ -614,8 +599,7 @@ static void matmul_edges(void) {
     bind(&w, GF_Q8_0, GF_PANELS, 3, 32);
     for (int row = 0; row < 3; row++) {
         block[0] = 0, block[1] = 0x3c; /* 1 */
-        for (int i = 0; i < 32; i++)
-            block[2 + i] = row == 0 ? 0x80 : row == 1 ? 0x7f : i % 2 ? 0x80 : 0x7f;
+        for (int i = 0; i < 32; i++) block[2 + i] = row == 0 ? 0x80 : row == 1 ? 0x7f : i % 2 ? 0x80 : 0x7f;
         gf_mat_put_blocks(&w, row, 0, block, 32);
     }
     for (int i = 0; i < 32; i++) x[i] = 127, x[32 + i] = i % 2 ? 127 : -127;
@@ -661,7 +645,7 @@ static void matmul_edges(void) {
     release();
 }
 
-/* ---- attention ------------------------------------------------------------------------------- */
+/* ---- attention --------------------------------------------------------------------------------------------------- */
 
 static void attention_matches_ref(void) {
     static const int heads[] = {1, 2, 3, 4, 6, 8, 15, 16, 24, 32, 33, 48, 64, 80, 128, 256, 300};
@@ -670,13 +654,11 @@ static void attention_matches_ref(void) {
             int d = heads[h], m = 7, ldq = d + 1, lds = 70, ldz = d + 2;
             void *kb = guarded(gf_kv_key_bytes(type, d)), *vb = guarded(gf_kv_value_bytes(type, d));
             float *q = floats(m * ldq - 1), *s = floats(m * lds - 6), *sr = floats(m * lds - 6);
-            float *k = floats(64 * d), *v = floats(64 * d), *kr = floats(64 * d),
-                  *vr = floats(64 * d);
+            float *k = floats(64 * d), *v = floats(64 * d), *kr = floats(64 * d), *vr = floats(64 * d);
             float *p = floats(m * lds - 6), *z = floats(m * ldz - 2), *zr = floats(m * ldz - 2);
             memset(kb, 0, gf_kv_key_bytes(type, d));
             memset(vb, 0xff, gf_kv_value_bytes(type, d)); /* unwritten values are NaN */
-            fill(q, m * ldq - 1, 2), fill(k, 64 * d, 2), fill(v, 64 * d, 2),
-                fill(p, m * lds - 6, 1);
+            fill(q, m * ldq - 1, 2), fill(k, 64 * d, 2), fill(v, 64 * d, 2), fill(p, m * lds - 6, 1);
             for (int i = 0; h % 2 && i < m * lds - 6; i++) p[i] = fabsf(p[i]);
             /* as softmax's */ /* some of it negative: no softmax is, but it may be */
             for (int i = 0; h % 2 && i < m * lds - 6; i++) p[i] = fabsf(p[i]);
@@ -687,8 +669,7 @@ static void attention_matches_ref(void) {
                 gf_kv_get(type, kb, vb, j, kr + j * d, vr + j * d, d);
                 double top_k = 0, top_v = 0;
                 for (int i = 0; i < d; i++) {
-                    top_k = fmax(top_k, fabsf(k[j * d + i])),
-                    top_v = fmax(top_v, fabsf(v[j * d + i]));
+                    top_k = fmax(top_k, fabsf(k[j * d + i])), top_v = fmax(top_v, fabsf(v[j * d + i]));
                 }
                 for (int i = 0; i < d; i++) {
                     double ek = type == GF_KV_F32   ? 0
@@ -721,11 +702,9 @@ static void attention_matches_ref(void) {
             for (int k_at_once = 1; k_at_once < 7; k_at_once++)
                 for (int t = 0; t + k_at_once <= m; t++) {
                     gf_attn_scores(sr, lds, q + t * ldq, ldq, k_at_once, type, kb, d, 0.3f);
-                    for (int i = 0; i < k_at_once; i++)
-                        CHECK_BITS(sr + i * lds, s + (t + i) * lds, 256);
+                    for (int i = 0; i < k_at_once; i++) CHECK_BITS(sr + i * lds, s + (t + i) * lds, 256);
                 }
-            for (int zeros = 0; zeros < 3;
-                 zeros++) { /* none, a causal triangle, all of some rows */
+            for (int zeros = 0; zeros < 3; zeros++) { /* none, a causal triangle, all of some rows */
                 for (int t = 0; zeros && t < m; t++)
                     for (int j = 0; j < 64; j++)
                         if (zeros == 1 ? j > count - m + t : t % 2) p[t * lds + j] = 0;
@@ -752,8 +731,7 @@ static void attention_matches_ref(void) {
                 record(z, (m * ldz - 2) * 4);
                 for (int k_at_once = 1; k_at_once < 7; k_at_once++)
                     for (int t = 0; t + k_at_once <= m; t++) {
-                        for (int i = 0; i < k_at_once * ldz - 2; i++)
-                            zr[i] = (float)((t * ldz + i) % 5) - 2;
+                        for (int i = 0; i < k_at_once * ldz - 2; i++) zr[i] = (float)((t * ldz + i) % 5) - 2;
                         gf_attn_mix(zr, ldz, p + t * lds, lds, k_at_once, type, vb, count, d);
                         CHECK_BITS(zr, z + t * ldz, (k_at_once * ldz - 2) * 4);
                     }
@@ -777,7 +755,7 @@ static void attention_matches_ref(void) {
     release();
 }
 
-/* ---- the pool -------------------------------------------------------------------------------- */
+/* ---- the pool ---------------------------------------------------------------------------------------------------- */
 
 struct tally {
     int32_t times[1000];
@@ -791,8 +769,7 @@ static void pool_runs_each_tile_once(void) {
         static struct tally t;
         memset(&t, 0, sizeof t);
         int jobs = 300;
-        for (int job = 0; job < jobs; job++)
-            gf_pool_run(pools[threads], count_tile, &t, job % 3 ? 1000 : 7);
+        for (int job = 0; job < jobs; job++) gf_pool_run(pools[threads], count_tile, &t, job % 3 ? 1000 : 7);
         for (int i = 0; i < 1000; i++) CHECK_INT(t.times[i], i < 7 ? jobs : jobs - jobs / 3);
         gf_pool_run(pools[threads], count_tile, &t, 0);
         if (pools[threads]) CHECK_INT(gf_pool_threads(pools[threads]), threads);

@@ -1,18 +1,17 @@
 /* load_test.c - tensors on their way into a model: every layout, stack and piece, read back.
  *
  * Widths are beyond the 32 columns that a transposed tensor gathers, and no multiple of 32 unless a
- * block format needs it: with golden models, which are narrower, a column's place was never seen.
- */
+ * block format needs it: with golden models, which are narrower, a column's place was never seen. */
 #include "check.h"
 #include "glassformer.h"
 #include <stdlib.h>
 
 static struct gf_error err;
-#define CHECK_OK(call)                                                                             \
-    do {                                                                                           \
-        err.text[0] = 0;                                                                           \
-        CHECK_INT(call, GF_OK);                                                                    \
-        if (err.text[0]) printf("  %s\n", err.text);                                               \
+#define CHECK_OK(call)                                                                                                 \
+    do {                                                                                                               \
+        err.text[0] = 0;                                                                                               \
+        CHECK_INT(call, GF_OK);                                                                                        \
+        if (err.text[0]) printf("  %s\n", err.text);                                                                   \
     } while (0)
 
 static struct gf_config wide_config(int blocks_of_32) {
@@ -21,8 +20,7 @@ static struct gf_config wide_config(int blocks_of_32) {
     c.vocab_size = blocks_of_32 ? 64 : 70, c.d_model = blocks_of_32 ? 96 : 75, c.n_layers = 1;
     c.n_heads = 4, c.n_kv_heads = blocks_of_32 ? 4 : 2, c.d_head = blocks_of_32 ? 24 : 18,
     c.d_ff = blocks_of_32 ? 64 : 83;
-    c.context_length = blocks_of_32 ? 32 : 37, c.position = GF_POS_LEARNED,
-    c.tie_word_embeddings = 0;
+    c.context_length = blocks_of_32 ? 32 : 37, c.position = GF_POS_LEARNED, c.tie_word_embeddings = 0;
     c.norm = GF_LAYERNORM, c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_head = 1;
     return c;
 }
@@ -54,8 +52,8 @@ static void load(struct gf_model *m, int32_t first, int32_t n, const struct way 
         for (int32_t r = 0; r < t.rows; r++)
             for (int32_t c = 0; c < t.cols; c++)
                 file[how->turned && t.rank == 2 ? (size_t)c * (size_t)rows + (size_t)(row0 + r)
-                                                : (size_t)(row0 + r) * (size_t)cols +
-                                                      (size_t)(col0 + c)] = value(first + i, r, c);
+                                                : (size_t)(row0 + r) * (size_t)cols + (size_t)(col0 + c)] =
+                    value(first + i, r, c);
         if (t.rank == 2)
             row0 += t.rows;
         else
@@ -68,8 +66,7 @@ static void load(struct gf_model *m, int32_t first, int32_t n, const struct way 
     CHECK_OK(gf_tensor_begin(m, first, n, dtype, how->turned, &err));
     for (int32_t at = 0; at < all; at += how->piece) {
         const int32_t some = all - at < how->piece ? all - at : how->piece;
-        CHECK_OK(gf_tensor_write(m, blocks + (size_t)(at / per) * (size_t)bytes,
-                                 (uint32_t)(some / per * bytes), &err));
+        CHECK_OK(gf_tensor_write(m, blocks + (size_t)(at / per) * (size_t)bytes, (uint32_t)(some / per * bytes), &err));
     }
     free(blocks);
     CHECK_OK(gf_tensor_end(m, &err));

@@ -21,28 +21,27 @@ static struct golden *golden(const char *name) {
 
 #define EACH_GOLDEN(g) for (struct golden *g = all; g < all + N_GOLDEN; g++)
 #define EACH_RUN(g, r) for (struct golden_run *r = (g)->runs; r < (g)->runs + (g)->n_runs; r++)
-#define CHECK_OK(call)                                                                             \
-    do {                                                                                           \
-        int32_t status_ = (call);                                                                  \
-        if (check_note(status_ == GF_OK, __FILE__, __LINE__))                                      \
-            printf("%s: status %d: %s\n", #call, status_, err.text);                               \
+#define CHECK_OK(call)                                                                                                 \
+    do {                                                                                                               \
+        int32_t status_ = (call);                                                                                      \
+        if (check_note(status_ == GF_OK, __FILE__, __LINE__)) printf("%s: status %d: %s\n", #call, status_, err.text); \
     } while (0)
 /* Close, with the names in the message. */
-#define CHECK_CLOSE(diff, bound, ...)                                                              \
-    do {                                                                                           \
-        double diff_ = (diff), bound_ = (bound);                                                   \
-        if (check_note(diff_ <= bound_, __FILE__, __LINE__)) {                                     \
-            printf(__VA_ARGS__);                                                                   \
-            printf(": off by %.3g, allowed %.3g\n", diff_, bound_);                                \
-        }                                                                                          \
+#define CHECK_CLOSE(diff, bound, ...)                                                                                  \
+    do {                                                                                                               \
+        double diff_ = (diff), bound_ = (bound);                                                                       \
+        if (check_note(diff_ <= bound_, __FILE__, __LINE__)) {                                                         \
+            printf(__VA_ARGS__);                                                                                       \
+            printf(": off by %.3g, allowed %.3g\n", diff_, bound_);                                                    \
+        }                                                                                                              \
     } while (0)
-#define CHECK_FAR(diff, bound, ...)                                                                \
-    do {                                                                                           \
-        double diff_ = (diff), bound_ = (bound);                                                   \
-        if (check_note(diff_ > bound_, __FILE__, __LINE__)) {                                      \
-            printf(__VA_ARGS__);                                                                   \
-            printf(": off by %.3g only, more than %.3g expected\n", diff_, bound_);                \
-        }                                                                                          \
+#define CHECK_FAR(diff, bound, ...)                                                                                    \
+    do {                                                                                                               \
+        double diff_ = (diff), bound_ = (bound);                                                                       \
+        if (check_note(diff_ > bound_, __FILE__, __LINE__)) {                                                          \
+            printf(__VA_ARGS__);                                                                                       \
+            printf(": off by %.3g only, more than %.3g expected\n", diff_, bound_);                                    \
+        }                                                                                                              \
     } while (0)
 
 static double largest(const float *x, int64_t n) {
@@ -83,7 +82,7 @@ static double off_by(const struct gf_model *m, const struct golden_run *r, const
     return d;
 }
 
-/* ---- the roster ------------------------------------------------------------------------------ */
+/* ---- the roster -------------------------------------------------------------------------------------------------- */
 
 static void roster_lists_the_golden_weights(void) {
     EACH_GOLDEN(g) {
@@ -118,7 +117,7 @@ static void roster_lists_the_golden_weights(void) {
     }
 }
 
-/* ---- outputs and points ---------------------------------------------------------------------- */
+/* ---- outputs and points ------------------------------------------------------------------------------------------ */
 
 static void outputs_are_the_golden_ones(void) {
     EACH_GOLDEN(g) EACH_RUN(g, r) {
@@ -129,8 +128,7 @@ static void outputs_are_the_golden_ones(void) {
 }
 
 /* Cells that the mask forbids are never computed: -inf at every stage before the softmax. */
-static void hide_what_is_masked(const struct golden_run *r, const struct golden_point *p,
-                                float *want) {
+static void hide_what_is_masked(const struct golden_run *r, const struct golden_point *p, float *want) {
     const int cross = !strncmp(p->name, "cross", 5);
     const struct golden_point *masked = NULL;
     for (int32_t i = 0; i < r->n_points; i++)
@@ -142,14 +140,13 @@ static void hide_what_is_masked(const struct golden_run *r, const struct golden_
         if (isinf(masked->data[i])) want[i] = -INFINITY;
 }
 
-static void check_point(const struct golden *g, const struct golden_run *r,
-                        const struct golden_point *p, struct gf_session *s) {
+static void check_point(const struct golden *g, const struct golden_run *r, const struct golden_point *p,
+                        struct gf_session *s) {
     int32_t dims[3] = {0, 0, 0};
     const float *got = gf_session_captured(s, p->stack, p->layer, p->point, dims);
     if (check_note(got && !memcmp(dims, p->dims, sizeof dims), __FILE__, __LINE__))
-        printf("%s, %s: %s of layer %d, stack %d: [%d, %d, %d], expected [%d, %d, %d]\n", g->name,
-               r->name, p->name, p->layer, p->stack, dims[0], dims[1], dims[2], p->dims[0],
-               p->dims[1], p->dims[2]);
+        printf("%s, %s: %s of layer %d, stack %d: [%d, %d, %d], expected [%d, %d, %d]\n", g->name, r->name, p->name,
+               p->layer, p->stack, dims[0], dims[1], dims[2], p->dims[0], p->dims[1], p->dims[2]);
     if (!got || memcmp(dims, p->dims, sizeof dims)) return;
     const int64_t n = (int64_t)dims[0] * dims[1] * dims[2];
     float *want = malloc((size_t)n * sizeof *want);
@@ -182,8 +179,8 @@ static void every_point_shows_the_golden_values(void) {
 }
 
 static void apply(struct gf_session *s, const struct golden_edit *e) {
-    CHECK_OK(gf_session_edit(s, e->stack, e->layer, e->point, e->head, e->position, -1, e->op,
-                             e->scale, e->values, e->n_values, &err));
+    CHECK_OK(gf_session_edit(s, e->stack, e->layer, e->point, e->head, e->position, -1, e->op, e->scale, e->values,
+                             e->n_values, &err));
 }
 
 static void an_edit_at_every_point_gives_the_golden_output(void) {
@@ -201,8 +198,8 @@ static void an_edit_at_every_point_gives_the_golden_output(void) {
             CHECK(y != NULL);
             if (!y) break;
             CHECK_CLOSE(max_diff(y, e->output, (int64_t)r->rows * r->cols), (double)r->tolerance,
-                        "%s: edit %d at %s, layer %d, stack %d, head %d, position %d", g->name,
-                        e->op, e->name, e->layer, e->stack, e->head, e->position);
+                        "%s: edit %d at %s, layer %d, stack %d, head %d, position %d", g->name, e->op, e->name,
+                        e->layer, e->stack, e->head, e->position);
         }
         gf_session_close(s);
         gf_model_close(m);
@@ -210,7 +207,7 @@ static void an_edit_at_every_point_gives_the_golden_output(void) {
     CHECK(n > 100);
 }
 
-/* ---- how weights arrive ---------------------------------------------------------------------- */
+/* ---- how weights arrive ------------------------------------------------------------------------------------------ */
 
 /* Values that f32, f16 and bf16 all hold: whatever they are read from and kept as, turned or not,
  * stacked or not, in whatever pieces, the model is the same one, bit for bit. */
@@ -228,8 +225,7 @@ static void float_formats_layouts_and_pieces_make_one_model(void) {
         CHECK_OK(golden_output(m, r, first, &err));
         gf_model_close(m);
         for (uint64_t way = 0; way < 48; way++) {
-            struct feeding how = {.dtypes =
-                                      way / 3 % 4 == 3 ? mixed : all_kept_as(formats[way / 3 % 4]),
+            struct feeding how = {.dtypes = way / 3 % 4 == 3 ? mixed : all_kept_as(formats[way / 3 % 4]),
                                   .file_dtype = formats[way % 3],
                                   .turned = way / 12 % 2,
                                   .stacked = way / 24 % 2,
@@ -249,21 +245,18 @@ static void float_formats_layouts_and_pieces_make_one_model(void) {
 /* Weights that a block format holds exactly go in as floats and can be read back as they were. */
 static void block_formats_hold_what_they_should(void) {
     for (int dtype = GF_Q8_0; dtype <= GF_Q4_1; dtype++) {
-        const struct golden *g = golden(dtype == GF_Q8_0   ? "q8_0"
-                                        : dtype == GF_Q4_0 ? "q4_0"
-                                                           : "q4_1");
+        const struct golden *g = golden(dtype == GF_Q8_0 ? "q8_0" : dtype == GF_Q4_0 ? "q4_0" : "q4_1");
         const struct golden_run *r = &g->runs[0];
         const size_t n_bytes = (size_t)r->rows * (size_t)r->cols * sizeof(float);
         float *first = malloc(n_bytes), *y = malloc(n_bytes);
         for (int way = 0; way < 2; way++) { /* quantised on the way in; the second time turned */
-            struct feeding how = {
-                .dtypes = all_kept_as(dtype), .turned = way, .stacked = way, .seed = (uint64_t)way};
+            struct feeding how = {.dtypes = all_kept_as(dtype), .turned = way, .stacked = way, .seed = (uint64_t)way};
             struct gf_model *m = golden_model(g, &r->cfg, &how, &err);
             CHECK(m != NULL);
             if (!m) continue;
             CHECK_OK(golden_output(m, r, way ? y : first, &err));
-            CHECK_CLOSE(max_diff(way ? y : first, r->output, (int64_t)r->rows * r->cols),
-                        (double)r->tolerance, "%s, way %d", g->name, way);
+            CHECK_CLOSE(max_diff(way ? y : first, r->output, (int64_t)r->rows * r->cols), (double)r->tolerance,
+                        "%s, way %d", g->name, way);
             if (way) CHECK_BITS(y, first, n_bytes);
             int32_t kept = 0;
             for (int32_t i = 0; i < gf_roster_count(&r->cfg); i++) {
@@ -275,8 +268,7 @@ static void block_formats_hold_what_they_should(void) {
                     CHECK_OK(gf_tensor_read(m, i, k, row, &err));
                     const struct golden_weight *w = NULL;
                     for (int32_t j = 0; j < g->n_weights; j++)
-                        if (!strcmp(g->weights[j].name, t.tied_to < 0 ? t.name : "embed.weight"))
-                            w = &g->weights[j];
+                        if (!strcmp(g->weights[j].name, t.tied_to < 0 ? t.name : "embed.weight")) w = &g->weights[j];
                     CHECK(w != NULL);
                     if (w) CHECK_BITS(row, w->data + (int64_t)k * t.cols, (size_t)t.cols * 4);
                 }
@@ -301,8 +293,7 @@ static void check_blocks(const struct golden *from, int32_t entry, int dtype, in
     CHECK(n / 32 * block <= (int64_t)sizeof bytes);
     gf_quantize(bytes, w->data, dtype, n);
     CHECK_OK(gf_tensor_begin(m, entry, 1, dtype, 0, &err));
-    for (int32_t i = 0; i < n / 32; i++)
-        CHECK_OK(gf_tensor_write(m, bytes + i * block, (uint32_t)block, &err));
+    for (int32_t i = 0; i < n / 32; i++) CHECK_OK(gf_tensor_write(m, bytes + i * block, (uint32_t)block, &err));
     CHECK_OK(gf_tensor_end(m, &err));
     float row[64];
     for (int32_t i = 0; i < w->rows; i++) {
@@ -311,8 +302,8 @@ static void check_blocks(const struct golden *from, int32_t entry, int dtype, in
         if (kept == dtype || kept == GF_F32)
             CHECK_BITS(row, want, (size_t)w->cols * sizeof *row);
         else /* the others round; the worst is q4_0, whose one side ends at 7/8 of the other */
-            CHECK_CLOSE(max_diff(row, want, w->cols), 0.126 * largest(want, w->cols),
-                        "%s: dtype %d kept as %d", w->name, dtype, kept);
+            CHECK_CLOSE(max_diff(row, want, w->cols), 0.126 * largest(want, w->cols), "%s: dtype %d kept as %d",
+                        w->name, dtype, kept);
     }
     gf_model_close(m);
 }
@@ -328,7 +319,7 @@ static void blocks_arrive_as_they_are(void) {
     }
 }
 
-/* ---- mistakes -------------------------------------------------------------------------------- */
+/* ---- mistakes ---------------------------------------------------------------------------------------------------- */
 
 static void a_mistakes_output_is_told_apart(void) {
     int n = 0;
@@ -336,8 +327,8 @@ static void a_mistakes_output_is_told_apart(void) {
         if (!r->n_decoys) continue;
         struct gf_model *m = model_of(g, &r->cfg);
         for (int32_t i = 0; i < r->n_decoys; i++, n++)
-            CHECK_FAR(off_by(m, r, r->decoys[i].output), 2 * (double)r->tolerance, "%s, %s: %s",
-                      g->name, r->name, r->decoys[i].name);
+            CHECK_FAR(off_by(m, r, r->decoys[i].output), 2 * (double)r->tolerance, "%s, %s: %s", g->name, r->name,
+                      r->decoys[i].name);
         gf_model_close(m);
     }
     CHECK(n > 40);
@@ -345,8 +336,7 @@ static void a_mistakes_output_is_told_apart(void) {
 
 /* The same comparison on a model that has the mistake: it must fail, and where the mistake is one
  * of the decoys, it must be that decoy. */
-static void fault(const char *name, const char *decoy, void (*spoil)(struct gf_config *),
-                  const struct feeding *how) {
+static void fault(const char *name, const char *decoy, void (*spoil)(struct gf_config *), const struct feeding *how) {
     const struct golden *g = golden(name);
     const struct golden_run *r = &g->runs[0];
     struct gf_config cfg = r->cfg;
@@ -354,18 +344,15 @@ static void fault(const char *name, const char *decoy, void (*spoil)(struct gf_c
     struct gf_model *m = golden_model(g, &cfg, how, &err);
     CHECK(m != NULL);
     if (!m) return;
-    CHECK_FAR(off_by(m, r, r->output), 2 * (double)r->tolerance, "%s with a planted fault (%s)",
-              name, decoy ? decoy : "");
+    CHECK_FAR(off_by(m, r, r->output), 2 * (double)r->tolerance, "%s with a planted fault (%s)", name,
+              decoy ? decoy : "");
     for (int32_t i = 0; decoy && i < r->n_decoys; i++)
         if (!strcmp(r->decoys[i].name, decoy))
-            CHECK_CLOSE(off_by(m, r, r->decoys[i].output), (double)r->tolerance, "%s, planted %s",
-                        name, decoy);
+            CHECK_CLOSE(off_by(m, r, r->decoys[i].output), (double)r->tolerance, "%s, planted %s", name, decoy);
     gf_model_close(m);
 }
 
-static void swap_gelu(struct gf_config *c) {
-    c->ffn = c->ffn == GF_GELU_ERF ? GF_GELU_TANH : GF_GELU_ERF;
-}
+static void swap_gelu(struct gf_config *c) { c->ffn = c->ffn == GF_GELU_ERF ? GF_GELU_TANH : GF_GELU_ERF; }
 static void swap_pairs(struct gf_config *c) { c->rope_pairs = !c->rope_pairs; }
 static void swap_placement(struct gf_config *c) { c->norm_placement = !c->norm_placement; }
 static void to_rmsnorm(struct gf_config *c) { c->norm = GF_RMSNORM; }
@@ -382,8 +369,7 @@ static void no_final(struct gf_config *c) { c->final_norm = 0; }
 static void relu(struct gf_config *c) { c->ffn = GF_RELU; }
 
 static void planted_faults_are_caught(void) {
-    static const struct feeding gate_up = {.a = ".gate.weight", .b = ".up.weight"},
-                                turned = {.lie_turned = 1},
+    static const struct feeding gate_up = {.a = ".gate.weight", .b = ".up.weight"}, turned = {.lie_turned = 1},
                                 q_k = {.a = ".q.weight", .b = ".k.weight"},
                                 norms = {.a = ".norm1.weight", .b = ".norm2.weight"};
     fault("gpt2", "gelu_other", swap_gelu, NULL);
@@ -441,14 +427,12 @@ static void a_wrong_rope_offset_is_caught(void) {
                 const float *x = q->data + (pos * c->n_heads + h) * c->d_head;
                 const int32_t half = c->d_head / 2;
                 for (int32_t j = 0; j < half; j++) {
-                    const double angle = (pos + offset) *
-                                         pow((double)c->rope_theta, -2.0 * j / c->d_head),
+                    const double angle = (pos + offset) * pow((double)c->rope_theta, -2.0 * j / c->d_head),
                                  a = (double)x[j], b = (double)x[j + half];
                     turned[j] = (float)(a * cos(angle) - b * sin(angle));
                     turned[j + half] = (float)(a * sin(angle) + b * cos(angle));
                 }
-                CHECK_OK(gf_session_edit(s, 0, 1, GF_P_ROT_Q, h, pos, -1, GF_EDIT_SET, 0, turned,
-                                         c->d_head, &err));
+                CHECK_OK(gf_session_edit(s, 0, 1, GF_P_ROT_Q, h, pos, -1, GF_EDIT_SET, 0, turned, c->d_head, &err));
             }
         const float *y = golden_eval(s, r, &err);
         const double d = y ? max_diff(y, r->output, (int64_t)r->rows * r->cols) : -1;
@@ -461,10 +445,9 @@ static void a_wrong_rope_offset_is_caught(void) {
     gf_model_close(m);
 }
 
-/* ---- counts ---------------------------------------------------------------------------------- */
+/* ---- counts ------------------------------------------------------------------------------------------------------ */
 
-static struct gf_config config(int32_t vocab, int32_t d, int32_t layers, int32_t heads,
-                               int32_t d_ff, int32_t context) {
+static struct gf_config config(int32_t vocab, int32_t d, int32_t layers, int32_t heads, int32_t d_ff, int32_t context) {
     struct gf_config c;
     gf_config_default(&c);
     c.vocab_size = vocab, c.d_model = d, c.n_layers = layers, c.n_heads = c.n_kv_heads = heads;
@@ -496,9 +479,7 @@ static void counts_are_the_published_ones(void) {
     CHECK_INT(count_of(&c, GF_C_ATTENTION, 3), 2359296);
     CHECK_INT(count_of(&c, GF_C_FFN, 3), 4718592);
     CHECK_INT(count_of(&c, GF_C_NORM, 3), 1536);
-    CHECK_INT(count_of(&c, GF_C_ATTENTION, 3) + count_of(&c, GF_C_FFN, 3) +
-                  count_of(&c, GF_C_NORM, 3),
-              7079424);
+    CHECK_INT(count_of(&c, GF_C_ATTENTION, 3) + count_of(&c, GF_C_FFN, 3) + count_of(&c, GF_C_NORM, 3), 7079424);
     c.tie_word_embeddings = 0;
     CHECK_INT(gf_count_parameters(&c), 162148608);
 
@@ -539,15 +520,13 @@ static int32_t below(int32_t n) { return (int32_t)(test_random(&seed) >> 33) % n
 /* Written down once more, by hand, from the papers. */
 static uint64_t count_by_formula(const struct gf_config *c) {
     const uint64_t d = (uint64_t)c->d_model, q = (uint64_t)(c->n_heads * c->d_head),
-                   kv = (uint64_t)(c->n_kv_heads * c->d_head), f = (uint64_t)c->d_ff,
-                   v = (uint64_t)c->vocab_size, two = c->kind == GF_ENCODER_DECODER,
-                   norm = c->norm == GF_LAYERNORM && c->bias_norm ? 2 * d : d,
+                   kv = (uint64_t)(c->n_kv_heads * c->d_head), f = (uint64_t)c->d_ff, v = (uint64_t)c->vocab_size,
+                   two = c->kind == GF_ENCODER_DECODER, norm = c->norm == GF_LAYERNORM && c->bias_norm ? 2 * d : d,
                    gates = c->ffn == GF_SWIGLU ? 2 : 1,
-                   attn = d * (q + 2 * kv) + q * d + (c->bias_qkv ? q + 2 * kv : 0) +
-                          (c->bias_attn_out ? d : 0),
+                   attn = d * (q + 2 * kv) + q * d + (c->bias_qkv ? q + 2 * kv : 0) + (c->bias_attn_out ? d : 0),
                    ffn = (gates + 1) * d * f + (c->bias_ffn ? gates * f + d : 0),
-                   qk = c->qk_norm ? 2 * (uint64_t)c->d_head : 0,
-                   encoder = 2 * norm + attn + qk + ffn, decoder = encoder + two * (norm + attn);
+                   qk = c->qk_norm ? 2 * (uint64_t)c->d_head : 0, encoder = 2 * norm + attn + qk + ffn,
+                   decoder = encoder + two * (norm + attn);
     uint64_t sum = v * d * (two && !c->shared_embedding ? 2 : 1);
     if (c->position == GF_POS_LEARNED) sum += (1 + two) * (uint64_t)c->context_length * d;
     sum += two * (uint64_t)c->n_encoder_layers * encoder + (uint64_t)c->n_layers * decoder;
@@ -595,7 +574,7 @@ static void any_configuration_is_counted_reserved_and_run(void) {
     }
 }
 
-/* ---- random weights -------------------------------------------------------------------------- */
+/* ---- random weights ---------------------------------------------------------------------------------------------- */
 
 static void random_weights_are_normal_and_repeatable(void) {
     struct gf_config c = config(300, 64, 2, 4, 128, 40);
@@ -677,8 +656,7 @@ static double change_of_a_block(int32_t placement, uint64_t seed_) {
             for (int j = 0; j < 12; j++) sum += (double)(test_random(&seed) >> 11) * 0x1p-53;
             x[i][k] = (float)sum;
         }
-        CHECK_OK(
-            gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, i, -1, GF_EDIT_SET, 0, x[i], 64, &err));
+        CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, i, -1, GF_EDIT_SET, 0, x[i], 64, &err));
     }
     CHECK_OK(gf_session_eval(s, ids, 16, &err));
     const float *y = gf_session_captured(s, 0, 0, GF_P_RESID_POST, dims);
@@ -702,18 +680,18 @@ static void a_pre_norm_block_starts_near_the_identity(void) {
     CHECK(post > 3 * pre);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 /* The call fails with this status and a sentence that names these words. */
-#define CHECK_REFUSED(call, wanted, ...)                                                           \
-    do {                                                                                           \
-        memset(&err, 0, sizeof err);                                                               \
-        CHECK_INT((int64_t)(call), wanted);                                                        \
-        CHECK_INT(err.status, wanted);                                                             \
-        const char *const words_[] = {__VA_ARGS__};                                                \
-        for (size_t i_ = 0; i_ < sizeof words_ / sizeof *words_; i_++)                             \
-            if (check_note(strstr(err.text, words_[i_]) != NULL, __FILE__, __LINE__))              \
-                printf("\"%s\" does not say \"%s\"\n", err.text, words_[i_]);                      \
+#define CHECK_REFUSED(call, wanted, ...)                                                                               \
+    do {                                                                                                               \
+        memset(&err, 0, sizeof err);                                                                                   \
+        CHECK_INT((int64_t)(call), wanted);                                                                            \
+        CHECK_INT(err.status, wanted);                                                                                 \
+        const char *const words_[] = {__VA_ARGS__};                                                                    \
+        for (size_t i_ = 0; i_ < sizeof words_ / sizeof *words_; i_++)                                                 \
+            if (check_note(strstr(err.text, words_[i_]) != NULL, __FILE__, __LINE__))                                  \
+                printf("\"%s\" does not say \"%s\"\n", err.text, words_[i_]);                                          \
     } while (0)
 /* The same for calls that give a pointer. */
 #define STATUS_OF(pointer) ((pointer) == NULL ? err.status : 0)
@@ -721,12 +699,12 @@ static void a_pre_norm_block_starts_near_the_identity(void) {
 static void configurations_that_cannot_be_are_refused(void) {
     const struct gf_config good = config(50, 24, 2, 4, 40, 96);
     struct gf_config c;
-#define REFUSED(change, ...)                                                                       \
-    do {                                                                                           \
-        c = good;                                                                                  \
-        change;                                                                                    \
-        CHECK_REFUSED(gf_config_check(&c, &err), GF_ERR_CONFIG, __VA_ARGS__);                      \
-        CHECK_REFUSED(STATUS_OF(gf_model_open(&c, NULL, &err)), GF_ERR_CONFIG, __VA_ARGS__);       \
+#define REFUSED(change, ...)                                                                                           \
+    do {                                                                                                               \
+        c = good;                                                                                                      \
+        change;                                                                                                        \
+        CHECK_REFUSED(gf_config_check(&c, &err), GF_ERR_CONFIG, __VA_ARGS__);                                          \
+        CHECK_REFUSED(STATUS_OF(gf_model_open(&c, NULL, &err)), GF_ERR_CONFIG, __VA_ARGS__);                           \
     } while (0)
     CHECK_OK(gf_config_check(&good, &err));
     REFUSED(c.n_kv_heads = 3, "n_heads 4", "multiple", "n_kv_heads 3");
@@ -742,8 +720,7 @@ static void configurations_that_cannot_be_are_refused(void) {
     REFUSED(c.kind = 7, "kind");
     REFUSED(c.rope_theta = 0, "rope_theta");
     REFUSED((c.rope_scaling = GF_ROPE_SCALING_LINEAR, c.rope_factor = 0), "rope_factor");
-    REFUSED((c.rope_scaling = GF_ROPE_SCALING_LLAMA3, c.rope_low_freq_factor = 4), "llama3",
-            "rope_low_freq_factor");
+    REFUSED((c.rope_scaling = GF_ROPE_SCALING_LLAMA3, c.rope_low_freq_factor = 4), "llama3", "rope_low_freq_factor");
     REFUSED(c.n_encoder_layers = 1, "n_encoder_layers", "encoder_decoder");
     REFUSED(c.kind = GF_ENCODER_DECODER, "n_encoder_layers");
     REFUSED(c.shared_embedding = 0, "shared_embedding");
@@ -762,10 +739,8 @@ static void configurations_that_cannot_be_are_refused(void) {
     CHECK_INT((int32_t)gf_config_get(&c, 1), 51);
     CHECK(isnan(gf_config_get(&c, -1)) && isnan(gf_config_get(&c, 10000)));
 
-    /* What is set comes back: an integer as it is, a float rounded, also where that is its limit.
-     */
-#define FIELD_LIMITS(type, name, standard, least, most)                                            \
-    {#name, _Generic((type)0, int32_t : 0, float : 1), least, most},
+    /* What is set comes back: an integer as it is, a float rounded, also where that is its limit. */
+#define FIELD_LIMITS(type, name, standard, least, most) {#name, _Generic((type)0, int32_t : 0, float : 1), least, most},
     static const struct {
         const char *name;
         int is_float;
@@ -776,13 +751,10 @@ static void configurations_that_cannot_be_are_refused(void) {
         const double values[] = {limits[f].least, limits[f].most, limits[f].is_float ? 0.1 : 1};
         for (int i = 0; i < 3; i++) {
             CHECK_OK(gf_config_set(&c, f, values[i], &err));
-            CHECK(gf_config_get(&c, f) ==
-                  (limits[f].is_float ? (double)(float)values[i] : values[i]));
+            CHECK(gf_config_get(&c, f) == (limits[f].is_float ? (double)(float)values[i] : values[i]));
         }
-        CHECK_REFUSED(gf_config_set(&c, f, limits[f].least - 1, &err), GF_ERR_CONFIG,
-                      limits[f].name);
-        CHECK_REFUSED(gf_config_set(&c, f, limits[f].most * 1.001 + 1, &err), GF_ERR_CONFIG,
-                      limits[f].name);
+        CHECK_REFUSED(gf_config_set(&c, f, limits[f].least - 1, &err), GF_ERR_CONFIG, limits[f].name);
+        CHECK_REFUSED(gf_config_set(&c, f, limits[f].most * 1.001 + 1, &err), GF_ERR_CONFIG, limits[f].name);
         if (limits[f].most == (double)1e12f) CHECK_OK(gf_config_set(&c, f, 1e12, &err));
     }
 
@@ -847,12 +819,10 @@ static void tensors_that_do_not_fit_are_refused(void) {
     CHECK_REFUSED(gf_tensor_begin(m, n, 1, GF_F32, 0, &err), GF_ERR_ARGUMENT, "do not exist");
     CHECK_REFUSED(gf_tensor_begin(m, 5, INT32_MAX, GF_F32, 0, &err), GF_ERR_ARGUMENT, "exist");
     CHECK_REFUSED(gf_tensor_begin(m, 0, 1, GF_N_DTYPES, 0, &err), GF_ERR_ARGUMENT, "dtype");
-    CHECK_REFUSED(gf_tensor_begin(m, head, 1, GF_F32, 0, &err), GF_ERR_DUPLICATE, "head.weight",
-                  "tied", "embed.weight");
-    CHECK_REFUSED(gf_tensor_begin(m, embed, 2, GF_F32, 0, &err), GF_ERR_SHAPE, "stacked",
+    CHECK_REFUSED(gf_tensor_begin(m, head, 1, GF_F32, 0, &err), GF_ERR_DUPLICATE, "head.weight", "tied",
                   "embed.weight");
-    CHECK_REFUSED(gf_tensor_begin(m, embed, 1, GF_Q8_0, 0, &err), GF_ERR_SHAPE, "embed.weight",
-                  "24", "32");
+    CHECK_REFUSED(gf_tensor_begin(m, embed, 2, GF_F32, 0, &err), GF_ERR_SHAPE, "stacked", "embed.weight");
+    CHECK_REFUSED(gf_tensor_begin(m, embed, 1, GF_Q8_0, 0, &err), GF_ERR_SHAPE, "embed.weight", "24", "32");
     CHECK_REFUSED(gf_tensor_write(m, x, 4, &err), GF_ERR_STATE, "no tensor");
     CHECK_REFUSED(gf_tensor_end(m, &err), GF_ERR_STATE, "no tensor");
 
@@ -878,15 +848,13 @@ static void tensors_that_do_not_fit_are_refused(void) {
             CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, turned, &err));
             CHECK_OK(gf_tensor_write(m, x, 400, &err));
             x[places[i / 3]] = odd[i % 3];
-            CHECK_REFUSED(gf_tensor_write(m, x, 800, &err), GF_ERR_NOT_FINITE, "embed.weight",
-                          named[i / 3]);
+            CHECK_REFUSED(gf_tensor_write(m, x, 800, &err), GF_ERR_NOT_FINITE, "embed.weight", named[i / 3]);
             x[places[i / 3]] = 0.25f;
         }
     CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err));
     CHECK_OK(gf_tensor_write(m, x, sizeof x, &err));
     CHECK_OK(gf_tensor_end(m, &err));
-    CHECK_REFUSED(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err), GF_ERR_DUPLICATE, "embed.weight",
-                  "before");
+    CHECK_REFUSED(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err), GF_ERR_DUPLICATE, "embed.weight", "before");
     CHECK_REFUSED(gf_model_seal(m, &err), GF_ERR_MISSING, "blocks.0.norm1.weight", "missing");
     CHECK_REFUSED(STATUS_OF(gf_session_open(m, 0, GF_KV_F32, &err)), GF_ERR_STATE, "sealed");
     float row[64];
@@ -966,10 +934,8 @@ static void calls_that_do_not_fit_are_refused(void) {
     CHECK_REFUSED(EDIT(GF_P_Q, 0, -2, -1, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "position -2");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, 0, NAN, NULL, 0), GF_ERR_ARGUMENT, "scale");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, 3, 1, &one, 1), GF_ERR_ARGUMENT, "edit 3");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, NULL, 0), GF_ERR_ARGUMENT, "0 values",
-                  "6");
-    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, &one, 5), GF_ERR_ARGUMENT, "5 values",
-                  "6");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, NULL, 0), GF_ERR_ARGUMENT, "0 values", "6");
+    CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_SET, 1, &one, 5), GF_ERR_ARGUMENT, "5 values", "6");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -1, GF_EDIT_ADD, 1, &nan, 1), GF_ERR_ARGUMENT, "value 0");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, 6, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "index 6", "6");
     CHECK_REFUSED(EDIT(GF_P_Q, 0, 0, -2, 0, 1, NULL, 0), GF_ERR_ARGUMENT, "index -2");

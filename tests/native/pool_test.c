@@ -29,19 +29,17 @@ static struct gf_pool *open_pool(void) {
 }
 
 /* Until the condition holds; a minute of real time is a thread that never comes. */
-#define AWAIT(cond)                                                                                \
-    do {                                                                                           \
-        const double end_ = gf_now_ms() + 60000;                                                   \
-        while (!(cond) && gf_now_ms() < end_) sched_yield();                                       \
+#define AWAIT(cond)                                                                                                    \
+    do {                                                                                                               \
+        const double end_ = gf_now_ms() + 60000;                                                                       \
+        while (!(cond) && gf_now_ms() < end_) sched_yield();                                                           \
     } while (0)
 
 struct crew {
-    int32_t helper_tenths,
-        caller_tenths; /* time that the helper's first and each of the caller's tiles take */
-    int32_t needed;    /* the caller's tile lasts until the helper has begun one */
-    int32_t watched;   /* the helper's lasts until the caller waits for it */
-    _Atomic int32_t helped, looked,
-        ended; /* the helper's tiles; looks when the caller had done a tile */
+    int32_t helper_tenths, caller_tenths;  /* time that the helper's first and each of the caller's tiles take */
+    int32_t needed;                        /* the caller's tile lasts until the helper has begun one */
+    int32_t watched;                       /* the helper's lasts until the caller waits for it */
+    _Atomic int32_t helped, looked, ended; /* the helper's tiles; looks when the caller had done a tile */
 };
 
 static void tile(void *ctx, int32_t index) {
@@ -61,8 +59,7 @@ static void tile(void *ctx, int32_t index) {
 
 /* A job of two tiles: the caller works, then waits for the helper. */
 static void job(struct gf_pool *p, int32_t works_ms, int32_t waits_ms) {
-    struct crew c = {
-        .helper_tenths = 10 * waits_ms, .caller_tenths = 10 * works_ms, .needed = 1, .watched = 1};
+    struct crew c = {.helper_tenths = 10 * waits_ms, .caller_tenths = 10 * works_ms, .needed = 1, .watched = 1};
     gf_pool_run(p, tile, &c, 2);
     CHECK_INT(c.helped, 1);
 }
@@ -137,8 +134,7 @@ static void a_helper_with_longer_tiles_is_not_left_out(void) {
         struct gf_pool *p = open_pool();
         if (!p) return;
         job(p, 0, 30); /* the second within 1,024 jobs counts */
-        for (int more = 0; more < (cases[i].alone ? 1 : 4); more++)
-            job(p, cases[i].works, cases[i].waits);
+        for (int more = 0; more < (cases[i].alone ? 1 : 4); more++) job(p, cases[i].works, cases[i].waits);
         CHECK_INT(jobs_alone(p), cases[i].alone);
         gf_pool_close(p);
     }
@@ -154,8 +150,7 @@ static void passes_are_done_in_the_faster_way(void) {
         int32_t helped = 0;
         for (int pass = 0; pass < 600; pass++) {
             const int with = gf_pace_helped(&same);
-            struct crew c = {
-                .helper_tenths = faster ? 12 : 26, .caller_tenths = with ? 0 : 5, .needed = with};
+            struct crew c = {.helper_tenths = faster ? 12 : 26, .caller_tenths = with ? 0 : 5, .needed = with};
             gf_pool_pass(p, 1);
             gf_pool_run(p, tile, &c, 4);
             gf_pool_passed(p);
@@ -178,7 +173,7 @@ static void passes_are_done_in_the_faster_way(void) {
 
 static void count_tile(void *ctx, int32_t tile) { ((uint8_t *)ctx)[tile]++; }
 
-/* ---- the decision itself --------------------------------------------------------------------- */
+/* ---- the decision itself ----------------------------------------------------------------------------------------- */
 
 /* What n passes cost where each takes this long without helpers, with those that have just rested
  * (for a few passes), and with those that have not. */

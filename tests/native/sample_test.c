@@ -11,7 +11,7 @@ static int32_t below(int32_t n) { return (int32_t)(uniform() * n); }
 
 enum { MOST = 400 };
 
-/* ---- the definition -------------------------------------------------------------------------- */
+/* ---- the definition ---------------------------------------------------------------------------------------------- */
 
 static const double *sort_by;
 static int more_likely_first(const void *a, const void *b) {
@@ -24,8 +24,8 @@ static int more_likely_first(const void *a, const void *b) {
 static double edge;
 
 /* Penalty, temperature, top-k, top-p, min-p, one after the other, in double. */
-static void define(double *probs, const float *logits, int32_t n, const struct gf_sampling *p,
-                   const int32_t *seen, int32_t n_seen) {
+static void define(double *probs, const float *logits, int32_t n, const struct gf_sampling *p, const int32_t *seen,
+                   int32_t n_seen) {
     double x[MOST];
     int32_t order[MOST];
     edge = 1;
@@ -73,8 +73,7 @@ static void define(double *probs, const float *logits, int32_t n, const struct g
     for (int32_t i = 0; i < n; i++) probs[i] /= sum;
 }
 
-static void compare(const float *logits, int32_t n, const struct gf_sampling *p,
-                    const int32_t *seen, int32_t n_seen) {
+static void compare(const float *logits, int32_t n, const struct gf_sampling *p, const int32_t *seen, int32_t n_seen) {
     double want[MOST], sum = 0;
     float got[MOST];
     define(want, logits, n, p, seen, n_seen);
@@ -102,20 +101,18 @@ static void distributions_follow_the_definition(void) {
         }
         logits[below(n)] = 3;
         for (int i = 0; i < 12; i++) seen[i] = below(n + 4) - 2; /* some nowhere */
-        const struct gf_sampling p = {
-            .temperature = round % 11 == 0 ? 0 : (float)(0.05 + 3 * uniform() * uniform()),
-            .top_p = below(2) ? 1 : (float)(0.02 + 0.97 * uniform()),
-            .min_p = below(2) ? 0 : (float)(0.4 * uniform()),
-            .repetition_penalty = below(2) ? 1 : (float)(0.5 + 1.5 * uniform()),
-            .top_k = below(2) ? 0 : 1 + below(n + 5)};
+        const struct gf_sampling p = {.temperature = round % 11 == 0 ? 0 : (float)(0.05 + 3 * uniform() * uniform()),
+                                      .top_p = below(2) ? 1 : (float)(0.02 + 0.97 * uniform()),
+                                      .min_p = below(2) ? 0 : (float)(0.4 * uniform()),
+                                      .repetition_penalty = below(2) ? 1 : (float)(0.5 + 1.5 * uniform()),
+                                      .top_k = below(2) ? 0 : 1 + below(n + 5)};
         compare(logits, n, &p, seen, below(12));
     }
 }
 
 /* Each setting by itself, on numbers that can be checked on paper: weights 8, 4, 2, 1, 1. */
 static void settings_on_paper(void) {
-    const float ln2 = 0.693147180559945f,
-                logits[5] = {ln2, 3 * ln2, 2 * ln2, 0, 0}; /* weights 2, 8, 4, 1, 1 */
+    const float ln2 = 0.693147180559945f, logits[5] = {ln2, 3 * ln2, 2 * ln2, 0, 0}; /* weights 2, 8, 4, 1, 1 */
     const struct {
         struct gf_sampling p;
         double sixteenths[5];
@@ -175,7 +172,7 @@ static void extreme_settings_stay_numbers(void) {
         }
 }
 
-/* ---- draws ----------------------------------------------------------------------------------- */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 static struct gf_model *model(void) {
     struct gf_config c;
@@ -191,9 +188,9 @@ static struct gf_model *model(void) {
 }
 
 static void draws_follow_the_distribution(void) {
-    const struct gf_sampling rows[] = {
-        {1, 1, 0, 1, 0},    {0.7f, 1, 0, 1, 0},         {1.5f, 1, 0, 1, 7}, {1, 0.8f, 0, 1, 0},
-        {1, 1, 0.2f, 1, 0}, {2, 0.9f, 0.05f, 1.4f, 12}, {1.5f, 1, 0, 4, 0}};
+    const struct gf_sampling rows[] = {{1, 1, 0, 1, 0},    {0.7f, 1, 0, 1, 0}, {1.5f, 1, 0, 1, 7},
+                                       {1, 0.8f, 0, 1, 0}, {1, 1, 0.2f, 1, 0}, {2, 0.9f, 0.05f, 1.4f, 12},
+                                       {1.5f, 1, 0, 4, 0}};
     struct gf_model *m = model();
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
     const int32_t ids[6] = {3, 14, 15, 9, 26, 5};
@@ -225,8 +222,7 @@ static void draws_follow_the_distribution(void) {
             else
                 chi2 += (count[k] - want) * (count[k] - want) / want, kinds++;
         }
-        /* mean kinds - 1, deviation sqrt(2 (kinds - 1)); the seed is fixed, so this is no lottery
-         */
+        /* mean kinds - 1, deviation sqrt(2 (kinds - 1)); the seed is fixed, so this is no lottery */
         CHECK(kinds > 1);
         CHECK_NEAR(chi2, kinds - 1, 4 * sqrt(2.0 * (kinds - 1)));
     }
@@ -289,7 +285,7 @@ static void one_seed_is_one_text(void) {
     gf_model_close(m);
 }
 
-/* ---- the most likely ------------------------------------------------------------------------- */
+/* ---- the most likely --------------------------------------------------------------------------------------------- */
 
 static void the_top_is_sorted_and_complete(void) {
     for (int round = 0; round < 300; round++) {
@@ -315,27 +311,18 @@ static void the_top_is_sorted_and_complete(void) {
     }
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void settings_out_of_range_are_refused(void) {
     const struct {
         struct gf_sampling p;
         const char *word;
     } rows[] = {
-        {{-1, 1, 0, 1, 0}, "temperature"},
-        {{NAN, 1, 0, 1, 0}, "temperature"},
-        {{INFINITY, 1, 0, 1, 0}, "temperature"},
-        {{1, 0, 0, 1, 0}, "top-p"},
-        {{1, 1.1f, 0, 1, 0}, "top-p"},
-        {{1, -0.1f, 0, 1, 0}, "top-p"},
-        {{1, NAN, 0, 1, 0}, "top-p"},
-        {{1, 1, -0.1f, 1, 0}, "min-p"},
-        {{1, 1, 1.5f, 1, 0}, "min-p"},
-        {{1, 1, NAN, 1, 0}, "min-p"},
-        {{1, 1, 0, 0, 0}, "penalty"},
-        {{1, 1, 0, -2, 0}, "penalty"},
-        {{1, 1, 0, NAN, 0}, "penalty"},
-        {{1, 1, 0, 1, -1}, "top-k"},
+        {{-1, 1, 0, 1, 0}, "temperature"}, {{NAN, 1, 0, 1, 0}, "temperature"}, {{INFINITY, 1, 0, 1, 0}, "temperature"},
+        {{1, 0, 0, 1, 0}, "top-p"},        {{1, 1.1f, 0, 1, 0}, "top-p"},      {{1, -0.1f, 0, 1, 0}, "top-p"},
+        {{1, NAN, 0, 1, 0}, "top-p"},      {{1, 1, -0.1f, 1, 0}, "min-p"},     {{1, 1, 1.5f, 1, 0}, "min-p"},
+        {{1, 1, NAN, 1, 0}, "min-p"},      {{1, 1, 0, 0, 0}, "penalty"},       {{1, 1, 0, -2, 0}, "penalty"},
+        {{1, 1, 0, NAN, 0}, "penalty"},    {{1, 1, 0, 1, -1}, "top-k"},
     };
     struct gf_model *m = model();
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
@@ -351,8 +338,7 @@ static void settings_out_of_range_are_refused(void) {
         CHECK_INT(gf_distribution(probs, logits, 3, &rows[i].p, NULL, 0, &err), GF_ERR_ARGUMENT);
     }
     const struct gf_sampling plain = {1, 1, 0, 1, 0}, greedy = {0, 1, 0, 1, 0};
-    static const float odd[][3] = {
-        {1, NAN, 2}, {INFINITY, 0, 0}, {-INFINITY, -INFINITY, -INFINITY}, {NAN, NAN, NAN}};
+    static const float odd[][3] = {{1, NAN, 2}, {INFINITY, 0, 0}, {-INFINITY, -INFINITY, -INFINITY}, {NAN, NAN, NAN}};
     for (int i = 0; i < 4; i++) {
         CHECK_INT(gf_distribution(probs, odd[i], 3, &plain, NULL, 0, &err), GF_ERR_NOT_FINITE);
         CHECK_INT(gf_distribution(probs, odd[i], 3, &greedy, NULL, 0, &err), GF_ERR_NOT_FINITE);

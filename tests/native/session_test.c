@@ -9,33 +9,32 @@ static struct golden all[N_GOLDEN];
 static struct gf_model *models[N_GOLDEN];
 static struct gf_error err;
 
-#define CHECK_OK(call)                                                                             \
-    do {                                                                                           \
-        int32_t status_ = (call);                                                                  \
-        if (check_note(status_ == GF_OK, __FILE__, __LINE__))                                      \
-            printf("%s: status %d: %s\n", #call, status_, err.text);                               \
+#define CHECK_OK(call)                                                                                                 \
+    do {                                                                                                               \
+        int32_t status_ = (call);                                                                                      \
+        if (check_note(status_ == GF_OK, __FILE__, __LINE__)) printf("%s: status %d: %s\n", #call, status_, err.text); \
     } while (0)
 /* Bits, with the model's name. */
-#define CHECK_SAME(got, want, n, name, ...)                                                        \
-    do {                                                                                           \
-        const float *got_ = (got), *want_ = (want);                                                \
-        const int64_t n_ = (n);                                                                    \
-        if (check_note(!memcmp(got_, want_, (size_t)n_ * sizeof *got_), __FILE__, __LINE__)) {     \
-            printf("%s, ", name);                                                                  \
-            printf(__VA_ARGS__);                                                                   \
-            printf(": other bits, up to %.3g away\n", max_diff(got_, want_, n_));                  \
-        }                                                                                          \
+#define CHECK_SAME(got, want, n, name, ...)                                                                            \
+    do {                                                                                                               \
+        const float *got_ = (got), *want_ = (want);                                                                    \
+        const int64_t n_ = (n);                                                                                        \
+        if (check_note(!memcmp(got_, want_, (size_t)n_ * sizeof *got_), __FILE__, __LINE__)) {                         \
+            printf("%s, ", name);                                                                                      \
+            printf(__VA_ARGS__);                                                                                       \
+            printf(": other bits, up to %.3g away\n", max_diff(got_, want_, n_));                                      \
+        }                                                                                                              \
     } while (0)
 
 static int is_decoder(const struct golden *g) { return g->cfg.kind != GF_ENCODER; }
 static int is_double(const struct golden *g) { return g->cfg.kind == GF_ENCODER_DECODER; }
 static int has_blocks(const struct golden *g) { return g->name[0] == 'q' && g->name[2] == '_'; }
 
-#define EACH_MODEL(g, m)                                                                           \
-    for (struct golden *g = all; g < all + N_GOLDEN; g++)                                          \
+#define EACH_MODEL(g, m)                                                                                               \
+    for (struct golden *g = all; g < all + N_GOLDEN; g++)                                                              \
         for (struct gf_model *m = models[g - all]; m; m = NULL)
-#define EACH_DECODER(g, m)                                                                         \
-    EACH_MODEL(g, m)                                                                               \
+#define EACH_DECODER(g, m)                                                                                             \
+    EACH_MODEL(g, m)                                                                                                   \
     if (is_decoder(g))
 
 enum { MOST = 128 };
@@ -44,13 +43,10 @@ static const uint8_t source_mask[11] = {1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 0};
 static const int32_t lengths[] = {1, 7, 64, 65, 0}; /* 0: the whole context */
 enum { N_LENGTHS = sizeof lengths / sizeof *lengths };
 
-static int32_t length_of(const struct golden *g, int32_t i) {
-    return lengths[i] ? lengths[i] : g->cfg.context_length;
-}
+static int32_t length_of(const struct golden *g, int32_t i) { return lengths[i] ? lengths[i] : g->cfg.context_length; }
 
 /* A session, with a source where the model wants one. */
-static struct gf_session *open_session(const struct golden *g, const struct gf_model *m,
-                                       int32_t kv_type) {
+static struct gf_session *open_session(const struct golden *g, const struct gf_model *m, int32_t kv_type) {
     struct gf_session *s = gf_session_open(m, 0, kv_type, &err);
     CHECK(s != NULL);
     if (!s) exit(1);
@@ -67,15 +63,14 @@ static int32_t piece(int32_t plan, int32_t k, int32_t left) {
 }
 
 /* Evaluate tokens[from .. to); their logits to out. */
-static void eval(struct gf_session *s, int32_t vocab, const int32_t *tokens, int32_t from,
-                 int32_t to, int32_t plan, float *out) {
+static void eval(struct gf_session *s, int32_t vocab, const int32_t *tokens, int32_t from, int32_t to, int32_t plan,
+                 float *out) {
     for (int32_t at = from, k = 0, n; at < to; at += n, k++) {
         n = piece(plan, k, to - at);
         CHECK_OK(gf_session_eval(s, tokens + at, n, &err));
         const float *y = gf_session_logits(s, 0, n, &err);
         CHECK(y != NULL);
-        if (y)
-            memcpy(out + (int64_t)(at - from) * vocab, y, (size_t)n * (size_t)vocab * sizeof *out);
+        if (y) memcpy(out + (int64_t)(at - from) * vocab, y, (size_t)n * (size_t)vocab * sizeof *out);
     }
 }
 
@@ -85,7 +80,7 @@ static float *floats(int64_t n) {
     return p;
 }
 
-/* ---- walking --------------------------------------------------------------------------------- */
+/* ---- walking ----------------------------------------------------------------------------------------------------- */
 
 static void token_by_token_is_one_pass_is_odd_chunks(void) {
     EACH_DECODER(g, m)
@@ -97,9 +92,7 @@ static void token_by_token_is_one_pass_is_odd_chunks(void) {
                 struct gf_session *s = open_session(g, m, kv);
                 eval(s, v, ids, 0, n, plan, plan ? got : want);
                 CHECK_INT(gf_session_length(s), n);
-                if (plan)
-                    CHECK_SAME(got, want, (int64_t)n * v, g->name, "%d tokens, plan %d, cache %d",
-                               n, plan, kv);
+                if (plan) CHECK_SAME(got, want, (int64_t)n * v, g->name, "%d tokens, plan %d, cache %d", n, plan, kv);
                 gf_session_close(s);
             }
             free(want), free(got);
@@ -150,9 +143,7 @@ static void any_rows_of_logits_can_be_asked_for(void) {
             const int32_t k = row % 2 ? 1 : n - row;
             y = gf_session_logits(s, row, k, &err);
             CHECK(y != NULL);
-            if (y)
-                CHECK_SAME(y, want + (int64_t)row * v, (int64_t)k * v, g->name, "rows %d..%d", row,
-                           row + k - 1);
+            if (y) CHECK_SAME(y, want + (int64_t)row * v, (int64_t)k * v, g->name, "rows %d..%d", row, row + k - 1);
         }
         free(want);
         gf_session_close(s);
@@ -218,15 +209,13 @@ static void rewinding_is_starting_afresh(void) {
             const int32_t k = kept[i], n = k + after <= full ? k + after : full;
             memcpy(other, ids, sizeof other);
             for (int32_t j = k; j < n; j++) other[j] = (ids[j] + 5) % v;
-            struct gf_session *s = open_session(g, m, GF_KV_F16),
-                              *fresh = open_session(g, m, GF_KV_F16);
+            struct gf_session *s = open_session(g, m, GF_KV_F16), *fresh = open_session(g, m, GF_KV_F16);
             eval(s, v, ids, 0, before, AT_ONCE, got);
             CHECK_OK(gf_session_rewind(s, k, &err));
             CHECK(gf_session_logits(s, 0, 1, &err) == NULL); /* of what? */
             eval(s, v, other, k, n, ODD, got);
             eval(fresh, v, other, 0, n, AT_ONCE, want);
-            CHECK_SAME(got, want + (int64_t)k * v, (int64_t)(n - k) * v, g->name, "rewound to %d",
-                       k);
+            CHECK_SAME(got, want + (int64_t)k * v, (int64_t)(n - k) * v, g->name, "rewound to %d", k);
             gf_session_close(s);
             gf_session_close(fresh);
         }
@@ -298,8 +287,8 @@ static void threads_change_nothing(void) {
         }
         gf_model_set_pool(m, NULL);
         CHECK_SAME(y[1], y[0], (int64_t)n * v, g->name, "%d threads", gf_pool_threads(pool));
-        CHECK_SAME(pattern[1], pattern[0], (int64_t)dims[0] * dims[1] * dims[2], g->name,
-                   "patterns by %d threads", gf_pool_threads(pool));
+        CHECK_SAME(pattern[1], pattern[0], (int64_t)dims[0] * dims[1] * dims[2], g->name, "patterns by %d threads",
+                   gf_pool_threads(pool));
         for (int i = 0; i < 2; i++) free(y[i]), free(pattern[i]);
     }
     gf_pool_close(pool);
@@ -323,8 +312,7 @@ static void sessions_in_company_get_their_own_logits(void) {
             CHECK_OK(gf_sessions_eval(s, next, 5, &err));
             for (int i = 0; i < 5; i++) {
                 CHECK_OK(gf_session_eval(alone[i], next + i, 1, &err));
-                const float *a = gf_session_logits(s[i], 0, 1, &err),
-                            *b = gf_session_logits(alone[i], 0, 1, &err);
+                const float *a = gf_session_logits(s[i], 0, 1, &err), *b = gf_session_logits(alone[i], 0, 1, &err);
                 CHECK(a && b);
                 if (a && b) CHECK_SAME(a, b, v, g->name, "session %d, step %d", i, step);
                 CHECK_INT(gf_session_length(s[i]), held[i] + step + 1);
@@ -374,8 +362,7 @@ static void models_without_the_causal_mask_take_the_whole_prefix(void) {
         struct gf_model *free_model = golden_model(g, &cfg, NULL, &err);
         CHECK(free_model != NULL);
         if (!free_model) continue;
-        struct gf_session *s = open_session(g, free_model, 0),
-                          *fresh = open_session(g, free_model, 0);
+        struct gf_session *s = open_session(g, free_model, 0), *fresh = open_session(g, free_model, 0);
         float *want = floats((int64_t)70 * v), *got = floats((int64_t)70 * v);
         eval(fresh, v, ids, 0, 70, AT_ONCE, want); /* one pass, more than a chunk */
         for (int32_t n = 68; n <= 70; n++) {
@@ -385,15 +372,14 @@ static void models_without_the_causal_mask_take_the_whole_prefix(void) {
         CHECK_SAME(got, want, (int64_t)70 * v, g->name, "the prefix again and again");
         CHECK_OK(gf_session_rewind(s, 0, &err));
         eval(s, v, ids, 0, 69, AT_ONCE, got);
-        CHECK(max_diff(got, want, v) > 1e-4 ||
-              g->cfg.n_layers == 0); /* the first row sees the last */
+        CHECK(max_diff(got, want, v) > 1e-4 || g->cfg.n_layers == 0); /* the first row sees the last */
         free(want), free(got);
         gf_session_close(s), gf_session_close(fresh);
         gf_model_close(free_model);
     }
 }
 
-/* ---- encoders -------------------------------------------------------------------------------- */
+/* ---- encoders ---------------------------------------------------------------------------------------------------- */
 
 static void what_the_mask_hides_is_not_there(void) {
     EACH_MODEL(g, m) {
@@ -439,7 +425,7 @@ static void what_the_mask_hides_is_not_there(void) {
     }
 }
 
-/* ---- watching -------------------------------------------------------------------------------- */
+/* ---- watching ---------------------------------------------------------------------------------------------------- */
 
 static int32_t capture_all(struct gf_session *s) {
     int32_t n = 0;
@@ -452,29 +438,25 @@ static int32_t capture_all(struct gf_session *s) {
 
 /* Rows row0 .. of a captured point, seen in a pass of fewer rows, are those rows of the whole pass;
  * keys after the last one seen are 0 in a pattern and -inf in scores. */
-static void check_rows(const struct golden *g, struct gf_session *part, struct gf_session *whole,
-                       int32_t layer, int32_t point, int32_t row0) {
+static void check_rows(const struct golden *g, struct gf_session *part, struct gf_session *whole, int32_t layer,
+                       int32_t point, int32_t row0) {
     int32_t a[3], b[3];
-    const float *x = gf_session_captured(part, 0, layer, point, a),
-                *y = gf_session_captured(whole, 0, layer, point, b);
+    const float *x = gf_session_captured(part, 0, layer, point, a), *y = gf_session_captured(whole, 0, layer, point, b);
     if (!x && !y) return;
     CHECK(x && y);
     if (!x || !y || point == GF_P_CROSS_K || point == GF_P_CROSS_V) return;
     const char *name = point_name(point);
     if (!strstr(name, "pattern") && !strstr(name, "scores")) {
         const int64_t width = (int64_t)a[1] * a[2];
-        CHECK_SAME(x, y + row0 * width, a[0] * width, g->name, "%s of layer %d from row %d", name,
-                   layer, row0);
+        CHECK_SAME(x, y + row0 * width, a[0] * width, g->name, "%s of layer %d from row %d", name, layer, row0);
         return;
     }
     int same = 1, empty = 1;
     for (int32_t h = 0; h < a[0]; h++)
         for (int32_t i = 0; i < a[1]; i++) {
-            const float *p = x + ((int64_t)h * a[1] + i) * a[2],
-                        *q = y + ((int64_t)h * b[1] + row0 + i) * b[2];
+            const float *p = x + ((int64_t)h * a[1] + i) * a[2], *q = y + ((int64_t)h * b[1] + row0 + i) * b[2];
             same &= !memcmp(p, q, (size_t)a[2] * sizeof *p);
-            for (int32_t j = a[2]; j < b[2]; j++)
-                empty &= strstr(name, "pattern") ? q[j] == 0 : q[j] == -INFINITY;
+            for (int32_t j = a[2]; j < b[2]; j++) empty &= strstr(name, "pattern") ? q[j] == 0 : q[j] == -INFINITY;
         }
     CHECK(same);
     CHECK(empty);
@@ -507,8 +489,7 @@ static void captured_rows_do_not_depend_on_the_pass(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 71;
         float *want = floats((int64_t)n * v), *got = floats((int64_t)n * v);
-        struct gf_session *plain = open_session(g, m, GF_KV_F32),
-                          *whole = gf_session_open(m, 0, GF_KV_F32, &err),
+        struct gf_session *plain = open_session(g, m, GF_KV_F32), *whole = gf_session_open(m, 0, GF_KV_F32, &err),
                           *part = gf_session_open(m, 0, GF_KV_F32, &err);
         CHECK(capture_all(whole) > 20);
         capture_all(part);
@@ -523,12 +504,10 @@ static void captured_rows_do_not_depend_on_the_pass(void) {
             step = piece(k < 4 ? ONE_BY_ONE : ODD, k, n - at);
             eval(part, v, ids, at, at + step, AT_ONCE, got + (int64_t)at * v);
             for (int32_t layer = -1; layer < g->cfg.n_layers; layer++)
-                for (int32_t point = 0; point < GF_N_POINTS; point++)
-                    check_rows(g, part, whole, layer, point, at);
+                for (int32_t point = 0; point < GF_N_POINTS; point++) check_rows(g, part, whole, layer, point, at);
         }
         CHECK_SAME(got, want, (int64_t)n * v, g->name, "captured piece by piece");
-        for (int32_t layer = 0; layer < g->cfg.n_layers; layer++)
-            check_patterns(g, whole, layer, n);
+        for (int32_t layer = 0; layer < g->cfg.n_layers; layer++) check_patterns(g, whole, layer, n);
         free(want), free(got);
         gf_session_close(plain), gf_session_close(whole), gf_session_close(part);
     }
@@ -552,9 +531,7 @@ static void each_point_alone_changes_no_bit(void) {
                     const float *y = golden_eval(s, r, &err);
                     int32_t dims[3];
                     CHECK(y && gf_session_captured(s, stack, layer, point, dims));
-                    if (y)
-                        CHECK_SAME(y, want, n, g->name, "%s captured, cache %d", point_name(point),
-                                   kv);
+                    if (y) CHECK_SAME(y, want, n, g->name, "%s captured, cache %d", point_name(point), kv);
                     CHECK_OK(gf_session_capture(s, stack, layer, point, 0, &err));
                     CHECK(!gf_session_captured(s, stack, layer, point, dims));
                 }
@@ -632,9 +609,7 @@ static void the_parts_add_up(void) {
         }
         /* mean square = variance + mean squared, on live activations */
         if (c->norm == GF_RMSNORM) {
-            const float *x =
-                            seen(s, 0,
-                                 c->norm_placement == GF_PRE_NORM ? GF_P_RESID_PRE : GF_P_ATTN_OUT),
+            const float *x = seen(s, 0, c->norm_placement == GF_PRE_NORM ? GF_P_RESID_PRE : GF_P_ATTN_OUT),
                         *pre = seen(s, 0, GF_P_RESID_PRE), *scale = seen(s, 0, GF_P_LN1_SCALE);
             for (int32_t i = 0; i < n; i++) {
                 double mean = 0, var = 0;
@@ -680,8 +655,7 @@ static void measuring_changes_nothing(void) {
         CHECK_INT(others, 2 + g->cfg.final_norm); /* embed, final norm, head */
         /* per block: norms, qkv, attend, o, residual, up, act, down, residual, perhaps rope; and
          * for a cross-attention norm, q, attend, o, residual */
-        for (int32_t l = 0; l < g->cfg.n_layers; l++)
-            CHECK(at_layer[l] >= 9 + 5 * two && at_layer[l] <= 11 + 5 * two);
+        for (int32_t l = 0; l < g->cfg.n_layers; l++) CHECK(at_layer[l] >= 9 + 5 * two && at_layer[l] <= 11 + 5 * two);
         CHECK_OK(gf_session_trace(s, 0, &err));
         CHECK(gf_session_traced(s, &n) == NULL && n == 0);
         free(want), free(got);
@@ -689,7 +663,7 @@ static void measuring_changes_nothing(void) {
     }
 }
 
-/* ---- changing -------------------------------------------------------------------------------- */
+/* ---- changing ---------------------------------------------------------------------------------------------------- */
 
 static void edits_taken_back_leave_no_trace(void) {
     EACH_MODEL(g, m) {
@@ -724,8 +698,8 @@ static void scaling_by_one_changes_no_bit(void) {
         for (int32_t stack = 0; stack < 2; stack++)
             for (int32_t layer = -1; layer < 2; layer++)
                 for (int32_t point = 0; point < GF_N_POINTS; point++)
-                    edits += gf_session_edit(s, stack, layer, point, -1, -1, -1, GF_EDIT_SCALE, 1,
-                                             NULL, 0, &err) == GF_OK;
+                    edits +=
+                        gf_session_edit(s, stack, layer, point, -1, -1, -1, GF_EDIT_SCALE, 1, NULL, 0, &err) == GF_OK;
         CHECK(edits > 15);
         const float *y = golden_eval(s, r, &err);
         CHECK(y != NULL);
@@ -740,8 +714,7 @@ static void ablating_a_head_is_zeroing_its_columns(void) {
     EACH_DECODER(g, m) {
         if (is_double(g) || has_blocks(g)) continue;
         const int32_t v = g->cfg.vocab_size, n = 66;
-        float *want = floats((int64_t)n * v), *got = floats((int64_t)n * v),
-              *untouched = floats((int64_t)n * v);
+        float *want = floats((int64_t)n * v), *got = floats((int64_t)n * v), *untouched = floats((int64_t)n * v);
         struct gf_session *s = open_session(g, m, 0);
         eval(s, v, ids, 0, n, AT_ONCE, untouched);
         for (int32_t head = 0; head < g->cfg.n_heads; head++) {
@@ -753,8 +726,7 @@ static void ablating_a_head_is_zeroing_its_columns(void) {
             eval(t, v, ids, 0, n, AT_ONCE, want);
             gf_session_clear_edits(s);
             CHECK_OK(gf_session_rewind(s, 0, &err));
-            CHECK_OK(
-                gf_session_edit(s, 0, 0, GF_P_Z, head, -1, -1, GF_EDIT_SCALE, 0, NULL, 0, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_Z, head, -1, -1, GF_EDIT_SCALE, 0, NULL, 0, &err));
             eval(s, v, ids, 0, n, ODD, got);
             CHECK_SAME(got, want, (int64_t)n * v, g->name, "head %d", head);
             CHECK(max_diff(got, untouched, (int64_t)n * v) > 1e-3);
@@ -782,12 +754,10 @@ static void patching_the_residual_stream_brings_the_other_run_back(void) {
                 CHECK(max_diff(got, want, n * v) > 1e-2);
                 const float *x = seen(a, layer, point);
                 for (int32_t i = 0; i < n; i++)
-                    CHECK_OK(gf_session_edit(b, 0, layer, point, -1, i, -1, GF_EDIT_SET, 0,
-                                             x + i * d, d, &err));
+                    CHECK_OK(gf_session_edit(b, 0, layer, point, -1, i, -1, GF_EDIT_SET, 0, x + i * d, d, &err));
                 CHECK_OK(gf_session_rewind(b, 0, &err));
                 eval(b, v, other, 0, n, ODD, got);
-                CHECK_SAME(got, want, n * v, g->name, "%s of layer %d patched", point_name(point),
-                           layer);
+                CHECK_SAME(got, want, n * v, g->name, "%s of layer %d patched", point_name(point), layer);
                 gf_session_close(a), gf_session_close(b);
             }
         free(want), free(got);
@@ -802,18 +772,13 @@ static void edits_find_their_positions_in_any_pieces(void) {
         for (int32_t plan = 0; plan < N_PLANS; plan++) {
             struct gf_session *s = open_session(g, m, 0);
             CHECK_OK(gf_session_capture(s, 0, 0, GF_P_RESID_PRE, 1, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, 65, -1, GF_EDIT_ADD, 0, push, d,
-                                     &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, 65, -1, GF_EDIT_ADD, 0, push, d, &err));
             CHECK_OK(gf_session_edit(s, 0, 0, GF_P_V, 0, 3, -1, GF_EDIT_SCALE, -2, NULL, 0, &err));
-            CHECK_OK(
-                gf_session_edit(s, 0, 0, GF_P_RESULT, 1, 64, -1, GF_EDIT_SET, 0, push, d, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESULT, 1, 64, -1, GF_EDIT_SET, 0, push, d, &err));
             const float half[2] = {0.5f, 0.5f};
-            CHECK_OK(
-                gf_session_edit(s, 0, 0, GF_P_PATTERN, 1, 5, -1, GF_EDIT_SET, 0, half, 2, &err));
-            CHECK_OK(
-                gf_session_edit(s, 0, 0, GF_P_PATTERN, 0, 66, -1, GF_EDIT_SET, 0, half, 2, &err));
-            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, -1, -1, GF_EDIT_SCALE, 1.5f, NULL,
-                                     0, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 1, 5, -1, GF_EDIT_SET, 0, half, 2, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_PATTERN, 0, 66, -1, GF_EDIT_SET, 0, half, 2, &err));
+            CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_PRE, -1, -1, -1, GF_EDIT_SCALE, 1.5f, NULL, 0, &err));
             eval(s, v, ids, 0, n, plan, plan ? got : want);
             if (plan) CHECK_SAME(got, want, (int64_t)n * v, g->name, "plan %d", plan);
             gf_session_close(s);
@@ -831,8 +796,7 @@ static void edits_apply_in_order_before_capture(void) {
     const float two = 2, three = 3;
     CHECK_OK(gf_session_capture(s, 0, 0, GF_P_RESID_MID, 1, &err));
     CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, 2, -1, GF_EDIT_SET, 0, &two, 1, &err));
-    CHECK_OK(
-        gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, -1, -1, GF_EDIT_SCALE, 0.5f, NULL, 0, &err));
+    CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, -1, -1, GF_EDIT_SCALE, 0.5f, NULL, 0, &err));
     CHECK_OK(gf_session_edit(s, 0, 0, GF_P_RESID_MID, -1, 2, -1, GF_EDIT_ADD, 0, &three, 1, &err));
     eval(s, v, ids, 0, 4, AT_ONCE, y);
     const float *x = seen(s, 0, GF_P_RESID_MID);
@@ -863,8 +827,7 @@ static void an_index_selects_one_place(void) {
     int32_t dims[3];
     const float *scores = gf_session_captured(cut, 0, 1, GF_P_SCORES, dims);
     for (int32_t q = 0; q < n; q++)
-        for (int32_t k = 0; k < n; k++)
-            CHECK(k > q ? isinf(scores[q * dims[2] + k]) : scores[q * dims[2] + k] == 0);
+        for (int32_t k = 0; k < n; k++) CHECK(k > q ? isinf(scores[q * dims[2] + k]) : scores[q * dims[2] + k] == 0);
     /* a key that is not there yet: the fuzzer overflowed the last one's successor */
     gf_session_clear_edits(cut);
     CHECK_OK(gf_session_rewind(cut, 0, &err));
@@ -887,12 +850,10 @@ static void an_edited_result_moves_its_own_row(void) {
         const int32_t v = g->cfg.vocab_size, n = 9;
         float *y = floats((int64_t)n * v), *z = floats((int64_t)n * v);
         struct gf_session *plain = open_session(g, m, 0), *cut = open_session(g, m, 0);
-        CHECK_OK(
-            gf_session_edit(cut, 0, 0, GF_P_RESULT, 0, n - 1, -1, GF_EDIT_SCALE, 3, NULL, 0, &err));
+        CHECK_OK(gf_session_edit(cut, 0, 0, GF_P_RESULT, 0, n - 1, -1, GF_EDIT_SCALE, 3, NULL, 0, &err));
         eval(plain, v, ids, 0, n, AT_ONCE, y);
         eval(cut, v, ids, 0, n, AT_ONCE, z);
-        if (g->cfg.causal)
-            CHECK_SAME(z, y, (int64_t)(n - 1) * v, g->name, "rows before the edited one");
+        if (g->cfg.causal) CHECK_SAME(z, y, (int64_t)(n - 1) * v, g->name, "rows before the edited one");
         CHECK(max_diff(z + (int64_t)(n - 1) * v, y + (int64_t)(n - 1) * v, v) > 1e-4);
         gf_session_close(plain), gf_session_close(cut);
         free(y), free(z);
@@ -915,11 +876,9 @@ static void an_edit_outside_the_window_counts(void) {
     float *y = floats((int64_t)n * v), *z = floats((int64_t)n * v);
     for (int k = 0; k < 4; k++) {
         const int32_t index = k < 2 ? 0 : n - 20; /* blocks away, and in the window's own */
-        struct gf_session *plain = gf_session_open(m, 0, 0, &err),
-                          *cut = gf_session_open(m, 0, 0, &err);
+        struct gf_session *plain = gf_session_open(m, 0, 0, &err), *cut = gf_session_open(m, 0, 0, &err);
         const float one = 1;
-        CHECK_OK(gf_session_edit(cut, 0, 0, GF_P_PATTERN, -1, n - 1, index, GF_EDIT_SET, 0, &one, 1,
-                                 &err));
+        CHECK_OK(gf_session_edit(cut, 0, 0, GF_P_PATTERN, -1, n - 1, index, GF_EDIT_SET, 0, &one, 1, &err));
         eval(plain, v, tokens, 0, n, AT_ONCE, y);
         eval(cut, v, tokens, 0, n, k % 2 ? ODD : AT_ONCE, z);
         CHECK_SAME(z, y, (int64_t)(n - 1) * v, "window", "rows before the edited one");

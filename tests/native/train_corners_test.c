@@ -13,9 +13,7 @@ static struct gf_error err;
 
 /* Under the sanitizers no allocation is larger than 8 MB: one test needs memory to end. */
 const char *__asan_default_options(void);
-const char *__asan_default_options(void) {
-    return "allocator_may_return_null=1:max_allocation_size_mb=8";
-}
+const char *__asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=8"; }
 
 static char *copy_of(const char *text, size_t n) {
     char *copy = malloc(n + 1);
@@ -23,7 +21,7 @@ static char *copy_of(const char *text, size_t n) {
     return copy;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static void a_file_that_failed_leaves_nothing(void) {
     char path[64], part[72];
@@ -34,8 +32,7 @@ static void a_file_that_failed_leaves_nothing(void) {
         gf_file_open(&f, path);
         gf_put_text(&f.sink, "text");
         CHECK_INT(access(part, F_OK), 0);
-        CHECK_INT(gf_file_close(&f, bad ? GF_ERR_UNSUPPORTED : GF_OK, &err),
-                  bad ? GF_ERR_UNSUPPORTED : GF_OK);
+        CHECK_INT(gf_file_close(&f, bad ? GF_ERR_UNSUPPORTED : GF_OK, &err), bad ? GF_ERR_UNSUPPORTED : GF_OK);
         CHECK_INT(access(part, F_OK), -1);
         CHECK_INT(access(path, F_OK), bad ? -1 : 0);
         remove(path);
@@ -54,27 +51,26 @@ static void a_file_that_failed_leaves_nothing(void) {
     gf_memory_close(&m);
 }
 
-/* ---- runs ------------------------------------------------------------------------------------ */
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 struct setting {
     const char *key;
     double value;
 };
 static struct gf_run *open_run(const struct setting *more, const char *text, int held) {
-    static const struct setting small[] = {
-        {"vocab_size", 270}, {"d_model", 16}, {"n_layers", 2},      {"n_heads", 2},
-        {"n_kv_heads", 2},   {"d_head", 8},   {"d_ff", 32},         {"context_length", 32},
-        {"steps", 9},        {"lr", 0.01},    {"micro_tokens", 64}, {"batch_tokens", 128}};
+    static const struct setting small[] = {{"vocab_size", 270}, {"d_model", 16},        {"n_layers", 2},
+                                           {"n_heads", 2},      {"n_kv_heads", 2},      {"d_head", 8},
+                                           {"d_ff", 32},        {"context_length", 32}, {"steps", 9},
+                                           {"lr", 0.01},        {"micro_tokens", 64},   {"batch_tokens", 128}};
     struct gf_run *r = gf_train_new();
     size_t n = text ? strlen(text) : 0;
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
         CHECK_INT(gf_train_set(r, small[i].key, small[i].value, &err), GF_OK);
-    for (; more && more->key; more++)
-        CHECK_INT(gf_train_set(r, more->key, more->value, &err), GF_OK);
+    for (; more && more->key; more++) CHECK_INT(gf_train_set(r, more->key, more->value, &err), GF_OK);
     char *own = text ? copy_of(text, n) : gf_synthetic_stories(3, 30, &n);
     err.text[0] = 0;
-    const int32_t status = gf_train_open(r, own, (uint32_t)n, held ? copy_of(own, n) : NULL,
-                                         held ? (uint32_t)n : 0, &err);
+    const int32_t status =
+        gf_train_open(r, own, (uint32_t)n, held ? copy_of(own, n) : NULL, held ? (uint32_t)n : 0, &err);
     CHECK_INT(status, GF_OK);
     if (status != GF_OK) printf("  %s\n", err.text);
     return r;
@@ -170,14 +166,12 @@ static void batches_are_whole_passes(void) {
     struct gf_run *r = open_run(NULL, NULL, 0);
     struct gf_trainer_options o = r->recipe.options;
     o.batch_tokens = 100;
-    CHECK_INT(gf_trainer_open(&t, &r->recipe.cfg, &o, &r->data, gf_gemm, NULL, &err),
-              GF_ERR_ARGUMENT);
+    CHECK_INT(gf_trainer_open(&t, &r->recipe.cfg, &o, &r->data, gf_gemm, NULL, &err), GF_ERR_ARGUMENT);
     CHECK(strstr(err.text, "100") && strstr(err.text, "multiple") && strstr(err.text, "64"));
     gf_train_close(r);
 }
 
-/* What JavaScript is told of a step; that files hold the average; that a vocabulary may stay small.
- */
+/* What JavaScript is told of a step; that files hold the average; that a vocabulary may stay small. */
 static void the_boundary_hands_out_what_it_says(void) {
     const struct setting more[] = {{"average", 0.9}, {"vocab_size", 600}, {NULL, 0}};
     struct gf_run *r = open_run(more, "one fish two fish\n<|endoftext|>\nred fish blue fish\n", 0);
@@ -228,8 +222,7 @@ static void the_average_forgets_the_start(void) {
 }
 
 static void pairs_train_through_the_boundary(void) {
-    const struct setting more[] = {
-        {"kind", GF_ENCODER_DECODER}, {"n_encoder_layers", 1}, {NULL, 0}};
+    const struct setting more[] = {{"kind", GF_ENCODER_DECODER}, {"n_encoder_layers", 1}, {NULL, 0}};
     struct gf_run *r = open_run(more, "one\tun\ntwo\tdeux\nthree\ttrois\n", 1);
     double out[6];
     struct gf_memory m;
@@ -288,21 +281,18 @@ static void depth_is_measured_in_matrices(void) {
     struct gf_graph g;
     int32_t ids[2 * N], lengths[] = {32, 8};
     CHECK_INT(gf_train_depth(r, 11, N, depth, &err), GF_OK);
-    CHECK(!gf_params_open(&w, c) && !gf_params_open(&grads, c) &&
-          !gf_graph_open(&g, c, N, 0, 2, gf_gemm));
+    CHECK(!gf_params_open(&w, c) && !gf_params_open(&grads, c) && !gf_graph_open(&g, c, N, 0, 2, gf_gemm));
     gf_rng_seed(&rng, 11);
     gf_params_init(&w, c, gf_rng_u64(&rng), 0.02f, 0);
     for (int i = 0; i < 2 * N; i++) ids[i] = (int32_t)(gf_rng_uniform(&rng) * c->vocab_size);
-    const struct gf_batch batch = {
-        .n = N, .n_seqs = 2, .lengths = lengths, .ids = ids, .targets = ids + N};
+    const struct gf_batch batch = {.n = N, .n_seqs = 2, .lengths = lengths, .ids = ids, .targets = ids + N};
     gf_graph_run(&g, &w.w, &grads.w, &batch, 1.0f / N, 0, 0, NULL);
     for (int32_t l = 0; l < 2; l++) {
         double sum = 0, count = 0;
         for (int32_t i = 0; i < grads.n_list; i++) {
             const struct gf_param *e = &grads.list[i];
             if (e->t.layer != l || strstr(e->t.name, "norm")) continue;
-            for (uint64_t k = 0; k < e->t.count; k++)
-                sum += pow((double)grads.data[e->offset + k], 2), count++;
+            for (uint64_t k = 0; k < e->t.count; k++) sum += pow((double)grads.data[e->offset + k], 2), count++;
         }
         CHECK_NEAR(depth[l].weights, sqrt(sum / count), 1e-6 * sqrt(sum / count));
     }
@@ -332,12 +322,12 @@ static void folders_of_other_libraries_are_plain(void) {
     gpt2.norm = GF_LAYERNORM, gpt2.ffn = GF_GELU_TANH, gpt2.position = GF_POS_LEARNED;
     gpt2.bias_qkv = gpt2.bias_attn_out = gpt2.bias_ffn = 1;
     CHECK(says(&llama, "\"model_type\": \"llama\"") && says(&gpt2, "\"model_type\": \"gpt2\""));
-#define OWN(from, change)                                                                          \
-    do {                                                                                           \
-        struct gf_config c = from;                                                                 \
-        change;                                                                                    \
-        CHECK_INT(gf_config_check(&c, &err), GF_OK);                                               \
-        CHECK(says(&c, "\"model_type\": \"glassformer\""));                                        \
+#define OWN(from, change)                                                                                              \
+    do {                                                                                                               \
+        struct gf_config c = from;                                                                                     \
+        change;                                                                                                        \
+        CHECK_INT(gf_config_check(&c, &err), GF_OK);                                                                   \
+        CHECK(says(&c, "\"model_type\": \"glassformer\""));                                                            \
     } while (0)
     OWN(gpt2, c.d_head = 4);
     OWN(gpt2, c.n_kv_heads = 1);

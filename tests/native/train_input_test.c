@@ -149,8 +149,7 @@ static void weights_that_are_no_numbers_do_not_come_from_a_file(void) {
     CHECK_INT(gf_import_gguf(&p, &r->trainer.cfg, &r->bpe, "model", file, n, &err), GF_OK);
     const float nan_ = NAN;
     memcpy(file + n - 4 * 16, &nan_, sizeof nan_); /* the file ends with a matrix of 16 x 32 */
-    CHECK_INT(gf_import_gguf(&p, &r->trainer.cfg, &r->bpe, "model", file, n, &err),
-              GF_ERR_NOT_FINITE);
+    CHECK_INT(gf_import_gguf(&p, &r->trainer.cfg, &r->bpe, "model", file, n, &err), GF_ERR_NOT_FINITE);
     gf_params_close(&p);
     free(file);
     gf_train_close(r);
@@ -188,10 +187,8 @@ static void calls_in_the_wrong_order_are_refused(void) {
     /* seeds and lengths that a conversion or a product would have overflowed */
     static const double seeds[] = {NAN, -1, 1e300, INFINITY};
     static const int32_t lengths[] = {-1, 0, 1, GF_DEPTH_TOKENS + 1, 1 << 30, INT32_MAX};
-    for (int i = 0; i < 4; i++)
-        CHECK_INT(gf_train_depth(r, seeds[i], 8, depth, &err), GF_ERR_ARGUMENT);
-    for (int i = 0; i < 6; i++)
-        CHECK_INT(gf_train_depth(r, 1, lengths[i], depth, &err), GF_ERR_ARGUMENT);
+    for (int i = 0; i < 4; i++) CHECK_INT(gf_train_depth(r, seeds[i], 8, depth, &err), GF_ERR_ARGUMENT);
+    for (int i = 0; i < 6; i++) CHECK_INT(gf_train_depth(r, 1, lengths[i], depth, &err), GF_ERR_ARGUMENT);
     CHECK_INT(gf_train_depth(r, 0x1p53, 70, depth, &err), GF_OK);
     CHECK(depth->weights > 0 && depth->stream > 0);
     gf_train_close(r);

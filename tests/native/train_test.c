@@ -9,8 +9,7 @@
 #include "train/synthetic.h"
 #include <stdlib.h>
 
-/* ---- recorded by PyTorch: tests/golden/train/make.py -------------------------------------------
- */
+/* ---- recorded by PyTorch: tests/golden/train/make.py ------------------------------------------------------------- */
 
 enum { MOST = 64 };
 struct golden {
@@ -22,9 +21,7 @@ struct golden {
     double loss, losses[MOST];
 };
 
-static int read_ints(FILE *f, int32_t *to, int32_t n) {
-    return n <= MOST && fread(to, 4, (size_t)n, f) == (size_t)n;
-}
+static int read_ints(FILE *f, int32_t *to, int32_t n) { return n <= MOST && fread(to, 4, (size_t)n, f) == (size_t)n; }
 
 static int read_golden(struct golden *g, const char *name) {
     char path[128], line[256];
@@ -43,17 +40,16 @@ static int read_golden(struct golden *g, const char *name) {
     f = ok ? fopen(path, "rb") : NULL;
     int32_t h[5];
     ok = f && read_ints(f, h, 5) && read_ints(f, g->lengths, h[0]) && read_ints(f, g->ids, h[1]) &&
-         read_ints(f, g->targets, h[1]) && read_ints(f, g->source_lengths, h[0]) &&
-         read_ints(f, g->source_ids, h[2]) && h[4] <= MOST;
+         read_ints(f, g->targets, h[1]) && read_ints(f, g->source_lengths, h[0]) && read_ints(f, g->source_ids, h[2]) &&
+         h[4] <= MOST;
     if (ok) {
         const size_t n = (size_t)h[3];
         g->n_floats = h[3];
         g->n_steps = h[4];
         g->weights = malloc(n * 4);
         g->gradients = malloc(n * 4);
-        ok = g->weights && g->gradients && fread(g->weights, 4, n, f) == n &&
-             fread(&g->loss, 8, 1, f) == 1 && fread(g->gradients, 4, n, f) == n &&
-             fread(g->losses, 8, (size_t)h[4], f) == (size_t)h[4];
+        ok = g->weights && g->gradients && fread(g->weights, 4, n, f) == n && fread(&g->loss, 8, 1, f) == 1 &&
+             fread(g->gradients, 4, n, f) == n && fread(g->losses, 8, (size_t)h[4], f) == (size_t)h[4];
         g->batch = (struct gf_batch){.n = h[1],
                                      .n_seqs = h[0],
                                      .lengths = g->lengths,
@@ -92,8 +88,7 @@ static void against_pytorch(const char *name) {
     for (int32_t i = 0; i < w.n_list; at += (int64_t)w.list[i++].t.count) {
         double error = 0, size = 0; /* of a tensor: rounding does not know which element is small */
         for (uint64_t j = 0; j < w.list[i].t.count; j++) {
-            const double got = (double)d.data[w.list[i].offset + j],
-                         want = (double)g.gradients[(uint64_t)at + j];
+            const double got = (double)d.data[w.list[i].offset + j], want = (double)g.gradients[(uint64_t)at + j];
             error += (got - want) * (got - want);
             size += want * want;
         }
@@ -103,13 +98,10 @@ static void against_pytorch(const char *name) {
     double worst = 0;
     for (int32_t s = 0; s < g.n_steps; s++) {
         memset(d.data, 0, (size_t)d.n * 4);
-        const double now =
-            gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1 / (float)g.counted, 0, 0, NULL) /
-            g.counted;
+        const double now = gf_graph_run(&graph, &w.w, &d.w, &g.batch, 1 / (float)g.counted, 0, 0, NULL) / g.counted;
         CHECK_NEAR(now, g.losses[s], 1e-3 * g.losses[s]);
         worst = fmax(worst, fabs(now - g.losses[s]) / g.losses[s]);
-        gf_optim_step(&optim, &w, &d, &g.recipe.options.optim, s + 1,
-                      gf_trainer_rate(&g.recipe.options, s + 1), NULL);
+        gf_optim_step(&optim, &w, &d, &g.recipe.options.optim, s + 1, gf_trainer_rate(&g.recipe.options, s + 1), NULL);
     }
     printf("  %-12s %d steps, largest relative difference %.1e\n", name, g.n_steps, worst);
     gf_graph_close(&graph);
@@ -128,8 +120,7 @@ static void gradients_and_fifty_steps_as_pytorch(void) {
     against_pytorch("translation");
 }
 
-/* ---- a corpus of our own
- * ------------------------------------------------------------------------- */
+/* ---- a corpus of our own ----------------------------------------------------------------------------------------- */
 
 static void vocabulary(void) {
     static const char *const texts[] = {"Once upon a time, there's a  dog.\n\n \"Hello!\" 42  ",
@@ -213,25 +204,22 @@ static void pairs_have_a_tab(void) {
         memcpy(text, texts[i], n + 1);
         CHECK_INT(gf_data_open(&d, text, n, 1, &b, 16, 1, &err), i ? GF_ERR_ARGUMENT : GF_OK);
         if (i)
-            CHECK_TEXT(err.text, i == 1 ? "pair 2 has no tab between source and target"
-                                        : "pair 1 has no source before its tab");
+            CHECK_TEXT(err.text,
+                       i == 1 ? "pair 2 has no tab between source and target" : "pair 1 has no source before its tab");
         if (!i) gf_data_close(&d);
     }
     gf_bpe_close(&b);
 }
 
 static void swaps_stay_consistent(void) {
-    static const char text[] =
-        "Lily had a dog. Lily's dogs saw an owl. \"Lily!\" said Tim. Dog and Timber.";
+    static const char text[] = "Lily had a dog. Lily's dogs saw an owl. \"Lily!\" said Tim. Dog and Timber.";
     struct gf_error err;
     struct gf_swap s;
-    CHECK_INT(gf_swap_open(&s, "1 Lily Mia\n1 Tim Ben\n1 dog cat owl\n",
-                           "Mia Ben cat Lily Tim dog owl", 28, &err),
+    CHECK_INT(gf_swap_open(&s, "1 Lily Mia\n1 Tim Ben\n1 dog cat owl\n", "Mia Ben cat Lily Tim dog owl", 28, &err),
               GF_OK);
     size_t n;
     const char *got = gf_swap_apply(&s, text, sizeof text - 1, 3, &n);
-    static const char want[] =
-        "Mia had a cat. Mia's cats saw an owl. \"Mia!\" said Ben. Cat and Timber.";
+    static const char want[] = "Mia had a cat. Mia's cats saw an owl. \"Mia!\" said Ben. Cat and Timber.";
     char copy[128] = {0};
     memcpy(copy, got, n < 127 ? n : 127);
     CHECK_TEXT(copy, want);
@@ -241,8 +229,7 @@ static void swaps_stay_consistent(void) {
     /* A text of short words had no room for long ones; the sanitizer sees it. */
     char dense[3000];
     for (size_t i = 0; i < sizeof dense; i++) dense[i] = "Ed "[i % 3];
-    CHECK_INT(gf_swap_open(&s, "1 Ed Annabellachristina\n", "Annabellachristina Ed", 21, &err),
-              GF_OK);
+    CHECK_INT(gf_swap_open(&s, "1 Ed Annabellachristina\n", "Annabellachristina Ed", 21, &err), GF_OK);
     for (uint64_t draw = 0; draw < 8; draw++) {
         got = gf_swap_apply(&s, dense, sizeof dense, draw, &n);
         CHECK(got && (n == sizeof dense || n == sizeof dense / 3 * 19));
@@ -271,10 +258,9 @@ static int open_small(struct small *s, const char *const *lines, int n_stories) 
     size_t n;
     char *text = gf_synthetic_stories(7, n_stories, &n);
     gf_recipe_defaults(&s->recipe);
-    static const char *const common[] = {
-        "vocab_size=300",   "d_model=32",       "n_layers=2", "n_heads=2",
-        "n_kv_heads=2",     "d_head=16",        "d_ff=64",    "context_length=64",
-        "micro_tokens=128", "batch_tokens=256", "steps=40",   NULL};
+    static const char *const common[] = {"vocab_size=300",   "d_model=32",       "n_layers=2", "n_heads=2",
+                                         "n_kv_heads=2",     "d_head=16",        "d_ff=64",    "context_length=64",
+                                         "micro_tokens=128", "batch_tokens=256", "steps=40",   NULL};
     for (int i = 0; common[i]; i++) CHECK_INT(gf_recipe_line(&s->recipe, common[i], &err), GF_OK);
     for (; *lines; lines++) CHECK_INT(gf_recipe_line(&s->recipe, *lines, &err), GF_OK);
     int32_t status = gf_bpe_train(&s->bpe, text, n, s->recipe.cfg.vocab_size, &err);
@@ -283,8 +269,7 @@ static int open_small(struct small *s, const char *const *lines, int n_stories) 
     else
         free(text);
     if (status == GF_OK)
-        status = gf_trainer_open(&s->t, &s->recipe.cfg, &s->recipe.options, &s->data, gf_gemm, NULL,
-                                 &err);
+        status = gf_trainer_open(&s->t, &s->recipe.cfg, &s->recipe.options, &s->data, gf_gemm, NULL, &err);
     if (status != GF_OK) printf("  %s\n", err.text);
     CHECK_INT(status, GF_OK);
     return status == GF_OK;
@@ -298,10 +283,9 @@ static void close_small(struct small *s) {
 
 /* Uniform guessing costs ln V. */
 static void a_fresh_model_guesses(void) {
-    static const char *const variants[][4] = {
-        {NULL},
-        {"norm=layernorm", "ffn=gelu_tanh", "position=learned", NULL},
-        {"tie_word_embeddings=0", "norm=layernorm", NULL}};
+    static const char *const variants[][4] = {{NULL},
+                                              {"norm=layernorm", "ffn=gelu_tanh", "position=learned", NULL},
+                                              {"tie_word_embeddings=0", "norm=layernorm", NULL}};
     for (int i = 0; i < 3; i++) {
         struct small s;
         struct gf_error err;
@@ -317,8 +301,7 @@ static void two_sequences_are_learned_by_heart(void) {
     struct small s;
     struct gf_error err;
     double loss = 9, norm;
-    static const char *const lines[] = {"weight_decay=0", "batch_tokens=128", "steps=150",
-                                        "lr=0.01", NULL};
+    static const char *const lines[] = {"weight_decay=0", "batch_tokens=128", "steps=150", "lr=0.01", NULL};
     if (!open_small(&s, lines, 2)) return;
     for (int i = 0; i < 150; i++) CHECK_INT(gf_trainer_step(&s.t, &loss, &norm, &err), GF_OK);
     CHECK(loss < 0.05);
@@ -365,8 +348,7 @@ static void a_stopped_run_ends_as_one_that_was_not(void) {
     /* Every truncation, and places that these texts do not have. */
     if (!open_small(&s, lines, 60)) return;
     const size_t ends[] = {0, 7, 8, 100, half.n / 2, half.n - 1};
-    for (int i = 0; i < 6; i++)
-        CHECK_INT(gf_trainer_load(&s.t, half.bytes, ends[i], &err), GF_ERR_TRUNCATED);
+    for (int i = 0; i < 6; i++) CHECK_INT(gf_trainer_load(&s.t, half.bytes, ends[i], &err), GF_ERR_TRUNCATED);
     CHECK_INT(gf_data_seek(&s.data, 0, 60, 0), -1);
     CHECK_INT(gf_data_seek(&s.data, 0, -1, 0), -1);
     CHECK_INT(gf_data_seek(&s.data, -1, 0, 0), -1);
@@ -442,10 +424,9 @@ static void gradients_of_deep_stacks(void) {
     struct gf_depth pre[24], post[24], carried[24], bare[24];
     struct gf_recipe r;
     gf_recipe_defaults(&r);
-    static const char *const lines[] = {"vocab_size=64", "d_model=32",        "n_layers=24",
-                                        "n_heads=2",     "n_kv_heads=2",      "d_head=16",
-                                        "d_ff=64",       "context_length=16", "norm=layernorm",
-                                        "ffn=gelu_erf",  "position=learned",  NULL};
+    static const char *const lines[] = {"vocab_size=64",  "d_model=32",   "n_layers=24",      "n_heads=2",
+                                        "n_kv_heads=2",   "d_head=16",    "d_ff=64",          "context_length=16",
+                                        "norm=layernorm", "ffn=gelu_erf", "position=learned", NULL};
     for (int i = 0; lines[i]; i++) CHECK_INT(gf_recipe_line(&r, lines[i], &err), GF_OK);
     CHECK_INT(gf_depth_measure(&r.cfg, 1, 64, pre, &err), GF_OK);
     r.cfg.norm_placement = GF_POST_NORM;
@@ -464,21 +445,20 @@ static void gradients_of_deep_stacks(void) {
     printf("  gradient in the first and last layer: pre-norm %.1e %.1e, post-norm %.1e %.1e, "
            "residuals "
            "alone %.1e %.1e, neither %.1e %.1e\n",
-           pre[0].weights, pre[23].weights, post[0].weights, post[23].weights, carried[0].weights,
-           carried[23].weights, bare[0].weights, bare[23].weights);
+           pre[0].weights, pre[23].weights, post[0].weights, post[23].weights, carried[0].weights, carried[23].weights,
+           bare[0].weights, bare[23].weights);
 }
 
 /* Training reads whole sequences, a session its cache: one model, one bits per byte. */
 static void training_and_sessions_agree(void) {
     static const char *const variants[][8] = {
         {NULL},
-        {"context_length=200", "micro_tokens=200", "batch_tokens=200",
-         NULL}, /* more than one tile of queries */
+        {"context_length=200", "micro_tokens=200", "batch_tokens=200", NULL}, /* more than one tile of queries */
         {"context_length=200", "micro_tokens=200", "batch_tokens=200", "sliding_window=70", NULL},
         {"n_heads=4", "d_head=8", "qk_norm=1", "sliding_window=17", "context_length=48", NULL},
         {"norm=layernorm", "ffn=gelu_tanh", "position=learned", "bias_qkv=1", "bias_ffn=1", NULL},
-        {"norm_placement=post", "norm=layernorm", "position=sinusoidal", "ffn=gelu_erf",
-         "tie_word_embeddings=0", NULL}};
+        {"norm_placement=post", "norm=layernorm", "position=sinusoidal", "ffn=gelu_erf", "tie_word_embeddings=0",
+         NULL}};
     for (int i = 0; i < 6; i++) {
         struct small s;
         struct gf_error err;
@@ -509,10 +489,9 @@ static void sums_of_files(void) {
 
 /* A file that was written is read back: exactly, or within half a step of its quantisation. */
 static void weights_come_back_from_a_file(void) {
-    static const char *const variants[][8] = {{NULL},
-                                              {"norm=layernorm", "ffn=gelu_tanh",
-                                               "position=learned", "bias_qkv=1", "bias_attn_out=1",
-                                               "bias_ffn=1", NULL}};
+    static const char *const variants[][8] = {
+        {NULL},
+        {"norm=layernorm", "ffn=gelu_tanh", "position=learned", "bias_qkv=1", "bias_attn_out=1", "bias_ffn=1", NULL}};
     for (int i = 0; i < 2; i++) {
         struct small s;
         struct gf_params back;
@@ -526,8 +505,7 @@ static void weights_come_back_from_a_file(void) {
         for (int k = 0; k < 4; k++) {
             struct gf_memory m;
             struct gf_sink to = gf_memory_sink(&m);
-            CHECK_INT(gf_export_gguf(&s.t.weights, &s.t.cfg, &s.bpe, dtypes[k], "m", &to, &err),
-                      GF_OK);
+            CHECK_INT(gf_export_gguf(&s.t.weights, &s.t.cfg, &s.bpe, dtypes[k], "m", &to, &err), GF_OK);
             CHECK_INT(to.bad, 0);
             CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "m", m.bytes, m.n, &err), GF_OK);
             double worst = 0, most = 0;
@@ -537,10 +515,8 @@ static void weights_come_back_from_a_file(void) {
                 most = fmax(most, fabs(x));
             }
             CHECK_NEAR(worst, 0, steps[k] * most);
-            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "other", m.bytes, m.n, &err),
-                      GF_ERR_SHAPE);
-            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "m", m.bytes, m.n - 1, &err),
-                      GF_ERR_SHAPE);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "other", m.bytes, m.n, &err), GF_ERR_SHAPE);
+            CHECK_INT(gf_import_gguf(&back, &s.t.cfg, &s.bpe, "m", m.bytes, m.n - 1, &err), GF_ERR_SHAPE);
             gf_memory_close(&m);
         }
         gf_params_close(&back);

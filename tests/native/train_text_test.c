@@ -15,7 +15,7 @@ static char *copy_of(const char *text, size_t n) {
     return copy;
 }
 
-/* ---- vocabularies ---------------------------------------------------------------------------- */
+/* ---- vocabularies ------------------------------------------------------------------------------------------------ */
 
 /* The pair that is most frequent in pieces of letters, each as often as it stands there; of equals
  * the one with the smallest ids. Counted anew for each merge. */
@@ -80,8 +80,7 @@ static void pieces_are_cut_as_gpt2s_pattern_cuts_them(void) {
     char line[9000];
     for (int i = 0; i < 9000; i++) line[i] = "abc"[i % 3];
     CHECK_INT(gf_bpe_train(&b, line, sizeof line, 259, &err), GF_OK); /* ab, then abc */
-    const int64_t k = gf_bpe_encode(&b, line, 5000, ids, 16000),
-                  first = gf_bpe_encode(&b, line, 4096, two, 16000),
+    const int64_t k = gf_bpe_encode(&b, line, 5000, ids, 16000), first = gf_bpe_encode(&b, line, 4096, two, 16000),
                   rest = gf_bpe_encode(&b, line + 4096, 904, two + first, 16000 - first);
     CHECK_INT(k, first + rest);
     CHECK_BITS(ids, two, k * 4);
@@ -125,7 +124,7 @@ static void escapes_come_back(void) {
     gf_memory_close(&m);
 }
 
-/* ---- data ------------------------------------------------------------------------------------ */
+/* ---- data -------------------------------------------------------------------------------------------------------- */
 
 static void every_epoch_has_an_order_of_its_own(void) {
     enum { N = 40 };
@@ -162,8 +161,7 @@ static void windows_end_with_the_text(void) {
         char line[64];
         memset(line, 'a', sizeof line);
         CHECK_INT(gf_data_open(&d, copy_of(line, (size_t)n), (size_t)n, 0, &b, 8, 1, &err), GF_OK);
-        for (int32_t w = 0; w < windows + 3; w++)
-            CHECK_INT(gf_data_seek(&d, 0, 0, w), w < windows ? 0 : -1);
+        for (int32_t w = 0; w < windows + 3; w++) CHECK_INT(gf_data_seek(&d, 0, 0, w), w < windows ? 0 : -1);
         /* in order, in rooms for one window each: every byte counts once */
         int64_t bytes = 0, targets = 0;
         int32_t passes = 0;
@@ -188,9 +186,7 @@ static void only_a_pairs_target_is_predicted(void) {
     struct gf_batch_room room;
     int64_t bytes = 0, targets = 0;
     CHECK_INT(gf_bpe_train(&b, "a", 1, 257, &err), GF_OK);
-    CHECK_INT(
-        gf_data_open(&d, copy_of(pairs, sizeof pairs - 1), sizeof pairs - 1, 1, &b, 16, 1, &err),
-        GF_OK);
+    CHECK_INT(gf_data_open(&d, copy_of(pairs, sizeof pairs - 1), sizeof pairs - 1, 1, &b, 16, 1, &err), GF_OK);
     CHECK_INT(gf_batch_open(&room, 40, 4), 0);
     for (int32_t i = 0, w = 0; i < d.n_texts;) {
         CHECK_INT(gf_data_in_order(&d, &room, &i, &w), 0);
@@ -205,25 +201,21 @@ static void only_a_pairs_target_is_predicted(void) {
 
 /* Two words never become one, and a word with a vowel in front stays behind its "an". */
 static void swapped_words_stay_apart(void) {
-    static const char text[] = "Lily Tim an owl Ben a dog",
-                      all[] = "Lily Tim Ben Mia Sam owl dog ant cat";
+    static const char text[] = "Lily Tim an owl Ben a dog", all[] = "Lily Tim Ben Mia Sam owl dog ant cat";
     struct gf_swap s;
     int32_t changed = 0;
-    CHECK_INT(
-        gf_swap_open(&s, "1 Lily Tim Ben Mia Sam\n1 owl dog ant cat\n", all, sizeof all - 1, &err),
-        GF_OK);
+    CHECK_INT(gf_swap_open(&s, "1 Lily Tim Ben Mia Sam\n1 owl dog ant cat\n", all, sizeof all - 1, &err), GF_OK);
     for (uint64_t draw = 0; draw < 200; draw++) {
         size_t n;
         char words[7][16], copy[128] = {0};
         const char *got = gf_swap_apply(&s, text, sizeof text - 1, draw, &n);
         CHECK(got && n < sizeof copy);
         memcpy(copy, got, n);
-        CHECK_INT(sscanf(copy, "%15s %15s %15s %15s %15s %15s %15s", words[0], words[1], words[2],
-                         words[3], words[4], words[5], words[6]),
+        CHECK_INT(sscanf(copy, "%15s %15s %15s %15s %15s %15s %15s", words[0], words[1], words[2], words[3], words[4],
+                         words[5], words[6]),
                   7);
         changed += strcmp(copy, text) != 0;
-        CHECK(strcmp(words[0], words[1]) && strcmp(words[0], words[4]) &&
-              strcmp(words[1], words[4]));
+        CHECK(strcmp(words[0], words[1]) && strcmp(words[0], words[4]) && strcmp(words[1], words[4]));
         CHECK(!strcmp(words[2], "an") && strchr("ao", words[3][0]));
         CHECK(!strcmp(words[5], "a") && !strchr("ao", words[6][0]));
     }
