@@ -139,7 +139,7 @@ uint64_t gf_model_bytes(const struct gf_model *m);
 int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *out);
 
 /* A tensor of a file arrives: it fills roster entries first .. first + n - 1, stacked by rows (a
- * fused qkv: 3). layout 0: [out, in] as the entries' shapes; 1: stored turned, [in, out]. dtype:
+ * fused qkv: 3). layout 0: [out, in] as the entries' shapes; 1: transposed, [in, out]. dtype:
  * enum gf_dtype, the file's. Then gf_tensor_write any number of times with whole blocks of that
  * dtype, in order, then gf_tensor_end. Any failure ends that tensor. NaN and infinities are refused
  * with the element's place. */

@@ -1,6 +1,6 @@
 /* attend.c - blocks of 64 cached keys and values: in, out, and scores against the keys.
  *
- * Keys are turned so that a lane is a key: a score is a chain over d_head with no horizontal sum.
+ * Keys are kept transposed, a lane for each key, so that a score is a chain over d_head with no horizontal sum.
  * Up to 4 queries share what is loaded.
  *
  * q8 sums are exact integers: keys meet a query quantised like them (one scale for the head, max|q|
@@ -95,28 +95,6 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
                 for (int j = 0; j < 4 && i + j < d; j++) to[4 * j] = (char)lane[j];
             }
         }
-    }
-}
-
-void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slot, float *k, float *v, int32_t d_head) {
-    int64_t d = d_head;
-    switch (type) {
-    case GF_KV_F32:
-        for (int64_t i = 0; k && i < d; i++) k[i] = ((const float *)kblock)[i * GF_KV_BLOCK + slot];
-        if (v) memcpy(v, (const float *)vblock + slot * d, (size_t)d * 4);
-        break;
-    case GF_KV_F16:
-        for (int64_t i = 0; k && i < d; i++) k[i] = gf_f16_to_f32(((const uint16_t *)kblock)[i * GF_KV_BLOCK + slot]);
-        for (int64_t i = 0; v && i < d; i++) v[i] = gf_f16_to_f32(((const uint16_t *)vblock)[slot * d + i]);
-        break;
-    default:
-        for (int64_t i = 0; k && i < d; i++) {
-            int8_t q = ((const int8_t *)kblock)[(i / 4 * GF_KV_BLOCK + slot) * 4 + i % 4];
-            k[i] = (float)(int8_t)(q ^ gf_dot_flip()) * key_scales((void *)kblock, d_head)[slot];
-        }
-        for (int64_t i = 0; v && i < d; i++)
-            v[i] = (float)((const int8_t *)vblock)[(slot / 4 * d + i) * 4 + slot % 4] *
-                   value_scales((void *)vblock, d_head)[slot];
     }
 }
 

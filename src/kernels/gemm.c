@@ -19,15 +19,15 @@ typedef float lanes __attribute__((vector_size(COLS * sizeof(float)), aligned(4)
 
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
-/* to [k][width] = columns (or, turned, rows) of `from`; those past n become zeros. */
-static void pack(float *to, int32_t width, const float *from, int32_t ld, int turned, int32_t n, int32_t k) {
+/* to [k][width] = columns (or, transposed, rows) of `from`; those past n become zeros. */
+static void pack(float *to, int32_t width, const float *from, int32_t ld, int transposed, int32_t n, int32_t k) {
     for (int32_t i = 0; i < k; i++, to += width) {
-        if (!turned && n == width) {
+        if (!transposed && n == width) {
             memcpy(to, from + (int64_t)i * ld, (size_t)width * sizeof *to);
             continue;
         }
         for (int32_t j = 0; j < width; j++)
-            to[j] = j >= n ? 0 : turned ? from[(int64_t)j * ld + i] : from[(int64_t)i * ld + j];
+            to[j] = j >= n ? 0 : transposed ? from[(int64_t)j * ld + i] : from[(int64_t)i * ld + j];
     }
 }
 

@@ -76,9 +76,6 @@ void gf_quantize(void *blocks, const float *x, int32_t dtype, int64_t n);
 /* Put n floats into row `row` from column `col` on, converting to W's dtype. Quantised types: col
  * and n multiples of 32. */
 void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n);
-/* Put n floats into column `col` from row `row` on (files that store [in, out]). f32, f16, bf16
- * only. */
-void gf_mat_put_col(struct gf_mat *w, int32_t col, int32_t row, const float *x, int32_t n);
 /* Put n columns' worth of blocks of W's own dtype, bit for bit, into row `row` from column `col`
  * on. */
 void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t n);
@@ -162,7 +159,7 @@ void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n
 
 /* ---- attention over cached keys and values ----------------------------------------------------------------------- */
 
-/* Keys and values of one kv head lie in blocks of 64 positions, 16-byte aligned. K is kept turned
+/* Keys and values of one kv head lie in blocks of 64 positions, 16-byte aligned. K is kept transposed
  * so that a lane is a key:
  *
  *   f32  K [d_head][64]                         V [64][d_head]
@@ -179,8 +176,6 @@ uint64_t gf_kv_key_bytes(int32_t type, int32_t d_head);
 uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);
 /* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). */
 void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head);
-void gf_kv_get(int32_t type, const void *kblock, const void *vblock, int32_t slot, float *k, float *v,
-               int32_t d_head); /* back to float; k or v may be NULL */
 /* s[j] = scale * sum_d q[d] K[d][j] for all 64 slots (unwritten slots give whatever lies there; the
  * caller masks them). Sum over d in order; for q8 the query is quantised like a key and the sum is
  * an exact integer. m queries: q rows ldq apart, s rows lds apart; a row's bits do not depend on m.

@@ -118,10 +118,6 @@ void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int3
     for (int32_t i = 0; i < n; i++) put_one(w, at + i * step, x[i]);
 }
 
-void gf_mat_put_col(struct gf_mat *w, int32_t col, int32_t row, const float *x, int32_t n) {
-    for (int32_t i = 0; i < n; i++) put_one(w, place(w, row + i, col), x[i]);
-}
-
 void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
     if (!is_quantized(w->dtype)) {
         int64_t at = place(w, row, 0), step = col_stride(w);

@@ -6,8 +6,8 @@
 #include "base/pool.h"
 #include "kernels/simd.h"
 
-#define CHUNK  256 /* columns of a panel turned to float at a time: 16 KB on the stack */
-#define TOKENS 64  /* tokens that share one such turn: 4 KB of sums on the stack */
+#define CHUNK  256 /* columns of a panel that are unpacked to float at a time: 16 KB on the stack */
+#define TOKENS 64  /* tokens that share one unpacked chunk: 4 KB of sums on the stack */
 
 struct job {
     float *y;
@@ -88,7 +88,7 @@ static void float_by_1(const struct job *j, int32_t p, int32_t end) {
 /* ---- float, many tokens ------------------------------------------------------------------------------------------ */
 
 /* Columns c .. c + k of panel p as [k][16] floats at dst; rows past the last become zeros. */
-static void turn(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int32_t k) {
+static void unpack(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int32_t k) {
     if (w->layout == GF_PANELS) {
         const char *from = (const char *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL * 2;
         for (int32_t i = 0; i < k * GF_PANEL; i += 4)
@@ -146,18 +146,18 @@ GF_INLINE void step(float *sums, const float *w, const float *x, int32_t ldx, in
 
 static void float_by_many(const struct job *j, int32_t p) {
     const struct gf_mat *w = j->w;
-    float sums[TOKENS * GF_PANEL], turned[CHUNK * GF_PANEL];
+    float sums[TOKENS * GF_PANEL], unpacked[CHUNK * GF_PANEL];
     int straight = w->dtype == GF_F32 && w->layout == GF_PANELS;
     for (int32_t t0 = 0; t0 < j->n; t0 += TOKENS) {
         int32_t n = j->n - t0 < TOKENS ? j->n - t0 : TOKENS;
         memset(sums, 0, sizeof *sums * GF_PANEL * (size_t)n);
         for (int32_t c = 0; c < w->cols; c += CHUNK) {
             int32_t k = w->cols - c < CHUNK ? w->cols - c : CHUNK, t = 0;
-            const float *panel = turned, *x = j->x + (int64_t)t0 * j->ldx + c;
+            const float *panel = unpacked, *x = j->x + (int64_t)t0 * j->ldx + c;
             if (straight)
                 panel = (const float *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL;
             else
-                turn(turned, w, p, c, k);
+                unpack(unpacked, w, p, c, k);
             for (; t + 4 <= n; t += 4) {
                 step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 0);
                 step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 8);

@@ -3,7 +3,7 @@
  *   y[t][r] = sum over blocks b of  float(sum_k w[r][k] x[t][k]) * (scale_w[r][b] * scale_x[t][b])
  *
  * The inner sum is an exact integer, formed for 16 rows x 1 token or for 8 (4) rows x 4 tokens with
- * 8 accumulators, each updated once per turn of a rolled loop; each int32 lane is a row
+ * 8 accumulators, each updated once per iteration of a rolled loop; each int32 lane is a row
  * (GF_DOT_I16: half a row, joined once per block). */
 #include "kernels/shared.h"
 #include "kernels/simd.h"
@@ -216,15 +216,15 @@ GF_INLINE void panel_by_1(float *out, struct at at, int32_t blocks, int dtype, e
 
 /* ---- products, four tokens at a time ----------------------------------------------------------------------------- */
 
-/* Weights are first turned into what the products read, [cols/4][16 rows][4] bytes, or int16 for
+/* Weights are first unpacked into what the products read, [cols/4][16 rows][4] bytes, or int16 for
  * GF_DOT_I16: 64 tokens share the work. q8_0 bytes for i4_rdot are that already. */
-#define CHUNK 8 /* blocks turned at a time: 4 or 8 KB on the stack */
+#define CHUNK 8 /* blocks unpacked at a time: 4 or 8 KB on the stack */
 
 GF_INLINE void store_wide(char *to, v128 bytes) { /* 16 int8 as int16 */
     v_store(to, h8_low(bytes)), v_store(to + 16, h8_high(bytes));
 }
 
-static void turn(char *to, const char *w, int dtype, int32_t blocks) {
+static void unpack(char *to, const char *w, int dtype, int32_t blocks) {
     v128 low = I4(0x0f0f0f0f);
     if (dtype == GF_Q8_0) {
         for (int32_t i = 0; i < blocks * 512; i += 16, w += 16, to += 32) store_wide(to, v_load(w));
@@ -318,7 +318,7 @@ GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int
 /* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first` */
 GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a, int32_t groups, int dtype,
                           enum gf_dot dot) {
-    char turned[CHUNK * 512 * 2];
+    char unpacked[CHUNK * 512 * 2];
     int32_t blocks = a->cols / GF_QBLOCK, rows = dot == GF_DOT_I16 || dot == GF_DOT_SPLIT ? 4 : 8;
     int straight = dot != GF_DOT_I16 && dtype == GF_Q8_0;
     int32_t chunk = straight ? blocks : CHUNK, x_bytes = dot == GF_DOT_I16 ? 256 : 128;
@@ -330,7 +330,7 @@ GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a,
         at.w += (int64_t)b * w_bytes, at.ws += (int64_t)b * w_scales;
         at.x += (int64_t)b * x_bytes, at.minus += (int64_t)b * x_bytes;
         at.xs += 4 * b, at.sum += 4 * b, at.start += 4 * b;
-        if (!straight) turn(turned, at.w, dtype, n), at.w = turned;
+        if (!straight) unpack(unpacked, at.w, dtype, n), at.w = unpacked;
         for (int32_t g = 0; g < groups; g++) {
             for (int32_t row = 0; row < GF_PANEL; row += rows)
                 part_by_4(sums + g * 4 * GF_PANEL, at, row, n, dtype, dot);
@@ -346,7 +346,7 @@ GF_INLINE void panel(float *out, struct at at, const struct gf_acts *a, int32_t 
     int32_t blocks = a->cols / GF_QBLOCK;
     enum gf_dot bytes = dot == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : dot; /* start says the rest */
     enum gf_dot nibbles = dot == GF_DOT_SPLIT ? GF_DOT_SIGNED : dot;  /* 0..127 for all */
-    enum gf_dot turned = nibbles == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : nibbles;
+    enum gf_dot unpacked = nibbles == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : nibbles;
     if (a->lanes == 1) {
         if (dtype == GF_Q8_0)
             panel_by_1(out, at, blocks, GF_Q8_0, bytes);
@@ -357,9 +357,9 @@ GF_INLINE void panel(float *out, struct at at, const struct gf_acts *a, int32_t 
     } else if (dtype == GF_Q8_0)
         panel_by_4(out, at, a, groups, GF_Q8_0, bytes);
     else if (dtype == GF_Q4_0)
-        panel_by_4(out, at, a, groups, GF_Q4_0, turned);
+        panel_by_4(out, at, a, groups, GF_Q4_0, unpacked);
     else
-        panel_by_4(out, at, a, groups, GF_Q4_1, turned);
+        panel_by_4(out, at, a, groups, GF_Q4_1, unpacked);
 }
 
 void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a, int32_t g, int32_t groups) {

@@ -98,16 +98,16 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
         gf_head_norm_forward(c, w->q_norm, qkv, ld, n, c->n_heads);
         gf_head_norm_forward(c, w->k_norm, k, ld, n, c->n_kv_heads);
     }
-    const int turns = c->position == GF_POS_ROPE && c->use_position;
+    const int rotated = c->position == GF_POS_ROPE && c->use_position;
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
         float *at = qkv + (int64_t)row * ld;
-        if (turns && GF_TRAINS(p)) {
+        if (rotated && GF_TRAINS(p)) {
             gf_rope(at, ld, p->training->table, g->n, c->n_heads + c->n_kv_heads, c->d_head, c->rope_pairs);
             continue;
         }
-        for (int32_t r = 0, run; turns && r < g->n; r += run) { /* the table comes in blocks */
+        for (int32_t r = 0, run; rotated && r < g->n; r += run) { /* the table comes in blocks */
             const int32_t pos = g->pos0 + r;
             run = GF_KV_BLOCK - pos % GF_KV_BLOCK;
             if (run > g->n - r) run = g->n - r;
@@ -116,7 +116,7 @@ void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int3
         }
     }
     gf_mark(p->trace, p->stack, layer, GF_OP_ROPE);
-    if (turns) {
+    if (rotated) {
         gf_tap(o, p->stack, layer, GF_P_ROT_Q, qkv, ld, n, wq);
         gf_tap(o, p->stack, layer, GF_P_ROT_K, k, ld, n, wkv);
     }
@@ -215,7 +215,7 @@ void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int3
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Turning back is turning by the opposite angle: the same kernel with the sines' signs changed. */
+/* The inverse of a rotation is the rotation by the opposite angle: the same kernel with the signs of the sines changed. */
 static void rope_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_t n) {
     const struct gf_config *c = p->cfg;
     const int32_t d = c->d_head, half = d / 2;

@@ -60,7 +60,8 @@ int32_t gf_config_check(const struct gf_config *c, struct gf_error *err) {
     if (c->n_heads % c->n_kv_heads) REFUSE("n_heads %d is not a multiple of n_kv_heads %d", c->n_heads, c->n_kv_heads);
     if ((int64_t)c->n_heads * c->d_head > 1 << 16)
         REFUSE("n_heads %d x d_head %d is more than %d", c->n_heads, c->d_head, 1 << 16);
-    if (c->position == GF_POS_ROPE && c->d_head % 2) REFUSE("d_head %d is odd: rotary positions turn pairs", c->d_head);
+    if (c->position == GF_POS_ROPE && c->d_head % 2)
+        REFUSE("d_head %d is odd: rotary positions rotate pairs", c->d_head);
     if (c->position == GF_POS_ROPE && !(c->rope_theta > 0)) REFUSE("rope_theta must be above 0");
     if (c->position == GF_POS_ROPE && c->rope_scaling != GF_ROPE_SCALING_NONE) {
         if (!(c->rope_factor > 0)) REFUSE("rope_factor must be above 0");

@@ -26,8 +26,8 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
                   heads = axes == 'K'                                 ? c->n_kv_heads
                           : axes == 'Q' || axes == 'S' || axes == 'R' ? c->n_heads
                                                                       : 0;
-    if (head < -1 || head >= (heads ? heads : 0))
-        if (head != -1) return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, heads);
+    if (head < -1 || head >= heads)
+        return gf_fail(err, GF_ERR_ARGUMENT, "head %d: this point has %d heads", head, heads);
     if (position < -1) return gf_fail(err, GF_ERR_ARGUMENT, "position %d is negative", position);
     if (index < -1 || (axes != 'S' && index >= width))
         return gf_fail(err, GF_ERR_ARGUMENT, "index %d: a row of this point has %d places", index, width);

@@ -1,22 +1,22 @@
 /* load.c - tensors arrive in pieces and are put where they stay.
  *
  * A file's tensor is converted row by row, as its bytes come: never more than one row of floats (32
- * of them for a turned tensor that is quantised on the way) is held besides the model itself. */
+ * of them for a transposed tensor that is quantised on the way) is held besides the model itself. */
 #include "model/model.h"
-#include "kernels/kernels.h" /* gf_dequantize, gf_mat_put, gf_mat_put_col, gf_mat_put_blocks */
+#include "kernels/kernels.h" /* gf_dequantize, gf_mat_put, gf_mat_put_blocks */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURN = GF_QBLOCK }; /* source rows of a turned tensor gathered before they are put */
+enum { GATHER = GF_QBLOCK }; /* rows of a transposed tensor that are gathered before they are stored */
 
 struct gf_loading {
     int32_t first, n; /* roster entries it fills */
-    int32_t dtype, turned;
+    int32_t dtype, transposed;
     int32_t rows, cols;   /* of what arrives, as [out, in]: all entries stacked */
     uint64_t done, total; /* elements */
     int32_t verbatim;     /* blocks are kept bit for bit */
-    float *line;          /* rows layout: one row [cols]; turned: TURN source rows [TURN][rows] */
+    float *line;          /* rows layout: one row [cols]; transposed: GATHER source rows [GATHER][rows] */
 };
 
 void gf_loading_drop(struct gf_model *m) {
@@ -62,15 +62,15 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
             l.rows += s->t.rows;
             if (!s->mat || s->mat->dtype != dtype) l.verbatim = 0;
         }
-        l.turned = layout != 0;
+        l.transposed = layout != 0;
     }
     l.total = (uint64_t)l.rows * (uint64_t)l.cols;
-    int32_t along = l.turned ? l.rows : l.cols;
+    int32_t along = l.transposed ? l.rows : l.cols;
     if (along % gf_dtype_block_cols(dtype))
         return gf_fail(err, GF_ERR_SHAPE, "%s: rows of %d do not divide into blocks of %d", a->t.name, along,
                        gf_dtype_block_cols(dtype));
-    if (l.turned && l.verbatim) l.verbatim = 0;
-    l.line = calloc((size_t)along * (l.turned ? TURN : 1), sizeof *l.line);
+    if (l.transposed && l.verbatim) l.verbatim = 0;
+    l.line = calloc((size_t)along * (l.transposed ? GATHER : 1), sizeof *l.line);
     m->loading = malloc(sizeof l);
     if (!l.line || !m->loading) {
         free(l.line);
@@ -106,13 +106,13 @@ static void put_row(struct gf_model *m, int32_t row, const float *x) {
         memcpy(*s->vec + (size_t)row * (size_t)l->cols, x, (size_t)l->cols * sizeof *x);
 }
 
-/* Columns col .. col + n - 1 of the turned tensor have gathered in line [n][rows]. */
-static void put_turned(struct gf_model *m, int32_t col, int32_t n) {
+/* Columns col .. col + n - 1 of the transposed tensor have gathered in line [n][rows]. */
+static void put_transposed(struct gf_model *m, int32_t col, int32_t n) {
     const struct gf_loading *l = m->loading;
     for (int32_t row = 0; row < l->rows; row++) {
         int32_t r = row;
         struct gf_slot *s = entry_of(m, &r);
-        float piece[TURN];
+        float piece[GATHER];
         for (int32_t k = 0; k < n; k++) piece[k] = l->line[(size_t)k * (size_t)l->rows + (size_t)row];
         if (s->mat)
             gf_mat_put(s->mat, s->row0 + r, col, piece, n);
@@ -146,12 +146,12 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
     else if ((uint64_t)(n_bytes / block) * (uint64_t)per > l->total - l->done)
         status = gf_fail(err, GF_ERR_SHAPE, "%s: more than the %lld values expected", name, (long long)l->total);
     const uint8_t *in = bytes;
-    const int32_t along = l->turned ? l->rows : l->cols;
+    const int32_t along = l->transposed ? l->rows : l->cols;
     for (uint64_t left = n_bytes / block * (uint64_t)per; left && status == GF_OK;) {
         const int32_t line = (int32_t)(l->done / (uint64_t)along), from = (int32_t)(l->done % (uint64_t)along);
         int32_t n = along - from;
         if ((uint64_t)n > left) n = (int32_t)left;
-        float *to = l->line + from + (l->turned ? (size_t)(line % TURN) * (size_t)along : 0);
+        float *to = l->line + from + (l->transposed ? (size_t)(line % GATHER) * (size_t)along : 0);
         gf_dequantize(to, in, l->dtype, n);
         status = check_finite(m, to, n, l->done, err);
         if (status != GF_OK) break;
@@ -160,10 +160,10 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
             struct gf_slot *s = entry_of(m, &row);
             gf_mat_put_blocks(s->mat, s->row0 + row, from, in, n);
         } else if (from + n == along) {
-            if (!l->turned)
+            if (!l->transposed)
                 put_row(m, line, l->line);
-            else if (line % TURN == TURN - 1 || line == l->cols - 1)
-                put_turned(m, line - line % TURN, line % TURN + 1);
+            else if (line % GATHER == GATHER - 1 || line == l->cols - 1)
+                put_transposed(m, line - line % GATHER, line % GATHER + 1);
         }
         in += (size_t)(n / per) * block;
         l->done += (uint64_t)n;

@@ -10,7 +10,6 @@ static const char point_axes[] = {GF_POINTS(POINT_AXES)};
 static const char point_global[] = {GF_POINTS(POINT_GLOBAL)};
 
 int32_t gf_point_axes(int32_t point) { return point_axes[point]; }
-int32_t gf_point_global(int32_t point) { return point_global[point]; }
 
 int32_t gf_stack_layers(const struct gf_config *cfg) {
     return cfg->n_layers > cfg->n_encoder_layers ? cfg->n_layers : cfg->n_encoder_layers;

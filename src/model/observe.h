@@ -38,7 +38,6 @@ struct gf_observe {
 /* layer -1: points of the whole model. */
 int32_t gf_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point);
 int32_t gf_point_axes(int32_t point);                 /* 'D', 'Q', ... */
-int32_t gf_point_global(int32_t point);               /* of the whole model, not of a block */
 int gf_point_cross(int32_t point);                    /* of cross-attention */
 int32_t gf_stack_layers(const struct gf_config *cfg); /* of the deeper stack */
 

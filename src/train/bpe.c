@@ -382,7 +382,7 @@ void gf_bpe_write(const struct gf_bpe *b, int begin, struct gf_sink *to) {
     gf_put_text(to, "]}}\n");
 }
 
-/* One JSON string at *at (after the quote) into bytes, letters turned back; its length or -1. */
+/* One JSON string at *at (after the quote) into bytes, letters mapped back; its length or -1. */
 static int read_spelling(const char **at, const char *end, uint8_t *out, int room, int *split) {
     int n = 0;
     for (const char *t = *at; t < end; t++) {

@@ -76,7 +76,7 @@ static void muon(float *w, const float *g, float *m, const struct gf_tensor *t, 
     const int32_t rows = t->rows, cols = t->cols, tall = rows > cols, r = tall ? cols : rows, c = tall ? rows : cols;
     float *x = work, *next = x + t->count, *gram = next + t->count, *poly = gram + (int64_t)r * r;
     for (uint64_t i = 0; i < t->count; i++) m[i] = momentum * m[i] + (1 - momentum) * g[i];
-    for (int32_t i = 0; i < rows; i++) /* Nesterov's look ahead, turned if tall */
+    for (int32_t i = 0; i < rows; i++) /* Nesterov momentum, transposed if there are more rows than columns */
         for (int32_t j = 0; j < cols; j++) {
             const int64_t at = (int64_t)i * cols + j;
             x[tall ? (int64_t)j * rows + i : at] = momentum * m[at] + (1 - momentum) * g[at];

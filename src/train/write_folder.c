@@ -75,9 +75,9 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
 
 /* ---- model.safetensors: u64 length of the header, header, data --------------------------------------------------- */
 
-struct row { /* a file's tensor: several of ours stacked, or turned to [in, out]; %d is the layer */
+struct row { /* a file's tensor: several of ours stacked, or transposed to [in, out]; %d is the layer */
     const char *file, *ours[3];
-    int turned;
+    int transposed;
 };
 static const struct row llama_rows[] = {
     {"model.embed_tokens.weight", {"embed.weight"}, 0},
@@ -133,7 +133,7 @@ static void head_text(struct tensors *t, const char *name, int32_t rows, int32_t
 }
 
 /* parts: n of the roster's tensors, stacked by rows. */
-static void tensor(struct tensors *t, const char *name, const struct gf_param *const *parts, int n, int turned) {
+static void tensor(struct tensors *t, const char *name, const struct gf_param *const *parts, int n, int transposed) {
     const struct gf_tensor *a = &parts[0]->t;
     int32_t rows = 0;
     uint64_t count = 0;
@@ -142,14 +142,15 @@ static void tensor(struct tensors *t, const char *name, const struct gf_param *c
         if (a->rank == 1)
             head_text(t, name, 0, (int32_t)count, count);
         else
-            head_text(t, name, turned ? a->cols : rows, turned ? rows : a->cols, count);
+            head_text(t, name, transposed ? a->cols : rows, transposed ? rows : a->cols, count);
         return;
     }
-    for (int32_t c = 0; turned && c < a->cols; c++)
+    for (int32_t c = 0; transposed && c < a->cols; c++)
         for (int i = 0; i < n; i++)
             for (int32_t r = 0; r < parts[i]->t.rows; r++)
                 gf_put(t->to, t->p->data + parts[i]->offset + (uint64_t)r * (uint64_t)a->cols + (uint64_t)c, 4);
-    for (int i = 0; !turned && i < n; i++) gf_put(t->to, t->p->data + parts[i]->offset, (size_t)parts[i]->t.count * 4);
+    for (int i = 0; !transposed && i < n; i++)
+        gf_put(t->to, t->p->data + parts[i]->offset, (size_t)parts[i]->t.count * 4);
 }
 
 static void all_tensors(struct tensors *t, const struct gf_config *c) {
@@ -170,7 +171,7 @@ static void all_tensors(struct tensors *t, const struct gf_config *c) {
                 snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - r->file), r->file, l, mark + 2);
             else
                 snprintf(name, sizeof name, "%s", r->file);
-            tensor(t, name, parts, n, r->turned);
+            tensor(t, name, parts, n, r->transposed);
         }
     }
 }

@@ -136,7 +136,7 @@ static void keys(struct gguf *g, const struct gf_config *c, const struct gf_bpe 
 
 struct row { /* GGUF's name and ours; several of ours are stacked; %d is the layer */
     const char *gguf, *ours[3];
-    int turns; /* q or k */
+    int rotated; /* q or k: RoPE rotates its rows in pairs */
 };
 static const struct row llama_block[] = {{"blk.%d.attn_norm.weight", {"blocks.%d.norm1.weight"}, 0},
                                          {"blk.%d.attn_q.weight", {"blocks.%d.attn.q.weight"}, 1},
@@ -179,12 +179,12 @@ struct writer {
     uint8_t *blocks; /* one row's worth */
 };
 
-static void put_rows(struct writer *w, const struct gf_param *e, int32_t dtype, int turns) {
+static void put_rows(struct writer *w, const struct gf_param *e, int32_t dtype, int rotated) {
     const int32_t cols = e->t.cols, half = w->cfg->d_head / 2;
     const uint64_t bytes = (uint64_t)(cols / gf_dtype_block_cols(dtype)) * (uint64_t)gf_dtype_block_bytes(dtype);
     for (int32_t r = 0; r < e->t.rows; r++) {
         int32_t from = r;
-        if (turns && w->cfg->rope_pairs == GF_ROPE_HALF) {
+        if (rotated && w->cfg->rope_pairs == GF_ROPE_HALF) {
             const int32_t in = r % w->cfg->d_head;
             from = r - in + in / 2 + in % 2 * half;
         }
@@ -233,7 +233,7 @@ static void tensor(struct writer *w, const struct row *row, int32_t layer) {
         put_u32(w->g, ggml[dtype]);
         put_u64(w->g, w->offset);
     } else if (w->pass == DATA) {
-        for (int32_t i = 0; i < n; i++) put_rows(w, parts[i], dtype, row->turns);
+        for (int32_t i = 0; i < n; i++) put_rows(w, parts[i], dtype, row->rotated);
         pad(w->g, w->g->at);
     }
     w->offset += (bytes + ALIGN - 1) / ALIGN * ALIGN;

@@ -275,7 +275,7 @@ static int32_t feed(struct gf_model *m, const struct golden *g, const struct fee
         cols = rank == 1 ? cols + t.cols : t.cols;
     }
     const int64_t count = (int64_t)rows * cols;
-    float *x = malloc((size_t)count * 8), *turned = x + count, *to = x;
+    float *x = malloc((size_t)count * 8), *transposed = x + count, *to = x;
     uint8_t *bytes = malloc((size_t)(count / per) * (size_t)block + 1);
     int32_t status = x && bytes ? GF_OK : GF_ERR_MEMORY;
     for (int32_t i = first; i < first + n && status == GF_OK; i++) {
@@ -292,15 +292,15 @@ static int32_t feed(struct gf_model *m, const struct golden *g, const struct fee
                        (size_t)g->cfg.d_head * sizeof *to);
         to += t.count;
     }
-    const int turn = rank == 2 && (how->turned || how->lie_turned);
-    if (turn && !how->lie_turned) {
+    const int transpose = rank == 2 && (how->transposed || how->claim_transposed);
+    if (transpose && !how->claim_transposed) {
         for (int32_t r = 0; r < rows; r++)
-            for (int32_t c = 0; c < cols; c++) turned[(int64_t)c * rows + r] = x[(int64_t)r * cols + c];
-        memcpy(x, turned, (size_t)count * sizeof *x);
+            for (int32_t c = 0; c < cols; c++) transposed[(int64_t)c * rows + r] = x[(int64_t)r * cols + c];
+        memcpy(x, transposed, (size_t)count * sizeof *x);
     }
     if (status == GF_OK) {
         gf_quantize(bytes, x, dtype, count);
-        status = gf_tensor_begin(m, first, n, dtype, turn, err);
+        status = gf_tensor_begin(m, first, n, dtype, transpose, err);
     }
     for (int64_t at = 0, blocks = count / per; at < blocks && status == GF_OK;) {
         int64_t piece = (int64_t)(test_random(random) % 97); /* an empty one now and then */

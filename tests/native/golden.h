@@ -58,14 +58,14 @@ void golden_close(struct golden *g);
 
 /* How weights reach an engine. */
 struct feeding {
-    const uint8_t *dtypes; /* [roster] kept as; NULL: f32 */
-    int32_t file_dtype;    /* bytes arrive as */
-    int32_t turned;        /* matrices arrive as [in, out] */
-    int32_t lie_turned;    /* matrices arrive as [out, in] but are announced as [in, out] */
-    int32_t stacked;       /* q, k, v (and their biases) arrive as one tensor */
-    const char *a, *b;     /* names that end so are exchanged: ".gate.weight", ".up.weight" */
-    int32_t zero_head;     /* 1 + a head of layer 0 whose columns of the output projection are 0 */
-    uint64_t seed;         /* of the sizes of the pieces */
+    const uint8_t *dtypes;    /* [roster] kept as; NULL: f32 */
+    int32_t file_dtype;       /* bytes arrive as */
+    int32_t transposed;       /* matrices arrive as [in, out] */
+    int32_t claim_transposed; /* matrices arrive as [out, in] but are announced as [in, out] */
+    int32_t stacked;          /* q, k, v (and their biases) arrive as one tensor */
+    const char *a, *b;        /* names that end so are exchanged: ".gate.weight", ".up.weight" */
+    int32_t zero_head;        /* 1 + a head of layer 0 whose columns of the output projection are 0 */
+    uint64_t seed;            /* of the sizes of the pieces */
 };
 /* A sealed model with the golden weights, through gf_tensor_begin, write and end; NULL and err when
  * refused. how may be NULL. */

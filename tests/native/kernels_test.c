@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "check.h"
 #include "kernels/kernels.h"
+#include "kernels/shared.h" /* gf_dot_flip */
 #include <float.h>
 #include <stdlib.h>
 #if !defined(__wasm__)
@@ -499,15 +500,6 @@ static void matrices_give_back_what_was_put(void) {
                         CHECK_BITS(y, z, cols * 4);
                         record(y, cols * 4);
                     }
-                    if (per == 1) { /* the same, column by column */
-                        float *column = floats(rows);
-                        for (int j = 0; j < cols; j++) {
-                            for (int i = 0; i < rows; i++) column[i] = x[i * cols + j];
-                            gf_mat_put_col(&w, j, rows / 2, column + rows / 2, rows - rows / 2);
-                            gf_mat_put_col(&w, j, 0, column, rows / 2);
-                        }
-                        CHECK_BITS(p, q, size);
-                    }
                     release();
                 }
 }
@@ -584,7 +576,7 @@ static void matmul_matches_ref_and_itself(void) {
                 matmul_case(type, layout, 1 + i % 3 * 20, per == 32 ? 32 * (s % 9 + 1) : s, 2);
                 if (s <= 65) matmul_case(type, layout, 35, per == 32 ? 64 : 20, s);
             }
-            matmul_case(type, layout, 40, 576, 70); /* more than one chunk, more than one turn */
+            matmul_case(type, layout, 40, 576, 70); /* more than one chunk of columns and of tokens */
             matmul_case(type, layout, 500, 288, 1); /* several tiles */
             matmul_case(type, layout, 500, 288, 9);
         }
@@ -647,6 +639,26 @@ static void matmul_edges(void) {
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
+/* Position `slot` of a block as float, by the layout that kernels.h describes. */
+static void kv_get(int type, const void *keys, const void *values, int slot, float *k, float *v, int d) {
+    const float *k_scale = (const float *)((const char *)keys + (d + 3) / 4 * 4 * GF_KV_BLOCK);
+    const float *v_scale = (const float *)((const char *)values + d * GF_KV_BLOCK);
+    for (int i = 0; i < d; i++) {
+        const int key = i * GF_KV_BLOCK + slot, value = slot * d + i;
+        const int key_4 = (i / 4 * GF_KV_BLOCK + slot) * 4 + i % 4, value_4 = (slot / 4 * d + i) * 4 + slot % 4;
+        switch (type) {
+        case GF_KV_F32: k[i] = ((const float *)keys)[key], v[i] = ((const float *)values)[value]; break;
+        case GF_KV_F16:
+            k[i] = gf_f16_to_f32(((const uint16_t *)keys)[key]);
+            v[i] = gf_f16_to_f32(((const uint16_t *)values)[value]);
+            break;
+        default:
+            k[i] = (float)(int8_t)(((const uint8_t *)keys)[key_4] ^ gf_dot_flip()) * k_scale[slot];
+            v[i] = (float)((const int8_t *)values)[value_4] * v_scale[slot];
+        }
+    }
+}
+
 static void attention_matches_ref(void) {
     static const int heads[] = {1, 2, 3, 4, 6, 8, 15, 16, 24, 32, 33, 48, 64, 80, 128, 256, 300};
     for (int type = 0; type < GF_N_KV_TYPES; type++)
@@ -659,14 +671,13 @@ static void attention_matches_ref(void) {
             memset(kb, 0, gf_kv_key_bytes(type, d));
             memset(vb, 0xff, gf_kv_value_bytes(type, d)); /* unwritten values are NaN */
             fill(q, m * ldq - 1, 2), fill(k, 64 * d, 2), fill(v, 64 * d, 2), fill(p, m * lds - 6, 1);
-            for (int i = 0; h % 2 && i < m * lds - 6; i++) p[i] = fabsf(p[i]);
-            /* as softmax's */ /* some of it negative: no softmax is, but it may be */
+            /* every other case without negative weights, as softmax gives them */
             for (int i = 0; h % 2 && i < m * lds - 6; i++) p[i] = fabsf(p[i]);
             int count = 1 + (h * 7 + type * 13) % 64;
             for (int j = 0; j < 64; j++) {
                 gf_kv_put(type, kb, NULL, j, k + j * d, NULL, d);
                 if (j < count) gf_kv_put(type, NULL, vb, j, NULL, v + j * d, d);
-                gf_kv_get(type, kb, vb, j, kr + j * d, vr + j * d, d);
+                kv_get(type, kb, vb, j, kr + j * d, vr + j * d, d);
                 double top_k = 0, top_v = 0;
                 for (int i = 0; i < d; i++) {
                     top_k = fmax(top_k, fabsf(k[j * d + i])), top_v = fmax(top_v, fabsf(v[j * d + i]));

@@ -33,8 +33,8 @@ static float value(int32_t e, int32_t row, int32_t col) {
 }
 
 struct way {
-    int32_t turned, stacked, kept, piece; /* piece: values written at a time, whole blocks */
-    int32_t file;                         /* dtype of matrices in the file */
+    int32_t transposed, stacked, kept, piece; /* piece: values written at a time, whole blocks */
+    int32_t file;                             /* dtype of matrices in the file */
 };
 
 /* Entries first .. first + n - 1 arrive as one tensor of floats. */
@@ -51,8 +51,8 @@ static void load(struct gf_model *m, int32_t first, int32_t n, const struct way 
         CHECK_OK(gf_model_tensor(m, first + i, &t));
         for (int32_t r = 0; r < t.rows; r++)
             for (int32_t c = 0; c < t.cols; c++)
-                file[how->turned && t.rank == 2 ? (size_t)c * (size_t)rows + (size_t)(row0 + r)
-                                                : (size_t)(row0 + r) * (size_t)cols + (size_t)(col0 + c)] =
+                file[how->transposed && t.rank == 2 ? (size_t)c * (size_t)rows + (size_t)(row0 + r)
+                                                    : (size_t)(row0 + r) * (size_t)cols + (size_t)(col0 + c)] =
                     value(first + i, r, c);
         if (t.rank == 2)
             row0 += t.rows;
@@ -63,7 +63,7 @@ static void load(struct gf_model *m, int32_t first, int32_t n, const struct way 
                   bytes = gf_dtype_block_bytes(dtype), all = rows * cols;
     uint8_t *blocks = malloc((size_t)(all / per) * (size_t)bytes);
     gf_quantize(blocks, file, dtype, all);
-    CHECK_OK(gf_tensor_begin(m, first, n, dtype, how->turned, &err));
+    CHECK_OK(gf_tensor_begin(m, first, n, dtype, how->transposed, &err));
     for (int32_t at = 0; at < all; at += how->piece) {
         const int32_t some = all - at < how->piece ? all - at : how->piece;
         CHECK_OK(gf_tensor_write(m, blocks + (size_t)(at / per) * (size_t)bytes, (uint32_t)(some / per * bytes), &err));

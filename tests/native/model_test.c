@@ -209,7 +209,7 @@ static void an_edit_at_every_point_gives_the_golden_output(void) {
 
 /* ---- how weights arrive ------------------------------------------------------------------------------------------ */
 
-/* Values that f32, f16 and bf16 all hold: whatever they are read from and kept as, turned or not,
+/* Values that f32, f16 and bf16 all hold: whatever they are read from and kept as, transposed or not,
  * stacked or not, in whatever pieces, the model is the same one, bit for bit. */
 static void float_formats_layouts_and_pieces_make_one_model(void) {
     static const char *const names[] = {"modern_tied", "gpt2"};
@@ -227,7 +227,7 @@ static void float_formats_layouts_and_pieces_make_one_model(void) {
         for (uint64_t way = 0; way < 48; way++) {
             struct feeding how = {.dtypes = way / 3 % 4 == 3 ? mixed : all_kept_as(formats[way / 3 % 4]),
                                   .file_dtype = formats[way % 3],
-                                  .turned = way / 12 % 2,
+                                  .transposed = way / 12 % 2,
                                   .stacked = way / 24 % 2,
                                   .seed = way * 7919};
             m = golden_model(g, &r->cfg, &how, &err);
@@ -249,8 +249,9 @@ static void block_formats_hold_what_they_should(void) {
         const struct golden_run *r = &g->runs[0];
         const size_t n_bytes = (size_t)r->rows * (size_t)r->cols * sizeof(float);
         float *first = malloc(n_bytes), *y = malloc(n_bytes);
-        for (int way = 0; way < 2; way++) { /* quantised on the way in; the second time turned */
-            struct feeding how = {.dtypes = all_kept_as(dtype), .turned = way, .stacked = way, .seed = (uint64_t)way};
+        for (int way = 0; way < 2; way++) { /* quantised on the way in; the second time transposed */
+            struct feeding how = {
+                .dtypes = all_kept_as(dtype), .transposed = way, .stacked = way, .seed = (uint64_t)way};
             struct gf_model *m = golden_model(g, &r->cfg, &how, &err);
             CHECK(m != NULL);
             if (!m) continue;
@@ -369,8 +370,8 @@ static void no_final(struct gf_config *c) { c->final_norm = 0; }
 static void relu(struct gf_config *c) { c->ffn = GF_RELU; }
 
 static void planted_faults_are_caught(void) {
-    static const struct feeding gate_up = {.a = ".gate.weight", .b = ".up.weight"}, turned = {.lie_turned = 1},
-                                q_k = {.a = ".q.weight", .b = ".k.weight"},
+    static const struct feeding gate_up = {.a = ".gate.weight", .b = ".up.weight"},
+                                transposed = {.claim_transposed = 1}, q_k = {.a = ".q.weight", .b = ".k.weight"},
                                 norms = {.a = ".norm1.weight", .b = ".norm2.weight"};
     fault("gpt2", "gelu_other", swap_gelu, NULL);
     fault("plain_gpt", "gelu_other", swap_gelu, NULL);
@@ -401,13 +402,13 @@ static void planted_faults_are_caught(void) {
     fault("gpt2", NULL, relu, NULL);
     fault("modern_tied", "gate_for_up", NULL, &gate_up);
     fault("swiglu_biases", "gate_for_up_but_not_its_bias", NULL, &gate_up);
-    fault("modern_tied", NULL, NULL, &turned);
-    fault("gpt2", NULL, NULL, &turned);
+    fault("modern_tied", NULL, NULL, &transposed);
+    fault("gpt2", NULL, NULL, &transposed);
     fault("modern_tied", NULL, NULL, &q_k);
     fault("gpt2", NULL, NULL, &norms);
 }
 
-/* A rotation that is one position off: queries turned here, in double, and set by an edit. Turned
+/* A rotation that is one position off: queries rotated here, in double, and set by an edit. Turned
  * by the right angle the output stays the golden one; by the next position's it does not. */
 static void a_wrong_rope_offset_is_caught(void) {
     const struct golden *g = golden("modern_tied");
@@ -423,23 +424,23 @@ static void a_wrong_rope_offset_is_caught(void) {
         struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
         for (int32_t pos = 0; pos < r->n; pos++)
             for (int32_t h = 0; h < c->n_heads; h++) {
-                float turned[8];
+                float rotated[8];
                 const float *x = q->data + (pos * c->n_heads + h) * c->d_head;
                 const int32_t half = c->d_head / 2;
                 for (int32_t j = 0; j < half; j++) {
                     const double angle = (pos + offset) * pow((double)c->rope_theta, -2.0 * j / c->d_head),
                                  a = (double)x[j], b = (double)x[j + half];
-                    turned[j] = (float)(a * cos(angle) - b * sin(angle));
-                    turned[j + half] = (float)(a * sin(angle) + b * cos(angle));
+                    rotated[j] = (float)(a * cos(angle) - b * sin(angle));
+                    rotated[j + half] = (float)(a * sin(angle) + b * cos(angle));
                 }
-                CHECK_OK(gf_session_edit(s, 0, 1, GF_P_ROT_Q, h, pos, -1, GF_EDIT_SET, 0, turned, c->d_head, &err));
+                CHECK_OK(gf_session_edit(s, 0, 1, GF_P_ROT_Q, h, pos, -1, GF_EDIT_SET, 0, rotated, c->d_head, &err));
             }
         const float *y = golden_eval(s, r, &err);
         const double d = y ? max_diff(y, r->output, (int64_t)r->rows * r->cols) : -1;
         if (offset == 0)
-            CHECK_CLOSE(d, (double)r->tolerance, "queries turned by their own position");
+            CHECK_CLOSE(d, (double)r->tolerance, "queries rotated by their own position");
         else
-            CHECK_FAR(d, 100 * (double)r->tolerance, "queries turned by the next position");
+            CHECK_FAR(d, 100 * (double)r->tolerance, "queries rotated by the next position");
         gf_session_close(s);
     }
     gf_model_close(m);
@@ -843,9 +844,9 @@ static void tensors_that_do_not_fit_are_refused(void) {
     static const float odd[] = {NAN, INFINITY, -INFINITY};
     static const int places[] = {0, 7, 199};
     static const char *const named[] = {"element 100 ", "element 107 ", "element 299 "};
-    for (int turned = 0; turned < 2; turned++)
+    for (int transposed = 0; transposed < 2; transposed++)
         for (int i = 0; i < 9; i++) {
-            CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, turned, &err));
+            CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, transposed, &err));
             CHECK_OK(gf_tensor_write(m, x, 400, &err));
             x[places[i / 3]] = odd[i % 3];
             CHECK_REFUSED(gf_tensor_write(m, x, 800, &err), GF_ERR_NOT_FINITE, "embed.weight", named[i / 3]);
