@@ -53,8 +53,138 @@ static struct gf_whole whole_cross(const struct gf_pass *p, const struct gf_seg 
                              .ldz = wq};
 }
 
-/* Per-head contributions to the output: result[h] = z_h Wo[:, h]. Only computed when looked at;
- * when edited, the output moves by as much as their sum. */
+/* The operations and points of one kind of attention. */
+struct attn_points {
+    int32_t attend_op, out_op;
+    int32_t raw, scaled, scores, pattern, z, result, out;
+};
+static const struct attn_points self_points = {.attend_op = GF_OP_ATTEND,
+                                               .out_op = GF_OP_ATTN_OUT,
+                                               .raw = GF_P_SCORES_RAW,
+                                               .scaled = GF_P_SCORES_SCALED,
+                                               .scores = GF_P_SCORES,
+                                               .pattern = GF_P_PATTERN,
+                                               .z = GF_P_Z,
+                                               .result = GF_P_RESULT,
+                                               .out = GF_P_ATTN_OUT};
+static const struct attn_points cross_points = {.attend_op = GF_OP_CROSS_ATTEND,
+                                                .out_op = GF_OP_CROSS_OUT,
+                                                .raw = GF_P_CROSS_SCORES_RAW,
+                                                .scaled = GF_P_CROSS_SCORES_SCALED,
+                                                .scores = GF_P_CROSS_SCORES,
+                                                .pattern = GF_P_CROSS_PATTERN,
+                                                .z = GF_P_CROSS_Z,
+                                                .result = GF_P_CROSS_RESULT,
+                                                .out = GF_P_CROSS_OUT};
+
+/* b->qkv = x W^T, rows q | k | v, then the norms of q and k. */
+static void project(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, const struct gf_bufs *b,
+                    const float *x) {
+    const struct gf_config *c = p->cfg;
+    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv, n = p->n;
+    float *q = b->qkv, *k = q + wq, *v = k + wkv;
+    gf_linear_forward(p, &w->in, q, x, n);
+    gf_mark(p->trace, p->stack, layer, GF_OP_QKV);
+    gf_tap(p->observe, p->stack, layer, GF_P_Q, q, ld, n, wq);
+    gf_tap(p->observe, p->stack, layer, GF_P_K, k, ld, n, wkv);
+    gf_tap(p->observe, p->stack, layer, GF_P_V, v, ld, n, wkv);
+    if (!c->qk_norm) return;
+    for (int64_t i = 0; b->qk_raw && i < n; i++)
+        memcpy(b->qk_raw + i * (wq + wkv), q + i * ld, (size_t)(wq + wkv) * sizeof *q);
+    gf_head_norm_forward(c, w->q_norm, q, ld, n, c->n_heads);
+    gf_head_norm_forward(c, w->k_norm, k, ld, n, c->n_kv_heads);
+}
+
+static int rotary(const struct gf_config *c) { return c->position == GF_POS_ROPE && c->use_position; }
+
+/* Rotate the q and k of one segment, which lie side by side, by the angles of their positions. */
+static void rotate_segment(const struct gf_pass *p, const struct gf_seg *g, float *qk, int32_t ld) {
+    const struct gf_config *c = p->cfg;
+    const int32_t heads = c->n_heads + c->n_kv_heads;
+    if (GF_TRAINS(p)) {
+        gf_rope(qk, ld, p->training->table, g->n, heads, c->d_head, c->rope_pairs);
+        return;
+    }
+    for (int32_t r = 0, run; r < g->n; r += run) { /* the cache keeps the table in blocks of positions */
+        const int32_t pos = g->pos0 + r;
+        run = GF_KV_BLOCK - pos % GF_KV_BLOCK;
+        if (run > g->n - r) run = g->n - r;
+        gf_rope(qk + (int64_t)r * ld, ld, gf_kv_table(g->kv, pos), run, heads, c->d_head, c->rope_pairs);
+    }
+}
+
+static void rotate(const struct gf_pass *p, int32_t layer, float *qkv) {
+    const struct gf_config *c = p->cfg;
+    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv;
+    float *at = qkv;
+    for (int32_t i = 0; rotary(c) && i < p->n_segs; at += (int64_t)p->segs[i++].n * ld)
+        rotate_segment(p, &p->segs[i], at, ld);
+    gf_mark(p->trace, p->stack, layer, GF_OP_ROPE);
+    if (!rotary(c)) return;
+    gf_tap(p->observe, p->stack, layer, GF_P_ROT_Q, qkv, ld, p->n, wq);
+    gf_tap(p->observe, p->stack, layer, GF_P_ROT_K, qkv + wq, ld, p->n, wkv);
+}
+
+/* z of the rows of one segment, the first of them row `row` of the pass, over the keys of `kv`. */
+static void attend_segment(const struct gf_pass *p, int32_t layer, const struct attn_points *points, struct gf_attend a,
+                           int32_t row, const float *q, int32_t ldq, float *z) {
+    const int32_t wq = p->cfg->n_heads * p->cfg->d_head;
+    a.p = p;
+    a.layer = layer;
+    a.raw = points->raw;
+    a.scaled = points->scaled;
+    a.scores = points->scores;
+    a.pattern = points->pattern;
+    a.row0 = row;
+    a.q = q + (int64_t)row * ldq;
+    a.ldq = ldq;
+    a.z = z + (int64_t)row * wq;
+    a.ldz = wq;
+    gf_attend_cached(&a);
+}
+
+/* b->z of b->qkv; the keys and values join their segments' caches. */
+static void attend(const struct gf_pass *p, int32_t layer, const struct gf_bufs *b) {
+    const struct gf_config *c = p->cfg;
+    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv;
+    int32_t row = 0;
+    for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
+        const struct gf_seg *g = &p->segs[i];
+        if (GF_TRAINS(p)) {
+            const struct gf_whole a = whole_self(p, g, row, b->qkv, b->z);
+            gf_attend_whole(&a);
+            continue;
+        }
+        const float *k = b->qkv + (int64_t)row * ld + wq;
+        gf_kv_write(g->kv, layer, g->pos0, g->n, k, k + wkv, ld);
+        const struct gf_attend a = {.kv = g->kv,
+                                    .mask = g->mask,
+                                    .causal = p->causal,
+                                    .window = c->sliding_window,
+                                    .n = g->n,
+                                    .pos0 = g->pos0,
+                                    .n_keys = g->pos0 + g->n};
+        attend_segment(p, layer, &self_points, a, row, b->qkv, ld, b->z);
+    }
+}
+
+/* b->cross_z of b->cross_q, over the encoder's keys and values. */
+static void attend_cross(const struct gf_pass *p, int32_t layer, const struct gf_bufs *b) {
+    int32_t row = 0;
+    for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
+        const struct gf_seg *g = &p->segs[i];
+        if (GF_TRAINS(p)) {
+            const struct gf_whole a = whole_cross(p, g, row, b->cross_q, b->cross_kv, b->cross_z);
+            gf_attend_whole(&a);
+            continue;
+        }
+        const struct gf_attend a = {.kv = g->cross, .mask = g->cross_mask, .n = g->n, .n_keys = g->cross->length};
+        attend_segment(p, layer, &cross_points, a, row, b->cross_q, p->cfg->n_heads * p->cfg->d_head, b->cross_z);
+    }
+}
+
+/* Each head's contribution to the output, result[h] = z_h Wo[:, h]. Computed only where it is captured or edited; an edit
+ * changes the output by the difference. Scratch was reserved by gf_observe_begin. */
 static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, int32_t point, float *out,
                              const float *z) {
     struct gf_observe *o = p->observe;
@@ -62,145 +192,51 @@ static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, i
     const struct gf_config *c = p->cfg;
     const int32_t width = c->n_heads * c->d_head, d = c->d_model;
     const int64_t all = (int64_t)c->n_heads * d;
-    float *one = gf_observe_scratch(o, gf_results_floats(c)); /* reserved by gf_observe_begin */
-    if (!one) return;
-    float *results = one + width, *before = results + all;
+    float *one_head = o->scratch, *results = one_head + width, *before = results + all;
     const int edited = o->edited[gf_place(c, p->stack, layer, point)];
     for (int32_t i = 0; i < p->n; i++) {
         for (int32_t h = 0; h < c->n_heads; h++) {
-            memset(one, 0, (size_t)width * sizeof *one);
-            memcpy(one + h * c->d_head, z + (int64_t)i * width + h * c->d_head, (size_t)c->d_head * sizeof *one);
-            gf_matmul(results + (int64_t)h * d, d, one, width, &w->o.w, NULL, 1, p->matmul_scratch, p->pool);
+            memset(one_head, 0, (size_t)width * sizeof *one_head);
+            memcpy(one_head + h * c->d_head, z + (int64_t)i * width + h * c->d_head,
+                   (size_t)c->d_head * sizeof *one_head);
+            gf_matmul(results + (int64_t)h * d, d, one_head, width, &w->o.w, NULL, 1, p->matmul_scratch, p->pool);
         }
         memcpy(before, results, (size_t)all * sizeof *before);
-        o->row0 += i;
-        gf_tap_rows(o, p->stack, layer, point, results, c->n_heads * d, 1, c->n_heads * d);
-        o->row0 -= i;
+        gf_tap_rows(o, p->stack, layer, point, i, results, c->n_heads * d, 1, c->n_heads * d);
         float *y = out + (int64_t)i * d;
         for (int64_t j = 0; edited && j < all; j++) y[j % d] += results[j] - before[j];
     }
 }
 
-void gf_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, float *out, const float *x,
-                          float *qkv, float *z, float *qk_raw) {
-    const struct gf_config *c = p->cfg;
-    struct gf_observe *o = p->observe;
-    const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv, n = p->n;
-    float *k = qkv + wq, *v = k + wkv;
-    gf_linear_forward(p, &w->in, qkv, x, n);
-    gf_mark(p->trace, p->stack, layer, GF_OP_QKV);
-    gf_tap(o, p->stack, layer, GF_P_Q, qkv, ld, n, wq);
-    gf_tap(o, p->stack, layer, GF_P_K, k, ld, n, wkv);
-    gf_tap(o, p->stack, layer, GF_P_V, v, ld, n, wkv);
-    if (c->qk_norm) {
-        for (int64_t i = 0; qk_raw && i < n; i++)
-            memcpy(qk_raw + i * (wq + wkv), qkv + i * ld, (size_t)(wq + wkv) * sizeof *qkv);
-        gf_head_norm_forward(c, w->q_norm, qkv, ld, n, c->n_heads);
-        gf_head_norm_forward(c, w->k_norm, k, ld, n, c->n_kv_heads);
-    }
-    const int rotated = c->position == GF_POS_ROPE && c->use_position;
-    int32_t row = 0;
-    for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
-        const struct gf_seg *g = &p->segs[i];
-        float *at = qkv + (int64_t)row * ld;
-        if (rotated && GF_TRAINS(p)) {
-            gf_rope(at, ld, p->training->table, g->n, c->n_heads + c->n_kv_heads, c->d_head, c->rope_pairs);
-            continue;
-        }
-        for (int32_t r = 0, run; rotated && r < g->n; r += run) { /* the table comes in blocks */
-            const int32_t pos = g->pos0 + r;
-            run = GF_KV_BLOCK - pos % GF_KV_BLOCK;
-            if (run > g->n - r) run = g->n - r;
-            gf_rope(at + (int64_t)r * ld, ld, gf_kv_table(g->kv, pos), run, c->n_heads + c->n_kv_heads, c->d_head,
-                    c->rope_pairs); /* k follows q */
-        }
-    }
-    gf_mark(p->trace, p->stack, layer, GF_OP_ROPE);
-    if (rotated) {
-        gf_tap(o, p->stack, layer, GF_P_ROT_Q, qkv, ld, n, wq);
-        gf_tap(o, p->stack, layer, GF_P_ROT_K, k, ld, n, wkv);
-    }
-    row = 0;
-    for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
-        const struct gf_seg *g = &p->segs[i];
-        if (GF_TRAINS(p)) {
-            const struct gf_whole a = whole_self(p, g, row, qkv, z);
-            gf_attend_whole(&a);
-            continue;
-        }
-        const int64_t at = (int64_t)row * ld;
-        gf_kv_write(g->kv, layer, g->pos0, g->n, k + at, v + at, ld);
-        const struct gf_attend a = {.p = p,
-                                    .layer = layer,
-                                    .raw = GF_P_SCORES_RAW,
-                                    .scaled = GF_P_SCORES_SCALED,
-                                    .scores = GF_P_SCORES,
-                                    .pattern = GF_P_PATTERN,
-                                    .kv = g->kv,
-                                    .mask = g->mask,
-                                    .causal = p->causal,
-                                    .window = c->sliding_window,
-                                    .row0 = row,
-                                    .n = g->n,
-                                    .pos0 = g->pos0,
-                                    .n_keys = g->pos0 + g->n,
-                                    .q = qkv + at,
-                                    .ldq = ld,
-                                    .z = z + (int64_t)row * wq,
-                                    .ldz = wq};
-        gf_attend_cached(&a);
-    }
-    gf_tap(o, p->stack, layer, GF_P_Z, z, wq, n, wq);
-    gf_mark(p->trace, p->stack, layer, GF_OP_ATTEND);
+/* out = z Wo^T */
+static void project_out(const struct gf_pass *p, int32_t layer, const struct gf_attn *w,
+                        const struct attn_points *points, float *z, float *out) {
+    const int32_t n = p->n, wq = p->cfg->n_heads * p->cfg->d_head, d = p->cfg->d_model;
+    gf_tap(p->observe, p->stack, layer, points->z, z, wq, n, wq);
+    gf_mark(p->trace, p->stack, layer, points->attend_op);
     gf_linear_forward(p, &w->o, out, z, n);
-    gf_mark(p->trace, p->stack, layer, GF_OP_ATTN_OUT);
-    per_head_results(p, w, layer, GF_P_RESULT, out, z);
-    gf_tap(o, p->stack, layer, GF_P_ATTN_OUT, out, c->d_model, n, c->d_model);
+    gf_mark(p->trace, p->stack, layer, points->out_op);
+    per_head_results(p, w, layer, points->result, out, z);
+    gf_tap(p->observe, p->stack, layer, points->out, out, d, n, d);
 }
 
-void gf_cross_attention_forward(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, float *out,
-                                const float *x, float *q, float *z, float *kv) {
-    const struct gf_config *c = p->cfg;
-    struct gf_observe *o = p->observe;
-    const int32_t wq = c->n_heads * c->d_head, n = p->n;
-    gf_linear_forward(p, &w->in, q, x, n);
+void gf_attention_forward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, const struct gf_bufs *b,
+                          const float *x) {
+    project(p, layer, w, b, x);
+    rotate(p, layer, b->qkv);
+    attend(p, layer, b);
+    project_out(p, layer, w, &self_points, b->z, b->attn_out);
+}
+
+void gf_cross_attention_forward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w,
+                                const struct gf_bufs *b, const float *x) {
+    const int32_t wq = p->cfg->n_heads * p->cfg->d_head, n = p->n;
+    gf_linear_forward(p, &w->in, b->cross_q, x, n);
     gf_mark(p->trace, p->stack, layer, GF_OP_CROSS_Q);
-    gf_tap(o, p->stack, layer, GF_P_CROSS_Q, q, wq, n, wq);
-    if (GF_TRAINS(p)) gf_linear_forward(p, &w->kv, kv, p->training->memory, p->training->n_memory);
-    int32_t row = 0;
-    for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
-        const struct gf_seg *g = &p->segs[i];
-        if (GF_TRAINS(p)) {
-            const struct gf_whole a = whole_cross(p, g, row, q, kv, z);
-            gf_attend_whole(&a);
-            continue;
-        }
-        const struct gf_attend a = {.p = p,
-                                    .layer = layer,
-                                    .raw = GF_P_CROSS_SCORES_RAW,
-                                    .scaled = GF_P_CROSS_SCORES_SCALED,
-                                    .scores = GF_P_CROSS_SCORES,
-                                    .pattern = GF_P_CROSS_PATTERN,
-                                    .kv = g->cross,
-                                    .mask = g->cross_mask,
-                                    .causal = 0,
-                                    .window = 0,
-                                    .row0 = row,
-                                    .n = g->n,
-                                    .pos0 = 0,
-                                    .n_keys = g->cross->length,
-                                    .q = q + (int64_t)row * wq,
-                                    .ldq = wq,
-                                    .z = z + (int64_t)row * wq,
-                                    .ldz = wq};
-        gf_attend_cached(&a);
-    }
-    gf_tap(o, p->stack, layer, GF_P_CROSS_Z, z, wq, n, wq);
-    gf_mark(p->trace, p->stack, layer, GF_OP_CROSS_ATTEND);
-    gf_linear_forward(p, &w->o, out, z, n);
-    gf_mark(p->trace, p->stack, layer, GF_OP_CROSS_OUT);
-    per_head_results(p, w, layer, GF_P_CROSS_RESULT, out, z);
-    gf_tap(o, p->stack, layer, GF_P_CROSS_OUT, out, c->d_model, n, c->d_model);
+    gf_tap(p->observe, p->stack, layer, GF_P_CROSS_Q, b->cross_q, wq, n, wq);
+    if (GF_TRAINS(p)) gf_linear_forward(p, &w->kv, b->cross_kv, p->training->memory, p->training->n_memory);
+    attend_cross(p, layer, b);
+    project_out(p, layer, w, &cross_points, b->cross_z, b->cross_out);
 }
 
 void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, struct gf_kv *cross,
@@ -216,7 +252,7 @@ void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int3
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 /* The inverse of a rotation is the rotation by the opposite angle: the same kernel with the signs of the sines changed. */
-static void rope_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_t n) {
+static void rotate_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_t n) {
     const struct gf_config *c = p->cfg;
     const int32_t d = c->d_head, half = d / 2;
     for (int32_t i = 0; i < n; i++) {
@@ -227,43 +263,42 @@ static void rope_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_
     }
 }
 
-void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw, float *dx,
-                           const float *dout, const float *x, const float *qkv, const float *z, const float *qk_raw,
-                           float *dqkv, float *dz) {
+void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
+                           const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv, n = p->n;
-    gf_linear_backward(p, &w->o, &dw->o, dz, 0, dout, z, n);
-    memset(dqkv, 0, (size_t)n * (size_t)ld * sizeof *dqkv);
+    gf_linear_backward(p, &w->o, &dw->o, g->z, 0, dout, b->z, n);
+    memset(g->qkv, 0, (size_t)n * (size_t)ld * sizeof *g->qkv);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
-        const struct gf_seg *g = &p->segs[i];
-        const struct gf_whole a = whole_self(p, g, row, qkv, (float *)z);
-        float *at = dqkv + (int64_t)row * ld;
-        gf_attend_whole_backward(&a, dz + (int64_t)row * wq, at, at + wq, at + wq + wkv);
-        if (c->position == GF_POS_ROPE && c->use_position) rope_backward(p, at, ld, g->n);
+        const struct gf_seg *seg = &p->segs[i];
+        const struct gf_whole a = whole_self(p, seg, row, b->qkv, b->z);
+        float *dq = g->qkv + (int64_t)row * ld;
+        gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq, dq + wq, dq + wq + wkv);
+        if (rotary(c)) rotate_backward(p, dq, ld, seg->n);
     }
     if (c->qk_norm) {
-        gf_head_norm_backward(c, w->q_norm, dw->q_norm, dqkv, ld, qk_raw, wq + wkv, n, c->n_heads);
-        gf_head_norm_backward(c, w->k_norm, dw->k_norm, dqkv + wq, ld, qk_raw + wq, wq + wkv, n, c->n_kv_heads);
+        gf_head_norm_backward(c, w->q_norm, dw->q_norm, g->qkv, ld, b->qk_raw, wq + wkv, n, c->n_heads);
+        gf_head_norm_backward(c, w->k_norm, dw->k_norm, g->qkv + wq, ld, b->qk_raw + wq, wq + wkv, n, c->n_kv_heads);
     }
-    gf_linear_backward(p, &w->in, &dw->in, dx, 0, dqkv, x, n);
+    gf_linear_backward(p, &w->in, &dw->in, g->in, 0, g->qkv, x, n);
 }
 
-void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw, float *dx,
-                                 float *dmemory, const float *dout, const float *x, const float *q, const float *kv,
-                                 const float *z, float *dq, float *dkv, float *dz) {
+void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
+                                 const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x) {
     const struct gf_config *c = p->cfg;
     const struct gf_training *t = p->training;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, n = p->n;
-    gf_linear_backward(p, &w->o, &dw->o, dz, 0, dout, z, n);
-    memset(dkv, 0, (size_t)t->n_memory * 2 * (size_t)wkv * sizeof *dkv);
+    float *dq = g->qkv;
+    gf_linear_backward(p, &w->o, &dw->o, g->z, 0, dout, b->cross_z, n);
+    memset(g->cross_kv, 0, (size_t)t->n_memory * 2 * (size_t)wkv * sizeof *g->cross_kv);
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
-        const struct gf_seg *g = &p->segs[i];
-        const struct gf_whole a = whole_cross(p, g, row, q, kv, (float *)z);
-        float *at = dkv + (int64_t)g->source0 * 2 * wkv;
-        gf_attend_whole_backward(&a, dz + (int64_t)row * wq, dq + (int64_t)row * wq, at, at + wkv);
+        const struct gf_seg *seg = &p->segs[i];
+        const struct gf_whole a = whole_cross(p, seg, row, b->cross_q, b->cross_kv, b->cross_z);
+        float *dk = g->cross_kv + (int64_t)seg->source0 * 2 * wkv;
+        gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq + (int64_t)row * wq, dk, dk + wkv);
     }
-    gf_linear_backward(p, &w->in, &dw->in, dx, 0, dq, x, n);
-    gf_linear_backward(p, &w->kv, &dw->kv, dmemory, 1, dkv, t->memory, t->n_memory);
+    gf_linear_backward(p, &w->in, &dw->in, g->in, 0, dq, x, n);
+    gf_linear_backward(p, &w->kv, &dw->kv, g->memory, 1, g->cross_kv, t->memory, t->n_memory);
 }

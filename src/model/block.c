@@ -1,5 +1,5 @@
-/* block.c - the repeating unit: attention, for decoders of an encoder_decoder cross-attention, and
- * the feed-forward layer, each with its norm and its way around it.
+/* block.c - the repeating unit: self-attention, in decoders of an encoder_decoder cross-attention, and the feed-forward
+ * layer. Each is a sublayer with a norm and a residual connection.
  *
  *   pre-norm:   x = x + sublayer(norm(x))     Radford 2019, Xiong 2020
  *   post-norm:  x = norm(x + sublayer(x))     Vaswani 2017 */
@@ -11,109 +11,146 @@
 #include "model/norm.h"
 #include <string.h>
 
-/* to = from + sublayer, or sublayer alone where the residual is switched off. */
-static void residual(const struct gf_pass *p, int32_t layer, int32_t which, float *to, const float *from,
-                     float *sublayer) {
-    const int64_t all = (int64_t)p->n * p->cfg->d_model;
-    if (GF_TRAINS(p)) gf_dropout(p, layer, which, sublayer, sublayer);
-    if (p->cfg->use_residual)
-        gf_add(to, from, sublayer, all);
-    else if (to != sublayer)
-        memcpy(to, sublayer, (size_t)all * sizeof *to);
+enum kind { SELF_ATTENTION, CROSS_ATTENTION, FEED_FORWARD }; /* also the sublayer's number for gf_dropout */
+
+/* One sublayer: its norm, its rows in gf_bufs, and what is tapped and timed around it. */
+struct sublayer {
+    const struct gf_norm *norm;
+    float *before, *after; /* the residual stream that comes in and goes out */
+    float *normed;         /* pre-norm: norm(before) */
+    float *out;            /* what attention or the feed-forward layer computes */
+    float *sum;            /* post-norm: before + out, which is normalised */
+    float *mean, *rstd;    /* statistics of the norm */
+    int32_t scale_point, norm_point, after_point, norm_op, residual_op;
+};
+
+static int pre_norm(const struct gf_pass *p) { return p->cfg->norm_placement == GF_PRE_NORM; }
+static int has_cross(const struct gf_pass *p) {
+    return p->cfg->kind == GF_ENCODER_DECODER && p->stack == GF_STACK_DECODER;
 }
 
-static void tap_resid(const struct gf_pass *p, int32_t layer, int32_t point, float *x) {
+static struct sublayer describe_sublayer(const struct gf_pass *p, enum kind kind, const struct gf_block *w,
+                                         const struct gf_bufs *b) {
+    struct sublayer s = {.norm = &w->norm1,
+                         .before = b->resid_pre,
+                         .after = b->resid_mid,
+                         .normed = b->norm1,
+                         .out = b->attn_out,
+                         .sum = b->sum1,
+                         .mean = b->mean1,
+                         .rstd = b->rstd1,
+                         .scale_point = GF_P_LN1_SCALE,
+                         .norm_point = GF_P_LN1,
+                         .after_point = GF_P_RESID_MID,
+                         .norm_op = GF_OP_NORM1,
+                         .residual_op = GF_OP_RESID_ATTN};
+    if (kind == CROSS_ATTENTION)
+        s = (struct sublayer){.norm = &w->norm_cross,
+                              .before = b->resid_mid,
+                              .after = b->resid_cross,
+                              .normed = b->norm_cross,
+                              .out = b->cross_out,
+                              .sum = b->sum_cross,
+                              .mean = b->mean_cross,
+                              .rstd = b->rstd_cross,
+                              .scale_point = GF_P_LN_CROSS_SCALE,
+                              .norm_point = GF_P_LN_CROSS,
+                              .after_point = GF_P_RESID_MID_CROSS,
+                              .norm_op = GF_OP_NORM_CROSS,
+                              .residual_op = GF_OP_RESID_CROSS};
+    if (kind == FEED_FORWARD)
+        s = (struct sublayer){.norm = &w->norm2,
+                              .before = has_cross(p) ? b->resid_cross : b->resid_mid,
+                              .after = b->resid_post,
+                              .normed = b->norm2,
+                              .out = b->ffn_out,
+                              .sum = b->sum2,
+                              .mean = b->mean2,
+                              .rstd = b->rstd2,
+                              .scale_point = GF_P_LN2_SCALE,
+                              .norm_point = GF_P_LN2,
+                              .after_point = GF_P_RESID_POST,
+                              .norm_op = GF_OP_NORM2,
+                              .residual_op = GF_OP_RESID_FFN};
+    return s;
+}
+
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
+
+static void normalise_rows(const struct gf_pass *p, int32_t layer, const struct sublayer *s, float *to,
+                           const float *from) {
+    gf_norm_forward(p, s->norm, layer, s->scale_point, s->norm_point, to, from, s->mean, s->rstd, p->n);
+    gf_mark(p->trace, p->stack, layer, s->norm_op);
+}
+
+/* to = before + out, or out alone where the residual connection is switched off. */
+static void add_residual(const struct gf_pass *p, int32_t layer, enum kind kind, const struct sublayer *s, float *to) {
+    const int64_t all = (int64_t)p->n * p->cfg->d_model;
+    if (GF_TRAINS(p)) gf_dropout(p, layer, kind, s->out, s->out);
+    if (p->cfg->use_residual)
+        gf_add(to, s->before, s->out, all);
+    else if (to != s->out)
+        memcpy(to, s->out, (size_t)all * sizeof *to);
+    gf_mark(p->trace, p->stack, layer, s->residual_op);
+}
+
+static void tap_residual(const struct gf_pass *p, int32_t layer, int32_t point, float *x) {
     gf_tap(p->observe, p->stack, layer, point, x, p->cfg->d_model, p->n, p->cfg->d_model);
 }
 
-void gf_block_forward(const struct gf_pass *p, int32_t layer, const struct gf_block *w, const struct gf_bufs *b) {
-    const int pre = p->cfg->norm_placement == GF_PRE_NORM,
-              cross = p->cfg->kind == GF_ENCODER_DECODER && p->stack == GF_STACK_DECODER;
-    const int32_t n = p->n;
-    float *x = b->resid_pre;
-
-    tap_resid(p, layer, GF_P_RESID_PRE, x);
-    if (pre) gf_norm_forward(p, &w->norm1, layer, GF_P_LN1_SCALE, GF_P_LN1, b->norm1, x, b->mean1, b->rstd1, n);
-    if (pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM1);
-    gf_attention_forward(p, &w->attn, layer, b->attn_out, pre ? b->norm1 : x, b->qkv, b->z, b->qk_raw);
-    residual(p, layer, 0, pre ? b->resid_mid : b->sum1, x, b->attn_out);
-    gf_mark(p->trace, p->stack, layer, GF_OP_RESID_ATTN);
-    if (!pre)
-        gf_norm_forward(p, &w->norm1, layer, GF_P_LN1_SCALE, GF_P_LN1, b->resid_mid, b->sum1, b->mean1, b->rstd1, n);
-    if (!pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM1);
-    x = b->resid_mid;
-    tap_resid(p, layer, GF_P_RESID_MID, x);
-
-    if (cross) {
-        if (pre)
-            gf_norm_forward(p, &w->norm_cross, layer, GF_P_LN_CROSS_SCALE, GF_P_LN_CROSS, b->norm_cross, x,
-                            b->mean_cross, b->rstd_cross, n);
-        if (pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM_CROSS);
-        gf_cross_attention_forward(p, &w->cross, layer, b->cross_out, pre ? b->norm_cross : x, b->cross_q, b->cross_z,
-                                   b->cross_kv);
-        residual(p, layer, 1, pre ? b->resid_cross : b->sum_cross, x, b->cross_out);
-        gf_mark(p->trace, p->stack, layer, GF_OP_RESID_CROSS);
-        if (!pre)
-            gf_norm_forward(p, &w->norm_cross, layer, GF_P_LN_CROSS_SCALE, GF_P_LN_CROSS, b->resid_cross, b->sum_cross,
-                            b->mean_cross, b->rstd_cross, n);
-        if (!pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM_CROSS);
-        x = b->resid_cross;
-        tap_resid(p, layer, GF_P_RESID_MID_CROSS, x);
+static void sublayer_forward(const struct gf_pass *p, int32_t layer, enum kind kind, const struct gf_block *w,
+                             const struct gf_bufs *b) {
+    const struct sublayer s = describe_sublayer(p, kind, w, b);
+    const float *x = s.before;
+    if (pre_norm(p)) {
+        normalise_rows(p, layer, &s, s.normed, s.before);
+        x = s.normed;
     }
-
-    if (pre) gf_norm_forward(p, &w->norm2, layer, GF_P_LN2_SCALE, GF_P_LN2, b->norm2, x, b->mean2, b->rstd2, n);
-    if (pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM2);
-    gf_ffn_forward(p, &w->ffn, layer, b->ffn_out, pre ? b->norm2 : x, b->ffn_pre, b->ffn_post);
-    residual(p, layer, 2, pre ? b->resid_post : b->sum2, x, b->ffn_out);
-    gf_mark(p->trace, p->stack, layer, GF_OP_RESID_FFN);
-    if (!pre)
-        gf_norm_forward(p, &w->norm2, layer, GF_P_LN2_SCALE, GF_P_LN2, b->resid_post, b->sum2, b->mean2, b->rstd2, n);
-    if (!pre) gf_mark(p->trace, p->stack, layer, GF_OP_NORM2);
-    tap_resid(p, layer, GF_P_RESID_POST, b->resid_post);
+    switch (kind) {
+    case SELF_ATTENTION: gf_attention_forward(p, layer, &w->attn, b, x); break;
+    case CROSS_ATTENTION: gf_cross_attention_forward(p, layer, &w->cross, b, x); break;
+    case FEED_FORWARD: gf_ffn_forward(p, layer, &w->ffn, b, x); break;
+    }
+    add_residual(p, layer, kind, &s, pre_norm(p) ? s.after : s.sum);
+    if (!pre_norm(p)) normalise_rows(p, layer, &s, s.after, s.sum);
+    tap_residual(p, layer, s.after_point, s.after);
 }
 
-/* Backward of a sublayer's way out, up to the gradient of its output, which it returns. In
- * post-norm g->resid then is the gradient of the sum that was normalised. */
-static const float *way_out(const struct gf_pass *p, int32_t layer, int32_t which, const struct gf_norm *w,
-                            struct gf_norm *dw, const float *sum, const float *mean, const float *rstd,
-                            struct gf_back *g) {
-    if (p->cfg->norm_placement == GF_POST_NORM)
-        gf_norm_backward(p, w, dw, layer, g->resid, 0, g->resid, sum, mean, rstd, p->n);
-    if (p->training->dropout == 0) return g->resid;
-    gf_dropout(p, layer, which, g->out, g->resid);
-    return g->out;
+void gf_block_forward(const struct gf_pass *p, int32_t layer, const struct gf_block *w, const struct gf_bufs *b) {
+    tap_residual(p, layer, GF_P_RESID_PRE, b->resid_pre);
+    sublayer_forward(p, layer, SELF_ATTENTION, w, b);
+    if (has_cross(p)) sublayer_forward(p, layer, CROSS_ATTENTION, w, b);
+    sublayer_forward(p, layer, FEED_FORWARD, w, b);
 }
 
-/* Backward of its way in: g->in, the gradient of what it read, joins that of the residual stream. */
-static void way_in(const struct gf_pass *p, int32_t layer, const struct gf_norm *w, struct gf_norm *dw, const float *x,
-                   const float *mean, const float *rstd, struct gf_back *g) {
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
+
+/* g->resid: the gradient of s.after becomes that of s.before. dnorm: the gradient of the sublayer's norm. */
+static void sublayer_backward(const struct gf_pass *p, int32_t layer, enum kind kind, const struct gf_block *w,
+                              struct gf_block *dw, struct gf_norm *dnorm, const struct gf_bufs *b, struct gf_back *g) {
+    const struct sublayer s = describe_sublayer(p, kind, w, b);
     const int64_t all = (int64_t)p->n * p->cfg->d_model;
+    const float *x = pre_norm(p) ? s.normed : s.before, *dout = g->resid;
+    if (!pre_norm(p)) gf_norm_backward(p, s.norm, dnorm, layer, g->resid, 0, g->resid, s.sum, s.mean, s.rstd, p->n);
+    if (p->training->dropout != 0) {
+        gf_dropout(p, layer, kind, g->out, g->resid);
+        dout = g->out;
+    }
+    switch (kind) { /* g->in = the gradient of x */
+    case SELF_ATTENTION: gf_attention_backward(p, &w->attn, &dw->attn, b, g, dout, x); break;
+    case CROSS_ATTENTION: gf_cross_attention_backward(p, &w->cross, &dw->cross, b, g, dout, x); break;
+    case FEED_FORWARD: gf_ffn_backward(p, &w->ffn, &dw->ffn, b, g, dout, x); break;
+    }
     if (!p->cfg->use_residual) memset(g->resid, 0, (size_t)all * sizeof *g->resid);
-    if (p->cfg->norm_placement == GF_PRE_NORM)
-        gf_norm_backward(p, w, dw, layer, g->resid, 1, g->in, x, mean, rstd, p->n);
+    if (pre_norm(p))
+        gf_norm_backward(p, s.norm, dnorm, layer, g->resid, 1, g->in, s.before, s.mean, s.rstd, p->n);
     else
         gf_add(g->resid, g->resid, g->in, all);
 }
 
 void gf_block_backward(const struct gf_pass *p, int32_t layer, const struct gf_block *w, struct gf_block *dw,
                        const struct gf_bufs *b, struct gf_back *g) {
-    const int pre = p->cfg->norm_placement == GF_PRE_NORM,
-              cross = p->cfg->kind == GF_ENCODER_DECODER && p->stack == GF_STACK_DECODER;
-    const float *x = cross ? b->resid_cross : b->resid_mid;
-    const float *dout = way_out(p, layer, 2, &w->norm2, &dw->norm2, b->sum2, b->mean2, b->rstd2, g);
-    gf_ffn_backward(p, &w->ffn, &dw->ffn, g->in, dout, pre ? b->norm2 : x, b->ffn_pre, b->ffn_post, g->ffn_pre,
-                    g->ffn_post);
-    way_in(p, layer, &w->norm2, &dw->norm2, x, b->mean2, b->rstd2, g);
-    if (cross) {
-        x = b->resid_mid;
-        dout = way_out(p, layer, 1, &w->norm_cross, &dw->norm_cross, b->sum_cross, b->mean_cross, b->rstd_cross, g);
-        gf_cross_attention_backward(p, &w->cross, &dw->cross, g->in, g->memory, dout, pre ? b->norm_cross : x,
-                                    b->cross_q, b->cross_kv, b->cross_z, g->qkv, g->cross_kv, g->z);
-        way_in(p, layer, &w->norm_cross, &dw->norm_cross, x, b->mean_cross, b->rstd_cross, g);
-    }
-    x = b->resid_pre;
-    dout = way_out(p, layer, 0, &w->norm1, &dw->norm1, b->sum1, b->mean1, b->rstd1, g);
-    gf_attention_backward(p, &w->attn, &dw->attn, g->in, dout, pre ? b->norm1 : x, b->qkv, b->z, b->qk_raw, g->qkv,
-                          g->z);
-    way_in(p, layer, &w->norm1, &dw->norm1, x, b->mean1, b->rstd1, g);
+    sublayer_backward(p, layer, FEED_FORWARD, w, dw, &dw->norm2, b, g);
+    if (has_cross(p)) sublayer_backward(p, layer, CROSS_ATTENTION, w, dw, &dw->norm_cross, b, g);
+    sublayer_backward(p, layer, SELF_ATTENTION, w, dw, &dw->norm1, b, g);
 }

@@ -65,7 +65,7 @@ static int is_result(int32_t point) { return point == GF_P_RESULT || point == GF
 static int reserve_results(struct gf_observe *o, int32_t first, int32_t last) {
     for (int32_t place = first; place < last; place++)
         if (is_result(place % GF_N_POINTS) && (o->captured[place].wanted || o->edited[place]))
-            return gf_observe_scratch(o, gf_results_floats(&o->cfg)) ? 0 : -1;
+            return gf_observe_reserve(o, gf_results_floats(&o->cfg));
     return 0;
 }
 
@@ -108,8 +108,9 @@ int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source) {
     return 0;
 }
 
-void gf_capture_rows(struct gf_observe *o, int32_t place, const float *x, int32_t ld, int32_t n, int32_t width) {
-    float *to = o->captured[place].data + (size_t)o->row0 * (size_t)width;
+void gf_capture_rows(struct gf_observe *o, int32_t place, int32_t row, const float *x, int32_t ld, int32_t n,
+                     int32_t width) {
+    float *to = o->captured[place].data + (size_t)(o->row0 + row) * (size_t)width;
     for (int32_t i = 0; i < n; i++)
         memcpy(to + (size_t)i * (size_t)width, x + (size_t)i * (size_t)ld, (size_t)width * sizeof *x);
 }

@@ -89,13 +89,14 @@ static void apply(const struct gf_edit *e, float *x, int32_t n) {
     }
 }
 
-void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, float *x, int32_t ld, int32_t n, int32_t width) {
+void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, int32_t row, float *x, int32_t ld, int32_t n,
+                  int32_t width) {
     const int32_t part = selected_width(&o->cfg, axes);
     for (int32_t k = 0; k < o->n_edits; k++) {
         const struct gf_edit *e = &o->edits[k];
         if (e->place != place) continue;
         for (int32_t i = 0; i < n; i++) {
-            if (e->position >= 0 && e->position != o->pos0 + o->row0 + i) continue;
+            if (e->position >= 0 && e->position != o->pos0 + o->row0 + row + i) continue;
             for (int32_t h = 0; h < width / part; h++)
                 if (e->head < 0 || e->head == h) apply(e, x + (size_t)i * (size_t)ld + (size_t)h * (size_t)part, part);
         }

@@ -9,8 +9,9 @@
 #include "kernels/wide.h"    /* gf_silu_mul_wide */
 #include "model/linear.h"
 
-void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t layer, float *out, const float *x,
-                    float *pre, float *post) {
+void gf_ffn_forward(const struct gf_pass *p, int32_t layer, const struct gf_ffn *w, const struct gf_bufs *b,
+                    const float *x) {
+    float *pre = b->ffn_pre, *post = b->ffn_post, *out = b->ffn_out;
     const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = p->cfg->ffn == GF_SWIGLU, ld = gated ? 2 * d_ff : d_ff;
     const int64_t all = (int64_t)n * d_ff;
     gf_linear_forward(p, &w->up, pre, x, n);
@@ -67,8 +68,10 @@ static void act_backward(int32_t ffn, float *dx, const float *dy, const float *x
     }
 }
 
-void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, float *dx, const float *dout,
-                     const float *x, const float *pre, const float *post, float *dpre, float *dpost) {
+void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, const struct gf_bufs *b,
+                     struct gf_back *g, const float *dout, const float *x) {
+    const float *pre = b->ffn_pre, *post = b->ffn_post;
+    float *dpre = g->ffn_pre, *dpost = g->ffn_post;
     const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = p->cfg->ffn == GF_SWIGLU, ld = gated ? 2 * d_ff : d_ff;
     gf_linear_backward(p, &w->down, &dw->down, dpost, 0, dout, post, n);
     for (int64_t i = 0; i < n; i++) {
@@ -78,5 +81,5 @@ void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_
         else
             act_backward(p->cfg->ffn, dpre + i * d_ff, dpost + i * d_ff, pre + i * d_ff, d_ff);
     }
-    gf_linear_backward(p, &w->up, &dw->up, dx, 0, dpre, x, n);
+    gf_linear_backward(p, &w->up, &dw->up, g->in, 0, dpre, x, n);
 }

@@ -3,11 +3,11 @@
 #define GF_FFN_H
 #include "model/pass.h"
 
-/* out [n, d_model] = ffn(x [n, d_model]); pre and post as in gf_bufs. */
-void gf_ffn_forward(const struct gf_pass *p, const struct gf_ffn *w, int32_t layer, float *out, const float *x,
-                    float *pre, float *post);
-/* Given dout and what forward read and left: dw += ..., dx = ...; dpre, dpost: room for gradients
- * of pre and post. */
-void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, float *dx, const float *dout,
-                     const float *x, const float *pre, const float *post, float *dpre, float *dpost);
+/* b->ffn_out = ffn(x [n, d_model]); leaves in b what backward reads. */
+void gf_ffn_forward(const struct gf_pass *p, int32_t layer, const struct gf_ffn *w, const struct gf_bufs *b,
+                    const float *x);
+/* Training. Given dout, the gradient of the output, and what forward read (x) and left (b): dw += ..., g->in = the
+ * gradient of x. g->ffn_pre and g->ffn_post are workspace. */
+void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_ffn *dw, const struct gf_bufs *b,
+                     struct gf_back *g, const float *dout, const float *x);
 #endif

@@ -24,13 +24,11 @@ static void watched(const struct gf_pass *p, const struct gf_norm *w, int32_t la
     for (int32_t i = 0; i < n; i++) {
         const float scale = 1 / rstd[i];
         float tapped = scale;
-        p->observe->row0 += i;
-        gf_tap_rows(p->observe, p->stack, layer, scale_point, &tapped, 1, 1, 1);
-        p->observe->row0 -= i;
+        gf_tap_rows(p->observe, p->stack, layer, scale_point, i, &tapped, 1, 1, 1);
         if (tapped != scale)
             for (int32_t j = 0; j < d; j++) y[(size_t)i * (size_t)d + (size_t)j] *= scale / tapped;
     }
-    gf_tap_rows(p->observe, p->stack, layer, norm_point, y, d, n, d);
+    gf_tap_rows(p->observe, p->stack, layer, norm_point, 0, y, d, n, d);
     for (int32_t i = 0; i < n; i++)
         for (int32_t j = 0; j < d; j++) {
             float *v = &y[(size_t)i * (size_t)d + (size_t)j];

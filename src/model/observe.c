@@ -71,13 +71,12 @@ int32_t gf_observe_place(const struct gf_session *s, int32_t stack, int32_t laye
     return gf_place(&s->model->cfg, stack, layer, point);
 }
 
-float *gf_observe_scratch(struct gf_observe *o, uint64_t n) {
-    if (n > o->scratch_floats) {
-        gf_give(o->scratch);
-        o->scratch = gf_take(n * sizeof(float));
-        o->scratch_floats = o->scratch ? n : 0;
-    }
-    return o->scratch;
+int gf_observe_reserve(struct gf_observe *o, uint64_t n) {
+    if (n <= o->scratch_floats) return 0;
+    gf_give(o->scratch);
+    o->scratch = gf_take(n * sizeof(float));
+    o->scratch_floats = o->scratch ? n : 0;
+    return o->scratch ? 0 : -1;
 }
 
 void gf_observe_close(struct gf_observe *o) {

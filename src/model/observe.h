@@ -31,7 +31,7 @@ struct gf_observe {
     int32_t pos0;      /* absolute position of that row */
     int32_t n_keys;    /* self-attention keys at the end of the call */
     int32_t n_source;  /* cross-attention keys */
-    float *scratch;    /* for what is computed only to be seen */
+    float *scratch;    /* for what is computed only to be observed; gf_observe_begin reserves it */
     uint64_t scratch_floats;
 };
 
@@ -48,16 +48,18 @@ int gf_observing(const struct gf_observe *o);
 int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0, int32_t n_keys, int32_t n_source);
 /* The same for the cross keys and values of an encode of n_source positions. */
 int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source);
-/* n floats that last until the next call; NULL without memory. */
-float *gf_observe_scratch(struct gf_observe *o, uint64_t n);
-/* Of that, what per-head results take: one head's z, and [n_heads, d_model] twice. */
+/* Make o->scratch hold n floats. 0, or -1 without memory. */
+int gf_observe_reserve(struct gf_observe *o, uint64_t n);
+/* Floats that per-head results take: one head's z, and [n_heads, d_model] twice. */
 static inline uint64_t gf_results_floats(const struct gf_config *c) {
     return (uint64_t)c->n_heads * ((uint64_t)c->d_head + 2 * (uint64_t)c->d_model);
 }
 /* capture.c: keep what a tap sees. edit.c: change it. */
-void gf_capture_rows(struct gf_observe *o, int32_t place, const float *x, int32_t ld, int32_t n, int32_t width);
+void gf_capture_rows(struct gf_observe *o, int32_t place, int32_t row, const float *x, int32_t ld, int32_t n,
+                     int32_t width);
 void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, const float *x, int32_t n);
-void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, float *x, int32_t ld, int32_t n, int32_t width);
+void gf_edit_rows(struct gf_observe *o, int32_t place, int32_t axes, int32_t row, float *x, int32_t ld, int32_t n,
+                  int32_t width);
 void gf_edit_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, float *x, int32_t n);
 void gf_observe_close(struct gf_observe *o);
 #endif

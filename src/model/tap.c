@@ -1,11 +1,11 @@
 /* tap.c - what happens at a point of a pass: edits first, then capture. */
 #include "model/tap.h"
 
-void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, float *x, int32_t ld, int32_t n,
-                 int32_t width) {
+void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t row, float *x, int32_t ld,
+                 int32_t n, int32_t width) {
     const int32_t place = gf_place(&o->cfg, stack, layer, point);
-    if (o->edited[place]) gf_edit_rows(o, place, gf_point_axes(point), x, ld, n, width);
-    if (o->captured[place].wanted) gf_capture_rows(o, place, x, ld, n, width);
+    if (o->edited[place]) gf_edit_rows(o, place, gf_point_axes(point), row, x, ld, n, width);
+    if (o->captured[place].wanted) gf_capture_rows(o, place, row, x, ld, n, width);
 }
 
 void gf_tap_keys(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t head, int32_t row, float *x,

@@ -13,13 +13,14 @@ static inline int gf_watched(const struct gf_observe *o, int32_t stack, int32_t 
     return o->captured[place].wanted || o->edited[place];
 }
 
-/* n rows of this chunk, `width` floats each, rows ld apart, have just been computed. Points with
- * axes D, Q, K, F, 1, R. */
-void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, float *x, int32_t ld, int32_t n,
-                 int32_t width);
+/* n rows of this chunk from its row `row` on, `width` floats each, ld apart, have just been computed. Points with axes
+ * D, Q, K, F, 1, R. */
+void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t row, float *x, int32_t ld,
+                 int32_t n, int32_t width);
+/* The same for all rows of the chunk; does nothing where nothing is observed. */
 static inline void gf_tap(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, float *x, int32_t ld,
                           int32_t n, int32_t width) {
-    if (o) gf_tap_rows(o, stack, layer, point, x, ld, n, width);
+    if (o) gf_tap_rows(o, stack, layer, point, 0, x, ld, n, width);
 }
 /* One query's row of keys 0 .. n - 1 in one head. Points with axes S; `row` counts within this
  * chunk. */
