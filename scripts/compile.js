@@ -61,18 +61,20 @@ const engine = () => ['base', 'kernels', 'model'].flatMap((folder) => sources(`s
 const trainer = () => sources('src/train').filter((file) => !hasMain(file));
 const boundary = () => sources('src/wasm');
 const programs = () => sources('src/train').filter(hasMain);
-const tests = () => sources('tests/native').filter((file) => file.endsWith('_test.c'));
+/** Whether the linker can put an allocator that fails on request in front of malloc, for the fuzzer and memory_test. */
+const wraps = process.platform === 'linux';
+const wrapAllocator = '-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc';
+const failsAllocations = (file) => file.endsWith('/memory_test.c');
+const tests = () => sources('tests/native').filter((file) => file.endsWith('_test.c') && (wraps || !failsAllocations(file)));
 const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
 const benches = () => sources('tests/bench');
-/** Whether the linker can put the fuzzer's allocator, which fails when told to, in front of malloc. */
-const wraps = process.platform === 'linux';
 /** The program that gives the engine and the trainer wrong bytes (tests/fuzz); it runs few cases among the native tests. */
 const fuzzer = () => ({
   out: 'build/native-test/fuzz',
   sources: [...engine(), ...trainer(), ...testHelpers(), ...sources('tests/fuzz')],
   cc: CC,
   compile: (source) => [...nativeTest(), ...(wraps && source.startsWith('tests/fuzz/') ? ['-DGF_STARVE'] : [])],
-  link: ['-pthread', ...sanitize, '-lm', ...(wraps ? ['-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc'] : [])],
+  link: ['-pthread', ...sanitize, '-lm', ...(wraps ? [wrapAllocator] : [])],
 });
 const trains = (file) => /^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
 const nativeTest = () => ['-O2', '-g', '-pthread', ...sanitize, ...common, '-Itests/native'];
@@ -111,14 +113,14 @@ const targets = {
     sources: [...engine(), ...trainer(), ...testHelpers(), file],
     cc: CC,
     compile: nativeTest,
-    link: ['-pthread', ...sanitize, '-lm'],
+    link: ['-pthread', ...sanitize, '-lm', ...(failsAllocations(file) ? [wrapAllocator] : [])],
   })), fuzzer()],
 
   fuzz: () => [fuzzer()],
 
   // The objects are those of `wasm`: what ships is what is tested; but the trainer's tests also run what they trained. Gradients in
   // double are a matter of formulas, not of binaries.
-  'wasm-test': () => [...eachVariant((variant, flags) => tests().filter((file) => !trains(file)).map((file) => ({
+  'wasm-test': () => [...eachVariant((variant, flags) => tests().filter((file) => !trains(file) && !failsAllocations(file)).map((file) => ({
     out: `build/wasm-test/${variant}/${basename(file, '.c')}.cjs`,
     sources: [...engine(), ...testHelpers(), file],
     cc: 'emcc',

@@ -1,0 +1,101 @@
+/* memory_test.c - a call for which there is not enough memory fails with a sentence and changes nothing.
+ *
+ * The linker sends calloc, malloc and realloc here (--wrap), and from the k-th allocation on they fail. hook_result once
+ * showed zeros, and an edit of it was left out, where its workspace could not be had. */
+#include "check.h"
+#include "glassformer.h"
+#include <stdlib.h>
+
+static int allocations_left = -1; /* until they fail; -1: they do not */
+
+static int fails(void) {
+    if (allocations_left > 0) allocations_left--;
+    return allocations_left == 0;
+}
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n) { return fails() ? NULL : __real_malloc(n); }
+void *__wrap_calloc(size_t n, size_t size) { return fails() ? NULL : __real_calloc(n, size); }
+void *__wrap_realloc(void *p, size_t n) { return fails() ? NULL : __real_realloc(p, n); }
+
+enum { TOKENS = 5, MOST_ALLOCATIONS = 100 };
+static const int32_t ids[TOKENS] = {1, 2, 3, 4, 5};
+
+static struct gf_config decoder(void) {
+    struct gf_config c;
+    gf_config_default(&c);
+    c.vocab_size = 11;
+    c.d_model = 12;
+    c.n_layers = 2;
+    c.n_heads = 2;
+    c.n_kv_heads = 1;
+    c.d_head = 6;
+    c.d_ff = 16;
+    c.context_length = 32;
+    return c;
+}
+
+static struct gf_model *model(void) {
+    struct gf_error err = {0};
+    const struct gf_config c = decoder();
+    struct gf_model *m = gf_model_open(&c, NULL, &err);
+    CHECK(m && gf_model_randomize(m, 7, 0.5f, &err) == GF_OK);
+    return m;
+}
+
+/* A session that captures hook_result of layer 1 and, with `edit`, scales its first head. */
+static struct gf_session *observing(const struct gf_model *m, int edit) {
+    struct gf_error err = {0};
+    struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
+    CHECK(s && gf_session_capture(s, GF_STACK_DECODER, 1, GF_P_RESULT, 1, &err) == GF_OK);
+    if (edit)
+        CHECK_INT(gf_session_edit(s, GF_STACK_DECODER, 1, GF_P_RESULT, 0, -1, -1, GF_EDIT_SCALE, 3, NULL, 0, &err),
+                  GF_OK);
+    return s;
+}
+
+static void an_eval_without_memory_fails_and_shows_no_zeros(void) {
+    struct gf_model *m = model();
+    for (int edit = 0; edit <= 1; edit++) {
+        struct gf_error err = {0};
+        struct gf_session *want = observing(m, edit);
+        CHECK_INT(gf_session_eval(want, ids, TOKENS, &err), GF_OK);
+        int k = 1;
+        for (; k < MOST_ALLOCATIONS; k++) {
+            struct gf_session *s = observing(m, edit);
+            memset(&err, 0, sizeof err);
+            allocations_left = k;
+            const int32_t status = gf_session_eval(s, ids, TOKENS, &err);
+            allocations_left = -1;
+            int32_t dims[3], want_dims[3];
+            if (status == GF_OK) { /* enough memory: what it shows and computes is what it should */
+                const float *got = gf_session_captured(s, GF_STACK_DECODER, 1, GF_P_RESULT, dims),
+                            *shown = gf_session_captured(want, GF_STACK_DECODER, 1, GF_P_RESULT, want_dims);
+                CHECK_INT(dims[0] * dims[1] * dims[2], TOKENS * 2 * 12);
+                CHECK_BITS(got, shown, TOKENS * 2 * 12 * sizeof *got);
+                CHECK_BITS(gf_session_logits(s, 0, TOKENS, &err), gf_session_logits(want, 0, TOKENS, &err),
+                           TOKENS * 11 * sizeof(float));
+            } else {
+                CHECK_INT(status, GF_ERR_MEMORY);
+                CHECK_TEXT(err.text, "no memory for 5 more positions");
+                CHECK_INT(gf_session_length(s), 0);
+                CHECK_INT(gf_session_eval(s, ids, TOKENS, &err), GF_OK); /* with memory again it goes on */
+            }
+            gf_session_close(s);
+            if (status == GF_OK) break;
+        }
+        CHECK(k > 5 && k < MOST_ALLOCATIONS); /* some evals failed, and one did not */
+        gf_session_close(want);
+    }
+    gf_model_close(m);
+}
+
+int main(void) {
+    RUN(an_eval_without_memory_fails_and_shows_no_zeros);
+    return check_end();
+}
