@@ -2,7 +2,8 @@
  *
  * The layouts are drawn in kernels.h. */
 #include "base/half.h"
-#include "kernels/shared.h" /* gf_dot_flip */
+#include "kernels/dot.h" /* gf_dot_flip */
+#include "kernels/kernels.h"
 #include <string.h>
 
 static int is_quantized(int32_t dtype) { return dtype == GF_Q8_0 || dtype == GF_Q4_0 || dtype == GF_Q4_1; }

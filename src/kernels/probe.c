@@ -1,16 +1,12 @@
-/* probe.c - which integer products this machine does exactly.
+/* probe.c - finds out which integer products this machine does exactly (gf_kernels_init).
  *
- * Three values tell how i4_rdot reads its second operand. Then the kernels themselves must agree
- * with the 16-bit way, bit for bit, on a few numbers: in Node 20 (V8 11.3, relaxed SIMD behind a
- * flag) what V8's quick first compiler makes of some of them is wrong. */
-#include "kernels/shared.h"
+ * Three products show how i4_rdot reads its second operand. Then the kernels must give the same bits as with GF_DOT_I16 on
+ * a few numbers: Node 20 (V8 11.3, relaxed SIMD behind a flag) compiles some of them wrongly in its baseline compiler. */
+#include "kernels/dot.h"
+#include "kernels/kernels.h"
 #include "kernels/simd.h"
 
 #if GF_RELAXED
-static enum gf_dot dot_kind = GF_DOT_I16;
-
-enum gf_dot gf_dot_kind(void) { return dot_kind; }
-
 static int32_t product(int32_t a, int32_t b) {
     uint32_t four = 0x01010101u;
     v128 x = i4_splat((int32_t)((a & 255) * four)), w = i4_splat((int32_t)((b & 255) * four));
@@ -32,7 +28,7 @@ struct sample {
     float y[3][2][5 * GF_PANEL], s[7 * GF_KV_BLOCK], z[7 * D_HEAD];
 };
 
-/* What the kernels make of the same numbers under dot_kind: matrices with 1 and 5 tokens, attention
+/* What the kernels compute from the same numbers with gf_dot_kind(): matrices with 1 and 5 tokens, attention
  * with 7 queries, which is 4 and 2 and 1. */
 static void take_sample(struct sample *to) {
     _Alignas(64) char memory[2560], scratch[2560];
@@ -66,14 +62,14 @@ void gf_kernels_init(void) {
     struct sample relaxed, exact;
     enum gf_dot kind = operand_kind();
     take_sample(&exact);
-    dot_kind = kind;
+    gf_dot_use(kind);
     take_sample(&relaxed);
-    if (memcmp(&relaxed, &exact, sizeof exact) != 0) dot_kind = GF_DOT_I16;
+    if (memcmp(&relaxed, &exact, sizeof exact) != 0) gf_dot_use(GF_DOT_I16);
     known = 1;
 }
 
 const char *gf_kernels_name(void) {
-    switch (dot_kind) {
+    switch (gf_dot_kind()) {
     case GF_DOT_UNSIGNED: return "relaxed, unsigned dot";
     case GF_DOT_SIGNED: return "relaxed, signed dot";
     case GF_DOT_SPLIT: return "relaxed, split dot";
@@ -82,7 +78,6 @@ const char *gf_kernels_name(void) {
 }
 #else
 void gf_kernels_init(void) {}
-enum gf_dot gf_dot_kind(void) { return GF_DOT_I16; }
 const char *gf_kernels_name(void) {
 #if defined(__wasm_simd128__)
     return "simd128";
@@ -91,5 +86,3 @@ const char *gf_kernels_name(void) {
 #endif
 }
 #endif
-
-int32_t gf_dot_flip(void) { return gf_dot_kind() == GF_DOT_UNSIGNED ? 0x80 : 0; }

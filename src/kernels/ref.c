@@ -4,7 +4,8 @@
  * layouts by the formulas in kernels.h and shares no code with those who write them, except for
  * which way round the bytes of q8 lie on this machine (gf_dot_flip). */
 #include "base/half.h"
-#include "kernels/shared.h" /* gf_dot_flip */
+#include "kernels/dot.h" /* gf_dot_flip */
+#include "kernels/kernels.h"
 #include <math.h>
 #include <string.h>
 

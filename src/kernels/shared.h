@@ -1,27 +1,12 @@
-/* shared.h - what the kernels share among themselves: how int8 products are formed, activations
- * made ready for products. */
+/* shared.h - what the kernels share among themselves: activations prepared for products. */
 #ifndef GF_KERNELS_SHARED_H
 #define GF_KERNELS_SHARED_H
+#include "kernels/dot.h"
 #include "kernels/kernels.h"
 
 /* For F16_LOW (simd.h): to [m][n] = x [m][n], rows ldx apart, times 2^112. 0 if some of it is not
  * finite then. */
 int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n);
-
-/* int8 weights times int8 activations give exact integers, so how a machine forms them is free.
- * Four ways, one result: */
-enum gf_dot {
-    GF_DOT_I16,      /* extended to int16, i4_dot: SIMD128, native, where i4_rdot is broken */
-    GF_DOT_UNSIGNED, /* i4_rdot, b unsigned: w stored ^ 0x80 reads as w + 128; the sum starts at -128 sum(x) */
-    GF_DOT_SIGNED,   /* i4_rdot, b signed: as they are */
-    GF_DOT_SPLIT,    /* i4_rdot, b only safe in 0..127: x split by sign, two products */
-};
-
-/* Which one this process uses. A property of the machine, found once by gf_kernels_init; before
- * that GF_DOT_I16. */
-enum gf_dot gf_dot_kind(void);
-/* What stored q8 bytes of weights and keys are XORed with: 0x80 for GF_DOT_UNSIGNED, else 0. */
-int32_t gf_dot_flip(void);
 
 /* x, quantised: groups of `lanes` tokens (1 if n == 1, else 4; missing tokens are zero), columns in
  * fours: q [groups][cols/4][lanes][4], int8 or, for GF_DOT_I16, int16. For GF_DOT_SPLIT q holds

@@ -11,8 +11,8 @@
 #include "base/half.h"
 #include "base/pool.h"
 #include "check.h"
+#include "kernels/dot.h" /* gf_dot_flip */
 #include "kernels/kernels.h"
-#include "kernels/shared.h" /* gf_dot_flip */
 #include <float.h>
 #include <stdlib.h>
 #if !defined(__wasm__)

@@ -1,0 +1,15 @@
+/* dot.c - see dot.h. */
+#include "kernels/dot.h"
+#include "kernels/simd.h" /* GF_RELAXED */
+
+#if GF_RELAXED
+static enum gf_dot dot_kind = GF_DOT_I16;
+
+enum gf_dot gf_dot_kind(void) { return dot_kind; }
+void gf_dot_use(enum gf_dot kind) { dot_kind = kind; }
+#else
+enum gf_dot gf_dot_kind(void) { return GF_DOT_I16; }
+void gf_dot_use(enum gf_dot kind) { (void)kind; }
+#endif
+
+int32_t gf_dot_flip(void) { return gf_dot_kind() == GF_DOT_UNSIGNED ? 0x80 : 0; }
