@@ -92,17 +92,19 @@ int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err);
 
 /* ---- the roster: every weight, enumerated once ------------------------------------------------------------------- */
 
-/* JavaScript: embedding, position, attention, ... */
-enum gf_component {
-    GF_C_EMBEDDING,
-    GF_C_POSITION,
-    GF_C_ATTENTION,
-    GF_C_CROSS_ATTENTION,
-    GF_C_FFN,
-    GF_C_NORM,
-    GF_C_FINAL_NORM,
-    GF_C_HEAD
-};
+/* X(id, name in JavaScript): what part of the model a weight belongs to. */
+#define GF_COMPONENTS(X)                                                                                               \
+    X(GF_C_EMBEDDING, "embedding")                                                                                     \
+    X(GF_C_POSITION, "position")                                                                                       \
+    X(GF_C_ATTENTION, "attention")                                                                                     \
+    X(GF_C_CROSS_ATTENTION, "cross_attention")                                                                         \
+    X(GF_C_FFN, "ffn")                                                                                                 \
+    X(GF_C_NORM, "norm")                                                                                               \
+    X(GF_C_FINAL_NORM, "final_norm")                                                                                   \
+    X(GF_C_HEAD, "head")
+#define GF_COMPONENT_ENUM(id, name) id,
+enum gf_component { GF_COMPONENTS(GF_COMPONENT_ENUM) };
+#undef GF_COMPONENT_ENUM
 enum gf_stack { GF_STACK_NONE = -1, GF_STACK_DECODER = 0, GF_STACK_ENCODER = 1 };
 
 struct gf_tensor {        /* one entry */

@@ -26,16 +26,41 @@ const char *gf_kernels_name(void);
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
-/* The name in JavaScript and JSON is the lower case without GF_. */
-enum gf_dtype {
-    GF_F32 = 0,
-    GF_F16 = 1,  /* IEEE half; in products infinity and NaN read as finite, 2^16 or more */
-    GF_BF16 = 2, /* upper half of a float */
-    GF_Q8_0 = 3, /* file: blocks of 32 columns, f16 scale d + 32 int8 q, x = q d: 34 bytes */
-    GF_Q4_0 = 4, /* file: f16 scale + 16 bytes, low nibbles columns 0..15, x = (q-8) d: 18 */
-    GF_Q4_1 = 5, /* file: f16 scale, f16 minimum m, 16 bytes, x = q d + m: 20 */
-    GF_N_DTYPES
+/* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum): every
+ * type a weight can have, once. A block of a quantised type is an f16 scale d, an f16 minimum m if it has one, and the
+ * integers q: x = (q - zero) d + m. 4-bit types: 16 bytes, the low nibbles are columns 0..15 (quant.c draws them). A new
+ * type is a row here, its conversions in quant.c and its kernel in matmul_int8.c. */
+#define GF_DTYPES(X)                                                                                                   \
+    X(GF_F32, 0, "f32", 1, 4, 32, 0, 0)                                                                                \
+    X(GF_F16, 1, "f16", 1, 2, 16, 0, 0)   /* IEEE half; in products infinity and NaN read as finite, 2^16 or more */   \
+    X(GF_BF16, 2, "bf16", 1, 2, 16, 0, 0) /* upper half of a float */                                                  \
+    X(GF_Q8_0, 3, "q8_0", 32, 34, 8, 0, 0)                                                                             \
+    X(GF_Q4_0, 4, "q4_0", 32, 18, 4, 8, 0)                                                                             \
+    X(GF_Q4_1, 5, "q4_1", 32, 20, 4, 0, 1)
+#define GF_DTYPE_ENUM(id, value, ...) id = value,
+enum gf_dtype { GF_DTYPES(GF_DTYPE_ENUM) GF_N_DTYPES };
+#undef GF_DTYPE_ENUM
+
+/* GF_BLOCK_ROOM: bytes that hold one block of any type. */
+#define GF_DTYPE_ROOM(id, value, name, cols, bytes, ...) uint8_t id##_block[bytes];
+union gf_any_block {
+    GF_DTYPES(GF_DTYPE_ROOM)
 };
+#undef GF_DTYPE_ROOM
+enum { GF_BLOCK_ROOM = sizeof(union gf_any_block) };
+
+/* The table, by dtype. Here, so that a kernel compiled for one type is left with constants. */
+struct gf_dtype_row {
+    const char *name;
+    int32_t block_cols, block_bytes, bits, zero, has_minimum;
+};
+#define GF_DTYPE_ROW(id, value, ...) [id] = {__VA_ARGS__},
+static const struct gf_dtype_row gf_dtypes[] = {GF_DTYPES(GF_DTYPE_ROW)};
+#undef GF_DTYPE_ROW
+static inline int gf_dtype_is_quantized(int32_t dtype) { return gf_dtypes[dtype].block_cols > 1; }
+/* Bytes of one block of a file's dtype, and its columns; 0 and 1 for a dtype that does not exist. */
+int32_t gf_dtype_block_bytes(int32_t dtype);
+int32_t gf_dtype_block_cols(int32_t dtype);
 
 enum gf_layout {
     GF_PANELS = 0, /* as below: what inference streams */
@@ -66,9 +91,6 @@ struct gf_mat {
 uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols);
 /* Describe memory (64-byte aligned, gf_mat_bytes of it, the caller's) as W. Zeroes nothing. */
 void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory);
-/* Bytes of one block of a file's dtype, and its columns: 4/1, 2/1, 2/1, 34/32, 18/32, 20/32 */
-int32_t gf_dtype_block_bytes(int32_t dtype);
-int32_t gf_dtype_block_cols(int32_t dtype);
 /* n values of a file's dtype (n a multiple of the block's columns) to float. */
 void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n);
 /* n floats to a file's dtype; ties to even; q8_0 and q4_0 as ggml's reference quantizers do. */
@@ -169,8 +191,11 @@ void gf_rope_ref(float *x, int32_t ldx, const float *table, int32_t n, int32_t n
  *
  * q8 has one scale max|x| / 127 per position; K's columns past d_head are 0, and its bytes may be
  * stored XOR 0x80, see gf_kernels_init. */
-#define GF_KV_BLOCK 64
-enum gf_kv_type { GF_KV_F32 = 0, GF_KV_F16 = 1, GF_KV_Q8 = 2, GF_N_KV_TYPES };
+#define GF_KV_BLOCK                      64
+#define GF_KV_TYPES(X)                   X(GF_KV_F32, 0, "f32") X(GF_KV_F16, 1, "f16") X(GF_KV_Q8, 2, "q8")
+#define GF_KV_TYPE_ENUM(id, value, name) id = value,
+enum gf_kv_type { GF_KV_TYPES(GF_KV_TYPE_ENUM) GF_N_KV_TYPES };
+#undef GF_KV_TYPE_ENUM
 /* Bytes of one block of keys, and of values, each a multiple of 16. */
 uint64_t gf_kv_key_bytes(int32_t type, int32_t d_head);
 uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);

@@ -6,7 +6,8 @@
 #include "kernels/kernels.h"
 #include <string.h>
 
-static int is_quantized(int32_t dtype) { return dtype == GF_Q8_0 || dtype == GF_Q4_0 || dtype == GF_Q4_1; }
+/* Floats of a block in memory: its scale, and its minimum if it has one. */
+static int32_t scales_of(int32_t dtype) { return 1 + gf_dtypes[dtype].has_minimum; }
 
 /* Bytes of the panels' numbers, and of their scales; 0 when cols does not suit the type. */
 static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint64_t *data, uint64_t *scale) {
@@ -20,11 +21,8 @@ static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint
     if (layout != GF_PANELS || cols % gf_dtype_block_cols(dtype) != 0) return 0;
     values = ((uint64_t)rows + GF_PANEL - 1) / GF_PANEL * GF_PANEL * (uint64_t)cols;
     if (values > UINT64_MAX / 8) return 0;
-    if (is_quantized(dtype)) {
-        *data = dtype == GF_Q8_0 ? values : values / 2;
-        *scale = values / GF_QBLOCK * (dtype == GF_Q4_1 ? 8 : 4);
-    } else
-        *data = values * (uint64_t)gf_dtype_block_bytes(dtype);
+    *data = values * (uint64_t)gf_dtypes[dtype].bits / 8;
+    if (gf_dtype_is_quantized(dtype)) *scale = values / GF_QBLOCK * (uint64_t)scales_of(dtype) * sizeof(float);
     return 1;
 }
 
@@ -52,11 +50,11 @@ static int64_t col_stride(const struct gf_mat *w) { return w->layout == GF_ROWS 
 
 /* First byte of a row within a block of a quantised panel, and its scale. */
 static uint8_t *block_data(const struct gf_mat *w, int32_t row, int32_t block) {
-    int64_t blocks = w->cols / GF_QBLOCK, bytes = w->dtype == GF_Q8_0 ? 512 : 256;
+    int64_t blocks = w->cols / GF_QBLOCK, bytes = GF_PANEL * GF_QBLOCK * gf_dtypes[w->dtype].bits / 8;
     return (uint8_t *)w->data + ((row / GF_PANEL) * blocks + block) * bytes + row % GF_PANEL * 4;
 }
 static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
-    int64_t blocks = w->cols / GF_QBLOCK, n = w->dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL;
+    int64_t blocks = w->cols / GF_QBLOCK, n = GF_PANEL * scales_of(w->dtype);
     return w->scale + ((row / GF_PANEL) * blocks + block) * n + row % GF_PANEL;
 }
 
@@ -66,13 +64,13 @@ static void put_block(struct gf_mat *w, int32_t row, int32_t block, const uint8_
     float *scale = block_scale(w, row, block);
     *scale = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
     p += 2;
-    if (w->dtype == GF_Q8_0) {
-        for (int j = 0; j < 32; j++) to[j / 4 * 64 + j % 4] = p[j] ^ flip;
-        return;
-    }
-    if (w->dtype == GF_Q4_1) {
+    if (gf_dtypes[w->dtype].has_minimum) {
         scale[GF_PANEL] = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
         p += 2;
+    }
+    if (gf_dtypes[w->dtype].bits == 8) {
+        for (int j = 0; j < 32; j++) to[j / 4 * 64 + j % 4] = p[j] ^ flip;
+        return;
     }
     for (int j = 0; j < 16; j++) { /* byte j%4 of group j/4: columns c and c + 4 */
         int c = j / 4 * 8 + j % 4, d = c + 4;
@@ -83,7 +81,7 @@ static void put_block(struct gf_mat *w, int32_t row, int32_t block, const uint8_
 
 void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t n) {
     const uint8_t *p = blocks;
-    if (is_quantized(w->dtype)) {
+    if (gf_dtype_is_quantized(w->dtype)) {
         int32_t bytes = gf_dtype_block_bytes(w->dtype);
         for (int32_t i = 0; i < n; i += GF_QBLOCK, p += bytes) put_block(w, row, (col + i) / GF_QBLOCK, p);
         return;
@@ -107,8 +105,8 @@ static void put_one(struct gf_mat *w, int64_t at, float x) {
 }
 
 void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n) {
-    if (is_quantized(w->dtype)) {
-        uint8_t block[34];
+    if (gf_dtype_is_quantized(w->dtype)) {
+        uint8_t block[GF_BLOCK_ROOM];
         for (int32_t i = 0; i < n; i += GF_QBLOCK) {
             gf_quantize(block, x + i, w->dtype, GF_QBLOCK);
             put_block(w, row, (col + i) / GF_QBLOCK, block);
@@ -120,7 +118,7 @@ void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int3
 }
 
 void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
-    if (!is_quantized(w->dtype)) {
+    if (!gf_dtype_is_quantized(w->dtype)) {
         int64_t at = place(w, row, 0), step = col_stride(w);
         if (w->dtype == GF_F32) {
             const float *p = (const float *)w->data + at;
@@ -138,19 +136,16 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
     for (int32_t b = 0; b < w->cols / GF_QBLOCK; b++, y += GF_QBLOCK) {
         const uint8_t *p = block_data(w, row, b);
         const float *s = block_scale(w, row, b);
-        if (w->dtype == GF_Q8_0) {
+        if (gf_dtypes[w->dtype].bits == 8) {
             for (int j = 0; j < 32; j++) y[j] = (float)(int8_t)(p[j / 4 * 64 + j % 4] ^ flip) * *s;
             continue;
         }
+        const int zero = gf_dtypes[w->dtype].zero, minimum = gf_dtypes[w->dtype].has_minimum;
         for (int j = 0; j < 16; j++) {
-            int q = p[j / 4 * 64 + j % 4], c = j / 4 * 8 + j % 4;
-            if (w->dtype == GF_Q4_0) {
-                y[c] = (float)((q & 15) - 8) * *s;
-                y[c + 4] = (float)((q >> 4) - 8) * *s;
-            } else {
-                y[c] = (float)(q & 15) * *s + s[GF_PANEL];
-                y[c + 4] = (float)(q >> 4) * *s + s[GF_PANEL];
-            }
+            const int q = p[j / 4 * 64 + j % 4], c = j / 4 * 8 + j % 4;
+            y[c] = (float)((q & 15) - zero) * *s;
+            y[c + 4] = (float)((q >> 4) - zero) * *s;
+            if (minimum) y[c] += s[GF_PANEL], y[c + 4] += s[GF_PANEL];
         }
     }
 }

@@ -178,7 +178,7 @@ static void tile(void *ctx, int32_t index) {
     const struct job *j = ctx;
     int32_t p = index * j->tile_panels, end = p + j->tile_panels;
     if (end > j->panels) end = j->panels;
-    if (gf_dtype_block_cols(j->w->dtype) == GF_QBLOCK) {
+    if (gf_dtype_is_quantized(j->w->dtype)) {
         float sums[TOKENS * GF_PANEL];
         int32_t lanes = j->acts.lanes, most = lanes == 1 ? 1 : TOKENS / 4;
         for (; p < end; p++)
@@ -225,7 +225,7 @@ void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct 
     struct job j = {.y = y, .x = x, .b = b, .ldy = ldy, .ldx = ldx, .n = n, .w = w};
     if (n <= 0 || w->rows <= 0) return;
     j.panels = (w->rows + GF_PANEL - 1) / GF_PANEL;
-    if (gf_dtype_block_cols(w->dtype) == GF_QBLOCK) {
+    if (gf_dtype_is_quantized(w->dtype)) {
         gf_acts_bind(&j.acts, n, w->cols, scratch);
         gf_pool_run(j.acts.groups > 8 ? pool : NULL, fill, &j, j.acts.groups);
     } else if (w->dtype == GF_F16 && n == 1 && gf_scale_up(scratch, x, 0, 1, w->cols))

@@ -69,9 +69,9 @@ static void store_columns(char *dst, int32_t step, const v128 q[8]) {
 void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int32_t n, int32_t dtype) {
     int32_t blocks = a->cols / GF_QBLOCK, unit = gf_dot_kind() == GF_DOT_I16 ? 8 : 4;
     int32_t step = unit * a->lanes;
-    int32_t start = dtype == GF_Q8_0 ? -gf_dot_flip() : dtype == GF_Q4_0 ? -8 : 0;
+    int32_t start = -(gf_dtypes[dtype].bits == 8 ? gf_dot_flip() : gf_dtypes[dtype].zero);
     int64_t group_bytes = (int64_t)a->cols / 4 * step;
-    int split = gf_dot_kind() == GF_DOT_SPLIT && dtype == GF_Q8_0; /* nibbles need none */
+    int split = gf_dot_kind() == GF_DOT_SPLIT && gf_dtypes[dtype].bits == 8; /* nibbles need none */
     for (int32_t t = 0; t < a->lanes; t++) {
         int32_t row = g * a->lanes + t;
         const float *xr = x + (int64_t)row * ldx;
@@ -112,7 +112,7 @@ struct at {
 /* f += float(s) * (scale_w * scale_x), and for q4_1 f += minimum_w * sum_x */
 GF_INLINE v128 finish(v128 f, v128 s, int dtype, const float *ws, const float *xs, const float *sum) {
     f = f4_add(f, f4_mul(f4_from_i4(s), f4_mul(v_load(ws), v_splat32(xs))));
-    if (dtype == GF_Q4_1) f = f4_add(f, f4_mul(v_load(ws + GF_PANEL), v_splat32(sum)));
+    if (gf_dtypes[dtype].has_minimum) f = f4_add(f, f4_mul(v_load(ws + GF_PANEL), v_splat32(sum)));
     return f;
 }
 
@@ -123,7 +123,7 @@ GF_INLINE void block_by_1(v128 s[8], struct at *at, int dtype, enum gf_dot dot) 
     v128 low = I4(0x0f0f0f0f);
     GF_UNROLL
     for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
-    if (dot == GF_DOT_I16 && dtype == GF_Q8_0) {
+    if (dot == GF_DOT_I16 && gf_dtypes[dtype].bits == 8) {
         GF_ROLLED
         for (const char *end = x + 64; x < end; x += 8, w += 64) {
             v128 k = v_splat64(x);
@@ -145,7 +145,7 @@ GF_INLINE void block_by_1(v128 s[8], struct at *at, int dtype, enum gf_dot dot) 
         }
     }
 #if GF_RELAXED
-    else if (dtype == GF_Q8_0 && dot == GF_DOT_SPLIT) {
+    else if (gf_dtypes[dtype].bits == 8 && dot == GF_DOT_SPLIT) {
         GF_ROLLED
         for (const char *end = x + 32; x < end; x += 4, minus += 4, w += 64) {
             v128 k = v_splat32(x), l = v_splat32(minus);
@@ -155,7 +155,7 @@ GF_INLINE void block_by_1(v128 s[8], struct at *at, int dtype, enum gf_dot dot) 
                 s[j] = i4_rdot(q, k, s[j]), s[4 + j] = i4_rdot(q, l, s[4 + j]);
             }
         }
-    } else if (dtype == GF_Q8_0) {
+    } else if (gf_dtypes[dtype].bits == 8) {
         GF_ROLLED
         for (const char *end = x + 32; x < end; x += 8, w += 128) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
@@ -203,12 +203,12 @@ GF_INLINE void panel_by_1(float *out, struct at at, int32_t blocks, int dtype, e
         block_by_1(s, &at, dtype, dot);
         GF_UNROLL
         for (int j = 0; j < 4; j++) {
-            v128 t = dot == GF_DOT_I16                         ? i4_pairs(s[2 * j], s[2 * j + 1])
-                     : dot == GF_DOT_SPLIT && dtype == GF_Q8_0 ? i4_sub(s[j], s[4 + j])
-                                                               : i4_add(s[j], s[4 + j]);
+            v128 t = dot == GF_DOT_I16                                   ? i4_pairs(s[2 * j], s[2 * j + 1])
+                     : dot == GF_DOT_SPLIT && gf_dtypes[dtype].bits == 8 ? i4_sub(s[j], s[4 + j])
+                                                                         : i4_add(s[j], s[4 + j]);
             f[j] = finish(f[j], i4_add(t, start), dtype, at.ws + 4 * j, at.xs, at.sum);
         }
-        at.ws += dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL, at.xs++, at.sum++;
+        at.ws += gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL, at.xs++, at.sum++;
     }
     GF_UNROLL
     for (int j = 0; j < 4; j++) v_store(out + 4 * j, f[j]);
@@ -226,7 +226,7 @@ GF_INLINE void store_wide(char *to, v128 bytes) { /* 16 int8 as int16 */
 
 static void unpack(char *to, const char *w, int dtype, int32_t blocks) {
     v128 low = I4(0x0f0f0f0f);
-    if (dtype == GF_Q8_0) {
+    if (gf_dtypes[dtype].bits == 8) {
         for (int32_t i = 0; i < blocks * 512; i += 16, w += 16, to += 32) store_wide(to, v_load(w));
         return;
     }
@@ -244,7 +244,7 @@ static void unpack(char *to, const char *w, int dtype, int32_t blocks) {
 /* sums [4][16], from `row` on 8 rows (4 where a row takes two accumulators), += `blocks` blocks */
 GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int dtype, enum gf_dot dot) {
     int vectors = dot == GF_DOT_I16 || dot == GF_DOT_SPLIT ? 1 : 2;
-    int32_t w_scales = dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL;
+    int32_t w_scales = gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL;
     const char *w = at.w + row * (dot == GF_DOT_I16 ? 8 : 4), *x = at.x, *minus = at.minus;
     v128 f[8];
     (void)minus;
@@ -320,9 +320,9 @@ GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a,
                           enum gf_dot dot) {
     char unpacked[CHUNK * 512 * 2];
     int32_t blocks = a->cols / GF_QBLOCK, rows = dot == GF_DOT_I16 || dot == GF_DOT_SPLIT ? 4 : 8;
-    int straight = dot != GF_DOT_I16 && dtype == GF_Q8_0;
+    int straight = dot != GF_DOT_I16 && gf_dtypes[dtype].bits == 8;
     int32_t chunk = straight ? blocks : CHUNK, x_bytes = dot == GF_DOT_I16 ? 256 : 128;
-    int32_t w_bytes = dtype == GF_Q8_0 ? 512 : 256, w_scales = dtype == GF_Q4_1 ? 32 : 16;
+    int32_t w_bytes = gf_dtypes[dtype].bits == 8 ? 512 : 256, w_scales = gf_dtypes[dtype].has_minimum ? 32 : 16;
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += chunk) {
         int32_t n = blocks - b < chunk ? blocks - b : chunk;
@@ -367,8 +367,8 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
     enum gf_dot dot = gf_dot_kind();
     int64_t x = (int64_t)g * a->cols * lanes * (dot == GF_DOT_I16 ? 2 : 1);
     int64_t s = (int64_t)g * blocks * lanes;
-    int64_t panel_bytes = (int64_t)a->cols * (dtype == GF_Q8_0 ? GF_PANEL : GF_PANEL / 2);
-    int64_t panel_scales = (int64_t)blocks * (dtype == GF_Q4_1 ? 2 * GF_PANEL : GF_PANEL);
+    int64_t panel_bytes = (int64_t)a->cols * (gf_dtypes[dtype].bits == 8 ? GF_PANEL : GF_PANEL / 2);
+    int64_t panel_scales = (int64_t)blocks * (gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL);
     struct at at = {.w = (const char *)w->data + p * panel_bytes,
                     .x = a->q + x,
                     .minus = a->minus + x,

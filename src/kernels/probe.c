@@ -25,7 +25,7 @@ static enum gf_dot operand_kind(void) {
 #define COLS   32
 #define D_HEAD 28 /* whole vectors and a rest, for 4, 2 and 1 queries */
 struct sample {
-    float y[3][2][5 * GF_PANEL], s[7 * GF_KV_BLOCK], z[7 * D_HEAD];
+    float y[GF_N_DTYPES][2][5 * GF_PANEL], s[7 * GF_KV_BLOCK], z[7 * D_HEAD];
 };
 
 /* What the kernels compute from the same numbers with gf_dot_kind(): matrices with 1 and 5 tokens, attention
@@ -33,20 +33,22 @@ struct sample {
 static void take_sample(struct sample *to) {
     _Alignas(64) char memory[2560], scratch[2560];
     float x[7 * COLS], p[7 * GF_KV_BLOCK];
-    uint8_t block[34];
+    uint8_t block[GF_BLOCK_ROOM];
     uint32_t random = 1;
     memset(to, 0, sizeof *to);
     for (int i = 0; i < 7 * COLS; i++) x[i] = (float)((i * 37) % 101 - 50);
     for (int i = 0; i < 7 * GF_KV_BLOCK; i++) p[i] = (float)((i * 29) % 97);
-    for (int type = GF_Q8_0; type <= GF_Q4_1; type++) {
+    for (int type = 0; type < GF_N_DTYPES; type++) {
+        if (!gf_dtype_is_quantized(type)) continue;
         struct gf_mat w;
         gf_mat_bind(&w, type, GF_PANELS, GF_PANEL, COLS, memory);
         for (int r = 0; r < GF_PANEL; r++) {
-            for (int i = 0; i < 34; i++) random = random * 1664525u + 1013904223u, block[i] = (uint8_t)(random >> 24);
+            for (size_t i = 0; i < sizeof block; i++)
+                random = random * 1664525u + 1013904223u, block[i] = (uint8_t)(random >> 24);
             block[0] = block[2] = 0, block[1] = block[3] = 0x3c; /* scale, and minimum if any, 1 */
             gf_mat_put_blocks(&w, r, 0, block, COLS);
         }
-        float *one = to->y[type - GF_Q8_0][0], *five = to->y[type - GF_Q8_0][1];
+        float *one = to->y[type][0], *five = to->y[type][1];
         gf_matmul(one, GF_PANEL, x, COLS, &w, NULL, 1, scratch, NULL);
         gf_matmul(five, GF_PANEL, x, COLS, &w, NULL, 5, scratch, NULL);
     }

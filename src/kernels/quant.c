@@ -11,21 +11,9 @@
 #include <math.h> /* roundf, fabsf */
 #include <string.h>
 
-int32_t gf_dtype_block_cols(int32_t dtype) {
-    return dtype == GF_Q8_0 || dtype == GF_Q4_0 || dtype == GF_Q4_1 ? GF_QBLOCK : 1;
-}
-
-int32_t gf_dtype_block_bytes(int32_t dtype) {
-    switch (dtype) {
-    case GF_F32: return 4;
-    case GF_F16:
-    case GF_BF16: return 2;
-    case GF_Q8_0: return 34;
-    case GF_Q4_0: return 18;
-    case GF_Q4_1: return 20;
-    default: return 0;
-    }
-}
+static int exists(int32_t dtype) { return dtype >= 0 && dtype < GF_N_DTYPES; }
+int32_t gf_dtype_block_cols(int32_t dtype) { return exists(dtype) ? gf_dtypes[dtype].block_cols : 1; }
+int32_t gf_dtype_block_bytes(int32_t dtype) { return exists(dtype) ? gf_dtypes[dtype].block_bytes : 0; }
 
 static float read_f16(const uint8_t *p) { return gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8)); }
 

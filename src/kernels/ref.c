@@ -25,14 +25,14 @@ static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
     default: {
         int byte = ((const uint8_t *)w->data)[block * 256 + k / 8 * 64 + lane * 4 + k % 4];
         int nibble = k % 8 < 4 ? byte & 15 : byte >> 4;
-        return w->dtype == GF_Q4_0 ? nibble - 8 : nibble;
+        return nibble - gf_dtypes[w->dtype].zero;
     }
     }
 }
 
 /* The scale of row r in block b (which = 0), or its minimum (1). */
 static double scale_of(const struct gf_mat *w, int64_t r, int64_t b, int which) {
-    int64_t per = w->dtype == GF_Q4_1 ? 32 : 16;
+    int64_t per = gf_dtypes[w->dtype].has_minimum ? 32 : 16;
     return w->scale[(r / 16 * (w->cols / 32) + b) * per + which * 16 + r % 16];
 }
 
@@ -60,7 +60,7 @@ void gf_matmul_ref(float *y, int32_t ldy, const float *x, int32_t ldx, const str
                     double scale = quantize_row(q, xt + 32 * k, 32), dot = 0, all = 0;
                     for (int j = 0; j < 32; j++) dot += entry(w, r, 32 * k + j) * q[j], all += q[j];
                     sum += dot * scale_of(w, r, k, 0) * scale;
-                    if (w->dtype == GF_Q4_1) sum += all * scale_of(w, r, k, 1) * scale;
+                    if (gf_dtypes[w->dtype].has_minimum) sum += all * scale_of(w, r, k, 1) * scale;
                 }
             }
             y[t * ldy + r] = (float)(b ? sum + b[r] : sum);

@@ -51,7 +51,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
     if (status != GF_OK) return status;
     struct gf_loading l = {.first = first, .n = n, .dtype = dtype};
     const struct gf_slot *a = &m->slots[first];
-    l.verbatim = a->mat && dtype == a->mat->dtype && gf_dtype_block_cols(dtype) > 1;
+    l.verbatim = a->mat && dtype == a->mat->dtype && gf_dtype_is_quantized(dtype);
     if (a->t.rank == 1) { /* vectors in a row are one long row */
         l.rows = 1;
         for (int32_t i = 0; i < n; i++) l.cols += m->slots[first + i].t.cols;

@@ -45,15 +45,36 @@ struct point {
 #define POINT(id, name, axes) {name, axes},
 static const struct point points[] = {GF_POINTS(POINT)};
 
+#define COMPONENT_NAME(id, name)        name,
+#define TYPE_NAME(id, value, name, ...) name,
+static const char *const components[] = {GF_COMPONENTS(COMPONENT_NAME)};
+static const char *const dtypes[] = {GF_DTYPES(TYPE_NAME)};
+#undef TYPE_NAME
+#define TYPE_NAME(id, value, name) name,
+static const char *const kv_types[] = {GF_KV_TYPES(TYPE_NAME)};
+
+/* "key":["a","b"], */
+static void put_names(struct text *t, const char *key, const char *const *names, size_t n) {
+    put(t, "\"");
+    put(t, key);
+    put(t, "\":[");
+    for (size_t i = 0; i < n; i++) {
+        put(t, i ? ",\"" : "\"");
+        put(t, names[i]);
+        put(t, "\"");
+    }
+    put(t, "],");
+}
+
 const char *gf_schema(void) {
     if (json[0]) return json;
     struct text t = {json};
     put(&t, "{\"status\":{" GF_STATUS(STATUS_ROW) "\"\":\"\"},\"fields\":[");
     put(&t, GF_CONFIG_FIELDS(FIELD_NAME) "\"\"],\"enums\":{" GF_ENUMS(ENUM_ROW) "\"\":[]},");
-    put(&t, "\"components\":[\"embedding\",\"position\",\"attention\",\"cross_attention\",\"ffn\","
-            "\"norm\",\"final_norm\",\"head\"],"
-            "\"dtypes\":[\"f32\",\"f16\",\"bf16\",\"q8_0\",\"q4_0\",\"q4_1\"],"
-            "\"kv_types\":[\"f32\",\"f16\",\"q8\"],\"points\":[");
+    put_names(&t, "components", components, sizeof components / sizeof *components);
+    put_names(&t, "dtypes", dtypes, sizeof dtypes / sizeof *dtypes);
+    put_names(&t, "kv_types", kv_types, sizeof kv_types / sizeof *kv_types);
+    put(&t, "\"points\":[");
     for (int i = 0; i < GF_N_POINTS; i++) {
         const int global = points[i].name[0] == '@';
         const char axes[2] = {points[i].axes, 0};

@@ -443,17 +443,13 @@ static int32_t finish(struct run *r) {
     int32_t status = write_folder(r); /* its tokenizer.json is there already */
     if (status != GF_OK) return status;
     if (r->recipe.pairs) return r->valid_path ? print_exact(r) : print_samples(r);
-    static const struct {
-        const char *name;
-        int32_t dtype;
-    } forms[] = {{"f32", GF_F32}, {"f16", GF_F16}, {"q8_0", GF_Q8_0}, {"q4_0", GF_Q4_0}};
+    static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
     for (int i = 0; i < 4; i++) {
         char name[128];
-        snprintf(name, sizeof name, "%s-%s.gguf", r->recipe.name, forms[i].name);
-        status = write_gguf(r, name, forms[i].dtype);
+        snprintf(name, sizeof name, "%s-%s.gguf", r->recipe.name, gf_dtypes[dtypes[i]].name);
+        status = write_gguf(r, name, dtypes[i]);
         if (status == GF_ERR_UNSUPPORTED) return printf("%s\n", r->err.text), GF_OK;
-        struct gf_model *m =
-            status == GF_OK && r->valid_path ? gf_export_model(best, c, forms[i].dtype, &r->err) : NULL;
+        struct gf_model *m = status == GF_OK && r->valid_path ? gf_export_model(best, c, dtypes[i], &r->err) : NULL;
         double bits = NAN;
         if (m) status = gf_export_bits(m, &r->valid, &bits, &r->err);
         if (status != GF_OK) return gf_model_close(m), status;

@@ -244,7 +244,7 @@ static void float_formats_layouts_and_pieces_make_one_model(void) {
 
 /* Weights that a block format holds exactly go in as floats and can be read back as they were. */
 static void block_formats_hold_what_they_should(void) {
-    for (int dtype = GF_Q8_0; dtype <= GF_Q4_1; dtype++) {
+    for (int dtype = GF_Q8_0; dtype < GF_N_DTYPES; dtype++) {
         const struct golden *g = golden(dtype == GF_Q8_0 ? "q8_0" : dtype == GF_Q4_0 ? "q4_0" : "q4_1");
         const struct golden_run *r = &g->runs[0];
         const size_t n_bytes = (size_t)r->rows * (size_t)r->cols * sizeof(float);
