@@ -57,8 +57,8 @@ const underNode = ['--js-library', 'tests/native/host.js', '-sENVIRONMENT=node',
 const sanitize = ['-fsanitize=address,undefined,float-cast-overflow', '-fno-sanitize-recover=all', '-fno-omit-frame-pointer'];
 const thisCpu = process.arch === 'x64' ? ['-march=native'] : [];
 
-const engine = () => ['base', 'kernels', 'model'].flatMap((folder) => sources(`src/${folder}`));
-const trainer = () => sources('src/train').filter((file) => !hasMain(file));
+const engine = () => ['base', 'kernels', 'model', 'model/observe'].flatMap((folder) => sources(`src/${folder}`));
+const trainer = () => ['train', 'train/text', 'train/files'].flatMap((folder) => sources(`src/${folder}`)).filter((file) => !hasMain(file));
 const boundary = () => sources('src/wasm');
 const programs = () => sources('src/train').filter(hasMain);
 /** Whether the linker can put an allocator that fails on request in front of malloc, for the fuzzer and memory_test. */

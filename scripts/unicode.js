@@ -1,4 +1,4 @@
-// unicode.js - the table in src/train/unicode.c, from the Unicode data of the Node that runs this
+// unicode.js - the table in src/train/text/unicode.c, from the Unicode data of the Node that runs this
 //
 //   node scripts/unicode.js     prints it; process.versions.unicode is its version
 const LONGEST = 0x3fff;

@@ -45,6 +45,25 @@ test('C files include only what lies below them', () => {
   assert.deepEqual(wrong, []);
 });
 
+test('no two C modules need each other', () => {
+  const module = (/** @type {string} */ file) => file.replace(/\.[ch]$/, ''); // a header and its source are one
+  const needs = new Map();
+  for (const file of files('src', /\.[ch]$/)) {
+    const others = [...read(file).matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)].map((found) => module(`src/${found[1]}`)).filter((other) => other !== module(file));
+    needs.set(module(file), [...needs.get(module(file)) ?? [], ...others]);
+  }
+  const seen = new Set(), cycles = [];
+  const visit = (/** @type {string} */ name, /** @type {string[]} */ path) => {
+    if (path.includes(name)) return void cycles.push([...path.slice(path.indexOf(name)), name].join(' -> '));
+    if (seen.has(name)) return;
+    seen.add(name);
+    for (const other of needs.get(name) ?? []) visit(other, [...path, name]);
+  };
+  for (const name of needs.keys()) visit(name, []);
+  assert.ok([...needs.values()].flat().length > 100);
+  assert.deepEqual(cycles, []);
+});
+
 // page -> lib/index -> worker -> engine -> features, and index -> train -> train_worker -> trainer -> features beside it; formats and
 // tokenizer know none of them; errors and blocks stand below all.
 const imports = (file) => [...read(file).matchAll(/(?:^|[;\s])(?:import|export)\s[^;'"]*?from\s+'([^']+)'|(?:^|\s)import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm)]

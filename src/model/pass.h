@@ -8,8 +8,8 @@
 #define GF_PASS_H
 #include "kernels/gemm.h" /* gf_gemm_fn */
 #include "model/kv.h"
-#include "model/tap.h"
-#include "model/trace.h"
+#include "model/observe/tap.h"
+#include "model/observe/trace.h"
 #include "model/weights.h"
 #include <stddef.h> /* NULL */
 

@@ -5,9 +5,9 @@
 #include "base/rng.h"
 #include "model/kv.h"
 #include "model/model.h"
-#include "model/observe.h"
+#include "model/observe/observe.h"
 #include "model/pass.h"
-#include "model/trace.h"
+#include "model/observe/trace.h"
 
 struct gf_session {
     const struct gf_model *model;
@@ -34,8 +34,4 @@ struct gf_session {
     float *logits;                                 /* [logits_room, vocab_size] */
     int32_t logits_room, logits_row0, logits_rows; /* which rows are there now */
 };
-
-/* observe.c */
-int32_t gf_observe_need(struct gf_session *s, struct gf_error *err);
-int32_t gf_observe_place(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point, struct gf_error *err);
 #endif

@@ -10,12 +10,12 @@
 #include "base/clock.h"
 #include "glassformer.h"
 #include "train/blas.h"
-#include "train/export.h"
-#include "train/files.h"
+#include "train/files/export.h"
+#include "train/files/files.h"
 #include "train/recipe.h"
 #include "train/report.h"
 #include "train/sha256.h"
-#include "train/synthetic.h"
+#include "train/text/synthetic.h"
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef GF_TRAINER_H
 #define GF_TRAINER_H
 #include "base/pool.h"
-#include "train/data.h"
+#include "train/text/data.h"
 #include "train/graph.h"
 #include "train/optim.h"
 

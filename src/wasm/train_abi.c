@@ -4,7 +4,7 @@
  * arguments with gf_alloc, and gives back with gf_free what gf_train_file returns. */
 #include "glassformer.h"
 #include "train/depth.h"
-#include "train/export.h"
+#include "train/files/export.h"
 #include "train/recipe.h"
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "stream.h"
 #include "train/fields.h"
 #include "train/report.h"
-#include "train/synthetic.h"
+#include "train/text/synthetic.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
 #include "golden.h"                   /* test_config */
 #include <string.h>

@@ -1,9 +1,9 @@
 /* train_targets.c - what the trainer reads: vocabularies, GGUF files, checkpoints, texts, recipes. */
 #include "targets.h"
-#include "train/bpe.h"
-#include "train/export.h"
+#include "train/text/bpe.h"
+#include "train/files/export.h"
 #include "train/recipe.h"
-#include "train/synthetic.h"
+#include "train/text/synthetic.h"
 #include <string.h>
 
 /* A run of two steps, made once: the writer of the seeds and the reader of what became of them. */

@@ -5,8 +5,8 @@
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
 #include "base/rng.h"
 #include "model/dropout.h"
-#include "train/files.h"
-#include "train/synthetic.h"
+#include "train/files/files.h"
+#include "train/text/synthetic.h"
 #include <unistd.h>
 
 static struct gf_error err;

@@ -2,7 +2,7 @@
  * the calls of the WebAssembly boundary, which is compiled in here. */
 #include "check.h"
 #include "train/report.h"
-#include "train/synthetic.h"
+#include "train/text/synthetic.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
 #include <math.h>
 #include <unistd.h>

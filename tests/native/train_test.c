@@ -1,12 +1,12 @@
 /* train_test.c - the trainer: against PyTorch, against the engine that ships, against itself. */
 #include "check.h"
 #include "glassformer.h"
-#include "train/bpe.h"
+#include "train/text/bpe.h"
 #include "train/depth.h"
-#include "train/export.h"
+#include "train/files/export.h"
 #include "train/recipe.h"
 #include "train/sha256.h"
-#include "train/synthetic.h"
+#include "train/text/synthetic.h"
 #include <stdlib.h>
 
 /* ---- recorded by PyTorch: tests/golden/train/make.py ------------------------------------------------------------- */

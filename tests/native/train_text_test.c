@@ -2,9 +2,9 @@
  * swaps. Each test stands for a planted fault that no native test caught. */
 #include "base/rng.h"
 #include "check.h"
-#include "train/data.h"
-#include "train/synthetic.h"
-#include "train/unicode.h"
+#include "train/text/data.h"
+#include "train/text/synthetic.h"
+#include "train/text/unicode.h"
 #include <stdlib.h>
 
 static struct gf_error err;

@@ -7,9 +7,9 @@
  * Every story is drawn once an epoch, in an order that depends on seed and epoch alone. */
 #ifndef GF_DATA_H
 #define GF_DATA_H
-#include "train/bpe.h"
-#include "train/graph.h"
-#include "train/swap.h"
+#include "train/text/bpe.h"
+#include "train/text/batch.h"
+#include "train/text/swap.h"
 
 struct gf_text { /* one story, or one line of pairs */
     size_t at, n;

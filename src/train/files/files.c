@@ -1,5 +1,5 @@
 /* files.c - see files.h. */
-#include "train/files.h"
+#include "train/files/files.h"
 #include <stdlib.h>
 #include <string.h>
 

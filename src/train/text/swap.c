@@ -1,5 +1,5 @@
 /* swap.c - see swap.h. */
-#include "train/swap.h"
+#include "train/text/swap.h"
 #include "base/rng.h"
 #include <stdlib.h>
 #include <string.h>

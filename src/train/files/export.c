@@ -1,5 +1,5 @@
 /* export.c - trained weights as a model of the engine, and its bits per byte. */
-#include "train/export.h"
+#include "train/files/export.h"
 #include "glassformer.h"
 #include <stdlib.h>
 #include <string.h>

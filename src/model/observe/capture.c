@@ -1,8 +1,7 @@
 /* capture.c - keeping what a pass shows at its taps. */
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "model/observe.h"
-#include "model/session.h"
+#include "model/observe/observe.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +14,13 @@ static int is_scores(int32_t point) {
            point == GF_P_CROSS_SCORES_RAW || point == GF_P_CROSS_SCORES_SCALED || point == GF_P_CROSS_SCORES;
 }
 
-int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t on,
-                           struct gf_error *err) {
-    int32_t place = gf_observe_place(s, stack, layer, point, err);
+int32_t gf_observe_capture(struct gf_observe **o, const struct gf_config *cfg, int32_t stack, int32_t layer,
+                           int32_t point, int32_t on, struct gf_error *err) {
+    const int32_t place = gf_observe_place(cfg, stack, layer, point, err);
     if (place < 0) return place;
-    int32_t status = gf_observe_need(s, err);
+    const int32_t status = gf_observe_need(o, cfg, err);
     if (status != GF_OK) return status;
-    struct gf_captured *c = &s->observe->captured[place];
+    struct gf_captured *c = &(*o)->captured[place];
     c->wanted = on;
     if (!on) {
         gf_give(c->data);
@@ -30,10 +29,12 @@ int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, i
     return GF_OK;
 }
 
-const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+const float *gf_observe_captured(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point,
                                  int32_t dims[3]) {
-    if (!s->observe || gf_observe_place(s, stack, layer, point, NULL) < 0) return NULL;
-    const struct gf_captured *c = &s->observe->captured[gf_place(&s->model->cfg, stack, layer, point)];
+    if (!o) return NULL;
+    const int32_t place = gf_observe_place(&o->cfg, stack, layer, point, NULL);
+    if (place < 0) return NULL;
+    const struct gf_captured *c = &o->captured[place];
     if (!c->wanted || !c->data) return NULL;
     memcpy(dims, c->dims, sizeof c->dims);
     return c->data;

@@ -1,5 +1,5 @@
 /* unicode.c - see unicode.h. */
-#include "train/unicode.h"
+#include "train/text/unicode.h"
 
 /* Runs of characters of one kind from U+0000 on, length << 2 | kind. Made by scripts/unicode.js. */
 static const uint16_t runs[] = {

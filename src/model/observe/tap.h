@@ -4,7 +4,7 @@
  * that observes nothing has no gf_observe, and a tap is one predictable branch. */
 #ifndef GF_TAP_H
 #define GF_TAP_H
-#include "model/observe.h"
+#include "model/observe/observe.h"
 
 /* Whether anything happens at a place: lets callers skip work that only a tap needs. */
 static inline int gf_watched(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point) {

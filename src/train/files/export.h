@@ -1,8 +1,8 @@
 /* export.h - trained weights as a model of the engine and as the bytes of files. */
 #ifndef GF_EXPORT_H
 #define GF_EXPORT_H
-#include "train/bpe.h"
-#include "train/data.h"
+#include "train/text/bpe.h"
+#include "train/text/data.h"
 #include "train/params.h"
 
 /* A sealed model with these weights, its matrices kept as dtype. Owned by the caller. */

@@ -1,7 +1,6 @@
 /* observe.c - the places of an architecture, and what a session watches there. */
-#include "model/observe.h"
+#include "model/observe/observe.h"
 #include "base/arena.h"
-#include "model/session.h"
 #include <stdlib.h>
 
 #define POINT_AXES(id, name, axes)   axes,
@@ -47,12 +46,12 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     }
 }
 
-int32_t gf_observe_need(struct gf_session *s, struct gf_error *err) {
-    if (s->observe) return GF_OK;
+int32_t gf_observe_need(struct gf_observe **made, const struct gf_config *cfg, struct gf_error *err) {
+    if (*made) return GF_OK;
     struct gf_observe *o = calloc(1, sizeof *o);
     if (o) {
-        o->cfg = s->model->cfg;
-        o->n_places = 2 * (gf_stack_layers(&o->cfg) + 1) * GF_N_POINTS;
+        o->cfg = *cfg;
+        o->n_places = 2 * (gf_stack_layers(cfg) + 1) * GF_N_POINTS;
         o->captured = calloc((size_t)o->n_places, sizeof *o->captured);
         o->edited = calloc((size_t)o->n_places, 1);
     }
@@ -60,15 +59,15 @@ int32_t gf_observe_need(struct gf_session *s, struct gf_error *err) {
         gf_observe_close(o);
         return gf_fail(err, GF_ERR_MEMORY, "no memory for captures");
     }
-    s->observe = o;
+    *made = o;
     return GF_OK;
 }
 
-int32_t gf_observe_place(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
+int32_t gf_observe_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point,
                          struct gf_error *err) {
-    if (!exists(&s->model->cfg, stack, layer, point))
+    if (!exists(cfg, stack, layer, point))
         return gf_fail(err, GF_ERR_ARGUMENT, "this model has no point %d in layer %d of stack %d", point, layer, stack);
-    return gf_place(&s->model->cfg, stack, layer, point);
+    return gf_place(cfg, stack, layer, point);
 }
 
 int gf_observe_reserve(struct gf_observe *o, uint64_t n) {

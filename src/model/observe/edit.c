@@ -1,6 +1,5 @@
 /* edit.c - changing what a pass computes, at its taps: ablation, patching, steering. */
-#include "model/observe.h"
-#include "model/session.h"
+#include "model/observe/observe.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +15,11 @@ static int32_t selected_width(const struct gf_config *c, int32_t axes) {
     }
 }
 
-int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t head,
-                        int32_t position, int32_t index, int32_t op, float scale, const float *values, int32_t n_values,
-                        struct gf_error *err) {
-    int32_t place = gf_observe_place(s, stack, layer, point, err);
+int32_t gf_observe_edit(struct gf_observe **made, const struct gf_config *c, int32_t stack, int32_t layer,
+                        int32_t point, int32_t head, int32_t position, int32_t index, int32_t op, float scale,
+                        const float *values, int32_t n_values, struct gf_error *err) {
+    const int32_t place = gf_observe_place(c, stack, layer, point, err);
     if (place < 0) return place;
-    const struct gf_config *c = &s->model->cfg;
     const int32_t axes = gf_point_axes(point), width = selected_width(c, axes),
                   heads = axes == 'K'                                 ? c->n_kv_heads
                           : axes == 'Q' || axes == 'S' || axes == 'R' ? c->n_heads
@@ -41,9 +39,9 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
     }
     for (int32_t i = 0; i < n_values; i++)
         if (!isfinite(values[i])) return gf_fail(err, GF_ERR_ARGUMENT, "value %d is not a finite number", i);
-    int32_t status = gf_observe_need(s, err);
+    const int32_t status = gf_observe_need(made, c, err);
     if (status != GF_OK) return status;
-    struct gf_observe *o = s->observe;
+    struct gf_observe *o = *made;
     struct gf_edit *edits = o->edits;
     if (o->n_edits == o->max_edits) { /* doubled: room for one more at a time splits the heap */
         const int32_t most = o->max_edits ? 2 * o->max_edits : 16;
@@ -64,8 +62,7 @@ int32_t gf_session_edit(struct gf_session *s, int32_t stack, int32_t layer, int3
     return GF_OK;
 }
 
-void gf_session_clear_edits(struct gf_session *s) {
-    struct gf_observe *o = s->observe;
+void gf_observe_clear_edits(struct gf_observe *o) {
     if (!o) return;
     for (int32_t i = 0; i < o->n_edits; i++) free(o->edits[i].values);
     free(o->edits);

@@ -1,5 +1,5 @@
 /* data.c - see data.h. */
-#include "train/data.h"
+#include "train/text/data.h"
 #include "base/rng.h"
 #include "train/sha256.h"
 #include <stdlib.h>

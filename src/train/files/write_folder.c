@@ -3,7 +3,7 @@
  * A plain Llama and GPT-2 are written with Hugging Face's fields and names, so that its library
  * opens them; everything else as our own model_type with the roster's names. */
 #include "glassformer.h"
-#include "train/export.h"
+#include "train/files/export.h"
 #include "train/fields.h"
 #include <math.h>
 #include <stdio.h>

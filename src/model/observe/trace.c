@@ -1,7 +1,6 @@
 /* trace.c - see trace.h. */
-#include "model/trace.h"
+#include "model/observe/trace.h"
 #include "base/clock.h"
-#include "model/session.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,21 +25,4 @@ void gf_trace_note(struct gf_trace *t, int32_t stack, int32_t layer, int32_t op)
     }
     t->rows[t->n++] = (struct gf_op_time){now - t->last, stack, layer, op, 0};
     t->last = gf_now_ms();
-}
-
-int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err) {
-    if (!on && s->trace) {
-        gf_trace_close(s->trace);
-        free(s->trace);
-        s->trace = NULL;
-    } else if (on && !s->trace) {
-        s->trace = calloc(1, sizeof *s->trace);
-        if (!s->trace) return gf_fail(err, GF_ERR_MEMORY, "no memory for a trace");
-    }
-    return GF_OK;
-}
-
-const struct gf_op_time *gf_session_traced(const struct gf_session *s, int32_t *n) {
-    *n = s->trace ? s->trace->n : 0;
-    return s->trace ? s->trace->rows : NULL;
 }

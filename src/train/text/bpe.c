@@ -1,6 +1,6 @@
 /* bpe.c - see bpe.h. Sennrich et al. 2016; over bytes, Radford et al. 2019. */
-#include "train/bpe.h"
-#include "train/unicode.h"
+#include "train/text/bpe.h"
+#include "train/text/unicode.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* tap.c - what happens at a point of a pass: edits first, then capture. */
-#include "model/tap.h"
+#include "model/observe/tap.h"
 
 void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t row, float *x, int32_t ld,
                  int32_t n, int32_t width) {

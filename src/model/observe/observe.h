@@ -41,6 +41,22 @@ int32_t gf_point_axes(int32_t point);                 /* 'D', 'Q', ... */
 int gf_point_cross(int32_t point);                    /* of cross-attention */
 int32_t gf_stack_layers(const struct gf_config *cfg); /* of the deeper stack */
 
+/* Make *o if there is none yet. */
+int32_t gf_observe_need(struct gf_observe **o, const struct gf_config *cfg, struct gf_error *err);
+/* The place of a point that this architecture has; otherwise GF_ERR_ARGUMENT. */
+int32_t gf_observe_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point,
+                         struct gf_error *err);
+
+/* What gf_session_capture, _captured, _edit and _clear_edits (glassformer.h) do; *o is made when needed. */
+int32_t gf_observe_capture(struct gf_observe **o, const struct gf_config *cfg, int32_t stack, int32_t layer,
+                           int32_t point, int32_t on, struct gf_error *err);
+const float *gf_observe_captured(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point,
+                                 int32_t dims[3]);
+int32_t gf_observe_edit(struct gf_observe **o, const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point,
+                        int32_t head, int32_t position, int32_t index, int32_t op, float scale, const float *values,
+                        int32_t n_values, struct gf_error *err);
+void gf_observe_clear_edits(struct gf_observe *o);
+
 /* Whether anything is captured or edited; o may be NULL. */
 int gf_observing(const struct gf_observe *o);
 

@@ -4,7 +4,7 @@
  *
  * llama: rows of q and k are permuted so that adjacent pairs rotate, (i, i + d/2) -> (2i, 2i + 1).
  * gpt2: q, k and v are one matrix. Matrices whose columns do not divide into blocks of 32 stay f16. */
-#include "train/export.h"
+#include "train/files/export.h"
 #include "glassformer.h"
 #include <math.h>
 #include <stdio.h>
