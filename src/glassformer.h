@@ -1,13 +1,16 @@
 /* glassformer.h - the engine's public interface: all that running a model needs. The trainer and the
  * boundary to JavaScript also include headers of the parts that they drive.
  *
- * A model is immutable once sealed and may feed any number of sessions; a session is one timeline:
- * cached keys and values, a position, a sampler, what is captured and what is edited. Nothing here
- * knows of files: whoever reads one names the tensors it holds and hands over their bytes in order.
+ * A model is opened for a configuration, filled with tensors (or random values), sealed, used by any number of sessions
+ * and closed after them. A session is one sequence of tokens over a model: its cached keys and values, its sampler,
+ * its captures and edits. No call here reads files: the caller passes the bytes of each tensor.
  *
- * Failing calls return a negative gf_status (or NULL) and write one sentence into *err. Pointers
- * returned by a model or session are owned by it. One thread at a time may call into a model and
- * its sessions. */
+ * Errors: a call that returns int32_t and takes err returns GF_OK (0) or a negative enum gf_status; a call that returns
+ * a pointer and takes err returns NULL on failure. Both then write the status and one sentence into *err; err may be
+ * NULL. Calls without err cannot fail, except that functions of the inner headers that return int return 0, or -1
+ * without memory. Calls that return a count or size return it directly.
+ * Pointers returned by a model or session are owned by it. One thread at a time may call into a model and its
+ * sessions. */
 #ifndef GLASSFORMER_H
 #define GLASSFORMER_H
 #include "base/status.h"
@@ -81,13 +84,14 @@ struct gf_config {
 #undef GF_FIELD
 };
 
-/* Fill in the defaults above (sizes 0, which gf_config_check refuses). */
+/* First call: set every field to its default. Sizes become 0, which gf_config_check refuses until they are set. */
 void gf_config_default(struct gf_config *cfg);
-/* Set or read a field by its place in GF_CONFIG_FIELDS. A value out of range or not whole:
- * GF_ERR_CONFIG. */
+/* Set or read a field by its index in GF_CONFIG_FIELDS. A value that is out of range, or not an integer where one is
+ * needed, gives GF_ERR_CONFIG. */
 int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct gf_error *err);
 double gf_config_get(const struct gf_config *cfg, int32_t field);
-/* GF_OK when cfg describes a model that can be built; otherwise GF_ERR_CONFIG and the reason. */
+/* GF_OK when cfg describes a model that can be built; otherwise GF_ERR_CONFIG and the reason. gf_model_open checks
+ * too. */
 int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err);
 
 /* ---- the roster: every weight, enumerated once ------------------------------------------------------------------- */
@@ -129,75 +133,74 @@ uint64_t gf_count_parameters(const struct gf_config *cfg);
 struct gf_model;
 struct gf_pool;
 
-/* Reserve memory for every tensor. dtypes: [gf_roster_count] of enum gf_dtype, how each matrix is
- * to be kept (vectors and position tables are f32 whatever it says), or NULL for f32. Matrices that
- * are fused in memory (q, k, v; gate, up) and differ, or whose columns do not suit a quantised
- * type, are kept as f32. Returns NULL on failure. */
+/* Start of a model's life: reserve memory for every tensor. dtypes: [gf_roster_count] of enum gf_dtype, the type of
+ * each matrix in memory, or NULL for f32. Vectors and position tables are always f32. Matrices that share memory (q, k,
+ * v; gate, up) and differ in type, or whose columns are not whole blocks of their type, become f32. */
 struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes, struct gf_error *err);
-void gf_model_close(struct gf_model *m); /* its sessions must be closed before; NULL allowed */
+void gf_model_close(struct gf_model *m); /* close its sessions first; NULL is allowed */
 const struct gf_config *gf_model_config(const struct gf_model *m);
 uint64_t gf_model_bytes(const struct gf_model *m);
-/* Roster entry i with dtype, bytes and address filled in. */
+/* Roster entry i with dtype, bytes and address filled in. From gf_model_open on. */
 int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *out);
 
-/* A tensor of a file arrives: it fills roster entries first .. first + n - 1, stacked by rows (a
- * fused qkv: 3). layout 0: [out, in] as the entries' shapes; 1: transposed, [in, out]. dtype:
- * enum gf_dtype, the file's. Then gf_tensor_write any number of times with whole blocks of that
- * dtype, in order, then gf_tensor_end. Any failure ends that tensor. NaN and infinities are refused
- * with the element's place. */
+/* Between open and seal: load one tensor of a file into roster entries first .. first + n - 1, stacked by rows (a fused
+ * qkv: n = 3). layout 0: [out, in], as the entries' shapes; 1: transposed, [in, out]. dtype: enum gf_dtype of the file.
+ * After begin, call gf_tensor_write any number of times with whole blocks of that dtype, in order, then gf_tensor_end.
+ * A failure discards the tensor. NaN and infinities are refused; the sentence names the element. */
 int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
                         struct gf_error *err);
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err);
 int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err);
-/* All entries must have arrived. After this the model can be used and no longer changed. */
+/* End of loading: every entry must have been loaded. Afterwards the model can be used and no longer changes. */
 int32_t gf_model_seal(struct gf_model *m, struct gf_error *err);
-/* Instead of loading: matrices and tables normal(0, std), gains 1, biases 0; then sealed. One seed,
- * one model, everywhere. */
+/* Instead of loading: matrices and tables are drawn from normal(0, std), gains are 1, biases 0; then the model is
+ * sealed. The same seed gives the same weights on every machine. */
 int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct gf_error *err);
-/* Row `row` of entry i as floats [cols] (rank 1: row 0). */
+/* Read row `row` of entry i as floats [cols] (rank 1: row 0), dequantised. From seal on. */
 int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *out, struct gf_error *err);
-/* Threads for this model's matrix products; owned by the caller; NULL: none. */
+/* Set the threads that compute this model's products, at any time between calls. The caller owns the pool; NULL:
+ * none. */
 void gf_model_set_pool(struct gf_model *m, struct gf_pool *pool);
-/* What runs: "simd128", "relaxed, unsigned dot", "native", ... */
+/* Which kernels are in use: "simd128", "relaxed, unsigned dot", "native", ... */
 const char *gf_backend(void);
 
 /* ---- session ----------------------------------------------------------------------------------------------------- */
 
 struct gf_session;
 
-/* context: most positions it may reach, 1 .. (learned positions: the table's length); 0: the
- * model's own. The cache grows lazily in blocks of GF_KV_BLOCK positions. */
+/* Open a session over a sealed model. context: the most positions it may hold, from 1 on; 0: the model's
+ * context_length, which is also the limit for learned positions. The cache grows in blocks of GF_KV_BLOCK positions
+ * when they are needed. */
 struct gf_session *gf_session_open(const struct gf_model *m, int32_t context, int32_t kv_type, struct gf_error *err);
 void gf_session_close(struct gf_session *s);
 int32_t gf_session_length(const struct gf_session *s); /* positions held */
 int32_t gf_session_context(const struct gf_session *s);
 uint64_t gf_session_kv_bytes(const struct gf_session *s); /* allocated for keys and values */
 uint64_t gf_session_scratch_bytes(const struct gf_session *s);
-/* Keep the first n positions (n <= length). Nothing is recomputed: cached keys are already rotated. */
+/* Drop all positions but the first n (n <= length). Nothing is recomputed, because cached keys are already rotated. */
 int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err);
-/* An independent copy: cache, encoder memory, sampler; not captures and edits. */
+/* An independent copy of cache, encoder output and sampler, without captures and edits. The caller closes it. */
 struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *err);
 
-/* Run n >= 1 tokens through the decoder, from the present length on. One call, any n: the same bits
- * as n calls of one token (causal models). All or nothing: on failure the session is as before.
- * Callers that want to stop in between pass at most GF_CHUNK tokens a call. Encoder-decoders need
- * gf_session_encode first. Models with causal = 0 see only this call's tokens besides earlier ones,
- * so their callers rewind to 0 and pass the whole prefix. */
+/* Prefill and decode: run n >= 1 tokens through the decoder at positions length .. length + n - 1. For causal models
+ * one call gives the same bits as n calls of one token. On failure the session is unchanged. A caller that wants to
+ * stop early passes at most GF_CHUNK tokens a call. An encoder_decoder needs gf_session_encode first. With causal = 0 a
+ * token sees earlier positions and the tokens of this call only, so the caller rewinds to 0 and passes the whole
+ * sequence. */
 #define GF_CHUNK 64
 int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err);
-/* One token for each of n sessions of one model (1 .. GF_CHUNK, none twice, none that captures,
- * edits or traces) in one pass over the weights: the same bits as n evals. All or nothing. */
+/* Decode one token for each of n sessions of one model in one pass over the weights; the same bits as n evals. n is 1
+ * .. GF_CHUNK; no session twice, none that captures, edits or traces. On failure no session changes. */
 int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err);
-/* Logits [n, vocab_size] of rows row0 .. row0 + n - 1 of the last eval; valid until the next call
- * on s. */
+/* After eval: logits [n, vocab_size] of rows row0 .. row0 + n - 1 of the last eval. Valid until the next call on s. */
 const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, struct gf_error *err);
-/* Run the encoder over a source of n tokens; mask: [n], 0 hides a position, or NULL. kind
- * 'encoder': gf_session_hidden then gives the states; 'encoder_decoder': cross keys and values are
- * computed once, the decoder restarts at length 0. */
+/* Run the encoder over a source of n tokens. mask: [n], 0 hides a position, or NULL. For kind 'encoder'
+ * gf_session_hidden then returns the states; for 'encoder_decoder' the cross-attention's keys and values are computed
+ * and the decoder restarts at length 0. */
 int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_t *mask, int32_t n,
                           struct gf_error *err);
-/* The stack's output rows of the last eval (or encode: stack GF_STACK_ENCODER), after the final
- * norm: [n, d_model]. */
+/* Output [n, d_model] of the last eval (stack GF_STACK_DECODER) or encode (GF_STACK_ENCODER), after the final norm. *n
+ * becomes the row count; NULL when there is none. Valid until the next call on s. */
 const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_t *n);
 
 /* ---- sampling: sample.c ------------------------------------------------------------------------------------------ */
@@ -214,8 +217,8 @@ struct gf_choice {
     int32_t id;
     float logprob; /* natural log of the model's own probability (temperature 1, nothing cut off) */
 };
-/* Choose after the last eval's last row. ids the session holds count for the repetition penalty.
- * NaN or infinite logits: GF_ERR_NOT_FINITE. */
+/* Choose the next token from the logits of the last row of the last eval. The repetition penalty applies to the ids
+ * that the session holds. NaN or infinite logits: GF_ERR_NOT_FINITE. */
 int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, struct gf_choice *out,
                           struct gf_error *err);
 /* The k most likely ids of a row of logits [n], descending, first of equals first, with their
@@ -277,20 +280,20 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
 enum gf_point { GF_POINTS(GF_POINT_ENUM) GF_N_POINTS };
 #undef GF_POINT_ENUM
 
-/* Keep (on = 1) or no longer keep a point of a stack's layer (layer -1 for points of the whole
- * model) in the evals (stack decoder) or encodes (stack encoder) to come. GF_ERR_ARGUMENT when the
- * architecture has no such point. Logits are bit-equal whatever is captured. */
+/* Start (on = 1) or stop capturing a point in later evals (stack decoder) or encodes (stack encoder). layer: -1 for
+ * points of the whole model. GF_ERR_ARGUMENT when the architecture has no such point. Capturing does not change a bit
+ * of the logits. */
 int32_t gf_session_capture(struct gf_session *s, int32_t stack, int32_t layer, int32_t point, int32_t on,
                            struct gf_error *err);
-/* What the last eval (or encode) left there: row-major, dims[3] by the point's axes, pos = the rows
- * of that eval; keys run from 0 to the last position. Unused dims are 1. NULL when it was not
+/* The values that the last eval (or encode) had at a captured point, row-major. dims[3] follows the point's axes: pos
+ * counts the rows of that eval, keys run from 0 to the last position, unused dims are 1. NULL when the point was not
  * captured. Valid until the next eval. */
 const float *gf_session_captured(const struct gf_session *s, int32_t stack, int32_t layer, int32_t point,
                                  int32_t dims[3]);
 
 enum gf_edit_op { GF_EDIT_SCALE = 0, GF_EDIT_SET = 1, GF_EDIT_ADD = 2 };
-/* Change a point in all evals to come: scale by `scale`, or set to, or add, values. head, position,
- * index: which, or -1 for all (position is absolute; head only for points with a head axis; index
+/* Change a point in all later evals: multiply by `scale`, or set to values, or add values. head, position, index: which
+ * one, or -1 for all (position is absolute; head only for points with a head axis; index
  * is a place within a row: a neuron of F, a component of D or of one head's Q and K, a key of S).
  * values: n_values floats, one row's worth of what is selected (d_model, d_head, d_ff, or a pattern
  * row's keys from 0 on), or 1 for a constant; copied. Masked scores stay masked. Edits apply in the
@@ -331,18 +334,23 @@ struct gf_op_time {
     double ms;
     int32_t stack, layer, op, unused;
 };
-/* Measure every operation of the evals and encodes to come; each call of eval or encode starts a
- * new list (logits join the list of the eval before). */
+/* Start (on = 1) or stop timing every operation of later evals and encodes. Each eval or encode starts a new list;
+ * gf_session_logits appends to it. gf_session_traced returns the list and its length, valid until the next call on
+ * s. */
 int32_t gf_session_trace(struct gf_session *s, int32_t on, struct gf_error *err);
 const struct gf_op_time *gf_session_traced(const struct gf_session *s, int32_t *n);
 
-/* ---- for those who draw tables ----------------------------------------------------------------------------------- */
+/* ---- names and offsets for JavaScript ---------------------------------------------------------------------------- */
 
-/* JSON, static:
- * {"status":{"-1":"bad-argument",...},"fields":["kind",...],"enums":{"kind":["decoder",...],...},
- * "components":["embedding",...],"dtypes":["f32",...],"kv_types":[...],"points":[["hook_embed","D",1
- * if of the whole model],...], "tensor","sampling","choice","error":{member: byte
- * offset,...,"bytes":size},"config_bytes":n,"chunk":64,"kv_block":64}. Lists end with an empty
- * entry where an object or list was printed by macros ("" keys and names are to be skipped). */
+/* JSON in static memory, so that JavaScript repeats no number:
+ *
+ *   {"status":{"-1":"bad-argument",...},"fields":["kind",...],"enums":{"kind":["decoder",...],...},
+ *    "components":["embedding",...],"dtypes":["f32",...],"kv_types":["f32",...],
+ *    "points":[["hook_embed","D",1],...],      1: of the whole model, 0: of a block
+ *    "ops":["embed",...],
+ *    "tensor":{member: byte offset,...,"bytes":size},  likewise "sampling", "choice", "op_time" and "error"
+ *    "config_bytes":n,"chunk":64,"kv_block":64}
+ *
+ * "status", "fields", "enums", "ops" and the structs end with an empty entry (key or name ""), to be skipped. */
 const char *gf_schema(void);
 #endif

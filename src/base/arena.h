@@ -1,4 +1,4 @@
-/* arena.h - one allocation, carved up once, freed whole with the thing that owns it. */
+/* arena.h - one allocation that is divided once and freed as a whole. */
 #ifndef GF_ARENA_H
 #define GF_ARENA_H
 #include <stdint.h>
@@ -8,16 +8,17 @@ struct gf_arena {
     uint64_t size, used;
 };
 
-/* Take `size` zeroed bytes from the heap. Returns 0, or -1 when they are not to be had. */
+/* Take `size` zeroed bytes from the heap. Returns 0, or -1 without memory. */
 int gf_arena_open(struct gf_arena *a, uint64_t size);
 void gf_arena_close(struct gf_arena *a);
-/* The next n bytes, 64-byte aligned. The opener computed the size: running out is our mistake
- * (assert). n = 0 gives NULL. */
+/* The next n bytes, 64-byte aligned. The caller computed the arena's size, so running out is a bug (assert). n = 0
+ * gives NULL. */
 void *gf_arena_take(struct gf_arena *a, uint64_t n);
-/* What gf_arena_take(n) uses up, for computing that size; GF_TOO_MUCH is passed on. */
+/* The bytes that gf_arena_take(n) uses, for computing that size. GF_TOO_MUCH gives GF_TOO_MUCH. */
 uint64_t gf_arena_share(uint64_t n);
 
-/* Single 64-byte aligned zeroed allocations, for what grows; NULL when not to be had. */
+/* One 64-byte aligned, zeroed allocation, for buffers that grow; NULL without memory. gf_give frees it (NULL
+ * allowed). */
 void *gf_take(uint64_t n);
 void gf_give(void *p);
 #endif

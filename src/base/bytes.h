@@ -1,7 +1,7 @@
-/* bytes.h - sizes in 64 bits that know when they overflow (size_t has 32 in wasm).
+/* bytes.h - arithmetic on sizes in 64 bits with overflow detection (size_t has 32 bits in wasm).
  *
- * GF_TOO_MUCH is sticky: any sum or product with it is it again, so a whole formula is checked once
- * at its end. */
+ * An overflow gives GF_TOO_MUCH, and so does any sum or product with GF_TOO_MUCH: a whole formula is checked once, at
+ * its end. */
 #ifndef GF_BYTES_H
 #define GF_BYTES_H
 #include <stdint.h>

@@ -10,8 +10,8 @@ void gf_pace_open(struct gf_pace *p) {
     *p = (struct gf_pace){.with = 1, .left = 2 * GAP_FIRST, .gap = GAP_FIRST, .away = AWAY_FIRST};
 }
 
-/* The trial is over: keep the faster way, and say when the other is tried again. */
-static void judge(struct gf_pace *p) {
+/* End of a trial: keep the faster mode and set when the other one is tried again. */
+static void end_trial(struct gf_pace *p) {
     if (p->tried < CLEARLY * p->usual) {
         p->with = !p->with;
         p->usual = p->tried;
@@ -19,7 +19,7 @@ static void judge(struct gf_pace *p) {
     } else if (p->with && p->gap < GAP_MOST) {
         p->gap *= 2;
     } else if (p->with) {
-        p->away = AWAY_FIRST; /* quiet for long */
+        p->away = AWAY_FIRST; /* no slow pass for long */
     }
     p->settled = p->usual;
     p->left = p->with ? p->gap : p->away;
@@ -32,13 +32,13 @@ void gf_pace_took(struct gf_pace *p, double took) {
         p->usual += p->usual > 0 ? (ms - p->usual) / MEAN : ms;
     else if (!p->with)
         p->tried += ms / TRY_WITH;
-    else if (ms < p->tried) /* the best: what disturbs a short trial says nothing */
+    else if (ms < p->tried) /* the minimum: interruptions of a short trial are noise */
         p->tried = ms;
     if (!p->trying && p->with && p->settled > 0 && p->usual > ODD * p->settled) p->left = 1;
     if (--p->left) return;
     p->trying = !p->trying;
     if (!p->trying) {
-        judge(p);
+        end_trial(p);
         return;
     }
     p->left = p->with ? TRY_WITHOUT : TRY_WITH;

@@ -1,12 +1,12 @@
 /* pool.c - see pool.h.
  *
- * A job is fn, ctx and one 64-bit word: which job, how many tiles, the next tile. A thread reads
- * the word, then fn and ctx, and claims by compare and swap. If that succeeds the job was still
- * open in between, and fn and ctx were its own; a thread that slept through the end of the job
- * fails and looks again. The caller opens a job only after all tiles of the last one are done.
+ * A job is fn, ctx and one 64-bit word that holds the job's number (epoch), its tile count and its next tile. A thread
+ * reads the word, then fn and ctx, then claims tiles by compare and swap on the word. If the swap succeeds, the job did
+ * not change in between, so fn and ctx belong to it. If the job has ended meanwhile, the swap fails and the thread
+ * reads again. The caller opens a job only when all tiles of the previous one are done.
  *
- * Whoever waits, spins for a while and then sleeps. The caller sleeps too: when a helper has lost
- * its core in the middle of a tile, an idle core is what the system needs to bring it back at once. */
+ * A waiting thread spins for a while and then sleeps. The caller sleeps too: when the operating system has suspended a
+ * helper in the middle of a tile, the caller's idle core lets it run that helper again. */
 #include "base/pool.h"
 #include "base/clock.h"
 #include "base/pace.h"
@@ -45,14 +45,14 @@ void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)ind
 
 #define TILE_BITS   18 /* the word: 28 bits of epoch, 18 of n_tiles, 18 of the next tile */
 #define MAX_TILES   ((1 << TILE_BITS) - 1)
-/* Looks at a word before sleeping on it: some 30 microseconds for the next job, some 10 for a tile. */
-#define JOB_LOOKS   (sizeof(void *) == 8 ? 1000 : 40000)
-#define DONE_LOOKS  (JOB_LOOKS / 3)
-/* A wait this long, in ms, and longer than the caller's own part of the job, is a helper whose core
- * another process took in the middle of a tile. Once may be chance. Where it happens again within
- * NEAR jobs, the jobs to come are done alone, more of them each time, until that many have gone
- * well again. Not where a tile takes LONG (a lane of training): a slice of time lost is little of
- * that, and to be alone is to take twice as long. */
+/* How often a word is read before the thread sleeps: about 30 microseconds for the next job, about 10 for a tile. */
+#define JOB_SPINS   (sizeof(void *) == 8 ? 1000 : 40000)
+#define DONE_SPINS  (JOB_SPINS / 3)
+/* Stalls. A caller's wait of more than STALL ms that is also longer than its own part of the job means that another
+ * process took a helper's core in the middle of a tile. After a second stall within NEAR jobs the caller runs the next
+ * ALONE_FIRST jobs without helpers, twice as many after each further stall, up to ALONE_MOST; the number returns to
+ * ALONE_FIRST after as many jobs without a stall. Jobs whose own part takes LONG ms (a lane of training) are exempt:
+ * there a lost time slice costs less than running alone. */
 #define STALL       3.0
 #define LONG        30.0
 #define NEAR        1024
@@ -65,17 +65,19 @@ struct gf_pool {
     _Atomic(gf_tile_fn) fn;
     _Atomic(void *) ctx;
     _Atomic uint32_t done; /* finished tiles of this job */
-    char apart[64];        /* what waiting threads read, away from what working ones write */
+    char apart[64];        /* a cache line between what waiting threads read and what working threads write */
     _Atomic uint32_t epoch;
     _Atomic uint32_t sleepers;
     _Atomic uint32_t stop;
     int32_t n_threads;
-    int32_t alone, alone_next, calm; /* the caller's: jobs to do alone, after the next stall, since */
+    int32_t alone;      /* jobs that the caller still runs without helpers */
+    int32_t alone_next; /* the value of alone after the next stall */
+    int32_t calm;       /* jobs since the last stall */
     struct gf_pace pace;
     double pass_began;        /* 0: none is timed */
-    int solo;                 /* helpers rest until the next pass */
+    int solo;                 /* helpers take no part until the next pass */
 #if defined(__wasm__)
-    _Atomic uint32_t present; /* helpers that came and have not left */
+    _Atomic uint32_t present; /* helpers that have started and not yet returned */
     _Atomic uint32_t pages;   /* of memory, when the job was opened */
     char *stacks;
 #else
@@ -93,10 +95,9 @@ struct gf_pool {
 void gf_pool_clock(struct gf_pool *p, double (*now_ms)(void)) { p->now_ms = now_ms; }
 #endif
 
-/* Whether this thread may access all memory that the job uses. V8 keeps the size of a shared memory
- * in each instance, learns of growth in another thread by an interrupt that may come late, and
- * checks bulk copies against what it knows: a copy into memory that has just grown would trap. A
- * helper that does not know yet leaves the job to the others. */
+/* Whether this thread may access all memory that the job uses. V8 keeps the size of a shared memory in each instance,
+ * updates it by an interrupt after growth in another thread, and checks bulk copies against it: until the interrupt
+ * arrives, a copy into the new part traps. Such a helper leaves the job to the other threads. */
 #if defined(__wasm__)
 #define STATE_MEMORY(p) atomic_store(&(p)->pages, (uint32_t)__builtin_wasm_memory_size(0))
 #define SEES_MEMORY(p)  ((uint32_t)__builtin_wasm_memory_size(0) >= atomic_load(&(p)->pages))
@@ -105,17 +106,17 @@ void gf_pool_clock(struct gf_pool *p, double (*now_ms)(void)) { p->now_ms = now_
 #define SEES_MEMORY(p)  1
 #endif
 
-static void look_again(void) {
+static void spin_hint(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #endif
 }
 
-/* Return when *word is no longer `value`: milliseconds slept, 0 when watching was enough. */
-static double wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t value, int looks) {
-    for (int i = 0; i < looks; i++) {
+/* Return when *word is no longer `value`: the milliseconds slept, 0 if spinning was enough. */
+static double wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t value, int spins) {
+    for (int i = 0; i < spins; i++) {
         if (atomic_load(word) != value) return 0;
-        look_again();
+        spin_hint();
     }
     const double began = NOW_MS(p);
     atomic_fetch_add(&p->sleepers, 1);
@@ -130,7 +131,7 @@ static double wait_while(struct gf_pool *p, _Atomic uint32_t *word, uint32_t val
     return NOW_MS(p) - began;
 }
 
-/* After a change of *word: wake those who sleep on it. */
+/* After a change of *word: wake the threads that sleep on it. */
 static void wake_all(struct gf_pool *p, _Atomic uint32_t *word) {
     if (atomic_load(&p->sleepers) == 0) return;
 #if defined(__wasm__)
@@ -143,8 +144,8 @@ static void wake_all(struct gf_pool *p, _Atomic uint32_t *word) {
 #endif
 }
 
-/* Claim and run tiles until none is left. A thread claims runs of neighbours that get shorter
- * towards the end: fewer claims, and memory read in longer stretches. */
+/* Claim and run tiles until none is left. A thread claims several neighbouring tiles at a time, fewer towards the end:
+ * fewer swaps, and memory is read sequentially. */
 static void work(struct gf_pool *p) {
     for (;;) {
         uint64_t job = atomic_load(&p->job);
@@ -163,7 +164,7 @@ static void help(struct gf_pool *p) {
     uint32_t seen = 0;
     while (!atomic_load(&p->stop)) {
         work(p);
-        wait_while(p, &p->epoch, seen, JOB_LOOKS);
+        wait_while(p, &p->epoch, seen, JOB_SPINS);
         seen = atomic_load(&p->epoch);
     }
 }
@@ -173,8 +174,9 @@ static void next_epoch(struct gf_pool *p) {
     wake_all(p, &p->epoch);
 }
 
-/* After a job for which the caller slept so long; began is when, if a first wait was near. */
-static void judge(struct gf_pool *p, double slept, double began) {
+/* Detect stalls after a job in which the caller slept for `slept` ms. began: the job's start, where a stall was within
+ * NEAR jobs. */
+static void detect_stall(struct gf_pool *p, double slept, double began) {
     if (slept > STALL) {
         const double worked = NOW_MS(p) - began - slept;
         if (p->calm < NEAR && worked < slept && worked < LONG) {
@@ -204,8 +206,8 @@ static void run_some(struct gf_pool *p, gf_tile_fn fn, void *ctx, uint32_t n) {
     next_epoch(p);
     work(p);
     double slept = 0;
-    for (uint32_t d; (d = atomic_load(&p->done)) < n;) slept += wait_while(p, &p->done, d, DONE_LOOKS);
-    judge(p, slept, began);
+    for (uint32_t d; (d = atomic_load(&p->done)) < n;) slept += wait_while(p, &p->done, d, DONE_SPINS);
+    detect_stall(p, slept, began);
 }
 
 struct later_tiles {
@@ -244,7 +246,7 @@ void gf_pool_passed(struct gf_pool *p) {
 }
 
 #if defined(__wasm__)
-/* Never freed, so that a worker that comes late finds `stop` and nothing else. */
+/* Static and never freed: a worker that starts after gf_pool_close still finds `stop` set. */
 static struct gf_pool the_pool;
 
 struct gf_pool *gf_pool_open(int32_t n_threads) {
@@ -276,7 +278,7 @@ void gf_pool_close(struct gf_pool *p) {
     if (!p) return;
     atomic_store(&p->stop, 1);
     next_epoch(p);
-    for (uint32_t n; (n = atomic_load(&p->present)) > 0;) wait_while(p, &p->present, n, DONE_LOOKS);
+    for (uint32_t n; (n = atomic_load(&p->present)) > 0;) wait_while(p, &p->present, n, DONE_SPINS);
 }
 #else
 static void *helper(void *pool) {

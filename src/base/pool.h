@@ -1,9 +1,9 @@
-/* pool.h - work cut into fixed tiles that threads claim as they go.
+/* pool.h - threads that share a job: the job is cut into fixed tiles, and each thread claims the next ones.
  *
- * Who computes a tile never changes its result. Nobody waits for a thread, only for tiles that were
- * claimed: a thread that loses its core costs the run of neighbouring tiles it holds, not the job.
- * Helpers watch for the next job for some 30 microseconds (a token has dozens, a few microseconds
- * apart), then sleep. */
+ * The result of a tile does not depend on the thread that computes it. The caller waits for claimed tiles, not for
+ * threads: a thread that the operating system suspends delays the tiles that it has claimed and nothing else. Idle
+ * helpers spin for about 30 microseconds (decoding one token runs dozens of jobs, a few microseconds apart), then
+ * sleep. */
 #ifndef GF_POOL_H
 #define GF_POOL_H
 #include <stdint.h>
@@ -11,11 +11,11 @@
 struct gf_pool;
 typedef void (*gf_tile_fn)(void *ctx, int32_t tile);
 
-/* A pool of n_threads threads, the caller's among them. NULL when one thread is all there is
- * (n_threads <= 1, a build without threads) or memory or threads could not be had: NULL is a valid
- * pool everywhere below. Owned by the caller, gf_pool_close ends it. */
+/* A pool of n_threads threads, the caller's included. NULL for n_threads <= 1, in a build without threads, and when
+ * memory or threads are not available; every call below takes NULL as a pool of one thread. Owned by the caller, who
+ * ends it with gf_pool_close. */
 struct gf_pool *gf_pool_open(int32_t n_threads);
-/* Wait until every helper has left, then free the pool. */
+/* Ends the helpers, waits until they have returned, and frees the pool. */
 void gf_pool_close(struct gf_pool *pool);
 int32_t gf_pool_threads(const struct gf_pool *pool); /* the caller's included; NULL: 1 */
 
@@ -23,19 +23,19 @@ int32_t gf_pool_threads(const struct gf_pool *pool); /* the caller's included; N
  * pool NULL: on this thread, in order. One call at a time, none from inside a tile. */
 void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles);
 
-/* Around a pass of many small jobs that comes again and again, as every token does: it is done in
- * the way that was faster (pace.h), and so is what follows up to the next pass. Work that is not
- * of that kind begins with `again` 0 and is never timed. */
+/* Call these around a pass of many jobs. again = 1: passes of the same kind repeat (decoding, one pass a token); they
+ * are timed, and pace.h decides whether helpers take part in this pass. again = 0: any other work; it is not timed and
+ * helpers take part. */
 void gf_pool_pass(struct gf_pool *pool, int again);
 void gf_pool_passed(struct gf_pool *pool);
 
 #if !defined(__wasm__)
-/* Replace the clock that decides who computes: tests give one that they move by hand. Called by the
- * thread that owns the pool, between jobs. */
+/* Replace the clock that pace.h and the stall detection read; tests pass one that they advance themselves. Called by
+ * the thread that owns the pool, between jobs. */
 void gf_pool_clock(struct gf_pool *pool, double (*now_ms)(void));
 #else
-/* WebAssembly starts no threads by itself: JavaScript brings helper 1 ... n_threads - 1, each a
- * worker with its own instance of the same module on the same shared memory. Compiled with
+/* WebAssembly cannot start threads: JavaScript starts helpers 1 ... n_threads - 1, each a worker with its own instance
+ * of the same module on the same shared memory. Compiled with
  * -matomics -mbulk-memory, linked with shared, imported memory and the global __stack_pointer
  * exported.
  *
@@ -45,12 +45,11 @@ void gf_pool_clock(struct gf_pool *pool, double (*now_ms)(void));
  *       { module, memory, pool, i,                    x.__stack_pointer.value = stack
  *         stack: x.gf_pool_stack(pool, i) }           x.gf_pool_worker(pool, i)
  *
- * An instance begins with the stack pointer of the first one, so the global must be set before
- * anything else is called. Work may be given to the pool at once; helpers join when they are up.
- * The engine's thread sleeps while it waits, so it must be one that may: not a page's main thread.
- * gf_pool_worker returns after gf_pool_close, which waits for those who came (so let none be
- * terminated before); then the worker may end. A memory has one pool in its life: the second
- * gf_pool_open gives NULL. */
+ * A new instance has the stack pointer of the first one, so __stack_pointer must be set before any other call. Jobs may
+ * run at once; helpers join when they have started. The engine's thread sleeps while it waits, which a page's main
+ * thread may not do, so the engine runs in a worker. gf_pool_worker returns after gf_pool_close, which waits for every
+ * helper that has started; do not terminate a helper before. One memory has at most one pool: a second gf_pool_open
+ * returns NULL. */
 uint32_t gf_pool_stack(struct gf_pool *pool, int32_t index); /* address of the stack's upper end */
 void gf_pool_worker(struct gf_pool *pool, int32_t index);
 #endif

@@ -1,6 +1,7 @@
 /* dot.h - how this machine forms products of int8 numbers.
  *
- * int8 weights times int8 activations give exact integers, so every way of forming them gives the same result. Which way
+ * int8 weights times int8 activations give exact integers, so every way of forming them gives the same result. Which
+ * way
  * is fast and exact is a property of the machine: gf_kernels_init (probe.c) finds it once. */
 #ifndef GF_DOT_H
 #define GF_DOT_H
@@ -13,7 +14,8 @@ enum gf_dot {
     GF_DOT_SPLIT,    /* i4_rdot, b exact in 0..127 only: x is split by sign into two products */
 };
 
-/* The way in use: GF_DOT_I16 until gf_dot_use is called. Weights and keys stored before a change must be stored again. */
+/* The way in use: GF_DOT_I16 until gf_dot_use is called. Weights and keys stored before a change must be stored
+ * again. */
 enum gf_dot gf_dot_kind(void);
 /* Builds without i4_rdot stay at GF_DOT_I16. */
 void gf_dot_use(enum gf_dot kind);

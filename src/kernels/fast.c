@@ -1,8 +1,9 @@
-/* fast.c - everything on rows and single numbers: exp and its kin, activations, norms, softmax,
- * argmax, rope. Matrices are in matmul.c and matmul_int8.c, attention in attend.c.
+/* fast.c - the fast kernels on rows and single values: exp, tanh, erf, activations, norms, softmax, logsumexp, argmax,
+ * rope. Products are in matmul.c and matmul_int8.c, attention over cached keys and values in attend.c and mix.c,
+ * training's wider versions in wide.c.
  *
- * Tails run through the same vector words with idle lanes, so a value's bits do not depend on where
- * it stands. Sums over a row put value i into one of 16 chains, chain i mod 16, and add the chains
+ * Tails run through the same vector operations with unused lanes, so that a value's bits do not depend on its
+ * position. Sums over a row put value i into one of 16 chains, chain i mod 16, and add the chains
  * up in a fixed tree: appending zeros changes nothing. */
 #include "base/pool.h"
 #include "kernels/kernels.h"

@@ -1,12 +1,13 @@
 /* kernels.h - the arithmetic: arrays in, arrays out.
  *
- * Nothing below this line knows what a layer is. Every function exists twice with one contract:
- * NAME_ref in ref.c, the definition (loops as on a board, sums in double unless it says otherwise),
- * and NAME, on the words of simd.h, in fast.c (rows), matmul*.c and attend.c. The tests compare
- * both.
+ * Functions that compute exist twice with one contract: NAME_ref in ref.c is the definition (plain loops, sums in
+ * double unless it says otherwise); NAME is the fast version on the vector operations of simd.h, in fast.c (rows and
+ * single values), matmul.c and matmul_int8.c (products), attend.c (scores) and mix.c (mixtures of values). The tests
+ * compare both. Functions that store and convert (gf_mat_*, gf_kv_put, gf_quantize, gf_dequantize) exist once, in
+ * mat.c, attend.c and quant.c.
  *
  * Arrays are float unless said otherwise and need no alignment beyond that of their type. No
- * function allocates. Lengths may be any number >= 0; tails are handled here, never demanded away.
+ * function allocates. Lengths may be any number >= 0; the kernels handle the tails.
  * All float sums run in one fixed order that depends on the lengths alone: never on n, on threads
  * or on the build, so that prefill equals decode and every binary gives the same bits. No fused
  * multiply-add anywhere (-ffp-contract=off). */
@@ -16,9 +17,9 @@
 
 struct gf_pool; /* base/pool.h; NULL means: this thread alone */
 
-/* Find out which integer products this machine does exactly. Call it before the first matrix or
- * cache is filled, since how int8 weights and keys are stored depends on it; calling it again
- * changes nothing. Without it everything still works, on the relaxed build more slowly. */
+/* Find out which integer products this machine computes exactly (probe.c). Call it before the first matrix or cache is
+ * filled, because the storage of int8 weights and keys depends on it; further calls do nothing. Without it the relaxed
+ * build gives the same results, more slowly. */
 void gf_kernels_init(void);
 /* What was found: "native", "simd128", or "relaxed, " and one of "unsigned dot", "signed dot",
  * "split dot", "16-bit dot". All give the same bits. */
@@ -26,9 +27,11 @@ const char *gf_kernels_name(void);
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
-/* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum): every
+/* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum):
+ * every
  * type a weight can have, once. A block of a quantised type is an f16 scale d, an f16 minimum m if it has one, and the
- * integers q: x = (q - zero) d + m. 4-bit types: 16 bytes, the low nibbles are columns 0..15 (quant.c draws them). A new
+ * integers q: x = (q - zero) d + m. 4-bit types: 16 bytes, the low nibbles are columns 0..15 (quant.c draws them). A
+ * new
  * type is a row here, its conversions in quant.c and its kernel in matmul_int8.c. */
 #define GF_DTYPES(X)                                                                                                   \
     X(GF_F32, 0, "f32", 1, 4, 32, 0, 0)                                                                                \

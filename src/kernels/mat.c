@@ -1,4 +1,4 @@
-/* mat.c - where a weight's numbers lie in memory: sizes, putting rows in, taking them out.
+/* mat.c - the layout of a weight in memory: its size, storing rows, reading rows back.
  *
  * The layouts are drawn in kernels.h. */
 #include "base/half.h"

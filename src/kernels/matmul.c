@@ -1,7 +1,7 @@
 /* matmul.c - y = x W^T + b: the float types, and how every type is cut into tiles.
  *
- * A tile is a few panels of W times all tokens; who computes it never matters. Float sums run down
- * the columns one by one, a lane to a row, so 1 token and 4 tokens form the very same chains. */
+ * A tile is a few panels of W times all tokens; its result does not depend on the thread. A SIMD lane is a row of W,
+ * and a float sum adds columns 0, 1, 2, ... in that order, so 1 token and 4 tokens give the same bits. */
 #include "kernels/shared.h" /* gf_acts_*, gf_int8_panel */
 #include "base/pool.h"
 #include "kernels/simd.h"
@@ -39,7 +39,7 @@ static void emit(const struct job *j, int32_t p, int32_t token, const float *sum
 
 /* ---- float, one token -------------------------------------------------------------------------------------------- */
 
-/* out [2][16] = two panels times x; two, because one has but 4 chains of additions */
+/* out [2][16] = two panels times x; two at a time, because one panel has only 4 independent chains of additions */
 GF_INLINE void panels_by_1(float *out, const char *w, int64_t panel_bytes, const float *x, int32_t cols,
                            enum form form) {
     int size = form == F32 ? 4 : 2;

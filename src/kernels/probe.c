@@ -1,7 +1,9 @@
 /* probe.c - finds out which integer products this machine does exactly (gf_kernels_init).
  *
- * Three products show how i4_rdot reads its second operand. Then the kernels must give the same bits as with GF_DOT_I16 on
- * a few numbers: Node 20 (V8 11.3, relaxed SIMD behind a flag) compiles some of them wrongly in its baseline compiler. */
+ * Three products show how i4_rdot reads its second operand. Then the kernels must give the same bits as with
+ * GF_DOT_I16 on
+ * a few numbers: Node 20 (V8 11.3, relaxed SIMD behind a flag) compiles some of them wrongly in its baseline
+ * compiler. */
 #include "kernels/dot.h"
 #include "kernels/kernels.h"
 #include "kernels/simd.h"

@@ -1,8 +1,8 @@
-/* ref.c - the definition of every kernel: loops as on a board, sums in double.
+/* ref.c - the definition of every kernel: plain loops, sums in double.
  *
- * Never optimised, never removed; the tests hold the fast kernels against it. It reads the packed
- * layouts by the formulas in kernels.h and shares no code with those who write them, except for
- * which way round the bytes of q8 lie on this machine (gf_dot_flip). */
+ * Not to be optimised: the tests compare the fast kernels with it. It reads the packed layouts by the formulas in
+ * kernels.h and shares no code with the files that write them, except gf_dot_flip, which says how q8 bytes are stored
+ * on this machine. */
 #include "base/half.h"
 #include "kernels/dot.h" /* gf_dot_flip */
 #include "kernels/kernels.h"

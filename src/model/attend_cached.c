@@ -1,5 +1,5 @@
-/* attend_cached.c - see attend_cached.h. Several queries share one reading of a block of keys, and
- * the softmax is over all of a row's keys at once, so that results do not depend on who else asks. */
+/* attend_cached.c - see attend_cached.h. Up to 4 queries share one read of a block of keys. The softmax runs over all
+ * keys of a row at once, so a row's result does not depend on the other queries. */
 #include "model/attend_cached.h"
 #include "base/pool.h"
 #include "kernels/kernels.h" /* gf_attn_scores, gf_softmax, gf_attn_mix */

@@ -1,5 +1,4 @@
-/* attend_cached.h - attention over cached keys and values: one token or many, watched and edited on
- * the way. */
+/* attend_cached.h - attention over cached keys and values, for one token or many, with taps. */
 #ifndef GF_ATTEND_CACHED_H
 #define GF_ATTEND_CACHED_H
 #include "model/pass.h"
@@ -20,6 +19,6 @@ struct gf_attend {
     int32_t ldq, ldz;
 };
 
-/* z = what the rows of a see, each head by itself. */
+/* a->z = softmax(scores) v for the rows of a, each head separately. */
 void gf_attend_cached(const struct gf_attend *a);
 #endif

@@ -183,7 +183,8 @@ static void attend_cross(const struct gf_pass *p, int32_t layer, const struct gf
     }
 }
 
-/* Each head's contribution to the output, result[h] = z_h Wo[:, h]. Computed only where it is captured or edited; an edit
+/* Each head's contribution to the output, result[h] = z_h Wo[:, h]. Computed only where it is captured or edited; an
+ * edit
  * changes the output by the difference. Scratch was reserved by gf_observe_begin. */
 static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, int32_t point, float *out,
                              const float *z) {
@@ -251,7 +252,8 @@ void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int3
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* The inverse of a rotation is the rotation by the opposite angle: the same kernel with the signs of the sines changed. */
+/* The inverse of a rotation is the rotation by the opposite angle: the same kernel with the signs of the sines
+ * changed. */
 static void rotate_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_t n) {
     const struct gf_config *c = p->cfg;
     const int32_t d = c->d_head, half = d / 2;

@@ -3,11 +3,13 @@
 #define GF_ATTENTION_H
 #include "model/pass.h"
 
-/* b->attn_out = self-attention of the rows x [n, d_model], whose keys and values join their segments' caches. Leaves in b
+/* b->attn_out = self-attention of the rows x [n, d_model], whose keys and values join their segments' caches. Leaves
+ * in b
  * what backward reads. */
 void gf_attention_forward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, const struct gf_bufs *b,
                           const float *x);
-/* b->cross_out = attention of the rows x to the encoder's output, whose keys and values each segment's `cross` holds; in
+/* b->cross_out = attention of the rows x to the encoder's output, whose keys and values each segment's `cross`
+ * holds; in
  * training they are computed here, into b->cross_kv. */
 void gf_cross_attention_forward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w,
                                 const struct gf_bufs *b, const float *x);

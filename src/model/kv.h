@@ -1,5 +1,5 @@
-/* kv.h - the kv cache: keys and values of every layer, in blocks of 64 positions that come as they
- * are needed.
+/* kv.h - the kv cache: keys and values of every layer, in blocks of 64 positions that are allocated when they are
+ * needed.
  *
  * One block holds 64 positions of all layers and kv heads, head-major, and the positions' table
  * (rotary cos | sin, or sinusoids), computed once and shared by all layers. Keys are stored
@@ -21,7 +21,7 @@ struct gf_kv {
 /* n_layers 1 with a model of more: a workspace that each layer overwrites (encoders keep no cache). */
 void gf_kv_open(struct gf_kv *kv, const struct gf_config *cfg, int32_t n_layers, int32_t type);
 void gf_kv_close(struct gf_kv *kv);
-/* Blocks for `positions` positions. 0, or -1 without memory (what was there stays). */
+/* Blocks for `positions` positions. 0, or -1 without memory (existing blocks stay). */
 int gf_kv_reserve(struct gf_kv *kv, int32_t positions);
 uint64_t gf_kv_bytes(const struct gf_kv *kv);       /* keys and values */
 uint64_t gf_kv_table_bytes(const struct gf_kv *kv); /* the blocks' share of position tables */

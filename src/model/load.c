@@ -1,7 +1,7 @@
-/* load.c - tensors arrive in pieces and are put where they stay.
+/* load.c - converts the tensors of a file, which arrive in pieces, into the model's memory.
  *
- * A file's tensor is converted row by row, as its bytes come: never more than one row of floats (32
- * of them for a transposed tensor that is quantised on the way) is held besides the model itself. */
+ * A tensor is converted row by row as its bytes arrive. Besides the model itself only one row of floats is allocated,
+ * or 32 rows for a transposed tensor, so that whole blocks of a quantised type can be stored. */
 #include "model/model.h"
 #include "kernels/kernels.h" /* gf_dequantize, gf_mat_put, gf_mat_put_blocks */
 #include <math.h>
@@ -52,7 +52,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
     struct gf_loading l = {.first = first, .n = n, .dtype = dtype};
     const struct gf_slot *a = &m->slots[first];
     l.verbatim = a->mat && dtype == a->mat->dtype && gf_dtype_is_quantized(dtype);
-    if (a->t.rank == 1) { /* vectors in a row are one long row */
+    if (a->t.rank == 1) { /* several vectors are stored as one long row */
         l.rows = 1;
         for (int32_t i = 0; i < n; i++) l.cols += m->slots[first + i].t.cols;
     } else {
@@ -122,7 +122,7 @@ static void put_transposed(struct gf_model *m, int32_t col, int32_t n) {
 }
 
 static int32_t check_finite(const struct gf_model *m, const float *x, int32_t n, uint64_t at, struct gf_error *err) {
-    float zero = 0; /* 0 x finite stays 0; NaN and infinities do not */
+    float zero = 0; /* 0 times a finite number is 0; times NaN or an infinity it is NaN */
     for (int32_t i = 0; i < n; i++) zero += 0 * x[i];
     if (zero == 0) return GF_OK;
     for (int32_t i = 0; i < n; i++)

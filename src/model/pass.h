@@ -1,5 +1,4 @@
-/* pass.h - one trip of n >= 1 rows through a stack of blocks: what every component's forward is
- * handed.
+/* pass.h - one pass of n >= 1 rows through a stack of blocks: the argument of every component's forward and backward.
  *
  * Prefill, decode, encoder and training are the same code: they differ in the buffers (one set that
  * all layers share, or one for each layer, so that backward finds what it needs) and in the
@@ -47,8 +46,8 @@ struct gf_bufs {
     float *resid_post; /* [n, d_model] (= resid_pre) */
 };
 
-/* What a pass is given besides when a backward pass will follow. There is no cache then: every
- * segment is a whole sequence from position 0 and attends to its own rows. */
+/* What a pass needs in addition when a backward pass will follow. There is no cache: every segment is a whole sequence
+ * from position 0 and attends to its own rows. */
 struct gf_training {
     gf_gemm_fn gemm;    /* weights are GF_ROWS */
     const float *table; /* positions from 0 on (gf_position_table), or NULL */
@@ -59,9 +58,8 @@ struct gf_training {
     int32_t n_memory;   /* source rows, over all segments */
 };
 
-/* Whether a backward pass will follow. Binaries that never train are built with GF_INFERENCE and
- * leave out what only training calls; one that does nothing else has GF_TRAINING and leaves out the
- * rest. */
+/* Whether a backward pass will follow. Binaries built with GF_INFERENCE never train and contain no training code; the
+ * binary built with GF_TRAINING only trains and contains no inference code. */
 #if defined(GF_INFERENCE)
 #define GF_TRAINS(p) 0
 #elif defined(GF_TRAINING)

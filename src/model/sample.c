@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tokens still in play, in the order of their ids, with weights that are not yet divided by their
- * sum. */
+/* The tokens that can still be drawn, in the order of their ids, with weights that are not normalised. */
 struct candidates {
     int32_t n;
     int32_t *id;

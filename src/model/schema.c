@@ -1,4 +1,4 @@
-/* schema.c - names and offsets as JSON, printed once, so that nobody outside repeats a number. */
+/* schema.c - names and struct offsets as JSON, so that JavaScript repeats no number. */
 #include "glassformer.h"
 #include <stddef.h>
 

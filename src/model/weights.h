@@ -1,7 +1,7 @@
-/* weights.h - a model's weights as structs: who has seen these has seen the model.
+/* weights.h - a model's weights as structs.
  *
- * Every matrix is [rows = out, cols = in]. Pointers lead into the model's one arena; what an
- * architecture lacks is NULL (or a matrix with 0 rows). */
+ * Every matrix is [rows = out, cols = in]. Pointers point into the model's arena; what an architecture lacks is NULL,
+ * or a matrix with 0 rows. */
 #ifndef GF_WEIGHTS_H
 #define GF_WEIGHTS_H
 #include "kernels/kernels.h" /* struct gf_mat */

@@ -1,5 +1,5 @@
-/* params.h - one value for every weight of a model, in one stretch of floats: the weights
- * themselves, their gradients, the optimiser's moments, an average. All by the roster. */
+/* params.h - one float for every weight of a model, in one array in roster order. Used for weights, gradients, the
+ * optimiser's moments and the running average. */
 #ifndef GF_PARAMS_H
 #define GF_PARAMS_H
 #include "model/roster.h"

@@ -1,4 +1,4 @@
-/* report.h - what a run leaves behind for people: loss.csv and loss.svg. */
+/* report.h - the files that show how a run went: loss.csv and loss.svg. */
 #ifndef GF_REPORT_H
 #define GF_REPORT_H
 #include "base/status.h"

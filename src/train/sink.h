@@ -1,4 +1,4 @@
-/* sink.h - where written bytes go: memory here, a file in files.h. */
+/* sink.h - a destination for written bytes: memory here, a file in files.h. */
 #ifndef GF_SINK_H
 #define GF_SINK_H
 #include <stddef.h>
@@ -7,7 +7,7 @@
 struct gf_sink {
     int (*write)(void *ctx, const void *bytes, size_t n); /* 0, or -1 */
     void *ctx;
-    int bad; /* a write has failed: nothing went there since */
+    int bad; /* a write has failed; later writes are ignored */
 };
 void gf_put(struct gf_sink *to, const void *bytes, size_t n);
 void gf_put_text(struct gf_sink *to, const char *text);

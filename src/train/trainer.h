@@ -55,9 +55,9 @@ void gf_trainer_defaults(struct gf_trainer_options *o);
 int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_trainer_options *options,
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
-/* From now on a share of every target is the prediction of one more decoder with the same
- * vocabulary and at least the same context; the shares of at most GF_TEACHERS add up. Its weights
- * are the caller's and outlive the trainer. The state that gf_trainer_save writes knows nothing of
+/* Add a teacher: a share of every target becomes the prediction of that decoder, which has the same vocabulary and at
+ * least the same context; the shares of at most GF_TEACHERS teachers add up. Its weights
+ * are the caller's and outlive the trainer. The state that gf_trainer_save writes does not contain
  * it. */
 int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_params *weights,
                          float share, struct gf_error *err);

@@ -1,4 +1,4 @@
-/* capture.c - keeping what a pass shows at its taps. */
+/* capture.c - copies the values of captured points out of a pass. */
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "model/observe/observe.h"
@@ -61,8 +61,8 @@ static void set_dims(const struct gf_observe *o, int32_t point, int32_t rows, in
 
 static int is_result(int32_t point) { return point == GF_P_RESULT || point == GF_P_CROSS_RESULT; }
 
-/* Memory for per-head results (attention.c), where a place first .. last - 1 shows or changes them:
- * a pass that has begun can no longer say that there is none. */
+/* Reserve the workspace of per-head results (attention.c) if a place first .. last - 1 captures or edits them. 0, or -1
+ * without memory: the eval then fails before its pass begins. */
 static int reserve_results(struct gf_observe *o, int32_t first, int32_t last) {
     for (int32_t place = first; place < last; place++)
         if (is_result(place % GF_N_POINTS) && (o->captured[place].wanted || o->edited[place]))

@@ -1,4 +1,4 @@
-/* edit.c - changing what a pass computes, at its taps: ablation, patching, steering. */
+/* edit.c - changes the values of a pass at its taps: ablation, patching, steering. */
 #include "model/observe/observe.h"
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ int32_t gf_observe_edit(struct gf_observe **made, const struct gf_config *c, int
     if (status != GF_OK) return status;
     struct gf_observe *o = *made;
     struct gf_edit *edits = o->edits;
-    if (o->n_edits == o->max_edits) { /* doubled: room for one more at a time splits the heap */
+    if (o->n_edits == o->max_edits) { /* doubled: growing by one at a time would fragment the heap */
         const int32_t most = o->max_edits ? 2 * o->max_edits : 16;
         edits = realloc(o->edits, (size_t)most * sizeof *edits);
         if (edits) {

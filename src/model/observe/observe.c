@@ -1,4 +1,4 @@
-/* observe.c - the places of an architecture, and what a session watches there. */
+/* observe.c - the places of an architecture and the memory of captures and edits. */
 #include "model/observe/observe.h"
 #include "base/arena.h"
 #include <stdlib.h>
@@ -20,7 +20,7 @@ int32_t gf_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int3
 
 int gf_point_cross(int32_t point) { return point >= GF_P_LN_CROSS_SCALE && point <= GF_P_RESID_MID_CROSS; }
 
-/* Does this architecture have the point? What a switch turns off is not there to be seen. */
+/* Whether this architecture has the point. A component that a switch disables has no points. */
 static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32_t point) {
     if (point < 0 || point >= GF_N_POINTS) return 0;
     const int two = c->kind == GF_ENCODER_DECODER;

@@ -1,5 +1,5 @@
-/* observe.h - what a session watches: the places of an architecture, what is captured there
- * (capture.c) and what is changed (edit.c). Passes reach it through the taps of tap.h. */
+/* observe.h - what a session captures (capture.c) and edits (edit.c), by place. A place is a stack, a layer and a point
+ * in one number. Passes call it through tap.h. */
 #ifndef GF_OBSERVE_H
 #define GF_OBSERVE_H
 #include "glassformer.h"

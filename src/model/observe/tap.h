@@ -1,12 +1,12 @@
-/* tap.h - the taps: where a pass lets itself be looked at and changed.
+/* tap.h - the calls by which a forward pass reports a point: apply the edits of that point, then capture it.
  *
- * The forward pass calls gf_tap at every point of GF_POINTS, edits first, then capture. A session
- * that observes nothing has no gf_observe, and a tap is one predictable branch. */
+ * The forward pass calls gf_tap or gf_tap_keys at every point of GF_POINTS. A session that observes nothing has no
+ * gf_observe; a tap is then one branch. */
 #ifndef GF_TAP_H
 #define GF_TAP_H
 #include "model/observe/observe.h"
 
-/* Whether anything happens at a place: lets callers skip work that only a tap needs. */
+/* Whether a point is captured or edited, so that callers can skip work that only a tap needs. */
 static inline int gf_watched(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point) {
     if (!o) return 0;
     int32_t place = gf_place(&o->cfg, stack, layer, point);

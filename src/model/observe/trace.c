@@ -16,7 +16,7 @@ void gf_trace_close(struct gf_trace *t) {
 
 void gf_trace_note(struct gf_trace *t, int32_t stack, int32_t layer, int32_t op) {
     const double now = gf_now_ms();
-    if (t->n == t->room) { /* rare, and its cost falls on no operation: `last` is set below */
+    if (t->n == t->room) { /* rare; its cost counts for no operation, because `last` is set below */
         const int32_t room = t->room ? 2 * t->room : 256;
         struct gf_op_time *rows = realloc(t->rows, (size_t)room * sizeof *rows);
         if (!rows) return;

@@ -13,7 +13,7 @@ void gf_trace_open(struct gf_trace *t);
 void gf_trace_close(struct gf_trace *t);
 void gf_trace_note(struct gf_trace *t, int32_t stack, int32_t layer, int32_t op);
 
-/* The operation `op` has just ended. t is NULL unless somebody measures. */
+/* Record that the operation `op` has just ended. t is NULL when the session is not timed. */
 static inline void gf_mark(struct gf_trace *t, int32_t stack, int32_t layer, int32_t op) {
     if (t) gf_trace_note(t, stack, layer, op);
 }

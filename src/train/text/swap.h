@@ -1,4 +1,4 @@
-/* swap.h - the same story with other names in it: against learning few stories by heart.
+/* swap.h - data augmentation: replaces names and similar words of a story, so that a small corpus is not memorised.
  *
  * A file lists words that can stand for each other, a group on each line, the chance that one of
  * them is replaced in front. In a text every word of a group is replaced throughout by another of
