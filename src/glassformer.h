@@ -231,8 +231,8 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
 
 /* ---- seeing and changing: capture.c, edit.c ---------------------------------------------------------------------- */
 
-/* X(enum, name behind "blocks.N." (or encoder.N., decoder.N.), axes): where a pass can be looked
- * at. Names as in TransformerLens. Axes: D [pos, d_model]; Q [pos, n_heads, d_head]; K [pos,
+/* X(enum, name behind "blocks.N." (or encoder.N., decoder.N.), axes): the points of a pass that can be captured and
+ * edited. Names as in TransformerLens. Axes: D [pos, d_model]; Q [pos, n_heads, d_head]; K [pos,
  * n_kv_heads, d_head]; S [n_heads, pos, key]; F [pos, d_ff]; R [pos, n_heads, d_model]; 1 [pos, 1].
  * A leading @ marks points of the whole model, not of a block. */
 #define GF_POINTS(X)                                                                                                   \

@@ -244,7 +244,7 @@ static void scores_q8(float *s, const float *q, const char *keys, int32_t d_head
         start -= gf_dot_flip() * query_columns(wide, narrow, minus, q, c, n, d_head, inverse);
         dot_keys(a, keys + (int64_t)c * GF_KV_BLOCK, wide, narrow, minus, (n + 3) / 4);
     }
-    /* the scale comes last, as where the unscaled scores are looked at */
+    /* the scale is applied last, as it is where the unscaled scores are captured */
     v128 k = f4_splat(sq), last = f4_splat(scale), from = i4_splat(start);
     for (int i = 0; i < GF_KV_BLOCK; i += 4) {
         v128 dot = f4_from_i4(i4_add(v_load(a + i), from));

@@ -42,7 +42,7 @@ static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t 
     const int32_t b0 = pattern_edited(a) ? 0 : keys_from(a, row_of[0]) / GF_KV_BLOCK,
                   b1 = (keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
                   to = b1 * GF_KV_BLOCK;
-    const int staged = gf_watched(o, p->stack, a->layer, a->raw) || gf_watched(o, p->stack, a->layer, a->scaled);
+    const int staged = gf_tapped(o, p->stack, a->layer, a->raw) || gf_tapped(o, p->stack, a->layer, a->scaled);
     for (int32_t b = b0; b < b1; b++)
         gf_attn_scores(s + b * GF_KV_BLOCK, ld, q, dq, m, a->kv->type, gf_kv_keys(a->kv, a->layer, kv_head, b), d,
                        staged ? 1 : scale);

@@ -189,7 +189,7 @@ static void attend_cross(const struct gf_pass *p, int32_t layer, const struct gf
 static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, int32_t point, float *out,
                              const float *z) {
     struct gf_observe *o = p->observe;
-    if (GF_TRAINS(p) || !gf_watched(o, p->stack, layer, point)) return;
+    if (GF_TRAINS(p) || !gf_tapped(o, p->stack, layer, point)) return;
     const struct gf_config *c = p->cfg;
     const int32_t width = c->n_heads * c->d_head, d = c->d_model;
     const int64_t all = (int64_t)c->n_heads * d;

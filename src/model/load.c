@@ -28,7 +28,7 @@ void gf_loading_drop(struct gf_model *m) {
 
 static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, int32_t dtype, struct gf_error *err) {
     if (m->sealed) return gf_fail(err, GF_ERR_STATE, "the model is sealed");
-    if (m->loading) return gf_fail(err, GF_ERR_STATE, "another tensor is still arriving");
+    if (m->loading) return gf_fail(err, GF_ERR_STATE, "another tensor is still being loaded: end it first");
     if (first < 0 || n < 1 || n > m->n_slots || first > m->n_slots - n)
         return gf_fail(err, GF_ERR_ARGUMENT, "roster entries %d..%lld do not exist", first, (long long)first + n - 1);
     if (dtype < 0 || dtype >= GF_N_DTYPES) return gf_fail(err, GF_ERR_ARGUMENT, "dtype %d does not exist", dtype);
@@ -38,7 +38,7 @@ static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, 
         if (s->t.tied_to >= 0)
             return gf_fail(err, GF_ERR_DUPLICATE, "%s is tied to %s and has no values of its own", s->t.name,
                            m->slots[s->t.tied_to].t.name);
-        if (m->arrived[i]) return gf_fail(err, GF_ERR_DUPLICATE, "%s arrived before", s->t.name);
+        if (m->loaded[i]) return gf_fail(err, GF_ERR_DUPLICATE, "%s was loaded before", s->t.name);
         if (s->t.rank != a->t.rank || (s->t.rank == 2 && s->t.cols != a->t.cols))
             return gf_fail(err, GF_ERR_SHAPE, "%s cannot be stacked with %s", s->t.name, a->t.name);
     }
@@ -136,7 +136,7 @@ static int32_t check_finite(const struct gf_model *m, const float *x, int32_t n,
 
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err) {
     struct gf_loading *l = m->loading;
-    if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is arriving");
+    if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is being loaded");
     const char *name = m->slots[l->first].t.name;
     const uint32_t block = (uint32_t)gf_dtype_block_bytes(l->dtype);
     const int32_t per = gf_dtype_block_cols(l->dtype);
@@ -175,13 +175,13 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
 
 int32_t gf_tensor_end(struct gf_model *m, struct gf_error *err) {
     struct gf_loading *l = m->loading;
-    if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is arriving");
+    if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is being loaded");
     int32_t status = GF_OK;
     if (l->done != l->total)
-        status = gf_fail(err, GF_ERR_TRUNCATED, "%s: %lld values came, %lld were expected", m->slots[l->first].t.name,
+        status = gf_fail(err, GF_ERR_TRUNCATED, "%s: %lld values loaded, expected %lld", m->slots[l->first].t.name,
                          (long long)l->done, (long long)l->total);
     else
-        memset(m->arrived + l->first, 1, (size_t)l->n);
+        memset(m->loaded + l->first, 1, (size_t)l->n);
     gf_loading_drop(m);
     return status;
 }

@@ -73,10 +73,10 @@ struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtype
     if (!m) goto no_memory;
     m->cfg = *cfg;
     m->slots = calloc((size_t)n, sizeof *m->slots);
-    m->arrived = calloc((size_t)n, 1);
+    m->loaded = calloc((size_t)n, 1);
     m->w.blocks = calloc((size_t)cfg->n_layers + 1, sizeof *m->w.blocks);
     m->w.encoder_blocks = calloc((size_t)cfg->n_encoder_layers + 1, sizeof *m->w.encoder_blocks);
-    if (!m->slots || !m->arrived || !m->w.blocks || !m->w.encoder_blocks) goto no_memory;
+    if (!m->slots || !m->loaded || !m->w.blocks || !m->w.encoder_blocks) goto no_memory;
     gf_roster_walk(&m->cfg, &m->w, add_slot, m);
     uint64_t bytes = lay_out(m, dtypes, 0);
     if (bytes == GF_TOO_MUCH || gf_arena_open(&m->arena, bytes)) {
@@ -97,7 +97,7 @@ void gf_model_close(struct gf_model *m) {
     gf_loading_drop(m);
     gf_arena_close(&m->arena);
     free(m->slots);
-    free(m->arrived);
+    free(m->loaded);
     free(m->w.blocks);
     free(m->w.encoder_blocks);
     free(m);
@@ -119,9 +119,9 @@ int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *o
 }
 
 int32_t gf_model_seal(struct gf_model *m, struct gf_error *err) {
-    if (m->loading) return gf_fail(err, GF_ERR_STATE, "a tensor is still arriving: end it before sealing");
+    if (m->loading) return gf_fail(err, GF_ERR_STATE, "a tensor is still being loaded: end it before sealing");
     for (int32_t i = 0; i < m->n_slots; i++)
-        if (!m->arrived[i] && m->slots[i].t.tied_to < 0)
+        if (!m->loaded[i] && m->slots[i].t.tied_to < 0)
             return gf_fail(err, GF_ERR_MISSING, "%s is missing", m->slots[i].t.name);
     m->sealed = 1;
     return GF_OK;
@@ -157,7 +157,7 @@ static int is_gain(const struct gf_tensor *t) {
 
 int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct gf_error *err) {
     if (m->sealed || m->loading) return gf_fail(err, GF_ERR_STATE, "the model already has weights");
-    if (!(std >= 0 && isfinite(std))) return gf_fail(err, GF_ERR_ARGUMENT, "std must be a finite number from 0 on");
+    if (!(std >= 0 && isfinite(std))) return gf_fail(err, GF_ERR_ARGUMENT, "std must be finite and at least 0");
     struct gf_rng rng;
     gf_rng_seed(&rng, seed);
     int32_t widest = 1;
@@ -167,7 +167,7 @@ int32_t gf_model_randomize(struct gf_model *m, uint64_t seed, float std, struct 
     if (!values) return gf_fail(err, GF_ERR_MEMORY, "no memory for a row of %d", widest);
     for (int32_t i = 0; i < m->n_slots; i++) {
         struct gf_slot *s = &m->slots[i];
-        m->arrived[i] = 1;
+        m->loaded[i] = 1;
         if (s->t.tied_to >= 0) continue;
         if (s->t.rank == 2)
             for (int32_t r = 0; r < s->t.rows; r++) draw_row(s, r, &rng, std, values);

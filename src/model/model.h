@@ -12,7 +12,7 @@ struct gf_model {
     struct gf_weights w;
     struct gf_slot *slots; /* the roster, bound to w */
     int32_t n_slots;
-    uint8_t *arrived; /* [n_slots] */
+    uint8_t *loaded; /* [n_slots] */
     int32_t sealed;
     struct gf_loading *loading;
     struct gf_pool *pool;
@@ -24,6 +24,6 @@ static inline const struct gf_mat *gf_model_head(const struct gf_model *m) {
     if (!m->cfg.tie_word_embeddings) return &m->w.head.w;
     return &m->w.embed;
 }
-/* Forget a half-arrived tensor. */
+/* Forget a half-loaded tensor. */
 void gf_loading_drop(struct gf_model *m);
 #endif

@@ -17,8 +17,8 @@ static void normalise(const struct gf_config *c, float *y, const float *x, const
 
 /* The same in two steps with the taps between: the same bits, because the kernels multiply in this
  * order too. */
-static void watched(const struct gf_pass *p, const struct gf_norm *w, int32_t layer, int32_t scale_point,
-                    int32_t norm_point, float *y, const float *x, float *mean, float *rstd, int32_t n) {
+static void normalise_tapped(const struct gf_pass *p, const struct gf_norm *w, int32_t layer, int32_t scale_point,
+                             int32_t norm_point, float *y, const float *x, float *mean, float *rstd, int32_t n) {
     const int32_t d = p->cfg->d_model;
     normalise(p->cfg, y, x, NULL, NULL, mean, rstd, n);
     for (int32_t i = 0; i < n; i++) {
@@ -41,9 +41,9 @@ void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t l
     const int on = layer < 0 ? p->cfg->use_final_norm : p->cfg->use_norm;
     if (!on) {
         if (y != x) memcpy(y, x, (size_t)n * (size_t)p->cfg->d_model * sizeof *y);
-    } else if (gf_watched(p->observe, p->stack, layer, scale_point) ||
-               gf_watched(p->observe, p->stack, layer, norm_point)) {
-        watched(p, w, layer, scale_point, norm_point, y, x, mean, rstd, n);
+    } else if (gf_tapped(p->observe, p->stack, layer, scale_point) ||
+               gf_tapped(p->observe, p->stack, layer, norm_point)) {
+        normalise_tapped(p, w, layer, scale_point, norm_point, y, x, mean, rstd, n);
     } else {
         normalise(p->cfg, y, x, w->gain, w->bias, mean, rstd, n);
     }

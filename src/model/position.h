@@ -1,4 +1,4 @@
-/* position.h - how a model knows the order of its tokens. */
+/* position.h - tables of sinusoidal and rotary positions. */
 #ifndef GF_POSITION_H
 #define GF_POSITION_H
 #include "glassformer.h"

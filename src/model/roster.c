@@ -52,7 +52,7 @@ static void vec(const struct walk *k, const char *name, float **v, int32_t offse
     k->fn(k->ctx, &s);
 }
 
-/* A table of vectors that is looked up and never multiplied. */
+/* A table whose rows are read by index and never multiplied. */
 static void table(const struct walk *k, const char *name, float **v, int32_t rows, int32_t cols) {
     struct gf_slot s = describe(k, name, 2, rows, cols);
     s.is_vec = 1;

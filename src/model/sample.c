@@ -32,10 +32,9 @@ static int room(struct candidates *c, void **memory, int32_t n) {
 
 int32_t gf_sampling_check(const struct gf_sampling *p, struct gf_error *err) {
     if (!(p->temperature >= 0 && p->temperature <= 1e6f))
-        return gf_fail(err, GF_ERR_ARGUMENT, "temperature must be a number from 0 on");
-    if (!(p->top_p > 0 && p->top_p <= 1))
-        return gf_fail(err, GF_ERR_ARGUMENT, "top-p must lie above 0 and at most at 1");
-    if (!(p->min_p >= 0 && p->min_p <= 1)) return gf_fail(err, GF_ERR_ARGUMENT, "min-p must lie between 0 and 1");
+        return gf_fail(err, GF_ERR_ARGUMENT, "temperature must be at least 0 and at most 1000000");
+    if (!(p->top_p > 0 && p->top_p <= 1)) return gf_fail(err, GF_ERR_ARGUMENT, "top-p must be above 0 and at most 1");
+    if (!(p->min_p >= 0 && p->min_p <= 1)) return gf_fail(err, GF_ERR_ARGUMENT, "min-p must be from 0 to 1");
     if (!(p->repetition_penalty > 0 && p->repetition_penalty <= 1e6f))
         return gf_fail(err, GF_ERR_ARGUMENT, "the repetition penalty must be above 0");
     if (p->top_k < 0) return gf_fail(err, GF_ERR_ARGUMENT, "top-k must not be negative");

@@ -75,31 +75,31 @@ int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err)
 }
 
 struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *err) {
-    struct gf_session *f = calloc(1, sizeof *f);
-    if (!f) goto no_memory;
-    f->model = s->model;
-    f->context = s->context;
-    f->rng = s->rng;
-    if (gf_kv_copy(&f->kv, &s->kv) || gf_kv_copy(&f->cross, &s->cross)) goto no_memory;
+    struct gf_session *copy = calloc(1, sizeof *copy);
+    if (!copy) goto no_memory;
+    copy->model = s->model;
+    copy->context = s->context;
+    copy->rng = s->rng;
+    if (gf_kv_copy(&copy->kv, &s->kv) || gf_kv_copy(&copy->cross, &s->cross)) goto no_memory;
     if (s->cross_mask) {
-        f->cross_mask = malloc((size_t)s->cross.length);
-        if (!f->cross_mask) goto no_memory;
-        memcpy(f->cross_mask, s->cross_mask, (size_t)s->cross.length);
+        copy->cross_mask = malloc((size_t)s->cross.length);
+        if (!copy->cross_mask) goto no_memory;
+        memcpy(copy->cross_mask, s->cross_mask, (size_t)s->cross.length);
     }
-    f->ids = malloc(((size_t)s->kv.length + 1) * sizeof *f->ids);
-    if (!f->ids) goto no_memory;
-    f->ids_room = s->kv.length + 1;
-    if (s->kv.length) memcpy(f->ids, s->ids, (size_t)s->kv.length * sizeof *f->ids);
+    copy->ids = malloc(((size_t)s->kv.length + 1) * sizeof *copy->ids);
+    if (!copy->ids) goto no_memory;
+    copy->ids_room = s->kv.length + 1;
+    if (s->kv.length) memcpy(copy->ids, s->ids, (size_t)s->kv.length * sizeof *copy->ids);
     if (s->hidden_rows) { /* the last row, so that the copy can be sampled from at once */
         const size_t d = (size_t)s->model->cfg.d_model;
-        f->hidden = gf_take(d * sizeof *f->hidden);
-        if (!f->hidden) goto no_memory;
-        memcpy(f->hidden, s->hidden + ((size_t)s->hidden_rows - 1) * d, d * sizeof *f->hidden);
-        f->hidden_rows = f->hidden_room = 1;
+        copy->hidden = gf_take(d * sizeof *copy->hidden);
+        if (!copy->hidden) goto no_memory;
+        memcpy(copy->hidden, s->hidden + ((size_t)s->hidden_rows - 1) * d, d * sizeof *copy->hidden);
+        copy->hidden_rows = copy->hidden_room = 1;
     }
-    return f;
+    return copy;
 no_memory:
-    gf_session_close(f);
+    gf_session_close(copy);
     gf_fail(err, GF_ERR_MEMORY, "no memory for a copy of a session of %d positions", s->kv.length);
     return NULL;
 }
@@ -306,9 +306,9 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
         struct gf_session *s = sessions[i];
         if (s->model != m) return gf_fail(err, GF_ERR_ARGUMENT, "session %d belongs to another model", i);
         if (gf_observing(s->observe) || s->trace)
-            return gf_fail(err, GF_ERR_STATE, "session %d is watched: evaluate it alone", i);
+            return gf_fail(err, GF_ERR_STATE, "session %d captures, edits or is timed: evaluate it alone", i);
         for (int32_t k = 0; k < i; k++)
-            if (sessions[k] == s) return gf_fail(err, GF_ERR_ARGUMENT, "session %d is there twice", i);
+            if (sessions[k] == s) return gf_fail(err, GF_ERR_ARGUMENT, "session %d is given twice", i);
         int32_t status = refuse_eval(s, ids + i, 1, err);
         if (status != GF_OK) return status;
         if (s->kv.length + 1 > keys) keys = s->kv.length + 1;
@@ -376,16 +376,16 @@ const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_
 static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
     const struct gf_model *m = s->model;
     const struct gf_config *c = &m->cfg;
-    uint8_t *kept = NULL;
+    uint8_t *mask_copy = NULL;
     if (mask) {
-        kept = malloc((size_t)n);
-        if (!kept) return -1;
-        memcpy(kept, mask, (size_t)n);
+        mask_copy = malloc((size_t)n);
+        if (!mask_copy) return -1;
+        memcpy(mask_copy, mask, (size_t)n);
     }
     float *kv = gf_take((uint64_t)n * 2 * (uint64_t)(c->n_kv_heads * c->d_head) * sizeof *kv);
     if (!kv || gf_kv_reserve(&s->cross, n) || (s->observe && gf_observe_begin_cross(s->observe, n))) {
         gf_give(kv);
-        free(kept);
+        free(mask_copy);
         return -1;
     }
     struct gf_pass p = {.cfg = c,
@@ -399,7 +399,7 @@ static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
         gf_cross_keys_values(&p, &m->w.blocks[l].cross, l, &s->cross, s->encoded, kv, n);
     gf_give(kv);
     free(s->cross_mask);
-    s->cross_mask = kept;
+    s->cross_mask = mask_copy;
     s->cross.length = n;
     s->kv.length = 0;
     s->hidden_rows = s->logits_rows = 0;

@@ -235,9 +235,9 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
         for (int32_t k = 0; k < n_taught; k++) {
             const struct gf_teacher *teacher = &g->teachers[k];
             struct gf_graph *other = teacher->graph;
-            const struct gf_linear his = head_of(&other->cfg, teacher->w);
-            gf_linear_forward(&taught[k].decoder, &his, other->logits, other->hidden + (int64_t)i * other->cfg.d_model,
-                              n);
+            const struct gf_linear teacher_head = head_of(&other->cfg, teacher->w);
+            gf_linear_forward(&taught[k].decoder, &teacher_head, other->logits,
+                              other->hidden + (int64_t)i * other->cfg.d_model, n);
             gf_distil(g->logits, other->logits, batch->targets + i, n, c->vocab_size, scale * teacher->share);
         }
         if (dw) gf_linear_backward(p, &out, &dout, g->dhidden + at, 0, g->logits, g->hidden + at, n);

@@ -134,7 +134,7 @@ static int32_t set(struct gf_recipe *r, const char *key, const char *value, stru
     }
     char *end;
     const double x = strtod(value, &end);
-    if (!*value || *end) return gf_fail(err, GF_ERR_CONFIG, "%s: %s is no number", key, value);
+    if (!*value || *end) return gf_fail(err, GF_ERR_CONFIG, "%s: %s is not a number", key, value);
     return gf_recipe_set(r, key, x, err);
 }
 

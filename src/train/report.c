@@ -18,7 +18,7 @@ int32_t gf_curve_add(struct gf_curve *c, struct gf_measure p, struct gf_error *e
         c->points = more;
         c->room = room;
     }
-    /* As the CSV tells them, so that a curve read back is the same to the last digit. */
+    /* Rounded as in the CSV, so that a curve that is read back is the same to the last digit. */
     p.loss = round(p.loss * 1e6) / 1e6;
     p.valid = round(p.valid * 1e5) / 1e5;
     c->points[c->n++] = p;

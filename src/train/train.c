@@ -208,20 +208,21 @@ static int32_t start_from(struct run *r) {
 }
 
 static int32_t open_teachers(struct run *r) {
-    struct gf_recipe his;
-    gf_recipe_defaults(&his);
+    struct gf_recipe teacher_recipe;
+    gf_recipe_defaults(&teacher_recipe);
     if (!r->recipe.teacher[0])
         return gf_fail(&r->err, GF_ERR_ARGUMENT, "--teacher: the recipe does not say which recipe made it (teacher =)");
-    int32_t status = read_recipe(&his, beside(r->recipe_path, r->recipe.teacher), &r->err);
+    int32_t status = read_recipe(&teacher_recipe, beside(r->recipe_path, r->recipe.teacher), &r->err);
     if (status != GF_OK) return status;
-    his.cfg.vocab_size = r->recipe.cfg.vocab_size;
+    teacher_recipe.cfg.vocab_size = r->recipe.cfg.vocab_size;
     for (int32_t k = 0; k < r->n_teachers && status == GF_OK; k++) {
         struct gf_params *teacher = &r->teachers[k];
-        if (gf_params_open(teacher, &his.cfg)) return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the teacher");
-        status = read_weights(r, teacher, &his.cfg, his.name, r->teacher_paths[k]);
+        if (gf_params_open(teacher, &teacher_recipe.cfg))
+            return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the teacher");
+        status = read_weights(r, teacher, &teacher_recipe.cfg, teacher_recipe.name, r->teacher_paths[k]);
         if (status == GF_OK)
-            status = gf_trainer_teach(&r->trainer, &his.cfg, teacher, r->recipe.teacher_share / (float)r->n_teachers,
-                                      &r->err);
+            status = gf_trainer_teach(&r->trainer, &teacher_recipe.cfg, teacher,
+                                      r->recipe.teacher_share / (float)r->n_teachers, &r->err);
     }
     return status;
 }

@@ -232,8 +232,10 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
     if (memcmp(&h.cfg, &mine.cfg, sizeof h.cfg) || h.n != mine.n || h.seed != mine.seed || h.lanes != mine.lanes)
         return gf_fail(err, GF_ERR_CONFIG, "the checkpoint belongs to another configuration or another seed");
     const size_t part = (size_t)h.n * sizeof(float);
-    if (n != sizeof h + (h.averaged ? 4 : 3) * part)
-        return gf_fail(err, GF_ERR_TRUNCATED, "the checkpoint is not whole");
+    const size_t whole = sizeof h + (h.averaged ? 4 : 3) * part;
+    if (n != whole)
+        return gf_fail(err, GF_ERR_TRUNCATED, "the checkpoint is not whole: %lld bytes, expected %lld", (long long)n,
+                       (long long)whole);
     if (h.step < 0 || h.step > GF_STEPS_MOST || h.tokens < 0 || h.tokens > GF_TOKENS_MOST)
         return gf_fail(err, GF_ERR_CONFIG,
                        "the checkpoint counts %lld steps and %lld tokens, expected 0 to %lld and %lld",

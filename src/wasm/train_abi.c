@@ -99,7 +99,7 @@ double gf_train_steps(const struct gf_run *r) { return (double)r->trainer.step; 
 /* out: nats a token and bits per byte of the text that is held out. */
 int32_t gf_train_validate(struct gf_run *r, double out[2], struct gf_error *err) {
     NEEDS_OPEN(r);
-    if (!r->valid.n_texts) return gf_fail(err, GF_ERR_STATE, "no text is held out");
+    if (!r->valid.n_texts) return gf_fail(err, GF_ERR_STATE, "there is no validation text");
     return gf_trainer_validate(&r->trainer, &r->valid, &out[0], &out[1], err);
 }
 

@@ -94,7 +94,7 @@ static void feed_wildly(struct stream *s, struct gf_model *m, int32_t n_tensors)
     if (gf_tensor_end(m, &err) != GF_OK) PROMISE(err.text[0]);
 }
 
-/* Every tensor that has not arrived, in pieces, in any dtype that its rows divide into. */
+/* Every tensor that has not loaded, in pieces, in any dtype that its rows divide into. */
 static void feed(struct stream *s, struct gf_model *m, int32_t n_tensors) {
     for (int32_t i = 0; i < n_tensors; i++) {
         struct gf_error err = {0}, none = {0};

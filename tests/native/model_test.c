@@ -828,8 +828,8 @@ static void tensors_that_do_not_fit_are_refused(void) {
     CHECK_REFUSED(gf_tensor_end(m, &err), GF_ERR_STATE, "no tensor");
 
     CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err));
-    CHECK_REFUSED(gf_tensor_begin(m, q, 1, GF_F32, 0, &err), GF_ERR_STATE, "still arriving");
-    CHECK_REFUSED(gf_model_seal(m, &err), GF_ERR_STATE, "still arriving");
+    CHECK_REFUSED(gf_tensor_begin(m, q, 1, GF_F32, 0, &err), GF_ERR_STATE, "still being loaded");
+    CHECK_REFUSED(gf_model_seal(m, &err), GF_ERR_STATE, "still being loaded");
     CHECK_REFUSED(gf_model_randomize(m, 1, 0.02f, &err), GF_ERR_STATE, "already");
     CHECK_REFUSED(gf_tensor_write(m, x, 6, &err), GF_ERR_ARGUMENT, "embed.weight", "6", "4");
     CHECK_REFUSED(gf_tensor_write(m, x, 4, &err), GF_ERR_STATE, "no tensor"); /* that ended it */

@@ -7,7 +7,7 @@
 #include "model/observe/observe.h"
 
 /* Whether a point is captured or edited, so that callers can skip work that only a tap needs. */
-static inline int gf_watched(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point) {
+static inline int gf_tapped(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point) {
     if (!o) return 0;
     int32_t place = gf_place(&o->cfg, stack, layer, point);
     return o->captured[place].wanted || o->edited[place];

@@ -14,7 +14,7 @@ struct gf_file {
     FILE *f;
     char path[1024], part[1032];
 };
-/* What goes into f->sink goes into the file; a failure is told by gf_file_close. */
+/* Bytes written to f->sink go into the file; gf_file_close returns the first failure. */
 void gf_file_open(struct gf_file *f, const char *path);
 /* It gets its name, when `status` (of the writing) is GF_OK and every byte went out. Returns
  * status, or the failure. */

@@ -317,5 +317,5 @@ int32_t gf_import_gguf(struct gf_params *p, const struct gf_config *cfg, const s
         if (g.differs || g.at != n) continue;
         return g.not_finite ? gf_fail(err, GF_ERR_NOT_FINITE, "the file holds NaN or infinite weights") : GF_OK;
     }
-    return gf_fail(err, GF_ERR_SHAPE, "this is not a file of this recipe, corpus and program");
+    return gf_fail(err, GF_ERR_SHAPE, "the file was not written by this program for this recipe and corpus");
 }

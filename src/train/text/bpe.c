@@ -414,7 +414,7 @@ int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_erro
     memset(b, 0, sizeof *b);
     while (at + sizeof mark - 1 <= end && memcmp(at, mark, sizeof mark - 1)) at++;
     if (at + sizeof mark - 1 > end)
-        return gf_fail(err, GF_ERR_MISSING, "the tokenizer has no merges of this program's writing");
+        return gf_fail(err, GF_ERR_MISSING, "the tokenizer's merges are not in the form that this program writes");
     at += sizeof mark - 1;
     int32_t count = FIRST_MERGE;
     for (const char *t = at; t < end && *t != ']' && count <= MOST_READ; t++) { /* two quotes a merge */

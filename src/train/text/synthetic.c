@@ -43,7 +43,7 @@ static const char *word(const struct story *s, char mark) {
     }
 }
 
-static char *tell(char *to, const struct story *s, const char *sentence) {
+static char *put_sentence(char *to, const struct story *s, const char *sentence) {
     for (; *sentence; sentence++) {
         const char *w = word(s, *sentence);
         if (w) {
@@ -66,9 +66,9 @@ char *gf_synthetic_stories(uint64_t seed, int32_t n, size_t *n_bytes) {
     for (int32_t i = 0; i < n; i++) {
         struct story s = {PICK(names), PICK(names), PICK(animals), PICK(things), PICK(places), PICK(colours)};
         while (s.other == s.hero) s.other = PICK(names);
-        to = tell(to, &s, PICK(openings));
-        for (uint64_t k = 2 + gf_rng_u64(rng) % 5; k; k--) to = tell(to, &s, PICK(middles));
-        to = tell(to, &s, PICK(endings));
+        to = put_sentence(to, &s, PICK(openings));
+        for (uint64_t k = 2 + gf_rng_u64(rng) % 5; k; k--) to = put_sentence(to, &s, PICK(middles));
+        to = put_sentence(to, &s, PICK(endings));
         memcpy(to - 1, "\n<|endoftext|>\n", 15);
         to += 14;
     }
