@@ -100,7 +100,10 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
 
 /* ---- scores, float keys ------------------------------------------------------------------------------------------ */
 
-/* m queries times 8/m vectors of keys: 8 chains over d_head */
+/* s [m][64] = scale * q k^T for one block of keys [d_head][64]. A lane is a key and a sum adds components 0, 1, 2, ...
+ * of d_head in order, so there is no horizontal sum. m queries times 8 / m vectors of 4 keys are 8 accumulators,
+ * independent chains that hide the latency of the addition; a component costs 8 / m loads, m broadcasts and 8
+ * products. */
 GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, int m, enum form form, const char *keys,
                             int32_t d_head, float scale) {
     int vectors = 8 / m, size = form == F32 ? 4 : 2;
@@ -170,7 +173,7 @@ static int32_t query_columns(int16_t *wide, int8_t *narrow, int8_t *minus, const
     return i4_sum(sum);
 }
 
-/* a [64] += keys [groups][64][4] times one query's columns */
+/* a [64] += keys [groups][64][4 components] times one query's components, as exact integers; a lane is a key */
 static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const int8_t *narrow, const int8_t *minus,
                      int32_t groups) {
     (void)narrow, (void)minus;

@@ -31,7 +31,8 @@ static void pack(float *to, int32_t width, const float *from, int32_t ld, int tr
     }
 }
 
-/* sums [ROWS][COLS] = packed A times packed B over k */
+/* sums [ROWS][COLS] = packed A [k][ROWS] times packed B [k][COLS]: the outer product of one row of each is added k
+ * times, so ROWS accumulators of COLS lanes take one load of B and ROWS broadcasts of A per step */
 static void inner(float *sums, const float *a, const float *b, int32_t k) {
     lanes s[ROWS] = {{0}};
     for (int32_t i = 0; i < k; i++, a += ROWS, b += COLS) {

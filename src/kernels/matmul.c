@@ -113,7 +113,10 @@ static void unpack(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int
     }
 }
 
-/* sums [tokens][16], `vectors` vectors of rows from `row` on: add columns 0..k of w [k][16] */
+/* sums [tokens][16] += columns 0 .. k - 1 of w [k][16], for `vectors` vectors of 4 rows from `row` on. tokens * vectors
+ * <= 8 accumulators stay in registers over all columns: a column costs `vectors` loads of weights, `tokens` broadcasts
+ * of x and tokens * vectors products. 4 tokens x 2 vectors read 6 values for 8 products; 1 token x 4 vectors read 5 for
+ * 4. */
 GF_INLINE void step(float *sums, const float *w, const float *x, int32_t ldx, int32_t k, int tokens, int vectors,
                     int row) {
     v128 s[8];

@@ -2,9 +2,9 @@
  *
  *   y[t][r] = sum over blocks b of  float(sum_k w[r][k] x[t][k]) * (scale_w[r][b] * scale_x[t][b])
  *
- * The inner sum is an exact integer, formed for 16 rows x 1 token or for 8 (4) rows x 4 tokens with
- * 8 accumulators, each updated once per iteration of a rolled loop; each int32 lane is a row
- * (GF_DOT_I16: half a row, joined once per block). */
+ * The inner sum is an exact integer: 32 products of at most 128 * 127 stay below 2^19. It is formed for 16 rows x 1
+ * token, or for 8 (4) rows x 4 tokens, in 8 int32 accumulators that each take one update per iteration of a rolled
+ * loop. A lane is a row; for GF_DOT_I16 it is half a row, and two lanes are added once per block. */
 #include "kernels/shared.h"
 #include "kernels/simd.h"
 

@@ -1,16 +1,17 @@
-/* mix.c - mixtures of a block's values, weighted by a pattern: attention's second half.
+/* mix.c - z += pattern v over one block of cached values, the second half of attention.
  *
- * Values are rows: a mixture is a chain over keys. Up to 4 queries share what is loaded. q8 values
- * meet 14-bit weights, p times the value's scale over the largest such of the block, four keys to
- * an int32 lane; the sums are exact integers. */
+ * A lane is a column of the values, and a sum adds keys 0, 1, 2, ... in that order. Up to 4 queries share each load.
+ * For q8 values the weights p times the value's scale are quantised to 14 bits, relative to the largest of the block;
+ * an int32 lane adds four keys at a time, and the sums are exact integers. */
 #include "base/half.h"
 #include "kernels/shared.h"
 #include "kernels/simd.h"
 
 /* ---- mixtures, float values -------------------------------------------------------------------------------------- */
 
-/* m queries times `vectors` vectors of columns, m * vectors <= 8; weights [m][64] ready to use. One
- * query steps over zeros, several have none. */
+/* z [m][4 * vectors columns] += weights [m][64] times rows 0 .. count - 1 of v. m * vectors <= 8 accumulators stay in
+ * registers: each vector of v is loaded once and multiplied for m queries, so a key costs `vectors` loads, m broadcasts
+ * and m * vectors products. With one query a weight of 0 is skipped; callers with several pass none. */
 GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, int vectors, enum form form,
                            const char *v, int32_t count, int32_t d_head) {
     int size = form == F32 ? 4 : 2;

@@ -38,7 +38,7 @@ static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t 
     const int32_t ld = p->scores_ld, d = c->d_head;
     const float scale = c->scale_scores ? (float)(1 / sqrt((double)d)) : 1;
     float *s = p->scores + (int64_t)kv_head * TOGETHER * ld;
-    /* what is left of the window's blocks takes part only if an edit may have put weight there */
+    /* keys before the window's first block matter only if an edit may give them weight */
     const int32_t b0 = pattern_edited(a) ? 0 : keys_from(a, row_of[0]) / GF_KV_BLOCK,
                   b1 = (keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
                   to = b1 * GF_KV_BLOCK;
@@ -60,7 +60,7 @@ static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t 
         hide(a, row, row_of[i], from, to);
         if (o) gf_tap_keys(o, p->stack, a->layer, a->scores, head_of[i], r, row, seen);
         gf_softmax(row + from, row + from, to - from);
-        if (a->window && a->mask && isnan(row[from])) /* everything in its window is hidden */
+        if (a->window && a->mask && isnan(row[from])) /* every key in the window is masked */
             memset(row + from, 0, (size_t)(to - from) * sizeof *row);
         if (o) {
             for (int32_t j = 0; j < from; j++) row[j] = 0;
@@ -82,7 +82,7 @@ static void attend_kv_head(void *ctx, int32_t kv_head) {
     const struct gf_config *c = a->p->cfg;
     const int32_t group = c->n_heads / c->n_kv_heads, d = c->d_head, head0 = kv_head * group;
     int32_t row_of[TOGETHER], head_of[TOGETHER];
-    if (group == 1) { /* neighbours in the sequence share the keys */
+    if (group == 1) { /* up to 4 neighbouring rows share the keys */
         for (int32_t row = 0; row < a->n; row += TOGETHER) {
             int32_t m = 0;
             for (; m < TOGETHER && row + m < a->n; m++) row_of[m] = row + m, head_of[m] = head0;
@@ -91,7 +91,7 @@ static void attend_kv_head(void *ctx, int32_t kv_head) {
         }
         return;
     }
-    for (int32_t row = 0; row < a->n; row++) /* the group's heads share them */
+    for (int32_t row = 0; row < a->n; row++) /* up to 4 heads of the group share them */
         for (int32_t h = 0; h < group; h += TOGETHER) {
             int32_t m = 0;
             for (; m < TOGETHER && h + m < group; m++) row_of[m] = row, head_of[m] = head0 + h + m;
