@@ -67,7 +67,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^glassformer$/, replacement: join(here, 'dist/index.js') },
-      { find: /^\.\/(embedded_(?:worker|engine|train)\.js)$/, replacement: join(here, 'web/lib/$1') },   // the page has its files beside it: no copies
+      { find: /^\.\/embedded_((?:worker|engine|train)\.js)$/, replacement: join(here, 'web/lib/embedded/$1') },   // the page has its files beside it: no copies
     ],
   },
   server: { host: '127.0.0.1', fs: { allow: [here] } },

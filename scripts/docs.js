@@ -16,7 +16,7 @@ const page = join(top, 'docs/api.md');
 /** Types that signatures of public calls name and index.js does not export. @type {[file: string, ...names: string[]][]} */
 const FURTHER = [
   ['model_handle', 'Message', 'ChatExtras', 'ReadOptions', 'EmbedExtras', 'DistributionOptions', 'LensExtras', 'AttributionExtras', 'ExplainExtras', 'SessionOptions'],
-  ['formats/estimate', 'EstimateOptions'], ['lens', 'Part'], ['explain', 'Term'], ['model', 'Placed'], ['tokenizer', 'TextStream'], ['formats/source', 'OpenOptions'],
+  ['formats/estimate', 'EstimateOptions'], ['inspect/lens', 'Part'], ['inspect/explain', 'Term'], ['run/loaded_model', 'Placed'], ['tokenizer', 'TextStream'], ['formats/source', 'OpenOptions'],
   ['formats/roster', 'Component'], ['formats/config_input', 'OwnConfig', 'OwnConfigCamel', 'TheirConfig', 'TheirFields', 'Fields'],
 ];
 

@@ -12,8 +12,19 @@ import { binaries, entries } from './entries.js';
 const top = fileURLToPath(new URL('..', import.meta.url));
 const lib = join(top, 'web/lib'), dist = join(top, 'dist'), part = join(top, 'build/dist-part');
 
-/** The embedded copies stay files of their own: an application fetches them only when it has to. */
-const EMBEDDED = ['./embedded_worker.js', './embedded_engine.js', './embedded_train.js'];
+/**
+ * web/lib/embedded/NAME.js becomes dist/embedded_NAME.js, a file of its own that an application fetches only where it needs it; the file
+ * inline.js bundles the copies.
+ * @param {boolean} external
+ * @returns {import('esbuild').Plugin}
+ */
+const embedded = (external) => ({
+  name: 'embedded',
+  setup: (b) => b.onResolve({ filter: /\/embedded\/\w+\.js$/ }, ({ path }) => {
+    const file = path.replace('embedded/', 'embedded_');
+    return external ? { path: file, external } : { path: join(part, file) };
+  }),
+});
 
 /** @type {import('esbuild').BuildOptions} */
 const common = {
@@ -21,21 +32,28 @@ const common = {
   external: ['node:*'], absWorkingDir: top,
 };
 
-/** A worker as one classic-compatible script: no imports, no import.meta, so that every bundler can copy it and every engine runs it once. @param {string} name */
+/**
+ * A worker as one classic-compatible script: no imports, no import.meta, so that every bundler can copy it and every engine runs it once. The entry is the
+ * worker itself: esbuild would drop the only import of web/lib/worker.js, since package.json names no module of the source tree as one with side effects.
+ * @param {'worker'|'train_worker'} name
+ */
 async function worker(name) {
+  const entry = { worker: 'worker/worker.js', train_worker: 'train/train_worker.js' }[name];
   const file = join(part, `${name}.js`);
-  await build({ ...common, entryPoints: [join(lib, `${name}.js`)], outfile: file, format: 'iife', minify: true, banner: { js: '"use strict";' } });
+  await build({ ...common, entryPoints: [join(lib, entry)], outfile: file, format: 'iife', minify: true, banner: { js: '"use strict";' } });
   const text = readFileSync(file, 'utf8');
   if (/\bimport\s*\(|import\.meta|\bexport\s*\{/.test(text)) throw new Error(`${name}.js is not self-contained`);
+  if (text.length < 1000) throw new Error(`${name}.js is empty`);
   return text;
 }
 
 /** @param {string} name  of a binary @returns {string} base64 of its raw deflate stream, as files.js reads it */
 const packed = (name) => deflateRawSync(readFileSync(join(lib, 'wasm', `glassformer-${name}.wasm`)), { level: 9 }).toString('base64');
 
-/** @param {string} file @param {import('../web/lib/files.js').Embedded} embedded */
-function writeEmbedded(file, embedded) {
-  writeFileSync(join(part, file), `// ${file} - see web/lib/${file}\nexport const embedded = ${JSON.stringify(embedded)};\n`);
+/** @param {'worker'|'engine'|'train'} name @param {import('../web/lib/files.js').Embedded} copies */
+function writeEmbedded(name, copies) {
+  const file = `embedded_${name}.js`;
+  writeFileSync(join(part, file), `// ${file} - see web/lib/embedded/${name}.js\nexport const embedded = ${JSON.stringify(copies)};\n`);
 }
 
 /** The licences of the packages that a build has bundled. @param {import('esbuild').Metafile} metafile */
@@ -55,18 +73,18 @@ async function pack() {
   mkdirSync(join(part, 'wasm'), { recursive: true });
   for (const name of binaries) copyFileSync(join(lib, 'wasm', name), join(part, 'wasm', name));
 
-  writeEmbedded('embedded_worker.js', { worker: await worker('worker') });
-  writeEmbedded('embedded_engine.js', { wasm: { simd: packed('simd'), relaxed: packed('relaxed') } });
-  writeEmbedded('embedded_train.js', { worker: await worker('train_worker'), wasm: { train: packed('train') } });
+  writeEmbedded('worker', { worker: await worker('worker') });
+  writeEmbedded('engine', { wasm: { simd: packed('simd'), relaxed: packed('relaxed') } });
+  writeEmbedded('train', { worker: await worker('train_worker'), wasm: { train: packed('train') } });
 
   const esm = { ...common, format: /** @type {const} */ ('esm') };
   // Readable, in chunks: for bundlers, which minify, and for Node. Chunks stay beside the entries, because file addresses are relative.
-  const { metafile } = await build({ ...esm, metafile: true, entryPoints: [join(lib, 'index.js'), join(lib, 'cli.js')], outdir: part, splitting: true, chunkNames: 'chunk-[hash]', external: [...common.external, ...EMBEDDED] });
+  const { metafile } = await build({ ...esm, metafile: true, entryPoints: [join(lib, 'index.js'), join(lib, 'cli.js')], outdir: part, splitting: true, chunkNames: 'chunk-[hash]', plugins: [embedded(true)] });
   // One file for a CDN or an import map.
-  await build({ ...esm, entryPoints: [join(lib, 'index.js')], outfile: join(part, 'glassformer.js'), minify: true, external: [...common.external, ...EMBEDDED] });
+  await build({ ...esm, entryPoints: [join(lib, 'index.js')], outfile: join(part, 'glassformer.js'), minify: true, plugins: [embedded(true)] });
   await build({
     ...esm, entryPoints: [join(lib, 'inline.js')], outfile: join(part, 'inline.js'), minify: true,
-    plugins: [{ name: 'embedded', setup: (b) => b.onResolve({ filter: /^\.\/embedded_(?:worker|engine|train)\.js$/ }, ({ path }) => ({ path: join(part, path) })) }],
+    plugins: [embedded(false)],
   });
   writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));
 

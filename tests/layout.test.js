@@ -64,8 +64,6 @@ test('no two C modules need each other', () => {
   assert.deepEqual(cycles, []);
 });
 
-// page -> lib/index -> worker -> engine -> features, and index -> train -> train_worker -> trainer -> features beside it; formats and
-// tokenizer know none of them; errors and blocks stand below all.
 const imports = (file) => [...read(file).matchAll(/(?:^|[;\s])(?:import|export)\s[^;'"]*?from\s+'([^']+)'|(?:^|\s)import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm)]
   .map((found) => found[1] ?? found[2] ?? found[3]);
 
@@ -81,39 +79,43 @@ test('the page imports the library by its front door only', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('library modules import downwards only', () => {
-  const level = (file) => {
-    const name = file.replace('web/lib/', '');
-    if (name.startsWith('formats/') || name === 'tokenizer.js') return 'formats';
-    return name.startsWith('engine') ? 'engine' : basename(name, '.js');
-  };
-  const training = ['trainer', 'train_worker', 'train'];
-  const upwards = { features: ['engine', 'worker', 'index', 'cli', ...training], engine: ['worker', 'index', 'cli', 'formats', ...training],
-    formats: ['engine', 'worker', 'index', 'cli', ...training], worker: ['index', 'cli', ...training], index: ['cli'],
-    trainer: ['worker', 'index', 'cli', 'train_worker', 'train'], train_worker: ['worker', 'index', 'cli', 'train'], train: ['worker', 'index', 'cli'] };
-  const wrong = [];
-  for (const file of files('web/lib', /\.js$/)) {
-    for (const name of imports(file)) {
-      if (!name.startsWith('.')) continue;
-      const target = posix.join(dirname(file), name);
-      if (upwards[level(file)]?.includes(level(target)) && !/formats\/(?:errors|blocks)\.js$/.test(target)) wrong.push(`${file} imports ${target}`);
-    }
-  }
-  assert.deepEqual(wrong, []);
+// The rows of CONTRIBUTING's table on web/lib: `| `part` | what belongs in it | files | may import |`. The files of a part, and the parts
+// themselves, stand in the order in which they may import one another: each imports only what is named before it.
+const quoted = (cell) => [...cell.matchAll(/`([^`]+)`/g)].map((found) => found[1]);
+const parts = read('CONTRIBUTING.md').split('### Parts of `web/lib`')[1].split('\n#')[0].split('\n')
+  .filter((line) => line.startsWith('| `')).map((line) => {
+    const [name, , list, below] = line.split('|').slice(1).map((cell) => cell.trim());
+    const [part] = quoted(name);
+    return { part, files: quoted(list).map((file) => (part.endsWith('/') ? part : '') + file), below: quoted(below) };
+  });
+const partOf = (file) => parts.find((each) => each.files.includes(file));
+/** Every import, dynamic ones too, without those in comments and types. */
+const arrows = files('web/lib', /\.js$/).flatMap((file) => {
+  const code = read(file).replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '');
+  return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)]
+    .map((found) => [file.replace('web/lib/', ''), posix.join(dirname(file), found[1]).replace('web/lib/', '')]);
 });
 
-test('no two library modules need each other', () => {
-  const needs = new Map(files('web/lib', /\.js$/).map((file) => [file, [...read(file).matchAll(/^(?:import|export)\b[^'"(]*?from '(\.[^']+)'/gm)].map((m) => posix.join(dirname(file), m[1]))]));
-  const seen = new Set(), cycles = [];
-  const visit = (/** @type {string} */ file, /** @type {string[]} */ path) => {
-    if (path.includes(file)) return void cycles.push([...path.slice(path.indexOf(file)), file].join(' -> '));
-    if (seen.has(file)) return;
-    seen.add(file);
-    for (const other of needs.get(file) ?? []) visit(other, [...path, file]);
-  };
-  for (const file of needs.keys()) visit(file, []);
-  assert.ok([...needs.values()].flat().length > 50);
-  assert.deepEqual(cycles, []);
+test('CONTRIBUTING names every file of web/lib, in one part each', () => {
+  const named = parts.flatMap((each) => each.files);
+  assert.deepEqual([...named].sort(), files('web/lib', /\.js$/).map((file) => file.replace('web/lib/', '')).sort());
+  for (const { part, below } of parts) {
+    for (const other of below) assert.ok(parts.findIndex((each) => each.part === other) < parts.findIndex((each) => each.part === part), `${part} may import ${other}, which stands below it in the table`);
+    if (part.endsWith('/')) assert.match(read(`web/lib/${part}README.md`), new RegExp(`^# ${part}\n\n\\S`), `web/lib/${part}README.md says what belongs in the folder`);
+  }
+});
+
+test('files of web/lib import only what CONTRIBUTING lets their part import, and in its order', () => {
+  assert.ok(arrows.length > 150, `${arrows.length} imports found`);
+  const wrong = arrows.filter(([from, to]) => {
+    const [own, other] = [partOf(from), partOf(to)];
+    if (!own || !other) return true;
+    return own === other ? own.files.indexOf(to) >= own.files.indexOf(from) : !own.below.includes(other.part);
+  });
+  assert.deepEqual(wrong.map((arrow) => arrow.join(' imports ')), []);
+  const used = new Set(arrows.map(([from, to]) => `${partOf(from)?.part} ${partOf(to)?.part}`));
+  const unused = parts.flatMap(({ part, below }) => below.filter((other) => !used.has(`${part} ${other}`)).map((other) => `${part} imports nothing of ${other}`));
+  assert.deepEqual(unused, []);
 });
 
 test('packages outside are the declared ones', () => {
@@ -170,7 +172,7 @@ test('every exported name is declared in the public header, in pool.h or in src/
 /** [what, pattern, which files] */
 const forbidden = [
   ['input escapes by construction', /\.(innerHTML|outerHTML)\s*=|insertAdjacentHTML|document\.write/, /^web\/page\//],
-  ['no code from strings; a worker from a Blob only where its file cannot be used (spawn.js)', /(?<![.#\w])eval\((?![^)]*\)\s*\{)|new Function\(|createObjectURL\([^)]*(?:javascript|Worker)/, /^web\/(?!lib\/spawn\.js)/],
+  ['no code from strings; a worker from a Blob only where its file cannot be used (base/spawn.js)', /(?<![.#\w])eval\((?![^)]*\)\s*\{)|new Function\(|createObjectURL\([^)]*(?:javascript|Worker)/, /^web\/(?!lib\/base\/spawn\.js)/],
   ['bundlers give a bare process a polyfill, or refuse it: globalThis.process', /(?<![.\w$])process\??\.\w|typeof process\b/, /^web\/lib\/(?!cli\.js)/],
   ['no content network', /unpkg|jsdelivr|cdnjs|googleapis|gstatic/, /^web\//],
   ['library code neither prints nor leaves', /\b(?:printf|puts|exit|abort)\(/, /^src\/(?:base|kernels|model|wasm)\//],

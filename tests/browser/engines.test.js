@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { ENGINES, openBrowser, until, whyMissing } from '../../scripts/browsers.js';
-import { PROBES } from '../../web/lib/features.js';
+import { PROBES } from '../../web/lib/engine/features.js';
 import * as library from '../../web/lib/index.js';
 import { serveLibrary, top } from './engines/fixture.js';
 import { MODELS, QUESTIONS, ask, trains } from './engines/programme.js';

@@ -9,7 +9,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { CODES, GlassformerError } from '../../web/lib/formats/errors.js';
+import { CODES, GlassformerError } from '../../web/lib/base/errors.js';
 import { openCheckpoint, openTokenizer } from '../../web/lib/formats/source.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
 import { Random, mutateBytes, mutateJson, nest } from './mutate.js';

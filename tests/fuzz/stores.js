@@ -2,9 +2,9 @@
 //
 // A load through keepingFetch gives the bytes that the server has, or refuses; never bytes with another checksum than asked for.
 import { createHash } from 'node:crypto';
-import { keepingFetch } from '../../web/lib/store.js';
-import { Sha256 } from '../../web/lib/sha256.js';
-import { GlassformerError } from '../../web/lib/formats/errors.js';
+import { keepingFetch } from '../../web/lib/download/store.js';
+import { Sha256 } from '../../web/lib/download/sha256.js';
+import { GlassformerError } from '../../web/lib/base/errors.js';
 import { mutateBytes } from './mutate.js';
 
 const ADDRESS = 'https://files.test/model.gguf';

@@ -4,9 +4,9 @@
 // guard behind it, and numbers of entries are those at which sizes are powers of two.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Engine } from '../../web/lib/engine.js';
-import { distribution, edit, tensorRow } from '../../web/lib/engine_probe.js';
-import { engineModule } from '../../web/lib/binary.js';
+import { Engine } from '../../web/lib/engine/engine.js';
+import { distribution, edit, tensorRow } from '../../web/lib/engine/probe.js';
+import { engineModule } from '../../web/lib/engine/binary.js';
 import { completeConfig } from '../../web/lib/formats/config.js';
 import { encode } from '../../web/lib/formats/write_gguf.js';
 import { numbers } from './helpers.js';

@@ -12,9 +12,9 @@ const exact = (/** @type {number} */ ms) => ms, whole = Math.floor;
 
 // after the clock, whose tick they measure once
 told = whole;
-const { Rate, clockTick, perSecond } = await import('../../web/lib/clock.js');
+const { Rate, clockTick, perSecond } = await import('../../web/lib/base/clock.js');
 const { load } = await import('../../web/lib/index.js');
-const { Pause } = await import('../../web/lib/turn.js');
+const { Pause } = await import('../../web/lib/base/turn.js');
 const top = new URL('../..', import.meta.url).pathname;
 
 /** The same work under both clocks, from the same time on. @template T @param {() => Promise<T>} work @returns {Promise<{fine: T, coarse: T}>} */

@@ -6,8 +6,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { packed, unpacked } from '../../web/lib/failure.js';
-import { guarded, outward, show } from '../../web/lib/formats/errors.js';
+import { packed, unpacked } from '../../web/lib/base/failure.js';
+import { guarded, outward, show } from '../../web/lib/base/errors.js';
 import { CODES, GlassformerError, Tokenizer, completeConfig, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
 import { collect, openCase, stories, top } from './helpers.js';
 

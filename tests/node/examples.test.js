@@ -15,7 +15,7 @@ import { TextStream } from '../../web/lib/tokenizer.js';
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const library = pathToFileURL(join(top, 'web/lib/index.js')).href;
 /** Where the public calls are written. */
-const FILES = ['index.js', 'model_handle.js', 'session.js', 'training.js', 'tokenizer.js', 'formats/errors.js'];
+const FILES = ['index.js', 'model_handle.js', 'session.js', 'training.js', 'tokenizer.js', 'base/errors.js'];
 
 const home = process.cwd(), folder = mkdtempSync(join(tmpdir(), 'glassformer-examples-'));
 

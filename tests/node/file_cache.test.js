@@ -7,9 +7,9 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSyn
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
-import { defaultCacheDir } from '../../web/lib/file_store.js';
+import { defaultCacheDir } from '../../web/lib/download/file_store.js';
 import { load } from '../../web/lib/index.js';
-import { keepingFetch } from '../../web/lib/store.js';
+import { keepingFetch } from '../../web/lib/download/store.js';
 import { serveCut } from './cut_server.js';
 import { collect, golden, refused, top } from './helpers.js';
 

@@ -63,7 +63,7 @@ describe('headers', () => {
   test('nor, in a page, with a part on another server', async () => {
     const node = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(globalThis, 'process'));
     Object.defineProperty(globalThis, 'process', { ...node, get: () => undefined });
-    const { requests } = await import('../../web/lib/requests.js?page').finally(() => Object.defineProperty(globalThis, 'process', node));
+    const { requests } = await import('../../web/lib/download/requests.js?page').finally(() => Object.defineProperty(globalThis, 'process', node));
     const asked = /** @type {[string, boolean, string | undefined][]} */ ([]);
     const answer = async (/** @type {string} */ url, /** @type {any} */ init) => { asked.push([String(url), carried({ headers: [...new Headers(init?.headers)] }), init?.redirect]); return new Response('x'); };
     const weights = 'https://home.example/m.safetensors', config = 'https://away.example/config.json';

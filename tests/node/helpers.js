@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CODES, GlassformerError } from '../../web/lib/formats/errors.js';
+import { CODES, GlassformerError } from '../../web/lib/base/errors.js';
 
 export const top = fileURLToPath(new URL('../..', import.meta.url));
 export const golden = join(top, 'tests/golden/cases');

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { Engine } from '../../web/lib/engine.js';
+import { Engine } from '../../web/lib/engine/engine.js';
 import { GlassformerError, Tokenizer, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
 import { collect, stories } from './helpers.js';
 

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, load } from '../../web/lib/index.js';
-import { suitable } from '../../web/lib/threads.js';
+import { suitable } from '../../web/lib/engine/threads.js';
 import { collect, numbers, sameBits, stories } from './helpers.js';
 
 const library = new URL('../../web/lib/index.js', import.meta.url);

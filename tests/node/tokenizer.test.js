@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Outlet } from '../../web/lib/generate.js';
+import { Outlet } from '../../web/lib/run/generate.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { bool, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';

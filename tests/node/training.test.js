@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Tokenizer, countParameters, depth, load, train } from '../../web/lib/index.js';
-import { split } from '../../web/lib/train.js';
+import { split } from '../../web/lib/train/train.js';
 import { depthInDouble } from './gradients.js';
 import { collect, stories, top } from './helpers.js';
 import { randomConfig } from './random_config.js';

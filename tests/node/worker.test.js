@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
-import { Sha256 } from '../../web/lib/sha256.js';
+import { Sha256 } from '../../web/lib/download/sha256.js';
 import { collect, numbers, openCase, sameBits, serve, stories } from './helpers.js';
 
 let here, there;

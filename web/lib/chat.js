@@ -1,6 +1,6 @@
 // chat.js - a conversation as one text, by the template that came with the model
 import { Template } from '@huggingface/jinja';
-import { fail, said } from './formats/errors.js';
+import { fail, said } from './base/errors.js';
 
 /**
  * @param {{chatTemplate: string | null, special: import('./formats/source.js').Special}} model

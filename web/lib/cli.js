@@ -6,8 +6,8 @@ import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { progressLine } from './cli_progress.js';
-import { defaultCacheDir } from './file_store.js';
-import { outward } from './formats/errors.js';
+import { defaultCacheDir } from './download/file_store.js';
+import { outward } from './base/errors.js';
 import { load, countParameters, estimate, GlassformerError, PRESETS } from './index.js';
 
 /** The package's folder: this file lies in dist/ of the package, in web/lib/ of the source tree. */

@@ -40,7 +40,7 @@ export function addressOf(file) {
 }
 
 /** @type {Record<'worker'|'engine'|'train', () => Promise<{embedded: Embedded | null}>>} */
-const COPIES = { worker: () => import('./embedded_worker.js'), engine: () => import('./embedded_engine.js'), train: () => import('./embedded_train.js') };
+const COPIES = { worker: () => import('./embedded/worker.js'), engine: () => import('./embedded/engine.js'), train: () => import('./embedded/train.js') };
 
 /** @param {keyof typeof COPIES} kind @returns {Promise<Embedded | null>} null in the source tree, which has no copies, and where their file is missing too */
 async function copyOf(kind) {

@@ -3,17 +3,17 @@
 //
 // Nothing heavy lives here. A model runs in a module worker of its own (the default in browsers) or in this thread
 // (the default in Node); both are spoken to through remote.js.
-import { GlassformerError, CODES, fail, guarded, guardedAsync } from './formats/errors.js';
-import { LIMITS, addressed } from './formats/given.js';
+import { GlassformerError, CODES, fail, guarded, guardedAsync } from './base/errors.js';
+import { LIMITS, addressed } from './base/given.js';
 import { camelConfig } from './formats/config.js';
 import { configOf, countParameters as count, estimate as estimated } from './formats/estimate.js';
 import { PRESETS } from './formats/presets.js';
-import { engineModule } from './binary.js';
-import { whyNoThreads } from './features.js';
-import { hasStream, loadOptions, sourceOf, watchedProgress } from './loading.js';
+import { engineModule } from './engine/binary.js';
+import { whyNoThreads } from './engine/features.js';
+import { hasStream, loadOptions, sourceOf, watchedProgress } from './input/loading.js';
 import { Model } from './model_handle.js';
-import { Here, There } from './remote.js';
-import { startWorker } from './start.js';
+import { Here, There } from './worker/remote.js';
+import { startWorker } from './worker/start.js';
 import { Session } from './session.js';
 import { Tokenizer } from './tokenizer.js';
 import { Training } from './training.js';
@@ -21,30 +21,30 @@ import { Training } from './training.js';
 export { CODES, GlassformerError, LIMITS, Model, PRESETS, Session, Tokenizer, Training };
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes in Node a string may be a path */
-/** @typedef {import('./formats/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read once */
+/** @typedef {import('./base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read once */
 /** @typedef {ArrayLike<number>} Ids */
-/** @typedef {import('./engine.js').Tensor} Tensor row-major, a copy */
-/** @typedef {import('./engine.js').MemoryMap} MemoryMap */
-/** @typedef {import('./capture.js').Edit} Edit */
-/** @typedef {import('./generate.js').Step} Step */
-/** @typedef {import('./generate.js').Summary} Summary */
+/** @typedef {import('./engine/engine.js').Tensor} Tensor row-major, a copy */
+/** @typedef {import('./engine/engine.js').MemoryMap} MemoryMap */
+/** @typedef {import('./inspect/capture.js').Edit} Edit */
+/** @typedef {import('./run/generate.js').Step} Step */
+/** @typedef {import('./run/generate.js').Summary} Summary */
 /** @typedef {import('./formats/roster.js').ParameterRow} ParameterRow */
 /** @typedef {import('./formats/roster.js').ParameterTable} ParameterTable */
 /** @typedef {import('./formats/estimate.js').Estimate} Estimate */
-/** @typedef {import('./model.js').LoadedTable} LoadedTable */
-/** @typedef {import('./model.js').Progress} Progress */
-/** @typedef {import('./lens.js').LensToken} LensToken */
-/** @typedef {import('./lens.js').Attribution} Attribution */
-/** @typedef {import('./explain.js').Cell} Cell */
-/** @typedef {import('./explain.js').Explanation} Explanation */
-/** @typedef {import('./trace.js').TraceRow} TraceRow */
-/** @typedef {import('./train_worker.js').TrainStep} TrainStep */
+/** @typedef {import('./run/loaded_model.js').LoadedTable} LoadedTable */
+/** @typedef {import('./run/loaded_model.js').Progress} Progress */
+/** @typedef {import('./inspect/lens.js').LensToken} LensToken */
+/** @typedef {import('./inspect/lens.js').Attribution} Attribution */
+/** @typedef {import('./inspect/explain.js').Cell} Cell */
+/** @typedef {import('./inspect/explain.js').Explanation} Explanation */
+/** @typedef {import('./inspect/trace.js').TraceRow} TraceRow */
+/** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
 /**
  * .gguf, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending in "/", or the files of
  * one, as a file input gives them); 'hf:owner/name[@revision][/file.gguf]'; or a Response or ReadableStream, also for single parts.
  * @typedef {Bytes | Streamed | ArrayLike<File> | {weights: Bytes | Streamed | (Bytes | Streamed)[], config?: Bytes | Streamed | object, tokenizer?: Bytes | Streamed | object}} Source
  */
-/** @typedef {import('./formats/errors.js').ErrorCode} ErrorCode */
+/** @typedef {import('./base/errors.js').ErrorCode} ErrorCode */
 /** @typedef {import('./formats/presets.js').Preset} Preset */
 /** @typedef {import('./formats/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our own fields, or a preset's name */
 /**
@@ -271,7 +271,7 @@ async function open(method, what, options) {
   if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode) fail('unsupported', 'there are no workers here: use { worker: false }');
   given?.throwIfAborted();
   const { signal, onProgress, end } = watchedProgress(told, given);
-  /** @type {import('./remote.js').Remote | null} */
+  /** @type {import('./worker/remote.js').Remote | null} */
   let remote = null;
   try {
     /** @type {string[]} */
@@ -307,7 +307,7 @@ async function open(method, what, options) {
  * await run.dispose();
  */
 export function train(config, data, options = {}) {
-  return new Training(async (begun) => (await guardedAsync(() => import('./train.js'))).startRun(config, data, options, begun), load);
+  return new Training(async (begun) => (await guardedAsync(() => import('./train/train.js'))).startRun(config, data, options, begun), load);
 }
 
 /**
@@ -323,5 +323,5 @@ export function train(config, data, options = {}) {
  * console.log(layers.length, layers[0].weights > 0);                      // 4 true
  */
 export async function depth(config, options = {}) {
-  return (await guardedAsync(() => import('./train.js'))).depth(config, options);
+  return (await guardedAsync(() => import('./train/train.js'))).depth(config, options);
 }

@@ -1,9 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // model_handle.js - a loaded model on the caller's side; model.js is the other end
-import { callOptions, idsOf, inputOf, limitsOf, logitsOf, messagesOf } from './arguments.js';
-import { guardedAsync } from './formats/errors.js';
-import { LIMITS, number, textOf } from './formats/given.js';
-import { forgotten, kept } from './lifetime.js';
+import { callOptions, idsOf, inputOf, limitsOf, logitsOf, messagesOf } from './input/arguments.js';
+import { guardedAsync } from './base/errors.js';
+import { LIMITS, number, textOf } from './base/given.js';
+import { forgotten, kept } from './base/lifetime.js';
 import { Session } from './session.js';
 
 /** @typedef {import('./index.js').Config} Config */
@@ -100,7 +100,7 @@ export class Model {
   #tokenizer = null;
   #disposed = false;
 
-  /** Called by load and create. @ignore @param {import('./remote.js').Remote} remote @param {any} info */
+  /** Called by load and create. @ignore @param {import('./worker/remote.js').Remote} remote @param {any} info */
   constructor(remote, info) {
     this.#remote = remote;
     this.#info = info;
@@ -109,7 +109,7 @@ export class Model {
     forgotten.register(this, () => remote.close(), this);
   }
 
-  /** @param {Parameters<import('./remote.js').Remote['call']>} args */
+  /** @param {Parameters<import('./worker/remote.js').Remote['call']>} args */
   #call(...args) { return kept(this.#remote.call(...args), this); }
 
   /**

@@ -1,12 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // session.js - one timeline of a model on the caller's side; sessions.js is the other end
-import { GlassformerError } from './formats/errors.js';
-import { forgotten, kept } from './lifetime.js';
-import { callOptions, inputOf } from './arguments.js';
-import { number } from './formats/given.js';
+import { GlassformerError } from './base/errors.js';
+import { forgotten, kept } from './base/lifetime.js';
+import { callOptions, inputOf } from './input/arguments.js';
+import { number } from './base/given.js';
 
 /** @typedef {import('./index.js').Ids} Ids */
-/** @typedef {import('./engine.js').Tensor} Tensor */
+/** @typedef {import('./engine/engine.js').Tensor} Tensor */
 
 /**
  * One sequence in a model, driven by the caller: tokens go in, logits come out; it can be rewound and forked. Made by `Model.session`. Calls on one
@@ -25,7 +25,7 @@ export class Session {
   /** What the last eval captured, by point name: the points named when the session was opened. @type {Record<string, Tensor>} */
   captured = {};
 
-  /** Called by Model.session. @ignore @param {object} model  which it keeps from being forgotten @param {import('./remote.js').Remote} remote @param {import('./arguments.js').Limits} limits @param {{session: number, length: number, bytes: number}} made */
+  /** Called by Model.session. @ignore @param {object} model  which it keeps from being forgotten @param {import('./worker/remote.js').Remote} remote @param {import('./input/arguments.js').Limits} limits @param {{session: number, length: number, bytes: number}} made */
   constructor(model, remote, limits, { session, length, bytes }) {
     this.#model = model;
     this.#remote = remote;

@@ -4,10 +4,10 @@
 // Vocabularies of GGUF files and of llama2.c come here in the same shape as a tokenizer.json (formats/vocab.js). What is
 // added: the checks that the library leaves out, lossless decoding, and a stream that holds back half a character.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
-import { fail, guardedAsync, said, show } from './formats/errors.js';
-import { LIMITS, addressed, bytesOrObject, callback, entries, flag, isStreamed, optionsOf, reading, signal, textOf, word } from './formats/given.js';
+import { fail, guardedAsync, said, show } from './base/errors.js';
+import { LIMITS, addressed, bytesOrObject, callback, entries, flag, isStreamed, optionsOf, reading, signal, textOf, word } from './base/given.js';
 import { openTokenizer } from './formats/source.js';
-import { pieceModels } from './formats/vocab.js';
+import { pieceModels } from './formats/tokenizer_json.js';
 
 /** Ids above this cannot belong to a model that the engine runs. */
 const MAX_ID = 1 << 22;
@@ -57,7 +57,7 @@ export class Tokenizer {
 
   /**
    * Read a tokenizer without its model.
-   * @param {import('./formats/source.js').Bytes | import('./formats/streamed.js').Streamed | object} file tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a
+   * @param {import('./formats/source.js').Bytes | import('./base/streamed.js').Streamed | object} file tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a
    *   parsed tokenizer.json
    * @param {import('./formats/source.js').OpenOptions} [options]
    * @returns {Promise<Tokenizer>}
@@ -72,7 +72,7 @@ export class Tokenizer {
     const from = reading('the tokenizer', () => bytesOrObject(file, 'the tokenizer'));
     return guardedAsync(async () => {
       if (!isStreamed(from)) return new Tokenizer(await openTokenizer(from, given));
-      const { source, fetch } = /** @type {import('./formats/streamed.js').Addressed} */ (await addressed({ weights: null, tokenizer: from }, given.fetch));
+      const { source, fetch } = /** @type {import('./base/streamed.js').Addressed} */ (await addressed({ weights: null, tokenizer: from }, given.fetch));
       return new Tokenizer(await openTokenizer(source.tokenizer, { ...given, fetch }));
     }, given.signal);
   }

@@ -1,14 +1,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // training.js - a run of training on the caller's side; train.js starts it, train_worker.js is the other end
-import { fail } from './formats/errors.js';
-import { forgotten, kept } from './lifetime.js';
-import { loadOptions } from './loading.js';
+import { fail } from './base/errors.js';
+import { forgotten, kept } from './base/lifetime.js';
+import { loadOptions } from './input/loading.js';
 
 /** @typedef {import('./index.js').LoadOptions} LoadOptions */
 /** @typedef {import('./index.js').Model} Model */
 /** @typedef {import('./index.js').Config} Config */
 /** @typedef {import('./index.js').ParameterTable} ParameterTable */
-/** @typedef {import('./train_worker.js').TrainStep} TrainStep */
+/** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
 /** @typedef {import('./tokenizer.js').Tokenizer} Tokenizer */
 
 /**
@@ -28,13 +28,13 @@ import { loadOptions } from './loading.js';
 export class Training {
   #opening;
   #load;
-  /** @type {{run: import('./train.js').Run | null, disposed: boolean}} */
+  /** @type {{run: import('./train/train.js').Run | null, disposed: boolean}} */
   #now = { run: null, disposed: false };
 
   /**
    * Called by train.
    * @ignore
-   * @param {(begun: (run: import('./train.js').Run) => void) => Promise<import('./train.js').Run>} start
+   * @param {(begun: (run: import('./train/train.js').Run) => void) => Promise<import('./train/train.js').Run>} start
    * @param {typeof import('./index.js').load} load
    */
   constructor(start, load) {

@@ -2,8 +2,8 @@
 //
 // Headers are small and are gathered (need, take); tensor bytes are only passed on (pipe). Nothing is allocated on
 // the word of a length field: a buffer grows with the bytes that have arrived.
-import { GlassformerError, fail, said } from './errors.js';
-import { chunkOf } from './given.js';
+import { GlassformerError, fail, said } from '../base/errors.js';
+import { chunkOf } from '../base/given.js';
 
 /** What an iterator answers that has no more. @type {IteratorReturnResult<any>} */
 export const END = { done: true, value: undefined };

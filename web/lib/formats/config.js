@@ -2,7 +2,7 @@
 //
 // Readers of other formats translate into these fields and then come through completeConfig, so every
 // configuration that reaches the engine has passed the same checks.
-import { fail, show } from './errors.js';
+import { fail, show } from '../base/errors.js';
 
 /**
  * @typedef {object} Config

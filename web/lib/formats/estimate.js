@@ -1,8 +1,8 @@
 // estimate.js - parameters, FLOPs and bytes of a model that need not exist
 import { completeConfig } from './config.js';
-import { DTYPES, isDtype } from './blocks.js';
-import { fail, show } from './errors.js';
-import { LIMITS, anything, optionsOf, plain, textOf } from './given.js';
+import { DTYPES, isDtype } from '../base/blocks.js';
+import { fail, show } from '../base/errors.js';
+import { LIMITS, anything, optionsOf, plain, textOf } from '../base/given.js';
 import { readConfig } from './huggingface.js';
 import { presetConfig } from './presets.js';
 import { dtypeBytes, parameterTable } from './roster.js';

@@ -1,11 +1,11 @@
 // folder.js - safetensors as Hugging Face lays them out: with config.json, tokenizer.json, in one file or in shards
+import { chatTemplate } from './chat_template.js';
 import { tokenIds } from './config.js';
-import { fail, show } from './errors.js';
+import { fail, show } from '../base/errors.js';
 import { readHfConfig } from './huggingface.js';
 import { planTensors } from './plan.js';
 import { checkMap, readSafetensors } from './safetensors.js';
-import { isBytes } from './given.js';
-import { chatTemplate } from './source.js';
+import { isBytes } from '../base/given.js';
 
 /** @typedef {import('./source.js').Opener} Opener */
 /** @typedef {import('./source.js').Bytes} Bytes */

@@ -4,9 +4,9 @@
 //
 // All numbers little-endian. A tensor's dimensions are listed innermost first. The `llama` architecture stores the rows
 // of q and k permuted so that adjacent pairs rotate; they stay as they are and the config says so.
-import { BLOCKS, DTYPES, isDtype } from './blocks.js';
+import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { completeConfig } from './config.js';
-import { fail, show } from './errors.js';
+import { fail, show } from '../base/errors.js';
 import { placesByName } from './plan.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */

@@ -3,7 +3,7 @@
 // Defaults are those of the family's class in transformers. A feature that a config asks for and the engine lacks is
 // refused by name; a key that nobody here knows is listed in the warnings.
 import { completeConfig, isField, tokenIds } from './config.js';
-import { fail, show } from './errors.js';
+import { fail, show } from '../base/errors.js';
 import { placesByName } from './plan.js';
 
 /** @typedef {import('./config.js').Config} Config */

@@ -6,10 +6,10 @@
 //
 // Nothing has a name: the order is the format. Adjacent pairs rotate, epsilon is 1e-5, theta 10000.
 import { completeConfig } from './config.js';
-import { fail } from './errors.js';
+import { fail } from '../base/errors.js';
 import { placesByName, planTensors } from './plan.js';
 import { spmJson } from './pieces.js';
-import { BYTE, CONTROL, NORMAL, numbered } from './vocab.js';
+import { BYTE, CONTROL, NORMAL, numbered } from './tokenizer_json.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */

@@ -1,6 +1,6 @@
 // node_files.js - files and folders of Node's file system as a source: a module of its own, which a bundler can split off
 import { END } from './bytes.js';
-import { GlassformerError, fail, said } from './errors.js';
+import { GlassformerError, fail, said } from '../base/errors.js';
 import { openFile } from './node_file.js';
 
 /** @typedef {import('./source.js').Opened} Opened */

@@ -1,7 +1,7 @@
 // pieces.js - SentencePiece vocabularies, of GGUF's "llama" kind and of llama2.c, in the shape of a tokenizer.json
-import { BYTE, NORMAL, common, pieceModels } from './vocab.js';
+import { BYTE, NORMAL, common, pieceModels } from './tokenizer_json.js';
 
-/** @typedef {import('./vocab.js').Base} Base */
+/** @typedef {import('./tokenizer_json.js').Base} Base */
 
 /** The type of a SentencePieces model in a tokenizer's text; no tokenizer.json has it. */
 export const PIECES = 'SentencePieces';

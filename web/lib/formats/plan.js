@@ -2,11 +2,11 @@
 //
 // A reader says what its header lists and how names map; here every tensor is held against the roster, before a
 // byte of data is touched: nothing missing, nothing twice, nothing left over, every shape right.
-import { DTYPES, isDtype } from './blocks.js';
-import { fail } from './errors.js';
+import { DTYPES, isDtype } from '../base/blocks.js';
+import { fail } from '../base/errors.js';
 import { roster } from './roster.js';
 
-/** @typedef {import('./blocks.js').Dtype} Dtype */
+/** @typedef {import('../base/blocks.js').Dtype} Dtype */
 /**
  * @typedef {object} TensorSource
  * @property {string} name       in the file, for messages

@@ -1,5 +1,5 @@
 // presets.js - configurations with a name
-import { fail, show } from './errors.js';
+import { fail, show } from '../base/errors.js';
 
 /** @type {Record<string, any>} */
 const GPT2 = {

@@ -1,7 +1,7 @@
 // rope_freqs.js - Llama 3's rotary scaling as GGUF has it: a table of what each pair's frequency is divided by
 //
 // The engine computes the table from four numbers, as Hugging Face's configurations give them; here they are found again.
-import { fail, show } from './errors.js';
+import { fail, show } from '../base/errors.js';
 
 const ROPE_FREQS = 'rope_freqs.weight';
 /** Bytes behind the header in which that table is looked for: the configuration has to be known before weights stream in. */

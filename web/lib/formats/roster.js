@@ -2,8 +2,8 @@
 //
 // The engine enumerates the same names in the same order; readers map a file's tensors onto them, the table counts
 // them. A weight is [rows = out, cols = in].
-import { BLOCKS, DTYPES, isDtype } from './blocks.js';
-import { fail, show } from './errors.js';
+import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
+import { fail, show } from '../base/errors.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {'embedding'|'position'|'attention'|'cross_attention'|'ffn'|'norm'|'final_norm'|'head'} Component */

@@ -4,7 +4,7 @@
 //
 // JSON.parse keeps the last of two equal keys, so keys are looked at once more in the text. The ranges must tile the
 // data exactly: no hole, no overlap, nothing after.
-import { fail, show } from './errors.js';
+import { fail, show } from '../base/errors.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./plan.js').Entry} Entry */

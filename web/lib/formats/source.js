@@ -3,13 +3,15 @@
 // openCheckpoint reads headers, configuration and tokenizer and nothing of the tensors; stream then sends every
 // tensor's bytes past the caller once, in file order, and holds none of them. GGUF is what pages run; the other formats'
 // readers are fetched when such a file is opened, so that they cost nobody else their bytes.
-import { BLOCKS } from './blocks.js';
+import { BLOCKS } from '../base/blocks.js';
 import { ByteReader, END } from './bytes.js';
-import { GlassformerError, fail, said, show } from './errors.js';
-import { answerOf, isBytes } from './given.js';
+import { chatTemplate } from './chat_template.js';
+import { GlassformerError, fail, said, show } from '../base/errors.js';
+import { answerOf, isBytes } from '../base/given.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { planTensors } from './plan.js';
-import { ggufTokenizer, pieceModels } from './vocab.js';
+import { pieceModels } from './tokenizer_json.js';
+import { ggufTokenizer } from './vocab.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
@@ -364,12 +366,6 @@ async function detect(r, config) {
   if (config || (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b)) return 'safetensors';
   if (plausibleV0(view)) return 'llama2c';
   return fail('unknown-format', `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors nor llama2.c`);
-}
-
-/** @param {any} t @returns {string | null} the default among several named templates */
-export function chatTemplate(t) {
-  const one = Array.isArray(t) ? (t.find((x) => x?.name === 'default') ?? t[0])?.template : t;
-  return typeof one === 'string' && one ? one : null;
 }
 
 /** @param {Uint8Array} bytes @param {string} name @returns {any} */

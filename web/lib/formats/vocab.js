@@ -4,8 +4,10 @@
 // ("llama": tokens with scores and no merges); llama2.c's tokenizer.bin is the second kind (llama2c.js). SentencePiece
 // always joins the neighbours whose union has the best score, which is what merges ranked by that score do; those are
 // never listed: see pieces.js, a module of its own for such a vocabulary.
-import { fail, show } from './errors.js';
+import { fail, show } from '../base/errors.js';
+import { NORMAL, common, numbered } from './tokenizer_json.js';
 
+/** @typedef {import('./tokenizer_json.js').Base} Base */
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
 
 const GPT2_SPLIT = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
@@ -25,12 +27,6 @@ const ALIASES = {
   'phi-2': 'gpt-2', 'llama3': 'llama-bpe', 'llama-v3': 'llama-bpe', 'smaug-bpe': 'llama-bpe', 'starcoder': 'refact', 'smollm': 'refact',
   'command-r': 'refact', 'deepseek-r1-qwen': 'qwen2',
 };
-
-/** Token types of GGUF. */
-export const NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, BYTE = 6;
-
-/** Models of a tokenizer.json that pieces.js made, which no file can claim to be. @type {WeakSet<object>} */
-export const pieceModels = new WeakSet();
 
 /**
  * @param {string} where
@@ -85,46 +81,6 @@ export async function ggufTokenizer(where, meta) {
   // a merge without its tokens can never come to a token; llama.cpp lets such files be
   const useful = pairs.filter((/** @type {string[]} */ [a, b]) => ids.has(a) && ids.has(b) && ids.has(a + b));
   return { json: bpeJson({ ...base, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }), special: { bos, eos, addBos } };
-}
-
-/**
- * Every token's id, in order. The second of two equal texts gets a name of its own: only the first can be meant by a text.
- * @param {string[]} tokens
- */
-export function numbered(tokens) {
-  /** @type {Map<string, number>} */
-  const ids = new Map();
-  for (let id = 0; id < tokens.length; id++) {
-    let text = tokens[id];
-    if (ids.has(text)) text = `[token ${id}]`;
-    while (ids.has(text)) text += ' ';
-    ids.set(text, id);
-  }
-  return ids;
-}
-
-/**
- * @typedef {object} Base
- * @property {Map<string, number>} ids  by text
- * @property {number[]} types
- * @property {number | null} bos  put before every text
- * @property {number | null} eos  put after every text
- */
-
-/** @param {Base} base */
-export function common({ ids: of, types, bos, eos }) {
-  const texts = [...of.keys()];
-  const added = [...types.keys()].filter((id) => types[id] === CONTROL || types[id] === USER_DEFINED)
-    .map((id) => ({ id, content: texts[id], normalized: false, special: types[id] === CONTROL }));
-  /** @param {number} id */
-  const one = (id) => ({ SpecialToken: { id: texts[id], type_id: 0 } });
-  const single = [...(bos === null ? [] : [one(bos)]), { Sequence: { id: 'A', type_id: 0 } }, ...(eos === null ? [] : [one(eos)])];
-  const ids = [bos, eos].filter((id) => id !== null);
-  const special = Object.fromEntries(ids.map((id) => [texts[id], { id: texts[id], ids: [id], tokens: [texts[id]] }]));
-  return {
-    added_tokens: added,
-    post_processor: ids.length ? { type: 'TemplateProcessing', single, pair: single, special_tokens: special } : null,
-  };
 }
 
 /** @param {Base & {merges: string[][], splits: string[], ignoreMerges: boolean}} v */

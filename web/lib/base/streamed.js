@@ -1,0 +1,78 @@
+// streamed.js - a Response or a stream as a source: each gets an address, and a fetch that answers it with what was given
+import { fail } from './errors.js';
+import { isStreamed } from './kinds.js';
+
+/** @typedef {Response | ReadableStream<Uint8Array>} Streamed */
+/** @typedef {{source: any, fetch: typeof globalThis.fetch, close: () => void}} Addressed  close: lets go of what was not read */
+
+/** @param {any} value @returns {value is Response} */
+const isResponse = (value) => isStreamed(value) && typeof value.getReader !== 'function';
+
+/**
+ * The same source with an address for each Response and stream. A Response keeps its own, so that files beside it are found.
+ * @param {any} source
+ * @param {typeof globalThis.fetch} [fetch]  for all other addresses
+ * @returns {Addressed | null} null where there is none
+ */
+export function addressed(source, fetch) {
+  /** @type {Map<string, Response>} */
+  const waiting = new Map();
+  /** @param {any} value @param {string} part */
+  const address = (value, part) => {
+    if (!isStreamed(value)) return value;
+    const own = isResponse(value) && /^https?:.*[^/]$/.test(value.url) && !waiting.has(value.url) ? value.url : `stream:${part}`;
+    waiting.set(own, isResponse(value) ? checked(value, own) : new Response(bytesOnly(value, own)));
+    return own;
+  };
+  const parts = source !== null && typeof source === 'object' && !isStreamed(source) && 'weights' in source;
+  const { weights = source, config, tokenizer } = parts ? source : {};
+  const files = Array.isArray(weights) ? weights.map((each, i) => address(each, `weights-${i + 1}`)) : address(weights, 'weights');
+  const named = !parts ? files : {
+    weights: files, ...(config !== undefined && { config: address(config, 'config') }), ...(tokenizer !== undefined && { tokenizer: address(tokenizer, 'tokenizer') }),
+  };
+  if (!waiting.size) return null;
+  return {
+    source: named,
+    fetch: async (input, init) => {
+      const url = String(input), response = waiting.get(url);
+      if (!response) {
+        if (url.startsWith('stream:')) fail('bad-state', `${url}: a stream can be read once only`);
+        return (fetch ?? globalThis.fetch)(input, init);
+      }
+      waiting.delete(url);
+      return response;
+    },
+    close: () => {
+      for (const { body } of waiting.values()) if (body && !body.locked) body.cancel().catch(() => {});
+      waiting.clear();
+    },
+  };
+}
+
+/** @param {Response} response @param {string} name */
+function checked(response, name) {
+  if (response.bodyUsed || response.body?.locked) fail('bad-argument', `${name}: the body of the Response was read already`);
+  if (response.type === 'opaque') fail('bad-argument', `${name}: the Response is opaque (mode "no-cors"), its bytes cannot be read`);
+  return response;
+}
+
+/**
+ * @param {ReadableStream<Uint8Array>} stream @param {string} name
+ * @returns {ReadableStream<Uint8Array<ArrayBuffer>>} the same bytes; anything else in it is refused
+ */
+function bytesOnly(stream, name) {
+  if (stream.locked) fail('bad-argument', `${name}: the stream is locked, something else reads it`);
+  const reader = /** @type {ReadableStreamDefaultReader<any>} */ (stream.getReader());
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) return controller.close();
+      if (!(value instanceof ArrayBuffer) && !ArrayBuffer.isView(value)) {
+        reader.cancel().catch(() => {});
+        fail('bad-argument', `${name}: the stream holds ${typeof value} values, expected bytes (Uint8Array)`);
+      }
+      controller.enqueue(value instanceof ArrayBuffer ? new Uint8Array(value) : new Uint8Array(/** @type {any} */ (value).buffer, value.byteOffset, value.byteLength));
+    },
+    cancel: (why) => reader.cancel(why),
+  }, { highWaterMark: 0 });
+}

@@ -1,0 +1,173 @@
+// resume.js - a fetch that requests the rest of a body when the connection was cut
+//
+// A validator (a strong ETag or Last-Modified) has to show that the file on the server is still the same. Responses without one, or with a
+// content encoding, are passed on as they are.
+import { GlassformerError, fail } from '../base/errors.js';
+import { answerOf, chunkOf } from '../base/given.js';
+
+/** Most requests in a row that bring no new byte. */
+const ATTEMPTS = 5;
+/** Wait before the first of them; doubled each time. */
+const WAIT_MS = 150;
+
+/**
+ * @param {typeof globalThis.fetch} fetch
+ * @returns {typeof globalThis.fetch}
+ */
+export function resuming(fetch) {
+  return async (input, init) => {
+    const url = String(input), response = answerOf(await fetch(input, init), url), validator = validatorOf(response);
+    if (!/^https?:/.test(url) || response.status !== 200 || !response.body || !validator || new Headers(init?.headers).has('range')) return response;
+    const body = new Body(fetch, url, init, response, validator);
+    const { status, statusText, headers, type } = response;
+    const whole = new Response(body.stream(), { status, statusText, headers });
+    return Object.defineProperties(whole, { type: { value: type }, url: { value: response.url } }); // a reader asks for both
+  };
+}
+
+/** @typedef {{name: 'etag'|'last-modified', value: string}} Validator */
+
+/**
+ * What identifies this version of the file; null where no range of it can be requested.
+ * @param {Response} response
+ * @returns {Validator | null}
+ */
+function validatorOf({ headers }) {
+  const encoding = headers.get('content-encoding');
+  if ((encoding && encoding !== 'identity') || headers.get('accept-ranges') === 'none') return null; // a range counts encoded bytes
+  for (const name of /** @type {const} */ (['etag', 'last-modified'])) {
+    const value = headers.get(name);
+    if (value && !value.startsWith('W/')) return { name, value };
+  }
+  return null;
+}
+
+class Body {
+  /** Bytes delivered. */
+  #position = 0;
+  /** Requests since the last delivered byte. */
+  #attempts = 0;
+  /** Bytes to drop, where a server without ranges sends the whole file again. */
+  #skip = 0;
+  #fetch;
+  #url;
+  #init;
+  #validator;
+  /** Of the whole file, where it is known. @type {number | null} */
+  #total;
+  /** Whether the response is cross-origin, so that only exposed headers can be read. */
+  #distant;
+  /** @type {ReadableStreamDefaultReader<Uint8Array>} */
+  #reader;
+
+  /** @param {typeof globalThis.fetch} fetch @param {string} url @param {RequestInit | undefined} init @param {Response} response @param {Validator} validator */
+  constructor(fetch, url, init, response, validator) {
+    this.#fetch = fetch;
+    this.#url = url;
+    this.#init = init;
+    this.#validator = validator;
+    this.#distant = response.type === 'cors';
+    const length = response.headers.get('content-length');
+    this.#total = length !== null && /^\d+$/.test(length) && !this.#distant ? Number(length) : null; // it may be that of compressed bytes
+    this.#reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+  }
+
+  /** @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
+  stream() {
+    return new ReadableStream({
+      pull: async (controller) => {
+        const chunk = await this.#next();
+        if (chunk) controller.enqueue(/** @type {Uint8Array<ArrayBuffer>} */ (chunk)); else controller.close();
+      },
+      cancel: (why) => this.#reader.cancel(why),
+    }, { highWaterMark: 0 });
+  }
+
+  /** @returns {Promise<Uint8Array | null>} null at the end */
+  async #next() {
+    for (;;) {
+      /** @type {unknown} */
+      let cause;
+      try {
+        const { done, value } = await this.#reader.read();
+        if (done && (this.#total === null || this.#position >= this.#total)) return null;
+        if (!done) {
+          chunkOf(value, this.#url);
+          const over = Math.min(this.#skip, value.length);
+          this.#skip -= over;
+          if (over === value.length) continue;
+          this.#position += value.length - over;
+          this.#attempts = 0;
+          return value.subarray(over);
+        }
+      } catch (error) {
+        this.#init?.signal?.throwIfAborted();
+        if (error instanceof GlassformerError) throw error;
+        cause = error;
+      }
+      await this.#reconnect(cause);
+    }
+  }
+
+  /** Request the rest of the file. @param {unknown} cause  why the last connection ended */
+  async #reconnect(cause) {
+    const signal = this.#init?.signal ?? undefined;
+    for (;;) {
+      if (this.#attempts++ === ATTEMPTS) this.#refuse(`${ATTEMPTS} requests for the rest brought nothing`, cause);
+      await pause(WAIT_MS * 2 ** (this.#attempts - 1), signal);
+      let response;
+      try {
+        const headers = new Headers(this.#init?.headers);
+        headers.set('range', `bytes=${this.#position}-`);
+        if (!this.#distant) headers.set('if-range', this.#validator.value); // across origins it would need Access-Control-Allow-Headers
+        const fetch = this.#fetch; // a browser's own refuses to be called as a method
+        response = answerOf(await fetch(this.#url, { ...this.#init, headers }), this.#url);
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (error instanceof GlassformerError) throw error;
+        cause = error;
+        continue;
+      }
+      if (this.#accepts(response)) {
+        this.#reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+        return;
+      }
+      response.body?.cancel().catch(() => {});
+      cause = new Error(`status ${response.status}`);
+    }
+  }
+
+  /** Whether this response continues the body. Throws where no later one can. @param {Response} response */
+  #accepts(response) {
+    const { status, headers } = response, { name, value } = this.#validator;
+    if (status >= 500 || status === 408 || status === 429) return false;
+    if (status !== 200 && status !== 206 && status !== 416) this.#refuse(`the server then answered ${status} ${response.statusText}`.trim());
+    const same = headers.get(name) === value, range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
+    const size = status === 206 ? range && range[2] !== '*' ? Number(range[2]) : null : null;
+    if (status === 416 || !same || (size !== null && this.#total !== null && size !== this.#total)) {
+      response.body?.cancel().catch(() => {});
+      this.#refuse('the file on the server has changed since: load it again');
+    }
+    if (status === 206 && !range && this.#distant) this.#refuse('the server does not let pages of other origins read Content-Range (Access-Control-Expose-Headers)');
+    if (status === 206 && Number(range?.[1] ?? -1) !== this.#position) this.#refuse('the server then sent another part of the file than was asked for');
+    if (status === 206) this.#total ??= size;
+    this.#skip = status === 200 ? this.#position : 0; // a server without ranges sends the whole file
+    return !!response.body;
+  }
+
+  /** @param {string} why @param {unknown} [cause] @returns {never} */
+  #refuse(why, cause) {
+    const of = this.#total === null ? '' : ` of ${this.#total}`;
+    return fail('network', `${this.#url}: the connection was cut after ${this.#position}${of} bytes, and ${why}`, cause);
+  }
+}
+
+/** @param {number} ms @param {AbortSignal} [signal] @returns {Promise<void>} */
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const abort = () => { clearTimeout(timer); reject(signal?.reason); };
+    const timer = setTimeout(() => { signal?.removeEventListener('abort', abort); resolve(); }, ms);
+    if (signal?.aborted) return abort();
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+}

@@ -1,0 +1,448 @@
+// engine.js - one WebAssembly instance with its memory
+//
+// Only this file, its sessions (engine_session.js) and what looks into them (engine_probe.js) touch linear memory. Addresses are
+// numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and dropped within one function,
+// because growth detaches it. What comes back is always a copy.
+import { BLOCKS } from '../base/blocks.js';
+import { fail, show } from '../base/errors.js';
+import { EngineSession, words } from './session.js';
+import { sharedMemory, whyNoThreads } from './features.js';
+
+/** @typedef {{[field: string]: any}} Config the fields of glassformer.h */
+/** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
+/** @typedef {{totalBytes: number, regions: {name: string, start: number, bytes: number}[]}} MemoryMap */
+/**
+ * What gf_schema() tells: every list that C and JavaScript share.
+ * @typedef {object} Schema
+ * @property {Record<string, string>} status        codes by number
+ * @property {string[]} fields                  configuration fields in the engine's order
+ * @property {Record<string, string[]>} enums
+ * @property {string[]} components
+ * @property {string[]} dtypes
+ * @property {[name: string, axes: string, whole: 0 | 1][]} points
+ * @property {string[]} kv_types
+ * @property {Record<string, number>} tensor    byte offsets of struct gf_tensor, and its size as `bytes`
+ * @property {Record<string, number>} sampling  the same of struct gf_sampling
+ * @property {Record<string, number>} choice    of struct gf_choice
+ * @property {string[]} ops                     names of the operations that a trace measures
+ * @property {Record<string, number>} op_time   of struct gf_op_time
+ * @property {Record<string, number>} error     of struct gf_error
+ * @property {number} config_bytes
+ * @property {number} chunk                     most tokens that one eval should take
+ */
+/**
+ * One roster entry as the engine keeps it.
+ * @typedef {object} EngineTensor
+ * @property {string} name
+ * @property {string} component
+ * @property {'decoder'|'encoder'|null} stack
+ * @property {number|null} layer
+ * @property {number[]} shape       [rows, cols] or [cols]
+ * @property {number} count         parameters; 0 when tied
+ * @property {string} dtype
+ * @property {number} bytes
+ * @property {number} address
+ * @property {number} tiedTo        roster index or -1
+ */
+/**
+ * @typedef {object} Sampling
+ * @property {number} temperature        0: argmax
+ * @property {number} topK               0: off
+ * @property {number} topP               1: off
+ * @property {number} minP               0: off
+ * @property {number} repetitionPenalty  1: off
+ */
+
+const LAYOUTS = ['rows', 'cols'];
+/** Tensor bytes pass through this much of linear memory: large enough that calls cost nothing, small enough to forget. */
+const STAGING_BYTES = 256 * 1024;
+
+/** What the engine asks of its host: views are never kept, so growth needs no answer. @type {Record<string, () => number>} */
+const HOST = { emscripten_notify_memory_growth: () => 0, gf_now_ms: () => performance.now() };
+
+const utf8 = new TextDecoder();
+
+/** One instance, its memory and at most one model. */
+export class Engine {
+  /** @type {Record<string, (...args: number[]) => any>} */
+  x;
+  /** @type {WebAssembly.Memory} */
+  memory;
+  /** @type {Schema} */
+  schema;
+  error = 0;
+  #config = 0;
+  model = 0;
+  #work = 0;
+  #workBytes = 0;
+  #staging = 0;
+  /** Where the first weight lies. */
+  #weightsAt = 0;
+  /** @type {Config | null} */
+  #cfg = null;
+  /** @type {Set<EngineSession>} */
+  sessions = new Set();
+  /** For helpers, where there is shared memory. @type {WebAssembly.Module | null} */
+  #module = null;
+  #pool = 0;
+  /** "2 threads", or "one thread" and why. */
+  #threads = 'one thread';
+
+  /**
+   * A fresh instance.
+   * @param {WebAssembly.Module} module  see binary.js
+   * @param {number} [threads]  the option of load; default: what suits the machine
+   * @returns {Promise<Engine>}
+   */
+  static async start(module, threads) {
+    const why = whyNoThreads(threads);
+    /** @type {WebAssembly.Memory | undefined} */
+    let memory;
+    /** @type {Record<string, Record<string, any>>} */
+    const imports = {};
+    for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
+      if (kind !== 'function' && kind !== 'memory') {
+        fail('bad-wasm', `the WebAssembly file wants ${from}.${name} (${kind}), which this version of the package does not provide`);
+      }
+      (imports[from] ??= {})[name] = kind === 'memory' ? memory = sharedMemory()
+        : HOST[name] ?? (() => 52); // what a C library drags in answers "not supported"
+    }
+    const { exports } = await WebAssembly.instantiate(module, imports);
+    const engine = new Engine({ memory, ...exports });
+    if (memory && why === null) engine.#module = module;
+    else if (why !== '') engine.#threads += `: ${why ?? 'the WebAssembly file has no threads'}`;
+    return engine;
+  }
+
+  /** @param {Record<string, any>} exports */
+  constructor(exports) {
+    if (typeof exports.gf_schema !== 'function' || !exports.memory) {
+      fail('bad-wasm', 'the WebAssembly file is not the Glassformer engine: gf_schema is missing');
+    }
+    this.x = exports;
+    this.memory = exports.memory;
+    exports._initialize?.();
+    this.schema = JSON.parse(this.#string(this.x.gf_schema()));
+    this.error = this.#alloc(this.schema.error.bytes);
+    this.#config = this.#alloc(this.schema.config_bytes);
+  }
+
+  /** "simd128, one thread: the page is not cross-origin isolated", "relaxed, signed dot, 2 threads", ... @returns {string} */
+  get backend() { return `${this.#string(this.x.gf_backend())}, ${this.#threads}`; }
+  /** @returns {Config} */
+  get config() { return this.#cfg ?? fail('bad-state', 'there is no model'); }
+  /** Bytes of linear memory, as large as it has grown. */
+  get memoryBytes() { return this.memory.buffer.byteLength; }
+
+  // ---- configuration and roster
+
+  /**
+   * Every weight of a configuration, nothing allocated for it.
+   * @param {Config} config
+   * @returns {EngineTensor[]}
+   */
+  roster(config) {
+    this.#setConfig(config);
+    const n = this.x.gf_roster_count(this.#config);
+    return this.#tensors(n, (i, out) => this.x.gf_roster_tensor(this.#config, i, out));
+  }
+
+  /** @param {Config} config */
+  countParameters(config) {
+    this.#setConfig(config);
+    return this.x.gf_abi_count_parameters(this.#config);
+  }
+
+  /** @param {Config} config */
+  #setConfig(config) {
+    this.x.gf_config_default(this.#config);
+    this.schema.fields.forEach((field, i) => {
+      const value = config[field];
+      if (value === undefined || value === null) return;
+      const number = typeof value === 'string' ? this.schema.enums[field]?.indexOf(value) ?? NaN : Number(value);
+      this.check(this.x.gf_config_set(this.#config, i, number, this.error));
+    });
+    this.check(this.x.gf_config_check(this.#config, this.error));
+  }
+
+  // ---- model
+
+  /**
+   * Reserve memory for every tensor.
+   * @param {Config} config
+   * @param {string[]} dtypes  of each roster entry; matrices only, the rest is f32
+   */
+  open(config, dtypes) {
+    if (this.model) fail('bad-state', 'a model is already open');
+    this.#setConfig(config);
+    const p = this.#alloc(dtypes.length);
+    try {
+      new Uint8Array(this.memory.buffer, p, dtypes.length).set(dtypes.map((d) => this.#dtype(d)));
+      this.model = this.pointer(this.x.gf_model_open(this.#config, p, this.error));
+    } finally {
+      this.x.gf_free(p);
+    }
+    this.#cfg = config;
+  }
+
+  /**
+   * A tensor of a file begins.
+   * @param {number} first   roster entry
+   * @param {number} n       entries it fills, stacked by rows
+   * @param {import('../base/blocks.js').Dtype} dtype   as stored
+   * @param {'rows'|'cols'} layout  rows: [out, in]; cols: [in, out]
+   * @returns {{write(bytes: Uint8Array): void, end(): void}} bytes in order, cut anywhere
+   */
+  tensor(first, n, dtype, layout) {
+    this.check(this.x.gf_tensor_begin(this.model, first, n, this.#dtype(dtype), LAYOUTS.indexOf(layout), this.error));
+    this.#staging ||= this.#alloc(STAGING_BYTES);
+    const full = STAGING_BYTES - STAGING_BYTES % BLOCKS[dtype][1]; // whole blocks only
+    let held = 0;
+    const flush = () => {
+      if (held) this.check(this.x.gf_tensor_write(this.model, this.#staging, held, this.error));
+      held = 0;
+    };
+    return {
+      write: (bytes) => {
+        for (let at = 0; at < bytes.length;) {
+          const part = bytes.subarray(at, at + full - held);
+          new Uint8Array(this.memory.buffer, this.#staging + held, part.length).set(part);
+          held += part.length;
+          at += part.length;
+          if (held === full) flush();
+        }
+      },
+      end: () => {
+        flush();
+        this.check(this.x.gf_tensor_end(this.model, this.error));
+      },
+    };
+  }
+
+  /** All tensors have arrived: from here on the model can be used and no longer changed. */
+  seal() {
+    this.check(this.x.gf_model_seal(this.model, this.error));
+    if (this.#staging) this.x.gf_free(this.#staging);
+    this.#staging = 0;
+  }
+
+  /**
+   * Random weights instead of a file's: matrices and tables normal(0, std), gains 1, biases 0. Seals.
+   * @param {number} seed  0 .. 2^53 - 1
+   * @param {number} std
+   */
+  randomize(seed, std) {
+    this.check(this.x.gf_abi_randomize(this.model, ...words(seed), std, this.error));
+  }
+
+  /**
+   * Helpers for the open model, where there can be any.
+   * @param {number} [wanted]  threads, the engine's own included; default: what suits machine and model
+   * @param {(line: MessagePort) => void} [watch]
+   * @param {string} [file]  address of the worker's file; default: that of this worker
+   */
+  async startThreads(wanted, watch, file = globalThis.location?.href) {
+    if (!this.#module || this.#pool) return;
+    const module = this.#module, { memory, x } = this;
+    if (!file) {
+      this.#threads = 'one thread: the address of the worker file is unknown';
+      return;
+    }
+    const { startHelpers, suitable } = await import('./threads.js');
+    const n = wanted ?? suitable(x.gf_abi_model_bytes(this.model));
+    if (n === 1) {
+      this.#threads = 'one thread: enough for this model';
+      return;
+    }
+    this.backend; // what all threads read is settled now
+    const pool = this.#pool = x.gf_pool_open(n);
+    if (!pool) fail('out-of-memory', `the stacks of ${n} threads could not be had`);
+    x.gf_model_set_pool(this.model, pool);
+    startHelpers(n, file, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), watch);
+    this.#threads = `${n} threads`;
+  }
+
+  /** Every roster entry with dtype, bytes and address. @returns {EngineTensor[]} */
+  tensors() {
+    const n = this.x.gf_roster_count(this.x.gf_model_config(this.model));
+    return this.#tensors(n, (i, out) => this.x.gf_model_tensor(this.model, i, out));
+  }
+
+  /** Where everything lies. Weights have their true place, and all before them counts as constants; what grows in pieces (cache,
+   * buffers) is listed behind them, one after the other, with its true size.
+   * @returns {MemoryMap} */
+  memoryMap() {
+    const totalBytes = this.memoryBytes;
+    const heap = this.model ? this.#weightsAt ||= Math.min(...this.tensors().map((t) => t.address || Infinity)) : this.x.gf_abi_heap_base();
+    /** @type {{name: string, start: number, bytes: number}[]} */
+    const regions = [{ name: 'constants and stack', start: 0, bytes: heap }];
+    let at = heap;
+    /** @param {string} name @param {number} bytes */
+    const put = (name, bytes) => { regions.push({ name, start: at, bytes }); at += bytes; };
+    put('weights', this.model ? this.x.gf_abi_model_bytes(this.model) : 0);
+    let kv = 0, scratch = this.#workBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES);
+    for (const s of this.sessions) { kv += s.kvBytes; scratch += s.scratchBytes; }
+    put('kv cache', kv);
+    put('scratch', scratch);
+    put('free', Math.max(0, totalBytes - at));
+    return { totalBytes, regions };
+  }
+
+  /**
+   * @param {number} context  most positions; 0: the model's own
+   * @param {string} kvType   f32, f16 or q8
+   */
+  session(context, kvType) {
+    return this.adopt(this.pointer(this.x.gf_session_open(this.model, context, this.schema.kv_types.indexOf(kvType), this.error)));
+  }
+
+  /**
+   * One token for each of several sessions in one pass over the weights: the same bits as one by one.
+   * @param {EngineSession[]} sessions  at most schema.chunk, none that captures, edits or traces
+   * @param {number[]} ids
+   */
+  evalAll(sessions, ids) {
+    const n = sessions.length, p = this.scratch(8 * n);
+    new Uint32Array(this.memory.buffer, p, n).set(sessions.map((s) => s.ptr));
+    new Int32Array(this.memory.buffer, p + 4 * n, n).set(ids);
+    this.check(this.x.gf_sessions_eval(p, p + 4 * n, n, this.error));
+  }
+
+  /** @param {number} ptr */
+  adopt(ptr) {
+    const session = new EngineSession(this, ptr);
+    this.sessions.add(session);
+    return session;
+  }
+
+  /** Free the model and every session of it. The instance itself goes when nobody holds it. */
+  close() {
+    for (const s of [...this.sessions]) s.close();
+    if (this.model) this.x.gf_model_close(this.model);
+    for (const p of [this.#staging, this.#work]) if (p) this.x.gf_free(p);
+    if (this.#pool) this.x.gf_pool_close(this.#pool);
+    this.model = this.#staging = this.#work = this.#workBytes = this.#pool = 0;
+    this.#cfg = null;
+  }
+
+  // ---- sampling, apart from any session
+
+  /**
+   * The k most likely ids of a row of logits, first of equals first; logprob is the model's own, temperature 1.
+   * @param {Float32Array} logits
+   * @param {number} k
+   */
+  top(logits, k) {
+    const p = this.scratch(4 * logits.length + 8 * k);
+    new Float32Array(this.memory.buffer, p, logits.length).set(logits);
+    return this.topAt(p, logits.length, k, p + 4 * logits.length);
+  }
+
+  /** @param {number} logits @param {number} n @param {number} k @param {number} out */
+  topAt(logits, n, k, out) {
+    this.check(this.x.gf_top(logits, n, k, out, this.error));
+    return Array.from({ length: k }, (_, i) => this.choice(out + i * this.schema.choice.bytes));
+  }
+
+  /** @param {number} p */
+  choice(p) {
+    const view = new DataView(this.memory.buffer), at = this.schema.choice;
+    return { id: view.getInt32(p + at.id, true), logprob: view.getFloat32(p + at.logprob, true) };
+  }
+
+  /** @param {number} p @param {Sampling} s */
+  putSampling(p, { temperature, topP, minP, repetitionPenalty, topK }) {
+    const view = new DataView(this.memory.buffer), at = this.schema.sampling;
+    view.setFloat32(p + at.temperature, temperature, true);
+    view.setFloat32(p + at.top_p, topP, true);
+    view.setFloat32(p + at.min_p, minP, true);
+    view.setFloat32(p + at.repetition_penalty, repetitionPenalty, true);
+    view.setInt32(p + at.top_k, topK, true);
+    return p;
+  }
+
+  // ---- for this file alone
+
+  /** Memory for the arguments and results of one call; its content is gone after the next. @param {number} n bytes */
+  scratch(n) {
+    if (!(n <= this.#workBytes)) {
+      if (this.#work) this.x.gf_free(this.#work);
+      this.#work = this.#workBytes = 0;
+      const bytes = n > 2 ** 31 ? n : Math.max(4096, 2 ** Math.ceil(Math.log2(n)));
+      this.#work = this.#alloc(bytes);
+      this.#workBytes = bytes;
+    }
+    return this.#work;
+  }
+
+  /** @param {number} n bytes */
+  #alloc(n) {
+    // above 2 GiB an address comes as a negative number; of a size of 2^32 and more only the low 32 bits would arrive
+    const p = n < 2 ** 32 ? this.x.gf_alloc(n) >>> 0 : 0;
+    if (!p) fail('out-of-memory', `${n} bytes of linear memory could not be had`);
+    return p;
+  }
+
+  /** @param {string} name */
+  #dtype(name) {
+    const i = this.schema.dtypes.indexOf(name);
+    if (i < 0) fail('unknown-dtype', `there is no dtype ${show(name)}, expected one of ${this.schema.dtypes.join(', ')}`);
+    return i;
+  }
+
+  /** @param {number} p @param {number} n */
+  floats(p, n) { return new Float32Array(this.memory.buffer, p >>> 0, n).slice(); }
+
+  /** A C string; copied out first, because decoders refuse views on shared memory. @param {number} p */
+  #string(p) {
+    const bytes = new Uint8Array(this.memory.buffer, p);
+    const end = bytes.indexOf(0);
+    return utf8.decode(bytes.slice(0, end));
+  }
+
+  /** @param {number} status @returns {number} */
+  check(status) {
+    if (status < 0) this.#fail(status);
+    return status;
+  }
+
+  /** @param {number} p @returns {number} */
+  pointer(p) {
+    if (!p) this.#fail(new Int32Array(this.memory.buffer, this.error + this.schema.error.status, 1)[0]);
+    return p;
+  }
+
+  /** @param {number} status @returns {never} */
+  #fail(status) {
+    const code = this.schema.status[status] ?? 'bad-state';
+    fail(code, this.#string(this.error + this.schema.error.text));
+  }
+
+  /** @param {number} n @param {(i: number, out: number) => number} read @returns {EngineTensor[]} */
+  #tensors(n, read) {
+    const t = this.schema.tensor;
+    const p = this.scratch(t.bytes);
+    const stacks = /** @type {const} */ (['decoder', 'encoder']);
+    return Array.from({ length: n }, (_, i) => {
+      this.check(read(i, p));
+      const view = new DataView(this.memory.buffer, p, t.bytes);
+      /** @param {string} f */
+      const i32 = (f) => view.getInt32(t[f], true);
+      /** @param {string} f */
+      const u64 = (f) => Number(view.getBigUint64(t[f], true));
+      const stack = i32('stack'), layer = i32('layer');
+      return {
+        name: this.#string(p + t.name),
+        component: this.schema.components[i32('component')],
+        stack: stack < 0 ? null : stacks[stack],
+        layer: layer < 0 ? null : layer,
+        shape: i32('rank') === 1 ? [i32('cols')] : [i32('rows'), i32('cols')],
+        count: u64('count'),
+        dtype: this.schema.dtypes[i32('dtype')],
+        bytes: u64('n_bytes'),
+        address: u64('address'),
+        tiedTo: i32('tied_to'),
+      };
+    });
+  }
+}

@@ -1,0 +1,94 @@
+// engine_probe.js - what the engine tells and lets change besides writing: for those who look, with the manners of engine.js
+import { fail } from '../base/errors.js';
+
+/** @typedef {import('./engine.js').Engine} Engine */
+/** @typedef {import('./session.js').EngineSession} EngineSession */
+/** @typedef {{stack: number, layer: number, point: number}} Place  stack 0: decoder, 1: encoder; layer -1: of the whole model; point: index into the schema's list */
+
+const EDIT_OPS = { scale: 0, set: 1, add: 2 };
+
+/** Keep a point's numbers of the passes to come, or no longer. @param {EngineSession} session @param {Place} place @param {boolean} on */
+export function capture({ engine: e, ptr }, { stack, layer, point }, on) {
+  e.check(e.x.gf_session_capture(ptr, stack, layer, point, on ? 1 : 0, e.error));
+}
+
+/**
+ * What the last eval or encode left at a point.
+ * @param {EngineSession} session
+ * @param {Place} place
+ * @returns {{data: Float32Array, dims: number[]} | null}
+ */
+export function captured({ engine: e, ptr }, { stack, layer, point }) {
+  const dims = e.scratch(12), p = e.x.gf_session_captured(ptr, stack, layer, point, dims);
+  if (!p) return null;
+  const d = Array.from(new Int32Array(e.memory.buffer, dims, 3));
+  return { data: e.floats(p, d[0] * d[1] * d[2]), dims: d };
+}
+
+/**
+ * Change a point in the passes to come.
+ * @param {EngineSession} session
+ * @param {Place} place
+ * @param {number} head      or -1 for all
+ * @param {number} position  absolute, or -1 for all
+ * @param {number} index     a place within the row (a neuron, a component, a key), or -1 for all
+ * @param {'scale'|'set'|'add'} op
+ * @param {number | ArrayLike<number>} value
+ */
+export function edit({ engine: e, ptr }, { stack, layer, point }, head, position, index, op, value) {
+  const values = typeof value === 'number' ? new Float32Array([value]) : value, p = e.scratch(4 * values.length);
+  new Float32Array(e.memory.buffer, p, values.length).set(values);
+  e.check(e.x.gf_session_edit(ptr, stack, layer, point, head, position, index, EDIT_OPS[op], op === 'scale' ? values[0] : 1, p, values.length, e.error));
+}
+
+/** Measure the operations of the passes to come. @param {EngineSession} session */
+export function trace({ engine: e, ptr }) { e.check(e.x.gf_session_trace(ptr, 1, e.error)); }
+
+/** How long each operation of the last eval or encode took, in order. @param {EngineSession} session @returns {{op: string, stack: number, layer: number, ms: number}[]} */
+export function traced({ engine: e, ptr }) {
+  const count = e.scratch(4), { ops, op_time: at } = e.schema;
+  const p = e.x.gf_session_traced(ptr, count), [n] = new Int32Array(e.memory.buffer, count, 1), view = new DataView(e.memory.buffer);
+  return Array.from({ length: n }, (_, i) => {
+    const row = (p >>> 0) + i * at.bytes;
+    return {
+      op: ops[view.getInt32(row + at.op, true)], stack: view.getInt32(row + at.stack, true), layer: view.getInt32(row + at.layer, true),
+      ms: view.getFloat64(row + at.ms, true),
+    };
+  });
+}
+
+/** An encoder's output rows, after the final norm. @param {EngineSession} session @param {number} dModel @returns {import('./engine.js').Tensor} */
+export function hidden({ engine: e, ptr }, dModel) {
+  const n = e.scratch(4), p = e.x.gf_session_hidden(ptr, 1, n) || fail('bad-state', 'there are no hidden states yet');
+  const [rows] = new Int32Array(e.memory.buffer, n, 1);
+  return { data: e.floats(p, rows * dModel), shape: [rows, dModel] };
+}
+
+/**
+ * One row of a weight, dequantised.
+ * @param {Engine} engine
+ * @param {number} i  roster entry
+ * @param {number} row
+ * @param {number} cols
+ */
+export function tensorRow(engine, i, row, cols) {
+  const p = engine.scratch(4 * cols);
+  engine.check(engine.x.gf_tensor_read(engine.model, i, row, p, engine.error));
+  return engine.floats(p, cols);
+}
+
+/**
+ * The probabilities that a draw from these logits has.
+ * @param {Engine} engine
+ * @param {Float32Array} logits  [n], may hold -Infinity
+ * @param {import('./engine.js').Sampling} sampling
+ * @param {number[]} seen        ids for the repetition penalty
+ */
+export function distribution(engine, logits, sampling, seen) {
+  const n = logits.length, p = engine.scratch(8 * n + 4 * seen.length + engine.schema.sampling.bytes);
+  new Float32Array(engine.memory.buffer, p, n).set(logits);
+  new Int32Array(engine.memory.buffer, p + 8 * n, seen.length).set(seen);
+  const how = engine.putSampling(p + 8 * n + 4 * seen.length, sampling);
+  engine.check(engine.x.gf_distribution(p + 4 * n, p, n, how, p + 8 * n, seen.length, engine.error));
+  return engine.floats(p + 4 * n, n);
+}

@@ -1,0 +1,16 @@
+// sources.js - which source belongs to which of several sequences
+import { isList } from './options.js';
+import { fail } from '../base/errors.js';
+
+/**
+ * Options for each of n sequences: a list of sources (and of masks) is dealt out, a single one is everybody's.
+ * @template {Record<string, any>} O
+ * @param {O} o @param {number} n
+ * @returns {O[]}
+ */
+export function withOwnSource(o, n) {
+  const sources = o.source !== undefined && isList(o.source) ? Array.from(o.source) : null;
+  if (sources && sources.length !== n) fail('bad-option', `there are ${sources.length} sources for ${n} sequences`);
+  if (sources && o.sourceMask && o.sourceMask.length !== n) fail('bad-option', `there are ${o.sourceMask.length} source masks for ${n} sequences`);
+  return Array.from({ length: n }, (_, i) => (sources ? { ...o, source: sources[i], sourceMask: o.sourceMask?.[i] } : { ...o }));
+}

@@ -1,0 +1,122 @@
+// forward.js - whole passes: over one sequence, over several, and what is averaged over one
+import { hidden } from '../engine/probe.js';
+import { Pause } from '../base/turn.js';
+import { isList, oneMask } from '../input/options.js';
+import { withOwnSource } from '../input/sources.js';
+import { fail } from '../base/errors.js';
+
+/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
+/** @typedef {import('../run/loaded_model.js').Hooks} Hooks */
+/** @typedef {import('../engine/engine.js').Tensor} Tensor */
+
+/**
+ * @param {LoadedModel} f
+ * @param {any} input  text, ids, or a list of several
+ * @param {Record<string, any>} [options]
+ * @param {Hooks} [hooks]
+ */
+export async function forward(f, input, options = {}, { signal } = {}) {
+  const pause = new Pause(signal);
+  await pause.check();
+  if (isList(input)) return forwardMany(f, Array.from(input), options, pause);
+  return forwardOne(f, f.ids(input, 'input', options.addSpecialTokens), options, pause);
+}
+
+/**
+ * @param {LoadedModel} f
+ * @param {number[]} ids
+ * @param {Record<string, any>} o
+ * @param {Pause} pause
+ * @returns {Promise<{logits?: Tensor, hidden?: Tensor, captured: Record<string, Tensor>}>}
+ */
+export async function forwardOne(f, ids, o, pause) {
+  const { config } = f;
+  f.fits(ids.length, 'input');
+  if (o.source !== undefined) o = { ...o, source: f.ids(o.source, 'source') };
+  const run = await f.openRun(o);
+  try {
+    if (config.kind === 'encoder') {
+      await run.start(o, pause);
+      run.encodeOnly(ids, f.mask(o.mask, ids.length, 'mask'));
+      return { hidden: hidden(run.session, config.d_model), captured: run.take() ?? {} };
+    }
+    const n = o.mask !== undefined && o.mask !== null ? shown(o.mask, ids.length) : ids.length;
+    await run.start(o, pause);
+    const data = new Float32Array(ids.length * config.vocab_size);
+    await run.prefill(ids.slice(0, n), pause, (first, rows) => {
+      data.set(run.session.logits(0, rows, config.vocab_size), first * config.vocab_size);
+    });
+    return { logits: { data, shape: [ids.length, config.vocab_size] }, captured: run.take() ?? {} };
+  } finally {
+    run.close();
+  }
+}
+
+/** A decoder's mask may only cut off padding at the end. @param {ArrayLike<number>} mask @param {number} n @returns {number} positions that remain */
+function shown(mask, n) {
+  oneMask(mask, 'mask');
+  if (mask.length !== n) fail('bad-option', `mask has ${mask.length} entries, the sequence has ${n} positions`);
+  const list = Array.from(mask, Boolean), end = list.lastIndexOf(true) + 1;
+  if (!end || list.indexOf(false) < end && list.includes(false)) fail('bad-option', 'mask: a decoder takes padding at the end of a sequence only, and at least one position before it');
+  return end;
+}
+
+/**
+ * One pass for each sequence, put together: [sequence, position, ...], zeros where a shorter one has ended.
+ * @param {LoadedModel} f
+ * @param {any[]} list
+ * @param {Record<string, any>} o
+ * @param {import('../base/turn.js').Pause} pause
+ */
+async function forwardMany(f, list, o, pause) {
+  if (o.mask && o.mask.length !== list.length) fail('bad-option', `mask has ${o.mask.length} rows, there are ${list.length} sequences`);
+  const each = withOwnSource(o, list.length);
+  const batch = list.map((s, i) => f.ids(s, `input ${i}`, o.addSpecialTokens));
+  const results = [];
+  for (let i = 0; i < batch.length; i++) {
+    results.push(await forwardOne(f, batch[i], { ...each[i], mask: o.mask?.[i] }, pause));
+  }
+  /** @type {Record<string, Tensor>} */
+  const captured = {};
+  for (const name of Object.keys(results[0].captured)) captured[name] = stack(results.map((r) => r.captured[name]));
+  const main = f.config.kind === 'encoder' ? 'hidden' : 'logits';
+  return { [main]: stack(results.map((r) => /** @type {Tensor} */ (r[main]))), captured };
+}
+
+/**
+ * Mean of an encoder's hidden states over the positions that the mask shows.
+ * @param {LoadedModel} f
+ * @param {any} input
+ * @param {{mask?: ArrayLike<number>}} [options]
+ * @param {Hooks} [hooks]
+ * @returns {Promise<Tensor>} [d_model]
+ */
+export async function embed(f, input, options = {}, hooks = {}) {
+  if (f.config.kind !== 'encoder') fail('unsupported', `embed needs an encoder, this model is of kind ${f.config.kind}`);
+  if (isList(input)) fail('bad-argument', 'the input is a list of several, embed takes one text or one list of ids at a time');
+  const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(f, input, options, hooks));
+  const [n, d] = hidden.shape, mean = new Float64Array(d);
+  let count = 0;
+  for (let i = 0; i < n; i++) {
+    if (options.mask && !options.mask[i]) continue;
+    count++;
+    for (let j = 0; j < d; j++) mean[j] += hidden.data[i * d + j];
+  }
+  return { data: Float32Array.from(mean, (v) => v / count), shape: [d] };
+}
+
+/** Tensors of equal rank as one with a batch axis in front; what a shorter one lacks is 0. @param {Tensor[]} list @returns {Tensor} */
+function stack(list) {
+  const shape = list[0].shape.map((_, axis) => Math.max(...list.map((t) => t.shape[axis])));
+  const size = shape.reduce((a, b) => a * b, 1);
+  const data = new Float32Array(list.length * size);
+  list.forEach((t, b) => {
+    const copy = (/** @type {number} */ axis, /** @type {number} */ from, /** @type {number} */ to) => {
+      if (axis === shape.length - 1) return data.set(t.data.subarray(from, from + t.shape[axis]), to);
+      const inFrom = t.shape.slice(axis + 1).reduce((x, y) => x * y, 1), inTo = shape.slice(axis + 1).reduce((x, y) => x * y, 1);
+      for (let i = 0; i < t.shape[axis]; i++) copy(axis + 1, from + i * inFrom, to + i * inTo);
+    };
+    copy(0, 0, b * size);
+  });
+  return { data, shape: [list.length, ...shape] };
+}

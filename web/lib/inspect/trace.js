@@ -1,0 +1,162 @@
+// trace.js - a pass as a list of operations: shapes, parameters, cost by the formulas, time by the clock
+import { trace as measure, traced } from '../engine/probe.js';
+import { clockTick } from '../base/clock.js';
+import { Pause } from '../base/turn.js';
+
+/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
+/**
+ * One operation of a pass over T positions.
+ * @typedef {object} TraceRow
+ * @property {string} name        embed, blocks.0.attn.qkv, decoder.1.cross_attn.attend, head, ...
+ * @property {string} op          the name without the block
+ * @property {'decoder'|'encoder'} stack
+ * @property {number | null} layer
+ * @property {number[]} in        shape of what is read; attention reads queries here, and keys and values of as many positions as there are
+ * @property {number[]} out
+ * @property {number} parameters  that belong to this operation; each counted once, a tied head 0
+ * @property {number} flops       multiplications and additions, those of matrices and of attention counted exactly; of norms, activations,
+ *   rotations and sums: one for each arithmetic step of an element
+ * @property {number} bytes       moved: weights as they are kept, once for each chunk of the pass, and what is read and written, in f32
+ * @property {number} ms          measured; where the clock ticks coarsely, the mean of several passes
+ */
+
+/** By operation. @typedef {Map<string, {op: string, stack: number, layer: number, ms: number, passes: number}>} Times */
+
+/** A clock with longer ticks measures most operations of a pass as 0. */
+const FINE_MS = 0.2;
+/** Further passes where it does: so many ms in all, and at most so many. */
+const REPEAT_MS = 400, REPEATS = 400;
+
+/** Replace times by their means over more passes. @param {(sums: Times) => Promise<void>} pass @param {Times} sums  of one pass */
+async function repeat(pass, sums) {
+  /** @type {Times} */
+  const more = new Map();
+  const began = performance.now();
+  let n = 0;
+  while (n < REPEATS && performance.now() - began < REPEAT_MS) {
+    await pass(more);
+    n++;
+  }
+  for (const [key, t] of sums) t.ms = (t.ms + (more.get(key)?.ms ?? 0)) / (n + 1);
+}
+
+/**
+ * @param {LoadedModel} f
+ * @param {any} input
+ * @param {Record<string, any>} options
+ * @param {import('../run/loaded_model.js').Hooks} hooks
+ * @returns {Promise<TraceRow[]>} in the order of the computation
+ */
+export async function trace(f, input, options, { signal } = {}) {
+  const { config: c } = f, pause = new Pause(signal), encoder = c.kind === 'encoder';
+  const ids = f.ids(input, 'input', options.addSpecialTokens);
+  f.fits(ids.length, 'input');
+  const source = options.source === undefined ? undefined : f.ids(options.source, 'source');
+  /** One pass, its times added to these. @param {Times} sums */
+  const pass = async (sums) => {
+    const run = await f.openRun();
+    const gather = () => {
+      for (const t of traced(run.session)) {
+        const key = `${t.stack} ${t.layer} ${t.op}`, known = sums.get(key);
+        if (known) { known.ms += t.ms; known.passes++; } else sums.set(key, { ...t, passes: 1 });
+      }
+    };
+    try {
+      measure(run.session);
+      await run.start({ source, sourceMask: options.sourceMask }, pause);
+      if (source) gather();
+      if (encoder) {
+        run.encodeOnly(ids, null);
+        gather();
+      } else {
+        await run.prefill(ids, pause, (_, n) => { run.session.logits(0, n, c.vocab_size); gather(); });
+      }
+    } finally {
+      run.close();
+    }
+  };
+  /** @type {Times} */
+  const sums = new Map();
+  await pass(sums);
+  if (clockTick() > FINE_MS) await repeat(pass, sums);
+  return [...sums.values()].map((t) => describe(f, t, ids.length, source?.length ?? 0));
+}
+
+/** Pairs of a query and a key that it sees. @param {LoadedModel} f @param {number} queries @param {boolean} causal */
+function pairs(f, queries, causal) {
+  const window = f.config.sliding_window || Infinity;
+  let sum = 0;
+  for (let i = 0; i < queries; i++) sum += Math.min(window, causal ? i + 1 : queries);
+  return sum;
+}
+
+/**
+ * @param {LoadedModel} f
+ * @param {{op: string, stack: number, layer: number, ms: number, passes: number}} t
+ * @param {number} positions of the decoder (or of an encoder alone)
+ * @param {number} source
+ * @returns {TraceRow}
+ */
+function describe(f, { op, stack, layer, ms, passes }, positions, source) {
+  const { config: c } = f, two = c.kind === 'encoder_decoder', inEncoder = stack === 1;
+  const T = two && inEncoder ? source : positions, d = c.d_model, wide = c.d_ff;
+  const q = [c.n_heads, c.d_head], k = [c.n_kv_heads, c.d_head], heads = c.n_heads * c.d_head, kv = c.n_kv_heads * c.d_head;
+  const gated = c.ffn === 'swiglu', plain = T * d;
+  const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain, added = Number(c.use_residual) * plain;
+  const seen = op.startsWith('cross') ? T * source : pairs(f, T, c.causal && !inEncoder);
+  const bias = (/** @type {boolean} */ has, /** @type {number} */ n) => (has ? n : 0);
+  const linear = (/** @type {number} */ n, /** @type {number} */ from, /** @type {number} */ to, /** @type {boolean} */ has) => 2 * n * from * to + bias(has, n * to);
+  /** in, out, flops @type {Record<string, [number[], number[], number]>} */
+  const table = {
+    'embed': [[T], [T, d], plain * (Number(c.embedding_scale !== 1) + Number(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal')))],
+    'norm1': [[T, d], [T, d], normed],
+    'attn.qkv': [[T, d], [T, heads + 2 * kv], linear(T, d, heads + 2 * kv, c.bias_qkv) + bias(c.qk_norm, 4 * T * (heads + kv))],
+    'attn.rope': [[T, c.n_heads + c.n_kv_heads, c.d_head], [T, c.n_heads + c.n_kv_heads, c.d_head], 3 * T * (heads + kv)],
+    'attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
+    'attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
+    'attn.residual': [[T, d], [T, d], added],
+    'norm_cross': [[T, d], [T, d], normed],
+    'cross_attn.q': [[T, d], [T, heads], linear(T, d, heads, c.bias_qkv)],
+    'cross_attn.kv': [[source, d], [source, 2, ...k], linear(source, d, 2 * kv, c.bias_qkv)],
+    'cross_attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
+    'cross_attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
+    'cross_attn.residual': [[T, d], [T, d], added],
+    'norm2': [[T, d], [T, d], normed],
+    'ffn.up': [[T, d], [T, gated ? 2 * wide : wide], linear(T, d, gated ? 2 * wide : wide, c.bias_ffn)],
+    'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], (c.ffn === 'relu' ? 1 : gated ? 5 : 8) * T * wide],
+    'ffn.down': [[T, wide], [T, d], linear(T, wide, d, c.bias_ffn)],
+    'ffn.residual': [[T, d], [T, d], added],
+    'final_norm': [[T, d], [T, d], Number(c.use_final_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain],
+    'head': [[T, d], [T, c.vocab_size], linear(T, d, c.vocab_size, c.bias_head)],
+  };
+  const [input, output, flops] = table[op];
+  const block = layer < 0 ? '' : `${two ? (inEncoder ? 'encoder' : 'decoder') : 'blocks'}.${layer}.`;
+  const rows = weightsOf(f, op, block, inEncoder);
+  const weights = rows.reduce((n, r) => n + (r.count ? r.memoryBytes : tiedBytes(f, r.tiedTo)), 0);
+  const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
+  const read = op === 'embed' ? T * d * weights / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes; // a look-up reads its rows alone
+  return {
+    name: (layer < 0 && two ? (inEncoder ? 'encoder.' : 'decoder.') : block) + op, op, stack: inEncoder ? 'encoder' : 'decoder', layer: layer < 0 ? null : layer,
+    in: input, out: output, parameters: rows.reduce((n, r) => n + r.count, 0), flops,
+    bytes: Math.round(read + 4 * (size(input) + size(output) + (op.endsWith('attend') ? 2 * kv * (op.startsWith('cross') ? source : T) : 0))), ms,
+  };
+}
+
+/** @param {LoadedModel} f @param {string | null} name */
+function tiedBytes(f, name) { return f.table.rows.find((r) => r.name === name)?.memoryBytes ?? 0; }
+
+/** The rows of the parameter table that an operation uses. @param {LoadedModel} f @param {string} op @param {string} block @param {boolean} inEncoder */
+function weightsOf(f, op, block, inEncoder) {
+  const { config: c } = f, two = c.kind === 'encoder_decoder';
+  /** @type {Record<string, RegExp>} */
+  const parts = {
+    'norm1': /^norm1\./, 'attn.qkv': /^attn\.[qkv](_norm)?\./, 'attn.o': /^attn\.o\./, 'norm_cross': /^norm2\./, 'cross_attn.q': /^cross_attn\.q\./,
+    'cross_attn.kv': /^cross_attn\.[kv]\./, 'cross_attn.o': /^cross_attn\.o\./, 'norm2': two && !inEncoder ? /^norm3\./ : /^norm2\./,
+    'ffn.up': /^ffn\.(up|gate)\./, 'ffn.down': /^ffn\.down\./,
+  };
+  if (block) return f.table.rows.filter((r) => r.name.startsWith(block) && parts[op]?.test(r.name.slice(block.length)));
+  const own = two && inEncoder ? 'encoder.' : '';
+  /** @type {Record<string, RegExp>} */
+  const whole = { embed: /^(embed|position)\./, final_norm: /^final_norm\./, head: /^head\./ };
+  return f.table.rows.filter((r) => r.layer === null && r.name.startsWith(own) && whole[op]?.test(r.name.slice(own.length)));
+}

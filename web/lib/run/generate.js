@@ -1,0 +1,221 @@
+// generate.js - one token after the other: sampling, stop strings
+import { perSecond } from '../base/clock.js';
+import { Pause } from '../base/turn.js';
+
+/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
+/** @typedef {import('../engine/engine.js').Tensor} Tensor */
+/**
+ * @typedef {object} Step
+ * @property {number} id
+ * @property {string} text        '' without a tokenizer, and while the bytes of a character are incomplete
+ * @property {number} position    of this token, counted from the beginning of the prompt
+ * @property {number} logprob     natural logarithm of the model's own probability (temperature 1, nothing cut off)
+ * @property {number} ms          that the engine took for it, as exact as the clock: whole ms in some browsers
+ * @property {{id: number, text: string, logprob: number}[]} [top]  the `logprobs` most likely tokens at this place
+ * @property {Record<string, Tensor>} [captured]  what the pass that led to this token left at the captured points: the rows of the
+ *   last position (of the whole prompt at the first step), so that all steps' rows put together are the whole picture
+ * @property {number} [sequence]  which prompt, when several were given
+ */
+/**
+ * @typedef {object} Summary
+ * @property {string} text
+ * @property {number[]} ids
+ * @property {number} seed
+ * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason  of several prompts the first one's
+ * @property {number} prefillMs
+ * @property {number} decodeMs
+ * @property {number} tokensPerSecond   decode passes per second of engine time; 0 when there was none, or less than ten ticks of the clock
+ * @property {number[][]} [sequences]   several prompts: each followed by its new tokens
+ * @property {Summary[]} [summaries]    several prompts: each one's own
+ */
+/** @typedef {ReturnType<typeof import('../input/options.js').generateOptions>} Checked */
+/**
+ * How steps are handed out: in lists, so that a worker can post many at once.
+ * @typedef {object} Delivery
+ * @property {AbortSignal} [signal]
+ * @property {(steps: Step[]) => boolean} [due]  whether what has gathered is to go out now; default: at once
+ */
+
+/** Steps on their way out: held back while their text may still turn out to be (part of) a stop string. */
+export class Outlet {
+  /** @type {Step[]} */
+  #held = [];
+  text = '';
+  /** @type {number[]} */
+  ids = [];
+  stopped = false;
+
+  /** @param {string[]} stops @param {{push(id: number): string, end(): string, half: boolean} | null} decoder */
+  constructor(stops, decoder) {
+    this.stops = stops;
+    this.decoder = decoder;
+  }
+
+  /** @param {Step} step without text @returns {Step[]} that may go out now */
+  push(step) {
+    step.text = this.decoder ? this.decoder.push(step.id) : '';
+    this.#held.push(step);
+    return this.#release(false);
+  }
+
+  /** No more steps. @returns {Step[]} */
+  end() {
+    const rest = this.decoder?.end();
+    const last = this.#held.at(-1);
+    if (rest && last) last.text += rest; // half a character that will not become whole
+    return this.#release(true);
+  }
+
+  /** @param {boolean} all @returns {Step[]} */
+  #release(all) {
+    const text = this.#held.map((s) => s.text).join('');
+    const found = this.stops.map((s) => text.indexOf(s)).filter((i) => i >= 0);
+    let free = text.length; // characters that are certain
+    if (found.length) {
+      this.stopped = true;
+      free = Math.min(...found);
+    } else if (!all) {
+      free -= Math.max(0, ...this.stops.map((s) => overlap(text, s)));
+    }
+    /** @type {Step[]} */
+    const out = [];
+    let at = 0;
+    while (this.#held.length) {
+      const step = this.#held[0], end = at + step.text.length;
+      if (this.stopped) {
+        if (at >= free && (step.text || at > free)) break; // wholly within the stop string, or behind it
+        step.text = step.text.slice(0, free - at);
+      } else if (!all && (end > free || (this.decoder && end === text.length && (!step.text || this.decoder.half)))) {
+        break; // may be a stop string's beginning, or half a character that the next token completes
+      }
+      out.push(step);
+      this.#held.shift();
+      at = end;
+    }
+    for (const step of out) { this.text += step.text; this.ids.push(step.id); }
+    if (this.stopped) this.#held = [];
+    return out;
+  }
+}
+
+/** Length of the longest end of text that is a beginning of stop, less than all of it. @param {string} text @param {string} stop */
+function overlap(text, stop) {
+  for (let n = Math.min(text.length, stop.length - 1); n > 0; n--) if (text.endsWith(stop.slice(0, n))) return n;
+  return 0;
+}
+
+/** One text on its way: choose a token, hand out what is certain, run the token, choose the next. */
+export class Line {
+  prefillMs = 0;
+  decodeMs = 0;
+  #passes = 0;
+  #from = 0;
+  #made = 0;
+  /** @type {Summary['stopReason'] | null} */
+  #reason = null;
+
+  /** @param {LoadedModel} f @param {import('./run.js').Run} run @param {number[]} prompt @param {Checked} o */
+  constructor(f, run, prompt, o) {
+    this.run = run;
+    this.o = o;
+    /** Prompt and text so far. */
+    this.ids = [...prompt];
+    this.eos = o.ignoreEos ? [] : f.special.eos;
+    this.outlet = new Outlet(o.stop, f.decoder(prompt));
+  }
+
+  /** @param {LoadedModel} f @param {number[]} prompt @param {Checked} o @param {Pause} pause */
+  static async open(f, prompt, o, pause) {
+    const line = new Line(f, await f.openRun(o), prompt, o);
+    try {
+      const from = performance.now();
+      line.run.session.seed(o.seed);
+      await line.run.start(o, pause);
+      await line.run.prefill(prompt, pause);
+      line.#from = performance.now();
+      line.prefillMs = line.#from - from;
+      return line;
+    } catch (error) {
+      line.run.close();
+      throw error;
+    }
+  }
+
+  /** Whether the last token chosen is to be run, so that another can be chosen. */
+  get goesOn() { return this.#reason === null; }
+
+  /** Choose the next token. @returns {Step[]} what may go out now */
+  choose() {
+    const { ids, run, o, outlet } = this, { session } = run;
+    if (this.#made >= o.maxTokens) return this.#end('maxTokens');
+    if (ids.length >= session.context) return this.#end('contextFull');
+    const { id, logprob } = session.sample(o.sampling);
+    if (this.eos.includes(id)) return this.#end('eos');
+    /** @type {Step} */
+    const step = { id, text: '', position: ids.length, logprob, ms: 0 };
+    if (o.logprobs) step.top = run.top(o.logprobs);
+    const captured = run.take();
+    if (captured) step.captured = captured;
+    ids.push(id);
+    this.#made++;
+    step.ms = performance.now() - this.#from;
+    this.decodeMs += step.ms;
+    const steps = outlet.push(step);
+    if (outlet.stopped) this.#reason = 'stop';
+    else if (this.#made >= o.maxTokens) steps.push(...this.#end('maxTokens'));
+    else if (ids.length >= session.context) steps.push(...this.#end('contextFull'));
+    return steps;
+  }
+
+  /** The token chosen is about to be run. */
+  resume() {
+    this.#from = performance.now();
+    this.#passes++;
+  }
+
+  /** @param {Summary['stopReason']} reason @returns {Step[]} */
+  #end(reason) {
+    const steps = this.outlet.end();
+    this.#reason = this.outlet.stopped ? 'stop' : reason;
+    return steps;
+  }
+
+  /** @returns {Summary} */
+  summary() {
+    const { prefillMs, decodeMs, outlet: { text, ids }, o: { seed } } = this;
+    const stopReason = /** @type {Summary['stopReason']} */ (this.#reason);
+    return { text, ids, seed, stopReason, prefillMs, decodeMs, tokensPerSecond: perSecond(this.#passes, decodeMs) };
+  }
+}
+
+/**
+ * Continue a prompt.
+ * @param {LoadedModel} f
+ * @param {number[]} prompt
+ * @param {Checked} o
+ * @param {Delivery} hooks
+ * @returns {AsyncGenerator<Step[], Summary, void>}
+ */
+export async function* generate(f, prompt, o, { signal, due = () => true }) {
+  const pause = new Pause(signal);
+  await pause.check();
+  const line = await Line.open(f, prompt, o, pause);
+  try {
+    /** @type {Step[]} */
+    let steps = [];
+    for (;;) {
+      steps.push(...line.choose());
+      if (steps.length && (!line.goesOn || due(steps))) {
+        yield steps;
+        steps = [];
+      }
+      if (!line.goesOn) return line.summary();
+      const wait = pause.check(); // mostly nothing: an await would cost as much as the rest of this loop
+      if (wait) await wait;
+      line.resume();
+      line.run.next(line.ids);
+    }
+  } finally {
+    line.run.close();
+  }
+}

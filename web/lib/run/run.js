@@ -1,0 +1,146 @@
+// run.js - one session on its way through tokens: source, prefill in chunks, one more, what is captured meanwhile
+import { number } from '../input/options.js';
+import { fail } from '../base/errors.js';
+
+/** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
+/** @typedef {import('../engine/session.js').EngineSession} EngineSession */
+/** @typedef {import('../engine/engine.js').Tensor} Tensor */
+/** @typedef {import('../base/turn.js').Pause} Pause */
+
+export class Run {
+  /** @type {import('../inspect/capture.js').Recorder | null} */
+  #recorder = null;
+  /** Refuses what would take more memory than allowed. @type {(queries: number) => void} */
+  #afford = () => {};
+  #rows = 0; // of the last eval
+  /** Observes another run as this one is observed. @type {((run: Run) => void) | null} */
+  #alike = null;
+
+  /** Whether nobody looks or changes anything. */
+  get plain() { return !this.#alike; }
+
+  /**
+   * @param {LoadedModel} f
+   * @param {EngineSession} session  closed with the run
+   */
+  constructor(f, session) {
+    this.f = f;
+    this.session = session;
+  }
+
+  /**
+   * What to look at and what to change.
+   * @param {{capture?: string[], captureBudget?: number, edits?: import('../inspect/capture.js').Edit[], source?: ArrayLike<number>}} o
+   */
+  async observe({ capture = [], captureBudget, edits = [], source }) {
+    if (capture?.length === 0 && edits?.length === 0) return;
+    const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js'); // who does not look does not load it
+    const points = await this.f.points(), budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
+    const wanted = points.match(capture);
+    /** @param {Run} run */
+    const watch = (run) => {
+      run.#alike = watch;
+      applyEdits(run.session, points, edits);
+      if (!wanted.length) return;
+      run.#recorder = new Recorder(run.session, wanted);
+      run.#afford = (queries) => {
+        const bytes = points.bytes(wanted, queries, run.session.length + queries, source?.length ?? 0);
+        if (bytes > budget) {
+          fail('capture-too-large', `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`);
+        }
+      };
+    };
+    watch(this);
+  }
+
+  /**
+   * Run the encoder, where there is one.
+   * @param {{source?: string | ArrayLike<number>, sourceMask?: ArrayLike<number>}} o
+   * @param {Pause} pause
+   */
+  async start({ source, sourceMask }, pause) {
+    const { f } = this;
+    if (f.config.kind !== 'encoder_decoder') {
+      if (source !== undefined || sourceMask !== undefined) fail('bad-option', `source belongs to an encoder_decoder, this model is of kind ${f.config.kind}`);
+      return;
+    }
+    if (source === undefined) fail('bad-option', 'an encoder_decoder needs { source }: the text or ids to read');
+    const ids = f.ids(source, 'source');
+    this.#afford(0);
+    this.session.encode(ids, f.mask(sourceMask, ids.length, 'sourceMask'));
+    this.#recorder?.gather(true);
+    await pause.check();
+  }
+
+  /** The one pass of a model that is an encoder. @param {number[]} ids @param {ArrayLike<number> | null} mask */
+  encodeOnly(ids, mask) {
+    this.#afford(ids.length);
+    this.session.encode(ids, mask);
+    this.#recorder?.gather();
+  }
+
+  /**
+   * Run tokens through the decoder, with a chance to stop between chunks.
+   * @param {ArrayLike<number>} ids
+   * @param {Pause} pause
+   * @param {(first: number, n: number) => void} [each]  after each chunk: its rows
+   */
+  async prefill(ids, pause, each) {
+    const { f } = this;
+    // Bidirectional attention has no chunks: an early row reads the late ones.
+    const chunk = f.config.causal ? f.engine.schema.chunk : ids.length;
+    const all = Array.from(ids);
+    this.#afford(all.length);
+    for (let at = 0; at < all.length; at += chunk) {
+      const part = all.slice(at, at + chunk);
+      this.#eval(part);
+      each?.(at, part.length);
+      await pause.check();
+    }
+  }
+
+  /** One more token, the last of `ids`. @param {number[]} ids all tokens so far */
+  next(ids) {
+    this.#afford(this.f.config.causal ? 1 : ids.length);
+    if (this.f.config.causal) {
+      this.#eval([ids[ids.length - 1]]);
+    } else { // every earlier position sees the new one
+      this.session.rewind(0);
+      this.#eval(ids);
+    }
+  }
+
+  /** Its session was given one token together with others. */
+  advanced() { this.#rows = 1; }
+
+  /** @param {number[]} ids */
+  #eval(ids) {
+    this.session.eval(ids);
+    this.#rows = ids.length;
+    this.#recorder?.gather();
+  }
+
+  /** The k most likely next tokens. @param {number} k */
+  top(k) {
+    const { f } = this;
+    return this.session.top(this.#rows - 1, f.config.vocab_size, k).map(({ id, logprob }) => ({ id, text: f.tokenText(id), logprob }));
+  }
+
+  /** What was captured since the last call. */
+  take() { return this.#recorder?.take(); }
+
+  /** An independent copy, with the same edits and captures from here on. */
+  fork() {
+    const copy = new Run(this.f, this.session.fork());
+    try {
+      this.#alike?.(copy);
+    } catch (error) {
+      copy.close();
+      throw error;
+    }
+    copy.#rows = this.#rows;
+    return copy;
+  }
+
+  close() { this.session.close(); }
+}

@@ -1,0 +1,313 @@
+// train.js - training seen from the caller's side: what may be asked, and steps fetched from a worker as they are read
+import { number } from '../input/options.js';
+import { completeConfig } from '../formats/config.js';
+import { fail, guardedAsync, said, show } from '../base/errors.js';
+import { LIMITS, bytesOrObject, flag, number as anyNumber, isBytes, optionsOf, plain, reading, signal, steady, textOf, word } from '../base/given.js';
+import { presetConfig } from '../formats/presets.js';
+import { openTokenizer } from '../formats/source.js';
+import { Tokenizer } from '../tokenizer.js';
+import { There } from '../worker/remote.js';
+import { startWorker } from '../worker/start.js';
+import { trainerModule } from '../engine/binary.js';
+
+/** @typedef {import('./train_worker.js').Order} Order */
+/** @typedef {import('./train_worker.js').TrainStep} TrainStep */
+/** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
+
+/** Sizes where nobody said: a context that a page trains in minutes. */
+const USUAL = { vocab_size: 512, context_length: 128 };
+/** What runs have learnt, as tokenizer.json. @type {WeakMap<object, string>} */
+const learnt = new WeakMap();
+/** Between stories; id 0 of every vocabulary. */
+const SEPARATOR = '<|endoftext|>';
+
+/** Our options, the trainer's names for those that it takes as they are, and what they may be. @type {[ours: string, theirs: string, usual: number, least: number, most: number, whole?: boolean][]} */
+const NUMBERS = [
+  ['steps', 'steps', 500, 1, 1e7, true], ['batchTokens', 'batch_tokens', 1024, 2, 1 << 20, true], ['seed', 'seed', 1, 0, Number.MAX_SAFE_INTEGER, true],
+  ['lr', 'lr', 0.003, 0, 1], ['muonLr', 'muon_lr', 0.02, 0, 1], ['dropout', 'dropout', 0, 0, 0.9], ['warmup', 'warmup', 0.02, 0, 1],
+  ['finalRate', 'final_rate', 0.02, 0, 1], ['weightDecay', 'weight_decay', 0.1, 0, 10], ['clip', 'clip', 1, 0, 1e6],
+];
+/** @type {import('../base/given.js').Kind} */
+const workerFile = (value, name) => (typeof value === 'function' || isBytes(value) && (value instanceof URL || typeof value === 'string' && value.length <= LIMITS.word) ? value
+  : fail('bad-option', `${name} is ${show(value)}, expected the address of a worker file or a function that starts one`));
+/** @type {import('../base/given.js').Kind} */
+const vocabulary = (value, name) => {
+  if (value === null || value instanceof Tokenizer) return value;
+  return isBytes(value) || typeof value === 'object' ? bytesOrObject(value, name) : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
+};
+/** @type {import('../base/given.js').Kind} */
+const saved = (value, name) => (value === null ? null : value instanceof Uint8Array ? steady(value) : fail('bad-option', `${name} is ${show(value)}, expected bytes from run.checkpoint()`));
+/** @type {import('../base/given.js').Kind} */
+const heldOut = (value, name) => (value === null || typeof value === 'number' || isBytes(value) && !(value instanceof URL) ? value : fail('bad-option', `${name} is ${show(value)}, expected a text or a share between 0 and 1`));
+const KINDS = {
+  ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])), worker: workerFile, muon: flag, vocabSize: anyNumber, tokenizer: vocabulary, validation: heldOut, validateEvery: anyNumber,
+  checkpoint: saved, signal,
+};
+
+/**
+ * @param {Exclude<import('../worker/start.js').WorkerOption, boolean>} [given]
+ * @param {AbortSignal} [signal]
+ */
+async function startTrainer(given, signal) {
+  const engine = trainerModule();
+  engine.catch(() => {}); // reported by the first call
+  const { worker } = await startWorker('train_worker', given, signal);
+  return { remote: new There(worker, 'run'), engine };
+}
+
+/** @param {object | string} config @param {Record<string, number>} usual @returns {import('../formats/config.js').Config} */
+function configOf(config, usual) {
+  const given = typeof config === 'string' ? presetConfig(textOf(config, 'the preset', LIMITS.word)) : plain(config, 'the configuration', { code: 'bad-config', functions: true });
+  if (given === null || typeof given !== 'object') fail('bad-argument', `expected a configuration, found ${show(config)}`);
+  const { vocab_size: _, vocabSize: __, ...fields } = /** @type {Record<string, any>} */ (given);
+  const context = fields.context_length ?? fields.contextLength ?? usual.context_length;
+  delete fields.contextLength;
+  return completeConfig({ ...fields, vocab_size: usual.vocab_size, context_length: context });
+}
+
+/** @param {unknown} text @param {string} what @returns {Promise<Uint8Array>} */
+async function bytesOf(text, what) {
+  const size = reading(what, () => (typeof text === 'string' ? text.length : text instanceof Blob ? text.size : text instanceof ArrayBuffer || text instanceof Uint8Array ? text.byteLength
+    : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`)));
+  if (size > LIMITS.trainingText) fail('bad-argument', `${what} has ${size} ${typeof text === 'string' ? 'characters' : 'bytes'}, at most ${LIMITS.trainingText} are taken`);
+  if (typeof text === 'string') return new TextEncoder().encode(text);
+  if (text instanceof Blob) return new Uint8Array(await text.arrayBuffer().catch((error) => fail('bad-file', `${what} cannot be read: ${said(error)}`, error)));
+  return steady(/** @type {Uint8Array | ArrayBuffer} */ (text));
+}
+
+/**
+ * The last share of a text, held out: from the next story (the next line of pairs) on, where it has several; from a word, or at least a letter, on otherwise.
+ * @param {Uint8Array} text
+ * @param {number} share
+ * @param {string} mark
+ */
+export function split(text, share, mark) {
+  const letters = new TextDecoder('latin1').decode(text); // one for each byte
+  let last = letters.trimEnd(); // up to the end of the last story: what follows it is nobody's
+  while (last.endsWith(mark)) last = last.slice(0, -mark.length).trimEnd();
+  const want = Math.min(Math.floor(text.length * (1 - share)), Math.max(last.length - 1, 0));
+  const ends = [letters.indexOf(mark, want), letters.lastIndexOf(mark, want)].filter((at) => at >= 0).map((at) => at + mark.length);
+  const space = letters.slice(want).search(/[ \n\r\t]/); // others are parts of letters here
+  let letter = want;
+  while ((text[letter] & 0xc0) === 0x80) letter++; // within one of UTF-8
+  ends.push(...(space >= 0 ? [want + space] : []), letter);
+  const full = (/** @type {string} */ part) => part.replaceAll(mark, '').trim() !== '';
+  const at = ends.find((end) => full(letters.slice(0, end)) && full(letters.slice(end)));
+  if (at === undefined) fail('bad-option', `validation is ${share}: the text is too short to hold out a share of it`);
+  return { text: text.slice(0, at), held: text.slice(at) };
+}
+
+/**
+ * Everything checked, and in the form in which the worker takes it.
+ * @param {object | string} config
+ * @param {Text} data
+ * @param {Record<string, any>} o
+ * @returns {Promise<Order>}
+ */
+async function orderOf(config, data, o) {
+  const { muon = true, vocabSize = USUAL.vocab_size, tokenizer = null, validation = null, validateEvery = 50, checkpoint = null } = o;
+  /** @type {Record<string, number>} */
+  const options = { muon: Number(muon) };
+  for (const [ours, theirs, usual, ...range] of NUMBERS) options[theirs] = number(ours, o[ours] ?? usual, ...range);
+  number('vocabSize', vocabSize, 257, 8192, true); // the 256 bytes and the separator; counts of pairs are kept for its square
+  number('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
+  const complete = configOf(config, { ...USUAL, vocab_size: vocabSize });
+  const { kind, context_length: context } = complete, { batch_tokens: batch } = options;
+  if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
+  if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
+  const sequences = Math.floor(batch / context); // in passes of equal size, at most half of them in each: the trainer has two lanes
+  let each = Math.max(1, sequences >> 1);
+  while (sequences % each) each--;
+  Object.assign(options, { batch_tokens: sequences * context, micro_tokens: each * context });
+  let text = await bytesOf(data, 'data'), held = null;
+  if (typeof validation === 'number') {
+    if (!(validation > 0 && validation < 1)) fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
+    ({ text, held } = split(text, validation, kind === 'encoder_decoder' ? '\n' : SEPARATOR));
+  } else if (validation !== null) {
+    held = await bytesOf(validation, 'validation');
+  }
+  return { config: complete, options, tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer), text, held, validateEvery, checkpoint };
+}
+
+/** A tokenizer.json as the trainer writes one. @param {any} source @returns {Promise<string>} */
+async function vocabularyOf(source) {
+  const known = learnt.get(source);
+  if (known) return known;
+  const json = source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source)), { vocab, merges } = json.model ?? {};
+  if (!vocab || Array.isArray(vocab) || !Array.isArray(merges)) fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
+  return JSON.stringify({ model: { vocab, merges: merges.map((/** @type {string | string[]} */ m) => (Array.isArray(m) ? m.join(' ') : m)) } });
+}
+
+/**
+ * @param {object | string} config
+ * @param {Text} data
+ * @param {Record<string, any>} options
+ * @param {(run: Run) => void} begun  called when there is something to dispose
+ * @returns {Promise<Run>}
+ */
+export async function startRun(config, data, options, begun) {
+  const given = optionsOf('train', options, KINDS);
+  return guardedAsync(() => start(config, data, given, begun), given.signal);
+}
+
+/** @param {any} config @param {Text} data @param {Record<string, any>} given  checked @param {(run: Run) => void} begun @returns {Promise<Run>} */
+async function start(config, data, given, begun) {
+  const { signal: stop, worker } = given;
+  stop?.throwIfAborted();
+  const order = await orderOf(config, data, given);
+  stop?.throwIfAborted();
+  const { remote, engine } = await startTrainer(worker, stop);
+  const run = new Run(remote, engine, stop);
+  begun(run);
+  try {
+    await run.open(order);
+  } catch (error) {
+    run.dispose();
+    throw error;
+  }
+  return run;
+}
+
+/** One run, in a worker of its own. */
+export class Run {
+  #remote;
+  #engine;
+  #signal;
+  /** Known when it is open. @type {{config: any, parameters: import('../formats/roster.js').ParameterTable, tokenizer: Tokenizer} | null} */
+  about = null;
+  /** Steps that have come and were not read. @type {TrainStep[]} */
+  #queue = [];
+  /** The next ones, asked for. @type {Promise<TrainStep[]> | null} */
+  #asked = null;
+  /** Readers wait for one another. @type {Promise<any>} */
+  #last = Promise.resolve();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #soon;
+  /** @type {{wait: Promise<void>, go: () => void} | null} */
+  #pause = null;
+  #stop = () => this.dispose();
+
+  /** @param {There} remote @param {Promise<WebAssembly.Module>} engine @param {AbortSignal} [signal] */
+  constructor(remote, engine, signal) {
+    this.#remote = remote;
+    this.#engine = engine;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#stop, { once: true });
+  }
+
+  /** @param {string} method @param {any[]} args @returns {Promise<any>} */
+  async #call(method, ...args) {
+    try {
+      return await this.#remote.call(method, args, { engine: method === 'open' ? this.#engine : undefined });
+    } catch (error) {
+      this.#signal?.throwIfAborted();
+      throw error;
+    }
+  }
+
+  /** @param {Order} order */
+  async open(order) {
+    const { config, parameters, tokenizer } = await this.#call('open', order);
+    this.about = { config, parameters, tokenizer: new Tokenizer(JSON.parse(tokenizer)) };
+    learnt.set(this.about.tokenizer, tokenizer);
+  }
+
+  /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  next() {
+    const step = this.#last.then(() => this.#next());
+    this.#last = step.catch(() => {});
+    return step;
+  }
+
+  /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  async #next() {
+    while (this.#pause || !this.#queue.length) {
+      if (this.#pause) {
+        await this.#pause.wait;
+        continue;
+      }
+      const steps = this.#ask();
+      this.#asked = null; // a failure is told once, and the next reader asks again
+      this.#queue = await steps;
+      if (!this.#queue.length) return { done: true, value: undefined };
+    }
+    const value = /** @type {TrainStep} */ (this.#queue.shift());
+    // A reader that takes its time finds the next step done; one that stops here stops the run here.
+    if (!this.#queue.length && value.step < value.steps) this.#soon = setTimeout(() => this.#ask(), 0);
+    return { done: false, value };
+  }
+
+  #ask() {
+    this.stop();
+    this.#asked ??= this.#call('steps');
+    this.#asked.catch(() => {});
+    return this.#asked;
+  }
+
+  /** No more steps than were asked for, until the next reader. */
+  stop() { clearTimeout(this.#soon); }
+
+  pause() {
+    this.stop();
+    if (this.#pause) return;
+    let go = () => {};
+    this.#pause = { wait: new Promise((resolve) => { go = resolve; }), go };
+  }
+
+  resume() {
+    this.#pause?.go();
+    this.#pause = null;
+  }
+
+  /** @param {{dtype?: string}} options @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>} */
+  files(options) {
+    const { dtype = 'f32' } = optionsOf('files', options, { dtype: word });
+    this.stop();
+    if (!['f32', 'f16', 'q8_0', 'q4_0'].includes(dtype)) fail('bad-option', `dtype is ${show(dtype)}, expected f32, f16, q8_0 or q4_0`);
+    return this.#call('files', dtype);
+  }
+
+  /** @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  checkpoint() {
+    this.stop();
+    return this.#call('checkpoint');
+  }
+
+  dispose() {
+    this.stop();
+    this.#signal?.removeEventListener('abort', this.#stop);
+    this.#remote.close();
+    this.#queue = [];
+    this.resume(); // who waits learns of it
+  }
+}
+
+/**
+ * @param {object | string} config
+ * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} options
+ * @returns {Promise<{weights: number, stream: number}[]>}
+ */
+export async function depth(config, options) {
+  const { seed = 1, tokens = 256, signal: given } = optionsOf('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
+  number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
+  number('tokens', tokens, 2, 1 << 16, true);
+  return guardedAsync(() => measure(config, seed, tokens, given), given);
+}
+
+/** @param {any} config @param {number} seed @param {number} tokens @param {AbortSignal | undefined} given @returns {Promise<{weights: number, stream: number}[]>} */
+async function measure(config, seed, tokens, given) {
+  const complete = configOf(config, { vocab_size: 256, context_length: 128 });
+  if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
+  given?.throwIfAborted();
+  const { remote, engine } = await startTrainer(undefined, given), stop = () => remote.close();
+  given?.addEventListener('abort', stop, { once: true });
+  try {
+    return await remote.call('depth', [complete, seed, tokens], { engine });
+  } catch (error) {
+    given?.throwIfAborted();
+    throw error;
+  } finally {
+    given?.removeEventListener('abort', stop);
+    remote.close();
+  }
+}

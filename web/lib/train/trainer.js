@@ -1,0 +1,181 @@
+// trainer.js - one instance of the binary that trains, with its memory: what engine.js is for the binaries that run models
+//
+// The same manners: addresses are numbers, a view is made, used and dropped within one function, what comes back is a copy.
+import { GlassformerError, fail } from '../base/errors.js';
+
+/** @typedef {import('../formats/config.js').Config} Config */
+/** @typedef {import('../engine/engine.js').Schema} Schema */
+
+/** As src/wasm/train_abi.c numbers them. */
+const KINDS = ['gguf', 'config', 'safetensors', 'tokenizer', 'state'];
+const F64 = 8;
+
+const utf8 = new TextEncoder();
+
+export class Trainer {
+  /** @type {Record<string, (...args: number[]) => any>} */
+  #x;
+  /** @type {WebAssembly.Memory} */
+  #memory;
+  /** @type {Schema} */
+  #schema;
+  /** For what calls leave behind: a sentence and a few numbers. */
+  #error = 0;
+  #out = 0;
+  #run = 0;
+
+  /** A fresh instance. @param {WebAssembly.Module} module  see binary.js @returns {Promise<Trainer>} */
+  static async start(module) {
+    /** @type {Record<string, Record<string, any>>} */
+    const imports = {};
+    for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] = () => 0; // growth needs no answer
+    const { exports } = await WebAssembly.instantiate(module, imports);
+    return new Trainer(exports);
+  }
+
+  /** @param {Record<string, any>} exports */
+  constructor(exports) {
+    this.#x = exports;
+    this.#memory = exports.memory;
+    exports._initialize?.();
+    this.#schema = JSON.parse(this.#string(exports.gf_schema()));
+    this.#error = this.#alloc(this.#schema.error.bytes);
+    this.#out = this.#alloc(8 * F64);
+    this.#run = exports.gf_train_new() || fail('out-of-memory', 'there is no memory for a run');
+  }
+
+  /**
+   * Fields and options by their names in C.
+   * @param {Config} config
+   * @param {Record<string, number>} [options]
+   */
+  configure(config, options = {}) {
+    for (const field of this.#schema.fields) {
+      const value = config[/** @type {keyof Config} */ (field)];
+      if (value !== undefined) this.#set(field, typeof value === 'string' ? this.#schema.enums[field].indexOf(value) : Number(value));
+    }
+    for (const [name, value] of Object.entries(options)) this.#set(name, value);
+  }
+
+  /** @param {string} name @param {number} value */
+  #set(name, value) {
+    this.#lend(utf8.encode(name), (p) => this.#check(this.#x.gf_train_set(this.#run, p, value, this.#error)));
+  }
+
+  /** The vocabulary of a tokenizer.json, instead of one learnt from the text. @param {string} json */
+  vocabulary(json) {
+    const bytes = utf8.encode(json);
+    this.#lend(bytes, (p) => this.#check(this.#x.gf_train_vocabulary(this.#run, p, bytes.length, this.#error)));
+  }
+
+  /**
+   * Learn the vocabulary and make everything ready for steps.
+   * @param {Uint8Array} text
+   * @param {Uint8Array | null} held  to validate on
+   * @returns {number} tokens of the vocabulary
+   */
+  open(text, held) {
+    const p = this.#put(text);
+    let q = 0;
+    try {
+      q = held ? this.#put(held) : 0;
+    } catch (error) {
+      this.#x.gf_free(p);
+      throw error;
+    }
+    this.#check(this.#x.gf_train_open(this.#run, p, text.length, q, held?.length ?? 0, this.#error)); // both are its own now
+    return this.#x.gf_train_vocab_size(this.#run);
+  }
+
+  /**
+   * @returns {{step: number, loss: number, norm: number, rate: number, tokens: number, counted: number}} loss in nats a token before the step,
+   *   norm of its gradient, share of the learning rates, tokens so far and in this step
+   */
+  step() {
+    this.#check(this.#x.gf_train_step(this.#run, this.#out, this.#error));
+    const [step, loss, norm, rate, tokens, counted] = new Float64Array(this.#memory.buffer, this.#out, 6);
+    return { step, loss, norm, rate, tokens, counted };
+  }
+
+  /** Steps done. @returns {number} */
+  get steps() { return this.#x.gf_train_steps(this.#run); }
+
+  /** @returns {{nats: number, bitsPerByte: number}} a token, a byte of the text that is held out */
+  validate() {
+    this.#check(this.#x.gf_train_validate(this.#run, this.#out, this.#error));
+    const [nats, bitsPerByte] = new Float64Array(this.#memory.buffer, this.#out, 2);
+    return { nats, bitsPerByte };
+  }
+
+  /**
+   * @param {'gguf'|'config'|'safetensors'|'tokenizer'|'state'} kind
+   * @param {string} [dtype]  of a GGUF's matrices
+   * @returns {Uint8Array<ArrayBuffer>}
+   */
+  file(kind, dtype = 'f32') {
+    const p = this.#x.gf_train_file(this.#run, KINDS.indexOf(kind), this.#schema.dtypes.indexOf(dtype), this.#out, this.#error) >>> 0;
+    if (!p) this.#fail(new Int32Array(this.#memory.buffer, this.#error + this.#schema.error.status, 1)[0]);
+    const [n] = new Uint32Array(this.#memory.buffer, this.#out, 1);
+    try { return new Uint8Array(this.#memory.buffer, p, n).slice(); } finally { this.#x.gf_free(p); }
+  }
+
+  /** Go on from a state that `file` wrote. @param {Uint8Array} state */
+  load(state) {
+    this.#lend(state, (p) => this.#check(this.#x.gf_train_load(this.#run, p, state.length, this.#error)));
+  }
+
+  /**
+   * How much gradient reaches each layer of a fresh model of the configuration.
+   * @param {number} layers
+   * @param {number} seed
+   * @param {number} tokens
+   * @returns {{weights: number, stream: number}[]} root mean squares, first layer first
+   */
+  depth(layers, seed, tokens) {
+    const p = this.#alloc(2 * layers * F64);
+    try {
+      this.#check(this.#x.gf_train_depth(this.#run, seed, tokens, p, this.#error));
+      const values = new Float64Array(this.#memory.buffer, p, 2 * layers);
+      return Array.from({ length: layers }, (_, l) => ({ weights: values[2 * l], stream: values[2 * l + 1] }));
+    } finally {
+      this.#x.gf_free(p);
+    }
+  }
+
+  // ---- for this file alone
+
+  /** @param {number} n bytes @returns {number} */
+  #alloc(n) {
+    // above 2 GiB an address comes as a negative number; of a size of 2^32 and more only the low 32 bits would arrive
+    return (n < 2 ** 32 && this.#x.gf_alloc(n) >>> 0) || fail('out-of-memory', `${n} bytes of linear memory could not be had`);
+  }
+
+  /** A copy in linear memory, a 0 behind it. @param {Uint8Array} bytes @returns {number} */
+  #put(bytes) {
+    const p = this.#alloc(bytes.length + 1), view = new Uint8Array(this.#memory.buffer, p, bytes.length + 1);
+    view.set(bytes);
+    view[bytes.length] = 0;
+    return p;
+  }
+
+  /** The same for one call. @param {Uint8Array} bytes @param {(p: number) => void} call */
+  #lend(bytes, call) {
+    const p = this.#put(bytes);
+    try { call(p); } finally { this.#x.gf_free(p); }
+  }
+
+  /** @param {number} p */
+  #string(p) {
+    const bytes = new Uint8Array(this.#memory.buffer, p);
+    return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
+  }
+
+  /** @param {number} status */
+  #check(status) { if (status < 0) this.#fail(status); }
+
+  /** @param {number} status @returns {never} */
+  #fail(status) {
+    const code = this.#schema.status[status] ?? 'bad-state';
+    throw new GlassformerError(code, this.#string(this.#error + this.#schema.error.text));
+  }
+}

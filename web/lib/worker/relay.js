@@ -1,0 +1,71 @@
+// relay.js - a caller's own fetch, used by a worker: called on the caller's side, its body sent over in chunks on request
+import { packed, unpacked } from '../base/failure.js';
+import { answerOf, chunkOf } from '../base/given.js';
+
+/**
+ * The caller's side: make the request that a worker asks for.
+ * @param {{fetch: string, init: any, port: MessagePort}} message
+ * @param {typeof globalThis.fetch} fetch
+ * @param {AbortSignal} [signal]
+ */
+export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
+  /** @param {any} error */
+  const fail = (error) => port.postMessage({ error: packed(error) });
+  /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
+  let reader;
+  port.onmessage = ({ data }) => {
+    if (data === 'cancel') {
+      reader?.cancel().catch(() => {});
+      port.close();
+    } else if (reader) {
+      reader.read().then(({ done, value }) => port.postMessage({ done, value: done ? undefined : chunkOf(value, url) })).catch(fail);
+    } else {
+      port.postMessage({ done: true });
+    }
+  };
+  try {
+    const response = answerOf(await fetch(url, { ...init, signal }), url);
+    reader = response.body?.getReader();
+    port.postMessage({ status: response.status, statusText: response.statusText, headers: [...response.headers], url: response.url, type: response.type });
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/**
+ * The worker's side: a fetch that is made over there.
+ * @param {(message: object, transfer: Transferable[]) => void} post
+ * @returns {typeof globalThis.fetch}
+ */
+export function distantFetch(post) {
+  return (input, init = {}) => {
+    const url = String(input);
+    const { port1, port2 } = new MessageChannel();
+    const headers = [...new Headers(init.headers)];
+    post({ fetch: url, init: { method: init.method, redirect: init.redirect, headers }, port: port2 }, [port2]);
+    const { signal } = init;
+    const next = () => new Promise((resolve, reject) => {
+      const abort = () => { port1.postMessage('cancel'); reject(signal?.reason); };
+      signal?.addEventListener('abort', abort, { once: true });
+      port1.onmessage = ({ data }) => {
+        signal?.removeEventListener('abort', abort);
+        if (data.error) reject(unpacked(data.error));
+        else resolve(data);
+      };
+    });
+    return next().then((/** @type {any} */ head) => {
+      const body = head.status === 204 || head.status === 304 ? null : new ReadableStream({
+        async pull(controller) {
+          const chunk = next();
+          port1.postMessage('next');
+          const { done, value } = /** @type {any} */ (await chunk);
+          if (done) { controller.close(); port1.close(); } else controller.enqueue(value);
+        },
+        cancel() { port1.postMessage('cancel'); },
+      }, { highWaterMark: 1 });
+      const response = new Response(body, { status: head.status || 200, statusText: head.statusText, headers: head.headers });
+      if (!head.status) Object.defineProperties(response, { status: { value: 0 }, ok: { value: false } }); // a redirect not followed
+      return Object.defineProperties(response, { url: { value: head.url }, type: { value: head.type } });
+    });
+  };
+}

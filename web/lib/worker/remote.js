@@ -1,0 +1,237 @@
+// remote.js - one model, either in a worker of its own or in the caller's thread, behind the same three calls
+//
+// Messages to the worker:  { hello }  { id, method, args, hooks }  { id, engine }  { id, args, stream, credit }  { id, abort }  { id, more }
+// and from it:  { ready }  { id, value, memory }  { id, error }  { id, progress }  { id, steps }  { id, done, memory }  { id, fetch, init, port }
+// and, for its end to be noticed:  { lock }  { line }  { crash }
+// credit and more: how many steps the reader has room for. Arrays in answers are handed over, not copied.
+import { unpacked } from '../base/failure.js';
+import { GlassformerError, outward, said } from '../base/errors.js';
+
+/** @typedef {import('../run/loaded_model.js').Hooks} Hooks */
+/** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
+/**
+ * @typedef {object} Remote
+ * @property {(method: string, args: any[], hooks?: Hooks) => Promise<any>} call
+ * @property {(args: any[], hooks?: Hooks) => AsyncGenerator<any, any, void>} generate
+ * @property {() => import('../engine/engine.js').MemoryMap} memory  as of the last answer
+ * @property {() => void} close
+ */
+
+/** Steps that a worker may run ahead of its reader: enough to hide messages, few enough to stop. */
+const AHEAD = 256;
+
+/** @param {string} [what] */
+const gone = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
+/** After a trap memory may be in any state. @param {string} why @param {unknown} [cause] */
+const crash = (why, cause) => new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`, { cause });
+/** @param {string} why @param {unknown} [cause] */
+const failed = (why, cause) => new GlassformerError('worker', `the worker failed: ${why}`, cause === undefined ? undefined : { cause });
+
+/** Everything in the caller's own thread. @implements {Remote} */
+export class Here {
+  /** @type {LoadedModel | null} */
+  #model = null;
+  /** Why there is none, told anew to each who asks. */
+  #why = () => gone();
+
+  #alive() {
+    if (!this.#model) throw this.#why();
+    return this.#model;
+  }
+
+  /** @param {unknown} error @param {AbortSignal} [signal] @returns {unknown} what the caller is told; a trap is the model's end */
+  #after(error, signal) {
+    if (!(error instanceof WebAssembly.RuntimeError)) return outward(error, signal);
+    this.#model = null;
+    this.#why = () => crash(error.message, error);
+    return this.#why();
+  }
+
+  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
+  async call(method, args, hooks = {}) {
+    try {
+      hooks.signal?.throwIfAborted();
+      if (method === 'load' || method === 'create') {
+        const { LoadedModel } = await import('../run/loaded_model.js');
+        this.#model = await LoadedModel[/** @type {'load'|'create'} */ (method)](args[0], args[1], hooks);
+        return structuredClone(this.#model.info()); // as from a worker: nobody's changes reach the engine
+      }
+      const value = await /** @type {any} */ (this.#alive())[method](...args, hooks);
+      this.#alive(); // another's trap may have spoilt it
+      return value;
+    } catch (error) {
+      throw this.#after(error, hooks.signal);
+    }
+  }
+
+  /** @param {any[]} args @param {Hooks} [hooks] */
+  async *generate(args, hooks = {}) {
+    const inner = this.#alive().generate(args[0], args[1], hooks);
+    try {
+      for (;;) {
+        const { done, value } = await inner.next();
+        this.#alive();
+        if (done) return value;
+        for (const step of value) yield step;
+      }
+    } catch (error) {
+      throw this.#after(error, hooks.signal);
+    } finally {
+      if (this.#model) await inner.return(/** @type {any} */ (undefined));
+    }
+  }
+
+  memory() { return this.#alive().memory(); }
+
+  close() {
+    this.#model?.dispose();
+    this.#model = null;
+  }
+}
+
+/** A module worker, or a worker thread of Node. @implements {Remote} */
+export class There {
+  /** @type {Worker | null} */
+  #worker;
+  /** Why there is none, told anew to each who asks. */
+  #why;
+  #next = 0;
+  /** @type {Map<number, {message(m: any): void, fail(e: unknown): void}>} */
+  #waiting = new Map();
+  /** @type {import('../engine/engine.js').MemoryMap} */
+  #memory = { totalBytes: 0, regions: [] };
+
+  /** @param {Worker} worker @param {string} [what]  for sentences: what it holds */
+  constructor(worker, what) {
+    this.#worker = worker;
+    this.#why = () => gone(what);
+    worker.addEventListener('message', ({ data }) => {
+      const { memory, crash: trap, line, lock } = data;
+      if (memory) this.#memory = memory;
+      if (trap) { const cause = unpacked(trap); this.#end(() => crash(said(cause), cause)); }
+      if (line) this.#watch(line);
+      if (lock) navigator.locks.request(lock, () => this.#end(() => failed('it was ended from outside')));
+      this.#waiting.get(data.id)?.message(data);
+    });
+    for (const name of ['error', 'messageerror', 'exit']) { // the last: a thread of Node
+      worker.addEventListener(name, (/** @type {any} */ event) => {
+        event.preventDefault?.();
+        this.#end(() => failed(event.message || 'its file or a message could not be read', event.error ?? (event instanceof Error ? event : undefined)));
+      });
+    }
+  }
+
+  /** A helper of the worker's, which would wait for ever for what that has begun. @param {MessagePort} line */
+  #watch(line) {
+    const died = () => this.#end(() => failed('a thread that helped it ended'));
+    line.onmessage = ({ data }) => {
+      if (data === 'joined') line.addEventListener('close', died);
+      else if (data === 'left') line.removeEventListener('close', died);
+      else { const cause = unpacked(data.crash); this.#end(() => crash(said(cause), cause)); }
+    };
+  }
+
+  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] @returns {Promise<any>} */
+  async call(method, args, { signal, onProgress, fetch, engine, helper } = {}) {
+    signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const id = this.#open({
+        message: (m) => {
+          if (m.progress) return onProgress?.(m.progress);
+          if (m.fetch) return import('./relay.js').then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal)).catch((error) => { end(); reject(outward(error, signal)); });
+          end();
+          if (m.error) reject(revive(m.error, signal));
+          else resolve(m.value);
+        },
+        fail: (error) => { end(); reject(error); },
+      });
+      const abort = () => this.#post({ id, abort: true });
+      const end = () => { this.#waiting.delete(id); signal?.removeEventListener('abort', abort); };
+      signal?.addEventListener('abort', abort);
+      try {
+        this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch, helper } });
+        engine?.then((module) => { if (this.#waiting.has(id)) this.#post({ id, engine: module }); }).catch((error) => { end(); reject(outward(error, signal)); });
+      } catch (error) { end(); reject(outward(error, signal)); }
+    });
+  }
+
+  /** @param {any[]} args @param {Hooks} [hooks] */
+  async *generate(args, { signal } = {}) {
+    signal?.throwIfAborted();
+    /** @type {any[]} */
+    let queue = [];
+    /** @type {{done?: any, error?: unknown} | null} */
+    let end = null;
+    let wake = () => {};
+    const id = this.#open({
+      message: (m) => {
+        if (end) return; // aborted: steps that were under way are no longer wanted
+        if (m.steps) queue.push(...m.steps);
+        else end = m.error ? { error: revive(m.error, signal) } : { done: m.done };
+        wake();
+      },
+      fail: (error) => { end = { error }; queue = []; wake(); },
+    });
+    const stop = () => { if (this.#worker) this.#post({ id, abort: true }); };
+    const abort = () => { end = { error: signal?.reason }; queue = []; wake(); stop(); }; // its reader may not come again
+    signal?.addEventListener('abort', abort);
+    try {
+      this.#post({ id, args, stream: true, credit: AHEAD });
+      for (let read = 0; ;) {
+        if (queue.length) {
+          const step = queue.shift();
+          if (++read % (AHEAD / 4) === 0) this.#post({ id, more: AHEAD / 4 });
+          yield step;
+        } else if (end) {
+          const { done, error } = /** @type {{done?: any, error?: unknown}} */ (end);
+          if (error !== undefined) throw error;
+          return done;
+        } else {
+          await new Promise((resolve) => { wake = () => resolve(undefined); });
+        }
+      }
+    } finally {
+      signal?.removeEventListener('abort', abort);
+      this.#waiting.delete(id);
+      const { done } = /** @type {any} */ (end ?? {});
+      if (done === undefined) stop(); // break, or an error on this side
+    }
+  }
+
+  memory() {
+    if (!this.#worker) throw this.#why();
+    return this.#memory;
+  }
+
+  close() { this.#end(this.#why); }
+
+  /** What waits and what comes is refused for this reason. @param {() => GlassformerError} why */
+  #end(why) {
+    if (!this.#worker) return;
+    this.#worker.terminate();
+    this.#worker = null;
+    this.#why = why;
+    for (const w of [...this.#waiting.values()]) w.fail(why());
+    this.#waiting.clear();
+  }
+
+  /** @param {{message(m: any): void, fail(e: unknown): void}} handlers */
+  #open(handlers) {
+    if (!this.#worker) throw this.#why();
+    this.#waiting.set(++this.#next, handlers);
+    return this.#next;
+  }
+
+  /** @param {any} message */
+  #post(message) {
+    if (!this.#worker) throw this.#why();
+    try {
+      this.#worker.postMessage(message);
+    } catch (error) { throw new GlassformerError('bad-option', said(error), { cause: error }); }
+  }
+}
+
+/** What the caller is told of an error on the other side. @param {{packed: import('../base/failure.js').Packed, aborted?: boolean}} e @param {AbortSignal} [signal] */
+function revive({ packed, aborted }, signal) {
+  return aborted && signal?.aborted ? signal.reason : outward(unpacked(packed));
+}

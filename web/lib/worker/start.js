@@ -1,0 +1,116 @@
+// start.js - starts the package's workers in every host: from their file, across origins, or from the embedded copy
+import { addressOf, embeddedWorker } from '../files.js';
+import { GlassformerError, fail, said, show } from '../base/errors.js';
+import { spawn, spawnText } from '../base/spawn.js';
+
+/** @typedef {import('../files.js').WorkerFile} WorkerFile */
+/** @typedef {boolean | string | URL | (() => Worker | Promise<Worker>)} WorkerOption  a URL of the worker's file, or a function that starts it */
+
+const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
+
+/** A worker that runs and has answered, and the address of its file; null: unknown. @typedef {{worker: Worker, address: string | null}} Started */
+
+/**
+ * Start a worker and wait for its answer.
+ * @param {WorkerFile} file
+ * @param {WorkerOption} [given]  instead of the package's own file
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Started>}
+ */
+export async function startWorker(file, given = true, signal) {
+  if (typeof given === 'function') {
+    const worker = await Promise.resolve().then(given).catch((error) => fail('worker', `the function given as worker failed: ${said(error)}`, error));
+    return { worker: await answering(worker, signal), address: null };
+  }
+  const own = typeof given === 'boolean', address = own ? addressOf(file) : absolute(given);
+  /** @type {unknown} */
+  let cause;
+  if (address !== null) {
+    try {
+      return { worker: await answering(spawn(address, NAMES[file], own), signal), address };
+    } catch (error) {
+      signal?.throwIfAborted();
+      cause = error;
+    }
+  }
+  const text = own ? await embeddedWorker(file) : null;
+  if (text !== null) {
+    try {
+      return { worker: await answering(spawnText(text, NAMES[file]), signal), address: null };
+    } catch (error) {
+      signal?.throwIfAborted();
+      cause ??= error;
+    }
+  }
+  return refuse(file, address, cause);
+}
+
+/** @param {string | URL} address */
+function absolute(address) {
+  try { return new URL(address, globalThis.document?.baseURI ?? globalThis.location?.href).href; } catch { return String(address); }
+}
+
+/**
+ * Wait until a worker has run its script and answers. Its first message is a reply to `{ hello }`.
+ * @param {Worker} worker
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Worker>}
+ */
+function answering(worker, signal) {
+  if (typeof worker?.postMessage !== 'function' || typeof worker.addEventListener !== 'function') {
+    fail('bad-option', `the function given as worker returned ${show(worker)}, expected a Worker`);
+  }
+  return new Promise((resolve, reject) => {
+    let settled = false;
+    const settle = (/** @type {() => void} */ how) => {
+      if (settled) return;
+      settled = true;
+      signal?.removeEventListener('abort', abort);
+      worker.removeEventListener('message', message);
+      how();
+    };
+    const stop = (/** @type {unknown} */ error) => settle(() => { worker.terminate(); reject(error); });
+    const abort = () => stop(signal?.reason);
+    const message = (/** @type {MessageEvent} */ { data }) => { if (data?.ready) settle(() => resolve(worker)); };
+    worker.addEventListener('message', message);
+    for (const name of ['error', 'messageerror', 'exit']) {
+      worker.addEventListener(name, (/** @type {any} */ event) => {
+        if (settled) return;
+        event.preventDefault?.();
+        stop(new GlassformerError('worker', event.message || 'it gave no reason', { cause: event.error ?? (event instanceof Error ? event : undefined) }));
+      });
+    }
+    worker.postMessage({ hello: true }); // also where it is not wanted any more: a thread of Node is ended once it has answered
+    if (signal?.aborted) return abort();
+    signal?.addEventListener('abort', abort);
+  });
+}
+
+/**
+ * Say why a worker did not start, and what to change.
+ * @param {WorkerFile} file
+ * @param {string | null} address
+ * @param {unknown} cause
+ * @returns {Promise<never>}
+ */
+async function refuse(file, address, cause) {
+  if (!(cause instanceof Error) || (cause instanceof GlassformerError && cause.code !== 'worker')) throw cause;
+  const why = address === null ? 'its file has no address here' : await diagnosis(address) ?? cause.message;
+  fail('worker', `the worker${address === null ? '' : ` of ${address}`} could not be started: ${why}. Serve the package's dist/${file}.js at that address, or pass `
+    + '{ worker: () => new Worker(...) }' + (file === 'worker' ? ', or { worker: false } to compute in the calling thread' : ''), cause);
+}
+
+/** What a request for the file tells; browsers tell nothing about a worker that did not load. @param {string} address @returns {Promise<string | null>} */
+async function diagnosis(address) {
+  if (!/^https?:/.test(address)) return null;
+  try {
+    const response = await fetch(address);
+    response.body?.cancel().catch(() => {});
+    if (!response.ok) return `the server answers with status ${response.status}`;
+    const type = response.headers.get('content-type') ?? 'no type';
+    if (!/javascript|ecmascript/.test(type)) return `the server answers with ${type} instead of JavaScript`;
+    return 'the file is there, so a policy of the page forbids it (Content-Security-Policy: worker-src must allow its address, and blob: for another origin; Cross-Origin-Embedder-Policy: the file needs the same header)';
+  } catch {
+    return 'the request for it failed (offline, blocked by connect-src in the Content-Security-Policy, or refused by CORS)';
+  }
+}

@@ -1,0 +1,91 @@
+// worker.js - a model behind messages: the other end of remote.js
+import { LoadedModel } from '../run/loaded_model.js';
+import { listen, port, post, postError, watched } from './port.js';
+import { help } from '../engine/thread.js';
+
+/** Steps are posted together, about once a frame: a message costs more than a small model's token. */
+const POST_MS = 12;
+
+/** @type {LoadedModel | null} */
+let model = null;
+/** @type {Map<number, {controller: AbortController, credit: number, wake: () => void, deliver: (engine: WebAssembly.Module) => void}>} */
+const running = new Map();
+
+listen(async (data) => {
+  if (data.help) return help(data.help);
+  const { id, method, args, hooks, abort, more, stream, engine, credit = 0 } = data;
+  const known = running.get(id);
+  if (abort) return known?.controller.abort();
+  if (engine) return known?.deliver(engine);
+  if (more) { if (known) { known.credit += more; known.wake(); } return; }
+  const controller = new AbortController();
+  const call = { controller, credit, wake: () => {}, deliver: (/** @type {WebAssembly.Module} */ _) => {} };
+  running.set(id, call);
+  try {
+    if (stream) await pump(id, call, args);
+    else if (method === 'load' || method === 'create') await open(id, call, method, args, hooks);
+    else await answer(id, method, args, controller.signal);
+  } catch (error) {
+    postError(id, error, controller.signal.aborted);
+  } finally {
+    running.delete(id);
+  }
+});
+
+function loaded() {
+  if (!model) throw new Error('no model was loaded');
+  return model;
+}
+
+/**
+ * @param {number} id
+ * @param {{controller: AbortController, deliver: (engine: WebAssembly.Module) => void}} call
+ * @param {'load'|'create'} method
+ * @param {any[]} args
+ * @param {{onProgress?: boolean, fetch?: boolean, helper?: string}} hooks
+ */
+async function open(id, call, method, args, hooks) {
+  model = await LoadedModel[method](args[0], args[1], {
+    signal: call.controller.signal,
+    engine: new Promise((resolve) => { call.deliver = resolve; }),
+    helper: hooks.helper,
+    onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
+    watch: (line) => port.postMessage({ line }, [line]),
+    fetch: hooks.fetch ? (await import('./relay.js')).distantFetch((message, transfer) => port.postMessage({ id, ...message }, transfer)) : undefined,
+  });
+  await watched;
+  post({ id, value: model.info(), memory: model.memory() });
+}
+
+/** @param {number} id @param {string} method @param {any[]} args @param {AbortSignal} signal */
+async function answer(id, method, args, signal) {
+  const value = await /** @type {any} */ (loaded())[method](...args, { signal });
+  post({ id, value, memory: loaded().memory() });
+}
+
+/**
+ * Post a text's steps as they come, many at once, no more than its reader has room for.
+ * @param {number} id
+ * @param {{controller: AbortController, credit: number, wake: () => void}} call
+ * @param {any[]} args
+ */
+async function pump(id, call, args) {
+  const { signal } = call.controller;
+  let last = 0; // the first step goes at once
+  const due = (/** @type {any[]} */ steps) => steps.length >= call.credit || performance.now() - last >= POST_MS;
+  const generator = loaded().generate(args[0], args[1], { signal, due });
+  const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  try {
+    for (;;) {
+      const { done, value } = await generator.next();
+      if (done) return post({ id, done: value, memory: loaded().memory() });
+      post({ id, steps: value });
+      last = performance.now();
+      call.credit -= value.length;
+      if (call.credit <= 0) await Promise.race([stopped, new Promise((resolve) => { call.wake = () => resolve(undefined); })]);
+      signal.throwIfAborted();
+    }
+  } finally {
+    await generator.return(/** @type {any} */ (undefined));
+  }
+}
