@@ -14,7 +14,7 @@ const exact = (/** @type {number} */ ms) => ms, whole = Math.floor;
 told = whole;
 const { Rate, clockTick, perSecond } = await import('../../web/lib/base/clock.js');
 const { load } = await import('../../web/lib/index.js');
-const { Pause } = await import('../../web/lib/base/turn.js');
+const { Yielder } = await import('../../web/lib/base/event_loop.js');
 const top = new URL('../..', import.meta.url).pathname;
 
 /** The same work under both clocks, from the same time on. @template T @param {() => Promise<T>} work @returns {Promise<{fine: T, coarse: T}>} */
@@ -89,9 +89,9 @@ test('long work gives a turn of the event loop every 15 ms, and not more often',
   const before = pace;
   told = exact;
   pace = 1;
-  const pause = new Pause(), turns = [];
+  const yielder = new Yielder(), turns = [];
   for (let check = 1; check <= 80; check++) {
-    const wait = pause.check();
+    const wait = yielder.yieldIfDue();
     if (wait) turns.push(check);
     await wait;
   }

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Outlet } from '../../web/lib/run/generate.js';
+import { StepBuffer } from '../../web/lib/run/generate.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { bool, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
@@ -81,7 +81,7 @@ test('characters cut in two, by the end of a text and by the end of what came be
   assert.equal(after([0x78, 0xf0, 0x9f, 0x98], [0x80, 0x79]), '😀y');
   assert.equal(after([0x78, 0xe2, 0x82], [0xac, 0x79]), '€y');
   for (const ids of [[0x62, 256], [0x62, 0xf0], [0x62, 256, 0x9f, 0x98, 0x80], [256, 0x62]]) {
-    const out = new Outlet([], tokenizer.stream([0x78]));
+    const out = new StepBuffer([], tokenizer.stream([0x78]));
     const steps = [...ids.flatMap((id) => out.push({ id })), ...out.end()];
     assert.equal(out.text, tokenizer.decode(ids), ids.join());
     assert.equal(steps.map((s) => s.text).join(''), out.text);
@@ -204,18 +204,18 @@ test('bytes that never become a character are given out in time', async () => {
 
 test('stop texts: what comes before the first of them goes out, with the tokens that made it', () => {
   fc.assert(fc.property(fc.array(fc.constantFrom('a', 'b', 'c', 'ab', 'bca', ''), { maxLength: 30 }), fc.uniqueArray(fc.stringMatching(/^[abc]{1,4}$/), { maxLength: 3 }), (pieces, stops) => {
-    const outlet = new Outlet(stops, { half: false, push: (id) => pieces[id], end: () => '' });
+    const buffer = new StepBuffer(stops, { half: false, push: (id) => pieces[id], end: () => '' });
     let given = '', count = 0;
-    for (let id = 0; id < pieces.length && !outlet.stopped; id++) {
-      for (const step of outlet.push({ id, text: '', position: id, logprob: 0, ms: 0 })) { given += step.text; count++; }
+    for (let id = 0; id < pieces.length && !buffer.stopped; id++) {
+      for (const step of buffer.push({ id, text: '', position: id, logprob: 0, ms: 0 })) { given += step.text; count++; }
       const whole = pieces.slice(0, id + 1).join('');
       assert.ok(whole.startsWith(given));
-      for (const stop of stops) for (let n = 1; n < stop.length; n++) if (!outlet.stopped && whole.endsWith(stop.slice(0, n))) assert.ok(given.length <= whole.length - n, 'what may begin a stop text is held back');
+      for (const stop of stops) for (let n = 1; n < stop.length; n++) if (!buffer.stopped && whole.endsWith(stop.slice(0, n))) assert.ok(given.length <= whole.length - n, 'what may begin a stop text is held back');
     }
-    if (!outlet.stopped) for (const step of outlet.end()) { given += step.text; count++; }
+    if (!buffer.stopped) for (const step of buffer.end()) { given += step.text; count++; }
     const whole = pieces.join(''), ends = stops.map((stop) => whole.indexOf(stop)).filter((i) => i >= 0);
     // the text is looked at after each token: of two stop texts the one that is complete first counts
-    if (!ends.length) assert.deepEqual([given, count, outlet.stopped], [whole, pieces.length, false]);
+    if (!ends.length) assert.deepEqual([given, count, buffer.stopped], [whole, pieces.length, false]);
     else {
       let at = 0, seen = '';
       while (!stops.some((stop) => seen.includes(stop))) seen += pieces[at++];
@@ -225,7 +225,7 @@ test('stop texts: what comes before the first of them goes out, with the tokens 
       const made = pieces.slice(0, at).filter((piece) => { const from = length; length += piece.length; return from < free || (from === free && !piece); });
       assert.equal(count, made.length, JSON.stringify({ pieces, stops }));
     }
-    assert.equal(outlet.text, given);
+    assert.equal(buffer.text, given);
   }), { numRuns: 3000, seed: 1 });
 });
 
@@ -338,11 +338,11 @@ test('the vocabularies of llama2.c and llama.cpp give the ids of their own tests
   for (const file of readdirSync(folder).filter((f) => f.endsWith('.gguf'))) {
     const tokenizer = await Tokenizer.load(join(folder, file));
     const inputs = readFileSync(join(folder, `${file}.inp`), 'utf8').split('\n__ggml_vocab_test__\n');
-    const lines = readFileSync(join(folder, `${file}.out`), 'utf8').split('\n');
-    assert.ok(inputs.length > 40 && lines.length >= inputs.length);
+    const generations = readFileSync(join(folder, `${file}.out`), 'utf8').split('\n');
+    assert.ok(inputs.length > 40 && generations.length >= inputs.length);
     inputs.forEach((s, i) => {
       const ids = tokenizer.encode(s, plain);
-      assert.deepEqual(ids, lines[i].split(' ').filter(Boolean).map(Number), `${file}: ${JSON.stringify(s)}`);
+      assert.deepEqual(ids, generations[i].split(' ').filter(Boolean).map(Number), `${file}: ${JSON.stringify(s)}`);
       assert.equal(tokenizer.decode(ids), s);
     });
   }

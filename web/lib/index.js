@@ -12,7 +12,7 @@ import { engineModule } from './engine/binary.js';
 import { whyNoThreads } from './engine/features.js';
 import { hasStream, loadOptions, sourceOf, watchedProgress } from './input/loading.js';
 import { Model } from './model_handle.js';
-import { Here, There } from './worker/remote.js';
+import { LocalModel, WorkerModel } from './worker/remote.js';
 import { startWorker } from './worker/start.js';
 import { Session } from './session.js';
 import { Tokenizer } from './tokenizer.js';
@@ -279,7 +279,7 @@ async function open(method, what, options) {
     const engine = engineModule({ backend, wasm, warnings, threaded: whyNoThreads(rest.threads, !!worker) === null });
     engine.catch(() => {}); // reported by the call that needs it
     const { worker: started = null, address = null } = worker ? await startWorker('worker', worker, signal) : {};
-    remote = started ? new There(started) : new Here();
+    remote = started ? new WorkerModel(started) : new LocalModel();
     const info = await remote.call(method, [what, rest], { signal, onProgress, fetch, engine, helper: address ?? undefined });
     signal?.throwIfAborted();
     info.warnings.unshift(...warnings);
@@ -307,7 +307,7 @@ async function open(method, what, options) {
  * await run.dispose();
  */
 export function train(config, data, options = {}) {
-  return new Training(async (begun) => (await guardedAsync(() => import('./train/train.js'))).startRun(config, data, options, begun), load);
+  return new Training(async (begun) => (await guardedAsync(() => import('./train/train.js'))).startTraining(config, data, options, begun), load);
 }
 
 /**

@@ -3,7 +3,7 @@
 import { callOptions, idsOf, inputOf, limitsOf, logitsOf, messagesOf } from './input/arguments.js';
 import { guardedAsync } from './base/errors.js';
 import { LIMITS, number, textOf } from './base/given.js';
-import { forgotten, kept } from './base/lifetime.js';
+import { finalizers, keepAlive } from './base/lifetimes.js';
 import { Session } from './session.js';
 
 /** @typedef {import('./index.js').Config} Config */
@@ -106,11 +106,11 @@ export class Model {
     this.#info = info;
     Object.freeze(info.config); // flat: every field is a number, a word, or true or false
     this.#limits = limitsOf(info);
-    forgotten.register(this, () => remote.close(), this);
+    finalizers.register(this, () => remote.close(), this);
   }
 
   /** @param {Parameters<import('./worker/remote.js').Remote['call']>} args */
-  #call(...args) { return kept(this.#remote.call(...args), this); }
+  #call(...args) { return keepAlive(this.#remote.call(...args), this); }
 
   /**
    * The complete configuration, frozen. `completeConfig(model.config)` is a copy that can be changed.
@@ -213,7 +213,7 @@ export class Model {
   generate(prompt, options) {
     try {
       const [rest, hooks] = callOptions('generate', options, this.#limits);
-      return kept(this.#remote.generate([inputOf(prompt, 'prompt', this.#limits, true), rest], hooks), this);
+      return keepAlive(this.#remote.generate([inputOf(prompt, 'prompt', this.#limits, true), rest], hooks), this);
     } catch (error) { return refusal(error); }
   }
 
@@ -239,7 +239,7 @@ export class Model {
   /** @param {string} call @param {any} input @param {any} options @param {boolean} [many]  whether several sequences are taken */
   async #ask(call, input, options, many) {
     const [rest, hooks] = callOptions(call, options, this.#limits);
-    return this.#call('more', [call, [inputOf(input, 'input', this.#limits, many), rest]], hooks);
+    return this.#call('inspect', [call, [inputOf(input, 'input', this.#limits, many), rest]], hooks);
   }
 
   /**
@@ -286,7 +286,7 @@ export class Model {
    * console.log(probabilities.filter((p) => p > 0).length);               // 5
    */
   async distribution(logits, options) {
-    return this.#call('more', ['distribution', [logitsOf(logits), callOptions('distribution', options, this.#limits)[0]]]);
+    return this.#call('inspect', ['distribution', [logitsOf(logits), callOptions('distribution', options, this.#limits)[0]]]);
   }
 
   /**
@@ -354,7 +354,7 @@ export class Model {
    * const { name, shape } = model.parameters.rows[0];
    * console.log((await model.weight(name, 5)).length === shape[1]);       // true
    */
-  async weight(name, row = 0) { return this.#call('more', ['weight', [textOf(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)]]); }
+  async weight(name, row = 0) { return this.#call('inspect', ['weight', [textOf(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)]]); }
 
   /**
    * The names of all points that `capture`, `edits` and `explain` accept. They are TransformerLens's, without its batch axis.
@@ -387,7 +387,7 @@ export class Model {
   dispose() {
     if (this.#disposed) return;
     this.#disposed = true;
-    forgotten.unregister(this);
+    finalizers.unregister(this);
     this.#remote.close();
   }
 

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // session.js - one timeline of a model on the caller's side; sessions.js is the other end
 import { GlassformerError } from './base/errors.js';
-import { forgotten, kept } from './base/lifetime.js';
+import { finalizers, keepAlive } from './base/lifetimes.js';
 import { callOptions, inputOf } from './input/arguments.js';
 import { number } from './base/given.js';
 
@@ -33,7 +33,7 @@ export class Session {
     this.#id = session;
     this.#length = length;
     this.#bytes = bytes;
-    forgotten.register(this, () => { remote.call('session', ['close', [session]]).catch(() => {}); }, this);
+    finalizers.register(this, () => { remote.call('session', ['close', [session]]).catch(() => {}); }, this);
   }
 
   /** Number of positions held. */
@@ -46,7 +46,7 @@ export class Session {
     if (this.#closed) return Promise.reject(new GlassformerError('bad-state', 'the session was closed'));
     const answer = this.#last.then(() => this.#remote.call('session', [method, [this.#id, ...args]], hooks));
     this.#last = answer.catch(() => {});
-    return kept(answer, this);
+    return keepAlive(answer, this);
   }
 
   /**
@@ -110,7 +110,7 @@ export class Session {
     if (this.#closed) return;
     const done = this.#call('close', []);
     this.#closed = true;
-    forgotten.unregister(this);
+    finalizers.unregister(this);
     await done.catch(() => {});
   }
 

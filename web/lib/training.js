@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // training.js - a run of training on the caller's side; train.js starts it, train_worker.js is the other end
 import { fail } from './base/errors.js';
-import { forgotten, kept } from './base/lifetime.js';
+import { finalizers, keepAlive } from './base/lifetimes.js';
 import { loadOptions } from './input/loading.js';
 
 /** @typedef {import('./index.js').LoadOptions} LoadOptions */
@@ -28,13 +28,13 @@ import { loadOptions } from './input/loading.js';
 export class Training {
   #opening;
   #load;
-  /** @type {{run: import('./train/train.js').Run | null, disposed: boolean}} */
+  /** @type {{run: import('./train/train.js').TrainingRun | null, disposed: boolean}} */
   #now = { run: null, disposed: false };
 
   /**
    * Called by train.
    * @ignore
-   * @param {(begun: (run: import('./train/train.js').Run) => void) => Promise<import('./train/train.js').Run>} start
+   * @param {(begun: (run: import('./train/train.js').TrainingRun) => void) => Promise<import('./train/train.js').TrainingRun>} start
    * @param {typeof import('./index.js').load} load
    */
   constructor(start, load) {
@@ -45,7 +45,7 @@ export class Training {
       if (now.disposed) run.dispose();
     });
     this.#opening.catch(() => {}); // told to whoever asks for a step
-    forgotten.register(this, () => now.run?.dispose(), this);
+    finalizers.register(this, () => now.run?.dispose(), this);
   }
 
   #about() { return this.#now.run?.about ?? fail('bad-state', 'the run has not begun: this is known after its first step'); }
@@ -97,7 +97,7 @@ export class Training {
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'}} [options]  dtype: of a GGUF's matrices; default f32
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}  copies
    */
-  files(options = {}) { return kept(this.#opening.then((run) => run.files(options)), this); }
+  files(options = {}) { return keepAlive(this.#opening.then((run) => run.files(options)), this); }
 
   /**
    * Everything that the next step depends on: weights, optimiser, schedule, vocabulary, random numbers. A run that is started from it goes on after the last step
@@ -113,11 +113,11 @@ export class Training {
    * console.log((await later.next()).value.step > 1);                     // true
    * await later.dispose();
    */
-  checkpoint() { return kept(this.#opening.then((run) => run.checkpoint()), this); }
+  checkpoint() { return keepAlive(this.#opening.then((run) => run.checkpoint()), this); }
 
   /** End the run and its worker and free all memory, also while it is still starting. Models made from it stay. */
   async dispose() {
-    forgotten.unregister(this);
+    finalizers.unregister(this);
     this.#now.disposed = true;
     this.#now.run?.dispose();
     await this.#opening.catch(() => {});

@@ -6,7 +6,7 @@ import { GlassformerError, fail, said, show } from '../base/errors.js';
 import { answerOf, chunkOf, isBytes } from '../base/given.js';
 import { Opener, openBytes, streamChunks } from '../formats/source.js';
 import { Sha256 } from './sha256.js';
-import { Pause } from '../base/turn.js';
+import { Yielder } from '../base/event_loop.js';
 
 /** Where both stores keep their files. */
 const NAME = 'glassformer';
@@ -190,12 +190,12 @@ async function looksRight(url, begin) {
 
 /** @param {AsyncIterator<Uint8Array>} chunks @param {AbortSignal | null} [signal] */
 async function digestOf(chunks, signal) {
-  const hash = new Sha256(), pause = new Pause(signal ?? undefined);
+  const hash = new Sha256(), yielder = new Yielder(signal ?? undefined);
   try {
     for (let step = await chunks.next(); !step.done; step = await chunks.next()) {
       for (let at = 0; at < step.value.length; at += PIECE) {
         hash.update(step.value.subarray(at, at + PIECE));
-        await pause.check();
+        await yielder.yieldIfDue();
       }
     }
     return hash.digest();

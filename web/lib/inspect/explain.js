@@ -3,7 +3,7 @@
 // Every answer names the step before it (`from`) and the weight it met, so that a question can be followed back to the embedding.
 import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
-import { Pause } from '../base/turn.js';
+import { Yielder } from '../base/event_loop.js';
 import { number } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 
@@ -56,36 +56,36 @@ function erf(x) {
 }
 
 /**
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {any} input
  * @param {Omit<Cell, 'position'> & {position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}} options  at: a point's name, or 'logits' (index: a token id)
  * @param {import('../run/loaded_model.js').Hooks} hooks
  * @returns {Promise<Explanation>}
  */
-export async function explain(f, input, options, { signal } = {}) {
+export async function explain(model, input, options, { signal } = {}) {
   const { at, source, sourceMask } = options;
-  const { names } = await f.points();
-  if (at === 'logits') f.needDecoder('explain');
+  const { names } = await model.points();
+  if (at === 'logits') model.needDecoder('explain');
   else if (!names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
-  const ids = f.ids(input, 'input', options.addSpecialTokens);
-  const read = source === undefined ? [] : f.ids(source, 'source');
-  const cell = new Formulas(f, names, at, ids, read, async (capture) => forwardOne(f, ids, { source, sourceMask, capture }, new Pause(signal)));
+  const ids = model.ids(input, 'input', options.addSpecialTokens);
+  const read = source === undefined ? [] : model.ids(source, 'source');
+  const cell = new Formulas(model, names, at, ids, read, async (capture) => forwardOne(model, ids, { source, sourceMask, capture }, new Yielder(signal)));
   return cell.explain(options);
 }
 
 /** The formulas of one point: each asks for the captures it needs, then says its terms. */
 class Formulas {
   /**
-   * @param {LoadedModel} f
+   * @param {LoadedModel} model
    * @param {string[]} names
    * @param {string} at
    * @param {number[]} ids
    * @param {number[]} source
    * @param {(capture: string[]) => Promise<{logits?: Tensor, hidden?: Tensor, captured: Record<string, Tensor>}>} pass
    */
-  constructor(f, names, at, ids, source, pass) {
-    this.f = f;
-    this.c = f.config;
+  constructor(model, names, at, ids, source, pass) {
+    this.model = model;
+    this.c = model.config;
     this.names = names;
     this.pass = pass;
     const [, block, layer, point] = /^((?:blocks|encoder|decoder)\.(\d+))\.(.+)$/.exec(at) ?? [];
@@ -105,7 +105,7 @@ class Formulas {
 
   /** @param {Omit<Cell, 'position'> & {position?: number}} o @returns {Promise<Explanation>} */
   async explain(o) {
-    const { c, f } = this;
+    const { c, model } = this;
     const { captured, logits } = await this.pass(this.needs());
     this.captured = captured;
     const own = this.at === 'logits' ? /** @type {Tensor} */ (logits) : captured[this.at];
@@ -160,25 +160,25 @@ class Formulas {
   }
 
   /** A vector of weights, zeros where the architecture has none. @param {string} name @param {number} n @param {number} [row] */
-  weights(name, n, row = 0) { return this.f.table.rows.some((r) => r.name === name) ? weight(this.f, name, row) : new Float32Array(n); }
+  weights(name, n, row = 0) { return this.model.table.rows.some((r) => r.name === name) ? weight(this.model, name, row) : new Float32Array(n); }
 
   /** What a sublayer reads, with where each of its numbers is from. @param {string} ln ln1, ln2, ln_cross @param {string} norm @param {string} stream @param {number} position */
   read(ln, norm, stream, position) {
     const { c } = this, d = c.d_model, normal = this.local(`${ln}.hook_normalized`);
     if (!this.pre || !c.use_norm) return { at: this.local(stream), x: this.row(this.local(stream), position) };
-    const gain = weight(this.f, `${this.block}.${norm}.weight`), bias = this.weights(`${this.block}.${norm}.bias`, d);
+    const gain = weight(this.model, `${this.block}.${norm}.weight`), bias = this.weights(`${this.block}.${norm}.bias`, d);
     return { at: normal, x: Float64Array.from(this.row(normal, position), (v, j) => v * gain[j] + bias[j]) };
   }
 
   /** W x + b, one row of it. @param {string} name @param {number} row @param {{at: string, x: ArrayLike<number>, head?: boolean}} from @param {number} position @param {string} what */
   product(name, row, { at, x, head }, position, what) {
-    const w = weight(this.f, `${name}.weight`, row), size = this.c.d_head;
+    const w = weight(this.model, `${name}.weight`, row), size = this.c.d_head;
     /** @type {Term[]} */
     const terms = Array.from(x, (v, j) => ({
       name: `${what} ${j}`, value: v * w[j], input: v, weight: { name: `${name}.weight`, row, column: j, value: w[j] },
       from: { at, position, ...(head ? { head: Math.floor(j / size), index: j % size } : { index: j }) },
     }));
-    const bias = this.f.table.rows.some((r) => r.name === `${name}.bias`) ? weight(this.f, `${name}.bias`)[row] : null;
+    const bias = this.model.table.rows.some((r) => r.name === `${name}.bias`) ? weight(this.model, `${name}.bias`)[row] : null;
     if (bias !== null) terms.push({ name: 'bias', value: bias, weight: { name: `${name}.bias`, row, value: bias } });
     return { how: /** @type {const} */ ('sum'), formula: `row ${row} of ${name}.weight times its input${bias === null ? '' : ', plus the bias'}`, terms };
   }
@@ -198,7 +198,7 @@ class Formulas {
 
   /** A norm's output: normalised, times the gain, plus the bias. @param {string} norm @param {string} at @param {number} position @param {number} index @returns {Made} */
   scaled(norm, at, position, index) {
-    const x = this.row(at, position)[index], gain = weight(this.f, `${norm}.weight`)[index];
+    const x = this.row(at, position)[index], gain = weight(this.model, `${norm}.weight`)[index];
     /** @type {Term[]} */
     const terms = [{ name: 'normalised, times the gain', value: x * gain, input: x, from: { at, position, index }, weight: { name: `${norm}.weight`, row: index, value: gain } }];
     const bias = this.weights(`${norm}.bias`, index + 1)[index];
@@ -239,7 +239,7 @@ class Formulas {
   headNormed(which, position, head) {
     const x = this.row(this.local(`${this.cross ? 'cross_attn' : 'attn'}.hook_${which}`), position, head);
     if (!this.c.qk_norm || this.cross) return x;
-    const gain = weight(this.f, `${this.block}.attn.${which}_norm.weight`);
+    const gain = weight(this.model, `${this.block}.attn.${which}_norm.weight`);
     const scale = Math.sqrt(x.reduce((a, v) => a + v * v, 0) / x.length + this.c.norm_eps);
     return Float64Array.from(x, (v, i) => v / scale * gain[i]);
   }
@@ -248,7 +248,7 @@ class Formulas {
 
   /** @param {number} position @param {number} head @param {number} index @returns {Made} */
   formula(position, head, index) {
-    const { c, f, block, point, twoStacks, cross } = this;
+    const { c, model, block, point, twoStacks, cross } = this;
     const part = cross ? 'cross_attn' : 'attn', group = Math.floor(head / (c.n_heads / c.n_kv_heads));
     const norms = { attn: ['ln1', 'norm1', 'hook_resid_pre'], cross_attn: ['ln_cross', 'norm2', 'hook_resid_mid'], ffn: ['ln2', twoStacks ? 'norm3' : 'norm2', twoStacks ? 'hook_resid_mid_cross' : 'hook_resid_mid'] };
     const input = (/** @type {'attn'|'cross_attn'|'ffn'} */ of) => this.read(/** @type {any} */ (norms[of][0]), norms[of][1], norms[of][2], position);
@@ -258,18 +258,18 @@ class Formulas {
     switch (point.replace('cross_attn.', 'attn.')) {
       case 'logits': {
         const at = `${this.whole}ln_final.hook_normalized`, normal = c.final_norm && c.use_final_norm;
-        const gain = normal ? weight(f, 'final_norm.weight') : null, bias = this.weights('final_norm.bias', c.d_model);
+        const gain = normal ? weight(model, 'final_norm.weight') : null, bias = this.weights('final_norm.bias', c.d_model);
         const last = this.last(), x = this.row(normal ? at : last, position), plus = this.positions(position);
         return this.product('head', index, { at: normal ? at : last, x: Float64Array.from(x, (v, j) => (gain ? v * gain[j] + bias[j] : v + plus[j])) }, position, 'dimension');
       }
       case 'hook_embed': {
-        const name = this.whole === 'encoder.' && !c.shared_embedding ? 'encoder.embed.weight' : 'embed.weight', row = this.ids[position], value = weight(f, name, row)[index];
+        const name = this.whole === 'encoder.' && !c.shared_embedding ? 'encoder.embed.weight' : 'embed.weight', row = this.ids[position], value = weight(model, name, row)[index];
         return { how: 'given', formula: `the token's row of ${name}${c.embedding_scale === 1 ? '' : ` × ${c.embedding_scale}`}`,
           terms: [{ name: `token ${row}`, value: value * c.embedding_scale, weight: { name, row, column: index, value } }] };
       }
       case 'hook_pos_embed': {
         if (c.position === 'learned') {
-          const name = `${this.whole === 'encoder.' ? 'encoder.' : ''}position.weight`, value = weight(f, name, position)[index];
+          const name = `${this.whole === 'encoder.' ? 'encoder.' : ''}position.weight`, value = weight(model, name, position)[index];
           return { how: 'given', formula: `row ${position} of ${name}`, terms: [{ name: `position ${position}`, value, weight: { name, row: position, column: index, value } }] };
         }
         const angle = position / 10000 ** (2 * (index >> 1) / c.d_model), wave = index % 2 ? 'cos' : 'sin'; // Vaswani 2017, section 3.5
@@ -324,7 +324,7 @@ class Formulas {
         }) };
       }
       case 'attn.hook_result': {
-        const at = this.local(`${part}.hook_z`), z = this.row(at, position, head), w = weight(f, `${block}.${part}.o.weight`, index), from = head * c.d_head;
+        const at = this.local(`${part}.hook_z`), z = this.row(at, position, head), w = weight(model, `${block}.${part}.o.weight`, index), from = head * c.d_head;
         return { how: 'sum', formula: `row ${index} of ${block}.${part}.o.weight, this head's columns`, terms: Array.from(z, (v, i) => ({
           name: `z ${i}`, value: v * w[from + i], input: v, from: { at, position, head, index: i }, weight: { name: `${block}.${part}.o.weight`, row: index, column: from + i, value: w[from + i] },
         })) };
@@ -351,7 +351,7 @@ class Formulas {
   memory(position) {
     const { c } = this, normal = 'encoder.ln_final.hook_normalized', last = this.last('encoder');
     if (!this.captured[normal]) return { at: last, x: this.row(last, position) };
-    const gain = weight(this.f, 'encoder.final_norm.weight'), bias = this.weights('encoder.final_norm.bias', c.d_model);
+    const gain = weight(this.model, 'encoder.final_norm.weight'), bias = this.weights('encoder.final_norm.bias', c.d_model);
     return { at: normal, x: Float64Array.from(this.row(normal, position), (v, j) => v * gain[j] + bias[j]) };
   }
 

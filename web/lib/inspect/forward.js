@@ -1,6 +1,6 @@
 // forward.js - whole passes: over one sequence, over several, and what is averaged over one
 import { hidden } from '../engine/probe.js';
-import { Pause } from '../base/turn.js';
+import { Yielder } from '../base/event_loop.js';
 import { isList, oneMask } from '../input/options.js';
 import { withOwnSource } from '../input/sources.js';
 import { fail } from '../base/errors.js';
@@ -10,45 +10,45 @@ import { fail } from '../base/errors.js';
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
 
 /**
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {any} input  text, ids, or a list of several
  * @param {Record<string, any>} [options]
  * @param {Hooks} [hooks]
  */
-export async function forward(f, input, options = {}, { signal } = {}) {
-  const pause = new Pause(signal);
-  await pause.check();
-  if (isList(input)) return forwardMany(f, Array.from(input), options, pause);
-  return forwardOne(f, f.ids(input, 'input', options.addSpecialTokens), options, pause);
+export async function forward(model, input, options = {}, { signal } = {}) {
+  const yielder = new Yielder(signal);
+  await yielder.yieldIfDue();
+  if (isList(input)) return forwardMany(model, Array.from(input), options, yielder);
+  return forwardOne(model, model.ids(input, 'input', options.addSpecialTokens), options, yielder);
 }
 
 /**
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {number[]} ids
  * @param {Record<string, any>} o
- * @param {Pause} pause
+ * @param {Yielder} yielder
  * @returns {Promise<{logits?: Tensor, hidden?: Tensor, captured: Record<string, Tensor>}>}
  */
-export async function forwardOne(f, ids, o, pause) {
-  const { config } = f;
-  f.fits(ids.length, 'input');
-  if (o.source !== undefined) o = { ...o, source: f.ids(o.source, 'source') };
-  const run = await f.openRun(o);
+export async function forwardOne(model, ids, o, yielder) {
+  const { config } = model;
+  model.fits(ids.length, 'input');
+  if (o.source !== undefined) o = { ...o, source: model.ids(o.source, 'source') };
+  const sequence = await model.openSequence(o);
   try {
     if (config.kind === 'encoder') {
-      await run.start(o, pause);
-      run.encodeOnly(ids, f.mask(o.mask, ids.length, 'mask'));
-      return { hidden: hidden(run.session, config.d_model), captured: run.take() ?? {} };
+      await sequence.encodeSource(o, yielder);
+      sequence.encodeOnly(ids, model.mask(o.mask, ids.length, 'mask'));
+      return { hidden: hidden(sequence.session, config.d_model), captured: sequence.takeCaptured() ?? {} };
     }
     const n = o.mask !== undefined && o.mask !== null ? shown(o.mask, ids.length) : ids.length;
-    await run.start(o, pause);
+    await sequence.encodeSource(o, yielder);
     const data = new Float32Array(ids.length * config.vocab_size);
-    await run.prefill(ids.slice(0, n), pause, (first, rows) => {
-      data.set(run.session.logits(0, rows, config.vocab_size), first * config.vocab_size);
+    await sequence.prefill(ids.slice(0, n), yielder, (first, rows) => {
+      data.set(sequence.session.logits(0, rows, config.vocab_size), first * config.vocab_size);
     });
-    return { logits: { data, shape: [ids.length, config.vocab_size] }, captured: run.take() ?? {} };
+    return { logits: { data, shape: [ids.length, config.vocab_size] }, captured: sequence.takeCaptured() ?? {} };
   } finally {
-    run.close();
+    sequence.close();
   }
 }
 
@@ -63,38 +63,38 @@ function shown(mask, n) {
 
 /**
  * One pass for each sequence, put together: [sequence, position, ...], zeros where a shorter one has ended.
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {any[]} list
  * @param {Record<string, any>} o
- * @param {import('../base/turn.js').Pause} pause
+ * @param {import('../base/event_loop.js').Yielder} yielder
  */
-async function forwardMany(f, list, o, pause) {
+async function forwardMany(model, list, o, yielder) {
   if (o.mask && o.mask.length !== list.length) fail('bad-option', `mask has ${o.mask.length} rows, there are ${list.length} sequences`);
   const each = withOwnSource(o, list.length);
-  const batch = list.map((s, i) => f.ids(s, `input ${i}`, o.addSpecialTokens));
+  const batch = list.map((s, i) => model.ids(s, `input ${i}`, o.addSpecialTokens));
   const results = [];
   for (let i = 0; i < batch.length; i++) {
-    results.push(await forwardOne(f, batch[i], { ...each[i], mask: o.mask?.[i] }, pause));
+    results.push(await forwardOne(model, batch[i], { ...each[i], mask: o.mask?.[i] }, yielder));
   }
   /** @type {Record<string, Tensor>} */
   const captured = {};
   for (const name of Object.keys(results[0].captured)) captured[name] = stack(results.map((r) => r.captured[name]));
-  const main = f.config.kind === 'encoder' ? 'hidden' : 'logits';
+  const main = model.config.kind === 'encoder' ? 'hidden' : 'logits';
   return { [main]: stack(results.map((r) => /** @type {Tensor} */ (r[main]))), captured };
 }
 
 /**
  * Mean of an encoder's hidden states over the positions that the mask shows.
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {any} input
  * @param {{mask?: ArrayLike<number>}} [options]
  * @param {Hooks} [hooks]
  * @returns {Promise<Tensor>} [d_model]
  */
-export async function embed(f, input, options = {}, hooks = {}) {
-  if (f.config.kind !== 'encoder') fail('unsupported', `embed needs an encoder, this model is of kind ${f.config.kind}`);
+export async function embed(model, input, options = {}, hooks = {}) {
+  if (model.config.kind !== 'encoder') fail('unsupported', `embed needs an encoder, this model is of kind ${model.config.kind}`);
   if (isList(input)) fail('bad-argument', 'the input is a list of several, embed takes one text or one list of ids at a time');
-  const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(f, input, options, hooks));
+  const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(model, input, options, hooks));
   const [n, d] = hidden.shape, mean = new Float64Array(d);
   let count = 0;
   for (let i = 0; i < n; i++) {

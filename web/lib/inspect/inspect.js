@@ -12,11 +12,11 @@ export { weight } from './weight.js';
 
 /**
  * The distribution that a draw from these logits would have.
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {Float32Array} logits  [vocab_size]
  * @param {Record<string, any>} [options]  those of sampling, and `seen`: ids for the repetition penalty
  * @returns {Float32Array}
  */
-export function distribution(f, logits, options = {}) {
-  return probabilities(f.engine, logits, samplingOf(options), options.seen ?? []);
+export function distribution(model, logits, options = {}) {
+  return probabilities(model.engine, logits, samplingOf(options), options.seen ?? []);
 }

@@ -4,7 +4,7 @@
 // "A Mathematical Framework for Transformer Circuits".
 import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
-import { Pause } from '../base/turn.js';
+import { Yielder } from '../base/event_loop.js';
 import { number } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 import { checkedIds } from '../base/given.js';
@@ -32,59 +32,59 @@ import { checkedIds } from '../base/given.js';
  * @property {Part[]} parts
  */
 
-/** @param {LoadedModel} f @param {string} call */
-const prefix = (f, call) => (f.needDecoder(call), f.config.kind === 'encoder_decoder' ? 'decoder' : 'blocks');
+/** @param {LoadedModel} model @param {string} call */
+const prefix = (model, call) => (model.needDecoder(call), model.config.kind === 'encoder_decoder' ? 'decoder' : 'blocks');
 
 /**
  * The final norm and the head applied to the residual stream after each layer. Where embeddings leave off and the layers set in is for
  * the engine to know: the stream of one layer is put in the place of the last one's, and the pass runs to its end.
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {any} input
  * @param {{top?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}} options
  * @param {import('../run/loaded_model.js').Hooks} hooks
  * @returns {Promise<LensToken[][][]>} [layer][position], the most likely first; the last layer's are the model's own
  */
-export async function logitLens(f, input, options, { signal } = {}) {
-  const { top = 5, source, sourceMask } = options, stack = prefix(f, 'logitLens');
-  const { n_layers: layers, vocab_size: v, d_model: d } = f.config;
+export async function logitLens(model, input, options, { signal } = {}) {
+  const { top = 5, source, sourceMask } = options, stack = prefix(model, 'logitLens');
+  const { n_layers: layers, vocab_size: v, d_model: d } = model.config;
   number('top', top, 1, v, true);
-  const pause = new Pause(signal);
-  const ids = f.ids(input, 'input', options.addSpecialTokens);
+  const yielder = new Yielder(signal);
+  const ids = model.ids(input, 'input', options.addSpecialTokens);
   const point = (/** @type {number} */ l) => `${stack}.${l}.hook_resid_post`;
-  const { logits, captured } = await forwardOne(f, ids, { source, sourceMask, capture: [point(0).replace('.0.', '.*.')] }, pause);
+  const { logits, captured } = await forwardOne(model, ids, { source, sourceMask, capture: [point(0).replace('.0.', '.*.')] }, yielder);
   /** @type {LensToken[][][]} */
   const out = [];
   for (let l = 0; l < layers; l++) {
     const stream = captured[point(l)].data;
     const edits = ids.map((_, position) => ({ at: point(layers - 1), position, set: stream.subarray(position * d, (position + 1) * d) }));
-    const { data } = l === layers - 1 ? /** @type {Tensor} */ (logits) : /** @type {Tensor} */ ((await forwardOne(f, ids, { source, sourceMask, edits }, pause)).logits);
-    out.push(ids.map((_, i) => f.engine.top(data.subarray(i * v, (i + 1) * v), top)
-      .map(({ id, logprob }) => ({ id, text: f.tokenText(id), logprob, probability: Math.exp(logprob) }))));
+    const { data } = l === layers - 1 ? /** @type {Tensor} */ (logits) : /** @type {Tensor} */ ((await forwardOne(model, ids, { source, sourceMask, edits }, yielder)).logits);
+    out.push(ids.map((_, i) => model.engine.top(data.subarray(i * v, (i + 1) * v), top)
+      .map(({ id, logprob }) => ({ id, text: model.tokenText(id), logprob, probability: Math.exp(logprob) }))));
   }
   return out;
 }
 
 /**
  * One logit as the sum of what embedding, heads, feed-forward layers and biases put into it, every norm's scale held at what it was.
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {any} input
  * @param {{token?: number | string, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}} options
  *   token: default the most likely; position: default the last
  * @param {import('../run/loaded_model.js').Hooks} hooks
  * @returns {Promise<Attribution>}
  */
-export async function attribution(f, input, options, { signal } = {}) {
-  const { source, sourceMask } = options, stack = prefix(f, 'attribution'), c = f.config;
-  const ids = f.ids(input, 'input', options.addSpecialTokens);
+export async function attribution(model, input, options, { signal } = {}) {
+  const { source, sourceMask } = options, stack = prefix(model, 'attribution'), c = model.config;
+  const ids = model.ids(input, 'input', options.addSpecialTokens);
   const position = number('position', options.position ?? ids.length - 1, 0, ids.length - 1, true);
   const whole = c.kind === 'encoder_decoder' ? 'decoder.' : '';
   const names = ['attn.hook_result', 'cross_attn.hook_result', 'hook_mlp_out', 'hook_attn_out', 'ln1.hook_scale', 'ln_cross.hook_scale', 'ln2.hook_scale'];
-  const all = (await f.points()).names.filter((n) => n.startsWith(`${stack}.`) && names.some((m) => n.endsWith(`.${m}`)));
-  const more = (await f.points()).names.filter((n) => ['hook_embed', 'hook_pos_embed', 'ln_final.hook_scale'].some((m) => n === whole + m));
+  const all = (await model.points()).names.filter((n) => n.startsWith(`${stack}.`) && names.some((m) => n.endsWith(`.${m}`)));
+  const more = (await model.points()).names.filter((n) => ['hook_embed', 'hook_pos_embed', 'ln_final.hook_scale'].some((m) => n === whole + m));
   // only this position is needed, and nothing later can change it unless attention is bidirectional
-  const { logits, captured } = await forwardOne(f, c.causal ? ids.slice(0, position + 1) : ids, { source, sourceMask, capture: [...all, ...more] }, new Pause(signal));
+  const { logits, captured } = await forwardOne(model, c.causal ? ids.slice(0, position + 1) : ids, { source, sourceMask, capture: [...all, ...more] }, new Yielder(signal));
   const { data } = /** @type {Tensor} */ (logits), row = data.subarray(position * c.vocab_size, (position + 1) * c.vocab_size);
-  const token = tokenOf(f, options.token ?? f.engine.top(row, 1)[0].id);
+  const token = tokenOf(model, options.token ?? model.engine.top(row, 1)[0].id);
 
   /** @type {{name: string, kind: Part['kind'], layer: number | null, head: number | null, vector: Float64Array}[]} */
   let parts = [];
@@ -99,7 +99,7 @@ export async function attribution(f, input, options, { signal } = {}) {
   };
   /** The norm `name`, linear once its scale is known. @param {string} name @param {string} point @param {number | null} layer */
   const norm = (name, point, layer) => {
-    const gain = weight(f, `${name}.weight`), bias = c.norm === 'layernorm' && c.bias_norm ? weight(f, `${name}.bias`) : null;
+    const gain = weight(model, `${name}.weight`), bias = c.norm === 'layernorm' && c.bias_norm ? weight(model, `${name}.bias`) : null;
     const [scale] = at(point);
     for (const { vector } of parts) {
       const mean = c.norm === 'layernorm' ? vector.reduce((a, b) => a + b, 0) / d : 0;
@@ -120,27 +120,27 @@ export async function attribution(f, input, options, { signal } = {}) {
     };
     const attend = (/** @type {string} */ which) => () => {
       for (let h = 0; h < c.n_heads; h++) add('head', `${b}.${which}.head.${h}`, at(`${b}.${which}.hook_result`, h), l, h);
-      if (c.bias_attn_out) add('bias', `${b}.${which}.o.bias`, weight(f, `${b}.${which}.o.bias`), l);
+      if (c.bias_attn_out) add('bias', `${b}.${which}.o.bias`, weight(model, `${b}.${which}.o.bias`), l);
     };
     sublayer(attend('attn'), 'norm1', 'ln1.hook_scale');
     if (cross) sublayer(attend('cross_attn'), 'norm2', 'ln_cross.hook_scale');
     sublayer(() => {
-      const out = Float64Array.from(at(`${b}.hook_mlp_out`)), bias = c.bias_ffn ? weight(f, `${b}.ffn.down.bias`) : null;
+      const out = Float64Array.from(at(`${b}.hook_mlp_out`)), bias = c.bias_ffn ? weight(model, `${b}.ffn.down.bias`) : null;
       if (bias) for (let j = 0; j < d; j++) out[j] -= bias[j];
       add('ffn', `${b}.ffn`, out, l);
       add('bias', `${b}.ffn.down.bias`, bias, l);
     }, cross ? 'norm3' : 'norm2', 'ln2.hook_scale');
   }
   if (c.final_norm && c.use_final_norm) norm('final_norm', `${whole}ln_final.hook_scale`, null);
-  const direction = weight(f, 'head.weight', token);
+  const direction = weight(model, 'head.weight', token);
   const terms = parts.map(({ vector, ...part }) => ({ ...part, value: vector.reduce((sum, x, j) => sum + x * direction[j], 0) }));
-  if (c.bias_head) terms.push({ name: 'head.bias', kind: 'bias', layer: null, head: null, value: weight(f, 'head.bias')[token] });
-  return { token, text: f.tokenText(token), position, logit: row[token], sum: terms.reduce((n, p) => n + p.value, 0), parts: terms };
+  if (c.bias_head) terms.push({ name: 'head.bias', kind: 'bias', layer: null, head: null, value: weight(model, 'head.bias')[token] });
+  return { token, text: model.tokenText(token), position, logit: row[token], sum: terms.reduce((n, p) => n + p.value, 0), parts: terms };
 }
 
-/** @param {LoadedModel} f @param {number | string} token an id, or a text that is one token */
-function tokenOf(f, token) {
-  const ids = typeof token === 'string' ? f.encode(token, { addSpecialTokens: false }) : checkedIds([token], 'token', f.config.vocab_size);
+/** @param {LoadedModel} model @param {number | string} token an id, or a text that is one token */
+function tokenOf(model, token) {
+  const ids = typeof token === 'string' ? model.encode(token, { addSpecialTokens: false }) : checkedIds([token], 'token', model.config.vocab_size);
   if (ids.length !== 1) fail('bad-option', `token is ${show(token)}, which is ${ids.length} tokens, expected one`);
   return ids[0];
 }

@@ -1,7 +1,7 @@
 // trace.js - a pass as a list of operations: shapes, parameters, cost by the formulas, time by the clock
 import { trace as measure, traced } from '../engine/probe.js';
 import { clockTick } from '../base/clock.js';
-import { Pause } from '../base/turn.js';
+import { Yielder } from '../base/event_loop.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 /**
@@ -41,69 +41,69 @@ async function repeat(pass, sums) {
 }
 
 /**
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {any} input
  * @param {Record<string, any>} options
  * @param {import('../run/loaded_model.js').Hooks} hooks
  * @returns {Promise<TraceRow[]>} in the order of the computation
  */
-export async function trace(f, input, options, { signal } = {}) {
-  const { config: c } = f, pause = new Pause(signal), encoder = c.kind === 'encoder';
-  const ids = f.ids(input, 'input', options.addSpecialTokens);
-  f.fits(ids.length, 'input');
-  const source = options.source === undefined ? undefined : f.ids(options.source, 'source');
+export async function trace(model, input, options, { signal } = {}) {
+  const { config: c } = model, yielder = new Yielder(signal), encoder = c.kind === 'encoder';
+  const ids = model.ids(input, 'input', options.addSpecialTokens);
+  model.fits(ids.length, 'input');
+  const source = options.source === undefined ? undefined : model.ids(options.source, 'source');
   /** One pass, its times added to these. @param {Times} sums */
   const pass = async (sums) => {
-    const run = await f.openRun();
+    const sequence = await model.openSequence();
     const gather = () => {
-      for (const t of traced(run.session)) {
+      for (const t of traced(sequence.session)) {
         const key = `${t.stack} ${t.layer} ${t.op}`, known = sums.get(key);
         if (known) { known.ms += t.ms; known.passes++; } else sums.set(key, { ...t, passes: 1 });
       }
     };
     try {
-      measure(run.session);
-      await run.start({ source, sourceMask: options.sourceMask }, pause);
+      measure(sequence.session);
+      await sequence.encodeSource({ source, sourceMask: options.sourceMask }, yielder);
       if (source) gather();
       if (encoder) {
-        run.encodeOnly(ids, null);
+        sequence.encodeOnly(ids, null);
         gather();
       } else {
-        await run.prefill(ids, pause, (_, n) => { run.session.logits(0, n, c.vocab_size); gather(); });
+        await sequence.prefill(ids, yielder, (_, n) => { sequence.session.logits(0, n, c.vocab_size); gather(); });
       }
     } finally {
-      run.close();
+      sequence.close();
     }
   };
   /** @type {Times} */
   const sums = new Map();
   await pass(sums);
   if (clockTick() > FINE_MS) await repeat(pass, sums);
-  return [...sums.values()].map((t) => describe(f, t, ids.length, source?.length ?? 0));
+  return [...sums.values()].map((t) => describe(model, t, ids.length, source?.length ?? 0));
 }
 
-/** Pairs of a query and a key that it sees. @param {LoadedModel} f @param {number} queries @param {boolean} causal */
-function pairs(f, queries, causal) {
-  const window = f.config.sliding_window || Infinity;
+/** Pairs of a query and a key that it sees. @param {LoadedModel} model @param {number} queries @param {boolean} causal */
+function pairs(model, queries, causal) {
+  const window = model.config.sliding_window || Infinity;
   let sum = 0;
   for (let i = 0; i < queries; i++) sum += Math.min(window, causal ? i + 1 : queries);
   return sum;
 }
 
 /**
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {{op: string, stack: number, layer: number, ms: number, passes: number}} t
  * @param {number} positions of the decoder (or of an encoder alone)
  * @param {number} source
  * @returns {TraceRow}
  */
-function describe(f, { op, stack, layer, ms, passes }, positions, source) {
-  const { config: c } = f, two = c.kind === 'encoder_decoder', inEncoder = stack === 1;
+function describe(model, { op, stack, layer, ms, passes }, positions, source) {
+  const { config: c } = model, two = c.kind === 'encoder_decoder', inEncoder = stack === 1;
   const T = two && inEncoder ? source : positions, d = c.d_model, wide = c.d_ff;
   const q = [c.n_heads, c.d_head], k = [c.n_kv_heads, c.d_head], heads = c.n_heads * c.d_head, kv = c.n_kv_heads * c.d_head;
   const gated = c.ffn === 'swiglu', plain = T * d;
   const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain, added = Number(c.use_residual) * plain;
-  const seen = op.startsWith('cross') ? T * source : pairs(f, T, c.causal && !inEncoder);
+  const seen = op.startsWith('cross') ? T * source : pairs(model, T, c.causal && !inEncoder);
   const bias = (/** @type {boolean} */ has, /** @type {number} */ n) => (has ? n : 0);
   const linear = (/** @type {number} */ n, /** @type {number} */ from, /** @type {number} */ to, /** @type {boolean} */ has) => 2 * n * from * to + bias(has, n * to);
   /** in, out, flops @type {Record<string, [number[], number[], number]>} */
@@ -131,8 +131,8 @@ function describe(f, { op, stack, layer, ms, passes }, positions, source) {
   };
   const [input, output, flops] = table[op];
   const block = layer < 0 ? '' : `${two ? (inEncoder ? 'encoder' : 'decoder') : 'blocks'}.${layer}.`;
-  const rows = weightsOf(f, op, block, inEncoder);
-  const weights = rows.reduce((n, r) => n + (r.count ? r.memoryBytes : tiedBytes(f, r.tiedTo)), 0);
+  const rows = weightsOf(model, op, block, inEncoder);
+  const weights = rows.reduce((n, r) => n + (r.count ? r.memoryBytes : tiedBytes(model, r.tiedTo)), 0);
   const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
   const read = op === 'embed' ? T * d * weights / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes; // a look-up reads its rows alone
   return {
@@ -142,21 +142,21 @@ function describe(f, { op, stack, layer, ms, passes }, positions, source) {
   };
 }
 
-/** @param {LoadedModel} f @param {string | null} name */
-function tiedBytes(f, name) { return f.table.rows.find((r) => r.name === name)?.memoryBytes ?? 0; }
+/** @param {LoadedModel} model @param {string | null} name */
+function tiedBytes(model, name) { return model.table.rows.find((r) => r.name === name)?.memoryBytes ?? 0; }
 
-/** The rows of the parameter table that an operation uses. @param {LoadedModel} f @param {string} op @param {string} block @param {boolean} inEncoder */
-function weightsOf(f, op, block, inEncoder) {
-  const { config: c } = f, two = c.kind === 'encoder_decoder';
+/** The rows of the parameter table that an operation uses. @param {LoadedModel} model @param {string} op @param {string} block @param {boolean} inEncoder */
+function weightsOf(model, op, block, inEncoder) {
+  const { config: c } = model, two = c.kind === 'encoder_decoder';
   /** @type {Record<string, RegExp>} */
   const parts = {
     'norm1': /^norm1\./, 'attn.qkv': /^attn\.[qkv](_norm)?\./, 'attn.o': /^attn\.o\./, 'norm_cross': /^norm2\./, 'cross_attn.q': /^cross_attn\.q\./,
     'cross_attn.kv': /^cross_attn\.[kv]\./, 'cross_attn.o': /^cross_attn\.o\./, 'norm2': two && !inEncoder ? /^norm3\./ : /^norm2\./,
     'ffn.up': /^ffn\.(up|gate)\./, 'ffn.down': /^ffn\.down\./,
   };
-  if (block) return f.table.rows.filter((r) => r.name.startsWith(block) && parts[op]?.test(r.name.slice(block.length)));
+  if (block) return model.table.rows.filter((r) => r.name.startsWith(block) && parts[op]?.test(r.name.slice(block.length)));
   const own = two && inEncoder ? 'encoder.' : '';
   /** @type {Record<string, RegExp>} */
   const whole = { embed: /^(embed|position)\./, final_norm: /^final_norm\./, head: /^head\./ };
-  return f.table.rows.filter((r) => r.layer === null && r.name.startsWith(own) && whole[op]?.test(r.name.slice(own.length)));
+  return model.table.rows.filter((r) => r.layer === null && r.name.startsWith(own) && whole[op]?.test(r.name.slice(own.length)));
 }

@@ -7,15 +7,15 @@ import { fail, show } from '../base/errors.js';
 
 /**
  * A weight's numbers, dequantised: a vector, or one row of a matrix.
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {string} name  as in the parameter table
  * @param {number} [row]
  * @returns {Float32Array}
  */
-export function weight(f, name, row = 0) {
-  const i = f.table.rows.findIndex((r) => r.name === name);
+export function weight(model, name, row = 0) {
+  const i = model.table.rows.findIndex((r) => r.name === name);
   if (i < 0) fail('bad-argument', `there is no weight ${show(name)}`);
-  const { shape } = f.table.rows[i];
+  const { shape } = model.table.rows[i];
   number(`the row of ${name}`, row, 0, shape.length === 1 ? 0 : shape[0] - 1, true);
-  return tensorRow(f.engine, i, row, shape[shape.length - 1]);
+  return tensorRow(model.engine, i, row, shape[shape.length - 1]);
 }

@@ -1,9 +1,9 @@
 // batch.js - several texts at once
 import { beamSearch } from './beams.js';
 import { perSecond } from '../base/clock.js';
-import { Line } from './generate.js';
-import { nextAll } from './runs.js';
-import { Pause } from '../base/turn.js';
+import { Generation } from './generate.js';
+import { advanceAll } from './advance.js';
+import { Yielder } from '../base/event_loop.js';
 import { withOwnSource } from '../input/sources.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
@@ -13,26 +13,26 @@ import { withOwnSource } from '../input/sources.js';
 
 /**
  * Several prompts, one token of each in turn. The i-th draws with seed + i, as it would alone.
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {number[][]} prompts
  * @param {Checked} o
  * @param {import('./generate.js').Delivery} hooks
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
-export async function* generateMany(f, prompts, o, { signal }) {
-  const pause = new Pause(signal);
+export async function* generateMany(model, prompts, o, { signal }) {
+  const yielder = new Yielder(signal);
   const below = o.seed - 2 ** 53; // adding to it loses no digit
   const each = withOwnSource(o, prompts.length).map((own, i) => ({
-    ...own, seed: below + i + (below + i < 0 ? 2 ** 53 : 0), source: own.source === undefined ? undefined : f.ids(own.source, `source ${i}`),
+    ...own, seed: below + i + (below + i < 0 ? 2 ** 53 : 0), source: own.source === undefined ? undefined : model.ids(own.source, `source ${i}`),
   }));
-  /** @type {Line[]} */
-  const lines = [];
+  /** @type {Generation[]} */
+  const generations = [];
   /** @type {Summary[]} */
   const summaries = [];
   try {
     if (o.beams > 1) {
       for (const [sequence, prompt] of prompts.entries()) {
-        const search = beamSearch(f, prompt, each[sequence], { signal });
+        const search = beamSearch(model, prompt, each[sequence], { signal });
         try {
           for (;;) {
             const { done, value } = await search.next();
@@ -44,20 +44,20 @@ export async function* generateMany(f, prompts, o, { signal }) {
         }
       }
     } else {
-      for (const [i, prompt] of prompts.entries()) lines.push(await Line.open(f, prompt, each[i], pause));
-      let live = lines;
+      for (const [i, prompt] of prompts.entries()) generations.push(await Generation.open(model, prompt, each[i], yielder));
+      let live = generations;
       while (live.length) {
-        const steps = live.flatMap((line) => line.choose().map((step) => ({ ...step, sequence: lines.indexOf(line) })));
+        const steps = live.flatMap((generation) => generation.choose().map((step) => ({ ...step, sequence: generations.indexOf(generation) })));
         if (steps.length) yield steps;
-        live = live.filter((line) => line.goesOn);
-        await pause.check();
-        for (const line of live) line.resume();
-        nextAll(f, live.map((line) => line.run), live.map((line) => line.ids));
+        live = live.filter((generation) => generation.running);
+        await yielder.yieldIfDue();
+        for (const generation of live) generation.startPass();
+        advanceAll(model, live.map((generation) => generation.sequence), live.map((generation) => generation.ids));
       }
-      summaries.push(...lines.map((line) => line.summary()));
+      summaries.push(...generations.map((generation) => generation.summary()));
     }
   } finally {
-    for (const line of lines) line.run.close();
+    for (const generation of generations) generation.sequence.close();
   }
   const sum = (/** @type {'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
   // lines of a batch wait for one another: the clock is that of the longest

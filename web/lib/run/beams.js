@@ -1,11 +1,11 @@
 // beams.js - beam search
 import { perSecond } from '../base/clock.js';
-import { Outlet } from './generate.js';
-import { nextAll } from './runs.js';
-import { Pause } from '../base/turn.js';
+import { StepBuffer } from './generate.js';
+import { advanceAll } from './advance.js';
+import { Yielder } from '../base/event_loop.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
-/** @typedef {import('./run.js').Run} Run */
+/** @typedef {import('./sequence.js').Sequence} Sequence */
 /** @typedef {import('./generate.js').Step} Step */
 /** @typedef {import('./generate.js').Summary} Summary */
 /** @typedef {import('./generate.js').Checked} Checked */
@@ -14,21 +14,21 @@ import { Pause } from '../base/turn.js';
  * The most likely continuation that a search of width `beams` finds. A hypothesis of n tokens scores
  * sum(logprob) / ((5 + n) / 6)^lengthPenalty (Wu et al. 2016, equation 14); 0 compares plain sums.
  * Nothing is known before the end, so all steps come at once.
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {number[]} prompt
  * @param {Checked} o
  * @param {import('./generate.js').Delivery} hooks
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
-export async function* beamSearch(f, prompt, o, { signal }) {
-  /** @typedef {{run: Run, ids: number[], logprobs: number[], sum: number}} Beam */
-  const pause = new Pause(signal);
-  await pause.check();
+export async function* beamSearch(model, prompt, o, { signal }) {
+  /** @typedef {{sequence: Sequence, ids: number[], logprobs: number[], sum: number}} Beam */
+  const yielder = new Yielder(signal);
+  await yielder.yieldIfDue();
   const score = (/** @type {{sum: number}} */ b, /** @type {number} */ n) => b.sum / ((5 + n) / 6) ** o.lengthPenalty;
-  const eos = o.ignoreEos ? [] : f.special.eos;
-  const first = await f.openRun(o);
+  const eos = o.ignoreEos ? [] : model.special.eos;
+  const first = await model.openSequence(o);
   /** @type {Beam[]} */
-  let beams = [{ run: first, ids: [], logprobs: [], sum: 0 }], /** @type {Beam[]} */ next = [];
+  let beams = [{ sequence: first, ids: [], logprobs: [], sum: 0 }], /** @type {Beam[]} */ next = [];
   /** @type {{ids: number[], logprobs: number[], value: number, eos: boolean} | null} */
   let best = null;
   const offer = (/** @type {Beam} */ b, /** @type {number} */ value, /** @type {boolean} */ ended) => {
@@ -36,15 +36,15 @@ export async function* beamSearch(f, prompt, o, { signal }) {
   };
   try {
     let from = performance.now();
-    await first.start(o, pause);
-    await first.prefill(prompt, pause);
+    await first.encodeSource(o, yielder);
+    await first.prefill(prompt, yielder);
     const prefillMs = performance.now() - from;
     from = performance.now();
     const most = Math.min(o.maxTokens, first.session.context - prompt.length);
     let passes = 0;
     for (let n = 1; n <= most && beams.length; n++) {
       // width beams survive; each may lose its best candidates to eos, so |eos| more than width of each are looked at
-      const candidates = beams.flatMap((b) => b.run.top(Math.min(f.config.vocab_size, o.beams + eos.length)).map(({ id, logprob }) => ({ b, id, logprob, sum: b.sum + logprob })));
+      const candidates = beams.flatMap((b) => b.sequence.top(Math.min(model.config.vocab_size, o.beams + eos.length)).map(({ id, logprob }) => ({ b, id, logprob, sum: b.sum + logprob })));
       candidates.sort((x, y) => y.sum - x.sum);
       /** @type {typeof candidates} */
       const chosen = [];
@@ -56,29 +56,29 @@ export async function* beamSearch(f, prompt, o, { signal }) {
       next = [];
       for (const c of alive) {
         const again = alive.indexOf(c) !== alive.findIndex((d) => d.b === c.b);
-        next.push({ run: again ? c.b.run.fork() : c.b.run, ids: [...c.b.ids, c.id], logprobs: [...c.b.logprobs, c.logprob], sum: c.sum });
+        next.push({ sequence: again ? c.b.sequence.fork() : c.b.sequence, ids: [...c.b.ids, c.id], logprobs: [...c.b.logprobs, c.logprob], sum: c.sum });
       }
-      for (const b of beams) if (!next.some((c) => c.run === b.run)) b.run.close();
+      for (const b of beams) if (!next.some((c) => c.sequence === b.sequence)) b.sequence.close();
       beams = next;
       if (n === most) break;
-      nextAll(f, beams.map((b) => b.run), beams.map((b) => [...prompt, ...b.ids]));
+      advanceAll(model, beams.map((b) => b.sequence), beams.map((b) => [...prompt, ...b.ids]));
       passes++;
-      await pause.check();
+      await yielder.yieldIfDue();
     }
     for (const b of beams) offer(b, score(b, b.ids.length || 1), false);
     const found = /** @type {{ids: number[], logprobs: number[], eos: boolean}} */ (/** @type {unknown} */ (best));
     const decodeMs = performance.now() - from;
-    const outlet = new Outlet(o.stop, f.decoder(prompt));
+    const buffer = new StepBuffer(o.stop, model.decoder(prompt));
     /** @type {Step[]} */
     const steps = [];
-    for (let i = 0; i < found.ids.length && !outlet.stopped; i++) {
-      steps.push(...outlet.push({ id: found.ids[i], text: '', position: prompt.length + i, logprob: found.logprobs[i], ms: decodeMs / found.ids.length }));
+    for (let i = 0; i < found.ids.length && !buffer.stopped; i++) {
+      steps.push(...buffer.push({ id: found.ids[i], text: '', position: prompt.length + i, logprob: found.logprobs[i], ms: decodeMs / found.ids.length }));
     }
-    if (!outlet.stopped) steps.push(...outlet.end());
+    if (!buffer.stopped) steps.push(...buffer.end());
     if (steps.length) yield steps;
-    const stopReason = outlet.stopped ? 'stop' : found.eos ? 'eos' : found.ids.length >= o.maxTokens ? 'maxTokens' : 'contextFull';
-    return { text: outlet.text, ids: outlet.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: perSecond(passes, decodeMs) };
+    const stopReason = buffer.stopped ? 'stop' : found.eos ? 'eos' : found.ids.length >= o.maxTokens ? 'maxTokens' : 'contextFull';
+    return { text: buffer.text, ids: buffer.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: perSecond(passes, decodeMs) };
   } finally {
-    for (const run of new Set([...beams, ...next].map((b) => b.run))) run.close();
+    for (const sequence of new Set([...beams, ...next].map((b) => b.sequence))) sequence.close();
   }
 }

@@ -1,6 +1,6 @@
 // generate.js - one token after the other: sampling, stop strings
 import { perSecond } from '../base/clock.js';
-import { Pause } from '../base/turn.js';
+import { Yielder } from '../base/event_loop.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
@@ -37,7 +37,7 @@ import { Pause } from '../base/turn.js';
  */
 
 /** Steps on their way out: held back while their text may still turn out to be (part of) a stop string. */
-export class Outlet {
+export class StepBuffer {
   /** @type {Step[]} */
   #held = [];
   text = '';
@@ -105,7 +105,7 @@ function overlap(text, stop) {
 }
 
 /** One text on its way: choose a token, hand out what is certain, run the token, choose the next. */
-export class Line {
+export class Generation {
   prefillMs = 0;
   decodeMs = 0;
   #passes = 0;
@@ -114,75 +114,75 @@ export class Line {
   /** @type {Summary['stopReason'] | null} */
   #reason = null;
 
-  /** @param {LoadedModel} f @param {import('./run.js').Run} run @param {number[]} prompt @param {Checked} o */
-  constructor(f, run, prompt, o) {
-    this.run = run;
+  /** @param {LoadedModel} model @param {import('./sequence.js').Sequence} sequence @param {number[]} prompt @param {Checked} o */
+  constructor(model, sequence, prompt, o) {
+    this.sequence = sequence;
     this.o = o;
     /** Prompt and text so far. */
     this.ids = [...prompt];
-    this.eos = o.ignoreEos ? [] : f.special.eos;
-    this.outlet = new Outlet(o.stop, f.decoder(prompt));
+    this.eos = o.ignoreEos ? [] : model.special.eos;
+    this.buffer = new StepBuffer(o.stop, model.decoder(prompt));
   }
 
-  /** @param {LoadedModel} f @param {number[]} prompt @param {Checked} o @param {Pause} pause */
-  static async open(f, prompt, o, pause) {
-    const line = new Line(f, await f.openRun(o), prompt, o);
+  /** @param {LoadedModel} model @param {number[]} prompt @param {Checked} o @param {Yielder} yielder */
+  static async open(model, prompt, o, yielder) {
+    const generation = new Generation(model, await model.openSequence(o), prompt, o);
     try {
       const from = performance.now();
-      line.run.session.seed(o.seed);
-      await line.run.start(o, pause);
-      await line.run.prefill(prompt, pause);
-      line.#from = performance.now();
-      line.prefillMs = line.#from - from;
-      return line;
+      generation.sequence.session.seed(o.seed);
+      await generation.sequence.encodeSource(o, yielder);
+      await generation.sequence.prefill(prompt, yielder);
+      generation.#from = performance.now();
+      generation.prefillMs = generation.#from - from;
+      return generation;
     } catch (error) {
-      line.run.close();
+      generation.sequence.close();
       throw error;
     }
   }
 
   /** Whether the last token chosen is to be run, so that another can be chosen. */
-  get goesOn() { return this.#reason === null; }
+  get running() { return this.#reason === null; }
 
   /** Choose the next token. @returns {Step[]} what may go out now */
   choose() {
-    const { ids, run, o, outlet } = this, { session } = run;
+    const { ids, sequence, o, buffer } = this, { session } = sequence;
     if (this.#made >= o.maxTokens) return this.#end('maxTokens');
     if (ids.length >= session.context) return this.#end('contextFull');
     const { id, logprob } = session.sample(o.sampling);
     if (this.eos.includes(id)) return this.#end('eos');
     /** @type {Step} */
     const step = { id, text: '', position: ids.length, logprob, ms: 0 };
-    if (o.logprobs) step.top = run.top(o.logprobs);
-    const captured = run.take();
+    if (o.logprobs) step.top = sequence.top(o.logprobs);
+    const captured = sequence.takeCaptured();
     if (captured) step.captured = captured;
     ids.push(id);
     this.#made++;
     step.ms = performance.now() - this.#from;
     this.decodeMs += step.ms;
-    const steps = outlet.push(step);
-    if (outlet.stopped) this.#reason = 'stop';
+    const steps = buffer.push(step);
+    if (buffer.stopped) this.#reason = 'stop';
     else if (this.#made >= o.maxTokens) steps.push(...this.#end('maxTokens'));
     else if (ids.length >= session.context) steps.push(...this.#end('contextFull'));
     return steps;
   }
 
   /** The token chosen is about to be run. */
-  resume() {
+  startPass() {
     this.#from = performance.now();
     this.#passes++;
   }
 
   /** @param {Summary['stopReason']} reason @returns {Step[]} */
   #end(reason) {
-    const steps = this.outlet.end();
-    this.#reason = this.outlet.stopped ? 'stop' : reason;
+    const steps = this.buffer.end();
+    this.#reason = this.buffer.stopped ? 'stop' : reason;
     return steps;
   }
 
   /** @returns {Summary} */
   summary() {
-    const { prefillMs, decodeMs, outlet: { text, ids }, o: { seed } } = this;
+    const { prefillMs, decodeMs, buffer: { text, ids }, o: { seed } } = this;
     const stopReason = /** @type {Summary['stopReason']} */ (this.#reason);
     return { text, ids, seed, stopReason, prefillMs, decodeMs, tokensPerSecond: perSecond(this.#passes, decodeMs) };
   }
@@ -190,32 +190,32 @@ export class Line {
 
 /**
  * Continue a prompt.
- * @param {LoadedModel} f
+ * @param {LoadedModel} model
  * @param {number[]} prompt
  * @param {Checked} o
  * @param {Delivery} hooks
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
-export async function* generate(f, prompt, o, { signal, due = () => true }) {
-  const pause = new Pause(signal);
-  await pause.check();
-  const line = await Line.open(f, prompt, o, pause);
+export async function* generate(model, prompt, o, { signal, due = () => true }) {
+  const yielder = new Yielder(signal);
+  await yielder.yieldIfDue();
+  const generation = await Generation.open(model, prompt, o, yielder);
   try {
     /** @type {Step[]} */
     let steps = [];
     for (;;) {
-      steps.push(...line.choose());
-      if (steps.length && (!line.goesOn || due(steps))) {
+      steps.push(...generation.choose());
+      if (steps.length && (!generation.running || due(steps))) {
         yield steps;
         steps = [];
       }
-      if (!line.goesOn) return line.summary();
-      const wait = pause.check(); // mostly nothing: an await would cost as much as the rest of this loop
+      if (!generation.running) return generation.summary();
+      const wait = yielder.yieldIfDue(); // mostly nothing: an await would cost as much as the rest of this loop
       if (wait) await wait;
-      line.resume();
-      line.run.next(line.ids);
+      generation.startPass();
+      generation.sequence.advance(generation.ids);
     }
   } finally {
-    line.run.close();
+    generation.sequence.close();
   }
 }

@@ -3,8 +3,8 @@
 // Everything here runs beside the engine: in the worker, or in the caller's own thread where there is none. Arguments
 // and results are plain data that can be posted.
 import { Engine } from '../engine/engine.js';
-import { Run } from './run.js';
-import { Pause } from '../base/turn.js';
+import { Sequence } from './sequence.js';
+import { Yielder } from '../base/event_loop.js';
 import { generate } from './generate.js';
 import { generateOptions, isList, number, oneMask, seedOf, switched } from '../input/options.js';
 import { fail, GlassformerError, show } from '../base/errors.js';
@@ -34,7 +34,7 @@ import { Tokenizer } from '../tokenizer.js';
 const FRESH_STD = 0.02;
 
 export class LoadedModel {
-  /** @type {import('./sessions.js').Sessions | null} */
+  /** @type {import('./session_table.js').SessionTable | null} */
   #sessions = null;
   /** @type {import('../inspect/capture.js').Points | null} */
   #points = null;
@@ -208,13 +208,13 @@ export class LoadedModel {
   /**
    * @param {{capture?: string[], captureBudget?: number, edits?: import('../inspect/capture.js').Edit[], source?: any}} [o]
    */
-  async openRun(o = {}) {
-    const run = new Run(this, this.#open());
+  async openSequence(o = {}) {
+    const sequence = new Sequence(this, this.#open());
     try {
-      await run.observe(o);
-      return run;
+      await sequence.observe(o);
+      return sequence;
     } catch (error) {
-      run.close();
+      sequence.close();
       throw error;
     }
   }
@@ -252,7 +252,7 @@ export class LoadedModel {
    * @param {any[]} args
    * @param {Hooks} [hooks]
    */
-  async more(feature, args, hooks = {}) { return /** @type {any} */ ((await import('../inspect/inspect.js'))[feature])(this, ...args, hooks); }
+  async inspect(feature, args, hooks = {}) { return /** @type {any} */ ((await import('../inspect/inspect.js'))[feature])(this, ...args, hooks); }
 
   /**
    * Runs that the caller drives.
@@ -261,8 +261,8 @@ export class LoadedModel {
    * @param {Hooks} [hooks]
    */
   async session(method, args, hooks = {}) {
-    const { Sessions } = await import('./sessions.js'); // two may wait for it
-    this.#sessions ??= new Sessions(this);
+    const { SessionTable } = await import('./session_table.js'); // two may wait for it
+    this.#sessions ??= new SessionTable(this);
     return /** @type {any} */ (this.#sessions)[method](...args, hooks);
   }
 
@@ -364,7 +364,7 @@ function openModel(engine, config, tensors, quantize, warnings) {
  */
 async function fill(engine, checkpoint, signal, onBytes) {
   const place = new Map(engine.roster(engine.config).map((t, i) => [t.name, i]));
-  const pause = new Pause(signal);
+  const yielder = new Yielder(signal);
   /** @type {ReturnType<Engine['tensor']> | null} */
   let tensor = null;
   let name = '', bytes = 0;
@@ -384,7 +384,7 @@ async function fill(engine, checkpoint, signal, onBytes) {
     write(/** @type {Uint8Array} */ view) {
       if (tensor) named(() => /** @type {any} */ (tensor).write(view));
       onBytes(bytes += view.length);
-      return pause.check();
+      return yielder.yieldIfDue();
     },
     end() {
       if (tensor) named(() => /** @type {any} */ (tensor).end());

@@ -6,7 +6,7 @@ import { LIMITS, bytesOrObject, flag, number as anyNumber, isBytes, optionsOf, p
 import { presetConfig } from '../formats/presets.js';
 import { openTokenizer } from '../formats/source.js';
 import { Tokenizer } from '../tokenizer.js';
-import { There } from '../worker/remote.js';
+import { WorkerModel } from '../worker/remote.js';
 import { startWorker } from '../worker/start.js';
 import { trainerModule } from '../engine/binary.js';
 
@@ -52,7 +52,7 @@ async function startTrainer(given, signal) {
   const engine = trainerModule();
   engine.catch(() => {}); // reported by the first call
   const { worker } = await startWorker('train_worker', given, signal);
-  return { remote: new There(worker, 'run'), engine };
+  return { remote: new WorkerModel(worker, 'run'), engine };
 }
 
 /** @param {object | string} config @param {Record<string, number>} usual @returns {import('../formats/config.js').Config} */
@@ -142,22 +142,22 @@ async function vocabularyOf(source) {
  * @param {object | string} config
  * @param {Text} data
  * @param {Record<string, any>} options
- * @param {(run: Run) => void} begun  called when there is something to dispose
- * @returns {Promise<Run>}
+ * @param {(run: TrainingRun) => void} begun  called when there is something to dispose
+ * @returns {Promise<TrainingRun>}
  */
-export async function startRun(config, data, options, begun) {
+export async function startTraining(config, data, options, begun) {
   const given = optionsOf('train', options, KINDS);
   return guardedAsync(() => start(config, data, given, begun), given.signal);
 }
 
-/** @param {any} config @param {Text} data @param {Record<string, any>} given  checked @param {(run: Run) => void} begun @returns {Promise<Run>} */
+/** @param {any} config @param {Text} data @param {Record<string, any>} given  checked @param {(run: TrainingRun) => void} begun @returns {Promise<TrainingRun>} */
 async function start(config, data, given, begun) {
   const { signal: stop, worker } = given;
   stop?.throwIfAborted();
   const order = await orderOf(config, data, given);
   stop?.throwIfAborted();
   const { remote, engine } = await startTrainer(worker, stop);
-  const run = new Run(remote, engine, stop);
+  const run = new TrainingRun(remote, engine, stop);
   begun(run);
   try {
     await run.open(order);
@@ -169,7 +169,7 @@ async function start(config, data, given, begun) {
 }
 
 /** One run, in a worker of its own. */
-export class Run {
+export class TrainingRun {
   #remote;
   #engine;
   #signal;
@@ -187,7 +187,7 @@ export class Run {
   #pause = null;
   #stop = () => this.dispose();
 
-  /** @param {There} remote @param {Promise<WebAssembly.Module>} engine @param {AbortSignal} [signal] */
+  /** @param {WorkerModel} remote @param {Promise<WebAssembly.Module>} engine @param {AbortSignal} [signal] */
   constructor(remote, engine, signal) {
     this.#remote = remote;
     this.#engine = engine;

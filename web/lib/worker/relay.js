@@ -37,7 +37,7 @@ export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
  * @param {(message: object, transfer: Transferable[]) => void} post
  * @returns {typeof globalThis.fetch}
  */
-export function distantFetch(post) {
+export function relayedFetch(post) {
   return (input, init = {}) => {
     const url = String(input);
     const { port1, port2 } = new MessageChannel();

@@ -28,7 +28,7 @@ const crash = (why, cause) => new GlassformerError('crashed', `the engine broke 
 const failed = (why, cause) => new GlassformerError('worker', `the worker failed: ${why}`, cause === undefined ? undefined : { cause });
 
 /** Everything in the caller's own thread. @implements {Remote} */
-export class Here {
+export class LocalModel {
   /** @type {LoadedModel | null} */
   #model = null;
   /** Why there is none, told anew to each who asks. */
@@ -90,7 +90,7 @@ export class Here {
 }
 
 /** A module worker, or a worker thread of Node. @implements {Remote} */
-export class There {
+export class WorkerModel {
   /** @type {Worker | null} */
   #worker;
   /** Why there is none, told anew to each who asks. */

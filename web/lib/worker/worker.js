@@ -51,7 +51,7 @@ async function open(id, call, method, args, hooks) {
     helper: hooks.helper,
     onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
     watch: (line) => port.postMessage({ line }, [line]),
-    fetch: hooks.fetch ? (await import('./relay.js')).distantFetch((message, transfer) => port.postMessage({ id, ...message }, transfer)) : undefined,
+    fetch: hooks.fetch ? (await import('./relay.js')).relayedFetch((message, transfer) => port.postMessage({ id, ...message }, transfer)) : undefined,
   });
   await watched;
   post({ id, value: model.info(), memory: model.memory() });

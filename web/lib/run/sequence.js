@@ -5,26 +5,26 @@ import { fail } from '../base/errors.js';
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('../engine/session.js').EngineSession} EngineSession */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
-/** @typedef {import('../base/turn.js').Pause} Pause */
+/** @typedef {import('../base/event_loop.js').Yielder} Yielder */
 
-export class Run {
+export class Sequence {
   /** @type {import('../inspect/capture.js').Recorder | null} */
   #recorder = null;
   /** Refuses what would take more memory than allowed. @type {(queries: number) => void} */
   #afford = () => {};
   #rows = 0; // of the last eval
-  /** Observes another run as this one is observed. @type {((run: Run) => void) | null} */
-  #alike = null;
+  /** Observes another run as this one is observed. @type {((sequence: Sequence) => void) | null} */
+  #observeLike = null;
 
   /** Whether nobody looks or changes anything. */
-  get plain() { return !this.#alike; }
+  get unobserved() { return !this.#observeLike; }
 
   /**
-   * @param {LoadedModel} f
+   * @param {LoadedModel} model
    * @param {EngineSession} session  closed with the run
    */
-  constructor(f, session) {
-    this.f = f;
+  constructor(model, session) {
+    this.model = model;
     this.session = session;
   }
 
@@ -35,16 +35,16 @@ export class Run {
   async observe({ capture = [], captureBudget, edits = [], source }) {
     if (capture?.length === 0 && edits?.length === 0) return;
     const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js'); // who does not look does not load it
-    const points = await this.f.points(), budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
+    const points = await this.model.points(), budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
     const wanted = points.match(capture);
-    /** @param {Run} run */
-    const watch = (run) => {
-      run.#alike = watch;
-      applyEdits(run.session, points, edits);
+    /** @param {Sequence} sequence */
+    const watch = (sequence) => {
+      sequence.#observeLike = watch;
+      applyEdits(sequence.session, points, edits);
       if (!wanted.length) return;
-      run.#recorder = new Recorder(run.session, wanted);
-      run.#afford = (queries) => {
-        const bytes = points.bytes(wanted, queries, run.session.length + queries, source?.length ?? 0);
+      sequence.#recorder = new Recorder(sequence.session, wanted);
+      sequence.#afford = (queries) => {
+        const bytes = points.bytes(wanted, queries, sequence.session.length + queries, source?.length ?? 0);
         if (bytes > budget) {
           fail('capture-too-large', `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`);
         }
@@ -56,20 +56,20 @@ export class Run {
   /**
    * Run the encoder, where there is one.
    * @param {{source?: string | ArrayLike<number>, sourceMask?: ArrayLike<number>}} o
-   * @param {Pause} pause
+   * @param {Yielder} yielder
    */
-  async start({ source, sourceMask }, pause) {
-    const { f } = this;
-    if (f.config.kind !== 'encoder_decoder') {
-      if (source !== undefined || sourceMask !== undefined) fail('bad-option', `source belongs to an encoder_decoder, this model is of kind ${f.config.kind}`);
+  async encodeSource({ source, sourceMask }, yielder) {
+    const { model } = this;
+    if (model.config.kind !== 'encoder_decoder') {
+      if (source !== undefined || sourceMask !== undefined) fail('bad-option', `source belongs to an encoder_decoder, this model is of kind ${model.config.kind}`);
       return;
     }
     if (source === undefined) fail('bad-option', 'an encoder_decoder needs { source }: the text or ids to read');
-    const ids = f.ids(source, 'source');
+    const ids = model.ids(source, 'source');
     this.#afford(0);
-    this.session.encode(ids, f.mask(sourceMask, ids.length, 'sourceMask'));
+    this.session.encode(ids, model.mask(sourceMask, ids.length, 'sourceMask'));
     this.#recorder?.gather(true);
-    await pause.check();
+    await yielder.yieldIfDue();
   }
 
   /** The one pass of a model that is an encoder. @param {number[]} ids @param {ArrayLike<number> | null} mask */
@@ -82,27 +82,27 @@ export class Run {
   /**
    * Run tokens through the decoder, with a chance to stop between chunks.
    * @param {ArrayLike<number>} ids
-   * @param {Pause} pause
+   * @param {Yielder} yielder
    * @param {(first: number, n: number) => void} [each]  after each chunk: its rows
    */
-  async prefill(ids, pause, each) {
-    const { f } = this;
+  async prefill(ids, yielder, each) {
+    const { model } = this;
     // Bidirectional attention has no chunks: an early row reads the late ones.
-    const chunk = f.config.causal ? f.engine.schema.chunk : ids.length;
+    const chunk = model.config.causal ? model.engine.schema.chunk : ids.length;
     const all = Array.from(ids);
     this.#afford(all.length);
     for (let at = 0; at < all.length; at += chunk) {
       const part = all.slice(at, at + chunk);
       this.#eval(part);
       each?.(at, part.length);
-      await pause.check();
+      await yielder.yieldIfDue();
     }
   }
 
   /** One more token, the last of `ids`. @param {number[]} ids all tokens so far */
-  next(ids) {
-    this.#afford(this.f.config.causal ? 1 : ids.length);
-    if (this.f.config.causal) {
+  advance(ids) {
+    this.#afford(this.model.config.causal ? 1 : ids.length);
+    if (this.model.config.causal) {
       this.#eval([ids[ids.length - 1]]);
     } else { // every earlier position sees the new one
       this.session.rewind(0);
@@ -111,7 +111,7 @@ export class Run {
   }
 
   /** Its session was given one token together with others. */
-  advanced() { this.#rows = 1; }
+  noteAdvance() { this.#rows = 1; }
 
   /** @param {number[]} ids */
   #eval(ids) {
@@ -122,18 +122,18 @@ export class Run {
 
   /** The k most likely next tokens. @param {number} k */
   top(k) {
-    const { f } = this;
-    return this.session.top(this.#rows - 1, f.config.vocab_size, k).map(({ id, logprob }) => ({ id, text: f.tokenText(id), logprob }));
+    const { model } = this;
+    return this.session.top(this.#rows - 1, model.config.vocab_size, k).map(({ id, logprob }) => ({ id, text: model.tokenText(id), logprob }));
   }
 
   /** What was captured since the last call. */
-  take() { return this.#recorder?.take(); }
+  takeCaptured() { return this.#recorder?.take(); }
 
   /** An independent copy, with the same edits and captures from here on. */
   fork() {
-    const copy = new Run(this.f, this.session.fork());
+    const copy = new Sequence(this.model, this.session.fork());
     try {
-      this.#alike?.(copy);
+      this.#observeLike?.(copy);
     } catch (error) {
       copy.close();
       throw error;
