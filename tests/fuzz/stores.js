@@ -1,8 +1,8 @@
 // stores.js - downloads through a cache that fails, is full, or holds something else; with a checksum or without
 //
-// A load through keepingFetch gives the bytes that the server has, or refuses; never bytes with another checksum than asked for.
+// A load through storedFetch gives the bytes that the server has, or refuses; never bytes with another checksum than asked for.
 import { createHash } from 'node:crypto';
-import { keepingFetch } from '../../web/lib/download/store.js';
+import { storedFetch } from '../../web/lib/download/store.js';
 import { Sha256 } from '../../web/lib/download/sha256.js';
 import { GlassformerError } from '../../web/lib/base/errors.js';
 import { mutateBytes } from './mutate.js';
@@ -73,7 +73,7 @@ export async function runStores(r, right) {
         return r.below(8) ? new Response(pieces(r, served), { headers: { 'content-length': String(served.length) } }) : new Response('busy', { status: r.of([200, 403, 404, 503]) });
       };
       try {
-        const keeping = await keepingFetch(ADDRESS, { cache: r.below(4) ? 'opfs' : 'none', sha256 }, /** @type {any} */ (fetch), () => {});
+        const keeping = await storedFetch(ADDRESS, { cache: r.below(4) ? 'opfs' : 'none', sha256 }, /** @type {any} */ (fetch), () => {});
         const response = await keeping(ADDRESS), got = new Uint8Array(await response.arrayBuffer());
         if (response.ok && sha256 && hex(got) !== sha256) throw new RangeError('bytes with another checksum were given out');
       } catch (e) {

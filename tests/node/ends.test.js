@@ -206,7 +206,7 @@ describe('threads that help', () => {
   test('one that ends after it has joined ends the model', async () => {
     const leaves = `WebAssembly.Instance = class { exports = { __stack_pointer: {}, gf_pool_worker: () => process.exit(3) }; };`;
     options = inWorker(`super(file, { execArgv: ['--import', 'data:text/javascript,' + ${JSON.stringify(encodeURIComponent(leaves))}] });`);
-    await refused(forwardFor({}), 'worker', /a thread that helped it ended/);
+    await refused(forwardFor({}), 'worker', /one of its helper threads ended/);
   });
 
   test('one that cannot start is missed by nobody', async () => {

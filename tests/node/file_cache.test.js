@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { defaultCacheDir } from '../../web/lib/download/file_store.js';
 import { load } from '../../web/lib/index.js';
-import { keepingFetch } from '../../web/lib/download/store.js';
+import { storedFetch } from '../../web/lib/download/store.js';
 import { serveCut } from './cut_server.js';
 import { collect, golden, refused, top } from './helpers.js';
 
@@ -74,7 +74,7 @@ describe('a folder of downloads', () => {
       ['m.json', '{"a":', 0], ['m.bin', 'any bytes', 1], ['m.bin', '<!doctype html><p>busy', 0], ['m.bin?x=1', ' <html>', 0]];
     for (const [name, text, kept] of answers) {
       const dir = join(folder, String(n++)), url = `https://files.test/${name}`, fetch = async () => new Response(text, { headers: { 'content-length': String(text.length) } });
-      const keeping = await keepingFetch(url, { cache: 'file', cacheDir: dir }, /** @type {any} */ (fetch), () => {});
+      const keeping = await storedFetch(url, { cache: 'file', cacheDir: dir }, /** @type {any} */ (fetch), () => {});
       assert.equal(await (await keeping(url)).text(), text); // to its end: a reader would leave before it
       const names = () => readdirSync(dir);
       for (let i = 0; i < 200 && names().length !== kept; i++) await new Promise((done) => { setTimeout(done, 10); }); // what is not kept is removed behind the reader's back

@@ -223,9 +223,9 @@ describe('the model', () => {
     });
     const tokens = ['<|endoftext|>', ...Array.from({ length: 256 }, (_, i) => `<${i}>`)];
     const other = (/** @type {string[]} */ list, /** @type {string[]} */ merges) => ({ model: { type: 'BPE', vocab: Object.fromEntries(list.map((t, i) => [t, i])), merges } });
-    await refused(tiny, text, { tokenizer: other(tokens, []) }, 'bad-tokenizer', /it takes vocabularies of its own making/);
+    await refused(tiny, text, { tokenizer: other(tokens, []) }, 'bad-tokenizer', /it takes vocabularies that it has learnt itself/);
     await refused(tiny, text, { tokenizer: other(tokens, ['<1> <2>']) }, 'bad-shape', /merge 0 of the tokenizer joins unknown tokens/);
-    await refused(tiny, text, { tokenizer: join(top, 'tests/golden/formats/tok512.bin') }, 'bad-tokenizer', /of its own making/);
+    await refused(tiny, text, { tokenizer: join(top, 'tests/golden/formats/tok512.bin') }, 'bad-tokenizer', /that it has learnt itself/);
     await refused(tiny, text, { tokenizer: { model: {} } }, 'bad-tokenizer', /not byte-pair encoding/);
   });
 });
@@ -384,12 +384,12 @@ describe('what cannot be trained', () => {
     await refused(tiny, text, { ...small, checkpoint, seed: 2 }, 'bad-config', /another seed/);
     await refused(tiny, 'short', { ...small, checkpoint }, 'bad-config', /other data/);
     await refused(tiny, `${text} `, { ...small, checkpoint }, 'bad-config', /other data/);
-    await refused(tiny, text, { ...small, checkpoint: checkpoint.slice(0, 1000) }, 'bad-file', /not one that this package wrote/);
-    await refused(tiny, text, { ...small, checkpoint: new Uint8Array(3) }, 'bad-file', /not one that this package wrote/);
+    await refused(tiny, text, { ...small, checkpoint: checkpoint.slice(0, 1000) }, 'bad-file', /not written by this package/);
+    await refused(tiny, text, { ...small, checkpoint: new Uint8Array(3) }, 'bad-file', /not written by this package/);
     await refused(tiny, text, { ...small, checkpoint: 'x' }, 'bad-option', /expected bytes from run.checkpoint/);
     const broken = checkpoint.slice();
     broken[broken.length - 7] = 0; // within the vocabulary
-    await refused(tiny, text, { ...small, checkpoint: broken }, 'bad-file', /not one that this package wrote/);
+    await refused(tiny, text, { ...small, checkpoint: broken }, 'bad-file', /not written by this package/);
     const cut = new Uint8Array([...checkpoint.slice(0, 5000), ...checkpoint.slice(9000)]);
     await refused(tiny, text, { ...small, checkpoint: cut }, 'truncated', /not whole/);
   });

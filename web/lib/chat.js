@@ -1,13 +1,13 @@
-// chat.js - a conversation as one text, by the template that came with the model
+// chat.js - formats a conversation as one prompt, by the model's chat template
 import { Template } from '@huggingface/jinja';
 import { fail, said } from './base/errors.js';
 
 /**
  * @param {{chatTemplate: string | null, special: import('./formats/source.js').Special}} model
  * @param {{role: string, content: string}[]} messages
- * @param {Record<string, any> | undefined} values  what else the template asks for
+ * @param {Record<string, any> | undefined} values  further variables of the template
  * @param {(ids: number[]) => Promise<string>} decode
- * @returns {Promise<string>} up to where the model is to speak
+ * @returns {Promise<string>} it ends where the model's answer begins
  */
 export async function chatPrompt({ chatTemplate, special: { bos, eos, texts } }, messages, values, decode) {
   if (!chatTemplate) return fail('no-chat-template', 'this model came without a chat template: use generate');

@@ -88,7 +88,7 @@ import { Session } from './session.js';
 async function* refusal(error) { throw error; }
 
 /**
- * A loaded model, made by `load`, `create` or `Training.model`. Its weights never change; runs and sessions on it are independent of one
+ * A loaded model, made by `load`, `create` or `Training.model`. Its weights never change; calls and sessions are independent of one
  * another. Arrays in results are copies that belong to the caller. Every method rejects with a GlassformerError: `bad-argument` and `bad-option` for
  * arguments of the wrong type or size (see LIMITS), `bad-state` after `dispose`.
  */
@@ -118,24 +118,24 @@ export class Model {
    */
   get config() { return this.#info.config; }
   /**
-   * Every weight as it is kept: name, shape, dtype, bytes, and its address in linear memory. The sum is checked against the engine's own count.
+   * Every weight in memory: name, shape, dtype, bytes, and its address in linear memory. The total is compared with the engine's own count.
    * @returns {LoadedTable}
    */
   get parameters() { return this.#info.parameters; }
   /**
-   * What computes: the binary, the number of threads, and why there is only one: "relaxed, signed dot, 2 threads", or "simd128, one thread: the page is
+   * The binary in use, the number of threads, and the reason when there is only one: "relaxed, signed dot, 2 threads", or "simd128, one thread: the page is
    * not cross-origin isolated".
    * @returns {string}
    */
   get backend() { return this.#info.backend; }
   /**
-   * Sentences about parts of the file that were not needed, weights that are kept in another dtype than asked, a context beyond the model's own,
+   * Sentences about parts of the file that were not needed, weights with another dtype than requested, a context longer than the model's own,
    * and a binary that was replaced because it does not compile here.
    * @returns {string[]}
    */
   get warnings() { return this.#info.warnings; }
   /**
-   * How the engine's linear memory is divided, in bytes, as of its last answer.
+   * How the engine's linear memory is divided, in bytes, as of the engine's last answer.
    * @returns {MemoryMap}
    */
   get memory() { return this.#remote.memory(); }
@@ -145,7 +145,7 @@ export class Model {
    */
   get special() { return this.#info.special; }
   /**
-   * Most positions of a run: prompt and new tokens together.
+   * Most positions of a sequence: prompt and new tokens together.
    * @returns {number}
    */
   get contextLength() { return this.#info.contextLength; }
@@ -155,7 +155,7 @@ export class Model {
    */
   get chatTemplate() { return this.#info.chatTemplate; }
   /**
-   * The model's tokenizer on the caller's side, whose calls answer at once; null for a model without one. It is built when it is first asked for,
+   * The model's tokenizer on the caller's side, whose calls are synchronous; null for a model without one. It is built at the first access,
    * belongs to the caller and works after the model was disposed.
    * @returns {Promise<Tokenizer> | null}
    * @example
@@ -253,7 +253,7 @@ export class Model {
    * console.log(logits.shape);                                            // [ 3, 2048 ]
    * console.log(captured['blocks.0.attn.hook_pattern'].shape);            // [ 4, 3, 3 ]
    * @example
-   * // the same run with head 2 of layer 1 switched off
+   * // the same pass with head 2 of layer 1 switched off
    * await model.forward([1, 2, 3], { edits: [{ at: 'blocks.1.attn.hook_z', head: 2, scale: 0 }] });
    */
   async forward(input, options) {
@@ -304,7 +304,7 @@ export class Model {
   }
 
   /**
-   * One logit as a sum of terms: embedding, each head, each feed-forward layer, biases. Every norm's scale is held at its value in this run.
+   * One logit as a sum of terms: embedding, each head, each feed-forward layer, biases. Every norm's scale is held at its value in this pass.
    * @param {string | Ids} input
    * @param {ReadOptions & AttributionExtras} [options]
    * @returns {Promise<Attribution>}
@@ -318,8 +318,8 @@ export class Model {
   }
 
   /**
-   * One number of a run and the terms that made it: a cell of any point, or a logit. A term's `from` names the cell its input came from, so that
-   * the question can be repeated down to the embedding.
+   * One value of a pass and the terms it was computed from: a cell of any point, or a logit. A term's `from` names the cell of its input, so that
+   * a value can be traced back to the embedding.
    * @param {string | Ids} input
    * @param {ReadOptions & ExplainExtras} options
    * @returns {Promise<Explanation>}
@@ -333,7 +333,7 @@ export class Model {
   }
 
   /**
-   * Every operation of one run, in order: shapes, parameters, floating-point operations, bytes moved, measured milliseconds.
+   * Every operation of one pass, in order: shapes, parameters, floating-point operations, bytes moved, measured milliseconds.
    * @param {string | Ids} input
    * @param {ReadOptions} [options]
    * @returns {Promise<TraceRow[]>}
@@ -346,7 +346,7 @@ export class Model {
   }
 
   /**
-   * The numbers of a weight, dequantised: a vector, or one row of a matrix.
+   * The values of a weight, dequantised: a vector, or one row of a matrix.
    * @param {string} name   as in `parameters`
    * @param {number} [row]  default 0
    * @returns {Promise<Float32Array>}
@@ -365,7 +365,7 @@ export class Model {
   async points() { return this.#call('pointNames', []); }
 
   /**
-   * Open a session: a run that the caller drives token by token, rewinds and forks. It holds a key/value cache of its own until it is disposed.
+   * Open a session: a sequence that the caller runs token by token, rewinds and forks. It has a key/value cache of its own until it is disposed.
    * @param {SessionOptions} [options]
    * @returns {Promise<Session>}
    * @throws {GlassformerError} `out-of-memory`, `unknown-point`
@@ -381,7 +381,7 @@ export class Model {
   }
 
   /**
-   * Free all memory and end the worker. Calls under way reject with `bad-state`. A second call does nothing. `using model = await load(...)` does it
+   * Free all memory and end the worker. Pending calls reject with `bad-state`. A second call does nothing. `using model = await load(...)` calls it
    * at the end of a block.
    */
   dispose() {

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-// session.js - one timeline of a model on the caller's side; sessions.js is the other end
+// session.js - the public class Session; run/session_table.js answers its messages
 import { GlassformerError } from './base/errors.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { callOptions, inputOf } from './input/arguments.js';
@@ -9,7 +9,7 @@ import { number } from './base/given.js';
 /** @typedef {import('./engine/engine.js').Tensor} Tensor */
 
 /**
- * One sequence in a model, driven by the caller: tokens go in, logits come out; it can be rewound and forked. Made by `Model.session`. Calls on one
+ * One sequence in a model that the caller runs: `eval` takes tokens and returns logits; it can be rewound and forked. Made by `Model.session`. Calls on one
  * session run one after the other. Methods reject with `bad-state` after the session or its model was disposed.
  */
 export class Session {
@@ -20,12 +20,19 @@ export class Session {
   #length;
   #bytes;
   #closed = false;
-  /** Calls wait for one another. @type {Promise<any>} */
+  /** The last call: calls run one after the other. @type {Promise<any>} */
   #last = Promise.resolve();
   /** What the last eval captured, by point name: the points named when the session was opened. @type {Record<string, Tensor>} */
   captured = {};
 
-  /** Called by Model.session. @ignore @param {object} model  which it keeps from being forgotten @param {import('./worker/remote.js').Remote} remote @param {import('./input/arguments.js').Limits} limits @param {{session: number, length: number, bytes: number}} made */
+  /**
+   * Called by Model.session.
+   * @ignore
+   * @param {object} model  referenced so that it is not collected before the session
+   * @param {import('./worker/remote.js').Remote} remote
+   * @param {import('./input/arguments.js').Limits} limits
+   * @param {{session: number, length: number, bytes: number}} made
+   */
   constructor(model, remote, limits, { session, length, bytes }) {
     this.#model = model;
     this.#remote = remote;
@@ -71,7 +78,7 @@ export class Session {
   }
 
   /**
-   * Keep the first n positions and forget the others. Nothing is computed again.
+   * Keep the first n positions and drop the others. Nothing is computed again.
    * @param {number} n
    * @returns {Promise<void>}
    * @example

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-// training.js - a run of training on the caller's side; train.js starts it, train_worker.js is the other end
+// training.js - the public class Training; train/train.js starts the run
 import { fail } from './base/errors.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { loadOptions } from './input/loading.js';
@@ -12,8 +12,8 @@ import { loadOptions } from './input/loading.js';
 /** @typedef {import('./tokenizer.js').Tokenizer} Tokenizer */
 
 /**
- * A training run, made by `train`: an async iterator of its steps. The engine computes a step when one is asked for, and one more while the
- * reader is busy. Steps that take less than about 12 ms are delivered several at once, so `model`, `files` and `checkpoint` may be that many
+ * A training run, made by `train`: an async iterator of its steps. The engine computes a step when it is requested, and one more while the
+ * reader works. Steps that take less than about 12 ms are delivered several at once, so `model`, `files` and `checkpoint` may be that many
  * steps ahead of the reader. Leaving a loop stops the run there; another loop continues it.
  * @implements {AsyncIterableIterator<TrainStep>}
  * @example
@@ -44,11 +44,11 @@ export class Training {
       now.run = run;
       if (now.disposed) run.dispose();
     });
-    this.#opening.catch(() => {}); // told to whoever asks for a step
+    this.#opening.catch(() => {}); // reported to the reader of the first step
     finalizers.register(this, () => now.run?.dispose(), this);
   }
 
-  #about() { return this.#now.run?.about ?? fail('bad-state', 'the run has not begun: this is known after its first step'); }
+  #about() { return this.#now.run?.about ?? fail('bad-state', 'the run has not started: this is known after its first step'); }
 
   /** The parameters of the model, as countParameters gives them. Known after the first step, before it throws `bad-state`. @returns {ParameterTable} */
   get parameters() { return this.#about().parameters; }
@@ -62,7 +62,7 @@ export class Training {
   /** Compute the next step. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
   async next() { return (await this.#opening).next(); }
 
-  /** Stop here; `break` in a loop calls it. A later `next` goes on. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  /** Stop the run at this step; `break` in a loop calls it. A later `next` continues it. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
   async return() {
     this.#now.run?.stop();
     return { done: true, value: undefined };
@@ -70,7 +70,7 @@ export class Training {
 
   /** Deliver no further step until `resume`. */
   pause() { this.#opening.then((run) => run.pause(), () => {}); }
-  /** Go on after `pause`. */
+  /** Continue after `pause`. */
   resume() { this.#opening.then((run) => run.resume(), () => {}); }
 
   /**
@@ -100,8 +100,8 @@ export class Training {
   files(options = {}) { return keepAlive(this.#opening.then((run) => run.files(options)), this); }
 
   /**
-   * Everything that the next step depends on: weights, optimiser, schedule, vocabulary, random numbers. A run that is started from it goes on after the last step
-   * that was computed, to the bit.
+   * Everything that the next step depends on: weights, optimiser, schedule, vocabulary, random numbers. A run started from it continues after the last step
+   * that was computed, bit for bit.
    * @returns {Promise<Uint8Array<ArrayBuffer>>}  a copy
    * @example
    * const config = { d_model: 16, n_layers: 1, n_heads: 2 }, data = 'The cat sat on the mat. The dog sat on the log.';

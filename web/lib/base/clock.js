@@ -1,11 +1,11 @@
-// clock.js - speeds from a clock with coarse ticks: Firefox and WebKit round performance.now() to whole milliseconds in pages that are not
-// cross-origin isolated, which is longer than a small model's token
+// clock.js - computes speeds from a coarse clock: Firefox and WebKit round performance.now() to whole milliseconds in pages that are not
+// cross-origin isolated, and a token of a small model takes less
 
-/** Ticks that a time has to last before a speed is computed from it; the error is then below a tenth. */
+/** A speed is computed from times of at least this many ticks; its error is then below a tenth. */
 const TICKS = 10;
-/** Ticks that are looked at; the shortest counts, since a busy machine stretches some. */
+/** Number of ticks measured; the shortest counts, since a busy machine lengthens some. */
 const SAMPLES = 3;
-/** Readings between two ticks, at most: nothing waits for a clock that stands still. */
+/** Most readings of the clock while waiting for a tick, in case it does not advance. */
 const READINGS = 1e6;
 
 let tick = 0;
@@ -29,7 +29,7 @@ const measurable = (ms) => ms > 0 && ms >= TICKS * clockTick();
 /** @param {number} n @param {number} ms @returns {number} n a second; 0 where the time is too short for this clock */
 export function perSecond(n, ms) { return measurable(ms) ? n * 1000 / ms : 0; }
 
-/** The speed of the newest of many short spans: of as few of them as this clock can measure together. */
+/** The current speed of repeated short work, from as few of the newest time spans as the clock can measure. */
 export class Rate {
   /** The newest last. @type {{n: number, ms: number}[]} */
   #spans = [];
@@ -42,7 +42,7 @@ export class Rate {
       done += this.#spans[i].n;
       time += this.#spans[i].ms;
       if (!measurable(time)) continue;
-      this.#spans.splice(0, i); // older ones are never needed again
+      this.#spans.splice(0, i); // older spans are not needed any more
       return done * 1000 / time;
     }
     return 0;

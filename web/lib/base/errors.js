@@ -82,11 +82,11 @@ export function fail(code, message, cause) {
   throw new GlassformerError(code, message, cause === undefined ? undefined : { cause });
 }
 
-/** What engines say of a file of the package that could not be imported. */
+/** Messages of JavaScript engines when a dynamic import fails. */
 const IMPORT = /dynamically imported module|importing a module script|ERR_MODULE_NOT_FOUND|Cannot find module|Loading chunk/i;
 
 /**
- * What leaves the package in the place of an error: the same where it is one of ours, or the reason of the caller's signal.
+ * The error that a public call throws instead of any other: a GlassformerError as it is, an abort as the reason of the caller's signal.
  * @param {any} error
  * @param {AbortSignal} [signal]
  * @returns {any}
@@ -94,13 +94,13 @@ const IMPORT = /dynamically imported module|importing a module script|ERR_MODULE
 export function outward(error, signal) {
   if (error instanceof GlassformerError || (signal?.aborted && Object.is(error, signal.reason))) return error;
   const why = said(error), ours = (/** @type {string} */ code, /** @type {string} */ sentence) => new GlassformerError(code, sentence, { cause: error });
-  if (error instanceof RangeError && !/call stack/i.test(why)) return ours('out-of-memory', `there is no room for the answer: ${why}`); // an array that cannot be had
+  if (error instanceof RangeError && !/call stack/i.test(why)) return ours('out-of-memory', `there is not enough memory for the result: ${why}`); // an array that could not be allocated
   if (IMPORT.test(`${error?.code} ${why}`)) return ours('not-found', `a file of the package could not be loaded: ${why}`);
   return ours('internal', `an error of the package itself: ${error instanceof Error ? `${error.name}: ` : ''}${why}`);
 }
 
 /**
- * Run what is to fail with an error of ours only.
+ * Run a function; whatever it throws becomes a GlassformerError.
  * @template T
  * @param {() => T} run
  * @returns {T}
@@ -110,7 +110,7 @@ export function guarded(run) {
 }
 
 /**
- * The same for what takes its time.
+ * The same for an asynchronous function.
  * @template T
  * @param {() => T | Promise<T>} run
  * @param {AbortSignal} [signal]
@@ -120,13 +120,13 @@ export async function guardedAsync(run, signal) {
   try { return await run(); } catch (error) { throw outward(error, signal); }
 }
 
-/** Most characters of a value inside a sentence. */
+/** Most characters of a value in an error message. */
 const SHOWN = 80;
-/** Most entries of a list or an object inside a sentence, and how deep. */
+/** Most entries of a list or an object in an error message, and most levels. */
 const ENTRIES = 20, DEPTH = 3;
 
 /**
- * A value as it should look inside a sentence: as JSON where that is short, never longer than 80 characters, and without reading all of a large one.
+ * A value for an error message: JSON, cut to 80 characters, without reading all of a large value.
  * @param {unknown} value
  * @returns {string}
  */
@@ -138,7 +138,7 @@ export function show(value) {
 
 /** @param {unknown} value @param {number} depth @returns {string} */
 function brief(value, depth) {
-  if (typeof value === 'string') return value.length > 1e5 ? `a text of ${value.length} characters` : JSON.stringify(value.slice(0, SHOWN)); // a piece of a joined text costs as much as all of it
+  if (typeof value === 'string') return value.length > 1e5 ? `a text of ${value.length} characters` : JSON.stringify(value.slice(0, SHOWN)); // slicing a concatenated string would first flatten all of it
   if (typeof value === 'function') return 'a function';
   if (value === null || typeof value !== 'object') return String(value);
   if (value instanceof URL) return JSON.stringify(value.href.slice(0, SHOWN));
@@ -153,7 +153,7 @@ function brief(value, depth) {
 }
 
 /**
- * The sentence of anything that was thrown, at most 300 characters of it.
+ * The message of anything that was thrown, cut to 300 characters.
  * @param {unknown} error
  * @returns {string}
  */

@@ -1,7 +1,7 @@
-// failure.js - errors on their way from a worker: what can be posted of them, with the chain of their causes
+// failure.js - packs an error and its causes into data that a worker can post, and unpacks it again
 import { CODES, GlassformerError, show } from './errors.js';
 
-/** Longest chain of causes that is sent, and most characters of one stack. */
+/** Longest chain of causes, and most characters of a stack trace, that are posted. */
 const CHAIN = 16, STACK = 20_000;
 
 /** @typedef {{name: string, message: string, stack?: string, code?: string | number, cause?: Packed, errors?: Packed[]} | {value: any} | {same: number}} Packed  same: the n-th one again */

@@ -1,7 +1,7 @@
-// given.js - what callers give: checked by type and size, and copied, before anything is computed or posted
+// given.js - checks the type and size of values that callers give, and copies them, before anything is computed or posted
 //
-// Each value is read once, so that a getter, a Proxy or a buffer that changes cannot answer the check in one way and the engine in another. A
-// length is checked before the first entry is read. What comes out of here is plain: it can be posted, and nobody else holds it.
+// Each value is read once, so that a getter, a Proxy or a changing buffer cannot pass the check with one value and give the engine another. A
+// length is checked before the first entry is read. Results are plain data that can be posted and that the caller has no reference to.
 import { GlassformerError, fail, said, show } from './errors.js';
 import { isArrayBuffer, isBytes, isStreamed, isUint8Array } from './kinds.js';
 
@@ -51,7 +51,7 @@ export const LIMITS = /* @__PURE__ */ Object.freeze({
 });
 
 /**
- * What a caller's fetch answered.
+ * Check the result of a caller's fetch.
  * @param {any} value @param {string} url
  * @returns {Response}
  */
@@ -61,7 +61,7 @@ export function answerOf(value, url) {
 }
 
 /**
- * A piece of an answer's body.
+ * Check a chunk of a response's body.
  * @param {any} chunk @param {string} name
  * @returns {Uint8Array}
  */
@@ -79,8 +79,7 @@ export function chunkOf(chunk, name) {
 export const addressed = async (...args) => (await import('./streamed.js')).addressed(...args);
 
 /**
- * Bytes that stay as they are while they are read, and that can be posted: a copy where their buffer is shared or may change its size, an
- * empty one where it was posted elsewhere.
+ * Bytes that cannot change while they are read, and that can be posted: a copy of shared or resizable buffers, empty for detached ones.
  * @param {Uint8Array | ArrayBuffer} bytes
  * @returns {Uint8Array}
  */
@@ -91,9 +90,9 @@ export function steady(bytes) {
 }
 
 /**
- * Run what may run code of the caller's: reading a property, an entry, a length.
+ * Read something of a caller's object, which may run the caller's code (a getter, a Proxy).
  * @template T
- * @param {string} what  named when that throws
+ * @param {string} what  its name in the error message when that throws
  * @param {() => T} get
  * @returns {T}
  */
@@ -199,12 +198,12 @@ export function bytesOrObject(value, what) {
  * @typedef {(value: any, name: string, limits: any) => any} Kind
  */
 
-/** Numbers, booleans, short texts: what they may be is said by who uses them. @param {string} expected @returns {Kind} */
+/** A number, boolean or short text; its range is checked where it is used. @param {string} expected @returns {Kind} */
 const scalar = (expected) => (value, name) => {
   const kind = typeof value, fine = value === null || kind === 'number' || kind === 'boolean' || kind === 'bigint' || (kind === 'string' && value.length <= LIMITS.word);
   return fine ? value : fail('bad-option', `${name} is ${show(value)}, expected ${expected}`);
 };
-/** Checked by who uses it. @type {Kind} */
+/** Checked where it is used. @type {Kind} */
 export const anything = (value) => value;
 export const number = scalar('a number');
 export const word = scalar(`a text of at most ${LIMITS.word} characters`);
@@ -220,7 +219,7 @@ export const signal = (value, name) => {
 };
 
 /**
- * The options of a call: each one that it knows, checked and copied; a name that it does not know is refused.
+ * The options of a call, checked and copied. An unknown name is refused.
  * @param {string} call
  * @param {any} options  null and undefined: none
  * @param {Record<string, Kind>} kinds

@@ -9,7 +9,7 @@
  */
 export function spawn(address, name, own = true) {
   if (typeof Worker === 'undefined') return nodeWorker(address);
-  if (address.startsWith('data:')) return spawnText(textOf(address), name); // its own worker would have an opaque origin and share no memory
+  if (address.startsWith('data:')) return spawnText(textOf(address), name); // a worker from a data: address has an opaque origin and cannot share memory
   const { origin, crossOriginIsolated } = globalThis; // of a sandboxed frame: 'null', unlike location.origin
   if (/^https?:/.test(address) && origin !== undefined && new URL(address).origin !== origin) { // a page may start workers of its own origin only
     const text = JSON.stringify(address);
@@ -19,7 +19,7 @@ export function spawn(address, name, own = true) {
   return new Worker(address, { type: 'module', name });
 }
 
-/** What a bundler has inlined. @param {string} address  data: */
+/** The text of a worker file that a bundler has inlined. @param {string} address  data: */
 function textOf(address) {
   const [head, body] = [address.slice(0, address.indexOf(',')), address.slice(address.indexOf(',') + 1)];
   if (!/;base64$/i.test(head)) return decodeURIComponent(body);

@@ -1,4 +1,4 @@
-// file_store.js - downloads kept in a folder of Node's file system: the store behind cache: 'file'
+// file_store.js - the store of cache: 'file', a folder of Node's file system
 import { fail } from '../base/errors.js';
 import { openFile } from '../formats/node_file.js';
 import { Sha256 } from './sha256.js';
@@ -10,7 +10,7 @@ const STALE_MS = 24 * 3600 * 1000;
 /** Bytes read at a time. */
 const PIECE = 1 << 20;
 
-/** A module of Node, not imported, so that bundlers for the browser find none. @param {string} name @returns {any} */
+/** A module of Node, without an import that bundlers for the browser would try to resolve. @param {string} name @returns {any} */
 const node = (name) => /** @type {any} */ (globalThis.process).getBuiltinModule(`node:${name}`);
 
 /** `glassformer` in the user's cache folder. @returns {string} */

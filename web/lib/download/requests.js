@@ -31,7 +31,7 @@ function firstAddress(source, { hfEndpoint, token }) {
   const parts = [source?.weights ?? source, source?.config, source?.tokenizer].flat().filter((part) => typeof part === 'string' || part instanceof URL).map(String);
   const first = parts.find((part) => /^(https?|hf):/.test(part));
   const hub = !!first?.startsWith('hf:');
-  if (token !== undefined && !hub) fail('bad-option', 'token belongs to sources that begin with "hf:"; for other servers use headers');
+  if (token !== undefined && !hub) fail('bad-option', 'token is for sources that begin with "hf:"; for other servers use headers');
   if (first === undefined) return null;
   let url;
   try { url = new URL(String(new Opener({ hfEndpoint }).resolve(first))); } catch { return null; } // refused when it is opened
@@ -86,5 +86,5 @@ async function inBrowser(fetch, url, init, pairs) {
   if (pairs.every(([name]) => name === 'authorization')) return fetch(url, init);
   const response = await fetch(url, { ...init, redirect: 'manual' });
   if (response.type !== 'opaqueredirect') return response;
-  return fail('network', `${url}: the server redirects, and a browser would hand the headers on to where it leads: give the final address, or use authorization alone`);
+  return fail('network', `${url}: the server redirects, and a browser would send the headers to the target of the redirect too: give the final address, or use authorization as the only header`);
 }

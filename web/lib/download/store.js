@@ -1,18 +1,18 @@
 // store.js - caches for downloads, in browsers and in Node, and the SHA-256 of a weight file
 //
-// A file enters its store as it streams past and only counts when its last byte has: a broken or wrong download leaves
-// nothing behind, nor does what a server that is ill says instead of a file.
+// A file is written to its store while it is downloaded and becomes visible when it is complete. Nothing is stored of a download that
+// breaks, of a file with the wrong checksum, or of an HTML error page served with status 200.
 import { GlassformerError, fail, said, show } from '../base/errors.js';
 import { answerOf, chunkOf, isBytes } from '../base/given.js';
 import { Opener, openBytes, streamChunks } from '../formats/source.js';
 import { Sha256 } from './sha256.js';
 import { Yielder } from '../base/event_loop.js';
 
-/** Where both stores keep their files. */
+/** Name of the cache and of the folder. */
 const NAME = 'glassformer';
-/** Answers that say there is no such file: S3 gives 403 where files may not be listed. */
+/** Status codes for a missing file: S3 answers 403 where files may not be listed. */
 const ABSENT = [403, 404, 410];
-/** Bytes of a file that tell what it is; of JSON all do. */
+/** First bytes that are checked before a file is stored; JSON is checked whole. */
 const HEAD = 64;
 /** Bytes hashed at a time, some 10 ms. */
 const PIECE = 1 << 20;
@@ -20,7 +20,7 @@ const PIECE = 1 << 20;
 /**
  * @typedef {object} Store
  * @property {(url: string) => Promise<Response | null>} get
- * @property {(url: string, headers: Headers) => Promise<WritableStream<Uint8Array>>} put  closed: the file is kept; aborted: forgotten
+ * @property {(url: string, headers: Headers) => Promise<WritableStream<Uint8Array>>} put  close stores the file, abort discards it
  */
 
 /** @returns {Promise<Store>} */
@@ -31,10 +31,10 @@ async function cacheStorage() {
     get: async (url) => await cache.match(url) ?? null,
     put: async (url, headers) => {
       const { readable, writable } = new TransformStream();
-      const kept = cache.put(url, new Response(readable, { headers }));
+      const stored = cache.put(url, new Response(readable, { headers }));
       const writer = writable.getWriter();
-      kept.catch((error) => writer.abort(error)).catch(() => {}); // or what is written to it would wait for ever
-      return new WritableStream({ write: (chunk) => writer.write(chunk), close: async () => { await writer.close(); await kept; }, abort: (why) => writer.abort(why) });
+      stored.catch((error) => writer.abort(error)).catch(() => {}); // otherwise a write would wait for ever
+      return new WritableStream({ write: (chunk) => writer.write(chunk), close: async () => { await writer.close(); await stored; }, abort: (why) => writer.abort(why) });
     },
   };
 }
@@ -50,7 +50,7 @@ async function opfs() {
       const file = await folder.getFileHandle(nameOf(url)).then((handle) => handle.getFile(), () => null);
       return file && file.size ? new Response(file, { headers: { 'content-length': String(file.size) } }) : null;
     },
-    // what is written shows in the file only when the stream is closed
+    // the written bytes become visible when the stream is closed
     put: async (url) => /** @type {WritableStream<Uint8Array>} */ (await (await folder.getFileHandle(nameOf(url), { create: true })).createWritable()),
   };
 }
@@ -64,8 +64,9 @@ async function opened(cache, open) {
 }
 
 /**
- * A store whose failures spoil no load: what cannot be read was never kept, and what cannot be kept, on a full disk for example, is not.
- * @param {Store} store @returns {Store}
+ * A store whose failures do not fail a load: a read that fails is a miss, and a write that fails (a full disk, for example) stores nothing.
+ * @param {Store} store
+ * @returns {Store}
  */
 function lenient({ get, put }) {
   return {
@@ -75,31 +76,31 @@ function lenient({ get, put }) {
 }
 
 /**
- * A fetch that keeps whole files, and holds one of them against its checksum.
+ * A fetch that caches whole files and compares the file of weights with its checksum.
  * @param {typeof globalThis.fetch} fetch
  * @param {{cache?: string, cacheDir?: string, sha256?: string, isWeights: (url: string) => boolean, onHit: () => void}} options
  * @returns {Promise<typeof globalThis.fetch>}
  */
-async function keeping(fetch, { cache, cacheDir, sha256, isWeights, onHit }) {
+async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }) {
   const store = cache === 'cache-storage' ? lenient(await opened(cache, cacheStorage)) : cache === 'opfs' ? lenient(await opened(cache, opfs))
     : cache === 'file' ? lenient(await (await import('./file_store.js')).fileStore(cacheDir)) : null;
   return async (input, init) => {
     const url = String(input), mine = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
     const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
-    let kept = await mine?.get(url);
-    if (kept && wanted) { // there may be a new file at the same address: what comes takes the place of what is here
-      const found = await digestOf(streamChunks(/** @type {ReadableStream<Uint8Array>} */ (kept.body)), init?.signal).catch(() => null);
+    let stored = await mine?.get(url);
+    if (stored && wanted) { // a new version may be at the same address: it replaces a cached file with another checksum
+      const found = await digestOf(streamChunks(/** @type {ReadableStream<Uint8Array>} */ (stored.body)), init?.signal).catch(() => null);
       init?.signal?.throwIfAborted();
-      kept = found === wanted ? await mine?.get(url) : null;
+      stored = found === wanted ? await mine?.get(url) : null;
     }
-    if (kept) {
+    if (stored) {
       onHit();
-      return kept;
+      return stored;
     }
     let response;
     try {
       response = answerOf(await fetch(input, init), url);
-    } catch (error) { // without a network what was absent is so still; with one it may have come
+    } catch (error) { // offline: a file recorded as absent is reported as absent again
       const absent = init?.signal?.aborted ? null : await mine?.get(markerOf(url));
       const status = Number(await absent?.text().catch(() => ''));
       if (!ABSENT.includes(status)) throw error;
@@ -110,7 +111,7 @@ async function keeping(fetch, { cache, cacheDir, sha256, isWeights, onHit }) {
     const headers = new Headers();
     for (const name of ['content-type', 'content-length']) {
       const value = response.headers.get(name);
-      // a decoded body is longer than what its header says, and across origins the encoding is hidden
+      // content-length counts encoded bytes, and across origins it is unknown whether the body is encoded
       if (value && !(name === 'content-length' && (response.headers.has('content-encoding') || response.type === 'cors'))) headers.set(name, value);
     }
     if (/^text\/html/i.test(headers.get('content-type') ?? '')) return response;
@@ -118,26 +119,33 @@ async function keeping(fetch, { cache, cacheDir, sha256, isWeights, onHit }) {
   };
 }
 
-/** Where a store keeps that there was no file at an address. @param {string} url */
+/** The address under which a store records that a file does not exist. @param {string} url */
 function markerOf(url) {
   const marker = new URL(url);
   marker.searchParams.append(NAME, 'absent');
   return marker.href;
 }
 
-/** @param {Store} store @param {string} marker @param {number} status what the server said */
+/** @param {Store} store @param {string} marker @param {number} status  the server's answer */
 async function mark(store, marker, status) {
   const writer = (await store.put(marker, new Headers())).getWriter();
   await writer.write(new TextEncoder().encode(String(status)));
   await writer.close();
 }
 
-/** @param {Response} response @param {string} url @param {string | null} wanted @param {WritableStream<Uint8Array> | null} copy @returns {Response} with the same body */
+/**
+ * Pass a response on while its body is hashed and copied.
+ * @param {Response} response
+ * @param {string} url
+ * @param {string | null} wanted  SHA-256
+ * @param {WritableStream<Uint8Array> | null} copy  into the store
+ * @returns {Response} with the same body
+ */
 function through(response, url, wanted, copy) {
   const hash = wanted ? new Sha256() : null, reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), writer = copy?.getWriter();
   const parts = /** @type {Uint8Array<ArrayBuffer>[]} */ ([]), needed = extension(url) === 'json' ? Infinity : HEAD;
-  let keeping = !!writer, seen = 0;
-  const forget = (/** @type {unknown} */ why) => { keeping = false; writer?.abort(why).catch(() => {}); };
+  let storing = !!writer, seen = 0;
+  const forget = (/** @type {unknown} */ why) => { storing = false; writer?.abort(why).catch(() => {}); };
   const body = new ReadableStream({
     async pull(controller) {
       try {
@@ -145,17 +153,17 @@ function through(response, url, wanted, copy) {
         if (!done) {
           const value = chunkOf(chunk, url);
           hash?.update(value);
-          if (keeping) {
+          if (storing) {
             if (seen < needed) parts.push(value.slice(0, needed));
             seen += value.length;
-            await /** @type {WritableStreamDefaultWriter} */ (writer).write(value).catch(forget); // a full disk spoils the copy, not the model
+            await /** @type {WritableStreamDefaultWriter} */ (writer).write(value).catch(forget); // a full disk loses the copy; the load goes on
           }
           return controller.enqueue(value);
         }
         const found = hash?.digest();
         if (found !== undefined && found !== wanted) fail('bad-file', `${url}: its SHA-256 is ${found}, expected ${wanted}`);
-        if (keeping && !await looksRight(url, new Blob(parts))) forget('the answer is something else');
-        if (keeping) await /** @type {WritableStreamDefaultWriter} */ (writer).close().catch(() => {});
+        if (storing && !await looksRight(url, new Blob(parts))) forget('the answer is not the file');
+        if (storing) await /** @type {WritableStreamDefaultWriter} */ (writer).close().catch(() => {});
         controller.close();
       } catch (error) {
         forget(error);
@@ -168,15 +176,16 @@ function through(response, url, wanted, copy) {
     },
   }, { highWaterMark: 0 });
   const { status, statusText, headers, type } = response;
-  return Object.defineProperty(new Response(body, { status, statusText, headers }), 'type', { value: type }); // who reads it asks for that
+  return Object.defineProperty(new Response(body, { status, statusText, headers }), 'type', { value: type }); // the readers look at the type
 }
 
 /** @param {string} url */
 const extension = (url) => /\.(\w+)(?:[?#].*)?$/.exec(url)?.[1].toLowerCase();
 
 /**
- * Whether this is what the address promises: an answer of 200 may say that the server is too busy.
- * @param {string} url @param {Blob} begin the first bytes; of JSON all
+ * Whether a body begins as its file name lets expect: overloaded servers answer with an error page and status 200.
+ * @param {string} url
+ * @param {Blob} begin  the first bytes; all of a JSON file
  */
 async function looksRight(url, begin) {
   const text = await begin.text();
@@ -204,7 +213,12 @@ async function digestOf(chunks, signal) {
   }
 }
 
-/** The checksum of something that is here already. @param {import('../formats/source.js').Bytes} source a string is a path @param {string} wanted @param {AbortSignal} [signal] */
+/**
+ * Compare the checksum of a local file or of bytes.
+ * @param {import('../formats/source.js').Bytes} source  a string is a path
+ * @param {string} wanted
+ * @param {AbortSignal} [signal]
+ */
 async function checkHere(source, wanted, signal) {
   const { name, chunks } = await openBytes(source, {});
   const found = await digestOf(chunks, signal).catch((error) => {
@@ -215,16 +229,20 @@ async function checkHere(source, wanted, signal) {
 }
 
 /**
- * The fetch for a load whose files are to be kept, or whose one file of weights is to be checked.
- * @param {any} source @param {Record<string, any>} options @param {typeof globalThis.fetch | undefined} fetch @param {() => void} onHit @param {AbortSignal} [signal]
+ * The fetch of a load with the options cache or sha256.
+ * @param {any} source
+ * @param {Record<string, any>} options
+ * @param {typeof globalThis.fetch | undefined} fetch
+ * @param {() => void} onHit  called when a file comes from the cache
+ * @param {AbortSignal} [signal]
  */
-export async function keepingFetch(source, { cache, cacheDir, sha256, hfEndpoint }, fetch, onHit, signal) {
+export async function storedFetch(source, { cache, cacheDir, sha256, hfEndpoint }, fetch, onHit, signal) {
   const weights = source?.weights ?? source, address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
   if (sha256 !== undefined) {
     if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
-    if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address)) fail('bad-option', 'sha256 belongs to one file of weights, not to a folder');
-    if (isBytes(weights) && !/^(https?|hf|data|blob|stream):/.test(address)) await checkHere(address || weights, sha256, signal); // what is nothing of the kind is refused by who opens it
+    if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address)) fail('bad-option', 'sha256 is the checksum of one file of weights, the source is a folder or several files');
+    if (isBytes(weights) && !/^(https?|hf|data|blob|stream):/.test(address)) await checkHere(address || weights, sha256, signal); // other values are refused when the source is opened
   }
   const whole = address && String(new Opener({ hfEndpoint }).resolve(address));
-  return keeping(fetch ?? globalThis.fetch, { cache, cacheDir, sha256, onHit, isWeights: (url) => url === whole });
+  return cachingFetch(fetch ?? globalThis.fetch, { cache, cacheDir, sha256, onHit, isWeights: (url) => url === whole });
 }

@@ -1,4 +1,4 @@
-// binary.js - the compiled engine: which binary, from which address, and what its server answered
+// binary.js - chooses, fetches and compiles the WebAssembly binaries
 //
 // The caller's side compiles and posts the module to its worker, so that a second model needs no second download and workers need no
 // addresses.
@@ -8,14 +8,14 @@ import { GlassformerError, fail, show } from '../base/errors.js';
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array | Response | WebAssembly.Module} Wasm */
 
-/** Compiled modules by address; a failed one is forgotten. @type {Map<string, Promise<WebAssembly.Module>>} */
+/** Compiled modules by address; failed ones are removed. @type {Map<string, Promise<WebAssembly.Module>>} */
 const compiled = new Map();
 
 /**
- * The engine's binary that suits this machine, or the one given. One that does not compile, though the probes of features.js said so, is
- * replaced: relaxed SIMD by SIMD, threads by one thread.
+ * The binary for this machine, or the one given. If a binary does not compile although the probes of features.js passed, another replaces
+ * it: SIMD instead of relaxed SIMD, one thread instead of several.
  * @param {{backend?: 'auto'|'simd'|'relaxed', threaded?: boolean, wasm?: Wasm, warnings?: string[]}} [options]  threaded: the binary with
- *   threads; warnings: grows, by what was replaced and why
+ *   threads; warnings: receives a sentence for each replacement
  * @returns {Promise<WebAssembly.Module>}
  */
 export async function engineModule({ backend, threaded = false, wasm, warnings = [] } = {}) {

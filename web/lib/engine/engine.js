@@ -1,8 +1,8 @@
 // engine.js - one WebAssembly instance with its memory
 //
-// Only this file, its sessions (engine_session.js) and what looks into them (engine_probe.js) touch linear memory. Addresses are
-// numbers, structs are read by the offsets that gf_schema() states, and a view is made, used and dropped within one function,
-// because growth detaches it. What comes back is always a copy.
+// This file, session.js and probe.js are the only ones that touch linear memory. Addresses are numbers, and structs are read by the
+// offsets that gf_schema() gives. A view is created, used and dropped within one function, because memory growth detaches it; results
+// are copies.
 import { BLOCKS } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { EngineSession, words } from './session.js';
@@ -12,7 +12,7 @@ import { sharedMemory, whyNoThreads } from './features.js';
 /** @typedef {{data: Float32Array, shape: number[]}} Tensor row-major, a copy */
 /** @typedef {{totalBytes: number, regions: {name: string, start: number, bytes: number}[]}} MemoryMap */
 /**
- * What gf_schema() tells: every list that C and JavaScript share.
+ * What gf_schema() returns: the lists, offsets and sizes that C and JavaScript share.
  * @typedef {object} Schema
  * @property {Record<string, string>} status        codes by number
  * @property {string[]} fields                  configuration fields in the engine's order
@@ -31,7 +31,7 @@ import { sharedMemory, whyNoThreads } from './features.js';
  * @property {number} chunk                     most tokens that one eval should take
  */
 /**
- * One roster entry as the engine keeps it.
+ * One weight of the loaded model.
  * @typedef {object} EngineTensor
  * @property {string} name
  * @property {string} component
@@ -54,10 +54,10 @@ import { sharedMemory, whyNoThreads } from './features.js';
  */
 
 const LAYOUTS = ['rows', 'cols'];
-/** Tensor bytes pass through this much of linear memory: large enough that calls cost nothing, small enough to forget. */
+/** Size of the buffer through which tensor bytes enter the engine: large enough that the calls cost little. */
 const STAGING_BYTES = 256 * 1024;
 
-/** What the engine asks of its host: views are never kept, so growth needs no answer. @type {Record<string, () => number>} */
+/** The engine's imports. Views are never stored, so memory growth needs no reaction. @type {Record<string, () => number>} */
 const HOST = { emscripten_notify_memory_growth: () => 0, gf_now_ms: () => performance.now() };
 
 const utf8 = new TextDecoder();
@@ -76,22 +76,22 @@ export class Engine {
   #work = 0;
   #workBytes = 0;
   #staging = 0;
-  /** Where the first weight lies. */
+  /** Address of the first weight. */
   #weightsAt = 0;
   /** @type {Config | null} */
   #cfg = null;
   /** @type {Set<EngineSession>} */
   sessions = new Set();
-  /** For helpers, where there is shared memory. @type {WebAssembly.Module | null} */
+  /** For helper threads; null without shared memory. @type {WebAssembly.Module | null} */
   #module = null;
   #pool = 0;
   /** "2 threads", or "one thread" and why. */
   #threads = 'one thread';
 
   /**
-   * A fresh instance.
+   * Create an instance.
    * @param {WebAssembly.Module} module  see binary.js
-   * @param {number} [threads]  the option of load; default: what suits the machine
+   * @param {number} [threads]  the option of load; default: chosen for the machine
    * @returns {Promise<Engine>}
    */
   static async start(module, threads) {
@@ -102,10 +102,10 @@ export class Engine {
     const imports = {};
     for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
       if (kind !== 'function' && kind !== 'memory') {
-        fail('bad-wasm', `the WebAssembly file wants ${from}.${name} (${kind}), which this version of the package does not provide`);
+        fail('bad-wasm', `the WebAssembly file imports ${from}.${name} (${kind}), which this version of the package does not provide`);
       }
       (imports[from] ??= {})[name] = kind === 'memory' ? memory = sharedMemory()
-        : HOST[name] ?? (() => 52); // what a C library drags in answers "not supported"
+        : HOST[name] ?? (() => 52); // imports of the C library: errno 52, ENOSYS
     }
     const { exports } = await WebAssembly.instantiate(module, imports);
     const engine = new Engine({ memory, ...exports });
@@ -137,7 +137,7 @@ export class Engine {
   // ---- configuration and roster
 
   /**
-   * Every weight of a configuration, nothing allocated for it.
+   * Every weight of a configuration. Allocates no memory for them.
    * @param {Config} config
    * @returns {EngineTensor[]}
    */
@@ -186,12 +186,12 @@ export class Engine {
   }
 
   /**
-   * A tensor of a file begins.
+   * Start to receive a tensor of a file.
    * @param {number} first   roster entry
    * @param {number} n       entries it fills, stacked by rows
    * @param {import('../base/blocks.js').Dtype} dtype   as stored
    * @param {'rows'|'cols'} layout  rows: [out, in]; cols: [in, out]
-   * @returns {{write(bytes: Uint8Array): void, end(): void}} bytes in order, cut anywhere
+   * @returns {{write(bytes: Uint8Array): void, end(): void}} write takes the bytes in order, in pieces of any size
    */
   tensor(first, n, dtype, layout) {
     this.check(this.x.gf_tensor_begin(this.model, first, n, this.#dtype(dtype), LAYOUTS.indexOf(layout), this.error));
@@ -219,7 +219,7 @@ export class Engine {
     };
   }
 
-  /** All tensors have arrived: from here on the model can be used and no longer changed. */
+  /** To be called after the last tensor: the model can then be used, and its weights can no longer change. */
   seal() {
     this.check(this.x.gf_model_seal(this.model, this.error));
     if (this.#staging) this.x.gf_free(this.#staging);
@@ -227,7 +227,7 @@ export class Engine {
   }
 
   /**
-   * Random weights instead of a file's: matrices and tables normal(0, std), gains 1, biases 0. Seals.
+   * Fill the model with random weights (matrices and tables normal(0, std), gains 1, biases 0) and seal it.
    * @param {number} seed  0 .. 2^53 - 1
    * @param {number} std
    */
@@ -236,7 +236,7 @@ export class Engine {
   }
 
   /**
-   * Helpers for the open model, where there can be any.
+   * Start helper threads for the open model. Does nothing where there is no shared memory.
    * @param {number} [wanted]  threads, the engine's own included; default: what suits machine and model
    * @param {(line: MessagePort) => void} [watch]
    * @param {string} [file]  address of the worker's file; default: that of this worker
@@ -254,9 +254,9 @@ export class Engine {
       this.#threads = 'one thread: enough for this model';
       return;
     }
-    this.backend; // what all threads read is settled now
+    this.backend; // initialises what the first call of gf_backend caches, before other threads read it
     const pool = this.#pool = x.gf_pool_open(n);
-    if (!pool) fail('out-of-memory', `the stacks of ${n} threads could not be had`);
+    if (!pool) fail('out-of-memory', `the stacks of ${n} threads could not be allocated`);
     x.gf_model_set_pool(this.model, pool);
     startHelpers(n, file, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), watch);
     this.#threads = `${n} threads`;
@@ -268,9 +268,11 @@ export class Engine {
     return this.#tensors(n, (i, out) => this.x.gf_model_tensor(this.model, i, out));
   }
 
-  /** Where everything lies. Weights have their true place, and all before them counts as constants; what grows in pieces (cache,
-   * buffers) is listed behind them, one after the other, with its true size.
-   * @returns {MemoryMap} */
+  /**
+   * How linear memory is divided. Weights have their true address, and everything before them counts as constants. Caches and buffers are
+   * allocated in pieces: they are listed after the weights, with their true sizes but not their addresses.
+   * @returns {MemoryMap}
+   */
   memoryMap() {
     const totalBytes = this.memoryBytes;
     const heap = this.model ? this.#weightsAt ||= Math.min(...this.tensors().map((t) => t.address || Infinity)) : this.x.gf_abi_heap_base();
@@ -297,7 +299,7 @@ export class Engine {
   }
 
   /**
-   * One token for each of several sessions in one pass over the weights: the same bits as one by one.
+   * Run one token in each of several sessions, in one pass over the weights. The results are bit-equal to separate calls.
    * @param {EngineSession[]} sessions  at most schema.chunk, none that captures, edits or traces
    * @param {number[]} ids
    */
@@ -315,7 +317,7 @@ export class Engine {
     return session;
   }
 
-  /** Free the model and every session of it. The instance itself goes when nobody holds it. */
+  /** Free the model and its sessions. The instance is garbage-collected. */
   close() {
     for (const s of [...this.sessions]) s.close();
     if (this.model) this.x.gf_model_close(this.model);
@@ -325,10 +327,10 @@ export class Engine {
     this.#cfg = null;
   }
 
-  // ---- sampling, apart from any session
+  // ---- sampling without a session
 
   /**
-   * The k most likely ids of a row of logits, first of equals first; logprob is the model's own, temperature 1.
+   * The k most likely ids of a row of logits; of equal logits the smaller id comes first. logprob is at temperature 1.
    * @param {Float32Array} logits
    * @param {number} k
    */
@@ -361,9 +363,9 @@ export class Engine {
     return p;
   }
 
-  // ---- for this file alone
+  // ---- memory and errors, for this folder
 
-  /** Memory for the arguments and results of one call; its content is gone after the next. @param {number} n bytes */
+  /** Memory for the arguments and results of one call; the next call overwrites it. @param {number} n bytes */
   scratch(n) {
     if (!(n <= this.#workBytes)) {
       if (this.#work) this.x.gf_free(this.#work);
@@ -377,9 +379,9 @@ export class Engine {
 
   /** @param {number} n bytes */
   #alloc(n) {
-    // above 2 GiB an address comes as a negative number; of a size of 2^32 and more only the low 32 bits would arrive
+    // addresses above 2 GiB arrive as negative numbers; of a size of 2^32 and more only the low 32 bits would arrive
     const p = n < 2 ** 32 ? this.x.gf_alloc(n) >>> 0 : 0;
-    if (!p) fail('out-of-memory', `${n} bytes of linear memory could not be had`);
+    if (!p) fail('out-of-memory', `${n} bytes of linear memory could not be allocated`);
     return p;
   }
 
@@ -393,7 +395,7 @@ export class Engine {
   /** @param {number} p @param {number} n */
   floats(p, n) { return new Float32Array(this.memory.buffer, p >>> 0, n).slice(); }
 
-  /** A C string; copied out first, because decoders refuse views on shared memory. @param {number} p */
+  /** A C string. The bytes are copied first, because TextDecoder refuses views of shared memory. @param {number} p */
   #string(p) {
     const bytes = new Uint8Array(this.memory.buffer, p);
     const end = bytes.indexOf(0);

@@ -1,4 +1,4 @@
-// features.js - what this machine's WebAssembly can do, and which binary that makes it
+// features.js - which WebAssembly features this machine has, and which binary and how many threads follow from them
 import { fail, show } from '../base/errors.js';
 
 /**
@@ -58,8 +58,8 @@ export function whyOneThread(worker = inWorker()) {
 }
 
 /**
- * How many threads compute when nobody said, at most: half of what the machine runs at once, since two of them often share one
- * core's vector units and the page wants one for itself; four use up the bandwidth of most memories.
+ * Default number of threads, at most 4: half of the logical processors, since two of them often share the vector units of one core
+ * and the page needs one, and four threads saturate the memory bandwidth of most machines.
  */
 export function usualThreads() {
   const cores = globalThis.navigator?.hardwareConcurrency ?? globalThis.process?.getBuiltinModule?.('node:os').availableParallelism() ?? 1;
@@ -67,22 +67,22 @@ export function usualThreads() {
 }
 
 /**
- * Memory that threads share, which has to say beforehand how far it may grow; some machines give no room for the most.
+ * Memory that threads share. Its maximum must be given at creation; where the address space for the largest one is missing, half of it is tried.
  * @returns {WebAssembly.Memory}
  */
 export function sharedMemory() {
   for (let maximum = 65536; ; maximum /= 2) {
     try { return new WebAssembly.Memory({ initial: 16, maximum, shared: true }); } catch (error) {
-      if (maximum <= 4096) fail('out-of-memory', 'shared memory could not be had', error);
+      if (maximum <= 4096) fail('out-of-memory', 'shared memory could not be allocated', error);
     }
   }
 }
 
 /**
- * Whether the binary with threads is wanted.
+ * Why the binary without threads is used.
  * @param {number} [threads]  the option; default: what suits the machine
  * @param {boolean} [worker]  as in whyOneThread
- * @returns {string | null}  null: yes; '': no, one thread was asked for; else the reason
+ * @returns {string | null}  null: the binary with threads is used; '': one thread was requested; otherwise the reason
  */
 export function whyNoThreads(threads, worker) {
   if (threads === 1) return '';

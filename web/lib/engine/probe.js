@@ -1,19 +1,26 @@
-// engine_probe.js - what the engine tells and lets change besides writing: for those who look, with the manners of engine.js
+// probe.js - captures, edits, timings, hidden states and weights of the engine
+//
+// Same rules as engine.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./session.js').EngineSession} EngineSession */
-/** @typedef {{stack: number, layer: number, point: number}} Place  stack 0: decoder, 1: encoder; layer -1: of the whole model; point: index into the schema's list */
+/** @typedef {{stack: number, layer: number, point: number}} Place  stack 0: decoder, 1: encoder; layer -1: outside the blocks; point: index into schema.points */
 
 const EDIT_OPS = { scale: 0, set: 1, add: 2 };
 
-/** Keep a point's numbers of the passes to come, or no longer. @param {EngineSession} session @param {Place} place @param {boolean} on */
+/**
+ * Switch the capture of a point on or off for later passes.
+ * @param {EngineSession} session
+ * @param {Place} place
+ * @param {boolean} on
+ */
 export function capture({ engine: e, ptr }, { stack, layer, point }, on) {
   e.check(e.x.gf_session_capture(ptr, stack, layer, point, on ? 1 : 0, e.error));
 }
 
 /**
- * What the last eval or encode left at a point.
+ * The values at a captured point in the last eval or encode.
  * @param {EngineSession} session
  * @param {Place} place
  * @returns {{data: Float32Array, dims: number[]} | null}
@@ -26,7 +33,7 @@ export function captured({ engine: e, ptr }, { stack, layer, point }) {
 }
 
 /**
- * Change a point in the passes to come.
+ * Edit the values at a point in later passes.
  * @param {EngineSession} session
  * @param {Place} place
  * @param {number} head      or -1 for all
@@ -41,10 +48,14 @@ export function edit({ engine: e, ptr }, { stack, layer, point }, head, position
   e.check(e.x.gf_session_edit(ptr, stack, layer, point, head, position, index, EDIT_OPS[op], op === 'scale' ? values[0] : 1, p, values.length, e.error));
 }
 
-/** Measure the operations of the passes to come. @param {EngineSession} session */
+/** Measure the time of each operation in later passes. @param {EngineSession} session */
 export function trace({ engine: e, ptr }) { e.check(e.x.gf_session_trace(ptr, 1, e.error)); }
 
-/** How long each operation of the last eval or encode took, in order. @param {EngineSession} session @returns {{op: string, stack: number, layer: number, ms: number}[]} */
+/**
+ * The time of each operation of the last eval or encode, in order.
+ * @param {EngineSession} session
+ * @returns {{op: string, stack: number, layer: number, ms: number}[]}
+ */
 export function traced({ engine: e, ptr }) {
   const count = e.scratch(4), { ops, op_time: at } = e.schema;
   const p = e.x.gf_session_traced(ptr, count), [n] = new Int32Array(e.memory.buffer, count, 1), view = new DataView(e.memory.buffer);
@@ -57,7 +68,12 @@ export function traced({ engine: e, ptr }) {
   });
 }
 
-/** An encoder's output rows, after the final norm. @param {EngineSession} session @param {number} dModel @returns {import('./engine.js').Tensor} */
+/**
+ * The output rows of the encoder, after the final norm.
+ * @param {EngineSession} session
+ * @param {number} dModel
+ * @returns {import('./engine.js').Tensor} [positions, d_model]
+ */
 export function hidden({ engine: e, ptr }, dModel) {
   const n = e.scratch(4), p = e.x.gf_session_hidden(ptr, 1, n) || fail('bad-state', 'there are no hidden states yet');
   const [rows] = new Int32Array(e.memory.buffer, n, 1);
@@ -78,7 +94,7 @@ export function tensorRow(engine, i, row, cols) {
 }
 
 /**
- * The probabilities that a draw from these logits has.
+ * The probabilities with which the sampler draws from these logits.
  * @param {Engine} engine
  * @param {Float32Array} logits  [n], may hold -Infinity
  * @param {import('./engine.js').Sampling} sampling

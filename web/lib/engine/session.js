@@ -1,10 +1,10 @@
-// engine_session.js - one timeline of the engine's model: what engine.js is for the model, with the same manners
+// session.js - one session of the engine: a key/value cache, its position and a sampler. Same rules on memory as engine.js
 import { GlassformerError } from '../base/errors.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./engine.js').Sampling} Sampling */
 
-/** One timeline: cached keys and values, a position, a sampler. */
+/** One session of the engine's model. */
 export class EngineSession {
   #p;
 
@@ -14,7 +14,7 @@ export class EngineSession {
     this.#p = ptr;
   }
 
-  /** Its address; refused once it was closed. */
+  /** The address of struct gf_session; throws after close. */
   get ptr() {
     if (!this.#p) throw new GlassformerError('bad-state', 'the session was closed');
     return this.#p;
@@ -29,7 +29,7 @@ export class EngineSession {
   /** @returns {number} */
   get scratchBytes() { return this.engine.x.gf_abi_scratch_bytes(this.ptr); }
 
-  /** Run tokens through the decoder from the present length on. All or nothing. @param {ArrayLike<number>} ids */
+  /** Run tokens through the decoder, after the positions held. After a failure the session is unchanged. @param {ArrayLike<number>} ids */
   eval(ids) {
     const e = this.engine, n = ids.length, p = e.scratch(4 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
@@ -48,13 +48,23 @@ export class EngineSession {
     e.check(e.x.gf_session_encode(this.ptr, p, mask ? p + 4 * n : 0, n, e.error));
   }
 
-  /** Logits of rows first .. first + n - 1 of the last eval. @param {number} first @param {number} n @param {number} vocab */
+  /**
+   * Logits of rows first .. first + n - 1 of the last eval.
+   * @param {number} first
+   * @param {number} n
+   * @param {number} vocab
+   */
   logits(first, n, vocab) {
     const e = this.engine;
     return e.floats(e.pointer(e.x.gf_session_logits(this.ptr, first, n, e.error)), n * vocab);
   }
 
-  /** The k most likely ids after row `row` of the last eval. @param {number} row @param {number} vocab @param {number} k */
+  /**
+   * The k most likely ids after row `row` of the last eval.
+   * @param {number} row
+   * @param {number} vocab
+   * @param {number} k
+   */
   top(row, vocab, k) {
     const e = this.engine, out = e.scratch(8 * k);
     return e.topAt(e.pointer(e.x.gf_session_logits(this.ptr, row, 1, e.error)), vocab, k, out);

@@ -1,5 +1,5 @@
-// thread.js - a helper thread of the engine's worker: a second instance of its module on the same memory, which computes tiles
-// until the pool is closed or the engine's worker ends (src/base/pool.h)
+// thread.js - a helper thread of the engine's worker: a second instance of the module on the same memory. It computes tiles until the
+// pool is closed or the engine's worker ends (src/base/pool.h)
 //
 // A helper runs the same file as the engine's worker, so that there is one file to deploy: bundlers turn a file as small as this one
 // into a data: address, whose worker has an opaque origin and cannot share memory.
@@ -13,7 +13,7 @@ export function help({ module, memory, pool, index, stack, line }) {
   /** @type {Record<string, Record<string, any>>} */
   const imports = {};
   for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
-    (imports[from] ??= {})[name] = kind === 'memory' ? memory : () => 0; // a tile calls none of them
+    (imports[from] ??= {})[name] = kind === 'memory' ? memory : () => 0; // tiles call no imported function
   }
   const x = /** @type {any} */ (new WebAssembly.Instance(module, imports).exports);
   x.__stack_pointer.value = stack;

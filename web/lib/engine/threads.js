@@ -1,21 +1,21 @@
-// threads.js - helper threads for the engine's worker: how many, and the workers that run them
+// threads.js - starts the helper threads of the engine's worker
 import { usualThreads } from './features.js';
 import { spawn } from '../base/spawn.js';
 
-/** Weights below which a second thread gains nothing: waking it takes as long as its share of a token's work. */
+/** Models with fewer bytes of weights use one thread: waking a second one takes as long as its share of a token's work. */
 const FEW_BYTES = 4e6;
 
 /** @param {number} weightBytes */
 export function suitable(weightBytes) { return weightBytes < FEW_BYTES ? 1 : usualThreads(); }
 
 /**
- * Start a worker for each thread but the engine's own. They join the pool when they run; nothing waits for them, and the tiles of one
- * that fails to start are claimed by the others. They end when the engine's worker ends. One that ends earlier while it holds a tile would
- * block the pool for ever: the owner of the model watches each helper's line for that.
+ * Start one worker for each thread except the engine's own. Each joins the pool when it runs; nothing waits for it, and if it fails to
+ * start, the other threads take its tiles. Helpers end with the engine's worker. A helper that ends earlier, while it computes a tile, would
+ * block the pool for ever: the owner of the model watches each helper's port for that (WorkerModel).
  * @param {number} n  threads, the engine's own included
  * @param {string} file  address of the worker's file, which helpers run too
  * @param {(index: number) => {module: WebAssembly.Module, memory: WebAssembly.Memory, pool: number, index: number, stack: number}} job
- * @param {(line: MessagePort) => void} [watch]  receives the line of each helper
+ * @param {(line: MessagePort) => void} [watch]  receives the port of each helper
  */
 export function startHelpers(n, file, job, watch) {
   for (let index = 1; index < n; index++) {

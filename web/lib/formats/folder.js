@@ -14,7 +14,7 @@ import { isBytes } from '../base/given.js';
 /** @typedef {import('./source.js').Parsed} Parsed */
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 
-/** Connections that wait with only their header read; a browser allows six to one host. */
+/** Most connections that are left open after the header was read; a browser allows six to one host. */
 const MAX_WAITING = 4;
 
 /**
@@ -66,9 +66,9 @@ function tokenText(token) {
 }
 
 /**
- * A file that a model can do without. S3 answers 403 for what is not there unless its files may be listed.
+ * Read an optional file. S3 answers 403 for a missing file unless its files may be listed.
  * @template T
- * @param {Error[]} refusals  gets that answer
+ * @param {Error[]} refusals  receives that error
  * @param {Promise<T>} reading
  * @returns {Promise<T | null>}
  */

@@ -7,9 +7,9 @@ import { BYTE, NORMAL, common, pieceModels } from './tokenizer_json.js';
 export const PIECES = 'SentencePieces';
 
 /**
- * A SentencePiece vocabulary as the model of a tokenizer.json. Its pairs are ranked by the score of what they make, the better the
- * lower; equal scores are equal, and of equals the leftmost is joined. A rank is found when it is asked for, since 32,000 tokens have
- * 60,000 pairs and a text meets few; `merges` lists none.
+ * A SentencePiece vocabulary as the model of a tokenizer.json. The rank of a pair is the rank of the score of the joined token: better scores
+ * have lower ranks, and among equal ranks the leftmost pair is joined. Ranks are computed on demand, since 32,000 tokens have 60,000 pairs
+ * and a text contains few of them; `merges` is empty.
  */
 export class SentencePieces {
   type = 'BPE';
@@ -46,7 +46,7 @@ export class SentencePieces {
     return { type, fuse_unk, byte_fallback, unk_token, merges, vocab: {} };
   }
 
-  /** The rank of a pair, in the way of the Map that the library keeps. @param {string} key the pair as JSON @returns {number | undefined} */
+  /** The rank of a pair: the interface of the Map that the library uses. @param {string} key the pair as JSON @returns {number | undefined} */
   get(key) {
     const [a, b] = JSON.parse(key);
     const id = this.plain(a + b);
@@ -59,7 +59,7 @@ export class SentencePieces {
     return id !== undefined && this.types[id] === NORMAL ? id : undefined;
   }
 
-  /** How many scores are better. @param {number} score */
+  /** Number of better scores. @param {number} score */
   better(score) {
     let low = 0, high = this.ascending.length;
     while (low < high) {
@@ -69,7 +69,7 @@ export class SentencePieces {
     return this.ascending.length - low;
   }
 
-  /** Becomes the vocabulary of the library's model, built from the outline. @param {any} model */
+  /** Install this vocabulary in the library's model that was built from the outline. @param {any} model */
   enter(model) {
     model.tokens_to_ids = this.ids;
     model.vocab = this.texts;

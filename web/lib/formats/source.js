@@ -1,8 +1,7 @@
-// source.js - from what the caller names to a checkpoint: files, addresses, folders, the Hugging Face hub
+// source.js - opens a checkpoint from files, addresses, folders or the Hugging Face hub
 //
-// openCheckpoint reads headers, configuration and tokenizer and nothing of the tensors; stream then sends every
-// tensor's bytes past the caller once, in file order, and holds none of them. GGUF is what pages run; the other formats'
-// readers are fetched when such a file is opened, so that they cost nobody else their bytes.
+// openCheckpoint reads headers, configuration and tokenizer; `stream` then delivers the bytes of every tensor once, in file order, and keeps
+// none. GGUF is the common format in pages; the readers of other formats are loaded when such a file is opened.
 import { BLOCKS } from '../base/blocks.js';
 import { ByteReader, END } from './bytes.js';
 import { chatTemplate } from './chat_template.js';

@@ -7,7 +7,7 @@ export const NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, BYTE = 6;
 export const pieceModels = new WeakSet();
 
 /**
- * Every token's id, in order. The second of two equal texts gets a name of its own: only the first can be meant by a text.
+ * Every token's id, in order. Of two tokens with equal texts the second gets another name: a text always means the first.
  * @param {string[]} tokens
  */
 export function numbered(tokens) {

@@ -1,4 +1,4 @@
-// vocab.js - vocabularies of other formats in the shape of a tokenizer.json
+// vocab.js - converts the vocabulary of a GGUF to the form of a tokenizer.json
 //
 // GGUF holds either a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern) or a SentencePiece BPE
 // ("llama": tokens with scores and no merges); llama2.c's tokenizer.bin is the second kind (llama2c.js). SentencePiece
@@ -78,7 +78,7 @@ export async function ggufTokenizer(where, meta) {
     const at = String(m).indexOf(' ', 1); // a token may itself begin with a space
     return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : no(`the merge ${show(m)} is not two tokens`);
   });
-  // a merge without its tokens can never come to a token; llama.cpp lets such files be
+  // merges whose tokens are missing have no effect; llama.cpp accepts such files
   const useful = pairs.filter((/** @type {string[]} */ [a, b]) => ids.has(a) && ids.has(b) && ids.has(a + b));
   return { json: bpeJson({ ...base, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }), special: { bos, eos, addBos } };
 }

@@ -1,10 +1,14 @@
-// options.js - what callers may ask for, with defaults and refusals, in one place
+// options.js - generation and sampling options: defaults, ranges and checks
 import { fail, show } from '../base/errors.js';
 
 /** @typedef {import('../engine/engine.js').Sampling} Sampling */
 
 /**
- * @param {string} name @param {unknown} value @param {number} least @param {number} most
+ * Check that an option is a number in a range.
+ * @param {string} name
+ * @param {unknown} value
+ * @param {number} least
+ * @param {number} most
  * @param {boolean} [whole]
  * @returns {number}
  */
@@ -16,21 +20,21 @@ export function number(name, value, least, most, whole = false) {
   return value;
 }
 
-/** Ideas that `load` can leave out of a model, for teaching, and what our configuration calls them. */
+/** The option `switches` of load: parts that can be left out of a model, and their configuration fields. */
 const SWITCHES = /** @type {Record<string, keyof import('../formats/config.js').Config>} */ ({
   causal: 'causal', scaleScores: 'scale_scores', usePosition: 'use_position', useResidual: 'use_residual', useNorm: 'use_norm', useFinalNorm: 'use_final_norm',
 });
 
 /**
  * @param {import('../formats/config.js').Config} config @param {Record<string, boolean>} [switches]
- * @returns {import('../formats/config.js').Config} with what is switched off turned off
+ * @returns {import('../formats/config.js').Config} with the fields of disabled parts set to false
  */
 export function switched(config, switches = {}) {
   const off = Object.entries(switches).filter(([, on]) => on === false);
   return { ...config, ...Object.fromEntries(off.map(([name]) => [SWITCHES[name], false])) };
 }
 
-/** @param {unknown} seed @returns {number} 0 .. 2^53 - 1, drawn when not given */
+/** @param {unknown} seed @returns {number} 0 .. 2^53 - 1, random when not given */
 export function seedOf(seed) {
   if (seed === undefined) return crypto.getRandomValues(new Uint32Array(1))[0];
   return number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
@@ -62,9 +66,9 @@ export function generateOptions(options, vocabSize) {
   number('lengthPenalty', lengthPenalty, 0, 100);
   if (beams > 1) {
     for (const name of ['logprobs', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty']) {
-      if (options[name]) fail('bad-option', `${name} and beams exclude one another: a beam search follows the most likely sequences`);
+      if (options[name]) fail('bad-option', `${name} cannot be combined with beams: a beam search draws no tokens`);
     }
-    if (capture?.length) fail('bad-option', 'capture and beams exclude one another: run the result through forward to see inside');
+    if (capture?.length) fail('bad-option', 'capture cannot be combined with beams: give the result to forward');
   }
   return {
     maxTokens, stop, logprobs, ignoreEos, beams, lengthPenalty, source, sourceMask, capture, captureBudget, edits,
@@ -72,12 +76,16 @@ export function generateOptions(options, vocabSize) {
   };
 }
 
-/** @param {ArrayLike<any>} mask @param {string} what  refused where it is a list of masks, for several sequences */
+/**
+ * Throws when the mask is a list of masks, which only calls with several sequences take.
+ * @param {ArrayLike<any>} mask
+ * @param {string} what
+ */
 export function oneMask(mask, what) {
   if (typeof mask[0] === 'object') fail('bad-option', `${what} is a list of masks, expected 0 or 1 for each position`);
 }
 
-/** A list of texts or of lists, as opposed to one list of ids. @param {any} input */
+/** Whether the input is several sequences (a list of texts or of lists of ids) and not one list of ids. @param {any} input */
 export function isList(input) {
   return Array.isArray(input) && input.length > 0 && (typeof input[0] === 'string' || (typeof input[0] === 'object' && input[0] !== null));
 }

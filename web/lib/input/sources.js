@@ -1,11 +1,12 @@
-// sources.js - which source belongs to which of several sequences
+// sources.js - assigns the option `source` of encoder-decoders to the sequences of one call
 import { isList } from './options.js';
 import { fail } from '../base/errors.js';
 
 /**
- * Options for each of n sequences: a list of sources (and of masks) is dealt out, a single one is everybody's.
+ * The options of each of n sequences: the i-th gets the i-th source (and mask) of a list, or the single source that all share.
  * @template {Record<string, any>} O
- * @param {O} o @param {number} n
+ * @param {O} o
+ * @param {number} n
  * @returns {O[]}
  */
 export function withOwnSource(o, n) {

@@ -1,4 +1,4 @@
-// capture.js - points by name: which there are, what a pattern means, and passes put together into whole tensors
+// capture.js - capture points: their names, patterns of names, and the joining of several passes into one tensor
 //
 // Names are TransformerLens's without the batch axis: hook_embed, blocks.0.attn.hook_pattern; in an encoder_decoder
 // every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
@@ -30,13 +30,17 @@ import { LIMITS } from '../base/given.js';
  * @property {number | ArrayLike<number>} [add]  add: one row's worth, or one number
  */
 
-/** Most bytes that one call may capture unless it says otherwise. */
+/** Default of the option captureBudget, in bytes. */
 export const CAPTURE_BUDGET = 512 * 2 ** 20;
 
-/** Patterns whose points are kept for the next call. */
+/** Most patterns whose points are cached. */
 const MAX_PATTERNS = 1024;
 
-/** Whether a name is what a pattern says: what lies between stars is taken where it first comes. @param {string} name @param {string} pattern */
+/**
+ * Whether a name matches a pattern in which `*` stands for any text. Each piece between stars is matched at its first occurrence.
+ * @param {string} name
+ * @param {string} pattern
+ */
 function fits(name, pattern) {
   const [first, ...between] = pattern.split('*'), last = between.pop();
   if (last === undefined) return name === first;
@@ -50,19 +54,19 @@ function fits(name, pattern) {
   return at + last.length <= name.length;
 }
 
-/** Every point of one model. */
+/** The capture points of one model. */
 export class Points {
   /** @type {Point[]} */
   #all = [];
-  /** What patterns were found to mean. @type {Map<string, Point[]>} */
+  /** Cached matches. @type {Map<string, Point[]>} */
   #byPattern = new Map();
   #config;
 
   /**
-   * The engine is asked for each point whether this architecture has it.
+   * Finds the points of this architecture by switching the capture of each on and off.
    * @param {Engine} engine
    * @param {Config} config
-   * @param {EngineSession} session  any; nothing stays captured in it
+   * @param {EngineSession} session  any session of the model; no capture remains on in it
    */
   constructor(engine, config, session) {
     this.#config = config;
@@ -113,8 +117,11 @@ export class Points {
   }
 
   /**
-   * Bytes that these points take for so many queries, keys and source positions.
-   * @param {Point[]} points @param {number} queries @param {number} keys @param {number} source
+   * Bytes of these points for given numbers of queries, keys and source positions.
+   * @param {Point[]} points
+   * @param {number} queries
+   * @param {number} keys
+   * @param {number} source
    */
   bytes(points, queries, keys, source) {
     const c = this.#config;
@@ -131,7 +138,7 @@ export class Points {
   }
 }
 
-/** What a run captures: switched on in a session, gathered after each pass, handed out as whole tensors. */
+/** Captures points of a session: collects them after each pass and joins the passes into whole tensors. */
 export class Recorder {
   /** @type {Map<Point, {data: Float32Array, dims: number[]}[]>} */
   #parts = new Map();
@@ -145,7 +152,7 @@ export class Recorder {
     for (const p of points) capture(session, p, true);
   }
 
-  /** After an eval (source false) or an encode (source true). @param {boolean} [source] */
+  /** Collect the points of an eval (source false) or of an encode (source true). @param {boolean} [source] */
   gather(source = false) {
     for (const p of this.#points) {
       if (p.source !== source) continue;
@@ -157,7 +164,7 @@ export class Recorder {
     }
   }
 
-  /** Everything gathered since the last call. @returns {Record<string, Tensor>} */
+  /** The tensors collected since the last call. @returns {Record<string, Tensor>} */
   take() {
     /** @type {Record<string, Tensor>} */
     const out = {};
@@ -170,7 +177,7 @@ export class Recorder {
   }
 }
 
-/** @param {{data: Float32Array, dims: number[]}[]} parts @param {string} axes @returns {Tensor} rows one behind the other */
+/** @param {{data: Float32Array, dims: number[]}[]} parts @param {string} axes @returns {Tensor} the rows of all parts in order */
 function joinRows(parts, axes) {
   const inner = 'QKR'.includes(axes) ? parts[0].dims.slice(1) : [parts[0].dims[1]];
   const rows = parts.reduce((n, p) => n + p.dims[0], 0);
@@ -181,7 +188,12 @@ function joinRows(parts, axes) {
   return { data, shape: [rows, ...inner] };
 }
 
-/** [head, query, key] of passes that each saw more keys than the one before. @param {{data: Float32Array, dims: number[]}[]} parts @param {number} masked @returns {Tensor} */
+/**
+ * Join scores or patterns of passes, each of which has more keys than the one before.
+ * @param {{data: Float32Array, dims: number[]}[]} parts  [head, query, key]
+ * @param {number} masked  value for the keys that a pass did not have
+ * @returns {Tensor} [head, query, key]
+ */
 function joinScores(parts, masked) {
   const heads = parts[0].dims[0], keys = parts[parts.length - 1].dims[2];
   const queries = parts.reduce((n, p) => n + p.dims[1], 0);
@@ -200,7 +212,7 @@ function joinScores(parts, masked) {
 }
 
 /**
- * Put edits into a session.
+ * Apply edits to a session.
  * @param {EngineSession} session
  * @param {Points} points
  * @param {Edit[]} edits  checked: see arguments.js

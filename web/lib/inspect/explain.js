@@ -1,6 +1,6 @@
-// explain.js - one number and the terms that made it: any cell of any point, or a logit
+// explain.js - the formula and the terms of one value: a cell of any capture point, or a logit
 //
-// Every answer names the step before it (`from`) and the weight it met, so that a question can be followed back to the embedding.
+// Each term names the cell that its input comes from (`from`) and its weight, so that a value can be traced back to the embedding.
 import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
 import { Yielder } from '../base/event_loop.js';
@@ -10,7 +10,7 @@ import { fail, show } from '../base/errors.js';
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
 /**
- * One number inside a run.
+ * One value inside a pass.
  * @typedef {object} Cell
  * @property {string} at          a point's name, or 'logits'
  * @property {number} position    row
@@ -38,7 +38,7 @@ import { fail, show } from '../base/errors.js';
  *   value: what the engine has; computed: the terms put together in double precision.
  *   sum: (t1 + t2 + ...) / divisor. product: t1 t2. share: the cell's own term / divisor, the sum of all of them. root: sqrt((t1 + ...) /
  *   divisor), the epsilon among the terms. activation: a function of the one term. given: read from a table. masked: hidden, so -inf or 0.
- *   A quantised model rounds activations too, which belongs to no term.
+ *   A quantised model also rounds activations, which no term contains.
  */
 
 const ACTIVATIONS = {
@@ -73,7 +73,7 @@ export async function explain(model, input, options, { signal } = {}) {
   return cell.explain(options);
 }
 
-/** The formulas of one point: each asks for the captures it needs, then says its terms. */
+/** The formulas of one point: `needs` names the captures, `formula` computes the terms from them. */
 class Formulas {
   /**
    * @param {LoadedModel} model
@@ -121,10 +121,10 @@ class Formulas {
     return { at: this.at, position, ...(headed && { head }), index, value, divisor: 1, ...made, computed: made.how === 'masked' ? value : compute(made, index, c.ffn) };
   }
 
-  /** Points below the same block. @param {string} name */
+  /** The name of a point in the same block. @param {string} name */
   local(name) { return `${this.block}.${name}`; }
 
-  /** Names of what this point was made from. @returns {string[]} */
+  /** Names of the points from which this one is computed. @returns {string[]} */
   needs() {
     const at = this.at === 'logits' ? [] : [this.at];
     const stems = ['hook_resid_pre', 'hook_resid_mid', 'hook_resid_mid_cross', 'hook_attn_out', 'hook_cross_attn_out', 'hook_mlp_out',

@@ -52,7 +52,12 @@ export async function forwardOne(model, ids, o, yielder) {
   }
 }
 
-/** A decoder's mask may only cut off padding at the end. @param {ArrayLike<number>} mask @param {number} n @returns {number} positions that remain */
+/**
+ * A decoder's mask can only mark padding at the end.
+ * @param {ArrayLike<number>} mask
+ * @param {number} n  positions of the sequence
+ * @returns {number} positions before the padding
+ */
 function shown(mask, n) {
   oneMask(mask, 'mask');
   if (mask.length !== n) fail('bad-option', `mask has ${mask.length} entries, the sequence has ${n} positions`);
@@ -62,7 +67,7 @@ function shown(mask, n) {
 }
 
 /**
- * One pass for each sequence, put together: [sequence, position, ...], zeros where a shorter one has ended.
+ * One pass for each sequence. The results are stacked, [sequence, position, ...], and zero after the end of shorter sequences.
  * @param {LoadedModel} model
  * @param {any[]} list
  * @param {Record<string, any>} o
@@ -105,7 +110,7 @@ export async function embed(model, input, options = {}, hooks = {}) {
   return { data: Float32Array.from(mean, (v) => v / count), shape: [d] };
 }
 
-/** Tensors of equal rank as one with a batch axis in front; what a shorter one lacks is 0. @param {Tensor[]} list @returns {Tensor} */
+/** Stack tensors of equal rank on a new first axis, padded with zeros to the largest. @param {Tensor[]} list @returns {Tensor} */
 function stack(list) {
   const shape = list[0].shape.map((_, axis) => Math.max(...list.map((t) => t.shape[axis])));
   const size = shape.reduce((a, b) => a * b, 1);

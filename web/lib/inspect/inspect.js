@@ -1,4 +1,4 @@
-// more.js - what a loaded model can do besides writing, in one chunk that is fetched at the first such question
+// inspect.js - every function of this folder that the public Model calls, in one chunk that is loaded at the first such call
 import { distribution as probabilities } from '../engine/probe.js';
 import { samplingOf } from '../input/options.js';
 
@@ -11,10 +11,10 @@ export { weight } from './weight.js';
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 
 /**
- * The distribution that a draw from these logits would have.
+ * The probabilities with which the sampler would draw from these logits.
  * @param {LoadedModel} model
  * @param {Float32Array} logits  [vocab_size]
- * @param {Record<string, any>} [options]  those of sampling, and `seen`: ids for the repetition penalty
+ * @param {Record<string, any>} [options]  sampling options, and `seen`: ids for the repetition penalty
  * @returns {Float32Array}
  */
 export function distribution(model, logits, options = {}) {

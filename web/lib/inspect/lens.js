@@ -1,4 +1,4 @@
-// lens.js - reading the residual stream: what each layer would say, and who said what the last one says
+// lens.js - the logit lens and direct logit attribution
 //
 // logitLens: nostalgebraist 2020, "interpreting GPT: the logit lens". attribution: direct logit attribution, Elhage et al. 2021,
 // "A Mathematical Framework for Transformer Circuits".
@@ -28,7 +28,7 @@ import { checkedIds } from '../base/given.js';
  * @property {number} position
  * @property {number} logit   as the model computed it
  * @property {number} sum     of the parts; for weights in f32, f16 or bf16 within 1e-4 of the logit. Quantised models also round activations,
- *   which belongs to no part
+ *   which no part contains
  * @property {Part[]} parts
  */
 
@@ -36,13 +36,13 @@ import { checkedIds } from '../base/given.js';
 const prefix = (model, call) => (model.needDecoder(call), model.config.kind === 'encoder_decoder' ? 'decoder' : 'blocks');
 
 /**
- * The final norm and the head applied to the residual stream after each layer. Where embeddings leave off and the layers set in is for
- * the engine to know: the stream of one layer is put in the place of the last one's, and the pass runs to its end.
+ * The final norm and the head applied to the residual stream after each layer. The stream after a layer replaces the stream after the last
+ * layer in another pass, so that the engine itself computes norm and head.
  * @param {LoadedModel} model
  * @param {any} input
  * @param {{top?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}} options
  * @param {import('../run/loaded_model.js').Hooks} hooks
- * @returns {Promise<LensToken[][][]>} [layer][position], the most likely first; the last layer's are the model's own
+ * @returns {Promise<LensToken[][][]>} [layer][position], the most likely first; the last layer gives the model's own prediction
  */
 export async function logitLens(model, input, options, { signal } = {}) {
   const { top = 5, source, sourceMask } = options, stack = prefix(model, 'logitLens');
@@ -65,7 +65,8 @@ export async function logitLens(model, input, options, { signal } = {}) {
 }
 
 /**
- * One logit as the sum of what embedding, heads, feed-forward layers and biases put into it, every norm's scale held at what it was.
+ * One logit as the sum of the contributions of embedding, heads, feed-forward layers and biases. The scale of every norm is held at its value
+ * in this pass.
  * @param {LoadedModel} model
  * @param {any} input
  * @param {{token?: number | string, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}} options
@@ -80,9 +81,9 @@ export async function attribution(model, input, options, { signal } = {}) {
   const whole = c.kind === 'encoder_decoder' ? 'decoder.' : '';
   const names = ['attn.hook_result', 'cross_attn.hook_result', 'hook_mlp_out', 'hook_attn_out', 'ln1.hook_scale', 'ln_cross.hook_scale', 'ln2.hook_scale'];
   const all = (await model.points()).names.filter((n) => n.startsWith(`${stack}.`) && names.some((m) => n.endsWith(`.${m}`)));
-  const more = (await model.points()).names.filter((n) => ['hook_embed', 'hook_pos_embed', 'ln_final.hook_scale'].some((m) => n === whole + m));
-  // only this position is needed, and nothing later can change it unless attention is bidirectional
-  const { logits, captured } = await forwardOne(model, c.causal ? ids.slice(0, position + 1) : ids, { source, sourceMask, capture: [...all, ...more] }, new Yielder(signal));
+  const outside = (await model.points()).names.filter((n) => ['hook_embed', 'hook_pos_embed', 'ln_final.hook_scale'].some((m) => n === whole + m));
+  // with causal attention, later positions cannot influence this one and are not computed
+  const { logits, captured } = await forwardOne(model, c.causal ? ids.slice(0, position + 1) : ids, { source, sourceMask, capture: [...all, ...outside] }, new Yielder(signal));
   const { data } = /** @type {Tensor} */ (logits), row = data.subarray(position * c.vocab_size, (position + 1) * c.vocab_size);
   const token = tokenOf(model, options.token ?? model.engine.top(row, 1)[0].id);
 
@@ -91,13 +92,18 @@ export async function attribution(model, input, options, { signal } = {}) {
   const d = c.d_model;
   /** @param {Part['kind']} kind @param {string} name @param {ArrayLike<number> | null} vector @param {number | null} [layer] @param {number | null} [head] */
   const add = (kind, name, vector, layer = null, head = null) => { if (vector) parts.push({ name, kind, layer, head, vector: Float64Array.from(vector) }); };
-  /** One row of what was captured, or of a head in it. @param {string} name @param {number} [head] */
+  /** The row of this position in a captured tensor, or the part of one head in it. @param {string} name @param {number} [head] */
   const at = (name, head) => {
     const t = captured[name], width = t.shape.slice(1).reduce((a, b) => a * b, 1);
     const from = position * width + (head ?? 0) * d;
     return t.data.subarray(from, from + (head === undefined ? width : d));
   };
-  /** The norm `name`, linear once its scale is known. @param {string} name @param {string} point @param {number | null} layer */
+  /**
+   * Apply a norm to all parts. With its scale fixed it is a linear map.
+   * @param {string} name
+   * @param {string} point  where its scale was captured
+   * @param {number | null} layer
+   */
   const norm = (name, point, layer) => {
     const gain = weight(model, `${name}.weight`), bias = c.norm === 'layernorm' && c.bias_norm ? weight(model, `${name}.bias`) : null;
     const [scale] = at(point);

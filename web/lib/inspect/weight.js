@@ -1,4 +1,4 @@
-// weight.js - the numbers of a weight, read back
+// weight.js - reads the values of a weight from the engine
 import { tensorRow } from '../engine/probe.js';
 import { number } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
@@ -6,7 +6,7 @@ import { fail, show } from '../base/errors.js';
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 
 /**
- * A weight's numbers, dequantised: a vector, or one row of a matrix.
+ * The values of a weight, dequantised: a vector, or one row of a matrix.
  * @param {LoadedModel} model
  * @param {string} name  as in the parameter table
  * @param {number} [row]

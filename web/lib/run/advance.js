@@ -1,11 +1,11 @@
-// runs.js - several runs, advanced together
+// advance.js - runs one token of each of several sequences
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 
 /**
- * One more token, the last of its list, for each of several runs: in one pass over the weights where nothing is watched or edited.
+ * Run the last token of each list in its sequence. Sequences without captures and edits share one pass over the weights.
  * @param {LoadedModel} model
  * @param {import('./sequence.js').Sequence[]} sequences
- * @param {number[][]} lists
+ * @param {number[][]} lists  all tokens of each sequence
  */
 export function advanceAll(model, sequences, lists) {
   const most = model.config.causal && sequences.every((r) => r.unobserved) ? model.engine.schema.chunk : 1;

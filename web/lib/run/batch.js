@@ -1,4 +1,4 @@
-// batch.js - several texts at once
+// batch.js - the generation of several texts in one call
 import { beamSearch } from './beams.js';
 import { perSecond } from '../base/clock.js';
 import { Generation } from './generate.js';
@@ -12,7 +12,7 @@ import { withOwnSource } from '../input/sources.js';
 /** @typedef {import('./generate.js').Checked} Checked */
 
 /**
- * Several prompts, one token of each in turn. The i-th draws with seed + i, as it would alone.
+ * Continue several prompts together: each pass runs one token of every text. The i-th prompt draws with seed + i and gives the same text as alone.
  * @param {LoadedModel} model
  * @param {number[][]} prompts
  * @param {Checked} o
@@ -21,7 +21,7 @@ import { withOwnSource } from '../input/sources.js';
  */
 export async function* generateMany(model, prompts, o, { signal }) {
   const yielder = new Yielder(signal);
-  const below = o.seed - 2 ** 53; // adding to it loses no digit
+  const below = o.seed - 2 ** 53; // seed + i may exceed 2^53, where doubles lose digits; below + i does not
   const each = withOwnSource(o, prompts.length).map((own, i) => ({
     ...own, seed: below + i + (below + i < 0 ? 2 ** 53 : 0), source: own.source === undefined ? undefined : model.ids(own.source, `source ${i}`),
   }));
@@ -40,7 +40,7 @@ export async function* generateMany(model, prompts, o, { signal }) {
             yield value.map((step) => ({ ...step, sequence }));
           }
         } finally {
-          await search.return(/** @type {any} */ (undefined)); // who leaves here leaves there
+          await search.return(/** @type {any} */ (undefined)); // a reader that stops ends the search too
         }
       }
     } else {
@@ -60,7 +60,7 @@ export async function* generateMany(model, prompts, o, { signal }) {
     for (const generation of generations) generation.sequence.close();
   }
   const sum = (/** @type {'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
-  // lines of a batch wait for one another: the clock is that of the longest
+  // the texts of a batch share their passes: the decode time is that of the longest one
   const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs)), n = summaries.reduce((k, s) => k + s.ids.length, 0);
   return {
     text: summaries.map((s) => s.text).join('\n'), ids: summaries.flatMap((s) => s.ids), seed: o.seed,

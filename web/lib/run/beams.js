@@ -13,7 +13,7 @@ import { Yielder } from '../base/event_loop.js';
 /**
  * The most likely continuation that a search of width `beams` finds. A hypothesis of n tokens scores
  * sum(logprob) / ((5 + n) / 6)^lengthPenalty (Wu et al. 2016, equation 14); 0 compares plain sums.
- * Nothing is known before the end, so all steps come at once.
+ * The best hypothesis is known at the end only, so all steps are delivered together.
  * @param {LoadedModel} model
  * @param {number[]} prompt
  * @param {Checked} o
@@ -43,7 +43,7 @@ export async function* beamSearch(model, prompt, o, { signal }) {
     const most = Math.min(o.maxTokens, first.session.context - prompt.length);
     let passes = 0;
     for (let n = 1; n <= most && beams.length; n++) {
-      // width beams survive; each may lose its best candidates to eos, so |eos| more than width of each are looked at
+      // `beams` hypotheses survive. The best candidates of each may be end tokens, so |eos| more candidates are considered
       const candidates = beams.flatMap((b) => b.sequence.top(Math.min(model.config.vocab_size, o.beams + eos.length)).map(({ id, logprob }) => ({ b, id, logprob, sum: b.sum + logprob })));
       candidates.sort((x, y) => y.sum - x.sum);
       /** @type {typeof candidates} */
@@ -51,7 +51,7 @@ export async function* beamSearch(model, prompt, o, { signal }) {
       candidates.forEach((c, rank) => {
         if (eos.includes(c.id)) { if (rank < o.beams) offer(c.b, score(c, n), true); } else if (chosen.length < o.beams) chosen.push(c);
       });
-      const reach = o.lengthPenalty ? most : n; // sums only fall, so this bounds what a live beam can still become
+      const reach = o.lengthPenalty ? most : n; // log-probabilities are negative, so this is the best score that the beam can still reach
       const alive = chosen.filter((c) => !best || score(c, reach) > best.value);
       next = [];
       for (const c of alive) {

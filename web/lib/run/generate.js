@@ -1,4 +1,4 @@
-// generate.js - one token after the other: sampling, stop strings
+// generate.js - the generation of one text: prefill, sampling, stop strings, and when a step can be delivered
 import { perSecond } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
 
@@ -10,10 +10,10 @@ import { Yielder } from '../base/event_loop.js';
  * @property {string} text        '' without a tokenizer, and while the bytes of a character are incomplete
  * @property {number} position    of this token, counted from the beginning of the prompt
  * @property {number} logprob     natural logarithm of the model's own probability (temperature 1, nothing cut off)
- * @property {number} ms          that the engine took for it, as exact as the clock: whole ms in some browsers
+ * @property {number} ms          engine time of this token; some browsers round it to whole ms
  * @property {{id: number, text: string, logprob: number}[]} [top]  the `logprobs` most likely tokens at this place
- * @property {Record<string, Tensor>} [captured]  what the pass that led to this token left at the captured points: the rows of the
- *   last position (of the whole prompt at the first step), so that all steps' rows put together are the whole picture
+ * @property {Record<string, Tensor>} [captured]  values at the captured points in the pass before this token: rows of the last
+ *   position, at the first step rows of the whole prompt. The rows of all steps joined are those of the whole sequence
  * @property {number} [sequence]  which prompt, when several were given
  */
 /**
@@ -30,13 +30,13 @@ import { Yielder } from '../base/event_loop.js';
  */
 /** @typedef {ReturnType<typeof import('../input/options.js').generateOptions>} Checked */
 /**
- * How steps are handed out: in lists, so that a worker can post many at once.
+ * How steps are delivered: in lists, so that a worker can post many in one message.
  * @typedef {object} Delivery
  * @property {AbortSignal} [signal]
- * @property {(steps: Step[]) => boolean} [due]  whether what has gathered is to go out now; default: at once
+ * @property {(steps: Step[]) => boolean} [due]  whether to deliver the steps collected so far; default: at once
  */
 
-/** Steps on their way out: held back while their text may still turn out to be (part of) a stop string. */
+/** Delays steps whose text may be the beginning of a stop string, or half a character, until later tokens decide it. */
 export class StepBuffer {
   /** @type {Step[]} */
   #held = [];
@@ -51,7 +51,7 @@ export class StepBuffer {
     this.decoder = decoder;
   }
 
-  /** @param {Step} step without text @returns {Step[]} that may go out now */
+  /** @param {Step} step  its text is set here @returns {Step[]} the steps that can be delivered */
   push(step) {
     step.text = this.decoder ? this.decoder.push(step.id) : '';
     this.#held.push(step);
@@ -62,7 +62,7 @@ export class StepBuffer {
   end() {
     const rest = this.decoder?.end();
     const last = this.#held.at(-1);
-    if (rest && last) last.text += rest; // half a character that will not become whole
+    if (rest && last) last.text += rest; // an incomplete character that no token follows
     return this.#release(true);
   }
 
@@ -70,7 +70,7 @@ export class StepBuffer {
   #release(all) {
     const text = this.#held.map((s) => s.text).join('');
     const found = this.stops.map((s) => text.indexOf(s)).filter((i) => i >= 0);
-    let free = text.length; // characters that are certain
+    let free = text.length; // characters that can be delivered
     if (found.length) {
       this.stopped = true;
       free = Math.min(...found);
@@ -83,10 +83,10 @@ export class StepBuffer {
     while (this.#held.length) {
       const step = this.#held[0], end = at + step.text.length;
       if (this.stopped) {
-        if (at >= free && (step.text || at > free)) break; // wholly within the stop string, or behind it
+        if (at >= free && (step.text || at > free)) break; // the whole token lies in the stop string or after it
         step.text = step.text.slice(0, free - at);
       } else if (!all && (end > free || (this.decoder && end === text.length && (!step.text || this.decoder.half)))) {
-        break; // may be a stop string's beginning, or half a character that the next token completes
+        break; // it may begin a stop string, or the next token may complete its last character
       }
       out.push(step);
       this.#held.shift();
@@ -98,13 +98,17 @@ export class StepBuffer {
   }
 }
 
-/** Length of the longest end of text that is a beginning of stop, less than all of it. @param {string} text @param {string} stop */
+/**
+ * Length of the longest suffix of the text that is a proper prefix of the stop string.
+ * @param {string} text
+ * @param {string} stop
+ */
 function overlap(text, stop) {
   for (let n = Math.min(text.length, stop.length - 1); n > 0; n--) if (text.endsWith(stop.slice(0, n))) return n;
   return 0;
 }
 
-/** One text on its way: choose a token, hand out what is certain, run the token, choose the next. */
+/** The generation of one text. Its loop: choose a token, deliver steps, run the token (startPass, then Sequence.advance), choose the next. */
 export class Generation {
   prefillMs = 0;
   decodeMs = 0;
@@ -114,17 +118,28 @@ export class Generation {
   /** @type {Summary['stopReason'] | null} */
   #reason = null;
 
-  /** @param {LoadedModel} model @param {import('./sequence.js').Sequence} sequence @param {number[]} prompt @param {Checked} o */
+  /**
+   * @param {LoadedModel} model
+   * @param {import('./sequence.js').Sequence} sequence  closed by the caller
+   * @param {number[]} prompt
+   * @param {Checked} o
+   */
   constructor(model, sequence, prompt, o) {
     this.sequence = sequence;
     this.o = o;
-    /** Prompt and text so far. */
+    /** Tokens of the prompt and of the text so far. */
     this.ids = [...prompt];
     this.eos = o.ignoreEos ? [] : model.special.eos;
     this.buffer = new StepBuffer(o.stop, model.decoder(prompt));
   }
 
-  /** @param {LoadedModel} model @param {number[]} prompt @param {Checked} o @param {Yielder} yielder */
+  /**
+   * Open a sequence and run the prompt.
+   * @param {LoadedModel} model
+   * @param {number[]} prompt
+   * @param {Checked} o
+   * @param {Yielder} yielder
+   */
   static async open(model, prompt, o, yielder) {
     const generation = new Generation(model, await model.openSequence(o), prompt, o);
     try {
@@ -141,10 +156,10 @@ export class Generation {
     }
   }
 
-  /** Whether the last token chosen is to be run, so that another can be chosen. */
+  /** Whether another token follows. */
   get running() { return this.#reason === null; }
 
-  /** Choose the next token. @returns {Step[]} what may go out now */
+  /** Choose the next token. @returns {Step[]} the steps that can be delivered */
   choose() {
     const { ids, sequence, o, buffer } = this, { session } = sequence;
     if (this.#made >= o.maxTokens) return this.#end('maxTokens');
@@ -167,7 +182,7 @@ export class Generation {
     return steps;
   }
 
-  /** The token chosen is about to be run. */
+  /** Start the clock of the next pass. To be called before the chosen token is run. */
   startPass() {
     this.#from = performance.now();
     this.#passes++;
@@ -210,7 +225,7 @@ export async function* generate(model, prompt, o, { signal, due = () => true }) 
         steps = [];
       }
       if (!generation.running) return generation.summary();
-      const wait = yielder.yieldIfDue(); // mostly nothing: an await would cost as much as the rest of this loop
+      const wait = yielder.yieldIfDue(); // usually undefined: awaiting it would cost as much as the rest of the loop
       if (wait) await wait;
       generation.startPass();
       generation.sequence.advance(generation.ids);

@@ -1,7 +1,7 @@
-// model.js - what a loaded model can do, on engine, formats and tokenizer
+// loaded_model.js - a loaded model beside its engine: loading, text and ids, generation, sessions
 //
-// Everything here runs beside the engine: in the worker, or in the caller's own thread where there is none. Arguments
-// and results are plain data that can be posted.
+// It runs in the worker, or in the caller's thread when there is no worker. Arguments and results are plain data, so that they can be
+// posted.
 import { Engine } from '../engine/engine.js';
 import { Sequence } from './sequence.js';
 import { Yielder } from '../base/event_loop.js';
@@ -30,7 +30,7 @@ import { Tokenizer } from '../tokenizer.js';
  */
 /** @typedef {{phase: 'download'|'compile'|'load', loaded: number, total: number | null, fromCache: boolean}} Progress bytes */
 
-/** Standard deviation of fresh weights: GPT-2's, and the tutorials'. */
+/** Standard deviation of random weights, as in GPT-2. */
 const FRESH_STD = 0.02;
 
 export class LoadedModel {
@@ -58,7 +58,7 @@ export class LoadedModel {
     this.contextLength = options.contextLength ?? this.config.context_length;
     this.kvDtype = options.kvDtype;
     this.table = tableOf(engine);
-    this.#open().close(); // a contextLength that cannot be is refused here and not at the first word
+    this.#open().close(); // throws now, and not at the first call, when memory for contextLength is missing
   }
 
   /**
@@ -76,7 +76,7 @@ export class LoadedModel {
     const request = requests(source, options, fetch), isCallers = fetch !== undefined;
     fetch = request;
     if ((options.cache ?? 'none') !== 'none' || options.sha256 !== undefined) {
-      fetch = await (await import('../download/store.js')).keepingFetch(source, options, fetch, () => { fromCache = true; }, signal);
+      fetch = await (await import('../download/store.js')).storedFetch(source, options, fetch, () => { fromCache = true; }, signal);
     }
     const checkpoint = await openCheckpoint(source, {
       fetch, signal, hfEndpoint: options.hfEndpoint, trusted: !isCallers && fetch === request,
@@ -129,7 +129,7 @@ export class LoadedModel {
     }
   }
 
-  /** What the public Model knows without asking. */
+  /** What the public Model holds, so that its properties need no message. */
   info() {
     return {
       config: camelConfig(this.config), parameters: this.table, backend: this.engine.backend, warnings: this.warnings,
@@ -149,7 +149,7 @@ export class LoadedModel {
 
   /** @param {number[]} ids @returns {string} */
   decode(ids) {
-    if (!this.tokenizer) fail('no-tokenizer', 'this model came without a tokenizer: ids cannot be turned into text');
+    if (!this.tokenizer) fail('no-tokenizer', 'this model came without a tokenizer: ids cannot be decoded');
     return this.tokenizer.decode(ids);
   }
 
@@ -164,14 +164,14 @@ export class LoadedModel {
     return text;
   }
 
-  /** Turns the ids that follow a prompt into text as they come. @param {number[]} prompt */
+  /** A decoder for the tokens that follow a prompt; null without a tokenizer. @param {number[]} prompt */
   decoder(prompt) { return this.tokenizer ? this.tokenizer.stream(prompt) : null; }
 
   /**
    * @param {string | Ids} input
-   * @param {string} what  named in refusals
+   * @param {string} what  what the error message calls it
    * @param {boolean} [addSpecialTokens]
-   * @returns {number[]} at least one: a target that is empty begins with the token that begins targets
+   * @returns {number[]} at least one: an empty target of an encoder-decoder becomes its bos token
    */
   ids(input, what, addSpecialTokens = true) {
     const ids = typeof input !== 'string' ? checkedIds(Array.from(input), what, this.config.vocab_size) : input ? this.encode(input, { addSpecialTokens }) : [], { bos } = this.special;
@@ -188,9 +188,9 @@ export class LoadedModel {
     return mask;
   }
 
-  // ---- runs
+  // ---- captures and sequences
 
-  /** Every point of this architecture. */
+  /** The capture points of this model. */
   async points() {
     const { Points } = await import('../inspect/capture.js');
     if (!this.#points) {
@@ -200,7 +200,7 @@ export class LoadedModel {
     return this.#points;
   }
 
-  /** @returns {Promise<string[]>} what capture and edits can name */
+  /** @returns {Promise<string[]>} the names that capture and edits accept */
   async pointNames() { return (await this.points()).names; }
 
   #open() { return this.engine.session(this.contextLength, this.kvDtype); }
@@ -247,7 +247,7 @@ export class LoadedModel {
   }
 
   /**
-   * What not every page asks for, fetched when it does: forward, embed, logitLens, attribution, trace, distribution, weight.
+   * Call a function of inspect/inspect.js, which is loaded at the first such call.
    * @param {keyof typeof import('../inspect/inspect.js')} feature
    * @param {any[]} args
    * @param {Hooks} [hooks]
@@ -255,13 +255,13 @@ export class LoadedModel {
   async inspect(feature, args, hooks = {}) { return /** @type {any} */ ((await import('../inspect/inspect.js'))[feature])(this, ...args, hooks); }
 
   /**
-   * Runs that the caller drives.
+   * Call a method of the session table.
    * @param {'open'|'eval'|'rewind'|'fork'|'close'} method
    * @param {any[]} args
    * @param {Hooks} [hooks]
    */
   async session(method, args, hooks = {}) {
-    const { SessionTable } = await import('./session_table.js'); // two may wait for it
+    const { SessionTable } = await import('./session_table.js'); // two calls may wait here: the table is created once, below
     this.#sessions ??= new SessionTable(this);
     return /** @type {any} */ (this.#sessions)[method](...args, hooks);
   }
@@ -271,7 +271,7 @@ export class LoadedModel {
 
 /**
  * @param {Record<string, any>} o
- * @returns {Record<string, any>} checked, each option under one name: dtype and kvDtype (as the engine calls it) are always there
+ * @returns {Record<string, any>} checked, with older names replaced; dtype and kvDtype (in the engine's spelling) are always present
  */
 function loadOptions(o) {
   const oneOf = (/** @type {string} */ name, /** @type {string[]} */ values) => {
@@ -294,13 +294,14 @@ function loadOptions(o) {
 }
 
 /**
- * A context longer than the configuration's: there is no learned position to look up; others can be computed, but were never trained.
+ * A context longer than the model's own is refused where positions are learned: the table has no rows for them. With other encodings the model was
+ * not trained on such positions, which is a warning.
  * @param {number | undefined} length @param {Config} config @param {string[]} warnings  grows
  */
 function checkContext(length, { context_length: own, position }, warnings) {
   if (length === undefined || length <= own) return;
   if (position === 'learned') fail('bad-argument', `contextLength is ${length}, but this model has learned positions for ${own}`);
-  warnings.push(`contextLength is ${length}, the model was made for ${own} positions: what it writes beyond them may make no sense`);
+  warnings.push(`contextLength is ${length}, the model was made for ${own} positions: its output beyond them may be poor`);
 }
 
 /** Blocks of 32 in eight bits are 'q8_0' wherever they are stored; 'q8' is the older name and the engine's. @param {unknown} value */
@@ -314,11 +315,11 @@ const kvDtypeOf = (value) => (value === 'q8_0' ? 'q8' : value);
  */
 function start({ threads }, report, binary) {
   const engine = /** @type {Promise<WebAssembly.Module>} */ (binary).then((module) => Engine.start(module, threads));
-  engine.then(() => report('compile', 1, 1, true)).catch(() => {}); // a failure is the caller's, who awaits the same promise
+  engine.then(() => report('compile', 1, 1, true)).catch(() => {}); // the caller awaits the same promise and reports the failure
   return engine;
 }
 
-/** Tell progress, but not for every chunk. @param {Hooks['onProgress']} onProgress */
+/** Report progress at most every 50 ms for each phase. @param {Hooks['onProgress']} onProgress */
 function progress(onProgress) {
   /** @type {Record<string, number>} */
   const last = {};
@@ -401,7 +402,7 @@ async function fill(engine, checkpoint, signal, onBytes) {
 /** @typedef {Omit<import('../formats/roster.js').ParameterTable, 'rows'> & {rows: (import('../formats/roster.js').ParameterRow & Placed)[]}} LoadedTable */
 
 /**
- * The parameter table of the model in hand, held against the engine's own list.
+ * The parameter table of the loaded model, compared with the engine's own list.
  * @param {Engine} engine
  * @returns {LoadedTable}
  */

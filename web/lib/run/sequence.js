@@ -1,4 +1,4 @@
-// run.js - one session on its way through tokens: source, prefill in chunks, one more, what is captured meanwhile
+// sequence.js - one sequence in the engine: encoder pass, prefill in chunks, single tokens, and what is captured and edited during them
 import { number } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
@@ -7,21 +7,23 @@ import { fail } from '../base/errors.js';
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
 /** @typedef {import('../base/event_loop.js').Yielder} Yielder */
 
+/** An engine session with its captures and edits. Its owner closes it. */
 export class Sequence {
   /** @type {import('../inspect/capture.js').Recorder | null} */
   #recorder = null;
-  /** Refuses what would take more memory than allowed. @type {(queries: number) => void} */
+  /** Throws when capturing this many query positions would exceed the budget. @type {(queries: number) => void} */
   #afford = () => {};
-  #rows = 0; // of the last eval
-  /** Observes another run as this one is observed. @type {((sequence: Sequence) => void) | null} */
+  /** Rows of logits of the last eval. */
+  #rows = 0;
+  /** Applies the captures and edits of this sequence to another one; null without any. @type {((sequence: Sequence) => void) | null} */
   #observeLike = null;
 
-  /** Whether nobody looks or changes anything. */
+  /** Whether there are neither captures nor edits, so that the sequence can be evaluated together with others. */
   get unobserved() { return !this.#observeLike; }
 
   /**
    * @param {LoadedModel} model
-   * @param {EngineSession} session  closed with the run
+   * @param {EngineSession} session  closed by `close`
    */
   constructor(model, session) {
     this.model = model;
@@ -29,12 +31,12 @@ export class Sequence {
   }
 
   /**
-   * What to look at and what to change.
+   * Set the captures and edits of all passes that follow.
    * @param {{capture?: string[], captureBudget?: number, edits?: import('../inspect/capture.js').Edit[], source?: ArrayLike<number>}} o
    */
   async observe({ capture = [], captureBudget, edits = [], source }) {
     if (capture?.length === 0 && edits?.length === 0) return;
-    const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js'); // who does not look does not load it
+    const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js'); // loaded at the first capture or edit
     const points = await this.model.points(), budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
     const wanted = points.match(capture);
     /** @param {Sequence} sequence */
@@ -54,14 +56,14 @@ export class Sequence {
   }
 
   /**
-   * Run the encoder, where there is one.
+   * Run the encoder of an encoder-decoder. Other models have no source.
    * @param {{source?: string | ArrayLike<number>, sourceMask?: ArrayLike<number>}} o
    * @param {Yielder} yielder
    */
   async encodeSource({ source, sourceMask }, yielder) {
     const { model } = this;
     if (model.config.kind !== 'encoder_decoder') {
-      if (source !== undefined || sourceMask !== undefined) fail('bad-option', `source belongs to an encoder_decoder, this model is of kind ${model.config.kind}`);
+      if (source !== undefined || sourceMask !== undefined) fail('bad-option', `source is an option of encoder_decoder models, this model is of kind ${model.config.kind}`);
       return;
     }
     if (source === undefined) fail('bad-option', 'an encoder_decoder needs { source }: the text or ids to read');
@@ -72,7 +74,11 @@ export class Sequence {
     await yielder.yieldIfDue();
   }
 
-  /** The one pass of a model that is an encoder. @param {number[]} ids @param {ArrayLike<number> | null} mask */
+  /**
+   * The single pass of an encoder.
+   * @param {number[]} ids
+   * @param {ArrayLike<number> | null} mask
+   */
   encodeOnly(ids, mask) {
     this.#afford(ids.length);
     this.session.encode(ids, mask);
@@ -80,14 +86,14 @@ export class Sequence {
   }
 
   /**
-   * Run tokens through the decoder, with a chance to stop between chunks.
+   * Run tokens through the decoder in chunks. Between chunks the event loop runs, and an abort takes effect.
    * @param {ArrayLike<number>} ids
    * @param {Yielder} yielder
-   * @param {(first: number, n: number) => void} [each]  after each chunk: its rows
+   * @param {(first: number, n: number) => void} [each]  called after each chunk with its first row and their number
    */
   async prefill(ids, yielder, each) {
     const { model } = this;
-    // Bidirectional attention has no chunks: an early row reads the late ones.
+    // Bidirectional attention cannot be cut into chunks: every row reads the keys of all later rows.
     const chunk = model.config.causal ? model.engine.schema.chunk : ids.length;
     const all = Array.from(ids);
     this.#afford(all.length);
@@ -99,18 +105,18 @@ export class Sequence {
     }
   }
 
-  /** One more token, the last of `ids`. @param {number[]} ids all tokens so far */
+  /** Run the last token of `ids`. @param {number[]} ids  all tokens of the sequence so far */
   advance(ids) {
     this.#afford(this.model.config.causal ? 1 : ids.length);
     if (this.model.config.causal) {
       this.#eval([ids[ids.length - 1]]);
-    } else { // every earlier position sees the new one
+    } else { // bidirectional attention: earlier positions read the new one, so all are computed again
       this.session.rewind(0);
       this.#eval(ids);
     }
   }
 
-  /** Its session was given one token together with others. */
+  /** To be called after Engine.evalAll has run one token of this sequence. */
   noteAdvance() { this.#rows = 1; }
 
   /** @param {number[]} ids */
@@ -126,10 +132,10 @@ export class Sequence {
     return this.session.top(this.#rows - 1, model.config.vocab_size, k).map(({ id, logprob }) => ({ id, text: model.tokenText(id), logprob }));
   }
 
-  /** What was captured since the last call. */
+  /** What was captured since the last call; undefined without captures. */
   takeCaptured() { return this.#recorder?.take(); }
 
-  /** An independent copy, with the same edits and captures from here on. */
+  /** An independent copy; later passes have the same captures and edits. */
   fork() {
     const copy = new Sequence(this.model, this.session.fork());
     try {

@@ -1,12 +1,13 @@
-// sessions.js - runs that the caller drives, by number
+// session_table.js - the sequences behind the caller's Session objects (../session.js), by number
 import { Yielder } from '../base/event_loop.js';
 import { number } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./loaded_model.js').Hooks} Hooks */
-/** @typedef {{sequence: import('./sequence.js').Sequence, ids: number[]}} Entry ids: what the run holds, for models that read everything anew */
+/** @typedef {{sequence: import('./sequence.js').Sequence, ids: number[]}} Entry ids: all tokens so far, which models with bidirectional attention run again in each eval */
 
+/** Its methods are those that Session calls through messages. */
 export class SessionTable {
   /** @type {Map<number, Entry>} */
   #entry = new Map();
@@ -39,7 +40,11 @@ export class SessionTable {
     return this.#add({ sequence, ids: [] });
   }
 
-  /** @param {number} id @param {any} input @param {Hooks} hooks */
+  /**
+   * @param {number} id
+   * @param {any} input
+   * @param {Hooks} hooks
+   */
   async eval(id, input, { signal }) {
     const entry = this.#get(id), { sequence } = entry, { session } = sequence, { causal, vocab_size: v } = this.model.config;
     const ids = this.model.ids(input, 'input', session.length === 0);
@@ -52,7 +57,7 @@ export class SessionTable {
     try {
       if (!causal) session.rewind(0);
       await sequence.prefill(causal ? ids : all, new Yielder(signal), (_, n) => { logits = session.logits(n - 1, 1, v); });
-    } catch (error) { // all or nothing
+    } catch (error) { // restore the state before this call
       session.rewind(causal ? before : 0);
       if (!causal && before) session.eval(entry.ids);
       sequence.takeCaptured();

@@ -1,4 +1,4 @@
-// train.js - training seen from the caller's side: what may be asked, and steps fetched from a worker as they are read
+// train.js - the caller's side of training: checks the options, starts the worker and requests steps from it as they are read
 import { number } from '../input/options.js';
 import { completeConfig } from '../formats/config.js';
 import { fail, guardedAsync, said, show } from '../base/errors.js';
@@ -14,11 +14,11 @@ import { trainerModule } from '../engine/binary.js';
 /** @typedef {import('./train_worker.js').TrainStep} TrainStep */
 /** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
 
-/** Sizes where nobody said: a context that a page trains in minutes. */
+/** Default sizes: a model that a page trains in minutes. */
 const USUAL = { vocab_size: 512, context_length: 128 };
-/** What runs have learnt, as tokenizer.json. @type {WeakMap<object, string>} */
+/** The tokenizer.json of vocabularies that training runs have learnt. @type {WeakMap<object, string>} */
 const learnt = new WeakMap();
-/** Between stories; id 0 of every vocabulary. */
+/** The separator between stories; id 0 of every vocabulary. */
 const SEPARATOR = '<|endoftext|>';
 
 /** Our options, the trainer's names for those that it takes as they are, and what they may be. @type {[ours: string, theirs: string, usual: number, least: number, most: number, whole?: boolean][]} */
@@ -168,18 +168,18 @@ async function start(config, data, given, begun) {
   return run;
 }
 
-/** One run, in a worker of its own. */
+/** One training run, in a worker of its own. */
 export class TrainingRun {
   #remote;
   #engine;
   #signal;
   /** Known when it is open. @type {{config: any, parameters: import('../formats/roster.js').ParameterTable, tokenizer: Tokenizer} | null} */
   about = null;
-  /** Steps that have come and were not read. @type {TrainStep[]} */
+  /** Steps received and not yet read. @type {TrainStep[]} */
   #queue = [];
-  /** The next ones, asked for. @type {Promise<TrainStep[]> | null} */
+  /** The request for further steps. @type {Promise<TrainStep[]> | null} */
   #asked = null;
-  /** Readers wait for one another. @type {Promise<any>} */
+  /** Concurrent readers are served one after the other. @type {Promise<any>} */
   #last = Promise.resolve();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #soon;
@@ -227,12 +227,12 @@ export class TrainingRun {
         continue;
       }
       const steps = this.#ask();
-      this.#asked = null; // a failure is told once, and the next reader asks again
+      this.#asked = null; // a failure is reported once; the next reader requests again
       this.#queue = await steps;
       if (!this.#queue.length) return { done: true, value: undefined };
     }
     const value = /** @type {TrainStep} */ (this.#queue.shift());
-    // A reader that takes its time finds the next step done; one that stops here stops the run here.
+    // The next step is computed while the reader works; a reader that stops here has stopped the run by then.
     if (!this.#queue.length && value.step < value.steps) this.#soon = setTimeout(() => this.#ask(), 0);
     return { done: false, value };
   }
@@ -244,7 +244,7 @@ export class TrainingRun {
     return this.#asked;
   }
 
-  /** No more steps than were asked for, until the next reader. */
+  /** Request no further steps until the next read. */
   stop() { clearTimeout(this.#soon); }
 
   pause() {
@@ -278,7 +278,7 @@ export class TrainingRun {
     this.#signal?.removeEventListener('abort', this.#stop);
     this.#remote.close();
     this.#queue = [];
-    this.resume(); // who waits learns of it
+    this.resume(); // waiting readers get the error
   }
 }
 

@@ -1,4 +1,4 @@
-// train_worker.js - a training run behind messages: the other end of train.js
+// train_worker.js - the worker's side of a training run: answers the messages of train.js
 import { Rate } from '../base/clock.js';
 import { Trainer } from './trainer.js';
 import { listen, post, postError, watched } from '../worker/port.js';
@@ -39,7 +39,7 @@ let trainer = null;
 /** Of the order; its texts and checkpoint are not kept. @type {{steps: number, validateEvery: number, validates: boolean}} */
 let plan;
 const rate = new Rate();
-/** Told after the steps before it. @type {{error: unknown} | null} */
+/** An error is reported after the steps computed before it. @type {{error: unknown} | null} */
 let failure = null;
 
 function running() { return trainer ?? fail('bad-state', 'the run did not start'); }
@@ -126,14 +126,14 @@ function unwrap(bytes) {
   try {
     if (JSON.parse(tokenizer).model.vocab) return { state: bytes.subarray(0, end - n), tokenizer };
   } catch { /* said below */ }
-  return fail('bad-file', 'the checkpoint is not one that this package wrote, or not whole');
+  return fail('bad-file', 'the checkpoint was not written by this package, or is incomplete');
 }
 
 /** The trainer numbers tokens in its own way: a vocabulary in another order would be read as something else. @param {any} given @param {any} made */
 function sameTokens(given, made) {
   const [theirs, ours] = [given, made].map((json) => /** @type {Record<string, number>} */ (json.model.vocab));
   const odd = Object.keys({ ...ours, ...theirs }).find((token) => theirs[token] !== ours[token]);
-  if (odd !== undefined) fail('bad-tokenizer', `the token ${show(odd)} has the number ${theirs[odd] ?? 'none'} in the tokenizer, ${ours[odd] ?? 'none'} in the trainer: it takes vocabularies of its own making`);
+  if (odd !== undefined) fail('bad-tokenizer', `the token ${show(odd)} has the number ${theirs[odd] ?? 'none'} in the tokenizer, ${ours[odd] ?? 'none'} in the trainer: it takes vocabularies that it has learnt itself`);
 }
 
 /** The compiled binary comes in a message of its own. @type {(module: WebAssembly.Module) => void} */

@@ -1,6 +1,6 @@
-// trainer.js - one instance of the binary that trains, with its memory: what engine.js is for the binaries that run models
+// trainer.js - one instance of the binary that trains, with its memory
 //
-// The same manners: addresses are numbers, a view is made, used and dropped within one function, what comes back is a copy.
+// Same rules as engine/engine.js: addresses are numbers; a view is created, used and dropped within one function; results are copies.
 import { GlassformerError, fail } from '../base/errors.js';
 
 /** @typedef {import('../formats/config.js').Config} Config */
@@ -19,12 +19,12 @@ export class Trainer {
   #memory;
   /** @type {Schema} */
   #schema;
-  /** For what calls leave behind: a sentence and a few numbers. */
+  /** Address of struct gf_error, which calls fill when they fail, and of the numbers that calls return. */
   #error = 0;
   #out = 0;
   #run = 0;
 
-  /** A fresh instance. @param {WebAssembly.Module} module  see binary.js @returns {Promise<Trainer>} */
+  /** Create an instance. @param {WebAssembly.Module} module  see binary.js @returns {Promise<Trainer>} */
   static async start(module) {
     /** @type {Record<string, Record<string, any>>} */
     const imports = {};
@@ -142,12 +142,12 @@ export class Trainer {
     }
   }
 
-  // ---- for this file alone
+  // ---- memory and errors, private to this file
 
   /** @param {number} n bytes @returns {number} */
   #alloc(n) {
     // above 2 GiB an address comes as a negative number; of a size of 2^32 and more only the low 32 bits would arrive
-    return (n < 2 ** 32 && this.#x.gf_alloc(n) >>> 0) || fail('out-of-memory', `${n} bytes of linear memory could not be had`);
+    return (n < 2 ** 32 && this.#x.gf_alloc(n) >>> 0) || fail('out-of-memory', `${n} bytes of linear memory could not be allocated`);
   }
 
   /** A copy in linear memory, a 0 behind it. @param {Uint8Array} bytes @returns {number} */

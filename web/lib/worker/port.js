@@ -1,4 +1,4 @@
-// port.js - a worker's line to its owner: a module worker's own, or a worker thread's of Node with the same manners
+// port.js - the message port between a worker and the thread that started it, with one interface for Web Workers and for Node's threads
 import { packed } from '../base/failure.js';
 
 const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
@@ -9,7 +9,7 @@ export const port = parent ? {
   set onmessage(/** @type {any} */ f) { parent.on('message', (data) => f({ data })); },
 } : /** @type {any} */ (globalThis);
 
-/** Settles before the first answer is posted, once the owner can detect that this worker has ended. @type {Promise<unknown> | undefined} */
+/** Settles once the owner can detect the end of this worker; the first answer waits for it. @type {Promise<unknown> | undefined} */
 export let watched;
 
 /**
@@ -34,12 +34,17 @@ function holdLock() {
   }).catch(done) ?? done(0)); // an opaque origin has no locks
 }
 
-/** Send something whose arrays are nobody else's: they are handed over, not copied. @param {any} message */
+/** Post a message and transfer its arrays, which the sender must not use any more. @param {any} message */
 export function post(message) {
   port.postMessage(message, [...buffers(message)]);
 }
 
-/** The same for a failure; a trap is the end of everything. @param {number} id @param {unknown} error @param {boolean} [aborted] */
+/**
+ * Post a failed call. A WebAssembly trap is posted as the crash of the whole model.
+ * @param {number} id
+ * @param {unknown} error
+ * @param {boolean} [aborted]
+ */
 export function postError(id, error, aborted = false) {
   post(error instanceof WebAssembly.RuntimeError ? { crash: packed(error) } : { id, error: { packed: packed(error), aborted } });
 }

@@ -1,4 +1,4 @@
-// relay.js - a caller's own fetch, used by a worker: called on the caller's side, its body sent over in chunks on request
+// relay.js - lets a worker use the caller's fetch function: the caller's side makes the request, the worker's side reads the body by messages
 import { packed, unpacked } from '../base/failure.js';
 import { answerOf, chunkOf } from '../base/given.js';
 
@@ -33,7 +33,7 @@ export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
 }
 
 /**
- * The worker's side: a fetch that is made over there.
+ * The worker's side: a fetch function whose requests are made by the caller's side.
  * @param {(message: object, transfer: Transferable[]) => void} post
  * @returns {typeof globalThis.fetch}
  */

@@ -1,9 +1,9 @@
-// remote.js - one model, either in a worker of its own or in the caller's thread, behind the same three calls
+// remote.js - the caller's side of a model, in a worker (WorkerModel) or in the caller's thread (LocalModel), behind one interface
 //
 // Messages to the worker:  { hello }  { id, method, args, hooks }  { id, engine }  { id, args, stream, credit }  { id, abort }  { id, more }
 // and from it:  { ready }  { id, value, memory }  { id, error }  { id, progress }  { id, steps }  { id, done, memory }  { id, fetch, init, port }
-// and, for its end to be noticed:  { lock }  { line }  { crash }
-// credit and more: how many steps the reader has room for. Arrays in answers are handed over, not copied.
+// and, so that the caller notices the end of the worker:  { lock }  { line }  { crash }
+// credit and more are numbers of steps that the worker may send before the reader has consumed them. Arrays in answers are transferred.
 import { unpacked } from '../base/failure.js';
 import { GlassformerError, outward, said } from '../base/errors.js';
 
@@ -17,21 +17,21 @@ import { GlassformerError, outward, said } from '../base/errors.js';
  * @property {() => void} close
  */
 
-/** Steps that a worker may run ahead of its reader: enough to hide messages, few enough to stop. */
+/** Steps that a worker may compute ahead of its reader: enough to hide the time of a message, few enough that a stop wastes little. */
 const AHEAD = 256;
 
 /** @param {string} [what] */
 const gone = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
-/** After a trap memory may be in any state. @param {string} why @param {unknown} [cause] */
+/** After a WebAssembly trap linear memory may be inconsistent, so the model cannot be used any more. @param {string} why @param {unknown} [cause] */
 const crash = (why, cause) => new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`, { cause });
 /** @param {string} why @param {unknown} [cause] */
 const failed = (why, cause) => new GlassformerError('worker', `the worker failed: ${why}`, cause === undefined ? undefined : { cause });
 
-/** Everything in the caller's own thread. @implements {Remote} */
+/** A model in the caller's thread. @implements {Remote} */
 export class LocalModel {
   /** @type {LoadedModel | null} */
   #model = null;
-  /** Why there is none, told anew to each who asks. */
+  /** Creates the error for calls when there is no model any more. */
   #why = () => gone();
 
   #alive() {
@@ -39,7 +39,11 @@ export class LocalModel {
     return this.#model;
   }
 
-  /** @param {unknown} error @param {AbortSignal} [signal] @returns {unknown} what the caller is told; a trap is the model's end */
+  /**
+   * @param {unknown} error
+   * @param {AbortSignal} [signal]
+   * @returns {unknown} the error for the caller; after a trap the model is unusable
+   */
   #after(error, signal) {
     if (!(error instanceof WebAssembly.RuntimeError)) return outward(error, signal);
     this.#model = null;
@@ -54,10 +58,10 @@ export class LocalModel {
       if (method === 'load' || method === 'create') {
         const { LoadedModel } = await import('../run/loaded_model.js');
         this.#model = await LoadedModel[/** @type {'load'|'create'} */ (method)](args[0], args[1], hooks);
-        return structuredClone(this.#model.info()); // as from a worker: nobody's changes reach the engine
+        return structuredClone(this.#model.info()); // a copy, as a worker sends one: changes by the caller do not reach the engine
       }
       const value = await /** @type {any} */ (this.#alive())[method](...args, hooks);
-      this.#alive(); // another's trap may have spoilt it
+      this.#alive(); // a concurrent call may have trapped
       return value;
     } catch (error) {
       throw this.#after(error, hooks.signal);
@@ -89,11 +93,11 @@ export class LocalModel {
   }
 }
 
-/** A module worker, or a worker thread of Node. @implements {Remote} */
+/** A model, or a training run, in a Web Worker or a worker thread of Node. @implements {Remote} */
 export class WorkerModel {
   /** @type {Worker | null} */
   #worker;
-  /** Why there is none, told anew to each who asks. */
+  /** Creates the error for calls when there is no worker any more. */
   #why;
   #next = 0;
   /** @type {Map<number, {message(m: any): void, fail(e: unknown): void}>} */
@@ -101,7 +105,7 @@ export class WorkerModel {
   /** @type {import('../engine/engine.js').MemoryMap} */
   #memory = { totalBytes: 0, regions: [] };
 
-  /** @param {Worker} worker @param {string} [what]  for sentences: what it holds */
+  /** @param {Worker} worker @param {string} [what]  what error messages call it */
   constructor(worker, what) {
     this.#worker = worker;
     this.#why = () => gone(what);
@@ -113,7 +117,7 @@ export class WorkerModel {
       if (lock) navigator.locks.request(lock, () => this.#end(() => failed('it was ended from outside')));
       this.#waiting.get(data.id)?.message(data);
     });
-    for (const name of ['error', 'messageerror', 'exit']) { // the last: a thread of Node
+    for (const name of ['error', 'messageerror', 'exit']) { // 'exit' is sent by worker threads of Node
       worker.addEventListener(name, (/** @type {any} */ event) => {
         event.preventDefault?.();
         this.#end(() => failed(event.message || 'its file or a message could not be read', event.error ?? (event instanceof Error ? event : undefined)));
@@ -121,9 +125,9 @@ export class WorkerModel {
     }
   }
 
-  /** A helper of the worker's, which would wait for ever for what that has begun. @param {MessagePort} line */
+  /** Watch a helper thread: when it ends inside a tile, the engine would wait for that tile for ever. @param {MessagePort} line */
   #watch(line) {
-    const died = () => this.#end(() => failed('a thread that helped it ended'));
+    const died = () => this.#end(() => failed('one of its helper threads ended'));
     line.onmessage = ({ data }) => {
       if (data === 'joined') line.addEventListener('close', died);
       else if (data === 'left') line.removeEventListener('close', died);
@@ -165,7 +169,7 @@ export class WorkerModel {
     let wake = () => {};
     const id = this.#open({
       message: (m) => {
-        if (end) return; // aborted: steps that were under way are no longer wanted
+        if (end) return; // aborted: ignore steps that were already sent
         if (m.steps) queue.push(...m.steps);
         else end = m.error ? { error: revive(m.error, signal) } : { done: m.done };
         wake();
@@ -173,7 +177,7 @@ export class WorkerModel {
       fail: (error) => { end = { error }; queue = []; wake(); },
     });
     const stop = () => { if (this.#worker) this.#post({ id, abort: true }); };
-    const abort = () => { end = { error: signal?.reason }; queue = []; wake(); stop(); }; // its reader may not come again
+    const abort = () => { end = { error: signal?.reason }; queue = []; wake(); stop(); }; // the reader may never call next() again
     signal?.addEventListener('abort', abort);
     try {
       this.#post({ id, args, stream: true, credit: AHEAD });
@@ -194,7 +198,7 @@ export class WorkerModel {
       signal?.removeEventListener('abort', abort);
       this.#waiting.delete(id);
       const { done } = /** @type {any} */ (end ?? {});
-      if (done === undefined) stop(); // break, or an error on this side
+      if (done === undefined) stop(); // the reader stopped early, or an error occurred on this side
     }
   }
 
@@ -205,7 +209,7 @@ export class WorkerModel {
 
   close() { this.#end(this.#why); }
 
-  /** What waits and what comes is refused for this reason. @param {() => GlassformerError} why */
+  /** Reject all pending and later calls with this error. @param {() => GlassformerError} why */
   #end(why) {
     if (!this.#worker) return;
     this.#worker.terminate();
@@ -231,7 +235,11 @@ export class WorkerModel {
   }
 }
 
-/** What the caller is told of an error on the other side. @param {{packed: import('../base/failure.js').Packed, aborted?: boolean}} e @param {AbortSignal} [signal] */
+/**
+ * The error for the caller, from one that the worker sent.
+ * @param {{packed: import('../base/failure.js').Packed, aborted?: boolean}} e
+ * @param {AbortSignal} [signal]
+ */
 function revive({ packed, aborted }, signal) {
   return aborted && signal?.aborted ? signal.reason : outward(unpacked(packed));
 }

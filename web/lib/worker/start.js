@@ -1,4 +1,4 @@
-// start.js - starts the package's workers in every host: from their file, across origins, or from the embedded copy
+// start.js - starts the package's workers: from their file, from another origin, or from the embedded copy
 import { addressOf, embeddedWorker } from '../files.js';
 import { GlassformerError, fail, said, show } from '../base/errors.js';
 import { spawn, spawnText } from '../base/spawn.js';
@@ -80,14 +80,14 @@ function answering(worker, signal) {
         stop(new GlassformerError('worker', event.message || 'it gave no reason', { cause: event.error ?? (event instanceof Error ? event : undefined) }));
       });
     }
-    worker.postMessage({ hello: true }); // also where it is not wanted any more: a thread of Node is ended once it has answered
+    worker.postMessage({ hello: true }); // also after an abort: a thread of Node can be ended safely once it has answered
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
   });
 }
 
 /**
- * Say why a worker did not start, and what to change.
+ * Throw an error that says why the worker did not start and what to change.
  * @param {WorkerFile} file
  * @param {string | null} address
  * @param {unknown} cause
@@ -100,7 +100,11 @@ async function refuse(file, address, cause) {
     + '{ worker: () => new Worker(...) }' + (file === 'worker' ? ', or { worker: false } to compute in the calling thread' : ''), cause);
 }
 
-/** What a request for the file tells; browsers tell nothing about a worker that did not load. @param {string} address @returns {Promise<string | null>} */
+/**
+ * The likely cause, found by requesting the file: browsers give no reason when a worker does not load.
+ * @param {string} address
+ * @returns {Promise<string | null>}
+ */
 async function diagnosis(address) {
   if (!/^https?:/.test(address)) return null;
   try {

@@ -1,9 +1,9 @@
-// worker.js - a model behind messages: the other end of remote.js
+// worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
 import { LoadedModel } from '../run/loaded_model.js';
 import { listen, port, post, postError, watched } from './port.js';
 import { help } from '../engine/thread.js';
 
-/** Steps are posted together, about once a frame: a message costs more than a small model's token. */
+/** Steps are collected for this time, less than a frame: a message costs more than a token of a small model. */
 const POST_MS = 12;
 
 /** @type {LoadedModel | null} */
@@ -64,14 +64,14 @@ async function answer(id, method, args, signal) {
 }
 
 /**
- * Post a text's steps as they come, many at once, no more than its reader has room for.
+ * Post the steps of a generation, several in one message and no more than the reader's credit.
  * @param {number} id
  * @param {{controller: AbortController, credit: number, wake: () => void}} call
  * @param {any[]} args
  */
 async function pump(id, call, args) {
   const { signal } = call.controller;
-  let last = 0; // the first step goes at once
+  let last = 0; // the first step is posted at once
   const due = (/** @type {any[]} */ steps) => steps.length >= call.credit || performance.now() - last >= POST_MS;
   const generator = loaded().generate(args[0], args[1], { signal, due });
   const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
