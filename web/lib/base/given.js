@@ -186,6 +186,11 @@ export function bytesOf(bytes, what) {
 /** @param {any} value */
 export const isReadable = (value) => isBytes(value) || isStreamed(value);
 
+/** @param {any} source @returns {never} */
+export function notASource(source) {
+  return fail('bad-argument', `expected an address, a path, bytes or { weights, config, tokenizer }, found ${show(source)}`);
+}
+
 /** @param {any} value @param {string} what @returns {any} bytes, or a copy of an object */
 export function bytesOrObject(value, what) {
   if (isReadable(value)) return bytesOf(value, what);

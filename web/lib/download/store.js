@@ -161,7 +161,7 @@ function through(response, url, wanted, copy) {
           return controller.enqueue(value);
         }
         const found = hash?.digest();
-        if (found !== undefined && found !== wanted) fail('bad-file', `${url}: its SHA-256 is ${found}, expected ${wanted}`);
+        if (wanted !== null) checkDigest(url, String(found), wanted);
         if (storing && !await looksRight(url, new Blob(parts))) forget('the answer is not the file');
         if (storing) await /** @type {WritableStreamDefaultWriter} */ (writer).close().catch(() => {});
         controller.close();
@@ -197,6 +197,11 @@ async function looksRight(url, begin) {
   }
 }
 
+/** @param {string} name @param {string} found @param {string} wanted */
+function checkDigest(name, found, wanted) {
+  if (found !== wanted) fail('bad-file', `${name}: its SHA-256 is ${found}, expected ${wanted}`);
+}
+
 /** @param {AsyncIterator<Uint8Array>} chunks @param {AbortSignal | null} [signal] */
 async function digestOf(chunks, signal) {
   const hash = new Sha256(), yielder = new Yielder(signal ?? undefined);
@@ -225,7 +230,7 @@ async function checkHere(source, wanted, signal) {
     signal?.throwIfAborted();
     return fail('bad-file', `${name}: reading failed: ${said(error)}`, error);
   });
-  if (found !== wanted.toLowerCase()) fail('bad-file', `${name}: its SHA-256 is ${found}, expected ${wanted.toLowerCase()}`);
+  checkDigest(name, found, wanted.toLowerCase());
 }
 
 /**

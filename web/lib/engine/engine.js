@@ -5,6 +5,7 @@
 // are copies.
 import { BLOCKS } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
+import { allocate } from './allocate.js';
 import { EngineSession, words } from './session.js';
 import { sharedMemory, whyNoThreads } from './features.js';
 
@@ -378,12 +379,7 @@ export class Engine {
   }
 
   /** @param {number} n bytes */
-  #alloc(n) {
-    // addresses above 2 GiB arrive as negative numbers; of a size of 2^32 and more only the low 32 bits would arrive
-    const p = n < 2 ** 32 ? this.x.gf_alloc(n) >>> 0 : 0;
-    if (!p) fail('out-of-memory', `${n} bytes of linear memory could not be allocated`);
-    return p;
-  }
+  #alloc(n) { return allocate(this.x, n); }
 
   /** @param {string} name */
   #dtype(name) {

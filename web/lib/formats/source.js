@@ -6,7 +6,7 @@ import { BLOCKS } from '../base/blocks.js';
 import { ByteReader, END } from './bytes.js';
 import { chatTemplate } from './chat_template.js';
 import { GlassformerError, fail, said, show } from '../base/errors.js';
-import { answerOf, isBytes } from '../base/given.js';
+import { answerOf, isBytes, notASource } from '../base/given.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { planTensors } from './plan.js';
 import { pieceModels } from './tokenizer_json.js';
@@ -107,7 +107,7 @@ export class Opener {
     }
     if (isFileList(source)) return this.folder(fileFolder(source), {});
     if (source === null || typeof source !== 'object' || !('weights' in source)) {
-      return fail('bad-argument', `expected an address, a path, bytes or { weights, config, tokenizer }, found ${show(source)}`);
+      return notASource(source);
     }
     const { weights, config, tokenizer } = /** @type {Parts} */ (source);
     if (Array.isArray(weights)) {
@@ -247,7 +247,7 @@ export class Opener {
     const r = new ByteReader(chunks, { name, total: exact ? total : null, sure, onBytes, signal });
     this.open.add(r);
     const head = new TextDecoder('latin1').decode(await r.peek(64)).trimStart().toLowerCase();
-    if (/^(<!doctype html|<html|<head|<!--)/.test(head)) fail('html', `${name}: this is a web page, not a model`);
+    if (/^(<!doctype html|<html|<head|<!--)/.test(head)) notAModel(name);
     if (head.startsWith('version https://git-lfs')) fail('bad-file', `${name}: this is a Git LFS pointer, not the file`);
     return r;
   }
@@ -367,6 +367,9 @@ async function detect(r, config) {
   return fail('unknown-format', `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors nor llama2.c`);
 }
 
+/** @param {string} name @returns {never} */
+const notAModel = (name) => fail('html', `${name}: this is a web page, not a model`);
+
 /** @param {Uint8Array} bytes @param {string} name @returns {any} */
 function parseJson(bytes, name) {
   try {
@@ -435,7 +438,7 @@ async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === glob
   }
   if (/^text\/html/i.test(res.headers.get('content-type') ?? '')) {
     res.body?.cancel().catch(() => {});
-    return fail('html', `${name}: this is a web page, not a model`);
+    return notAModel(name);
   }
   const length = res.headers.get('content-length');
   const encoding = res.headers.get('content-encoding');

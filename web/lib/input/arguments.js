@@ -1,6 +1,6 @@
 // arguments.js - the arguments of a model's calls: what each takes, and how much of it (formats/given.js: how they are read)
 import { fail, show } from '../base/errors.js';
-import { number as inRange } from './options.js';
+import { contextFull, number as inRange } from './options.js';
 import { LIMITS, checkedIds, entries, flag, number, optionsOf, plain, reading, signal, textOf, word } from '../base/given.js';
 
 /** @typedef {import('../base/given.js').Kind} Kind */
@@ -59,7 +59,7 @@ export function inputOf(value, what, limits, many = false) {
     return text;
   };
   /** @param {string} name @returns {(n: number) => never} */
-  const full = (name) => (n) => fail('context-full', `the ${name} has ${n} tokens, the context holds ${most}`);
+  const full = (name) => (n) => contextFull(name, n, most);
   if (typeof value === 'string') return textIn(value, what);
   return reading(`the ${what}`, () => {
     if (!many || !Array.isArray(value)) return idList(value, what, limits.vocab, most, full(what));
@@ -93,9 +93,12 @@ const mask = (value, name, limits) => {
   return all.map((one, i) => (one === undefined || one === null ? undefined : bits(list(one, `${name}[${i}]`), `${name}[${i}]`)));
 };
 
+/** @param {string} name @param {number} most @returns {(n: number) => never} */
+const tooMany = (name, most) => (n) => fail('bad-option', `${name} has ${n} entries, at most ${most} are taken`);
+
 /** @param {string} name @param {any} value @param {number} most @param {number} length @returns {string[]} */
 function texts(name, value, most, length) {
-  const list = entries(value, most, (n) => fail('bad-option', `${name} has ${n} entries, at most ${most} are taken`));
+  const list = entries(value, most, tooMany(name, most));
   if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list of texts`);
   list.forEach((text, i) => {
     if (typeof text !== 'string' || text.length > length) fail('bad-option', `${name}[${i}] is ${show(text)}, expected a text of at most ${length} characters`);
@@ -108,7 +111,7 @@ const capture = (value, name) => texts(name, value, LIMITS.names, LIMITS.word);
 /** @type {Kind} */
 const stop = (value, name) => {
   if (value === null) return undefined;
-  const list = typeof value === 'string' ? [value] : Array.isArray(value) ? entries(value, LIMITS.stops, (n) => fail('bad-option', `${name} has ${n} entries, at most ${LIMITS.stops} are taken`)) : null;
+  const list = typeof value === 'string' ? [value] : Array.isArray(value) ? entries(value, LIMITS.stops, tooMany(name, LIMITS.stops)) : null;
   const fine = list?.every((text) => typeof text === 'string' && text && text.length <= LIMITS.stopLength);
   return fine ? list : fail('bad-option', `${name} is ${show(value)}, expected a text or a list of texts, none of them empty or longer than ${LIMITS.stopLength} characters`);
 };
@@ -117,7 +120,7 @@ const EDIT = ['at', 'scale', 'set', 'add', 'head', 'position', 'index'];
 
 /** @type {Kind} */
 const edits = (value, name, limits) => {
-  const list = entries(value, LIMITS.edits, (n) => fail('bad-option', `${name} has ${n} entries, at most ${LIMITS.edits} are taken`));
+  const list = entries(value, LIMITS.edits, tooMany(name, LIMITS.edits));
   if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
   let left = LIMITS.editNumbers;
   /** One number, or one for each place of a row. @param {any} given @param {string} where */

@@ -1,6 +1,6 @@
 // loading.js - the arguments of load and create: what they take, checked and in a form that can be posted
 import { GlassformerError, fail, said, show } from '../base/errors.js';
-import { LIMITS, bytesOf, bytesOrObject, callback, entries, flag, isBytes, isReadable, isStreamed, number, optionsOf, reading, signal, word } from '../base/given.js';
+import { LIMITS, bytesOf, bytesOrObject, callback, entries, flag, isBytes, isReadable, isStreamed, notASource, number, optionsOf, reading, signal, word } from '../base/given.js';
 import { headerPairs, headerToken } from './headers.js';
 
 /** @typedef {import('../base/given.js').Kind} Kind */
@@ -22,8 +22,7 @@ function filesOf(value, what) {
 export function sourceOf(source) {
   return reading('the source', () => {
     if (isReadable(source)) return bytesOf(source, 'the source');
-    /** @returns {never} */
-    const no = () => fail('bad-argument', `expected an address, a path, bytes or { weights, config, tokenizer }, found ${show(source)}`);
+    const no = () => notASource(source);
     if (source === null || typeof source !== 'object' || ArrayBuffer.isView(source)) return no();
     if (!('weights' in source)) {
       if (!('length' in source)) return no();

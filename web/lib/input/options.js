@@ -20,6 +20,11 @@ export function number(name, value, least, most, whole = false) {
   return value;
 }
 
+/** @param {string} what @param {number} n  tokens @param {number} most @returns {never} */
+export function contextFull(what, n, most) {
+  return fail('context-full', `the ${what} has ${n} tokens, the context holds ${most}`);
+}
+
 /** The option `switches` of load: parts that can be left out of a model, and their configuration fields. */
 const SWITCHES = /** @type {Record<string, keyof import('../formats/config.js').Config>} */ ({
   causal: 'causal', scaleScores: 'scale_scores', usePosition: 'use_position', useResidual: 'use_residual', useNorm: 'use_norm', useFinalNorm: 'use_final_norm',

@@ -6,7 +6,7 @@ import { Engine } from '../engine/engine.js';
 import { Sequence } from './sequence.js';
 import { Yielder } from '../base/event_loop.js';
 import { generate } from './generate.js';
-import { generateOptions, isList, number, oneMask, seedOf, switched } from '../input/options.js';
+import { contextFull, generateOptions, isList, number, oneMask, seedOf, switched } from '../input/options.js';
 import { fail, GlassformerError, show } from '../base/errors.js';
 import { camelConfig } from '../formats/config.js';
 import { checkedIds } from '../base/given.js';
@@ -221,7 +221,7 @@ export class LoadedModel {
 
   /** @param {number} n @param {string} what */
   fits(n, what) {
-    if (n > this.contextLength) fail('context-full', `the ${what} has ${n} tokens, the context holds ${this.contextLength}`);
+    if (n > this.contextLength) contextFull(what, n, this.contextLength);
   }
 
   /** @param {string} call */

@@ -2,6 +2,7 @@
 //
 // Same rules as engine/engine.js: addresses are numbers; a view is created, used and dropped within one function; results are copies.
 import { GlassformerError, fail } from '../base/errors.js';
+import { allocate } from '../engine/allocate.js';
 
 /** @typedef {import('../formats/config.js').Config} Config */
 /** @typedef {import('../engine/engine.js').Schema} Schema */
@@ -145,10 +146,7 @@ export class Trainer {
   // ---- memory and errors, private to this file
 
   /** @param {number} n bytes @returns {number} */
-  #alloc(n) {
-    // above 2 GiB an address comes as a negative number; of a size of 2^32 and more only the low 32 bits would arrive
-    return (n < 2 ** 32 && this.#x.gf_alloc(n) >>> 0) || fail('out-of-memory', `${n} bytes of linear memory could not be allocated`);
-  }
+  #alloc(n) { return allocate(this.#x, n); }
 
   /** A copy in linear memory, a 0 behind it. @param {Uint8Array} bytes @returns {number} */
   #put(bytes) {
