@@ -37,7 +37,7 @@ const HELP = `usage: glassformer [options] [PROMPT]      continue a text; withou
   downloads
       --cache-dir DIR    the folder that keeps them
                          (default: ${defaultCacheDir()})
-      --no-cache         keep nothing, and read nothing that was kept
+      --no-cache         neither write nor read the download cache
       --token TOKEN      access token of the Hugging Face hub; $HF_TOKEN does the same and is not visible to other users of the machine
       --header 'N: V'    sent to the origin of the model's address only; may be repeated
 
@@ -75,7 +75,7 @@ function headersOf(lines) {
 /** Options of load that the command line names. @param {Record<string, any>} o @param {string} source @returns {import('./index.js').LoadOptions} */
 function loadOptions(o, source) {
   const threads = numeric(o.threads, 'threads'), isRemote = /^(hf|https?):/.test(source);
-  if (o['cache-dir'] !== undefined && o['no-cache']) throw new GlassformerError('bad-option', '--cache-dir and --no-cache exclude one another');
+  if (o['cache-dir'] !== undefined && o['no-cache']) throw new GlassformerError('bad-option', '--cache-dir and --no-cache cannot be combined');
   return {
     dtype: o.dtype, quantize: o.quantize, kvDtype: o['kv-dtype'], token: o.token, ...(threads !== undefined && { threads, worker: true }),
     ...(o.header && { headers: headersOf(o.header) }), ...(isRemote && !o['no-cache'] && { cache: 'file', cacheDir: o['cache-dir'] }),
@@ -83,7 +83,7 @@ function loadOptions(o, source) {
 }
 
 /**
- * Load a model. The default cache folder may be read-only: then nothing is kept.
+ * Load a model. Without a cache when the default cache folder cannot be written.
  * @param {string} source @param {import('./index.js').LoadOptions} options @param {boolean} isDefaultCache
  */
 async function loadModel(source, options, isDefaultCache) {

@@ -1,8 +1,8 @@
-// cli_progress.js - one line on a terminal that shows how far a download is
+// cli_progress.js - the progress line of a download in a terminal
 
-/** Nothing is drawn for loads that end before. */
+/** Delay before the first drawing, so that short loads show nothing. */
 const DELAY_MS = 300;
-/** Between two drawings. */
+/** Time between two drawings. */
 const EVERY_MS = 100;
 
 /** @param {number} bytes @returns {string} "12.3 MB", in units of 1,000 */

@@ -1,4 +1,4 @@
-// files.js - where the package's own files are: the worker, the trainer's worker and the WebAssembly binaries
+// files.js - addresses of the package's own files: the two workers and the WebAssembly binaries
 //
 // The caller's side resolves every address; workers are given what they need. Where a bundler has not copied the files, the copy
 // embedded in the package replaces them.

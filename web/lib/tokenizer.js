@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // tokenizer.js - text to ids and back, a thin layer over @huggingface/tokenizers
 //
-// Vocabularies of GGUF files and of llama2.c come here in the same shape as a tokenizer.json (formats/vocab.js). What is
-// added: the checks that the library leaves out, lossless decoding, and a stream that holds back half a character.
+// Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (formats/vocab.js). This file adds checks that the library
+// lacks, lossless decoding, and a stream that withholds incomplete characters.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, guardedAsync, said, show } from './base/errors.js';
 import { LIMITS, addressed, bytesOrObject, callback, entries, flag, isStreamed, optionsOf, reading, signal, textOf, word } from './base/given.js';
@@ -21,9 +21,9 @@ const MAX_ID = 1 << 22;
 export class Tokenizer {
   /** Of the library; null once disposed. @type {any} */
   #library;
-  /** What it was made from. @type {Json | null} */
+  /** The tokenizer.json it was built from. @type {Json | null} */
   #json;
-  /** A plain token to stand before another, since decoders treat the first one differently. @type {number[]} */
+  /** An ordinary token that is put before another one, since decoders treat the first token differently. @type {number[]} */
   #anchor;
   #anchorLength;
   #joins;
@@ -183,7 +183,7 @@ function listOf(ids) {
 }
 
 /**
- * What the library makes of a part that it took, but that is not as it should be: it finds out when it is used.
+ * Run a function of the library. Errors in parts of a tokenizer that the library does not check at construction appear in it as `bad-tokenizer`.
  * @template T
  * @param {string} what
  * @param {() => T} use
@@ -197,10 +197,10 @@ function understood(what, use) {
 
 /** Tokens that stay as context, so that decoders never see a later place as the start of a text. */
 const CONTEXT = 4;
-/** Bytes that never become a character may not make the window grow for ever. */
+/** Most tokens of the window: bytes that never complete a character must not let it grow without bound. */
 const MAX_WINDOW = 64;
 
-/** Text from tokens, one at a time; a character whose bytes are spread over several tokens comes when it is whole. Made by `Tokenizer.stream`. */
+/** Decodes tokens one at a time. A character whose bytes are spread over several tokens is delivered when it is complete. Made by `Tokenizer.stream`. */
 export class TextStream {
   /** @ignore @param {Tokenizer} tokenizer @param {number[]} prior @param {{skipSpecialTokens?: boolean}} [options] */
   constructor(tokenizer, prior, options) {
@@ -211,7 +211,7 @@ export class TextStream {
     const text = this.decode();
     /** Whether the last character is not whole yet. */
     this.half = text.endsWith('\ufffd');
-    /** Characters of the window's text that were given out; -1: all, not counted yet. */
+    /** Characters of the window's text that were delivered; -1: all, not counted yet. */
     this.shown = text.length - Number(this.half);
   }
 
@@ -246,7 +246,7 @@ export class TextStream {
     return out;
   }
 
-  /** The text that is still held back: bytes of a character that was not completed. @returns {string} */
+  /** The text that is still withheld: bytes of an incomplete character. @returns {string} */
   end() {
     if (!this.half) return '';
     const text = this.decode();
@@ -257,7 +257,7 @@ export class TextStream {
   }
 }
 
-/** Whether a decoder makes the same of a token wherever it stands, but for the start of a text. @param {Json | null | undefined} decoder @returns {boolean} */
+/** Whether a decoder's result for a token is independent of its place, except at the start of a text. @param {Json | null | undefined} decoder @returns {boolean} */
 function joins(decoder) {
   switch (decoder?.type) {
     case 'ByteLevel': case 'ByteFallback': case 'Fuse': case 'Metaspace': return true;
@@ -269,7 +269,7 @@ function joins(decoder) {
 }
 
 /**
- * What the library takes for granted. The merges of a BPE must join known tokens to a known token, as the reference
+ * Checks that the library lacks. The merges of a BPE must join known tokens to a known token, as the reference
  * implementation demands.
  * @param {Json} json
  * @returns {{model: Json, added_tokens: Json[]}}

@@ -1,9 +1,9 @@
-// streamed.js - a Response or a stream as a source: each gets an address, and a fetch that answers it with what was given
+// streamed.js - a Response or a stream as a source: gives it an address, and a fetch function that answers requests for this address
 import { fail } from './errors.js';
 import { isStreamed } from './kinds.js';
 
 /** @typedef {Response | ReadableStream<Uint8Array>} Streamed */
-/** @typedef {{source: any, fetch: typeof globalThis.fetch, close: () => void}} Addressed  close: lets go of what was not read */
+/** @typedef {{source: any, fetch: typeof globalThis.fetch, close: () => void}} Addressed  close: cancels what was not read */
 
 /** @param {any} value @returns {value is Response} */
 const isResponse = (value) => isStreamed(value) && typeof value.getReader !== 'function';

@@ -1,15 +1,15 @@
 // bytes.js - a file as a sequence of chunks, read once from front to back
 //
-// Headers are small and are gathered (need, take); tensor bytes are only passed on (pipe). Nothing is allocated on
-// the word of a length field: a buffer grows with the bytes that have arrived.
+// Headers are small and are collected in a buffer (need, take); tensor bytes are passed on without a copy (pipe). No length field of a file
+// determines an allocation: the buffer grows with the bytes that have arrived.
 import { GlassformerError, fail, said } from '../base/errors.js';
 import { chunkOf } from '../base/given.js';
 
-/** What an iterator answers that has no more. @type {IteratorReturnResult<any>} */
+/** The result of an iterator at its end. @type {IteratorReturnResult<any>} */
 export const END = { done: true, value: undefined };
 /** Longest view that pipe hands out. */
 const MAX_VIEW = 1 << 20;
-/** Bytes that are as well copied as kept apart. */
+/** Chunks below this size are copied into the buffer instead of being kept as views. */
 const FEW = 1 << 12;
 
 export class ByteReader {
@@ -21,17 +21,17 @@ export class ByteReader {
     this.name = name;
     /** Size of the whole file, where it is known. */
     this.total = total;
-    /** Whether no more than those can come, so that nobody need wait to see. */
+    /** Whether no more bytes than `total` can arrive, so that the end needs no further read. */
     this.sure = sure;
     /** Bytes consumed so far. */
     this.pos = 0;
     this.chunks = chunks;
     this.onBytes = onBytes;
     this.signal = signal;
-    /** @type {Uint8Array} the bytes that have arrived and are not consumed are buf[at..] */
+    /** @type {Uint8Array} the bytes that have arrived and are not consumed: buf[at..] */
     this.buf = new Uint8Array(0);
     this.at = 0;
-    /** @type {Uint8Array | null} what follows buf, and is here already */
+    /** @type {Uint8Array | null} chunks that have arrived after buf */
     this.later = null;
     this.done = false;
   }
@@ -67,7 +67,7 @@ export class ByteReader {
   /**
    * Wait until n bytes have arrived.
    * @param {number} n
-   * @param {string} [what] named when the file ends before
+   * @param {string} [what] its name in the error message when the file ends before
    */
   async need(n, what = 'its data') {
     let have = this.ready;
@@ -98,7 +98,7 @@ export class ByteReader {
     return fail('truncated', `${this.name}: the file ends after ${this.pos + have} bytes, ${n - have} more were expected for ${what}`);
   }
 
-  /** Consume n bytes that are ready. The view is good until the next wait. @param {number} n */
+  /** Consume n bytes that are ready. The view is valid until the next wait. @param {number} n */
   takeReady(n) {
     const view = this.buf.subarray(this.at, this.at + n);
     this.at += n;
@@ -129,7 +129,7 @@ export class ByteReader {
   }
 
   /**
-   * Hand the next n bytes to fn, in order, as views that end on whole blocks and die when fn returns (or its promise settles).
+   * Pass the next n bytes to fn, in order, as views that end on whole blocks and are valid until fn returns (or its promise settles).
    * @param {number} n a multiple of block
    * @param {(view: Uint8Array) => void | Promise<void>} fn
    * @param {number} [block] bytes
@@ -147,17 +147,17 @@ export class ByteReader {
     }
   }
 
-  /** Refuse a file whose known size is not what its header describes. @param {number} end @param {number} [padding] bytes that may follow */
+  /** Throw when the size of the file, where it is known, differs from what its header describes. @param {number} end @param {number} [padding] bytes that may follow */
   fits(end, padding = 0) {
     if (this.total === null || (this.total >= end && this.total <= end + padding)) return;
     const short = this.total < end;
     fail(short ? 'truncated' : 'bad-file', `${this.name}: the file has ${this.total} bytes, its header describes ${end}${short ? '' : `: ${this.total - end} bytes follow the last tensor`}`);
   }
 
-  /** Refuse bytes after the end. */
+  /** Throw when bytes follow the end. */
   async end() {
     if (this.sure && this.pos === this.total) {
-      this.chunks.next().catch(() => {}); // read to its end, so that a browser's cache keeps it
+      this.chunks.next().catch(() => {}); // read to its end, so that the browser caches it
       this.chunks = { next: async () => END };
       return;
     }
@@ -170,7 +170,7 @@ export class ByteReader {
     fail('bad-file', `${this.name}: the model ends after ${this.pos} bytes, but there are more`);
   }
 
-  /** Give the source back; no failure of it matters any more. */
+  /** Close the source and ignore its failures. */
   close() {
     this.done = true;
     this.buf = new Uint8Array(0);

@@ -1,4 +1,4 @@
-// config.js - what a model is made of: our own fields, their defaults and their checks
+// config.js - the fields of a configuration, their defaults and their checks
 //
 // Readers of other formats translate into these fields and then come through completeConfig, so every
 // configuration that reaches the engine has passed the same checks.
@@ -51,14 +51,14 @@ import { fail, show } from '../base/errors.js';
 const MAX_LAYERS = 4096;
 const MAX_SIZE = 2 ** 31 - 1; // the engine counts in int32
 
-/** What the fields that are words may say. @type {Record<string, string[]>} */
+/** The values of enumerated fields. @type {Record<string, string[]>} */
 const WORDS = {
   kind: ['decoder', 'encoder', 'encoder_decoder'], norm: ['layernorm', 'rmsnorm'], norm_placement: ['pre', 'post'], ffn: ['relu', 'gelu_erf', 'gelu_tanh', 'swiglu'],
   position: ['none', 'sinusoidal', 'learned', 'rope'], rope_pairs: ['half', 'adjacent'], rope_scaling: ['none', 'linear', 'llama3'],
 };
-/** Numbers that need not be whole; all others are. */
+/** Numbers that need not be integers; all others must be. */
 const REALS = ['norm_eps', 'rope_theta', 'rope_factor', 'rope_low_freq_factor', 'rope_high_freq_factor', 'embedding_scale'];
-/** Numbers that may be 0; all others are above. */
+/** Numbers that may be 0; all others must be positive. */
 const FROM_ZERO = ['n_encoder_layers', 'sliding_window', 'rope_original_context', 'norm_eps'];
 
 /**
@@ -106,7 +106,7 @@ function expected(field, v) {
 }
 
 /**
- * Fill in the defaults and refuse what cannot be.
+ * Fill in the defaults and throw when the configuration is impossible.
  * @param {Record<string, any>} fields our own fields, snake_case or camelCase; absent, null and undefined take the default
  * @param {string} [where] named in refusals
  * @param {Record<string, string>} [names] what the file calls our fields, for refusals
@@ -139,7 +139,7 @@ export function completeConfig(fields, where = 'config', names = {}, need = []) 
   return c;
 }
 
-/** What single fields cannot show. @param {Config} c @param {(why: string) => never} no */
+/** Checks that involve several fields. @param {Config} c @param {(why: string) => never} no */
 function check(c, no) {
   const layers = Math.max(c.n_layers, c.n_encoder_layers);
   if (layers > MAX_LAYERS) no(`n_layers is ${layers}, at most ${MAX_LAYERS} are possible`);

@@ -1,4 +1,4 @@
-// estimate.js - parameters, FLOPs and bytes of a model that need not exist
+// estimate.js - parameters, floating-point operations and bytes of a model, from its configuration alone
 import { completeConfig } from './config.js';
 import { DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
@@ -37,8 +37,7 @@ export function countParameters(config) {
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default f16; 'q8' is the older name of 'q8_0'
  */
 /**
- * The exact count takes every matrix that a token is multiplied with: tables that are only looked up in do not count, a tied embedding counts as
- * the head. Attention adds 4 x d_head for each head and key: scores and their weighted sum.
+ * The exact count includes every matrix that a token is multiplied by. Lookup tables do not count; a tied embedding counts as the head. Attention adds 4 x d_head for each head and key: scores and their weighted sum.
  * @param {import('./config_input.js').ConfigInput} config
  * @param {EstimateOptions} options
  * @returns {Estimate}
@@ -53,7 +52,7 @@ export function estimate(config, options) {
   const vectors = typeof dtype === 'string' && dtype.startsWith('q') ? 'f32' : dtype;
   let matrices = 0, weightBytes = 0;
   for (const { component, shape, count } of rows) {
-    // an encoder's blocks and its cross keys run once per source, not per new token; per token of its own they cost the same
+    // an encoder's blocks and the keys and values of cross-attention are computed once per source, not per new token
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
     weightBytes += dtypeBytes(count, shape.length === 2 && count % 32 === 0 ? dtype : vectors);
   }

@@ -1,9 +1,9 @@
-// gguf.js - GGUF: metadata, tensor list, and the architectures that are read
+// gguf.js - the reader of GGUF: metadata, tensor list, and the supported architectures
 //
 //   "GGUF" | u32 version | u64 n tensors | u64 n keys | keys | tensor infos | padding | data, each tensor aligned
 //
 // All numbers little-endian. A tensor's dimensions are listed innermost first. The `llama` architecture stores the rows
-// of q and k permuted so that adjacent pairs rotate; they stay as they are and the config says so.
+// of q and k permuted so that adjacent pairs are rotated; they are not reordered, and rope_pairs in the config says so.
 import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { completeConfig } from './config.js';
 import { fail, show } from '../base/errors.js';
@@ -119,7 +119,7 @@ class Header {
   }
 }
 
-/** Those that can be read at once: scores and types of tokens. @type {Record<number, Float32ArrayConstructor | Int32ArrayConstructor>} */
+/** Arrays of numbers that can be read in one piece: scores and types of tokens. @type {Record<number, Float32ArrayConstructor | Int32ArrayConstructor>} */
 const NUMBERS = { 5: Int32Array, 6: Float32Array };
 
 /** One character a byte. */
@@ -153,7 +153,7 @@ function num(v, at, type) {
 }
 
 /**
- * Everything before the data.
+ * Read everything before the tensor data.
  * @param {ByteReader} r at the start of the file
  * @param {number} file
  * @returns {Promise<Gguf>}
@@ -209,9 +209,9 @@ async function tensorInfo(h, file) {
   return { name, dtype, shape, file, offset, bytes: Number(bytes) };
 }
 
-/** Tensors follow each other with nothing between but alignment. @param {ByteReader} r @param {Entry[]} entries @param {number} start @param {number} alignment */
+/** Throws unless the tensors follow each other with only alignment between them. @param {ByteReader} r @param {Entry[]} entries @param {number} start @param {number} alignment */
 function tiled(r, entries, start, alignment) {
-  let at = start, end = entries.length ? start : r.pos; // a vocabulary alone may stop before the padding
+  let at = start, end = entries.length ? start : r.pos; // a file without tensors may end before the padding
   for (const e of entries) e.offset += start;
   for (const e of [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes)) {
     if (e.offset < at) fail('overlap', `${r.name}: ${show(e.name)} begins at byte ${e.offset}, before the end of the tensor before it`);
@@ -224,7 +224,7 @@ function tiled(r, entries, start, alignment) {
   return padding;
 }
 
-/** What an architecture is, beyond the keys that all share. @type {Record<string, Record<string, any>>} */
+/** What distinguishes the architectures, beyond the keys that all share. @type {Record<string, Record<string, any>>} */
 const ARCHITECTURES = {
   llama: { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'adjacent' },
   qwen2: { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'half' },
@@ -307,8 +307,8 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
 }
 
 /**
- * Epsilons are stored as f32: 1e-5 comes back as 0.000009999999747. The shortest decimal with the same f32 is the number
- * that was meant, and the one every other format gives.
+ * Epsilons are stored as f32: 1e-5 is read as 0.000009999999747. The shortest decimal with the same f32 value is the intended number,
+ * and the one that other formats give.
  * @param {number} eps
  */
 const epsilon = (eps) => {

@@ -1,4 +1,4 @@
-// half.js - 16-bit numbers, for writers and tests; reading is the engine's work
+// half.js - f16 and bf16 conversion for writers and tests; the engine converts what it reads
 const f32 = new Float32Array(1);
 const u32 = new Uint32Array(f32.buffer);
 

@@ -1,7 +1,7 @@
-// huggingface.js - config.json of the supported families, in our own fields, and where their tensors go
+// huggingface.js - converts the config.json of the supported families to our fields, and maps their tensor names
 //
 // Defaults are those of the family's class in transformers. A feature that a config asks for and the engine lacks is
-// refused by name; a key that nobody here knows is listed in the warnings.
+// refused by name; an unknown key is listed in the warnings.
 import { completeConfig, isField, tokenIds } from './config.js';
 import { fail, show } from '../base/errors.js';
 import { placesByName } from './plan.js';
@@ -31,10 +31,10 @@ import { placesByName } from './plan.js';
 
 /** @type {Record<string, string>} */
 const ACTIVATIONS = { gelu: 'gelu_erf', gelu_python: 'gelu_erf', gelu_new: 'gelu_tanh', gelu_pytorch_tanh: 'gelu_tanh', gelu_fast: 'gelu_tanh' };
-/** An activation of transformers in our words; what is unknown stays as it is and is refused with the rest. @param {any} name */
+/** An activation of transformers in our words; an unknown name is returned as it is and refused by completeConfig. @param {any} name */
 const activation = (name) => (typeof name === 'string' && Object.hasOwn(ACTIVATIONS, name) ? ACTIVATIONS[name] : name);
 
-/** A product, or the factor that is no number, which is refused then. @param {any} a @param {any} b */
+/** The product, or the factor that is not a number, which completeConfig then refuses. @param {any} a @param {any} b */
 const times = (a, b) => [a, b].find((x) => typeof x !== 'number') ?? a * b;
 
 /** Rotary scaling, from rope_scaling (transformers 4) or rope_parameters (5). @param {Json} j @param {(key: string, value: unknown) => never} lacks @returns {Json} */
@@ -50,7 +50,7 @@ function rope(j, lacks) {
   };
 }
 
-/** Llama and those built like it. @type {Family} */
+/** Llama and families of the same structure. @type {Family} */
 const llama = {
   keys: {
     vocab_size: 'vocab_size', d_model: 'hidden_size', n_layers: 'num_hidden_layers', n_heads: 'num_attention_heads', n_kv_heads: 'num_key_value_heads',
@@ -77,7 +77,7 @@ const mistral = {
   ...llama, keys: { ...noBias, sliding_window: 'sliding_window' }, base: { ...llama.base, n_kv_heads: 8, context_length: 131072, sliding_window: 4096 },
 };
 
-/** Layers from max_window_layers on see only a window; the engine has one window for all. @type {Family} */
+/** Layers from max_window_layers on have a sliding window; the engine supports one window for all layers only. @type {Family} */
 const qwen2 = {
   ...llama, keys: noBias, base: { ...llama.base, n_kv_heads: 32, context_length: 32768, bias_qkv: true },
   more(j, lacks) {

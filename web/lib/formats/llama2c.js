@@ -1,10 +1,10 @@
 // llama2c.js - the .bin checkpoints of llama2.c, versions 0, 1 and 2, and its tokenizer.bin
 //
-//   v0  7 x i32 (a negative vocabulary size says: own output matrix), f32 weights, two unused rotary tables
+//   v0  7 x i32 (a negative vocabulary size: the output matrix is not tied), f32 weights, two unused rotary tables
 //   v1  "ak42", version, 7 x i32, u8 shared head, zeros up to byte 256, f32 weights
 //   v2  the same and i32 group size; norms f32, each matrix as int8 and then its f32 scales, one per group
 //
-// Nothing has a name: the order is the format. Adjacent pairs rotate, epsilon is 1e-5, theta 10000.
+// Tensors have no names; their order is fixed. Adjacent pairs rotate, epsilon is 1e-5, theta 10000.
 import { completeConfig } from './config.js';
 import { fail } from '../base/errors.js';
 import { placesByName, planTensors } from './plan.js';
@@ -81,7 +81,7 @@ export async function readLlama2c(r, warnings) {
 }
 
 /**
- * Read a v2 matrix and hand it on as f32: its scales come after its numbers, so the int8 part is held meanwhile.
+ * Read a v2 matrix and pass it on as f32. Its scales follow the int8 values, which are buffered until then.
  * @param {ByteReader} r
  * @param {TensorSource} t
  * @param {(view: Uint8Array) => void | Promise<void>} write
@@ -91,7 +91,7 @@ export async function pipeInt8(r, t, write) {
   const n = t.shape[0] * t.shape[1];
   let q = new Int8Array(0), have = 0;
   await r.pipe(n, (view) => {
-    if (have + view.length > q.length) { // grown with what has come: n is only the header's word
+    if (have + view.length > q.length) { // grows with the bytes that arrive: n comes from the header and may be wrong
       const more = new Int8Array(Math.min(n, 2 * (have + view.length)));
       more.set(q);
       q = more;

@@ -1,6 +1,6 @@
 // node_file.js - an open file of Node by its descriptor
 //
-// Node closes descriptors when a worker thread is terminated. Those behind a FileHandle (fs/promises) stay open if they are read at that moment.
+// Node closes file descriptors when a worker thread is terminated, but not those of a FileHandle (fs/promises) that is being read at that moment.
 
 /** @typedef {Awaited<ReturnType<typeof openFile>>} NodeFile */
 
@@ -26,7 +26,7 @@ export async function openFile(path, flags = 'r') {
   return {
     /** @returns {Promise<import('node:fs').Stats>} */
     stat: () => use((done) => fs.fstat(descriptor, done)),
-    /** Reads on from where the last call ended. @param {Uint8Array} buffer @returns {Promise<number>} bytes that were read, 0 at the end */
+    /** Read from where the last call ended. @param {Uint8Array} buffer @returns {Promise<number>} bytes that were read, 0 at the end */
     read: (buffer) => use((done) => fs.read(descriptor, buffer, 0, buffer.length, null, done)),
     /** @param {Uint8Array} bytes @returns {Promise<number>} bytes that were written */
     write: (bytes) => use((done) => fs.write(descriptor, bytes, 0, bytes.length, null, done)),

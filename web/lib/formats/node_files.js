@@ -1,4 +1,4 @@
-// node_files.js - files and folders of Node's file system as a source: a module of its own, which a bundler can split off
+// node_files.js - reads files and folders of Node's file system; a module of its own, so that bundlers put it into a separate chunk
 import { END } from './bytes.js';
 import { GlassformerError, fail, said } from '../base/errors.js';
 import { openFile } from './node_file.js';
@@ -24,7 +24,7 @@ export async function openPath(path) {
     file = await openFile(path);
     const stat = await file.stat();
     if (stat.isDirectory()) fail('bad-argument', `${path}: this is a folder`);
-    size = stat.isFile() ? stat.size : null; // a pipe does not know
+    size = stat.isFile() ? stat.size : null; // the size of a pipe is unknown
     if (size === 0) await file.close();
   } catch (e) {
     await file?.close();

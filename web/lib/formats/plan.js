@@ -1,7 +1,7 @@
-// plan.js - which bytes of a file are which weights
+// plan.js - assigns the tensors of a file to the weights of a configuration
 //
-// A reader says what its header lists and how names map; here every tensor is held against the roster, before a
-// byte of data is touched: nothing missing, nothing twice, nothing left over, every shape right.
+// A reader gives the list of its header and a mapping of names. Every tensor is compared with the roster before any data is read: none may
+// be missing, duplicated or left over, and every shape must match.
 import { DTYPES, isDtype } from '../base/blocks.js';
 import { fail } from '../base/errors.js';
 import { roster } from './roster.js';
@@ -110,7 +110,7 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
   return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);
 }
 
-/** @param {number[][]} shapes @param {'rows'|'cols'} layout @returns {number[]} of the tensor that holds them all */
+/** @param {number[][]} shapes @param {'rows'|'cols'} layout @returns {number[]} of the tensor that contains all of them */
 function stacked(shapes, layout) {
   const rows = shapes.reduce((n, s) => n + s[0], 0);
   const whole = [rows, ...shapes[0].slice(1)];

@@ -1,4 +1,4 @@
-// presets.js - configurations with a name
+// presets.js - named configurations
 import { fail, show } from '../base/errors.js';
 
 /** @type {Record<string, any>} */

@@ -1,10 +1,10 @@
-// rope_freqs.js - Llama 3's rotary scaling as GGUF has it: a table of what each pair's frequency is divided by
+// rope_freqs.js - Llama 3's rotary scaling in GGUF: a table of divisors, one for the frequency of each pair
 //
-// The engine computes the table from four numbers, as Hugging Face's configurations give them; here they are found again.
+// The engine computes the table from four numbers, as Hugging Face's configurations give them; this file recovers them from the table.
 import { fail, show } from '../base/errors.js';
 
 const ROPE_FREQS = 'rope_freqs.weight';
-/** Bytes behind the header in which that table is looked for: the configuration has to be known before weights stream in. */
+/** Bytes behind the header within which that table must lie: the configuration must be complete before the weights are read. */
 const NEAR = 1 << 20;
 
 /**
@@ -12,7 +12,7 @@ const NEAR = 1 << 20;
  * @param {import('./bytes.js').ByteReader} r  behind the header
  * @param {import('./plan.js').Entry} e
  * @param {Map<string, any>} meta
- * @returns {Promise<Record<string, any> | null>} fields of a configuration; null: a table of ones, which says nothing
+ * @returns {Promise<Record<string, any> | null>} fields of a configuration; null: a table of ones, which scales nothing
  */
 export async function ropeFreqs(r, e, meta) {
   const arch = meta.get('general.architecture');

@@ -1,7 +1,6 @@
 // roster.js - every weight of a model, from its configuration alone
 //
-// The engine enumerates the same names in the same order; readers map a file's tensors onto them, the table counts
-// them. A weight is [rows = out, cols = in].
+// The engine lists the same names in the same order; readers map the tensors of a file to them, and the parameter table counts them. A weight is [rows = out, cols = in].
 import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 

@@ -2,8 +2,8 @@
 //
 //   u64 n | n bytes of JSON { name: { dtype, shape, data_offsets: [begin, end] }, "__metadata__": {...} } | data
 //
-// JSON.parse keeps the last of two equal keys, so keys are looked at once more in the text. The ranges must tile the
-// data exactly: no hole, no overlap, nothing after.
+// JSON.parse keeps the last of two equal keys, so the text is scanned for duplicates. The ranges must tile the data exactly: no hole, no
+// overlap, nothing after them.
 import { fail, show } from '../base/errors.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
@@ -95,8 +95,8 @@ function tiled(where, entries, start) {
 }
 
 /**
- * The first key that stands twice in the outermost object or in one of its entries. Text that is not JSON gives any
- * answer: JSON.parse refuses it.
+ * The first duplicate key of the outermost object or of one of its entries. For text that is not JSON the result is arbitrary: JSON.parse
+ * refuses it.
  * @param {string} text
  * @returns {string | null}
  */

@@ -22,13 +22,13 @@ import { ggufTokenizer } from './vocab.js';
  * @typedef {object} OpenOptions
  * @property {typeof globalThis.fetch} [fetch]
  * @property {AbortSignal} [signal]
- * @property {boolean} [trusted]  fetch ends a body where its length says, as the platform's own does
+ * @property {boolean} [trusted]  the length of a body is reliable, as with the platform's own fetch
  * @property {(loaded: number, total: number | null) => void} [onBytes] weight files only
  * @property {string} [hfEndpoint] instead of https://huggingface.co (or $HF_ENDPOINT in Node)
  */
 /**
- * Where the tensors go. A view is good until the promise that write returns settles (or write returns), and ends on a
- * whole block of the tensor's dtype.
+ * Receives the tensors. A view is valid until the promise of write settles (or write returns), and ends on a whole block of the tensor's
+ * dtype.
  * @typedef {object} TensorSink
  * @property {(tensor: TensorSource) => void | Promise<void>} begin
  * @property {(view: Uint8Array) => void | Promise<void>} write
@@ -37,7 +37,7 @@ import { ggufTokenizer } from './vocab.js';
 /**
  * @typedef {object} Checkpoint
  * @property {Config} config           complete and checked
- * @property {object | null} tokenizer shaped like a tokenizer.json, whatever it was read from
+ * @property {object | null} tokenizer in the form of a tokenizer.json
  * @property {string | null} chatTemplate
  * @property {Special} special
  * @property {string[]} warnings
@@ -45,7 +45,7 @@ import { ggufTokenizer } from './vocab.js';
  * @property {TensorSource[]} tensors  in the order of stream; every roster name is covered exactly once
  * @property {number | null} totalBytes of the weight files
  * @property {(sink: TensorSink) => Promise<void>} stream
- * @property {() => void} close        for who does not stream to the end
+ * @property {() => void} close        to be called when the stream is not read to its end
  */
 
 /** Longest JSON file that is read into memory. */
@@ -82,7 +82,7 @@ export async function openTokenizer(source, options = {}) {
   }
 }
 
-/** One call's view of the world. */
+/** Opens the files of one call: its fetch, signal, progress and warnings. */
 export class Opener {
   /** @param {OpenOptions} options */
   constructor(options) {
@@ -318,7 +318,7 @@ export class Opener {
  */
 /** @typedef {{name: string, get: (file: string) => Bytes | null, list: () => Promise<string[]>}} Folder */
 
-/** Refuse a tokenizer that knows ids which the embedding has no row for. @param {any} json @param {number} vocabSize */
+/** Throw when the tokenizer has ids for which the embedding has no row. @param {any} json @param {number} vocabSize */
 function checkVocabulary(json, vocabSize) {
   const vocab = pieceModels.has(json.model) ? { last: json.model.texts.length - 1 } : json.model?.vocab;
   const ids = [...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})), ...[json.added_tokens ?? []].flat().map((t) => t?.id)];
@@ -331,7 +331,7 @@ function isFileList(v) {
   return v !== null && typeof v === 'object' && 'length' in v && Array.from(/** @type {ArrayLike<unknown>} */ (v)).every((f) => f instanceof Blob);
 }
 
-/** Files that a person picked or dropped. @param {ArrayLike<File>} files @returns {Folder} */
+/** The files of a file input or of a drop. @param {ArrayLike<File>} files @returns {Folder} */
 function fileFolder(files) {
   const byName = new Map(Array.from(files).map((f) => [f.name, f]));
   return { name: 'the files given', get: (file) => byName.get(file) ?? null, list: async () => [...byName.keys()].filter((name) => typeof name === 'string') }; // a Blob has no name
@@ -339,7 +339,7 @@ function fileFolder(files) {
 
 /** "ak42" as the little-endian number that it is written as. */
 const LLAMA2C_MAGIC = 0x616b3432;
-/** How torch.save began before it wrote archives: pickle, protocol 2, a number of ten bytes. */
+/** The first bytes of older torch.save files: pickle, protocol 2, a number of ten bytes. */
 const PICKLE_MAGIC = 0x0a8a0280;
 
 /** Whether a file without a name could begin with the seven sizes of llama2.c's first version. @param {DataView} v */
@@ -391,8 +391,8 @@ function localPath(at) {
   return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
 }
 
-/** @typedef {{name: string, chunks: AsyncIterator<Uint8Array>, total: number | null, exact?: boolean, sure?: boolean}} Opened exact: total may be held against the file; sure: and no
- * more than it can come */
+/** @typedef {{name: string, chunks: AsyncIterator<Uint8Array>, total: number | null, exact?: boolean, sure?: boolean}} Opened exact: total can be compared with the file's size; sure: and no more bytes can
+ * arrive */
 
 /** @param {Bytes} source @param {OpenOptions} options @returns {Promise<Opened>} */
 export async function openBytes(source, options) {
@@ -409,7 +409,7 @@ export async function openBytes(source, options) {
 /** @param {Uint8Array} bytes */
 async function* once(bytes) { yield bytes; }
 
-/** Not a generator, which gives nothing back before it was asked for something. @param {ReadableStream<Uint8Array>} stream @returns {AsyncIterator<Uint8Array>} */
+/** An object and not a generator: `return` of a generator that was never started does not run its finally block. @param {ReadableStream<Uint8Array>} stream @returns {AsyncIterator<Uint8Array>} */
 export function streamChunks(stream) {
   const reader = stream.getReader();
   return /** @type {any} */ ({

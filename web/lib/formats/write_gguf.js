@@ -21,7 +21,7 @@ export const i32s = (value) => ({ type: 9, of: 5, value });
 /** @param {number[]} value @returns {Value} */
 export const f32s = (value) => ({ type: 9, of: 6, value });
 
-/** Bytes that grow. */
+/** A growing byte buffer. */
 class Out {
   bytes = new Uint8Array(1 << 16);
   length = 0;

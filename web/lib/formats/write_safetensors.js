@@ -1,4 +1,4 @@
-// write_safetensors.js - for converting and for tests; loading does not need it
+// write_safetensors.js - writes .safetensors files, for conversion and tests; loading does not need it
 import { encode } from './write_gguf.js';
 
 /** @typedef {{name: string, shape: number[], dtype: 'F32'|'F16'|'BF16', data: Float32Array}} Tensor */

@@ -1,13 +1,13 @@
-// arguments.js - the arguments of a model's calls: what each takes, and how much of it (formats/given.js: how they are read)
+// arguments.js - checks the arguments and options of a model's calls: types and sizes (base/given.js reads the values)
 import { fail, show } from '../base/errors.js';
 import { contextFull, number as inRange } from './options.js';
 import { LIMITS, checkedIds, entries, flag, number, optionsOf, plain, reading, signal, textOf, word } from '../base/given.js';
 
 /** @typedef {import('../base/given.js').Kind} Kind */
 /**
- * What one model limits.
+ * The limits of one model.
  * @typedef {object} Limits
- * @property {number} context  positions of a run
+ * @property {number} context  positions of a sequence
  * @property {number} source   positions of a source
  * @property {number} vocab
  * @property {number} row      numbers in the longest row of any point
@@ -22,7 +22,7 @@ export function limitsOf({ contextLength, config: { contextLength: own, vocabSiz
 /**
  * Token ids, each a whole number below `vocab`.
  * @param {any} value
- * @param {string} what  named in refusals
+ * @param {string} what  its name in error messages
  * @param {number} vocab
  * @param {(n: number) => never} tooMany  @param {number} most
  * @returns {number[]}
@@ -32,7 +32,7 @@ function idList(value, what, vocab, most, tooMany) {
   return checkedIds(list, what, vocab);
 }
 
-/** Ids that no context limits: those of a decode, those that a penalty counts. @param {any} value @param {string} what @param {number} vocab */
+/** Ids that the context does not limit: those to decode, and those that the repetition penalty counts. @param {any} value @param {string} what @param {number} vocab */
 export function idsOf(value, what, vocab) {
   return idList(value, what, vocab, LIMITS.ids, (n) => fail('bad-argument', `the ${what} has ${n} entries, at most ${LIMITS.ids} are taken`));
 }
@@ -157,14 +157,14 @@ const seen = (value, name, limits) => (value === null ? undefined : idsOf(value,
 const template = (value, name) => (value === null ? undefined : plain(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true }));
 
 const reads = { source, sourceMask: mask, signal };
-/** Checked here, since it is read only where something is captured. @type {Kind} */
+/** Its range is checked here, since it is otherwise read only when something is captured. @type {Kind} */
 const captureBudget = (value, name) => (value === null ? undefined : inRange(name, value, 0, Infinity));
 const sees = { capture, captureBudget, edits };
 const samples = { temperature: number, topK: number, topP: number, minP: number, repetitionPenalty: number };
 const generates = { ...reads, ...sees, ...samples, maxTokens: number, seed: number, stop, logprobs: number, ignoreEos: flag, beams: number, lengthPenalty: number, addSpecialTokens: flag };
 const asks = { ...reads, addSpecialTokens: flag };
 
-/** Options of every call, and what they are. @type {Record<string, Record<string, Kind>>} */
+/** The options of every call, and their checks. @type {Record<string, Record<string, Kind>>} */
 const CALLS = {
   encode: { addSpecialTokens: flag },
   generate: generates,
@@ -181,7 +181,7 @@ const CALLS = {
 };
 
 /**
- * The options of a model's call, and its signal, which does not travel with them.
+ * The options of a model's call, and its signal, which is not posted with them.
  * @param {string} call
  * @param {any} options
  * @param {Limits} [limits]

@@ -1,4 +1,4 @@
-// loading.js - the arguments of load and create: what they take, checked and in a form that can be posted
+// loading.js - checks the arguments of load and create and brings them into a form that can be posted
 import { GlassformerError, fail, said, show } from '../base/errors.js';
 import { LIMITS, bytesOf, bytesOrObject, callback, entries, flag, isBytes, isReadable, isStreamed, notASource, number, optionsOf, reading, signal, word } from '../base/given.js';
 import { headerPairs, headerToken } from './headers.js';
@@ -15,7 +15,7 @@ function filesOf(value, what) {
 }
 
 /**
- * What a checkpoint is read from.
+ * Check the source of a checkpoint.
  * @param {any} source
  * @returns {any}
  */
@@ -61,7 +61,7 @@ const both = {
   dtype: word, quantize: word, contextLength: number, threads: number, backend: word, kvDtype: word, kvCache: word, wasm, worker, signal, onProgress: callback,
 };
 
-/** What each call takes. @type {Record<'load' | 'create', Record<string, Kind>>} */
+/** The options of each call. @type {Record<'load' | 'create', Record<string, Kind>>} */
 const KINDS = { load: { ...both, hfEndpoint: word, token: headerToken, headers: headerPairs, cache: word, cacheDir: word, sha256: word, switches, fetch: callback }, create: { ...both, seed: number } };
 
 /** @param {'load' | 'create'} call @param {any} options @returns {Record<string, any>} */

@@ -162,7 +162,7 @@ class Formulas {
   /** A vector of weights, zeros where the architecture has none. @param {string} name @param {number} n @param {number} [row] */
   weights(name, n, row = 0) { return this.model.table.rows.some((r) => r.name === name) ? weight(this.model, name, row) : new Float32Array(n); }
 
-  /** What a sublayer reads, with where each of its numbers is from. @param {string} ln ln1, ln2, ln_cross @param {string} norm @param {string} stream @param {number} position */
+  /** The input of a sublayer, with the cell of each number. @param {string} ln ln1, ln2, ln_cross @param {string} norm @param {string} stream @param {number} position */
   read(ln, norm, stream, position) {
     const { c } = this, d = c.d_model, normal = this.local(`${ln}.hook_normalized`);
     if (!this.pre || !c.use_norm) return { at: this.local(stream), x: this.row(this.local(stream), position) };
@@ -183,7 +183,7 @@ class Formulas {
     return { how: /** @type {const} */ ('sum'), formula: `row ${row} of ${name}.weight times its input${bias === null ? '' : ', plus the bias'}`, terms };
   }
 
-  /** The stream after a sublayer; where the norm stands behind it, that norm's output. @param {string} norm @param {string} ln @param {string} from @param {string} out @param {number} position @param {number} index @returns {Made} */
+  /** The stream after a sublayer; with post-norm, the output of that norm. @param {string} norm @param {string} ln @param {string} from @param {string} out @param {number} position @param {number} index @returns {Made} */
   residual(norm, ln, from, out, position, index) {
     const { c } = this;
     if (!this.pre && c.use_norm) return this.scaled(`${this.block}.${norm}`, this.local(`${ln}.hook_normalized`), position, index);
@@ -206,13 +206,13 @@ class Formulas {
     return { how: 'sum', formula: 'the norm of the stream and the sublayer\'s output together', terms };
   }
 
-  /** The stream beside a norm, and what its sublayer writes. @param {string} ln */
+  /** The residual stream before a sublayer, and the output of that sublayer. @param {string} ln */
   beside(ln) {
     return { ln1: ['hook_resid_pre', 'hook_attn_out'], ln_cross: ['hook_resid_mid', 'hook_cross_attn_out'],
       ln2: [this.twoStacks ? 'hook_resid_mid_cross' : 'hook_resid_mid', 'hook_mlp_out'] }[ln] ?? fail('bad-argument', ln);
   }
 
-  /** What a norm reads: at one point, or the sum of two, which is none. @param {string} ln @param {number} position @returns {{at: string | null, x: Float64Array}} */
+  /** The input of a norm: a point, or the sum of two points, which is not a point itself. @param {string} ln @param {number} position @returns {{at: string | null, x: Float64Array}} */
   normed(ln, position) {
     if (ln === 'ln_final') return { at: this.last(), x: Float64Array.from(this.row(this.last(), position), (v, j) => v + this.positions(position)[j]) };
     const [stream, out] = this.beside(ln), at = this.local(stream), x = this.row(at, position);
@@ -235,7 +235,7 @@ class Formulas {
     return { at: plain, x: this.headNormed(which, position, head) };
   }
 
-  /** q or k after its norm of each head, where there is one (Qwen3). @param {string} which @param {number} position @param {number} head @returns {ArrayLike<number>} */
+  /** q or k after the norm of each head, in models that have one (Qwen3). @param {string} which @param {number} position @param {number} head @returns {ArrayLike<number>} */
   headNormed(which, position, head) {
     const x = this.row(this.local(`${this.cross ? 'cross_attn' : 'attn'}.hook_${which}`), position, head);
     if (!this.c.qk_norm || this.cross) return x;
@@ -347,7 +347,7 @@ class Formulas {
     }
   }
 
-  /** What cross-attention's keys and values read: the encoder's end. @param {number} position */
+  /** The input of the keys and values of cross-attention: the encoder's output. @param {number} position */
   memory(position) {
     const { c } = this, normal = 'encoder.ln_final.hook_normalized', last = this.last('encoder');
     if (!this.captured[normal]) return { at: last, x: this.row(last, position) };
@@ -355,7 +355,7 @@ class Formulas {
     return { at: normal, x: Float64Array.from(this.row(normal, position), (v, j) => v * gain[j] + bias[j]) };
   }
 
-  /** A pair of dimensions turned by position × frequency (Su et al. 2021). @param {'q'|'k'} which @param {number} position @param {number} head @param {number} index @returns {Made} */
+  /** A pair of dimensions rotated by position × frequency (Su et al. 2021). @param {'q'|'k'} which @param {number} position @param {number} head @param {number} index @returns {Made} */
   rotated(which, position, head, index) {
     const { c } = this, half = c.d_head / 2, at = this.local(`attn.hook_${which}`), x = this.headNormed(which, position, head);
     const pair = c.rope_pairs === 'half' ? index % half : index >> 1, second = c.rope_pairs === 'half' ? index >= half : index % 2 === 1;
@@ -366,7 +366,7 @@ class Formulas {
   }
 }
 
-/** Radians a position, of one pair; Llama 3's stretching of the slow ones. @param {import('../formats/config.js').Config} c @param {number} pair */
+/** Radians per position of one pair, with Llama 3's scaling of the low frequencies. @param {import('../formats/config.js').Config} c @param {number} pair */
 function frequency(c, pair) {
   const plain = c.rope_theta ** (-2 * pair / c.d_head);
   if (c.rope_scaling === 'linear') return plain / c.rope_factor;

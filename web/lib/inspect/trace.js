@@ -1,4 +1,4 @@
-// trace.js - a pass as a list of operations: shapes, parameters, cost by the formulas, time by the clock
+// trace.js - the operations of a pass: shapes, parameters, cost by formula, measured time
 import { trace as measure, traced } from '../engine/probe.js';
 import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
@@ -22,9 +22,9 @@ import { Yielder } from '../base/event_loop.js';
 
 /** By operation. @typedef {Map<string, {op: string, stack: number, layer: number, ms: number, passes: number}>} Times */
 
-/** A clock with longer ticks measures most operations of a pass as 0. */
+/** With longer clock ticks, most operations of a pass would measure as 0. */
 const FINE_MS = 0.2;
-/** Further passes where it does: so many ms in all, and at most so many. */
+/** Further passes with such a clock: their total time in ms, and their greatest number. */
 const REPEAT_MS = 400, REPEATS = 400;
 
 /** Replace times by their means over more passes. @param {(sums: Times) => Promise<void>} pass @param {Times} sums  of one pass */
@@ -82,7 +82,7 @@ export async function trace(model, input, options, { signal } = {}) {
   return [...sums.values()].map((t) => describe(model, t, ids.length, source?.length ?? 0));
 }
 
-/** Pairs of a query and a key that it sees. @param {LoadedModel} model @param {number} queries @param {boolean} causal */
+/** The number of pairs of a query and a key that it attends to. @param {LoadedModel} model @param {number} queries @param {boolean} causal */
 function pairs(model, queries, causal) {
   const window = model.config.sliding_window || Infinity;
   let sum = 0;
@@ -134,7 +134,7 @@ function describe(model, { op, stack, layer, ms, passes }, positions, source) {
   const rows = weightsOf(model, op, block, inEncoder);
   const weights = rows.reduce((n, r) => n + (r.count ? r.memoryBytes : tiedBytes(model, r.tiedTo)), 0);
   const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
-  const read = op === 'embed' ? T * d * weights / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes; // a look-up reads its rows alone
+  const read = op === 'embed' ? T * d * weights / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes; // a lookup reads only its rows
   return {
     name: (layer < 0 && two ? (inEncoder ? 'encoder.' : 'decoder.') : block) + op, op, stack: inEncoder ? 'encoder' : 'decoder', layer: layer < 0 ? null : layer,
     in: input, out: output, parameters: rows.reduce((n, r) => n + r.count, 0), flops,
