@@ -2,7 +2,7 @@
  * that JavaScript takes without BigInt (counts as doubles, exact to 2^53; seeds as two halves).
  *
  * Exported names are listed in exports.txt. Pointers are offsets into linear memory; the glue
- * (web/lib/engine.js) owns what it takes with gf_alloc. */
+ * (web/lib/engine/engine.js) owns what it takes with gf_alloc. */
 #include "glassformer.h"
 #include <stdlib.h>
 

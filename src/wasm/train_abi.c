@@ -1,6 +1,6 @@
 /* train_abi.c - what the binary that trains exports: one run, everything in and out as bytes.
  *
- * Exported names are listed in train_exports.txt. The glue (web/lib/trainer.js) takes memory for
+ * Exported names are listed in train_exports.txt. The glue (web/lib/train/trainer.js) takes memory for
  * arguments with gf_alloc, and gives back with gf_free what gf_train_file returns. */
 #include "glassformer.h"
 #include "train/depth.h"

@@ -2,7 +2,7 @@
  *
  * The linker sends calloc, malloc and realloc here (--wrap), and from the k-th allocation on they fail. hook_result
  * once
- * showed zeros, and an edit of it was left out, where its workspace could not be had. */
+ * showed zeros, and an edit of it was left out, where its workspace could not be allocated. */
 #include "check.h"
 #include "glassformer.h"
 #include <stdlib.h>
