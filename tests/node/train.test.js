@@ -125,11 +125,11 @@ test('a teacher is learnt from, and one that does not fit is refused', { skip },
   assert.ok(twice.every((loss, i) => Math.abs(loss - taught[i]) < 1e-3) && two.every((loss, i) => i === 0 || loss !== taught[i]));
   for (const list of [taught, half, two]) assert.ok(list[39] < 0.8 * list[0], `${list[0]} to ${list[39]}`);
 
-  await assert.rejects(train('wrong', ['steps=1', '--teacher', join(room, 'alone/small-f32.gguf')], undefined, pupil), /not a file of this recipe/);
+  await assert.rejects(train('wrong', ['steps=1', '--teacher', join(room, 'alone/small-f32.gguf')], undefined, pupil), /not written by this program for this recipe and corpus/);
   await assert.rejects(train('wrong', ['steps=1', ...Array(5).fill(['--teacher', from]).flat()], undefined, pupil), /more than 4 teachers/);
   await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, recipe('plain', small)), /the recipe does not say which recipe made it/);
   recipe('large', tiny.map((line) => line.replace('context_length=64', 'context_length=32').replace('micro_tokens=128', 'micro_tokens=64')));
-  await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, pupil), /not a file of this recipe|does not fit/);
+  await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, pupil), /not written by this program for this recipe and corpus|does not fit/);
 });
 
 test('a folder is one run: of one corpus, with its vocabulary, from the file it began with', { skip }, async () => {
