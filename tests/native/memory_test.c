@@ -1,8 +1,7 @@
 /* memory_test.c - a call for which there is not enough memory fails with a sentence and changes nothing.
  *
- * The linker sends calloc, malloc and realloc here (--wrap), and from the k-th allocation on they fail. hook_result
- * once
- * showed zeros, and an edit of it was left out, where its workspace could not be allocated. */
+ * The linker sends calloc, malloc and realloc here (--wrap), and from the k-th allocation on they fail. An eval once
+ * showed zeros for hook_result, and left out an edit of it, where its workspace could not be allocated. */
 #include "check.h"
 #include "glassformer.h"
 #include <stdlib.h>
