@@ -10,17 +10,30 @@ const weights = join(here, 'weights');
 
 // Nothing from elsewhere, except a model that the visitor names by its address.
 const policy = [
-  "default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'", "img-src 'self' data:",
-  "font-src 'self'", "worker-src 'self'", "manifest-src 'self'", "connect-src 'self' https:",
-  "base-uri 'none'", "form-action 'none'",
+  "default-src 'none'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "worker-src 'self'",
+  "manifest-src 'self'",
+  "connect-src 'self' https:",
+  "base-uri 'none'",
+  "form-action 'none'",
 ].join('; ');
 
 /** The shipped checkpoints appear as weights/NAME.gguf or weights/NAME/, a folder with a config.json, beside the page, built or in
  * development. */
 function shippedWeights() {
   const parts = ['config.json', 'model.safetensors', 'tokenizer.json'];
-  const names = () => (existsSync(weights) ? readdirSync(weights) : []).flatMap((name) => (name.endsWith('.gguf') ? [name]
-    : existsSync(join(weights, name, 'config.json')) ? parts.map((part) => `${name}/${part}`) : []));
+  const names = () =>
+    (existsSync(weights) ? readdirSync(weights) : []).flatMap((name) =>
+      name.endsWith('.gguf')
+        ? [name]
+        : existsSync(join(weights, name, 'config.json'))
+          ? parts.map((part) => `${name}/${part}`)
+          : [],
+    );
   return {
     name: 'shipped-weights',
     configureServer(server) {
@@ -46,9 +59,13 @@ function contentSecurityPolicy() {
   return {
     name: 'content-security-policy',
     apply: 'build',
-    transformIndexHtml: () => [{
-      tag: 'meta', injectTo: 'head-prepend', attrs: { 'http-equiv': 'Content-Security-Policy', content: policy },
-    }],
+    transformIndexHtml: () => [
+      {
+        tag: 'meta',
+        injectTo: 'head-prepend',
+        attrs: { 'http-equiv': 'Content-Security-Policy', content: policy },
+      },
+    ],
   };
 }
 
@@ -60,14 +77,15 @@ export default defineConfig({
     outDir: join(here, 'site'),
     emptyOutDir: true,
     target: 'es2022',
-    assetsInlineLimit: 0,   // data: addresses are against the policy
+    assetsInlineLimit: 0, // data: addresses are against the policy
     modulePreload: { polyfill: false },
     reportCompressedSize: true,
   },
   resolve: {
     alias: [
       { find: /^glassformer$/, replacement: join(here, 'dist/index.js') },
-      { find: /^\.\/embedded_((?:worker|engine|train)\.js)$/, replacement: join(here, 'web/lib/embedded/$1') },   // the page has its files beside it: no copies
+      // the page has its files beside it: no copies
+      { find: /^\.\/embedded_((?:worker|engine|train)\.js)$/, replacement: join(here, 'web/lib/embedded/$1') },
     ],
   },
   server: { host: '127.0.0.1', fs: { allow: [here] } },

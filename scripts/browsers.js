@@ -1,6 +1,7 @@
 // browsers.js - Chromium, Firefox and WebKit behind one small interface, for tests that run in all three
 //
-//   node scripts/browsers.js ENGINE    says in one sentence why an engine cannot be used here, and exits with 1; silent where it can
+// node scripts/browsers.js ENGINE says in one sentence why an engine cannot be used here, and exits with 1; silent
+// where it can
 import { fileURLToPath } from 'node:url';
 import { launch as launchChromium, findChromium } from './chromium.js';
 import { findFirefox, launchFirefox } from './firefox.js';
@@ -8,15 +9,16 @@ import { findWebKit, launchWebKit } from './webkit.js';
 
 /** @typedef {'chromium' | 'firefox' | 'webkit'} Engine */
 /**
- * One page. Storage and caches are shared by all pages of a browser; a server on a port of its own is an origin of its own.
+ * One page. Storage and caches are shared by all pages of a browser; a server on a port of its own is an origin of its
+ * own.
  * @typedef {object} Page
- * @property {<R>(work: (...args: any[]) => R | Promise<R>, ...args: any[]) => Promise<R>} evaluate  runs the function's source in the page;
- *   arguments and result are JSON
+ * @property {<R>(work: (...args: any[]) => R | Promise<R>, ...args: any[]) => Promise<R>} evaluate runs the function's
+ *   source in the page; arguments and result are JSON
  * @property {(width: number, height: number) => Promise<void>} resize     CSS pixels of the viewport
  * @property {() => Promise<Uint8Array>} screenshot                        PNG of the viewport
- * @property {() => Promise<string[]>} complaints  errors and warnings of the console so far, and errors nobody caught. WebKit's driver reports
- *   none: there they are read from window.complaints, which tests/browser/engines/complaints.js fills when the
- *   server adds it to the page
+ * @property {() => Promise<string[]>} complaints errors and warnings of the console so far, and errors nobody caught.
+ *   WebKit's driver reports none: there they are read from window.complaints, which tests/browser/engines/complaints.js
+ *   fills when the server adds it to the page
  * @property {() => Promise<void>} close
  */
 /**
@@ -29,16 +31,23 @@ import { findWebKit, launchWebKit } from './webkit.js';
 /** All, or those that $ENGINES names. @type {Engine[]} */
 export const ENGINES = /** @type {any} */ ((process.env.ENGINES || 'chromium firefox webkit').split(/[\s,]+/));
 
-/** Why an engine cannot be used here, in one sentence, or null. @param {Engine} engine @returns {string | null} */
+/**
+ * Why an engine cannot be used here, in one sentence, or null.
+ * @param {Engine} engine
+ * @returns {string | null}
+ */
 export function whyMissing(engine) {
-  if (engine === 'chromium') return findChromium() ? null : 'Chromium is missing: run ./build.sh setup, or set CHROMIUM to its path.';
-  if (engine === 'firefox') return findFirefox() ? null : 'Firefox is missing: apt-get install firefox-esr, or set FIREFOX to its path.';
+  if (engine === 'chromium')
+    return findChromium() ? null : 'Chromium is missing: run ./build.sh setup, or set CHROMIUM to its path.';
+  if (engine === 'firefox')
+    return findFirefox() ? null : 'Firefox is missing: apt-get install firefox-esr, or set FIREFOX to its path.';
   return findWebKit().missing;
 }
 
 /**
  * @param {Engine} engine
- * @param {{sharedMemory?: boolean}} [options]  sharedMemory: false leaves SharedArrayBuffer undefined in WebKit, as its own default is
+ * @param {{sharedMemory?: boolean}} [options] sharedMemory: false leaves SharedArrayBuffer undefined in WebKit, as its
+ *   own default is
  * @returns {Promise<Browser>}
  */
 export async function openBrowser(engine, options = {}) {
@@ -47,7 +56,11 @@ export async function openBrowser(engine, options = {}) {
   return engine === 'chromium' ? chromium() : engine === 'firefox' ? firefox() : launchWebKit(options);
 }
 
-/** Errors and warnings of a page of playwright or puppeteer, whose events have the same names. @param {any} page @returns {string[]} */
+/**
+ * Errors and warnings of a page of playwright or puppeteer, whose events have the same names.
+ * @param {any} page
+ * @returns {string[]}
+ */
 function listen(page) {
   /** @type {string[]} */
   const complaints = [];
@@ -70,7 +83,11 @@ async function chromium() {
       await page.setViewportSize({ width, height });
       await page.goto(url);
       return {
-        evaluate: (work, ...args) => page.evaluate(/** @type {any} */ (async ([source, list]) => (0, eval)(`(${source})`)(...list)), [String(work), args]),
+        evaluate: (work, ...args) =>
+          page.evaluate(/** @type {any} */ (async ([source, list]) => (0, eval)(`(${source})`)(...list)), [
+            String(work),
+            args,
+          ]),
         resize: (w, h) => page.setViewportSize({ width: w, height: h }),
         screenshot: () => page.screenshot(),
         complaints: async () => [...complaints],
@@ -104,7 +121,8 @@ async function firefox() {
 }
 
 /**
- * Wait in a page until a condition holds there. One that throws does not hold yet: what it looks for may not have been built.
+ * Wait in a page until a condition holds there. One that throws does not hold yet: what it looks for may not have been
+ * built.
  * @param {Page} page
  * @param {(...args: any[]) => any} condition
  * @param {any[]} args
@@ -115,16 +133,23 @@ export async function until(page, condition, args = [], timeout = 60_000) {
   const end = Date.now() + timeout;
   for (;;) {
     let cause;
-    const value = await page.evaluate(condition, ...args).catch((error) => { cause = error; });
+    const value = await page.evaluate(condition, ...args).catch((error) => {
+      cause = error;
+    });
     if (value) return value;
-    if (Date.now() > end) throw new Error(`this did not become true within ${timeout / 1000} s: ${condition}`, { cause });
-    await new Promise((resolve) => { setTimeout(resolve, 50); });
+    if (Date.now() > end)
+      throw new Error(`this did not become true within ${timeout / 1000} s: ${condition}`, { cause });
+    await new Promise((resolve) => {
+      setTimeout(resolve, 50);
+    });
   }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const engine = /** @type {Engine} */ (process.argv[2]);
-  const missing = ENGINES.includes(engine) ? whyMissing(engine) : `There is no engine "${engine}"; the engines are: ${ENGINES.join(' ')}.`;
+  const missing = ENGINES.includes(engine)
+    ? whyMissing(engine)
+    : `There is no engine "${engine}"; the engines are: ${ENGINES.join(' ')}.`;
   if (missing) {
     console.log(missing);
     process.exitCode = 1;

@@ -20,9 +20,9 @@ const common = [...warnings, ...exact, '-Isrc'];
 
 /** Time is spent in few files; the rest is compiled for a small download: [files, flags], the first that matches. */
 const levels = [
-  [/^src\/kernels\/fast\.c$/, ['-O3', '-fno-unroll-loops']],   // one pass over a row each: memory is the limit
+  [/^src\/kernels\/fast\.c$/, ['-O3', '-fno-unroll-loops']], // one pass over a row each: memory is the limit
   [/^src\/kernels\/(?!(?:mat|quant|ref)\.c)/, ['-O3']],
-  [/^src\/(?:base\/half|kernels\/)/, ['-Os']],   // conversions of whole tensors while loading
+  [/^src\/(?:base\/half|kernels\/)/, ['-Os']], // conversions of whole tensors while loading
   [/^/, ['-Oz']],
 ];
 const level = (source) => levels.find(([files]) => files.test(source))[1];
@@ -37,38 +37,67 @@ const wasmVariants = {
  * threads, which saves its locks: only the engine's own thread ever calls it, helpers compute tiles. */
 const threads = {
   compile: ['-matomics', '-mbulk-memory'],
-  link: ['-matomics', '-mbulk-memory', '-sIMPORTED_MEMORY=1', '-Wl,--shared-memory,--no-check-features,--export=__stack_pointer'],
+  link: [
+    '-matomics',
+    '-mbulk-memory',
+    '-sIMPORTED_MEMORY=1',
+    '-Wl,--shared-memory,--no-check-features,--export=__stack_pointer',
+  ],
 };
 /** The four that run models. */
-const wasmBinaries = () => Object.entries(wasmVariants).flatMap(([variant, flags]) => [
-  { name: variant, compile: flags, link: flags },
-  { name: `${variant}-threads`, compile: [...flags, ...threads.compile], link: [...flags, ...threads.link] },
-]);
+const wasmBinaries = () =>
+  Object.entries(wasmVariants).flatMap(([variant, flags]) => [
+    { name: variant, compile: flags, link: flags },
+    { name: `${variant}-threads`, compile: [...flags, ...threads.compile], link: [...flags, ...threads.link] },
+  ]);
 
 const wasmLink = [
-  '-sSTANDALONE_WASM=1', '--no-entry', '-sALLOW_MEMORY_GROWTH=1', '-sINITIAL_MEMORY=1MB', '-sMAXIMUM_MEMORY=4GB',
-  '-sMALLOC=emmalloc', '-sFILESYSTEM=0', '-sSTACK_SIZE=256KB',
+  '-sSTANDALONE_WASM=1',
+  '--no-entry',
+  '-sALLOW_MEMORY_GROWTH=1',
+  '-sINITIAL_MEMORY=1MB',
+  '-sMAXIMUM_MEMORY=4GB',
+  '-sMALLOC=emmalloc',
+  '-sFILESYSTEM=0',
+  '-sSTACK_SIZE=256KB',
 ];
 
 /** What runs under Node keeps Emscripten's own glue and reads files. */
-const underNode = ['--js-library', 'tests/native/host.js', '-sENVIRONMENT=node', '-sNODERAWFS=1', '-sSINGLE_FILE=1',
-  '-sEXIT_RUNTIME=1', '-sALLOW_MEMORY_GROWTH=1', '-sMAXIMUM_MEMORY=4GB', '-sSTACK_SIZE=1MB'];
+const underNode = [
+  '--js-library',
+  'tests/native/host.js',
+  '-sENVIRONMENT=node',
+  '-sNODERAWFS=1',
+  '-sSINGLE_FILE=1',
+  '-sEXIT_RUNTIME=1',
+  '-sALLOW_MEMORY_GROWTH=1',
+  '-sMAXIMUM_MEMORY=4GB',
+  '-sSTACK_SIZE=1MB',
+];
 
-const sanitize = ['-fsanitize=address,undefined,float-cast-overflow', '-fno-sanitize-recover=all', '-fno-omit-frame-pointer'];
+const sanitize = [
+  '-fsanitize=address,undefined,float-cast-overflow',
+  '-fno-sanitize-recover=all',
+  '-fno-omit-frame-pointer',
+];
 const thisCpu = process.arch === 'x64' ? ['-march=native'] : [];
 
 const engine = () => ['base', 'kernels', 'model', 'model/observe'].flatMap((folder) => sources(`src/${folder}`));
-const trainer = () => ['train', 'train/text', 'train/files'].flatMap((folder) => sources(`src/${folder}`)).filter((file) => !hasMain(file));
+const trainer = () =>
+  ['train', 'train/text', 'train/files'].flatMap((folder) => sources(`src/${folder}`)).filter((file) => !hasMain(file));
 const boundary = () => sources('src/wasm');
 const programs = () => sources('src/train').filter(hasMain);
 /** Whether the linker can put an allocator that fails on request in front of malloc, for the fuzzer and memory_test. */
 const wraps = process.platform === 'linux';
 const wrapAllocator = '-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc';
 const failsAllocations = (file) => file.endsWith('/memory_test.c');
-const tests = () => sources('tests/native').filter((file) => file.endsWith('_test.c') && (wraps || !failsAllocations(file)));
+const tests = () =>
+  sources('tests/native').filter((file) => file.endsWith('_test.c') && (wraps || !failsAllocations(file)));
 const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
 const benches = () => sources('tests/bench');
-/** The program that gives the engine and the trainer wrong bytes (tests/fuzz); it runs few cases among the native tests. */
+/**
+ * The program that gives the engine and the trainer wrong bytes (tests/fuzz); it runs few cases among the native tests.
+ */
 const fuzzer = () => ({
   out: 'build/native-test/fuzz',
   sources: [...engine(), ...trainer(), ...testHelpers(), ...sources('tests/fuzz')],
@@ -78,83 +107,113 @@ const fuzzer = () => ({
 });
 const trains = (file) => /^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
 const nativeTest = () => ['-O2', '-g', '-pthread', ...sanitize, ...common, '-Itests/native'];
-const wasmCompile = (flags, defines = []) => (source) => [...level(source), '-DNDEBUG', ...defines, ...common, ...flags,
-  ...(source.startsWith('tests/') ? ['-Itests/native'] : [])];
+const wasmCompile =
+  (flags, defines = []) =>
+  (source) => [
+    ...level(source),
+    '-DNDEBUG',
+    ...defines,
+    ...common,
+    ...flags,
+    ...(source.startsWith('tests/') ? ['-Itests/native'] : []),
+  ];
 /** The four leave out what only training calls (src/model/pass.h). */
 const runs = (flags) => wasmCompile(flags, ['-DGF_INFERENCE']);
 const eachVariant = (make) => Object.entries(wasmVariants).flatMap(([variant, flags]) => make(variant, flags));
 
 /** Each target is a list of binaries: {out, sources, cc, compile(source), link}. */
 const targets = {
-  wasm: () => [...wasmBinaries().map(({ name, compile, link }) => ({
-    out: `web/lib/wasm/glassformer-${name}.wasm`,
-    sources: [...engine(), ...boundary().filter((file) => !trains(file))],
-    cc: 'emcc',
-    compile: runs(compile),
-    link: ['-O3', ...link, ...wasmLink, exporting('exports.txt')],
-  })), {
-    out: 'web/lib/wasm/glassformer-train.wasm',
-    sources: [...engine(), ...trainer(), ...boundary()],
-    cc: 'emcc',
-    compile: wasmCompile(wasmVariants.simd, ['-DGF_TRAINING']),
-    link: ['-O3', ...wasmVariants.simd, ...wasmLink, exporting('train_exports.txt')],
-  }],
+  wasm: () => [
+    ...wasmBinaries().map(({ name, compile, link }) => ({
+      out: `web/lib/wasm/glassformer-${name}.wasm`,
+      sources: [...engine(), ...boundary().filter((file) => !trains(file))],
+      cc: 'emcc',
+      compile: runs(compile),
+      link: ['-O3', ...link, ...wasmLink, exporting('exports.txt')],
+    })),
+    {
+      out: 'web/lib/wasm/glassformer-train.wasm',
+      sources: [...engine(), ...trainer(), ...boundary()],
+      cc: 'emcc',
+      compile: wasmCompile(wasmVariants.simd, ['-DGF_TRAINING']),
+      link: ['-O3', ...wasmVariants.simd, ...wasmLink, exporting('train_exports.txt')],
+    },
+  ],
 
-  native: () => programs().map((file) => ({
-    out: `build/native/glassformer-${basename(file, '.c')}`,
-    sources: [...engine(), ...trainer(), file],
-    cc: CC,
-    compile: () => ['-O3', '-pthread', ...thisCpu, ...common, ...(hasOpenblas() ? ['-DGF_OPENBLAS'] : [])],
-    link: ['-pthread', '-lm', ...(hasOpenblas() ? ['-lopenblas'] : [])],
-  })),
+  native: () =>
+    programs().map((file) => ({
+      out: `build/native/glassformer-${basename(file, '.c')}`,
+      sources: [...engine(), ...trainer(), file],
+      cc: CC,
+      compile: () => ['-O3', '-pthread', ...thisCpu, ...common, ...(hasOpenblas() ? ['-DGF_OPENBLAS'] : [])],
+      link: ['-pthread', '-lm', ...(hasOpenblas() ? ['-lopenblas'] : [])],
+    })),
 
-  'native-test': () => [...tests().map((file) => ({
-    out: `build/native-test/${basename(file, '.c')}`,
-    sources: [...engine(), ...trainer(), ...testHelpers(), file],
-    cc: CC,
-    compile: nativeTest,
-    link: ['-pthread', ...sanitize, '-lm', ...(failsAllocations(file) ? [wrapAllocator] : [])],
-  })), fuzzer()],
+  'native-test': () => [
+    ...tests().map((file) => ({
+      out: `build/native-test/${basename(file, '.c')}`,
+      sources: [...engine(), ...trainer(), ...testHelpers(), file],
+      cc: CC,
+      compile: nativeTest,
+      link: ['-pthread', ...sanitize, '-lm', ...(failsAllocations(file) ? [wrapAllocator] : [])],
+    })),
+    fuzzer(),
+  ],
 
   fuzz: () => [fuzzer()],
 
-  // The objects are those of `wasm`: what ships is what is tested; but the trainer's tests also run what they trained. Gradients in
-  // double are a matter of formulas, not of binaries.
-  'wasm-test': () => [...eachVariant((variant, flags) => tests().filter((file) => !trains(file) && !failsAllocations(file)).map((file) => ({
-    out: `build/wasm-test/${variant}/${basename(file, '.c')}.cjs`,
-    sources: [...engine(), ...testHelpers(), file],
-    cc: 'emcc',
-    compile: runs(flags),
-    link: ['-O1', ...flags, ...underNode],
-  }))), {
-    out: 'build/wasm-test/train/train_test.cjs',
-    sources: [...engine(), ...trainer(), ...testHelpers(), 'tests/native/train_test.c'],
-    cc: 'emcc',
-    compile: wasmCompile(wasmVariants.simd),
-    link: ['-O1', ...wasmVariants.simd, ...underNode],
-  }],
+  // The objects are those of `wasm`: what ships is what is tested; but the trainer's tests also run what they trained.
+  // Gradients in double are a matter of formulas, not of binaries.
+  'wasm-test': () => [
+    ...eachVariant((variant, flags) =>
+      tests()
+        .filter((file) => !trains(file) && !failsAllocations(file))
+        .map((file) => ({
+          out: `build/wasm-test/${variant}/${basename(file, '.c')}.cjs`,
+          sources: [...engine(), ...testHelpers(), file],
+          cc: 'emcc',
+          compile: runs(flags),
+          link: ['-O1', ...flags, ...underNode],
+        })),
+    ),
+    {
+      out: 'build/wasm-test/train/train_test.cjs',
+      sources: [...engine(), ...trainer(), ...testHelpers(), 'tests/native/train_test.c'],
+      cc: 'emcc',
+      compile: wasmCompile(wasmVariants.simd),
+      link: ['-O1', ...wasmVariants.simd, ...underNode],
+    },
+  ],
 
-  'native-bench': () => benches().map((file) => ({
-    out: `build/bench/native/${basename(file, '.c')}`,
-    sources: [...engine(), file],
-    cc: CC,
-    compile: () => ['-O3', '-pthread', ...thisCpu, ...common],
-    link: ['-pthread', '-lm'],
-  })),
+  'native-bench': () =>
+    benches().map((file) => ({
+      out: `build/bench/native/${basename(file, '.c')}`,
+      sources: [...engine(), file],
+      cc: CC,
+      compile: () => ['-O3', '-pthread', ...thisCpu, ...common],
+      link: ['-pthread', '-lm'],
+    })),
 
-  'wasm-bench': () => eachVariant((variant, flags) => benches().map((file) => ({
-    out: `build/bench/${variant}/${basename(file, '.c')}.cjs`,
-    sources: [...engine(), file],
-    cc: 'emcc',
-    compile: (source) => (source.startsWith('tests/') ? ['-O3', '-DNDEBUG', ...common, ...flags] : runs(flags)(source)),
-    link: ['-O3', ...flags, ...underNode],
-  }))),
+  'wasm-bench': () =>
+    eachVariant((variant, flags) =>
+      benches().map((file) => ({
+        out: `build/bench/${variant}/${basename(file, '.c')}.cjs`,
+        sources: [...engine(), file],
+        cc: 'emcc',
+        compile: (source) =>
+          source.startsWith('tests/') ? ['-O3', '-DNDEBUG', ...common, ...flags] : runs(flags)(source),
+        link: ['-O3', ...flags, ...underNode],
+      })),
+    ),
 };
 
 /** The C files of one folder, sorted so that link order never depends on the file system. */
 function sources(folder) {
   if (!existsSync(folder)) return [];
-  return readdirSync(folder).filter((name) => name.endsWith('.c')).sort().map((name) => join(folder, name));
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.c'))
+    .sort()
+    .map((name) => join(folder, name));
 }
 
 function hasMain(file) {
@@ -163,14 +222,20 @@ function hasMain(file) {
 
 /** The trainer's matrix products are OpenBLAS's where it is installed. */
 function hasOpenblas() {
-  hasOpenblas.found ??= spawnSync(CC, ['-xc', '-', '-lopenblas', '-o', '/dev/null'],
-    { input: '#include <cblas.h>\nint main(void) { return cblas_sgemm == 0; }\n', stdio: ['pipe', 'ignore', 'ignore'] }).status === 0;
+  hasOpenblas.found ??=
+    spawnSync(CC, ['-xc', '-', '-lopenblas', '-o', '/dev/null'], {
+      input: '#include <cblas.h>\nint main(void) { return cblas_sgemm == 0; }\n',
+      stdio: ['pipe', 'ignore', 'ignore'],
+    }).status === 0;
   return hasOpenblas.found;
 }
 
 /** The linker's option for one of the lists in src/wasm. */
 function exporting(list) {
-  const names = readFileSync(`src/wasm/${list}`, 'utf8').split('\n').map((line) => line.replace(/#.*/, '').trim()).filter(Boolean);
+  const names = readFileSync(`src/wasm/${list}`, 'utf8')
+    .split('\n')
+    .map((line) => line.replace(/#.*/, '').trim())
+    .filter(Boolean);
   return `-sEXPORTED_FUNCTIONS=${names.map((name) => `_${name}`).join(',')}`;
 }
 
@@ -202,12 +267,14 @@ function run(command, args) {
 /** Run the jobs with as many at once as there are cores; the first failure stops the rest. */
 async function inParallel(jobs) {
   let next = 0;
-  const worker = async () => { while (next < jobs.length) await jobs[next++](); };
+  const worker = async () => {
+    while (next < jobs.length) await jobs[next++]();
+  };
   await Promise.all(Array.from({ length: availableParallelism() }, worker));
 }
 
 async function build(binaries, out) {
-  const objects = new Map();   // object file -> how to make it; binaries share objects
+  const objects = new Map(); // object file -> how to make it; binaries share objects
   for (const binary of binaries) {
     binary.objects = binary.sources.map((source) => {
       const flags = binary.compile(source);
@@ -221,25 +288,29 @@ async function build(binaries, out) {
   mkdirSync('build/objects', { recursive: true });
   let count = 0;
   const missing = [...objects].filter(([object]) => !existsSync(object));
-  await inParallel(missing.map(([object, { source, cc, flags }]) => async () => {
-    console.log(`${++count}/${missing.length} ${source}`);
-    const part = `${object}.${process.pid}.part`;   // its name is final only when it is whole
-    await run(cc, [...flags, '-c', source, '-o', part]);
-    renameSync(part, object);
-  }));
-  await inParallel(binaries.map((binary) => async () => {
-    const made = join(out, binary.out);
-    const linked = `build/objects/${binary.out.replace(/[/.]/g, '_')}.link`;
-    const key = hash([binary.cc, binary.objects, binary.link]);
-    if (existsSync(made) && existsSync(linked) && readFileSync(linked, 'utf8') === key) return;
-    console.log(`linking ${binary.out}`);
-    mkdirSync(dirname(made), { recursive: true });
-    // emcc chooses what to write by the name's ending, so the ending stays.
-    const part = join(dirname(made), `part-${process.pid}-${basename(made)}`);
-    await run(binary.cc, [...binary.objects, ...binary.link, '-o', part]);
-    renameSync(part, made);
-    writeFileSync(linked, key);
-  }));
+  await inParallel(
+    missing.map(([object, { source, cc, flags }]) => async () => {
+      console.log(`${++count}/${missing.length} ${source}`);
+      const part = `${object}.${process.pid}.part`; // its name is final only when it is whole
+      await run(cc, [...flags, '-c', source, '-o', part]);
+      renameSync(part, object);
+    }),
+  );
+  await inParallel(
+    binaries.map((binary) => async () => {
+      const made = join(out, binary.out);
+      const linked = `build/objects/${binary.out.replace(/[/.]/g, '_')}.link`;
+      const key = hash([binary.cc, binary.objects, binary.link]);
+      if (existsSync(made) && existsSync(linked) && readFileSync(linked, 'utf8') === key) return;
+      console.log(`linking ${binary.out}`);
+      mkdirSync(dirname(made), { recursive: true });
+      // emcc chooses what to write by the name's ending, so the ending stays.
+      const part = join(dirname(made), `part-${process.pid}-${basename(made)}`);
+      await run(binary.cc, [...binary.objects, ...binary.link, '-o', part]);
+      renameSync(part, made);
+      writeFileSync(linked, key);
+    }),
+  );
 }
 
 const args = process.argv.slice(2);

@@ -2,22 +2,44 @@
 //
 //   node scripts/docs.js [--check]     --check: write nothing, exit with status 1 when docs/api.md differs
 //
-// TypeDoc needs the JavaScript interface of TypeScript, which version 7 does not have: both are installed, with the versions below, into
-// build/typedoc and are no development dependencies. It reads types/, which `./build.sh package` makes.
+// TypeDoc needs the JavaScript interface of TypeScript, which version 7 does not have: both are installed, with the
+// versions below, into build/typedoc and are no development dependencies. It reads types/, which `./build.sh package`
+// makes.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const top = fileURLToPath(new URL('..', import.meta.url)), folder = join(top, 'build/typedoc');
-const VERSIONS = { 'typedoc': '0.28.20', 'typedoc-plugin-markdown': '4.14.1', 'typescript': '5.9.3' };
+const top = fileURLToPath(new URL('..', import.meta.url)),
+  folder = join(top, 'build/typedoc');
+const VERSIONS = { typedoc: '0.28.20', 'typedoc-plugin-markdown': '4.14.1', typescript: '5.9.3' };
 const page = join(top, 'docs/api.md');
 
-/** Types that signatures of public calls name and index.js does not export. @type {[file: string, ...names: string[]][]} */
+/**
+ * Types that signatures of public calls name and index.js does not export.
+ * @type {[file: string, ...names: string[]][]}
+ */
 const FURTHER = [
-  ['model_handle', 'Message', 'ChatExtras', 'ReadOptions', 'EmbedExtras', 'DistributionOptions', 'LensExtras', 'AttributionExtras', 'ExplainExtras', 'SessionOptions'],
-  ['formats/estimate', 'EstimateOptions'], ['inspect/lens', 'Part'], ['inspect/explain', 'Term'], ['run/loaded_model', 'Placed'], ['tokenizer', 'TextStream'], ['formats/source', 'OpenOptions'],
-  ['formats/roster', 'Component'], ['formats/config_input', 'OwnConfig', 'OwnConfigCamel', 'TheirConfig', 'TheirFields', 'Fields'],
+  [
+    'model_handle',
+    'Message',
+    'ChatExtras',
+    'ReadOptions',
+    'EmbedExtras',
+    'DistributionOptions',
+    'LensExtras',
+    'AttributionExtras',
+    'ExplainExtras',
+    'SessionOptions',
+  ],
+  ['formats/estimate', 'EstimateOptions'],
+  ['inspect/lens', 'Part'],
+  ['inspect/explain', 'Term'],
+  ['run/loaded_model', 'Placed'],
+  ['tokenizer', 'TextStream'],
+  ['formats/source', 'OpenOptions'],
+  ['formats/roster', 'Component'],
+  ['formats/config_input', 'OwnConfig', 'OwnConfigCamel', 'TheirConfig', 'TheirFields', 'Fields'],
 ];
 
 const INTRODUCTION = `# API reference
@@ -31,21 +53,32 @@ caller. Options that a call does not know are refused by name (\`bad-option\`).
 `;
 
 /**
- * A copy of types/ in which a type under the name of another module's is that one and not a second: TypeDoc would list it as an empty alias.
+ * A copy of types/ in which a type under the name of another module's is that one and not a second: TypeDoc would list
+ * it as an empty alias.
  * And the one module that it reads.
  */
 function copyTypes() {
-  const from = join(top, 'types'), to = join(folder, 'types');
+  const from = join(top, 'types'),
+    to = join(folder, 'types');
   rmSync(to, { recursive: true, force: true });
-  for (const name of readdirSync(from, { recursive: true }).map(String).filter((each) => each.endsWith('.d.ts'))) {
-    const text = readFileSync(join(from, name), 'utf8')
-      .replace(/^export type (\w+) = import\((['"])(\.[^'"]+)\2\)\.(\w+);$/gm, (_, own, __, path, theirs) => (
-        `import type { ${own === theirs ? own : `${theirs} as ${own}`} } from '${path}';\nexport type { ${own} };`));
+  for (const name of readdirSync(from, { recursive: true })
+    .map(String)
+    .filter((each) => each.endsWith('.d.ts'))) {
+    const text = readFileSync(join(from, name), 'utf8').replace(
+      /^export type (\w+) = import\((['"])(\.[^'"]+)\2\)\.(\w+);$/gm,
+      (_, own, __, path, theirs) =>
+        `import type { ${own === theirs ? own : `${theirs} as ${own}`} } from '${path}';\nexport type { ${own} };`,
+    );
     mkdirSync(dirname(join(to, name)), { recursive: true });
     writeFileSync(join(to, name), text);
   }
-  const exported = new Set([...readFileSync(join(to, 'index.d.ts'), 'utf8').matchAll(/^export type (?:\{ )?(\w+)/gm)].map(([, name]) => name));
-  const lines = FURTHER.map(([file, ...names]) => `export ${file === 'tokenizer' ? '' : 'type '}{ ${names.filter((name) => !exported.has(name)).join(', ')} } from './types/${file}.js';`);
+  const exported = new Set(
+    [...readFileSync(join(to, 'index.d.ts'), 'utf8').matchAll(/^export type (?:\{ )?(\w+)/gm)].map(([, name]) => name),
+  );
+  const lines = FURTHER.map(
+    ([file, ...names]) =>
+      `export ${file === 'tokenizer' ? '' : 'type '}{ ${names.filter((name) => !exported.has(name)).join(', ')} } from './types/${file}.js';`,
+  );
   writeFileSync(join(folder, 'entry.ts'), `export * from './types/index.js';\n${lines.join('\n')}\n`);
 }
 
@@ -56,22 +89,62 @@ function install() {
   });
   if (have) return;
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'documents', private: true, dependencies: VERSIONS }, null, 1));
-  execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name: 'documents', private: true, dependencies: VERSIONS }, null, 1),
+  );
+  execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
 }
 
 function generate() {
   const compilerOptions = {
-    target: 'es2022', module: 'nodenext', moduleResolution: 'nodenext', lib: ['es2022', 'esnext.disposable', 'dom', 'dom.iterable', 'dom.asynciterable'],
-    types: [], strict: true, skipLibCheck: true, noEmit: true,
+    target: 'es2022',
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    lib: ['es2022', 'esnext.disposable', 'dom', 'dom.iterable', 'dom.asynciterable'],
+    types: [],
+    strict: true,
+    skipLibCheck: true,
+    noEmit: true,
   };
   const options = {
-    entryPoints: ['entry.ts'], tsconfig: 'tsconfig.json', out: 'out', plugin: ['typedoc-plugin-markdown'], readme: 'none', name: 'glassformer', logLevel: 'Warn',
-    outputFileStrategy: 'modules', entryFileName: 'api.md', hidePageHeader: true, hidePageTitle: true, hideBreadcrumbs: true, disableSources: true, githubPages: false,
-    excludePrivate: true, excludeNotDocumented: true, excludeNotDocumentedKinds: ['Method', 'CallSignature'], excludeExternals: true, useCodeBlocks: true, sort: ['source-order'],
-    groupOrder: ['Functions', 'Classes', 'Variables', 'Type Aliases'], kindSortOrder: ['Function', 'Class', 'Variable', 'TypeAlias'],
-    parametersFormat: 'table', propertiesFormat: 'table', interfacePropertiesFormat: 'table', typeDeclarationFormat: 'table', tableColumnSettings: { hideSources: true },
-    validation: { notExported: true, invalidLink: true, rewrittenLink: false, notDocumented: false, unusedMergeModuleWith: false },
+    entryPoints: ['entry.ts'],
+    tsconfig: 'tsconfig.json',
+    out: 'out',
+    plugin: ['typedoc-plugin-markdown'],
+    readme: 'none',
+    name: 'glassformer',
+    logLevel: 'Warn',
+    outputFileStrategy: 'modules',
+    entryFileName: 'api.md',
+    hidePageHeader: true,
+    hidePageTitle: true,
+    hideBreadcrumbs: true,
+    disableSources: true,
+    githubPages: false,
+    excludePrivate: true,
+    excludeNotDocumented: true,
+    excludeNotDocumentedKinds: ['Method', 'CallSignature'],
+    excludeExternals: true,
+    useCodeBlocks: true,
+    sort: ['source-order'],
+    groupOrder: ['Functions', 'Classes', 'Variables', 'Type Aliases'],
+    kindSortOrder: ['Function', 'Class', 'Variable', 'TypeAlias'],
+    parametersFormat: 'table',
+    propertiesFormat: 'table',
+    interfacePropertiesFormat: 'table',
+    typeDeclarationFormat: 'table',
+    tableColumnSettings: { hideSources: true },
+    validation: {
+      notExported: true,
+      invalidLink: true,
+      rewrittenLink: false,
+      notDocumented: false,
+      unusedMergeModuleWith: false,
+    },
     intentionallyNotExported: ['Camel', 'Common', 'Bytes'],
   };
   copyTypes();
@@ -82,16 +155,27 @@ function generate() {
   return finished(INTRODUCTION, readFileSync(join(folder, 'out/api.md'), 'utf8'));
 }
 
-/** A heading's address on GitHub, without the number that repeated ones have. @param {string} heading */
-const slug = (heading) => heading.toLowerCase().replace(/[^\w\- ]/g, '').replace(/ /g, '-');
+/**
+ * A heading's address on GitHub, without the number that repeated ones have.
+ * @param {string} heading
+ */
+const slug = (heading) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replace(/ /g, '-');
 
 /**
- * A list of contents in front, no headings that say nothing, and links that lead where GitHub puts the headings: the plugin counts repeated
- * ones in another order.
+ * A list of contents in front, no headings that say nothing, and links that lead where GitHub puts the headings: the
+ * plugin counts repeated ones in another order.
  * @param {string} introduction @param {string} markdown
  */
 function finished(introduction, markdown) {
-  const body = markdown.replace(/^#+ Get Signature\n\n/gm, '').replace(/<a id="[\w-]+"><\/a> /g, '').replace(/\n{3,}/g, '\n\n').trimEnd();
+  const body = markdown
+    .replace(/^#+ Get Signature\n\n/gm, '')
+    .replace(/<a id="[\w-]+"><\/a> /g, '')
+    .replace(/\n{3,}/g, '\n\n')
+    .trimEnd();
   /** @type {Map<string, number>} */
   const seen = new Map();
   /** @type {Map<string, string>} */
@@ -103,7 +187,8 @@ function finished(introduction, markdown) {
     if (line.startsWith('```')) code = !code;
     const [, marks, heading] = (!code && /^(#+) (.*)$/.exec(line)) || [];
     if (!marks) continue;
-    const base = slug(heading), n = seen.get(base) ?? 0;
+    const base = slug(heading),
+      n = seen.get(base) ?? 0;
     seen.set(base, n + 1);
     if (marks.length === 2) contents.push({ title: heading, links: [] });
     if (marks.length !== 3) continue;

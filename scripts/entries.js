@@ -1,6 +1,19 @@
 // entries.js - the files of dist/ that the package must hold; beside them lie the chunks that index.js and cli.js share
 
-export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', 'train'].map((name) => `glassformer-${name}.wasm`);
+export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', 'train'].map(
+  (name) => `glassformer-${name}.wasm`,
+);
 
-export const entries = ['index.js', 'inline.js', 'glassformer.js', 'cli.js', 'worker.js', 'train_worker.js', 'embedded_worker.js', 'embedded_engine.js', 'embedded_train.js',
-  'THIRD_PARTY_LICENSES.txt', ...binaries.map((name) => `wasm/${name}`)];
+export const entries = [
+  'index.js',
+  'inline.js',
+  'glassformer.js',
+  'cli.js',
+  'worker.js',
+  'train_worker.js',
+  'embedded_worker.js',
+  'embedded_engine.js',
+  'embedded_train.js',
+  'THIRD_PARTY_LICENSES.txt',
+  ...binaries.map((name) => `wasm/${name}`),
+];

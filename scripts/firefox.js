@@ -6,24 +6,41 @@ import puppeteer from 'puppeteer-core';
 const names = ['firefox-esr', 'firefox'];
 const apps = ['/Applications/Firefox.app/Contents/MacOS/firefox'];
 
-/** The browser's path: $FIREFOX, or the first of the usual names; null when there is none. @returns {string | null} */
+/**
+ * The browser's path: $FIREFOX, or the first of the usual names; null when there is none.
+ * @returns {string | null}
+ */
 export function findFirefox() {
   if (process.env.FIREFOX) return process.env.FIREFOX;
   const folders = (process.env.PATH ?? '').split(delimiter);
   const candidates = [...names.flatMap((name) => folders.map((folder) => join(folder, name))), ...apps];
-  return candidates.find((path) => {
-    try { accessSync(path, constants.X_OK); return true; } catch { return false; }
-  }) ?? null;
+  return (
+    candidates.find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    }) ?? null
+  );
 }
 
 /** Pages behind another one keep their timers, as the one in front does. */
 const preferences = { 'dom.min_background_timeout_value': 4, 'dom.timeout.enable_budget_timer_throttling': false };
 
-/** It ends with this process: puppeteer listens to exit and to signals. @returns {Promise<import('puppeteer-core').Browser>} */
+/**
+ * It ends with this process: puppeteer listens to exit and to signals.
+ * @returns {Promise<import('puppeteer-core').Browser>}
+ */
 export function launchFirefox() {
   const executablePath = findFirefox();
   if (!executablePath) throw new Error('Firefox is missing: apt-get install firefox-esr, or set FIREFOX to its path');
   return puppeteer.launch({
-    browser: 'firefox', executablePath, headless: true, extraPrefsFirefox: preferences, protocolTimeout: 280_000,
+    browser: 'firefox',
+    executablePath,
+    headless: true,
+    extraPrefsFirefox: preferences,
+    protocolTimeout: 280_000,
   });
 }

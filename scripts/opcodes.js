@@ -11,15 +11,29 @@ import { fileURLToPath } from 'node:url';
 /** Relaxed SIMD by its number: the byte 0xfd, then this number in LEB128. @type {Record<number, string>} */
 export const RELAXED = {
   0x100: 'i8x16.relaxed_swizzle',
-  0x101: 'i32x4.relaxed_trunc_f32x4_s', 0x102: 'i32x4.relaxed_trunc_f32x4_u',
-  0x103: 'i32x4.relaxed_trunc_f64x2_s_zero', 0x104: 'i32x4.relaxed_trunc_f64x2_u_zero',
-  0x105: 'f32x4.relaxed_madd', 0x106: 'f32x4.relaxed_nmadd', 0x107: 'f64x2.relaxed_madd', 0x108: 'f64x2.relaxed_nmadd',
-  0x109: 'i8x16.relaxed_laneselect', 0x10a: 'i16x8.relaxed_laneselect', 0x10b: 'i32x4.relaxed_laneselect', 0x10c: 'i64x2.relaxed_laneselect',
-  0x10d: 'f32x4.relaxed_min', 0x10e: 'f32x4.relaxed_max', 0x10f: 'f64x2.relaxed_min', 0x110: 'f64x2.relaxed_max',
-  0x111: 'i16x8.relaxed_q15mulr_s', 0x112: 'i16x8.relaxed_dot_i8x16_i7x16_s', 0x113: 'i32x4.relaxed_dot_i8x16_i7x16_add_s',
+  0x101: 'i32x4.relaxed_trunc_f32x4_s',
+  0x102: 'i32x4.relaxed_trunc_f32x4_u',
+  0x103: 'i32x4.relaxed_trunc_f64x2_s_zero',
+  0x104: 'i32x4.relaxed_trunc_f64x2_u_zero',
+  0x105: 'f32x4.relaxed_madd',
+  0x106: 'f32x4.relaxed_nmadd',
+  0x107: 'f64x2.relaxed_madd',
+  0x108: 'f64x2.relaxed_nmadd',
+  0x109: 'i8x16.relaxed_laneselect',
+  0x10a: 'i16x8.relaxed_laneselect',
+  0x10b: 'i32x4.relaxed_laneselect',
+  0x10c: 'i64x2.relaxed_laneselect',
+  0x10d: 'f32x4.relaxed_min',
+  0x10e: 'f32x4.relaxed_max',
+  0x10f: 'f64x2.relaxed_min',
+  0x110: 'f64x2.relaxed_max',
+  0x111: 'i16x8.relaxed_q15mulr_s',
+  0x112: 'i16x8.relaxed_dot_i8x16_i7x16_s',
+  0x113: 'i32x4.relaxed_dot_i8x16_i7x16_add_s',
 };
 
-const SIMD = 0xfd, CODE_SECTION = 10;
+const SIMD = 0xfd,
+  CODE_SECTION = 10;
 
 /** Reads numbers from bytes, in order. */
 class Reader {
@@ -44,15 +58,29 @@ class Reader {
     }
   }
 
-  lebs(/** @type {number} */ n) { for (let i = 0; i < n; i++) this.leb(); }
+  lebs(/** @type {number} */ n) {
+    for (let i = 0; i < n; i++) this.leb();
+  }
 }
 
-/** Skip a memory operand: alignment, the memory's number where bit 6 says so, offset. @param {Reader} r */
-function memory(r) { r.lebs(r.leb() & 0x40 ? 2 : 1); }
+/**
+ * Skip a memory operand: alignment, the memory's number where bit 6 says so, offset.
+ * @param {Reader} r
+ */
+function memory(r) {
+  r.lebs(r.leb() & 0x40 ? 2 : 1);
+}
 
-/** Skip what follows an instruction. @param {Reader} r @param {number} prefix 0 for none @param {number} op */
+/**
+ * Skip what follows an instruction.
+ * @param {Reader} r
+ * @param {number} prefix 0 for none
+ * @param {number} op
+ */
 function operands(r, prefix, op) {
-  const skip = (/** @type {number} */ n) => { r.at += n; };
+  const skip = (/** @type {number} */ n) => {
+    r.at += n;
+  };
   if (prefix === 0xfc) {
     if (op <= 7) return;
     if ([8, 10, 12, 14].includes(op)) return r.lebs(2);
@@ -61,7 +89,10 @@ function operands(r, prefix, op) {
     if (op <= 11 || op === 92 || op === 93) return memory(r);
     if (op === 12 || op === 13) return skip(16);
     if (op >= 21 && op <= 34) return skip(1);
-    if (op >= 84 && op <= 91) { memory(r); return skip(1); }
+    if (op >= 84 && op <= 91) {
+      memory(r);
+      return skip(1);
+    }
     if (op <= 0xff || op in RELAXED) return;
   } else if (prefix === 0xfe) {
     if (op === 3) return skip(1);
@@ -78,7 +109,9 @@ function operands(r, prefix, op) {
     if (op === 0x44) return skip(8);
     if ((op >= 0x45 && op <= 0xc4) || op === 0xd1) return;
   }
-  throw new Error(`instruction 0x${op.toString(16)}${prefix ? ` after the prefix 0x${prefix.toString(16)}` : ''} is unknown`);
+  throw new Error(
+    `instruction 0x${op.toString(16)}${prefix ? ` after the prefix 0x${prefix.toString(16)}` : ''} is unknown`,
+  );
 }
 
 /**
@@ -87,19 +120,25 @@ function operands(r, prefix, op) {
  * @returns {Map<number, number>}
  */
 export function simdInstructions(bytes) {
-  if (bytes[0] !== 0 || bytes[1] !== 0x61 || bytes[2] !== 0x73 || bytes[3] !== 0x6d) throw new Error('the file does not begin with \\0asm');
+  if (bytes[0] !== 0 || bytes[1] !== 0x61 || bytes[2] !== 0x73 || bytes[3] !== 0x6d)
+    throw new Error('the file does not begin with \\0asm');
   /** @type {Map<number, number>} */
   const found = new Map();
   const r = new Reader(bytes);
   r.at = 8;
   while (r.at < bytes.length) {
-    const section = r.byte(), size = r.leb(), end = r.at + size;
+    const section = r.byte(),
+      size = r.leb(),
+      end = r.at + size;
     if (section === CODE_SECTION) {
       for (let left = r.leb(); left > 0; left--) {
-        const length = r.leb(), last = r.at + length;
+        const length = r.leb(),
+          last = r.at + length;
         for (let groups = r.leb(); groups > 0; groups--) r.lebs(2); // locals: how many, of which type
         while (r.at < last) {
-          const first = r.byte(), prefix = first >= 0xfc && first <= 0xfe ? first : 0, op = prefix ? r.leb() : first;
+          const first = r.byte(),
+            prefix = first >= 0xfc && first <= 0xfe ? first : 0,
+            op = prefix ? r.leb() : first;
           if (prefix === SIMD) found.set(op, (found.get(op) ?? 0) + 1);
           operands(r, prefix, op);
         }
@@ -111,9 +150,18 @@ export function simdInstructions(bytes) {
   return found;
 }
 
-/** The relaxed ones among them, by name. @param {Uint8Array} bytes @returns {Map<string, number>} */
+/**
+ * The relaxed ones among them, by name.
+ * @param {Uint8Array} bytes
+ * @returns {Map<string, number>}
+ */
 export function relaxedInstructions(bytes) {
-  return new Map([...simdInstructions(bytes)].filter(([op]) => op in RELAXED).sort(([a], [b]) => a - b).map(([op, n]) => [RELAXED[op], n]));
+  return new Map(
+    [...simdInstructions(bytes)]
+      .filter(([op]) => op in RELAXED)
+      .sort(([a], [b]) => a - b)
+      .map(([op, n]) => [RELAXED[op], n]),
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

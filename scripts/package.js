@@ -1,71 +1,116 @@
-// package.js - builds what the npm package ships, dist/, from web/lib: entries for bundlers and Node, one file for a CDN, self-contained
-// workers, the WebAssembly binaries, and the copies embedded for hosts where files are missing.
+// package.js - builds what the npm package ships, dist/, from web/lib: entries for bundlers and Node, one file for a
+// CDN, self-contained workers, the WebAssembly binaries, and the copies embedded for hosts where files are missing.
 //
 //   node scripts/package.js [--have]     --have: exit status 0 when everything is there
 import { build } from 'esbuild';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
 import { binaries, entries } from './entries.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
-const lib = join(top, 'web/lib'), dist = join(top, 'dist'), part = join(top, 'build/dist-part');
+const lib = join(top, 'web/lib'),
+  dist = join(top, 'dist'),
+  part = join(top, 'build/dist-part');
 
 /**
- * web/lib/embedded/NAME.js becomes dist/embedded_NAME.js, a file of its own that an application fetches only where it needs it; the file
- * inline.js bundles the copies.
+ * web/lib/embedded/NAME.js becomes dist/embedded_NAME.js, a file of its own that an application fetches only where it
+ * needs it; the file inline.js bundles the copies.
  * @param {boolean} external
  * @returns {import('esbuild').Plugin}
  */
 const embedded = (external) => ({
   name: 'embedded',
-  setup: (b) => b.onResolve({ filter: /\/embedded\/\w+\.js$/ }, ({ path }) => {
-    const file = path.replace('embedded/', 'embedded_');
-    return external ? { path: file, external } : { path: join(part, file) };
-  }),
+  setup: (b) =>
+    b.onResolve({ filter: /\/embedded\/\w+\.js$/ }, ({ path }) => {
+      const file = path.replace('embedded/', 'embedded_');
+      return external ? { path: file, external } : { path: join(part, file) };
+    }),
 });
 
 /** @type {import('esbuild').BuildOptions} */
 const common = {
-  bundle: true, target: 'es2022', platform: 'neutral', mainFields: ['module', 'main'], charset: 'utf8', legalComments: 'none', logLevel: 'warning',
-  external: ['node:*'], absWorkingDir: top,
+  bundle: true,
+  target: 'es2022',
+  platform: 'neutral',
+  mainFields: ['module', 'main'],
+  charset: 'utf8',
+  legalComments: 'none',
+  logLevel: 'warning',
+  external: ['node:*'],
+  absWorkingDir: top,
 };
 
 /**
- * A worker as one classic-compatible script: no imports, no import.meta, so that every bundler can copy it and every engine runs it once. The entry is the
- * worker itself: esbuild would drop the only import of web/lib/worker.js, since package.json names no module of the source tree as one with side effects.
+ * A worker as one classic-compatible script: no imports, no import.meta, so that every bundler can copy it and every
+ * engine runs it once. The entry is the worker itself: esbuild would drop the only import of web/lib/worker.js, since
+ * package.json names no module of the source tree as one with side effects.
  * @param {'worker'|'train_worker'} name
  */
 async function worker(name) {
   const entry = { worker: 'worker/worker.js', train_worker: 'train/train_worker.js' }[name];
   const file = join(part, `${name}.js`);
-  await build({ ...common, entryPoints: [join(lib, entry)], outfile: file, format: 'iife', minify: true, banner: { js: '"use strict";' } });
+  await build({
+    ...common,
+    entryPoints: [join(lib, entry)],
+    outfile: file,
+    format: 'iife',
+    minify: true,
+    banner: { js: '"use strict";' },
+  });
   const text = readFileSync(file, 'utf8');
   if (/\bimport\s*\(|import\.meta|\bexport\s*\{/.test(text)) throw new Error(`${name}.js is not self-contained`);
   if (text.length < 1000) throw new Error(`${name}.js is empty`);
   return text;
 }
 
-/** @param {string} name  of a binary @returns {string} base64 of its raw deflate stream, as files.js reads it */
-const packed = (name) => deflateRawSync(readFileSync(join(lib, 'wasm', `glassformer-${name}.wasm`)), { level: 9 }).toString('base64');
+/**
+ * @param {string} name of a binary
+ * @returns {string} base64 of its raw deflate stream, as files.js reads it
+ */
+const packed = (name) =>
+  deflateRawSync(readFileSync(join(lib, 'wasm', `glassformer-${name}.wasm`)), { level: 9 }).toString('base64');
 
-/** @param {'worker'|'engine'|'train'} name @param {import('../web/lib/files.js').Embedded} copies */
+/**
+ * @param {'worker'|'engine'|'train'} name
+ * @param {import('../web/lib/files.js').Embedded} copies
+ */
 function writeEmbedded(name, copies) {
   const file = `embedded_${name}.js`;
-  writeFileSync(join(part, file), `// ${file} - see web/lib/embedded/${name}.js\nexport const embedded = ${JSON.stringify(copies)};\n`);
+  writeFileSync(
+    join(part, file),
+    `// ${file} - see web/lib/embedded/${name}.js\nexport const embedded = ${JSON.stringify(copies)};\n`,
+  );
 }
 
-/** The licences of the packages that a build has bundled. @param {import('esbuild').Metafile} metafile */
+/**
+ * The licences of the packages that a build has bundled.
+ * @param {import('esbuild').Metafile} metafile
+ */
 function licences(metafile) {
-  const names = Object.keys(metafile.inputs).map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter((name) => name !== undefined);
-  return [...new Set(names)].sort().map((name) => {
-    const folder = join(top, 'node_modules', name);
-    const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-    const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    if (!file) throw new Error(`${name} ${version} (${license}) ships no licence text`);
-    return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
-  }).join(`\n${'-'.repeat(100)}\n\n`);
+  const names = Object.keys(metafile.inputs)
+    .map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1])
+    .filter((name) => name !== undefined);
+  return [...new Set(names)]
+    .sort()
+    .map((name) => {
+      const folder = join(top, 'node_modules', name);
+      const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+      const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      if (!file) throw new Error(`${name} ${version} (${license}) ships no licence text`);
+      return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
+    })
+    .join(`\n${'-'.repeat(100)}\n\n`);
 }
 
 async function pack() {
@@ -78,12 +123,30 @@ async function pack() {
   writeEmbedded('train', { worker: await worker('train_worker'), wasm: { train: packed('train') } });
 
   const esm = { ...common, format: /** @type {const} */ ('esm') };
-  // Readable, in chunks: for bundlers, which minify, and for Node. Chunks stay beside the entries, because file addresses are relative.
-  const { metafile } = await build({ ...esm, metafile: true, entryPoints: [join(lib, 'index.js'), join(lib, 'cli.js')], outdir: part, splitting: true, chunkNames: 'chunk-[hash]', plugins: [embedded(true)] });
+  // Readable, in chunks: for bundlers, which minify, and for Node. Chunks stay beside the entries, because file
+  // addresses are relative.
+  const { metafile } = await build({
+    ...esm,
+    metafile: true,
+    entryPoints: [join(lib, 'index.js'), join(lib, 'cli.js')],
+    outdir: part,
+    splitting: true,
+    chunkNames: 'chunk-[hash]',
+    plugins: [embedded(true)],
+  });
   // One file for a CDN or an import map.
-  await build({ ...esm, entryPoints: [join(lib, 'index.js')], outfile: join(part, 'glassformer.js'), minify: true, plugins: [embedded(true)] });
   await build({
-    ...esm, entryPoints: [join(lib, 'inline.js')], outfile: join(part, 'inline.js'), minify: true,
+    ...esm,
+    entryPoints: [join(lib, 'index.js')],
+    outfile: join(part, 'glassformer.js'),
+    minify: true,
+    plugins: [embedded(true)],
+  });
+  await build({
+    ...esm,
+    entryPoints: [join(lib, 'inline.js')],
+    outfile: join(part, 'inline.js'),
+    minify: true,
     plugins: [embedded(false)],
   });
   writeFileSync(join(part, 'THIRD_PARTY_LICENSES.txt'), licences(metafile));

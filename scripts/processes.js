@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 
 /**
- * The shell holds the read end of a pipe whose write end is this process: when this process ends, even by SIGKILL, the read returns and the
- * whole group is killed; so it is when the program ends by itself.
+ * The shell holds the read end of a pipe whose write end is this process: when this process ends, even by SIGKILL, the
+ * read returns and the whole group is killed; so it is when the program ends by itself.
  */
 const GUARD = '{ "$@" </dev/null; kill -9 -$$; } & read -r end; kill -9 -$$';
 
@@ -12,15 +12,21 @@ const GUARD = '{ "$@" </dev/null; kill -9 -$$; } & read -r end; kill -9 -$$';
  * @param {string} program
  * @param {string[]} args
  * @param {Record<string, string>} [env]  added to this process's
- * @returns {{child: import('node:child_process').ChildProcess, release(): void, stop(): Promise<void>}}  the program's stdout, stderr and
- *   descriptor 3 are pipes of the child. After release this process may end without waiting for the group; stop resolves when that is gone
+ * @returns {{child: import('node:child_process').ChildProcess, release(): void, stop(): Promise<void>}} the program's
+ *   stdout, stderr and descriptor 3 are pipes of the child. After release this process may end without waiting for the
+ *   group; stop resolves when that is gone
  */
 export function startGroup(program, args, env = {}) {
   const child = spawn('/bin/sh', ['-c', GUARD, 'sh', program, ...args], {
-    detached: true, stdio: ['pipe', 'pipe', 'pipe', 'pipe'], env: { ...process.env, ...env },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
   });
-  const ended = new Promise((resolve) => { child.once('exit', resolve); child.once('error', resolve); });
-  child.stdin?.on('error', () => {});   // the group ended first
+  const ended = new Promise((resolve) => {
+    child.once('exit', resolve);
+    child.once('error', resolve);
+  });
+  child.stdin?.on('error', () => {}); // the group ended first
   return {
     child,
     release() {

@@ -12,11 +12,21 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const types = {
-  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.mjs': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8', '.json': 'application/json; charset=utf-8', '.map': 'application/json; charset=utf-8',
-  '.webmanifest': 'application/manifest+json', '.txt': 'text/plain; charset=utf-8', '.md': 'text/plain; charset=utf-8',
-  '.wasm': 'application/wasm', '.svg': 'image/svg+xml', '.png': 'image/png', '.ico': 'image/x-icon',
-  '.woff2': 'font/woff2', '.woff': 'font/woff',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.map': 'application/json; charset=utf-8',
+  '.webmanifest': 'application/manifest+json',
+  '.txt': 'text/plain; charset=utf-8',
+  '.md': 'text/plain; charset=utf-8',
+  '.wasm': 'application/wasm',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+  '.woff': 'font/woff',
 };
 
 const isolation = {
@@ -28,19 +38,31 @@ const isolation = {
 /**
  * Serve a folder.
  * @param {string} folder
- * @param {{ port?: number, base?: string, isolate?: boolean, also?: Record<string, string>, head?: string, headersOf?: (path: string) => Record<string, string> }} [options]
- *   `port` 0 takes any free one; `base` is the path the folder appears under, for trying a sub-path;
+ * @param
+ *   {{ port?: number, base?: string, isolate?: boolean, also?: Record<string, string>, head?: string, headersOf?: (path: string) => Record<string, string> }}
+ *   [options]  `port` 0 takes any free one; `base` is the path the folder appears under, for trying a sub-path;
  *   `isolate: false` leaves the isolation headers out, as a plain static host does; `also` adds
  *   folders by the path they appear under; `head` is put at the beginning of every page's head;
  *   `headersOf` gives further headers for a path
  * @returns {Promise<{ url: string, requests: string[], close(): Promise<void> }>}
  */
-export async function serve(folder, { port = 0, base = '/', isolate = true, also = {}, head = '', headersOf = () => ({}) } = {}) {
-  const mounts = Object.entries({ ...also, [base]: folder }).map(([path, from]) => ({ path, root: realpathSync(resolve(from)) }));
+export async function serve(
+  folder,
+  { port = 0, base = '/', isolate = true, also = {}, head = '', headersOf = () => ({}) } = {},
+) {
+  const mounts = Object.entries({ ...also, [base]: folder }).map(([path, from]) => ({
+    path,
+    root: realpathSync(resolve(from)),
+  }));
   const requests = [];
   const server = createServer((request, response) => {
     requests.push(request.url);
-    const headers = { 'Cache-Control': 'no-cache', 'Accept-Ranges': 'bytes', ...(isolate ? isolation : {}), ...headersOf(request.url.split('?')[0]) };
+    const headers = {
+      'Cache-Control': 'no-cache',
+      'Accept-Ranges': 'bytes',
+      ...(isolate ? isolation : {}),
+      ...headersOf(request.url.split('?')[0]),
+    };
     const refuse = (status, text) => {
       response.writeHead(status, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' });
       response.end(`${text}\n`);
@@ -66,7 +88,9 @@ export async function serve(folder, { port = 0, base = '/', isolate = true, also
       response.writeHead(200, headers);
       return response.end(readFileSync(file, 'utf8').replace('<head>', () => `<head>${head}`));
     }
-    let start = 0, end = size - 1, status = 200;
+    let start = 0,
+      end = size - 1,
+      status = 200;
     const range = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '');
     if (range && (range[1] || range[2])) {
       start = range[1] ? Number(range[1]) : Math.max(0, size - Number(range[2]));
@@ -81,7 +105,9 @@ export async function serve(folder, { port = 0, base = '/', isolate = true, also
     headers['Content-Length'] = end - start + 1;
     response.writeHead(status, headers);
     if (request.method === 'HEAD' || size === 0) return response.end();
-    createReadStream(file, { start, end, highWaterMark: 1 << 20 }).on('error', () => response.destroy()).pipe(response);
+    createReadStream(file, { start, end, highWaterMark: 1 << 20 })
+      .on('error', () => response.destroy())
+      .pipe(response);
   });
   await new Promise((done, failed) => {
     server.once('error', failed);
@@ -90,24 +116,42 @@ export async function serve(folder, { port = 0, base = '/', isolate = true, also
   return {
     url: `http://127.0.0.1:${server.address().port}${base}`,
     requests,
-    close: () => new Promise((done) => { server.close(done); server.closeAllConnections(); }),
+    close: () =>
+      new Promise((done) => {
+        server.close(done);
+        server.closeAllConnections();
+      }),
   };
 }
 
 /** Open an address in the desktop's browser, where there is a desktop; say nothing where not. */
 function openBrowser(url) {
-  const opener = process.platform === 'darwin' ? ['open', url]
-    : process.platform === 'win32' ? ['cmd', '/c', 'start', '', url]
-    : process.env.DISPLAY || process.env.WAYLAND_DISPLAY ? ['xdg-open', url] : null;
+  const opener =
+    process.platform === 'darwin'
+      ? ['open', url]
+      : process.platform === 'win32'
+        ? ['cmd', '/c', 'start', '', url]
+        : process.env.DISPLAY || process.env.WAYLAND_DISPLAY
+          ? ['xdg-open', url]
+          : null;
   if (!opener || process.env.CI) return;
-  spawn(opener[0], opener.slice(1), { stdio: 'ignore', detached: true }).on('error', () => {}).unref();
+  spawn(opener[0], opener.slice(1), { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    const { values, positionals: [folder] } = parseArgs({ allowPositionals: true, options: { port: { type: 'string', default: '8000' }, open: { type: 'boolean' } } });
+    const {
+      values,
+      positionals: [folder],
+    } = parseArgs({
+      allowPositionals: true,
+      options: { port: { type: 'string', default: '8000' }, open: { type: 'boolean' } },
+    });
     const port = Number(values.port);
-    if (!/^\d+$/.test(values.port) || port > 65535) throw new Error(`--port is ${JSON.stringify(values.port)}, expected 0 to 65535`);
+    if (!/^\d+$/.test(values.port) || port > 65535)
+      throw new Error(`--port is ${JSON.stringify(values.port)}, expected 0 to 65535`);
     const { url } = await serve(folder, { port }).catch((error) => {
       if (error.code !== 'EADDRINUSE') throw error;
       return serve(folder);

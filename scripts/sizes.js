@@ -16,7 +16,10 @@ import { serve } from './serve.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
 
-/** Limits in bytes, gzipped. The worker is one file that holds every call, so that every bundler can copy it: 64 KB of the JavaScript; what checks the arguments of calls: 6 KB. */
+/**
+ * Limits in bytes, gzipped. The worker is one file that holds every call, so that every bundler can copy it: 64 KB of
+ * the JavaScript; what checks the arguments of calls: 6 KB.
+ */
 export const limits = { wasm: 80_000, train: 80_000, js: 88_000 };
 
 const application = `
@@ -33,22 +36,39 @@ try {
 
 /**
  * Build, run and weigh.
- * @returns {Promise<{ name: string, bytes: number, gzip: number, needed: boolean }[]>} every .js and .wasm file of the build
+ * @returns {Promise<{ name: string, bytes: number, gzip: number, needed: boolean }[]>} every .js and .wasm file of the
+ *   build
  */
 export async function weigh() {
   const folder = mkdtempSync(join(tmpdir(), 'glassformer-sizes-'));
   try {
-    writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
+    writeFileSync(
+      join(folder, 'index.html'),
+      '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n',
+    );
     writeFileSync(join(folder, 'main.js'), application);
     await build({
-      root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false,
+      root: folder,
+      base: './',
+      configFile: false,
+      logLevel: 'error',
+      publicDir: false,
       build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: false },
     });
     const requested = await requestsOf(join(folder, 'dist'));
-    return readdirSync(join(folder, 'dist'), { recursive: true }).map(String).filter((name) => /\.(?:js|wasm)$/.test(name)).map((name) => {
-      const bytes = readFileSync(join(folder, 'dist', name));
-      return { name: basename(name), bytes: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length, needed: requested.has(basename(name)) };
-    }).sort((a, b) => Number(b.needed) - Number(a.needed) || b.gzip - a.gzip);
+    return readdirSync(join(folder, 'dist'), { recursive: true })
+      .map(String)
+      .filter((name) => /\.(?:js|wasm)$/.test(name))
+      .map((name) => {
+        const bytes = readFileSync(join(folder, 'dist', name));
+        return {
+          name: basename(name),
+          bytes: bytes.length,
+          gzip: gzipSync(bytes, { level: 9 }).length,
+          needed: requested.has(basename(name)),
+        };
+      })
+      .sort((a, b) => Number(b.needed) - Number(a.needed) || b.gzip - a.gzip);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -71,17 +91,28 @@ async function requestsOf(dist) {
   }
 }
 
-/** Print the table. @returns {Promise<{ wasm: number, js: number, train: number }>} the largest binary, all JavaScript that was needed, the binary that trains; gzipped */
+/**
+ * Print the table.
+ * @returns {Promise<{ wasm: number, js: number, train: number }>} the largest binary, all JavaScript that was needed,
+ *   the binary that trains; gzipped
+ */
 export async function report(print = console.log) {
-  const line = (name, bytes, zipped, note) => print(`${name.padEnd(36)} ${String(bytes).padStart(8)}  gzip ${String(zipped).padStart(6)}  ${note}`);
+  const line = (name, bytes, zipped, note) =>
+    print(`${name.padEnd(36)} ${String(bytes).padStart(8)}  gzip ${String(zipped).padStart(6)}  ${note}`);
   const files = await weigh();
   for (const { name, bytes, gzip, needed } of files) {
-    line(name, bytes, gzip, name.endsWith('.wasm') ? `limit ${limits.wasm}` : needed ? '' : 'not needed to load and generate');
+    line(
+      name,
+      bytes,
+      gzip,
+      name.endsWith('.wasm') ? `limit ${limits.wasm}` : needed ? '' : 'not needed to load and generate',
+    );
   }
   const js = files.filter((file) => file.needed && file.name.endsWith('.js'));
   const sum = (key) => js.reduce((total, file) => total + file[key], 0);
   line('JavaScript to load and generate', sum('bytes'), sum('gzip'), `limit ${limits.js}`);
-  const trainer = readFileSync(join(top, 'web/lib/wasm/glassformer-train.wasm')), train = gzipSync(trainer, { level: 9 }).length;
+  const trainer = readFileSync(join(top, 'web/lib/wasm/glassformer-train.wasm')),
+    train = gzipSync(trainer, { level: 9 }).length;
   line('glassformer-train.wasm', trainer.length, train, `limit ${limits.train}; in a build that calls train`);
   const wasm = files.filter((file) => file.name.endsWith('.wasm'));
   return { wasm: Math.max(0, ...wasm.map((file) => file.gzip)), js: sum('gzip'), train };

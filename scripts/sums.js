@@ -11,17 +11,34 @@ import { fileURLToPath } from 'node:url';
 const top = fileURLToPath(new URL('..', import.meta.url));
 const record = join(top, 'scripts/wasm.sha256');
 
-/** The lines that `sha256sum web/lib/wasm/*.wasm` prints for the files that were built. @returns {string} */
+/**
+ * The lines that `sha256sum web/lib/wasm/*.wasm` prints for the files that were built.
+ * @returns {string}
+ */
 export function builtSums() {
   const folder = 'web/lib/wasm';
-  return readdirSync(join(top, folder)).filter((name) => name.endsWith('.wasm')).sort()
-    .map((name) => `${createHash('sha256').update(readFileSync(join(top, folder, name))).digest('hex')}  ${folder}/${name}\n`).join('');
+  return readdirSync(join(top, folder))
+    .filter((name) => name.endsWith('.wasm'))
+    .sort()
+    .map(
+      (name) =>
+        `${createHash('sha256')
+          .update(readFileSync(join(top, folder, name)))
+          .digest('hex')}  ${folder}/${name}\n`,
+    )
+    .join('');
 }
 
-/** The recorded lines. @returns {string} */
+/**
+ * The recorded lines.
+ * @returns {string}
+ */
 export const recordedSums = () => (existsSync(record) ? readFileSync(record, 'utf8') : '');
 
-/** What compiled the files, and whether its packages are those that scripts/toolchain.sh pins. @returns {{name: string, pinned: boolean}} */
+/**
+ * What compiled the files, and whether its packages are those that scripts/toolchain.sh pins.
+ * @returns {{name: string, pinned: boolean}}
+ */
 export function toolchain() {
   const stamp = join(top, 'build/stamps/toolchain');
   const name = existsSync(stamp) ? readFileSync(stamp, 'utf8').trim() : 'an unknown toolchain';
@@ -29,7 +46,9 @@ export function toolchain() {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { name, pinned } = toolchain(), sums = builtSums(), same = sums === recordedSums();
+  const { name, pinned } = toolchain(),
+    sums = builtSums(),
+    same = sums === recordedSums();
   process.stdout.write(sums);
   if (process.argv[2] === '--record' && !pinned) {
     console.error(`build.sh: ${name} is not the pinned toolchain of scripts/toolchain.sh: nothing was recorded.`);
@@ -40,8 +59,12 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   } else if (same) {
     console.log('These are the sums recorded in scripts/wasm.sha256.');
   } else if (pinned) {
-    console.log('They differ from scripts/wasm.sha256: after a change of src, `./build.sh wasm --record` writes them down.');
+    console.log(
+      'They differ from scripts/wasm.sha256: after a change of src, `./build.sh wasm --record` writes them down.',
+    );
   } else {
-    console.log(`They differ from scripts/wasm.sha256, which is for the pinned packages of scripts/toolchain.sh; this was ${name}.`);
+    console.log(
+      `They differ from scripts/wasm.sha256, which is for the pinned packages of scripts/toolchain.sh; this was ${name}.`,
+    );
   }
 }

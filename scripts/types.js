@@ -1,13 +1,16 @@
-// types.js - emits types/ from the JSDoc of web/lib, in a form that TypeScript 5.2 and later read with and without the dom library
+// types.js - emits types/ from the JSDoc of web/lib, in a form that TypeScript 5.2 and later read with and without the
+// dom library
 //
-// Two things are rewritten after tsc: typed arrays became generic in TypeScript 5.7, and a program without the dom library (Node) lacks the
-// names of the web platform. types/platform.d.ts declares those as empty interfaces, which merge with the real ones where they exist.
+// Two things are rewritten after tsc: typed arrays became generic in TypeScript 5.7, and a program without the dom
+// library (Node) lacks the names of the web platform. types/platform.d.ts declares those as empty interfaces, which
+// merge with the real ones where they exist.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const top = fileURLToPath(new URL('..', import.meta.url)), types = join(top, 'types');
+const top = fileURLToPath(new URL('..', import.meta.url)),
+  types = join(top, 'types');
 
 const PLATFORM = `// Names of the web platform that the public types use. Where a library (dom, @types/node) declares them, these merge with it.
 interface AbortSignal {}
@@ -34,8 +37,12 @@ const REWRITES = [
 ];
 
 rmSync(types, { recursive: true, force: true });
-execFileSync(process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', join(top, 'tsconfig.json')], { stdio: 'inherit' });
-for (const name of readdirSync(types, { recursive: true }).map(String).filter((each) => each.endsWith('.d.ts'))) {
+execFileSync(process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', join(top, 'tsconfig.json')], {
+  stdio: 'inherit',
+});
+for (const name of readdirSync(types, { recursive: true })
+  .map(String)
+  .filter((each) => each.endsWith('.d.ts'))) {
   const file = join(types, name);
   let text = readFileSync(file, 'utf8');
   for (const [pattern, by] of REWRITES) text = text.replace(pattern, by);

@@ -11,8 +11,14 @@ const runs = [];
 for (let code = 0, n = 0; code <= 0x10ffff; code++) {
   n++;
   if (n < LONGEST && code < 0x10ffff && kind(code + 1) === kind(code)) continue;
-  runs.push(n << 2 | kind(code));
+  runs.push((n << 2) | kind(code));
   n = 0;
 }
 console.log(`    /* Unicode ${process.versions.unicode} */`);
-for (let i = 0; i < runs.length; i += 12) console.log(`    ${runs.slice(i, i + 12).map((run) => `0x${run.toString(16)},`).join(' ')}`);
+for (let i = 0; i < runs.length; i += 12)
+  console.log(
+    `    ${runs
+      .slice(i, i + 12)
+      .map((run) => `0x${run.toString(16)},`)
+      .join(' ')}`,
+  );

@@ -2,19 +2,23 @@
 // a binary exports, what must not be written anywhere.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, posix } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
+import prettier from 'prettier';
 import { builtSums, recordedSums, toolchain } from '../scripts/sums.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
 const read = (file) => readFileSync(join(top, file), 'utf8');
 
 function files(folder, ending) {
-  return readdirSync(join(top, folder), { recursive: true }).map(String)
-    .filter((name) => ending.test(name)).map((name) => `${folder}/${name}`).sort();
+  return readdirSync(join(top, folder), { recursive: true })
+    .map(String)
+    .filter((name) => ending.test(name))
+    .map((name) => `${folder}/${name}`)
+    .sort();
 }
 
 // train, wasm -> glassformer.h -> model -> kernels -> base. The public header is written in the
@@ -33,7 +37,8 @@ test('C files include only what lies below them', () => {
   const wrong = [];
   let seen = 0;
   for (const file of files('src', /\.[ch]$/)) {
-    const area = file.split('/')[1], may = mayInclude[file.replace('src/', '')] ?? mayInclude[area];
+    const area = file.split('/')[1],
+      may = mayInclude[file.replace('src/', '')] ?? mayInclude[area];
     assert.ok(may, `${file} lies in no known folder`);
     for (const [, name] of read(file).matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)) {
       seen++;
@@ -49,10 +54,13 @@ test('no two C modules need each other', () => {
   const module = (/** @type {string} */ file) => file.replace(/\.[ch]$/, ''); // a header and its source are one
   const needs = new Map();
   for (const file of files('src', /\.[ch]$/)) {
-    const others = [...read(file).matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)].map((found) => module(`src/${found[1]}`)).filter((other) => other !== module(file));
-    needs.set(module(file), [...needs.get(module(file)) ?? [], ...others]);
+    const others = [...read(file).matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)]
+      .map((found) => module(`src/${found[1]}`))
+      .filter((other) => other !== module(file));
+    needs.set(module(file), [...(needs.get(module(file)) ?? []), ...others]);
   }
-  const seen = new Set(), cycles = [];
+  const seen = new Set(),
+    cycles = [];
   const visit = (/** @type {string} */ name, /** @type {string[]} */ path) => {
     if (path.includes(name)) return void cycles.push([...path.slice(path.indexOf(name)), name].join(' -> '));
     if (seen.has(name)) return;
@@ -64,8 +72,12 @@ test('no two C modules need each other', () => {
   assert.deepEqual(cycles, []);
 });
 
-const imports = (file) => [...read(file).matchAll(/(?:^|[;\s])(?:import|export)\s[^;'"]*?from\s+'([^']+)'|(?:^|\s)import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm)]
-  .map((found) => found[1] ?? found[2] ?? found[3]);
+const imports = (file) =>
+  [
+    ...read(file).matchAll(
+      /(?:^|[;\s])(?:import|export)\s[^;'"]*?from\s+'([^']+)'|(?:^|\s)import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm,
+    ),
+  ].map((found) => found[1] ?? found[2] ?? found[3]);
 
 test('the page imports the library by its front door only', () => {
   const wrong = [];
@@ -79,29 +91,55 @@ test('the page imports the library by its front door only', () => {
   assert.deepEqual(wrong, []);
 });
 
-// The rows of CONTRIBUTING's table on web/lib: `| `part` | what belongs in it | files | may import |`. The files of a part, and the parts
-// themselves, stand in the order in which they may import one another: each imports only what is named before it.
+// The rows of CONTRIBUTING's table on web/lib: `| `part` | what belongs in it | files | may import |`. The files of a
+// part, and the parts themselves, stand in the order in which they may import one another: each imports only what is
+// named before it.
 const quoted = (cell) => [...cell.matchAll(/`([^`]+)`/g)].map((found) => found[1]);
-const parts = read('CONTRIBUTING.md').split('### Parts of `web/lib`')[1].split('\n#')[0].split('\n')
-  .filter((line) => line.startsWith('| `')).map((line) => {
-    const [name, , list, below] = line.split('|').slice(1).map((cell) => cell.trim());
+const parts = read('CONTRIBUTING.md')
+  .split('### Parts of `web/lib`')[1]
+  .split('\n#')[0]
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
+  .map((line) => {
+    const [name, , list, below] = line
+      .split('|')
+      .slice(1)
+      .map((cell) => cell.trim());
     const [part] = quoted(name);
     return { part, files: quoted(list).map((file) => (part.endsWith('/') ? part : '') + file), below: quoted(below) };
   });
 const partOf = (file) => parts.find((each) => each.files.includes(file));
 /** Every import, dynamic ones too, without those in comments and types. */
 const arrows = files('web/lib', /\.js$/).flatMap((file) => {
-  const code = read(file).replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '');
-  return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)]
-    .map((found) => [file.replace('web/lib/', ''), posix.join(dirname(file), found[1]).replace('web/lib/', '')]);
+  const code = read(file)
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/(^|\s)\/\/.*$/gm, '');
+  return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)].map((found) => [
+    file.replace('web/lib/', ''),
+    posix.join(dirname(file), found[1]).replace('web/lib/', ''),
+  ]);
 });
 
 test('CONTRIBUTING names every file of web/lib, in one part each', () => {
   const named = parts.flatMap((each) => each.files);
-  assert.deepEqual([...named].sort(), files('web/lib', /\.js$/).map((file) => file.replace('web/lib/', '')).sort());
+  assert.deepEqual(
+    [...named].sort(),
+    files('web/lib', /\.js$/)
+      .map((file) => file.replace('web/lib/', ''))
+      .sort(),
+  );
   for (const { part, below } of parts) {
-    for (const other of below) assert.ok(parts.findIndex((each) => each.part === other) < parts.findIndex((each) => each.part === part), `${part} may import ${other}, which stands below it in the table`);
-    if (part.endsWith('/')) assert.match(read(`web/lib/${part}README.md`), new RegExp(`^# ${part}\n\n\\S`), `web/lib/${part}README.md says what belongs in the folder`);
+    for (const other of below)
+      assert.ok(
+        parts.findIndex((each) => each.part === other) < parts.findIndex((each) => each.part === part),
+        `${part} may import ${other}, which stands below it in the table`,
+      );
+    if (part.endsWith('/'))
+      assert.match(
+        read(`web/lib/${part}README.md`),
+        new RegExp(`^# ${part}\n\n\\S`),
+        `web/lib/${part}README.md says what belongs in the folder`,
+      );
   }
 });
 
@@ -112,33 +150,82 @@ test('files of web/lib import only what CONTRIBUTING lets their part import, and
     if (!own || !other) return true;
     return own === other ? own.files.indexOf(to) >= own.files.indexOf(from) : !own.below.includes(other.part);
   });
-  assert.deepEqual(wrong.map((arrow) => arrow.join(' imports ')), []);
+  assert.deepEqual(
+    wrong.map((arrow) => arrow.join(' imports ')),
+    [],
+  );
   const used = new Set(arrows.map(([from, to]) => `${partOf(from)?.part} ${partOf(to)?.part}`));
-  const unused = parts.flatMap(({ part, below }) => below.filter((other) => !used.has(`${part} ${other}`)).map((other) => `${part} imports nothing of ${other}`));
+  const unused = parts.flatMap(({ part, below }) =>
+    below.filter((other) => !used.has(`${part} ${other}`)).map((other) => `${part} imports nothing of ${other}`),
+  );
   assert.deepEqual(unused, []);
 });
 
 test('packages outside are the declared ones', () => {
   const { dependencies = {}, devDependencies } = JSON.parse(read('package.json'));
-  const check = (folder, allowed) => files(folder, /\.js$/).flatMap((file) => imports(file)
-    .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
-    .map((name) => name.split('/').slice(0, name.startsWith('@') ? 2 : 1).join('/'))
-    .filter((name) => !allowed.includes(name)).map((name) => `${file} imports ${name}`));
+  const check = (folder, allowed) =>
+    files(folder, /\.js$/).flatMap((file) =>
+      imports(file)
+        .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
+        .map((name) =>
+          name
+            .split('/')
+            .slice(0, name.startsWith('@') ? 2 : 1)
+            .join('/'),
+        )
+        .filter((name) => !allowed.includes(name))
+        .map((name) => `${file} imports ${name}`),
+    );
   assert.deepEqual(check('web/lib', ['@huggingface/jinja', '@huggingface/tokenizers']), []); // bundled into dist/
   assert.deepEqual(check('web/page', [...Object.keys(devDependencies), 'glassformer']), []);
   assert.deepEqual(dependencies, {});
 });
 
+test('JavaScript is formatted by Prettier', async () => {
+  const options = await prettier.resolveConfig(join(top, 'package.json'));
+  const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.js'], {
+    cwd: top,
+    encoding: 'utf8',
+  });
+  const wrong = [];
+  for (const file of tracked.split('\n').filter(Boolean)) {
+    if (!existsSync(join(top, file))) continue; // deleted, and the deletion not yet staged
+    if (!(await prettier.check(read(file), { ...options, filepath: file }))) wrong.push(`npx prettier --write ${file}`);
+  }
+  assert.deepEqual(wrong, []);
+});
+
 const binaries = files('web/lib/wasm', /\.wasm$/);
-const names = (list) => read(`src/wasm/${list}`).split('\n').map((line) => line.replace(/#.*/, '').trim()).filter(Boolean);
+const names = (list) =>
+  read(`src/wasm/${list}`)
+    .split('\n')
+    .map((line) => line.replace(/#.*/, '').trim())
+    .filter(Boolean);
 const lists = { run: names('exports.txt'), train: names('train_exports.txt') };
 // What the linker adds: the memory, start-up, and the words of its stack and table.
-const runtime = ['memory', '__stack_pointer', '_initialize', '__indirect_function_table', '_emscripten_stack_restore', '_emscripten_stack_alloc',
-  'emscripten_stack_get_current', 'malloc', 'free'];
+const runtime = [
+  'memory',
+  '__stack_pointer',
+  '_initialize',
+  '__indirect_function_table',
+  '_emscripten_stack_restore',
+  '_emscripten_stack_alloc',
+  'emscripten_stack_get_current',
+  'malloc',
+  'free',
+];
 
 test('there is one binary for each variant, and one that trains', () => {
-  assert.deepEqual(binaries.map((file) => basename(file)), ['glassformer-relaxed-threads.wasm', 'glassformer-relaxed.wasm',
-    'glassformer-simd-threads.wasm', 'glassformer-simd.wasm', 'glassformer-train.wasm']);
+  assert.deepEqual(
+    binaries.map((file) => basename(file)),
+    [
+      'glassformer-relaxed-threads.wasm',
+      'glassformer-relaxed.wasm',
+      'glassformer-simd-threads.wasm',
+      'glassformer-simd.wasm',
+      'glassformer-train.wasm',
+    ],
+  );
 });
 
 for (const file of binaries) {
@@ -148,32 +235,61 @@ for (const file of binaries) {
     if (process.versions.node.startsWith('20.')) setFlagsFromString('--experimental-wasm-relaxed-simd');
     const module = new WebAssembly.Module(readFileSync(join(top, file)));
     const found = WebAssembly.Module.exports(module).map((entry) => entry.name);
-    assert.deepEqual(found.filter((name) => !runtime.includes(name) || exported.includes(name)).sort(), [...exported].sort());
+    assert.deepEqual(
+      found.filter((name) => !runtime.includes(name) || exported.includes(name)).sort(),
+      [...exported].sort(),
+    );
     const needs = WebAssembly.Module.imports(module).map((entry) => `${entry.module}.${entry.name}`);
     // Threads share a memory that the page makes, and each has its own stack in it.
     const threads = file.includes('-threads');
-    assert.deepEqual(needs.sort(), ['env.emscripten_notify_memory_growth', 'env.gf_now_ms', ...(threads ? ['env.memory'] : [])]);
+    assert.deepEqual(needs.sort(), [
+      'env.emscripten_notify_memory_growth',
+      'env.gf_now_ms',
+      ...(threads ? ['env.memory'] : []),
+    ]);
     assert.deepEqual([found.includes('memory'), found.includes('__stack_pointer')], [!threads, threads]);
   });
 }
 
 test('the wasm files are those recorded in scripts/wasm.sha256', (t) => {
-  const { name, pinned } = toolchain(), recorded = recordedSums();
+  const { name, pinned } = toolchain(),
+    recorded = recordedSums();
   assert.equal(recorded.trim().split('\n').length, binaries.length, 'one sum for each binary');
-  if (!pinned) return t.skip(`the sums are those of the packages that scripts/toolchain.sh pins; these files were compiled by ${name}`);
+  if (!pinned)
+    return t.skip(
+      `the sums are those of the packages that scripts/toolchain.sh pins; these files were compiled by ${name}`,
+    );
   assert.equal(builtSums(), recorded, 'after a change of src: ./build.sh wasm --record');
 });
 
 test('every exported name is declared in the public header, in pool.h or in src/wasm', () => {
-  const declared = read('src/glassformer.h') + read('src/base/pool.h') + files('src/wasm', /\.[ch]$/).map(read).join('\n');
-  assert.deepEqual(Object.values(lists).flat().filter((name) => !['malloc', 'free'].includes(name) && !new RegExp(`\\b${name}\\(`).test(declared)), []);
+  const declared =
+    read('src/glassformer.h') +
+    read('src/base/pool.h') +
+    files('src/wasm', /\.[ch]$/)
+      .map(read)
+      .join('\n');
+  assert.deepEqual(
+    Object.values(lists)
+      .flat()
+      .filter((name) => !['malloc', 'free'].includes(name) && !new RegExp(`\\b${name}\\(`).test(declared)),
+    [],
+  );
 });
 
 /** [what, pattern, which files] */
 const forbidden = [
   ['input escapes by construction', /\.(innerHTML|outerHTML)\s*=|insertAdjacentHTML|document\.write/, /^web\/page\//],
-  ['no code from strings; a worker from a Blob only where its file cannot be used (base/spawn.js)', /(?<![.#\w])eval\((?![^)]*\)\s*\{)|new Function\(|createObjectURL\([^)]*(?:javascript|Worker)/, /^web\/(?!lib\/base\/spawn\.js)/],
-  ['bundlers give a bare process a polyfill, or refuse it: globalThis.process', /(?<![.\w$])process\??\.\w|typeof process\b/, /^web\/lib\/(?!cli\.js)/],
+  [
+    'no code from strings; a worker from a Blob only where its file cannot be used (base/spawn.js)',
+    /(?<![.#\w])eval\((?![^)]*\)\s*\{)|new Function\(|createObjectURL\([^)]*(?:javascript|Worker)/,
+    /^web\/(?!lib\/base\/spawn\.js)/,
+  ],
+  [
+    'bundlers give a bare process a polyfill, or refuse it: globalThis.process',
+    /(?<![.\w$])process\??\.\w|typeof process\b/,
+    /^web\/lib\/(?!cli\.js)/,
+  ],
   ['no content network', /unpkg|jsdelivr|cdnjs|googleapis|gstatic/, /^web\//],
   ['library code neither prints nor leaves', /\b(?:printf|puts|exit|abort)\(/, /^src\/(?:base|kernels|model|wasm)\//],
   ['floating point stays exact', /-ffast-math/, /^(?:build\.sh|scripts\/)/],
@@ -181,13 +297,16 @@ const forbidden = [
 ];
 
 test('nothing forbidden is written anywhere', () => {
-  const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: top, encoding: 'utf8' }).trim().split('\n');
+  const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: top, encoding: 'utf8' })
+    .trim()
+    .split('\n');
   const wrong = [];
   for (const file of tracked) {
     const rules = forbidden.filter(([, , where]) => where.test(file));
     if (rules.length === 0 || !/\.(?:js|c|h|html|css|json|sh)$/.test(file)) continue;
     const text = read(file);
-    for (const [what, pattern] of rules) if (pattern.test(text)) wrong.push(`${file}: ${what}: ${pattern.exec(text)[0]}`);
+    for (const [what, pattern] of rules)
+      if (pattern.test(text)) wrong.push(`${file}: ${what}: ${pattern.exec(text)[0]}`);
   }
   assert.deepEqual(wrong, []);
 });

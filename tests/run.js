@@ -18,8 +18,18 @@ const top = join(here, '..');
 
 const groups = {
   layout: () => nodeTests([join(here, 'layout.test.js')]),
-  native: () => binaries('build/native-test', () => true, (file) => [file]),
-  wasm: () => binaries('build/wasm-test', (name) => name.endsWith('.cjs'), (file) => [process.execPath, ...relaxedSimd, file]),
+  native: () =>
+    binaries(
+      'build/native-test',
+      () => true,
+      (file) => [file],
+    ),
+  wasm: () =>
+    binaries(
+      'build/wasm-test',
+      (name) => name.endsWith('.cjs'),
+      (file) => [process.execPath, ...relaxedSimd, file],
+    ),
   node: () => nodeTests(testFiles('node'), Math.max(2, availableParallelism() - 1)),
   browser: () => nodeTests(testFiles('browser'), 1),
   package: () => nodeTests(testFiles('package'), 1),
@@ -27,7 +37,10 @@ const groups = {
 
 function testFiles(folder) {
   if (!existsSync(join(here, folder))) return [];
-  return readdirSync(join(here, folder)).filter((name) => name.endsWith('.test.js')).sort().map((name) => join(here, folder, name));
+  return readdirSync(join(here, folder))
+    .filter((name) => name.endsWith('.test.js'))
+    .sort()
+    .map((name) => join(here, folder, name));
 }
 
 /**
@@ -48,7 +61,8 @@ function nodeTests(files, concurrency = true) {
       })
       .on('test:pass', (event) => {
         if (isSuite(event)) return;
-        if (isFile(event)) {   // Node's runner passes a file without a single test
+        if (isFile(event)) {
+          // Node's runner passes a file without a single test
           console.log(`${event.name} has no test.`);
           count.failed++;
         } else if (event.skip !== undefined || event.todo !== undefined) {
@@ -57,28 +71,39 @@ function nodeTests(files, concurrency = true) {
           count.passed++;
         }
       });
-    stream.compose(new spec()).on('end', () => resolve(count)).pipe(process.stdout, { end: false });
+    stream
+      .compose(new spec())
+      .on('end', () => resolve(count))
+      .pipe(process.stdout, { end: false });
   });
 }
 
-/** Compiled tests print as tests/native/check.h does: `ok   NAME (N checks)` or `FAIL NAME ...`, last `N passed, N failed` (checks). */
+/**
+ * Compiled tests print as tests/native/check.h does: `ok   NAME (N checks)` or `FAIL NAME ...`, last
+ * `N passed, N failed` (checks).
+ */
 async function binaries(folder, isTest, command) {
   const count = { passed: 0, failed: 0, skipped: 0 };
   const files = existsSync(join(top, folder))
-    ? readdirSync(join(top, folder), { recursive: true }).map(String).sort()
-      .filter((name) => isTest(name) && statSync(join(top, folder, name)).isFile())
+    ? readdirSync(join(top, folder), { recursive: true })
+        .map(String)
+        .sort()
+        .filter((name) => isTest(name) && statSync(join(top, folder, name)).isFile())
     : [];
   for (const name of files) {
     const began = performance.now();
     const [program, ...args] = command(join(top, folder, name));
     const { code, output } = await outputOf(program, args);
-    const passed = output.match(/^ok +\w/gm)?.length ?? 0, failed = output.match(/^FAIL +\w/gm)?.length ?? 0;
+    const passed = output.match(/^ok +\w/gm)?.length ?? 0,
+      failed = output.match(/^FAIL +\w/gm)?.length ?? 0;
     const closing = /^(\d+) passed, (\d+) failed\s*$/m.exec(output);
     const bad = code !== 0 || !closing || failed > 0 || passed === 0;
     count.passed += passed;
     count.failed += bad ? Math.max(1, failed) : 0;
     const ms = Math.round(performance.now() - began);
-    console.log(`${bad ? '✖' : '✔'} ${name}: ${passed} passed, ${failed} failed, ${closing?.[1] ?? 'no'} checks, exit ${code} (${ms} ms)`);
+    console.log(
+      `${bad ? '✖' : '✔'} ${name}: ${passed} passed, ${failed} failed, ${closing?.[1] ?? 'no'} checks, exit ${code} (${ms} ms)`,
+    );
     if (bad) console.log(output.replace(/^/gm, '    '));
   }
   return count;
@@ -88,8 +113,12 @@ function outputOf(program, args) {
   return new Promise((resolve) => {
     const child = spawn(program, args, { cwd: top, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
-    child.stdout.on('data', (data) => { output += data; });
-    child.stderr.on('data', (data) => { output += data; });
+    child.stdout.on('data', (data) => {
+      output += data;
+    });
+    child.stderr.on('data', (data) => {
+      output += data;
+    });
     child.on('error', (error) => resolve({ code: -1, output: error.message }));
     child.on('close', (code, signal) => resolve({ code: code ?? signal, output }));
   });
@@ -106,7 +135,9 @@ for (const name of process.argv.slice(2)) {
     count.failed++;
   }
   for (const key of Object.keys(total)) total[key] += count[key];
-  lines.push(`${name.padEnd(8)} ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped  (${((performance.now() - began) / 1000).toFixed(1)} s)`);
+  lines.push(
+    `${name.padEnd(8)} ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped  (${((performance.now() - began) / 1000).toFixed(1)} s)`,
+  );
 }
 console.log(`\n${lines.join('\n')}\n`);
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);

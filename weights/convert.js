@@ -15,8 +15,12 @@ import { bool, f32, i32s, text, texts, u32, writeGguf } from '../web/lib/formats
 /** llama.cpp's numbers for general.file_type. @type {Record<string, number>} */
 const FILE_TYPE = { F32: 0, F16: 1, Q8_0: 7 };
 
-const { positionals: [folder, out], values } = parseArgs({
-  allowPositionals: true, options: { type: { type: 'string', default: 'Q8_0' }, name: { type: 'string', default: 'model' } },
+const {
+  positionals: [folder, out],
+  values,
+} = parseArgs({
+  allowPositionals: true,
+  options: { type: { type: 'string', default: 'Q8_0' }, name: { type: 'string', default: 'model' } },
 });
 if (!folder || !out || !(values.type in FILE_TYPE)) {
   console.error('usage: node weights/convert.js FOLDER OUT.gguf [--type Q8_0|F16|F32] [--name NAME]');
@@ -25,27 +29,49 @@ if (!folder || !out || !(values.type in FILE_TYPE)) {
 
 const checkpoint = await openCheckpoint(folder.endsWith('/') ? folder : `${folder}/`);
 const { config: c, special } = checkpoint;
-const isLlama = c.kind === 'decoder' && c.norm === 'rmsnorm' && c.ffn === 'swiglu' && c.rope_pairs === 'half' && c.position === 'rope'
-  && c.rope_scaling === 'none' && !c.bias_qkv && !c.bias_ffn && !c.qk_norm && !c.sliding_window;
+const isLlama =
+  c.kind === 'decoder' &&
+  c.norm === 'rmsnorm' &&
+  c.ffn === 'swiglu' &&
+  c.rope_pairs === 'half' &&
+  c.position === 'rope' &&
+  c.rope_scaling === 'none' &&
+  !c.bias_qkv &&
+  !c.bias_ffn &&
+  !c.qk_norm &&
+  !c.sliding_window;
 if (!isLlama) throw new Error(`${folder}: only a plain Llama can be converted`);
 const weights = await collect(checkpoint);
 
 /** @type {Record<string, any>} */
 const tokenizer = JSON.parse(await readFile(`${folder.replace(/\/$/, '')}/tokenizer.json`, 'utf8'));
 const meta = {
-  'general.architecture': text('llama'), 'general.name': text(values.name), 'general.file_type': u32(FILE_TYPE[values.type]),
-  'general.quantization_version': u32(2), 'llama.vocab_size': u32(c.vocab_size), 'llama.context_length': u32(c.context_length),
-  'llama.embedding_length': u32(c.d_model), 'llama.block_count': u32(c.n_layers), 'llama.feed_forward_length': u32(c.d_ff),
-  'llama.attention.head_count': u32(c.n_heads), 'llama.attention.head_count_kv': u32(c.n_kv_heads),
-  'llama.attention.key_length': u32(c.d_head), 'llama.attention.value_length': u32(c.d_head),
-  'llama.attention.layer_norm_rms_epsilon': f32(c.norm_eps), 'llama.rope.dimension_count': u32(c.d_head), 'llama.rope.freq_base': f32(c.rope_theta),
+  'general.architecture': text('llama'),
+  'general.name': text(values.name),
+  'general.file_type': u32(FILE_TYPE[values.type]),
+  'general.quantization_version': u32(2),
+  'llama.vocab_size': u32(c.vocab_size),
+  'llama.context_length': u32(c.context_length),
+  'llama.embedding_length': u32(c.d_model),
+  'llama.block_count': u32(c.n_layers),
+  'llama.feed_forward_length': u32(c.d_ff),
+  'llama.attention.head_count': u32(c.n_heads),
+  'llama.attention.head_count_kv': u32(c.n_kv_heads),
+  'llama.attention.key_length': u32(c.d_head),
+  'llama.attention.value_length': u32(c.d_head),
+  'llama.attention.layer_norm_rms_epsilon': f32(c.norm_eps),
+  'llama.rope.dimension_count': u32(c.d_head),
+  'llama.rope.freq_base': f32(c.rope_theta),
   ...vocabulary(tokenizer),
 };
 const bytes = writeGguf(meta, tensors());
 await writeFile(out, bytes);
 console.log(`${out}: ${bytes.length} bytes, ${[...weights.values()].reduce((n, w) => n + w.length, 0)} parameters`);
 
-/** Every weight as f32, by its name in the roster. @param {import('../web/lib/formats/source.js').Checkpoint} checkpoint */
+/**
+ * Every weight as f32, by its name in the roster.
+ * @param {import('../web/lib/formats/source.js').Checkpoint} checkpoint
+ */
 async function collect(checkpoint) {
   /** @type {Map<string, Float32Array>} */
   const all = new Map();
@@ -63,7 +89,8 @@ async function collect(checkpoint) {
     },
     write(view) {
       const v = new DataView(view.buffer, view.byteOffset, view.length);
-      for (let i = 0; i < view.length; i += this.size) data[at++] = this.size === 4 ? v.getFloat32(i, true) : this.half(v.getUint16(i, true));
+      for (let i = 0; i < view.length; i += this.size)
+        data[at++] = this.size === 4 ? v.getFloat32(i, true) : this.half(v.getUint16(i, true));
     },
     end() {},
   });
@@ -74,15 +101,28 @@ async function collect(checkpoint) {
 function tensors() {
   /** @type {import('../web/lib/formats/write_gguf.js').Tensor[]} */
   const list = [];
-  /** @param {string} name @param {string} ours @param {number[]} shape @param {number} [heads] rows to permute */
+  /**
+   * @param {string} name
+   * @param {string} ours
+   * @param {number[]} shape
+   * @param {number} [heads] rows to permute
+   */
   const add = (name, ours, shape, heads) => {
     const data = weights.get(ours);
-    list.push({ name: `${name}.weight`, shape, type: /** @type {any} */ (shape.length === 2 ? values.type : 'F32'), data: heads ? adjacent(data, heads, shape[1]) : data });
+    list.push({
+      name: `${name}.weight`,
+      shape,
+      type: /** @type {any} */ (shape.length === 2 ? values.type : 'F32'),
+      data: heads ? adjacent(data, heads, shape[1]) : data,
+    });
   };
-  const d = c.d_model, q = c.n_heads * c.d_head, kv = c.n_kv_heads * c.d_head;
+  const d = c.d_model,
+    q = c.n_heads * c.d_head,
+    kv = c.n_kv_heads * c.d_head;
   add('token_embd', 'embed.weight', [c.vocab_size, d]);
   for (let l = 0; l < c.n_layers; l++) {
-    const a = `blk.${l}`, b = `blocks.${l}`;
+    const a = `blk.${l}`,
+      b = `blocks.${l}`;
     add(`${a}.attn_norm`, `${b}.norm1.weight`, [d]);
     add(`${a}.attn_q`, `${b}.attn.q.weight`, [q, d], c.n_heads);
     add(`${a}.attn_k`, `${b}.attn.k.weight`, [kv, d], c.n_kv_heads);
@@ -98,7 +138,12 @@ function tensors() {
   return list;
 }
 
-/** Row i and row i + d_head/2 of each head come to stand side by side. @param {Float32Array} w @param {number} heads @param {number} cols */
+/**
+ * Row i and row i + d_head/2 of each head come to stand side by side.
+ * @param {Float32Array} w
+ * @param {number} heads
+ * @param {number} cols
+ */
 function adjacent(w, heads, cols) {
   const out = new Float32Array(w.length);
   const rows = w.length / cols / heads;
@@ -117,12 +162,23 @@ function vocabulary({ model, pre_tokenizer: pre, added_tokens: added }) {
   if (!plain) throw new Error('the tokenizer is not a byte-level BPE with the split pattern of GPT-2');
   const tokens = Array.from({ length: c.vocab_size }, (_, id) => `[PAD${id}]`);
   const types = tokens.map(() => 5); // unused
-  for (const [t, id] of Object.entries(model.vocab)) { tokens[id] = t; types[id] = 1; }
-  for (const t of added) { tokens[t.id] = t.content; types[t.id] = t.special ? 3 : 4; }
+  for (const [t, id] of Object.entries(model.vocab)) {
+    tokens[id] = t;
+    types[id] = 1;
+  }
+  for (const t of added) {
+    tokens[t.id] = t.content;
+    types[t.id] = t.special ? 3 : 4;
+  }
   const { bos, eos } = special;
   return {
-    'tokenizer.ggml.model': text('gpt2'), 'tokenizer.ggml.pre': text('gpt-2'), 'tokenizer.ggml.tokens': texts(tokens),
-    'tokenizer.ggml.token_type': i32s(types), 'tokenizer.ggml.merges': texts(model.merges.map((/** @type {any} */ m) => (typeof m === 'string' ? m : m.join(' ')))),
+    'tokenizer.ggml.model': text('gpt2'),
+    'tokenizer.ggml.pre': text('gpt-2'),
+    'tokenizer.ggml.tokens': texts(tokens),
+    'tokenizer.ggml.token_type': i32s(types),
+    'tokenizer.ggml.merges': texts(
+      model.merges.map((/** @type {any} */ m) => (typeof m === 'string' ? m : m.join(' '))),
+    ),
     ...(bos === null ? {} : { 'tokenizer.ggml.bos_token_id': u32(bos), 'tokenizer.ggml.add_bos_token': bool(true) }),
     ...(eos.length ? { 'tokenizer.ggml.eos_token_id': u32(eos[0]) } : {}),
   };

@@ -3,13 +3,14 @@
 //
 //   node weights/grow.js SMALL.gguf LARGE.gguf
 //
-// LARGE is a fresh model, matrices in F32, of the same family (llama), with at least SMALL's width, heads, layers and d_ff, and the same
-// d_head. Its weights are replaced in place so that it computes what SMALL computes:
-//   - the residual stream's new dimensions are never written: zero columns in the embedding, zero rows in o and down; gains
+// LARGE is a fresh model, matrices in F32, of the same family (llama), with at least SMALL's width, heads, layers and
+// d_ff, and the same d_head. Its weights are replaced in place so that it computes what SMALL computes:
+// - the residual stream's new dimensions are never written: zero columns in the embedding, zero rows in o and down;
+// gains
 //     shrink by sqrt(d / D), because RMSNorm now divides by the mean over D;
 //   - new heads, d_ff units and layers are read by zeros: new columns of o and down.
-// Everything that reads new dimensions keeps LARGE's random values, so gradients reach it from the first step. Tokens are matched by
-// spelling; one that SMALL lacks begins as the mean of the pieces that spell it there.
+// Everything that reads new dimensions keeps LARGE's random values, so gradients reach it from the first step. Tokens
+// are matched by spelling; one that SMALL lacks begins as the mean of the pieces that spell it there.
 import { readFile, writeFile } from 'node:fs/promises';
 import { ByteReader } from '../web/lib/formats/bytes.js';
 import { readGguf } from '../web/lib/formats/gguf.js';
@@ -20,18 +21,23 @@ if (!smallFile || !largeFile) {
   console.error('usage: node weights/grow.js SMALL.gguf LARGE.gguf');
   process.exit(2);
 }
-const small = await open(smallFile), large = await open(largeFile);
-const same = ['attention.key_length', 'rope.freq_base'].every((k) => small.meta.get(`llama.${k}`) === large.meta.get(`llama.${k}`));
+const small = await open(smallFile),
+  large = await open(largeFile);
+const same = ['attention.key_length', 'rope.freq_base'].every(
+  (k) => small.meta.get(`llama.${k}`) === large.meta.get(`llama.${k}`),
+);
 if (!same) throw new Error('both must be llama with the same d_head and rotation');
 
-const d = small.matrix('output_norm.weight').cols, D = large.matrix('output_norm.weight').cols;
+const d = small.matrix('output_norm.weight').cols,
+  D = large.matrix('output_norm.weight').cols;
 const layers = small.meta.get('llama.block_count');
 const gain = Math.sqrt(d / D);
 grow('output_norm.weight', { gain });
 growEmbedding();
 for (let l = 0; l < large.meta.get('llama.block_count'); l++) {
   const name = (part) => `blk.${l}.${part}.weight`;
-  if (l >= layers) {   // a new layer adds nothing
+  if (l >= layers) {
+    // a new layer adds nothing
     for (const part of ['attn_output', 'ffn_down']) large.matrix(name(part)).data.fill(0);
     continue;
   }
@@ -43,8 +49,10 @@ await writeFile(largeFile, large.bytes);
 
 /** The upper left corner becomes SMALL's. */
 function grow(name, { gain: by = 1, clear = false } = {}) {
-  const from = small.matrix(name), to = large.matrix(name);
-  if (from.rows > to.rows || from.cols > to.cols) throw new Error(`${name}: [${to.rows}, ${to.cols}] does not hold [${from.rows}, ${from.cols}]`);
+  const from = small.matrix(name),
+    to = large.matrix(name);
+  if (from.rows > to.rows || from.cols > to.cols)
+    throw new Error(`${name}: [${to.rows}, ${to.cols}] does not hold [${from.rows}, ${from.cols}]`);
   if (clear) to.data.fill(0);
   if (by !== 1) to.data.fill(by);
   for (let r = 0; r < from.rows; r++) {
@@ -53,7 +61,8 @@ function grow(name, { gain: by = 1, clear = false } = {}) {
 }
 
 function growEmbedding() {
-  const from = small.matrix('token_embd.weight'), to = large.matrix('token_embd.weight');
+  const from = small.matrix('token_embd.weight'),
+    to = large.matrix('token_embd.weight');
   const ids = new Map(small.meta.get('tokenizer.ggml.tokens').map((t, id) => [t, id]));
   to.data.fill(0);
   large.meta.get('tokenizer.ggml.tokens').forEach((token, row) => {
@@ -80,16 +89,20 @@ function spell(token, ids) {
 /** A GGUF file in memory; matrix: a tensor as f32, a view into `bytes` where it is stored so. */
 async function open(file) {
   const bytes = new Uint8Array(await readFile(file));
-  const chunks = (async function* whole() { yield bytes; }());
+  const chunks = (async function* whole() {
+    yield bytes;
+  })();
   const { meta, entries } = await readGguf(new ByteReader(chunks, { name: file, total: bytes.length }), bytes.length);
   if (meta.get('general.architecture') !== 'llama') throw new Error(`${file}: not of the llama family`);
   const byName = new Map(entries.map((e) => [e.name, e]));
   return {
-    bytes, meta,
+    bytes,
+    meta,
     matrix(name) {
       const e = byName.get(name);
       if (!e) throw new Error(`${file}: no ${name}`);
-      const cols = e.shape.at(-1), rows = e.shape.length > 1 ? e.shape[0] : 1;
+      const cols = e.shape.at(-1),
+        rows = e.shape.length > 1 ? e.shape[0] : 1;
       return { rows, cols, data: floats(bytes.subarray(e.offset, e.offset + e.bytes), e.dtype, rows * cols, name) };
     },
   };
@@ -98,7 +111,8 @@ async function open(file) {
 function floats(bytes, dtype, n, name) {
   if (dtype === 'f32') return new Float32Array(bytes.buffer, bytes.byteOffset, n);
   if (dtype !== 'q8_0') throw new Error(`${name}: ${dtype} is not read here, only f32 and q8_0`);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length), out = new Float32Array(n);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
+    out = new Float32Array(n);
   for (let block = 0; block < n / 32; block++) {
     const scale = fromHalf(view.getUint16(block * 34, true));
     for (let i = 0; i < 32; i++) out[block * 32 + i] = scale * view.getInt8(block * 34 + 2 + i);

@@ -3,37 +3,61 @@
 //
 //   node weights/prepare.js OUT.txt RAW.txt... [--except HELD_OUT.txt]
 //
-// RAW: texts with a line <|endoftext|> between them, as TinyStories is published (R. Eldan and Y. Li, 2023; its card on Hugging Face
-// is roneneldan/TinyStories; Community Data License Agreement, Sharing, 1.0: the data may be passed on under that licence with
-// attribution, results are free of it). OUT: plain ASCII, one such line after each story, no story twice, none that is also in
-// HELD_OUT, none that breaks off. Prints how many were kept and why others were not, and the SHA-256 for a recipe's data_sha256.
+// RAW: texts with a line <|endoftext|> between them, as TinyStories is published (R. Eldan and Y. Li, 2023; its card on
+// Hugging Face is roneneldan/TinyStories; Community Data License Agreement, Sharing, 1.0: the data may be passed on
+// under that licence with attribution, results are free of it). OUT: plain ASCII, one such line after each story, no
+// story twice, none that is also in HELD_OUT, none that breaks off. Prints how many were kept and why others were not,
+// and the SHA-256 for a recipe's data_sha256.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 const SEPARATOR = '<|endoftext|>';
 /** @type {[RegExp, string][]} */
-const PLAIN = [[/[\u2018\u2019\u02bc]/g, "'"], [/[\u201c\u201d]/g, '"'], [/\u2026/g, '...'], [/\s*[\u2013\u2014]\s*/g, ' - '], [/\u00a0/g, ' '], [/\r/g, '']];
+const PLAIN = [
+  [/[\u2018\u2019\u02bc]/g, "'"],
+  [/[\u201c\u201d]/g, '"'],
+  [/\u2026/g, '...'],
+  [/\s*[\u2013\u2014]\s*/g, ' - '],
+  [/\u00a0/g, ' '],
+  [/\r/g, ''],
+];
 
-const { positionals: [out, ...raw], values } = parseArgs({ allowPositionals: true, options: { except: { type: 'string' } } });
+const {
+  positionals: [out, ...raw],
+  values,
+} = parseArgs({ allowPositionals: true, options: { except: { type: 'string' } } });
 if (!out || !raw.length) {
   console.error('usage: node weights/prepare.js OUT.txt RAW.txt... [--except HELD_OUT.txt]');
   process.exit(2);
 }
 
-/** @param {string} file @returns {string[]} */
+/**
+ * @param {string} file
+ * @returns {string[]}
+ */
 const stories = (file) => readFileSync(file, 'utf8').split(SEPARATOR).map(plain).filter(Boolean);
 
 /** @param {string} text */
 function plain(text) {
   for (const [from, to] of PLAIN) text = text.replace(from, to);
-  return text.split('\n').map((line) => line.trim()).filter(Boolean).join('\n');
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean)
+    .join('\n');
 }
 
-/** Stories that differ only in spaces, capitals and punctuation are one. @param {string} story */
+/**
+ * Stories that differ only in spaces, capitals and punctuation are one.
+ * @param {string} story
+ */
 const same = (story) => story.toLowerCase().replace(/[^a-z]+/g, ' ');
 
-/** Why a story is left out; null if it is not. @param {string} story */
+/**
+ * Why a story is left out; null if it is not.
+ * @param {string} story
+ */
 function flaw(story) {
   if (/[^\n -~]/.test(story)) return 'not ASCII';
   if (!/[.!?]["')]*$/.test(story)) return 'breaks off';

@@ -5,10 +5,28 @@
 import { basename } from 'node:path';
 import { load } from '../web/lib/index.js';
 
-const PROMPTS = ['Once upon a time, there was a little girl named', 'Once upon a time, there was a little boy named Tim', 'One day, a big dog', 'Lily and her mom went to the park',
-  'Tom had a red ball', 'The cat was very hungry', 'It was a sunny day', '"Can I have a cookie?" asked', 'Sam was sad because', 'In the forest there lived a',
-  'Mia found a shiny key', 'The bird wanted to fly', 'Ben and Anna played with a', 'The old man smiled and said', 'There was a small boat on the lake', 'Lucy did not want to share',
-  'Max the puppy ran', 'The moon was bright', 'Dad made a big cake', 'Sue heard a loud noise'];
+const PROMPTS = [
+  'Once upon a time, there was a little girl named',
+  'Once upon a time, there was a little boy named Tim',
+  'One day, a big dog',
+  'Lily and her mom went to the park',
+  'Tom had a red ball',
+  'The cat was very hungry',
+  'It was a sunny day',
+  '"Can I have a cookie?" asked',
+  'Sam was sad because',
+  'In the forest there lived a',
+  'Mia found a shiny key',
+  'The bird wanted to fly',
+  'Ben and Anna played with a',
+  'The old man smiled and said',
+  'There was a small boat on the lake',
+  'Lucy did not want to share',
+  'Max the puppy ran',
+  'The moon was bright',
+  'Dad made a big cake',
+  'Sue heard a loud noise',
+];
 
 const [file] = process.argv.slice(2);
 if (!file) {
@@ -16,7 +34,10 @@ if (!file) {
   process.exit(2);
 }
 
-/** @param {object} how @returns {Promise<string[]>} one continuation for each prompt */
+/**
+ * @param {object} how
+ * @returns {Promise<string[]>} one continuation for each prompt
+ */
 async function all(how) {
   const texts = [];
   for (const prompt of PROMPTS) {
@@ -28,6 +49,18 @@ async function all(how) {
 }
 
 const model = await load(file);
-console.log(`# ${basename(file)}: continuations, unedited\n\nAt most 120 tokens each, made by \`node weights/samples.js\`; a slash stands for a new line.\n`);
-console.log(['## Greedy', '', ...await all({ temperature: 0 }), '', '## Drawn: temperature 0.8, top-p 0.95, seed 1', '', ...await all({ temperature: 0.8, topP: 0.95 })].join('\n'));
+console.log(
+  `# ${basename(file)}: continuations, unedited\n\nAt most 120 tokens each, made by \`node weights/samples.js\`; a slash stands for a new line.\n`,
+);
+console.log(
+  [
+    '## Greedy',
+    '',
+    ...(await all({ temperature: 0 })),
+    '',
+    '## Drawn: temperature 0.8, top-p 0.95, seed 1',
+    '',
+    ...(await all({ temperature: 0.8, topP: 0.95 })),
+  ].join('\n'),
+);
 model.dispose();

@@ -1,7 +1,8 @@
-// drawing.js - how much of the engine's speed is left while the page draws every step, beside the same library in an empty page
+// drawing.js - how much of the engine's speed is left while the page draws every step, beside the same library in an
+// empty page
 //
-// Both pages are of one browser and take turns, so that a slow minute of the machine falls on both. The page is the one that
-// `./build.sh page` left in site/.
+// Both pages are of one browser and take turns, so that a slow minute of the machine falls on both. The page is the one
+// that `./build.sh page` left in site/.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,8 @@ import { launch } from '../../scripts/chromium.js';
 import { serve } from '../../scripts/serve.js';
 import { quiet, watchQuiet } from '../browser/quiet.js';
 
-const PROMPT = 'Once upon a time', MOST = 240;
+const PROMPT = 'Once upon a time',
+  MOST = 240;
 
 /**
  * @param {string} top  of the project, with a slash at its end
@@ -18,36 +20,79 @@ const PROMPT = 'Once upon a time', MOST = 240;
  */
 export async function measureDrawing(top, rounds) {
   const folder = mkdtempSync(join(tmpdir(), 'glassformer-bare-'));
-  writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
-  writeFileSync(join(folder, 'main.js'), `import * as glassformer from ${JSON.stringify(join(top, 'dist/index.js'))}; window.glassformer = glassformer;`);
-  await build({ root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, build: { target: 'es2022' } });
-  const [bareSite, site] = [await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': `${top}weights` } }), await serve(`${top}site`, { isolate: false })];
+  writeFileSync(
+    join(folder, 'index.html'),
+    '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n',
+  );
+  writeFileSync(
+    join(folder, 'main.js'),
+    `import * as glassformer from ${JSON.stringify(join(top, 'dist/index.js'))}; window.glassformer = glassformer;`,
+  );
+  await build({
+    root: folder,
+    base: './',
+    configFile: false,
+    logLevel: 'error',
+    publicDir: false,
+    build: { target: 'es2022' },
+  });
+  const [bareSite, site] = [
+    await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': `${top}weights` } }),
+    await serve(`${top}site`, { isolate: false }),
+  ];
   const browser = await launch();
   try {
     const bare = await browser.newPage();
     await bare.goto(bareSite.url);
     await bare.waitForFunction(() => window.glassformer);
-    await bare.evaluate(async (url) => { window.model = await window.glassformer.load(url); }, `${bareSite.url}weights/stories.gguf`);
-    const plain = (seed) => bare.evaluate(async ([prompt, maxTokens, seed]) => {
-      const start = performance.now();
-      let n = 0;
-      for await (const step of window.model.generate(prompt, { maxTokens, seed, temperature: 0.8, topK: 40, topP: 0.95 })) n += step.id >= 0;
-      return { n, rate: (1000 * n) / (performance.now() - start) };
-    }, [PROMPT, MOST, seed]);
-    let seed = 0, tokens = 0;   // of a story that ends late
+    await bare.evaluate(async (url) => {
+      window.model = await window.glassformer.load(url);
+    }, `${bareSite.url}weights/stories.gguf`);
+    const plain = (seed) =>
+      bare.evaluate(
+        async ([prompt, maxTokens, seed]) => {
+          const start = performance.now();
+          let n = 0;
+          for await (const step of window.model.generate(prompt, {
+            maxTokens,
+            seed,
+            temperature: 0.8,
+            topK: 40,
+            topP: 0.95,
+          }))
+            n += step.id >= 0;
+          return { n, rate: (1000 * n) / (performance.now() - start) };
+        },
+        [PROMPT, MOST, seed],
+      );
+    let seed = 0,
+      tokens = 0; // of a story that ends late
     while (tokens < 200 && seed < 60) tokens = (await plain(++seed)).n;
 
-    const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })).newPage();
+    const page = await (
+      await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
+    ).newPage();
     await watchQuiet(page);
-    await page.goto(`${site.url}#model=weights/stories.gguf&pace=fast&seed=${seed}&prompt=${encodeURIComponent(PROMPT)}&written=1`);
-    const ended = () => quiet(page, () => performance.getEntriesByName('generation').length > 0 && /Go on|Run again/.test(document.querySelector('.go').textContent));
+    await page.goto(
+      `${site.url}#model=weights/stories.gguf&pace=fast&seed=${seed}&prompt=${encodeURIComponent(PROMPT)}&written=1`,
+    );
+    const ended = () =>
+      quiet(
+        page,
+        () =>
+          performance.getEntriesByName('generation').length > 0 &&
+          /Go on|Run again/.test(document.querySelector('.go').textContent),
+      );
     const drawn = async () => {
       await page.bringToFront();
       await page.waitForTimeout(500);
       await page.evaluate(() => performance.clearMeasures('generation'));
       await page.evaluate(() => document.querySelector('form.prompt').requestSubmit());
       await ended();
-      return page.evaluate(() => ({ ms: performance.getEntriesByName('generation').at(-1).duration, n: document.querySelectorAll('.tok:not(.given)').length }));
+      return page.evaluate(() => ({
+        ms: performance.getEntriesByName('generation').at(-1).duration,
+        n: document.querySelectorAll('.tok:not(.given)').length,
+      }));
     };
     await ended();
     await page.locator('#max-tokens').fill(String(MOST));
@@ -56,7 +101,8 @@ export async function measureDrawing(top, rounds) {
     const shares = [];
     for (let i = 0; i < rounds; i++) {
       await bare.bringToFront();
-      const { rate } = await plain(seed), { ms, n } = await drawn();
+      const { rate } = await plain(seed),
+        { ms, n } = await drawn();
       if (n !== tokens) throw new Error(`the page wrote ${n} tokens, the library ${tokens}`);
       shares.push((1000 * n) / ms / rate);
     }

@@ -1,7 +1,8 @@
 // engines.js - what is measured, each behind the same three calls. Runs in a page, and ours in Node too.
 //
 //   load(job)      ready to continue a prompt
-//   run(n, k)      a prompt of n tokens, then k more: { prefillMs, decodeMs, decoded }; the first of the k tokens belongs to the
+// run(n, k) a prompt of n tokens, then k more: { prefillMs, decodeMs, decoded }; the first of the k tokens belongs to
+// the
 //                  prefill, which computed it, so decoded is k - 1 passes
 //   backend()      what computes, in words
 import { promptIds } from './prompt.js';
@@ -15,7 +16,8 @@ export function glassformer({ load }) {
     },
     async run(n, k) {
       const start = performance.now();
-      let first, count = 0;
+      let first,
+        count = 0;
       for await (const _ of model.generate(promptIds(n), { maxTokens: k, temperature: 0, ignoreEos: true })) {
         first ??= performance.now();
         count++;
@@ -64,14 +66,29 @@ export function wllama3({ Wllama }, library) {
   return {
     async load(job) {
       wllama = new Wllama({ default: `${library}wasm/wllama.wasm` }, { logger: quiet, suppressNativeLog: true });
-      await wllama.loadModel([await (await fetch(job.model)).blob()], { ...settings(job), n_gpu_layers: 0, warmup: false, n_parallel: 1 });
+      await wllama.loadModel([await (await fetch(job.model)).blob()], {
+        ...settings(job),
+        n_gpu_layers: 0,
+        warmup: false,
+        n_parallel: 1,
+      });
     },
     async run(n, k) {
-      const prompt = Array(n - 1).fill('e').join(' ');
+      const prompt = Array(n - 1)
+        .fill('e')
+        .join(' ');
       const start = performance.now();
-      const stream = await wllama.createCompletion({ prompt, max_tokens: k, temperature: 0, stream: true, cache_prompt: false, ignore_eos: true });
+      const stream = await wllama.createCompletion({
+        prompt,
+        max_tokens: k,
+        temperature: 0,
+        stream: true,
+        cache_prompt: false,
+        ignore_eos: true,
+      });
       const times = [];
-      for await (const chunk of stream) if (chunk.choices?.[0]?.text !== undefined || chunk.choices?.[0]?.delta) times.push(performance.now());
+      for await (const chunk of stream)
+        if (chunk.choices?.[0]?.text !== undefined || chunk.choices?.[0]?.delta) times.push(performance.now());
       const decoded = Math.min(k, times.length) - 1;
       return { prefillMs: times[0] - start, decodeMs: times[decoded] - times[0], decoded };
     },

@@ -17,7 +17,8 @@ const BITS = { f32: 32, f16: 16, q8_0: 8.5, q4_0: 4.5 };
 
 /** @param {keyof SIZES} name */
 function shape(name) {
-  const s = SIZES[name], dHead = s.dModel / s.nHeads;
+  const s = SIZES[name],
+    dHead = s.dModel / s.nHeads;
   return { ...s, dHead, dKv: dHead * s.nKvHeads };
 }
 
@@ -29,23 +30,40 @@ function shape(name) {
 export function bytesPerToken(name, dtype, context, kvCache = 'f32') {
   const { dModel: d, dKv, dFf, nLayers, vocabSize } = shape(name);
   const weights = vocabSize * d + nLayers * (2 * d * d + 2 * d * dKv + 3 * d * dFf);
-  return weights * BITS[dtype] / 8 + nLayers * 2 * dKv * context * { f32: 4, f16: 2, q8: 1 }[kvCache];
+  return (weights * BITS[dtype]) / 8 + nLayers * 2 * dKv * context * { f32: 4, f16: 2, q8: 1 }[kvCache];
 }
 
 /** Numbers of about normal distribution: the sum of four 16-bit numbers of xorshift32. */
 function random(n, std, seed) {
-  const out = new Float32Array(n), scale = std * Math.sqrt(3) / 65536;
+  const out = new Float32Array(n),
+    scale = (std * Math.sqrt(3)) / 65536;
   let x = Math.imul(seed, 2654435761) | 1;
-  const next = () => { x ^= x << 13; x ^= x >>> 17; x ^= x << 5; return (x & 65535) + (x >>> 16); };
+  const next = () => {
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    return (x & 65535) + (x >>> 16);
+  };
   for (let i = 0; i < n; i++) out[i] = (next() + next() - 131070) * scale;
   return out;
 }
 
-/** @param {ReturnType<typeof shape>} s @param {string} dtype */
+/**
+ * @param {ReturnType<typeof shape>} s
+ * @param {string} dtype
+ */
 function tensors(s, dtype) {
-  const { dModel: d, dKv, dFf, nLayers, vocabSize } = s, list = [];
-  const matrix = (name, rows, cols, std) => list.push({ name, shape: [rows, cols], type: dtype.toUpperCase(), data: random(rows * cols, std, list.length + 1) });
-  const gain = (name) => list.push({ name, shape: [d], type: 'F32', data: random(d, 0.05, list.length + 1).map((v) => v + 1) });
+  const { dModel: d, dKv, dFf, nLayers, vocabSize } = s,
+    list = [];
+  const matrix = (name, rows, cols, std) =>
+    list.push({
+      name,
+      shape: [rows, cols],
+      type: dtype.toUpperCase(),
+      data: random(rows * cols, std, list.length + 1),
+    });
+  const gain = (name) =>
+    list.push({ name, shape: [d], type: 'F32', data: random(d, 0.05, list.length + 1).map((v) => v + 1) });
   const branch = 1 / Math.sqrt(2 * nLayers); // keeps the residual stream's size through the layers
   matrix('token_embd.weight', vocabSize, d, 0.05);
   list[0].data.subarray(0, 3 * d).fill(1e-4); // <unk>, <s> and </s> never win, so no run ends early
@@ -71,7 +89,11 @@ function vocabulary(n) {
   const bytes = Array.from({ length: 256 }, (_, i) => `<0x${i.toString(16).toUpperCase().padStart(2, '0')}>`);
   const tokens = ['<unk>', '<s>', '</s>', ...bytes, ...letters.map((l) => `▁${l}`), '▁', ...letters];
   while (tokens.length < n) tokens.push(`word${tokens.length}`);
-  return { tokens, types: tokens.map((_, i) => (i === 0 ? 2 : i < 3 ? 3 : i < 259 ? 6 : 1)), scores: tokens.map((_, i) => (i < 259 ? 0 : 258 - i)) };
+  return {
+    tokens,
+    types: tokens.map((_, i) => (i === 0 ? 2 : i < 3 ? 3 : i < 259 ? 6 : 1)),
+    scores: tokens.map((_, i) => (i < 259 ? 0 : 258 - i)),
+  };
 }
 
 /**
@@ -82,18 +104,36 @@ function vocabulary(n) {
 export function modelFile(folder, name, dtype) {
   const file = `llama-${name}-${dtype}.gguf`;
   if (existsSync(join(folder, file))) return file;
-  const s = shape(name), { tokens, types, scores } = vocabulary(s.vocabSize);
-  const bytes = writeGguf({
-    'general.architecture': text('llama'), 'general.name': text(`random ${name}`), 'general.file_type': u32(FILE_TYPE[dtype]),
-    'llama.vocab_size': u32(s.vocabSize), 'llama.context_length': u32(CONTEXT), 'llama.embedding_length': u32(s.dModel),
-    'llama.block_count': u32(s.nLayers), 'llama.feed_forward_length': u32(s.dFf), 'llama.rope.dimension_count': u32(s.dHead),
-    'llama.attention.head_count': u32(s.nHeads), 'llama.attention.head_count_kv': u32(s.nKvHeads),
-    'llama.attention.layer_norm_rms_epsilon': f32(1e-5), 'llama.rope.freq_base': f32(10000),
-    'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.pre': text('default'), 'tokenizer.ggml.tokens': texts(tokens),
-    'tokenizer.ggml.scores': f32s(scores), 'tokenizer.ggml.token_type': i32s(types), 'tokenizer.ggml.bos_token_id': u32(1),
-    'tokenizer.ggml.eos_token_id': u32(2), 'tokenizer.ggml.unknown_token_id': u32(0), 'tokenizer.ggml.add_bos_token': bool(true),
-    'tokenizer.ggml.add_eos_token': bool(false),
-  }, tensors(s, dtype));
+  const s = shape(name),
+    { tokens, types, scores } = vocabulary(s.vocabSize);
+  const bytes = writeGguf(
+    {
+      'general.architecture': text('llama'),
+      'general.name': text(`random ${name}`),
+      'general.file_type': u32(FILE_TYPE[dtype]),
+      'llama.vocab_size': u32(s.vocabSize),
+      'llama.context_length': u32(CONTEXT),
+      'llama.embedding_length': u32(s.dModel),
+      'llama.block_count': u32(s.nLayers),
+      'llama.feed_forward_length': u32(s.dFf),
+      'llama.rope.dimension_count': u32(s.dHead),
+      'llama.attention.head_count': u32(s.nHeads),
+      'llama.attention.head_count_kv': u32(s.nKvHeads),
+      'llama.attention.layer_norm_rms_epsilon': f32(1e-5),
+      'llama.rope.freq_base': f32(10000),
+      'tokenizer.ggml.model': text('llama'),
+      'tokenizer.ggml.pre': text('default'),
+      'tokenizer.ggml.tokens': texts(tokens),
+      'tokenizer.ggml.scores': f32s(scores),
+      'tokenizer.ggml.token_type': i32s(types),
+      'tokenizer.ggml.bos_token_id': u32(1),
+      'tokenizer.ggml.eos_token_id': u32(2),
+      'tokenizer.ggml.unknown_token_id': u32(0),
+      'tokenizer.ggml.add_bos_token': bool(true),
+      'tokenizer.ggml.add_eos_token': bool(false),
+    },
+    tensors(s, dtype),
+  );
   mkdirSync(folder, { recursive: true });
   const part = join(folder, `${file}.${process.pid}.part`); // its name is final only when it is whole
   writeFileSync(part, bytes);

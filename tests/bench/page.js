@@ -1,5 +1,6 @@
-// page.js - the page that is measured. Its address names the engine and the model, and it begins at once, as a visitor's page
-// does: window.cold tells when the engine had loaded and when the first token was there, since navigation began.
+// page.js - the page that is measured. Its address names the engine and the model, and it begins at once, as a
+// visitor's page does: window.cold tells when the engine had loaded and when the first token was there, since
+// navigation began.
 import { load } from '../../dist/index.js';
 import { glassformer, wllama2, wllama3 } from './engines.js';
 import { readLimit } from './limits.js';
@@ -9,8 +10,13 @@ const own = { wllama2, wllama3 };
 
 async function open() {
   const start = performance.now();
-  const engine = job.engine === 'glassformer' ? glassformer({ load })
-    : own[job.engine](await import(/* @vite-ignore */ new URL(`${job.library}index.js`, location.href).href), new URL(job.library, location.href).href);
+  const engine =
+    job.engine === 'glassformer'
+      ? glassformer({ load })
+      : own[job.engine](
+          await import(/* @vite-ignore */ new URL(`${job.library}index.js`, location.href).href),
+          new URL(job.library, location.href).href,
+        );
   await engine.load({ ...job, model: new URL(job.model, location.href).href });
   const loaded = performance.now();
   await engine.run(16, 1);
@@ -22,20 +28,32 @@ export function start() {
   window.readLimit = readLimit;
   if (!job) return;
   const opened = open();
-  opened.then(({ cold }) => { window.cold = cold; }, (error) => { window.cold = { error: String(error?.stack ?? error) }; });
+  opened.then(
+    ({ cold }) => {
+      window.cold = cold;
+    },
+    (error) => {
+      window.cold = { error: String(error?.stack ?? error) };
+    },
+  );
 
   /** Run until `ms` have passed and `least` runs are done, so that the browser's best compiler has had its turn. */
   window.warmUp = async (n, k, least, ms) => {
-    const { engine } = await opened, end = performance.now() + ms;
+    const { engine } = await opened,
+      end = performance.now() + ms;
     for (let i = 0; i < least || performance.now() < end; i++) await engine.run(n, k);
   };
 
   /** The median of several runs. */
   window.measure = async (n, k, times) => {
-    const { engine } = await opened, runs = [];
+    const { engine } = await opened,
+      runs = [];
     for (let i = 0; i < times; i++) runs.push(await engine.run(n, k));
     const median = (of) => runs.map(of).sort((a, b) => a - b)[runs.length >> 1];
-    return { prefill: median((r) => n / r.prefillMs * 1e3), decode: k > 1 ? median((r) => r.decoded / r.decodeMs * 1e3) : null };
+    return {
+      prefill: median((r) => (n / r.prefillMs) * 1e3),
+      decode: k > 1 ? median((r) => (r.decoded / r.decodeMs) * 1e3) : null,
+    };
   };
 
   window.end = async () => (await opened).engine.close();

@@ -17,22 +17,38 @@ const skip = !existsSync(top + model) && `${model} is missing`;
 const text = 'Once upon a time, there was a little girl named Lily. She loved to play outside in the sun.';
 
 /**
- * Logits, every captured point and a drawn text of a small model for each type of weights and of cache, as one number each (FNV-1a).
+ * Logits, every captured point and a drawn text of a small model for each type of weights and of cache, as one number
+ * each (FNV-1a).
  * @param {typeof create} create
  */
 const everything = (create) => async (/** @type {object} */ options) => {
-  const config = { vocab_size: 300, d_model: 96, n_layers: 2, n_heads: 6, n_kv_heads: 2, d_ff: 160, context_length: 160 };
-  const ids = Array.from({ length: 70 }, (_, i) => (i * 37 + 11) % 300), sums = {};
+  const config = {
+    vocab_size: 300,
+    d_model: 96,
+    n_layers: 2,
+    n_heads: 6,
+    n_kv_heads: 2,
+    d_ff: 160,
+    context_length: 160,
+  };
+  const ids = Array.from({ length: 70 }, (_, i) => (i * 37 + 11) % 300),
+    sums = {};
   for (const quantize of ['f32', 'f16', 'q8_0', 'q4_0']) {
     for (const kvCache of ['f32', 'f16', 'q8']) {
       const model = await create(config, { seed: 9, quantize, kvCache, ...options });
       const { logits, captured } = await model.forward(ids, { capture: ['*'] });
       const drawn = [];
-      for await (const { id, logprob } of model.generate(ids.slice(0, 5), { maxTokens: 70, seed: 2 })) drawn.push(id, logprob);
+      for await (const { id, logprob } of model.generate(ids.slice(0, 5), { maxTokens: 70, seed: 2 }))
+        drawn.push(id, logprob);
       model.dispose();
-      for (const [name, data] of Object.entries({ logits: logits.data, drawn: Float32Array.from(drawn), ...Object.fromEntries(Object.entries(captured).map(([k, t]) => [k, t.data])) })) {
+      for (const [name, data] of Object.entries({
+        logits: logits.data,
+        drawn: Float32Array.from(drawn),
+        ...Object.fromEntries(Object.entries(captured).map(([k, t]) => [k, t.data])),
+      })) {
         let sum = 0x811c9dc5;
-        for (const word of new Uint32Array(data.buffer, data.byteOffset, data.length)) sum = Math.imul(sum ^ word, 0x01000193) >>> 0;
+        for (const word of new Uint32Array(data.buffer, data.byteOffset, data.length))
+          sum = Math.imul(sum ^ word, 0x01000193) >>> 0;
         sums[`${quantize} ${kvCache} ${name}`] = sum;
       }
     }
@@ -44,8 +60,13 @@ const folder = mkdtempSync(join(tmpdir(), 'glassformer-binaries-'));
 let server, expected;
 
 before(async () => {
-  writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
-  writeFileSync(join(folder, 'main.js'), `
+  writeFileSync(
+    join(folder, 'index.html'),
+    '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n',
+  );
+  writeFileSync(
+    join(folder, 'main.js'),
+    `
 import { create, load } from ${JSON.stringify(join(top, 'dist/index.js'))};
 window.logits = async (text, options) => {
   const model = await load(new URL('/${model}', document.baseURI), options);
@@ -55,8 +76,17 @@ window.logits = async (text, options) => {
   return { used, bits: Array.from(new Uint32Array(logits.data.buffer)) };
 };
 window.everything = (${everything})(create);
-`);
-  await build({ root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, worker: { format: 'es' }, build: { target: 'es2022', assetsInlineLimit: 0 } });
+`,
+  );
+  await build({
+    root: folder,
+    base: './',
+    configFile: false,
+    logLevel: 'error',
+    publicDir: false,
+    worker: { format: 'es' },
+    build: { target: 'es2022', assetsInlineLimit: 0 },
+  });
   server = await serve(join(folder, 'dist'), { also: { '/weights/': join(top, 'weights') } });
   if (skip) return;
   const engine = await load(top + model);
@@ -69,7 +99,10 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-for (const [tier, flag] of [['first', '--liftoff-only'], ['optimising', '--no-liftoff']]) {
+for (const [tier, flag] of [
+  ['first', '--liftoff-only'],
+  ['optimising', '--no-liftoff'],
+]) {
   for (const backend of ['simd', 'relaxed']) {
     test(`${backend} in Chromium, V8's ${tier} tier`, { skip }, async () => {
       const browser = await launch({ args: [`--js-flags=${flag}`] });
@@ -77,7 +110,10 @@ for (const [tier, flag] of [['first', '--liftoff-only'], ['optimising', '--no-li
         const page = await browser.newPage();
         await page.goto(server.url);
         await page.waitForFunction(() => window.logits);
-        const { used, bits } = await page.evaluate(([text, options]) => window.logits(text, options), [text, { backend, threads: 1 }]);
+        const { used, bits } = await page.evaluate(
+          ([text, options]) => window.logits(text, options),
+          [text, { backend, threads: 1 }],
+        );
         assert.match(used, new RegExp(backend));
         assert.equal(bits.length, expected.length);
         const at = bits.findIndex((value, i) => value !== expected[i]);
@@ -91,7 +127,9 @@ for (const [tier, flag] of [['first', '--liftoff-only'], ['optimising', '--no-li
 
 describe('threads', () => {
   let browser;
-  before(async () => { browser = await launch(); });
+  before(async () => {
+    browser = await launch();
+  });
   after(() => browser.close());
 
   /** Open the page from a server with or without the headers of isolation, and load the model so many times. */
@@ -102,13 +140,20 @@ describe('threads', () => {
     await page.goto(url);
     await page.waitForFunction(() => window.logits);
     let last;
-    for (let i = 0; i < times; i++) last = await page.evaluate(([text, options]) => window.logits(text, options), [text, options]);
-    for (let i = 0; i < 600 && page.workers().length; i++) await new Promise((resolve) => setTimeout(resolve, 100)); // ending takes its time
+    for (let i = 0; i < times; i++)
+      last = await page.evaluate(([text, options]) => window.logits(text, options), [text, options]);
+    // ending takes its time
+    for (let i = 0; i < 600 && page.workers().length; i++) await new Promise((resolve) => setTimeout(resolve, 100));
     const workers = page.workers().length;
     await page.close();
     return { ...last, workers, errors };
   }
-  const same = (bits) => assert.equal(bits.findIndex((value, i) => value !== expected[i]), -1, 'the logits differ');
+  const same = (bits) =>
+    assert.equal(
+      bits.findIndex((value, i) => value !== expected[i]),
+      -1,
+      'the logits differ',
+    );
 
   for (const backend of ['simd', 'relaxed']) {
     test(`${backend}: every type of weights and of cache, every captured point, as here`, async () => {
@@ -117,7 +162,12 @@ describe('threads', () => {
       const page = await browser.newPage();
       await page.goto(server.url);
       await page.waitForFunction(() => window.everything);
-      for (const threads of [1, 2]) assert.deepEqual(await page.evaluate((options) => window.everything(options), { backend, threads }), here, `${threads} threads`);
+      for (const threads of [1, 2])
+        assert.deepEqual(
+          await page.evaluate((options) => window.everything(options), { backend, threads }),
+          here,
+          `${threads} threads`,
+        );
       await page.close();
     });
 

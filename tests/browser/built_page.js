@@ -1,5 +1,5 @@
-// built_page.js - the built page on a plain static host, under a sub-path, and visits to it in Chromium. Who imports this has both from
-// the first test to the last.
+// built_page.js - the built page on a plain static host, under a sub-path, and visits to it in Chromium. Who imports
+// this has both from the first test to the last.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
@@ -29,14 +29,19 @@ after(async () => {
 
 /**
  * A fresh visitor, and what the page asked for and complained of meanwhile.
- * @param {{hash?: string, width?: number, height?: number, prepare?: (page: any) => Promise<void>} & Record<string, any>} [how]  the rest: Playwright's, of a context
+ * @param
+ *   {{hash?: string, width?: number, height?: number, prepare?: (page: any) => Promise<void>} & Record<string, any>}
+ *   [how] the rest: Playwright's, of a context
  */
 export async function visit({ hash = '', width = 1440, height = 900, prepare, ...how } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: 'reduce', ...how });
   const page = await context.newPage();
-  const requests = [], complaints = [];
+  const requests = [],
+    complaints = [];
   page.on('request', (request) => requests.push(request.url()));
-  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
   page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
   await watchQuiet(page);
   await prepare?.(page);
@@ -45,7 +50,10 @@ export async function visit({ hash = '', width = 1440, height = 900, prepare, ..
 }
 
 /** The larger story model has come; nothing takes its place any more. */
-export const settled = (page) => page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, { timeout: 60_000 });
+export const settled = (page) =>
+  page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, {
+    timeout: 60_000,
+  });
 /** Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says "Go on" until a run that was
  * just asked for has begun. */
 export const resting = (page) => quiet(page, () => /Go on|Run again/.test(document.querySelector('.go').textContent));

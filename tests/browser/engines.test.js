@@ -1,4 +1,5 @@
-// engines.test.js - the library in Chromium, Firefox and WebKit, with and without cross-origin isolation: every answer is Node's, bit for bit
+// engines.test.js - the library in Chromium, Firefox and WebKit, with and without cross-origin isolation: every answer
+// is Node's, bit for bit
 //
 //   ENGINES=webkit node --test tests/browser/engines.test.js      one engine alone; so in engines_page.test.js
 import assert from 'node:assert/strict';
@@ -13,27 +14,44 @@ import { MODELS, QUESTIONS, ask, trains } from './engines/programme.js';
 /** @typedef {import('../../scripts/browsers.js').Browser} Browser */
 /** @typedef {import('../../scripts/browsers.js').Page} Page */
 
-const STORIES = readFileSync(`${top}tests/golden/text/stories.txt`, 'utf8'), SMALL = 'stories-1m.gguf';
+const STORIES = readFileSync(`${top}tests/golden/text/stories.txt`, 'utf8'),
+  SMALL = 'stories-1m.gguf';
 
 /** What Node answers, asked once for all engines. @type {Map<string, Promise<any>>} */
 const known = new Map();
-/** @param {string} name @param {() => Promise<any>} work */
+/**
+ * @param {string} name
+ * @param {() => Promise<any>} work
+ */
 async function once(name, work) {
   if (!known.has(name)) known.set(name, work());
   const { backend, ...answers } = await known.get(name);
   return answers;
 }
-const inNode = (/** @type {string} */ model) => once(model, () => ask(library, `${top}weights/${model}`, { backend: 'simd' }, QUESTIONS));
+const inNode = (/** @type {string} */ model) =>
+  once(model, () => ask(library, `${top}weights/${model}`, { backend: 'simd' }, QUESTIONS));
 
-/** Answers of a page, or `failed`. @param {Page} page @param {string} model @param {Record<string, any>} options @returns {Promise<any>} */
-const inPage = (page, model, options) => page.evaluate(async (model, options, questions) => {
-  const { library, programme } = /** @type {any} */ (window);
-  try {
-    return await programme.ask(library, `weights/${model}`, options, questions);
-  } catch (e) {
-    return { failed: `${e.code ?? e.name}: ${e.message}` };
-  }
-}, model, options, QUESTIONS);
+/**
+ * Answers of a page, or `failed`.
+ * @param {Page} page
+ * @param {string} model
+ * @param {Record<string, any>} options
+ * @returns {Promise<any>}
+ */
+const inPage = (page, model, options) =>
+  page.evaluate(
+    async (model, options, questions) => {
+      const { library, programme } = /** @type {any} */ (window);
+      try {
+        return await programme.ask(library, `weights/${model}`, options, questions);
+      } catch (e) {
+        return { failed: `${e.code ?? e.name}: ${e.message}` };
+      }
+    },
+    model,
+    options,
+    QUESTIONS,
+  );
 
 for (const engine of ENGINES) {
   const missing = whyMissing(engine);
@@ -44,7 +62,9 @@ for (const engine of ENGINES) {
   describe(engine, () => {
     /** @type {Browser} */
     let browser;
-    before(async () => { browser = await openBrowser(engine); });
+    before(async () => {
+      browser = await openBrowser(engine);
+    });
     after(() => browser?.close());
 
     for (const isolate of [false, true]) {
@@ -78,33 +98,48 @@ for (const engine of ENGINES) {
         }
 
         for (const backend of /** @type {const} */ (['simd', 'relaxed'])) {
-          test(`backend ${backend}, ${isolate ? 'two threads' : 'in the page\'s own thread'}`, async (t) => {
-            const { backend: used, failed, ...answers } = await inPage(page, SMALL, { backend, ...(isolate ? { threads: 2 } : { worker: false }) });
-            if (!await page.evaluate((bytes) => WebAssembly.validate(new Uint8Array(bytes)), [...PROBES[backend]])) {
-              assert.equal(`${engine} ${backend}`, 'webkit relaxed');   // the others have both
+          test(`backend ${backend}, ${isolate ? 'two threads' : "in the page's own thread"}`, async (t) => {
+            const {
+              backend: used,
+              failed,
+              ...answers
+            } = await inPage(page, SMALL, { backend, ...(isolate ? { threads: 2 } : { worker: false }) });
+            if (!(await page.evaluate((bytes) => WebAssembly.validate(new Uint8Array(bytes)), [...PROBES[backend]]))) {
+              assert.equal(`${engine} ${backend}`, 'webkit relaxed'); // the others have both
               assert.match(failed, /^unsupported: backend relaxed was asked for/);
               return t.skip(`${browser.version} lacks an instruction of the relaxed binary`);
             }
-            assert.deepEqual({ failed, ...answers }, { failed: undefined, ...await inNode(SMALL) });
-            assert.match(used, isolate ? new RegExp(`^${backend}.*, 2 threads$`) : new RegExp(`^${backend}.*one thread: it computes in the caller's thread`));
+            assert.deepEqual({ failed, ...answers }, { failed: undefined, ...(await inNode(SMALL)) });
+            assert.match(
+              used,
+              isolate
+                ? new RegExp(`^${backend}.*, 2 threads$`)
+                : new RegExp(`^${backend}.*one thread: it computes in the caller's thread`),
+            );
           });
         }
 
         test('training: losses, file, checkpoint and depth', async () => {
-          assert.deepEqual(await page.evaluate((text) => {
-            const { library, programme } = /** @type {any} */ (window);
-            return programme.trains(library, text);
-          }, STORIES), await once('training', () => trains(library, STORIES)));
+          assert.deepEqual(
+            await page.evaluate((text) => {
+              const { library, programme } = /** @type {any} */ (window);
+              return programme.trains(library, text);
+            }, STORIES),
+            await once('training', () => trains(library, STORIES)),
+          );
         });
 
         for (const cache of ['cache-storage', 'opfs']) {
           test(`${cache}: once from the network, then from there`, async (t) => {
             const { answers, failed } = await page.evaluate((cache) => {
               const { library, programme } = /** @type {any} */ (window);
-              return programme.keeps(library, `weights/stories-1m.gguf?${cache}`, cache).then((answers) => ({ answers }), (e) => ({ failed: `${e.code ?? e.name}: ${e.message}` }));
+              return programme.keeps(library, `weights/stories-1m.gguf?${cache}`, cache).then(
+                (answers) => ({ answers }),
+                (e) => ({ failed: `${e.code ?? e.name}: ${e.message}` }),
+              );
             }, cache);
-            if (cache === 'opfs' && !await page.evaluate(() => 'getDirectory' in (navigator.storage ?? {}))) {
-              assert.equal(engine, 'webkit');   // WebKitGTK has none; Safari has
+            if (cache === 'opfs' && !(await page.evaluate(() => 'getDirectory' in (navigator.storage ?? {})))) {
+              assert.equal(engine, 'webkit'); // WebKitGTK has none; Safari has
               assert.match(failed, /^unsupported: opfs was asked for/);
               return t.skip(`${browser.version} has no private file system`);
             }
@@ -114,21 +149,30 @@ for (const engine of ENGINES) {
           });
         }
 
-        test('nothing was complained of', async () => { assert.deepEqual(await page.complaints(), []); });
+        test('nothing was complained of', async () => {
+          assert.deepEqual(await page.complaints(), []);
+        });
       });
     }
 
-    // Where SharedArrayBuffer is switched off, WebKit still says that the page is isolated: threads were started, and every load failed.
+    // Where SharedArrayBuffer is switched off, WebKit still says that the page is isolated: threads were started, and
+    // every load failed.
     if (engine === 'webkit') {
       test('isolated, without SharedArrayBuffer: one thread, and the backend says why', async () => {
         const [server, other] = [await serveLibrary(true), await openBrowser(engine, { sharedMemory: false })];
         try {
           const page = await other.open(server.url);
           await until(page, () => /** @type {any} */ (window).programme);
-          assert.deepEqual(await page.evaluate(() => [crossOriginIsolated, typeof SharedArrayBuffer]), [true, 'undefined']);
+          assert.deepEqual(await page.evaluate(() => [crossOriginIsolated, typeof SharedArrayBuffer]), [
+            true,
+            'undefined',
+          ]);
           const { backend, ...answers } = await inPage(page, SMALL, { threads: 2 });
           assert.deepEqual(answers, await inNode(SMALL));
-          assert.match(backend, /one thread: the page is cross-origin isolated, but this browser has no SharedArrayBuffer$/);
+          assert.match(
+            backend,
+            /one thread: the page is cross-origin isolated, but this browser has no SharedArrayBuffer$/,
+          );
         } finally {
           await other.close();
           await server.close();

@@ -1,5 +1,6 @@
-// engines_page.test.js - the built page in Chromium, Firefox and WebKit, with and without cross-origin isolation: it writes by itself, writes
-// what the library writes in Node, every panel has its numbers, and nothing is complained of. Screenshots go to build/screens.
+// engines_page.test.js - the built page in Chromium, Firefox and WebKit, with and without cross-origin isolation: it
+// writes by itself, writes what the library writes in Node, every panel has its numbers, and nothing is complained of.
+// Screenshots go to build/screens.
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -13,9 +14,15 @@ import { servePage, top } from './engines/fixture.js';
 const SCREENS = `${top}build/screens`;
 const PROMPT = 'Once upon a time, there was a little';
 
-/** Ids of a text as the library writes it in Node, with the page's sampler. @param {string} model @param {string} prompt @param {Record<string, any>} how */
+/**
+ * Ids of a text as the library writes it in Node, with the page's sampler.
+ * @param {string} model
+ * @param {string} prompt
+ * @param {Record<string, any>} how
+ */
 async function expected(model, prompt, how) {
-  const loaded = await load(`${top}weights/${model}`), ids = [...await loaded.encode(prompt)];
+  const loaded = await load(`${top}weights/${model}`),
+    ids = [...(await loaded.encode(prompt))];
   for await (const { id } of loaded.generate(ids, { temperature: 0.8, topK: 40, topP: 0.95, ...how })) ids.push(id);
   loaded.dispose();
   return ids;
@@ -23,31 +30,48 @@ async function expected(model, prompt, how) {
 /** @type {Promise<number[]> | undefined} */
 let story;
 
-/** Type into fields, as a visitor's events tell it. @param {Page} page @param {Record<string, string>} values  by selector */
-const fill = (page, values) => page.evaluate((list) => {
-  for (const [selector, value] of list) {
-    const field = document.querySelector(selector);
-    field.focus();
-    field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Unidentified', bubbles: true }));
-    field.value = value;
-    for (const type of ['input', 'change']) field.dispatchEvent(new Event(type, { bubbles: true }));
-  }
-}, Object.entries(values));
-/** @param {Page} page @param {string} selector */
+/**
+ * Type into fields, as a visitor's events tell it.
+ * @param {Page} page
+ * @param {Record<string, string>} values by selector
+ */
+const fill = (page, values) =>
+  page.evaluate((list) => {
+    for (const [selector, value] of list) {
+      const field = document.querySelector(selector);
+      field.focus();
+      field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Unidentified', bubbles: true }));
+      field.value = value;
+      for (const type of ['input', 'change']) field.dispatchEvent(new Event(type, { bubbles: true }));
+    }
+  }, Object.entries(values));
+/**
+ * @param {Page} page
+ * @param {string} selector
+ */
 const click = (page, selector) => page.evaluate((s) => document.querySelector(s).click(), selector);
-/** @param {Page} page @param {string} selector */
-const show = (page, selector) => page.evaluate((s) => document.querySelector(s).scrollIntoView({ block: 'center', behavior: 'instant' }), selector);
+/**
+ * @param {Page} page
+ * @param {string} selector
+ */
+const show = (page, selector) =>
+  page.evaluate((s) => document.querySelector(s).scrollIntoView({ block: 'center', behavior: 'instant' }), selector);
 const written = (/** @type {Page} */ page) => page.evaluate(() => document.querySelectorAll('.tok:not(.given)').length);
 
 /** What each panel shows once it has its numbers, by its selector. @type {Record<string, () => any>} */
 const PANELS = {
-  '.next': () => document.querySelectorAll('.bar .num').length >= 10 && /entropy/.test(document.querySelector('#h-next').textContent) && [...document.querySelectorAll('.bar .num')].every((e) => /%$|^cut$/.test(e.textContent)),
+  '.next': () =>
+    document.querySelectorAll('.bar .num').length >= 10 &&
+    /entropy/.test(document.querySelector('#h-next').textContent) &&
+    [...document.querySelectorAll('.bar .num')].every((e) => /%$|^cut$/.test(e.textContent)),
   '.heads': () => document.querySelectorAll('.tile canvas').length >= 2,
-  '.attention': () => [...document.querySelectorAll('.attention .attends li')].length > 0 && document.querySelector('.cells').width > 0,
+  '.attention': () =>
+    [...document.querySelectorAll('.attention .attends li')].length > 0 && document.querySelector('.cells').width > 0,
   '.anatomy': () => document.querySelectorAll('.anatomy-svg .dot').length > 0,
   '.parameters': () => /\d/.test(document.querySelector('[data-role="total"]').textContent),
   '.trace': () => /\d/.test(document.querySelector('.trace tfoot td')?.textContent ?? ''),
-  '.memory': () => document.querySelectorAll('.memory .piece').length > 3 && document.querySelectorAll('.memory tbody tr').length > 0,
+  '.memory': () =>
+    document.querySelectorAll('.memory .piece').length > 3 && document.querySelectorAll('.memory tbody tr').length > 0,
   '.lens-card': () => document.querySelectorAll('.lens td').length > 8 && document.querySelectorAll('.vote').length > 8,
   '.ablate': () => document.querySelectorAll('.switches button').length > 4,
 };
@@ -82,16 +106,26 @@ for (const engine of ENGINES) {
           await server?.close();
         });
 
-        test('it writes by itself before it is touched, and the next token\'s bars follow', async (t) => {
+        test("it writes by itself before it is touched, and the next token's bars follow", async (t) => {
           await until(page, () => /^stories-5M/.test(document.querySelector('.pill').textContent));
-          const bars = () => page.evaluate(() => [...document.querySelectorAll('.bar')].map((e) => e.textContent).join());
-          const [n, first] = [await until(page, () => document.querySelectorAll('.tok:not(.given)').length), await bars()];
+          const bars = () =>
+            page.evaluate(() => [...document.querySelectorAll('.bar')].map((e) => e.textContent).join());
+          const [n, first] = [
+            await until(page, () => document.querySelectorAll('.tok:not(.given)').length),
+            await bars(),
+          ];
           await until(page, (n) => document.querySelectorAll('.tok:not(.given)').length !== n, [n]);
-          await until(page, (first) => {
-            const now = [...document.querySelectorAll('.bar')].map((e) => e.textContent).join();
-            return now && now !== first;
-          }, [first]);
-          t.diagnostic(`${browser.version}: ${await page.evaluate(() => [...document.querySelectorAll('.facts dd')].map((e) => e.title || e.textContent).join(', '))}`);
+          await until(
+            page,
+            (first) => {
+              const now = [...document.querySelectorAll('.bar')].map((e) => e.textContent).join();
+              return now && now !== first;
+            },
+            [first],
+          );
+          t.diagnostic(
+            `${browser.version}: ${await page.evaluate(() => [...document.querySelectorAll('.facts dd')].map((e) => e.title || e.textContent).join(', '))}`,
+          );
         });
 
         test('a prompt is continued as the library continues it in Node', async () => {
@@ -100,9 +134,14 @@ for (const engine of ENGINES) {
           story ??= expected('stories.gguf', PROMPT, { maxTokens: 40, seed: 7 });
           const want = (await story).join();
           const ids = () => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join();
-          await until(page, (want) => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join() === want, [want]).catch(async () => assert.equal(await page.evaluate(ids), want));
+          await until(page, (want) => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join() === want, [
+            want,
+          ]).catch(async () => assert.equal(await page.evaluate(ids), want));
           await until(page, () => /Go on|Run again/.test(document.querySelector('.go').textContent));
-          assert.match(await page.evaluate(() => document.querySelector('[data-role="speed"]').textContent), /^[\d,.]+ tok\/s$/);
+          assert.match(
+            await page.evaluate(() => document.querySelector('[data-role="speed"]').textContent),
+            /^[\d,.]+ tok\/s$/,
+          );
         });
 
         test('every panel has its numbers', async () => {
@@ -119,14 +158,25 @@ for (const engine of ENGINES) {
           await until(page, () => document.querySelector('#train-preset') !== null);
           await fill(page, { '#train-preset': 'one layer, one head' });
           await fill(page, { '#train-steps': '6', '#train-every': '3' });
-          await page.evaluate(() => [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Start').click());
-          await until(page, () => /^Done, 6 steps/.test(document.querySelector('#train output').textContent), [], 60_000);
+          await page.evaluate(() =>
+            [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Start').click(),
+          );
+          await until(
+            page,
+            () => /^Done, 6 steps/.test(document.querySelector('#train output').textContent),
+            [],
+            60_000,
+          );
           const facts = await page.evaluate(() => document.querySelector('.training-facts').textContent);
           assert.doesNotMatch(facts, /NaN|Infinity|∞/);
-          const dates = await browser.open(`${server.url}#model=weights/dates/&source=the 24th of December, 1999&pace=fast&t=0`);
+          const dates = await browser.open(
+            `${server.url}#model=weights/dates/&source=the 24th of December, 1999&pace=fast&t=0`,
+          );
           await until(dates, () => {
-            const written = /1999-12-24/.test(document.querySelector('.text').textContent), idle = document.querySelector('.go').getAttribute('aria-disabled') === 'false';
-            if (!written && idle) document.querySelector('.go').click();   // again where the address was still being followed
+            const written = /1999-12-24/.test(document.querySelector('.text').textContent),
+              idle = document.querySelector('.go').getAttribute('aria-disabled') === 'false';
+            // again where the address was still being followed
+            if (!written && idle) document.querySelector('.go').click();
             return written;
           });
           assert.deepEqual(await dates.complaints(), []);
@@ -134,7 +184,12 @@ for (const engine of ENGINES) {
         });
 
         test('no number is missing, and nothing was complained of', async () => {
-          assert.equal(/** @type {any} */ (await page.evaluate(() => /.{0,40}(?:NaN|Infinity|∞|undefined).{0,20}/.exec(document.body.innerText)))?.[0], undefined);
+          assert.equal(
+            /** @type {any} */ (
+              await page.evaluate(() => /.{0,40}(?:NaN|Infinity|∞|undefined).{0,20}/.exec(document.body.innerText))
+            )?.[0],
+            undefined,
+          );
           assert.deepEqual(await page.complaints(), []);
         });
       });
@@ -143,32 +198,56 @@ for (const engine of ENGINES) {
     test('screenshots: desktop and phone, light and dark, and nothing lies beyond the right edge', async () => {
       const server = await servePage(false);
       try {
-        for (const [device, width, height] of /** @type {[string, number, number][]} */ ([['desktop', 1440, 2000], ['phone', 390, 844]])) {
-          const page = await browser.open(`${server.url}#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=30`, { width, height });
+        for (const [device, width, height] of /** @type {[string, number, number][]} */ ([
+          ['desktop', 1440, 2000],
+          ['phone', 390, 844],
+        ])) {
+          const page = await browser.open(
+            `${server.url}#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=30`,
+            { width, height },
+          );
           await until(page, () => document.querySelectorAll('.tok:not(.given)').length === 30);
           for (const theme of ['light', 'dark']) {
-            if (await page.evaluate(() => document.documentElement.dataset.theme ?? 'light') !== theme) await click(page, '[data-role="theme"]');
+            if ((await page.evaluate(() => document.documentElement.dataset.theme ?? 'light')) !== theme)
+              await click(page, '[data-role="theme"]');
             await until(page, PANELS['.next']);
             await until(page, PANELS['.attention']);
-            await until(page, () => [...document.querySelectorAll('.bar')].every((bar) => !bar.textContent.includes('…')));
-            if (device === 'desktop') await until(page, (dark) => {   // every head in view is drawn; the scale of weights begins with the colour of the paper
-              const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-              const pixel = (canvas) => {
-                copy.clearRect(0, 0, 1, 1);
-                copy.drawImage(canvas, 0, 0);
-                return copy.getImageData(0, 0, 1, 1).data;
-              };
-              return [...document.querySelectorAll('.tile canvas')].every((canvas) => pixel(canvas)[3] > 0) && (pixel(document.querySelector('.ramp'))[0] < 128) === dark;
-            }, [theme === 'dark']);
+            await until(page, () =>
+              [...document.querySelectorAll('.bar')].every((bar) => !bar.textContent.includes('…')),
+            );
+            if (device === 'desktop')
+              await until(
+                page,
+                (dark) => {
+                  // every head in view is drawn; the scale of weights begins with the colour of the paper
+                  const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+                  const pixel = (canvas) => {
+                    copy.clearRect(0, 0, 1, 1);
+                    copy.drawImage(canvas, 0, 0);
+                    return copy.getImageData(0, 0, 1, 1).data;
+                  };
+                  return (
+                    [...document.querySelectorAll('.tile canvas')].every((canvas) => pixel(canvas)[3] > 0) &&
+                    pixel(document.querySelector('.ramp'))[0] < 128 === dark
+                  );
+                },
+                [theme === 'dark'],
+              );
             const png = await page.screenshot();
             writeFileSync(`${SCREENS}/${engine}-${device}-${theme}.png`, png);
             const header = new DataView(png.buffer, png.byteOffset);
             assert.deepEqual([header.getUint32(16), header.getUint32(20)], [width, height]);
             assert.ok(png.length > 30_000, `${png.length} bytes: an empty picture`);
           }
-          assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${device}: the page scrolls sideways`);
+          assert.ok(
+            await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+            `${device}: the page scrolls sideways`,
+          );
           // Firefox's kind of dot product once stood there too, and the head of the page took a second line
-          assert.match(await page.evaluate(() => document.querySelector('[data-role="backend"]').textContent), /^(relaxed SIMD|simd128), one thread$/);
+          assert.match(
+            await page.evaluate(() => document.querySelector('[data-role="backend"]').textContent),
+            /^(relaxed SIMD|simd128), one thread$/,
+          );
           assert.deepEqual(await page.complaints(), []);
           await page.close();
         }

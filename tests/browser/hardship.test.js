@@ -1,5 +1,5 @@
-// hardship.test.js - the built page in Chromium where less is there than it would like: no storage, code that does not come, a folder
-// that holds no model, a low or a narrow window.
+// hardship.test.js - the built page in Chromium where less is there than it would like: no storage, code that does not
+// come, a folder that holds no model, a low or a narrow window.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,8 @@ import { test } from 'node:test';
 import { visit } from './built_page.js';
 
 const SMALL = '#model=weights/stories-1m.gguf&prompt=Once upon a time';
-const ours = (/** @type {string[]} */ complaints) => complaints.filter((text) => !/^Failed to load resource|blocked by Playwright/.test(text));
+const ours = (/** @type {string[]} */ complaints) =>
+  complaints.filter((text) => !/^Failed to load resource|blocked by Playwright/.test(text));
 
 /** A page of the small stories, once its text is there. */
 async function open(how = {}) {
@@ -20,11 +21,29 @@ const theme = (page) => page.evaluate(() => document.documentElement.dataset.the
 
 // With site data blocked the first panel once stopped the module, and nothing worked.
 for (const [what, take] of /** @type {[string, () => void][]} */ ([
-  ['blocked', () => Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); } })],
-  ['full', () => { Storage.prototype.setItem = () => { throw new DOMException('The quota has been exceeded.', 'QuotaExceededError'); }; }],
+  [
+    'blocked',
+    () =>
+      Object.defineProperty(window, 'localStorage', {
+        get() {
+          throw new DOMException('Access is denied for this document.', 'SecurityError');
+        },
+      }),
+  ],
+  [
+    'full',
+    () => {
+      Storage.prototype.setItem = () => {
+        throw new DOMException('The quota has been exceeded.', 'QuotaExceededError');
+      };
+    },
+  ],
 ])) {
   test(`where storage is ${what}, theme and guided walk work, and last as long as the page`, async () => {
-    const { page, complaints, close } = await open({ colorScheme: 'light', prepare: (page) => page.addInitScript(take) });
+    const { page, complaints, close } = await open({
+      colorScheme: 'light',
+      prepare: (page) => page.addInitScript(take),
+    });
     await page.getByRole('button', { name: 'Dark theme' }).click();
     assert.equal(await theme(page), 'dark');
     await page.getByRole('button', { name: 'Guided walk' }).click();
@@ -40,12 +59,13 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
 test('panels whose code does not come say so and come when asked for again, and the page is kept for later', async () => {
   const late = '**/assets/{train,depth}-*.js';
   const { page, complaints, close } = await open({ prepare: (page) => page.route(late, (route) => route.abort()) });
-  for (const panel of ['.train', '.depth']) await page.locator(`${panel} [role="alert"]`).filter({ hasText: 'could not be fetched' }).waitFor();
+  for (const panel of ['.train', '.depth'])
+    await page.locator(`${panel} [role="alert"]`).filter({ hasText: 'could not be fetched' }).waitFor();
   await page.evaluate(() => navigator.serviceWorker.ready);
   await page.unroute(late);
   await page.locator('.train').getByRole('button', { name: 'Try again' }).press('Enter');
   await page.waitForSelector('#train-text');
-  await page.locator('.depth').scrollIntoViewIfNeeded();   // it comes by itself when it is near
+  await page.locator('.depth').scrollIntoViewIfNeeded(); // it comes by itself when it is near
   await page.waitForSelector('.depth h2 small');
   assert.equal(await page.locator('.train > [role="alert"], .depth > [role="alert"]').count(), 0);
   assert.equal(await page.locator('.train h2 small, .depth h2 small').count(), 2, 'a panel was made twice');
@@ -56,8 +76,13 @@ test('panels whose code does not come say so and come when asked for again, and 
 
 test('an explanation whose code does not come is said to be missing, and comes when asked for again', async () => {
   const late = '**/assets/explanation-*.js';
-  const { page, complaints, close } = await open({ hash: `${SMALL}&open=ffn&key=1`, serviceWorkers: 'block', prepare: (page) => page.route(late, (route) => route.abort()) });
-  const missing = (/** @type {string} */ where) => page.locator(`${where} [role="alert"]`).filter({ hasText: 'could not be fetched' });
+  const { page, complaints, close } = await open({
+    hash: `${SMALL}&open=ffn&key=1`,
+    serviceWorkers: 'block',
+    prepare: (page) => page.route(late, (route) => route.abort()),
+  });
+  const missing = (/** @type {string} */ where) =>
+    page.locator(`${where} [role="alert"]`).filter({ hasText: 'could not be fetched' });
   await page.locator('.attention .explain summary').press('Enter');
   await missing('.attention').waitFor();
   await page.locator('.values-box').press('Enter');
@@ -73,19 +98,37 @@ test('an explanation whose code does not come is said to be missing, and comes w
 });
 
 /** Drop what is no file list of a real one, but reads like it. */
-const drop = (page, where, how) => page.evaluate(([where, how]) => {
-  const file = new File(['some words'], 'notes');
-  if (how === 'unreadable file') file.text = () => Promise.reject(new DOMException('The file is gone.', 'NotFoundError'));
-  const entry = { isDirectory: /folder/.test(how), name: file.name, createReader: () => ({ readEntries: (done, failed) => (how === 'unreadable folder' ? failed(new DOMException('The folder is gone.', 'NotFoundError')) : done([])) }) };
-  const event = new Event('drop', { bubbles: true, cancelable: true });
-  Object.defineProperty(event, 'dataTransfer', { value: { files: [file], items: [{ webkitGetAsEntry: () => entry }], types: ['Files'] } });
-  document.querySelector(where).dispatchEvent(event);
-}, [where, how]);
+const drop = (page, where, how) =>
+  page.evaluate(
+    ([where, how]) => {
+      const file = new File(['some words'], 'notes');
+      if (how === 'unreadable file')
+        file.text = () => Promise.reject(new DOMException('The file is gone.', 'NotFoundError'));
+      const entry = {
+        isDirectory: /folder/.test(how),
+        name: file.name,
+        createReader: () => ({
+          readEntries: (done, failed) =>
+            how === 'unreadable folder' ? failed(new DOMException('The folder is gone.', 'NotFoundError')) : done([]),
+        }),
+      };
+      const event = new Event('drop', { bubbles: true, cancelable: true });
+      Object.defineProperty(event, 'dataTransfer', {
+        value: { files: [file], items: [{ webkitGetAsEntry: () => entry }], types: ['Files'] },
+      });
+      document.querySelector(where).dispatchEvent(event);
+    },
+    [where, how],
+  );
 
 test('a folder without a model, and what cannot be read, is refused in a sentence', async () => {
   const { page, complaints, close } = await open();
   const refused = async (/** @type {RegExp} */ words) => {
-    await page.waitForFunction((source) => new RegExp(source).test(document.querySelector('.error [role="alert"]').textContent), words.source, { timeout: 5000 });
+    await page.waitForFunction(
+      (source) => new RegExp(source).test(document.querySelector('.error [role="alert"]').textContent),
+      words.source,
+      { timeout: 5000 },
+    );
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await page.waitForFunction(() => document.querySelector('.error').hidden);
   };
@@ -105,34 +148,56 @@ test('a folder without a model, and what cannot be read, is refused in a sentenc
   await page.locator('#train').scrollIntoViewIfNeeded();
   await page.waitForSelector('#train-text');
   const before = await page.locator('#train-text').inputValue();
-  for (const [how, words] of [['folder', 'notes is a folder'], ['unreadable file', 'notes could not be read: The file is gone.']]) {
+  for (const [how, words] of [
+    ['folder', 'notes is a folder'],
+    ['unreadable file', 'notes could not be read: The file is gone.'],
+  ]) {
     await drop(page, '#train-text', how);
     await page.locator('.train .wrong').filter({ hasText: words }).waitFor({ timeout: 5000 });
   }
   assert.equal(await page.locator('#train-text').inputValue(), before);
   assert.equal(await page.locator('.error').isVisible(), false);
   await drop(page, '#train-text', 'file');
-  await page.waitForFunction(() => document.querySelector('#train-text').value === 'some words' && !document.querySelector('.train .wrong').textContent);
+  await page.waitForFunction(
+    () =>
+      document.querySelector('#train-text').value === 'some words' &&
+      !document.querySelector('.train .wrong').textContent,
+  );
   assert.deepEqual(complaints, []);
   await close();
 });
 
-for (const [width, height] of [[320, 256], [1280, 256]]) {
+for (const [width, height] of [
+  [320, 256],
+  [1280, 256],
+]) {
   test(`the guided walk is whole in a window of ${width} x ${height}`, async () => {
     const { page, close } = await open({ width, height });
     await page.getByRole('button', { name: 'Guided walk' }).click();
-    const boxes = () => page.evaluate(() => ['.walk', '#h-walk', '.walk .primary'].map((name) => {
-      const { top, bottom } = document.querySelector(name).getBoundingClientRect();
-      return { name, top: Math.round(top), bottom: Math.round(bottom) };
-    }));
+    const boxes = () =>
+      page.evaluate(() =>
+        ['.walk', '#h-walk', '.walk .primary'].map((name) => {
+          const { top, bottom } = document.querySelector(name).getBoundingClientRect();
+          return { name, top: Math.round(top), bottom: Math.round(bottom) };
+        }),
+      );
     for (let i = 1; i <= 4; i++) {
-      await page.waitForFunction((n) => document.querySelector('.walk .num').textContent.startsWith(`${n} of`) && document.activeElement.matches('.walk .primary'), i);
-      for (const { name, top, bottom } of await boxes()) assert.ok(top >= 0 && bottom <= height, `${name} reaches from ${top} to ${bottom}`);
+      await page.waitForFunction(
+        (n) =>
+          document.querySelector('.walk .num').textContent.startsWith(`${n} of`) &&
+          document.activeElement.matches('.walk .primary'),
+        i,
+      );
+      for (const { name, top, bottom } of await boxes())
+        assert.ok(top >= 0 && bottom <= height, `${name} reaches from ${top} to ${bottom}`);
       // every line of the text can be brought between the edge above and the buttons
       const last = await page.evaluate(() => {
         const walk = document.querySelector('.walk');
         walk.scrollTop = walk.scrollHeight;
-        return { text: walk.querySelector('p').getBoundingClientRect().bottom, foot: walk.querySelector('.walk-foot').getBoundingClientRect().top };
+        return {
+          text: walk.querySelector('p').getBoundingClientRect().bottom,
+          foot: walk.querySelector('.walk-foot').getBoundingClientRect().top,
+        };
       });
       assert.ok(last.text <= last.foot + 1, `the text ends at ${last.text}, the buttons begin at ${last.foot}`);
       await page.locator('.walk .primary').press('Enter');
@@ -144,13 +209,23 @@ for (const [width, height] of [[320, 256], [1280, 256]]) {
 test('“Break it” fits 360 px while it measures', async () => {
   const { page, close } = await open({ width: 360, height: 800 });
   const { over, before, tall, wide } = await page.evaluate(() => {
-    const [tools, button, progress] = ['', ' button', ' progress'].map((part) => document.querySelector(`.break .buttons${part}`));
+    const [tools, button, progress] = ['', ' button', ' progress'].map((part) =>
+      document.querySelector(`.break .buttons${part}`),
+    );
     const before = button.getBoundingClientRect().height;
     progress.hidden = false;
     const right = Math.max(...[...tools.querySelectorAll('*')].map((e) => e.getBoundingClientRect().right));
-    return { over: right - tools.getBoundingClientRect().right, before, tall: button.getBoundingClientRect().height, wide: progress.getBoundingClientRect().width };
+    return {
+      over: right - tools.getBoundingClientRect().right,
+      before,
+      tall: button.getBoundingClientRect().height,
+      wide: progress.getBoundingClientRect().width,
+    };
   });
   assert.ok(over <= 0, `${over} px too wide`);
-  assert.ok(before > 0 && tall < 40 && wide > 100, `a button ${tall} px tall, ${before} px at rest, beside a bar of ${wide} px`);
+  assert.ok(
+    before > 0 && tall < 40 && wide > 100,
+    `a button ${tall} px tall, ${before} px at rest, beside a bar of ${wide} px`,
+  );
   await close();
 });

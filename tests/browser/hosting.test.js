@@ -1,5 +1,6 @@
-// hosting.test.js - the built page on the hosts of docs/hosting.md, in a folder: with the headers of site/_headers, without any, on nginx
-// and on Apache with the document's own configuration; and the package under the document's Content-Security-Policy.
+// hosting.test.js - the built page on the hosts of docs/hosting.md, in a folder: with the headers of site/_headers,
+// without any, on nginx and on Apache with the document's own configuration; and the package under the document's
+// Content-Security-Policy.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,15 +14,23 @@ import { browser, resting, settled, site, top } from './built_page.js';
 import { watchQuiet } from './quiet.js';
 
 const document = readFileSync(join(top, 'docs/hosting.md'), 'utf8');
-/** The first block of a language in the document. @param {string} language @param {string} [holds] */
+/**
+ * The first block of a language in the document.
+ * @param {string} language
+ * @param {string} [holds]
+ */
 function block(language, holds = '') {
-  const found = [...document.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].find(([, name, text]) => name === language && text.includes(holds));
+  const found = [...document.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].find(
+    ([, name, text]) => name === language && text.includes(holds),
+  );
   assert.ok(found, `docs/hosting.md has no block ${language} ${holds}`);
   return found[2];
 }
 
 const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
-const PROMPT = 'Once upon a time', TOKENS = 24, SEED = 7;
+const PROMPT = 'Once upon a time',
+  TOKENS = 24,
+  SEED = 7;
 const temporary = mkdtempSync(join(tmpdir(), 'glassformer-hosting-'));
 /** @type {number[]} */
 let expected;
@@ -29,27 +38,48 @@ let expected;
 before(async () => {
   const model = await load(join(top, 'weights/stories.gguf'));
   expected = await model.encode(PROMPT);
-  for await (const { id } of model.generate(PROMPT, { maxTokens: TOKENS, seed: SEED, temperature: 0.8, topK: 40, topP: 0.95 })) expected.push(id);
+  for await (const { id } of model.generate(PROMPT, {
+    maxTokens: TOKENS,
+    seed: SEED,
+    temperature: 0.8,
+    topK: 40,
+    topP: 0.95,
+  }))
+    expected.push(id);
   model.dispose();
 });
 after(() => rmSync(temporary, { recursive: true, force: true }));
 
-/** Rules of a _headers file: a path, ending in * or not, and its indented headers. @param {string} text */
+/**
+ * Rules of a _headers file: a path, ending in * or not, and its indented headers.
+ * @param {string} text
+ */
 function rulesOf(text) {
   /** @type {{path: string, headers: Record<string, string>}[]} */
   const rules = [];
   for (const line of text.split('\n')) {
     if (!line.trim() || line.startsWith('#')) continue;
-    if (line.startsWith('/')) { rules.push({ path: line.trim(), headers: {} }); continue; }
+    if (line.startsWith('/')) {
+      rules.push({ path: line.trim(), headers: {} });
+      continue;
+    }
     const [, name, value] = /^\s+([\w-]+):\s*(.+)$/.exec(line) ?? assert.fail(`_headers: ${line}`);
     rules.at(-1).headers[name] = value;
   }
   return rules;
 }
 
-/** @param {ReturnType<typeof rulesOf>} rules @param {string} path */
-const headersOf = (rules, path) => Object.assign({}, ...rules
-  .filter((rule) => (rule.path.endsWith('*') ? path.startsWith(rule.path.slice(0, -1)) : path === rule.path)).map((rule) => rule.headers));
+/**
+ * @param {ReturnType<typeof rulesOf>} rules
+ * @param {string} path
+ */
+const headersOf = (rules, path) =>
+  Object.assign(
+    {},
+    ...rules
+      .filter((rule) => (rule.path.endsWith('*') ? path.startsWith(rule.path.slice(0, -1)) : path === rule.path))
+      .map((rule) => rule.headers),
+  );
 
 /**
  * Open the page as a visitor of a machine with eight cores and let it write.
@@ -58,13 +88,18 @@ const headersOf = (rules, path) => Object.assign({}, ...rules
 async function written(url) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
   const page = await context.newPage();
-  const complaints = [], requests = [];
+  const complaints = [],
+    requests = [];
   /** @type {Record<string, string>} */
   let headers = {};
-  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('request', (request) => requests.push(request.url()));
-  page.on('response', async (response) => { if (/assets\/index-.*\.js$/.test(response.url())) headers = await response.allHeaders(); });
+  page.on('response', async (response) => {
+    if (/assets\/index-.*\.js$/.test(response.url())) headers = await response.allHeaders();
+  });
   await watchQuiet(page);
   await page.addInitScript(() => Object.defineProperty(navigator, 'hardwareConcurrency', { value: 8 }));
   try {
@@ -79,7 +114,10 @@ async function written(url) {
     await resting(page);
     return {
       ids: await page.locator('.tok').evaluateAll((list) => list.map((token) => Number(token.dataset.id))),
-      isolated: await page.evaluate(() => crossOriginIsolated), complaints, requests, headers,
+      isolated: await page.evaluate(() => crossOriginIsolated),
+      complaints,
+      requests,
+      headers,
       backend: await page.locator('[data-role="backend"]').innerText(),
     };
   } finally {
@@ -87,13 +125,24 @@ async function written(url) {
   }
 }
 
-/** @param {Awaited<ReturnType<typeof written>>} visit @param {string} url @param {boolean} isolated */
+/**
+ * @param {Awaited<ReturnType<typeof written>>} visit
+ * @param {string} url
+ * @param {boolean} isolated
+ */
 function check({ ids, complaints, requests, ...visit }, url, isolated) {
   assert.deepEqual(ids, expected);
   assert.deepEqual(complaints, []);
-  assert.deepEqual(requests.filter((request) => !request.startsWith(url) && !/^(?:data:|blob:)|\/favicon\.ico$/.test(request)), []);
+  assert.deepEqual(
+    requests.filter((request) => !request.startsWith(url) && !/^(?:data:|blob:)|\/favicon\.ico$/.test(request)),
+    [],
+  );
   assert.equal(visit.isolated, isolated);
-  assert.equal(requests.some((request) => /-threads-[^/]*\.wasm$/.test(request)), isolated, 'which binary');
+  assert.equal(
+    requests.some((request) => /-threads-[^/]*\.wasm$/.test(request)),
+    isolated,
+    'which binary',
+  );
   if (!isolated) return;
   for (const [name, value] of Object.entries(ISOLATION)) assert.equal(visit.headers[name], value, name);
   assert.equal(visit.headers['cache-control'], 'public, max-age=31536000, immutable');
@@ -101,30 +150,61 @@ function check({ ids, complaints, requests, ...visit }, url, isolated) {
 
 test('in a folder, without headers: one thread, the same text', async () => {
   const host = await serve(site, { base: '/some/folder/', isolate: false });
-  try { check(await written(host.url), host.url, false); } finally { await host.close(); }
+  try {
+    check(await written(host.url), host.url, false);
+  } finally {
+    await host.close();
+  }
 });
 
 test('in a folder, with the headers of site/_headers: isolated, the binary with threads, the same text', async () => {
-  const rules = rulesOf(readFileSync(join(site, '_headers'), 'utf8')), base = '/some/folder/';
-  const host = await serve(site, { base, isolate: false, headersOf: (path) => headersOf(rules, `/${path.slice(base.length)}`) });
-  try { check(await written(host.url), host.url, true); } finally { await host.close(); }
+  const rules = rulesOf(readFileSync(join(site, '_headers'), 'utf8')),
+    base = '/some/folder/';
+  const host = await serve(site, {
+    base,
+    isolate: false,
+    headersOf: (path) => headersOf(rules, `/${path.slice(base.length)}`),
+  });
+  try {
+    check(await written(host.url), host.url, true);
+  } finally {
+    await host.close();
+  }
 });
 
 test('the document shows the headers that the build ships', () => {
   assert.deepEqual(rulesOf(block('', '/assets/*')), rulesOf(readFileSync(join(site, '_headers'), 'utf8')));
-  assert.deepEqual(Object.fromEntries(block('http', 'Opener').trim().split('\n').map((line) => line.toLowerCase().split(': '))), ISOLATION);
+  assert.deepEqual(
+    Object.fromEntries(
+      block('http', 'Opener')
+        .trim()
+        .split('\n')
+        .map((line) => line.toLowerCase().split(': ')),
+    ),
+    ISOLATION,
+  );
 });
 
-/** @param {string} program @returns {string | null} */
-const installed = (program) => [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'].map((folder) => join(folder, program)).find(existsSync) ?? null;
+/**
+ * @param {string} program
+ * @returns {string | null}
+ */
+const installed = (program) =>
+  [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
+    .map((folder) => join(folder, program))
+    .find(existsSync) ?? null;
 
-/** A port that was free a moment ago. @returns {Promise<number>} */
-const freePort = () => new Promise((resolve) => {
-  const probe = createServer().listen(0, '127.0.0.1', () => {
-    const { port } = /** @type {import('node:net').AddressInfo} */ (probe.address());
-    probe.close(() => resolve(port));
+/**
+ * A port that was free a moment ago.
+ * @returns {Promise<number>}
+ */
+const freePort = () =>
+  new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = /** @type {import('node:net').AddressInfo} */ (probe.address());
+      probe.close(() => resolve(port));
+    });
   });
-});
 
 /**
  * Start a web server in the foreground, visit the page, stop the server.
@@ -133,10 +213,18 @@ const freePort = () => new Promise((resolve) => {
 async function visitOn(program, args, url) {
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
-  child.stderr.on('data', (text) => { said += text; });
+  child.stderr.on('data', (text) => {
+    said += text;
+  });
   try {
     for (let i = 0; ; i++) {
-      if (await fetch(url).then((response) => response.ok, () => false)) break;
+      if (
+        await fetch(url).then(
+          (response) => response.ok,
+          () => false,
+        )
+      )
+        break;
       assert.ok(i < 100 && child.exitCode === null, `${program} does not answer: ${said}`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
@@ -147,7 +235,10 @@ async function visitOn(program, args, url) {
   }
 }
 
-/** The page in a folder of its own for a server that runs as another user. @param {string} name */
+/**
+ * The page in a folder of its own for a server that runs as another user.
+ * @param {string} name
+ */
 function folderFor(name) {
   const folder = join(temporary, name);
   mkdirSync(folder);
@@ -157,31 +248,69 @@ function folderFor(name) {
 }
 
 const nginx = installed('nginx');
-test('nginx with the document\'s configuration', { skip: !nginx && 'nginx is not installed' }, async () => {
-  const folder = folderFor('nginx'), port = await freePort();
-  const server = block('nginx').replace('listen 8080', `listen 127.0.0.1:${port}`).replace('/srv/www', join(folder, 'www'));
+test("nginx with the document's configuration", { skip: !nginx && 'nginx is not installed' }, async () => {
+  const folder = folderFor('nginx'),
+    port = await freePort();
+  const server = block('nginx')
+    .replace('listen 8080', `listen 127.0.0.1:${port}`)
+    .replace('/srv/www', join(folder, 'www'));
   assert.ok(server.includes(String(port)) && server.includes(folder));
-  writeFileSync(join(folder, 'nginx.conf'), `daemon off; pid ${folder}/pid; error_log stderr;${process.getuid?.() === 0 ? ' user root;' : ''}
+  writeFileSync(
+    join(folder, 'nginx.conf'),
+    `daemon off; pid ${folder}/pid; error_log stderr;${process.getuid?.() === 0 ? ' user root;' : ''}
     events {}
     http { include /etc/nginx/mime.types; access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy;
-      fastcgi_temp_path ${folder}/fastcgi; uwsgi_temp_path ${folder}/uwsgi; scgi_temp_path ${folder}/scgi; ${server} }`);
-  await visitOn(/** @type {string} */ (nginx), ['-c', join(folder, 'nginx.conf'), '-p', folder], `http://127.0.0.1:${port}/glassformer/`);
+      fastcgi_temp_path ${folder}/fastcgi; uwsgi_temp_path ${folder}/uwsgi; scgi_temp_path ${folder}/scgi; ${server} }`,
+  );
+  await visitOn(
+    /** @type {string} */ (nginx),
+    ['-c', join(folder, 'nginx.conf'), '-p', folder],
+    `http://127.0.0.1:${port}/glassformer/`,
+  );
 });
 
-const apache = installed('apache2'), modules = '/usr/lib/apache2/modules';
-test('Apache with the document\'s .htaccess', { skip: !(apache && existsSync(modules)) && 'Debian\'s apache2 is not installed' }, async () => {
-  const folder = folderFor('apache'), port = await freePort();
-  writeFileSync(join(folder, 'www/glassformer/.htaccess'), block('apache'));
-  writeFileSync(join(folder, 'apache.conf'), [
-    `ServerRoot ${folder}`, `PidFile ${folder}/pid`, `ErrorLog ${folder}/error.log`, `Listen 127.0.0.1:${port}`, 'ServerName localhost',
-    ...['mpm_event', 'authz_core', 'dir', 'mime', 'headers'].map((name) => `LoadModule ${name}_module ${modules}/mod_${name}.so`),
-    ...(process.getuid?.() === 0 ? ['User www-data', 'Group www-data'] : []), 'TypesConfig /etc/mime.types', 'DirectoryIndex index.html',
-    `DocumentRoot ${folder}/www`, `<Directory ${folder}/www>`, 'Require all granted', 'AllowOverride FileInfo', '</Directory>', '',
-  ].join('\n'));
-  const { status, stderr } = spawnSync(/** @type {string} */ (apache), ['-t', '-f', join(folder, 'apache.conf')], { encoding: 'utf8' });
-  assert.equal(status, 0, stderr);
-  await visitOn(/** @type {string} */ (apache), ['-DFOREGROUND', '-f', join(folder, 'apache.conf')], `http://127.0.0.1:${port}/glassformer/`);
-});
+const apache = installed('apache2'),
+  modules = '/usr/lib/apache2/modules';
+test(
+  "Apache with the document's .htaccess",
+  { skip: !(apache && existsSync(modules)) && "Debian's apache2 is not installed" },
+  async () => {
+    const folder = folderFor('apache'),
+      port = await freePort();
+    writeFileSync(join(folder, 'www/glassformer/.htaccess'), block('apache'));
+    writeFileSync(
+      join(folder, 'apache.conf'),
+      [
+        `ServerRoot ${folder}`,
+        `PidFile ${folder}/pid`,
+        `ErrorLog ${folder}/error.log`,
+        `Listen 127.0.0.1:${port}`,
+        'ServerName localhost',
+        ...['mpm_event', 'authz_core', 'dir', 'mime', 'headers'].map(
+          (name) => `LoadModule ${name}_module ${modules}/mod_${name}.so`,
+        ),
+        ...(process.getuid?.() === 0 ? ['User www-data', 'Group www-data'] : []),
+        'TypesConfig /etc/mime.types',
+        'DirectoryIndex index.html',
+        `DocumentRoot ${folder}/www`,
+        `<Directory ${folder}/www>`,
+        'Require all granted',
+        'AllowOverride FileInfo',
+        '</Directory>',
+        '',
+      ].join('\n'),
+    );
+    const { status, stderr } = spawnSync(/** @type {string} */ (apache), ['-t', '-f', join(folder, 'apache.conf')], {
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stderr);
+    await visitOn(
+      /** @type {string} */ (apache),
+      ['-DFOREGROUND', '-f', join(folder, 'apache.conf')],
+      `http://127.0.0.1:${port}/glassformer/`,
+    );
+  },
+);
 
 const PROGRAM = `
 import { load, train } from '/dist/index.js';
@@ -197,14 +326,23 @@ window.outcome = (async () => {
 })().catch(({ code, message }) => ({ code, message }));
 `;
 
-/** What load and train come to under a policy. @param {string} policy */
+/**
+ * What load and train come to under a policy.
+ * @param {string} policy
+ */
 async function under(policy) {
   const folder = join(temporary, 'policy');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'index.html'), '<!doctype html><title>policy</title><script type="module" src="main.js"></script>\n');
+  writeFileSync(
+    join(folder, 'index.html'),
+    '<!doctype html><title>policy</title><script type="module" src="main.js"></script>\n',
+  );
   writeFileSync(join(folder, 'main.js'), PROGRAM);
-  const host = await serve(folder, { isolate: false, also: { '/dist/': join(top, 'dist'), '/weights/': join(top, 'weights') },
-    headersOf: () => ({ 'Content-Security-Policy': policy }) });
+  const host = await serve(folder, {
+    isolate: false,
+    also: { '/dist/': join(top, 'dist'), '/weights/': join(top, 'weights') },
+    headersOf: () => ({ 'Content-Security-Policy': policy }),
+  });
   const page = await browser.newPage();
   try {
     await page.goto(host.url);
@@ -216,8 +354,10 @@ async function under(policy) {
   }
 }
 
-test('the package works under the document\'s Content-Security-Policy, and each directive that is missing is named', async () => {
-  const policy = block('http', 'Content-Security-Policy').replace(/^Content-Security-Policy: /, '').trim();
+test("the package works under the document's Content-Security-Policy, and each directive that is missing is named", async () => {
+  const policy = block('http', 'Content-Security-Policy')
+    .replace(/^Content-Security-Policy: /, '')
+    .trim();
   assert.deepEqual(await under(policy), { tokens: 5 });
   const without = (/** @type {string} */ word) => {
     assert.ok(policy.includes(word));

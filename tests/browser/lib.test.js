@@ -22,9 +22,22 @@ let server, models, browser, page;
 const asked = [];
 
 before(async () => {
-  writeFileSync(join(folder, 'index.html'), '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n');
-  writeFileSync(join(folder, 'main.js'), `import * as glassformer from ${JSON.stringify(join(top, 'dist/index.js'))}; window.glassformer = glassformer;`);
-  await build({ root: folder, base: './', configFile: false, logLevel: 'error', publicDir: false, build: { target: 'es2022' } });
+  writeFileSync(
+    join(folder, 'index.html'),
+    '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n',
+  );
+  writeFileSync(
+    join(folder, 'main.js'),
+    `import * as glassformer from ${JSON.stringify(join(top, 'dist/index.js'))}; window.glassformer = glassformer;`,
+  );
+  await build({
+    root: folder,
+    base: './',
+    configFile: false,
+    logLevel: 'error',
+    publicDir: false,
+    build: { target: 'es2022' },
+  });
   server = await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': join(top, 'weights') } });
   models = createServer((request, response) => {
     asked.push(request.url);
@@ -49,25 +62,30 @@ after(async () => {
 
 /** Load in the page and write eight tokens. */
 function tryIt(url, options) {
-  return page.evaluate(async ([url, options]) => {
-    const seen = [];
-    try {
-      const model = await window.glassformer.load(url, { ...options, onProgress: (p) => seen.push(p) });
-      const ids = [];
-      for await (const step of model.generate([1, 2, 3], { maxTokens: 8, temperature: 0, ignoreEos: true })) ids.push(step.id);
-      const { backend, memory } = model;
-      model.dispose();
-      return { ids, backend, memory, fromCache: seen.filter((p) => p.phase === 'download').at(-1)?.fromCache };
-    } catch (e) {
-      return { code: e.code, message: e.message, ours: e instanceof window.glassformer.GlassformerError };
-    }
-  }, [url, options]);
+  return page.evaluate(
+    async ([url, options]) => {
+      const seen = [];
+      try {
+        const model = await window.glassformer.load(url, { ...options, onProgress: (p) => seen.push(p) });
+        const ids = [];
+        for await (const step of model.generate([1, 2, 3], { maxTokens: 8, temperature: 0, ignoreEos: true }))
+          ids.push(step.id);
+        const { backend, memory } = model;
+        model.dispose();
+        return { ids, backend, memory, fromCache: seen.filter((p) => p.phase === 'download').at(-1)?.fromCache };
+      } catch (e) {
+        return { code: e.code, message: e.message, ours: e instanceof window.glassformer.GlassformerError };
+      }
+    },
+    [url, options],
+  );
 }
 
 async function expected() {
   const model = await load(bytes);
   const ids = [];
-  for await (const step of model.generate([1, 2, 3], { maxTokens: 8, temperature: 0, ignoreEos: true })) ids.push(step.id);
+  for await (const step of model.generate([1, 2, 3], { maxTokens: 8, temperature: 0, ignoreEos: true }))
+    ids.push(step.id);
   model.dispose();
   return ids;
 }
@@ -75,7 +93,8 @@ async function expected() {
 for (const cache of ['cache-storage', 'opfs']) {
   for (const worker of [true, false]) {
     test(`${cache}, ${worker ? 'in the worker' : 'in the page'}: once from the network, then from here`, async () => {
-      const url = `${models.url}${cache}-${worker}.gguf`, ids = await expected();
+      const url = `${models.url}${cache}-${worker}.gguf`,
+        ids = await expected();
       const first = await tryIt(url, { cache, worker, sha256 });
       assert.deepEqual([first.ids, first.fromCache, first.message], [ids, false, undefined]);
       const count = asked.length;
@@ -94,7 +113,10 @@ for (const cache of ['cache-storage', 'opfs']) {
       assert.ok(ours && ['network', 'truncated'].includes(code), code);
       assert.equal(asked.length, count + 1, 'half a file was kept');
     }
-    const wrong = await tryIt(`${models.url}wrong-${cache}.gguf`, { cache, sha256: sha256.replace(/^./, (c) => (c === '0' ? '1' : '0')) });
+    const wrong = await tryIt(`${models.url}wrong-${cache}.gguf`, {
+      cache,
+      sha256: sha256.replace(/^./, (c) => (c === '0' ? '1' : '0')),
+    });
     assert.equal(wrong.code, 'bad-file');
     assert.match(wrong.message, new RegExp(`wrong-${cache}.*${sha256}`));
     const count = asked.length;
@@ -103,7 +125,7 @@ for (const cache of ['cache-storage', 'opfs']) {
   });
 }
 
-test('a relative address means the page\'s, not the worker\'s; a page in place of a model is named', async () => {
+test("a relative address means the page's, not the worker's; a page in place of a model is named", async () => {
   const there = await tryIt('weights/stories-3m.gguf', {});
   assert.equal(there.ids?.length, 8, there.message);
   assert.match(there.backend, /relaxed|simd/);
@@ -115,15 +137,25 @@ test('a relative address means the page\'s, not the worker\'s; a page in place o
 test('the page stays alive while its worker writes, and a reader who leaves frees the session', async () => {
   const { turns, kv, steps } = await page.evaluate(async () => {
     const model = await window.glassformer.load('weights/stories-3m.gguf');
-    let turns = 0, steps = 0, running = true;
-    const { port1, port2 } = new MessageChannel();   // a timer comes every 4 ms at most, too seldom on a fast machine
-    port1.onmessage = () => { turns++; if (running) port2.postMessage(0); else port1.close(); };
+    let turns = 0,
+      steps = 0,
+      running = true;
+    const { port1, port2 } = new MessageChannel(); // a timer comes every 4 ms at most, too seldom on a fast machine
+    port1.onmessage = () => {
+      turns++;
+      if (running) port2.postMessage(0);
+      else port1.close();
+    };
     port2.postMessage(0);
-    for (let i = 0; i < 4; i++) for await (const step of model.generate('Once', { ignoreEos: true, capture: ['*.hook_pattern'] })) { steps += step.id >= 0; }
+    for (let i = 0; i < 4; i++)
+      for await (const step of model.generate('Once', { ignoreEos: true, capture: ['*.hook_pattern'] })) {
+        steps += step.id >= 0;
+      }
     for await (const step of model.generate('Once', { ignoreEos: true })) if (++steps && step.position > 20) break;
     running = false;
     let kv;
-    for (let i = 0; i < 200; i++) {   // the worker hears it between two pieces of the work that nobody reads any more
+    for (let i = 0; i < 200; i++) {
+      // the worker hears it between two pieces of the work that nobody reads any more
       await model.encode('a');
       kv = model.memory.regions.find((r) => r.name === 'kv cache').bytes;
       if (!kv) break;
@@ -137,39 +169,65 @@ test('the page stays alive while its worker writes, and a reader who leaves free
   assert.ok(turns > 100, `the page had ${turns} turns of its own`);
 });
 
-test('the library\'s own fetch stays at home', async () => {
+test("the library's own fetch stays at home", async () => {
   const requests = [];
   page.on('request', (r) => requests.push(r.url()));
   await tryIt('weights/stories-3m.gguf', {});
   assert.ok(requests.length);
-  assert.deepEqual(requests.filter((url) => !url.startsWith(server.url)), []);
+  assert.deepEqual(
+    requests.filter((url) => !url.startsWith(server.url)),
+    [],
+  );
 });
 
 test('training: fetched when it is wanted, the losses of Node to the bit, and no long task in the page', async () => {
-  const config = { d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 }, options = { steps: 40, vocabSize: 300, batchTokens: 512, validation: 0.1 };
+  const config = { d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 },
+    options = { steps: 40, vocabSize: 300, batchTokens: 512, validation: 0.1 };
   const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
-  const fetched = () => [...new Set(server.requests.filter((path) => /train/.test(path)).map((path) => basename(path).replace(/-.{8}\./, '.')))].sort();
+  const fetched = () =>
+    [
+      ...new Set(
+        server.requests.filter((path) => /train/.test(path)).map((path) => basename(path).replace(/-.{8}\./, '.')),
+      ),
+    ].sort();
   assert.deepEqual(fetched(), []);
-  const { result: inPage, tasks } = await ownTasks(browser, page, () => page.evaluate(async ([config, text, options]) => {
-    const losses = [];
-    const run = window.glassformer.train(config, text, options);
-    for await (const { loss, validation } of run) losses.push(loss, validation?.nats ?? 0);
-    const model = await run.model();
-    const [{ name, bytes }] = await run.files({ dtype: 'q8_0' }), { bytes: checkpoint } = { bytes: await run.checkpoint() };
-    const ids = [];
-    for await (const step of model.generate('Once', { maxTokens: 10, temperature: 0, ignoreEos: true })) ids.push(step.id);
-    await run.dispose();
-    model.dispose();
-    const deep = await window.glassformer.depth({ ...config, n_layers: 24, norm_placement: 'post' });
-    return { losses, name, magic: new TextDecoder().decode(bytes.slice(0, 4)), length: checkpoint.length, ids, deep };
-  }, [config, text, options]));
+  const { result: inPage, tasks } = await ownTasks(browser, page, () =>
+    page.evaluate(
+      async ([config, text, options]) => {
+        const losses = [];
+        const run = window.glassformer.train(config, text, options);
+        for await (const { loss, validation } of run) losses.push(loss, validation?.nats ?? 0);
+        const model = await run.model();
+        const [{ name, bytes }] = await run.files({ dtype: 'q8_0' }),
+          { bytes: checkpoint } = { bytes: await run.checkpoint() };
+        const ids = [];
+        for await (const step of model.generate('Once', { maxTokens: 10, temperature: 0, ignoreEos: true }))
+          ids.push(step.id);
+        await run.dispose();
+        model.dispose();
+        const deep = await window.glassformer.depth({ ...config, n_layers: 24, norm_placement: 'post' });
+        return {
+          losses,
+          name,
+          magic: new TextDecoder().decode(bytes.slice(0, 4)),
+          length: checkpoint.length,
+          ids,
+          deep,
+        };
+      },
+      [config, text, options],
+    ),
+  );
   assert.deepEqual(fetched(), ['glassformer-train.wasm', 'train_worker.js']);
 
-  const losses = [], ids = [], run = train(config, text, options);
+  const losses = [],
+    ids = [],
+    run = train(config, text, options);
   for await (const { loss, validation } of run) losses.push(loss, validation?.nats ?? 0);
   assert.deepEqual(inPage.losses, losses);
   const model = await run.model();
-  for await (const step of model.generate('Once', { maxTokens: 10, temperature: 0, ignoreEos: true })) ids.push(step.id);
+  for await (const step of model.generate('Once', { maxTokens: 10, temperature: 0, ignoreEos: true }))
+    ids.push(step.id);
   model.dispose();
   assert.deepEqual(inPage.ids, ids);
   assert.deepEqual([inPage.name, inPage.magic, inPage.length], ['model.gguf', 'GGUF', (await run.checkpoint()).length]);
@@ -183,16 +241,29 @@ test('a worker that the browser ends leaves nobody waiting, in use or idle, of a
   await page.addInitScript(() => {
     const { Worker } = window;
     window.started = [];
-    window.Worker = class extends Worker { constructor(...how) { super(...how); window.started.push(this); } };
+    window.Worker = class extends Worker {
+      constructor(...how) {
+        super(...how);
+        window.started.push(this);
+      }
+    };
   });
   await page.goto(server.url);
   await page.waitForFunction(() => window.glassformer);
   const said = await page.evaluate(async () => {
-    const { load, train } = window.glassformer, said = [];
-    const tell = (promise) => promise.then((value) => said.push(value), (e) => said.push(`${e.name} ${e.code}: ${e.message}`));
-    const all = async (steps) => { for await (const step of steps) if (!step) break; };
+    const { load, train } = window.glassformer,
+      said = [];
+    const tell = (promise) =>
+      promise.then(
+        (value) => said.push(value),
+        (e) => said.push(`${e.name} ${e.code}: ${e.message}`),
+      );
+    const all = async (steps) => {
+      for await (const step of steps) if (!step) break;
+    };
     for (const busy of [true, false]) {
-      const model = await load('weights/stories-3m.gguf'), pending = busy ? [all(model.generate('Once', { ignoreEos: true })), model.forward('Once')] : [];
+      const model = await load('weights/stories-3m.gguf'),
+        pending = busy ? [all(model.generate('Once', { ignoreEos: true })), model.forward('Once')] : [];
       if (!busy) await model.encode('Once');
       window.started.at(-1).terminate();
       await Promise.all(pending.map(tell));
@@ -200,7 +271,9 @@ test('a worker that the browser ends leaves nobody waiting, in use or idle, of a
       await tell(model.encode('Once'));
       model.dispose();
     }
-    const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. '.repeat(50), { vocabSize: 257 });
+    const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. '.repeat(50), {
+      vocabSize: 257,
+    });
     await run.next();
     window.started.at(-1).terminate();
     await tell(all(run));
@@ -211,6 +284,13 @@ test('a worker that the browser ends leaves nobody waiting, in use or idle, of a
     return said;
   });
   const ended = 'GlassformerError worker: the worker failed: it was ended from outside';
-  assert.deepEqual(said, [ended, ended, ended, ended, ended, 'GlassformerError worker: the worker failed: its file or a message could not be read']);
+  assert.deepEqual(said, [
+    ended,
+    ended,
+    ended,
+    ended,
+    ended,
+    'GlassformerError worker: the worker failed: its file or a message could not be read',
+  ]);
   await page.close();
 });

@@ -12,15 +12,23 @@ import { ownTasks } from './tasks.js';
 const shipped = `${top}weights/stories.gguf`;
 
 let model;
-before(async () => { model = await load(shipped); });
+before(async () => {
+  model = await load(shipped);
+});
 after(() => model?.dispose());
 
 /** A fresh page with its model loaded; window.longTasks has what blocked its thread. */
 async function open(how = {}) {
-  const visitor = await visit({ ...how, prepare: (page) => page.addInitScript(() => {
-    window.longTasks = [];
-    new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' });
-  }) });
+  const visitor = await visit({
+    ...how,
+    prepare: (page) =>
+      page.addInitScript(() => {
+        window.longTasks = [];
+        new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((e) => e.duration))).observe({
+          type: 'longtask',
+        });
+      }),
+  });
   if (!/model=/.test(how.hash)) await settled(visitor.page);
   await visitor.page.waitForSelector('.tok', { timeout: 30_000 });
   return visitor;
@@ -40,18 +48,27 @@ async function shows(page, read, want, what) {
   }
 }
 
-/** Names of the files that the service worker has kept, once the engine and the models are among them and no more come. */
-const kept = (page) => page.evaluate(async () => {
-  await navigator.serviceWorker.ready;
-  for (let i = 0, before = 0, still = 0; ; i++) {
-    const list = (await (await caches.open('glassformer')).keys()).map((r) => new URL(r.url).pathname.split('/').pop());
-    still = list.length === before ? still + 1 : 0;
-    before = list.length;
-    const whole = list.some((n) => /\.wasm$/.test(n)) && list.some((n) => /\.gguf$/.test(n)) && list.includes('model.safetensors') && list.includes('');
-    if (i === 600 || (whole && still >= 5)) return list;
-    await new Promise((r) => setTimeout(r, 100));
-  }
-});
+/**
+ * Names of the files that the service worker has kept, once the engine and the models are among them and no more come.
+ */
+const kept = (page) =>
+  page.evaluate(async () => {
+    await navigator.serviceWorker.ready;
+    for (let i = 0, before = 0, still = 0; ; i++) {
+      const list = (await (await caches.open('glassformer')).keys()).map((r) =>
+        new URL(r.url).pathname.split('/').pop(),
+      );
+      still = list.length === before ? still + 1 : 0;
+      before = list.length;
+      const whole =
+        list.some((n) => /\.wasm$/.test(n)) &&
+        list.some((n) => /\.gguf$/.test(n)) &&
+        list.includes('model.safetensors') &&
+        list.includes('');
+      if (i === 600 || (whole && still >= 5)) return list;
+      await new Promise((r) => setTimeout(r, 100));
+    }
+  });
 
 /** Write a prompt by keyboard and run it to its end at full speed. */
 async function runPrompt(page, prompt, { tokens = 40, seed = 7 } = {}) {
@@ -70,7 +87,14 @@ test('a prompt is continued, the same seed gives the library’s text, and nothi
   await runPrompt(page, prompt, { tokens: 40, seed: 7 });
   const promptIds = await model.encode(prompt);
   const expected = [...promptIds];
-  for await (const step of model.generate(promptIds, { maxTokens: 40, seed: 7, temperature: 0.8, topK: 40, topP: 0.95 })) expected.push(step.id);
+  for await (const step of model.generate(promptIds, {
+    maxTokens: 40,
+    seed: 7,
+    temperature: 0.8,
+    topK: 40,
+    topP: 0.95,
+  }))
+    expected.push(step.id);
   assert.deepEqual(await ids(page), expected);
   const text = await page.locator('.text').innerText();
   assert.ok(text.includes('Once upon a time, there was a little'), text);
@@ -79,7 +103,10 @@ test('a prompt is continued, the same seed gives the library’s text, and nothi
   const origin = new URL(server.url).origin;
   const outside = requests.filter((url) => !url.startsWith(origin) && !url.startsWith('data:'));
   assert.deepEqual(outside, []);
-  assert.ok(requests.every((url) => url.startsWith(server.url) || url === `${origin}/favicon.ico`), 'a request left the folder');
+  assert.ok(
+    requests.every((url) => url.startsWith(server.url) || url === `${origin}/favicon.ico`),
+    'a request left the folder',
+  );
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -89,7 +116,10 @@ test('the table of parameters adds up to what the configuration predicts', async
   const total = (await page.locator('[data-role="total"]').textContent()).replace(/\D/g, '');
   assert.equal(Number(total), countParameters(model.config).total);
   const counts = await page.locator('tr.group td.n:nth-child(3)').allTextContents();
-  assert.equal(counts.reduce((n, text) => n + Number(text.replace(/\D/g, '')), 0), Number(total));
+  assert.equal(
+    counts.reduce((n, text) => n + Number(text.replace(/\D/g, '')), 0),
+    Number(total),
+  );
   const head = page.locator('tr.group', { hasText: 'Head' });
   assert.match(await head.textContent(), /shared with the embedding/);
   assert.equal((await head.locator('td.n').first().textContent()).trim(), '0');
@@ -98,13 +128,25 @@ test('the table of parameters adds up to what the configuration predicts', async
   const rows = model.parameters.rows.filter((r) => r.component === 'attention');
   assert.equal(tensors, rows.length);
   // where each lies: inside the region of the weights, none over another
-  const places = (await page.locator('tr.tensor:not([hidden]) .numbers').allTextContents()).map((text) => /^at ([\d,. ]+) in linear memory, ([\d,. ]+) bytes there(?:, one matrix with (.*))?$/.exec(text)?.slice(1, 3).map((x) => Number(x.replace(/\D/g, ''))));
+  const places = (await page.locator('tr.tensor:not([hidden]) .numbers').allTextContents()).map((text) =>
+    /^at ([\d,. ]+) in linear memory, ([\d,. ]+) bytes there(?:, one matrix with (.*))?$/
+      .exec(text)
+      ?.slice(1, 3)
+      .map((x) => Number(x.replace(/\D/g, ''))),
+  );
   assert.equal(places.length, rows.length);
-  assert.deepEqual(places.map(([, size]) => size), rows.map((r) => r.memoryBytes));
-  const matrices = new Map();   // q, k and v are one matrix
+  assert.deepEqual(
+    places.map(([, size]) => size),
+    rows.map((r) => r.memoryBytes),
+  );
+  const matrices = new Map(); // q, k and v are one matrix
   for (const [start, size] of places) matrices.set(start, (matrices.get(start) ?? 0) + size);
   assert.equal(matrices.size, 2 * model.config.nLayers);
-  [...matrices].sort(([a], [b]) => a - b).forEach(([start], i, list) => assert.ok(i === 0 || start >= list[i - 1][0] + list[i - 1][1], `two matrices at ${start}`));
+  [...matrices]
+    .sort(([a], [b]) => a - b)
+    .forEach(([start], i, list) =>
+      assert.ok(i === 0 || start >= list[i - 1][0] + list[i - 1][1], `two matrices at ${start}`),
+    );
   await close();
 });
 
@@ -124,16 +166,30 @@ test('a head and a cell are chosen by keyboard, and the value read is the uncach
   const pattern = captured['blocks.2.attn.hook_pattern'];
   const n = pattern.shape[1];
   await page.locator('.matrix').focus();
-  await page.keyboard.press('ArrowLeft');    // the first key puts a cell in hand
+  await page.keyboard.press('ArrowLeft'); // the first key puts a cell in hand
   await page.waitForFunction(() => /→/.test(document.querySelector('#cell').textContent));
   const seen = new Set();
-  for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowUp', 'ArrowUp', 'ArrowLeft', 'PageUp', 'Home', 'ArrowDown', 'ArrowRight', 'ArrowRight']) {
+  for (const key of [
+    'ArrowLeft',
+    'ArrowLeft',
+    'ArrowUp',
+    'ArrowUp',
+    'ArrowLeft',
+    'PageUp',
+    'Home',
+    'ArrowDown',
+    'ArrowRight',
+    'ArrowRight',
+  ]) {
     await page.keyboard.press(key);
     await quiet(page);
     const said = await page.locator('#cell').textContent();
     const [, q, k, value] = /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(said) ?? assert.fail(said);
     seen.add(`${q},${k}`);
-    if (Number(k) > Number(q)) { assert.equal(value, 'masked'); continue; }
+    if (Number(k) > Number(q)) {
+      assert.equal(value, 'masked');
+      continue;
+    }
     const want = pattern.data[(1 * n + Number(q)) * n + Number(k)] * 100;
     if (value === '<0.1 %') assert.ok(want < 0.0501, `${said}, expected ${want}`);
     else assert.ok(Math.abs(parseFloat(value) - want) <= 0.051, `${said}, expected ${want}`);
@@ -149,15 +205,23 @@ test('Enter pressed while the prompt is being read waits for it', async () => {
   const { page, close } = await open();
   await runPrompt(page, 'Tom and Sue', { tokens: 12, seed: 3 });
   const want = await ids(page);
-  await page.getByLabel('Prompt', { exact: true }).fill('The dragon was sad because its friend had gone away for a long time');
+  await page
+    .getByLabel('Prompt', { exact: true })
+    .fill('The dragon was sad because its friend had gone away for a long time');
   await quiet(page);
   // in one task: what was typed is taken up after a moment's rest, and Run comes while it is
-  await page.evaluate(() => new Promise((done) => {
-    const box = document.querySelector('textarea[name="prompt"]');
-    box.value = 'Tom and Sue';
-    box.dispatchEvent(new Event('input', { bubbles: true }));
-    setTimeout(() => { box.form.requestSubmit(); done(); }, 151);
-  }));
+  await page.evaluate(
+    () =>
+      new Promise((done) => {
+        const box = document.querySelector('textarea[name="prompt"]');
+        box.value = 'Tom and Sue';
+        box.dispatchEvent(new Event('input', { bubbles: true }));
+        setTimeout(() => {
+          box.form.requestSubmit();
+          done();
+        }, 151);
+      }),
+  );
   await shows(page, async () => (await ids(page)).join(), want.join(), 'the text of the new prompt');
   await resting(page);
   await close();
@@ -193,7 +257,12 @@ test('paused and continued text equals the text written in one go', async () => 
   await page.getByRole('button', { name: 'Start over' }).click();
   for (let i = 1; i <= 20; i++) {
     await page.getByRole('button', { name: 'Step' }).click();
-    await page.waitForFunction((n) => document.querySelectorAll('.tok:not(.given)').length === n || /again/.test(document.querySelector('.go').textContent), i);
+    await page.waitForFunction(
+      (n) =>
+        document.querySelectorAll('.tok:not(.given)').length === n ||
+        /again/.test(document.querySelector('.go').textContent),
+      i,
+    );
   }
   assert.deepEqual(await ids(page), whole);
   await close();
@@ -204,7 +273,10 @@ test('another token is chosen, and the text goes on from there', async () => {
   await runPrompt(page, 'Once upon a time', { tokens: 12 });
   const before = await ids(page);
   const given = await page.locator('.tok.given').count();
-  await page.locator('.tok').nth(given + 2).click();
+  await page
+    .locator('.tok')
+    .nth(given + 2)
+    .click();
   await page.waitForFunction(() => document.querySelector('.bar.on'));
   const other = page.locator('.bar:not(.on):visible button').first();
   await page.waitForFunction(() => /entropy/.test(document.querySelector('#h-next').textContent));
@@ -223,7 +295,10 @@ test('what could follow a token is told of the text that is there, whatever was 
   /** The distribution after the second token written, word by word, once it is exact. */
   const told = async (page) => {
     const given = await page.locator('.tok.given').count();
-    await page.locator('.tok').nth(given + 1).click();
+    await page
+      .locator('.tok')
+      .nth(given + 1)
+      .click();
     await quiet(page, () => /entropy/.test(document.querySelector('#h-next').textContent));
     return page.locator('#h-next, .bar:visible').allInnerTexts();
   };
@@ -242,7 +317,10 @@ test('what could follow a token is told of the text that is there, whatever was 
 test('a broken file is refused in a sentence, and the model still runs', async () => {
   const { page, close } = await open();
   const broken = readFileSync(shipped).subarray(0, 5000);
-  for (const [name, buffer] of [['cut.gguf', broken], ['notes.gguf', Buffer.from('these are not weights')]]) {
+  for (const [name, buffer] of [
+    ['cut.gguf', broken],
+    ['notes.gguf', Buffer.from('these are not weights')],
+  ]) {
     await page.locator('#model-file').setInputFiles({ name, mimeType: 'application/octet-stream', buffer });
     await page.waitForFunction(() => !document.querySelector('.error').hidden, null, { timeout: 20_000 });
     const sentence = await page.locator('.error [role="alert"]').innerText();
@@ -251,7 +329,7 @@ test('a broken file is refused in a sentence, and the model still runs', async (
     await page.getByRole('button', { name: 'Dismiss' }).click();
   }
   await runPrompt(page, 'The cat', { tokens: 8 });
-  assert.ok(await written(page) >= 1);
+  assert.ok((await written(page)) >= 1);
   await close();
 });
 
@@ -260,13 +338,21 @@ test('a file from disk is loaded here, and its name is text whatever it says', a
   await kept(page);
   const before = requests.length;
   const name = '<img src=x onerror=window.broken=1>.gguf';
-  await page.locator('#model-file').setInputFiles({ name, mimeType: 'application/octet-stream', buffer: readFileSync(shipped) });
-  await page.waitForFunction((wanted) => document.querySelector('.pill').textContent.includes(wanted), name, { timeout: 30_000 });
+  await page
+    .locator('#model-file')
+    .setInputFiles({ name, mimeType: 'application/octet-stream', buffer: readFileSync(shipped) });
+  await page.waitForFunction((wanted) => document.querySelector('.pill').textContent.includes(wanted), name, {
+    timeout: 30_000,
+  });
   await runPrompt(page, '<img src=x onerror=window.broken=1> said the fox', { tokens: 4 });
   assert.equal(await page.evaluate(() => window.broken), undefined);
   assert.equal(await page.locator('img').count(), 0);
   assert.match(await page.locator('.text').innerText(), /<img src=x onerror=window\.broken=1>/);
-  assert.deepEqual(requests.slice(before).filter((url) => !/\/assets\/|\/icon\.svg$/.test(url)), [], 'opening a local file asked the network for something');   // the icon is asked for again with each new address
+  assert.deepEqual(
+    requests.slice(before).filter((url) => !/\/assets\/|\/icon\.svg$/.test(url)),
+    [],
+    'opening a local file asked the network for something',
+  ); // the icon is asked for again with each new address
   await close();
 });
 
@@ -281,11 +367,21 @@ test('the stages of a score agree with one another', async () => {
   await quiet(page);
   const said = async () => /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(await page.locator('#cell').textContent());
   const [, q, k] = await said();
-  const { layer, head } = await page.locator('#h-attention').textContent().then((text) => /Layer (?<layer>\d+), head (?<head>\d+)/.exec(text).groups);
+  const { layer, head } = await page
+    .locator('#h-attention')
+    .textContent()
+    .then((text) => /Layer (?<layer>\d+), head (?<head>\d+)/.exec(text).groups);
   const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
-  for (const [stage, point] of [['scores', 'hook_attn_scores_raw'], ['÷ √d', 'hook_attn_scores_scaled'], ['masked', 'hook_attn_scores']]) {
+  for (const [stage, point] of [
+    ['scores', 'hook_attn_scores_raw'],
+    ['÷ √d', 'hook_attn_scores_scaled'],
+    ['masked', 'hook_attn_scores'],
+  ]) {
     await page.getByRole('radio', { name: stage, exact: true }).click();
-    await page.waitForFunction((name) => document.querySelector('#h-attention').textContent.includes(name), { 'scores': 'before scaling', '÷ √d': 'scores, scaled', 'masked': 'scores, masked' }[stage]);
+    await page.waitForFunction(
+      (name) => document.querySelector('#h-attention').textContent.includes(name),
+      { scores: 'before scaling', '÷ √d': 'scores, scaled', masked: 'scores, masked' }[stage],
+    );
     await page.waitForFunction(() => !/%$|not read/.test(document.querySelector('#cell').textContent));
     await quiet(page);
     const [, q2, k2, shown] = await said();
@@ -300,15 +396,36 @@ test('the stages of a score agree with one another', async () => {
 });
 
 /** A number as the page writes it. */
-const read = (text) => Number(text.replace('−', '-').replace(' %', 'e-2').replace(/ × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/, (_, power) => `e${power.replace('⁻', '-').replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, (c) => '⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(c))}`));
+const read = (text) =>
+  Number(
+    text
+      .replace('−', '-')
+      .replace(' %', 'e-2')
+      .replace(
+        / × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/,
+        (_, power) => `e${power.replace('⁻', '-').replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, (c) => '⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(c))}`,
+      ),
+  );
 
 /** What an explanation shows: where it is, its number, its terms. */
-const explanation = (page, panel) => page.locator(`${panel} .explanation`).evaluate((e) => ({
-  at: e.querySelector('.number small').textContent, value: e.querySelector('.number b').textContent, words: e.querySelector('.number').textContent, note: e.querySelector(':scope > .hint').textContent,
-  terms: [...e.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((c) => c.textContent)), steps: e.querySelectorAll('.trail li').length,
-  computed: e.querySelector('[data-role="computed"]')?.textContent, sum: e.querySelector('[data-role="sum"]')?.textContent,
-}));
-const explains = (page, panel, at) => page.waitForFunction(([panel, at]) => document.querySelector(`${panel} .explanation .number small`)?.textContent === at && !document.querySelector(`${panel} .explanation[aria-busy]`), [panel, at]);
+const explanation = (page, panel) =>
+  page.locator(`${panel} .explanation`).evaluate((e) => ({
+    at: e.querySelector('.number small').textContent,
+    value: e.querySelector('.number b').textContent,
+    words: e.querySelector('.number').textContent,
+    note: e.querySelector(':scope > .hint').textContent,
+    terms: [...e.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((c) => c.textContent)),
+    steps: e.querySelectorAll('.trail li').length,
+    computed: e.querySelector('[data-role="computed"]')?.textContent,
+    sum: e.querySelector('[data-role="sum"]')?.textContent,
+  }));
+const explains = (page, panel, at) =>
+  page.waitForFunction(
+    ([panel, at]) =>
+      document.querySelector(`${panel} .explanation .number small`)?.textContent === at &&
+      !document.querySelector(`${panel} .explanation[aria-busy]`),
+    [panel, at],
+  );
 
 test('one weight is explained by terms that make it, and the way goes on to its query and its key, by keyboard', async () => {
   const { page, requests, complaints, close } = await open();
@@ -320,37 +437,62 @@ test('one weight is explained by terms that make it, and the way goes on to its 
   assert.ok(!requests.some((url) => /explanation/.test(url)), 'fetched before anybody asked');
   await page.keyboard.press('Enter');
   const [, q, k] = /query (\d+) .* → key (\d+) /.exec(await page.locator('#cell').textContent()).map(Number);
-  const { layer, head } = /Layer (?<layer>\d+), head (?<head>\d+)/.exec(await page.locator('#h-attention').textContent()).groups;
+  const { layer, head } = /Layer (?<layer>\d+), head (?<head>\d+)/.exec(
+    await page.locator('#h-attention').textContent(),
+  ).groups;
   const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
   const point = (name) => `blocks.${layer}.attn.${name}`;
   const cell = (name, index = k) => {
-    const { data, shape: [, n] } = captured[point(name)];
+    const {
+      data,
+      shape: [, n],
+    } = captured[point(name)];
     return data[(Number(head) * n + q) * n + index];
   };
   const vector = (name, position) => {
-    const { data, shape: [, heads, d] } = captured[point(name)];
+    const {
+      data,
+      shape: [, heads, d],
+    } = captured[point(name)];
     return data.subarray((position * heads + Number(head)) * d, (position * heads + Number(head) + 1) * d);
   };
   await explains(page, '.attention', point('hook_pattern'));
   const weight = await explanation(page, '.attention');
-  assert.ok(Math.abs(read(weight.value) - cell('hook_pattern')) < 6e-4 && Math.abs(read(weight.computed) - cell('hook_pattern')) < 6e-4, `${weight.value}, ${weight.computed}, expected ${cell('hook_pattern')}`);
+  assert.ok(
+    Math.abs(read(weight.value) - cell('hook_pattern')) < 6e-4 &&
+      Math.abs(read(weight.computed) - cell('hook_pattern')) < 6e-4,
+    `${weight.value}, ${weight.computed}, expected ${cell('hook_pattern')}`,
+  );
   assert.match(weight.terms[0][0], new RegExp(`^key ${k} `));
   const most = Math.max(...Array.from({ length: q + 1 }, (_, i) => cell('hook_attn_scores', i)));
   for (const [name, score, power] of weight.terms) {
     const want = cell('hook_attn_scores', Number(/^key (\d+)/.exec(name)[1]));
-    assert.ok(Math.abs(read(score) - want) < 1e-4 && Math.abs(read(power) - Math.exp(want - most)) < 1e-4, `${name}: ${score}, ${power}, expected ${want}`);
+    assert.ok(
+      Math.abs(read(score) - want) < 1e-4 && Math.abs(read(power) - Math.exp(want - most)) < 1e-4,
+      `${name}: ${score}, ${power}, expected ${want}`,
+    );
   }
   // down to the score of this key
   await page.locator('.explanation tbody .follow').first().press('Enter');
   await explains(page, '.attention', point('hook_attn_scores'));
-  assert.ok(await page.evaluate(() => document.activeElement.matches('.explanation .number')), 'what was asked for has no focus');
+  assert.ok(
+    await page.evaluate(() => document.activeElement.matches('.explanation .number')),
+    'what was asked for has no focus',
+  );
   const score = await explanation(page, '.attention');
   const [vq, vk] = [vector('hook_rot_q', q), vector('hook_rot_k', k)];
   assert.ok(Math.abs(read(score.value) - cell('hook_attn_scores')) < 1e-4);
-  assert.ok(Math.abs(read(score.computed) - vq.reduce((sum, x, i) => sum + x * vk[i], 0) / Math.sqrt(vq.length)) < 1e-4);
+  assert.ok(
+    Math.abs(read(score.computed) - vq.reduce((sum, x, i) => sum + x * vk[i], 0) / Math.sqrt(vq.length)) < 1e-4,
+  );
   for (const [name, x, y, product] of score.terms) {
     const i = Number(/^dimension (\d+)$/.exec(name)[1]);
-    assert.ok(Math.abs(read(x) - vq[i]) < 1e-4 && Math.abs(read(y) - vk[i]) < 1e-4 && Math.abs(read(product) - vq[i] * vk[i]) < 1e-4, `${name}: ${x} times ${y} is ${product}`);
+    assert.ok(
+      Math.abs(read(x) - vq[i]) < 1e-4 &&
+        Math.abs(read(y) - vk[i]) < 1e-4 &&
+        Math.abs(read(product) - vq[i] * vk[i]) < 1e-4,
+      `${name}: ${x} times ${y} is ${product}`,
+    );
   }
   // to the other factor, which is the key's, and back along the trail
   const [i, y] = [Number(score.terms[0][0].split(' ')[1]), score.terms[0][2]];
@@ -378,15 +520,29 @@ test('a logit is followed down to the embedding, and what is read there is in th
   await page.locator('.stage', { hasText: /^Head/ }).press('Enter');
   await page.getByRole('button', { name: /^Explain the logit of/ }).press('Enter');
   await explains(page, '.anatomy', 'logits');
-  const { logits: { data, shape: [n, size] }, captured } = await model.forward(all, { capture: ['hook_embed', '*hook_resid*'] });
+  const {
+    logits: {
+      data,
+      shape: [n, size],
+    },
+    captured,
+  } = await model.forward(all, { capture: ['hook_embed', '*hook_resid*'] });
   const first = await explanation(page, '.anatomy');
-  assert.ok(Math.abs(read(first.value) - data[(n - 2) * size + all.at(-1)]) < 1e-3, `${first.value}, expected ${data[(n - 2) * size + all.at(-1)]}`);
+  assert.ok(
+    Math.abs(read(first.value) - data[(n - 2) * size + all.at(-1)]) < 1e-3,
+    `${first.value}, expected ${data[(n - 2) * size + all.at(-1)]}`,
+  );
   let seen;
   for (let i = 0; i < 60; i++) {
     seen = await explanation(page, '.anatomy');
-    const where = captured[seen.at], [, index] = /number (\d+) at/.exec(seen.words) ?? [];
-    const column = where && Array.from({ length: n }, (_, p) => where.data[p * where.shape[1] + Number(index)]);   // attention may have led to another position
-    assert.ok(!column || column.some((x) => Math.abs(x - read(seen.value)) < 1e-4), `${seen.words}, expected one of ${column}`);
+    const where = captured[seen.at],
+      [, index] = /number (\d+) at/.exec(seen.words) ?? [];
+    // attention may have led to another position
+    const column = where && Array.from({ length: n }, (_, p) => where.data[p * where.shape[1] + Number(index)]);
+    assert.ok(
+      !column || column.some((x) => Math.abs(x - read(seen.value)) < 1e-4),
+      `${seen.words}, expected one of ${column}`,
+    );
     if (/the way ends/.test(seen.note)) break;
     const before = seen.steps;
     await page.getByRole('button', { name: /^Follow the/ }).press('Enter');
@@ -413,28 +569,47 @@ test('a value of a stage is chosen by mouse and by keyboard, in a model of two s
   const dates = await load(`${top}weights/dates/`);
   const all = await ids(page);
   const source = 'Friday the 13th of September, 2024';
-  const pattern = `decoder.${layer}.cross_attn.hook_pattern`, made = `decoder.${layer}.cross_attn.hook_v`;
+  const pattern = `decoder.${layer}.cross_attn.hook_pattern`,
+    made = `decoder.${layer}.cross_attn.hook_v`;
   const { captured } = await dates.forward(all, { source, capture: [point, pattern, made] });
   dates.dispose();
-  const said = await page.locator('.values .cell').textContent();   // the row above that of the token in hand
-  const [position, h, index] = [all.length - 3, Number(/head (\d+), /.exec(said)[1]), Number(/, (\d+): /.exec(said)[1])];
-  const { shape: [, heads, d] } = captured[point];
+  const said = await page.locator('.values .cell').textContent(); // the row above that of the token in hand
+  const [position, h, index] = [
+    all.length - 3,
+    Number(/head (\d+), /.exec(said)[1]),
+    Number(/, (\d+): /.exec(said)[1]),
+  ];
+  const {
+    shape: [, heads, d],
+  } = captured[point];
   const seen = await explanation(page, '.anatomy');
   const z = captured[point].data[(position * heads + h) * d + index];
   assert.ok(Math.abs(read(seen.value) - z) < 1e-4, `${seen.words}, expected ${z}`);
-  const { data: p, shape: [, queries, keys] } = captured[pattern];
+  const {
+    data: p,
+    shape: [, queries, keys],
+  } = captured[pattern];
   for (const [name, weight, v] of seen.terms) {
     const key = Number(/^key (\d+) /.exec(name)[1]);
-    assert.ok(Math.abs(read(weight) - p[(h * queries + position) * keys + key]) < 1e-4 && Math.abs(read(v) - captured[made].data[(key * heads + h) * d + index]) < 1e-4, `${name}: ${weight} times ${v}`);
+    assert.ok(
+      Math.abs(read(weight) - p[(h * queries + position) * keys + key]) < 1e-4 &&
+        Math.abs(read(v) - captured[made].data[(key * heads + h) * d + index]) < 1e-4,
+      `${name}: ${weight} times ${v}`,
+    );
   }
   // a click on the picture asks as well
   await page.locator('.values-box canvas').click({ position: { x: 40, y: 20 } });
-  await page.waitForFunction((before) => document.querySelector('.anatomy .explanation .number').textContent !== before, seen.words);
+  await page.waitForFunction(
+    (before) => document.querySelector('.anatomy .explanation .number').textContent !== before,
+    seen.words,
+  );
   // and the way leads into the encoder
   await page.locator('.anatomy .explanation tbody tr').first().locator('.follow').nth(1).press('Enter');
   await explains(page, '.anatomy', made);
   await page.getByRole('button', { name: /^Follow the/ }).press('Enter');
-  await page.waitForFunction(() => /^encoder\./.test(document.querySelector('.anatomy .explanation .number small').textContent));
+  await page.waitForFunction(() =>
+    /^encoder\./.test(document.querySelector('.anatomy .explanation .number small').textContent),
+  );
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -443,7 +618,10 @@ test('the anatomy follows the loaded architecture and opens its values', async (
   const { page, complaints, close } = await open();
   const captions = await page.locator('.stage').allTextContents();
   for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Head, tied']) {
-    assert.ok(captions.some((text) => text.includes(word)), `no stage ${word} among ${captions.join(' | ')}`);
+    assert.ok(
+      captions.some((text) => text.includes(word)),
+      `no stage ${word} among ${captions.join(' | ')}`,
+    );
   }
   await page.locator('.stage', { hasText: 'SwiGLU' }).focus();
   await page.keyboard.press('Enter');
@@ -460,9 +638,16 @@ test('a part is switched off, and the loss beside the untouched run is the libra
   const all = await ids(page);
   await page.getByRole('button', { name: /^layer 1, FFN/ }).click();
   await page.waitForSelector('.compare .story');
-  const shown = (await page.locator('.compare .num').allTextContents()).filter((text) => /bits a token/.test(text)).map(parseFloat);
+  const shown = (await page.locator('.compare .num').allTextContents())
+    .filter((text) => /bits a token/.test(text))
+    .map(parseFloat);
   const loss = async (edits) => {
-    const { logits: { data, shape: [n, size] } } = await model.forward(all, { edits });
+    const {
+      logits: {
+        data,
+        shape: [n, size],
+      },
+    } = await model.forward(all, { edits });
     let bits = 0;
     for (let p = 0; p + 1 < n; p++) {
       const row = data.subarray(p * size, (p + 1) * size);
@@ -472,7 +657,9 @@ test('a part is switched off, and the loss beside the untouched run is the libra
     return bits / (n - 1);
   };
   const want = [await loss([]), await loss([{ at: 'blocks.1.hook_mlp_out', scale: 0 }])];
-  shown.forEach((x, i) => assert.ok(Math.abs(x - want[i]) < 0.006 * Math.max(1, want[i]), `shown ${x}, expected ${want[i]}`));
+  shown.forEach((x, i) =>
+    assert.ok(Math.abs(x - want[i]) < 0.006 * Math.max(1, want[i]), `shown ${x}, expected ${want[i]}`),
+  );
   assert.equal(shown.length, 2);
   assert.ok(want[1] > want[0]);
   assert.deepEqual(complaints, []);
@@ -485,10 +672,19 @@ test('the lens ends in the model’s own answer, and the votes add up to the log
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   await page.waitForSelector('.vote', { timeout: 20_000 });
   const all = await ids(page);
-  const { logits: { data, shape: [, size] } } = await model.forward(all.slice(0, -1));
+  const {
+    logits: {
+      data,
+      shape: [, size],
+    },
+  } = await model.forward(all.slice(0, -1));
   const rows = await page.locator('.lens tbody tr').count();
   assert.equal(rows, model.config.nLayers);
-  const last = await page.locator('.lens tbody tr').last().locator('td:not(.n)').evaluateAll((cells) => cells.map((c) => c.firstChild.textContent));
+  const last = await page
+    .locator('.lens tbody tr')
+    .last()
+    .locator('td:not(.n)')
+    .evaluateAll((cells) => cells.map((c) => c.firstChild.textContent));
   const n = all.length - 1;
   for (let i = 0; i < last.length; i++) {
     const p = n - last.length + i;
@@ -520,15 +716,25 @@ test('an address reproduces text, head and cell', async () => {
   const second = await open({ hash });
   await second.page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, text.length);
   assert.deepEqual(await ids(second.page), text);
-  await shows(second.page, () => second.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 1, head 1');
+  await shows(
+    second.page,
+    () => second.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'),
+    'layer 1, head 1',
+  );
   await second.page.waitForFunction((want) => document.querySelector('.attends').textContent === want, weights);
   await second.close();
 });
 
 test('the counts of other models come out', async () => {
   const { page, close } = await open();
-  const counted = async () => (await page.locator('.compare-models tr.total td').nth(1).textContent()).replace(/\D/g, '');
-  for (const [name, total] of [['gpt2', 124_439_808], ['gpt2-xl', 1_557_611_200], ['llama-7b', 6_738_415_616], ['modern-124m', 123_551_232]]) {
+  const counted = async () =>
+    (await page.locator('.compare-models tr.total td').nth(1).textContent()).replace(/\D/g, '');
+  for (const [name, total] of [
+    ['gpt2', 124_439_808],
+    ['gpt2-xl', 1_557_611_200],
+    ['llama-7b', 6_738_415_616],
+    ['modern-124m', 123_551_232],
+  ]) {
     await page.locator('#preset').selectOption(name);
     await shows(page, counted, String(total), name);
   }
@@ -558,20 +764,36 @@ test('every kind of architecture is drawn and counted as it is', async (t) => {
   if (!existsSync(shared)) return t.skip('no shared data');
   const { page, complaints, close } = await open();
   for (const [name, words] of Object.entries({
-    gpt2_prefix: ['Embedding + position', 'LayerNorm', 'GELU-tanh FFN', 'Head, tied'], llama_gqa_untied: ['RMSNorm', 'SwiGLU'], t1_postnorm: ['Final RMSNorm', 'SwiGLU'],
-    t3_block: ['GELU-erf FFN'], t2_encdec_causal: ['4 heads across', 'Encoder, 2 blocks', 'ReLU FFN'],
+    gpt2_prefix: ['Embedding + position', 'LayerNorm', 'GELU-tanh FFN', 'Head, tied'],
+    llama_gqa_untied: ['RMSNorm', 'SwiGLU'],
+    t1_postnorm: ['Final RMSNorm', 'SwiGLU'],
+    t3_block: ['GELU-erf FFN'],
+    t2_encdec_causal: ['4 heads across', 'Encoder, 2 blocks', 'ReLU FFN'],
   })) {
     const { param_counts: counts } = JSON.parse(readFileSync(`${shared}${name}/case.json`, 'utf8'));
-    await page.locator('#model-file').setInputFiles(['config.json', 'model.safetensors'].map((file) => `${shared}${name}/${file}`));
-    await shows(page, async () => (await page.locator('[data-role="total"]').textContent()).replace(/\D/g, ''), String(counts.total), name);
-    await page.waitForFunction((list) => list.every((word) => [...document.querySelectorAll('.stage')].some((s) => s.textContent.includes(word))), words);
+    await page
+      .locator('#model-file')
+      .setInputFiles(['config.json', 'model.safetensors'].map((file) => `${shared}${name}/${file}`));
+    await shows(
+      page,
+      async () => (await page.locator('[data-role="total"]').textContent()).replace(/\D/g, ''),
+      String(counts.total),
+      name,
+    );
+    await page.waitForFunction(
+      (list) =>
+        list.every((word) => [...document.querySelectorAll('.stage')].some((s) => s.textContent.includes(word))),
+      words,
+    );
     await page.locator('#pace').selectOption('fast');
     await page.locator('#max-tokens').fill('3');
     await page.locator('#max-tokens').press('Tab');
-    await page.waitForFunction(() => document.querySelectorAll('.tok.given').length > 0 && !document.querySelector('.tok:not(.given)'));
+    await page.waitForFunction(
+      () => document.querySelectorAll('.tok.given').length > 0 && !document.querySelector('.tok:not(.given)'),
+    );
     await page.locator('.go').click();
     await resting(page);
-    assert.ok(await written(page) >= 1);
+    assert.ok((await written(page)) >= 1);
     assert.equal(await page.locator('.error').isVisible(), false, name);
     assert.equal(await page.locator('.parameters h2 .wrong').count(), 0, name);
   }
@@ -583,7 +805,11 @@ test('dates: the encoder-decoder reads a date and writes it as numbers, and show
   const { page, complaints, close } = await open();
   await page.locator('.pill').click();
   await page.locator('dialog.models').getByRole('button', { name: 'dates', exact: true }).click();
-  const text = () => page.locator('.tok:not(.given)').allTextContents().then((list) => list.join(''));
+  const text = () =>
+    page
+      .locator('.tok:not(.given)')
+      .allTextContents()
+      .then((list) => list.join(''));
   await shows(page, text, '2024-09-13', 'what it opens with');
   await resting(page);
   assert.match(await page.locator('#h-attention').textContent(), /^Across, layer 1, head 1/);
@@ -595,17 +821,39 @@ test('dates: the encoder-decoder reads a date and writes it as numbers, and show
   // a row for each character written, against the library's own
   const dates = await load(`${top}weights/dates/`);
   const all = await ids(page);
-  const { captured } = await dates.forward(all, { source: 'the 1st of may, 1999', capture: ['decoder.1.cross_attn.hook_pattern'] });
+  const { captured } = await dates.forward(all, {
+    source: 'the 1st of may, 1999',
+    capture: ['decoder.1.cross_attn.hook_pattern'],
+  });
   dates.dispose();
-  const { data, shape: [, queries, keys] } = captured['decoder.1.cross_attn.hook_pattern'];
+  const {
+    data,
+    shape: [, queries, keys],
+  } = captured['decoder.1.cross_attn.hook_pattern'];
   assert.deepEqual([queries, keys], [11, 20]);
-  await page.waitForFunction(() => document.querySelector('#h-attention').textContent.includes('pattern [10 queries, 20 keys]'));
+  await page.waitForFunction(() =>
+    document.querySelector('#h-attention').textContent.includes('pattern [10 queries, 20 keys]'),
+  );
   await page.locator('.tok').nth(3).click();
-  const row = data.subarray((queries + 3) * keys, (queries + 4) * keys);   // head 1
+  const row = data.subarray((queries + 3) * keys, (queries + 4) * keys); // head 1
   const best = row.indexOf(row.reduce((a, b) => Math.max(a, b), 0));
-  await shows(page, () => page.locator('.attends li').first().textContent().then((said) => said.replace(/\s/g, '')), `${'the 1st of may, 1999'[best]}${(row[best] * 100).toFixed(1).replace(/\.0$/, '')}%`, 'the strongest key of the fourth character');
+  await shows(
+    page,
+    () =>
+      page
+        .locator('.attends li')
+        .first()
+        .textContent()
+        .then((said) => said.replace(/\s/g, '')),
+    `${'the 1st of may, 1999'[best]}${(row[best] * 100).toFixed(1).replace(/\.0$/, '')}%`,
+    'the strongest key of the fourth character',
+  );
   // each stack has rows
-  for (const [name, want] of [['encoder', '[20 queries, 20 keys]'], ['decoder', '[10 queries, 10 keys]'], ['across', '[10 queries, 20 keys]']]) {
+  for (const [name, want] of [
+    ['encoder', '[20 queries, 20 keys]'],
+    ['decoder', '[10 queries, 10 keys]'],
+    ['across', '[10 queries, 20 keys]'],
+  ]) {
     await page.getByRole('radio', { name, exact: true }).click();
     await page.waitForFunction((shape) => document.querySelector('#h-attention').textContent.includes(shape), want);
   }
@@ -616,11 +864,23 @@ test('dates: the encoder-decoder reads a date and writes it as numbers, and show
   assert.deepEqual(complaints, []);
   await close();
   const again = await open({ hash });
-  await shows(again.page, () => again.page.locator('.tok:not(.given)').allTextContents().then((list) => list.join('')), '2099-12-31', 'from its address');
+  await shows(
+    again.page,
+    () =>
+      again.page
+        .locator('.tok:not(.given)')
+        .allTextContents()
+        .then((list) => list.join('')),
+    '2099-12-31',
+    'from its address',
+  );
   // back to stories: their own beginning
   await again.page.locator('.pill').click();
   await again.page.locator('dialog.models').getByRole('button', { name: 'stories-5M' }).click();
-  await again.page.waitForFunction(() => /Once upon a time/.test(document.querySelector('.text').textContent) && document.querySelector('.source').hidden);
+  await again.page.waitForFunction(
+    () =>
+      /Once upon a time/.test(document.querySelector('.text').textContent) && document.querySelector('.source').hidden,
+  );
   await again.close();
 });
 
@@ -636,21 +896,40 @@ test('a neuron is switched off from the picture, and the loss is the library’s
   const at = Number(await page.locator('.tok.here').getAttribute('data-position'));
   const point = `blocks.${layer}.mlp.hook_post`;
   const { captured } = await model.forward(all, { capture: [point] });
-  const { data, shape: [, width] } = captured[point];
+  const {
+    data,
+    shape: [, width],
+  } = captured[point];
   const row = data.subarray(at * width, (at + 1) * width);
-  assert.equal(index, row.reduce((b, x, i) => (Math.abs(x) > Math.abs(row[b]) ? i : b), 0));
+  assert.equal(
+    index,
+    row.reduce((b, x, i) => (Math.abs(x) > Math.abs(row[b]) ? i : b), 0),
+  );
   await first.click();
   await page.waitForSelector('.compare .story');
-  assert.match(await page.locator('.ablate .neurons').textContent(), new RegExp(`layer ${layer}, neuron ${index}, off`));
-  const shown = (await page.locator('.compare .num').allTextContents()).filter((text) => /bits a token/.test(text)).map(parseFloat);
-  const { logits: { data: cut, shape: [n, size] } } = await model.forward(all, { edits: [{ at: point, index, scale: 0 }] });
+  assert.match(
+    await page.locator('.ablate .neurons').textContent(),
+    new RegExp(`layer ${layer}, neuron ${index}, off`),
+  );
+  const shown = (await page.locator('.compare .num').allTextContents())
+    .filter((text) => /bits a token/.test(text))
+    .map(parseFloat);
+  const {
+    logits: {
+      data: cut,
+      shape: [n, size],
+    },
+  } = await model.forward(all, { edits: [{ at: point, index, scale: 0 }] });
   let bits = 0;
   for (let p = 0; p + 1 < n; p++) {
     const logits = cut.subarray(p * size, (p + 1) * size);
     const max = logits.reduce((a, b) => Math.max(a, b), -Infinity);
     bits += Math.log2(logits.reduce((sum, x) => sum + Math.exp(x - max), 0)) - (logits[all[p + 1]] - max) / Math.LN2;
   }
-  assert.ok(Math.abs(shown[1] - bits / (n - 1)) < 0.006 * Math.max(1, bits / (n - 1)), `shown ${shown[1]}, expected ${bits / (n - 1)}`);
+  assert.ok(
+    Math.abs(shown[1] - bits / (n - 1)) < 0.006 * Math.max(1, bits / (n - 1)),
+    `shown ${shown[1]}, expected ${bits / (n - 1)}`,
+  );
   await page.locator('.ablate .neurons button').click();
   await page.waitForFunction(() => /Everything is on/.test(document.querySelector('.compare').textContent));
   assert.deepEqual(complaints, []);
@@ -663,7 +942,11 @@ test('the guided walk goes from stop to stop by keyboard and sets the page up', 
   await page.keyboard.press('Enter');
   const titles = [];
   for (let i = 1; i <= 12; i++) {
-    await page.waitForFunction((count) => document.querySelector('.walk .num')?.textContent === count && document.activeElement.matches('.walk .primary'), `${i} of 12`);
+    await page.waitForFunction(
+      (count) =>
+        document.querySelector('.walk .num')?.textContent === count && document.activeElement.matches('.walk .primary'),
+      `${i} of 12`,
+    );
     titles.push(await page.locator('#h-walk').textContent());
     await page.keyboard.press('Enter');
   }
@@ -678,35 +961,60 @@ test('the page opens again without a network', async () => {
   const keeps = await kept(page);
   await page.context().setOffline(true);
   await page.reload();
-  await page.waitForSelector('.tok', { timeout: 30_000 }).catch((error) => assert.fail(`${error.message}; kept: ${keeps.join(' ')}`));
+  await page
+    .waitForSelector('.tok', { timeout: 30_000 })
+    .catch((error) => assert.fail(`${error.message}; kept: ${keeps.join(' ')}`));
   await runPrompt(page, 'The cat', { tokens: 5 });
-  assert.ok(await written(page) > 0);
+  assert.ok((await written(page)) > 0);
   await close();
 });
 
-// Text to the end of the context: the end token does not end it. At the wide size every head is in view, with the whole picture.
-for (const [device, width, height] of [['desktop', 1440, 2000], ['phone', 390, 844]]) {
+// Text to the end of the context: the end token does not end it. At the wide size every head is in view, with the whole
+// picture.
+for (const [device, width, height] of [
+  ['desktop', 1440, 2000],
+  ['phone', 390, 844],
+]) {
   test(`the main thread stays free while 512 tokens stream with attention: ${device}`, async (t) => {
     const { page, close } = await open({ width, height });
     await kept(page);
     await page.locator('#past').check();
-    const { result: { wall, frames }, tasks: own } = await ownTasks(browser, page, async () => {
+    const {
+      result: { wall, frames },
+      tasks: own,
+    } = await ownTasks(browser, page, async () => {
       await page.evaluate(() => {
         window.longTasks.length = 0;
         window.frames = [];
         let last = performance.now();
-        const frame = (now) => { window.frames.push(now - last); last = now; window.asked = window.quiet.frame(frame); };
+        const frame = (now) => {
+          window.frames.push(now - last);
+          last = now;
+          window.asked = window.quiet.frame(frame);
+        };
         window.asked = window.quiet.frame(frame);
       });
       await runPrompt(page, 'Once upon a time', { tokens: 600 });
-      return page.evaluate(() => { cancelAnimationFrame(window.asked); return { wall: window.longTasks, frames: window.frames.sort((a, b) => a - b) }; });
+      return page.evaluate(() => {
+        cancelAnimationFrame(window.asked);
+        return { wall: window.longTasks, frames: window.frames.sort((a, b) => a - b) };
+      });
     });
     assert.equal(await page.locator('.tok').count(), model.config.contextLength);
     assert.match(await page.locator('.stream [aria-live]').textContent(), /^Ended at the end of the context/);
-    assert.ok(await page.locator('.text').evaluate((e) => e.scrollHeight <= e.clientHeight || e.scrollTop > 0), 'the end of the text is out of sight');
-    const list = (tasks) => tasks.filter((ms) => ms > 50).map((ms) => `${Math.round(ms)} ms`).join(', ') || 'none';
+    assert.ok(
+      await page.locator('.text').evaluate((e) => e.scrollHeight <= e.clientHeight || e.scrollTop > 0),
+      'the end of the text is out of sight',
+    );
+    const list = (tasks) =>
+      tasks
+        .filter((ms) => ms > 50)
+        .map((ms) => `${Math.round(ms)} ms`)
+        .join(', ') || 'none';
     const frame = (share) => Math.round(frames[Math.min(frames.length - 1, Math.floor(share * frames.length))]);
-    t.diagnostic(`longest task ${Math.max(...own).toFixed(1)} ms of the thread's own time; above 50 ms: ${list(own)}; by the wall: ${list(wall)}; frames: median ${frame(0.5)}, 95 of 100 below ${frame(0.95)}, longest ${frame(1)} ms`);
+    t.diagnostic(
+      `longest task ${Math.max(...own).toFixed(1)} ms of the thread's own time; above 50 ms: ${list(own)}; by the wall: ${list(wall)}; frames: median ${frame(0.5)}, 95 of 100 below ${frame(0.95)}, longest ${frame(1)} ms`,
+    );
     assert.ok(Math.max(...own) < 75, `the main thread worked for ${Math.max(...own)} ms without a pause`);
     await close();
   });
@@ -719,23 +1027,36 @@ test('with 512 tokens a pixel of a small head is the largest of the weights it s
   await page.locator('.heads').scrollIntoViewIfNeeded();
   await quiet(page);
   const { layer, head } = { layer: 3, head: 5 };
-  const { size, pixels } = await page.locator(`.tile[aria-label="layer ${layer}, head ${head}"] canvas`).evaluate((c) => ({ size: c.width, pixels: [...new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)] }));
-  const { data, shape: [, n] } = (await model.forward(await ids(page), { capture: [`blocks.${layer}.attn.hook_pattern`] })).captured[`blocks.${layer}.attn.hook_pattern`];
+  const { size, pixels } = await page
+    .locator(`.tile[aria-label="layer ${layer}, head ${head}"] canvas`)
+    .evaluate((c) => ({
+      size: c.width,
+      pixels: [...new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)],
+    }));
+  const {
+    data,
+    shape: [, n],
+  } = (await model.forward(await ids(page), { capture: [`blocks.${layer}.attn.hook_pattern`] })).captured[
+    `blocks.${layer}.attn.hook_pattern`
+  ];
   assert.equal(n, 512);
   const wide = n / size;
   assert.ok(size <= 128 && Number.isInteger(wide), `${size} pixels`);
   // the newest token has not been read: its row is missing
   const largest = (y, x) => {
     let most = 0;
-    for (let q = y * wide; q < Math.min(n - 1, (y + 1) * wide); q++) for (let k = x * wide; k <= Math.min(q, (x + 1) * wide - 1); k++) most = Math.max(most, data[(head * n + q) * n + k]);
+    for (let q = y * wide; q < Math.min(n - 1, (y + 1) * wide); q++)
+      for (let k = x * wide; k <= Math.min(q, (x + 1) * wide - 1); k++)
+        most = Math.max(most, data[(head * n + q) * n + k]);
     return most;
   };
   const lightness = (rgba) => (rgba & 255) + ((rgba >> 8) & 255) + ((rgba >> 16) & 255);
   const seen = [];
-  for (let y = 0; y < size; y++) for (let x = 0; x < size; x++) {
-    if (x > y) assert.equal(pixels[y * size + x], 0, 'a masked cell is painted');
-    else seen.push([largest(y, x), lightness(pixels[y * size + x])]);
-  }
+  for (let y = 0; y < size; y++)
+    for (let x = 0; x < size; x++) {
+      if (x > y) assert.equal(pixels[y * size + x], 0, 'a masked cell is painted');
+      else seen.push([largest(y, x), lightness(pixels[y * size + x])]);
+    }
   seen.sort(([a], [b]) => a - b);
   // the palette darkens with the weight, in 256 steps
   const wrong = seen.filter(([, light], i) => i && light > seen[i - 1][1]).length;
@@ -757,10 +1078,17 @@ test('a small model opens first, and the better one takes its place unless someb
     const context = await browser.newContext({ reducedMotion: 'reduce', serviceWorkers: 'block' });
     const page = await context.newPage();
     let release = () => {};
-    const held = new Promise((resolve) => { release = () => resolve(undefined); });
-    await page.route('**/weights/stories.gguf', async (route) => { await held; await route.continue(); });
+    const held = new Promise((resolve) => {
+      release = () => resolve(undefined);
+    });
+    await page.route('**/weights/stories.gguf', async (route) => {
+      await held;
+      await route.continue();
+    });
     await page.goto(server.url);
-    await page.waitForFunction(() => /^stories-1M/.test(document.querySelector('.pill').textContent) && document.querySelector('.tok'));
+    await page.waitForFunction(
+      () => /^stories-1M/.test(document.querySelector('.pill').textContent) && document.querySelector('.tok'),
+    );
     if (touch) await page.getByLabel('Prompt', { exact: true }).click();
     const asked = page.waitForResponse('**/weights/stories.gguf');
     release();
@@ -777,16 +1105,19 @@ test('a small model opens first, and the better one takes its place unless someb
 });
 
 for (const colorScheme of ['light', 'dark']) {
-  for (const [device, width, height] of [['desktop', 1440, 900], ['phone', 390, 844]]) {
+  for (const [device, width, height] of [
+    ['desktop', 1440, 900],
+    ['phone', 390, 844],
+  ]) {
     test(`axe-core finds nothing: ${colorScheme}, ${device}`, async () => {
       const { page, close } = await open({ width, height, colorScheme });
       await runPrompt(page, 'Once upon a time', { tokens: 30 });
-      await page.locator('.anatomy').scrollIntoViewIfNeeded();   // what is far out of view is not drawn
+      await page.locator('.anatomy').scrollIntoViewIfNeeded(); // what is far out of view is not drawn
       await page.locator('.stage').nth(2).click();
       await page.waitForFunction(() => document.querySelector('.values .cell').textContent); // the values are there
       await page.locator('.values-box').press('Enter');
       await page.waitForSelector('.anatomy .explanation tbody tr');
-      await page.getByRole('button', { name: /^Follow the/ }).click();   // a way of two steps
+      await page.getByRole('button', { name: /^Follow the/ }).click(); // a way of two steps
       await page.waitForSelector('.anatomy .trail .follow');
       await page.locator('.matrix').press('ArrowLeft');
       await page.locator('.matrix').press('Enter');
@@ -796,7 +1127,11 @@ for (const colorScheme of ['light', 'dark']) {
       for (const state of ['page', 'dialog']) {
         if (state === 'dialog') await page.locator('.pill').click();
         await page.evaluate(axe);
-        const found = await page.evaluate(async () => (await window.axe.run()).violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}`));
+        const found = await page.evaluate(async () =>
+          (await window.axe.run()).violations.map(
+            (v) => `${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}`,
+          ),
+        );
         assert.deepEqual(found, [], state);
       }
       const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
@@ -808,10 +1143,16 @@ for (const colorScheme of ['light', 'dark']) {
 
 test('320 px is wide enough, and 4K is used', async () => {
   const small = await open({ width: 320, height: 640 });
-  assert.ok(await small.page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page scrolls sideways at 320 px');
+  assert.ok(
+    await small.page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+    'the page scrolls sideways at 320 px',
+  );
   await small.close();
   const large = await open({ width: 3840, height: 2160 });
-  const [main, size] = await large.page.evaluate(() => [document.querySelector('main').clientWidth, parseFloat(getComputedStyle(document.body).fontSize)]);
+  const [main, size] = await large.page.evaluate(() => [
+    document.querySelector('main').clientWidth,
+    parseFloat(getComputedStyle(document.body).fontSize),
+  ]);
   assert.ok(main > 2000 && size > 18, `at 4K the page is ${main} px wide in ${size} px type`);
   await large.close();
 });

@@ -1,34 +1,57 @@
-// panels.test.js - the built page in Chromium where what is asked for changes while panels show it: another model, another source, another
-// text. What they say then is what a page says that is opened anew.
+// panels.test.js - the built page in Chromium where what is asked for changes while panels show it: another model,
+// another source, another text. What they say then is what a page says that is opened anew.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { complete, resting, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
-const SMALL = { kind: 'decoder', vocabSize: 256, dModel: 32, nLayers: 2, nHeads: 2, dFf: 64, contextLength: 64, norm: 'rmsnorm', ffn: 'swiglu', position: 'rope' };
+const SMALL = {
+  kind: 'decoder',
+  vocabSize: 256,
+  dModel: 32,
+  nLayers: 2,
+  nHeads: 2,
+  dFf: 64,
+  contextLength: 64,
+  norm: 'rmsnorm',
+  ffn: 'swiglu',
+  position: 'rope',
+};
 const made = (config, seed) => `made=${encodeURIComponent(JSON.stringify({ ...config, seed }))}`;
 
-/** A page with its text read, and what keeps questions to the engine waiting: `hold('trace')`, `release()`; `spoil('trace')` makes the next fail. */
+/**
+ * A page with its text read, and what keeps questions to the engine waiting: `hold('trace')`, `release()`;
+ * `spoil('trace')` makes the next fail.
+ */
 async function open(hash) {
-  const visitor = await visit({ hash, prepare: (page) => page.addInitScript(() => {
-    const post = Worker.prototype.postMessage;
-    const kept = [];
-    let name = '', bad = '';
-    window.spoil = (method) => { bad = method; };
-    window.hold = (method) => { name = method; };
-    window.held = () => kept.length;
-    window.release = () => {
-      name = '';
-      for (const [worker, ...args] of kept.splice(0)) post.apply(worker, args);
-    };
-    Worker.prototype.postMessage = function (...args) {
-      if (name && args[0]?.args?.[0] === name) kept.push([this, ...args]);
-      else if (bad && args[0]?.args?.[0] === bad) {
-        bad = '';
-        post.call(this, { ...args[0], args: ['nothing that it could do', []] });
-      } else post.apply(this, args);
-    };
-  }) });
+  const visitor = await visit({
+    hash,
+    prepare: (page) =>
+      page.addInitScript(() => {
+        const post = Worker.prototype.postMessage;
+        const kept = [];
+        let name = '',
+          bad = '';
+        window.spoil = (method) => {
+          bad = method;
+        };
+        window.hold = (method) => {
+          name = method;
+        };
+        window.held = () => kept.length;
+        window.release = () => {
+          name = '';
+          for (const [worker, ...args] of kept.splice(0)) post.apply(worker, args);
+        };
+        Worker.prototype.postMessage = function (...args) {
+          if (name && args[0]?.args?.[0] === name) kept.push([this, ...args]);
+          else if (bad && args[0]?.args?.[0] === bad) {
+            bad = '';
+            post.call(this, { ...args[0], args: ['nothing that it could do', []] });
+          } else post.apply(this, args);
+        };
+      }),
+  });
   await visitor.page.waitForSelector('.tok', { timeout: 30_000 });
   return visitor;
 }
@@ -41,10 +64,26 @@ async function calm(page, read) {
 
 /** What a panel says, once it is seen. */
 const SAYS = {
-  '.anatomy': () => [...document.querySelectorAll('.inspector .stage-facts dd')].slice(0, 4).map((e) => e.textContent).concat(document.querySelector('.inspector .values .cell').textContent, document.querySelector('.inspector .neurons').textContent).join(' | '),
+  '.anatomy': () =>
+    [...document.querySelectorAll('.inspector .stage-facts dd')]
+      .slice(0, 4)
+      .map((e) => e.textContent)
+      .concat(
+        document.querySelector('.inspector .values .cell').textContent,
+        document.querySelector('.inspector .neurons').textContent,
+      )
+      .join(' | '),
   '.attention': () => [...document.querySelectorAll('.attention .attends li')].map((e) => e.textContent).join(' | '),
-  '.trace': () => [document.querySelector('.trace h2').textContent, document.querySelector('.trace tfoot td')?.textContent].join(' | '),
-  '.lens-card': () => [document.querySelector('.lens').textContent, document.querySelector('.votes').textContent, document.querySelector('.lens-card .vote-lists').nextElementSibling.textContent].join(' | '),
+  '.trace': () =>
+    [document.querySelector('.trace h2').textContent, document.querySelector('.trace tfoot td')?.textContent].join(
+      ' | ',
+    ),
+  '.lens-card': () =>
+    [
+      document.querySelector('.lens').textContent,
+      document.querySelector('.votes').textContent,
+      document.querySelector('.lens-card .vote-lists').nextElementSibling.textContent,
+    ].join(' | '),
   '.ablate': () => document.querySelector('.ablate .hint:last-child').textContent,
 };
 async function says(page, names) {
@@ -68,7 +107,10 @@ test('a model made again from another seed, or wider, is what the panels tell of
   const one = await says(page, names);
   await page.locator('#preset').selectOption('');
   const scaled = () => page.locator('.attention').getByRole('radio', { name: '÷ √d' }).click();
-  for (const [config, seed] of /** @type {[any, number][]} */ ([[SMALL, 2], [{ ...SMALL, dModel: 128 }, 2]])) {
+  for (const [config, seed] of /** @type {[any, number][]} */ ([
+    [SMALL, 2],
+    [{ ...SMALL, dModel: 128 }, 2],
+  ])) {
     const anew = await open(`#${made(config, seed)}${rest}`);
     const want = await says(anew.page, names);
     await anew.close();
@@ -90,7 +132,8 @@ test('a model made again from another seed, or wider, is what the panels tell of
 
 test('another source is what the panels tell of, though the text is the same', async () => {
   const names = ['.anatomy', '.attention', '.lens-card', '.ablate'];
-  const of = (source) => `#model=weights/dates/&prompt=1999-05-01&source=${source}&open=encoder&stack=cross&stage=raw&t=0`;
+  const of = (source) =>
+    `#model=weights/dates/&prompt=1999-05-01&source=${source}&open=encoder&stack=cross&stage=raw&t=0`;
   const { page, complaints, close } = await open(of('the 1st of may, 1999'));
   const one = await says(page, names);
   const anew = await open(of('the 2nd of June, 2013'));
@@ -108,15 +151,20 @@ test('another source is what the panels tell of, though the text is the same', a
 });
 
 test('scores of a layer are not shown for another one while the text streams, and a stage without a text is no error', async () => {
-  const { page, complaints, close } = await open(`#${made({ ...SMALL, contextLength: 256 }, 1)}&prompt=Once upon a time&stage=scaled&t=1`);
+  const { page, complaints, close } = await open(
+    `#${made({ ...SMALL, contextLength: 256 }, 1)}&prompt=Once upon a time&stage=scaled&t=1`,
+  );
   const first = await calm(page, () => page.evaluate(SAYS['.attention']));
   await page.locator('.go').click();
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 2);
   await page.locator('.tile[aria-label="layer 1, head 0"]').press('Enter');
   await page.waitForFunction(() => /^Layer 1/.test(document.querySelector('#h-attention').textContent));
-  await page.waitForFunction(() => /The scores come when the text rests/.test(document.querySelector('#cell').textContent));
+  await page.waitForFunction(() =>
+    /The scores come when the text rests/.test(document.querySelector('#cell').textContent),
+  );
   assert.equal(await page.evaluate(SAYS['.attention']), '');
-  await page.waitForFunction(() => { // nothing is drawn, either
+  await page.waitForFunction(() => {
+    // nothing is drawn, either
     const canvas = document.querySelector('.cells');
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
     copy.drawImage(canvas, 0, 0);
@@ -126,17 +174,22 @@ test('scores of a layer are not shown for another one while the text streams, an
   assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), first);
   await page.locator('.attention').getByRole('radio', { name: 'masked' }).click();
   await calm(page, () => page.evaluate(SAYS['.attention']));
-  await page.getByLabel('Prompt', { exact: true }).fill('');   // this model has no token to begin with
+  await page.getByLabel('Prompt', { exact: true }).fill(''); // this model has no token to begin with
   await page.waitForFunction(() => !document.querySelector('.tok'));
   await quiet(page);
   assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
-  assert.equal(await page.locator('.attention').getByRole('radio', { name: 'masked' }).getAttribute('aria-checked'), 'true');
+  assert.equal(
+    await page.locator('.attention').getByRole('radio', { name: 'masked' }).getAttribute('aria-checked'),
+    'true',
+  );
   assert.deepEqual(complaints, []);
   await close();
 });
 
 test('without the mask scores are not those of the text as it was', async () => {
-  const { page, complaints, close } = await open(`#${made({ ...SMALL, contextLength: 256, causal: false }, 1)}&prompt=Once upon a time&stage=scaled&t=1`);
+  const { page, complaints, close } = await open(
+    `#${made({ ...SMALL, contextLength: 256, causal: false }, 1)}&prompt=Once upon a time&stage=scaled&t=1`,
+  );
   assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), '');
   await page.locator('.go').click();
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 2);
@@ -170,24 +223,33 @@ test('a model taken away in the middle of a trace leaves the panel for the next 
 });
 
 test('a text that starts again while its parts are compared', async () => {
-  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=60');
+  const { page, complaints, close } = await open(
+    '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=60',
+  );
   await complete(page, 60);
   await page.locator('.ablate').scrollIntoViewIfNeeded();
   await page.evaluate(() => window.hold('forward'));
-  await page.locator('.switches').getByRole('button', { name: /^layer 0, FFN/ }).click();
+  await page
+    .locator('.switches')
+    .getByRole('button', { name: /^layer 0, FFN/ })
+    .click();
   await page.waitForFunction(() => window.held() > 0);
   await page.getByRole('button', { name: 'New seed' }).click();
   await page.evaluate(() => window.release());
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 12);
   assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
-  await page.waitForFunction(() => /Without layer 0, FFN/.test(document.querySelector('.compare').textContent), null, { timeout: 30_000 });
+  await page.waitForFunction(() => /Without layer 0, FFN/.test(document.querySelector('.compare').textContent), null, {
+    timeout: 30_000,
+  });
   assert.deepEqual(complaints, []);
   await close();
 });
 
 test('what the lens was asked of one text is told of that text, and a failure is not told of the next', async () => {
-  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20');
+  const { page, complaints, close } = await open(
+    '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20',
+  );
   await complete(page, 20);
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   const note = () => page.locator('.lens-card .lens-split .hint').first().textContent();
@@ -200,17 +262,24 @@ test('what the lens was asked of one text is told of that text, and a failure is
   await page.getByRole('button', { name: 'New seed' }).click();
   await page.waitForFunction(() => document.querySelectorAll('.tok').length < 10);
   await page.evaluate(() => window.release());
-  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 6);   // answers have had their time
+  // answers have had their time
+  await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 6);
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
   assert.equal(await note(), about);
   await calm(page, () => page.evaluate(SAYS['.lens-card']));
   await page.evaluate(() => window.spoil('logitLens'));
   await page.getByLabel('Prompt', { exact: true }).fill('The cat');
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
-  await page.waitForFunction((text) => document.querySelector('.lens-card .lens-split .hint').textContent !== text, about);
+  await page.waitForFunction(
+    (text) => document.querySelector('.lens-card .lens-split .hint').textContent !== text,
+    about,
+  );
   await page.getByLabel('Prompt', { exact: true }).fill('The cat sat');
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
-  await page.waitForFunction((text) => document.querySelector('.lens-card .lens-split .hint').textContent === text, about);
+  await page.waitForFunction(
+    (text) => document.querySelector('.lens-card .lens-split .hint').textContent === text,
+    about,
+  );
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -223,7 +292,9 @@ test('no cell is chosen any more while one is being explained', async () => {
   await page.locator('.matrix').press('ArrowLeft');
   await page.waitForFunction(() => window.held() > 0);
   await page.locator('.matrix').press('Escape');
-  await page.waitForFunction(() => /Choose a cell of the picture\.$/.test(document.querySelector('.attention .explanation').textContent));
+  await page.waitForFunction(() =>
+    /Choose a cell of the picture\.$/.test(document.querySelector('.attention .explanation').textContent),
+  );
   await page.evaluate(() => window.release());
   await quiet(page);
   assert.match(await page.locator('.attention .explanation').textContent(), /Choose a cell of the picture\.$/);
@@ -232,10 +303,13 @@ test('no cell is chosen any more while one is being explained', async () => {
   await close();
 });
 
-const stack = (page) => page.getByRole('radiogroup', { name: 'Which attention' }).locator('[aria-checked="true"]').textContent();
+const stack = (page) =>
+  page.getByRole('radiogroup', { name: 'Which attention' }).locator('[aria-checked="true"]').textContent();
 
 test('what is pressed in the picture and among the votes is what the panels of attention show', async () => {
-  const { page, complaints, close } = await open('#model=weights/dates/&prompt=1999-05-01&source=the 1st of may, 1999&stack=cross');
+  const { page, complaints, close } = await open(
+    '#model=weights/dates/&prompt=1999-05-01&source=the 1st of may, 1999&stack=cross',
+  );
   assert.equal(await stack(page), 'across');
   await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
   await page.waitForFunction(() => /^Layer/.test(document.querySelector('#h-attention').textContent));
@@ -251,9 +325,17 @@ test('what is pressed in the picture and among the votes is what the panels of a
 });
 
 test('ideas tried on the text above are gone with it', async () => {
-  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20');
+  const { page, complaints, close } = await open(
+    '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20',
+  );
   await complete(page, 20);
-  const tried = () => page.waitForFunction(() => document.querySelectorAll('.broken tbody tr').length === 7 && document.querySelector('.break progress').hidden, null, { timeout: 60_000 });
+  const tried = () =>
+    page.waitForFunction(
+      () =>
+        document.querySelectorAll('.broken tbody tr').length === 7 && document.querySelector('.break progress').hidden,
+      null,
+      { timeout: 60_000 },
+    );
   const go = page.getByRole('button', { name: 'Break it, one idea at a time' });
   await go.click();
   await tried();
@@ -265,8 +347,10 @@ test('ideas tried on the text above are gone with it', async () => {
   await go.click();
   await tried();
   await page.getByLabel('Prompt', { exact: true }).fill('The cat sat on');
-  await page.waitForFunction(() => document.querySelector('.broken').closest('[hidden]') || document.querySelector('.broken').hidden);
-  await page.locator('.go').click();   // at reading speed
+  await page.waitForFunction(
+    () => document.querySelector('.broken').closest('[hidden]') || document.querySelector('.broken').hidden,
+  );
+  await page.locator('.go').click(); // at reading speed
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 1);
   await go.click();
   assert.match(await page.locator('.break .hint').textContent(), /still being written/);
@@ -279,7 +363,13 @@ test('a model with fewer stops of the walk leads back from its last', async () =
   await page.getByRole('button', { name: 'Guided walk' }).click();
   for (;;) {
     await page.waitForSelector('.walk .primary');
-    if (await page.locator('.walk .num').textContent().then((text) => /^(\d+) of \1$/.test(text))) break;
+    if (
+      await page
+        .locator('.walk .num')
+        .textContent()
+        .then((text) => /^(\d+) of \1$/.test(text))
+    )
+      break;
     const before = await page.locator('.walk .num').textContent();
     await page.locator('.walk .primary').click();
     await page.waitForFunction((text) => document.querySelector('.walk .num').textContent !== text, before);
@@ -291,7 +381,10 @@ test('a model with fewer stops of the walk leads back from its last', async () =
   const [, at, of] = /^(\d+) of (\d+)$/.exec(await calm(page, () => page.locator('.walk .num').textContent()));
   assert.ok(Number(of) < all && at === of, `${at} of ${of}, ${all} before`);
   await page.locator('.walk').getByRole('button', { name: 'Back' }).click();
-  await page.waitForFunction((text) => document.querySelector('.walk .num').textContent === text, `${Number(of) - 1} of ${of}`);
+  await page.waitForFunction(
+    (text) => document.querySelector('.walk .num').textContent === text,
+    `${Number(of) - 1} of ${of}`,
+  );
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -299,14 +392,17 @@ test('a model with fewer stops of the walk leads back from its last', async () =
 test('every layer of an encoder with more of them than the decoder is reached, and the way back leaves a head in hand', async () => {
   const deep = { ...SMALL, kind: 'encoder_decoder', nEncoderLayers: 3 };
   const { page, complaints, close } = await open(`#${made(deep, 1)}&prompt=ab&source=cde&open=ffn`);
-  const inTurn = () => page.locator('.tile[tabindex="0"]').evaluateAll((list) => list.map((t) => t.getAttribute('aria-label')));
+  const inTurn = () =>
+    page.locator('.tile[tabindex="0"]').evaluateAll((list) => list.map((t) => t.getAttribute('aria-label')));
   await page.getByRole('radio', { name: 'encoder', exact: true }).click();
   for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Layer after' }).click();
   await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '2 of 3');
   assert.match(await page.locator('#h-attention').textContent(), /^Encoder layer 2/);
   assert.deepEqual(await inTurn(), ['layer 2, head 0']);
   // the picture draws the decoder, whose last layer this is
-  await page.waitForFunction(() => /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell').textContent));
+  await page.waitForFunction(() =>
+    /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell').textContent),
+  );
   await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
   await page.waitForFunction(() => /^Layer 1, head 0/.test(document.querySelector('#h-attention').textContent));
   assert.deepEqual(await inTurn(), ['layer 1, head 0']);
@@ -315,8 +411,14 @@ test('every layer of an encoder with more of them than the decoder is reached, a
 });
 
 test('the arrow keys choose among stacks and among values, and a button that was pressed keeps the focus', async () => {
-  const { page, complaints, close } = await open('#model=weights/dates/&prompt=1999&source=the 1st of may, 1999&stack=self&open=ffn');
-  const order = (group) => page.getByRole('radiogroup', { name: group }).getByRole('radio').evaluateAll((list) => list.map((b) => `${b.tabIndex} ${b.getAttribute('aria-checked')}`));
+  const { page, complaints, close } = await open(
+    '#model=weights/dates/&prompt=1999&source=the 1st of may, 1999&stack=self&open=ffn',
+  );
+  const order = (group) =>
+    page
+      .getByRole('radiogroup', { name: group })
+      .getByRole('radio')
+      .evaluateAll((list) => list.map((b) => `${b.tabIndex} ${b.getAttribute('aria-checked')}`));
   await page.getByRole('radio', { name: 'decoder', exact: true }).press('ArrowRight');
   await page.waitForFunction(() => /^Across/.test(document.querySelector('#h-attention').textContent));
   assert.deepEqual(await order('Which attention'), ['-1 false', '-1 false', '0 true']);
@@ -339,12 +441,19 @@ test('the arrow keys choose among stacks and among values, and a button that was
 
 // Opened by its ids, a text was drawn before its probabilities were known, and never again.
 test('a text that came as ids is shaded like the same text as it was written', async () => {
-  const shades = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => `${t.dataset.id} ${/shade-\d|$/.exec(t.querySelector('.word').className)[0]}`));
+  const shades = (page) =>
+    page
+      .locator('.tok')
+      .evaluateAll((list) =>
+        list.map((t) => `${t.dataset.id} ${/shade-\d|$/.exec(t.querySelector('.word').className)[0]}`),
+      );
   const hash = '#model=weights/stories-1m.gguf&prompt=Once upon a time&t=1.2&seed=3';
   const one = await open(`${hash}&written=20`);
   await complete(one.page, 20);
   const want = await shades(one.page);
-  const ids = await one.page.locator('.tok:not(.given)').evaluateAll((list) => list.map((t) => Number(t.dataset.id).toString(36)));
+  const ids = await one.page
+    .locator('.tok:not(.given)')
+    .evaluateAll((list) => list.map((t) => Number(t.dataset.id).toString(36)));
   await one.close();
   assert.ok(new Set(want.map((s) => s.split(' ')[1])).size > 2, want.join(', '));
   const { page, complaints, close } = await open(`${hash}&ids=${ids.join('.')}`);
@@ -357,12 +466,19 @@ test('a text that came as ids is shaded like the same text as it was written', a
 
 test('the head’s sentence is of the token in hand', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&open=head');
-  const said = (/** @type {string} */ word) => page.waitForFunction((word) => document.querySelector('.values .cell').textContent.startsWith(`“${word}” is followed by`), word);
+  const said = (/** @type {string} */ word) =>
+    page.waitForFunction(
+      (word) => document.querySelector('.values .cell').textContent.startsWith(`“${word}” is followed by`),
+      word,
+    );
   const word = (/** @type {number} */ i) => page.locator('.tok').nth(i).textContent();
-  const last = await page.locator('.tok').count() - 1;
+  const last = (await page.locator('.tok').count()) - 1;
   await said(await word(last));
   assert.notEqual(await word(last - 1), await word(last));
-  await page.locator('.tok').nth(last - 1).click();
+  await page
+    .locator('.tok')
+    .nth(last - 1)
+    .click();
   await said(await word(last - 1));
   await page.locator('.stage', { hasText: 'Embedding' }).press('Enter');
   await page.waitForFunction(() => /hook_embed/.test(document.querySelector('.values .cell').textContent));
@@ -378,15 +494,23 @@ test('the table of weights has the row of the newest token once that is read', a
   await page.locator('.attention .as-table:not(.explain) summary').press('Enter');
   const rows = () => page.locator('.attention .as-table:not(.explain) tbody th').count();
   const given = await page.locator('.tok').count();
-  await page.waitForFunction((n) => document.querySelectorAll('.attention .as-table:not(.explain) tbody th').length === n, given);
+  await page.waitForFunction(
+    (n) => document.querySelectorAll('.attention .as-table:not(.explain) tbody th').length === n,
+    given,
+  );
   await page.getByRole('button', { name: 'Step' }).press('Enter');
   await page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, given + 1);
   await page.evaluate(() => window.hold('forward'));
   await page.locator('.tok').last().click();
-  await page.waitForFunction(() => window.held() > 0 && /has not read this token/.test(document.querySelector('#cell').textContent));
-  await quiet(page);   // everything is painted that the choice called for
+  await page.waitForFunction(
+    () => window.held() > 0 && /has not read this token/.test(document.querySelector('#cell').textContent),
+  );
+  await quiet(page); // everything is painted that the choice called for
   await page.evaluate(() => window.release());
-  await page.waitForFunction((n) => document.querySelector('#h-attention').textContent.includes(`[${n} queries`), given + 1);
+  await page.waitForFunction(
+    (n) => document.querySelector('#h-attention').textContent.includes(`[${n} queries`),
+    given + 1,
+  );
   await quiet(page);
   assert.equal(await rows(), given + 1);
   assert.deepEqual(complaints, []);
@@ -394,8 +518,11 @@ test('the table of weights has the row of the newest token once that is read', a
 });
 
 test('a button that goes away hands the focus on', async () => {
-  const { page, complaints, close } = await open(`#${made(SMALL, 1)}&prompt=Once upon a time there was&off=0.n1,0.n2,1.n3&open=head`);
-  const focused = (/** @type {string} */ selector) => page.waitForFunction((selector) => document.activeElement.matches(selector), selector);
+  const { page, complaints, close } = await open(
+    `#${made(SMALL, 1)}&prompt=Once upon a time there was&off=0.n1,0.n2,1.n3&open=head`,
+  );
+  const focused = (/** @type {string} */ selector) =>
+    page.waitForFunction((selector) => document.activeElement.matches(selector), selector);
   await page.getByRole('button', { name: 'Step' }).press('Enter');
   await page.getByRole('button', { name: 'Start over' }).press('Enter');
   await focused('.go');
@@ -407,8 +534,13 @@ test('a button that goes away hands the focus on', async () => {
   await neurons.nth(1).focus();
   await page.evaluate(() => window.release());
   await page.waitForFunction(() => document.querySelectorAll('.switches button[title*="bits a token"]').length >= 3);
-  assert.equal(await neurons.nth(1).evaluate((b) => b === document.activeElement), true, 'the focus is lost where a part is measured');
-  for (const next of [/neuron 3, off/, /neuron 1, off/]) {   // the one after it, and where there is none the one before
+  assert.equal(
+    await neurons.nth(1).evaluate((b) => b === document.activeElement),
+    true,
+    'the focus is lost where a part is measured',
+  );
+  for (const next of [/neuron 3, off/, /neuron 1, off/]) {
+    // the one after it, and where there is none the one before
     await page.keyboard.press('Enter');
     await page.waitForFunction((source) => new RegExp(source).test(document.activeElement.textContent), next.source);
   }
@@ -422,7 +554,9 @@ test('a button that goes away hands the focus on', async () => {
 });
 
 test('a step is told by what is new, the rest of the text is not told again', async () => {
-  const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast&seed=3&past=1');
+  const { page, complaints, close } = await open(
+    '#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast&seed=3&past=1',
+  );
   const spoken = () => page.locator('.stream [aria-live]').textContent();
   const written = () => page.locator('.tok:not(.given)').evaluateAll((list) => list.map((t) => t.textContent));
   for (let n = 1; n <= 3; n++) {
@@ -439,7 +573,7 @@ test('a step is told by what is new, the rest of the text is not told again', as
   const rest = (await written()).slice(3).join('');
   assert.match(await spoken(), /^Ended at .* after 12 tokens/);
   assert.equal((await spoken()).split('. ').slice(1).join('. '), rest);
-  await page.getByRole('button', { name: 'Run again' }).press('Enter');   // another text, though of the same words
+  await page.getByRole('button', { name: 'Run again' }).press('Enter'); // another text, though of the same words
   const whole = (await written()).join('');
   await resting(page);
   assert.ok((await spoken()).endsWith(whole), await spoken());

@@ -1,33 +1,54 @@
-// quiet.js - whether a page has nothing left to do: no frame, no short timer, no message under way, no answer of a worker awaited. Tests wait for
-// that and read what is shown then; a fixed time would be too short on a busy machine, and what is read before the page has begun is old.
+// quiet.js - whether a page has nothing left to do: no frame, no short timer, no message under way, no answer of a
+// worker awaited. Tests wait for that and read what is shown then; a fixed time would be too short on a busy machine,
+// and what is read before the page has begun is old.
 
 /** Runs in a page before its scripts: counts what is scheduled. */
 function count() {
   const real = { frame: window.requestAnimationFrame.bind(window), timer: window.setTimeout.bind(window) };
-  const frames = new Set(), timers = new Set(), calls = new Set();
+  const frames = new Set(),
+    timers = new Set(),
+    calls = new Set();
   let messages = 0;
 
   window.requestAnimationFrame = (work) => {
-    const id = real.frame((now) => { frames.delete(id); work(now); });
+    const id = real.frame((now) => {
+      frames.delete(id);
+      work(now);
+    });
     frames.add(id);
     return id;
   };
   const { cancelAnimationFrame, clearTimeout } = window;
-  window.cancelAnimationFrame = (id) => { frames.delete(id); cancelAnimationFrame.call(window, id); };
+  window.cancelAnimationFrame = (id) => {
+    frames.delete(id);
+    cancelAnimationFrame.call(window, id);
+  };
   window.setTimeout = (work, ms = 0, ...args) => {
-    const id = real.timer(() => { timers.delete(id); work(...args); }, ms);
+    const id = real.timer(() => {
+      timers.delete(id);
+      work(...args);
+    }, ms);
     if (ms <= 1000) timers.add(id);
     return id;
   };
-  window.clearTimeout = (id) => { timers.delete(id); clearTimeout.call(window, id); };
+  window.clearTimeout = (id) => {
+    timers.delete(id);
+    clearTimeout.call(window, id);
+  };
 
   // a message to itself, by which the page lets its input be heard
   window.MessageChannel = class extends MessageChannel {
     constructor() {
       super();
-      const { port1, port2 } = this, post = port2.postMessage.bind(port2);
-      port1.addEventListener('message', () => { messages--; });
-      port2.postMessage = (...args) => { messages++; post(...args); };
+      const { port1, port2 } = this,
+        post = port2.postMessage.bind(port2);
+      port1.addEventListener('message', () => {
+        messages--;
+      });
+      port2.postMessage = (...args) => {
+        messages++;
+        post(...args);
+      };
     }
   };
 
@@ -38,16 +59,24 @@ function count() {
   Worker.prototype.postMessage = function (message, ...rest) {
     let asked = waiting.get(this);
     if (!asked) {
-      waiting.set(this, asked = new Map());
-      const settle = (id) => { calls.delete(asked.get(id)); asked.delete(id); };
-      const end = () => { for (const id of asked.keys()) settle(id); };
+      waiting.set(this, (asked = new Map()));
+      const settle = (id) => {
+        calls.delete(asked.get(id));
+        asked.delete(id);
+      };
+      const end = () => {
+        for (const id of asked.keys()) settle(id);
+      };
       this.addEventListener('message', ({ data }) => {
         if (data?.ready) settle('hello');
         else if (data?.id !== undefined && ('value' in data || 'error' in data)) settle(data.id);
       });
       this.addEventListener('error', end);
       const { terminate } = this;
-      this.terminate = () => { end(); terminate.call(this); };
+      this.terminate = () => {
+        end();
+        terminate.call(this);
+      };
     }
     const id = message?.hello ? 'hello' : message?.method && !message.stream ? message.id : null;
     if (id !== null) {
@@ -60,7 +89,15 @@ function count() {
 
   const busy = () => frames.size + timers.size + messages + calls.size > 0;
   /** Observers of size and sight are heard at the end of a frame; a page that is not in front draws none. */
-  const drawn = () => Promise.race([new Promise((done) => { real.frame(() => real.frame(done)); }), new Promise((done) => { real.timer(done, 300); })]);
+  const drawn = () =>
+    Promise.race([
+      new Promise((done) => {
+        real.frame(() => real.frame(done));
+      }),
+      new Promise((done) => {
+        real.timer(done, 300);
+      }),
+    ]);
   window.quiet = {
     frame: real.frame,
     now: async () => {
@@ -83,8 +120,13 @@ export const watchQuiet = (page) => page.addInitScript(count);
  */
 export async function quiet(page, condition = () => true, timeout = 60_000) {
   const end = Date.now() + timeout;
-  while (!(await page.evaluate(() => window.quiet.now()) && await page.evaluate(condition))) {
-    if (Date.now() > end) throw new Error(`the page did not come to rest within ${timeout / 1000} s: ${JSON.stringify(await page.evaluate(() => window.quiet.state()))}, ${condition}`);
-    await new Promise((resolve) => { setTimeout(resolve, 20); });
+  while (!((await page.evaluate(() => window.quiet.now())) && (await page.evaluate(condition)))) {
+    if (Date.now() > end)
+      throw new Error(
+        `the page did not come to rest within ${timeout / 1000} s: ${JSON.stringify(await page.evaluate(() => window.quiet.state()))}, ${condition}`,
+      );
+    await new Promise((resolve) => {
+      setTimeout(resolve, 20);
+    });
   }
 }

@@ -1,4 +1,5 @@
-// readme.test.js - the README's page runs as it stands, from a CDN: the addresses of the CDN are answered with this tree's package
+// readme.test.js - the README's page runs as it stands, from a CDN: the addresses of the CDN are answered with this
+// tree's package
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +11,8 @@ import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const readme = readFileSync(join(top, 'README.md'), 'utf8'), { version } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
+const readme = readFileSync(join(top, 'README.md'), 'utf8'),
+  { version } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
 const [, html] = /^```html\n([\s\S]*?)^```$/m.exec(readme) ?? assert.fail('the README has no html block');
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-readme-'));
 let server, browser;
@@ -27,26 +29,50 @@ after(async () => {
 });
 
 test('the page of the README writes what the library writes', async () => {
-  const cdn = `https://cdn.jsdelivr.net/npm/glassformer@${version}/`, types = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
+  const cdn = `https://cdn.jsdelivr.net/npm/glassformer@${version}/`,
+    types = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
   assert.ok(html.includes(cdn), `the README's page takes another version than ${version}`);
-  const context = await browser.newContext(), page = await context.newPage();
-  const asked = [], complaints = [];
+  const context = await browser.newContext(),
+    page = await context.newPage();
+  const asked = [],
+    complaints = [];
   page.on('pageerror', (error) => complaints.push(error.message));
-  await context.route(/^https:/, (route) => { // also what workers ask
-    const url = route.request().url(), file = join(top, url.slice(cdn.length));
+  await context.route(/^https:/, (route) => {
+    // also what workers ask
+    const url = route.request().url(),
+      file = join(top, url.slice(cdn.length));
     asked.push(url);
     if (!url.startsWith(cdn) || !existsSync(file)) return route.fulfill({ status: 404 });
-    return route.fulfill({ body: readFileSync(file), headers: { 'access-control-allow-origin': '*', 'content-type': types[extname(file)] ?? 'application/octet-stream' } });
+    return route.fulfill({
+      body: readFileSync(file),
+      headers: {
+        'access-control-allow-origin': '*',
+        'content-type': types[extname(file)] ?? 'application/octet-stream',
+      },
+    });
   });
   const model = await load(join(top, 'weights/stories-1m.gguf'));
   let story = 'Once upon a time';
   for await (const { text } of model.generate(story, { maxTokens: 60, seed: 1 })) story += text;
   model.dispose();
   await page.goto(server.url);
-  await page.waitForFunction((n) => document.getElementById('story').textContent.length >= n, story.length, { timeout: 30_000 }).catch(() => {});
+  await page
+    .waitForFunction((n) => document.getElementById('story').textContent.length >= n, story.length, { timeout: 30_000 })
+    .catch(() => {});
   assert.deepEqual(complaints, []);
   assert.equal(await page.locator('#story').textContent(), story);
-  assert.ok(asked.every((url) => url.startsWith(cdn)), asked.join('\n'));
-  assert.deepEqual(asked.map((url) => url.slice(cdn.length)).filter((path) => !/^(?:dist\/(?:glassformer|worker)\.js|dist\/wasm\/[\w-]+\.wasm|weights\/stories-1m\.gguf)$/.test(path)), []);
+  assert.ok(
+    asked.every((url) => url.startsWith(cdn)),
+    asked.join('\n'),
+  );
+  assert.deepEqual(
+    asked
+      .map((url) => url.slice(cdn.length))
+      .filter(
+        (path) =>
+          !/^(?:dist\/(?:glassformer|worker)\.js|dist\/wasm\/[\w-]+\.wasm|weights\/stories-1m\.gguf)$/.test(path),
+      ),
+    [],
+  );
   await context.close();
 });

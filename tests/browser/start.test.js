@@ -1,5 +1,5 @@
-// start.test.js - how the package's worker starts in a page when the host gets in the way: files that are missing, a web page in their
-// place, policies, the user's own worker. The package is served as it is published, unbundled.
+// start.test.js - how the package's worker starts in a page when the host gets in the way: files that are missing, a
+// web page in their place, policies, the user's own worker. The package is served as it is published, unbundled.
 import assert from 'node:assert/strict';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -12,19 +12,24 @@ import { load, train } from '../../web/lib/index.js';
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const file = 'tests/golden/cases/gguf_llama_q8_0/model.gguf';
 const options = { maxTokens: 8, temperature: 0, ignoreEos: true };
-const config = { d_model: 16, n_layers: 1, n_heads: 2 }, text = 'The cat sat on the mat. The dog sat on the log.';
+const config = { d_model: 16, n_layers: 1, n_heads: 2 },
+  text = 'The cat sat on the mat. The dog sat on the log.';
 const types = { '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html' };
 /** @type {import('node:http').Server & {url?: string}} */
 let server;
 let browser, expected, losses;
-/** What the server does with a path, and its headers for the page; set by each test. @type {{answer: (path: string) => number | string | undefined, headers: Record<string, string>}} */
+/**
+ * What the server does with a path, and its headers for the page; set by each test.
+ * @type {{answer: (path: string) => number | string | undefined, headers: Record<string, string>}}
+ */
 let host = { answer: () => undefined, headers: {} };
 /** @type {string[]} */
 let asked = [];
 
 before(async () => {
   server = createServer((request, response) => {
-    const path = new URL(request.url, 'http://host').pathname, answer = host.answer(path);
+    const path = new URL(request.url, 'http://host').pathname,
+      answer = host.answer(path);
     asked.push(path);
     if (path === '/') {
       response.writeHead(200, { 'content-type': 'text/html', ...host.headers });
@@ -32,13 +37,20 @@ before(async () => {
     }
     if (path === '/main.js' || path === '/own.js') {
       response.writeHead(200, { 'content-type': 'text/javascript' });
-      return response.end(path === '/own.js' ? "import '/dist/worker.js';" : "import * as glassformer from '/dist/index.js'; window.glassformer = glassformer;");
+      return response.end(
+        path === '/own.js'
+          ? "import '/dist/worker.js';"
+          : "import * as glassformer from '/dist/index.js'; window.glassformer = glassformer;",
+      );
     }
     if (typeof answer === 'number') return response.writeHead(answer).end('not here');
     if (typeof answer === 'string') return response.writeHead(200, { 'content-type': 'text/html' }).end(answer);
     const from = join(top, path);
     if (!/^\/(?:dist|tests\/golden)\//.test(path) || !existsSync(from)) return response.writeHead(404).end();
-    response.writeHead(200, { 'content-type': types[extname(from)] ?? 'application/octet-stream', 'content-length': statSync(from).size });
+    response.writeHead(200, {
+      'content-type': types[extname(from)] ?? 'application/octet-stream',
+      'content-length': statSync(from).size,
+    });
     createReadStream(from).pipe(response);
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -72,25 +84,39 @@ async function visit(how, given = '{}') {
   try {
     await page.goto(server.url);
     await page.waitForFunction(() => window.glassformer);
-    return await page.evaluate(async ([address, given, options, config, text]) => {
-      const { GlassformerError, load, train } = window.glassformer;
-      const failure = (error) => ({ code: error.code, message: error.message, ours: error instanceof GlassformerError });
-      const result = {};
-      try {
-        const model = await load(address, given === 'own' ? { worker: () => new Worker('/own.js', { type: 'module' }) } : JSON.parse(given));
-        result.ids = [];
-        for await (const { id } of model.generate([1, 2, 3], options)) result.ids.push(id);
-        result.backend = model.backend;
-        model.dispose();
-      } catch (error) { result.load = failure(error); }
-      try {
-        const run = train(config, text, { steps: 2 });
-        result.losses = [];
-        for await (const { loss } of run) result.losses.push(loss);
-        await run.dispose();
-      } catch (error) { result.train = failure(error); }
-      return result;
-    }, [`/${file}`, given, options, config, text]);
+    return await page.evaluate(
+      async ([address, given, options, config, text]) => {
+        const { GlassformerError, load, train } = window.glassformer;
+        const failure = (error) => ({
+          code: error.code,
+          message: error.message,
+          ours: error instanceof GlassformerError,
+        });
+        const result = {};
+        try {
+          const model = await load(
+            address,
+            given === 'own' ? { worker: () => new Worker('/own.js', { type: 'module' }) } : JSON.parse(given),
+          );
+          result.ids = [];
+          for await (const { id } of model.generate([1, 2, 3], options)) result.ids.push(id);
+          result.backend = model.backend;
+          model.dispose();
+        } catch (error) {
+          result.load = failure(error);
+        }
+        try {
+          const run = train(config, text, { steps: 2 });
+          result.losses = [];
+          for await (const { loss } of run) result.losses.push(loss);
+          await run.dispose();
+        } catch (error) {
+          result.train = failure(error);
+        }
+        return result;
+      },
+      [`/${file}`, given, options, config, text],
+    );
   } finally {
     await page.close();
   }
@@ -98,31 +124,51 @@ async function visit(how, given = '{}') {
 
 /** @param {Awaited<ReturnType<typeof visit>>} result */
 function works(result) {
-  assert.deepEqual({ ids: result.ids, losses: result.losses, load: result.load, train: result.train }, { ids: expected, losses, load: undefined, train: undefined });
+  assert.deepEqual(
+    { ids: result.ids, losses: result.losses, load: result.load, train: result.train },
+    { ids: expected, losses, load: undefined, train: undefined },
+  );
 }
 
 test('its own files are used, each once, and no embedded copy is fetched', async () => {
   works(await visit({}));
-  assert.deepEqual(asked.filter((path) => /embedded/.test(path)), []);
+  assert.deepEqual(
+    asked.filter((path) => /embedded/.test(path)),
+    [],
+  );
   const files = asked.filter((path) => /worker\.js$|\.wasm$/.test(path));
-  assert.deepEqual(files.map((path) => path.split('/').pop()).sort(), ['glassformer-relaxed.wasm', 'glassformer-train.wasm', 'train_worker.js', 'worker.js']);
+  assert.deepEqual(files.map((path) => path.split('/').pop()).sort(), [
+    'glassformer-relaxed.wasm',
+    'glassformer-train.wasm',
+    'train_worker.js',
+    'worker.js',
+  ]);
 });
 
-for (const [what, answer] of /** @type {[string, number | string][]} */ ([['missing', 404], ['answered with a web page', '<!doctype html><title>App</title>']])) {
-  test(`worker files that are ${what} are replaced by the embedded copy`, async () => works(await visit({ answer: (path) => (/\/(?:train_)?worker\.js$/.test(path) ? answer : undefined) })));
-  test(`binaries that are ${what} are replaced by the embedded copy`, async () => works(await visit({ answer: (path) => (/\.wasm$/.test(path) ? answer : undefined) })));
-  test(`everything beside the bundle ${what}: the embedded copies work`, async () => works(await visit({ answer: (path) => (/\/(?:train_)?worker\.js$|\.wasm$/.test(path) ? answer : undefined) })));
+for (const [what, answer] of /** @type {[string, number | string][]} */ ([
+  ['missing', 404],
+  ['answered with a web page', '<!doctype html><title>App</title>'],
+])) {
+  test(`worker files that are ${what} are replaced by the embedded copy`, async () =>
+    works(await visit({ answer: (path) => (/\/(?:train_)?worker\.js$/.test(path) ? answer : undefined) })));
+  test(`binaries that are ${what} are replaced by the embedded copy`, async () =>
+    works(await visit({ answer: (path) => (/\.wasm$/.test(path) ? answer : undefined) })));
+  test(`everything beside the bundle ${what}: the embedded copies work`, async () =>
+    works(await visit({ answer: (path) => (/\/(?:train_)?worker\.js$|\.wasm$/.test(path) ? answer : undefined) })));
 }
 
 test('without the embedded copy a missing file is named, with its address and what to do', async () => {
   const { load, train } = await visit({ answer: (path) => (/worker\.js$|embedded/.test(path) ? 404 : undefined) });
   for (const { code, ours, message } of [load, train]) {
     assert.deepEqual([code, ours], ['worker', true]);
-    assert.match(message, /dist\/(?:train_)?worker\.js could not be started: the server answers with status 404.*Serve the package's dist\/(?:train_)?worker\.js/);
+    assert.match(
+      message,
+      /dist\/(?:train_)?worker\.js could not be started: the server answers with status 404.*Serve the package's dist\/(?:train_)?worker\.js/,
+    );
   }
 });
 
-test('the caller\'s own worker, and the address of one', async () => {
+test("the caller's own worker, and the address of one", async () => {
   works(await visit({}, 'own'));
   assert.ok(asked.includes('/own.js'));
   works(await visit({}, '{"worker":"/dist/worker.js"}'));

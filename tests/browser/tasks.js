@@ -1,4 +1,5 @@
-// tasks.js - how long a page's main thread works without a pause, in Chromium. By the thread's own time: a busy machine stretches every task.
+// tasks.js - how long a page's main thread works without a pause, in Chromium. By the thread's own time: a busy machine
+// stretches every task.
 import assert from 'node:assert/strict';
 
 /**
@@ -11,8 +12,12 @@ export async function ownTasks(browser, page, work) {
   await browser.startTracing(page, { categories: ['devtools.timeline', 'disabled-by-default-devtools.timeline'] });
   const result = await work();
   const events = JSON.parse((await browser.stopTracing()).toString()).traceEvents;
-  const main = events.filter((e) => e.name === 'thread_name' && e.args.name === 'CrRendererMain').map((e) => `${e.pid} ${e.tid}`);
-  const tasks = events.filter((e) => e.name === 'RunTask' && main.includes(`${e.pid} ${e.tid}`)).map((e) => (e.tdur ?? 0) / 1000);
+  const main = events
+    .filter((e) => e.name === 'thread_name' && e.args.name === 'CrRendererMain')
+    .map((e) => `${e.pid} ${e.tid}`);
+  const tasks = events
+    .filter((e) => e.name === 'RunTask' && main.includes(`${e.pid} ${e.tid}`))
+    .map((e) => (e.tdur ?? 0) / 1000);
   assert.ok(tasks.length > 20, `${tasks.length} tasks were traced`);
   return { result, tasks };
 }

@@ -1,5 +1,5 @@
-// training.test.js - the built page's training panel and depth laboratory in Chromium: a tiny model learns a text, pauses, goes on,
-// is taken into the page and leaves it as a file that the library opens in Node.
+// training.test.js - the built page's training panel and depth laboratory in Chromium: a tiny model learns a text,
+// pauses, goes on, is taken into the page and leaves it as a file that the library opens in Node.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -19,9 +19,17 @@ async function open(how = {}) {
 
 const button = (page, name) => page.locator('#train').getByRole('button', { name, exact: true });
 const status = (page) => page.locator('#train output').textContent();
-const says = (page, pattern, timeout = 120_000) => page.waitForFunction(([source]) => new RegExp(source).test(document.querySelector('#train output').textContent), [pattern.source], { timeout });
+const says = (page, pattern, timeout = 120_000) =>
+  page.waitForFunction(
+    ([source]) => new RegExp(source).test(document.querySelector('#train output').textContent),
+    [pattern.source],
+    { timeout },
+  );
 const fact = (page, name) => page.locator('.training-facts div', { hasText: name }).locator('dd').textContent();
-const lossRows = (page) => page.locator('#train tbody tr').evaluateAll((list) => list.map((row) => [...row.cells].map((c) => Number(c.textContent))));
+const lossRows = (page) =>
+  page
+    .locator('#train tbody tr')
+    .evaluateAll((list) => list.map((row) => [...row.cells].map((c) => Number(c.textContent))));
 
 /** The smallest of the presets, for so many steps. */
 async function train(page, { steps = 30, every = 10, block = 'modern' } = {}) {
@@ -35,13 +43,27 @@ async function train(page, { steps = 30, every = 10, block = 'modern' } = {}) {
 test('a tiny model learns the text: its file is fetched at Start, the loss falls, samples and heads appear', async (t) => {
   const { page, complaints, close } = await open();
   // the service worker has walked through the scripts of the panel, which name that file
-  await page.waitForFunction(async () => (await (await caches.open('glassformer')).keys()).some(({ url }) => /train_worker/.test(url)), null, { timeout: 30_000 });
+  await page.waitForFunction(
+    async () => (await (await caches.open('glassformer')).keys()).some(({ url }) => /train_worker/.test(url)),
+    null,
+    { timeout: 30_000 },
+  );
   await page.waitForTimeout(300);
   const fetched = () => server.requests.filter((url) => /glassformer-train-.*\.wasm/.test(url)).length;
   assert.equal(fetched(), 0, 'the trainer was fetched before anybody asked');
-  const config = { kind: 'decoder', vocab_size: 384, d_model: 32, n_layers: 1, n_heads: 1, d_ff: 96, context_length: 64 };
+  const config = {
+    kind: 'decoder',
+    vocab_size: 384,
+    d_model: 32,
+    n_layers: 1,
+    n_heads: 1,
+    d_ff: 96,
+    context_length: 64,
+  };
   await page.locator('#train-preset').selectOption('one layer, one head');
-  const counted = Number((await page.locator('#train .count').textContent()).split(' parameters')[0].replace(/\D/g, ''));
+  const counted = Number(
+    (await page.locator('#train .count').textContent()).split(' parameters')[0].replace(/\D/g, ''),
+  );
   assert.equal(counted, countParameters(config).total);
   await train(page, { steps: 30, every: 10 });
   await says(page, /^Done, 30 steps/);
@@ -52,25 +74,48 @@ test('a tiny model learns the text: its file is fetched at Start, the loss falls
   const [, first, last] = /, ([\d.]+) nats a token at step 1, ([\d.]+) at step 30/.exec(said) ?? assert.fail(said);
   assert.ok(Math.abs(Number(first) - Math.log(384)) < 0.02 * Math.log(384), said);
   assert.ok(Number(last) < 0.75 * Number(first), said);
-  await page.waitForFunction(() => document.querySelectorAll('.samples li').length === 4 && document.querySelectorAll('.film li').length === 4);
+  await page.waitForFunction(
+    () => document.querySelectorAll('.samples li').length === 4 && document.querySelectorAll('.film li').length === 4,
+  );
   assert.deepEqual(await page.locator('.samples .num').allTextContents(), ['step 1', 'step 10', 'step 20', 'step 30']);
   assert.ok((await page.locator('.samples .story').last().textContent()).startsWith('Two'));
-  const painted = await page.locator('.film canvas').last().evaluate((c) => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size);
+  const painted = await page
+    .locator('.film canvas')
+    .last()
+    .evaluate(
+      (c) => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size,
+    );
   assert.ok(painted > 3, 'the last frame is empty');
   // the same weights as a table: rows add up to one, and what lies on the diagonal is what the picture is said to show
   await page.locator('.film-box summary').press('Enter');
-  const cells = () => page.locator('.film-box tbody tr').evaluateAll((list) => list.map((row) => [...row.querySelectorAll('td')].map((c) => parseFloat(c.textContent.replace('<', '')))));
-  for (const [look, frame] of [['step 30', 'last'], ['step 1', 'first']]) {
+  const cells = () =>
+    page
+      .locator('.film-box tbody tr')
+      .evaluateAll((list) =>
+        list.map((row) => [...row.querySelectorAll('td')].map((c) => parseFloat(c.textContent.replace('<', '')))),
+      );
+  for (const [look, frame] of [
+    ['step 30', 'last'],
+    ['step 1', 'first'],
+  ]) {
     if (frame === 'first') await page.locator('#film-look').selectOption(look);
-    await page.waitForFunction((look) => document.querySelector('#film-look').selectedOptions[0]?.textContent === look, look);
+    await page.waitForFunction(
+      (look) => document.querySelector('#film-look').selectedOptions[0]?.textContent === look,
+      look,
+    );
     const table = await cells();
     assert.equal(table.length, await page.locator('.sentence .piece').count());
     table.forEach((row, q) => {
       assert.equal(row.length, q + 1, 'a query has weights for keys after it');
-      assert.ok(Math.abs(row.reduce((a, b) => a + b, 0) - 100) < 0.05 * (q + 1) + 0.05, `row ${q} adds up to ${row.reduce((a, b) => a + b, 0)} %`);
+      assert.ok(
+        Math.abs(row.reduce((a, b) => a + b, 0) - 100) < 0.05 * (q + 1) + 0.05,
+        `row ${q} adds up to ${row.reduce((a, b) => a + b, 0)} %`,
+      );
     });
     const itself = table.slice(1).reduce((sum, row) => sum + row.at(-1), 0) / (table.length - 1);
-    const told = Number(/: ([\d.]+) % on itself/.exec(await page.locator('.film .crop')[frame]().getAttribute('aria-label'))[1]);
+    const told = Number(
+      /: ([\d.]+) % on itself/.exec(await page.locator('.film .crop')[frame]().getAttribute('aria-label'))[1],
+    );
     assert.ok(Math.abs(itself - told) < 0.11, `${look}: ${itself} % on itself, said to be ${told} %`);
   }
   t.diagnostic(`${said}; ${await fact(page, 'speed')}`);
@@ -81,7 +126,9 @@ test('a tiny model learns the text: its file is fetched at Start, the loss falls
 test('training pauses, goes on and stops, and the model from before stays usable', async () => {
   const { page, complaints, close } = await open();
   await train(page, { steps: 5000, every: 1000 });
-  await page.waitForFunction(() => /^\d/.test(document.querySelector('.training-facts dd').textContent), null, { timeout: 60_000 });
+  await page.waitForFunction(() => /^\d/.test(document.querySelector('.training-facts dd').textContent), null, {
+    timeout: 60_000,
+  });
   await button(page, 'Pause').press('Enter');
   await says(page, /^Paused/);
   await quiet(page);
@@ -111,7 +158,11 @@ test('training pauses, goes on and stops, and the model from before stays usable
   await close();
 });
 
-for (const [block, kept] of /** @type {[string, string[]][]} */ ([['modern', ['gguf']], ['classical', ['gguf']], ['original', ['json', 'json', 'safetensors']]])) {
+for (const [block, kept] of /** @type {[string, string[]][]} */ ([
+  ['modern', ['gguf']],
+  ['classical', ['gguf']],
+  ['original', ['json', 'json', 'safetensors']],
+])) {
   test(`${block}: the trained model is used in the page, and its download writes the same in Node`, async () => {
     const { page, complaints, close } = await open();
     await train(page, { steps: 40, every: 100, block });
@@ -121,7 +172,9 @@ for (const [block, kept] of /** @type {[string, string[]][]} */ ([['modern', ['g
     await button(page, kept.length === 1 ? 'Download GGUF' : 'Download its files').press('Enter');
     for (let i = 0; i < 600 && downloads.length < kept.length; i++) await page.waitForTimeout(100);
     assert.deepEqual(downloads.map((d) => d.suggestedFilename().split('.').at(-1)).sort(), kept);
-    const files = await Promise.all(downloads.map(async (d) => new File([readFileSync(await d.path())], d.suggestedFilename())));
+    const files = await Promise.all(
+      downloads.map(async (d) => new File([readFileSync(await d.path())], d.suggestedFilename())),
+    );
     if (kept.length === 1) assert.equal(Buffer.from(await files[0].slice(0, 4).arrayBuffer()).toString(), 'GGUF');
     await page.locator('#temperature, #sampler-temperature').fill('0');
     await page.locator('#pace').selectOption('fast');
@@ -129,10 +182,12 @@ for (const [block, kept] of /** @type {[string, string[]][]} */ ([['modern', ['g
     await page.locator('#max-tokens').press('Tab');
     await button(page, 'Use this model in the page').press('Enter');
     await page.waitForFunction(() => /^trained here, 40 steps/.test(document.querySelector('.pill').textContent));
-    await page.waitForFunction(() => /Run again/.test(document.querySelector('.go').textContent), null, { timeout: 30_000 });
+    await page.waitForFunction(() => /Run again/.test(document.querySelector('.go').textContent), null, {
+      timeout: 30_000,
+    });
     const shown = await page.locator('.tok').evaluateAll((list) => list.map((each) => Number(each.dataset.id)));
     const model = await load(files.length === 1 ? files[0] : files);
-    const want = [...await model.encode('Two')];
+    const want = [...(await model.encode('Two'))];
     for await (const step of model.generate(want.slice(), { maxTokens: 16, temperature: 0 })) want.push(step.id);
     model.dispose();
     assert.deepEqual(shown, want);
@@ -159,7 +214,11 @@ test('what cannot be learnt is refused in a sentence, and the panel goes on', as
 
 test('a text file is taken by choosing it', async () => {
   const { page, close } = await open();
-  await page.locator('#train-file').setInputFiles({ name: 'song.txt', mimeType: 'text/plain', buffer: Buffer.from('La la la, said the lark.\n'.repeat(8)) });
+  await page.locator('#train-file').setInputFiles({
+    name: 'song.txt',
+    mimeType: 'text/plain',
+    buffer: Buffer.from('La la la, said the lark.\n'.repeat(8)),
+  });
   await page.waitForFunction(() => document.querySelector('#train-text').value.startsWith('La la la'));
   assert.match(await page.locator('.text-line .num').textContent(), /^200 characters/);
   assert.equal(await page.locator('#train-begins').getAttribute('placeholder'), 'La');
@@ -178,22 +237,35 @@ test('the main thread stays free while a model trains', async (t) => {
   await close();
 });
 
-test('a look at every step: strip and samples stay short, from the first step to the last', { timeout: 240_000 }, async () => {
-  const { page, complaints, close } = await open();
-  await train(page, { steps: 130, every: 1 });
-  await says(page, /^Done/, 200_000);
-  await page.waitForFunction(() => document.querySelector('.film li:last-child .num')?.textContent === 'step 130' && document.querySelector('.samples li:last-child .num')?.textContent === 'step 130');
-  for (const list of ['.film', '.samples']) {
-    const steps = (await page.locator(`${list} li > .num`).allTextContents()).map((text) => Number(text.replace('step ', '')));
-    assert.ok(steps.length <= 40 && steps.length >= 20, `${list}: ${steps.length} of 130 are there`);
-    assert.equal(steps[0], 1);
-    assert.deepEqual(steps, [...steps].sort((a, b) => a - b));
-    const gaps = steps.slice(1).map((step, i) => step - steps[i]);
-    assert.ok(Math.max(...gaps) <= 8, `${list}: ${steps}`);
-  }
-  assert.deepEqual(complaints, []);
-  await close();
-});
+test(
+  'a look at every step: strip and samples stay short, from the first step to the last',
+  { timeout: 240_000 },
+  async () => {
+    const { page, complaints, close } = await open();
+    await train(page, { steps: 130, every: 1 });
+    await says(page, /^Done/, 200_000);
+    await page.waitForFunction(
+      () =>
+        document.querySelector('.film li:last-child .num')?.textContent === 'step 130' &&
+        document.querySelector('.samples li:last-child .num')?.textContent === 'step 130',
+    );
+    for (const list of ['.film', '.samples']) {
+      const steps = (await page.locator(`${list} li > .num`).allTextContents()).map((text) =>
+        Number(text.replace('step ', '')),
+      );
+      assert.ok(steps.length <= 40 && steps.length >= 20, `${list}: ${steps.length} of 130 are there`);
+      assert.equal(steps[0], 1);
+      assert.deepEqual(
+        steps,
+        [...steps].sort((a, b) => a - b),
+      );
+      const gaps = steps.slice(1).map((step, i) => step - steps[i]);
+      assert.ok(Math.max(...gaps) <= 8, `${list}: ${steps}`);
+    }
+    assert.deepEqual(complaints, []);
+    await close();
+  },
+);
 
 test('depth: Stop ends the worker that measures, and what was measured before stays', async () => {
   const { page, complaints, close } = await open();
@@ -208,10 +280,13 @@ test('depth: Stop ends the worker that measures, and what was measured before st
   assert.equal(page.workers().length, workers + 1, 'no worker measures');
   await press('Stop');
   await page.waitForFunction(() => /^Stopped/.test(document.querySelector('#depth output[aria-live]').textContent));
-  for (let i = 0; i < 600 && page.workers().length > workers; i++) await page.waitForTimeout(50);   // the browser says it late
+  // the browser says it late
+  for (let i = 0; i < 600 && page.workers().length > workers; i++) await page.waitForTimeout(50);
   await page.waitForTimeout(500);
   assert.equal(page.workers().length, workers, 'a worker goes on');
-  await page.locator('#depth .as-table').evaluate((d) => { d.open = true; });
+  await page.locator('#depth .as-table').evaluate((d) => {
+    d.open = true;
+  });
   assert.equal(await page.locator('#depth tbody tr').count(), 32);
   await page.locator('#depth-layers').fill('8');
   await page.locator('#depth-width').selectOption('32');
@@ -226,31 +301,76 @@ test('depth: what is drawn and said is what the library measures, and the last l
   const { page, complaints, close } = await open();
   await page.locator('.lab > summary').press('Enter');
   await page.waitForSelector('.depth circle', { timeout: 60_000 });
-  await page.locator('#depth .as-table').evaluate((d) => { d.open = true; });
+  await page.locator('#depth .as-table').evaluate((d) => {
+    d.open = true;
+  });
   const last = [];
   for (const layers of [32, 16, 64]) {
     if (layers !== 32) {
       await page.locator('#depth-layers').fill(String(layers));
       await page.locator('#depth').getByRole('button', { name: 'Measure' }).press('Enter');
-      await page.waitForFunction((n) => document.querySelectorAll('#depth tbody tr').length === n, layers, { timeout: 60_000 });
+      await page.waitForFunction((n) => document.querySelectorAll('#depth tbody tr').length === n, layers, {
+        timeout: 60_000,
+      });
     }
-    const heights = await page.locator('.depth figure').evaluateAll((list) => list.map((f) => [0, 1].map((kind) => [...f.querySelectorAll(`circle.kind-${kind}`)].map((c) => Number(c.getAttribute('cy'))))));
-    assert.deepEqual(heights.flat().map((list) => list.length), [layers, layers, layers, layers]);
-    const rows = await page.locator('#depth tbody tr').evaluateAll((list) => list.map((row) => [...row.cells].slice(1).map((c) => Number(c.textContent.replace(' × 10', 'e').replace('⁻', '-').replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, (x) => String('⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(x)))))));
+    const heights = await page
+      .locator('.depth figure')
+      .evaluateAll((list) =>
+        list.map((f) =>
+          [0, 1].map((kind) => [...f.querySelectorAll(`circle.kind-${kind}`)].map((c) => Number(c.getAttribute('cy')))),
+        ),
+      );
+    assert.deepEqual(
+      heights.flat().map((list) => list.length),
+      [layers, layers, layers, layers],
+    );
+    const rows = await page.locator('#depth tbody tr').evaluateAll((list) =>
+      list.map((row) =>
+        [...row.cells].slice(1).map((c) =>
+          Number(
+            c.textContent
+              .replace(' × 10', 'e')
+              .replace('⁻', '-')
+              .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, (x) => String('⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(x))),
+          ),
+        ),
+      ),
+    );
     const [[pre, post, carried, bare]] = rows;
     const shown = parseFloat(await page.locator('[data-role="factor"]').textContent());
-    assert.ok(post < pre && Math.abs(pre / post / shown - 1) < 0.1, `pre-norm ${pre}, post-norm ${post}, shown ${shown}`);
+    assert.ok(
+      post < pre && Math.abs(pre / post / shown - 1) < 0.1,
+      `pre-norm ${pre}, post-norm ${post}, shown ${shown}`,
+    );
     assert.ok(bare < 1e-6 * carried, `residuals ${carried}, neither ${bare}`);
-    assert.ok(heights[0][0][0] < heights[0][1][0] && heights[0][0][0] < heights[0][0][layers - 1], 'more gradient is higher up');
+    assert.ok(
+      heights[0][0][0] < heights[0][1][0] && heights[0][0][0] < heights[0][0][layers - 1],
+      'more gradient is higher up',
+    );
     const said = await page.locator('.depth-result').textContent();
     assert.match(said, /less than under pre-norm/);
     t.diagnostic(`${layers} layers: ${said.slice(said.indexOf('Pre-norm:'), said.indexOf('Xiong'))}`);
     if (layers === 16) {
-      const config = { kind: 'decoder', d_model: 64, n_layers: 16, n_heads: 4, d_ff: 256, context_length: 64, norm: 'layernorm', ffn: 'gelu_erf', position: 'learned' };
+      const config = {
+        kind: 'decoder',
+        d_model: 64,
+        n_layers: 16,
+        n_heads: 4,
+        d_ff: 256,
+        context_length: 64,
+        norm: 'layernorm',
+        ffn: 'gelu_erf',
+        position: 'learned',
+      };
       const ways = [{}, { norm_placement: 'post' }, { use_norm: false }, { use_norm: false, use_residual: false }];
       for (const [i, way] of ways.entries()) {
         const want = await depth({ ...config, ...way }, { seed: 1, tokens: 64 });
-        want.forEach(({ weights }, l) => assert.ok(Math.abs(rows[l][i] - weights) <= 0.06 * weights, `${JSON.stringify(way)}, layer ${l}: shown ${rows[l][i]}, measured ${weights}`));
+        want.forEach(({ weights }, l) =>
+          assert.ok(
+            Math.abs(rows[l][i] - weights) <= 0.06 * weights,
+            `${JSON.stringify(way)}, layer ${l}: shown ${rows[l][i]}, measured ${weights}`,
+          ),
+        );
       }
     }
     last.push(rows[layers - 1]);
@@ -260,14 +380,24 @@ test('depth: what is drawn and said is what the library measures, and the last l
   assert.ok(of16[0] / of64[0] > 1.6 && of16[0] / of64[0] < 2.5, `pre-norm: ${of16[0]} and ${of64[0]}`);
   assert.ok(of16[1] / of64[1] > 0.9 && of16[1] / of64[1] < 1.1, `post-norm: ${of16[1]} and ${of64[1]}`);
   await page.locator('#depth-shows').selectOption('stream');
-  await page.waitForFunction(() => /^size of the residual stream/.test(document.querySelector('#depth caption').textContent));
-  assert.deepEqual(await page.locator('#depth tbody tr').evaluateAll((list) => [...new Set(list.map((row) => Math.round(Number(row.cells[2].textContent) * 100)))]), [100], 'post-norm keeps the stream at 1');
+  await page.waitForFunction(() =>
+    /^size of the residual stream/.test(document.querySelector('#depth caption').textContent),
+  );
+  assert.deepEqual(
+    await page
+      .locator('#depth tbody tr')
+      .evaluateAll((list) => [...new Set(list.map((row) => Math.round(Number(row.cells[2].textContent) * 100)))]),
+    [100],
+    'post-norm keeps the stream at 1',
+  );
   assert.deepEqual(complaints, []);
   await close();
 });
 
 for (const [what, options] of /** @type {[string, any][]} */ ([
-  ['light', { colorScheme: 'light' }], ['dark', { colorScheme: 'dark' }], ['phone, dark', { colorScheme: 'dark', width: 390, height: 844 }],
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['phone, dark', { colorScheme: 'dark', width: 390, height: 844 }],
 ])) {
   test(`accessible after training and measuring: ${what}`, async () => {
     const { page, close } = await open(options);
@@ -280,9 +410,15 @@ for (const [what, options] of /** @type {[string, any][]} */ ([
     await page.evaluate(axe);
     for (const section of ['#train', '#depth']) {
       const { violations } = await page.evaluate((where) => window.axe.run(where), section);
-      assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).join('; ')}`), []);
+      assert.deepEqual(
+        violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).join('; ')}`),
+        [],
+      );
     }
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'the page scrolls sideways');
+    assert.ok(
+      await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+      'the page scrolls sideways',
+    );
     await close();
   });
 }

@@ -11,10 +11,16 @@ import { serve } from '../../scripts/serve.js';
 import { load } from '../../web/lib/index.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const models = readdirSync(`${top}weights`).filter((name) => name.endsWith('.gguf')).map((name) => `weights/${name}`);
+const models = readdirSync(`${top}weights`)
+  .filter((name) => name.endsWith('.gguf'))
+  .map((name) => `weights/${name}`);
 const nTokens = 64;
 
-const prompts = ['Once upon a time, there was a little', 'The dragon was sad because', 'Tom and Sue went to the park. "Look!"'];
+const prompts = [
+  'Once upon a time, there was a little',
+  'The dragon was sad because',
+  'Tom and Sue went to the park. "Look!"',
+];
 
 /** Greedy ids and text. */
 async function ours(model, prompt) {
@@ -35,27 +41,41 @@ async function ours(model, prompt) {
 
 /** How far apart two tokens are in exact arithmetic after `ids`, and the most that rounding moves a logit there. */
 async function apart(model, ids, a, b) {
-  const [rounded, exact] = await Promise.all(['keep', 'f32'].map(async (quantize) => {
-    const engine = await load(top + model, { quantize }), { logits: { data, shape: [, vocab] } } = await engine.forward(ids);
-    engine.dispose();
-    return data.subarray((ids.length - 1) * vocab);
-  }));
-  return { gap: Math.abs(exact[a] - exact[b]), moved: rounded.reduce((most, x, i) => Math.max(most, Math.abs(x - exact[i])), 0) };
+  const [rounded, exact] = await Promise.all(
+    ['keep', 'f32'].map(async (quantize) => {
+      const engine = await load(top + model, { quantize }),
+        {
+          logits: {
+            data,
+            shape: [, vocab],
+          },
+        } = await engine.forward(ids);
+      engine.dispose();
+      return data.subarray((ids.length - 1) * vocab);
+    }),
+  );
+  return {
+    gap: Math.abs(exact[a] - exact[b]),
+    moved: rounded.reduce((most, x, i) => Math.max(most, Math.abs(x - exact[i])), 0),
+  };
 }
 
 /** The same from llama.cpp. Runs in the page. */
 async function inPage({ library, model, prompt, nTokens }) {
   const { Wllama } = await import(`${library}index.js`);
   const silent = { debug() {}, log() {}, warn() {}, error: console.error };
-  const wllama = new Wllama({ 'single-thread/wllama.wasm': `${library}single-thread/wllama.wasm` },
-    { logger: silent, suppressNativeLog: true });
+  const wllama = new Wllama(
+    { 'single-thread/wllama.wasm': `${library}single-thread/wllama.wasm` },
+    { logger: silent, suppressNativeLog: true },
+  );
   const file = await (await fetch(model)).blob();
   await wllama.loadModel([file], { n_ctx: 256, n_threads: 1 });
   const promptIds = await wllama.tokenize(prompt, true);
   if (wllama.mustAddBosToken()) promptIds.unshift(wllama.getBOS());
   await wllama.samplingInit({ temp: 0 });
   await wllama.decode(promptIds, {});
-  const ids = [], bytes = [];
+  const ids = [],
+    bytes = [];
   for (let i = 0; i < nTokens; i++) {
     const { token, piece } = await wllama.samplingSample();
     ids.push(token);
@@ -66,29 +86,40 @@ async function inPage({ library, model, prompt, nTokens }) {
   return { promptIds: Array.from(promptIds), ids, text: new TextDecoder().decode(new Uint8Array(bytes)) };
 }
 
-for (const model of models) test(`llama.cpp continues ${model} greedily as our engine does`, async (t) => {
-  const server = await serve(top);
-  const browser = await launch();
-  try {
-    const page = await browser.newPage();
-    await page.goto(`${server.url}package.json`);   // any document of this origin
-    for (const prompt of prompts) {
-      const theirs = await page.evaluate(inPage, { library: `${server.url}node_modules/wllama2/esm/`, model: server.url + model, prompt, nTokens });
-      const { promptIds, ids, text } = await ours(model, prompt);
-      assert.deepEqual(theirs.promptIds, promptIds, `ids of the prompt ${JSON.stringify(prompt)}`);
-      assert.equal(ids.length, nTokens);
-      const at = ids.findIndex((id, i) => id !== theirs.ids[i]);
-      if (at < 0) {
-        assert.equal(text, theirs.text);
-        t.diagnostic(`${JSON.stringify(prompt)}: the same ${nTokens} tokens`);
-      } else {
-        const { gap, moved } = await apart(model, [...promptIds, ...ids.slice(0, at)], ids[at], theirs.ids[at]);
-        t.diagnostic(`${JSON.stringify(prompt)}: the same ${at} tokens, then ${ids[at]} here and ${theirs.ids[at]} there; ${gap.toFixed(4)} apart in f32, where rounding moves a logit by up to ${moved.toFixed(4)}`);
-        assert.ok(moved < 0.25 && gap < 2 * moved, `token ${at} differs: ours ${ids[at]}, llama.cpp ${theirs.ids[at]}; in f32 they are ${gap} apart, and rounding moves a logit by ${moved} at most`);
+for (const model of models)
+  test(`llama.cpp continues ${model} greedily as our engine does`, async (t) => {
+    const server = await serve(top);
+    const browser = await launch();
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${server.url}package.json`); // any document of this origin
+      for (const prompt of prompts) {
+        const theirs = await page.evaluate(inPage, {
+          library: `${server.url}node_modules/wllama2/esm/`,
+          model: server.url + model,
+          prompt,
+          nTokens,
+        });
+        const { promptIds, ids, text } = await ours(model, prompt);
+        assert.deepEqual(theirs.promptIds, promptIds, `ids of the prompt ${JSON.stringify(prompt)}`);
+        assert.equal(ids.length, nTokens);
+        const at = ids.findIndex((id, i) => id !== theirs.ids[i]);
+        if (at < 0) {
+          assert.equal(text, theirs.text);
+          t.diagnostic(`${JSON.stringify(prompt)}: the same ${nTokens} tokens`);
+        } else {
+          const { gap, moved } = await apart(model, [...promptIds, ...ids.slice(0, at)], ids[at], theirs.ids[at]);
+          t.diagnostic(
+            `${JSON.stringify(prompt)}: the same ${at} tokens, then ${ids[at]} here and ${theirs.ids[at]} there; ${gap.toFixed(4)} apart in f32, where rounding moves a logit by up to ${moved.toFixed(4)}`,
+          );
+          assert.ok(
+            moved < 0.25 && gap < 2 * moved,
+            `token ${at} differs: ours ${ids[at]}, llama.cpp ${theirs.ids[at]}; in f32 they are ${gap} apart, and rounding moves a logit by ${moved} at most`,
+          );
+        }
       }
+    } finally {
+      await browser.close();
+      await server.close();
     }
-  } finally {
-    await browser.close();
-    await server.close();
-  }
-});
+  });

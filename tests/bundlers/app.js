@@ -1,15 +1,30 @@
-// app.js - the consumer's own files that several fixtures share. check.js is copied beside the package.json of every project.
+// app.js - the consumer's own files that several fixtures share. check.js is copied beside the package.json of every
+// project.
 
-/** A page that loads a script; its answer goes into <output>. @param {string} script  tag */
-export const html = (script) => `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>app</title></head><body><output></output>${script}</body></html>\n`;
+/**
+ * A page that loads a script; its answer goes into <output>.
+ * @param {string} script tag
+ */
+export const html = (script) =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>app</title></head><body><output></output>${script}</body></html>\n`;
 
-/** The program of a page. @param {{from?: string, check?: string, options?: string}} [how]  from: the specifier of the package */
-export const pageProgram = ({ from = 'glassformer', check = './check.js', options = '{}' } = {}) => `import { load, train } from '${from}';
+/**
+ * The program of a page.
+ * @param {{from?: string, check?: string, options?: string}} [how] from: the specifier of the package
+ */
+export const pageProgram = ({
+  from = 'glassformer',
+  check = './check.js',
+  options = '{}',
+} = {}) => `import { load, train } from '${from}';
 import { checkPage } from '${check}';
 checkPage({ load, train }, ${options});
 `;
 
-/** The program of a runtime: the model's address is its last argument. @param {{from?: string, check?: string}} [how] */
+/**
+ * The program of a runtime: the model's address is its last argument.
+ * @param {{from?: string, check?: string}} [how]
+ */
 export const program = ({ from = 'glassformer', check = './check.js' } = {}) => `import { load, train } from '${from}';
 import { check, checkThreads } from '${check}';
 const library = { load, train }, model = process.argv.at(-1);

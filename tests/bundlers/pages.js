@@ -1,9 +1,14 @@
-// pages.js - a fixture's page in Chromium: its answer and every complaint of the browser; a proxy that adds headers to any server
+// pages.js - a fixture's page in Chromium: its answer and every complaint of the browser; a proxy that adds headers to
+// any server
 import { createServer, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { launch } from '../../scripts/chromium.js';
 
-const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp', 'cross-origin-resource-policy': 'cross-origin' };
+const ISOLATION = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-embedder-policy': 'require-corp',
+  'cross-origin-resource-policy': 'cross-origin',
+};
 
 /**
  * A server that answers what another answers, with cross-origin isolation. Web sockets pass through.
@@ -12,24 +17,42 @@ const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-e
  */
 export async function isolated(target) {
   const { hostname, port, host, origin } = new URL(target);
-  const forwarded = (/** @type {import('node:http').IncomingMessage} */ { headers }) => ({ ...headers, host, ...(headers.origin && { origin }) });
+  const forwarded = (/** @type {import('node:http').IncomingMessage} */ { headers }) => ({
+    ...headers,
+    host,
+    ...(headers.origin && { origin }),
+  });
   const server = createServer((request, response) => {
-    const inner = httpRequest({ hostname, port, path: request.url, method: request.method, headers: forwarded(request) }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, { ...answer.headers, ...ISOLATION });
-      answer.pipe(response);
-    });
+    const inner = httpRequest(
+      { hostname, port, path: request.url, method: request.method, headers: forwarded(request) },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, { ...answer.headers, ...ISOLATION });
+        answer.pipe(response);
+      },
+    );
     inner.on('error', () => response.destroy());
     request.pipe(inner);
   });
   server.on('upgrade', (request, socket, head) => {
     const inner = connect(Number(port), hostname, () => {
-      const headers = Object.entries(forwarded(request)).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+      const headers = Object.entries(forwarded(request))
+        .map(([name, value]) => `${name}: ${value}\r\n`)
+        .join('');
       inner.write(`${request.method} ${request.url} HTTP/1.1\r\n${headers}\r\n`);
       inner.write(head);
       inner.pipe(socket);
       socket.pipe(inner);
     });
-    for (const one of [inner, socket]) one.on('error', () => { inner.destroy(); socket.destroy(); }).on('close', () => { inner.destroy(); socket.destroy(); });
+    for (const one of [inner, socket])
+      one
+        .on('error', () => {
+          inner.destroy();
+          socket.destroy();
+        })
+        .on('close', () => {
+          inner.destroy();
+          socket.destroy();
+        });
   });
   return listen(server);
 }
@@ -40,13 +63,20 @@ export async function isolated(target) {
  */
 export async function listen(server) {
   const sockets = new Set();
-  server.on('connection', (socket) => { sockets.add(socket); socket.on('close', () => sockets.delete(socket)); });
-  await new Promise((resolve, reject) => { server.once('error', reject).listen(0, 'localhost', () => resolve(undefined)); });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise((resolve, reject) => {
+    server.once('error', reject).listen(0, 'localhost', () => resolve(undefined));
+  });
   return {
     url: `http://localhost:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/`,
     async close() {
       for (const socket of sockets) socket.destroy(); // also those that were upgraded
-      await new Promise((resolve) => { server.close(resolve); });
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
     },
   };
 }
@@ -63,21 +93,34 @@ export class Pages {
    * Open a page, wait for the text of its <output>.
    * @param {string} address
    * @param {{timeout?: number, frame?: string}} [options]  frame: selector of the frame that holds the <output>
-   * @returns {Promise<{result: any, complaints: string[], failed: string[], requests: string[]}>} failed: requests without an answer or with an
-   *   error's status
+   * @returns {Promise<{result: any, complaints: string[], failed: string[], requests: string[]}>} failed: requests
+   *   without an answer or with an error's status
    */
   async visit(address, { timeout = 120_000, frame } = {}) {
     this.#browser ??= launch();
-    const context = await (await this.#browser).newContext(), page = await context.newPage();
-    const complaints = /** @type {string[]} */ ([]), failed = /** @type {string[]} */ ([]), requests = /** @type {string[]} */ ([]);
-    const complain = (/** @type {string} */ text) => { if (!NOISE.some((pattern) => pattern.test(text))) complaints.push(text); };
+    const context = await (await this.#browser).newContext(),
+      page = await context.newPage();
+    const complaints = /** @type {string[]} */ ([]),
+      failed = /** @type {string[]} */ ([]),
+      requests = /** @type {string[]} */ ([]);
+    const complain = (/** @type {string} */ text) => {
+      if (!NOISE.some((pattern) => pattern.test(text))) complaints.push(text);
+    };
     page.on('console', (message) => {
       const { url } = message.location();
-      if (['error', 'warning'].includes(message.type()) && !/^Failed to load resource/.test(message.text()) && !NOISE.some((pattern) => pattern.test(url))) complain(message.text());
+      if (
+        ['error', 'warning'].includes(message.type()) &&
+        !/^Failed to load resource/.test(message.text()) &&
+        !NOISE.some((pattern) => pattern.test(url))
+      )
+        complain(message.text());
     });
     page.on('pageerror', (error) => complain(String(error.stack ?? error)));
     context.on('request', (request) => requests.push(request.url()));
-    context.on('response', (response) => { if (response.status() >= 400 && !/favicon\.ico/.test(response.url())) failed.push(`${response.status()} ${response.url()}`); });
+    context.on('response', (response) => {
+      if (response.status() >= 400 && !/favicon\.ico/.test(response.url()))
+        failed.push(`${response.status()} ${response.url()}`);
+    });
     context.on('requestfailed', (request) => {
       const why = request.failure()?.errorText;
       if (why !== 'net::ERR_ABORTED') failed.push(`${why} ${request.url()}`);
@@ -95,5 +138,7 @@ export class Pages {
     }
   }
 
-  async close() { await (await this.#browser)?.close(); }
+  async close() {
+    await (await this.#browser)?.close();
+  }
 }

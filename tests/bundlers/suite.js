@@ -1,4 +1,5 @@
-// suite.js - runs fixtures: installs each, builds it, asks its page, route or program, and compares with the library of this tree
+// suite.js - runs fixtures: installs each, builds it, asks its page, route or program, and compares with the library of
+// this tree
 import { createReadStream, readFileSync, realpathSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, sep } from 'node:path';
@@ -16,8 +17,8 @@ import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
  * @property {string} [build]     command line
  * @property {string} [serve]     folder of a static server, behind `build`
  * @property {string} [start]     command line of a server; {port} is replaced
- * @property {(folder: string) => Promise<{url: string, origins?: string[], close(): Promise<void>}>} [host]  another server; origins: of others
- *   that its page asks
+ * @property {(folder: string) => Promise<{url: string, origins?: string[], close(): Promise<void>}>} [host] another
+ *   server; origins: of others that its page asks
  * @property {string} [page]      path; default: the root
  * @property {string} [frame]     the frame of the page that holds the answer
  * @property {string} [api]       path whose body is the answer
@@ -30,7 +31,8 @@ import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
  * @property {boolean} [threads]  whether a second thread runs where the page is isolated; default: where files are used
  * @property {boolean} [prefetches]  its pages ask the browser to fetch every file of the build when it is idle
  * @property {Record<string, string>} [env]
- * @property {{pattern: RegExp, why: string}[]} [prints]  what the tool says of itself or of the project, not of the package
+ * @property {{pattern: RegExp, why: string}[]} [prints] what the tool says of itself or of the project, not of the
+ *   package
  */
 /**
  * @typedef {object} Fixture
@@ -43,10 +45,22 @@ import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
  * @property {boolean} [quick]    part of ./build.sh test package
  * @property {Run[]} runs
  */
-/** @typedef {{fixture: string, version: string, mode: string, answers: string, from: string, threads: string, seconds: number, problems: string[], skipped?: string}} Row */
+/**
+ * @typedef
+ *   {{fixture: string, version: string, mode: string, answers: string, from: string, threads: string, seconds: number, problems: string[], skipped?: string}}
+ *   Row
+ */
 
-const top = fileURLToPath(new URL('../..', import.meta.url)), MODEL = join(top, 'weights/stories-1m.gguf');
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.css': 'text/css', '.json': 'application/json', '.wasm': 'application/wasm' };
+const top = fileURLToPath(new URL('../..', import.meta.url)),
+  MODEL = join(top, 'weights/stories-1m.gguf');
+const TYPES = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.mjs': 'text/javascript',
+  '.css': 'text/css',
+  '.json': 'application/json',
+  '.wasm': 'application/wasm',
+};
 
 /**
  * A static server, as a plain host has it.
@@ -55,23 +69,41 @@ const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/ja
  */
 export function staticServer(folder, headers = () => ({})) {
   const root = realpathSync(folder);
-  return listen(createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://host');
-    try {
-      const file = realpathSync(join(root, decodeURIComponent(pathname), pathname.endsWith('/') ? 'index.html' : ''));
-      if (!file.startsWith(root + sep) || !statSync(file).isFile()) throw new Error('no file');
-      response.writeHead(200, { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', ...headers(pathname) });
-      createReadStream(file).pipe(response);
-    } catch {
-      response.writeHead(404, { 'content-type': 'text/plain', ...headers(pathname) }).end('not found');
-    }
-  }));
+  return listen(
+    createServer((request, response) => {
+      const { pathname } = new URL(request.url ?? '/', 'http://host');
+      try {
+        const file = realpathSync(join(root, decodeURIComponent(pathname), pathname.endsWith('/') ? 'index.html' : ''));
+        if (!file.startsWith(root + sep) || !statSync(file).isFile()) throw new Error('no file');
+        response.writeHead(200, {
+          'content-type': TYPES[extname(file)] ?? 'application/octet-stream',
+          ...headers(pathname),
+        });
+        createReadStream(file).pipe(response);
+      } catch {
+        response.writeHead(404, { 'content-type': 'text/plain', ...headers(pathname) }).end('not found');
+      }
+    }),
+  );
 }
 
-/** Lines in which a tool warns of something. @param {string} output @param {Run['prints']} [expected] */
+/**
+ * Lines in which a tool warns of something.
+ * @param {string} output
+ * @param {Run['prints']} [expected]
+ */
 function warnings(output, expected = []) {
-  const lines = output.replace(/\x1b\[[\d;]*m/g, '').split('\n').filter((line) => /\bwarn(?:ing)?s?\b|^\s*[([]!+[)\]]|deprecat|⚠|could not (?:be )?resolve|can't resolve/i.test(line) && !/\b(?:0|no) warnings?\b/i.test(line));
-  return lines.filter((line) => !expected.some(({ pattern }) => pattern.test(line))).map((line) => `the tool prints: ${line.trim()}`);
+  const lines = output
+    .replace(/\x1b\[[\d;]*m/g, '')
+    .split('\n')
+    .filter(
+      (line) =>
+        /\bwarn(?:ing)?s?\b|^\s*[([]!+[)\]]|deprecat|⚠|could not (?:be )?resolve|can't resolve/i.test(line) &&
+        !/\b(?:0|no) warnings?\b/i.test(line),
+    );
+  return lines
+    .filter((line) => !expected.some(({ pattern }) => pattern.test(line)))
+    .map((line) => `the tool prints: ${line.trim()}`);
 }
 
 export class Suite {
@@ -85,7 +117,12 @@ export class Suite {
   /** What the library of this tree answers. */
   #expect() {
     this.#expected ??= check({ load, train }, MODEL).then(({ answers }) => {
-      if (answers.greedy.length !== 40 || answers.seeded.length !== 40 || isDeepStrictEqual(answers.greedy, answers.seeded)) throw new Error('the expected tokens are not 40 greedy and 40 others');
+      if (
+        answers.greedy.length !== 40 ||
+        answers.seeded.length !== 40 ||
+        isDeepStrictEqual(answers.greedy, answers.seeded)
+      )
+        throw new Error('the expected tokens are not 40 greedy and 40 others');
       return answers;
     });
     return this.#expected;
@@ -93,10 +130,16 @@ export class Suite {
 
   /** A server of the model on an origin of its own. */
   async #model() {
-    this.#models ??= listen(createServer((_, response) => {
-      response.writeHead(200, { 'content-type': 'application/octet-stream', 'access-control-allow-origin': '*', 'cross-origin-resource-policy': 'cross-origin' });
-      response.end(readFileSync(MODEL));
-    }));
+    this.#models ??= listen(
+      createServer((_, response) => {
+        response.writeHead(200, {
+          'content-type': 'application/octet-stream',
+          'access-control-allow-origin': '*',
+          'cross-origin-resource-policy': 'cross-origin',
+        });
+        response.end(readFileSync(MODEL));
+      }),
+    );
     return `${(await this.#models).url}stories-1m.gguf`;
   }
 
@@ -106,8 +149,19 @@ export class Suite {
    */
   async run(fixture, tell) {
     const version = fixture.version ?? /.@([^@]+)$/.exec(fixture.packages?.[0] ?? '')?.[1] ?? '';
-    const row = (/** @type {Partial<Row>} */ fields) => ({ fixture: fixture.name, version, mode: '', answers: '', from: '', threads: '', seconds: 0, problems: [], ...fields });
-    const began = Date.now(), seconds = () => Math.round((Date.now() - began) / 1000);
+    const row = (/** @type {Partial<Row>} */ fields) => ({
+      fixture: fixture.name,
+      version,
+      mode: '',
+      answers: '',
+      from: '',
+      threads: '',
+      seconds: 0,
+      problems: [],
+      ...fields,
+    });
+    const began = Date.now(),
+      seconds = () => Math.round((Date.now() - began) / 1000);
     let project, path;
     try {
       path = fixture.node ? await this.#workshop.node(fixture.node) : undefined;
@@ -120,7 +174,8 @@ export class Suite {
       const installed = seconds();
       tell(row({ mode: 'install', answers: '-', from: '-', threads: '-', seconds: installed }));
       for (const run of fixture.runs) {
-        const start = Date.now(), result = row({ mode: run.mode });
+        const start = Date.now(),
+          result = row({ mode: run.mode });
         try {
           await this.#perform(run, project.folder, path, result);
         } catch (error) {
@@ -134,7 +189,12 @@ export class Suite {
     }
   }
 
-  /** @param {Run} run @param {string} folder @param {string | undefined} path @param {Row} row */
+  /**
+   * @param {Run} run
+   * @param {string} folder
+   * @param {string | undefined} path
+   * @param {Row} row
+   */
   async #perform(run, folder, path, row) {
     const options = { path, env: run.env };
     if (run.build) row.problems.push(...warnings(await runCommand(run.build, folder, options), run.prints));
@@ -144,7 +204,10 @@ export class Suite {
       return;
     }
     if (run.program) {
-      const output = await runCommand(`${run.program} ${await this.#model()}`, folder, { ...options, env: { ...run.env, MODEL: await this.#model() } });
+      const output = await runCommand(`${run.program} ${await this.#model()}`, folder, {
+        ...options,
+        env: { ...run.env, MODEL: await this.#model() },
+      });
       row.problems.push(...warnings(output, run.prints));
       const answer = /^.*RESULT (.*)$/m.exec(output)?.[1];
       if (!answer) throw new Error(`no answer was printed:\n${output}`);
@@ -153,24 +216,40 @@ export class Suite {
       return this.#judgeThreads(run, result.threads, row);
     }
     if (!run.serve && !run.start && !run.host) return;
-    const server = run.start ? await startServer(run.start, folder, options) : run.host ? await run.host(folder) : await staticServer(join(folder, run.serve ?? ''));
+    const server = run.start
+      ? await startServer(run.start, folder, options)
+      : run.host
+        ? await run.host(folder)
+        : await staticServer(join(folder, run.serve ?? ''));
     try {
-      await (run.api ? this.#askRoute(run, server.url, row) : this.#askPage(run, server.url, row, 'origins' in server ? server.origins : []));
+      await (run.api
+        ? this.#askRoute(run, server.url, row)
+        : this.#askPage(run, server.url, row, 'origins' in server ? server.origins : []));
       if ('output' in server) row.problems.push(...warnings(server.output(), run.prints));
     } finally {
       await ('stop' in server ? server.stop() : server.close());
     }
   }
 
-  /** @param {Run} run @param {string} url @param {Row} row */
+  /**
+   * @param {Run} run
+   * @param {string} url
+   * @param {Row} row
+   */
   async #askRoute(run, url, row) {
-    const response = await fetch(new URL(`${run.api}?model=${encodeURIComponent(await this.#model())}`, url)), text = await response.text();
+    const response = await fetch(new URL(`${run.api}?model=${encodeURIComponent(await this.#model())}`, url)),
+      text = await response.text();
     if (!response.ok) throw new Error(`the route answers ${response.status}: ${text.slice(0, 2000)}`);
     row.threads = '-';
     await this.#judge(run, JSON.parse(text), row);
   }
 
-  /** @param {Run} run @param {string} url @param {Row} row @param {string[]} [elsewhere]  other origins that the page may ask */
+  /**
+   * @param {Run} run
+   * @param {string} url
+   * @param {Row} row
+   * @param {string[]} [elsewhere] other origins that the page may ask
+   */
   async #askPage(run, url, row, elsewhere) {
     const asked = `${run.page ?? ''}?model=${encodeURIComponent(await this.#model())}`;
     const first = await this.#pages.visit(String(new URL(asked, url)), { frame: run.frame });
@@ -183,11 +262,14 @@ export class Suite {
     const strange = first.requests.filter((each) => /^https?:/.test(each) && !origins.includes(new URL(each).origin));
     row.problems.push(...strange.map((text) => `a request left the page's origin: ${text}`));
     const binaries = new Set(first.requests.filter((each) => /\.wasm\b/.test(each)));
-    if (/wasm file/.test(row.from) && binaries.size !== 2 && !run.prefetches) row.problems.push(`expected one binary to run and one to train, found ${[...binaries].join(' ')}`);
+    if (/wasm file/.test(row.from) && binaries.size !== 2 && !run.prefetches)
+      row.problems.push(`expected one binary to run and one to train, found ${[...binaries].join(' ')}`);
     if (url.startsWith('file:')) return; // no headers
     const proxy = await isolated(url);
     try {
-      const { result, complaints } = await this.#pages.visit(String(new URL(`${asked}&threads`, proxy.url)), { frame: run.frame });
+      const { result, complaints } = await this.#pages.visit(String(new URL(`${asked}&threads`, proxy.url)), {
+        frame: run.frame,
+      });
       if (result.error) row.problems.push(`isolated: ${result.error}`);
       else await this.#judgeThreads(run, result, row);
       row.problems.push(...unexpected(complaints).map((text) => `the isolated page complains: ${text}`));
@@ -196,23 +278,42 @@ export class Suite {
     }
   }
 
-  /** What was answered with threads: 2. @param {Run} run @param {{greedy: number[], backend: string}} result @param {Row} row */
+  /**
+   * What was answered with threads: 2.
+   * @param {Run} run
+   * @param {{greedy: number[], backend: string}} result
+   * @param {Row} row
+   */
   async #judgeThreads(run, { greedy, backend }, row) {
-    const two = /2 threads/.test(backend), expected = run.threads ?? (!run.workers || run.workers === 'file');
+    const two = /2 threads/.test(backend),
+      expected = run.threads ?? (!run.workers || run.workers === 'file');
     if (!isDeepStrictEqual(greedy, (await this.#expect()).greedy)) row.problems.push('with threads: 2 other tokens');
     if (two !== expected) row.problems.push(`with threads: 2 the backend is ${backend}`);
     row.threads = two ? 'yes' : 'no';
   }
 
-  /** @param {Run} run @param {any} result @param {Row} row */
+  /**
+   * @param {Run} run
+   * @param {any} result
+   * @param {Row} row
+   */
   async #judge(run, result, row) {
     if (result.error) throw new Error(result.error);
-    const expected = await this.#expect(), { answers, from } = result, workers = run.workers ?? 'file', binaries = run.binaries ?? (workers === 'copy' ? 'copy' : 'file');
+    const expected = await this.#expect(),
+      { answers, from } = result,
+      workers = run.workers ?? 'file',
+      binaries = run.binaries ?? (workers === 'copy' ? 'copy' : 'file');
     const different = Object.keys(expected).filter((name) => !isDeepStrictEqual(answers[name], expected[name]));
-    row.problems.push(...different.map((name) => `${name} is ${JSON.stringify(answers[name])?.slice(0, 300)}, expected ${JSON.stringify(expected[name]).slice(0, 300)}`));
+    row.problems.push(
+      ...different.map(
+        (name) =>
+          `${name} is ${JSON.stringify(answers[name])?.slice(0, 300)}, expected ${JSON.stringify(expected[name]).slice(0, 300)}`,
+      ),
+    );
     row.answers = different.length ? 'differ' : 'equal';
     row.from = `${[...new Set(from.workers)].join('+')}, wasm ${from.binaries}`;
-    if (from.workers.some((/** @type {string} */ each) => each !== workers)) row.problems.push(`workers started from: ${from.workers.join(', ')}, expected ${workers}`);
+    if (from.workers.some((/** @type {string} */ each) => each !== workers))
+      row.problems.push(`workers started from: ${from.workers.join(', ')}, expected ${workers}`);
     if (from.binaries !== binaries) row.problems.push(`binaries came from: ${from.binaries}, expected ${binaries}`);
   }
 

@@ -2,12 +2,24 @@
 //
 //   node tests/fuzz/calls.js [--seconds N] [--cases N] [--seed N] [--case N]
 //
-// A case is a sequence of calls on one model, some at once, some aborted, each of them right but for a few values. A call ends well or with a
-// GlassformerError, and afterwards the model writes what it wrote before, with no session left. A model lives for a block of cases, in this thread or
-// in a worker; --case repeats a case from the beginning of its block, since calls of a case before may be what spoilt the model.
+// A case is a sequence of calls on one model, some at once, some aborted, each of them right but for a few values. A
+// call ends well or with a GlassformerError, and afterwards the model writes what it wrote before, with no session
+// left. A model lives for a block of cases, in this thread or in a worker; --case repeats a case from the beginning of
+// its block, since calls of a case before may be what spoilt the model.
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { CODES, GlassformerError, Tokenizer, completeConfig, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
+import {
+  CODES,
+  GlassformerError,
+  Tokenizer,
+  completeConfig,
+  countParameters,
+  create,
+  depth,
+  estimate,
+  load,
+  train,
+} from '../../web/lib/index.js';
 import { Random, mutateBytes } from './mutate.js';
 import { ggufBytes, ggufs, tokenizers } from './seeds.js';
 import { odd, some, spoilt } from './values.js';
@@ -19,25 +31,83 @@ const BLOCK = 40;
 const MEMORY = 2 ** 30;
 const small = { vocab_size: 11, d_model: 8, n_layers: 2, n_heads: 2, n_kv_heads: 1, d_ff: 12, context_length: 24 };
 const KINDS = [
-  small, { ...small, position: 'learned', norm: 'layernorm', ffn: 'gelu_tanh', bias_qkv: true, bias_ffn: true, norm_placement: 'post' }, { ...small, sliding_window: 5 },
-  { ...small, kind: 'encoder', position: 'sinusoidal' }, { ...small, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' }, { ...small, causal: false },
+  small,
+  {
+    ...small,
+    position: 'learned',
+    norm: 'layernorm',
+    ffn: 'gelu_tanh',
+    bias_qkv: true,
+    bias_ffn: true,
+    norm_placement: 'post',
+  },
+  { ...small, sliding_window: 5 },
+  { ...small, kind: 'encoder', position: 'sinusoidal' },
+  { ...small, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' },
+  { ...small, causal: false },
 ];
 
-/** @param {Random} r @param {any} model @param {any} config */
+/**
+ * @param {Random} r
+ * @param {any} model
+ * @param {any} config
+ */
 function callsOf(r, model, config) {
-  const two = config.kind === 'encoder_decoder' ? { source: [1, 2, 3], ...(r.below(3) ? {} : { sourceMask: [1, 1, 0] }) } : {};
+  const two =
+    config.kind === 'encoder_decoder' ? { source: [1, 2, 3], ...(r.below(3) ? {} : { sourceMask: [1, 1, 0] }) } : {};
   const see = some(r, { capture: ['*'], captureBudget: 1e7, edits: [{ at: '*.hook_mlp_out', scale: 0.5 }] });
-  const ids = r.of([[1, 2, 3], [4], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2], Int32Array.of(1, 2), [[1, 2], [3]]]), one = Array.isArray(ids[0]) ? [1] : ids;
+  const ids = r.of([[1, 2, 3], [4], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2], Int32Array.of(1, 2), [[1, 2], [3]]]),
+    one = Array.isArray(ids[0]) ? [1] : ids;
   const sampling = some(r, { temperature: 0.8, topK: 3, topP: 0.9, minP: 0.05, repetitionPenalty: 1.2 });
   return {
-    generate: () => drain(model.generate(...spoilt(r, [ids, { maxTokens: 6, ...two, ...see, ...sampling, ...stops(r), ...some(r, { seed: 7, stop: r.of(['x', ['x', 'yy']]), logprobs: 2, ignoreEos: true }) }])), r.below(4)),
-    beams: () => drain(model.generate(...spoilt(r, [ids, { maxTokens: 4, beams: 3, ...two, ...some(r, { lengthPenalty: 1, stop: ['x'] }) }]))),
-    forward: () => model.forward(...spoilt(r, [ids, { ...two, ...see, ...stops(r), ...some(r, { mask: Array.from(one, () => 1) }) }])),
+    generate: () =>
+      drain(
+        model.generate(
+          ...spoilt(r, [
+            ids,
+            {
+              maxTokens: 6,
+              ...two,
+              ...see,
+              ...sampling,
+              ...stops(r),
+              ...some(r, { seed: 7, stop: r.of(['x', ['x', 'yy']]), logprobs: 2, ignoreEos: true }),
+            },
+          ]),
+        ),
+        r.below(4),
+      ),
+    beams: () =>
+      drain(
+        model.generate(
+          ...spoilt(r, [ids, { maxTokens: 4, beams: 3, ...two, ...some(r, { lengthPenalty: 1, stop: ['x'] }) }]),
+        ),
+      ),
+    forward: () =>
+      model.forward(
+        ...spoilt(r, [ids, { ...two, ...see, ...stops(r), ...some(r, { mask: Array.from(one, () => 1) }) }]),
+      ),
     embed: () => model.embed(...spoilt(r, [one, some(r, { mask: Array.from(one, () => 1) })])),
     distribution: () => model.distribution(...spoilt(r, [[1, 2, 3], { ...sampling, ...some(r, { seen: [1] }) }])),
     logitLens: () => model.logitLens(...spoilt(r, [one, { ...two, top: 3 }])),
     attribution: () => model.attribution(...spoilt(r, [one, { ...two, ...some(r, { token: 2, position: 0 }) }])),
-    explain: () => model.explain(...spoilt(r, [one, { ...two, at: r.of(['logits', 'blocks.0.attn.hook_pattern', 'blocks.1.hook_resid_post', 'decoder.0.cross_attn.hook_z']), index: 1, ...some(r, { position: 0, head: 1 }) }])),
+    explain: () =>
+      model.explain(
+        ...spoilt(r, [
+          one,
+          {
+            ...two,
+            at: r.of([
+              'logits',
+              'blocks.0.attn.hook_pattern',
+              'blocks.1.hook_resid_post',
+              'decoder.0.cross_attn.hook_z',
+            ]),
+            index: 1,
+            ...some(r, { position: 0, head: 1 }),
+          },
+        ]),
+      ),
     trace: () => model.trace(...spoilt(r, [one, two])),
     weight: () => model.weight(...spoilt(r, ['embed.weight', 2])),
     decode: () => model.decode(...spoilt(r, [[1, 2]])),
@@ -47,30 +117,60 @@ function callsOf(r, model, config) {
       const session = await model.session(...spoilt(r, [{ ...two, ...see }]));
       try {
         for (let n = 1 + r.below(5); n > 0; n--) {
-          await tried(() => r.of([() => session.eval(...spoilt(r, [one, stops(r)])), () => session.rewind(...spoilt(r, [1])), async () => {
-            const fork = await session.fork();
-            try { await fork.eval(...spoilt(r, [one])); } finally { await fork.dispose(); }
-          }])());
+          await tried(() =>
+            r.of([
+              () => session.eval(...spoilt(r, [one, stops(r)])),
+              () => session.rewind(...spoilt(r, [1])),
+              async () => {
+                const fork = await session.fork();
+                try {
+                  await fork.eval(...spoilt(r, [one]));
+                } finally {
+                  await fork.dispose();
+                }
+              },
+            ])(),
+          );
         }
       } finally {
         await session.close();
       }
     },
-    async points() { await model.points(); },
-    async told() { JSON.stringify([model.memory, model.config, model.parameters.total, model.special, model.backend, model.warnings, model.contextLength, model.chatTemplate, await model.tokenizer]); },
+    async points() {
+      await model.points();
+    },
+    async told() {
+      JSON.stringify([
+        model.memory,
+        model.config,
+        model.parameters.total,
+        model.special,
+        model.backend,
+        model.warnings,
+        model.contextLength,
+        model.chatTemplate,
+        await model.tokenizer,
+      ]);
+    },
   };
 }
 
-/** A signal that is aborted at once, soon, or never. @param {Random} r */
+/**
+ * A signal that is aborted at once, soon, or never.
+ * @param {Random} r
+ */
 function stops(r) {
   if (r.below(4)) return {};
-  const controller = new AbortController(), ms = r.of([0, 0, 1, 3, 1000]);
-  if (!ms) controller.abort(ABORTED); else if (ms < 1000) setTimeout(() => controller.abort(ABORTED), ms);
+  const controller = new AbortController(),
+    ms = r.of([0, 0, 1, 3, 1000]);
+  if (!ms) controller.abort(ABORTED);
+  else if (ms < 1000) setTimeout(() => controller.abort(ABORTED), ms);
   return { signal: controller.signal };
 }
 const ABORTED = new Error('aborted by the test');
 
-const TRAINED = { d_model: 8, n_layers: 1, n_heads: 2, context_length: 16 }, TEXT = 'the cat sat on the mat. the dog sat on the log. ';
+const TRAINED = { d_model: 8, n_layers: 1, n_heads: 2, context_length: 16 },
+  TEXT = 'the cat sat on the mat. the dog sat on the log. ';
 /** A checkpoint of a run, made once. @type {Promise<Uint8Array> | null} */
 let checkpoint = null;
 async function madeCheckpoint() {
@@ -78,20 +178,99 @@ async function madeCheckpoint() {
   try {
     await run.next();
     return await run.checkpoint();
-  } finally { await run.dispose(); }
+  } finally {
+    await run.dispose();
+  }
 }
 
-/** Calls that need no model. @param {Random} r */
+/**
+ * Calls that need no model.
+ * @param {Random} r
+ */
 const others = (r) => ({
-  count: async () => countParameters(...spoilt(r, [r.of([...KINDS, 'gpt2', { model_type: 'llama', hidden_size: 8, num_hidden_layers: 1, num_attention_heads: 2, vocab_size: 9, intermediate_size: 8 }])])),
+  count: async () =>
+    countParameters(
+      ...spoilt(r, [
+        r.of([
+          ...KINDS,
+          'gpt2',
+          {
+            model_type: 'llama',
+            hidden_size: 8,
+            num_hidden_layers: 1,
+            num_attention_heads: 2,
+            vocab_size: 9,
+            intermediate_size: 8,
+          },
+        ]),
+      ]),
+    ),
   complete: async () => completeConfig(...spoilt(r, [r.of(KINDS)])),
-  estimate: async () => estimate(...spoilt(r, ['gpt2', { contextLength: 8, batch: 2, dtype: 'q8_0', kvDtype: r.of(['f16', 'q8_0', 'q8']) }])),
-  create: async () => (await create(...spoilt(r, [{ ...r.of(KINDS) }, some(r, { seed: 1, dtype: 'q8_0', quantize: 'q8_0', contextLength: 8, threads: 1, backend: 'simd', kvDtype: 'f16', kvCache: 'q8', worker: false, onProgress: progress(r) })]))).dispose(),
+  estimate: async () =>
+    estimate(
+      ...spoilt(r, ['gpt2', { contextLength: 8, batch: 2, dtype: 'q8_0', kvDtype: r.of(['f16', 'q8_0', 'q8']) }]),
+    ),
+  create: async () =>
+    (
+      await create(
+        ...spoilt(r, [
+          { ...r.of(KINDS) },
+          some(r, {
+            seed: 1,
+            dtype: 'q8_0',
+            quantize: 'q8_0',
+            contextLength: 8,
+            threads: 1,
+            backend: 'simd',
+            kvDtype: 'f16',
+            kvCache: 'q8',
+            worker: false,
+            onProgress: progress(r),
+          }),
+        ]),
+      )
+    ).dispose(),
   async load() {
     const bytes = r.below(2) ? mutateBytes(r, ggufBytes(r.of(ggufs)), new Uint8Array(8)) : ggufBytes(r.of(ggufs));
-    const source = r.of([bytes, new Blob([bytes]), new Response(bytes), new Response(bytes).body, [new File([bytes], 'model.gguf')], 'https://files.test/model.gguf', { weights: bytes }, { weights: new Uint8Array(40), config: {}, tokenizer: {} }]);
-    const answer = () => r.of([() => new Response(bytes), () => new Response('no', { status: 404 }), () => { throw new Error('odd'); }, () => odd(r)])();
-    (await load(...spoilt(r, [source, { fetch: async () => answer(), ...stops(r), ...some(r, { dtype: 'f32', contextLength: 8, sha256: 'a'.repeat(64), switches: { causal: false }, cache: 'none', worker: !r.below(8), onProgress: progress(r) }) }]))).dispose();
+    const source = r.of([
+      bytes,
+      new Blob([bytes]),
+      new Response(bytes),
+      new Response(bytes).body,
+      [new File([bytes], 'model.gguf')],
+      'https://files.test/model.gguf',
+      { weights: bytes },
+      { weights: new Uint8Array(40), config: {}, tokenizer: {} },
+    ]);
+    const answer = () =>
+      r.of([
+        () => new Response(bytes),
+        () => new Response('no', { status: 404 }),
+        () => {
+          throw new Error('odd');
+        },
+        () => odd(r),
+      ])();
+    (
+      await load(
+        ...spoilt(r, [
+          source,
+          {
+            fetch: async () => answer(),
+            ...stops(r),
+            ...some(r, {
+              dtype: 'f32',
+              contextLength: 8,
+              sha256: 'a'.repeat(64),
+              switches: { causal: false },
+              cache: 'none',
+              worker: !r.below(8),
+              onProgress: progress(r),
+            }),
+          },
+        ]),
+      )
+    ).dispose();
   },
   async tokenizer() {
     const t = await Tokenizer.load(...spoilt(r, [r.of(tokenizers)]));
@@ -107,11 +286,42 @@ const others = (r) => ({
   },
   async train() {
     checkpoint ??= madeCheckpoint();
-    const saved = r.below(3) ? null : r.below(3) ? mutateBytes(r, await checkpoint, new Uint8Array(8)) : await checkpoint;
-    const run = train(...spoilt(r, [TRAINED, TEXT, { ...stops(r), steps: 2, batchTokens: 32, vocabSize: 257, checkpoint: saved,
-      ...some(r, { seed: 3, lr: 0.01, muon: false, muonLr: 0.1, dropout: 0.1, warmup: 0.1, finalRate: 0.1, weightDecay: 0.1, clip: 1, validation: 0.2, validateEvery: 1, tokenizer: null }) }]));
+    const saved = r.below(3)
+      ? null
+      : r.below(3)
+        ? mutateBytes(r, await checkpoint, new Uint8Array(8))
+        : await checkpoint;
+    const run = train(
+      ...spoilt(r, [
+        TRAINED,
+        TEXT,
+        {
+          ...stops(r),
+          steps: 2,
+          batchTokens: 32,
+          vocabSize: 257,
+          checkpoint: saved,
+          ...some(r, {
+            seed: 3,
+            lr: 0.01,
+            muon: false,
+            muonLr: 0.1,
+            dropout: 0.1,
+            warmup: 0.1,
+            finalRate: 0.1,
+            weightDecay: 0.1,
+            clip: 1,
+            validation: 0.2,
+            validateEvery: 1,
+            tokenizer: null,
+          }),
+        },
+      ]),
+    );
     try {
-      for (let n = 0; n < 3 && !(await run.next()).done; n++) { /* only to see it run */ }
+      for (let n = 0; n < 3 && !(await run.next()).done; n++) {
+        /* only to see it run */
+      }
       await tried(() => run.files(...spoilt(r, [{ dtype: 'f16' }])));
       if (!r.below(3)) await tried(async () => (await run.model(...spoilt(r, [{ dtype: 'q8_0' }]))).dispose());
       if (!r.below(3)) await tried(() => run.checkpoint());
@@ -119,18 +329,29 @@ const others = (r) => ({
       await run.dispose();
     }
   },
-  depth: () => depth(...spoilt(r, [{ d_model: 8, n_layers: 2, n_heads: 2, context_length: 16 }, { seed: 1, tokens: 16, ...stops(r) }])),
+  depth: () =>
+    depth(
+      ...spoilt(r, [
+        { d_model: 8, n_layers: 2, n_heads: 2, context_length: 16 },
+        { seed: 1, tokens: 16, ...stops(r) },
+      ]),
+    ),
 });
 
 /** @param {Random} r */
-const progress = (r) => () => { if (!r.below(3)) throw new Error('odd'); };
+const progress = (r) => () => {
+  if (!r.below(3)) throw new Error('odd');
+};
 
 // ---- running it
 
 /** A path is named in full, however long. */
 const LONG = 'x'.repeat(1000);
 
-/** @param {AsyncGenerator<any, any, void>} steps @param {number} [most] steps to read; 0: all */
+/**
+ * @param {AsyncGenerator<any, any, void>} steps
+ * @param {number} [most] steps to read; 0: all
+ */
 async function drain(steps, most = 0) {
   let n = 0;
   for await (const step of steps) if (!step || ++n === most) break;
@@ -139,31 +360,53 @@ async function drain(steps, most = 0) {
 /** Codes that no argument may bring about; 'worker' neither, unless a worker is among them. */
 const FAULTS = ['crashed', 'internal'];
 
-/** Throw what is no refusal. @param {() => Promise<any>} call @param {string[]} [faults] */
+/**
+ * Throw what is no refusal.
+ * @param {() => Promise<any>} call
+ * @param {string[]} [faults]
+ */
 async function tried(call, faults = FAULTS) {
-  try { await call(); } catch (/** @type {any} */ e) {
+  try {
+    await call();
+  } catch (/** @type {any} */ e) {
     if (e === ABORTED || e?.name === 'AbortError' || e?.name === 'TimeoutError') return;
     if (!(e instanceof GlassformerError) || !Object.hasOwn(CODES, e.code)) throw e;
-    if (!e.message || e.message.length > 2000 && !e.message.includes(LONG)) throw new Error(`a refusal of ${e.message.length} characters: ${e.message.slice(0, 200)}`);
-    if (faults.includes(e.code)) throw e.cause instanceof Error ? new Error(`${e.code}: ${e.message}\n${e.cause.stack}`) : e;
+    if (!e.message || (e.message.length > 2000 && !e.message.includes(LONG)))
+      throw new Error(`a refusal of ${e.message.length} characters: ${e.message.slice(0, 200)}`);
+    if (faults.includes(e.code))
+      throw e.cause instanceof Error ? new Error(`${e.code}: ${e.message}\n${e.cause.stack}`) : e;
   }
 }
 
-/** The model of a block of cases, what it writes, and whether it still does. @param {Random} r */
+/**
+ * The model of a block of cases, what it writes, and whether it still does.
+ * @param {Random} r
+ */
 async function opened(r) {
-  const config = r.of(KINDS), worker = !r.below(2), model = await create(config, { seed: 1, worker, ...some(r, { kvDtype: r.of(['f16', 'q8_0']), dtype: 'q8_0', threads: 1 }) });
+  const config = r.of(KINDS),
+    worker = !r.below(2),
+    model = await create(config, {
+      seed: 1,
+      worker,
+      ...some(r, { kvDtype: r.of(['f16', 'q8_0']), dtype: 'q8_0', threads: 1 }),
+    });
   const two = config.kind === 'encoder_decoder' ? { source: [1, 2] } : {};
   const writes = async () => {
-    const { logits, hidden } = await model.forward([1, 2, 3], two), bits = Buffer.from((logits ?? hidden).data.buffer).toString('hex');
+    const { logits, hidden } = await model.forward([1, 2, 3], two),
+      bits = Buffer.from((logits ?? hidden).data.buffer).toString('hex');
     if (config.kind === 'encoder') return bits;
     const ids = [];
-    for await (const { id } of model.generate([1, 2, 3], { ...two, maxTokens: 8, seed: 5, temperature: 0.9 })) ids.push(id);
+    for await (const { id } of model.generate([1, 2, 3], { ...two, maxTokens: 8, seed: 5, temperature: 0.9 }))
+      ids.push(id);
     return `${ids} ${bits}`;
   };
   return { model, config, writes, before: await writes(), worker };
 }
 
-/** Bytes of sessions, when what was stopped has had its time to end. @param {any} model */
+/**
+ * Bytes of sessions, when what was stopped has had its time to end.
+ * @param {any} model
+ */
 async function heldBySessions(model) {
   for (let waited = 0; ; waited += 20) {
     await model.points(); // an answer, which says how much memory there is
@@ -173,16 +416,28 @@ async function heldBySessions(model) {
   }
 }
 
-/** @param {number} seed @param {number} n @param {Awaited<ReturnType<typeof opened>>} held */
+/**
+ * @param {number} seed
+ * @param {number} n
+ * @param {Awaited<ReturnType<typeof opened>>} held
+ */
 async function runCase(seed, n, { model, config, writes, before, worker }) {
-  const random = new Random(seed, n), r = random;
+  const random = new Random(seed, n),
+    r = random;
   if (!r.below(6)) {
-    const free = others(r), name = r.of(Object.keys(free).filter((k) => !/train|depth/.test(k) || !r.below(10)));
+    const free = others(r),
+      name = r.of(Object.keys(free).filter((k) => !/train|depth/.test(k) || !r.below(10)));
     return tried(free[/** @type {keyof typeof free} */ (name)]);
   }
   const call = async () => {
-    const r = new Random(random.below(2 ** 31), n), all = callsOf(r, model, config), name = r.of(Object.keys(all));
-    try { await tried(all[/** @type {keyof typeof all} */ (name)], [...FAULTS, 'worker', 'out-of-memory']); } catch (e) { throw new Error(`${name}${worker ? ' in a worker' : ''}: ${e instanceof Error ? e.stack : e}`); }
+    const r = new Random(random.below(2 ** 31), n),
+      all = callsOf(r, model, config),
+      name = r.of(Object.keys(all));
+    try {
+      await tried(all[/** @type {keyof typeof all} */ (name)], [...FAULTS, 'worker', 'out-of-memory']);
+    } catch (e) {
+      throw new Error(`${name}${worker ? ' in a worker' : ''}: ${e instanceof Error ? e.stack : e}`);
+    }
   };
   for (let calls = 1 + r.below(8); calls > 0; calls--) {
     if (r.below(5)) await call();
@@ -190,7 +445,7 @@ async function runCase(seed, n, { model, config, writes, before, worker }) {
   }
   const left = await heldBySessions(model);
   if (left) throw new Error(`${left} bytes of sessions are left`);
-  if (await writes() !== before) throw new Error('the model writes something else than before');
+  if ((await writes()) !== before) throw new Error('the model writes something else than before');
   if (model.memory.totalBytes > MEMORY) throw new Error(`the engine holds ${model.memory.totalBytes} bytes`);
 }
 
@@ -200,14 +455,17 @@ async function runCase(seed, n, { model, config, writes, before, worker }) {
  * @returns {Promise<{cases: number, why?: string}>} why: a finding, in case number `cases`
  */
 export async function fuzzCalls({ seed = 1, first = 0, cases = Infinity, seconds = Infinity }) {
-  const end = performance.now() + 1000 * seconds, begin = first - first % BLOCK;
+  const end = performance.now() + 1000 * seconds,
+    begin = first - (first % BLOCK);
   /** @type {Awaited<ReturnType<typeof opened>> | null} */
   let held = null;
   let n = begin;
   try {
     for (; n < first + cases && performance.now() < end; n++) {
       let watch;
-      const late = new Promise((_, reject) => { watch = setTimeout(() => reject(new Error(`no end after ${HANG_MS / 1000} s`)), HANG_MS); });
+      const late = new Promise((_, reject) => {
+        watch = setTimeout(() => reject(new Error(`no end after ${HANG_MS / 1000} s`)), HANG_MS);
+      });
       try {
         if (!held || n % BLOCK === 0) {
           held?.model.dispose();
@@ -227,12 +485,22 @@ export async function fuzzCalls({ seed = 1, first = 0, cases = Infinity, seconds
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({ options: { seconds: { type: 'string' }, cases: { type: 'string' }, seed: { type: 'string' }, case: { type: 'string' } } });
-  const seed = Number(values.seed ?? 1), first = Number(values.case ?? 0);
+  const { values } = parseArgs({
+    options: {
+      seconds: { type: 'string' },
+      cases: { type: 'string' },
+      seed: { type: 'string' },
+      case: { type: 'string' },
+    },
+  });
+  const seed = Number(values.seed ?? 1),
+    first = Number(values.case ?? 0);
   const cases = values.case === undefined ? Number(values.cases ?? (values.seconds ? Infinity : 2000)) : 1;
   const found = await fuzzCalls({ seed, first, cases, seconds: Number(values.seconds ?? Infinity) });
   if (found.why) {
-    console.log(`FAIL calls: seed ${seed}, case ${found.cases}: ${found.why}\n  again: node tests/fuzz/calls.js --seed ${seed} --case ${found.cases}`);
+    console.log(
+      `FAIL calls: seed ${seed}, case ${found.cases}: ${found.why}\n  again: node tests/fuzz/calls.js --seed ${seed} --case ${found.cases}`,
+    );
     process.exitCode = 1;
   } else {
     console.log(`ok   calls (${found.cases} cases)`);

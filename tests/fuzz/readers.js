@@ -2,9 +2,9 @@
 //
 //   node tests/fuzz/readers.js [--seconds N] [--cases N] [--seed N] [--case N]
 //
-// A case depends on seed and number alone. It ends well, or with a GlassformerError; any other error, a case without an end or memory
-// out of proportion to the input is a finding, and its files go to build/fuzz. A thread of its own runs the cases, so that one that
-// hangs is seen from outside.
+// A case depends on seed and number alone. It ends well, or with a GlassformerError; any other error, a case without an
+// end or memory out of proportion to the input is a finding, and its files go to build/fuzz. A thread of its own runs
+// the cases, so that one that hangs is seen from outside.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -16,25 +16,47 @@ import { Random, mutateBytes, mutateJson, nest } from './mutate.js';
 import { runStores } from './stores.js';
 import { bins, ggufBytes, ggufs, models, safetensorsBytes, tokenizerBin, tokenizers } from './seeds.js';
 
-/** A case has no end after so much of the processor's time, or so much of anybody's: a busy machine is not the reader's fault. */
-const CPU_MS = 15_000, WALL_MS = 150_000;
+/**
+ * A case has no end after so much of the processor's time, or so much of anybody's: a busy machine is not the reader's
+ * fault.
+ */
+const CPU_MS = 15_000,
+  WALL_MS = 150_000;
 /** Bytes that a case may leave behind before they are collected: some, and some for each byte of its input. */
-const ROOM = 1 << 26, PER_BYTE = 200;
+const ROOM = 1 << 26,
+  PER_BYTE = 200;
 
 /** @typedef {{kind: string, files: Record<string, Uint8Array>}} Case */
 
 // ---- making a case
 
 const utf8 = (/** @type {unknown} */ value) => new TextEncoder().encode(JSON.stringify(value));
-const right = { gguf: ggufs.map(ggufBytes), bins, tokenizers: tokenizers.map(utf8), safetensors: models.map((m) => safetensorsBytes(m.header)) };
+const right = {
+  gguf: ggufs.map(ggufBytes),
+  bins,
+  tokenizers: tokenizers.map(utf8),
+  safetensors: models.map((m) => safetensorsBytes(m.header)),
+};
 
-/** Wrong as a value, as bytes, or both. @template T @param {Random} r @param {T} value @param {(value: T) => Uint8Array} write @param {Uint8Array} other */
+/**
+ * Wrong as a value, as bytes, or both.
+ * @template T
+ * @param {Random} r
+ * @param {T} value
+ * @param {(value: T) => Uint8Array} write
+ * @param {Uint8Array} other
+ */
 function wrong(r, value, write, other) {
-  const how = r.below(4), copy = structuredClone(value);
+  const how = r.below(4),
+    copy = structuredClone(value);
   let bytes = write(value);
   if (how) {
     mutateJson(r, copy);
-    try { bytes = write(copy); } catch { /* what no writer can write */ }
+    try {
+      bytes = write(copy);
+    } catch {
+      /* what no writer can write */
+    }
   }
   if (write === utf8 && !r.below(40)) return nest(r, bytes);
   return how < 2 ? mutateBytes(r, bytes, other) : bytes;
@@ -45,29 +67,48 @@ const kinds = {
   gguf: (r) => ({ 'model.gguf': wrong(r, r.of(ggufs), ggufBytes, r.of(right.gguf)) }),
   bin: (r) => ({ 'model.bin': mutateBytes(r, r.of(bins), r.of(bins)) }),
   safetensors(r) {
-    const { config, header } = r.of(models), whole = safetensorsBytes(header);
+    const { config, header } = r.of(models),
+      whole = safetensorsBytes(header);
     return {
       'model.safetensors': r.below(2) ? whole : wrong(r, header, safetensorsBytes, r.of(right.safetensors)),
       'config.json': r.below(3) ? wrong(r, config, utf8, whole) : utf8(config),
     };
   },
   folder(r) {
-    const { config, header } = r.of(models), entries = Object.entries(header).filter(([name]) => name !== '__metadata__'), half = entries.length >> 1;
-    const index = { weight_map: Object.fromEntries(entries.map(([name], i) => [name, i < half ? 'a.safetensors' : 'b.safetensors'])) };
+    const { config, header } = r.of(models),
+      entries = Object.entries(header).filter(([name]) => name !== '__metadata__'),
+      half = entries.length >> 1;
+    const index = {
+      weight_map: Object.fromEntries(entries.map(([name], i) => [name, i < half ? 'a.safetensors' : 'b.safetensors'])),
+    };
     const shard = (/** @type {[string, any][]} */ part) => {
       let at = 0;
-      return safetensorsBytes(Object.fromEntries(part.map(([name, t]) => {
-        const n = t.data_offsets[1] - t.data_offsets[0];
-        return [name, { ...t, data_offsets: [at, at += n] }];
-      })));
+      return safetensorsBytes(
+        Object.fromEntries(
+          part.map(([name, t]) => {
+            const n = t.data_offsets[1] - t.data_offsets[0];
+            return [name, { ...t, data_offsets: [at, (at += n)] }];
+          }),
+        ),
+      );
     };
     const files = {
-      'config.json': utf8(config), 'model.safetensors.index.json': utf8(index), 'a.safetensors': shard(entries.slice(0, half)),
-      'b.safetensors': shard(entries.slice(half)), 'tokenizer.json': utf8(r.of(tokenizers)), 'generation_config.json': utf8({ eos_token_id: [1, 2] }),
+      'config.json': utf8(config),
+      'model.safetensors.index.json': utf8(index),
+      'a.safetensors': shard(entries.slice(0, half)),
+      'b.safetensors': shard(entries.slice(half)),
+      'tokenizer.json': utf8(r.of(tokenizers)),
+      'generation_config.json': utf8({ eos_token_id: [1, 2] }),
       'tokenizer_config.json': utf8({ chat_template: [{ name: 'default', template: 'x' }] }),
     };
-    const one = /** @type {keyof typeof files} */ (r.of(Object.keys(files))), bytes = files[one];
-    return { ...files, [one]: one.endsWith('.json') ? wrong(r, JSON.parse(new TextDecoder().decode(bytes)), utf8, bytes) : mutateBytes(r, bytes, bytes) };
+    const one = /** @type {keyof typeof files} */ (r.of(Object.keys(files))),
+      bytes = files[one];
+    return {
+      ...files,
+      [one]: one.endsWith('.json')
+        ? wrong(r, JSON.parse(new TextDecoder().decode(bytes)), utf8, bytes)
+        : mutateBytes(r, bytes, bytes),
+    };
   },
   tokenizer: (r) => ({ 'tokenizer.json': wrong(r, r.of(tokenizers), utf8, r.of(right.tokenizers)) }),
   'tokenizer.bin': (r) => ({ 'tokenizer.bin': mutateBytes(r, tokenizerBin, tokenizerBin) }),
@@ -75,9 +116,14 @@ const kinds = {
   store: (r) => ({ 'model.gguf': r.of(right.gguf) }),
 };
 
-/** @param {number} seed @param {number} n @returns {Case} */
+/**
+ * @param {number} seed
+ * @param {number} n
+ * @returns {Case}
+ */
 function makeCase(seed, n) {
-  const r = new Random(seed, n), kind = r.of(Object.keys(kinds));
+  const r = new Random(seed, n),
+    kind = r.of(Object.keys(kinds));
   return { kind, files: kinds[kind](r) };
 }
 
@@ -90,7 +136,12 @@ function useTokenizer(json) {
   const tokenizer = new Tokenizer(json);
   for (const text of TEXTS) {
     let ids;
-    try { ids = tokenizer.encode(text); } catch (e) { expected(e); continue; }
+    try {
+      ids = tokenizer.encode(text);
+    } catch (e) {
+      expected(e);
+      continue;
+    }
     tokenizer.decode(ids);
     tokenizer.decode(ids, { skipSpecialTokens: true });
     const stream = tokenizer.stream();
@@ -100,25 +151,44 @@ function useTokenizer(json) {
   for (let id = 0; id < Math.min(tokenizer.vocabSize, 20); id++) tokenizer.idToText(id);
 }
 
-/** Throw what is no refusal. @param {unknown} e */
+/**
+ * Throw what is no refusal.
+ * @param {unknown} e
+ */
 function expected(e) {
   if (!(e instanceof GlassformerError) || !Object.hasOwn(CODES, e.code)) throw e;
-  if (!e.message || e.message.length > 2000) throw new Error(`a refusal of ${e.message.length} characters: ${e.message.slice(0, 200)}`);
+  if (!e.message || e.message.length > 2000)
+    throw new Error(`a refusal of ${e.message.length} characters: ${e.message.slice(0, 200)}`);
 }
 
-/** What a case is opened as: bytes, files, or an address whose server does not say how long the file is. @param {Case} c @param {number} way @returns {[any, object]} */
+/**
+ * What a case is opened as: bytes, files, or an address whose server does not say how long the file is.
+ * @param {Case} c
+ * @param {number} way
+ * @returns {[any, object]}
+ */
 function sourceOf({ kind, files }, way) {
   const list = Object.entries(files).map(([name, bytes]) => new File([bytes], name));
   if (kind === 'folder') return [list, {}];
-  const [file] = list, [bytes] = Object.values(files);
-  const fetch = async () => new Response(new ReadableStream({
-    start(to) { for (let i = 0; i < bytes.length; i += 1000) to.enqueue(bytes.subarray(i, i + 1000)); to.close(); },
-  }));
+  const [file] = list,
+    [bytes] = Object.values(files);
+  const fetch = async () =>
+    new Response(
+      new ReadableStream({
+        start(to) {
+          for (let i = 0; i < bytes.length; i += 1000) to.enqueue(bytes.subarray(i, i + 1000));
+          to.close();
+        },
+      }),
+    );
   const weights = [bytes, file, `https://files.test/${file.name}`][way];
   return [kind === 'safetensors' ? { weights, config: files['config.json'] } : weights, { fetch }];
 }
 
-/** @param {Case} c @param {Random} r */
+/**
+ * @param {Case} c
+ * @param {Random} r
+ */
 async function runCase(c, r) {
   if (c.kind === 'store') return runStores(r, Object.values(c.files)[0]);
   const way = r.below(3);
@@ -144,7 +214,9 @@ async function runCases() {
   const end = performance.now() + 1000 * seconds;
   for (let n = first; n < first + cases && performance.now() < end; n++) {
     progress[0] = n;
-    const c = makeCase(seed, n), size = Object.values(c.files).reduce((sum, b) => sum + b.length, 0), before = held();
+    const c = makeCase(seed, n),
+      size = Object.values(c.files).reduce((sum, b) => sum + b.length, 0),
+      before = held();
     try {
       await runCase(c, new Random(seed, -n - 2));
       const grown = held() - before;
@@ -167,13 +239,24 @@ if (!isMainThread && workerData?.fuzz) await runCases();
 export async function fuzz({ seed = 1, first = 0, cases = Infinity, seconds = Infinity }) {
   const progress = new Float64Array(new SharedArrayBuffer(8));
   // the tokenizer library's warnings are not shown
-  const worker = new Worker(new URL(import.meta.url), { workerData: { fuzz: true, seed, first, cases, seconds, progress }, resourceLimits: { maxOldGenerationSizeMb: 512 }, stderr: true });
-  const cpuMs = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
-  let last = -1, cpu = 0, wall = 0, watch;
+  const worker = new Worker(new URL(import.meta.url), {
+    workerData: { fuzz: true, seed, first, cases, seconds, progress },
+    resourceLimits: { maxOldGenerationSizeMb: 512 },
+    stderr: true,
+  });
+  const cpuMs = () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  };
+  let last = -1,
+    cpu = 0,
+    wall = 0,
+    watch;
   const result = await new Promise((resolve) => {
     watch = setInterval(() => {
       if (progress[0] !== last) [last, cpu, wall] = [progress[0], cpuMs(), performance.now()];
-      else if (cpuMs() - cpu > CPU_MS || performance.now() - wall > WALL_MS) resolve({ n: last, why: `no end after ${Math.round(performance.now() - wall)} ms` });
+      else if (cpuMs() - cpu > CPU_MS || performance.now() - wall > WALL_MS)
+        resolve({ n: last, why: `no end after ${Math.round(performance.now() - wall)} ms` });
     }, 1000);
     worker.on('message', resolve);
     worker.on('error', (e) => resolve({ n: progress[0], why: e.stack }));
@@ -189,12 +272,22 @@ export async function fuzz({ seed = 1, first = 0, cases = Infinity, seconds = In
 }
 
 if (isMainThread && process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({ options: { seconds: { type: 'string' }, cases: { type: 'string' }, seed: { type: 'string' }, case: { type: 'string' } } });
-  const seed = Number(values.seed ?? 1), first = Number(values.case ?? 0);
+  const { values } = parseArgs({
+    options: {
+      seconds: { type: 'string' },
+      cases: { type: 'string' },
+      seed: { type: 'string' },
+      case: { type: 'string' },
+    },
+  });
+  const seed = Number(values.seed ?? 1),
+    first = Number(values.case ?? 0);
   const cases = values.case === undefined ? Number(values.cases ?? (values.seconds ? Infinity : 2000)) : 1;
   const found = await fuzz({ seed, first, cases, seconds: Number(values.seconds ?? Infinity) });
   if (found.why) {
-    console.log(`FAIL readers: seed ${seed}, case ${found.cases}: ${found.why}\n  its files are in ${found.folder}; again: node tests/fuzz/readers.js --seed ${seed} --case ${found.cases}`);
+    console.log(
+      `FAIL readers: seed ${seed}, case ${found.cases}: ${found.why}\n  its files are in ${found.folder}; again: node tests/fuzz/readers.js --seed ${seed} --case ${found.cases}`,
+    );
     process.exitCode = 1;
   } else {
     console.log(`ok   readers (${found.cases} cases)`);

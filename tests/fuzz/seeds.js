@@ -4,110 +4,323 @@ import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../../web/li
 
 const product = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
 /** At most 2^16: a shape may claim more than there is. */
-const floats = (/** @type {number} */ n) => Float32Array.from({ length: n > 2 ** 16 ? 2 ** 16 : n }, (_, i) => (i * 37 % 101 - 50) / 50);
-const json = (/** @type {string} */ path) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
+const floats = (/** @type {number} */ n) =>
+  Float32Array.from({ length: n > 2 ** 16 ? 2 ** 16 : n }, (_, i) => (((i * 37) % 101) - 50) / 50);
+const json = (/** @type {string} */ path) =>
+  JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
 
 // ---- vocabularies
 
 const LETTERS = ['a', 'b', 'c', 'Ġ', 't', 'h', 'e'];
 /** A byte-level BPE as Hugging Face writes one. */
 const byteLevel = {
-  version: '1.0', added_tokens: [{ id: 0, content: '<|endoftext|>', single_word: false, lstrip: false, rstrip: false, normalized: false, special: true }],
-  normalizer: { type: 'Sequence', normalizers: [{ type: 'NFC' }, { type: 'Replace', pattern: { Regex: '\\s+' }, content: ' ' }] },
-  pre_tokenizer: { type: 'Sequence', pretokenizers: [{ type: 'Split', pattern: { Regex: "'s|\\p{L}+|\\s+" }, behavior: 'Isolated', invert: false }, { type: 'ByteLevel', add_prefix_space: false, use_regex: false }] },
-  post_processor: { type: 'TemplateProcessing', single: [{ SpecialToken: { id: '<|endoftext|>', type_id: 0 } }, { Sequence: { id: 'A', type_id: 0 } }],
-    pair: [], special_tokens: { '<|endoftext|>': { id: '<|endoftext|>', ids: [0], tokens: ['<|endoftext|>'] } } },
+  version: '1.0',
+  added_tokens: [
+    {
+      id: 0,
+      content: '<|endoftext|>',
+      single_word: false,
+      lstrip: false,
+      rstrip: false,
+      normalized: false,
+      special: true,
+    },
+  ],
+  normalizer: {
+    type: 'Sequence',
+    normalizers: [{ type: 'NFC' }, { type: 'Replace', pattern: { Regex: '\\s+' }, content: ' ' }],
+  },
+  pre_tokenizer: {
+    type: 'Sequence',
+    pretokenizers: [
+      { type: 'Split', pattern: { Regex: "'s|\\p{L}+|\\s+" }, behavior: 'Isolated', invert: false },
+      { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
+    ],
+  },
+  post_processor: {
+    type: 'TemplateProcessing',
+    single: [{ SpecialToken: { id: '<|endoftext|>', type_id: 0 } }, { Sequence: { id: 'A', type_id: 0 } }],
+    pair: [],
+    special_tokens: { '<|endoftext|>': { id: '<|endoftext|>', ids: [0], tokens: ['<|endoftext|>'] } },
+  },
   decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
-  model: { type: 'BPE', dropout: null, unk_token: null, continuing_subword_prefix: null, end_of_word_suffix: null, fuse_unk: false, byte_fallback: false,
-    vocab: Object.fromEntries(['<|endoftext|>', ...LETTERS, 'th', 'the', 'Ġthe'].map((t, i) => [t, i])), merges: ['t h', ['th', 'e'], 'Ġ the'] },
+  model: {
+    type: 'BPE',
+    dropout: null,
+    unk_token: null,
+    continuing_subword_prefix: null,
+    end_of_word_suffix: null,
+    fuse_unk: false,
+    byte_fallback: false,
+    vocab: Object.fromEntries(['<|endoftext|>', ...LETTERS, 'th', 'the', 'Ġthe'].map((t, i) => [t, i])),
+    merges: ['t h', ['th', 'e'], 'Ġ the'],
+  },
 };
 /** Llama's kind: bytes as tokens, spaces as underlines. */
 const byteFallback = {
-  version: '1.0', added_tokens: [{ id: 1, content: '<s>', special: true }],
-  normalizer: { type: 'Sequence', normalizers: [{ type: 'Prepend', prepend: '▁' }, { type: 'Replace', pattern: { String: ' ' }, content: '▁' }] },
-  pre_tokenizer: null, post_processor: null,
-  decoder: { type: 'Sequence', decoders: [{ type: 'Replace', pattern: { String: '▁' }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' }, { type: 'Strip', content: ' ', start: 1, stop: 0 }] },
-  model: { type: 'BPE', unk_token: '<unk>', fuse_unk: true, byte_fallback: true, vocab: { '<unk>': 0, '<s>': 1, '<0x0A>': 2, '▁': 3, 'a': 4, 'b': 5, 'ab': 6 }, merges: ['a b'] },
+  version: '1.0',
+  added_tokens: [{ id: 1, content: '<s>', special: true }],
+  normalizer: {
+    type: 'Sequence',
+    normalizers: [
+      { type: 'Prepend', prepend: '▁' },
+      { type: 'Replace', pattern: { String: ' ' }, content: '▁' },
+    ],
+  },
+  pre_tokenizer: null,
+  post_processor: null,
+  decoder: {
+    type: 'Sequence',
+    decoders: [
+      { type: 'Replace', pattern: { String: '▁' }, content: ' ' },
+      { type: 'ByteFallback' },
+      { type: 'Fuse' },
+      { type: 'Strip', content: ' ', start: 1, stop: 0 },
+    ],
+  },
+  model: {
+    type: 'BPE',
+    unk_token: '<unk>',
+    fuse_unk: true,
+    byte_fallback: true,
+    vocab: { '<unk>': 0, '<s>': 1, '<0x0A>': 2, '▁': 3, a: 4, b: 5, ab: 6 },
+    merges: ['a b'],
+  },
 };
 const unigram = {
-  version: '1.0', added_tokens: [], normalizer: { type: 'NFKC' }, pre_tokenizer: { type: 'Metaspace', replacement: '▁', add_prefix_space: true }, post_processor: null,
-  decoder: { type: 'Metaspace', replacement: '▁', add_prefix_space: true }, model: { type: 'Unigram', unk_id: 0, vocab: [['<unk>', 0], ['▁', -1], ['a', -2.5], ['b', -3], ['ab', -2]] },
+  version: '1.0',
+  added_tokens: [],
+  normalizer: { type: 'NFKC' },
+  pre_tokenizer: { type: 'Metaspace', replacement: '▁', add_prefix_space: true },
+  post_processor: null,
+  decoder: { type: 'Metaspace', replacement: '▁', add_prefix_space: true },
+  model: {
+    type: 'Unigram',
+    unk_id: 0,
+    vocab: [
+      ['<unk>', 0],
+      ['▁', -1],
+      ['a', -2.5],
+      ['b', -3],
+      ['ab', -2],
+    ],
+  },
 };
 export const tokenizers = [byteLevel, byteFallback, unigram];
 
 /** llama2.c's tokenizer.bin: the first tokens of a real one. */
-export const tokenizerBin = new Uint8Array(readFileSync(new URL('../golden/formats/tok512.bin', import.meta.url))).subarray(0, 3000);
+export const tokenizerBin = new Uint8Array(
+  readFileSync(new URL('../golden/formats/tok512.bin', import.meta.url)),
+).subarray(0, 3000);
 
 // ---- GGUF
 
 const llama = {
-  'general.architecture': text('llama'), 'llama.context_length': u32(16), 'llama.embedding_length': u32(32), 'llama.block_count': u32(1),
-  'llama.feed_forward_length': u32(64), 'llama.attention.head_count': u32(2), 'llama.attention.head_count_kv': u32(1),
-  'llama.attention.layer_norm_rms_epsilon': f32(1e-5), 'llama.rope.freq_base': f32(10000), 'llama.rope.dimension_count': u32(16),
+  'general.architecture': text('llama'),
+  'llama.context_length': u32(16),
+  'llama.embedding_length': u32(32),
+  'llama.block_count': u32(1),
+  'llama.feed_forward_length': u32(64),
+  'llama.attention.head_count': u32(2),
+  'llama.attention.head_count_kv': u32(1),
+  'llama.attention.layer_norm_rms_epsilon': f32(1e-5),
+  'llama.rope.freq_base': f32(10000),
+  'llama.rope.dimension_count': u32(16),
 };
 const pieces = ['<unk>', '<s>', '</s>', '<0x0A>', '▁', 'a', 'b', 'ab'];
 const sentencepiece = {
-  'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(pieces), 'tokenizer.ggml.scores': f32s(pieces.map((_, i) => -i)),
-  'tokenizer.ggml.token_type': i32s([2, 3, 3, 6, 1, 1, 1, 1]), 'tokenizer.ggml.bos_token_id': u32(1), 'tokenizer.ggml.eos_token_id': u32(2),
-  'tokenizer.ggml.add_bos_token': bool(true), 'tokenizer.chat_template': text('{{ messages }}'),
+  'tokenizer.ggml.model': text('llama'),
+  'tokenizer.ggml.tokens': texts(pieces),
+  'tokenizer.ggml.scores': f32s(pieces.map((_, i) => -i)),
+  'tokenizer.ggml.token_type': i32s([2, 3, 3, 6, 1, 1, 1, 1]),
+  'tokenizer.ggml.bos_token_id': u32(1),
+  'tokenizer.ggml.eos_token_id': u32(2),
+  'tokenizer.ggml.add_bos_token': bool(true),
+  'tokenizer.chat_template': text('{{ messages }}'),
 };
 const bpe = {
-  'tokenizer.ggml.model': text('gpt2'), 'tokenizer.ggml.pre': text('llama-bpe'), 'tokenizer.ggml.tokens': texts(['<s>', ...LETTERS.slice(0, 6), 'th']),
-  'tokenizer.ggml.merges': texts(['t h', 'a b']), 'tokenizer.ggml.token_type': i32s([3, 1, 1, 1, 1, 1, 1, 1]), 'tokenizer.ggml.bos_token_id': u32(0),
+  'tokenizer.ggml.model': text('gpt2'),
+  'tokenizer.ggml.pre': text('llama-bpe'),
+  'tokenizer.ggml.tokens': texts(['<s>', ...LETTERS.slice(0, 6), 'th']),
+  'tokenizer.ggml.merges': texts(['t h', 'a b']),
+  'tokenizer.ggml.token_type': i32s([3, 1, 1, 1, 1, 1, 1, 1]),
+  'tokenizer.ggml.bos_token_id': u32(0),
 };
-const ggufTensors = (/** @type {string} */ type) => [
-  ['token_embd', [8, 32]], ['output_norm', [32]], ['blk.0.attn_norm', [32]], ['blk.0.ffn_norm', [32]], ['blk.0.attn_q', [32, 32]], ['blk.0.attn_k', [16, 32]],
-  ['blk.0.attn_v', [16, 32]], ['blk.0.attn_output', [32, 32]], ['blk.0.ffn_gate', [64, 32]], ['blk.0.ffn_up', [64, 32]], ['blk.0.ffn_down', [32, 64]],
-].map(([name, shape]) => ({ name: `${name}.weight`, shape: /** @type {number[]} */ (shape), type: shape.length === 2 ? type : 'F32' }));
+const ggufTensors = (/** @type {string} */ type) =>
+  [
+    ['token_embd', [8, 32]],
+    ['output_norm', [32]],
+    ['blk.0.attn_norm', [32]],
+    ['blk.0.ffn_norm', [32]],
+    ['blk.0.attn_q', [32, 32]],
+    ['blk.0.attn_k', [16, 32]],
+    ['blk.0.attn_v', [16, 32]],
+    ['blk.0.attn_output', [32, 32]],
+    ['blk.0.ffn_gate', [64, 32]],
+    ['blk.0.ffn_up', [64, 32]],
+    ['blk.0.ffn_down', [32, 64]],
+  ].map(([name, shape]) => ({
+    name: `${name}.weight`,
+    shape: /** @type {number[]} */ (shape),
+    type: shape.length === 2 ? type : 'F32',
+  }));
 
 /** A GGUF as lists: pairs of key and value, tensors without their data. */
 export const ggufs = [
   { meta: Object.entries({ ...llama, ...sentencepiece }), tensors: ggufTensors('Q8_0') },
-  { meta: Object.entries({ ...llama, ...bpe, 'llama.rope.scaling.type': text('linear'), 'llama.rope.scaling.factor': f32(4) }), tensors: ggufTensors('Q4_0') },
-  { meta: Object.entries(llama), tensors: [{ name: 'rope_freqs.weight', shape: [8], type: 'F32' }, ...ggufTensors('F16')] },
+  {
+    meta: Object.entries({
+      ...llama,
+      ...bpe,
+      'llama.rope.scaling.type': text('linear'),
+      'llama.rope.scaling.factor': f32(4),
+    }),
+    tensors: ggufTensors('Q4_0'),
+  },
+  {
+    meta: Object.entries(llama),
+    tensors: [{ name: 'rope_freqs.weight', shape: [8], type: 'F32' }, ...ggufTensors('F16')],
+  },
 ];
-/** @param {any} gguf @returns {Uint8Array} */
-export const ggufBytes = ({ meta, tensors }) => writeGguf(Object.fromEntries(meta),
-  tensors.map((/** @type {any} */ t) => ({ ...t, data: floats(product(t.shape)) })));
+/**
+ * @param {any} gguf
+ * @returns {Uint8Array}
+ */
+export const ggufBytes = ({ meta, tensors }) =>
+  writeGguf(
+    Object.fromEntries(meta),
+    tensors.map((/** @type {any} */ t) => ({ ...t, data: floats(product(t.shape)) })),
+  );
 
 // ---- safetensors: a header and the configuration that goes with it
 
 const CASES = 'tests/golden/cases';
 /** @param {Uint8Array} bytes */
-const headerOf = (bytes) => JSON.parse(Buffer.from(bytes.subarray(8, 8 + Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true)))).toString());
+const headerOf = (bytes) =>
+  JSON.parse(
+    Buffer.from(
+      bytes.subarray(8, 8 + Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true))),
+    ).toString(),
+  );
 export const models = ['llama_1tok', 'gpt2_n_inner', 't1_3layer_odd', 't2_encdec_padmask'].map((name) => ({
-  config: json(`${CASES}/${name}/config.json`), header: headerOf(new Uint8Array(readFileSync(new URL(`../golden/cases/${name}/model.safetensors`, import.meta.url)))),
+  config: json(`${CASES}/${name}/config.json`),
+  header: headerOf(new Uint8Array(readFileSync(new URL(`../golden/cases/${name}/model.safetensors`, import.meta.url)))),
 }));
-/** Configurations with the keys that the families look at, right ones and odd ones; their weights are those of another. */
-const rotary = { rope_theta: 1e4, rope_scaling: { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4, original_max_position_embeddings: 8192 } };
-const like = (/** @type {object} */ more) => ({ ...models[0].config, ...rotary, hidden_act: 'silu', bos_token_id: 1, eos_token_id: [1, 2], ...more });
-models.push(...[
-  like({ model_type: 'llama', attention_bias: false, mlp_bias: false, head_dim: 8, rope_parameters: { type: 'linear', factor: 2 }, quantization_config: null }),
-  like({ model_type: 'mistral', sliding_window: 9, logit_scale: 1, num_experts: 0 }),
-  like({ model_type: 'qwen2', use_sliding_window: true, max_window_layers: 0, sliding_window: 9, layer_types: ['sliding_attention'] }),
-  like({ model_type: 'qwen3', attention_bias: true, layer_types: ['full_attention'], head_dim: 8 }),
-  { model_type: 'gpt-prenorm-erf', vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 2, context: 16, norm_eps: 1e-5, activation: 'gelu', mlp_mult: 4, fused_qkv: true, attn_bias: true },
-  { model_type: 'rlvr-from-scratch', vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 2, d_ff: 8, norm: 'rmsnorm', ffn: 'gelu', positional: 'rope', rope_convention: 'interleaved', pre_norm: true },
-  { model_type: 'glassformer', vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 2, ffn: 'relu', kind: 'encoder', causal: false, sliding_window: 0 },
-].map((config) => ({ config, header: models[0].header })));
-/** The data are zeros, as many as the header's sound ranges reach. @param {any} header @returns {Uint8Array} */
+/**
+ * Configurations with the keys that the families look at, right ones and odd ones; their weights are those of another.
+ */
+const rotary = {
+  rope_theta: 1e4,
+  rope_scaling: {
+    rope_type: 'llama3',
+    factor: 8,
+    low_freq_factor: 1,
+    high_freq_factor: 4,
+    original_max_position_embeddings: 8192,
+  },
+};
+const like = (/** @type {object} */ more) => ({
+  ...models[0].config,
+  ...rotary,
+  hidden_act: 'silu',
+  bos_token_id: 1,
+  eos_token_id: [1, 2],
+  ...more,
+});
+models.push(
+  ...[
+    like({
+      model_type: 'llama',
+      attention_bias: false,
+      mlp_bias: false,
+      head_dim: 8,
+      rope_parameters: { type: 'linear', factor: 2 },
+      quantization_config: null,
+    }),
+    like({ model_type: 'mistral', sliding_window: 9, logit_scale: 1, num_experts: 0 }),
+    like({
+      model_type: 'qwen2',
+      use_sliding_window: true,
+      max_window_layers: 0,
+      sliding_window: 9,
+      layer_types: ['sliding_attention'],
+    }),
+    like({ model_type: 'qwen3', attention_bias: true, layer_types: ['full_attention'], head_dim: 8 }),
+    {
+      model_type: 'gpt-prenorm-erf',
+      vocab_size: 8,
+      d_model: 8,
+      n_layers: 1,
+      n_heads: 2,
+      context: 16,
+      norm_eps: 1e-5,
+      activation: 'gelu',
+      mlp_mult: 4,
+      fused_qkv: true,
+      attn_bias: true,
+    },
+    {
+      model_type: 'rlvr-from-scratch',
+      vocab_size: 8,
+      d_model: 8,
+      n_layers: 1,
+      n_heads: 2,
+      d_ff: 8,
+      norm: 'rmsnorm',
+      ffn: 'gelu',
+      positional: 'rope',
+      rope_convention: 'interleaved',
+      pre_norm: true,
+    },
+    {
+      model_type: 'glassformer',
+      vocab_size: 8,
+      d_model: 8,
+      n_layers: 1,
+      n_heads: 2,
+      ffn: 'relu',
+      kind: 'encoder',
+      causal: false,
+      sliding_window: 0,
+    },
+  ].map((config) => ({ config, header: models[0].header })),
+);
+/**
+ * The data are zeros, as many as the header's sound ranges reach.
+ * @param {any} header
+ * @returns {Uint8Array}
+ */
 export function safetensorsBytes(header) {
-  const head = Buffer.from(JSON.stringify(header)), size = Buffer.alloc(8);
+  const head = Buffer.from(JSON.stringify(header)),
+    size = Buffer.alloc(8);
   size.writeBigUInt64LE(BigInt(head.length));
-  const ends = Object.values(header ?? {}).map((t) => Number(t?.data_offsets?.[1])).filter((n) => n > 0 && n < 1 << 20);
+  const ends = Object.values(header ?? {})
+    .map((t) => Number(t?.data_offsets?.[1]))
+    .filter((n) => n > 0 && n < 1 << 20);
   return new Uint8Array(Buffer.concat([size, head, Buffer.alloc(Math.max(0, ...ends))]));
 }
 
 // ---- llama2.c
 
-/** d 8, ff 12, 2 layers, 2 heads, 1 kv head, 6 tokens, 16 positions; all weights 0. @param {0|1|2} version */
+/**
+ * d 8, ff 12, 2 layers, 2 heads, 1 kv head, 6 tokens, 16 positions; all weights 0.
+ * @param {0|1|2} version
+ */
 function llama2c(version) {
-  const [d, ff, layers, vocab, context, kv] = [8, 12, 2, 6, 16, 4], groups = version === 2 ? 4 : 0;
+  const [d, ff, layers, vocab, context, kv] = [8, 12, 2, 6, 16, 4],
+    groups = version === 2 ? 4 : 0;
   const head = Buffer.alloc(version ? 256 : 28);
-  if (version) { head.writeUInt32LE(0x616b3432, 0); head.writeInt32LE(version, 4); head[36] = 1; }
+  if (version) {
+    head.writeUInt32LE(0x616b3432, 0);
+    head.writeInt32LE(version, 4);
+    head[36] = 1;
+  }
   if (groups) head.writeInt32LE(groups, 37);
   [d, ff, layers, 2, 1, vocab, context].forEach((n, i) => head.writeInt32LE(n, (version ? 8 : 0) + 4 * i));
-  const vectors = layers * 2 * d + d + (version ? 0 : context * 4), matrices = vocab * d + layers * (2 * d * d + 2 * kv * d + 3 * ff * d);
-  return new Uint8Array(Buffer.concat([head, Buffer.alloc(4 * vectors + (groups ? matrices + matrices / groups * 4 : 4 * matrices))]));
+  const vectors = layers * 2 * d + d + (version ? 0 : context * 4),
+    matrices = vocab * d + layers * (2 * d * d + 2 * kv * d + 3 * ff * d);
+  return new Uint8Array(
+    Buffer.concat([head, Buffer.alloc(4 * vectors + (groups ? matrices + (matrices / groups) * 4 : 4 * matrices))]),
+  );
 }
 export const bins = [llama2c(0), llama2c(1), llama2c(2)];

@@ -1,6 +1,7 @@
 // stores.js - downloads through a cache that fails, is full, or holds something else; with a checksum or without
 //
-// A load through storedFetch gives the bytes that the server has, or refuses; never bytes with another checksum than asked for.
+// A load through storedFetch gives the bytes that the server has, or refuses; never bytes with another checksum than
+// asked for.
 import { createHash } from 'node:crypto';
 import { storedFetch } from '../../web/lib/download/store.js';
 import { Sha256 } from '../../web/lib/download/sha256.js';
@@ -10,15 +11,19 @@ import { mutateBytes } from './mutate.js';
 const ADDRESS = 'https://files.test/model.gguf';
 const hex = (/** @type {Uint8Array} */ bytes) => createHash('sha256').update(bytes).digest('hex');
 
-/** @param {import('./mutate.js').Random} r @param {Uint8Array} bytes a stream of them in pieces, which may break off */
+/**
+ * @param {import('./mutate.js').Random} r
+ * @param {Uint8Array} bytes a stream of them in pieces, which may break off
+ */
 function pieces(r, bytes, breaks = true) {
   let at = 0;
-  const end = breaks && !r.below(6) ? r.below(bytes.length + 1) : Infinity, size = 1 + r.below(2000);
+  const end = breaks && !r.below(6) ? r.below(bytes.length + 1) : Infinity,
+    size = 1 + r.below(2000);
   return new ReadableStream({
     pull(to) {
       if (at >= end) return to.error(new TypeError('terminated'));
       if (at >= bytes.length) return to.close();
-      to.enqueue(new Uint8Array(bytes.subarray(at, at += size)));
+      to.enqueue(new Uint8Array(bytes.subarray(at, (at += size))));
     },
   });
 }
@@ -28,21 +33,33 @@ function pieces(r, bytes, breaks = true) {
  * @param {import('./mutate.js').Random} r @param {Map<string, Uint8Array>} files
  */
 function folder(r, files) {
-  const fails = (/** @type {string} */ name, /** @type {number} */ often) => { if (!r.below(often)) throw new DOMException(`${name} failed`, r.of(['QuotaExceededError', 'InvalidStateError', 'NotAllowedError'])); };
+  const fails = (/** @type {string} */ name, /** @type {number} */ often) => {
+    if (!r.below(often))
+      throw new DOMException(`${name} failed`, r.of(['QuotaExceededError', 'InvalidStateError', 'NotAllowedError']));
+  };
   return {
     async getFileHandle(/** @type {string} */ name, /** @type {any} */ options) {
       fails('open', 12);
       if (!files.has(name) && !options?.create) throw new DOMException('none', 'NotFoundError');
       if (!files.has(name)) files.set(name, new Uint8Array(0));
       return {
-        getFile: async () => { fails('read', 12); return new Blob([/** @type {any} */ (files.get(name))]); },
+        getFile: async () => {
+          fails('read', 12);
+          return new Blob([/** @type {any} */ (files.get(name))]);
+        },
         createWritable: async () => {
           fails('write', 8);
           /** @type {Uint8Array[]} */
           const parts = [];
           return new WritableStream({
-            write(chunk) { fails('write', 30); parts.push(chunk.slice()); },
-            close() { fails('close', 12); files.set(name, Buffer.concat(parts)); },
+            write(chunk) {
+              fails('write', 30);
+              parts.push(chunk.slice());
+            },
+            close() {
+              fails('close', 12);
+              files.set(name, Buffer.concat(parts));
+            },
           });
         },
       };
@@ -57,31 +74,55 @@ function folder(r, files) {
  */
 export async function runStores(r, right) {
   const hash = new Sha256();
-  for (let at = 0; at < right.length;) hash.update(right.subarray(at, at += 1 + r.below(300)));
+  for (let at = 0; at < right.length;) hash.update(right.subarray(at, (at += 1 + r.below(300))));
   if (hash.digest() !== hex(right)) throw new Error('Sha256 gives another digest than node:crypto');
 
   /** @type {Map<string, Uint8Array>} */
   const files = new Map();
-  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator'), own = folder(r, files);
-  Object.defineProperty(globalThis, 'navigator', { configurable: true, value: { storage: { getDirectory: async () => { if (!r.below(20)) throw new DOMException('no', 'SecurityError'); return { getDirectoryHandle: async () => own }; } } } });
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator'),
+    own = folder(r, files);
+  Object.defineProperty(globalThis, 'navigator', {
+    configurable: true,
+    value: {
+      storage: {
+        getDirectory: async () => {
+          if (!r.below(20)) throw new DOMException('no', 'SecurityError');
+          return { getDirectoryHandle: async () => own };
+        },
+      },
+    },
+  });
   try {
     for (let loads = 1 + r.below(4); loads > 0; loads--) {
-      const served = r.below(3) ? right : mutateBytes(r, right, right), sha256 = r.below(2) ? undefined : hex(right), down = !r.below(4);
-      for (const name of r.below(4) ? [] : [...files.keys()]) files.set(name, mutateBytes(r, /** @type {Uint8Array} */ (files.get(name)), right));
+      const served = r.below(3) ? right : mutateBytes(r, right, right),
+        sha256 = r.below(2) ? undefined : hex(right),
+        down = !r.below(4);
+      for (const name of r.below(4) ? [] : [...files.keys()])
+        files.set(name, mutateBytes(r, /** @type {Uint8Array} */ (files.get(name)), right));
       const fetch = async () => {
         if (down) throw new TypeError('no network');
-        return r.below(8) ? new Response(pieces(r, served), { headers: { 'content-length': String(served.length) } }) : new Response('busy', { status: r.of([200, 403, 404, 503]) });
+        return r.below(8)
+          ? new Response(pieces(r, served), { headers: { 'content-length': String(served.length) } })
+          : new Response('busy', { status: r.of([200, 403, 404, 503]) });
       };
       try {
-        const keeping = await storedFetch(ADDRESS, { cache: r.below(4) ? 'opfs' : 'none', sha256 }, /** @type {any} */ (fetch), () => {});
-        const response = await keeping(ADDRESS), got = new Uint8Array(await response.arrayBuffer());
-        if (response.ok && sha256 && hex(got) !== sha256) throw new RangeError('bytes with another checksum were given out');
+        const keeping = await storedFetch(
+          ADDRESS,
+          { cache: r.below(4) ? 'opfs' : 'none', sha256 },
+          /** @type {any} */ (fetch),
+          () => {},
+        );
+        const response = await keeping(ADDRESS),
+          got = new Uint8Array(await response.arrayBuffer());
+        if (response.ok && sha256 && hex(got) !== sha256)
+          throw new RangeError('bytes with another checksum were given out');
       } catch (e) {
-        if (!(e instanceof GlassformerError) && !(e instanceof TypeError)) throw e; // what fetch itself throws, who opens the file tells
+        // what fetch itself throws, who opens the file tells
+        if (!(e instanceof GlassformerError) && !(e instanceof TypeError)) throw e;
       }
     }
   } finally {
     if (before) Object.defineProperty(globalThis, 'navigator', before);
-    else delete /** @type {any} */ (globalThis).navigator;
+    else delete (/** @type {any} */ (globalThis).navigator);
   }
 }

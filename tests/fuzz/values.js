@@ -1,46 +1,200 @@
-// values.js - arguments that nobody would give: of the wrong kind, too large, changing while they are read, running code of their own
+// values.js - arguments that nobody would give: of the wrong kind, too large, changing while they are read, running
+// code of their own
 import { types } from 'node:util';
 import { EDGE_KEYS, EDGE_VALUES, define } from './mutate.js';
 
 /** @typedef {import('./mutate.js').Random} Random */
 
-const PLAIN = [NaN, Infinity, -Infinity, -0, undefined, 1e-9, 2 ** 53, 10n, Symbol('odd'), () => 1, 'A', '\u{1F600}', 'hook_embed', '*', 'blocks.0.*', 'logits', 'q8_0', 'f16', 'auto', 'https://files.test/x.gguf', 'hf:a/b', 'data:,x'];
+const PLAIN = [
+  NaN,
+  Infinity,
+  -Infinity,
+  -0,
+  undefined,
+  1e-9,
+  2 ** 53,
+  10n,
+  Symbol('odd'),
+  () => 1,
+  'A',
+  '\u{1F600}',
+  'hook_embed',
+  '*',
+  'blocks.0.*',
+  'logits',
+  'q8_0',
+  'f16',
+  'auto',
+  'https://files.test/x.gguf',
+  'hf:a/b',
+  'data:,x',
+];
 
 /** Made anew each time, as some can be used once. @type {((r: Random) => any)[]} */
 const MADE = [
-  () => new Float32Array(8), () => new Float64Array([NaN]), () => new Int32Array([1, 2]), () => new Uint8Array(3), () => new BigInt64Array(2), () => new DataView(new ArrayBuffer(8)), () => new ArrayBuffer(16),
-  () => new Uint8Array(new SharedArrayBuffer(4)), () => new Date(0), () => new Map([[1, 2]]), () => new Set([1]), () => /x/g, () => new Error('odd'), () => Promise.resolve(1), () => new WeakMap(), () => new URL('https://files.test/'),
-  () => Object.create(null), () => Object.create({ length: 3, 0: 1, 1: 2, 2: 3 }), () => [1, 2, 3], () => [[1], [2, 3]], () => [1, 'a'], () => [-1], () => [1e9], () => ['a', 'b'], () => [, 1, , 2], () => [[[1]]],
-  () => ({ at: 'hook_embed', scale: 2 }), () => [{ at: '*', scale: 0 }], () => [{ at: 'blocks.0.hook_mlp_out', set: [1], position: 0 }], () => [{ at: 'hook_embed', add: new Float32Array(8), head: 1 }],
-  () => new Blob(['GGUF']), () => new Response('GGUF'), () => new Response('x', { status: 404 }), () => new ReadableStream({ start(c) { c.enqueue(new Uint8Array(4)); c.close(); } }),
-  () => new ReadableStream({ pull() { throw new Error('odd'); } }), () => AbortSignal.abort(), () => AbortSignal.timeout(1), () => ({ aborted: true }),
+  () => new Float32Array(8),
+  () => new Float64Array([NaN]),
+  () => new Int32Array([1, 2]),
+  () => new Uint8Array(3),
+  () => new BigInt64Array(2),
+  () => new DataView(new ArrayBuffer(8)),
+  () => new ArrayBuffer(16),
+  () => new Uint8Array(new SharedArrayBuffer(4)),
+  () => new Date(0),
+  () => new Map([[1, 2]]),
+  () => new Set([1]),
+  () => /x/g,
+  () => new Error('odd'),
+  () => Promise.resolve(1),
+  () => new WeakMap(),
+  () => new URL('https://files.test/'),
+  () => Object.create(null),
+  () => Object.create({ length: 3, 0: 1, 1: 2, 2: 3 }),
+  () => [1, 2, 3],
+  () => [[1], [2, 3]],
+  () => [1, 'a'],
+  () => [-1],
+  () => [1e9],
+  () => ['a', 'b'],
+  () => [, 1, , 2],
+  () => [[[1]]],
+  () => ({ at: 'hook_embed', scale: 2 }),
+  () => [{ at: '*', scale: 0 }],
+  () => [{ at: 'blocks.0.hook_mlp_out', set: [1], position: 0 }],
+  () => [{ at: 'hook_embed', add: new Float32Array(8), head: 1 }],
+  () => new Blob(['GGUF']),
+  () => new Response('GGUF'),
+  () => new Response('x', { status: 404 }),
+  () =>
+    new ReadableStream({
+      start(c) {
+        c.enqueue(new Uint8Array(4));
+        c.close();
+      },
+    }),
+  () =>
+    new ReadableStream({
+      pull() {
+        throw new Error('odd');
+      },
+    }),
+  () => AbortSignal.abort(),
+  () => AbortSignal.timeout(1),
+  () => ({ aborted: true }),
   // lengths that are none, or more than can be
-  (r) => ({ length: r.of([-1, '3', 1.5, NaN, 2 ** 31, 6e8, 2 ** 30, 2 ** 32, 2 ** 53, 1e308, null, {}, 10n]) }), (r) => ({ length: r.of([2, 3]), 0: 1, 1: 2 }), () => Object.defineProperty(Int32Array.of(1, 2), 'length', { value: 6e8 }),
+  (r) => ({ length: r.of([-1, '3', 1.5, NaN, 2 ** 31, 6e8, 2 ** 30, 2 ** 32, 2 ** 53, 1e308, null, {}, 10n]) }),
+  (r) => ({ length: r.of([2, 3]), 0: 1, 1: 2 }),
+  () => Object.defineProperty(Int32Array.of(1, 2), 'length', { value: 6e8 }),
   // large
-  (r) => 'x'.repeat(r.of([1e5, 1e6, 3e8])), (r) => new Array(r.of([70, 3e5, 3e6])).fill(1), () => new Float32Array(3e6), () => new Array(3e5).fill({ at: 'hook_embed', scale: 1 }), () => new Array(4e9 - 1e6),
+  (r) => 'x'.repeat(r.of([1e5, 1e6, 3e8])),
+  (r) => new Array(r.of([70, 3e5, 3e6])).fill(1),
+  () => new Float32Array(3e6),
+  () => new Array(3e5).fill({ at: 'hook_embed', scale: 1 }),
+  () => new Array(4e9 - 1e6),
   // code of its own
-  () => ({ get length() { throw new Error('odd'); } }), () => new Proxy([], { get() { throw new Error('odd'); } }), () => new Proxy({}, { ownKeys() { throw new Error('odd'); }, get() { return 1; } }),
-  () => { const { proxy, revoke } = Proxy.revocable([], {}); revoke(); return proxy; }, (r) => growing(r.of([1e9, 3, -1])), () => new Proxy([1, 2, 3], {}), () => new Proxy({}, { get: (_, key) => (typeof key === 'symbol' ? undefined : 3) }),
-  () => new Proxy([1, 2], { getPrototypeOf() { throw new Error('odd'); } }), () => ({ toString() { throw new Error('odd'); }, valueOf() { throw new Error('odd'); } }), () => ({ toJSON() { throw new Error('odd'); } }),
-  () => { const loop = /** @type {any} */ ({ a: 1 }); loop.loop = loop; return loop; }, () => { const loop = /** @type {any[]} */ ([]); loop.push(loop); return loop; },
+  () => ({
+    get length() {
+      throw new Error('odd');
+    },
+  }),
+  () =>
+    new Proxy([], {
+      get() {
+        throw new Error('odd');
+      },
+    }),
+  () =>
+    new Proxy(
+      {},
+      {
+        ownKeys() {
+          throw new Error('odd');
+        },
+        get() {
+          return 1;
+        },
+      },
+    ),
+  () => {
+    const { proxy, revoke } = Proxy.revocable([], {});
+    revoke();
+    return proxy;
+  },
+  (r) => growing(r.of([1e9, 3, -1])),
+  () => new Proxy([1, 2, 3], {}),
+  () => new Proxy({}, { get: (_, key) => (typeof key === 'symbol' ? undefined : 3) }),
+  () =>
+    new Proxy([1, 2], {
+      getPrototypeOf() {
+        throw new Error('odd');
+      },
+    }),
+  () => ({
+    toString() {
+      throw new Error('odd');
+    },
+    valueOf() {
+      throw new Error('odd');
+    },
+  }),
+  () => ({
+    toJSON() {
+      throw new Error('odd');
+    },
+  }),
+  () => {
+    const loop = /** @type {any} */ ({ a: 1 });
+    loop.loop = loop;
+    return loop;
+  },
+  () => {
+    const loop = /** @type {any[]} */ ([]);
+    loop.push(loop);
+    return loop;
+  },
   // used up
-  () => { const gone = new Int32Array([1, 2]); structuredClone(gone.buffer, { transfer: [gone.buffer] }); return gone; }, () => { const gone = new ArrayBuffer(4); structuredClone(gone, { transfer: [gone] }); return gone; },
-  () => { const stream = new ReadableStream(); stream.getReader(); return stream; },
+  () => {
+    const gone = new Int32Array([1, 2]);
+    structuredClone(gone.buffer, { transfer: [gone.buffer] });
+    return gone;
+  },
+  () => {
+    const gone = new ArrayBuffer(4);
+    structuredClone(gone, { transfer: [gone] });
+    return gone;
+  },
+  () => {
+    const stream = new ReadableStream();
+    stream.getReader();
+    return stream;
+  },
 ];
 
-/** A list that says another length each time that it is asked. @param {number} then */
+/**
+ * A list that says another length each time that it is asked.
+ * @param {number} then
+ */
 function growing(then) {
   let asked = 0;
-  return new Proxy([1, 2, 3], { get: (target, key) => (key === 'length' ? (asked++ ? then : 3) : /** @type {any} */ (target)[key]) });
+  return new Proxy([1, 2, 3], {
+    get: (target, key) => (key === 'length' ? (asked++ ? then : 3) : /** @type {any} */ (target)[key]),
+  });
 }
 
 /** @param {any} value */
-export const isPlain = (value) => value !== null && typeof value === 'object' && !types.isProxy(value) && Object.getPrototypeOf(value) === Object.prototype;
+export const isPlain = (value) =>
+  value !== null &&
+  typeof value === 'object' &&
+  !types.isProxy(value) &&
+  Object.getPrototypeOf(value) === Object.prototype;
 
 /** @param {any} value */
 const isList = (value) => !types.isProxy(value) && Array.isArray(value) && value.length > 0 && value.length < 1e5;
 
-/** @param {Random} r @returns {any} */
+/**
+ * @param {Random} r
+ * @returns {any}
+ */
 export function odd(r) {
   if (r.below(2)) return r.of(MADE)(r);
   const value = r.of(r.below(3) ? PLAIN : EDGE_VALUES);
@@ -50,11 +204,16 @@ export function odd(r) {
 /** Not `length`: a thousand options of that name are tried as values. */
 const KEYS = EDGE_KEYS.filter((key) => key !== 'length');
 
-/** Right arguments, some of them made wrong. @param {Random} r @param {any[]} args */
+/**
+ * Right arguments, some of them made wrong.
+ * @param {Random} r
+ * @param {any[]} args
+ */
 export function spoilt(r, args) {
   const list = args.map((a) => (isPlain(a) ? Object.defineProperties({}, Object.getOwnPropertyDescriptors(a)) : a));
   for (let n = r.below(3); n > 0; n--) {
-    const i = r.below(list.length), value = list[i];
+    const i = r.below(list.length),
+      value = list[i];
     if (isPlain(value) && r.below(5)) {
       const keys = Object.keys(value);
       if (keys.length && r.below(8)) define(value, r.of(keys), odd(r));
@@ -70,12 +229,35 @@ export function spoilt(r, args) {
   return list;
 }
 
-/** The same options behind getters; one of them may throw. @param {Random} r @param {any} options */
+/**
+ * The same options behind getters; one of them may throw.
+ * @param {Random} r
+ * @param {any} options
+ */
 function trapped(r, options) {
   if (!isPlain(options)) return options;
-  const names = Object.keys(options), bad = r.below(2) ? r.of(names) : null;
-  return Object.defineProperties({}, Object.fromEntries(names.map((name) => [name, { enumerable: true, get() { if (name === bad) throw new Error('odd'); return options[name]; } }])));
+  const names = Object.keys(options),
+    bad = r.below(2) ? r.of(names) : null;
+  return Object.defineProperties(
+    {},
+    Object.fromEntries(
+      names.map((name) => [
+        name,
+        {
+          enumerable: true,
+          get() {
+            if (name === bad) throw new Error('odd');
+            return options[name];
+          },
+        },
+      ]),
+    ),
+  );
 }
 
-/** Options in any choice. @param {Random} r @param {Record<string, any>} all */
+/**
+ * Options in any choice.
+ * @param {Random} r
+ * @param {Record<string, any>} all
+ */
 export const some = (r, all) => Object.fromEntries(Object.entries(all).filter(() => !r.below(3)));

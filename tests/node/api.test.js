@@ -1,4 +1,5 @@
-// api.test.js - docs/api.md names everything that is public. `./build.sh docs --check` compares every word, but needs TypeDoc.
+// api.test.js - docs/api.md names everything that is public. `./build.sh docs --check` compares every word, but needs
+// TypeDoc.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +10,10 @@ import * as glassformer from '../../web/lib/index.js';
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(join(top, 'docs/api.md'), 'utf8');
 const read = (/** @type {string} */ file) => readFileSync(join(top, 'web/lib', file), 'utf8');
-/** What the page says under a heading of the third level. @param {string} heading */
+/**
+ * What the page says under a heading of the third level.
+ * @param {string} heading
+ */
 const section = (heading) => new RegExp(`^### ${heading}\\n([\\s\\S]*?)(?=^##?#? |(?![\\s\\S]))`, 'm').exec(page)?.[1];
 const again = 'run ./build.sh docs';
 
@@ -17,10 +21,13 @@ test('every export and every method has its heading in docs/api.md', () => {
   const lacks = [];
   for (const [name, value] of Object.entries(glassformer)) {
     const isClass = typeof value === 'function' && /^class/.test(String(value));
-    if (!new RegExp(`^### ${name}${typeof value === 'function' && !isClass ? '\\(\\)' : ''}$`, 'm').test(page)) lacks.push(name);
+    if (!new RegExp(`^### ${name}${typeof value === 'function' && !isClass ? '\\(\\)' : ''}$`, 'm').test(page))
+      lacks.push(name);
     if (!isClass || name === 'GlassformerError') continue;
     const members = /** @type {any} */ (value).prototype;
-    for (const member of Object.getOwnPropertyNames(members).filter((each) => each !== 'constructor' && each !== 'toText')) {
+    for (const member of Object.getOwnPropertyNames(members).filter(
+      (each) => each !== 'constructor' && each !== 'toText',
+    )) {
       const call = typeof Object.getOwnPropertyDescriptor(members, member)?.value === 'function';
       if (!new RegExp(`^##### ${member}${call ? '\\(\\)' : ''}$`, 'm').test(page)) lacks.push(`${name}.${member}`);
     }
@@ -34,7 +41,10 @@ test('every option has its row, with its description', () => {
   for (const file of ['index.js', 'model_handle.js', 'formats/estimate.js']) {
     for (const [, type, block] of read(file).matchAll(/@typedef \{object\} (\w*(?:Options|Extras))\n([\s\S]*?)\*\//g)) {
       const rows = section(type);
-      if (!rows) { lacks.push(type); continue; }
+      if (!rows) {
+        lacks.push(type);
+        continue;
+      }
       for (const [, name, description] of block.matchAll(/^ \* @property \{.*\} \[?(\w+)\]? *(.*)$/gm)) {
         seen++;
         const row = rows.split('\n').find((line) => line.startsWith(`| \`${name}`));
@@ -49,6 +59,8 @@ test('every option has its row, with its description', () => {
 
 test('every code is in docs/api.md with its meaning', () => {
   const codes = section('CODES') ?? '';
-  const lacks = Object.entries(glassformer.CODES).filter(([code, meaning]) => !(codes.includes(code) && codes.includes(JSON.stringify(meaning)))).map(([code]) => code);
+  const lacks = Object.entries(glassformer.CODES)
+    .filter(([code, meaning]) => !(codes.includes(code) && codes.includes(JSON.stringify(meaning))))
+    .map(([code]) => code);
   assert.deepEqual(lacks, [], again);
 });

@@ -1,7 +1,7 @@
 // bounds.test.js - what is written into linear memory stays within what was asked for
 //
-// WebAssembly stops no write that stays inside the memory: one byte too many is another allocation's. Here every allocation for arguments has a
-// guard behind it, and numbers of entries are those at which sizes are powers of two.
+// WebAssembly stops no write that stays inside the memory: one byte too many is another allocation's. Here every
+// allocation for arguments has a guard behind it, and numbers of entries are those at which sizes are powers of two.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
@@ -11,11 +11,16 @@ import { completeConfig } from '../../web/lib/formats/config.js';
 import { encode } from '../../web/lib/formats/write_gguf.js';
 import { numbers } from './helpers.js';
 
-const GUARD = 1 << 16, MARK = 0xa5;
+const GUARD = 1 << 16,
+  MARK = 0xa5;
 
-/** An engine whose allocations for arguments are followed by a guard. @returns {Promise<{engine: Engine, intact: () => void}>} */
+/**
+ * An engine whose allocations for arguments are followed by a guard.
+ * @returns {Promise<{engine: Engine, intact: () => void}>}
+ */
 async function guarded() {
-  const engine = await Engine.start(await engineModule({ backend: 'simd' }), 1), { gf_alloc: alloc, gf_free: free } = engine.x;
+  const engine = await Engine.start(await engineModule({ backend: 'simd' }), 1),
+    { gf_alloc: alloc, gf_free: free } = engine.x;
   /** @type {Map<number, number>} */
   const sizes = new Map();
   engine.x = {
@@ -26,31 +31,54 @@ async function guarded() {
       sizes.set(p, n);
       return p;
     },
-    gf_free: (/** @type {number} */ p) => { sizes.delete(p); free(p); },
+    gf_free: (/** @type {number} */ p) => {
+      sizes.delete(p);
+      free(p);
+    },
   };
   return {
     engine,
     intact: () => {
       assert.ok(sizes.size > 0);
-      for (const [p, n] of sizes) assert.ok(new Uint8Array(engine.memory.buffer, p + n, GUARD).every((byte) => byte === MARK), `an argument of ${n} bytes`);
+      for (const [p, n] of sizes)
+        assert.ok(
+          new Uint8Array(engine.memory.buffer, p + n, GUARD).every((byte) => byte === MARK),
+          `an argument of ${n} bytes`,
+        );
     },
   };
 }
 
-const config = completeConfig({ kind: 'encoder_decoder', vocab_size: 1024, d_model: 32, n_layers: 1, n_heads: 1, d_ff: 32, context_length: 2048, position: 'sinusoidal' });
+const config = completeConfig({
+  kind: 'encoder_decoder',
+  vocab_size: 1024,
+  d_model: 32,
+  n_layers: 1,
+  n_heads: 1,
+  d_ff: 32,
+  context_length: 2048,
+  position: 'sinusoidal',
+});
 
 test('tensors that come in pieces of any size, which divide neither blocks nor the buffer', async () => {
-  const { engine, intact } = await guarded(), wide = completeConfig({ vocab_size: 20000, d_model: 64, n_layers: 1, n_heads: 1, d_ff: 32, context_length: 16 });
+  const { engine, intact } = await guarded(),
+    wide = completeConfig({ vocab_size: 20000, d_model: 64, n_layers: 1, n_heads: 1, d_ff: 32, context_length: 16 });
   const list = engine.roster(wide);
-  engine.open(wide, list.map(() => 'q8_0'));
+  engine.open(
+    wide,
+    list.map(() => 'q8_0'),
+  );
   const rows = numbers(64 * 7, 2000).map((x) => x / 1000 - 1);
   for (const [i, t] of list.entries()) {
     if (t.tiedTo >= 0) continue;
-    const matrix = t.shape.length === 2, data = Float32Array.from({ length: t.count }, (_, k) => rows[k % rows.length]), bytes = encode(matrix ? 'Q8_0' : 'F32', data);
+    const matrix = t.shape.length === 2,
+      data = Float32Array.from({ length: t.count }, (_, k) => rows[k % rows.length]),
+      bytes = encode(matrix ? 'Q8_0' : 'F32', data);
     const tensor = engine.tensor(i, 1, matrix ? 'q8_0' : 'f32', 'rows');
-    for (let at = 0, n = 0; at < bytes.length; n++) { // above and below the engine's buffer, and never whole blocks
+    for (let at = 0, n = 0; at < bytes.length; n++) {
+      // above and below the engine's buffer, and never whole blocks
       const size = [300_001, 77, 262_139, 1, 500_000][n % 5];
-      tensor.write(bytes.subarray(at, at += size));
+      tensor.write(bytes.subarray(at, (at += size)));
       intact();
     }
     tensor.end();
@@ -64,10 +92,17 @@ test('tensors that come in pieces of any size, which divide neither blocks nor t
 test('ids, masks, logits, edits and samples', async () => {
   for (const n of [1, 819, 820, 1023, 1024, 1025, 1638, 1639, 2047, 2048]) {
     const { engine, intact } = await guarded();
-    engine.open(config, engine.roster(config).map(() => 'f32'));
+    engine.open(
+      config,
+      engine.roster(config).map(() => 'f32'),
+    );
     engine.randomize(1, 0.02);
-    const ids = numbers(n, 1024, n), session = engine.session(2048, 'f32');
-    session.encode(ids, ids.map((_, i) => (i % 3 ? 0 : 1)));
+    const ids = numbers(n, 1024, n),
+      session = engine.session(2048, 'f32');
+    session.encode(
+      ids,
+      ids.map((_, i) => (i % 3 ? 0 : 1)),
+    );
     intact();
     session.encode(ids, null);
     for (let at = 0; at < n; at += 64) session.eval(ids.slice(at, at + 64));
@@ -78,15 +113,35 @@ test('ids, masks, logits, edits and samples', async () => {
     const row = Float32Array.from(numbers(n, 100, 3));
     engine.top(row, n);
     intact();
-    const shares = distribution(engine, row, { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1.2 }, ids.map((id) => id % n));
+    const shares = distribution(
+      engine,
+      row,
+      { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1.2 },
+      ids.map((id) => id % n),
+    );
     assert.ok(Math.abs(shares.reduce((a, b) => a + b, 0) - 1) < 1e-4);
     intact();
     const second = engine.session(2048, 'f32');
     second.encode([1], null);
-    edit(second, { stack: 0, layer: 0, point: engine.schema.points.findIndex(([name]) => name === 'attn.hook_pattern') }, -1, -1, -1, 'add', row);
+    edit(
+      second,
+      { stack: 0, layer: 0, point: engine.schema.points.findIndex(([name]) => name === 'attn.hook_pattern') },
+      -1,
+      -1,
+      -1,
+      'add',
+      row,
+    );
     intact();
-    const some = Array.from({ length: Math.min(n, engine.schema.chunk) }, () => { const s = engine.session(64, 'f32'); s.encode([1, 2], null); return s; });
-    engine.evalAll(some, some.map(() => 5));
+    const some = Array.from({ length: Math.min(n, engine.schema.chunk) }, () => {
+      const s = engine.session(64, 'f32');
+      s.encode([1, 2], null);
+      return s;
+    });
+    engine.evalAll(
+      some,
+      some.map(() => 5),
+    );
     intact();
     for (const s of some) assert.equal(s.length, 1);
     engine.close();

@@ -1,4 +1,5 @@
-// checkpoints.test.js - the tutorials' own state_dicts: every spelling of names that their printed classes and the usual ways to save give
+// checkpoints.test.js - the tutorials' own state_dicts: every spelling of names that their printed classes and the
+// usual ways to save give
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -23,19 +24,31 @@ async function check(name, rename, change = {}, drop = []) {
   return warnings;
 }
 
-const renamed = (change) => (tensors) => Object.fromEntries(Object.entries(tensors).map(([name, t]) => [change(name), t]));
+const renamed = (change) => (tensors) =>
+  Object.fromEntries(Object.entries(tensors).map(([name, t]) => [change(name), t]));
 const replaced = (...pairs) => renamed((name) => pairs.reduce((n, [from, to]) => n.replace(from, to), name));
 const asPrinted = (tensors) => tensors;
 
 describe('tutorial 3', () => {
   test('with the names of its printed Block', () => check('t3_literal', asPrinted));
   test('with the names read before', () => check('t3_literal', replaced(['ln_', 'ln'], ['lnf', 'ln_f'])));
-  test('with the constructor\'s words in config.json, and without what the file shows', () =>
-    check('t3_literal', asPrinted, { max_seq_len: 256, mlp_ratio: 4 }, ['context', 'mlp_mult', 'fused_qkv', 'tie_embeddings', 'activation', 'ln_bias']));
+  test("with the constructor's words in config.json, and without what the file shows", () =>
+    check('t3_literal', asPrinted, { max_seq_len: 256, mlp_ratio: 4 }, [
+      'context',
+      'mlp_mult',
+      'fused_qkv',
+      'tie_embeddings',
+      'activation',
+      'ln_bias',
+    ]));
   test('with other usual names of the attention class that it does not print', async () => {
     for (const pattern of ['W_$', 'W_lower', '$_proj']) {
-      const spelt = (l) => `attn.${pattern === 'W_lower' ? `W_${l}` : pattern.replace('$', pattern === 'W_$' ? l.toUpperCase() : l)}.`;
-      await check('t3_literal', renamed((n) => n.replace(/attn\.([qkv])\./, (_, l) => spelt(l)).replace('attn.proj.', spelt('o'))));
+      const spelt = (l) =>
+        `attn.${pattern === 'W_lower' ? `W_${l}` : pattern.replace('$', pattern === 'W_$' ? l.toUpperCase() : l)}.`;
+      await check(
+        't3_literal',
+        renamed((n) => n.replace(/attn\.([qkv])\./, (_, l) => spelt(l)).replace('attn.proj.', spelt('o'))),
+      );
     }
   });
 });
@@ -45,19 +58,27 @@ describe('tutorial 5', () => {
   test('with the names read before', () =>
     check('t5_literal_untied', replaced(['norm_f', 'ln_f'], ['norm', 'ln'], ['W_QKV', 'qkv'], ['W_O', 'proj'])));
   test('with max_seq_len and tie_weights in config.json', () =>
-    check('t5_literal_untied', asPrinted, { max_seq_len: 64, tie_weights: false }, ['context', 'tie_embeddings', 'mlp_mult', 'fused_qkv']));
+    check('t5_literal_untied', asPrinted, { max_seq_len: 64, tie_weights: false }, [
+      'context',
+      'tie_embeddings',
+      'mlp_mult',
+      'fused_qkv',
+    ]));
 });
 
 describe('a tied pair', () => {
   const both = (head, embed) => (tensors) => ({ ...tensors, [head]: tensors[embed] });
   const headOnly = (head, embed) => replaced([embed, head]);
   for (const [tutorial, name, head, embed] of [
-    [1, 't1_3layer_odd', 'lm_head.weight', 'token_emb.weight'], [3, 't3_literal', 'lm_head.weight', 'tok_emb.weight'], [4, 'gpt2_n_inner', 'lm_head.weight', 'wte.weight'],
+    [1, 't1_3layer_odd', 'lm_head.weight', 'token_emb.weight'],
+    [3, 't3_literal', 'lm_head.weight', 'tok_emb.weight'],
+    [4, 'gpt2_n_inner', 'lm_head.weight', 'wte.weight'],
   ]) {
     test(`of tutorial ${tutorial}, saved twice as state_dict() lists it`, () => check(name, both(head, embed)));
-    test(`of tutorial ${tutorial}, saved once as safetensors' save_model does, under the name that sorts first`, () => check(name, headOnly(head, embed)));
+    test(`of tutorial ${tutorial}, saved once as safetensors' save_model does, under the name that sorts first`, () =>
+      check(name, headOnly(head, embed)));
   }
-  test('is not looked for under the output layer\'s name in an untied model', async () => {
+  test("is not looked for under the output layer's name in an untied model", async () => {
     const { folder, config } = openCase('t5_literal_untied');
     const { 'tok_emb.weight': _, ...rest } = readTensors(join(folder, 'model.safetensors'));
     await refused(load({ weights: safetensors(rest), config }), 'missing-tensor', /tok_emb\.weight/);
@@ -65,29 +86,55 @@ describe('a tied pair', () => {
 });
 
 describe('tutorials 1, 2 and 4', () => {
-  test('tutorial 1 with its constructor\'s words in config.json', async () => {
+  test("tutorial 1 with its constructor's words in config.json", async () => {
     const { config } = openCase('t1_3layer_odd');
-    assert.deepEqual(await check('t1_3layer_odd', asPrinted, { max_len: config.max_seq_len, tie_weights: config.tie_embeddings }, ['max_seq_len', 'tie_embeddings']), []);
+    assert.deepEqual(
+      await check('t1_3layer_odd', asPrinted, { max_len: config.max_seq_len, tie_weights: config.tie_embeddings }, [
+        'max_seq_len',
+        'tie_embeddings',
+      ]),
+      [],
+    );
   });
-  test('tutorial 1 with the one rotary table that every block registers again', () => check('t1_3layer_odd', (tensors) => {
-    const table = { shape: [64, 4], data: new Float32Array(64 * 4) };
-    return { ...tensors, 'rope.cos_cache': table, 'blocks.0.attn.rope.cos_cache': table, 'blocks.2.attn.rope.sin': table, 'blocks.1.attn.rope.freqs_cis': table };
-  }));
-  test('tutorial 2 with the names that a walk over its modules gives, sinusoidal table included', () => check('t2_encdec_padmask', (tensors) => {
-    const table = { shape: [50, 64], data: new Float32Array(50 * 64) };
-    return { ...renamed((n) => n.replace('decoder.layers.', 'decoder.'))(tensors), 'pos_encoding.pe': table };
-  }));
+  test('tutorial 1 with the one rotary table that every block registers again', () =>
+    check('t1_3layer_odd', (tensors) => {
+      const table = { shape: [64, 4], data: new Float32Array(64 * 4) };
+      return {
+        ...tensors,
+        'rope.cos_cache': table,
+        'blocks.0.attn.rope.cos_cache': table,
+        'blocks.2.attn.rope.sin': table,
+        'blocks.1.attn.rope.freqs_cis': table,
+      };
+    }));
+  test('tutorial 2 with the names that a walk over its modules gives, sinusoidal table included', () =>
+    check('t2_encdec_padmask', (tensors) => {
+      const table = { shape: [50, 64], data: new Float32Array(50 * 64) };
+      return { ...renamed((n) => n.replace('decoder.layers.', 'decoder.'))(tensors), 'pos_encoding.pe': table };
+    }));
   test('tutorial 4, GPT-2, with and without its prefix', async () => {
     await check('gpt2_n_inner', asPrinted);
-    await check('gpt2_n_inner', renamed((n) => `transformer.${n.replace('transformer.', '')}`));
-    await check('gpt2_n_inner', (tensors) => ({ ...renamed((n) => `transformer.${n}`)(Object.fromEntries(Object.entries(tensors).filter(([n]) => n !== 'wte.weight'))), 'lm_head.weight': tensors['wte.weight'] }));
+    await check(
+      'gpt2_n_inner',
+      renamed((n) => `transformer.${n.replace('transformer.', '')}`),
+    );
+    await check('gpt2_n_inner', (tensors) => ({
+      ...renamed((n) => `transformer.${n}`)(
+        Object.fromEntries(Object.entries(tensors).filter(([n]) => n !== 'wte.weight')),
+      ),
+      'lm_head.weight': tensors['wte.weight'],
+    }));
   });
 });
 
 test('two spellings of one key that disagree are refused', async () => {
   const { folder, config } = openCase('t3_literal');
   const weights = join(folder, 'model.safetensors');
-  await refused(load({ weights, config: { ...config, max_seq_len: 128 } }), 'bad-config', /context is 256 and max_seq_len is 128/);
+  await refused(
+    load({ weights, config: { ...config, max_seq_len: 128 } }),
+    'bad-config',
+    /context is 256 and max_seq_len is 128/,
+  );
   (await load({ weights, config: { ...config, max_seq_len: 256 } })).dispose();
 });
 

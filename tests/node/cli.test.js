@@ -16,11 +16,19 @@ const CLI = join(top, 'web/lib/cli.js');
 const folder = mkdtempSync(join(tmpdir(), 'glassformer-cli-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** @param {string[]} args @param {{input?: string, env?: Record<string, string>}} [o] @returns {Promise<{code: number, out: string, err: string}>} */
+/**
+ * @param {string[]} args
+ * @param {{input?: string, env?: Record<string, string>}} [o]
+ * @returns {Promise<{code: number, out: string, err: string}>}
+ */
 function runWith(args, { input = '', env = {} } = {}) {
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [CLI, ...args], { env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg'), ...env } },
-      (error, out, err) => resolve({ code: /** @type {any} */ (error)?.code ?? 0, out, err }));
+    const child = execFile(
+      process.execPath,
+      [CLI, ...args],
+      { env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg'), ...env } },
+      (error, out, err) => resolve({ code: /** @type {any} */ (error)?.code ?? 0, out, err }),
+    );
     child.stdin?.end(input);
   });
 }
@@ -40,20 +48,39 @@ test('a text streams to standard output, what was measured to standard error', a
 });
 
 test('counts: presets, a config.json, a checkpoint', async () => {
-  for (const [name, total] of [['gpt2', '124,439,808'], ['llama-7b', '6,738,415,616'], ['modern-124m', '123,551,232'], [join(golden, 'gpt2_n_inner/config.json'), '57,184'], [`${golden}/llama_1tok/`, '12,384'], [stories, '3,049,920']]) {
+  for (const [name, total] of [
+    ['gpt2', '124,439,808'],
+    ['llama-7b', '6,738,415,616'],
+    ['modern-124m', '123,551,232'],
+    [join(golden, 'gpt2_n_inner/config.json'), '57,184'],
+    [`${golden}/llama_1tok/`, '12,384'],
+    [stories, '3,049,920'],
+  ]) {
     const { code, out } = await run('count', name);
     assert.equal(code, 0);
     assert.match(out, new RegExp(`total.* ${total}\n`), name);
   }
   const table = JSON.parse((await run('count', '--json', 'gpt2-xl')).out);
   assert.equal(table.total, 1557611200);
-  assert.equal(table.rows.reduce((n, r) => n + r.count, 0), table.total);
+  assert.equal(
+    table.rows.reduce((n, r) => n + r.count, 0),
+    table.total,
+  );
 });
 
 test('help and refusals: one sentence, an exit status and no text', async () => {
   assert.match((await run('--help')).out, /usage: glassformer/);
-  for (const [args, words, status] of [[[], /usage/, 2], [['--nope', 'x'], /nope/, 2], [['-m', 'no.gguf', 'x'], /no\.gguf/, 1], [['-m', stories, '-t', 'warm', 'x'], /temperature/, 1],
-    [['-m', stories, '-t', '-1', 'x'], /./, 2], [['-m', stories, '--temperature=-1', 'x'], /temperature/, 1], [['-m', stories, '-n', '5', '--seed=-1', 'x'], /seed/, 1], [['count', 'no-such'], /no-such/, 1], [['-m', stories, ''], /empty/, 1]]) {
+  for (const [args, words, status] of [
+    [[], /usage/, 2],
+    [['--nope', 'x'], /nope/, 2],
+    [['-m', 'no.gguf', 'x'], /no\.gguf/, 1],
+    [['-m', stories, '-t', 'warm', 'x'], /temperature/, 1],
+    [['-m', stories, '-t', '-1', 'x'], /./, 2],
+    [['-m', stories, '--temperature=-1', 'x'], /temperature/, 1],
+    [['-m', stories, '-n', '5', '--seed=-1', 'x'], /seed/, 1],
+    [['count', 'no-such'], /no-such/, 1],
+    [['-m', stories, ''], /empty/, 1],
+  ]) {
     const { code, out, err } = await run(...args);
     assert.deepEqual([code, out], [status, ''], args.join(' '));
     assert.match(err, words);
@@ -63,9 +90,13 @@ test('help and refusals: one sentence, an exit status and no text', async () => 
 
 test('a reader that has enough, and an interrupt while the model is still loading, end it without a complaint', async () => {
   const start = (/** @type {string[]} */ ...args) => {
-    const child = spawn(process.execPath, [join(top, 'web/lib/cli.js'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [join(top, 'web/lib/cli.js'), ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let said = '';
-    child.stderr.on('data', (bytes) => { said += bytes; });
+    child.stderr.on('data', (bytes) => {
+      said += bytes;
+    });
     return { child, ended: once(child, 'close').then(([code]) => ({ code, said })) };
   };
   const head = start('--model', stories, '-n', '200', 'One day');
@@ -76,7 +107,8 @@ test('a reader that has enough, and an interrupt while the model is still loadin
   const silent = createServer(() => {}).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const { port } = /** @type {import('node:net').AddressInfo} */ (silent.address());
-  const asked = once(silent, 'request'), waiting = start('--model', `http://127.0.0.1:${port}/x.gguf`, 'One day');
+  const asked = once(silent, 'request'),
+    waiting = start('--model', `http://127.0.0.1:${port}/x.gguf`, 'One day');
   await asked;
   waiting.child.kill('SIGINT');
   assert.deepEqual(await waiting.ended, { code: 130, said: '' });
@@ -90,14 +122,21 @@ test('it is executable and names its interpreter', () => {
 
 test('the prompt comes from standard input, named by - or piped, without its last line break', async () => {
   const want = (await run('-m', stories, '-n', '6', '-t', '0', 'Once upon')).out;
-  for (const [args, input] of /** @type {[string[], string][]} */ ([[[], 'Once upon\n'], [['-'], 'Once upon\r\n'], [['-'], 'Once upon']])) {
+  for (const [args, input] of /** @type {[string[], string][]} */ ([
+    [[], 'Once upon\n'],
+    [['-'], 'Once upon\r\n'],
+    [['-'], 'Once upon'],
+  ])) {
     const { code, out } = await runWith(['-m', stories, '-n', '6', '-t', '0', ...args], { input });
     assert.deepEqual([code, out], [0, want], JSON.stringify([args, input]));
   }
   const lines = await runWith(['-m', stories, '-n', '3', '-t', '0'], { input: 'One\n\n' });
   assert.ok(lines.out.startsWith('One\n'), 'only the last one');
   assert.equal((await runWith(['-m', stories, '-'], { input: '' })).code, 1);
-  assert.deepEqual([(await runWith([])).code, (await runWith(['-', '-'])).code, (await runWith(['a', 'b'])).code], [2, 2, 2]);
+  assert.deepEqual(
+    [(await runWith([])).code, (await runWith(['-', '-'])).code, (await runWith(['a', 'b'])).code],
+    [2, 2, 2],
+  );
 });
 
 test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet do what they say', async () => {
@@ -108,7 +147,10 @@ test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet do what they
   const threads = await text('--threads', '2');
   assert.deepEqual([threads.code, threads.out], [0, plain.out], 'any number of threads writes the same');
   assert.match(threads.err, /2 threads/);
-  const both = await Promise.all([text('--dtype', 'f32', '--kv-dtype', 'q8_0'), text('--quantize', 'f32', '--kv-dtype', 'q8_0')]);
+  const both = await Promise.all([
+    text('--dtype', 'f32', '--kv-dtype', 'q8_0'),
+    text('--quantize', 'f32', '--kv-dtype', 'q8_0'),
+  ]);
   assert.deepEqual([both[0].code, both[0].out], [0, both[1].out]);
   const quiet = await text('--quiet');
   assert.deepEqual([quiet.out, quiet.err], [plain.out, '']);
@@ -121,25 +163,45 @@ test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet do what they
 test('--chat goes through the template of the model', async () => {
   assert.match((await run('-m', stories, '--chat', 'Hello')).err, /chat template/);
   assert.match((await run('-m', stories, '--system', 'x', 'Hello')).err, /--system belongs to --chat/);
-  const training = train({ d_model: 16, n_layers: 1, n_heads: 1, position: 'sinusoidal' }, 'the cat sat on the mat '.repeat(40), { steps: 2, vocabSize: 270 });
+  const training = train(
+    { d_model: 16, n_layers: 1, n_heads: 1, position: 'sinusoidal' },
+    'the cat sat on the mat '.repeat(40),
+    { steps: 2, vocabSize: 270 },
+  );
   const source = join(folder, 'chat/');
   mkdirSync(source);
   for (const { name, bytes } of await training.files()) writeFileSync(join(source, name), bytes);
   await training.dispose();
-  writeFileSync(join(source, 'chat_template.jinja'), '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}');
-  const model = await load(source), options = { maxTokens: 8, temperature: 0, topP: 0.95 };
+  writeFileSync(
+    join(source, 'chat_template.jinja'),
+    '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}',
+  );
+  const model = await load(source),
+    options = { maxTokens: 8, temperature: 0, topP: 0.95 };
   const answer = (/** @type {any} */ messages) => collect(model.chat(messages, options)).then(({ text }) => text);
-  const user = { role: 'user', content: 'the cat' }, system = { role: 'system', content: 'Be brief' };
-  assert.deepEqual(await run('-m', source, '--chat', '-n', '8', '-t', '0', '-q', 'the cat'), { code: 0, out: await answer([user]), err: '' });
-  assert.equal((await run('-m', source, '--chat', '--system', 'Be brief', '-n', '8', '-t', '0', 'the cat')).out, await answer([system, user]));
+  const user = { role: 'user', content: 'the cat' },
+    system = { role: 'system', content: 'Be brief' };
+  assert.deepEqual(await run('-m', source, '--chat', '-n', '8', '-t', '0', '-q', 'the cat'), {
+    code: 0,
+    out: await answer([user]),
+    err: '',
+  });
+  assert.equal(
+    (await run('-m', source, '--chat', '--system', 'Be brief', '-n', '8', '-t', '0', 'the cat')).out,
+    await answer([system, user]),
+  );
   model.dispose();
 });
 
 test('downloads are kept in a folder, and not with --no-cache', async () => {
-  const files = { '/m.gguf': { bytes: readFileSync(stories) } }, server = await serveCut(files), url = `${server.url}m.gguf`;
-  const cache = join(folder, 'named'), write = (/** @type {string[]} */ ...args) => run('-m', url, '-n', '4', '-t', '0', ...args, 'One day');
+  const files = { '/m.gguf': { bytes: readFileSync(stories) } },
+    server = await serveCut(files),
+    url = `${server.url}m.gguf`;
+  const cache = join(folder, 'named'),
+    write = (/** @type {string[]} */ ...args) => run('-m', url, '-n', '4', '-t', '0', ...args, 'One day');
   try {
-    const first = await write(), second = await write();
+    const first = await write(),
+      second = await write();
     assert.deepEqual([first.code, second.out, server.asked.length], [0, first.out, 1]);
     assert.equal(readdirSync(join(folder, 'xdg/glassformer')).length, 1);
     await write('--no-cache');
@@ -149,50 +211,95 @@ test('downloads are kept in a folder, and not with --no-cache', async () => {
     assert.deepEqual([server.asked.length, readdirSync(cache).length], [3, 1]);
     // a machine whose default folder cannot be written still writes the text
     writeFileSync(join(folder, 'file'), '');
-    const blocked = await runWith(['-m', url, '-n', '4', '-t', '0', 'One day'], { env: { XDG_CACHE_HOME: join(folder, 'file') } });
+    const blocked = await runWith(['-m', url, '-n', '4', '-t', '0', 'One day'], {
+      env: { XDG_CACHE_HOME: join(folder, 'file') },
+    });
     assert.deepEqual([blocked.code, blocked.out], [0, first.out]);
-    assert.match((await write('--cache-dir', join(folder, 'file/x'))).err, /^glassformer: the cache folder .* cannot be used.*cacheDir/);
+    assert.match(
+      (await write('--cache-dir', join(folder, 'file/x'))).err,
+      /^glassformer: the cache folder .* cannot be used.*cacheDir/,
+    );
     assert.match((await write('--cache-dir', cache, '--no-cache')).err, /cannot be combined/);
-  } finally { server.close(); }
+  } finally {
+    server.close();
+  }
 });
 
 test('headers and the token go with the request, and stand in no output', async () => {
-  const server = await serveCut({ '/m.gguf': { bytes: readFileSync(stories) }, '/o/n/resolve/main/m.gguf': { bytes: readFileSync(stories) } }), secret = 'hf_secret-7f3a';
+  const server = await serveCut({
+      '/m.gguf': { bytes: readFileSync(stories) },
+      '/o/n/resolve/main/m.gguf': { bytes: readFileSync(stories) },
+    }),
+    secret = 'hf_secret-7f3a';
   try {
     const said = [];
-    const write = async (/** @type {string[]} */ args, env = {}) => { const r = await runWith([...args, '-n', '1', '--no-cache', 'One day'], { env }); said.push(r.out, r.err); return r; };
-    assert.equal((await write(['-m', `${server.url}m.gguf`, '--header', `X-Key: ${secret}`, '--header', 'x-two:a:b'])).code, 0);
+    const write = async (/** @type {string[]} */ args, env = {}) => {
+      const r = await runWith([...args, '-n', '1', '--no-cache', 'One day'], { env });
+      said.push(r.out, r.err);
+      return r;
+    };
+    assert.equal(
+      (await write(['-m', `${server.url}m.gguf`, '--header', `X-Key: ${secret}`, '--header', 'x-two:a:b'])).code,
+      0,
+    );
     assert.deepEqual([server.asked[0].headers['x-key'], server.asked[0].headers['x-two']], [secret, 'a:b']);
     assert.equal((await write(['-m', 'hf:o/n/m.gguf', '--token', secret], { HF_ENDPOINT: server.url })).code, 0);
     assert.equal((await write(['-m', 'hf:o/n/m.gguf'], { HF_ENDPOINT: server.url, HF_TOKEN: secret })).code, 0);
-    assert.deepEqual(server.asked.slice(1).map((each) => each.headers.authorization), [`Bearer ${secret}`, `Bearer ${secret}`]);
-    for (const args of [['-m', `${server.url}no.gguf`, '--header', `X-Key: ${secret}`], ['-m', stories, '--header', secret], ['-m', stories, '--token', secret], ['-m', 'hf:o/n/m.gguf', '--token', `${secret} x`]]) {
+    assert.deepEqual(
+      server.asked.slice(1).map((each) => each.headers.authorization),
+      [`Bearer ${secret}`, `Bearer ${secret}`],
+    );
+    for (const args of [
+      ['-m', `${server.url}no.gguf`, '--header', `X-Key: ${secret}`],
+      ['-m', stories, '--header', secret],
+      ['-m', stories, '--token', secret],
+      ['-m', 'hf:o/n/m.gguf', '--token', `${secret} x`],
+    ]) {
       const { code, err } = await write(args);
       assert.equal(code, 1);
       assert.match(err, /^glassformer: [^\n]+\n$/, 'one sentence');
     }
     assert.ok(!said.join('').includes('7f3a'), said.join(''));
-  } finally { server.close(); }
+  } finally {
+    server.close();
+  }
 });
 
 test('progress on a terminal is one line that is cleared; elsewhere it is asked for', async (t) => {
-  assert.deepEqual([0, 999, 1000, 12_345_678, 7.2e9].map(bytesText), ['0 bytes', '999 bytes', '1.0 kB', '12.3 MB', '7.2 GB']);
-  assert.equal(progressText({ loaded: 5e6, total: 2e7, fromCache: false }, 2), 'loading: 5.0 MB of 20.0 MB (25 %), 2.5 MB/s');
+  assert.deepEqual([0, 999, 1000, 12_345_678, 7.2e9].map(bytesText), [
+    '0 bytes',
+    '999 bytes',
+    '1.0 kB',
+    '12.3 MB',
+    '7.2 GB',
+  ]);
+  assert.equal(
+    progressText({ loaded: 5e6, total: 2e7, fromCache: false }, 2),
+    'loading: 5.0 MB of 20.0 MB (25 %), 2.5 MB/s',
+  );
   assert.equal(progressText({ loaded: 5e6, total: null, fromCache: true }, 2), 'reading from the cache: 5.0 MB');
   assert.equal(progressLine({ write() {} }), null, 'no terminal');
   const server = await serveCut({ '/m.gguf': { bytes: readFileSync(stories) } });
   try {
     const asked = ['-m', `${server.url}m.gguf`, '--no-cache', '-n', '2', '-t', '0'];
     assert.doesNotMatch((await run(...asked, 'One day')).err, /loading/);
-    assert.match((await run(...asked, '--progress', 'One day')).err, /^loading: \d[^\n]* MB of \d[^\n]*\(100 %\)[^\n]*\/s\n/m);
+    assert.match(
+      (await run(...asked, '--progress', 'One day')).err,
+      /^loading: \d[^\n]* MB of \d[^\n]*\(100 %\)[^\n]*\/s\n/m,
+    );
     assert.doesNotMatch((await run(...asked, '--progress', '--quiet', 'One day')).err, /loading/);
     const quoted = [process.execPath, CLI, ...asked, '--progress', 'One day'].map((word) => `'${word}'`).join(' ');
     const { status, stdout, error } = await new Promise((resolve) => {
-      const child = execFile('script', ['-qec', quoted, '/dev/null'], (e, out) => resolve({ status: e?.code ?? 0, stdout: out, error: e }));
+      const child = execFile('script', ['-qec', quoted, '/dev/null'], (e, out) =>
+        resolve({ status: e?.code ?? 0, stdout: out, error: e }),
+      );
       child.stdin?.end();
     });
-    if (/** @type {any} */ (error)?.code === 'ENOENT') return t.diagnostic('the program "script" is missing: not tried on a terminal');
+    if (/** @type {any} */ (error)?.code === 'ENOENT')
+      return t.diagnostic('the program "script" is missing: not tried on a terminal');
     assert.equal(status, 0);
     assert.match(stdout, /\rloading: [^\n]*\(100 %\)[^\n]*\r +\rOne day/, 'drawn over, cleared, then the text');
-  } finally { server.close(); }
+  } finally {
+    server.close();
+  }
 });

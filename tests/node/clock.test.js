@@ -1,14 +1,17 @@
-// clock.test.js - speeds and times where the clock ticks in whole milliseconds, as in Firefox and WebKit. The clock is a made one: it goes on
-// by the same amount at each reading, so nothing here depends on how fast this machine is.
+// clock.test.js - speeds and times where the clock ticks in whole milliseconds, as in Firefox and WebKit. The clock is
+// a made one: it goes on by the same amount at each reading, so nothing here depends on how fast this machine is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { meanSpeed, stepMs } from '../../web/page/speed.js';
 
 const real = performance.now.bind(performance);
 /** ms between two readings, and what is told of them. */
-let pace = 0.137, time = 0, told = (/** @type {number} */ ms) => ms;
-performance.now = () => told(time += pace);
-const exact = (/** @type {number} */ ms) => ms, whole = Math.floor;
+let pace = 0.137,
+  time = 0,
+  told = (/** @type {number} */ ms) => ms;
+performance.now = () => told((time += pace));
+const exact = (/** @type {number} */ ms) => ms,
+  whole = Math.floor;
 
 // after the clock, whose tick they measure once
 told = whole;
@@ -17,7 +20,12 @@ const { load } = await import('../../web/lib/index.js');
 const { Yielder } = await import('../../web/lib/base/event_loop.js');
 const top = new URL('../..', import.meta.url).pathname;
 
-/** The same work under both clocks, from the same time on. @template T @param {() => Promise<T>} work @returns {Promise<{fine: T, coarse: T}>} */
+/**
+ * The same work under both clocks, from the same time on.
+ * @template T
+ * @param {() => Promise<T>} work
+ * @returns {Promise<{fine: T, coarse: T}>}
+ */
 async function twice(work) {
   const results = [];
   for (const how of [exact, whole]) {
@@ -36,16 +44,20 @@ test('the tick of a clock is measured, also of one that stands still', () => {
 
 test('a rate is of as few spans as this clock measures together', () => {
   const rate = new Rate();
-  assert.deepEqual([0, 1, 0, 0].map((ms) => rate.add(8, ms)), [0, 0, 0, 0]);
+  assert.deepEqual(
+    [0, 1, 0, 0].map((ms) => rate.add(8, ms)),
+    [0, 0, 0, 0],
+  );
   for (let i = 0; i < 8; i++) assert.equal(rate.add(8, 1), 0);
-  assert.equal(rate.add(8, 1), 12 * 8 * 1000 / 10, 'the span that began before the first tick is not counted');
+  assert.equal(rate.add(8, 1), (12 * 8 * 1000) / 10, 'the span that began before the first tick is not counted');
   assert.equal(rate.add(50, 25), 2000, 'one long span alone');
 });
 
 test('generate: a speed of many steps is right, one of too few is not told, and nothing is NaN or infinite', async () => {
   const model = await load(`${top}weights/stories-1m.gguf`);
   const write = async (options) => {
-    const steps = model.generate('Once upon a time', { temperature: 0, ignoreEos: true, ...options }), ms = [];
+    const steps = model.generate('Once upon a time', { temperature: 0, ignoreEos: true, ...options }),
+      ms = [];
     for (;;) {
       const { done, value } = await steps.next();
       if (done) return { ms, ...value };
@@ -53,34 +65,52 @@ test('generate: a speed of many steps is right, one of too few is not told, and 
     }
   };
   const { fine, coarse } = await twice(() => write({ maxTokens: 200 }));
-  assert.ok(fine.ms.every((ms) => ms > 0 && ms < 1), 'this clock makes no step a tick long');
+  assert.ok(
+    fine.ms.every((ms) => ms > 0 && ms < 1),
+    'this clock makes no step a tick long',
+  );
   assert.deepEqual([...new Set(coarse.ms)].sort(), [0, 1]);
   assert.ok(fine.tokensPerSecond > 1100, `${fine.tokensPerSecond}`);
   near(coarse.tokensPerSecond, fine.tokensPerSecond, 0.1);
   near(coarse.decodeMs, fine.decodeMs, 0.1);
-  assert.equal(coarse.decodeMs, coarse.ms.reduce((a, b) => a + b, 0));
+  assert.equal(
+    coarse.decodeMs,
+    coarse.ms.reduce((a, b) => a + b, 0),
+  );
   for (const options of [{ maxTokens: 1 }, { maxTokens: 4 }, { maxTokens: 3, beams: 2 }]) {
     const few = await write(options);
     assert.equal(few.tokensPerSecond, 0);
-    assert.ok([few.prefillMs, few.decodeMs, ...few.ms].every((ms) => Number.isFinite(ms) && ms >= 0), JSON.stringify(few));
+    assert.ok(
+      [few.prefillMs, few.decodeMs, ...few.ms].every((ms) => Number.isFinite(ms) && ms >= 0),
+      JSON.stringify(few),
+    );
   }
   told = whole;
   const many = model.generate(['One', 'Two'], { maxTokens: 2 });
   let end;
-  do { end = await many.next(); } while (!end.done);
+  do {
+    end = await many.next();
+  } while (!end.done);
   assert.equal(end.value.tokensPerSecond, 0);
   model.dispose();
 });
 
 test('generate: the last token is not run, whatever it is that ends the text', async () => {
-  const model = await load(`${top}weights/stories-1m.gguf`), ids = await model.encode('Once upon a time'), room = model.config.contextLength - ids.length;
+  const model = await load(`${top}weights/stories-1m.gguf`),
+    ids = await model.encode('Once upon a time'),
+    room = model.config.contextLength - ids.length;
   told = exact;
-  for (const [maxTokens, reason] of /** @type {[number, string][]} */ ([[200, 'maxTokens'], [room, 'maxTokens'], [room + 1, 'contextFull']])) {
+  for (const [maxTokens, reason] of /** @type {[number, string][]} */ ([
+    [200, 'maxTokens'],
+    [room, 'maxTokens'],
+    [room + 1, 'contextFull'],
+  ])) {
     const steps = model.generate(ids, { temperature: 0, ignoreEos: true, maxTokens });
-    let n = 0, end;
+    let n = 0,
+      end;
     for (end = await steps.next(); !end.done; end = await steps.next()) n++;
     assert.deepEqual([end.value.stopReason, n], [reason, Math.min(maxTokens, room)]);
-    assert.equal(Math.round(end.value.tokensPerSecond * end.value.decodeMs / 1000), n - 1, 'passes');
+    assert.equal(Math.round((end.value.tokensPerSecond * end.value.decodeMs) / 1000), n - 1, 'passes');
   }
   model.dispose();
 });
@@ -89,7 +119,8 @@ test('long work gives a turn of the event loop every 15 ms, and not more often',
   const before = pace;
   told = exact;
   pace = 1;
-  const yielder = new Yielder(), turns = [];
+  const yielder = new Yielder(),
+    turns = [];
   for (let check = 1; check <= 80; check++) {
     const wait = yielder.yieldIfDue();
     if (wait) turns.push(check);
@@ -102,13 +133,21 @@ test('long work gives a turn of the event loop every 15 ms, and not more often',
 test('trace: operations shorter than a tick get their share of several passes', async () => {
   const model = await load(`${top}weights/stories-1m.gguf`);
   const { fine, coarse } = await twice(() => model.trace('Once upon a time, there was a little girl'));
-  assert.deepEqual(coarse.map(({ ms, ...row }) => row), fine.map(({ ms, ...row }) => row), 'bytes and FLOPs are of one pass');
+  assert.deepEqual(
+    coarse.map(({ ms, ...row }) => row),
+    fine.map(({ ms, ...row }) => row),
+    'bytes and FLOPs are of one pass',
+  );
   const sum = (rows) => rows.reduce((n, r) => n + r.ms, 0);
   assert.ok(fine.every((r) => r.ms < 0.5));
   near(sum(coarse), sum(fine), 0.05);
-  for (const op of new Set(fine.map((r) => r.op))) {   // of all layers together, as the page shows them
+  for (const op of new Set(fine.map((r) => r.op))) {
+    // of all layers together, as the page shows them
     const of = (rows) => sum(rows.filter((r) => r.op === op));
-    assert.ok(of(coarse) > 0.3 * of(fine) && of(coarse) < 2 * of(fine), `${op}: ${of(coarse)} ms, by a fine clock ${of(fine)} ms`);
+    assert.ok(
+      of(coarse) > 0.3 * of(fine) && of(coarse) < 2 * of(fine),
+      `${op}: ${of(coarse)} ms, by a fine clock ${of(fine)} ms`,
+    );
   }
   model.dispose();
 });
@@ -122,8 +161,8 @@ test('the page: a time of a step from steps of 0 and 1 ms', () => {
   assert.equal(stepMs(steps(0.3, 20)), 0, 'six ticks are too few');
   assert.deepEqual([stepMs([]), stepMs([0, 0, 0]), stepMs([1])], [0, 0, 0]);
   assert.equal(stepMs([35]), 35, 'a slow step alone');
-  near(stepMs([...steps(0.3, 60), 40, 12]), 0.3, 0.1);          // interrupted twice
-  near(stepMs(Array.from({ length: 20 }, (_, i) => 0.3 + (i % 3) / 100)), 0.31, 0.05);   // a fine clock
+  near(stepMs([...steps(0.3, 60), 40, 12]), 0.3, 0.1); // interrupted twice
+  near(stepMs(Array.from({ length: 20 }, (_, i) => 0.3 + (i % 3) / 100)), 0.31, 0.05); // a fine clock
   assert.deepEqual([meanSpeed([]), meanSpeed([0, Infinity, NaN]), meanSpeed([0, 100, 300])], [0, 0, 150]);
 });
 

@@ -1,4 +1,5 @@
-// cut_server.js - a web server whose connections break, whose files change, that knows no ranges or sends its visitors elsewhere
+// cut_server.js - a web server whose connections break, whose files change, that knows no ranges or sends its visitors
+// elsewhere
 import { serve } from './helpers.js';
 
 /**
@@ -7,53 +8,72 @@ import { serve } from './helpers.js';
  * @property {string | null} [etag]       null: none
  * @property {string} [modified]
  * @property {boolean} [ranges]           default true
- * @property {number[]} [cuts]            bytes after which each answer in turn ends in a broken connection; used up as they come
+ * @property {number[]} [cuts] bytes after which each answer in turn ends in a broken connection; used up as they come
  * @property {(request: any, served: Served) => void} [before]  called with each request, and may change what is served
  * @property {Record<string, string>} [headers]
  * @property {boolean} [chunked]          no content-length
- * @property {boolean} [held]             the connection breaks when /cut is requested, so that a test can wait until the client has read some bytes
+ * @property {boolean} [held] the connection breaks when /cut is requested, so that a test can wait until the client has
+ *   read some bytes
  * @property {number} [together]          so many requests must have come before an answer ends
  */
 
 /**
  * @param {Record<string, Served | string>} files  by path; a string: redirected there
- * @param {Record<string, string>} [always]  headers of every answer. With access-control-allow-origin it answers preflight requests too
+ * @param {Record<string, string>} [always] headers of every answer. With access-control-allow-origin it answers
+ *   preflight requests too
  */
 export async function serveCut(files, always = {}) {
   /** @type {{path: string, range: string | undefined, headers: Record<string, any>, status: number}[]} */
   const asked = [];
   /** @type {(() => void)[]} */
-  const waiting = [], breaking = /** @type {(() => void)[]} */ ([]);
+  const waiting = [],
+    breaking = /** @type {(() => void)[]} */ ([]);
   const server = await serve((request, response) => {
     for (const [name, value] of Object.entries(always)) response.setHeader(name, value);
-    if (request.method === 'OPTIONS') return response.writeHead(204, { 'access-control-allow-headers': 'authorization, x-key, range, if-range' }).end();
+    if (request.method === 'OPTIONS')
+      return response.writeHead(204, { 'access-control-allow-headers': 'authorization, x-key, range, if-range' }).end();
     if (request.url === '/cut') {
       for (const end of breaking.splice(0)) end();
       return response.end();
     }
-    const path = request.url.split('?')[0], entry = { path, range: request.headers.range, headers: request.headers, status: 200 };
+    const path = request.url.split('?')[0],
+      entry = { path, range: request.headers.range, headers: request.headers, status: 200 };
     asked.push(entry);
     const served = files[path];
-    if (typeof served === 'string') return response.writeHead(entry.status = 302, { location: served }).end();
-    if (!served) return response.writeHead(entry.status = 404).end();
+    if (typeof served === 'string') return response.writeHead((entry.status = 302), { location: served }).end();
+    if (!served) return response.writeHead((entry.status = 404)).end();
     served.before?.(request, served);
     const { bytes, etag = '"one"', modified, ranges = true, cuts = [], headers = {}, chunked, held, together } = served;
     const from = ranges ? Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0) : 0;
-    const wanted = request.headers['if-range'], isPart = from > 0 && (wanted === undefined || wanted === etag || wanted === modified);
-    if (isPart && from >= bytes.length) return response.writeHead(entry.status = 416, { 'content-range': `bytes */${bytes.length}` }).end();
-    const body = isPart ? bytes.subarray(from) : bytes, cut = cuts.shift();
-    response.writeHead(entry.status = isPart ? 206 : 200, {
-      ...(etag && { etag }), ...(modified && { 'last-modified': modified }), ...headers, ...(!chunked && { 'content-length': body.length }),
+    const wanted = request.headers['if-range'],
+      isPart = from > 0 && (wanted === undefined || wanted === etag || wanted === modified);
+    if (isPart && from >= bytes.length)
+      return response.writeHead((entry.status = 416), { 'content-range': `bytes */${bytes.length}` }).end();
+    const body = isPart ? bytes.subarray(from) : bytes,
+      cut = cuts.shift();
+    response.writeHead((entry.status = isPart ? 206 : 200), {
+      ...(etag && { etag }),
+      ...(modified && { 'last-modified': modified }),
+      ...headers,
+      ...(!chunked && { 'content-length': body.length }),
       ...(isPart && { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` }),
     });
     if (together) {
       response.write(body.subarray(0, 1000));
-      if (waiting.push(() => response.end(body.subarray(1000))) === together) for (const end of waiting.splice(0)) end();
+      if (waiting.push(() => response.end(body.subarray(1000))) === together)
+        for (const end of waiting.splice(0)) end();
       return;
     }
     if (cut === undefined || cut >= body.length) return response.end(body);
     const end = () => response.socket?.end(); // FIN and not RST: a reset would discard what the client has not read
-    response.write(body.subarray(0, cut), held ? () => { breaking.push(end); } : end);
+    response.write(
+      body.subarray(0, cut),
+      held
+        ? () => {
+            breaking.push(end);
+          }
+        : end,
+    );
   });
   return { ...server, asked, of: (/** @type {string} */ path) => asked.filter((each) => each.path === path) };
 }

@@ -11,8 +11,20 @@ import { collect, top } from './helpers.js';
 test('dates: 20 days that no training line had are written as yyyy-mm-dd', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'dates-'));
   try {
-    execFileSync(process.execPath, [join(top, 'weights/dates/make.js'), folder, '--train', '1', '--valid', '20', '--seed', '5']);
-    const lines = readFileSync(join(folder, 'valid.tsv'), 'utf8').trim().split('\n').map((line) => line.split('\t'));
+    execFileSync(process.execPath, [
+      join(top, 'weights/dates/make.js'),
+      folder,
+      '--train',
+      '1',
+      '--valid',
+      '20',
+      '--seed',
+      '5',
+    ]);
+    const lines = readFileSync(join(folder, 'valid.tsv'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => line.split('\t'));
     assert.equal(lines.length, 20);
     const model = await load(join(top, 'weights/dates/'));
     const { bos } = model.special;
@@ -23,27 +35,39 @@ test('dates: 20 days that no training line had are written as yyyy-mm-dd', async
       found.push(text);
     }
     model.dispose();
-    assert.deepEqual(found, lines.map(([, want]) => want));
+    assert.deepEqual(
+      found,
+      lines.map(([, want]) => want),
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }
 });
 
 test('an empty target is the token that begins one; an empty source has nothing to attend to', async () => {
-  const model = await load(join(top, 'weights/dates/')), { bos } = model.special, source = '24 December 1999';
-  const write = async (prompt) => (await collect(model.generate(prompt, { source, temperature: 0, maxTokens: 16 }))).text;
+  const model = await load(join(top, 'weights/dates/')),
+    { bos } = model.special,
+    source = '24 December 1999';
+  const write = async (prompt) =>
+    (await collect(model.generate(prompt, { source, temperature: 0, maxTokens: 16 }))).text;
   for (const prompt of ['', [], new Int32Array(0)]) assert.equal(await write(prompt), '1999-12-24');
   const { summary } = await collect(model.generate([[], [bos]], { source, temperature: 0, maxTokens: 16 }));
   assert.deepEqual(summary.sequences[0], summary.sequences[1]);
   const [none, one] = await Promise.all(['', [bos]].map((input) => model.forward(input, { source })));
   assert.deepEqual(none.logits, one.logits);
   const session = await model.session({ source });
-  assert.deepEqual([...await session.eval('')], [...one.logits.data]);
+  assert.deepEqual([...(await session.eval(''))], [...one.logits.data]);
   assert.equal(session.length, 1);
   await assert.rejects(session.eval(''), { code: 'empty-prompt' }); // it has begun
   for (const nothing of ['', []]) {
-    for (const call of [() => collect(model.generate('', { source: nothing })), () => model.forward([bos], { source: nothing }), () => model.session({ source: nothing }),
-      () => model.trace([bos], { source: nothing }), () => model.logitLens([bos], { source: nothing })]) await assert.rejects(call(), { code: 'empty-prompt', message: /the source is empty/ });
+    for (const call of [
+      () => collect(model.generate('', { source: nothing })),
+      () => model.forward([bos], { source: nothing }),
+      () => model.session({ source: nothing }),
+      () => model.trace([bos], { source: nothing }),
+      () => model.logitLens([bos], { source: nothing }),
+    ])
+      await assert.rejects(call(), { code: 'empty-prompt', message: /the source is empty/ });
   }
   model.dispose();
 });

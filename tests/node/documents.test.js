@@ -7,9 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { withTable } from '../../scripts/readme.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const readme = readFileSync(join(top, 'README.md'), 'utf8'), { repository } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
+const readme = readFileSync(join(top, 'README.md'), 'utf8'),
+  { repository } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
 
-test('pictures of the README and of the model card are files of this tree, by the repository\'s address', () => {
+test("pictures of the README and of the model card are files of this tree, by the repository's address", () => {
   const address = `${repository.url.replace(/^git\+|\.git$/g, '')}/raw/main/`;
   const cards = [readme, readFileSync(join(top, 'weights/stories-1m.md'), 'utf8')];
   const pictures = cards.flatMap((text) => [...text.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, target]) => target));
@@ -21,28 +22,52 @@ test('pictures of the README and of the model card are files of this tree, by th
 });
 
 test('links between the documents lead to files and headings that exist', () => {
-  const slug = (/** @type {string} */ heading) => heading.toLowerCase().replace(/[^\w\- ]/g, '').replace(/ /g, '-');
+  const slug = (/** @type {string} */ heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replace(/ /g, '-');
   const headings = (/** @type {string} */ file) => {
     /** @type {Map<string, number>} */
     const seen = new Map();
-    return new Set([...readFileSync(file, 'utf8').replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => {
-      const base = slug(heading), n = seen.get(base) ?? 0;
-      seen.set(base, n + 1);
-      return n ? `${base}-${n}` : base;
-    }));
+    return new Set(
+      [
+        ...readFileSync(file, 'utf8')
+          .replace(/^```[\s\S]*?^```$/gm, '')
+          .matchAll(/^#+ (.*)$/gm),
+      ].map(([, heading]) => {
+        const base = slug(heading),
+          n = seen.get(base) ?? 0;
+        seen.set(base, n + 1);
+        return n ? `${base}-${n}` : base;
+      }),
+    );
   };
   const wrong = [];
-  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/hosting.md', 'docs/release.md', 'docs/api.md', 'weights/README.md']) {
-    const file = join(top, name), text = readFileSync(file, 'utf8').replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
+  for (const name of [
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'CHANGELOG.md',
+    'docs/hosting.md',
+    'docs/release.md',
+    'docs/api.md',
+    'weights/README.md',
+  ]) {
+    const file = join(top, name),
+      text = readFileSync(file, 'utf8')
+        .replace(/^```[\s\S]*?^```$/gm, '')
+        .replace(/`[^`\n]*`/g, '');
     for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^https?:/.test(target)) continue;
-      const [path, heading] = target.split('#'), to = path ? join(file, '..', path) : file;
+      const [path, heading] = target.split('#'),
+        to = path ? join(file, '..', path) : file;
       if (!existsSync(to) || (heading && !headings(to).has(heading))) wrong.push(`${name}: ${target}`);
     }
   }
   assert.deepEqual(wrong, []);
 });
 
-test('the README\'s bundler table has the fixtures of tests/bundlers', () => {
+test("the README's bundler table has the fixtures of tests/bundlers", () => {
   assert.equal(readme, withTable(readme), 'run node scripts/readme.js');
 });

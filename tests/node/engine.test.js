@@ -34,19 +34,49 @@ describe('engine and JavaScript agree', () => {
       const table = parameterTable(config);
       assert.equal(engine.countParameters(config), countParameters(name).total, name);
       const list = engine.roster(config);
-      assert.deepEqual(list.map((t) => [t.name, t.shape, t.count, t.component, t.layer]), table.rows.map((r) => [r.name, r.shape, r.count, r.component, r.layer]), name);
+      assert.deepEqual(
+        list.map((t) => [t.name, t.shape, t.count, t.component, t.layer]),
+        table.rows.map((r) => [r.name, r.shape, r.count, r.component, r.layer]),
+        name,
+      );
     }
   });
 
   test('on random configurations: table = engine = bytes / 4, all of them in memory', async () => {
-    const pick = (seed) => { let i = 0; const r = numbers(64, 1 << 20, seed); return (list) => list[r[i++] % list.length]; };
+    const pick = (seed) => {
+      let i = 0;
+      const r = numbers(64, 1 << 20, seed);
+      return (list) => list[r[i++] % list.length];
+    };
     for (let seed = 1; seed <= 40; seed++) {
-      const p = pick(seed), kind = p(['decoder', 'decoder', 'encoder', 'encoder_decoder']), norm = p(['layernorm', 'rmsnorm']), n_heads = p([1, 2, 4]), d_head = p([2, 4, 8]);
+      const p = pick(seed),
+        kind = p(['decoder', 'decoder', 'encoder', 'encoder_decoder']),
+        norm = p(['layernorm', 'rmsnorm']),
+        n_heads = p([1, 2, 4]),
+        d_head = p([2, 4, 8]);
       const config = {
-        kind, vocab_size: p([11, 64, 97]), d_model: p([16, 24]), n_layers: p([1, 2, 3]), n_heads, n_kv_heads: p([1, n_heads]), d_head, d_ff: p([20, 32]),
-        context_length: p([8, 33]), norm, norm_placement: p(['pre', 'post']), final_norm: p([true, false]), qk_norm: p([true, false]), ffn: p(['relu', 'gelu_erf', 'gelu_tanh', 'swiglu']),
-        position: p(['none', 'sinusoidal', 'learned', 'rope']), rope_pairs: p(['half', 'adjacent']), bias_qkv: p([true, false]), bias_attn_out: p([true, false]), bias_ffn: p([true, false]),
-        bias_norm: norm === 'layernorm' && p([true, false]), bias_head: kind !== 'encoder' && p([true, false]), tie_word_embeddings: p([true, false]),
+        kind,
+        vocab_size: p([11, 64, 97]),
+        d_model: p([16, 24]),
+        n_layers: p([1, 2, 3]),
+        n_heads,
+        n_kv_heads: p([1, n_heads]),
+        d_head,
+        d_ff: p([20, 32]),
+        context_length: p([8, 33]),
+        norm,
+        norm_placement: p(['pre', 'post']),
+        final_norm: p([true, false]),
+        qk_norm: p([true, false]),
+        ffn: p(['relu', 'gelu_erf', 'gelu_tanh', 'swiglu']),
+        position: p(['none', 'sinusoidal', 'learned', 'rope']),
+        rope_pairs: p(['half', 'adjacent']),
+        bias_qkv: p([true, false]),
+        bias_attn_out: p([true, false]),
+        bias_ffn: p([true, false]),
+        bias_norm: norm === 'layernorm' && p([true, false]),
+        bias_head: kind !== 'encoder' && p([true, false]),
+        tie_word_embeddings: p([true, false]),
         ...(kind === 'encoder_decoder' && { n_encoder_layers: p([1, 2]), shared_embedding: p([true, false]) }),
       };
       const model = await create(config, { seed });
@@ -70,12 +100,19 @@ describe('memory', () => {
     const session = await model.session();
     await session.eval(numbers(100, 2048));
     const { totalBytes, regions } = model.memory;
-    assert.deepEqual(regions.map((r) => r.name), ['constants and stack', 'weights', 'kv cache', 'scratch', 'free']);
+    assert.deepEqual(
+      regions.map((r) => r.name),
+      ['constants and stack', 'weights', 'kv cache', 'scratch', 'free'],
+    );
     let at = 0;
-    for (const r of regions) { assert.equal(r.start, at); at += r.bytes; }
+    for (const r of regions) {
+      assert.equal(r.start, at);
+      at += r.bytes;
+    }
     assert.equal(at, totalBytes);
     assert.equal(region(model, 'kv cache').bytes, session.bytes);
-    const { start, bytes } = region(model, 'weights'), placed = model.parameters.rows.filter((r) => r.address);
+    const { start, bytes } = region(model, 'weights'),
+      placed = model.parameters.rows.filter((r) => r.address);
     assert.equal(start, Math.min(...placed.map((r) => r.address)));
     assert.ok(placed.every((r) => r.address + r.memoryBytes <= start + bytes));
     // 6 layers, 6 heads of 32, two blocks of 64 positions, keys and values in f32
@@ -85,7 +122,8 @@ describe('memory', () => {
 
   test('after loading there is little but weights and cache', async () => {
     for (const file of ['stories-1m.gguf', 'stories.gguf']) {
-      const model = await load(join(top, 'weights', file)), session = await model.session();
+      const model = await load(join(top, 'weights', file)),
+        session = await model.session();
       const spare = () => model.memory.totalBytes - region(model, 'weights').bytes - region(model, 'kv cache').bytes;
       assert.ok(spare() < 4 * 2 ** 20, `${file}: ${spare()} bytes more`);
       for (let i = 0; i < 4; i++) await session.eval(numbers(120, 2048));
@@ -113,14 +151,25 @@ describe('memory', () => {
   // An address above 2 GiB comes out of WebAssembly as a negative number.
   test('above 2 GiB everything is as below', async () => {
     const { start } = Engine;
-    const ids = numbers(600, 2048), edits = [{ at: 'blocks.0.attn.hook_z', head: 1, scale: 0 }];
+    const ids = numbers(600, 2048),
+      edits = [{ at: 'blocks.0.attn.hook_z', head: 1, scale: 0 }];
     const told = async () => {
-      const model = await load(stories, { threads: 1 }), session = await model.session();
-      const { logits, captured } = await model.forward(ids.slice(0, 40), { capture: ['blocks.1.hook_resid_post'], edits });
+      const model = await load(stories, { threads: 1 }),
+        session = await model.session();
+      const { logits, captured } = await model.forward(ids.slice(0, 40), {
+        capture: ['blocks.1.hook_resid_post'],
+        edits,
+      });
       const { steps } = await collect(model.generate(ids.slice(0, 9), { maxTokens: 6, seed: 2, logprobs: 600 }));
-      const all = { logits: logits.data, captured: captured['blocks.1.hook_resid_post'].data, row: await session.eval(ids.slice(0, 200)),
-        lens: await model.logitLens(ids.slice(0, 8)), parts: await model.attribution(ids.slice(0, 8)), steps: steps.map(({ ms, ...step }) => step),
-        ops: (await model.trace(ids.slice(0, 8))).operations?.length };
+      const all = {
+        logits: logits.data,
+        captured: captured['blocks.1.hook_resid_post'].data,
+        row: await session.eval(ids.slice(0, 200)),
+        lens: await model.logitLens(ids.slice(0, 8)),
+        parts: await model.attribution(ids.slice(0, 8)),
+        steps: steps.map(({ ms, ...step }) => step),
+        ops: (await model.trace(ids.slice(0, 8))).operations?.length,
+      };
       const { weights } = Object.fromEntries(model.memory.regions.map((r) => [r.name, r.start]));
       model.dispose();
       return { all, weights };
@@ -128,7 +177,8 @@ describe('memory', () => {
     const low = await told();
     Engine.start = async (...how) => {
       const engine = await start.apply(Engine, how);
-      for (let i = 0; i < 2; i++) assert.ok(engine.x.gf_alloc(1.1 * 2 ** 30)); // not touched, so not taken from the machine
+      // not touched, so not taken from the machine
+      for (let i = 0; i < 2; i++) assert.ok(engine.x.gf_alloc(1.1 * 2 ** 30));
       return engine;
     };
     try {
@@ -148,8 +198,17 @@ describe('memory', () => {
       await fork.eval([1, 2, 3]);
       await session.close();
       await fork.close();
-      await collect(model.generate('One day', { maxTokens: 5, capture: ['*.hook_pattern'], edits: [{ at: 'hook_embed', add: [0.1] }] }));
-      for await (const step of model.generate('Two', { ignoreEos: true })) { assert.ok(step); break; }
+      await collect(
+        model.generate('One day', {
+          maxTokens: 5,
+          capture: ['*.hook_pattern'],
+          edits: [{ at: 'hook_embed', add: [0.1] }],
+        }),
+      );
+      for await (const step of model.generate('Two', { ignoreEos: true })) {
+        assert.ok(step);
+        break;
+      }
       await assert.rejects(model.forward('Three', { edits: [{ at: 'hook_embed', set: [1, 2] }] }));
     };
     for (let i = 0; i < 4; i++) await round();
@@ -177,7 +236,10 @@ describe('memory', () => {
     const config = completeConfig({ vocab_size: 512, d_model: 256, n_layers: 4, n_heads: 4 });
     const sizes = [];
     for (let i = 0; i < 6; i++) {
-      engine.open(config, engine.roster(config).map(() => 'f32'));
+      engine.open(
+        config,
+        engine.roster(config).map(() => 'f32'),
+      );
       engine.randomize(i, 0.02);
       const session = engine.session(0, 'f32');
       session.eval([1, 2, 3]);
@@ -197,7 +259,15 @@ describe('binaries', () => {
 
   test('given as module, bytes, file or address: the same model', async () => {
     const file = new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
-    for (const wasm of [await engineModule({ backend: 'simd' }), readFileSync(file), file, file.href, new Response(readFileSync(file), { headers: { 'content-type': 'application/wasm' } }), new Response(readFileSync(file)), new Blob([readFileSync(file)])]) {
+    for (const wasm of [
+      await engineModule({ backend: 'simd' }),
+      readFileSync(file),
+      file,
+      file.href,
+      new Response(readFileSync(file), { headers: { 'content-type': 'application/wasm' } }),
+      new Response(readFileSync(file)),
+      new Blob([readFileSync(file)]),
+    ]) {
       const model = await load(stories, { wasm });
       assert.match(model.backend, /^simd128, one thread: it computes in the caller's thread/);
       model.dispose();
@@ -207,9 +277,21 @@ describe('binaries', () => {
 
 test('a callback that throws ends the load and nothing else', async () => {
   for (const phase of ['compile', 'download', 'load']) {
-    await assert.rejects(load(stories, { onProgress: (p) => { if (p.phase === phase) throw new Error('enough'); } }).then((m) => { m.dispose(); throw new Error('enough'); }), /enough/);
+    await assert.rejects(
+      load(stories, {
+        onProgress: (p) => {
+          if (p.phase === phase) throw new Error('enough');
+        },
+      }).then((m) => {
+        m.dispose();
+        throw new Error('enough');
+      }),
+      /enough/,
+    );
   }
-  await new Promise((go) => { setTimeout(go, 20); }); // a rejection that nobody handles ends the process
+  await new Promise((go) => {
+    setTimeout(go, 20);
+  }); // a rejection that nobody handles ends the process
 });
 
 test('progress: phases, bytes that only grow, and the whole at the end', async () => {
@@ -231,11 +313,18 @@ test('quantised on the way in: smaller, and close', async () => {
   const reference = await load(stories, { quantize: 'f32' });
   const ids = await reference.encode('Once upon a time, there was a little girl named Lily. She loved to play.');
   const want = (await reference.forward(ids)).logits.data;
-  for (const [quantize, bound] of [['q8_0', 0.03], ['q4_0', 0.35]]) {
+  for (const [quantize, bound] of [
+    ['q8_0', 0.03],
+    ['q4_0', 0.35],
+  ]) {
     const model = await load(stories, { quantize });
     const got = (await model.forward(ids)).logits.data;
-    let error = 0, size = 0;
-    want.forEach((w, i) => { error += (w - got[i]) ** 2; size += w ** 2; });
+    let error = 0,
+      size = 0;
+    want.forEach((w, i) => {
+      error += (w - got[i]) ** 2;
+      size += w ** 2;
+    });
     assert.ok(Math.sqrt(error / size) < bound, `${quantize}: ${Math.sqrt(error / size)}`);
     assert.ok(model.parameters.rows.filter((r) => r.shape.length === 2).every((r) => r.dtype === quantize));
     sizes[quantize] = model.parameters.bytes;

@@ -1,4 +1,5 @@
-// errors.test.js - whatever leaves a public call is a GlassformerError with a code of CODES, the same in this thread and from a worker
+// errors.test.js - whatever leaves a public call is a GlassformerError with a code of CODES, the same in this thread
+// and from a worker
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { getEventListeners } from 'node:events';
@@ -8,24 +9,55 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { packed, unpacked } from '../../web/lib/base/failure.js';
 import { guarded, outward, show } from '../../web/lib/base/errors.js';
-import { CODES, GlassformerError, Tokenizer, completeConfig, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
+import {
+  CODES,
+  GlassformerError,
+  Tokenizer,
+  completeConfig,
+  countParameters,
+  create,
+  depth,
+  estimate,
+  load,
+  train,
+} from '../../web/lib/index.js';
 import { collect, openCase, stories, top } from './helpers.js';
 
 const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
 let models;
 before(async () => {
-  const kinds = [config, { ...config, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' }, { ...config, kind: 'encoder' }];
-  const [here, there] = await Promise.all([false, true].map(async (worker) => {
-    const [plain, pair, encoder, told] = await Promise.all([...kinds.map((kind) => create(kind, { seed: 1, worker, threads: 1 })), load(stories, { worker, threads: 1 })]);
-    return { plain, pair, encoder, told };
-  }));
+  const kinds = [
+    config,
+    { ...config, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' },
+    { ...config, kind: 'encoder' },
+  ];
+  const [here, there] = await Promise.all(
+    [false, true].map(async (worker) => {
+      const [plain, pair, encoder, told] = await Promise.all([
+        ...kinds.map((kind) => create(kind, { seed: 1, worker, threads: 1 })),
+        load(stories, { worker, threads: 1 }),
+      ]);
+      return { plain, pair, encoder, told };
+    }),
+  );
   models = { here, there };
 });
-after(() => { for (const place of Object.values(models)) for (const model of Object.values(place)) model.dispose(); });
+after(() => {
+  for (const place of Object.values(models)) for (const model of Object.values(place)) model.dispose();
+});
 
-/** What a call was refused with. @param {() => any} call @returns {Promise<any>} */
+/**
+ * What a call was refused with.
+ * @param {() => any} call
+ * @returns {Promise<any>}
+ */
 const refusal = async (call) => {
-  const error = await Promise.resolve().then(call).then(() => null, (e) => e);
+  const error = await Promise.resolve()
+    .then(call)
+    .then(
+      () => null,
+      (e) => e,
+    );
   assert.ok(error, 'it was not refused');
   assert.ok(error instanceof GlassformerError, `${error?.stack ?? error}`);
   assert.ok(Object.hasOwn(CODES, error.code), error.code);
@@ -39,64 +71,234 @@ const odd = [Symbol('odd'), () => 1, 10n, { a: 1 }, new Date(0), new Map(), Obje
 const NUMBER = [Symbol('odd'), () => 1, 10n, { a: 1 }, [], true, 'x', NaN, -1];
 const FLAG = [...odd, 0, 1, null];
 const LIST = [Symbol('odd'), () => 1, 10n, 5, true, 'x', { a: 1 }, { length: -1 }];
-const IDS = [Symbol('odd'), () => 1, 10n, 5, true, null, { a: 1 }, { length: 1.5 }, [1.5], [-1], [64e6], ['x'], [[1]], [null], [, 1]];
-const reads = { source: [[Symbol('odd'), 5, true, { a: 1 }, [-1], [[1], 'x'.repeat(1e6)]]], signal: [[5, 'x', {}, [], () => 1]] };
-const sees = { capture: [[...LIST, [5], [null], [['x']]]], captureBudget: [NUMBER], edits: [[...LIST, [5], ['x'], [[]], [{}], [{ at: 5 }], [{ at: 'hook_embed' }], [{ at: 'hook_embed', scale: 'x' }], [{ at: 'hook_embed', set: 'x' }],
-  [{ at: 'hook_embed', set: { length: -1 } }], [{ at: 'hook_embed', set: ['x'] }], [{ at: 'hook_embed', scale: 1, head: 'x' }], [{ at: 'hook_embed', scale: 1, position: {} }], [{ at: 'hook_embed', scale: 1, typo: 1 }]]] };
+const IDS = [
+  Symbol('odd'),
+  () => 1,
+  10n,
+  5,
+  true,
+  null,
+  { a: 1 },
+  { length: 1.5 },
+  [1.5],
+  [-1],
+  [64e6],
+  ['x'],
+  [[1]],
+  [null],
+  [, 1],
+];
+const reads = {
+  source: [[Symbol('odd'), 5, true, { a: 1 }, [-1], [[1], 'x'.repeat(1e6)]]],
+  signal: [[5, 'x', {}, [], () => 1]],
+};
+const sees = {
+  capture: [[...LIST, [5], [null], [['x']]]],
+  captureBudget: [NUMBER],
+  edits: [
+    [
+      ...LIST,
+      [5],
+      ['x'],
+      [[]],
+      [{}],
+      [{ at: 5 }],
+      [{ at: 'hook_embed' }],
+      [{ at: 'hook_embed', scale: 'x' }],
+      [{ at: 'hook_embed', set: 'x' }],
+      [{ at: 'hook_embed', set: { length: -1 } }],
+      [{ at: 'hook_embed', set: ['x'] }],
+      [{ at: 'hook_embed', scale: 1, head: 'x' }],
+      [{ at: 'hook_embed', scale: 1, position: {} }],
+      [{ at: 'hook_embed', scale: 1, typo: 1 }],
+    ],
+  ],
+};
 const samples = { temperature: [NUMBER], topK: [NUMBER], topP: [NUMBER], minP: [NUMBER], repetitionPenalty: [NUMBER] };
-const generates = { ...reads, ...sees, ...samples, maxTokens: [NUMBER], seed: [NUMBER], stop: [[5, true, {}, [''], [5], '']], logprobs: [NUMBER], ignoreEos: [FLAG], beams: [NUMBER], lengthPenalty: [NUMBER], addSpecialTokens: [FLAG] };
+const generates = {
+  ...reads,
+  ...sees,
+  ...samples,
+  maxTokens: [NUMBER],
+  seed: [NUMBER],
+  stop: [[5, true, {}, [''], [5], '']],
+  logprobs: [NUMBER],
+  ignoreEos: [FLAG],
+  beams: [NUMBER],
+  lengthPenalty: [NUMBER],
+  addSpecialTokens: [FLAG],
+};
 const mask = [[5, true, 'x', { a: 1 }, ['x'], [null, 1], [{}]]];
 
 /** Those that are wrong where several sequences are taken, too. */
 const SEVERAL = IDS.filter((x) => !Array.isArray(x) || typeof x[0] === 'number');
 /** Options with others beside them, or what is none. */
-const over = (base, o) => (o !== null && typeof o === 'object' && !Array.isArray(o) && !ArrayBuffer.isView(o) ? { ...base, ...o } : o);
+const over = (base, o) =>
+  o !== null && typeof o === 'object' && !Array.isArray(o) && !ArrayBuffer.isView(o) ? { ...base, ...o } : o;
 
 /** Calls of a model: how, its first argument's wrong values and name, and its options'. */
 const CALLS = {
-  encode: [(m, a, o) => m.told.encode(a, o), 'text', [...odd.slice(0, 8), 5, null], 'text', { addSpecialTokens: [FLAG] }],
+  encode: [
+    (m, a, o) => m.told.encode(a, o),
+    'text',
+    [...odd.slice(0, 8), 5, null],
+    'text',
+    { addSpecialTokens: [FLAG] },
+  ],
   decode: [(m, a) => m.told.decode(a), [1], [...IDS, 'x'], 'ids', {}],
   generate: [(m, a, o) => collect(m.plain.generate(a, over({ maxTokens: 1 }, o))), [1], SEVERAL, 'prompt', generates],
-  'generate several': [(m, a, o) => collect(m.plain.generate([[1], a], over({ maxTokens: 1 }, o))), [1], [5, [-1], { a: 1 }, [['x']]], 'prompt 1', {}],
-  forward: [(m, a, o) => m.plain.forward(a, o), [1], SEVERAL, 'input', { ...reads, ...sees, mask, addSpecialTokens: [FLAG] }],
-  embed: [(m, a, o) => m.encoder.embed(a, o), [1], IDS.filter((x) => !Array.isArray(x?.[0])), 'input', { mask, addSpecialTokens: [FLAG], signal: reads.signal }],
-  distribution: [(m, a, o) => m.plain.distribution(a, o), [1, 2], [Symbol('odd'), 5, 'x', {}, [], ['x'], [10n]], 'logits', { ...samples, seen: [IDS.filter((x) => x !== null)] }],
-  logitLens: [(m, a, o) => m.plain.logitLens(a, o), [1], IDS, 'input', { ...reads, top: [NUMBER], addSpecialTokens: [FLAG] }],
-  attribution: [(m, a, o) => m.plain.attribution(a, o), [1], IDS, 'input', { ...reads, token: [[Symbol('odd'), {}, [], true, 1.5, -1]], position: [NUMBER], addSpecialTokens: [FLAG] }],
-  explain: [(m, a, o) => m.plain.explain(a, over({ at: 'logits' }, o)), [1], IDS, 'input', { ...reads, at: [[5, {}, 'nowhere', Symbol('odd'), null]], position: [NUMBER], head: [[{}, Symbol('odd')]], index: [NUMBER], addSpecialTokens: [FLAG] }],
+  'generate several': [
+    (m, a, o) => collect(m.plain.generate([[1], a], over({ maxTokens: 1 }, o))),
+    [1],
+    [5, [-1], { a: 1 }, [['x']]],
+    'prompt 1',
+    {},
+  ],
+  forward: [
+    (m, a, o) => m.plain.forward(a, o),
+    [1],
+    SEVERAL,
+    'input',
+    { ...reads, ...sees, mask, addSpecialTokens: [FLAG] },
+  ],
+  embed: [
+    (m, a, o) => m.encoder.embed(a, o),
+    [1],
+    IDS.filter((x) => !Array.isArray(x?.[0])),
+    'input',
+    { mask, addSpecialTokens: [FLAG], signal: reads.signal },
+  ],
+  distribution: [
+    (m, a, o) => m.plain.distribution(a, o),
+    [1, 2],
+    [Symbol('odd'), 5, 'x', {}, [], ['x'], [10n]],
+    'logits',
+    { ...samples, seen: [IDS.filter((x) => x !== null)] },
+  ],
+  logitLens: [
+    (m, a, o) => m.plain.logitLens(a, o),
+    [1],
+    IDS,
+    'input',
+    { ...reads, top: [NUMBER], addSpecialTokens: [FLAG] },
+  ],
+  attribution: [
+    (m, a, o) => m.plain.attribution(a, o),
+    [1],
+    IDS,
+    'input',
+    { ...reads, token: [[Symbol('odd'), {}, [], true, 1.5, -1]], position: [NUMBER], addSpecialTokens: [FLAG] },
+  ],
+  explain: [
+    (m, a, o) => m.plain.explain(a, over({ at: 'logits' }, o)),
+    [1],
+    IDS,
+    'input',
+    {
+      ...reads,
+      at: [[5, {}, 'nowhere', Symbol('odd'), null]],
+      position: [NUMBER],
+      head: [[{}, Symbol('odd')]],
+      index: [NUMBER],
+      addSpecialTokens: [FLAG],
+    },
+  ],
   trace: [(m, a, o) => m.plain.trace(a, o), [1], IDS, 'input', { ...reads, addSpecialTokens: [FLAG] }],
   session: [(m, a, o) => m.plain.session(o), null, [], '', { ...reads, ...sees }],
   weight: [(m, a) => m.plain.weight(a), 'embed.weight', [5, {}, Symbol('odd'), null, 'nothing'], 'weight', {}],
   'row of a weight': [(m, a) => m.plain.weight('embed.weight', a), 0, NUMBER, 'row', {}],
-  chat: [(m, a, o) => collect(m.told.chat(a, o)), [{ role: 'user', content: 'x' }], [5, 'x', {}, [], [5], [{}], [{ role: 'user' }], [{ role: 'user', content: Symbol('odd') }]], 'messages', { edits: sees.edits, captureBudget: [NUMBER], stop: generates.stop, ignoreEos: [FLAG], signal: reads.signal, template: [[5, 'x', Symbol('odd'), [Symbol('odd')]].slice(2)] }],
-  eval: [async (m, a, o) => { const s = await m.plain.session(); try { await s.eval(a, o); } finally { await s.close(); } }, [1], IDS, 'input', { signal: reads.signal }],
-  rewind: [async (m, a) => { const s = await m.plain.session(); try { await s.rewind(a); } finally { await s.close(); } }, 0, NUMBER, 'positions', {}],
+  chat: [
+    (m, a, o) => collect(m.told.chat(a, o)),
+    [{ role: 'user', content: 'x' }],
+    [5, 'x', {}, [], [5], [{}], [{ role: 'user' }], [{ role: 'user', content: Symbol('odd') }]],
+    'messages',
+    {
+      edits: sees.edits,
+      captureBudget: [NUMBER],
+      stop: generates.stop,
+      ignoreEos: [FLAG],
+      signal: reads.signal,
+      template: [[5, 'x', Symbol('odd'), [Symbol('odd')]].slice(2)],
+    },
+  ],
+  eval: [
+    async (m, a, o) => {
+      const s = await m.plain.session();
+      try {
+        await s.eval(a, o);
+      } finally {
+        await s.close();
+      }
+    },
+    [1],
+    IDS,
+    'input',
+    { signal: reads.signal },
+  ],
+  rewind: [
+    async (m, a) => {
+      const s = await m.plain.session();
+      try {
+        await s.rewind(a);
+      } finally {
+        await s.close();
+      }
+    },
+    0,
+    NUMBER,
+    'positions',
+    {},
+  ],
   'a source': [(m, a) => m.pair.forward([1], { source: a }), [1], IDS.filter((x) => x !== null), 'source', {}],
-  'a source mask': [(m, a) => m.pair.forward([1], { source: [1, 2], sourceMask: a }), [1, 0], [...mask[0], [1], [0, 0]], 'sourceMask', {}],
+  'a source mask': [
+    (m, a) => m.pair.forward([1], { source: [1, 2], sourceMask: a }),
+    [1, 0],
+    [...mask[0], [1], [0, 0]],
+    'sourceMask',
+    {},
+  ],
 };
 
-describe('a model\'s calls', () => {
+describe("a model's calls", () => {
   for (const [name, [call, fine, wrong, what, options]] of Object.entries(CALLS)) {
     test(name, async () => {
       const { here, there } = models;
-      /** @param {any} argument @param {any} given @param {string} named */
+      /**
+       * @param {any} argument
+       * @param {any} given
+       * @param {string} named
+       */
       const both = async (argument, given, named) => {
-        const [a, b] = [await refusal(() => call(here, argument, given)), await refusal(() => call(there, argument, given))];
+        const [a, b] = [
+          await refusal(() => call(here, argument, given)),
+          await refusal(() => call(there, argument, given)),
+        ];
         assert.match(a.message, new RegExp(named), `${show(argument)} ${show(given)}`);
         assert.deepEqual([b.code, b.message], [a.code, a.message]);
         assert.ok(!['internal', 'crashed', 'out-of-memory', 'worker'].includes(a.code), `${a.code}: ${a.message}`);
       };
       for (const value of wrong) await both(value, {}, what);
-      for (const value of [5, 'x', [], true, new Uint8Array(3), Symbol('odd')]) if (Object.keys(options).length) await both(fine, value, 'options');
-      for (const [option, [values]] of Object.entries(options)) for (const value of values) await both(fine, { [option]: value }, option === 'edits' ? 'edits|point' : option);
+      for (const value of [5, 'x', [], true, new Uint8Array(3), Symbol('odd')])
+        if (Object.keys(options).length) await both(fine, value, 'options');
+      for (const [option, [values]] of Object.entries(options))
+        for (const value of values) await both(fine, { [option]: value }, option === 'edits' ? 'edits|point' : option);
       if (Object.keys(options).length) await both(fine, { noSuchOption: 1 }, 'noSuchOption');
     });
   }
 
   test('a model that came without a tokenizer, or without a template', async () => {
     for (const m of [models.here, models.there]) {
-      for (const call of [() => m.plain.encode('x'), () => m.plain.decode([1]), () => m.plain.forward('x'), () => collect(m.plain.generate('x'))]) assert.equal((await refusal(call)).code, 'no-tokenizer');
-      assert.equal((await refusal(() => collect(m.told.chat([{ role: 'user', content: 'x' }])))).code, 'no-chat-template');
+      for (const call of [
+        () => m.plain.encode('x'),
+        () => m.plain.decode([1]),
+        () => m.plain.forward('x'),
+        () => collect(m.plain.generate('x')),
+      ])
+        assert.equal((await refusal(call)).code, 'no-tokenizer');
+      assert.equal(
+        (await refusal(() => collect(m.told.chat([{ role: 'user', content: 'x' }])))).code,
+        'no-chat-template',
+      );
     }
   });
 });
@@ -105,41 +307,164 @@ describe('calls without a model', () => {
   const TEXT = 'the cat sat on the mat. the dog sat on the log. ';
   /** @type {Record<string, [(a: any, o?: any) => any, any, any[], RegExp, Record<string, any[]>]>} */
   const others = {
-    create: [(a, o) => create(a, o), config, [5, null, [], Symbol('odd'), 'nothing', { vocab_size: 'x' }, { ...config, d_model: {} }, { ...config, d_model: Symbol('odd') }], /config|preset|d_model|vocab_size|field/, {
-      seed: NUMBER, dtype: [5, {}, 'x'], quantize: [5, 'x'], contextLength: NUMBER, threads: NUMBER, backend: [5, {}, 'x'], kvDtype: [5, 'x'], kvCache: [{}, 'x'], wasm: [5, {}, true], worker: [5, {}, [], null], signal: [5, {}], onProgress: [5, {}, 'x'],
-    }],
-    load: [(a, o) => load(a, o), stories, [5, null, undefined, {}, true, Symbol('odd'), () => 1, [5], new Uint16Array(3), { weights: 5 }, { weights: [] }, { weights: ['x', 5] }, { weights: new Uint8Array(3), config: 5 }, { weights: new Uint8Array(3), tokenizer: 5 }], /address|weights|config|tokenizer/, {
-      dtype: [5, 'x'], contextLength: NUMBER, hfEndpoint: [{}, Symbol('odd')], cache: [5, {}, 'x'], sha256: [5, {}, 'x'], switches: [5, 'x', [], { causal: 1 }, { causal: null }], fetch: [5, {}, 'x'], onProgress: [5], signal: [5],
-    }],
-    'Tokenizer.load': [(a, o) => Tokenizer.load(a, o), stories, [5, null, [], true, Symbol('odd'), {}, { model: 5 }, { model: { type: 'BPE', vocab: 5 } }], /tokenizer/, { fetch: [5], signal: [5], hfEndpoint: [{}] }],
-    countParameters: [(a) => countParameters(a), config, [5, null, [], Symbol('odd'), 'nothing', { vocab_size: 'x' }, { ...config, typo: 1 }], /config|preset|vocab_size|typo/, {}],
-    completeConfig: [(a) => completeConfig(a), config, [5, null, [], () => 1, 'nothing', { ...config, n_heads: Symbol('odd') }], /config|preset|n_heads/, {}],
-    estimate: [(a, o) => estimate(a, { contextLength: 8, ...o }), config, [5, null, [], 'nothing'], /config|preset/, { contextLength: NUMBER, batch: NUMBER, dtype: [5, {}, 'x', null], kvDtype: [5, {}, 'x'] }],
-    train: [(a, o) => collect(train(a, TEXT, { steps: 1, vocabSize: 257, ...o })), { d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 }, [5, null, [], Symbol('odd'), 'nothing', { d_model: 8, n_heads: Symbol('odd') }], /config|preset|n_heads/, {
-      steps: NUMBER, batchTokens: NUMBER, vocabSize: NUMBER, tokenizer: [5, true, Symbol('odd'), []], lr: NUMBER, muon: FLAG, muonLr: NUMBER, dropout: NUMBER, warmup: NUMBER, finalRate: NUMBER, weightDecay: NUMBER, clip: NUMBER, seed: NUMBER,
-      validation: [{}, [], Symbol('odd'), 0, 1, NaN, true], validateEvery: NUMBER, checkpoint: [5, 'x', [], {}, new Uint8Array(0), new Uint8Array(100), new ArrayBuffer(8)], signal: [5, {}], worker: [5, {}, true],
-    }],
-    'data of train': [(a) => collect(train({ d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 }, a, { steps: 1, vocabSize: 257 })), TEXT, [5, null, undefined, {}, [], Symbol('odd'), new Uint16Array(4), { size: 4 }], /data/, {}],
-    depth: [(a, o) => depth(a, o), { d_model: 8, n_layers: 1, n_heads: 1 }, [5, null, [], Symbol('odd'), 'nothing'], /config|preset/, { seed: NUMBER, tokens: NUMBER, signal: [5, {}] }],
+    create: [
+      (a, o) => create(a, o),
+      config,
+      [
+        5,
+        null,
+        [],
+        Symbol('odd'),
+        'nothing',
+        { vocab_size: 'x' },
+        { ...config, d_model: {} },
+        { ...config, d_model: Symbol('odd') },
+      ],
+      /config|preset|d_model|vocab_size|field/,
+      {
+        seed: NUMBER,
+        dtype: [5, {}, 'x'],
+        quantize: [5, 'x'],
+        contextLength: NUMBER,
+        threads: NUMBER,
+        backend: [5, {}, 'x'],
+        kvDtype: [5, 'x'],
+        kvCache: [{}, 'x'],
+        wasm: [5, {}, true],
+        worker: [5, {}, [], null],
+        signal: [5, {}],
+        onProgress: [5, {}, 'x'],
+      },
+    ],
+    load: [
+      (a, o) => load(a, o),
+      stories,
+      [
+        5,
+        null,
+        undefined,
+        {},
+        true,
+        Symbol('odd'),
+        () => 1,
+        [5],
+        new Uint16Array(3),
+        { weights: 5 },
+        { weights: [] },
+        { weights: ['x', 5] },
+        { weights: new Uint8Array(3), config: 5 },
+        { weights: new Uint8Array(3), tokenizer: 5 },
+      ],
+      /address|weights|config|tokenizer/,
+      {
+        dtype: [5, 'x'],
+        contextLength: NUMBER,
+        hfEndpoint: [{}, Symbol('odd')],
+        cache: [5, {}, 'x'],
+        sha256: [5, {}, 'x'],
+        switches: [5, 'x', [], { causal: 1 }, { causal: null }],
+        fetch: [5, {}, 'x'],
+        onProgress: [5],
+        signal: [5],
+      },
+    ],
+    'Tokenizer.load': [
+      (a, o) => Tokenizer.load(a, o),
+      stories,
+      [5, null, [], true, Symbol('odd'), {}, { model: 5 }, { model: { type: 'BPE', vocab: 5 } }],
+      /tokenizer/,
+      { fetch: [5], signal: [5], hfEndpoint: [{}] },
+    ],
+    countParameters: [
+      (a) => countParameters(a),
+      config,
+      [5, null, [], Symbol('odd'), 'nothing', { vocab_size: 'x' }, { ...config, typo: 1 }],
+      /config|preset|vocab_size|typo/,
+      {},
+    ],
+    completeConfig: [
+      (a) => completeConfig(a),
+      config,
+      [5, null, [], () => 1, 'nothing', { ...config, n_heads: Symbol('odd') }],
+      /config|preset|n_heads/,
+      {},
+    ],
+    estimate: [
+      (a, o) => estimate(a, { contextLength: 8, ...o }),
+      config,
+      [5, null, [], 'nothing'],
+      /config|preset/,
+      { contextLength: NUMBER, batch: NUMBER, dtype: [5, {}, 'x', null], kvDtype: [5, {}, 'x'] },
+    ],
+    train: [
+      (a, o) => collect(train(a, TEXT, { steps: 1, vocabSize: 257, ...o })),
+      { d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 },
+      [5, null, [], Symbol('odd'), 'nothing', { d_model: 8, n_heads: Symbol('odd') }],
+      /config|preset|n_heads/,
+      {
+        steps: NUMBER,
+        batchTokens: NUMBER,
+        vocabSize: NUMBER,
+        tokenizer: [5, true, Symbol('odd'), []],
+        lr: NUMBER,
+        muon: FLAG,
+        muonLr: NUMBER,
+        dropout: NUMBER,
+        warmup: NUMBER,
+        finalRate: NUMBER,
+        weightDecay: NUMBER,
+        clip: NUMBER,
+        seed: NUMBER,
+        validation: [{}, [], Symbol('odd'), 0, 1, NaN, true],
+        validateEvery: NUMBER,
+        checkpoint: [5, 'x', [], {}, new Uint8Array(0), new Uint8Array(100), new ArrayBuffer(8)],
+        signal: [5, {}],
+        worker: [5, {}, true],
+      },
+    ],
+    'data of train': [
+      (a) =>
+        collect(train({ d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 }, a, { steps: 1, vocabSize: 257 })),
+      TEXT,
+      [5, null, undefined, {}, [], Symbol('odd'), new Uint16Array(4), { size: 4 }],
+      /data/,
+      {},
+    ],
+    depth: [
+      (a, o) => depth(a, o),
+      { d_model: 8, n_layers: 1, n_heads: 1 },
+      [5, null, [], Symbol('odd'), 'nothing'],
+      /config|preset/,
+      { seed: NUMBER, tokens: NUMBER, signal: [5, {}] },
+    ],
   };
   for (const [name, [call, fine, wrong, what, options]] of Object.entries(others)) {
     test(name, async () => {
       for (const value of wrong) assert.match((await refusal(() => call(value))).message, what);
       for (const [option, values] of Object.entries(options)) {
-        for (const value of values) assert.match((await refusal(() => call(fine, { [option]: value }))).message, new RegExp(option), `${option}: ${show(value)}`);
+        for (const value of values)
+          assert.match(
+            (await refusal(() => call(fine, { [option]: value }))).message,
+            new RegExp(option),
+            `${option}: ${show(value)}`,
+          );
       }
-      if (Object.keys(options).length) assert.match((await refusal(() => call(fine, { noSuchOption: 1 }))).message, /noSuchOption/);
+      if (Object.keys(options).length)
+        assert.match((await refusal(() => call(fine, { noSuchOption: 1 }))).message, /noSuchOption/);
     });
   }
 
   test('a tokenizer', async () => {
     const tokenizer = await Tokenizer.load(stories);
-    for (const value of [5, null, undefined, {}, Symbol('odd')]) assert.match((await refusal(() => tokenizer.encode(value))).message, /text/);
+    for (const value of [5, null, undefined, {}, Symbol('odd')])
+      assert.match((await refusal(() => tokenizer.encode(value))).message, /text/);
     for (const value of [5, null, undefined, {}, 'x', Symbol('odd'), [-1], [1.5], ['x'], [1e9]]) {
       assert.match((await refusal(() => tokenizer.decode(value))).message, /ids|id of a token/);
-      if (!Array.isArray(value) && value !== undefined) assert.match((await refusal(() => tokenizer.stream(value))).message, /ids/);
+      if (!Array.isArray(value) && value !== undefined)
+        assert.match((await refusal(() => tokenizer.stream(value))).message, /ids/);
     }
-    for (const value of [5, 'x', []]) assert.match((await refusal(() => tokenizer.encode('x', value))).message, /options/);
+    for (const value of [5, 'x', []])
+      assert.match((await refusal(() => tokenizer.encode('x', value))).message, /options/);
     for (const value of odd) {
       assert.equal(tokenizer.idToText(value), '');
       assert.equal(tokenizer.stream().push(value), '');
@@ -152,52 +477,135 @@ describe('calls without a model', () => {
     const run = train({ d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 }, TEXT, { steps: 1, vocabSize: 257 });
     assert.equal((await refusal(() => run.config)).code, 'bad-state');
     await run.next();
-    for (const value of [5, 'x', [], Symbol('odd')]) assert.match((await refusal(() => run.files(value))).message, /options/);
+    for (const value of [5, 'x', [], Symbol('odd')])
+      assert.match((await refusal(() => run.files(value))).message, /options/);
     for (const value of [5, {}, 'x', Symbol('odd')]) {
       assert.match((await refusal(() => run.files({ dtype: value }))).message, /dtype/);
       assert.match((await refusal(() => run.model({ dtype: value }))).message, /dtype/);
     }
     await refusal(() => run.model(null));
     await run.dispose();
-    for (const call of [() => run.next(), () => run.files(), () => run.checkpoint(), () => run.model()]) assert.equal((await refusal(call)).code, 'bad-state');
+    for (const call of [() => run.next(), () => run.files(), () => run.checkpoint(), () => run.model()])
+      assert.equal((await refusal(call)).code, 'bad-state');
   });
 });
 
 // ---- what users' functions do
 
 describe('functions of the caller', () => {
-  const c = openCase('llama_gqa_f16'), boom = new TypeError('boom', { cause: new Error('deeper') });
+  const c = openCase('llama_gqa_f16'),
+    boom = new TypeError('boom', { cause: new Error('deeper') });
   for (const worker of [false, true]) {
     const where = worker ? 'in a worker' : 'in this thread';
     test(`onProgress that throws ends the load, ${where}`, async () => {
       for (const phase of ['download', 'compile', 'load']) {
-        const error = await refusal(() => load(stories, { worker, onProgress: (p) => { if (p.phase === phase) throw boom; } }));
+        const error = await refusal(() =>
+          load(stories, {
+            worker,
+            onProgress: (p) => {
+              if (p.phase === phase) throw boom;
+            },
+          }),
+        );
         assert.deepEqual([error.code, error.message], ['callback', 'onProgress threw: boom']);
         assert.equal(error.cause, boom);
       }
-      const hostile = { get message() { throw new Error('a second one'); } };
-      assert.equal((await refusal(() => load(stories, { worker, onProgress: () => { throw hostile; } }))).code, 'callback');
-      const reason = new Error('enough'), controller = new AbortController();
-      await assert.rejects(load(stories, { worker, signal: controller.signal, onProgress: () => controller.abort(reason) }), reason);
+      const hostile = {
+        get message() {
+          throw new Error('a second one');
+        },
+      };
+      assert.equal(
+        (
+          await refusal(() =>
+            load(stories, {
+              worker,
+              onProgress: () => {
+                throw hostile;
+              },
+            }),
+          )
+        ).code,
+        'callback',
+      );
+      const reason = new Error('enough'),
+        controller = new AbortController();
+      await assert.rejects(
+        load(stories, { worker, signal: controller.signal, onProgress: () => controller.abort(reason) }),
+        reason,
+      );
     });
 
     test(`fetch that throws, or answers with something else, ${where}`, async () => {
       const answers = (fetch) => refusal(() => load('https://files.test/model.gguf', { worker, fetch }));
-      const error = await answers(async () => { throw boom; });
-      assert.deepEqual([error.code, error.message], ['network', 'https://files.test/model.gguf: the request failed: boom']);
-      assert.deepEqual([error.cause.name, error.cause.message, error.cause.cause.message], ['TypeError', 'boom', 'deeper']);
+      const error = await answers(async () => {
+        throw boom;
+      });
+      assert.deepEqual(
+        [error.code, error.message],
+        ['network', 'https://files.test/model.gguf: the request failed: boom'],
+      );
+      assert.deepEqual(
+        [error.cause.name, error.cause.message, error.cause.cause.message],
+        ['TypeError', 'boom', 'deeper'],
+      );
       assert.match(error.cause.stack, /errors\.test\.js/);
-      assert.equal((await answers(() => { throw 5; })).message, 'https://files.test/model.gguf: the request failed: 5');
-      for (const value of [undefined, null, 5, 'x', {}, [], { ok: true }, { ok: true, status: 200, headers: new Headers(), body: 'text' }]) {
+      assert.equal(
+        (
+          await answers(() => {
+            throw 5;
+          })
+        ).message,
+        'https://files.test/model.gguf: the request failed: 5',
+      );
+      for (const value of [
+        undefined,
+        null,
+        5,
+        'x',
+        {},
+        [],
+        { ok: true },
+        { ok: true, status: 200, headers: new Headers(), body: 'text' },
+      ]) {
         const refused = await answers(async () => value);
-        assert.deepEqual([refused.code, refused.message], ['network', `https://files.test/model.gguf: fetch answered with ${show(value)}, expected a Response`]);
+        assert.deepEqual(
+          [refused.code, refused.message],
+          ['network', `https://files.test/model.gguf: fetch answered with ${show(value)}, expected a Response`],
+        );
       }
       for (const chunk of ['text', 5, {}, new Uint16Array(4), () => 1]) {
-        const body = () => new ReadableStream({ start(to) { to.enqueue(chunk); to.close(); } });
-        const refused = await answers(async () => ({ ok: true, status: 200, statusText: '', url: '', type: 'basic', headers: new Headers(), body: body() }));
-        assert.deepEqual([refused.code, refused.message], ['network', `https://files.test/model.gguf: the body holds ${show(chunk)}, expected bytes (Uint8Array)`]);
+        const body = () =>
+          new ReadableStream({
+            start(to) {
+              to.enqueue(chunk);
+              to.close();
+            },
+          });
+        const refused = await answers(async () => ({
+          ok: true,
+          status: 200,
+          statusText: '',
+          url: '',
+          type: 'basic',
+          headers: new Headers(),
+          body: body(),
+        }));
+        assert.deepEqual(
+          [refused.code, refused.message],
+          ['network', `https://files.test/model.gguf: the body holds ${show(chunk)}, expected bytes (Uint8Array)`],
+        );
       }
-      const late = await answers(async () => new Response(new ReadableStream({ pull(to) { to.error(boom); } })));
+      const late = await answers(
+        async () =>
+          new Response(
+            new ReadableStream({
+              pull(to) {
+                to.error(boom);
+              },
+            }),
+          ),
+      );
       assert.match(late.message, /reading failed after 0 bytes: boom/);
       assert.equal(late.cause.message, 'boom');
     });
@@ -205,22 +613,42 @@ describe('functions of the caller', () => {
     test(`the headers of an answer count, ${where}`, async () => {
       const page = async () => new Response('GGUF', { headers: { 'content-type': 'text/html; charset=utf-8' } });
       assert.equal((await refusal(() => load('https://files.test/model.gguf', { worker, fetch: page }))).code, 'html');
-      const bytes = readFileSync(stories), totals = new Set();
+      const bytes = readFileSync(stories),
+        totals = new Set();
       const sized = async () => new Response(bytes, { headers: { 'content-length': String(bytes.length) } });
-      (await load('https://files.test/model.gguf', { worker, fetch: sized, onProgress: (p) => { if (p.phase === 'download') totals.add(p.total); } })).dispose();
+      (
+        await load('https://files.test/model.gguf', {
+          worker,
+          fetch: sized,
+          onProgress: (p) => {
+            if (p.phase === 'download') totals.add(p.total);
+          },
+        })
+      ).dispose();
       assert.deepEqual([...totals], [bytes.length]);
     });
 
     test(`a function that starts no worker, ${where}`, async () => {
       if (!worker) return;
-      const error = await refusal(() => create(config, { worker: () => { throw boom; } }));
+      const error = await refusal(() =>
+        create(config, {
+          worker: () => {
+            throw boom;
+          },
+        }),
+      );
       assert.match(error.message, /boom/);
       assert.match((await refusal(() => create(config, { worker: () => 5 }))).message, /worker/);
     });
 
     test(`JSON that is broken, ${where}`, async () => {
-      const weights = readFileSync(join(c.folder, 'model.safetensors')), json = (text) => new TextEncoder().encode(text);
-      for (const [source, words] of [[{ weights, config: json('{"vocab_size": ') }, /not JSON/], [{ weights, config: json('[]') }, /config/], [{ weights, config: c.config, tokenizer: json('{') }, /not JSON/]]) {
+      const weights = readFileSync(join(c.folder, 'model.safetensors')),
+        json = (text) => new TextEncoder().encode(text);
+      for (const [source, words] of [
+        [{ weights, config: json('{"vocab_size": ') }, /not JSON/],
+        [{ weights, config: json('[]') }, /config/],
+        [{ weights, config: c.config, tokenizer: json('{') }, /not JSON/],
+      ]) {
         const error = await refusal(() => load(source, { worker }));
         assert.match(error.message, words);
         if (/not JSON/.test(error.message)) assert.equal(error.cause.name, 'SyntaxError');
@@ -232,39 +660,132 @@ describe('functions of the caller', () => {
 // ---- storage
 
 describe('storage that is blocked or full', () => {
-  const bytes = readFileSync(stories), fetch = async () => new Response(bytes, { headers: { 'content-length': String(bytes.length) } });
-  const quota = () => new DOMException('the quota was exceeded', 'QuotaExceededError'), denied = () => new DOMException('the operation is insecure', 'SecurityError');
+  const bytes = readFileSync(stories),
+    fetch = async () => new Response(bytes, { headers: { 'content-length': String(bytes.length) } });
+  const quota = () => new DOMException('the quota was exceeded', 'QuotaExceededError'),
+    denied = () => new DOMException('the operation is insecure', 'SecurityError');
   const withGlobals = async (globals, run) => {
-    const before = Object.fromEntries(Object.keys(globals).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]));
-    for (const [name, value] of Object.entries(globals)) Object.defineProperty(globalThis, name, { value, configurable: true });
-    try { return await run(); } finally {
-      for (const [name, value] of Object.entries(before)) if (value) Object.defineProperty(globalThis, name, value); else delete globalThis[name];
+    const before = Object.fromEntries(
+      Object.keys(globals).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]),
+    );
+    for (const [name, value] of Object.entries(globals))
+      Object.defineProperty(globalThis, name, { value, configurable: true });
+    try {
+      return await run();
+    } finally {
+      for (const [name, value] of Object.entries(before))
+        if (value) Object.defineProperty(globalThis, name, value);
+        else delete globalThis[name];
     }
   };
   const loads = (cache) => load('https://files.test/model.gguf', { fetch, cache });
-  const writes = async (cache) => { const model = await loads(cache); const { ids } = await collect(model.generate('One', { maxTokens: 3, temperature: 0 })); model.dispose(); return ids; };
+  const writes = async (cache) => {
+    const model = await loads(cache);
+    const { ids } = await collect(model.generate('One', { maxTokens: 3, temperature: 0 }));
+    model.dispose();
+    return ids;
+  };
 
   test('what cannot be opened says what to change', async () => {
-    for (const [cache, globals] of [['cache-storage', { caches: { open: async () => { throw denied(); } } }],
-      ['opfs', { navigator: { storage: { getDirectory: async () => ({ getDirectoryHandle: async () => { throw denied(); } }) } } }]]) {
+    for (const [cache, globals] of [
+      [
+        'cache-storage',
+        {
+          caches: {
+            open: async () => {
+              throw denied();
+            },
+          },
+        },
+      ],
+      [
+        'opfs',
+        {
+          navigator: {
+            storage: {
+              getDirectory: async () => ({
+                getDirectoryHandle: async () => {
+                  throw denied();
+                },
+              }),
+            },
+          },
+        },
+      ],
+    ]) {
       const error = await withGlobals(globals, () => refusal(() => loads(cache)));
       assert.deepEqual([error.code, error.cause.name], ['storage', 'SecurityError']);
       assert.match(error.message, /allow this site to store data, or load with \{ cache: 'none' \}/);
     }
   });
   test('a note of what was absent that says something else is none', async () => {
-    const notes = { open: async () => ({ match: async (url) => (/absent/.test(url) ? new Response('not a status') : undefined), put: async () => {} }) };
-    const offline = () => load('https://files.test/model.gguf', { cache: 'cache-storage', fetch: async () => { throw new TypeError('no network'); } });
+    const notes = {
+      open: async () => ({
+        match: async (url) => (/absent/.test(url) ? new Response('not a status') : undefined),
+        put: async () => {},
+      }),
+    };
+    const offline = () =>
+      load('https://files.test/model.gguf', {
+        cache: 'cache-storage',
+        fetch: async () => {
+          throw new TypeError('no network');
+        },
+      });
     assert.match((await withGlobals({ caches: notes }, () => refusal(offline))).message, /no network/);
   });
   test('what cannot be kept, or read again, spoils no load', async () => {
     const want = await writes('none');
-    const stuck = { open: async () => ({ match: async () => { throw denied(); }, put: async () => { throw quota(); } }) };
+    const stuck = {
+      open: async () => ({
+        match: async () => {
+          throw denied();
+        },
+        put: async () => {
+          throw quota();
+        },
+      }),
+    };
     assert.deepEqual(await withGlobals({ caches: stuck }, () => writes('cache-storage')), want);
-    const full = { getFileHandle: async () => ({ getFile: async () => { throw denied(); }, createWritable: async () => { throw quota(); } }) };
-    const later = { getFileHandle: async () => ({ getFile: async () => { throw denied(); }, createWritable: async () => new WritableStream({ write() { throw quota(); } }) }) };
-    for (const folder of [full, later, { getFileHandle: async () => { throw quota(); } }]) {
-      assert.deepEqual(await withGlobals({ navigator: { storage: { getDirectory: async () => ({ getDirectoryHandle: async () => folder }) } } }, () => writes('opfs')), want);
+    const full = {
+      getFileHandle: async () => ({
+        getFile: async () => {
+          throw denied();
+        },
+        createWritable: async () => {
+          throw quota();
+        },
+      }),
+    };
+    const later = {
+      getFileHandle: async () => ({
+        getFile: async () => {
+          throw denied();
+        },
+        createWritable: async () =>
+          new WritableStream({
+            write() {
+              throw quota();
+            },
+          }),
+      }),
+    };
+    for (const folder of [
+      full,
+      later,
+      {
+        getFileHandle: async () => {
+          throw quota();
+        },
+      },
+    ]) {
+      assert.deepEqual(
+        await withGlobals(
+          { navigator: { storage: { getDirectory: async () => ({ getDirectoryHandle: async () => folder }) } } },
+          () => writes('opfs'),
+        ),
+        want,
+      );
     }
   });
 });
@@ -274,20 +795,30 @@ describe('storage that is blocked or full', () => {
 describe('errors that are sent', () => {
   const sent = (error) => unpacked(structuredClone(packed(error)));
   test('name, message, stack, code and the chain of causes arrive', () => {
-    const deepest = Object.assign(new RangeError('deepest'), { code: 'ERR_X' }), middle = new GlassformerError('network', 'middle', { cause: deepest });
+    const deepest = Object.assign(new RangeError('deepest'), { code: 'ERR_X' }),
+      middle = new GlassformerError('network', 'middle', { cause: deepest });
     const got = sent(new TypeError('outer', { cause: middle }));
-    assert.ok(got instanceof TypeError && got.cause instanceof GlassformerError && got.cause.cause instanceof RangeError);
-    assert.deepEqual([got.message, got.cause.code, got.cause.message, got.cause.cause.code], ['outer', 'network', 'middle', 'ERR_X']);
+    assert.ok(
+      got instanceof TypeError && got.cause instanceof GlassformerError && got.cause.cause instanceof RangeError,
+    );
+    assert.deepEqual(
+      [got.message, got.cause.code, got.cause.message, got.cause.cause.code],
+      ['outer', 'network', 'middle', 'ERR_X'],
+    );
     assert.equal(got.cause.cause.stack, deepest.stack);
     assert.deepEqual(Object.keys(got), [], 'nothing of it is shown as a field');
     const abort = sent(new DOMException('stopped', 'AbortError'));
     assert.deepEqual([abort.name, abort.message, abort.code], ['AbortError', 'stopped', 20]);
     const many = sent(new AggregateError([new Error('one'), new Error('two')], 'all'));
-    assert.deepEqual(many.errors.map((e) => e.message), ['one', 'two']);
+    assert.deepEqual(
+      many.errors.map((e) => e.message),
+      ['one', 'two'],
+    );
     assert.equal(sent(new GlassformerError('no-such-code', 'x')).constructor, Error);
   });
   test('a cause that leads back, a chain without end, what cannot be posted', () => {
-    const one = new Error('one'), two = new Error('two', { cause: one });
+    const one = new Error('one'),
+      two = new Error('two', { cause: one });
     one.cause = two;
     const got = sent(one);
     assert.equal(got.cause.message, 'two');
@@ -297,7 +828,20 @@ describe('errors that are sent', () => {
     let length = 0;
     for (let e = sent(chain); e instanceof Error; e = e.cause) length++;
     assert.ok(length > 5 && length < 100, `${length}`);
-    for (const cause of [() => 1, Symbol('odd'), new WeakMap(), { f() {} }, new Proxy({}, { get() { throw new Error('no'); } })]) {
+    for (const cause of [
+      () => 1,
+      Symbol('odd'),
+      new WeakMap(),
+      { f() {} },
+      new Proxy(
+        {},
+        {
+          get() {
+            throw new Error('no');
+          },
+        },
+      ),
+    ]) {
       const { message, cause: found } = sent(new Error('outer', { cause }));
       assert.deepEqual([message, typeof found], ['outer', 'string']);
     }
@@ -305,41 +849,83 @@ describe('errors that are sent', () => {
     assert.equal(typeof sent(() => 1), 'string');
   });
   test('what is none of ours becomes one, with itself as the cause', () => {
-    const own = new GlassformerError('network', 'x'), reason = { why: 1 }, aborted = AbortSignal.abort(reason);
+    const own = new GlassformerError('network', 'x'),
+      reason = { why: 1 },
+      aborted = AbortSignal.abort(reason);
     assert.equal(outward(own), own);
     assert.equal(outward(reason, aborted), reason);
-    for (const [error, code] of [[new TypeError('t'), 'internal'], [new RangeError('Array buffer allocation failed'), 'out-of-memory'], [new RangeError('Maximum call stack size exceeded'), 'internal'], [reason, 'internal'], [undefined, 'internal'],
-      [Object.assign(new Error('Cannot find module x'), { code: 'ERR_MODULE_NOT_FOUND' }), 'not-found'], [new TypeError('Failed to fetch dynamically imported module: x'), 'not-found']]) {
+    for (const [error, code] of [
+      [new TypeError('t'), 'internal'],
+      [new RangeError('Array buffer allocation failed'), 'out-of-memory'],
+      [new RangeError('Maximum call stack size exceeded'), 'internal'],
+      [reason, 'internal'],
+      [undefined, 'internal'],
+      [Object.assign(new Error('Cannot find module x'), { code: 'ERR_MODULE_NOT_FOUND' }), 'not-found'],
+      [new TypeError('Failed to fetch dynamically imported module: x'), 'not-found'],
+    ]) {
       const out = outward(error);
       assert.ok(out instanceof GlassformerError);
       assert.equal(out.code, code);
       assert.equal(out.cause, error);
     }
-    assert.throws(() => guarded(() => { throw 5; }), { code: 'internal' });
+    assert.throws(
+      () =>
+        guarded(() => {
+          throw 5;
+        }),
+      { code: 'internal' },
+    );
   });
   test('the reason of a signal is handed on as it is, whatever it is', async () => {
     for (const reason of [undefined, 5, 'text', { why: 1 }, new Error('enough')]) {
       for (const m of [models.here, models.there]) {
         const signal = AbortSignal.abort(reason);
-        for (const call of [() => m.plain.forward([1], { signal }), () => collect(m.plain.generate([1], { signal })), () => m.plain.session({ signal }), () => m.plain.trace([1], { signal })]) {
-          const got = await Promise.resolve().then(call).then(() => assert.fail('it was not aborted'), (e) => e);
+        for (const call of [
+          () => m.plain.forward([1], { signal }),
+          () => collect(m.plain.generate([1], { signal })),
+          () => m.plain.session({ signal }),
+          () => m.plain.trace([1], { signal }),
+        ]) {
+          const got = await Promise.resolve()
+            .then(call)
+            .then(
+              () => assert.fail('it was not aborted'),
+              (e) => e,
+            );
           assert.equal(got, signal.reason);
         }
       }
       const signal = AbortSignal.abort(reason);
-      for (const call of [() => load(stories, { signal }), () => create(config, { signal }), () => depth({ d_model: 8, n_layers: 1, n_heads: 1 }, { signal }), () => collect(train(config, 'text', { signal }))]) {
-        assert.equal(await Promise.resolve().then(call).then(() => assert.fail('it was not aborted'), (e) => e), signal.reason);
+      for (const call of [
+        () => load(stories, { signal }),
+        () => create(config, { signal }),
+        () => depth({ d_model: 8, n_layers: 1, n_heads: 1 }, { signal }),
+        () => collect(train(config, 'text', { signal })),
+      ]) {
+        assert.equal(
+          await Promise.resolve()
+            .then(call)
+            .then(
+              () => assert.fail('it was not aborted'),
+              (e) => e,
+            ),
+          signal.reason,
+        );
       }
     }
   });
 });
 
 test('a signal keeps nothing of what has ended', async () => {
-  const { signal } = new AbortController(), run = { maxTokens: 3, signal };
+  const { signal } = new AbortController(),
+    run = { maxTokens: 3, signal };
   for (const m of [models.here, models.there]) {
     await m.plain.forward([1], { signal });
     await collect(m.plain.generate([1], run));
-    for await (const step of m.plain.generate([1], run)) { assert.ok(step); break; }
+    for await (const step of m.plain.generate([1], run)) {
+      assert.ok(step);
+      break;
+    }
     await collect(m.plain.generate([[1], [2]], run));
     await collect(m.plain.generate([1], { beams: 2, ...run }));
     await assert.rejects(m.plain.forward([-1], { signal }));
@@ -353,7 +939,11 @@ test('a signal keeps nothing of what has ended', async () => {
     await assert.rejects(load(`${stories}.none`, { worker, threads: 1, signal }));
   }
   await depth({ d_model: 8, n_layers: 1, n_heads: 1 }, { tokens: 8, signal });
-  const training = train({ d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 }, 'the cat sat on the mat. the dog sat on the log. ', { steps: 1, vocabSize: 257, signal });
+  const training = train(
+    { d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 },
+    'the cat sat on the mat. the dog sat on the log. ',
+    { steps: 1, vocabSize: 257, signal },
+  );
   await collect(training);
   await training.dispose();
   await new Promise((resolve) => setTimeout(resolve, 50));
@@ -361,11 +951,41 @@ test('a signal keeps nothing of what has ended', async () => {
 });
 
 test('values are shown short, and without reading all of a large one', () => {
-  for (const [value, text] of [['x', '"x"'], [[1, 2], '[1,2]'], [{ a: 1, b: ['x'] }, '{"a":1,"b":["x"]}'], [null, 'null'], [NaN, 'NaN'], [10n, '10'], [() => 1, 'a function'], [new Float32Array(2), 'Float32Array of 8 bytes'],
-    [new URL('http://x/'), '"http://x/"'], [Symbol('s'), 'Symbol(s)'], [undefined, 'undefined']]) assert.equal(show(value), text);
+  for (const [value, text] of [
+    ['x', '"x"'],
+    [[1, 2], '[1,2]'],
+    [{ a: 1, b: ['x'] }, '{"a":1,"b":["x"]}'],
+    [null, 'null'],
+    [NaN, 'NaN'],
+    [10n, '10'],
+    [() => 1, 'a function'],
+    [new Float32Array(2), 'Float32Array of 8 bytes'],
+    [new URL('http://x/'), '"http://x/"'],
+    [Symbol('s'), 'Symbol(s)'],
+    [undefined, 'undefined'],
+  ])
+    assert.equal(show(value), text);
   const loop = [];
   loop.push(loop);
-  for (const value of [loop, 'x'.repeat(1e6), new Array(1e7).fill('x'.repeat(1e4)), { toJSON() { throw new Error('no'); } }, new Proxy({}, { ownKeys() { throw new Error('no'); } }), Object.create(null)]) {
+  for (const value of [
+    loop,
+    'x'.repeat(1e6),
+    new Array(1e7).fill('x'.repeat(1e4)),
+    {
+      toJSON() {
+        throw new Error('no');
+      },
+    },
+    new Proxy(
+      {},
+      {
+        ownKeys() {
+          throw new Error('no');
+        },
+      },
+    ),
+    Object.create(null),
+  ]) {
     assert.ok(show(value).length <= 80);
   }
 });
@@ -373,14 +993,23 @@ test('values are shown short, and without reading all of a large one', () => {
 // ---- the command line
 
 describe('the command line', () => {
-  const cli = join(top, 'web/lib/cli.js'), folder = mkdtempSync(join(tmpdir(), 'glassformer-errors-'));
+  const cli = join(top, 'web/lib/cli.js'),
+    folder = mkdtempSync(join(tmpdir(), 'glassformer-errors-'));
   after(() => rmSync(folder, { recursive: true }));
   const runs = (...args) => spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8' });
   test('one sentence and exit status 1', () => {
     writeFileSync(join(folder, 'broken.json'), '{');
     mkdirSync(join(folder, 'folder.json'));
-    for (const args of [['--model', join(folder, 'none.gguf'), 'x'], ['--temperature', 'hot', 'x'], ['--temperature=-1', 'x'], ['count', 'nothing'], ['count', join(folder, 'broken.json')], ['count', join(folder, 'folder.json')],
-      ['--quantize', 'q9', 'x'], ['--seed=-1', 'x']]) {
+    for (const args of [
+      ['--model', join(folder, 'none.gguf'), 'x'],
+      ['--temperature', 'hot', 'x'],
+      ['--temperature=-1', 'x'],
+      ['count', 'nothing'],
+      ['count', join(folder, 'broken.json')],
+      ['count', join(folder, 'folder.json')],
+      ['--quantize', 'q9', 'x'],
+      ['--seed=-1', 'x'],
+    ]) {
       const { status, stderr, stdout } = runs(...args);
       assert.equal(status, 1, `${args}: ${stderr}`);
       assert.match(stderr, /^glassformer: [^\n]+\n$/);
@@ -388,6 +1017,11 @@ describe('the command line', () => {
     }
   });
   test('what cannot be written to is no error of ours', () => {
-    assert.equal(execFileSync('bash', ['-c', `"${process.execPath}" "${cli}" count gpt2 | head -1`], { encoding: 'utf8' }).split('\n').length, 2);
+    assert.equal(
+      execFileSync('bash', ['-c', `"${process.execPath}" "${cli}" count gpt2 | head -1`], { encoding: 'utf8' }).split(
+        '\n',
+      ).length,
+      2,
+    );
   });
 });

@@ -1,5 +1,6 @@
-// examples.test.js - every example of the documentation runs: the @example blocks of the public calls' JSDoc and the JavaScript blocks of
-// the README, beside the shipped models. A console.log with a comment behind it prints that comment, unless the comment has a colon: then it explains.
+// examples.test.js - every example of the documentation runs: the @example blocks of the public calls' JSDoc and the
+// JavaScript blocks of the README, beside the shipped models. A console.log with a comment behind it prints that
+// comment, unless the comment has a colon: then it explains.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -17,14 +18,19 @@ const library = pathToFileURL(join(top, 'web/lib/index.js')).href;
 /** Where the public calls are written. */
 const FILES = ['index.js', 'model_handle.js', 'session.js', 'training.js', 'tokenizer.js', 'base/errors.js'];
 
-const home = process.cwd(), folder = mkdtempSync(join(tmpdir(), 'glassformer-examples-'));
+const home = process.cwd(),
+  folder = mkdtempSync(join(tmpdir(), 'glassformer-examples-'));
 
 before(() => {
-  for (const name of ['stories-1m.gguf', 'stories.gguf', 'dates']) symlinkSync(join(top, 'weights', name), join(folder, name));
+  for (const name of ['stories-1m.gguf', 'stories.gguf', 'dates'])
+    symlinkSync(join(top, 'weights', name), join(folder, name));
   mkdirSync(join(folder, 'node_modules/glassformer'), { recursive: true });
   symlinkSync(join(top, 'weights'), join(folder, 'node_modules/glassformer/weights'));
   cpSync(join(top, 'tests/golden/cases/t5_literal_untied'), join(folder, 'my-gpt'), { recursive: true });
-  writeFileSync(join(folder, 'stories.txt'), 'The cat sat on the mat. The dog sat on the log.\n<|endoftext|>\n'.repeat(200));
+  writeFileSync(
+    join(folder, 'stories.txt'),
+    'The cat sat on the mat. The dog sat on the log.\n<|endoftext|>\n'.repeat(200),
+  );
   process.chdir(folder);
 });
 after(() => {
@@ -39,10 +45,16 @@ after(() => {
  */
 function documented(file) {
   const text = readFileSync(join(top, 'web/lib', file), 'utf8');
-  return [...text.matchAll(/^( *)\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n(?=(.*)$)/gm)].map(([, , comment, code]) => ({ comment, code: code.trim() }));
+  return [...text.matchAll(/^( *)\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n(?=(.*)$)/gm)].map(([, , comment, code]) => ({
+    comment,
+    code: code.trim(),
+  }));
 }
 
-/** The examples of a comment, without its stars. @param {string} comment */
+/**
+ * The examples of a comment, without its stars.
+ * @param {string} comment
+ */
 function examplesOf(comment) {
   const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, ''));
   /** @type {string[][]} */
@@ -66,8 +78,12 @@ let made = 0;
 async function run(source, prelude = '') {
   const program = source
     .replace(/from 'glassformer'/g, `from ${JSON.stringify(library)}`)
-    .replace(/^(.*)console\.log\((.*)\); *\/\/ (.*)$/gm, (_, before, args, comment) => `${before}__print(${JSON.stringify(comment)}, ${args});`)
-    .replace(/\bconsole\.log\(/g, '__print(null, ').replace(/\bprocess\.stdout\.write\(/g, '__print(null, ');
+    .replace(
+      /^(.*)console\.log\((.*)\); *\/\/ (.*)$/gm,
+      (_, before, args, comment) => `${before}__print(${JSON.stringify(comment)}, ${args});`,
+    )
+    .replace(/\bconsole\.log\(/g, '__print(null, ')
+    .replace(/\bprocess\.stdout\.write\(/g, '__print(null, ');
   const printed = /** @type {string[]} */ ([]);
   const g = /** @type {any} */ (globalThis);
   g.__print = (/** @type {string | null} */ expected, /** @type {any[]} */ ...values) => {
@@ -98,43 +114,74 @@ test('every public call has a description, and those that take arguments an exam
   const all = FILES.flatMap(documented);
   const described = (/** @type {string} */ name, /** @type {RegExp} */ code) => {
     const found = all.filter((each) => code.test(each.code));
-    assert.ok(found.some(({ comment }) => /^[\s*]*[A-Z"'`]/.test(comment)), `${name} has no description`);
+    assert.ok(
+      found.some(({ comment }) => /^[\s*]*[A-Z"'`]/.test(comment)),
+      `${name} has no description`,
+    );
     return found;
   };
   const lacks = /** @type {string[]} */ ([]);
-  const functions = Object.entries(glassformer).filter(([, value]) => typeof value === 'function' && !/^class/.test(String(value))).map(([name]) => name);
+  const functions = Object.entries(glassformer)
+    .filter(([, value]) => typeof value === 'function' && !/^class/.test(String(value)))
+    .map(([name]) => name);
   assert.ok(functions.length >= 7);
   for (const name of functions) {
     const found = described(name, new RegExp(`^export (?:async )?function ${name}\\(`));
     if (!found.some(({ comment }) => examplesOf(comment).length)) lacks.push(name);
   }
-  for (const [Class, file] of /** @type {[any, string][]} */ ([[Model, 'model_handle.js'], [Session, 'session.js'], [Training, 'training.js'], [Tokenizer, 'tokenizer.js'], [TextStream, 'tokenizer.js']])) {
-    const comments = documented(file), members = Object.getOwnPropertyNames(Class.prototype).filter((name) => name !== 'constructor');
+  for (const [Class, file] of /** @type {[any, string][]} */ ([
+    [Model, 'model_handle.js'],
+    [Session, 'session.js'],
+    [Training, 'training.js'],
+    [Tokenizer, 'tokenizer.js'],
+    [TextStream, 'tokenizer.js'],
+  ])) {
+    const comments = documented(file),
+      members = Object.getOwnPropertyNames(Class.prototype).filter((name) => name !== 'constructor');
     for (const name of members) {
       if (Class === TextStream && !['push', 'end'].includes(name)) continue;
-      const found = comments.filter(({ code }) => new RegExp(`^(?:async )?(?:get )?\\*? ?(?:async \\*)?${name}\\(`).test(code));
+      const found = comments.filter(({ code }) =>
+        new RegExp(`^(?:async )?(?:get )?\\*? ?(?:async \\*)?${name}\\(`).test(code),
+      );
       const own = found.filter(({ comment }) => /^[\s*]*[A-Z"'\`]/.test(comment));
       assert.ok(own.length, `${Class.name}.${name} has no description`);
-      if (Class === Model && Class.prototype.hasOwnProperty(name) && typeof Object.getOwnPropertyDescriptor(Class.prototype, name)?.value === 'function'
-        && name !== 'dispose' && !own.some(({ comment }) => examplesOf(comment).length)) lacks.push(`${Class.name}.${name}`);
+      if (
+        Class === Model &&
+        Class.prototype.hasOwnProperty(name) &&
+        typeof Object.getOwnPropertyDescriptor(Class.prototype, name)?.value === 'function' &&
+        name !== 'dispose' &&
+        !own.some(({ comment }) => examplesOf(comment).length)
+      )
+        lacks.push(`${Class.name}.${name}`);
     }
   }
   assert.deepEqual(lacks, []);
 });
 
-/** A hub with one small model that has a tokenizer of bytes and a chat template: what hf: addresses of the README ask. */
+/**
+ * A hub with one small model that has a tokenizer of bytes and a chat template: what hf: addresses of the README ask.
+ */
 async function hub() {
-  const model = join(folder, 'my-gpt'), bytes = Array.from({ length: 256 }, (_, i) => i);
-  const shown = [...bytes.filter((b) => (b > 32 && b < 127) || (b > 160 && b !== 173)), ...bytes.filter((b) => !((b > 32 && b < 127) || (b > 160 && b !== 173)))];
+  const model = join(folder, 'my-gpt'),
+    bytes = Array.from({ length: 256 }, (_, i) => i);
+  const shown = [
+    ...bytes.filter((b) => (b > 32 && b < 127) || (b > 160 && b !== 173)),
+    ...bytes.filter((b) => !((b > 32 && b < 127) || (b > 160 && b !== 173))),
+  ];
   const letters = shown.map((b, i) => String.fromCodePoint(i < 188 ? b : 256 + i - 188)); // GPT-2's letters for bytes
   const files = /** @type {Record<string, any>} */ ({
-    'tokenizer.json': { model: { type: 'BPE', vocab: Object.fromEntries(letters.map((letter, i) => [letter, i])), merges: [] }, added_tokens: [],
-      pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: false }, decoder: { type: 'ByteLevel' } },
+    'tokenizer.json': {
+      model: { type: 'BPE', vocab: Object.fromEntries(letters.map((letter, i) => [letter, i])), merges: [] },
+      added_tokens: [],
+      pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
+      decoder: { type: 'ByteLevel' },
+    },
     'tokenizer_config.json': { chat_template: '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}' },
   });
   const asked = /** @type {string[]} */ ([]);
   const server = createServer((request, response) => {
-    const path = new URL(request.url ?? '/', 'http://hub').pathname, name = path.split('/').at(-1) ?? '';
+    const path = new URL(request.url ?? '/', 'http://hub').pathname,
+      name = path.split('/').at(-1) ?? '';
     asked.push(path);
     if (files[name]) return response.end(JSON.stringify(files[name]));
     if (!['config.json', 'model.safetensors'].includes(name)) return response.writeHead(404).end();
@@ -142,20 +189,50 @@ async function hub() {
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   process.env.HF_ENDPOINT = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
-  return { asked, close: () => { delete process.env.HF_ENDPOINT; server.closeAllConnections(); server.close(); } };
+  return {
+    asked,
+    close: () => {
+      delete process.env.HF_ENDPOINT;
+      server.closeAllConnections();
+      server.close();
+    },
+  };
 }
 
-const CALLS = ['load', 'create', 'train', 'depth', 'countParameters', 'completeConfig', 'estimate', 'Tokenizer', 'GlassformerError'];
+const CALLS = [
+  'load',
+  'create',
+  'train',
+  'depth',
+  'countParameters',
+  'completeConfig',
+  'estimate',
+  'Tokenizer',
+  'GlassformerError',
+];
 const readme = readFileSync(join(top, 'README.md'), 'utf8');
 for (const [i, [, code]] of [...readme.matchAll(/^```js\n([\s\S]*?)^```$/gm)].entries()) {
   test(`README.md: JavaScript block ${i + 1}: ${code.split('\n')[0].slice(0, 70)}`, async () => {
-    const imported = [...code.matchAll(/import \{([^}]*)\}/g)].flatMap(([, names]) => names.split(',').map((name) => name.trim()));
+    const imported = [...code.matchAll(/import \{([^}]*)\}/g)].flatMap(([, names]) =>
+      names.split(',').map((name) => name.trim()),
+    );
     const model = /\bmodel\b/.test(code) && !/\b(?:const|let|using) model\b/.test(code);
-    const names = CALLS.filter((name) => (new RegExp(`\\b${name}\\b`).test(code) || (model && name === 'load')) && !imported.includes(name));
+    const names = CALLS.filter(
+      (name) => (new RegExp(`\\b${name}\\b`).test(code) || (model && name === 'load')) && !imported.includes(name),
+    );
     const far = /load\('hf:/.test(code) ? await hub() : null;
     try {
-      await run(code.replace(/steps: 500/, 'steps: 5'), `import { ${names.join(', ')} } from ${JSON.stringify(library)};${model ? "const model = await load('stories-1m.gguf');" : ''}`);
-      if (far) assert.ok(far.asked.some((path) => path.endsWith('model.safetensors')), far.asked.join(' '));
-    } finally { far?.close(); }
+      await run(
+        code.replace(/steps: 500/, 'steps: 5'),
+        `import { ${names.join(', ')} } from ${JSON.stringify(library)};${model ? "const model = await load('stories-1m.gguf');" : ''}`,
+      );
+      if (far)
+        assert.ok(
+          far.asked.some((path) => path.endsWith('model.safetensors')),
+          far.asked.join(' '),
+        );
+    } finally {
+      far?.close();
+    }
   });
 }

@@ -10,7 +10,8 @@ const folder = new URL('../../web/lib/wasm/', import.meta.url);
 const binaries = readdirSync(folder).filter((name) => name.endsWith('.wasm'));
 const relaxedOf = (name) => [...relaxedInstructions(readFileSync(new URL(name, folder))).keys()];
 
-// The probe once held another relaxed instruction than the binary: WebKit has some of them and not all, and every load failed there.
+// The probe once held another relaxed instruction than the binary: WebKit has some of them and not all, and every load
+// failed there.
 test('the relaxed binaries use exactly the relaxed instructions that the probe holds', () => {
   const probed = [...relaxedInstructions(PROBES.relaxed).keys()];
   assert.ok(probed.length > 0);
@@ -31,10 +32,75 @@ test('every other binary has SIMD and nothing relaxed', () => {
 });
 
 test('the scanner reads instructions and not the constants between them', () => {
-  // v128.const whose bytes spell i32x4.relaxed_dot; i32.const and memory offsets that hold 0xfd; then one relaxed_swizzle
-  const body = [0, 0xfd, 12, 0xfd, 147, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfd, 12, ...Array(16).fill(0xfd),
-    0xfd, 0x80, 2, 0x1a, 65, 0xfd, 1, 0x2d, 0, 0xfd, 1, 0x1a, 11];
-  const module = Uint8Array.from([0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 5, 3, 1, 0, 1, 10, body.length + 2, 1, body.length, ...body]);
+  // v128.const whose bytes spell i32x4.relaxed_dot; i32.const and memory offsets that hold 0xfd; then one
+  // relaxed_swizzle
+  const body = [
+    0,
+    0xfd,
+    12,
+    0xfd,
+    147,
+    2,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0xfd,
+    12,
+    ...Array(16).fill(0xfd),
+    0xfd,
+    0x80,
+    2,
+    0x1a,
+    65,
+    0xfd,
+    1,
+    0x2d,
+    0,
+    0xfd,
+    1,
+    0x1a,
+    11,
+  ];
+  const module = Uint8Array.from([
+    0,
+    97,
+    115,
+    109,
+    1,
+    0,
+    0,
+    0,
+    1,
+    4,
+    1,
+    96,
+    0,
+    0,
+    3,
+    2,
+    1,
+    0,
+    5,
+    3,
+    1,
+    0,
+    1,
+    10,
+    body.length + 2,
+    1,
+    body.length,
+    ...body,
+  ]);
   assert.deepEqual([...relaxedInstructions(module)], [['i8x16.relaxed_swizzle', 1]]);
   assert.throws(() => simdInstructions(module.subarray(0, -1)), /ends/);
   assert.throws(() => simdInstructions(Uint8Array.from([...module.slice(0, -1), 0xff])), /instruction 0xff is unknown/);
@@ -72,31 +138,40 @@ describe('a binary that does not compile', () => {
   const engineWithout = (...bad) => {
     WebAssembly.validate = () => true;
     WebAssembly.compile = async (source) => {
-      const bytes = new Uint8Array(source), what = bad.find((kind) => uses[kind](bytes));
+      const bytes = new Uint8Array(source),
+        what = bad.find((kind) => uses[kind](bytes));
       if (what) throw new WebAssembly.CompileError(`${what} is not known`);
       // Node 20 compiles no relaxed SIMD: the plain binary stands for it
-      return compile.call(WebAssembly, uses.relaxed(bytes) ? readFileSync(new URL('glassformer-simd.wasm', folder)) : bytes);
+      return compile.call(
+        WebAssembly,
+        uses.relaxed(bytes) ? readFileSync(new URL('glassformer-simd.wasm', folder)) : bytes,
+      );
     };
   };
   afterEach(() => Object.assign(WebAssembly, { validate, compile }));
   const model = new URL('../../weights/stories-1m.gguf', import.meta.url);
   /** @param {import('../../web/lib/index.js').LoadOptions} [options] */
   async function loaded(options) {
-    const one = await load(model, options), ids = [];
+    const one = await load(model, options),
+      ids = [];
     for await (const { id } of one.generate('Once', { maxTokens: 3 })) ids.push(id);
     assert.equal(ids.length, 3);
     one.dispose();
     return { backend: one.backend, warnings: one.warnings };
   }
 
-  test('where nothing compiles the error says so', async () => {   // first: what has compiled once is kept
+  test('where nothing compiles the error says so', async () => {
+    // first: what has compiled once is kept
     engineWithout('anything');
     await assert.rejects(load(model), { code: 'bad-wasm', message: /glassformer-simd\.wasm.*anything is not known/ });
   });
 
   test('relaxed SIMD asked for by name is an error', async () => {
     engineWithout('relaxed');
-    await assert.rejects(load(model, { backend: 'relaxed' }), { code: 'bad-wasm', message: /^backend relaxed was asked for, but its binary does not compile here: .*relaxed is not known/ });
+    await assert.rejects(load(model, { backend: 'relaxed' }), {
+      code: 'bad-wasm',
+      message: /^backend relaxed was asked for, but its binary does not compile here: .*relaxed is not known/,
+    });
   });
 
   test('relaxed SIMD gives way to SIMD, with a warning', async () => {
@@ -104,14 +179,23 @@ describe('a binary that does not compile', () => {
     const { backend, warnings } = await loaded();
     assert.match(backend, /^simd128, one thread/);
     assert.equal(warnings.length, 1);
-    assert.match(warnings[0], /^the binary relaxed does not compile here, simd takes its place \(.*relaxed is not known/);
+    assert.match(
+      warnings[0],
+      /^the binary relaxed does not compile here, simd takes its place \(.*relaxed is not known/,
+    );
   });
 
   test('threads give way to one thread, after SIMD was tried for relaxed SIMD', async () => {
     engineWithout('threads');
     const { backend, warnings } = await loaded({ worker: true, threads: 2 });
     assert.match(backend, /one thread: the WebAssembly file has no threads$/);
-    assert.deepEqual(warnings.map((w) => /^the binary (\S+) does not compile here, (\S+) takes/.exec(w)?.slice(1)), [['relaxed-threads', 'simd-threads'], ['simd-threads', 'relaxed']]);
+    assert.deepEqual(
+      warnings.map((w) => /^the binary (\S+) does not compile here, (\S+) takes/.exec(w)?.slice(1)),
+      [
+        ['relaxed-threads', 'simd-threads'],
+        ['simd-threads', 'relaxed'],
+      ],
+    );
     engineWithout('relaxed');
     const both = await loaded({ worker: true, threads: 2 });
     assert.match(both.backend, /^simd128, 2 threads$/);

@@ -7,15 +7,19 @@ import { create, load } from '../../web/lib/index.js';
 import { collect, distance, golden, json, openCase, stories, top } from './helpers.js';
 
 let model;
-before(async () => { model = await load(stories); });
+before(async () => {
+  model = await load(stories);
+});
 after(() => model.dispose());
 const prompt = 'Once upon a time';
 const run = (options, p = prompt) => collect(model.generate(p, options));
 
 describe('steps and summary', () => {
   test('an id that the vocabulary does not have, as embeddings with spare rows draw, adds no text', async () => {
-    const small = join(top, 'weights/dates/tokenizer.json'), spare = await load({ weights: stories, tokenizer: readFileSync(small) });
-    const known = JSON.parse(readFileSync(small, 'utf8')), ids = new Set([...Object.values(known.model.vocab), ...known.added_tokens.map((t) => t.id)]);
+    const small = join(top, 'weights/dates/tokenizer.json'),
+      spare = await load({ weights: stories, tokenizer: readFileSync(small) });
+    const known = JSON.parse(readFileSync(small, 'utf8')),
+      ids = new Set([...Object.values(known.model.vocab), ...known.added_tokens.map((t) => t.id)]);
     const { steps } = await collect(spare.generate([5, 2047, 6], { maxTokens: 12, temperature: 0, ignoreEos: true }));
     assert.equal(steps.length, 12);
     assert.ok(steps.some((s) => !ids.has(s.id)));
@@ -33,8 +37,11 @@ describe('steps and summary', () => {
       assert.ok(s.logprob <= 0 && s.ms >= 0);
     });
     assert.equal(summary.text, text);
-    assert.equal(await model.decode(ids) + text, await model.decode([...ids, ...summary.ids]));
-    assert.deepEqual(summary.ids, steps.map((s) => s.id));
+    assert.equal((await model.decode(ids)) + text, await model.decode([...ids, ...summary.ids]));
+    assert.deepEqual(
+      summary.ids,
+      steps.map((s) => s.id),
+    );
     assert.equal(summary.stopReason, 'maxTokens');
     assert.ok(summary.tokensPerSecond > 0 && summary.prefillMs > 0 && summary.decodeMs > 0);
   });
@@ -48,7 +55,10 @@ describe('steps and summary', () => {
 
   test('temperature 0 takes the most likely, whatever the seed; top agrees', async () => {
     const { steps } = await run({ maxTokens: 20, temperature: 0, seed: 1, logprobs: 5 });
-    assert.deepEqual((await run({ maxTokens: 20, temperature: 0, seed: 2 })).ids, steps.map((s) => s.id));
+    assert.deepEqual(
+      (await run({ maxTokens: 20, temperature: 0, seed: 2 })).ids,
+      steps.map((s) => s.id),
+    );
     for (const s of steps) {
       assert.equal(s.top.length, 5);
       assert.equal(s.top[0].id, s.id);
@@ -107,7 +117,10 @@ describe('stopping', () => {
       assert.equal(text, whole.slice(0, cut));
       assert.equal(summary.text, text);
       assert.equal(summary.stopReason, 'stop');
-      assert.deepEqual(summary.ids, steps.map((s) => s.id));
+      assert.deepEqual(
+        summary.ids,
+        steps.map((s) => s.id),
+      );
     });
   }
 
@@ -122,7 +135,10 @@ describe('stopping', () => {
   test('break stops the engine and frees the session', async () => {
     const before = model.memory.regions.find((r) => r.name === 'kv cache').bytes;
     let n = 0;
-    for await (const step of model.generate(prompt, { ignoreEos: true })) { assert.ok(step); if (++n === 3) break; }
+    for await (const step of model.generate(prompt, { ignoreEos: true })) {
+      assert.ok(step);
+      if (++n === 3) break;
+    }
     assert.equal(model.memory.regions.find((r) => r.name === 'kv cache').bytes, before);
   });
 
@@ -132,13 +148,21 @@ describe('stopping', () => {
     const between = new AbortController();
     let n = 0;
     await assert.rejects(async () => {
-      for await (const step of model.generate(prompt, { ignoreEos: true, signal: between.signal })) { assert.ok(step); if (++n === 5) between.abort(reason); }
+      for await (const step of model.generate(prompt, { ignoreEos: true, signal: between.signal })) {
+        assert.ok(step);
+        if (++n === 5) between.abort(reason);
+      }
     }, reason);
     assert.equal(n, 5);
     // hundreds of ms of work, in which the timer must get its turn
-    const deep = await create({ vocab_size: 64, d_model: 256, n_layers: 8, n_heads: 4, context_length: 1024 }, { seed: 1 });
+    const deep = await create(
+      { vocab_size: 64, d_model: 256, n_layers: 8, n_heads: 4, context_length: 1024 },
+      { seed: 1 },
+    );
     const began = performance.now();
-    await assert.rejects(deep.forward(new Array(1024).fill(1), { signal: AbortSignal.timeout(30) }), { name: 'TimeoutError' });
+    await assert.rejects(deep.forward(new Array(1024).fill(1), { signal: AbortSignal.timeout(30) }), {
+      name: 'TimeoutError',
+    });
     const aborted = performance.now() - began;
     await deep.forward(new Array(1024).fill(1));
     assert.ok(aborted < (performance.now() - began - aborted) / 2, `gave up after ${aborted} ms`);
@@ -156,7 +180,9 @@ describe('stopping', () => {
 });
 
 describe('distributions', () => {
-  const rows = json(join(golden, 'sampling.json')).filter(({ settings: s }) => !(s.top_p < 1 && s.temperature !== undefined && s.temperature !== 1));
+  const rows = json(join(golden, 'sampling.json')).filter(
+    ({ settings: s }) => !(s.top_p < 1 && s.temperature !== undefined && s.temperature !== 1),
+  );
   assert.ok(rows.length > 3);
   for (const { logits: written, settings: s, probs, greedy } of rows) {
     const logits = written.map((l) => (l === '-inf' ? -Infinity : l));
@@ -165,7 +191,10 @@ describe('distributions', () => {
       const got = await model.distribution(logits, options);
       assert.ok(distance(got, probs) < 1e-6, `${distance(got, probs)} off`);
       const sure = await model.distribution(logits, { temperature: 0 });
-      assert.deepEqual(Array.from(sure), logits.map((_, i) => (i === greedy ? 1 : 0)));
+      assert.deepEqual(
+        Array.from(sure),
+        logits.map((_, i) => (i === greedy ? 1 : 0)),
+      );
     });
   }
 
@@ -174,12 +203,14 @@ describe('distributions', () => {
     const session = await tiny.session();
     const options = { temperature: 0.05, topK: 9, topP: 0.95 };
     const p = await tiny.distribution(await session.eval([3, 7]), options);
-    const n = 4000, count = new Array(12).fill(0);
+    const n = 4000,
+      count = new Array(12).fill(0);
     for (let seed = 0; seed < n; seed++) {
       const { ids } = await collect(tiny.generate([3, 7], { ...options, maxTokens: 1, seed }));
       count[ids[0]]++;
     }
-    let chi = 0, free = -1;
+    let chi = 0,
+      free = -1;
     count.forEach((k, i) => {
       if (p[i] === 0) return assert.equal(k, 0, `token ${i} cannot be drawn`);
       free++;
@@ -191,13 +222,32 @@ describe('distributions', () => {
   });
 
   test('minP and the repetition penalty, against the definitions', async () => {
-    const logits = [2, 1, 0.5, -1, -3], exp = logits.map(Math.exp), sum = exp.reduce((a, b) => a + b);
-    const kept = exp.map((e) => (e >= 0.2 * exp[0] ? e : 0)), keptSum = kept.reduce((a, b) => a + b);
-    assert.ok(distance(await model.distribution(logits, { minP: 0.2 }), kept.map((e) => e / keptSum)) < 1e-6);
-    assert.ok(distance(await model.distribution(logits), exp.map((e) => e / sum)) < 1e-6);
+    const logits = [2, 1, 0.5, -1, -3],
+      exp = logits.map(Math.exp),
+      sum = exp.reduce((a, b) => a + b);
+    const kept = exp.map((e) => (e >= 0.2 * exp[0] ? e : 0)),
+      keptSum = kept.reduce((a, b) => a + b);
+    assert.ok(
+      distance(
+        await model.distribution(logits, { minP: 0.2 }),
+        kept.map((e) => e / keptSum),
+      ) < 1e-6,
+    );
+    assert.ok(
+      distance(
+        await model.distribution(logits),
+        exp.map((e) => e / sum),
+      ) < 1e-6,
+    );
     // Keskar et al. 2019: a seen token's logit is divided by the penalty when positive, multiplied when negative
-    const punished = [2 / 1.5, 1, 0.5, -1.5, -3].map(Math.exp), all = punished.reduce((a, b) => a + b);
-    assert.ok(distance(await model.distribution(logits, { repetitionPenalty: 1.5, seen: [0, 3, 3] }), punished.map((e) => e / all)) < 1e-6);
+    const punished = [2 / 1.5, 1, 0.5, -1.5, -3].map(Math.exp),
+      all = punished.reduce((a, b) => a + b);
+    assert.ok(
+      distance(
+        await model.distribution(logits, { repetitionPenalty: 1.5, seen: [0, 3, 3] }),
+        punished.map((e) => e / all),
+      ) < 1e-6,
+    );
   });
 });
 
@@ -207,14 +257,21 @@ describe('several prompts', () => {
     const alone = await Promise.all(prompts.map((p) => run({ maxTokens: 12, temperature: 0 }, p)));
     const { steps, summary } = await run({ maxTokens: 12, temperature: 0 }, prompts);
     for (const [i, p] of prompts.entries()) {
-      assert.deepEqual(steps.filter((s) => s.sequence === i).map((s) => s.id), alone[i].ids);
-      assert.deepEqual(summary.sequences[i], [...await model.encode(p), ...alone[i].ids]);
+      assert.deepEqual(
+        steps.filter((s) => s.sequence === i).map((s) => s.id),
+        alone[i].ids,
+      );
+      assert.deepEqual(summary.sequences[i], [...(await model.encode(p)), ...alone[i].ids]);
       assert.equal(summary.summaries[i].text, alone[i].text);
     }
   });
 
   test('one prompt several times is several texts, each with a seed of its own', async () => {
-    const { summary } = await run({ maxTokens: 12, temperature: 1, seed: Number.MAX_SAFE_INTEGER }, [prompt, prompt, prompt]);
+    const { summary } = await run({ maxTokens: 12, temperature: 1, seed: Number.MAX_SAFE_INTEGER }, [
+      prompt,
+      prompt,
+      prompt,
+    ]);
     const [a, b, c] = summary.summaries;
     assert.deepEqual([a.seed, b.seed, c.seed], [Number.MAX_SAFE_INTEGER, 0, 1]);
     assert.notDeepEqual(a.ids, b.ids);
@@ -223,22 +280,33 @@ describe('several prompts', () => {
   });
 
   test('both halves of a seed of 53 bits count', async () => {
-    const texts = await Promise.all([7, 2 ** 32 + 7, 2 ** 52 + 7].map(async (seed) => (await run({ maxTokens: 20, temperature: 1, seed })).text));
+    const texts = await Promise.all(
+      [7, 2 ** 32 + 7, 2 ** 52 + 7].map(async (seed) => (await run({ maxTokens: 20, temperature: 1, seed })).text),
+    );
     assert.equal(new Set(texts).size, 3);
   });
 
   test('the texts of a batch wait for one another: its time is that of the longest', async () => {
     const { summary } = await run({ maxTokens: 12, temperature: 0 }, [prompt, 'The', 'A dog']);
     assert.equal(summary.decodeMs, Math.max(...summary.summaries.map((s) => s.decodeMs)));
-    assert.equal(summary.prefillMs, summary.summaries.reduce((n, s) => n + s.prefillMs, 0));
+    assert.equal(
+      summary.prefillMs,
+      summary.summaries.reduce((n, s) => n + s.prefillMs, 0),
+    );
   });
 
   test('an encoder-decoder reads one source for all, or each its own', async () => {
-    const dates = await load(join(top, 'weights/dates/')), { bos } = dates.special;
-    const sources = ['3 March 1999', 'July 4, 2021'], options = { temperature: 0, maxTokens: 16 };
+    const dates = await load(join(top, 'weights/dates/')),
+      { bos } = dates.special;
+    const sources = ['3 March 1999', 'July 4, 2021'],
+      options = { temperature: 0, maxTokens: 16 };
     const alone = await Promise.all(sources.map((source) => collect(dates.generate([bos], { ...options, source }))));
-    assert.deepEqual(alone.map((a) => a.text), ['1999-03-03', '2021-07-04']);
-    const texts = async (/** @type {any} */ source) => (await collect(dates.generate([[bos], [bos]], { ...options, source }))).summary.summaries.map((s) => s.text);
+    assert.deepEqual(
+      alone.map((a) => a.text),
+      ['1999-03-03', '2021-07-04'],
+    );
+    const texts = async (/** @type {any} */ source) =>
+      (await collect(dates.generate([[bos], [bos]], { ...options, source }))).summary.summaries.map((s) => s.text);
     assert.deepEqual(await texts(sources), ['1999-03-03', '2021-07-04']);
     assert.deepEqual(await texts(sources[1]), ['2021-07-04', '2021-07-04']);
     await assert.rejects(texts(['3 March 1999']), /there are 1 sources for 2 sequences/);
@@ -247,13 +315,20 @@ describe('several prompts', () => {
 
   test('of different lengths and ends, seeded, watched or edited: what each would be alone', async () => {
     const prompts = ['Once upon a time there was a very small', 'A', 'The end', 'Lily said'];
-    for (const options of [{ maxTokens: 60, temperature: 0.8, seed: 4 }, { maxTokens: 9, temperature: 0, stop: ['a'] },
-      { maxTokens: 6, temperature: 0, capture: ['blocks.1.attn.hook_pattern'] }, { maxTokens: 6, temperature: 0, edits: [{ at: 'blocks.2.hook_mlp_out', scale: 0 }] }]) {
+    for (const options of [
+      { maxTokens: 60, temperature: 0.8, seed: 4 },
+      { maxTokens: 9, temperature: 0, stop: ['a'] },
+      { maxTokens: 6, temperature: 0, capture: ['blocks.1.attn.hook_pattern'] },
+      { maxTokens: 6, temperature: 0, edits: [{ at: 'blocks.2.hook_mlp_out', scale: 0 }] },
+    ]) {
       const { steps, summary } = await run(options, prompts);
       for (const [i, p] of prompts.entries()) {
         const alone = await run(options.seed === undefined ? options : { ...options, seed: options.seed + i }, p);
         const own = steps.filter((s) => s.sequence === i);
-        assert.deepEqual(own.map((s) => [s.id, s.text, s.position, s.logprob]), alone.steps.map((s) => [s.id, s.text, s.position, s.logprob]));
+        assert.deepEqual(
+          own.map((s) => [s.id, s.text, s.position, s.logprob]),
+          alone.steps.map((s) => [s.id, s.text, s.position, s.logprob]),
+        );
         assert.equal(summary.summaries[i].stopReason, alone.summary.stopReason);
         if (options.capture) own.forEach((s, k) => assert.deepEqual(s.captured, alone.steps[k].captured));
       }
@@ -268,9 +343,11 @@ describe('beams', () => {
     const session = await tiny.session();
     const walk = async (ids, sum) => {
       const logits = await session.eval(ids.length ? [ids[ids.length - 1]] : prompt);
-      const max = Math.max(...logits), z = max + Math.log(logits.reduce((a, l) => a + Math.exp(l - max), 0));
+      const max = Math.max(...logits),
+        z = max + Math.log(logits.reduce((a, l) => a + Math.exp(l - max), 0));
       for (let id = 0; id < v; id++) {
-        const s = sum + logits[id] - z, length = ids.length + 1;
+        const s = sum + logits[id] - z,
+          length = ids.length + 1;
         if (id !== eos && length < n) {
           await walk([...ids, id], s);
           await session.rewind(prompt.length + ids.length);
@@ -286,13 +363,19 @@ describe('beams', () => {
 
   for (const lengthPenalty of [0, 0.6, 2]) {
     test(`a beam as wide as the vocabulary allows finds the best sequence, length penalty ${lengthPenalty}`, async () => {
-      const tiny = await create({ vocab_size: 5, d_model: 16, n_layers: 2, n_heads: 2, context_length: 16 }, { seed: 8 });
+      const tiny = await create(
+        { vocab_size: 5, d_model: 16, n_layers: 2, n_heads: 2, context_length: 16 },
+        { seed: 8 },
+      );
       // random weights of std 0.02 hardly tell tokens apart: make the head's input larger
       const edits = [{ at: 'ln_final.hook_normalized', scale: 60 }];
       const want = await exhaustive({ session: () => tiny.session({ edits }) }, [1, 2], 4, 5, -1, lengthPenalty);
       const { ids, steps } = await collect(tiny.generate([1, 2], { beams: 64, lengthPenalty, maxTokens: 4, edits }));
       assert.deepEqual(ids, want);
-      assert.deepEqual(steps.map((s) => s.position), [2, 3, 4, 5]);
+      assert.deepEqual(
+        steps.map((s) => s.position),
+        [2, 3, 4, 5],
+      );
       tiny.dispose();
     });
   }
@@ -309,7 +392,16 @@ describe('beams', () => {
   test('leaving a search of several prompts leaves nothing behind', async () => {
     const held = () => model.memory.regions.find((r) => r.name === 'kv cache').bytes;
     const before = held();
-    for await (const step of model.generate([[1, 2], [3, 4]], { beams: 4, maxTokens: 5, ignoreEos: true })) { assert.ok(step); break; }
+    for await (const step of model.generate(
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      { beams: 4, maxTokens: 5, ignoreEos: true },
+    )) {
+      assert.ok(step);
+      break;
+    }
     await model.encode('a');
     assert.equal(held(), before);
   });
@@ -317,13 +409,23 @@ describe('beams', () => {
   /** Beam search as the textbooks have it: every candidate of every beam, each text computed from its start. */
   async function textbook(/** @type {number[]} */ start, { beams, lengthPenalty, maxTokens, edits }) {
     const score = (/** @type {number} */ sum, /** @type {number} */ n) => sum / ((5 + n) / 6) ** lengthPenalty;
-    let live = [{ ids: /** @type {number[]} */ ([]), sum: 0 }], best = { value: -Infinity, ids: /** @type {number[]} */ ([]) };
-    const offer = (/** @type {number} */ value, /** @type {number[]} */ ids) => { if (value > best.value) best = { value, ids }; };
+    let live = [{ ids: /** @type {number[]} */ ([]), sum: 0 }],
+      best = { value: -Infinity, ids: /** @type {number[]} */ ([]) };
+    const offer = (/** @type {number} */ value, /** @type {number[]} */ ids) => {
+      if (value > best.value) best = { value, ids };
+    };
     for (let n = 1; n <= maxTokens; n++) {
       const all = [];
       for (const { ids, sum } of live) {
-        const { logits: { data, shape: [rows, v] } } = await model.forward([...start, ...ids], { edits });
-        const last = data.subarray((rows - 1) * v), max = Math.max(...last), z = max + Math.log(last.reduce((a, x) => a + Math.exp(x - max), 0));
+        const {
+          logits: {
+            data,
+            shape: [rows, v],
+          },
+        } = await model.forward([...start, ...ids], { edits });
+        const last = data.subarray((rows - 1) * v),
+          max = Math.max(...last),
+          z = max + Math.log(last.reduce((a, x) => a + Math.exp(x - max), 0));
         last.forEach((x, id) => all.push({ ids: [...ids, id], sum: sum + x - z }));
       }
       live = [];
@@ -338,29 +440,57 @@ describe('beams', () => {
   }
 
   // Where all live beams met an end token at once, fewer went on.
-  test('a search with ends in it is the textbook\'s', async () => {
-    const end = await model.weight('embed.weight', 0), start = await model.encode(prompt);
+  test("a search with ends in it is the textbook's", async () => {
+    const end = await model.weight('embed.weight', 0),
+      start = await model.encode(prompt);
     const edits = [{ at: 'ln_final.hook_normalized', add: end.map((x) => 2.8 * x) }]; // an end is likely everywhere
     for (const beams of [2, 3, 4]) {
       for (const lengthPenalty of [0.5, 1, 1.5, 2, 3, 4, 6, 10]) {
         const o = { beams, lengthPenalty, maxTokens: 6, edits };
-        assert.deepEqual((await collect(model.generate(start, o))).ids, await textbook(start, o), JSON.stringify({ beams, lengthPenalty }));
+        assert.deepEqual(
+          (await collect(model.generate(start, o))).ids,
+          await textbook(start, o),
+          JSON.stringify({ beams, lengthPenalty }),
+        );
       }
     }
-    // an end that is likely, but not among the best, ends nothing: with plain sums it would win, since longer texts only lose
-    for (const [beams, scale, likely] of [[2, 1, 3], [2, 0.7, 2], [2, 0.5, 1.5], [2, 0.3, 0.8], [3, 0.3, 0.8]]) {
-      const edits = [{ at: 'ln_final.hook_normalized', scale }, { at: 'ln_final.hook_normalized', add: end.map((x) => likely * x) }], o = { beams, lengthPenalty: 0, maxTokens: 6, edits };
-      assert.deepEqual((await collect(model.generate(start, o))).ids, await textbook(start, o), `${beams} beams, ${likely}`);
+    // an end that is likely, but not among the best, ends nothing: with plain sums it would win, since longer texts
+    // only lose
+    for (const [beams, scale, likely] of [
+      [2, 1, 3],
+      [2, 0.7, 2],
+      [2, 0.5, 1.5],
+      [2, 0.3, 0.8],
+      [3, 0.3, 0.8],
+    ]) {
+      const edits = [
+          { at: 'ln_final.hook_normalized', scale },
+          { at: 'ln_final.hook_normalized', add: end.map((x) => likely * x) },
+        ],
+        o = { beams, lengthPenalty: 0, maxTokens: 6, edits };
+      assert.deepEqual(
+        (await collect(model.generate(start, o))).ids,
+        await textbook(start, o),
+        `${beams} beams, ${likely}`,
+      );
     }
   });
 
   test('beams from an encoder-decoder', async () => {
     const c = openCase('t2_encdec_padmask');
     const translator = await load(c.source, { quantize: 'f32' });
-    const { steps, summary } = await collect(translator.generate(c.about.greedy.prompt, { ...c.run, beams: 4, maxTokens: 10 }));
-    const { logits: { data, shape: [, v] } } = await translator.forward([...c.about.greedy.prompt, ...summary.ids], c.run);
+    const { steps, summary } = await collect(
+      translator.generate(c.about.greedy.prompt, { ...c.run, beams: 4, maxTokens: 10 }),
+    );
+    const {
+      logits: {
+        data,
+        shape: [, v],
+      },
+    } = await translator.forward([...c.about.greedy.prompt, ...summary.ids], c.run);
     for (const s of steps) {
-      const l = data.subarray((s.position - 1) * v, s.position * v), max = Math.max(...l);
+      const l = data.subarray((s.position - 1) * v, s.position * v),
+        max = Math.max(...l);
       const want = l[s.id] - max - Math.log(l.reduce((a, x) => a + Math.exp(x - max), 0));
       assert.ok(Math.abs(s.logprob - want) < 1e-5);
     }

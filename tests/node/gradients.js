@@ -1,7 +1,9 @@
-// gradients.js - a decoder in double, forwards and backwards, written from the papers' formulas for the tests of depth: it shares
-// nothing with the engine but the rules by which random numbers are drawn (src/base/rng.h) and in which order.
+// gradients.js - a decoder in double, forwards and backwards, written from the papers' formulas for the tests of depth:
+// it shares nothing with the engine but the rules by which random numbers are drawn (src/base/rng.h) and in which
+// order.
 //
-// LayerNorm, GELU-tanh, learned positions, no linear biases, tied head. Every operation remembers how to send its gradient back.
+// LayerNorm, GELU-tanh, learned positions, no linear biases, tied head. Every operation remembers how to send its
+// gradient back.
 
 const MASK = (1n << 64n) - 1n;
 
@@ -18,19 +20,30 @@ class Random {
   }
 
   next() {
-    const { s } = this, left = (x, k) => ((x << k) | (x >> (64n - k))) & MASK;
-    const out = (left((s[0] + s[3]) & MASK, 23n) + s[0]) & MASK, t = (s[1] << 17n) & MASK;
-    s[2] ^= s[0]; s[3] ^= s[1]; s[1] ^= s[2]; s[0] ^= s[3]; s[2] ^= t; s[3] = left(s[3], 45n);
+    const { s } = this,
+      left = (x, k) => ((x << k) | (x >> (64n - k))) & MASK;
+    const out = (left((s[0] + s[3]) & MASK, 23n) + s[0]) & MASK,
+      t = (s[1] << 17n) & MASK;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = left(s[3], 45n);
     return out;
   }
 
-  uniform() { return Number(this.next() >> 11n) / 2 ** 53; }
+  uniform() {
+    return Number(this.next() >> 11n) / 2 ** 53;
+  }
 
   /** Marsaglia's polar method. */
   normal() {
     for (;;) {
-      const u = 2 * this.uniform() - 1, v = 2 * this.uniform() - 1, q = u * u + v * v;
-      if (q > 0 && q < 1) return u * Math.sqrt(-2 * Math.log(q) / q);
+      const u = 2 * this.uniform() - 1,
+        v = 2 * this.uniform() - 1,
+        q = u * u + v * v;
+      if (q > 0 && q < 1) return u * Math.sqrt((-2 * Math.log(q)) / q);
     }
   }
 }
@@ -55,47 +68,67 @@ class Tape {
   /** x w^T */
   linear(x, w) {
     const y = this.made(x.rows, w.rows, () => {
-      for (let i = 0; i < x.rows; i++) for (let r = 0; r < w.rows; r++) {
-        const g = y.grad[i * w.rows + r];
-        for (let c = 0; c < w.cols; c++) {
-          x.grad[i * w.cols + c] += g * w.data[r * w.cols + c];
-          w.grad[r * w.cols + c] += g * x.data[i * w.cols + c];
+      for (let i = 0; i < x.rows; i++)
+        for (let r = 0; r < w.rows; r++) {
+          const g = y.grad[i * w.rows + r];
+          for (let c = 0; c < w.cols; c++) {
+            x.grad[i * w.cols + c] += g * w.data[r * w.cols + c];
+            w.grad[r * w.cols + c] += g * x.data[i * w.cols + c];
+          }
         }
-      }
     });
-    for (let i = 0; i < x.rows; i++) for (let r = 0; r < w.rows; r++) {
-      let sum = 0;
-      for (let c = 0; c < w.cols; c++) sum += x.data[i * w.cols + c] * w.data[r * w.cols + c];
-      y.data[i * w.rows + r] = sum;
-    }
+    for (let i = 0; i < x.rows; i++)
+      for (let r = 0; r < w.rows; r++) {
+        let sum = 0;
+        for (let c = 0; c < w.cols; c++) sum += x.data[i * w.cols + c] * w.data[r * w.cols + c];
+        y.data[i * w.rows + r] = sum;
+      }
     return y;
   }
 
   add(a, b) {
-    const y = this.made(a.rows, a.cols, () => y.grad.forEach((g, i) => { a.grad[i] += g; b.grad[i] += g; }));
-    y.data.forEach((_, i) => { y.data[i] = a.data[i] + b.data[i]; });
+    const y = this.made(a.rows, a.cols, () =>
+      y.grad.forEach((g, i) => {
+        a.grad[i] += g;
+        b.grad[i] += g;
+      }),
+    );
+    y.data.forEach((_, i) => {
+      y.data[i] = a.data[i] + b.data[i];
+    });
     return y;
   }
 
   /** Rows of a table. */
   rows(table, ids) {
-    const d = table.cols, y = this.made(ids.length, d, () => y.grad.forEach((g, i) => { table.grad[ids[Math.floor(i / d)] * d + i % d] += g; }));
-    y.data.forEach((_, i) => { y.data[i] = table.data[ids[Math.floor(i / d)] * d + i % d]; });
+    const d = table.cols,
+      y = this.made(ids.length, d, () =>
+        y.grad.forEach((g, i) => {
+          table.grad[ids[Math.floor(i / d)] * d + (i % d)] += g;
+        }),
+      );
+    y.data.forEach((_, i) => {
+      y.data[i] = table.data[ids[Math.floor(i / d)] * d + (i % d)];
+    });
     return y;
   }
 
   /** (x - mean) / sqrt(variance + eps) of each row (Ba et al. 2016); gains 1 and biases 0. */
   norm(x, eps) {
-    const d = x.cols, inverse = [];
+    const d = x.cols,
+      inverse = [];
     const y = this.made(x.rows, d, () => {
       for (let i = 0; i < x.rows; i++) {
-        const g = y.grad.subarray(i * d, i * d + d), n = y.data.subarray(i * d, i * d + d);
-        const mean = g.reduce((a, b) => a + b) / d, along = g.reduce((a, b, j) => a + b * n[j], 0) / d;
+        const g = y.grad.subarray(i * d, i * d + d),
+          n = y.data.subarray(i * d, i * d + d);
+        const mean = g.reduce((a, b) => a + b) / d,
+          along = g.reduce((a, b, j) => a + b * n[j], 0) / d;
         for (let j = 0; j < d; j++) x.grad[i * d + j] += inverse[i] * (g[j] - mean - n[j] * along);
       }
     });
     for (let i = 0; i < x.rows; i++) {
-      const row = x.data.subarray(i * d, i * d + d), mean = row.reduce((a, b) => a + b) / d;
+      const row = x.data.subarray(i * d, i * d + d),
+        mean = row.reduce((a, b) => a + b) / d;
       inverse.push(1 / Math.sqrt(row.reduce((a, b) => a + (b - mean) ** 2, 0) / d + eps));
       for (let j = 0; j < d; j++) y.data[i * d + j] = (row[j] - mean) * inverse[i];
     }
@@ -103,23 +136,35 @@ class Tape {
   }
 
   gelu(x) {
-    const k = Math.sqrt(2 / Math.PI), y = this.made(x.rows, x.cols, () => y.grad.forEach((g, i) => {
-      const v = x.data[i], t = Math.tanh(k * (v + 0.044715 * v ** 3));
-      x.grad[i] += g * (0.5 * (1 + t) + 0.5 * v * (1 - t * t) * k * (1 + 3 * 0.044715 * v * v));
-    }));
-    x.data.forEach((v, i) => { y.data[i] = 0.5 * v * (1 + Math.tanh(k * (v + 0.044715 * v ** 3))); });
+    const k = Math.sqrt(2 / Math.PI),
+      y = this.made(x.rows, x.cols, () =>
+        y.grad.forEach((g, i) => {
+          const v = x.data[i],
+            t = Math.tanh(k * (v + 0.044715 * v ** 3));
+          x.grad[i] += g * (0.5 * (1 + t) + 0.5 * v * (1 - t * t) * k * (1 + 3 * 0.044715 * v * v));
+        }),
+      );
+    x.data.forEach((v, i) => {
+      y.data[i] = 0.5 * v * (1 + Math.tanh(k * (v + 0.044715 * v ** 3)));
+    });
     return y;
   }
 
   /** Causal attention of each head within sequences of `length` rows (Vaswani et al. 2017, equation 1). */
   attend(q, k, v, heads, length) {
-    const d = q.cols / heads, at = (m, i, h) => m.data.subarray(i * q.cols + h * d, i * q.cols + h * d + d);
-    const patterns = [], scale = 1 / Math.sqrt(d), dot = (a, b) => a.reduce((sum, x, j) => sum + x * b[j], 0);
-    const grad = (m, i, h, from, by) => { for (let j = 0; j < d; j++) m.grad[i * q.cols + h * d + j] += from[j] * by; };
+    const d = q.cols / heads,
+      at = (m, i, h) => m.data.subarray(i * q.cols + h * d, i * q.cols + h * d + d);
+    const patterns = [],
+      scale = 1 / Math.sqrt(d),
+      dot = (a, b) => a.reduce((sum, x, j) => sum + x * b[j], 0);
+    const grad = (m, i, h, from, by) => {
+      for (let j = 0; j < d; j++) m.grad[i * q.cols + h * d + j] += from[j] * by;
+    };
     const z = this.made(q.rows, q.cols, () => {
       for (const { i, h, first, p } of patterns) {
         const dz = z.grad.subarray(i * q.cols + h * d, i * q.cols + h * d + d);
-        const dp = p.map((_, j) => dot(dz, at(v, first + j, h))), mean = dot(p, dp);
+        const dp = p.map((_, j) => dot(dz, at(v, first + j, h))),
+          mean = dot(p, dp);
         p.forEach((x, j) => {
           const ds = x * (dp[j] - mean) * scale;
           grad(v, first + j, h, dz, x);
@@ -128,12 +173,21 @@ class Tape {
         });
       }
     });
-    for (let i = 0; i < q.rows; i++) for (let h = 0; h < heads; h++) {
-      const first = i - i % length, scores = Array.from({ length: i - first + 1 }, (_, j) => dot(at(q, i, h), at(k, first + j, h)) * scale);
-      const most = Math.max(...scores), e = scores.map((s) => Math.exp(s - most)), sum = e.reduce((a, b) => a + b), p = e.map((x) => x / sum);
-      patterns.push({ i, h, first, p });
-      p.forEach((x, j) => at(v, first + j, h).forEach((y, c) => { z.data[i * q.cols + h * d + c] += x * y; }));
-    }
+    for (let i = 0; i < q.rows; i++)
+      for (let h = 0; h < heads; h++) {
+        const first = i - (i % length),
+          scores = Array.from({ length: i - first + 1 }, (_, j) => dot(at(q, i, h), at(k, first + j, h)) * scale);
+        const most = Math.max(...scores),
+          e = scores.map((s) => Math.exp(s - most)),
+          sum = e.reduce((a, b) => a + b),
+          p = e.map((x) => x / sum);
+        patterns.push({ i, h, first, p });
+        p.forEach((x, j) =>
+          at(v, first + j, h).forEach((y, c) => {
+            z.data[i * q.cols + h * d + c] += x * y;
+          }),
+        );
+      }
     return z;
   }
 
@@ -141,42 +195,76 @@ class Tape {
   backward(logits, targets) {
     const v = logits.cols;
     targets.forEach((target, i) => {
-      const row = logits.data.subarray(i * v, i * v + v), most = Math.max(...row), e = row.map((x) => Math.exp(x - most)), sum = e.reduce((a, b) => a + b);
-      e.forEach((x, j) => { logits.grad[i * v + j] = (x / sum - Number(j === target)) / targets.length; });
+      const row = logits.data.subarray(i * v, i * v + v),
+        most = Math.max(...row),
+        e = row.map((x) => Math.exp(x - most)),
+        sum = e.reduce((a, b) => a + b);
+      e.forEach((x, j) => {
+        logits.grad[i * v + j] = (x / sum - Number(j === target)) / targets.length;
+      });
     });
     for (const m of this.list.reverse()) m.back();
   }
 }
 
-const rms = (...lists) => Math.sqrt(lists.reduce((a, l) => a + l.reduce((b, x) => b + x * x, 0), 0) / lists.reduce((n, l) => n + l.length, 0));
+const rms = (...lists) =>
+  Math.sqrt(lists.reduce((a, l) => a + l.reduce((b, x) => b + x * x, 0), 0) / lists.reduce((n, l) => n + l.length, 0));
 
 /**
  * What depth() measures.
- * @param {{vocab_size: number, d_model: number, n_layers: number, n_heads: number, d_ff: number, context_length: number, norm_eps: number,
- *   norm_placement?: string, use_norm?: boolean, use_residual?: boolean}} c
+ * @param
+ *   {{vocab_size: number, d_model: number, n_layers: number, n_heads: number, d_ff: number, context_length: number, norm_eps: number, norm_placement?: string, use_norm?: boolean, use_residual?: boolean}}
+ *   c
  * @param {number} seed
  * @param {number} n  tokens, whole contexts of them
  */
 export function depthInDouble(c, seed, n) {
-  const first = new Random(seed), weights = new Random(first.next()), { d_model: d, d_ff: wide } = c;
-  const post = c.norm_placement === 'post', norms = c.use_norm ?? true, residuals = c.use_residual ?? true;
+  const first = new Random(seed),
+    weights = new Random(first.next()),
+    { d_model: d, d_ff: wide } = c;
+  const post = c.norm_placement === 'post',
+    norms = c.use_norm ?? true,
+    residuals = c.use_residual ?? true;
   const draw = (rows, cols) => {
     const m = new Matrix(rows, cols);
-    m.data.forEach((_, i) => { m.data[i] = Math.fround(Math.fround(0.02) * Math.fround(weights.normal())); });
+    m.data.forEach((_, i) => {
+      m.data[i] = Math.fround(Math.fround(0.02) * Math.fround(weights.normal()));
+    });
     return m;
   };
-  const embed = draw(c.vocab_size, d), position = draw(c.context_length, d);
-  const blocks = Array.from({ length: c.n_layers }, () => [[d, d], [d, d], [d, d], [d, d], [wide, d], [d, wide]].map(([r, k]) => draw(r, k)));
-  const ids = Array.from({ length: n }, () => Math.floor(first.uniform() * c.vocab_size)), targets = ids.map(() => Math.floor(first.uniform() * c.vocab_size));
+  const embed = draw(c.vocab_size, d),
+    position = draw(c.context_length, d);
+  const blocks = Array.from({ length: c.n_layers }, () =>
+    [
+      [d, d],
+      [d, d],
+      [d, d],
+      [d, d],
+      [wide, d],
+      [d, wide],
+    ].map(([r, k]) => draw(r, k)),
+  );
+  const ids = Array.from({ length: n }, () => Math.floor(first.uniform() * c.vocab_size)),
+    targets = ids.map(() => Math.floor(first.uniform() * c.vocab_size));
 
-  const tape = new Tape(), norm = (x) => (norms ? tape.norm(x, c.norm_eps) : x);
+  const tape = new Tape(),
+    norm = (x) => (norms ? tape.norm(x, c.norm_eps) : x);
   const sublayer = (x, f) => {
-    const y = f(post ? x : norm(x)), sum = residuals ? tape.add(x, y) : y;
+    const y = f(post ? x : norm(x)),
+      sum = residuals ? tape.add(x, y) : y;
     return post ? norm(sum) : sum;
   };
-  let x = tape.add(tape.rows(embed, ids), tape.rows(position, ids.map((_, i) => i % c.context_length)));
+  let x = tape.add(
+    tape.rows(embed, ids),
+    tape.rows(
+      position,
+      ids.map((_, i) => i % c.context_length),
+    ),
+  );
   const streams = blocks.map(([q, k, v, o, up, down]) => {
-    x = sublayer(x, (y) => tape.linear(tape.attend(tape.linear(y, q), tape.linear(y, k), tape.linear(y, v), c.n_heads, c.context_length), o));
+    x = sublayer(x, (y) =>
+      tape.linear(tape.attend(tape.linear(y, q), tape.linear(y, k), tape.linear(y, v), c.n_heads, c.context_length), o),
+    );
     x = sublayer(x, (y) => tape.linear(tape.gelu(tape.linear(y, up)), down));
     return rms(x.data);
   });

@@ -16,21 +16,36 @@ export const stories = join(top, 'weights/stories-3m.gguf');
 
 /** @param {string} file */
 export const json = (file) => JSON.parse(readFileSync(file, 'utf8'));
-/** A raw f32 file, or null. @param {string} file */
+/**
+ * A raw f32 file, or null.
+ * @param {string} file
+ */
 export function floats(file) {
   return existsSync(file) ? new Float32Array(Uint8Array.from(readFileSync(file)).buffer) : null;
 }
 
-/** A case's folder, its description and how to run it. @param {string} name @param {string} [root] */
+/**
+ * A case's folder, its description and how to run it.
+ * @param {string} name
+ * @param {string} [root]
+ */
 export function openCase(name, root = golden) {
   const folder = join(root, name);
   const about = json(join(folder, 'case.json'));
   const config = existsSync(join(folder, 'config.json')) ? json(join(folder, 'config.json')) : {};
   const pads = config.pad_positions ?? [];
   return {
-    name, folder, about, config,
+    name,
+    folder,
+    about,
+    config,
     source: existsSync(join(folder, 'model.gguf')) ? join(folder, 'model.gguf') : `${folder}/`,
-    run: about.src_ids ? { source: about.src_ids, ...(pads.length && { sourceMask: about.src_ids.map((_, i) => (pads.includes(i) ? 0 : 1)) }) } : {},
+    run: about.src_ids
+      ? {
+          source: about.src_ids,
+          ...(pads.length && { sourceMask: about.src_ids.map((_, i) => (pads.includes(i) ? 0 : 1)) }),
+        }
+      : {},
     array: (file) => floats(join(folder, `${file}.f32`)),
   };
 }
@@ -59,7 +74,11 @@ export async function collect(generator) {
   }
 }
 
-/** Largest difference; NaN counts as infinite. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+/**
+ * Largest difference; NaN counts as infinite.
+ * @param {ArrayLike<number>} a
+ * @param {ArrayLike<number>} b
+ */
 export function distance(a, b) {
   if (a.length !== b.length) return Infinity;
   let most = 0;
@@ -70,47 +89,93 @@ export function distance(a, b) {
   return most;
 }
 
-/** Equal to the last bit, NaN and the sign of zero included. @param {Float32Array} a @param {Float32Array} b */
+/**
+ * Equal to the last bit, NaN and the sign of zero included.
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ */
 export function sameBits(a, b) {
-  return a.length === b.length && Buffer.compare(Buffer.from(a.buffer, a.byteOffset, a.byteLength), Buffer.from(b.buffer, b.byteOffset, b.byteLength)) === 0;
+  return (
+    a.length === b.length &&
+    Buffer.compare(
+      Buffer.from(a.buffer, a.byteOffset, a.byteLength),
+      Buffer.from(b.buffer, b.byteOffset, b.byteLength),
+    ) === 0
+  );
 }
 
-/** Whole numbers that look random and are the same every time. @param {number} n @param {number} below @param {number} [seed] */
+/**
+ * Whole numbers that look random and are the same every time.
+ * @param {number} n
+ * @param {number} below
+ * @param {number} [seed]
+ */
 export function numbers(n, below, seed = 1) {
   let state = seed >>> 0;
   return Array.from({ length: n }, () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor(state / 2 ** 32 * below);
+    return Math.floor((state / 2 ** 32) * below);
   });
 }
 
-/** A safetensors file. @param {Record<string, {shape: number[], data: Float32Array}>} tensors */
+/**
+ * A safetensors file.
+ * @param {Record<string, {shape: number[], data: Float32Array}>} tensors
+ */
 export function safetensors(tensors) {
   let at = 0;
   const header = {};
   for (const [name, { shape, data }] of Object.entries(tensors)) {
-    header[name] = { dtype: 'F32', shape, data_offsets: [at, at += data.byteLength] };
+    header[name] = { dtype: 'F32', shape, data_offsets: [at, (at += data.byteLength)] };
   }
   const text = Buffer.from(JSON.stringify(header));
   const size = Buffer.alloc(8);
   size.writeBigUInt64LE(BigInt(text.length));
-  return Buffer.concat([size, text, ...Object.values(tensors).map(({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byteLength))]);
+  return Buffer.concat([
+    size,
+    text,
+    ...Object.values(tensors).map(({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byteLength)),
+  ]);
 }
 
-/** The f32 tensors of a safetensors file. @param {string} file @returns {Record<string, {shape: number[], data: Float32Array}>} */
+/**
+ * The f32 tensors of a safetensors file.
+ * @param {string} file
+ * @returns {Record<string, {shape: number[], data: Float32Array}>}
+ */
 export function readTensors(file) {
   const bytes = Uint8Array.from(readFileSync(file));
   const length = Number(new DataView(bytes.buffer).getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
-  return Object.fromEntries(Object.entries(header).filter(([name]) => name !== '__metadata__').map(([name, { shape, data_offsets: [from, to] }]) =>
-    [name, { shape, data: new Float32Array(bytes.slice(8 + length + from, 8 + length + to).buffer) }]));
+  return Object.fromEntries(
+    Object.entries(header)
+      .filter(([name]) => name !== '__metadata__')
+      .map(
+        ([
+          name,
+          {
+            shape,
+            data_offsets: [from, to],
+          },
+        ]) => [name, { shape, data: new Float32Array(bytes.slice(8 + length + from, 8 + length + to).buffer) }],
+      ),
+  );
 }
 
-/** A web server on this machine for one test. @param {(request: any, response: any) => void} handler */
+/**
+ * A web server on this machine for one test.
+ * @param {(request: any, response: any) => void} handler
+ */
 export async function serve(handler) {
   const server = createServer(handler);
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   server.unref(); // a test that fails before it closes the server does not keep the process
   const { port } = /** @type {any} */ (server.address());
-  return { url: `http://127.0.0.1:${port}/`, close: () => { server.closeAllConnections(); server.close(); } };
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
 }

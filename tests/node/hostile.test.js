@@ -1,12 +1,22 @@
 // hostile.test.js - arguments that are too large, change while they are read, or run code of their own
 //
-// An array of three million edits was refused after seconds, one of 2^31 ids ended the process, and `set: { length: 6e8 }` made the engine reserve
-// 2^32 bytes, of which none arrived: every later call wrote over its memory until it trapped.
+// An array of three million edits was refused after seconds, one of 2^31 ids ended the process, and
+// `set: { length: 6e8 }` made the engine reserve 2^32 bytes, of which none arrived: every later call wrote over its
+// memory until it trapped.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
-import { GlassformerError, Tokenizer, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
+import {
+  GlassformerError,
+  Tokenizer,
+  countParameters,
+  create,
+  depth,
+  estimate,
+  load,
+  train,
+} from '../../web/lib/index.js';
 import { collect, stories } from './helpers.js';
 
 const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
@@ -15,12 +25,23 @@ let here, there, pair, told, before_;
 const ids = [1, 2, 3];
 const writes = async (model) => Buffer.from((await model.forward(ids)).logits.data.buffer).toString('hex');
 before(async () => {
-  [here, there, pair, told] = await Promise.all([create(config, { seed: 1 }), create(config, { seed: 1, worker: true, threads: 1 }), create(both, { seed: 1 }), load(stories)]);
+  [here, there, pair, told] = await Promise.all([
+    create(config, { seed: 1 }),
+    create(config, { seed: 1, worker: true, threads: 1 }),
+    create(both, { seed: 1 }),
+    load(stories),
+  ]);
   before_ = await writes(here);
 });
-after(() => { for (const model of [here, there, pair, told]) model.dispose(); });
+after(() => {
+  for (const model of [here, there, pair, told]) model.dispose();
+});
 
-/** Something with that many entries, which counts how many are read. @param {number} length @param {any} [entry] */
+/**
+ * Something with that many entries, which counts how many are read.
+ * @param {number} length
+ * @param {any} [entry]
+ */
 function claims(length, entry = 1, target = []) {
   const seen = { reads: 0 };
   const value = new Proxy(target, {
@@ -34,7 +55,10 @@ function claims(length, entry = 1, target = []) {
 }
 
 const at = 'blocks.0.hook_mlp_out';
-/** Every place of a call that takes a list, by what its refusal names. @type {Record<string, (model: any, list: any) => any>} */
+/**
+ * Every place of a call that takes a list, by what its refusal names.
+ * @type {Record<string, (model: any, list: any) => any>}
+ */
 const LISTS = {
   'the prompt': (m, list) => collect(m.generate(list, { maxTokens: 1 })),
   'the input': (m, list) => m.forward(list),
@@ -61,12 +85,21 @@ const LISTS = {
   messages: (m, list) => collect(m.chat(list)),
   async 'the input of a session'(m, list) {
     const session = await m.session();
-    try { await session.eval(list); } finally { await session.close(); }
+    try {
+      await session.eval(list);
+    } finally {
+      await session.close();
+    }
   },
 };
 
 const refusal = async (call) => {
-  const error = await Promise.resolve().then(call).then(() => null, (e) => e);
+  const error = await Promise.resolve()
+    .then(call)
+    .then(
+      () => null,
+      (e) => e,
+    );
   assert.ok(error instanceof GlassformerError, `${error?.stack ?? 'not refused'}`);
   assert.ok(error.message.length < 1000);
   return error;
@@ -95,19 +128,60 @@ describe('lists', () => {
       const throwing = claims(3).value;
       const { proxy, revoke } = Proxy.revocable([], {});
       revoke();
-      const growing = () => { // by the second time that it is asked
+      const growing = () => {
+        // by the second time that it is asked
         let asked = 0;
         return new Proxy([1, 2, 3], { get: (target, key) => (key === 'length' ? (asked++ ? 1e9 : 3) : target[key]) });
       };
-      const odd = [{ length: '3' }, { length: -1 }, { length: 2.5 }, { length: NaN }, { length: 6e8 }, { length: 2 ** 30 }, { get length() { throw new Error('boom'); } }, [1, , 3], new BigInt64Array(3),
-        new DataView(new ArrayBuffer(8)), () => 1, Symbol('odd'), 5n, proxy, new Proxy([], { get() { throw new Error('boom'); } }), [Symbol('odd')], [{ length: 1e9 }], 'x'.repeat(1e6), throwing, growing];
+      const odd = [
+        { length: '3' },
+        { length: -1 },
+        { length: 2.5 },
+        { length: NaN },
+        { length: 6e8 },
+        { length: 2 ** 30 },
+        {
+          get length() {
+            throw new Error('boom');
+          },
+        },
+        [1, , 3],
+        new BigInt64Array(3),
+        new DataView(new ArrayBuffer(8)),
+        () => 1,
+        Symbol('odd'),
+        5n,
+        proxy,
+        new Proxy([], {
+          get() {
+            throw new Error('boom');
+          },
+        }),
+        [Symbol('odd')],
+        [{ length: 1e9 }],
+        'x'.repeat(1e6),
+        throwing,
+        growing,
+      ];
       for (const made of odd) {
         let refused = null;
         for (const model of [here, there]) {
           const value = made === growing ? growing() : made;
-          const error = await Promise.resolve().then(() => call(model, value)).then(() => null, (e) => e);
+          const error = await Promise.resolve()
+            .then(() => call(model, value))
+            .then(
+              () => null,
+              (e) => e,
+            );
           if (made === growing) assert.doesNotMatch(error?.message ?? '', /1000000000/);
-          if (error) assert.ok(error instanceof GlassformerError && error.code !== 'internal' && error.code !== 'crashed' && error.code !== 'out-of-memory', `${error.stack}`);
+          if (error)
+            assert.ok(
+              error instanceof GlassformerError &&
+                error.code !== 'internal' &&
+                error.code !== 'crashed' &&
+                error.code !== 'out-of-memory',
+              `${error.stack}`,
+            );
           if (model === here) refused = error;
           else assert.deepEqual([error?.code, error?.message], [refused?.code, refused?.message]);
         }
@@ -117,13 +191,21 @@ describe('lists', () => {
   }
 
   test('a source, and masks, of a model that takes them', async () => {
-    for (const [call, name] of [[(v) => pair.forward(ids, { source: v }), 'source'], [(v) => pair.session({ source: v }), 'source'], [(v) => collect(pair.generate(ids, { source: v })), 'source'],
-      [(v) => pair.forward(ids, { source: ids, sourceMask: v }), 'sourceMask'], [(v) => pair.trace(ids, { source: v }), 'source']]) {
+    for (const [call, name] of [
+      [(v) => pair.forward(ids, { source: v }), 'source'],
+      [(v) => pair.session({ source: v }), 'source'],
+      [(v) => collect(pair.generate(ids, { source: v })), 'source'],
+      [(v) => pair.forward(ids, { source: ids, sourceMask: v }), 'sourceMask'],
+      [(v) => pair.trace(ids, { source: v }), 'source'],
+    ]) {
       const { value, seen } = claims(2 ** 31);
       assert.match((await refusal(() => call(value))).message, new RegExp(`${name}.*${2 ** 31}`));
       assert.ok(seen.reads <= SHOWN);
     }
-    assert.match((await refusal(() => pair.forward(ids, { source: ids, sourceMask: [1, 'x', 0] }))).message, /sourceMask holds "x" at place 1/);
+    assert.match(
+      (await refusal(() => pair.forward(ids, { source: ids, sourceMask: [1, 'x', 0] }))).message,
+      /sourceMask holds "x" at place 1/,
+    );
     assert.equal((await pair.forward(ids, { source: ids, sourceMask: [true, 1, 0] })).logits.shape[0], 3);
   });
 
@@ -131,28 +213,56 @@ describe('lists', () => {
     const lying = Int32Array.of(1, 2, 3);
     Object.defineProperty(lying, 'length', { value: 2 ** 31 });
     assert.equal((await here.forward(lying)).logits.shape[0], 3);
-    for (const Kind of [Int8Array, Uint16Array, Int32Array, Float32Array, Float64Array]) assert.equal((await here.forward(Kind.of(1, 2, 3))).logits.shape[0], 3);
+    for (const Kind of [Int8Array, Uint16Array, Int32Array, Float32Array, Float64Array])
+      assert.equal((await here.forward(Kind.of(1, 2, 3))).logits.shape[0], 3);
     assert.equal((await here.forward(new Uint8Array(new SharedArrayBuffer(3)))).logits.shape[0], 3);
     const detached = Int32Array.of(1, 2, 3);
     structuredClone(detached.buffer, { transfer: [detached.buffer] });
-    for (const model of [here, there]) assert.equal((await refusal(() => model.forward(detached))).code, 'empty-prompt');
+    for (const model of [here, there])
+      assert.equal((await refusal(() => model.forward(detached))).code, 'empty-prompt');
     if (!('resizable' in ArrayBuffer.prototype)) return;
-    const buffer = new ArrayBuffer(12, { maxByteLength: 24 }), view = new Int32Array(buffer); // follows its buffer's size
+    const buffer = new ArrayBuffer(12, { maxByteLength: 24 }),
+      view = new Int32Array(buffer); // follows its buffer's size
     buffer.resize(8);
     assert.equal((await here.forward(view)).logits.shape[0], 2);
   });
 
   test('too many of what is fine', async () => {
     const edit = { at, scale: 1 };
-    assert.match((await refusal(() => here.forward(ids, { edits: new Array(65537).fill(edit) }))).message, /edits has 65537 entries, at most 65536/);
-    assert.match((await refusal(() => here.forward(ids, { edits: new Array(65536).fill({ at: '*', scale: 1 }) }))).message, /changes at single points, at most 262144/);
+    assert.match(
+      (await refusal(() => here.forward(ids, { edits: new Array(65537).fill(edit) }))).message,
+      /edits has 65537 entries, at most 65536/,
+    );
+    assert.match(
+      (await refusal(() => here.forward(ids, { edits: new Array(65536).fill({ at: '*', scale: 1 }) }))).message,
+      /changes at single points, at most 262144/,
+    );
     const half = Math.floor(2 ** 18 / (await here.points()).length / 2) + 1; // each of them two changes at each point
-    assert.match((await refusal(() => here.forward(ids, { edits: new Array(half).fill({ at: '*', scale: 1, add: 0 }) }))).message, /changes at single points/);
-    assert.match((await refusal(() => collect(here.generate(new Array(5000).fill([1]))))).message, /5000 sequences, at most 4096/);
-    assert.match((await refusal(() => here.forward(ids, { edits: [{ at, set: new Float32Array(3e6) }] }))).message, /edits\[0\]\.set has 3000000 entries, the longest row of this model has \d+/);
-    assert.match((await refusal(() => here.forward(new Array(65).fill(1)))).message, /input has 65 tokens, the context holds 64/);
-    const broad = await create({ ...config, vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1, d_ff: 65536 }, { seed: 1 }), row = { at: 'blocks.0.mlp.hook_post', add: new Float32Array(65536) };
-    assert.match((await refusal(() => broad.forward(ids, { edits: new Array(257).fill(row) }))).message, /edits: at most 16777216 numbers are taken/);
+    assert.match(
+      (await refusal(() => here.forward(ids, { edits: new Array(half).fill({ at: '*', scale: 1, add: 0 }) }))).message,
+      /changes at single points/,
+    );
+    assert.match(
+      (await refusal(() => collect(here.generate(new Array(5000).fill([1]))))).message,
+      /5000 sequences, at most 4096/,
+    );
+    assert.match(
+      (await refusal(() => here.forward(ids, { edits: [{ at, set: new Float32Array(3e6) }] }))).message,
+      /edits\[0\]\.set has 3000000 entries, the longest row of this model has \d+/,
+    );
+    assert.match(
+      (await refusal(() => here.forward(new Array(65).fill(1)))).message,
+      /input has 65 tokens, the context holds 64/,
+    );
+    const broad = await create(
+        { ...config, vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1, d_ff: 65536 },
+        { seed: 1 },
+      ),
+      row = { at: 'blocks.0.mlp.hook_post', add: new Float32Array(65536) };
+    assert.match(
+      (await refusal(() => broad.forward(ids, { edits: new Array(257).fill(row) }))).message,
+      /edits: at most 16777216 numbers are taken/,
+    );
     broad.dispose();
   });
 });
@@ -162,12 +272,30 @@ describe('texts', () => {
   const long = 'x'.repeat(5e8);
   /** @type {Record<string, (text: any) => any>} */
   const texts = {
-    prompt: (text) => collect(told.generate(text)), input: (text) => told.forward(text), 'input 1': (text) => told.forward(['a', text]), 'the text': (text) => told.encode(text), capture: (text) => told.forward('a', { capture: [text] }),
-    edits: (text) => told.forward('a', { edits: text }), at: (text) => told.forward('a', { edits: [{ at: text, scale: 1 }] }), set: (text) => told.forward('a', { edits: [{ at, set: text }] }),
-    stop: (text) => collect(told.generate('a', { stop: [text] })), temperature: (text) => collect(told.generate('a', { temperature: text })), mask: (text) => told.forward('a', { mask: text }),
-    weight: (text) => told.weight(text), row: (text) => told.weight('embed.weight', text), token: (text) => told.attribution('a', { token: text }), quantize: (text) => load(stories, { quantize: text }),
-    'the source': (text) => load(text), sha256: (text) => load(stories, { sha256: text }), preset: (text) => countParameters(text), 'the preset': (text) => collect(train(text, 'a')), options: (text) => told.forward('a', text),
-    dtype: (text) => estimate('gpt2', { contextLength: 8, dtype: text }), seen: (text) => told.distribution([1], { seen: text }), ids: (text) => told.decode(text), positions: async (text) => (await told.session()).rewind(text),
+    prompt: (text) => collect(told.generate(text)),
+    input: (text) => told.forward(text),
+    'input 1': (text) => told.forward(['a', text]),
+    'the text': (text) => told.encode(text),
+    capture: (text) => told.forward('a', { capture: [text] }),
+    edits: (text) => told.forward('a', { edits: text }),
+    at: (text) => told.forward('a', { edits: [{ at: text, scale: 1 }] }),
+    set: (text) => told.forward('a', { edits: [{ at, set: text }] }),
+    stop: (text) => collect(told.generate('a', { stop: [text] })),
+    temperature: (text) => collect(told.generate('a', { temperature: text })),
+    mask: (text) => told.forward('a', { mask: text }),
+    weight: (text) => told.weight(text),
+    row: (text) => told.weight('embed.weight', text),
+    token: (text) => told.attribution('a', { token: text }),
+    quantize: (text) => load(stories, { quantize: text }),
+    'the source': (text) => load(text),
+    sha256: (text) => load(stories, { sha256: text }),
+    preset: (text) => countParameters(text),
+    'the preset': (text) => collect(train(text, 'a')),
+    options: (text) => told.forward('a', text),
+    dtype: (text) => estimate('gpt2', { contextLength: 8, dtype: text }),
+    seen: (text) => told.distribution([1], { seen: text }),
+    ids: (text) => told.decode(text),
+    positions: async (text) => (await told.session()).rewind(text),
   };
   for (const [name, call] of Object.entries(texts)) {
     test(`${name}: a text of 500 MB is not read`, async () => {
@@ -179,33 +307,54 @@ describe('texts', () => {
   test('a tokenizer alone', async () => {
     const tokenizer = await Tokenizer.load(stories);
     assert.match((await refusal(() => tokenizer.encode(long))).message, /500000000 characters, at most 16777216/);
-    assert.match((await refusal(() => Tokenizer.load({ model: { type: 'BPE', vocab: { [`${'x'.repeat(1000)}`]: 0 }, merges: [long] } }))).message, /tokenizer/);
+    assert.match(
+      (
+        await refusal(() =>
+          Tokenizer.load({ model: { type: 'BPE', vocab: { [`${'x'.repeat(1000)}`]: 0 }, merges: [long] } }),
+        )
+      ).message,
+      /tokenizer/,
+    );
     const { value, seen } = claims(2 ** 31);
-    for (const call of [() => tokenizer.decode(value), () => tokenizer.stream(value)]) assert.match((await refusal(call)).message, /ids has 2147483648 entries/);
+    for (const call of [() => tokenizer.decode(value), () => tokenizer.stream(value)])
+      assert.match((await refusal(call)).message, /ids has 2147483648 entries/);
     assert.equal(seen.reads, 0);
   });
   test('together no more than one may have', async () => {
-    assert.match((await refusal(() => told.forward(new Array(300).fill('x'.repeat(6e4))))).message, /input \d+ is too long.*16777216/);
+    assert.match(
+      (await refusal(() => told.forward(new Array(300).fill('x'.repeat(6e4))))).message,
+      /input \d+ is too long.*16777216/,
+    );
   });
 });
 
 describe('options and objects', () => {
   test('each is read once', async () => {
     const counts = {};
-    const counting = (o, path = '') => new Proxy(o, { get(target, name) {
-      if (typeof name === 'string') counts[`${path}${name}`] = (counts[`${path}${name}`] ?? 0) + 1;
-      const value = target[name];
-      return value !== null && typeof value === 'object' && !ArrayBuffer.isView(value) ? counting(value, `${path}${name}.`) : value;
-    } });
+    const counting = (o, path = '') =>
+      new Proxy(o, {
+        get(target, name) {
+          if (typeof name === 'string') counts[`${path}${name}`] = (counts[`${path}${name}`] ?? 0) + 1;
+          const value = target[name];
+          return value !== null && typeof value === 'object' && !ArrayBuffer.isView(value)
+            ? counting(value, `${path}${name}.`)
+            : value;
+        },
+      });
     const single = () => {
       const twice = Object.entries(counts).filter(([, n]) => n > 1);
       assert.ok(Object.keys(counts).length > 0);
       assert.deepEqual(twice, []);
       for (const key of Object.keys(counts)) delete counts[key];
     };
-    await here.forward(ids, counting({ capture: ['hook_embed'], edits: [{ at, set: [0.5], position: 1 }], mask: [1, 1, 0] }));
+    await here.forward(
+      ids,
+      counting({ capture: ['hook_embed'], edits: [{ at, set: [0.5], position: 1 }], mask: [1, 1, 0] }),
+    );
     single();
-    await collect(here.generate(counting(ids), counting({ maxTokens: 2, stop: ['x'], seed: 1, temperature: 0.5, logprobs: 2 })));
+    await collect(
+      here.generate(counting(ids), counting({ maxTokens: 2, stop: ['x'], seed: 1, temperature: 0.5, logprobs: 2 })),
+    );
     single();
     await here.distribution(counting([1, 2, 3]), counting({ topK: 2, seen: [1] }));
     single();
@@ -220,12 +369,30 @@ describe('options and objects', () => {
   });
 
   test('getters that throw are named, with what they threw as the cause', async () => {
-    const boom = new Error('boom'), trap = (name) => ({ get [name]() { throw boom; } });
-    for (const [call, words] of [[() => here.forward(ids, trap('capture')), /capture/], [() => collect(here.generate(ids, trap('maxTokens'))), /maxTokens/], [() => here.session(trap('edits')), /edits/],
-      [() => here.forward(ids, { edits: [trap('at')] }), /edits\[0\]/], [() => create(trap('d_model')), /configuration/], [() => create(config, trap('seed')), /seed/], [() => load(trap('weights')), /source/],
-      [() => load({ weights: new Uint8Array(3), config: trap('vocab_size') }), /config/], [() => load(stories, trap('signal')), /signal/], [() => countParameters(trap('n_heads')), /configuration/],
-      [() => estimate(config, trap('contextLength')), /contextLength/], [() => collect(train(trap('d_model'), 'text')), /configuration/], [() => collect(train(config, 'text', trap('steps'))), /steps/],
-      [() => depth(config, trap('tokens')), /tokens/], [() => collect(here.chat([trap('role')])), /messages/], [() => Tokenizer.load(trap('model')), /tokenizer/]]) {
+    const boom = new Error('boom'),
+      trap = (name) => ({
+        get [name]() {
+          throw boom;
+        },
+      });
+    for (const [call, words] of [
+      [() => here.forward(ids, trap('capture')), /capture/],
+      [() => collect(here.generate(ids, trap('maxTokens'))), /maxTokens/],
+      [() => here.session(trap('edits')), /edits/],
+      [() => here.forward(ids, { edits: [trap('at')] }), /edits\[0\]/],
+      [() => create(trap('d_model')), /configuration/],
+      [() => create(config, trap('seed')), /seed/],
+      [() => load(trap('weights')), /source/],
+      [() => load({ weights: new Uint8Array(3), config: trap('vocab_size') }), /config/],
+      [() => load(stories, trap('signal')), /signal/],
+      [() => countParameters(trap('n_heads')), /configuration/],
+      [() => estimate(config, trap('contextLength')), /contextLength/],
+      [() => collect(train(trap('d_model'), 'text')), /configuration/],
+      [() => collect(train(config, 'text', trap('steps'))), /steps/],
+      [() => depth(config, trap('tokens')), /tokens/],
+      [() => collect(here.chat([trap('role')])), /messages/],
+      [() => Tokenizer.load(trap('model')), /tokenizer/],
+    ]) {
       const error = await refusal(call);
       assert.match(error.message, words);
       assert.match(error.message, /boom/);
@@ -237,11 +404,22 @@ describe('options and objects', () => {
     const loop = { ...config };
     loop.self = loop;
     const wide = [];
-    for (let i = 0, last = wide; i < 60; i++) { const next = []; last.push(next, next); last = next; } // 2^60 paths
+    for (let i = 0, last = wide; i < 60; i++) {
+      const next = [];
+      last.push(next, next);
+      last = next;
+    } // 2^60 paths
     let deep = {};
     for (let i = 0; i < 1e5; i++) deep = { deep };
     for (const value of [loop, { ...config, wide }, { ...config, deep }]) {
-      for (const call of [() => create(value), () => countParameters(value), () => collect(train(value, 'text')), () => depth(value), () => load({ weights: new Uint8Array(3), config: value }), () => Tokenizer.load(value)]) {
+      for (const call of [
+        () => create(value),
+        () => countParameters(value),
+        () => collect(train(value, 'text')),
+        () => depth(value),
+        () => load({ weights: new Uint8Array(3), config: value }),
+        () => Tokenizer.load(value),
+      ]) {
         assert.match((await refusal(call)).message, /contains itself|more than \d+ values|nested deeper/);
       }
     }
@@ -250,8 +428,18 @@ describe('options and objects', () => {
   test('the same object at many places does not contain itself', async () => {
     const message = { role: 'user', content: 'a' };
     assert.equal((await refusal(() => collect(told.chat(new Array(100).fill(message))))).code, 'no-chat-template');
-    const names = ['a', 'b', 'c'], pair = ['a', 'b'], vocab = { a: 0, b: 1, c: 2, ab: 3 }, merges = [pair, ...new Array(99).fill(pair)];
-    const tokenizer = await Tokenizer.load({ model: { type: 'BPE', vocab, merges }, added_tokens: [], normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null });
+    const names = ['a', 'b', 'c'],
+      pair = ['a', 'b'],
+      vocab = { a: 0, b: 1, c: 2, ab: 3 },
+      merges = [pair, ...new Array(99).fill(pair)];
+    const tokenizer = await Tokenizer.load({
+      model: { type: 'BPE', vocab, merges },
+      added_tokens: [],
+      normalizer: null,
+      pre_tokenizer: null,
+      post_processor: null,
+      decoder: null,
+    });
     assert.deepEqual(tokenizer.encode(names.join('')), [3, 2]);
   });
 
@@ -259,15 +447,17 @@ describe('options and objects', () => {
     const gone = new Uint8Array(100);
     structuredClone(gone.buffer, { transfer: [gone.buffer] });
     for (const source of [gone, gone.buffer, { weights: gone, config }, { weights: [gone.buffer], config }]) {
-      for (const worker of [false, true]) assert.equal((await refusal(() => load(source, { worker }))).code, 'truncated');
+      for (const worker of [false, true])
+        assert.equal((await refusal(() => load(source, { worker }))).code, 'truncated');
     }
     const { value, seen } = claims(2 ** 31);
-    for (const source of [value, { weights: value }, { length: 4e9 }]) assert.equal((await refusal(() => load(source))).code, 'bad-argument');
+    for (const source of [value, { weights: value }, { length: 4e9 }])
+      assert.equal((await refusal(() => load(source))).code, 'bad-argument');
     assert.equal(seen.reads, 0);
   });
 });
 
-describe('the engine\'s own memory for arguments', () => {
+describe("the engine's own memory for arguments", () => {
   const bytes = new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
   test('a size that wasm cannot be given is refused, and what follows has its room', async () => {
     const engine = await Engine.start(await WebAssembly.compile(readFileSync(bytes)), 1);

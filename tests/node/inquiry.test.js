@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createInquiry } from '../../web/page/inquiry.js';
 
-/** A store, and a model whose answers tell what it was asked: logits are [number of tokens, last token], sums of what was read before. */
+/**
+ * A store, and a model whose answers tell what it was asked: logits are [number of tokens, last token], sums of what
+ * was read before.
+ */
 function made(ids, kind = 'decoder') {
   const asked = { traces: [], sessions: [] };
   let broken = false;
@@ -16,14 +19,19 @@ function made(ids, kind = 'decoder') {
     },
     async session() {
       const session = {
-        read: [], closed: false,
-        async rewind(n) { session.read.length = n; },
+        read: [],
+        closed: false,
+        async rewind(n) {
+          session.read.length = n;
+        },
         async eval(more) {
           if (broken) throw new Error('no');
           session.read.push(...more);
           return { data: Float32Array.from(session.read), length: session.read.length };
         },
-        async close() { session.closed = true; },
+        async close() {
+          session.closed = true;
+        },
       };
       asked.sessions.push(session);
       return session;
@@ -32,16 +40,34 @@ function made(ids, kind = 'decoder') {
   const state = { model: { api, config: { kind } }, tokens: [], logits: new Map(), source: 'a' };
   const errors = [];
   let turn = 0;
-  const inquiry = createInquiry({ state, set: (patch) => Object.assign(state, patch) }, { turn: () => turn, reads: () => ({ source: state.source }), has: () => true, fail: (e) => errors.push(e.message) });
+  const inquiry = createInquiry(
+    { state, set: (patch) => Object.assign(state, patch) },
+    { turn: () => turn, reads: () => ({ source: state.source }), has: () => true, fail: (e) => errors.push(e.message) },
+  );
   /** Another text is there. */
-  const becomes = (list) => { turn++; Object.assign(state, { tokens: list.map((id) => ({ id })), logits: new Map() }); };
+  const becomes = (list) => {
+    turn++;
+    Object.assign(state, { tokens: list.map((id) => ({ id })), logits: new Map() });
+  };
   becomes(ids);
-  return { inquiry, state, asked, errors, becomes, breaks: (now) => { broken = now; } };
+  return {
+    inquiry,
+    state,
+    asked,
+    errors,
+    becomes,
+    breaks: (now) => {
+      broken = now;
+    },
+  };
 }
 
 test('logits on demand are those of the text that is there, whatever was read before', async () => {
   const { inquiry, state, asked, errors, becomes, breaks } = made([1, 2, 3, 4]);
-  const at = async (position) => { await inquiry.wantLogits(position); return Array.from(state.logits.get(position) ?? []); };
+  const at = async (position) => {
+    await inquiry.wantLogits(position);
+    return Array.from(state.logits.get(position) ?? []);
+  };
   assert.deepEqual(await at(3), [1, 2, 3, 4]);
   assert.deepEqual(await at(1), [1, 2]);
   becomes([1, 7]);
@@ -52,7 +78,11 @@ test('logits on demand are those of the text that is there, whatever was read be
   state.source = 'b';
   becomes([9, 8, 7]);
   assert.deepEqual(await at(2), [9, 8, 7]);
-  assert.deepEqual(asked.sessions.map((s) => s.closed), [true, false], 'another source is another session');
+  assert.deepEqual(
+    asked.sessions.map((s) => s.closed),
+    [true, false],
+    'another source is another session',
+  );
   becomes([5, 6]);
   breaks(true);
   assert.deepEqual(await at(1), []);

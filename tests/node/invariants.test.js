@@ -6,10 +6,26 @@ import { collect, numbers, openCase, sameBits, stories } from './helpers.js';
 
 const small = { vocab_size: 96, d_model: 48, n_layers: 2, n_heads: 4, context_length: 150, d_ff: 80 };
 const modern = { ...small, n_kv_heads: 2 };
-const gpt2 = { ...small, norm: 'layernorm', ffn: 'gelu_tanh', position: 'learned', bias_qkv: true, bias_attn_out: true, bias_ffn: true };
+const gpt2 = {
+  ...small,
+  norm: 'layernorm',
+  ffn: 'gelu_tanh',
+  position: 'learned',
+  bias_qkv: true,
+  bias_attn_out: true,
+  bias_ffn: true,
+};
 const families = {
-  modern, gpt2,
-  'post-norm, sinusoidal': { ...small, norm: 'layernorm', norm_placement: 'post', ffn: 'relu', position: 'sinusoidal', tie_word_embeddings: false },
+  modern,
+  gpt2,
+  'post-norm, sinusoidal': {
+    ...small,
+    norm: 'layernorm',
+    norm_placement: 'post',
+    ffn: 'relu',
+    position: 'sinusoidal',
+    tie_word_embeddings: false,
+  },
   'sliding window, q and k norms': { ...modern, sliding_window: 9, qk_norm: true, rope_pairs: 'adjacent' },
 };
 
@@ -26,11 +42,20 @@ for (const [name, config] of Object.entries(families)) {
         for (let i = 0; i < n; i++) {
           const logits = await session.eval([ids[i]]);
           assert.ok(sameBits(logits, row(whole.logits, i)), `logits after position ${i} differ`);
-          for (const [point, { data, shape: [heads, , keys] }] of Object.entries(session.captured)) {
+          for (const [
+            point,
+            {
+              data,
+              shape: [heads, , keys],
+            },
+          ] of Object.entries(session.captured)) {
             assert.equal(keys, i + 1);
             for (let h = 0; h < heads; h++) {
               const from = (h * n + i) * n;
-              assert.ok(sameBits(data.slice(h * keys, (h + 1) * keys), whole.captured[point].data.slice(from, from + keys)), `${point}, head ${h}, row ${i} differs`);
+              assert.ok(
+                sameBits(data.slice(h * keys, (h + 1) * keys), whole.captured[point].data.slice(from, from + keys)),
+                `${point}, head ${h}, row ${i} differs`,
+              );
             }
           }
         }
@@ -52,7 +77,8 @@ for (const [name, config] of Object.entries(families)) {
 
     test('rewound = fresh; a fork and its parent go their own ways', async () => {
       const model = await create(config, { seed: 3 });
-      const a = numbers(90, config.vocab_size, 1), b = numbers(20, config.vocab_size, 2);
+      const a = numbers(90, config.vocab_size, 1),
+        b = numbers(20, config.vocab_size, 2);
       const session = await model.session();
       await session.eval(a);
       await session.rewind(41);
@@ -89,7 +115,8 @@ test('a generated text = its ids run through forward, logprob by logprob', async
   const ids = [...prompt, ...steps.map((s) => s.id)];
   const { logits } = await model.forward(ids);
   for (const s of steps) {
-    const l = row(logits, s.position - 1), most = l.reduce((a, b) => Math.max(a, b));
+    const l = row(logits, s.position - 1),
+      most = l.reduce((a, b) => Math.max(a, b));
     const want = l[s.id] - most - Math.log(l.reduce((sum, v) => sum + Math.exp(v - most), 0));
     assert.ok(Math.abs(want - s.logprob) < 1e-5, `position ${s.position}: ${s.logprob}, expected ${want}`);
   }
@@ -99,15 +126,24 @@ test('a generated text = its ids run through forward, logprob by logprob', async
 test('rows captured step by step make the triangle of the uncached pass, 64 tokens', async () => {
   const model = await load(stories);
   const prompt = await model.encode('One day, a cat');
-  const { steps, ids } = await collect(model.generate(prompt, { maxTokens: 64, temperature: 0, capture: ['*.hook_pattern'] }));
-  const all = [...prompt, ...ids.slice(0, -1)], n = all.length;
+  const { steps, ids } = await collect(
+    model.generate(prompt, { maxTokens: 64, temperature: 0, capture: ['*.hook_pattern'] }),
+  );
+  const all = [...prompt, ...ids.slice(0, -1)],
+    n = all.length;
   const { captured } = await model.forward(all, { capture: ['*.hook_pattern'] });
   for (const [name, whole] of Object.entries(captured)) {
-    const [heads] = whole.shape, built = new Float32Array(heads * n * n);
+    const [heads] = whole.shape,
+      built = new Float32Array(heads * n * n);
     let row = 0;
     for (const { captured: c } of steps) {
-      const { data, shape: [, rows, keys] } = c[name];
-      for (let h = 0; h < heads; h++) for (let i = 0; i < rows; i++) built.set(data.subarray((h * rows + i) * keys, (h * rows + i + 1) * keys), (h * n + row + i) * n);
+      const {
+        data,
+        shape: [, rows, keys],
+      } = c[name];
+      for (let h = 0; h < heads; h++)
+        for (let i = 0; i < rows; i++)
+          built.set(data.subarray((h * rows + i) * keys, (h * rows + i + 1) * keys), (h * n + row + i) * n);
       row += rows;
     }
     assert.equal(row, n);
@@ -120,14 +156,21 @@ test('two runs at once do not touch one another', async () => {
   const model = await load(stories);
   const options = { maxTokens: 30, temperature: 1, seed: 5 };
   const alone = [await collect(model.generate('A dog', options)), await collect(model.generate('The sun', options))];
-  const both = await Promise.all([collect(model.generate('A dog', options)), collect(model.generate('The sun', options))]);
-  assert.deepEqual(both.map((r) => r.ids), alone.map((r) => r.ids));
+  const both = await Promise.all([
+    collect(model.generate('A dog', options)),
+    collect(model.generate('The sun', options)),
+  ]);
+  assert.deepEqual(
+    both.map((r) => r.ids),
+    alone.map((r) => r.ids),
+  );
   model.dispose();
 });
 
 test('both binaries that run here give the same bits', async (t) => {
   const models = [];
-  for (const backend of ['simd', 'relaxed']) models.push(await load(stories, { backend }).catch((e) => (assert.equal(e.code, 'unsupported'), null)));
+  for (const backend of ['simd', 'relaxed'])
+    models.push(await load(stories, { backend }).catch((e) => (assert.equal(e.code, 'unsupported'), null)));
   if (!models[1]) return t.skip('this Node has no relaxed SIMD');
   const ids = numbers(100, 2048);
   const [a, b] = await Promise.all(models.map((m) => m.forward(ids)));
@@ -149,24 +192,35 @@ test('an encoder-decoder: token by token = in one pass, its source read once', a
   const model = await load(c.source, { quantize: 'f32' });
   const { logits } = await model.forward(c.about.input_ids, c.run);
   const session = await model.session(c.run);
-  for (const [i, id] of c.about.input_ids.entries()) assert.ok(sameBits(await session.eval([id]), row(logits, i)), `position ${i}`);
+  for (const [i, id] of c.about.input_ids.entries())
+    assert.ok(sameBits(await session.eval([id]), row(logits, i)), `position ${i}`);
   await session.rewind(3);
   assert.ok(sameBits(await session.eval(c.about.input_ids.slice(3)), row(logits, c.about.input_ids.length - 1)));
   model.dispose();
 });
 
-for (const [kvCache, bound] of [['f16', 1e-3], ['q8', 0.03]]) {
+for (const [kvCache, bound] of [
+  ['f16', 1e-3],
+  ['q8', 0.03],
+]) {
   test(`a cache in ${kvCache} stays within ${bound} of the logits' size`, async () => {
-    const exact = await load(stories, { quantize: 'f32' }), other = await load(stories, { quantize: 'f32', kvCache });
+    const exact = await load(stories, { quantize: 'f32' }),
+      other = await load(stories, { quantize: 'f32', kvCache });
     const ids = await exact.encode('Once upon a time, there was a little girl named Lily. She loved to play outside.');
     const [a, b] = [(await exact.forward(ids)).logits.data, (await other.forward(ids)).logits.data];
-    let error = 0, size = 0;
-    a.forEach((v, i) => { error += (v - b[i]) ** 2; size += v ** 2; });
+    let error = 0,
+      size = 0;
+    a.forEach((v, i) => {
+      error += (v - b[i]) ** 2;
+      size += v ** 2;
+    });
     assert.ok(Math.sqrt(error / size) < bound, `${Math.sqrt(error / size)}`);
     assert.ok(!sameBits(a, b), 'the option did nothing');
     const [s, t] = [await exact.session(), await other.session()];
-    await s.eval(ids); await t.eval(ids);
+    await s.eval(ids);
+    await t.eval(ids);
     assert.ok(t.bytes < s.bytes);
-    exact.dispose(); other.dispose();
+    exact.dispose();
+    other.dispose();
   });
 }

@@ -1,4 +1,5 @@
-// keeping.test.js - checksums and stores of downloads; and that nothing is given back while it is in use, or kept when it is not
+// keeping.test.js - checksums and stores of downloads; and that nothing is given back while it is in use, or kept when
+// it is not
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,14 +11,21 @@ import { golden, refused, top } from './helpers.js';
 
 const sum = (bytes) => createHash('sha256').update(bytes).digest('hex');
 const wrong = '0'.repeat(64);
-const [file, newer] = ['gguf_llama_q8_0', 'gguf_llama_q4_0'].map((name) => readFileSync(join(golden, name, 'model.gguf')));
+const [file, newer] = ['gguf_llama_q8_0', 'gguf_llama_q4_0'].map((name) =>
+  readFileSync(join(golden, name, 'model.gguf')),
+);
 /** A fetch for files by the last part of their address. */
 const serving = (files) => async (url) => {
   const bytes = files[decodeURIComponent(String(url)).split('/').at(-1)];
-  return bytes ? new Response(bytes, { headers: { 'content-length': String(bytes.length) } }) : new Response('', { status: 404 });
+  return bytes
+    ? new Response(bytes, { headers: { 'content-length': String(bytes.length) } })
+    : new Response('', { status: 404 });
 };
 /** What a page gets from elsewhere, compressed on the way: its length is told and its encoding is not. */
-const fromAfar = async () => Object.defineProperty(new Response(file, { headers: { 'content-length': String(file.length >> 1) } }), 'type', { value: 'cors' });
+const fromAfar = async () =>
+  Object.defineProperty(new Response(file, { headers: { 'content-length': String(file.length >> 1) } }), 'type', {
+    value: 'cors',
+  });
 
 describe('checksums', () => {
   test('belong to the weights, however their address is spelt', async () => {
@@ -28,8 +36,13 @@ describe('checksums', () => {
     }
   });
   test('and not to the files beside them', async () => {
-    const part = (name) => readFileSync(`${top}weights/dates/${name}`), weights = part('model.safetensors');
-    const source = { weights: new Blob([weights]), config: 'https://h.example/config.json', tokenizer: 'https://h.example/tokenizer.json' };
+    const part = (name) => readFileSync(`${top}weights/dates/${name}`),
+      weights = part('model.safetensors');
+    const source = {
+      weights: new Blob([weights]),
+      config: 'https://h.example/config.json',
+      tokenizer: 'https://h.example/tokenizer.json',
+    };
     const fetch = serving({ 'config.json': part('config.json'), 'tokenizer.json': part('tokenizer.json') });
     const model = await load(source, { fetch, sha256: sum(weights) });
     assert.equal(model.config.kind, 'encoder_decoder');
@@ -45,30 +58,55 @@ describe('checksums', () => {
 });
 
 test('a length that may be that of compressed bytes is not held against a file, whoever hands it on', async () => {
-  for (const options of [{}, { sha256: sum(file) }, { worker: true }]) (await load('https://h.example/a.gguf', { fetch: fromAfar, ...options })).dispose();
+  for (const options of [{}, { sha256: sum(file) }, { worker: true }])
+    (await load('https://h.example/a.gguf', { fetch: fromAfar, ...options })).dispose();
 });
 
 describe('a store', () => {
   const kept = new Map();
   beforeEach(() => {
     kept.clear();
-    globalThis.caches = { open: async () => ({
-      match: async (url) => kept.get(url)?.clone(),
-      put: async (url, response) => { kept.set(url, new Response(await response.arrayBuffer(), { headers: response.headers })); },
-    }) };
+    globalThis.caches = {
+      open: async () => ({
+        match: async (url) => kept.get(url)?.clone(),
+        put: async (url, response) => {
+          kept.set(url, new Response(await response.arrayBuffer(), { headers: response.headers }));
+        },
+      }),
+    };
   });
-  afterEach(() => { delete globalThis.caches; });
+  afterEach(() => {
+    delete globalThis.caches;
+  });
   /** A folder as Hugging Face lays it out, without what is optional. */
-  const hub = Object.fromEntries(['config.json', 'model.safetensors'].map((name) => [name, readFileSync(join(golden, 'llama_1tok', name))]));
-  const offline = async () => { throw new TypeError('fetch failed'); };
-  const opened = async (fetch) => { const model = await load('https://h.example/m/', { fetch, cache: 'cache-storage' }); model.dispose(); return model; };
+  const hub = Object.fromEntries(
+    ['config.json', 'model.safetensors'].map((name) => [name, readFileSync(join(golden, 'llama_1tok', name))]),
+  );
+  const offline = async () => {
+    throw new TypeError('fetch failed');
+  };
+  const opened = async (fetch) => {
+    const model = await load('https://h.example/m/', { fetch, cache: 'cache-storage' });
+    model.dispose();
+    return model;
+  };
 
   test('whose copy is not the file that is wanted fetches it anew', async () => {
     let asked = 0;
     const visit = async (bytes) => {
-      const fetch = (url) => { asked++; return serving({ 'm.gguf': bytes })(url); };
+      const fetch = (url) => {
+        asked++;
+        return serving({ 'm.gguf': bytes })(url);
+      };
       const seen = [];
-      (await load('https://h.example/m.gguf', { fetch, cache: 'cache-storage', sha256: sum(bytes), onProgress: (p) => p.phase === 'download' && seen.push(p.fromCache) })).dispose();
+      (
+        await load('https://h.example/m.gguf', {
+          fetch,
+          cache: 'cache-storage',
+          sha256: sum(bytes),
+          onProgress: (p) => p.phase === 'download' && seen.push(p.fromCache),
+        })
+      ).dispose();
       return seen.at(-1);
     };
     assert.deepEqual([await visit(file), asked], [false, 1]);
@@ -81,13 +119,22 @@ describe('a store', () => {
     await refused(opened(offline), 'network', /config\.json.*fetch failed/);
     await opened(serving(hub));
     await opened(offline);
-    assert.ok((await opened(serving({ ...hub, 'generation_config.json': Buffer.from('{"eos_token_id":[7]}') }))).special.eos.includes(7));
+    assert.ok(
+      (
+        await opened(serving({ ...hub, 'generation_config.json': Buffer.from('{"eos_token_id":[7]}') }))
+      ).special.eos.includes(7),
+    );
     assert.ok((await opened(offline)).special.eos.includes(7), 'the file that came later is kept');
   });
   // {"error":"rate limited"} as config.json was kept for ever.
   test('keeps no excuse of a server for a file, and no file for an excuse', async () => {
-    const page = Buffer.from('<!DOCTYPE html><title>Busy'), busy = Buffer.from('temporarily unavailable');
-    const excuses = { 'config.json': [Buffer.from('{"error":"rate limited, try again"}'), Buffer.from('{"model_type":'), page], 'model.safetensors': [busy, page], 'chat_template.jinja': [page] };
+    const page = Buffer.from('<!DOCTYPE html><title>Busy'),
+      busy = Buffer.from('temporarily unavailable');
+    const excuses = {
+      'config.json': [Buffer.from('{"error":"rate limited, try again"}'), Buffer.from('{"model_type":'), page],
+      'model.safetensors': [busy, page],
+      'chat_template.jinja': [page],
+    };
     for (const [name, bodies] of Object.entries(excuses)) {
       for (const body of bodies) {
         kept.clear();
@@ -98,23 +145,37 @@ describe('a store', () => {
       }
     }
     for (const body of [busy, Buffer.from(''), file]) {
-      const loading = load('https://h.example/m.gguf?a=1', { fetch: serving({ 'm.gguf?a=1': body }), cache: 'cache-storage' });
+      const loading = load('https://h.example/m.gguf?a=1', {
+        fetch: serving({ 'm.gguf?a=1': body }),
+        cache: 'cache-storage',
+      });
       await (body === file ? loading.then((model) => model.dispose()) : refused(loading, ['bad-file', 'truncated']));
       assert.equal(kept.has('https://h.example/m.gguf?a=1'), body === file, String(body).slice(0, 30));
     }
-    const template = Buffer.from('<|begin|>{{ messages[0].content }}'), whole = { ...hub, 'chat_template.jinja': template, 'generation_config.json': Buffer.from('null') };
+    const template = Buffer.from('<|begin|>{{ messages[0].content }}'),
+      whole = { ...hub, 'chat_template.jinja': template, 'generation_config.json': Buffer.from('null') };
     await opened(serving(whole));
     for (const name of Object.keys(whole)) assert.ok(kept.has(`https://h.example/m/${name}`), name);
   });
 });
 
 /** A program with the garbage collector at hand; what it prints. */
-const program = (lines) => spawnSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', `
+const program = (lines) =>
+  spawnSync(
+    process.execPath,
+    [
+      '--expose-gc',
+      '--input-type=module',
+      '-e',
+      `
   import { load, train } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
   const source = ${JSON.stringify(join(golden, 'gguf_llama_q8_0/model.gguf'))};
   const collect = async () => { for (let i = 0; i < 4; i++) { gc(); await new Promise((done) => setTimeout(done, 20)); } };
   ${lines}
-  process.exit(0);`], { encoding: 'utf8', timeout: 60_000 });
+  process.exit(0);`,
+    ],
+    { encoding: 'utf8', timeout: 60_000 },
+  );
 
 describe('what nobody names any more', () => {
   test('stays while a session, a text or an answer needs it', () => {
@@ -167,11 +228,20 @@ describe('what nobody names any more', () => {
 test('what a model tells is the caller’s own, with a worker and without', async () => {
   for (const worker of [false, true]) {
     const model = await load(join(golden, 'gguf_llama_q8_0/model.gguf'), { worker });
-    const write = async () => { const steps = []; for await (const { id } of model.generate([5], { maxTokens: 4, temperature: 0, ignoreEos: true })) steps.push(id); return steps; };
+    const write = async () => {
+      const steps = [];
+      for await (const { id } of model.generate([5], { maxTokens: 4, temperature: 0, ignoreEos: true })) steps.push(id);
+      return steps;
+    };
     const before = await write();
     model.special.eos.length = 0;
-    assert.throws(() => { model.config.nLayers = 99; }, TypeError);
-    assert.ok(Object.values(model.config).every((value) => typeof value !== 'object'), 'flat, so frozen all through');
+    assert.throws(() => {
+      model.config.nLayers = 99;
+    }, TypeError);
+    assert.ok(
+      Object.values(model.config).every((value) => typeof value !== 'object'),
+      'flat, so frozen all through',
+    );
     model.parameters.rows.length = 0;
     assert.deepEqual(await write(), before);
     assert.equal((await model.points()).filter((name) => /hook_resid_post/.test(name)).length > 0, true);

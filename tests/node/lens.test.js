@@ -17,7 +17,8 @@ describe('logit lens', () => {
     assert.deepEqual([lens.length, lens[0].length, lens[0][0].length], [6, ids.length, 3]);
     const { logits } = await model.forward(ids);
     lens[5].forEach((cell, i) => {
-      const l = row(logits, i), most = l.reduce((a, b) => Math.max(a, b));
+      const l = row(logits, i),
+        most = l.reduce((a, b) => Math.max(a, b));
       assert.equal(cell[0].id, l.indexOf(most));
       assert.ok(Math.abs(cell[0].probability - 1 / l.reduce((s, v) => s + Math.exp(v - most), 0)) < 1e-5);
     });
@@ -28,18 +29,23 @@ describe('logit lens', () => {
     test(`before that, final norm and head by hand: ${name}`, async () => {
       const model = await load(openCase(name).source, { quantize: 'f32' });
       const { dModel: d, vocabSize: v, norm, normEps } = model.config;
-      const ids = numbers(9, v), lens = await model.logitLens(ids, { top: v });
+      const ids = numbers(9, v),
+        lens = await model.logitLens(ids, { top: v });
       const { captured } = await model.forward(ids, { capture: ['blocks.0.hook_resid_post'] });
-      const gain = await model.weight('final_norm.weight'), bias = norm === 'layernorm' ? await model.weight('final_norm.bias') : new Float32Array(d);
+      const gain = await model.weight('final_norm.weight'),
+        bias = norm === 'layernorm' ? await model.weight('final_norm.bias') : new Float32Array(d);
       for (const i of [0, 8]) {
         const x = Float64Array.from(row(captured['blocks.0.hook_resid_post'], i));
         const mean = norm === 'layernorm' ? x.reduce((a, b) => a + b) / d : 0;
         const scale = Math.sqrt(x.reduce((a, b) => a + (b - mean) ** 2, 0) / d + normEps);
-        const y = x.map((a, j) => (a - mean) / scale * gain[j] + bias[j]);
+        const y = x.map((a, j) => ((a - mean) / scale) * gain[j] + bias[j]);
         const logits = [];
-        for (let t = 0; t < v; t++) logits.push((await model.weight('head.weight', t)).reduce((s, w, j) => s + w * y[j], 0));
-        const most = Math.max(...logits), z = most + Math.log(logits.reduce((s, l) => s + Math.exp(l - most), 0));
-        for (const { id, logprob } of lens[0][i]) assert.ok(Math.abs(logits[id] - z - logprob) < 1e-4, `token ${id}: ${logprob}, expected ${logits[id] - z}`);
+        for (let t = 0; t < v; t++)
+          logits.push((await model.weight('head.weight', t)).reduce((s, w, j) => s + w * y[j], 0));
+        const most = Math.max(...logits),
+          z = most + Math.log(logits.reduce((s, l) => s + Math.exp(l - most), 0));
+        for (const { id, logprob } of lens[0][i])
+          assert.ok(Math.abs(logits[id] - z - logprob) < 1e-4, `token ${id}: ${logprob}, expected ${logits[id] - z}`);
       }
       model.dispose();
     });
@@ -47,19 +53,28 @@ describe('logit lens', () => {
 });
 
 describe('attribution', () => {
-  const cases = [['llama_1tok'], ['llama_gqa_f16'], ['gpt2_n_inner'], ['t1_3layer_odd'], ['t2_encdec_padmask']].map(([n]) => openCase(n));
-  if (shared) for (const n of ['t1_postnorm', 't1_classic', 't5_gpt', 'qwen3_qknorm', 'llama_attn_mlp_bias', 't1_untied']) cases.push(openCase(n, join(shared, 'cases')));
+  const cases = [['llama_1tok'], ['llama_gqa_f16'], ['gpt2_n_inner'], ['t1_3layer_odd'], ['t2_encdec_padmask']].map(
+    ([n]) => openCase(n),
+  );
+  if (shared)
+    for (const n of ['t1_postnorm', 't1_classic', 't5_gpt', 'qwen3_qknorm', 'llama_attn_mlp_bias', 't1_untied'])
+      cases.push(openCase(n, join(shared, 'cases')));
   for (const c of cases) {
     test(`the parts of a logit sum to it within 1e-4: ${c.name}`, async () => {
       const model = await load(c.source, { quantize: 'f32' });
-      const ids = c.about.input_ids, want = c.array('logits'), v = model.config.vocabSize;
+      const ids = c.about.input_ids,
+        want = c.array('logits'),
+        v = model.config.vocabSize;
       for (const position of [0, 5, ids.length - 1]) {
         for (const token of [undefined, 7]) {
           const a = await model.attribution(ids, { ...c.run, position, token });
           assert.ok(Math.abs(a.logit - want[position * v + a.token]) < 2e-4);
           assert.ok(Math.abs(a.sum - a.logit) < 1e-4, `${a.sum} and ${a.logit}`);
           assert.ok(Math.abs(a.parts.reduce((s, p) => s + p.value, 0) - a.sum) < 1e-9);
-          assert.equal(a.parts.filter((p) => p.kind === 'head').length, model.config.nLayers * model.config.nHeads * (c.run.source ? 2 : 1));
+          assert.equal(
+            a.parts.filter((p) => p.kind === 'head').length,
+            model.config.nLayers * model.config.nHeads * (c.run.source ? 2 : 1),
+          );
           assert.equal(new Set(a.parts.map((p) => p.name)).size, a.parts.length);
         }
       }
@@ -68,8 +83,14 @@ describe('attribution', () => {
   }
 
   test('of a decoder that is not causal: an early position reads the late ones', async () => {
-    const model = await create({ vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32, causal: false }, { seed: 2 }), ids = numbers(9, 40);
-    const { logits: { data } } = await model.forward(ids);
+    const model = await create(
+        { vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32, causal: false },
+        { seed: 2 },
+      ),
+      ids = numbers(9, 40);
+    const {
+      logits: { data },
+    } = await model.forward(ids);
     for (const position of [0, 4, 8]) {
       const a = await model.attribution(ids, { position, token: 3 });
       assert.equal(a.logit, data[position * 40 + 3]);
@@ -80,28 +101,44 @@ describe('attribution', () => {
 
   test('so it is where parts are switched off', async () => {
     for (const name of ['llama_1tok', 'gpt2_n_inner']) {
-      for (const switches of [{ useNorm: false }, { useFinalNorm: false }, { useNorm: false, useFinalNorm: false }, { useResidual: false }]) {
-        const c = openCase(name), model = await load(c.source, { quantize: 'f32', switches }), a = await model.attribution(c.about.input_ids);
-        assert.ok(Math.abs(a.sum - a.logit) < 1e-4 * Math.max(1, Math.abs(a.logit)), `${name} ${JSON.stringify(switches)}: ${a.sum} and ${a.logit}`);
+      for (const switches of [
+        { useNorm: false },
+        { useFinalNorm: false },
+        { useNorm: false, useFinalNorm: false },
+        { useResidual: false },
+      ]) {
+        const c = openCase(name),
+          model = await load(c.source, { quantize: 'f32', switches }),
+          a = await model.attribution(c.about.input_ids);
+        assert.ok(
+          Math.abs(a.sum - a.logit) < 1e-4 * Math.max(1, Math.abs(a.logit)),
+          `${name} ${JSON.stringify(switches)}: ${a.sum} and ${a.logit}`,
+        );
         model.dispose();
       }
     }
   });
 
-  test('a head\'s part is what its own output projection puts there', async () => {
+  test("a head's part is what its own output projection puts there", async () => {
     const c = openCase('llama_1tok');
     const model = await load(c.source, { quantize: 'f32' });
-    const { dHead, dModel } = model.config, ids = c.about.input_ids, at = ids.length - 1;
+    const { dHead, dModel } = model.config,
+      ids = c.about.input_ids,
+      at = ids.length - 1;
     const { captured } = await model.forward(ids, { capture: ['blocks.0.attn.hook_z', 'ln_final.hook_scale'] });
-    const z = captured['blocks.0.attn.hook_z'].data.subarray(at * 2 * dHead), scale = captured['ln_final.hook_scale'].data[at];
+    const z = captured['blocks.0.attn.hook_z'].data.subarray(at * 2 * dHead),
+      scale = captured['ln_final.hook_scale'].data[at];
     const t = readTensors(join(c.folder, 'model.safetensors'));
     const { parts, token } = await model.attribution(ids);
     for (const head of [0, 1]) {
       let want = 0;
       for (let j = 0; j < dModel; j++) {
         let out = 0;
-        for (let k = 0; k < dHead; k++) out += t['model.layers.0.self_attn.o_proj.weight'].data[j * 2 * dHead + head * dHead + k] * z[head * dHead + k];
-        want += out / scale * t['model.norm.weight'].data[j] * t['model.embed_tokens.weight'].data[token * dModel + j];
+        for (let k = 0; k < dHead; k++)
+          out +=
+            t['model.layers.0.self_attn.o_proj.weight'].data[j * 2 * dHead + head * dHead + k] * z[head * dHead + k];
+        want +=
+          (out / scale) * t['model.norm.weight'].data[j] * t['model.embed_tokens.weight'].data[token * dModel + j];
       }
       const part = parts.find((p) => p.name === `blocks.0.attn.head.${head}`);
       assert.ok(Math.abs(part.value - want) < 1e-5);
@@ -124,13 +161,37 @@ describe('attribution', () => {
 describe('trace', () => {
   const configs = {
     stories: null,
-    gpt2: { vocab_size: 96, d_model: 48, n_layers: 3, n_heads: 4, context_length: 150, norm: 'layernorm', ffn: 'gelu_tanh', position: 'learned', bias_qkv: true, bias_attn_out: true, bias_ffn: true },
-    untied: { vocab_size: 96, d_model: 48, n_layers: 2, n_heads: 4, n_kv_heads: 2, context_length: 150, tie_word_embeddings: false, qk_norm: true, sliding_window: 20 },
+    gpt2: {
+      vocab_size: 96,
+      d_model: 48,
+      n_layers: 3,
+      n_heads: 4,
+      context_length: 150,
+      norm: 'layernorm',
+      ffn: 'gelu_tanh',
+      position: 'learned',
+      bias_qkv: true,
+      bias_attn_out: true,
+      bias_ffn: true,
+    },
+    untied: {
+      vocab_size: 96,
+      d_model: 48,
+      n_layers: 2,
+      n_heads: 4,
+      n_kv_heads: 2,
+      context_length: 150,
+      tie_word_embeddings: false,
+      qk_norm: true,
+      sliding_window: 20,
+    },
     encoder: { kind: 'encoder', vocab_size: 96, d_model: 48, n_layers: 2, n_heads: 4, context_length: 150 },
     'tutorial-2': 'tutorial-2',
   };
   test('a pass of several chunks reads the weights once for each', async () => {
-    const model = await create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 256 }), one = await model.trace(numbers(64, 40)), three = await model.trace(numbers(192, 40));
+    const model = await create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 256 }),
+      one = await model.trace(numbers(64, 40)),
+      three = await model.trace(numbers(192, 40));
     for (const op of ['attn.qkv', 'attn.o', 'ffn.up', 'ffn.down', 'head']) {
       const [a, b] = [one, three].map((rows) => rows.find((r) => r.op === op));
       assert.ok(a.bytes > 0);
@@ -142,11 +203,14 @@ describe('trace', () => {
 
   test('what is switched off costs nothing', async () => {
     const flops = async (/** @type {object} */ switches) => {
-      const model = await load(stories, { switches }), rows = await model.trace(numbers(20, 2048));
+      const model = await load(stories, { switches }),
+        rows = await model.trace(numbers(20, 2048));
       model.dispose();
       return (/** @type {RegExp} */ op) => rows.filter((r) => op.test(r.op)).reduce((n, r) => n + r.flops, 0);
     };
-    const [whole, noNorm, noFinal, noStream] = await Promise.all([{}, { useNorm: false }, { useFinalNorm: false }, { useResidual: false }].map(flops));
+    const [whole, noNorm, noFinal, noStream] = await Promise.all(
+      [{}, { useNorm: false }, { useFinalNorm: false }, { useResidual: false }].map(flops),
+    );
     for (const op of [/^norm/, /^final_norm$/, /residual/]) assert.ok(whole(op) > 0);
     assert.equal(noNorm(/^norm/), 0);
     assert.equal(noNorm(/^final_norm$/), whole(/^final_norm$/));
@@ -158,10 +222,14 @@ describe('trace', () => {
   for (const [name, config] of Object.entries(configs)) {
     test(`every parameter once, every shape fits the next: ${name}`, async () => {
       const model = config ? await create(config, { seed: 1 }) : await load(stories);
-      const { kind, vocabSize, dModel } = model.config, T = Math.min(80, model.config.contextLength - 10);
+      const { kind, vocabSize, dModel } = model.config,
+        T = Math.min(80, model.config.contextLength - 10);
       const source = kind === 'encoder_decoder' ? { source: numbers(11, vocabSize) } : {};
       const rows = await model.trace(numbers(T, vocabSize), source);
-      assert.equal(rows.reduce((n, r) => n + r.parameters, 0), model.parameters.total);
+      assert.equal(
+        rows.reduce((n, r) => n + r.parameters, 0),
+        model.parameters.total,
+      );
       assert.equal(new Set(rows.map((r) => r.name)).size, rows.length);
       assert.ok(rows.every((r) => r.ms >= 0 && r.bytes > 0 && Number.isInteger(r.flops)));
       assert.ok(rows.some((r) => r.ms > 0));
@@ -174,39 +242,74 @@ describe('trace', () => {
       } else if (kind === 'decoder') {
         assert.deepEqual(named.head.out, [T, vocabSize]);
         // what matrices and attention cost, by the formula of estimate, position by position
-        const exact = rows.filter((r) => /attn\.(qkv|o|attend)$|ffn\.(up|down)$|^head$/.test(r.name)).reduce((n, r) => n + r.flops, 0);
+        const exact = rows
+          .filter((r) => /attn\.(qkv|o|attend)$|ffn\.(up|down)$|^head$/.test(r.name))
+          .reduce((n, r) => n + r.flops, 0);
         let want = 0;
-        for (let t = 1; t <= T; t++) want += estimate(config ?? camelToSnake(model.config), { contextLength: t }).flopsPerToken;
-        const biases = model.parameters.rows.filter((r) => r.shape.length === 1 && /(attn|ffn)\.\w+\.bias|head\.bias/.test(r.name)).reduce((n, r) => n + r.count, 0);
-        const norms = model.config.qkNorm ? 2 * 4 * T * (model.config.nHeads + model.config.nKvHeads) * model.config.dHead : 0;
+        for (let t = 1; t <= T; t++)
+          want += estimate(config ?? camelToSnake(model.config), { contextLength: t }).flopsPerToken;
+        const biases = model.parameters.rows
+          .filter((r) => r.shape.length === 1 && /(attn|ffn)\.\w+\.bias|head\.bias/.test(r.name))
+          .reduce((n, r) => n + r.count, 0);
+        const norms = model.config.qkNorm
+          ? 2 * 4 * T * (model.config.nHeads + model.config.nKvHeads) * model.config.dHead
+          : 0;
         assert.equal(exact, want + T * biases + norms);
       }
       model.dispose();
     });
   }
-  const camelToSnake = (c) => Object.fromEntries(Object.entries(c).map(([k, v]) => [k.replace(/[A-Z]/g, (x) => `_${x.toLowerCase()}`), v]));
+  const camelToSnake = (c) =>
+    Object.fromEntries(Object.entries(c).map(([k, v]) => [k.replace(/[A-Z]/g, (x) => `_${x.toLowerCase()}`), v]));
 });
 
 test('chat: the template that came with the model, then generate', async () => {
-  const c = openCase('llama_1tok'), folder = mkdtempSync(join(tmpdir(), 'glassformer-chat-'));
+  const c = openCase('llama_1tok'),
+    folder = mkdtempSync(join(tmpdir(), 'glassformer-chat-'));
   try {
     copyFileSync(join(c.folder, 'model.safetensors'), join(folder, 'model.safetensors'));
-    const special = (id, content) => ({ id, content, special: true, single_word: false, lstrip: false, rstrip: false, normalized: false });
+    const special = (id, content) => ({
+      id,
+      content,
+      special: true,
+      single_word: false,
+      lstrip: false,
+      rstrip: false,
+      normalized: false,
+    });
     const json = (name, value) => writeFileSync(join(folder, name), JSON.stringify(value));
     json('config.json', { ...c.config, bos_token_id: 60, eos_token_id: 61 });
     json('tokenizer.json', {
-      added_tokens: [special(60, '<s>'), special(61, '</s>'), special(62, '[user]'), special(63, '[bot]')], normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: 'Fuse' },
-      model: { type: 'BPE', vocab: Object.fromEntries(Array.from({ length: 60 }, (_, i) => [String.fromCharCode(65 + i), i])), merges: [] },
+      added_tokens: [special(60, '<s>'), special(61, '</s>'), special(62, '[user]'), special(63, '[bot]')],
+      normalizer: null,
+      pre_tokenizer: null,
+      post_processor: null,
+      decoder: { type: 'Fuse' },
+      model: {
+        type: 'BPE',
+        vocab: Object.fromEntries(Array.from({ length: 60 }, (_, i) => [String.fromCharCode(65 + i), i])),
+        merges: [],
+      },
     });
-    json('tokenizer_config.json', { chat_template: "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[user]{{ m.content }}{% elif m.role == 'bot' %}[bot]{{ m.content }}{{ eos_token }}{% else %}{{ raise_exception('who is ' + m.role) }}{% endif %}{% endfor %}{% if add_generation_prompt %}[bot]{% endif %}" });
+    json('tokenizer_config.json', {
+      chat_template:
+        "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[user]{{ m.content }}{% elif m.role == 'bot' %}[bot]{{ m.content }}{{ eos_token }}{% else %}{{ raise_exception('who is ' + m.role) }}{% endif %}{% endfor %}{% if add_generation_prompt %}[bot]{% endif %}",
+    });
     const model = await load(`${folder}/`, { quantize: 'f32' });
-    const messages = [{ role: 'user', content: 'ABC' }, { role: 'bot', content: 'D' }, { role: 'user', content: 'EE' }];
+    const messages = [
+      { role: 'user', content: 'ABC' },
+      { role: 'bot', content: 'D' },
+      { role: 'user', content: 'EE' },
+    ];
     const options = { maxTokens: 12, temperature: 0, ignoreEos: true };
     const want = await collect(model.generate([60, 62, 0, 1, 2, 63, 3, 61, 62, 4, 4, 63], options));
     const got = await collect(model.chat(messages, options));
     assert.deepEqual(got.ids, want.ids);
     assert.equal(got.summary.text, want.summary.text);
-    await assert.rejects(collect(model.chat([{ role: 'nobody', content: 'x' }])), (e) => e.code === 'bad-option' && /who is nobody/.test(e.message));
+    await assert.rejects(
+      collect(model.chat([{ role: 'nobody', content: 'x' }])),
+      (e) => e.code === 'bad-option' && /who is nobody/.test(e.message),
+    );
     await assert.rejects(collect(model.chat([])), { code: 'bad-argument' });
     const plain = await load(stories);
     await assert.rejects(collect(plain.chat(messages)), { code: 'no-chat-template' });
@@ -214,8 +317,13 @@ test('chat: the template that came with the model, then generate', async () => {
     const template = '{{ bos_token }}{{ messages[0].content }}{{ eos_token }}';
     json('tokenizer_config.json', { chat_template: template, bos_token: '[user]', eos_token: { content: '[bot]' } });
     const named = await load(`${folder}/`, { quantize: 'f32' });
-    assert.deepEqual((await collect(named.chat([{ role: 'user', content: 'AB' }], options))).ids, (await collect(named.generate([62, 0, 1, 63], options))).ids);
-    named.dispose(); model.dispose(); plain.dispose();
+    assert.deepEqual(
+      (await collect(named.chat([{ role: 'user', content: 'AB' }], options))).ids,
+      (await collect(named.generate([62, 0, 1, 63], options))).ids,
+    );
+    named.dispose();
+    model.dispose();
+    plain.dispose();
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,8 +1,10 @@
-// lifecycle.test.js - models, sessions, workers and runs that come and go: nothing is left of them, and a model from before writes the same text
+// lifecycle.test.js - models, sessions, workers and runs that come and go: nothing is left of them, and a model from
+// before writes the same text
 //
-// Small counts here; LIFECYCLE=full node --test tests/node/lifecycle.test.js takes the large ones (about half an hour) and prints the table.
-// What is left is counted after a garbage collection: linear memory, sessions, threads, ports and other handles of the process, open files,
-// bytes of the heap and of buffers. Moments of an abort are drawn; whether it came in time decides nothing.
+// Small counts here; LIFECYCLE=full node --test tests/node/lifecycle.test.js takes the large ones (about half an hour)
+// and prints the table. What is left is counted after a garbage collection: linear memory, sessions, threads, ports and
+// other handles of the process, open files, bytes of the heap and of buffers. Moments of an abort are drawn; whether it
+// came in time decides nothing.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -13,7 +15,10 @@ import { Random } from '../fuzz/mutate.js';
 import { collect, numbers, refused, serve, stories } from './helpers.js';
 
 const full = process.env.LIFECYCLE === 'full';
-/** @param {number} few @param {number} many */
+/**
+ * @param {number} few
+ * @param {number} many
+ */
 const count = (few, many) => (full ? many : few);
 
 setFlagsFromString('--expose-gc');
@@ -31,33 +36,62 @@ let old;
 /** @param {any} model */
 const writes = async (model) => (await collect(model.generate('Once upon a time', { maxTokens: 20, seed: 7 }))).text;
 before(async () => {
-  old = await Promise.all([false, true].map(async (worker) => {
-    const model = await load(stories, { worker, threads: 1 });
-    return { model, text: await writes(model) };
-  }));
-  await (await create(small, { worker: true, threads: 1 })).dispose(); // every file of the package that is loaded later has been
-  for await (const step of train({ d_model: 16, n_layers: 1, n_heads: 2 }, text, { steps: 1, vocabSize: 257 })) assert.ok(step);
+  old = await Promise.all(
+    [false, true].map(async (worker) => {
+      const model = await load(stories, { worker, threads: 1 });
+      return { model, text: await writes(model) };
+    }),
+  );
+  // every file of the package that is loaded later has been
+  await (await create(small, { worker: true, threads: 1 })).dispose();
+  for await (const step of train({ d_model: 16, n_layers: 1, n_heads: 2 }, text, { steps: 1, vocabSize: 257 }))
+    assert.ok(step);
 });
 const rows = [];
 after(() => {
   for (const { model } of old) model.dispose();
-  if (full) console.log(['case', 'count', 'ended as', 'heap + buffers', 'resident', 'handles', 'open files'].join(' | '), `\n${rows.join('\n')}`);
+  if (full)
+    console.log(
+      ['case', 'count', 'ended as', 'heap + buffers', 'resident', 'handles', 'open files'].join(' | '),
+      `\n${rows.join('\n')}`,
+    );
 });
-const same = async () => { for (const { model, text: want } of old) assert.equal(await writes(model), want); };
+const same = async () => {
+  for (const { model, text: want } of old) assert.equal(await writes(model), want);
+};
 
 /** What the process holds, once nothing is under way. */
 async function held() {
-  for (let i = 0; i < 4; i++) { gc(); await sleep(20); }
+  for (let i = 0; i < 4; i++) {
+    gc();
+    await sleep(20);
+  }
   const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage();
-  const handles = process.getActiveResourcesInfo().filter((name) => !/Timeout|Immediate|TTYWrap|PipeWrap|CloseReq|TickObject/.test(name)).length;
-  return { bytes: heapUsed + external + arrayBuffers, rss, handles, files: existsSync(FILES) ? readdirSync(FILES).length : 0 };
+  const handles = process
+    .getActiveResourcesInfo()
+    .filter((name) => !/Timeout|Immediate|TTYWrap|PipeWrap|CloseReq|TickObject/.test(name)).length;
+  return {
+    bytes: heapUsed + external + arrayBuffers,
+    rss,
+    handles,
+    files: existsSync(FILES) ? readdirSync(FILES).length : 0,
+  };
 }
 
-/** Handles and open files as they were; workers that were ended take a moment to be gone. @param {Awaited<ReturnType<typeof held>>} from */
+/**
+ * Handles and open files as they were; workers that were ended take a moment to be gone.
+ * @param {Awaited<ReturnType<typeof held>>} from
+ */
 async function settled(from) {
   let now = await held();
-  for (let i = 0; i < 100 && (now.handles > from.handles || now.files > from.files); i++) { await sleep(50); now = await held(); }
-  assert.ok(now.handles <= from.handles, `${now.handles} handles, ${from.handles} before: ${process.getActiveResourcesInfo()}`);
+  for (let i = 0; i < 100 && (now.handles > from.handles || now.files > from.files); i++) {
+    await sleep(50);
+    now = await held();
+  }
+  assert.ok(
+    now.handles <= from.handles,
+    `${now.handles} handles, ${from.handles} before: ${process.getActiveResourcesInfo()}`,
+  );
   assert.ok(now.files <= from.files, `${now.files} open files, ${from.files} before`);
   return now;
 }
@@ -67,7 +101,8 @@ async function settled(from) {
  * @param {string} name @param {number} times
  * @param {(i: number) => Promise<string | void>} run  a word for how it ended
  * @param {number} [each]  bytes that a time may leave behind: what the platform keeps of a thread
- * @param {number} [files]  that may stay open: those that a thread of Node was reading when it was killed, which Node never closes
+ * @param {number} [files] that may stay open: those that a thread of Node was reading when it was killed, which Node
+ *   never closes
  */
 async function repeated(name, times, run, each = 20_000, files = 0) {
   /** @type {Record<string, number>} */
@@ -76,20 +111,40 @@ async function repeated(name, times, run, each = 20_000, files = 0) {
   let from;
   for (let i = 0; i < times; i++) {
     if (i === warm) from = await held();
-    const how = await run(i) ?? 'done';
+    const how = (await run(i)) ?? 'done';
     ended[how] = (ended[how] ?? 0) + 1;
   }
   from ??= await held();
-  const now = await settled({ ...from, files: from.files + files }), grown = now.bytes - from.bytes, resident = now.rss - from.rss;
+  const now = await settled({ ...from, files: from.files + files }),
+    grown = now.bytes - from.bytes,
+    resident = now.rss - from.rss;
   const mib = (/** @type {number} */ n) => `${n < 0 ? '' : '+'}${(n / 2 ** 20).toFixed(1)} MiB`;
-  rows.push([name, times, Object.entries(ended).map(([how, n]) => `${how} ${n}`).join(', '), mib(grown), mib(resident), `${from.handles} → ${now.handles}`, `${from.files} → ${now.files}`].join(' | '));
-  assert.ok(grown < 2 ** 22 + each * (times - warm), `${name}: ${grown} bytes more on the heap and in buffers after ${times - warm} times`);
+  rows.push(
+    [
+      name,
+      times,
+      Object.entries(ended)
+        .map(([how, n]) => `${how} ${n}`)
+        .join(', '),
+      mib(grown),
+      mib(resident),
+      `${from.handles} → ${now.handles}`,
+      `${from.files} → ${now.files}`,
+    ].join(' | '),
+  );
+  assert.ok(
+    grown < 2 ** 22 + each * (times - warm),
+    `${name}: ${grown} bytes more on the heap and in buffers after ${times - warm} times`,
+  );
   if (full) assert.ok(resident < 2 ** 27, `${name}: ${resident} bytes more are resident after ${times - warm} times`);
   await same();
   return ended;
 }
 
-/** Bytes of sessions, once what was stopped has ended. @param {any} model */
+/**
+ * Bytes of sessions, once what was stopped has ended.
+ * @param {any} model
+ */
 async function inSessions(model) {
   for (let i = 0; ; i++) {
     await model.points();
@@ -113,26 +168,50 @@ for (const worker of [false, true]) {
     });
 
     test('loaded and disposed while something is under way', async () => {
-      await repeated(`dispose under way ${where}`, count(10, 100), async () => {
-        const model = await load(stories, { worker, threads: 1 }), session = await model.session();
-        const pending = [model.forward(numbers(200, 2048)), session.eval(numbers(50, 2048)), collect(model.generate('A')), model.logitLens('One')].map((p) => p.then(() => 'done', (e) => e.code));
-        await sleep(Math.random() * 20);
-        model.dispose();
-        for (const how of await Promise.all(pending)) assert.ok(how === 'done' || how === 'bad-state', how);
-      }, 20_000, worker ? Infinity : 0); // in the source tree a worker imports further files when they are needed; the package's worker is one file
+      await repeated(
+        `dispose under way ${where}`,
+        count(10, 100),
+        async () => {
+          const model = await load(stories, { worker, threads: 1 }),
+            session = await model.session();
+          const pending = [
+            model.forward(numbers(200, 2048)),
+            session.eval(numbers(50, 2048)),
+            collect(model.generate('A')),
+            model.logitLens('One'),
+          ].map((p) =>
+            p.then(
+              () => 'done',
+              (e) => e.code,
+            ),
+          );
+          await sleep(Math.random() * 20);
+          model.dispose();
+          for (const how of await Promise.all(pending)) assert.ok(how === 'done' || how === 'bad-state', how);
+        },
+        20_000,
+        worker ? Infinity : 0,
+      ); // in the source tree a worker imports further files when they are needed; the package's worker is one file
     });
 
     test('two hundred forks', async () => {
-      const model = await create(small, { seed: 1, worker, threads: 1 }), session = await model.session({ capture: ['blocks.0.attn.hook_pattern'] }), sizes = [];
+      const model = await create(small, { seed: 1, worker, threads: 1 }),
+        session = await model.session({ capture: ['blocks.0.attn.hook_pattern'] }),
+        sizes = [];
       await session.eval([1, 2, 3]);
-      await repeated(`200 forks ${where}`, count(3, 5), async () => {
-        const forks = [session];
-        for (let i = 0; i < 200; i++) forks.push(await forks[i % 7 ? forks.length - 1 : 0].fork());
-        for (const fork of forks.slice(1)) await fork.eval([4, 5]);
-        await Promise.all(forks.slice(1).map((fork) => fork.close()));
-        await model.points();
-        sizes.push(model.memory.totalBytes);
-      }, 2 ** 21);
+      await repeated(
+        `200 forks ${where}`,
+        count(3, 5),
+        async () => {
+          const forks = [session];
+          for (let i = 0; i < 200; i++) forks.push(await forks[i % 7 ? forks.length - 1 : 0].fork());
+          for (const fork of forks.slice(1)) await fork.eval([4, 5]);
+          await Promise.all(forks.slice(1).map((fork) => fork.close()));
+          await model.points();
+          sizes.push(model.memory.totalBytes);
+        },
+        2 ** 21,
+      );
       assert.equal(sizes.at(-1), sizes[1], `linear memory grows: ${sizes}`);
       const { logits } = await model.forward([1, 2, 3, 4]);
       assert.deepEqual((await session.eval([4])).slice(), logits.data.slice(-64));
@@ -142,40 +221,63 @@ for (const worker of [false, true]) {
     });
 
     test('memory that is exhausted, and free again', async () => {
-      const model = await create({ ...small, context_length: 4096 }, { seed: 1, worker, threads: 1, wasm: limited(400) }), want = (await model.forward([1, 2, 3])).logits.data; // 25 MiB of linear memory
+      const model = await create(
+          { ...small, context_length: 4096 },
+          { seed: 1, worker, threads: 1, wasm: limited(400) },
+        ),
+        want = (await model.forward([1, 2, 3])).logits.data; // 25 MiB of linear memory
       const sizes = [];
-      await repeated(`memory exhausted ${where}`, count(2, 20), async () => {
-        const sessions = [];
-        for (let full = false; !full;) {
-          try {
-            sessions.push(await model.session());
-            await sessions.at(-1).eval(new Array(600).fill(1));
-          } catch (/** @type {any} */ error) {
-            assert.equal(error.code, 'out-of-memory', error.stack);
-            full = true;
+      await repeated(
+        `memory exhausted ${where}`,
+        count(2, 20),
+        async () => {
+          const sessions = [];
+          for (let full = false; !full;) {
+            try {
+              sessions.push(await model.session());
+              await sessions.at(-1).eval(new Array(600).fill(1));
+            } catch (/** @type {any} */ error) {
+              assert.equal(error.code, 'out-of-memory', error.stack);
+              full = true;
+            }
           }
-        }
-        assert.ok(sessions.length > 3, `${sessions.length}`);
-        await refused(model.forward(new Array(4000).fill(1), { capture: ['*'], captureBudget: 1e10 }), 'out-of-memory');
-        await Promise.all(sessions.map((session) => session.close()));
-        assert.equal(await inSessions(model), 0);
-        assert.deepEqual((await model.forward([1, 2, 3])).logits.data, want);
-        sizes.push(model.memory.totalBytes);
-      }, 2 ** 20);
-      assert.ok(sizes.every((size) => size <= 400 * 65536), `${sizes}`);
+          assert.ok(sessions.length > 3, `${sessions.length}`);
+          await refused(
+            model.forward(new Array(4000).fill(1), { capture: ['*'], captureBudget: 1e10 }),
+            'out-of-memory',
+          );
+          await Promise.all(sessions.map((session) => session.close()));
+          assert.equal(await inSessions(model), 0);
+          assert.deepEqual((await model.forward([1, 2, 3])).logits.data, want);
+          sizes.push(model.memory.totalBytes);
+        },
+        2 ** 20,
+      );
+      assert.ok(
+        sizes.every((size) => size <= 400 * 65536),
+        `${sizes}`,
+      );
       model.dispose();
     });
   });
 
   describe(`aborts at random moments, ${where}`, () => {
     const times = count(6, 100);
-    /** @param {number} i @param {number} most ms */
+    /**
+     * @param {number} i
+     * @param {number} most ms
+     */
     const moment = (i, most) => {
-      const controller = new AbortController(), ms = new Random(5, i).below(1000) / 1000 * most;
+      const controller = new AbortController(),
+        ms = (new Random(5, i).below(1000) / 1000) * most;
       const timer = setTimeout(() => controller.abort(REASON), ms);
       return { signal: controller.signal, over: () => clearTimeout(timer) };
     };
-    /** @param {number} i @param {number} most @param {(signal: AbortSignal) => Promise<any>} call */
+    /**
+     * @param {number} i
+     * @param {number} most
+     * @param {(signal: AbortSignal) => Promise<any>} call
+     */
     const aborted = async (i, most, call) => {
       const { signal, over } = moment(i, most);
       try {
@@ -184,7 +286,9 @@ for (const worker of [false, true]) {
       } catch (error) {
         assert.equal(error, REASON);
         return 'aborted';
-      } finally { over(); }
+      } finally {
+        over();
+      }
     };
 
     test('of a download', async () => {
@@ -192,46 +296,119 @@ for (const worker of [false, true]) {
       const server = await serve((request, response) => {
         response.writeHead(200, { 'content-length': bytes.length });
         let at = 0;
-        const more = () => { if (response.destroyed) return; response.write(bytes.subarray(at, at += 1 << 17)); if (at < bytes.length) setTimeout(more, 1); else response.end(); };
+        const more = () => {
+          if (response.destroyed) return;
+          response.write(bytes.subarray(at, (at += 1 << 17)));
+          if (at < bytes.length) setTimeout(more, 1);
+          else response.end();
+        };
         more();
       });
       try {
-        await repeated(`abort a download ${where}`, times, async (i) => aborted(i, 60, async (signal) => (await load(`${server.url}model.gguf`, { worker, threads: 1, signal })).dispose()), 2 ** 18);
-      } finally { server.close(); }
+        await repeated(
+          `abort a download ${where}`,
+          times,
+          async (i) =>
+            aborted(i, 60, async (signal) =>
+              (await load(`${server.url}model.gguf`, { worker, threads: 1, signal })).dispose(),
+            ),
+          2 ** 18,
+        );
+      } finally {
+        server.close();
+      }
     });
     test('of compiling and loading', async () => {
       const binary = readFileSync(new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url));
-      await repeated(`abort compile and load ${where}`, times, async (i) => aborted(i, worker ? 150 : 40, async (signal) => (await load(stories, { worker, threads: 1, signal, wasm: Uint8Array.from(binary) })).dispose()));
+      await repeated(`abort compile and load ${where}`, times, async (i) =>
+        aborted(i, worker ? 150 : 40, async (signal) =>
+          (await load(stories, { worker, threads: 1, signal, wasm: Uint8Array.from(binary) })).dispose(),
+        ),
+      );
     });
     test('of reading a prompt, writing, capturing', async () => {
-      const { model } = old[Number(worker)], ids = numbers(200, 2048);
-      await repeated(`abort prefill ${where}`, times, async (i) => aborted(i, 40, (signal) => model.forward(ids, { signal })), 2 ** 18);
-      await repeated(`abort decode ${where}`, times, async (i) => aborted(i, 60, (signal) => collect(model.generate('One', { ignoreEos: true, seed: i, signal }))), 2 ** 16);
-      await repeated(`abort a batch and beams ${where}`, times, async (i) => aborted(i, 60, (signal) => collect(model.generate(i % 2 ? ['One', 'Two', 'A'] : 'One', { maxTokens: 60, ...(i % 2 ? {} : { beams: 4 }), signal }))), 2 ** 16);
-      await repeated(`abort a capture ${where}`, times, async (i) => aborted(i, 60, (signal) => model.forward(ids, { capture: ['*'], signal })), 2 ** 18);
-      await repeated(`abort lens, trace, session ${where}`, times, async (i) => aborted(i, 60, async (signal) => {
-        if (i % 3 === 0) return model.logitLens(ids, { signal });
-        if (i % 3 === 1) return model.trace(ids, { signal });
-        const session = await model.session({ signal });
-        try { await session.eval(ids, { signal }); } finally { await session.close(); }
-      }), 2 ** 18);
+      const { model } = old[Number(worker)],
+        ids = numbers(200, 2048);
+      await repeated(
+        `abort prefill ${where}`,
+        times,
+        async (i) => aborted(i, 40, (signal) => model.forward(ids, { signal })),
+        2 ** 18,
+      );
+      await repeated(
+        `abort decode ${where}`,
+        times,
+        async (i) => aborted(i, 60, (signal) => collect(model.generate('One', { ignoreEos: true, seed: i, signal }))),
+        2 ** 16,
+      );
+      await repeated(
+        `abort a batch and beams ${where}`,
+        times,
+        async (i) =>
+          aborted(i, 60, (signal) =>
+            collect(
+              model.generate(i % 2 ? ['One', 'Two', 'A'] : 'One', {
+                maxTokens: 60,
+                ...(i % 2 ? {} : { beams: 4 }),
+                signal,
+              }),
+            ),
+          ),
+        2 ** 16,
+      );
+      await repeated(
+        `abort a capture ${where}`,
+        times,
+        async (i) => aborted(i, 60, (signal) => model.forward(ids, { capture: ['*'], signal })),
+        2 ** 18,
+      );
+      await repeated(
+        `abort lens, trace, session ${where}`,
+        times,
+        async (i) =>
+          aborted(i, 60, async (signal) => {
+            if (i % 3 === 0) return model.logitLens(ids, { signal });
+            if (i % 3 === 1) return model.trace(ids, { signal });
+            const session = await model.session({ signal });
+            try {
+              await session.eval(ids, { signal });
+            } finally {
+              await session.close();
+            }
+          }),
+        2 ** 18,
+      );
       assert.equal(await inSessions(model), 0);
     });
     test('readers that go away', async () => {
       const { model } = old[Number(worker)];
-      await repeated(`break out of a text ${where}`, times, async (i) => {
-        let left = 1 + i % 5;
-        for await (const step of model.generate('One', { ignoreEos: true, seed: i })) if (!--left) return `after ${step.position > 0 ? 'steps' : 'none'}`;
-      }, 2 ** 16);
+      await repeated(
+        `break out of a text ${where}`,
+        times,
+        async (i) => {
+          let left = 1 + (i % 5);
+          for await (const step of model.generate('One', { ignoreEos: true, seed: i }))
+            if (!--left) return `after ${step.position > 0 ? 'steps' : 'none'}`;
+        },
+        2 ** 16,
+      );
       assert.equal(await inSessions(model), 0);
     });
     if (worker) {
       test('of training', async () => {
-        await repeated('abort a training', times, async (i) => aborted(i, 250, async (signal) => {
-          const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, text, { steps: 20, vocabSize: 300, signal });
-          try { await collect(run); } finally { await run.dispose(); }
-        }));
-        await repeated('abort a depth', times, async (i) => aborted(i, 150, (signal) => depth({ n_layers: 4, d_model: 32, n_heads: 2 }, { tokens: 512, signal })));
+        await repeated('abort a training', times, async (i) =>
+          aborted(i, 250, async (signal) => {
+            const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, text, { steps: 20, vocabSize: 300, signal });
+            try {
+              await collect(run);
+            } finally {
+              await run.dispose();
+            }
+          }),
+        );
+        await repeated('abort a depth', times, async (i) =>
+          aborted(i, 150, (signal) => depth({ n_layers: 4, d_model: 32, n_heads: 2 }, { tokens: 512, signal })),
+        );
         await repeated('train and dispose', count(5, 100), async () => {
           const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, text, { steps: 2, vocabSize: 257 });
           await collect(run);
@@ -243,56 +420,106 @@ for (const worker of [false, true]) {
 }
 
 describe('workers that are killed', () => {
-  const threads = process.getBuiltinModule('node:worker_threads'), { Worker } = threads;
+  const threads = process.getBuiltinModule('node:worker_threads'),
+    { Worker } = threads;
   /** @type {import('node:worker_threads').Worker[]} */
   let started = [];
-  before(() => { threads.Worker = class extends Worker { constructor(/** @type {any[]} */ ...args) { super(...args); started.push(this); } }; });
-  after(() => { threads.Worker = Worker; });
+  before(() => {
+    threads.Worker = class extends Worker {
+      constructor(/** @type {any[]} */ ...args) {
+        super(...args);
+        started.push(this);
+      }
+    };
+  });
+  after(() => {
+    threads.Worker = Worker;
+  });
 
   test('at random moments of load, text and session', async () => {
-    await repeated('kill a worker', count(8, 100), async (i) => {
-      started = [];
-      const work = (async () => {
-        const model = await load(stories, { worker: true, threads: 1 + i % 2 });
-        try {
-          const session = await model.session();
-          await session.eval(numbers(40, 2048));
-          await collect(model.generate('One', { ignoreEos: true }));
-          await session.close();
-        } finally { model.dispose(); }
-      })().then(() => 'completed', (error) => error.code);
-      while (!started.length) await sleep(1);
-      await sleep(new Random(9, i).below(250));
-      await started[0].terminate();
-      const how = await work;
-      assert.ok(how === 'completed' || how === 'worker', how);
-      return how;
-    }, 20_000, Infinity);
+    await repeated(
+      'kill a worker',
+      count(8, 100),
+      async (i) => {
+        started = [];
+        const work = (async () => {
+          const model = await load(stories, { worker: true, threads: 1 + (i % 2) });
+          try {
+            const session = await model.session();
+            await session.eval(numbers(40, 2048));
+            await collect(model.generate('One', { ignoreEos: true }));
+            await session.close();
+          } finally {
+            model.dispose();
+          }
+        })().then(
+          () => 'completed',
+          (error) => error.code,
+        );
+        while (!started.length) await sleep(1);
+        await sleep(new Random(9, i).below(250));
+        await started[0].terminate();
+        const how = await work;
+        assert.ok(how === 'completed' || how === 'worker', how);
+        return how;
+      },
+      20_000,
+      Infinity,
+    );
   });
   test('of a training', async () => {
-    await repeated('kill a trainer', count(5, 50), async (i) => {
-      started = [];
-      const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, text, { steps: 200, vocabSize: 257 }), work = collect(run).then(() => 'completed', (error) => error.code);
-      while (!started.length) await sleep(1);
-      await sleep(new Random(11, i).below(200));
-      await started[0].terminate();
-      const how = await work;
-      await run.dispose();
-      assert.ok(how === 'completed' || how === 'worker', how);
-      return how;
-    }, 20_000, Infinity);
+    await repeated(
+      'kill a trainer',
+      count(5, 50),
+      async (i) => {
+        started = [];
+        const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, text, { steps: 200, vocabSize: 257 }),
+          work = collect(run).then(
+            () => 'completed',
+            (error) => error.code,
+          );
+        while (!started.length) await sleep(1);
+        await sleep(new Random(11, i).below(200));
+        await started[0].terminate();
+        const how = await work;
+        await run.dispose();
+        assert.ok(how === 'completed' || how === 'worker', how);
+        return how;
+      },
+      20_000,
+      Infinity,
+    );
   });
 });
 
-/** The binary whose memory may grow to so many pages of 64 KiB only. @param {number} pages */
+/**
+ * The binary whose memory may grow to so many pages of 64 KiB only.
+ * @param {number} pages
+ */
 function limited(pages) {
   const bytes = Array.from(readFileSync(new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url)));
-  const number = (/** @type {number} */ at) => { let n = 0, shift = 0; for (; ; shift += 7) { const byte = bytes[at++]; n += (byte & 0x7f) * 2 ** shift; if (byte < 0x80) return { n, at }; } };
-  const leb = (/** @type {number} */ n) => { const out = []; for (; n > 0x7f; n = Math.floor(n / 128)) out.push(n % 128 | 0x80); return [...out, n]; };
+  const number = (/** @type {number} */ at) => {
+    let n = 0,
+      shift = 0;
+    for (; ; shift += 7) {
+      const byte = bytes[at++];
+      n += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return { n, at };
+    }
+  };
+  const leb = (/** @type {number} */ n) => {
+    const out = [];
+    for (; n > 0x7f; n = Math.floor(n / 128)) out.push((n % 128) | 0x80);
+    return [...out, n];
+  };
   for (let at = 8; at < bytes.length;) {
-    const id = bytes[at], size = number(at + 1), end = size.at + size.n;
-    if (id === 5) { // memories: how many, whether there is a most, the least, the most
-      const first = number(size.at + 2), body = [1, 1, ...leb(first.n), ...leb(pages)];
+    const id = bytes[at],
+      size = number(at + 1),
+      end = size.at + size.n;
+    if (id === 5) {
+      // memories: how many, whether there is a most, the least, the most
+      const first = number(size.at + 2),
+        body = [1, 1, ...leb(first.n), ...leb(pages)];
       assert.deepEqual(bytes.slice(size.at, size.at + 2), [1, 1]);
       return Uint8Array.from([...bytes.slice(0, at), 5, ...leb(body.length), ...body, ...bytes.slice(end)]);
     }

@@ -9,15 +9,26 @@ import { collect, golden, json, openCase, refused, stories, top } from './helper
 
 const tiny = { vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 16 };
 const gguf = join(golden, 'gguf_llama_q8_0/model.gguf');
-const kvBytes = async (options) => { const model = await create(tiny, { seed: 1, ...options }), session = await model.session(); await session.eval([1]); const { bytes } = session; model.dispose(); return bytes; };
+const kvBytes = async (options) => {
+  const model = await create(tiny, { seed: 1, ...options }),
+    session = await model.session();
+  await session.eval([1]);
+  const { bytes } = session;
+  model.dispose();
+  return bytes;
+};
 
 describe('options of load and create', () => {
   test('dtype is what quantize was', async () => {
     for (const dtype of ['f32', 'f16', 'q8_0', 'q4_0']) {
       for (const options of [{ dtype }, { quantize: dtype }, { dtype, quantize: dtype }]) {
-        const loaded = await load(gguf, options), made = await create(tiny, options);
+        const loaded = await load(gguf, options),
+          made = await create(tiny, options);
         for (const model of [loaded, made]) {
-          assert.ok(model.parameters.rows.filter((r) => r.shape.length === 2 && r.count).every((r) => r.dtype === dtype), JSON.stringify(options));
+          assert.ok(
+            model.parameters.rows.filter((r) => r.shape.length === 2 && r.count).every((r) => r.dtype === dtype),
+            JSON.stringify(options),
+          );
           model.dispose();
         }
       }
@@ -39,23 +50,45 @@ describe('options of load and create', () => {
   });
   test('two names with two values are refused', async () => {
     for (const worker of [false, true]) {
-      await refused(load(gguf, { dtype: 'f32', quantize: 'q8_0', worker }), 'bad-option', /dtype is "f32" and quantize, its older name, is "q8_0"/);
-      await refused(create(tiny, { kvDtype: 'f32', kvCache: 'q8', worker }), 'bad-option', /kvDtype is "f32" and kvCache/);
+      await refused(
+        load(gguf, { dtype: 'f32', quantize: 'q8_0', worker }),
+        'bad-option',
+        /dtype is "f32" and quantize, its older name, is "q8_0"/,
+      );
+      await refused(
+        create(tiny, { kvDtype: 'f32', kvCache: 'q8', worker }),
+        'bad-option',
+        /kvDtype is "f32" and kvCache/,
+      );
     }
-    for (const [name, value] of [['dtype', 'q9'], ['kvDtype', 'int3'], ['kvDtype', 'q4_0'], ['dtype', 5], ['kvCache', null]]) await refused(load(gguf, { [name]: value }), 'bad-option', new RegExp(name));
+    for (const [name, value] of [
+      ['dtype', 'q9'],
+      ['kvDtype', 'int3'],
+      ['kvDtype', 'q4_0'],
+      ['dtype', 5],
+      ['kvCache', null],
+    ])
+      await refused(load(gguf, { [name]: value }), 'bad-option', new RegExp(name));
   });
-  test('a context beyond the model\'s own is a warning, of learned positions a refusal', async () => {
+  test("a context beyond the model's own is a warning, of learned positions a refusal", async () => {
     for (const worker of [false, true]) {
-      const longer = await load(gguf, { contextLength: 4096, worker }), same = await load(gguf, { worker });
+      const longer = await load(gguf, { contextLength: 4096, worker }),
+        same = await load(gguf, { worker });
       assert.match(longer.warnings.join('\n'), /contextLength is 4096, the model was made for \d+ positions/);
       assert.equal(longer.contextLength, 4096);
       assert.deepEqual(same.warnings, []);
-      const [a, b] = await Promise.all([longer, same].map((model) => collect(model.generate([5], { maxTokens: 8, temperature: 0, ignoreEos: true }))));
+      const [a, b] = await Promise.all(
+        [longer, same].map((model) => collect(model.generate([5], { maxTokens: 8, temperature: 0, ignoreEos: true }))),
+      );
       assert.deepEqual(a.ids, b.ids);
       longer.dispose();
       same.dispose();
       const { source, config } = openCase('gpt2_n_inner');
-      await refused(load(source, { contextLength: config.n_positions + 1, worker }), 'bad-argument', /contextLength is \d+, but this model has learned positions for \d+/);
+      await refused(
+        load(source, { contextLength: config.n_positions + 1, worker }),
+        'bad-argument',
+        /contextLength is \d+, but this model has learned positions for \d+/,
+      );
     }
     const fresh = await create(tiny, { contextLength: 32 });
     assert.match(fresh.warnings[0], /32.*16 positions/);
@@ -70,15 +103,21 @@ test('stop takes one text as it takes a list', async () => {
   assert.equal(one.summary.stopReason, 'stop');
   assert.deepEqual([one.text, one.ids], [list.text, list.ids]);
   assert.ok(!one.text.includes('.') && none.text.includes('.'));
-  for (const stop of ['', [''], [1], 5, {}]) await refused(write(stop), 'bad-option', /stop is .*, expected a text or a list of texts/);
+  for (const stop of ['', [''], [1], 5, {}])
+    await refused(write(stop), 'bad-option', /stop is .*, expected a text or a list of texts/);
   model.dispose();
 });
 
 describe('what a model tells', () => {
   test('its tokenizer: the same ids and texts, here at once', async () => {
-    for (const [source, texts] of [[stories, ['Once upon a time', ' a\n\nb', 'héllo 👋 𝄞', '']], [join(top, 'weights/dates/'), ['3 May 1999', '12/4/07']], [join(top, 'weights/stories-gpt2.gguf'), ['The dog’s “bone”.']]]) {
+    for (const [source, texts] of [
+      [stories, ['Once upon a time', ' a\n\nb', 'héllo 👋 𝄞', '']],
+      [join(top, 'weights/dates/'), ['3 May 1999', '12/4/07']],
+      [join(top, 'weights/stories-gpt2.gguf'), ['The dog’s “bone”.']],
+    ]) {
       for (const worker of [false, true]) {
-        const model = await load(source, { worker }), tokenizer = await model.tokenizer;
+        const model = await load(source, { worker }),
+          tokenizer = await model.tokenizer;
         assert.ok(tokenizer instanceof Tokenizer);
         assert.equal(await model.tokenizer, tokenizer, 'built once');
         for (const text of texts) {
@@ -87,8 +126,12 @@ describe('what a model tells', () => {
           assert.equal(tokenizer.decode(ids), await model.decode(ids));
         }
         model.dispose();
-        assert.deepEqual(tokenizer.encode(texts[0]), (await Tokenizer.load(source.endsWith('/') ? `${source}tokenizer.json` : source)).encode(texts[0]), 'after the model is gone');
-        assert.equal(model.tokenizer && await model.tokenizer, tokenizer);
+        assert.deepEqual(
+          tokenizer.encode(texts[0]),
+          (await Tokenizer.load(source.endsWith('/') ? `${source}tokenizer.json` : source)).encode(texts[0]),
+          'after the model is gone',
+        );
+        assert.equal(model.tokenizer && (await model.tokenizer), tokenizer);
       }
     }
   });
@@ -103,8 +146,11 @@ describe('what a model tells', () => {
     await refused(/** @type {Promise<any>} */ (gone.tokenizer), 'bad-state');
   });
   test('its chat template, word for word', async () => {
-    const { readFileSync } = await import('node:fs'), template = '{{ messages[0].content }}';
-    const files = ['config.json', 'model.safetensors'].map((name) => new File([readFileSync(join(golden, 'llama_1tok', name))], name));
+    const { readFileSync } = await import('node:fs'),
+      template = '{{ messages[0].content }}';
+    const files = ['config.json', 'model.safetensors'].map(
+      (name) => new File([readFileSync(join(golden, 'llama_1tok', name))], name),
+    );
     const model = await load([...files, new File([template], 'chat_template.jinja')]);
     assert.equal(model.chatTemplate, template);
     model.dispose();
@@ -113,7 +159,9 @@ describe('what a model tells', () => {
     for (const worker of [false, true]) {
       const model = await create(tiny, { worker });
       assert.ok(Object.isFrozen(model.config));
-      assert.throws(() => { /** @type {any} */ (model.config).nLayers = 9; }, TypeError);
+      assert.throws(() => {
+        /** @type {any} */ (model.config).nLayers = 9;
+      }, TypeError);
       model.dispose();
     }
   });
@@ -121,20 +169,37 @@ describe('what a model tells', () => {
 
 test('a tokenizer as text and back, for every kind of vocabulary', async () => {
   const strings = json(join(golden, '../formats/strings.json'));
-  for (const [file, texts] of [[stories, strings], [join(top, 'weights/dates/tokenizer.json'), ['7 July 2001']], [join(golden, '../formats/tok512.bin'), strings]]) {
-    const tokenizer = await Tokenizer.load(file), again = tokenizerOf(tokenizer.toText());
+  for (const [file, texts] of [
+    [stories, strings],
+    [join(top, 'weights/dates/tokenizer.json'), ['7 July 2001']],
+    [join(golden, '../formats/tok512.bin'), strings],
+  ]) {
+    const tokenizer = await Tokenizer.load(file),
+      again = tokenizerOf(tokenizer.toText());
     for (const text of texts) assert.deepEqual(again.encode(text), tokenizer.encode(text));
     assert.deepEqual([again.vocabSize, [...again.special]], [tokenizer.vocabSize, [...tokenizer.special]]);
   }
   // the vocabulary of tokenizer.bin has infinite scores where training never met a token
-  const pieces = new SentencePieces(new Map(['a', 'b', 'ab', 'ba'].map((t, i) => [t, i])), [1, 1, 1, 1], [0, -Infinity, Infinity, -3], 0);
+  const pieces = new SentencePieces(
+    new Map(['a', 'b', 'ab', 'ba'].map((t, i) => [t, i])),
+    [1, 1, 1, 1],
+    [0, -Infinity, Infinity, -3],
+    0,
+  );
   const back = SentencePieces.fromJSON(JSON.parse(JSON.stringify(pieces)));
-  for (const pair of [['a', 'b'], ['b', 'a'], ['b', 'b']]) assert.equal(back.get(JSON.stringify(pair)), pieces.get(JSON.stringify(pair)));
+  for (const pair of [
+    ['a', 'b'],
+    ['b', 'a'],
+    ['b', 'b'],
+  ])
+    assert.equal(back.get(JSON.stringify(pair)), pieces.get(JSON.stringify(pair)));
 });
 
 describe('dispose', () => {
   test('of a session is its close', async () => {
-    const model = await create(tiny), session = await model.session(), other = await model.session();
+    const model = await create(tiny),
+      session = await model.session(),
+      other = await model.session();
     await session.eval([1, 2]);
     await session.dispose();
     await session.dispose();
@@ -152,7 +217,13 @@ describe('dispose', () => {
     assert.ok(tokenizer.encode('a').length);
     tokenizer.dispose();
     tokenizer[Symbol.dispose]();
-    for (const call of [() => tokenizer.encode('a'), () => tokenizer.decode([1]), () => tokenizer.toText(), () => tokenizer.idToText(1), () => tokenizer.stream([1])]) {
+    for (const call of [
+      () => tokenizer.encode('a'),
+      () => tokenizer.decode([1]),
+      () => tokenizer.toText(),
+      () => tokenizer.idToText(1),
+      () => tokenizer.stream([1]),
+    ]) {
       await refused((async () => call())(), 'bad-state', /the tokenizer was disposed/);
     }
   });
@@ -167,9 +238,15 @@ describe('dispose', () => {
 });
 
 test('training takes the tokenizer of a model', async () => {
-  const first = train({ d_model: 16, n_layers: 1, n_heads: 1 }, 'the cat sat on the mat '.repeat(40), { steps: 1, vocabSize: 270 });
+  const first = train({ d_model: 16, n_layers: 1, n_heads: 1 }, 'the cat sat on the mat '.repeat(40), {
+    steps: 1,
+    vocabSize: 270,
+  });
   const model = await first.model();
-  const second = train({ d_model: 16, n_layers: 1, n_heads: 1 }, 'the cat sat '.repeat(40), { steps: 1, tokenizer: await model.tokenizer });
+  const second = train({ d_model: 16, n_layers: 1, n_heads: 1 }, 'the cat sat '.repeat(40), {
+    steps: 1,
+    tokenizer: await model.tokenizer,
+  });
   await second.next();
   assert.deepEqual(second.tokenizer.encode('the cat'), first.tokenizer.encode('the cat'));
   assert.equal(second.config.vocabSize, first.config.vocabSize);

@@ -6,24 +6,43 @@ import { before, test } from 'node:test';
 const frames = /** @type {(() => void)[]} */ ([]);
 /** @type {(entries: {target: any, isIntersecting: boolean}[]) => void} */
 let see;
-const frame = () => { for (const run of frames.splice(0)) run(); };
+const frame = () => {
+  for (const run of frames.splice(0)) run();
+};
 before(() => {
   Object.assign(globalThis, {
     requestAnimationFrame: (/** @type {() => void} */ run) => frames.push(run),
-    IntersectionObserver: class { constructor(/** @type {typeof see} */ call) { see = call; } observe() {} },
-    MessageChannel: class { port1 = {}; port2 = { postMessage() {} }; },
+    IntersectionObserver: class {
+      constructor(/** @type {typeof see} */ call) {
+        see = call;
+      }
+      observe() {}
+    },
+    MessageChannel: class {
+      port1 = {};
+      port2 = { postMessage() {} };
+    },
   });
 });
 
 for (const key of ['model', 'stack']) {
   test(`what fills a panel is drawn after what builds it: a new ${key} while the panel was out of view`, async () => {
     const { createStore } = await import('../../web/page/store.js');
-    const store = createStore(/** @type {any} */ ({ status: 'ready', pace: 'fast' })), root = /** @type {any} */ ({});
+    const store = createStore(/** @type {any} */ ({ status: 'ready', pace: 'fast' })),
+      root = /** @type {any} */ ({});
     /** @type {string[]} */
     const drawn = [];
-    store.watch(/** @type {any} */ ([key]), (s) => { if (s[key]) drawn.push('built'); });
-    store.watch(/** @type {any} */ (['patterns', key]), (s) => { if (s[key]) drawn.push('filled'); }, { root });
-    frame();   // the second one waits: nobody sees it
+    store.watch(/** @type {any} */ ([key]), (s) => {
+      if (s[key]) drawn.push('built');
+    });
+    store.watch(
+      /** @type {any} */ (['patterns', key]),
+      (s) => {
+        if (s[key]) drawn.push('filled');
+      },
+      { root },
+    );
+    frame(); // the second one waits: nobody sees it
     store.set(/** @type {any} */ ({ [key]: 'new' }));
     see([{ target: root, isIntersecting: true }]);
     frame();

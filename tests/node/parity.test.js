@@ -6,10 +6,17 @@ import { describe, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { collect, distance, golden, json, noShared, openCase, shared } from './helpers.js';
 
-const LOGITS = 2e-4, ATTENTION = 2e-5, HIDDEN = 2e-4;
+const LOGITS = 2e-4,
+  ATTENTION = 2e-5,
+  HIDDEN = 2e-4;
 
 /** Which captured points an array of a case holds. */
-const attention = { attn: /^blocks\.\d+\.attn\.hook_pattern$/, enc_attn: /^encoder\.\d+\.attn/, dec_attn: /^decoder\.\d+\.attn/, cross_attn: /cross_attn/ };
+const attention = {
+  attn: /^blocks\.\d+\.attn\.hook_pattern$/,
+  enc_attn: /^encoder\.\d+\.attn/,
+  dec_attn: /^decoder\.\d+\.attn/,
+  cross_attn: /cross_attn/,
+};
 const hidden = { hidden: 'blocks', enc_hidden: 'encoder', dec_hidden: 'decoder' };
 
 function joined(captured, names) {
@@ -20,7 +27,10 @@ async function check(c) {
   const { about, run } = c;
   const model = await load(c.source, { quantize: 'f32' });
   try {
-    const { logits, captured } = await model.forward(about.input_ids, { ...run, capture: ['*.hook_pattern', '*.hook_resid_pre', '*.hook_resid_post'] });
+    const { logits, captured } = await model.forward(about.input_ids, {
+      ...run,
+      capture: ['*.hook_pattern', '*.hook_resid_pre', '*.hook_resid_post'],
+    });
     assert.deepEqual(logits.shape, about.arrays.logits);
     const off = distance(logits.data, c.array('logits'));
     assert.ok(off <= LOGITS, `logits are ${off} off`);
@@ -28,20 +38,34 @@ async function check(c) {
     for (const [array, pattern] of Object.entries(attention)) {
       const want = c.array(array);
       if (!want) continue;
-      const d = distance(joined(captured, names.filter((n) => n.endsWith('hook_pattern') && pattern.test(n))), want);
+      const d = distance(
+        joined(
+          captured,
+          names.filter((n) => n.endsWith('hook_pattern') && pattern.test(n)),
+        ),
+        want,
+      );
       assert.ok(d <= ATTENTION, `${array} is ${d} off`);
     }
     for (const [array, stack] of Object.entries(hidden)) {
       const want = c.array(array);
       if (!want) continue;
       const [layers] = about.arrays[array];
-      const points = [`${stack}.0.hook_resid_pre`, ...Array.from({ length: layers - 1 }, (_, l) => `${stack}.${l}.hook_resid_post`)];
+      const points = [
+        `${stack}.0.hook_resid_pre`,
+        ...Array.from({ length: layers - 1 }, (_, l) => `${stack}.${l}.hook_resid_post`),
+      ];
       const d = distance(joined(captured, points), want);
       assert.ok(d <= HIDDEN, `${array} is ${d} off`);
     }
     if (about.param_counts) assert.equal(model.parameters.total, about.param_counts.total);
-    assert.equal(model.parameters.rows.reduce((n, r) => n + r.count, 0), model.parameters.total);
-    const { ids } = await collect(model.generate(about.greedy.prompt, { ...run, temperature: 0, maxTokens: 32, ignoreEos: true }));
+    assert.equal(
+      model.parameters.rows.reduce((n, r) => n + r.count, 0),
+      model.parameters.total,
+    );
+    const { ids } = await collect(
+      model.generate(about.greedy.prompt, { ...run, temperature: 0, maxTokens: 32, ignoreEos: true }),
+    );
     assert.deepEqual(ids, about.greedy.next);
   } finally {
     model.dispose();
@@ -49,7 +73,9 @@ async function check(c) {
 }
 
 describe('the cases kept with the project', () => {
-  for (const name of readdirSync(golden, { withFileTypes: true }).filter((e) => e.isDirectory()).map((e) => e.name)) {
+  for (const name of readdirSync(golden, { withFileTypes: true })
+    .filter((e) => e.isDirectory())
+    .map((e) => e.name)) {
     test(name, () => check(openCase(name)));
   }
 });
@@ -57,7 +83,9 @@ describe('the cases kept with the project', () => {
 describe('every shared case', { skip: noShared }, () => {
   if (!shared) return;
   const listed = json(join(shared, 'cases/index.json')).map((/** @type {{name: string}} */ c) => c.name);
-  const beside = readdirSync(join(shared, 'cases')).filter((name) => !listed.includes(name) && existsSync(join(shared, 'cases', name, 'case.json')));
+  const beside = readdirSync(join(shared, 'cases')).filter(
+    (name) => !listed.includes(name) && existsSync(join(shared, 'cases', name, 'case.json')),
+  );
   for (const name of [...listed, ...beside]) test(name, () => check(openCase(name, join(shared, 'cases'))));
 });
 
@@ -65,7 +93,11 @@ describe('every shared case', { skip: noShared }, () => {
 describe('shared llama2.c files', { skip: noShared }, () => {
   if (!shared) return;
   for (const name of ['llama2c_pair_tied', 'llama2c_pair_gqa_untied']) {
-    for (const [file, want] of [['model_v0.bin', 'logits'], ['model_v1.bin', 'logits'], ['model_v2_q80.bin', 'logits_v2_q80']]) {
+    for (const [file, want] of [
+      ['model_v0.bin', 'logits'],
+      ['model_v1.bin', 'logits'],
+      ['model_v2_q80.bin', 'logits_v2_q80'],
+    ]) {
       test(`${name}/${file}`, async () => {
         const c = openCase(name, join(shared, 'cases'));
         const model = await load(join(c.folder, file), { quantize: 'f32' });
@@ -78,17 +110,26 @@ describe('shared llama2.c files', { skip: noShared }, () => {
   }
 });
 
-// Stored precision: 'keep' runs the weights as they are. f16 and bf16 then differ from exact work by rounding alone. Quantised matrices
-// also get their activations in int8 blocks of 32: a step is max/127, about 0.018 of a block's standard deviation, so a product is off by
-// 0.018 / sqrt(12) = 0.5 % of its size; 15 products one behind the other make 2 %, and the softmax in between may double it.
-for (const [name, dtype, bound] of [['llama_gqa_f16', 'f16', 1e-5], ['gguf_llama_q8_0', 'q8_0', 0.05], ['gguf_llama_q4_0', 'q4_0', 0.05]]) {
+// Stored precision: 'keep' runs the weights as they are. f16 and bf16 then differ from exact work by rounding alone.
+// Quantised matrices also get their activations in int8 blocks of 32: a step is max/127, about 0.018 of a block's
+// standard deviation, so a product is off by 0.018 / sqrt(12) = 0.5 % of its size; 15 products one behind the other
+// make 2 %, and the softmax in between may double it.
+for (const [name, dtype, bound] of [
+  ['llama_gqa_f16', 'f16', 1e-5],
+  ['gguf_llama_q8_0', 'q8_0', 0.05],
+  ['gguf_llama_q4_0', 'q4_0', 0.05],
+]) {
   test(`${name} as it is stored: off by at most ${100 * bound} % (root mean square)`, async () => {
     const c = openCase(name);
     const model = await load(c.source);
     const { logits } = await model.forward(c.about.input_ids);
     const want = c.array('logits');
-    let error = 0, size = 0;
-    want.forEach((w, i) => { error += (w - logits.data[i]) ** 2; size += w ** 2; });
+    let error = 0,
+      size = 0;
+    want.forEach((w, i) => {
+      error += (w - logits.data[i]) ** 2;
+      size += w ** 2;
+    });
     assert.ok(Math.sqrt(error / size) <= bound, `${100 * Math.sqrt(error / size)} %`);
     assert.ok(model.parameters.rows.some((r) => r.dtype === dtype));
     model.dispose();

@@ -1,5 +1,5 @@
-// quality.test.js - what quantised weights and int8 activations cost: the mean log-likelihood of stories that the shipped model
-// was not trained on, against the same weights computed in f32
+// quality.test.js - what quantised weights and int8 activations cost: the mean log-likelihood of stories that the
+// shipped model was not trained on, against the same weights computed in f32
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -17,12 +17,17 @@ function texts() {
   let text = '';
   try {
     if (existsSync(held)) text = execFileSync('xz', ['-dc', held], { encoding: 'utf8', maxBuffer: 1 << 28 });
-  } catch { /* no xz here */ }
+  } catch {
+    /* no xz here */
+  }
   const from = text ? 'validation stories' : 'stories of our own';
   text ||= readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
   const list = [];
   let n = 0;
-  for (const story of text.split(/<\|endoftext\|>|\n\n\n|(?<=[.!?"])\n\n/).map((s) => s.trim()).filter(Boolean)) {
+  for (const story of text
+    .split(/<\|endoftext\|>|\n\n\n|(?<=[.!?"])\n\n/)
+    .map((s) => s.trim())
+    .filter(Boolean)) {
     if (n >= BYTES) break;
     list.push(story);
     n += Buffer.byteLength(story);
@@ -34,14 +39,18 @@ function texts() {
 async function logLikelihood(quantize, list) {
   const model = await load(stories, { quantize });
   const v = model.config.vocabSize;
-  let sum = 0, count = 0;
+  let sum = 0,
+    count = 0;
   try {
     for (const story of list) {
       const ids = (await model.encode(story)).slice(0, model.contextLength);
-      const { logits: { data } } = await model.forward(ids);
+      const {
+        logits: { data },
+      } = await model.forward(ids);
       for (let i = 0; i + 1 < ids.length; i++) {
         const row = data.subarray(i * v, (i + 1) * v);
-        let most = -Infinity, all = 0;
+        let most = -Infinity,
+          all = 0;
         for (const x of row) most = Math.max(most, x);
         for (const x of row) all += Math.exp(x - most);
         sum += row[ids[i + 1]] - most - Math.log(all);
@@ -54,15 +63,21 @@ async function logLikelihood(quantize, list) {
   return { mean: sum / count, count };
 }
 
-test('mean log-likelihood: q8_0 within 0.2 %, q4_0 within 4 % of f32', { skip: !existsSync(stories) && 'the shipped model is missing' }, async (t) => {
-  const { list, from, n } = texts();
-  const { mean: exact, count } = await logLikelihood('f32', list);
-  t.diagnostic(`f32: ${exact.toFixed(5)} nats a token, ${count} tokens, ${n} bytes of ${list.length} ${from}`);
-  assert.ok(exact > -3 && exact < -1, `${exact} is no likelihood of a model that knows such stories`);
-  for (const [dtype, limit] of Object.entries(limits)) {
-    const { mean } = await logLikelihood(dtype, list);
-    const change = Math.abs(mean / exact - 1);
-    t.diagnostic(`${dtype}: ${mean.toFixed(5)} nats a token, ${(100 * (mean / exact - 1)).toFixed(3)} % from f32; at most ${100 * limit} %`);
-    assert.ok(change < limit, `${dtype}: ${mean}, f32: ${exact}`);
-  }
-});
+test(
+  'mean log-likelihood: q8_0 within 0.2 %, q4_0 within 4 % of f32',
+  { skip: !existsSync(stories) && 'the shipped model is missing' },
+  async (t) => {
+    const { list, from, n } = texts();
+    const { mean: exact, count } = await logLikelihood('f32', list);
+    t.diagnostic(`f32: ${exact.toFixed(5)} nats a token, ${count} tokens, ${n} bytes of ${list.length} ${from}`);
+    assert.ok(exact > -3 && exact < -1, `${exact} is no likelihood of a model that knows such stories`);
+    for (const [dtype, limit] of Object.entries(limits)) {
+      const { mean } = await logLikelihood(dtype, list);
+      const change = Math.abs(mean / exact - 1);
+      t.diagnostic(
+        `${dtype}: ${mean.toFixed(5)} nats a token, ${(100 * (mean / exact - 1)).toFixed(3)} % from f32; at most ${100 * limit} %`,
+      );
+      assert.ok(change < limit, `${dtype}: ${mean}, f32: ${exact}`);
+    }
+  },
+);

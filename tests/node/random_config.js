@@ -2,15 +2,39 @@
 import fc from 'fast-check';
 
 /** Our own fields; always a model that can exist. */
-export const randomConfig = fc.record({
-  kind: fc.constantFrom('decoder', 'encoder', 'encoder_decoder'), vocab_size: fc.integer({ min: 1, max: 40 }), n_layers: fc.integer({ min: 1, max: 3 }),
-  n_encoder_layers: fc.integer({ min: 1, max: 3 }), n_kv_heads: fc.integer({ min: 1, max: 3 }), group: fc.integer({ min: 1, max: 3 }),
-  half: fc.integer({ min: 1, max: 4 }), width: fc.integer({ min: 1, max: 12 }), d_ff: fc.integer({ min: 1, max: 24 }), context_length: fc.integer({ min: 1, max: 20 }),
-  norm: fc.constantFrom('layernorm', 'rmsnorm'), norm_placement: fc.constantFrom('pre', 'post'), final_norm: fc.boolean(), qk_norm: fc.boolean(),
-  ffn: fc.constantFrom('relu', 'gelu_erf', 'gelu_tanh', 'swiglu'), position: fc.constantFrom('none', 'sinusoidal', 'learned', 'rope'),
-  bias_qkv: fc.boolean(), bias_attn_out: fc.boolean(), bias_ffn: fc.boolean(), bias_norm: fc.boolean(), bias_head: fc.boolean(),
-  tie_word_embeddings: fc.boolean(), shared_embedding: fc.boolean(),
-}).map(({ group, half, width, n_encoder_layers: encoders, ...c }) => ({
-  ...c, n_encoder_layers: c.kind === 'encoder_decoder' ? encoders : 0, n_heads: c.n_kv_heads * group, d_head: 2 * half, d_model: 2 * width,
-  causal: c.kind !== 'encoder', shared_embedding: c.shared_embedding || c.kind !== 'encoder_decoder', bias_head: c.bias_head && c.kind !== 'encoder',
-}));
+export const randomConfig = fc
+  .record({
+    kind: fc.constantFrom('decoder', 'encoder', 'encoder_decoder'),
+    vocab_size: fc.integer({ min: 1, max: 40 }),
+    n_layers: fc.integer({ min: 1, max: 3 }),
+    n_encoder_layers: fc.integer({ min: 1, max: 3 }),
+    n_kv_heads: fc.integer({ min: 1, max: 3 }),
+    group: fc.integer({ min: 1, max: 3 }),
+    half: fc.integer({ min: 1, max: 4 }),
+    width: fc.integer({ min: 1, max: 12 }),
+    d_ff: fc.integer({ min: 1, max: 24 }),
+    context_length: fc.integer({ min: 1, max: 20 }),
+    norm: fc.constantFrom('layernorm', 'rmsnorm'),
+    norm_placement: fc.constantFrom('pre', 'post'),
+    final_norm: fc.boolean(),
+    qk_norm: fc.boolean(),
+    ffn: fc.constantFrom('relu', 'gelu_erf', 'gelu_tanh', 'swiglu'),
+    position: fc.constantFrom('none', 'sinusoidal', 'learned', 'rope'),
+    bias_qkv: fc.boolean(),
+    bias_attn_out: fc.boolean(),
+    bias_ffn: fc.boolean(),
+    bias_norm: fc.boolean(),
+    bias_head: fc.boolean(),
+    tie_word_embeddings: fc.boolean(),
+    shared_embedding: fc.boolean(),
+  })
+  .map(({ group, half, width, n_encoder_layers: encoders, ...c }) => ({
+    ...c,
+    n_encoder_layers: c.kind === 'encoder_decoder' ? encoders : 0,
+    n_heads: c.n_kv_heads * group,
+    d_head: 2 * half,
+    d_model: 2 * width,
+    causal: c.kind !== 'encoder',
+    shared_embedding: c.shared_embedding || c.kind !== 'encoder_decoder',
+    bias_head: c.bias_head && c.kind !== 'encoder',
+  }));

@@ -3,8 +3,30 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CODES, GlassformerError, Tokenizer, countParameters, create, depth, estimate, load, train } from '../../web/lib/index.js';
-import { collect, golden, json, noShared, openCase, readTensors, refused as isRefused, safetensors, serve, shared, stories } from './helpers.js';
+import {
+  CODES,
+  GlassformerError,
+  Tokenizer,
+  countParameters,
+  create,
+  depth,
+  estimate,
+  load,
+  train,
+} from '../../web/lib/index.js';
+import {
+  collect,
+  golden,
+  json,
+  noShared,
+  openCase,
+  readTensors,
+  refused as isRefused,
+  safetensors,
+  serve,
+  shared,
+  stories,
+} from './helpers.js';
 
 let model, expected;
 const write = () => collect(model.generate('Once upon a time', { maxTokens: 5, temperature: 0 })).then((r) => r.ids);
@@ -30,7 +52,12 @@ const tensors = () => readTensors(join(one.folder, 'model.safetensors'));
 describe('numbers that are nothing in single precision', () => {
   test('are refused before anything is computed', async () => {
     for (const name of ['topP', 'repetitionPenalty']) {
-      for (const x of [0, 1e-60]) await refused(collect(model.generate('a', { [name]: x })), 'bad-option', new RegExp(`${name} is ${x}, expected a number above 0`));
+      for (const x of [0, 1e-60])
+        await refused(
+          collect(model.generate('a', { [name]: x })),
+          'bad-option',
+          new RegExp(`${name} is ${x}, expected a number above 0`),
+        );
     }
   });
 });
@@ -38,7 +65,8 @@ describe('numbers that are nothing in single precision', () => {
 describe('prompts', () => {
   const generate = (...args) => collect(model.generate(...args));
   test('empty', async () => {
-    for (const prompt of ['', [], new Int32Array(0)]) await refused(generate(prompt), 'empty-prompt', /prompt is empty/);
+    for (const prompt of ['', [], new Int32Array(0)])
+      await refused(generate(prompt), 'empty-prompt', /prompt is empty/);
     await refused(model.forward(''), 'empty-prompt');
     await refused(model.forward([]), 'empty-prompt');
     await refused(generate([[1], []]), 'empty-prompt');
@@ -54,7 +82,8 @@ describe('prompts', () => {
     await session.close();
   });
   test('ids outside the vocabulary, or no ids at all', async () => {
-    for (const id of [-1, 2048, 1.5, NaN, Infinity]) await refused(generate([5, id]), 'bad-token', /place 1.*0 to 2047/);
+    for (const id of [-1, 2048, 1.5, NaN, Infinity])
+      await refused(generate([5, id]), 'bad-token', /place 1.*0 to 2047/);
     for (const prompt of [null, undefined, 7, { a: 1 }]) await refused(generate(prompt), 'bad-argument', /prompt/);
     await refused(model.decode([2048]), 'bad-token');
     await refused(model.encode(5), 'bad-argument');
@@ -65,47 +94,100 @@ describe('prompts', () => {
     await refused(bare.encode('text'), 'no-tokenizer');
     await refused(bare.decode([1]), 'no-tokenizer');
     const { steps } = await collect(bare.generate([1], { maxTokens: 3 }));
-    assert.deepEqual(steps.map((s) => s.text), ['', '', '']);
+    assert.deepEqual(
+      steps.map((s) => s.text),
+      ['', '', ''],
+    );
     bare.dispose();
   });
 });
 
 describe('options', () => {
   const bad = {
-    temperature: [-1, NaN, Infinity, '1', null], topK: [-1, 1.5, NaN], topP: [-0.1, 1.1, NaN], minP: [-1, 2], repetitionPenalty: [0, -1, NaN],
-    seed: [-1, 1.5, 2 ** 53, 'a'], maxTokens: [-1, 1.5, NaN], stop: ['', [1], ['']], logprobs: [-1, 2049, 1.5], beams: [0, 65, 1.5],
-    lengthPenalty: [-1, NaN], ignoreEos: [1], captureBudget: [-1], noSuchOption: [1], source: ['text'],
+    temperature: [-1, NaN, Infinity, '1', null],
+    topK: [-1, 1.5, NaN],
+    topP: [-0.1, 1.1, NaN],
+    minP: [-1, 2],
+    repetitionPenalty: [0, -1, NaN],
+    seed: [-1, 1.5, 2 ** 53, 'a'],
+    maxTokens: [-1, 1.5, NaN],
+    stop: ['', [1], ['']],
+    logprobs: [-1, 2049, 1.5],
+    beams: [0, 65, 1.5],
+    lengthPenalty: [-1, NaN],
+    ignoreEos: [1],
+    captureBudget: [-1],
+    noSuchOption: [1],
+    source: ['text'],
   };
   for (const [name, values] of Object.entries(bad)) {
     test(`${name}: ${values.map((v) => (typeof v === 'number' ? String(v) : JSON.stringify(v))).join(', ')}`, async () => {
       for (const value of values) {
         const extra = name === 'captureBudget' ? { capture: ['hook_embed'] } : {};
-        await refused(collect(model.generate('A', { maxTokens: 2, ...extra, [name]: value })), 'bad-option', new RegExp(name));
+        await refused(
+          collect(model.generate('A', { maxTokens: 2, ...extra, [name]: value })),
+          'bad-option',
+          new RegExp(name),
+        );
       }
     });
   }
   test('of load and create', async () => {
-    for (const o of [{ quantize: 'q9' }, { kvCache: 'int3' }, { backend: 'gpu' }, { contextLength: 0 }, { contextLength: 1.5 }, { noSuch: 1 }]) {
+    for (const o of [
+      { quantize: 'q9' },
+      { kvCache: 'int3' },
+      { backend: 'gpu' },
+      { contextLength: 0 },
+      { contextLength: 1.5 },
+      { noSuch: 1 },
+    ]) {
       await refused(load(stories, o), 'bad-option', new RegExp(Object.keys(o)[0]));
     }
     await refused(load(stories, null), 'bad-option');
     // nothing is fetched or read to make a model
-    for (const o of [{ switches: { causal: false } }, { cache: 'opfs' }, { sha256: 'a'.repeat(64) }, { hfEndpoint: 'x' }, { fetch }, { noSuch: 1 }]) {
+    for (const o of [
+      { switches: { causal: false } },
+      { cache: 'opfs' },
+      { sha256: 'a'.repeat(64) },
+      { hfEndpoint: 'x' },
+      { fetch },
+      { noSuch: 1 },
+    ]) {
       await refused(create(tiny, o), 'bad-option', new RegExp(`create has no option "${Object.keys(o)[0]}"`));
     }
     await refused(create('gpt2', { seed: -1 }), 'bad-option', /seed/);
     const gpt = await load(openCase('gpt2_n_inner').source);
-    await refused(load(openCase('gpt2_n_inner').source, { contextLength: gpt.config.contextLength + 1 }), ['bad-argument', 'context-full']);
+    await refused(load(openCase('gpt2_n_inner').source, { contextLength: gpt.config.contextLength + 1 }), [
+      'bad-argument',
+      'context-full',
+    ]);
     gpt.dispose();
   });
   test('of every other call: a name that it does not know is refused', async () => {
-    const tokenizer = await Tokenizer.load(stories), session = await model.session(), o = { noSuchOption: 1 };
-    for (const call of [() => model.encode('A', o), () => model.forward('A', o), () => model.logitLens('A', o), () => model.attribution('A', o), () => model.trace('A', o),
-      () => model.explain('A', { at: 'logits', ...o }), () => model.distribution([1], o), () => model.embed('A', o), () => model.session(o), () => session.eval('A', o),
-      async () => tokenizer.encode('A', o), async () => tokenizer.decode([300], o), async () => estimate('gpt2', { contextLength: 8, ...o }),
-      () => collect(train(tiny, 'text', o)), () => depth(tiny, o)]) await refused(call(), 'bad-option', /noSuchOption/);
+    const tokenizer = await Tokenizer.load(stories),
+      session = await model.session(),
+      o = { noSuchOption: 1 };
+    for (const call of [
+      () => model.encode('A', o),
+      () => model.forward('A', o),
+      () => model.logitLens('A', o),
+      () => model.attribution('A', o),
+      () => model.trace('A', o),
+      () => model.explain('A', { at: 'logits', ...o }),
+      () => model.distribution([1], o),
+      () => model.embed('A', o),
+      () => model.session(o),
+      () => session.eval('A', o),
+      async () => tokenizer.encode('A', o),
+      async () => tokenizer.decode([300], o),
+      async () => estimate('gpt2', { contextLength: 8, ...o }),
+      () => collect(train(tiny, 'text', o)),
+      () => depth(tiny, o),
+    ])
+      await refused(call(), 'bad-option', /noSuchOption/);
     await refused((async () => estimate('gpt2'))(), 'bad-argument', /contextLength/);
-    for (const dtype of ['q9', 'constructor', 5]) await refused((async () => estimate('gpt2', { contextLength: 8, dtype }))(), 'bad-argument', /dtype/);
+    for (const dtype of ['q9', 'constructor', 5])
+      await refused((async () => estimate('gpt2', { contextLength: 8, dtype }))(), 'bad-argument', /dtype/);
     assert.equal(session.length, 0);
     await session.close();
     const run = train(tiny, 'The cat sat on the mat. The dog sat on the log.', { steps: 1, vocabSize: 257 });
@@ -115,7 +197,8 @@ describe('options', () => {
   });
   // What the fuzzer of calls found: conversions that threw a TypeError of their own.
   test('values that turn into no number or text', async () => {
-    const bare = Object.create(null), tokenizer = await Tokenizer.load(stories);
+    const bare = Object.create(null),
+      tokenizer = await Tokenizer.load(stories);
     for (const odd of [bare, Symbol('odd'), 10n, '5']) {
       await refused(model.forward([1, odd]), 'bad-token', /place 1/);
       await refused(model.distribution([1, odd]), 'bad-argument', /logits/);
@@ -128,7 +211,8 @@ describe('options', () => {
     }
     await refused(model.forward('A', { capture: null }), 'bad-option', /capture/);
     await refused(load({ weights: bare, config: {} }, { sha256: 'a'.repeat(64) }), 'bad-argument', /weights/);
-    for (const ids of [undefined, null, 5, {}]) await refused((async () => tokenizer.decode(ids))(), 'bad-argument', /ids/);
+    for (const ids of [undefined, null, 5, {}])
+      await refused((async () => tokenizer.decode(ids))(), 'bad-argument', /ids/);
     await refused(collect(model.chat([], null)), ['no-chat-template', 'bad-argument']);
     await refused((async () => countParameters('x'.repeat(1e5)))(), 'bad-argument', /^.{10,2000}$/);
   });
@@ -137,10 +221,22 @@ describe('options', () => {
     await refused(model.forward('A', { capture: ['hook_patern'] }), 'unknown-point');
     await refused(model.forward('A', { capture: 'hook_embed' }), 'bad-option');
     await refused(model.forward('A', { capture: [3] }), 'bad-option');
-    await refused(model.forward(new Array(200).fill(1), { capture: ['*'], captureBudget: 1e6 }), 'capture-too-large', /\d{7,} bytes.*1000000/);
-    const pattern = { capture: ['blocks.0.attn.hook_pattern'], captureBudget: 4 * 6 * 10 }; // six heads, one query, ten keys
+    await refused(
+      model.forward(new Array(200).fill(1), { capture: ['*'], captureBudget: 1e6 }),
+      'capture-too-large',
+      /\d{7,} bytes.*1000000/,
+    );
+    // six heads, one query, ten keys
+    const pattern = { capture: ['blocks.0.attn.hook_pattern'], captureBudget: 4 * 6 * 10 };
     const steps = [];
-    await refused((async () => { for await (const step of model.generate([1], { ...pattern, maxTokens: 20, ignoreEos: true, temperature: 0 })) steps.push(step); })(), 'capture-too-large', /264 bytes.*240/);
+    await refused(
+      (async () => {
+        for await (const step of model.generate([1], { ...pattern, maxTokens: 20, ignoreEos: true, temperature: 0 }))
+          steps.push(step);
+      })(),
+      'capture-too-large',
+      /264 bytes.*240/,
+    );
     assert.equal(steps.length, 10);
     const edit = (e) => model.forward('A', { edits: [e] });
     await refused(edit({ at: 'nowhere', scale: 0 }), 'unknown-point');
@@ -164,7 +260,8 @@ describe('checkpoints', () => {
     for (const n of [0, 1, 7, 8, 9, 100, 500, 1000, length >> 1, length - 4, length - 1]) {
       await refused(parts(weights.subarray(0, n)), ['truncated', 'bad-header', 'unknown-format'], /./);
     }
-    for (const n of [0, 3, 4, 20, 100, 1000, gguf.length >> 1, gguf.length - 1]) await refused(load(gguf.subarray(0, n)), ['truncated', 'bad-header', 'unknown-format'], /./);
+    for (const n of [0, 3, 4, 20, 100, 1000, gguf.length >> 1, gguf.length - 1])
+      await refused(load(gguf.subarray(0, n)), ['truncated', 'bad-header', 'unknown-format'], /./);
   });
 
   test('with NaN or an infinity, named by tensor and place', async () => {
@@ -181,8 +278,16 @@ describe('checkpoints', () => {
     const name = 'model.layers.0.self_attn.k_proj.weight';
     const { [name]: gone, ...rest } = tensors();
     await refused(parts(safetensors(rest)), 'missing-tensor', /k_proj/);
-    await refused(parts(safetensors({ ...tensors(), extra: { shape: [2], data: new Float32Array(2) } })), 'unknown-tensor', /extra/);
-    await refused(parts(safetensors({ ...rest, [name]: { shape: [16, 64], data: gone.data } })), 'bad-shape', /k_proj.*\[16, 64\].*\[32, 32\]/);
+    await refused(
+      parts(safetensors({ ...tensors(), extra: { shape: [2], data: new Float32Array(2) } })),
+      'unknown-tensor',
+      /extra/,
+    );
+    await refused(
+      parts(safetensors({ ...rest, [name]: { shape: [16, 64], data: gone.data } })),
+      'bad-shape',
+      /k_proj.*\[16, 64\].*\[32, 32\]/,
+    );
     await refused(parts(weights, { ...config, vocab_size: 63 }), 'bad-shape', /embed_tokens/);
     await refused(parts(weights, { ...config, num_hidden_layers: 2 }), 'missing-tensor');
   });
@@ -197,15 +302,27 @@ describe('checkpoints', () => {
   });
 
   test('a tokenizer that does not fit', async () => {
-    const big = { version: '1.0', added_tokens: [], normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null,
-      model: { type: 'BPE', vocab: Object.fromEntries(Array.from({ length: 70 }, (_, i) => [String.fromCodePoint(97 + i), i])), merges: [] } };
+    const big = {
+      version: '1.0',
+      added_tokens: [],
+      normalizer: null,
+      pre_tokenizer: null,
+      post_processor: null,
+      decoder: null,
+      model: {
+        type: 'BPE',
+        vocab: Object.fromEntries(Array.from({ length: 70 }, (_, i) => [String.fromCodePoint(97 + i), i])),
+        merges: [],
+      },
+    };
     await refused(load({ weights, config, tokenizer: big }), 'bad-tokenizer');
     await refused(Tokenizer.load({ nothing: 1 }), 'bad-tokenizer');
   });
 
   test('over the network: 404, a web page, a server that breaks off, no server', async () => {
     const server = await serve((request, response) => {
-      if (request.url.startsWith('/page')) return response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>hello</title>');
+      if (request.url.startsWith('/page'))
+        return response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>hello</title>');
       if (request.url.startsWith('/broken')) {
         response.writeHead(200, { 'content-length': gguf.length });
         return response.write(gguf.subarray(0, 5000), () => response.destroy());
@@ -255,7 +372,11 @@ describe('checkpoints', () => {
 test('a row that a weight does not have is named with the rows that there are', async () => {
   const model = await create({ vocab_size: 64, d_model: 32, n_layers: 1, n_heads: 4 });
   assert.equal((await model.weight('final_norm.weight', 0)).length, 32);
-  for (const [name, row, last] of /** @type {[string, number, number][]} */ ([['final_norm.weight', 1, 0], ['embed.weight', 64, 63], ['embed.weight', -1, 63]])) {
+  for (const [name, row, last] of /** @type {[string, number, number][]} */ ([
+    ['final_norm.weight', 1, 0],
+    ['embed.weight', 64, 63],
+    ['embed.weight', -1, 63],
+  ])) {
     await refused(model.weight(name, row), 'bad-option', new RegExp(`the row of ${name} is ${row}, .*0 to ${last}$`));
   }
   model.dispose();
@@ -264,9 +385,16 @@ test('a row that a weight does not have is named with the rows that there are', 
 describe('configurations', () => {
   const base = { vocab_size: 64, d_model: 32, n_layers: 1, n_heads: 4 };
   const bad = [
-    [{ d_model: 30 }, /d_model 30.*n_heads 4/], [{ d_model: 36, n_heads: 4 }, /d_head 9 is odd/], [{ n_kv_heads: 3 }, /n_heads 4.*n_kv_heads 3/],
-    [{ vocab_size: -1 }, /vocab_size/], [{ n_layers: 0.5 }, /n_layers/], [{ ffn: 'gelu' }, /ffn.*gelu_erf/], [{ norm_eps: -1 }, /norm_eps/],
-    [{ no_such_field: 1 }, /no_such_field/], [{ n_layers: undefined }, /n_layers/], [{ kind: 'encoder', causal: true }, /causal/],
+    [{ d_model: 30 }, /d_model 30.*n_heads 4/],
+    [{ d_model: 36, n_heads: 4 }, /d_head 9 is odd/],
+    [{ n_kv_heads: 3 }, /n_heads 4.*n_kv_heads 3/],
+    [{ vocab_size: -1 }, /vocab_size/],
+    [{ n_layers: 0.5 }, /n_layers/],
+    [{ ffn: 'gelu' }, /ffn.*gelu_erf/],
+    [{ norm_eps: -1 }, /norm_eps/],
+    [{ no_such_field: 1 }, /no_such_field/],
+    [{ n_layers: undefined }, /n_layers/],
+    [{ kind: 'encoder', causal: true }, /causal/],
   ];
   for (const [change, words] of bad) {
     test(JSON.stringify(change), async () => {
@@ -276,8 +404,12 @@ describe('configurations', () => {
   }
   test('too large for memory', async () => {
     await refused(create('llama3-70b'), 'out-of-memory');
-    for (const worker of [false, true]) { // logits of 2^36 numbers: JavaScript says RangeError
-      const wide = await create({ vocab_size: 2 ** 22, d_model: 2, n_layers: 1, n_heads: 1, position: 'none', context_length: 2 ** 14 }, { worker, threads: 1 });
+    for (const worker of [false, true]) {
+      // logits of 2^36 numbers: JavaScript says RangeError
+      const wide = await create(
+        { vocab_size: 2 ** 22, d_model: 2, n_layers: 1, n_heads: 1, position: 'none', context_length: 2 ** 14 },
+        { worker, threads: 1 },
+      );
       await refused(wide.forward(new Array(2 ** 14).fill(1)), 'out-of-memory', /not enough memory/);
       assert.equal((await wide.forward([1])).logits.shape[0], 1);
       wide.dispose();
@@ -299,12 +431,36 @@ describe('configurations', () => {
     const both = await create({ ...base, kind: 'encoder_decoder' });
     await refused(collect(both.generate([1])), 'bad-option', /source/);
     await refused(both.forward([1], { source: [] }), 'empty-prompt', /source/);
-    await refused(both.forward([], { source: [1] }), 'empty-prompt', /input/); // fresh weights have no token that begins a target
+    // fresh weights have no token that begins a target
+    await refused(both.forward([], { source: [1] }), 'empty-prompt', /input/);
     await refused(both.forward([1], { source: [1, 2], sourceMask: [1] }), 'bad-option', /sourceMask/);
     await refused(both.forward([1], { source: [1, 2], sourceMask: [0, 0] }), 'bad-option', /sourceMask/);
-    await refused(collect(both.generate([[1], [1]], { source: [[1, 2], [3, 4]], sourceMask: [[0, 1]] })), 'bad-option', /1 source masks for 2 sequences/);
-    await refused(both.forward([[1, 2], [3, 4]], { source: [1], mask: [0, 0] }), 'bad-option', /mask/);
-    encoder.dispose(); both.dispose();
+    await refused(
+      collect(
+        both.generate([[1], [1]], {
+          source: [
+            [1, 2],
+            [3, 4],
+          ],
+          sourceMask: [[0, 1]],
+        }),
+      ),
+      'bad-option',
+      /1 source masks for 2 sequences/,
+    );
+    await refused(
+      both.forward(
+        [
+          [1, 2],
+          [3, 4],
+        ],
+        { source: [1], mask: [0, 0] },
+      ),
+      'bad-option',
+      /mask/,
+    );
+    encoder.dispose();
+    both.dispose();
   });
 });
 
@@ -333,7 +489,7 @@ describe('the shared malformed files', { skip: noShared }, () => {
     test(`${file}${cfg ? `, ${cfg}` : ''}: ${why}`, async () => {
       const path = join(folder, file);
       const open = async () => {
-        if (/^tok_.*\.json$/.test(file)) return void await Tokenizer.load(path);
+        if (/^tok_.*\.json$/.test(file)) return void (await Tokenizer.load(path));
         const loaded = await load(cfg ? { weights: path, config: join(folder, cfg) } : path);
         try {
           const { ids } = await collect(loaded.generate([1, 2], { maxTokens: 3, temperature: 0 }));
@@ -343,7 +499,10 @@ describe('the shared malformed files', { skip: noShared }, () => {
         }
       };
       if (expect === 'load') return open();
-      const error = await open().then(() => null, (e) => e);
+      const error = await open().then(
+        () => null,
+        (e) => e,
+      );
       if (expect === 'error') assert.ok(error, 'it was not refused');
       if (error) {
         assert.ok(error instanceof GlassformerError, error.stack);

@@ -9,55 +9,124 @@ import { load } from '../../web/lib/index.js';
 import { serveCut } from './cut_server.js';
 import { collect, golden, refused } from './helpers.js';
 
-const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')), other = readFileSync(join(golden, 'gguf_llama_q4_0/model.gguf'));
+const bytes = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf')),
+  other = readFileSync(join(golden, 'gguf_llama_q4_0/model.gguf'));
 const sha256 = createHash('sha256').update(bytes).digest('hex');
-const write = async (/** @type {any} */ model) => { try { return (await collect(model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))).ids; } finally { model.dispose(); } };
+const write = async (/** @type {any} */ model) => {
+  try {
+    return (await collect(model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true }))).ids;
+  } finally {
+    model.dispose();
+  }
+};
 const want = await write(await load(bytes));
 
-/** @param {import('./cut_server.js').Served} served @param {object} options @param {(server: any) => Promise<void>} check */
+/**
+ * @param {import('./cut_server.js').Served} served
+ * @param {object} options
+ * @param {(server: any) => Promise<void>} check
+ */
 async function served(served, options, check) {
   const server = await serveCut({ '/m.gguf': served });
   try {
-    await check({ load: (/** @type {object} */ more) => load(`${server.url}m.gguf`, { ...options, ...more }), of: () => server.of('/m.gguf') });
-  } finally { server.close(); }
+    await check({
+      load: (/** @type {object} */ more) => load(`${server.url}m.gguf`, { ...options, ...more }),
+      of: () => server.of('/m.gguf'),
+    });
+  } finally {
+    server.close();
+  }
 }
 
 for (const worker of [false, true]) {
   describe(worker ? 'in a worker' : 'in this thread', () => {
-    test('a download cut several times goes on with the bytes that are missing', () => served({ bytes, cuts: [9000, 100, 5000] }, { worker }, async ({ load: open, of }) => {
-      assert.deepEqual(await write(await open({ sha256 })), want);
-      const ranges = of().map((/** @type {any} */ r) => r.range);
-      assert.deepEqual([ranges.length, ranges[0]], [4, undefined]);
-      const starts = ranges.slice(1).map((/** @type {string} */ r) => Number(/^bytes=(\d+)-$/.exec(r)?.[1]));
-      assert.ok(starts[0] > 0 && starts[0] <= 9000 && starts[1] > starts[0] && starts[2] > starts[1], String(starts));
-      assert.ok(of().slice(1).every((/** @type {any} */ r) => r.status === 206 && r.headers['if-range'] === '"one"'));
-    }));
-    test('each byte counts once in the progress', () => served({ bytes, cuts: [9000] }, { worker }, async ({ load: open }) => {
-      const seen = /** @type {any[]} */ ([]);
-      (await open({ onProgress: (/** @type {any} */ p) => { if (p.phase === 'download') seen.push(p); } })).dispose();
-      assert.deepEqual([seen.at(-1).loaded, seen.at(-1).total], [bytes.length, bytes.length]);
-    }));
-    test('a file that changed meanwhile is refused, and nothing is mixed', () => served({ bytes, cuts: [9000], before: (request, s) => { if (request.headers.range) Object.assign(s, { bytes: other, etag: '"two"' }); } }, { worker }, async ({ load: open, of }) => {
-      await refused(open(), 'network', /m\.gguf: the connection was cut after \d+ of \d+ bytes, and the file on the server has changed since/);
-      assert.equal(of().length, 2);
-      assert.equal((await write(await load(other))).length, 6);
-    }));
+    test('a download cut several times goes on with the bytes that are missing', () =>
+      served({ bytes, cuts: [9000, 100, 5000] }, { worker }, async ({ load: open, of }) => {
+        assert.deepEqual(await write(await open({ sha256 })), want);
+        const ranges = of().map((/** @type {any} */ r) => r.range);
+        assert.deepEqual([ranges.length, ranges[0]], [4, undefined]);
+        const starts = ranges.slice(1).map((/** @type {string} */ r) => Number(/^bytes=(\d+)-$/.exec(r)?.[1]));
+        assert.ok(starts[0] > 0 && starts[0] <= 9000 && starts[1] > starts[0] && starts[2] > starts[1], String(starts));
+        assert.ok(
+          of()
+            .slice(1)
+            .every((/** @type {any} */ r) => r.status === 206 && r.headers['if-range'] === '"one"'),
+        );
+      }));
+    test('each byte counts once in the progress', () =>
+      served({ bytes, cuts: [9000] }, { worker }, async ({ load: open }) => {
+        const seen = /** @type {any[]} */ ([]);
+        (
+          await open({
+            onProgress: (/** @type {any} */ p) => {
+              if (p.phase === 'download') seen.push(p);
+            },
+          })
+        ).dispose();
+        assert.deepEqual([seen.at(-1).loaded, seen.at(-1).total], [bytes.length, bytes.length]);
+      }));
+    test('a file that changed meanwhile is refused, and nothing is mixed', () =>
+      served(
+        {
+          bytes,
+          cuts: [9000],
+          before: (request, s) => {
+            if (request.headers.range) Object.assign(s, { bytes: other, etag: '"two"' });
+          },
+        },
+        { worker },
+        async ({ load: open, of }) => {
+          await refused(
+            open(),
+            'network',
+            /m\.gguf: the connection was cut after \d+ of \d+ bytes, and the file on the server has changed since/,
+          );
+          assert.equal(of().length, 2);
+          assert.equal((await write(await load(other))).length, 6);
+        },
+      ));
   });
 }
 
-test('a server without ranges sends the file anew, and the bytes that are here are passed over', () => served({ bytes, ranges: false, cuts: [9000, 12000, 4000] }, {}, async ({ load: open, of }) => {
-  assert.deepEqual(await write(await open({ sha256 })), want);
-  assert.deepEqual(of().map((/** @type {any} */ r) => r.status), [200, 200, 200, 200]);
-}));
-test('a server without ranges whose file changed is refused', () => served({ bytes, ranges: false, cuts: [9000], before: (request, s) => { if (request.headers.range) s.etag = '"two"'; } }, {}, async ({ load: open }) => {
-  await refused(open(), 'network', /has changed since/);
-}));
-test('Last-Modified does where there is no ETag, and without a length too', () => served({ bytes, etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', cuts: [9000], chunked: true }, {}, async ({ load: open, of }) => {
-  assert.deepEqual(await write(await open({ sha256 })), want);
-  assert.equal(of()[1].headers['if-range'], 'Sat, 01 Nov 2025 10:00:00 GMT');
-}));
+test('a server without ranges sends the file anew, and the bytes that are here are passed over', () =>
+  served({ bytes, ranges: false, cuts: [9000, 12000, 4000] }, {}, async ({ load: open, of }) => {
+    assert.deepEqual(await write(await open({ sha256 })), want);
+    assert.deepEqual(
+      of().map((/** @type {any} */ r) => r.status),
+      [200, 200, 200, 200],
+    );
+  }));
+test('a server without ranges whose file changed is refused', () =>
+  served(
+    {
+      bytes,
+      ranges: false,
+      cuts: [9000],
+      before: (request, s) => {
+        if (request.headers.range) s.etag = '"two"';
+      },
+    },
+    {},
+    async ({ load: open }) => {
+      await refused(open(), 'network', /has changed since/);
+    },
+  ));
+test('Last-Modified does where there is no ETag, and without a length too', () =>
+  served(
+    { bytes, etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', cuts: [9000], chunked: true },
+    {},
+    async ({ load: open, of }) => {
+      assert.deepEqual(await write(await open({ sha256 })), want);
+      assert.equal(of()[1].headers['if-range'], 'Sat, 01 Nov 2025 10:00:00 GMT');
+    },
+  ));
 test('nothing is resumed that cannot be told from another version, or counts compressed bytes', async () => {
-  for (const about of [{ etag: null }, { etag: 'W/"weak"' }, { headers: { 'accept-ranges': 'none' } }, { bytes: gzipSync(bytes), headers: { 'content-encoding': 'gzip' } }]) {
+  for (const about of [
+    { etag: null },
+    { etag: 'W/"weak"' },
+    { headers: { 'accept-ranges': 'none' } },
+    { bytes: gzipSync(bytes), headers: { 'content-encoding': 'gzip' } },
+  ]) {
     await served({ bytes, cuts: [9000], ...about }, {}, async ({ load: open, of }) => {
       await refused(open(), 'network', /reading failed after \d+ bytes/);
       assert.equal(of().length, 1, JSON.stringify(about).slice(0, 60));
@@ -66,51 +135,111 @@ test('nothing is resumed that cannot be told from another version, or counts com
 });
 test('a server that stays ill is given up, and one that is ill for a moment is not', async () => {
   let ill = 2;
-  const moment = (/** @type {any} */ request, /** @type {any} */ s) => { s.cuts = request.headers.range ? (ill-- > 0 ? [0] : []) : [9000]; };
-  await served({ bytes, before: moment }, {}, async ({ load: open }) => { assert.deepEqual(await write(await open({ sha256 })), want); });
-  await served({ bytes, before: (request, s) => { s.cuts = [request.headers.range ? 0 : 9000]; } }, {}, async ({ load: open, of }) => {
-    await refused(open(), 'network', /cut after \d+ of \d+ bytes, and 5 requests for the rest brought nothing/);
-    assert.equal(of().length, 6);
+  const moment = (/** @type {any} */ request, /** @type {any} */ s) => {
+    s.cuts = request.headers.range ? (ill-- > 0 ? [0] : []) : [9000];
+  };
+  await served({ bytes, before: moment }, {}, async ({ load: open }) => {
+    assert.deepEqual(await write(await open({ sha256 })), want);
   });
+  await served(
+    {
+      bytes,
+      before: (request, s) => {
+        s.cuts = [request.headers.range ? 0 : 9000];
+      },
+    },
+    {},
+    async ({ load: open, of }) => {
+      await refused(open(), 'network', /cut after \d+ of \d+ bytes, and 5 requests for the rest brought nothing/);
+      assert.equal(of().length, 6);
+    },
+  );
 });
 test('a download may be cut any number of times, as long as each request brings bytes', async () => {
-  const asked = /** @type {(string | null)[]} */ ([]), part = Math.ceil(bytes.length / 8);
-  const fetch = /** @type {any} */ (async (/** @type {string} */ url, /** @type {any} */ init) => {
-    const range = new Headers(init?.headers).get('range'), from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
-    asked.push(range);
-    let sent = 0;
-    const body = new ReadableStream({ pull(c) {
-      if (!sent++) c.enqueue(new Uint8Array(bytes.subarray(from, from + part)));
-      else if (from + part < bytes.length) c.error(new TypeError('cut'));
-      else c.close();
-    } });
-    const headers = { etag: '"one"', 'content-length': String(bytes.length - from), ...(range && { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` }) };
-    return new Response(body, { status: range ? 206 : 200, headers });
-  });
+  const asked = /** @type {(string | null)[]} */ ([]),
+    part = Math.ceil(bytes.length / 8);
+  const fetch = /** @type {any} */ (
+    async (/** @type {string} */ url, /** @type {any} */ init) => {
+      const range = new Headers(init?.headers).get('range'),
+        from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
+      asked.push(range);
+      let sent = 0;
+      const body = new ReadableStream({
+        pull(c) {
+          if (!sent++) c.enqueue(new Uint8Array(bytes.subarray(from, from + part)));
+          else if (from + part < bytes.length) c.error(new TypeError('cut'));
+          else c.close();
+        },
+      });
+      const headers = {
+        etag: '"one"',
+        'content-length': String(bytes.length - from),
+        ...(range && { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` }),
+      };
+      return new Response(body, { status: range ? 206 : 200, headers });
+    }
+  );
   assert.deepEqual(await write(await load('https://h.example/m.gguf', { fetch, sha256 })), want);
   assert.deepEqual(asked, [null, ...Array.from({ length: 7 }, (_, i) => `bytes=${part * (i + 1)}-`)]);
 });
 test('an answer that is no part of the file is refused', async () => {
   for (const [headers, words] of /** @type {[Record<string, string>, RegExp][]} */ ([
-    [{ 'content-range': 'bytes 3-4/5' }, /changed/], [{ 'content-range': `bytes 3-4/${bytes.length}` }, /another part/], [{ 'content-range': 'nonsense' }, /another part/],
+    [{ 'content-range': 'bytes 3-4/5' }, /changed/],
+    [{ 'content-range': `bytes 3-4/${bytes.length}` }, /another part/],
+    [{ 'content-range': 'nonsense' }, /another part/],
   ])) {
-    const fetch = /** @type {any} */ (async (/** @type {string} */ url, /** @type {any} */ init) => {
-      const part = new Headers(init?.headers).has('range');
-      if (part) return new Response(bytes.subarray(3, 5), { status: 206, headers: { etag: '"one"', ...headers } });
-      let sent = 0;
-      const body = new ReadableStream({ pull(c) { if (sent++) c.error(new TypeError('cut')); else c.enqueue(new Uint8Array(bytes.subarray(0, 9000))); } });
-      return new Response(body, { headers: { etag: '"one"', 'content-length': String(bytes.length) } });
-    });
+    const fetch = /** @type {any} */ (
+      async (/** @type {string} */ url, /** @type {any} */ init) => {
+        const part = new Headers(init?.headers).has('range');
+        if (part) return new Response(bytes.subarray(3, 5), { status: 206, headers: { etag: '"one"', ...headers } });
+        let sent = 0;
+        const body = new ReadableStream({
+          pull(c) {
+            if (sent++) c.error(new TypeError('cut'));
+            else c.enqueue(new Uint8Array(bytes.subarray(0, 9000)));
+          },
+        });
+        return new Response(body, { headers: { etag: '"one"', 'content-length': String(bytes.length) } });
+      }
+    );
     await refused(load('https://h.example/m.gguf', { fetch }), 'network', words);
   }
-  const gone = /** @type {any} */ (async (/** @type {string} */ url, /** @type {any} */ init) => (new Headers(init?.headers).has('range') ? new Response('', { status: 404 })
-    : new Response(new ReadableStream({ start(c) { c.enqueue(new Uint8Array(bytes.subarray(0, 50))); }, pull(c) { c.error(new TypeError('cut')); } }), { headers: { etag: '"one"' } })));
+  const gone = /** @type {any} */ (
+    async (/** @type {string} */ url, /** @type {any} */ init) =>
+      new Headers(init?.headers).has('range')
+        ? new Response('', { status: 404 })
+        : new Response(
+            new ReadableStream({
+              start(c) {
+                c.enqueue(new Uint8Array(bytes.subarray(0, 50)));
+              },
+              pull(c) {
+                c.error(new TypeError('cut'));
+              },
+            }),
+            { headers: { etag: '"one"' } },
+          )
+  );
   await refused(load('https://h.example/m.gguf', { fetch: gone }), 'network', /then answered 404/);
 });
-test('an abort between two attempts is heard at once', () => served({ bytes, before: (request, s) => { s.cuts = [request.headers.range ? 0 : 9000]; } }, {}, async ({ load: open, of }) => {
-  const controller = new AbortController(), loading = open({ signal: controller.signal });
-  loading.catch(() => {});
-  while (of().length < 2) await new Promise((done) => { setTimeout(done, 5); });
-  controller.abort(new Error('enough'));
-  await assert.rejects(loading, /enough/);
-}));
+test('an abort between two attempts is heard at once', () =>
+  served(
+    {
+      bytes,
+      before: (request, s) => {
+        s.cuts = [request.headers.range ? 0 : 9000];
+      },
+    },
+    {},
+    async ({ load: open, of }) => {
+      const controller = new AbortController(),
+        loading = open({ signal: controller.signal });
+      loading.catch(() => {});
+      while (of().length < 2)
+        await new Promise((done) => {
+          setTimeout(done, 5);
+        });
+      controller.abort(new Error('enough'));
+      await assert.rejects(loading, /enough/);
+    },
+  ));

@@ -23,41 +23,80 @@ const by = (table, component, layer = 0) => sum(table.rows, (r) => r.component =
 
 test('published parameter counts come out to the last one', () => {
   const totals = {
-    'gpt2': 124_439_808, 'gpt2-medium': 354_823_168, 'gpt2-large': 774_030_080, 'gpt2-xl': 1_557_611_200, 'llama-7b': 6_738_415_616,
-    'llama3-8b': 8_030_261_248, 'llama3-70b': 70_553_706_496, 'smollm2-135m': 134_515_008, 'modern-124m': 123_551_232,
-    'modern-124m-untied': 162_148_608, 'tutorial-2': 296_424,
+    gpt2: 124_439_808,
+    'gpt2-medium': 354_823_168,
+    'gpt2-large': 774_030_080,
+    'gpt2-xl': 1_557_611_200,
+    'llama-7b': 6_738_415_616,
+    'llama3-8b': 8_030_261_248,
+    'llama3-70b': 70_553_706_496,
+    'smollm2-135m': 134_515_008,
+    'modern-124m': 123_551_232,
+    'modern-124m-untied': 162_148_608,
+    'tutorial-2': 296_424,
   };
   for (const [name, total] of Object.entries(totals)) assert.equal(countParameters(name).total, total, name);
 });
 
 test('a configuration is completed as the model that is made of it tells it', async () => {
-  for (const config of ['tutorial-3', { kind: 'encoder_decoder', vocab_size: 90, d_model: 36, n_layers: 2, n_heads: 3, norm_placement: 'post' }, { model_type: 'gpt2', n_layer: 1, n_embd: 32, n_head: 2, vocab_size: 70, n_positions: 20 }]) {
+  for (const config of [
+    'tutorial-3',
+    { kind: 'encoder_decoder', vocab_size: 90, d_model: 36, n_layers: 2, n_heads: 3, norm_placement: 'post' },
+    { model_type: 'gpt2', n_layer: 1, n_embd: 32, n_head: 2, vocab_size: 70, n_positions: 20 },
+  ]) {
     const model = await create(config);
-    const rounded = (c) => Object.fromEntries(Object.entries(c).map(([key, v]) => [key, typeof v === 'number' ? Math.fround(v) : v]));   // the engine's are f32
+    const rounded = (c) =>
+      Object.fromEntries(Object.entries(c).map(([key, v]) => [key, typeof v === 'number' ? Math.fround(v) : v])); // the engine's are f32
     assert.deepEqual(rounded(completed(config)), rounded(model.config));
     model.dispose();
   }
-  const { dFf, nKvHeads, nEncoderLayers, finalNorm, biasNorm } = completed({ kind: 'encoder_decoder', vocabSize: 90, dModel: 36, nLayers: 2, nHeads: 3, normPlacement: 'post' });
-  assert.deepEqual({ dFf, nKvHeads, nEncoderLayers, finalNorm, biasNorm }, { dFf: 128, nKvHeads: 3, nEncoderLayers: 2, finalNorm: false, biasNorm: false });
+  const { dFf, nKvHeads, nEncoderLayers, finalNorm, biasNorm } = completed({
+    kind: 'encoder_decoder',
+    vocabSize: 90,
+    dModel: 36,
+    nLayers: 2,
+    nHeads: 3,
+    normPlacement: 'post',
+  });
+  assert.deepEqual(
+    { dFf, nKvHeads, nEncoderLayers, finalNorm, biasNorm },
+    { dFf: 128, nKvHeads: 3, nEncoderLayers: 2, finalNorm: false, biasNorm: false },
+  );
 });
 
 test("tutorial 1's model by component", () => {
   const table = countParameters('modern-124m');
   assert.equal(table.nonEmbedding, 84_953_856);
-  assert.equal(sum(table.rows, (r) => r.component === 'embedding'), 38_597_376);
-  assert.equal(sum(table.rows, (r) => r.layer === 0), 7_079_424);
+  assert.equal(
+    sum(table.rows, (r) => r.component === 'embedding'),
+    38_597_376,
+  );
+  assert.equal(
+    sum(table.rows, (r) => r.layer === 0),
+    7_079_424,
+  );
   assert.deepEqual([by(table, 'attention'), by(table, 'ffn'), by(table, 'norm')], [2_359_296, 4_718_592, 1_536]);
   const head = table.rows.at(-1);
-  assert.deepEqual([head.name, head.count, head.bytes, head.tiedTo, head.formula], ['head.weight', 0, 0, 'embed.weight', '0, shared with the embedding']);
+  assert.deepEqual(
+    [head.name, head.count, head.bytes, head.tiedTo, head.formula],
+    ['head.weight', 0, 0, 'embed.weight', '0, shared with the embedding'],
+  );
   assert.equal(table.bytes, 4 * table.total);
   const untied = countParameters('modern-124m-untied');
-  assert.equal(untied.nonEmbedding - table.nonEmbedding, 38_597_376, 'an untied head stays in the count without embeddings');
+  assert.equal(
+    untied.nonEmbedding - table.nonEmbedding,
+    38_597_376,
+    'an untied head stays in the count without embeddings',
+  );
   assert.equal(untied.bytes - table.bytes, 154_389_504);
 });
 
 test("tutorial 3's tiny block, and its figures at another width", () => {
   const block = countParameters('tutorial-3');
-  assert.equal(sum(block.rows, (r) => r.layer === 0), 49_408);
+  assert.equal(
+    sum(block.rows, (r) => r.layer === 0),
+    49_408,
+  );
   assert.deepEqual([by(block, 'attention'), by(block, 'ffn'), by(block, 'norm')], [16_384, 32_768, 256]);
   const wide = countParameters({ ...PRESETS['tutorial-3'], d_model: 128 });
   assert.deepEqual([by(wide, 'ffn'), by(wide, 'attention')], [131_072, 65_536]);
@@ -76,13 +115,25 @@ test('costs: kv cache, FLOPs a token, bytes of weights', () => {
   assert.equal(estimate('llama3-70b', { contextLength: 131_072 }).kvBytes / 2 ** 30, 40);
   const seven = estimate('llama-7b', { contextLength: 1 });
   assert.ok(Math.abs(seven.flopsPerToken2N / 14e9 - 1) < 0.05, `${seven.flopsPerToken2N}`);
-  const small = { vocab_size: 10, d_model: 4, n_layers: 1, n_heads: 2, d_ff: 8, ffn: 'relu', position: 'none', tie_word_embeddings: false };
+  const small = {
+    vocab_size: 10,
+    d_model: 4,
+    n_layers: 1,
+    n_heads: 2,
+    d_ff: 8,
+    ffn: 'relu',
+    position: 'none',
+    tie_word_embeddings: false,
+  };
   // 4 projections of 4x4, up and down of 4x8, head of 10x4, two FLOPs each; 7 keys: scores and weighted sum
   assert.equal(estimate(small, { contextLength: 7 }).flopsPerToken, 2 * (4 * 16 + 2 * 32 + 40) + 4 * 4 * 7);
-  assert.equal(estimate({ ...small, sliding_window: 3 }, { contextLength: 7 }).flopsPerToken, 2 * (4 * 16 + 2 * 32 + 40) + 4 * 4 * 3);
+  assert.equal(
+    estimate({ ...small, sliding_window: 3 }, { contextLength: 7 }).flopsPerToken,
+    2 * (4 * 16 + 2 * 32 + 40) + 4 * 4 * 3,
+  );
   assert.equal(estimate('gpt2', { contextLength: 8, batch: 3 }).kvBytes, 3 * 12 * 2 * 8 * 768 * 2);
   const q8 = estimate('modern-124m', { contextLength: 8, dtype: 'q8_0' });
-  assert.equal(q8.weightBytes, (123_551_232 - 25 * 768) / 32 * 34 + 25 * 768 * 4);
+  assert.equal(q8.weightBytes, ((123_551_232 - 25 * 768) / 32) * 34 + 25 * 768 * 4);
   assert.throws(() => estimate('gpt2', { contextLength: 0 }), { code: 'bad-argument' });
   assert.throws(() => estimate('gpt2', { contextLength: 8, dtype: 'q5_1' }), { code: 'bad-argument' });
   assert.equal(dtypeBytes(64, 'q4_0'), 36);
@@ -90,10 +141,24 @@ test('costs: kv cache, FLOPs a token, bytes of weights', () => {
 
 /** Component sums under the names that the cases use. */
 const groups = {
-  token_embedding: 'embedding', wte: 'embedding', embed: 'embedding', position_embedding: 'position', wpe: 'position', attention: 'attention', ffn: 'ffn', mlp: 'ffn',
-  norms: ['norm', 'final_norm'], lm_head: 'head', final_linear: 'head', encoder_attention: 'encoder attention', encoder_ffn: 'encoder ffn',
-  encoder_norms: 'encoder norm', decoder_self_attention: 'decoder attention', decoder_cross_attention: 'decoder cross_attention',
-  decoder_ffn: 'decoder ffn', decoder_norms: 'decoder norm',
+  token_embedding: 'embedding',
+  wte: 'embedding',
+  embed: 'embedding',
+  position_embedding: 'position',
+  wpe: 'position',
+  attention: 'attention',
+  ffn: 'ffn',
+  mlp: 'ffn',
+  norms: ['norm', 'final_norm'],
+  lm_head: 'head',
+  final_linear: 'head',
+  encoder_attention: 'encoder attention',
+  encoder_ffn: 'encoder ffn',
+  encoder_norms: 'encoder norm',
+  decoder_self_attention: 'decoder attention',
+  decoder_cross_attention: 'decoder cross_attention',
+  decoder_ffn: 'decoder ffn',
+  decoder_norms: 'decoder norm',
 };
 
 function checkCases(root) {
@@ -105,7 +170,10 @@ function checkCases(root) {
     const table = countParameters(json(file));
     for (const [group, count] of Object.entries(want)) {
       const names = [groups[group]].flat();
-      const got = group === 'total' ? table.total : sum(table.rows, (r) => names.includes(r.component) || names.includes(`${r.stack} ${r.component}`));
+      const got =
+        group === 'total'
+          ? table.total
+          : sum(table.rows, (r) => names.includes(r.component) || names.includes(`${r.stack} ${r.component}`));
       assert.ok(group === 'total' || groups[group], `${name}: the group ${group} is not known`);
       assert.equal(got, count, `${name}: ${group}`);
     }
@@ -122,56 +190,114 @@ test('the same for the whole set of cases', { skip: noShared }, () => {
   assert.ok(checkCases(join(shared, 'cases')) > 40);
   const t1 = json(join(shared, 'cases/t1_param_counts_123_6M.json'));
   assert.equal(countParameters('modern-124m').total, t1.total);
-  for (const [name, want] of Object.entries(json(join(shared, 'cases/gpt2_param_counts.json')))) assert.equal(countParameters(name).total, want.total, name);
+  for (const [name, want] of Object.entries(json(join(shared, 'cases/gpt2_param_counts.json'))))
+    assert.equal(countParameters(name).total, want.total, name);
 });
 
 test('engine and library enumerate the same weights in the same order', async () => {
   const engine = await Engine.start(await engineModule());
-  fc.assert(fc.property(randomConfig, (fields) => {
-    const config = completeConfig(fields);
-    const mine = parameterTable(config).rows;
-    const theirs = engine.roster(config);
-    assert.deepEqual(mine.map((r) => [r.name, r.component, r.stack, r.layer, r.count]), theirs.map((r) => [r.name, r.component, r.stack, r.layer, r.count]));
-    assert.deepEqual(mine.map((r) => product(r.shape)), theirs.map((r) => product(r.shape)));
-  }), { numRuns: 300 });
+  fc.assert(
+    fc.property(randomConfig, (fields) => {
+      const config = completeConfig(fields);
+      const mine = parameterTable(config).rows;
+      const theirs = engine.roster(config);
+      assert.deepEqual(
+        mine.map((r) => [r.name, r.component, r.stack, r.layer, r.count]),
+        theirs.map((r) => [r.name, r.component, r.stack, r.layer, r.count]),
+      );
+      assert.deepEqual(
+        mine.map((r) => product(r.shape)),
+        theirs.map((r) => product(r.shape)),
+      );
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('sum of the table = scalars in a file of those weights = its bytes / 4', async () => {
-  await fc.assert(fc.asyncProperty(randomConfig, async (fields) => {
-    const config = completeConfig(fields);
-    const tensors = [...roster(config)].map(({ name, shape }) => ({ name, shape, dtype: 'F32', data: new Float32Array(product(shape)) }));
-    const weights = writeSafetensors(tensors);
-    const checkpoint = await openCheckpoint({ weights, config: { model_type: 'glassformer', ...fields } });
-    let bytes = 0;
-    await checkpoint.stream({ begin() {}, write(view) { bytes += view.length; }, end() {} });
-    assert.equal(bytes / 4, parameterTable(config).total);
-    assert.deepEqual(checkpoint.config, config);
-  }), { numRuns: 100 });
+  await fc.assert(
+    fc.asyncProperty(randomConfig, async (fields) => {
+      const config = completeConfig(fields);
+      const tensors = [...roster(config)].map(({ name, shape }) => ({
+        name,
+        shape,
+        dtype: 'F32',
+        data: new Float32Array(product(shape)),
+      }));
+      const weights = writeSafetensors(tensors);
+      const checkpoint = await openCheckpoint({ weights, config: { model_type: 'glassformer', ...fields } });
+      let bytes = 0;
+      await checkpoint.stream({
+        begin() {},
+        write(view) {
+          bytes += view.length;
+        },
+        end() {},
+      });
+      assert.equal(bytes / 4, parameterTable(config).total);
+      assert.deepEqual(checkpoint.config, config);
+    }),
+    { numRuns: 100 },
+  );
 });
 
 test('configurations that cannot be are refused with the reason', () => {
   const base = { vocab_size: 10, d_model: 8, n_layers: 1, n_heads: 2 };
   /** @type {[object, RegExp][]} */
   const cases = [
-    [{ n_heads: 3 }, /d_model 8 is not divisible by n_heads 3/], [{ d_head: 3 }, /d_head 3 is odd/], [{ n_kv_heads: 3, d_head: 4 }, /n_heads 2 is not a multiple of n_kv_heads 3/],
-    [{ vocab_size: undefined }, /vocab_size is missing/], [{ d_model: 8.5 }, /d_model is 8.5/], [{ d_model: '8' }, /d_model is "8"/],
-    [{ n_layers: 5000 }, /at most 4096/], [{ norm: 'batchnorm' }, /one of layernorm, rmsnorm/], [{ norm_eps: -1 }, /norm_eps/], [{ norm_eps: NaN }, /norm_eps/],
-    [{ d_hidden: 3 }, /no field "d_hidden"/], [{ dModel: 8 }, /given twice/], [{ kind: 'encoder', causal: true }, /bidirectional/],
-    [{ rope_scaling: 'llama3' }, /rope_original_context/], [{ rope_scaling: 'llama3', rope_original_context: 64, rope_low_freq_factor: 4 }, /rope_high_freq_factor 4 is not above rope_low_freq_factor 4/],
-    [{ position: 'sinusoidal', d_model: 9, n_heads: 1 }, /odd/], [{ final_norm: 1 }, /true or false/],
-    [{ kind: 'encoder_decoder', n_encoder_layers: 0 }, /n_encoder_layers/], [{ context_length: 0 }, /context_length/], [{ shared_embedding: false }, /two embeddings/],
+    [{ n_heads: 3 }, /d_model 8 is not divisible by n_heads 3/],
+    [{ d_head: 3 }, /d_head 3 is odd/],
+    [{ n_kv_heads: 3, d_head: 4 }, /n_heads 2 is not a multiple of n_kv_heads 3/],
+    [{ vocab_size: undefined }, /vocab_size is missing/],
+    [{ d_model: 8.5 }, /d_model is 8.5/],
+    [{ d_model: '8' }, /d_model is "8"/],
+    [{ n_layers: 5000 }, /at most 4096/],
+    [{ norm: 'batchnorm' }, /one of layernorm, rmsnorm/],
+    [{ norm_eps: -1 }, /norm_eps/],
+    [{ norm_eps: NaN }, /norm_eps/],
+    [{ d_hidden: 3 }, /no field "d_hidden"/],
+    [{ dModel: 8 }, /given twice/],
+    [{ kind: 'encoder', causal: true }, /bidirectional/],
+    [{ rope_scaling: 'llama3' }, /rope_original_context/],
+    [
+      { rope_scaling: 'llama3', rope_original_context: 64, rope_low_freq_factor: 4 },
+      /rope_high_freq_factor 4 is not above rope_low_freq_factor 4/,
+    ],
+    [{ position: 'sinusoidal', d_model: 9, n_heads: 1 }, /odd/],
+    [{ final_norm: 1 }, /true or false/],
+    [{ kind: 'encoder_decoder', n_encoder_layers: 0 }, /n_encoder_layers/],
+    [{ context_length: 0 }, /context_length/],
+    [{ shared_embedding: false }, /two embeddings/],
   ];
   for (const [change, message] of cases) {
-    assert.throws(() => countParameters({ ...base, ...change }), (e) => e.name === 'GlassformerError' && e.code === 'bad-config' && message.test(e.message), JSON.stringify(change));
+    assert.throws(
+      () => countParameters({ ...base, ...change }),
+      (e) => e.name === 'GlassformerError' && e.code === 'bad-config' && message.test(e.message),
+      JSON.stringify(change),
+    );
   }
   assert.throws(() => countParameters('gpt5'), { code: 'bad-argument', message: /there is no preset "gpt5"/ });
-  for (const nothing of [null, 5, [], undefined]) assert.throws(() => countParameters(nothing), { code: 'bad-argument' });
+  for (const nothing of [null, 5, [], undefined])
+    assert.throws(() => countParameters(nothing), { code: 'bad-argument' });
 });
 
 test('fields may be written in camelCase, and the defaults are the modern decoder', () => {
-  const short = readConfig({ vocabSize: 100, dModel: 48, nLayers: 2, nHeads: 4, nKvHeads: 2, tieWordEmbeddings: false });
-  assert.deepEqual([short.d_model, short.n_kv_heads, short.d_head, short.d_ff, short.tie_word_embeddings], [48, 2, 12, 128, false]);
-  assert.deepEqual([short.norm, short.norm_eps, short.norm_placement, short.final_norm, short.ffn, short.position, short.rope_pairs], ['rmsnorm', 1e-6, 'pre', true, 'swiglu', 'rope', 'half']);
+  const short = readConfig({
+    vocabSize: 100,
+    dModel: 48,
+    nLayers: 2,
+    nHeads: 4,
+    nKvHeads: 2,
+    tieWordEmbeddings: false,
+  });
+  assert.deepEqual(
+    [short.d_model, short.n_kv_heads, short.d_head, short.d_ff, short.tie_word_embeddings],
+    [48, 2, 12, 128, false],
+  );
+  assert.deepEqual(
+    [short.norm, short.norm_eps, short.norm_placement, short.final_norm, short.ffn, short.position, short.rope_pairs],
+    ['rmsnorm', 1e-6, 'pre', true, 'swiglu', 'rope', 'half'],
+  );
 });
 
 test('every preset counts, and says what it is made of', () => {
@@ -181,7 +307,11 @@ test('every preset counts, and says what it is made of', () => {
     for (const r of rows) {
       if (r.tiedTo) continue;
       const c = completeConfig(PRESETS[name]);
-      assert.equal(r.formula.split(' × ').reduce((n, f) => n * c[f], 1), r.count, `${name}: ${r.name} = ${r.formula}`);
+      assert.equal(
+        r.formula.split(' × ').reduce((n, f) => n * c[f], 1),
+        r.count,
+        `${name}: ${r.name} = ${r.formula}`,
+      );
     }
   }
 });

@@ -1,7 +1,7 @@
 // stages.test.js - the stages of the anatomy: every weight and every measured operation belongs to exactly one of them.
 //
-// On dates, the blocks of the encoder were once counted among "1 more block" of the decoder: the stages added up to 275,201 of
-// 233,601 parameters.
+// On dates, the blocks of the encoder were once counted among "1 more block" of the decoder: the stages added up to
+// 275,201 of 233,601 parameters.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -18,7 +18,11 @@ const sum = (list) => list.reduce((a, b) => a + b, 0);
 function addsUp(name, config, { rows, total }) {
   for (let layer = 0; layer < config.nLayers; layer++) {
     const stages = stagesOf(config, rows, layer, 7, 5);
-    assert.equal(sum(stages.map((s) => s.params)), total, `${name}, layer ${layer}: ${stages.map((s) => `${s.id} ${s.params}`).join(', ')}`);
+    assert.equal(
+      sum(stages.map((s) => s.params)),
+      total,
+      `${name}, layer ${layer}: ${stages.map((s) => `${s.id} ${s.params}`).join(', ')}`,
+    );
   }
 }
 
@@ -27,25 +31,55 @@ test('the parameters of the stages add up to those of every shipped model, whose
     const model = await load(weights + file);
     addsUp(file, model.config, model.parameters);
     const points = new Set(await model.points());
-    const named = stagesOf(model.config, model.parameters.rows, 1, 7, 5).flatMap((s) => s.points.map(([point]) => point));
-    assert.deepEqual(named.filter((point) => !points.has(point)), [], file);
+    const named = stagesOf(model.config, model.parameters.rows, 1, 7, 5).flatMap((s) =>
+      s.points.map(([point]) => point),
+    );
+    assert.deepEqual(
+      named.filter((point) => !points.has(point)),
+      [],
+      file,
+    );
     model.dispose();
   }
 });
 
 test('the parameters of the stages add up for every preset, and for an encoder-decoder with all a model may have', () => {
-  const all = { kind: 'encoder_decoder', vocab_size: 96, d_model: 32, n_layers: 3, n_encoder_layers: 2, n_heads: 4, n_kv_heads: 2, position: 'learned', shared_embedding: false,
-    final_norm: true, qk_norm: true, bias_qkv: true, bias_attn_out: true, bias_ffn: true, bias_head: true, norm: 'layernorm' };
+  const all = {
+    kind: 'encoder_decoder',
+    vocab_size: 96,
+    d_model: 32,
+    n_layers: 3,
+    n_encoder_layers: 2,
+    n_heads: 4,
+    n_kv_heads: 2,
+    position: 'learned',
+    shared_embedding: false,
+    final_norm: true,
+    qk_norm: true,
+    bias_qkv: true,
+    bias_attn_out: true,
+    bias_ffn: true,
+    bias_head: true,
+    norm: 'layernorm',
+  };
   const encoder = { kind: 'encoder', vocab_size: 96, d_model: 32, n_layers: 2, n_heads: 4, position: 'learned' };
-  for (const [name, config] of Object.entries({ ...PRESETS, all, encoder })) addsUp(name, camelConfig(completeConfig(config)), countParameters(config));
+  for (const [name, config] of Object.entries({ ...PRESETS, all, encoder }))
+    addsUp(name, camelConfig(completeConfig(config)), countParameters(config));
 });
 
 test('the work of the stages is that of the whole model, norms and sums besides', () => {
-  for (const [name, preset] of Object.entries(PRESETS).filter(([, p]) => p.kind !== 'encoder_decoder')) for (const config of [preset, { ...preset, sliding_window: 5 }]) {
-    const c = camelConfig(completeConfig(config));
-    const flops = sum(stagesOf(c, countParameters(config).rows, 0, 12, 0).map((s) => s.flops));
-    assert.equal(flops, estimate(config, { contextLength: 12 }).flopsPerToken + c.nLayers * 9 * c.dModel + (c.finalNorm ? 4 * c.dModel : 0), name);
-  }
+  for (const [name, preset] of Object.entries(PRESETS).filter(([, p]) => p.kind !== 'encoder_decoder'))
+    for (const config of [preset, { ...preset, sliding_window: 5 }]) {
+      const c = camelConfig(completeConfig(config));
+      const flops = sum(stagesOf(c, countParameters(config).rows, 0, 12, 0).map((s) => s.flops));
+      assert.equal(
+        flops,
+        estimate(config, { contextLength: 12 }).flopsPerToken +
+          c.nLayers * 9 * c.dModel +
+          (c.finalNorm ? 4 * c.dModel : 0),
+        name,
+      );
+    }
 });
 
 test('one more block of dates has the parameters of one decoder block', async () => {
@@ -53,13 +87,15 @@ test('one more block of dates has the parameters of one decoder block', async ()
   const { dModel: d, dFf: f } = model.config;
   const attention = 4 * (d * d + d);
   const more = stagesOf(model.config, model.parameters.rows, 0, 7, 5).find((s) => s.id === 'more');
-  assert.equal(more.params, 2 * attention + 2 * d * f + f + d + 3 * 2 * d);   // two attentions, the FFN, three norms
+  assert.equal(more.params, 2 * attention + 2 * d * f + f + d + 3 * 2 * d); // two attentions, the FFN, three norms
   assert.equal(more.params, 58_496);
   model.dispose();
 });
 
 test('every operation that the engine measures has a name and one stage', async () => {
-  const list = /#define GF_OPS\(X\)[^]*?(?=#define)/.exec(readFileSync(new URL('../../src/glassformer.h', import.meta.url), 'utf8'))[0];
+  const list = /#define GF_OPS\(X\)[^]*?(?=#define)/.exec(
+    readFileSync(new URL('../../src/glassformer.h', import.meta.url), 'utf8'),
+  )[0];
   const ops = [...list.matchAll(/X\(GF_OP_\w+, "([\w.]+)"\)/g)].map(([, name]) => name).sort();
   assert.ok(ops.length > 15);
   assert.deepEqual(Object.values(OPERATIONS).flat().sort(), ops);

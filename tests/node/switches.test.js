@@ -9,25 +9,42 @@ const ids = [0, 431, 290, 17, 290, 1024];
 
 for (const name of ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', 'useFinalNorm']) {
   test(`${name}: false gives another model, true the same`, async () => {
-    const plain = await load(stories), off = await load(stories, { switches: { [name]: false } }), on = await load(stories, { switches: { [name]: true } });
+    const plain = await load(stories),
+      off = await load(stories, { switches: { [name]: false } }),
+      on = await load(stories, { switches: { [name]: true } });
     try {
-      const a = await plain.forward(ids), b = await off.forward(ids), c = await on.forward(ids);
+      const a = await plain.forward(ids),
+        b = await off.forward(ids),
+        c = await on.forward(ids);
       assert.equal(off.config[name], false);
       assert.deepEqual(c.logits.data, a.logits.data);
       const most = b.logits.data.reduce((m, v, i) => Math.max(m, Math.abs(v - a.logits.data[i])), 0);
       assert.ok(most > 0.1, `the largest difference is ${most}`);
-    } finally { plain.dispose(); off.dispose(); on.dispose(); }
+    } finally {
+      plain.dispose();
+      off.dispose();
+      on.dispose();
+    }
   });
 }
 
 test('without the scale a score is the bare product, without the mask nothing is hidden', async () => {
-  const bare = await load(stories, { switches: { scaleScores: false } }), open = await load(stories, { switches: { causal: false } });
+  const bare = await load(stories, { switches: { scaleScores: false } }),
+    open = await load(stories, { switches: { causal: false } });
   try {
     const { captured } = await bare.forward(ids, { capture: ['blocks.2.attn.hook_attn_scores_*'] });
-    assert.deepEqual(captured['blocks.2.attn.hook_attn_scores_scaled'].data, captured['blocks.2.attn.hook_attn_scores_raw'].data);
-    const pattern = (await open.forward(ids, { capture: ['blocks.0.attn.hook_pattern'] })).captured['blocks.0.attn.hook_pattern'];
+    assert.deepEqual(
+      captured['blocks.2.attn.hook_attn_scores_scaled'].data,
+      captured['blocks.2.attn.hook_attn_scores_raw'].data,
+    );
+    const pattern = (await open.forward(ids, { capture: ['blocks.0.attn.hook_pattern'] })).captured[
+      'blocks.0.attn.hook_pattern'
+    ];
     assert.ok(pattern.data.every((p) => p > 0));
-  } finally { bare.dispose(); open.dispose(); }
+  } finally {
+    bare.dispose();
+    open.dispose();
+  }
 });
 
 test('an unknown switch and a value that is none are refused by name', async () => {

@@ -13,22 +13,39 @@ const library = new URL('../../web/lib/index.js', import.meta.url);
 
 /** Threads of this process, by number, with the processor time they took. */
 function tasks() {
-  return new Map(readdirSync('/proc/self/task').flatMap((id) => {
-    const file = `/proc/self/task/${id}/stat`;
-    const fields = existsSync(file) ? readFileSync(file, 'utf8').replace(/^.*\) /, '').split(' ') : null;
-    return fields ? [[id, Number(fields[11])]] : []; // utime
-  }));
+  return new Map(
+    readdirSync('/proc/self/task').flatMap((id) => {
+      const file = `/proc/self/task/${id}/stat`;
+      const fields = existsSync(file)
+        ? readFileSync(file, 'utf8')
+            .replace(/^.*\) /, '')
+            .split(' ')
+        : null;
+      return fields ? [[id, Number(fields[11])]] : []; // utime
+    }),
+  );
 }
-const noTasks = !existsSync('/proc/self/task') && 'the system does not list a process\'s threads';
+const noTasks = !existsSync('/proc/self/task') && "the system does not list a process's threads";
 
 // Wide enough that every matrix is several tiles, ragged where a tile may be.
 const config = {
-  model_type: 'llama', hidden_size: 256, intermediate_size: 704, num_hidden_layers: 2, num_attention_heads: 8, num_key_value_heads: 4,
-  vocab_size: 1000, max_position_embeddings: 512, rms_norm_eps: 1e-5, rope_theta: 10000, tie_word_embeddings: true,
+  model_type: 'llama',
+  hidden_size: 256,
+  intermediate_size: 704,
+  num_hidden_layers: 2,
+  num_attention_heads: 8,
+  num_key_value_heads: 4,
+  vocab_size: 1000,
+  max_position_embeddings: 512,
+  rms_norm_eps: 1e-5,
+  rope_theta: 10000,
+  tie_word_embeddings: true,
 };
 
 describe('the number of threads changes no number', () => {
-  const all = ['f32', 'f16', 'q8_0', 'q4_0'].flatMap((quantize) => ['f32', 'f16', 'q8'].map((kvCache) => [quantize, kvCache]));
+  const all = ['f32', 'f16', 'q8_0', 'q4_0'].flatMap((quantize) =>
+    ['f32', 'f16', 'q8'].map((kvCache) => [quantize, kvCache]),
+  );
   for (const [quantize, kvCache] of all) {
     test(`weights in ${quantize}, cache in ${kvCache}`, async () => {
       const ids = numbers(70, config.vocab_size);
@@ -37,13 +54,15 @@ describe('the number of threads changes no number', () => {
         const model = await create(config, { seed: 3, quantize, kvCache, worker: true, threads });
         try {
           assert.match(model.backend, threads === 1 ? /, one thread$/ : new RegExp(`, ${threads} threads$`));
-          for (let i = 0; i < 3; i++) { // helpers join when they are up, so not all passes are theirs
+          for (let i = 0; i < 3; i++) {
+            // helpers join when they are up, so not all passes are theirs
             const { logits, captured } = await model.forward(ids, { capture: ['*'] });
             const { steps } = await collect(model.generate(ids.slice(0, 9), { maxTokens: 40, seed: 5 }));
             const seen = { logits, captured, drawn: steps.map(({ id, logprob }) => [id, logprob]) };
             first ??= seen;
             assert.ok(sameBits(seen.logits.data, first.logits.data), `logits of ${threads} threads`);
-            for (const [name, t] of Object.entries(first.captured)) assert.ok(sameBits(seen.captured[name].data, t.data), `${name} of ${threads} threads`);
+            for (const [name, t] of Object.entries(first.captured))
+              assert.ok(sameBits(seen.captured[name].data, t.data), `${name} of ${threads} threads`);
             assert.deepEqual(seen.drawn, first.drawn);
           }
         } finally {
@@ -58,7 +77,8 @@ test('helpers compute', { skip: noTasks }, async () => {
   const before = tasks();
   const model = await create({ ...config, num_hidden_layers: 8 }, { quantize: 'q8_0', worker: true, threads: 3 });
   try {
-    const ids = numbers(256, config.vocab_size), deadline = Date.now() + 60_000;
+    const ids = numbers(256, config.vocab_size),
+      deadline = Date.now() + 60_000;
     let busy = [];
     while (busy.length < 3 && Date.now() < deadline) {
       await model.forward(ids);
@@ -82,12 +102,19 @@ test('small models and one thread start no helpers, and the backend says why', a
 test('a small model takes one thread on every machine, a larger one what suits the machine', () => {
   const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
   try {
-    for (const [cores, most] of [[1, 1], [2, 1], [4, 2], [8, 4], [64, 4]]) {
+    for (const [cores, most] of [
+      [1, 1],
+      [2, 1],
+      [4, 2],
+      [8, 4],
+      [64, 4],
+    ]) {
       Object.defineProperty(globalThis, 'navigator', { value: { hardwareConcurrency: cores }, configurable: true });
       assert.deepEqual([0, 1e6, 4e6 - 1, 4e6, 1e9].map(suitable), [1, 1, 1, most, most], `${cores} cores`);
     }
   } finally {
-    if (before) Object.defineProperty(globalThis, 'navigator', before); else delete (/** @type {any} */ (globalThis)).navigator;
+    if (before) Object.defineProperty(globalThis, 'navigator', before);
+    else delete (/** @type {any} */ (globalThis).navigator);
   }
 });
 
@@ -102,7 +129,7 @@ test('a model disposed takes its helpers along', { skip: noTasks }, async () => 
   await round();
   await sleep(300);
   const before = tasks().size;
-  for (let i = 0; i < 5; i++) assert.ok(await round() >= before + 2, 'helpers are threads');
+  for (let i = 0; i < 5; i++) assert.ok((await round()) >= before + 2, 'helpers are threads');
   for (let i = 0; i < 100 && tasks().size > before; i++) await sleep(50);
   assert.ok(tasks().size <= before, `${tasks().size} threads, ${before} before`);
 });
@@ -117,7 +144,11 @@ test('a program ends after it has disposed its models, in the middle of their wo
       model.dispose();
     }
     console.log('done');`;
-  const { status, stdout, stderr, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 60_000, cwd: fileURLToPath(new URL('.', library)) });
+  const { status, stdout, stderr, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+    timeout: 60_000,
+    cwd: fileURLToPath(new URL('.', library)),
+  });
   assert.equal(signal, null, 'it did not end');
   assert.equal(status, 0, stderr);
   assert.equal(stdout, 'done\n');

@@ -14,7 +14,12 @@ const data = join(top, 'tests/golden/formats');
 const strings = json(join(data, 'strings.json'));
 const plain = { addSpecialTokens: false };
 
-/** The text that comes out of a stream, token by token. @param {Tokenizer} tokenizer @param {number[]} ids @param {number[]} [prior] */
+/**
+ * The text that comes out of a stream, token by token.
+ * @param {Tokenizer} tokenizer
+ * @param {number[]} ids
+ * @param {number[]} [prior]
+ */
 function streamed(tokenizer, ids, prior) {
   const stream = tokenizer.stream(prior);
   return ids.map((id) => stream.push(id)).join('') + stream.end();
@@ -26,7 +31,9 @@ test('a GGUF vocabulary gives the ids of llama.cpp under each of its split patte
   const tokens = [];
   for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token;
   const meta = {
-    'tokenizer.ggml.model': text('gpt2'), 'tokenizer.ggml.tokens': texts(tokens), 'tokenizer.ggml.merges': texts(model.merges.map((m) => m.join(' '))),
+    'tokenizer.ggml.model': text('gpt2'),
+    'tokenizer.ggml.tokens': texts(tokens),
+    'tokenizer.ggml.merges': texts(model.merges.map((m) => m.join(' '))),
     'tokenizer.ggml.token_type': i32s(tokens.map((t) => (t === '<|endoftext|>' ? 3 : 1))),
   };
   for (const [pre, ids] of Object.entries(json(join(data, 'stories-3m.ids.json')))) {
@@ -45,7 +52,11 @@ test('the shipped vocabulary begins a text with its begin token and gives every 
     assert.equal(tokenizer.decode(ids.slice(1)), s);
     assert.equal(streamed(tokenizer, ids.slice(1)), s);
   }
-  assert.deepEqual(tokenizer.encode('a<|endoftext|>b', plain).filter((id) => id === 0), [0], 'special tokens in a text are parsed');
+  assert.deepEqual(
+    tokenizer.encode('a<|endoftext|>b', plain).filter((id) => id === 0),
+    [0],
+    'special tokens in a text are parsed',
+  );
   assert.equal(tokenizer.decode([0, ...tokenizer.encode('x', plain)], { skipSpecialTokens: true }), 'x');
   assert.equal(tokenizer.decode([]), '');
   assert.throws(() => tokenizer.decode([2048]), { code: 'bad-token' });
@@ -56,9 +67,15 @@ test('the shipped vocabulary begins a text with its begin token and gives every 
 test('of equal tokens the first is meant, whatever the others are called', async () => {
   const tokens = ['a', 'b', 'a', '[token 2]', 'c', '[token 5]', 'c', '[token 5]'];
   const meta = {
-    'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(tokens), 'tokenizer.ggml.token_type': i32s(tokens.map(() => 1)),
-    'tokenizer.ggml.scores': f32s(tokens.map((_, id) => -id)), 'tokenizer.ggml.add_bos_token': bool(false), 'tokenizer.ggml.add_space_prefix': bool(false),
-    'tokenizer.ggml.bos_token_id': u32(0), 'tokenizer.ggml.eos_token_id': u32(0), 'tokenizer.ggml.unknown_token_id': u32(1),
+    'tokenizer.ggml.model': text('llama'),
+    'tokenizer.ggml.tokens': texts(tokens),
+    'tokenizer.ggml.token_type': i32s(tokens.map(() => 1)),
+    'tokenizer.ggml.scores': f32s(tokens.map((_, id) => -id)),
+    'tokenizer.ggml.add_bos_token': bool(false),
+    'tokenizer.ggml.add_space_prefix': bool(false),
+    'tokenizer.ggml.bos_token_id': u32(0),
+    'tokenizer.ggml.eos_token_id': u32(0),
+    'tokenizer.ggml.unknown_token_id': u32(1),
   };
   const tokenizer = await Tokenizer.load(writeGguf(meta, []));
   assert.deepEqual(tokenizer.encode('acb', plain), [0, 4, 1]);
@@ -68,19 +85,34 @@ test('of equal tokens the first is meant, whatever the others are called', async
 
 test('characters cut in two, by the end of a text and by the end of what came before, are whole or one mark', () => {
   // bytes by GPT-2's names for them, and a token of a whole letter with the first byte of four behind it
-  const printable = [...Array(94).keys()].map((i) => i + 33).concat([...Array(12).keys()].map((i) => i + 161), [...Array(82).keys()].map((i) => i + 174));
+  const printable = [...Array(94).keys()]
+    .map((i) => i + 33)
+    .concat(
+      [...Array(12).keys()].map((i) => i + 161),
+      [...Array(82).keys()].map((i) => i + 174),
+    );
   const name = new Map(printable.map((b) => [b, String.fromCodePoint(b)]));
   for (let b = 0, n = 0; b < 256; b++) if (!name.has(b)) name.set(b, String.fromCodePoint(256 + n++));
   const vocab = Object.fromEntries([...name].map(([b, s]) => [s, b]));
   const both = name.get(0x61) + name.get(0xf0);
   const tokenizer = new Tokenizer({
-    model: { type: 'BPE', vocab: { ...vocab, [both]: 256 }, merges: [[name.get(0x61), name.get(0xf0)]] }, added_tokens: [],
-    decoder: { type: 'ByteLevel' }, pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
+    model: { type: 'BPE', vocab: { ...vocab, [both]: 256 }, merges: [[name.get(0x61), name.get(0xf0)]] },
+    added_tokens: [],
+    decoder: { type: 'ByteLevel' },
+    pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
   });
-  const after = (prior, ids) => { const s = tokenizer.stream(prior); return ids.map((id) => s.push(id)).join('') + s.end(); };
+  const after = (prior, ids) => {
+    const s = tokenizer.stream(prior);
+    return ids.map((id) => s.push(id)).join('') + s.end();
+  };
   assert.equal(after([0x78, 0xf0, 0x9f, 0x98], [0x80, 0x79]), '😀y');
   assert.equal(after([0x78, 0xe2, 0x82], [0xac, 0x79]), '€y');
-  for (const ids of [[0x62, 256], [0x62, 0xf0], [0x62, 256, 0x9f, 0x98, 0x80], [256, 0x62]]) {
+  for (const ids of [
+    [0x62, 256],
+    [0x62, 0xf0],
+    [0x62, 256, 0x9f, 0x98, 0x80],
+    [256, 0x62],
+  ]) {
     const out = new StepBuffer([], tokenizer.stream([0x78]));
     const steps = [...ids.flatMap((id) => out.push({ id })), ...out.end()];
     assert.equal(out.text, tokenizer.decode(ids), ids.join());
@@ -100,31 +132,46 @@ test("llama2.c's tokenizer.bin gives the ids of run.c", async () => {
 
 test('the same vocabulary in a GGUF gives the same ids', async () => {
   const bytes = readFileSync(join(data, 'tok512.bin'));
-  const tokens = [], scores = [];
+  const tokens = [],
+    scores = [];
   for (let at = 4; at < bytes.length; at += 8 + bytes.readInt32LE(at + 4)) {
     scores.push(bytes.readFloatLE(at));
     tokens.push(bytes.toString('utf8', at + 8, at + 8 + bytes.readInt32LE(at + 4)).replaceAll(' ', '\u2581'));
   }
   tokens.splice(0, 3, '<unk>', '<s>', '</s>');
-  const tokenizer = await Tokenizer.load(writeGguf({
-    'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(tokens), 'tokenizer.ggml.scores': f32s(scores),
-    'tokenizer.ggml.token_type': i32s(tokens.map((_, id) => (id === 0 ? 2 : id < 3 ? 3 : id < 259 ? 6 : 1))), 'tokenizer.ggml.bos_token_id': u32(1),
-  }, []));
+  const tokenizer = await Tokenizer.load(
+    writeGguf(
+      {
+        'tokenizer.ggml.model': text('llama'),
+        'tokenizer.ggml.tokens': texts(tokens),
+        'tokenizer.ggml.scores': f32s(scores),
+        'tokenizer.ggml.token_type': i32s(tokens.map((_, id) => (id === 0 ? 2 : id < 3 ? 3 : id < 259 ? 6 : 1))),
+        'tokenizer.ggml.bos_token_id': u32(1),
+      },
+      [],
+    ),
+  );
   for (const [i, ids] of Object.entries(json(join(data, 'tok512.ids.json')))) {
     if (/<\/?s>|\u2581/.test(strings[i])) continue; // run.c knows neither special tokens in a text nor SentencePiece's space
     assert.deepEqual(tokenizer.encode(strings[i]), ids, JSON.stringify(strings[i]));
   }
-  assert.deepEqual(tokenizer.encode('<s>x</s>').filter((id) => id < 3), [1, 1, 2]);
+  assert.deepEqual(
+    tokenizer.encode('<s>x</s>').filter((id) => id < 3),
+    [1, 1, 2],
+  );
 });
 
 test('random text survives: byte-level BPE and SentencePiece with byte fallback', async () => {
   for (const file of [stories, join(data, 'tok512.bin')]) {
     const tokenizer = await Tokenizer.load(file);
-    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (s) => {
-      const ids = tokenizer.encode(s, plain);
-      assert.equal(tokenizer.decode(ids), s);
-      assert.equal(streamed(tokenizer, ids), s);
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (s) => {
+        const ids = tokenizer.encode(s, plain);
+        assert.equal(tokenizer.decode(ids), s);
+        assert.equal(streamed(tokenizer, ids), s);
+      }),
+      { numRuns: 300 },
+    );
   }
 });
 
@@ -136,7 +183,13 @@ test('a stream holds back half a character, and continues a text with its spaces
   assert.ok(ids.length >= 6, 'four bytes, one token each');
   assert.deepEqual(pieces.filter(Boolean), ['a', '\u{1F600}', 'b']);
   const cut = bpe.stream();
-  assert.equal(ids.slice(0, 3).map((id) => cut.push(id)).join(''), 'a');
+  assert.equal(
+    ids
+      .slice(0, 3)
+      .map((id) => cut.push(id))
+      .join(''),
+    'a',
+  );
   assert.equal(cut.end(), '\ufffd', 'what stays half is shown as broken at the end');
 
   const spm = await Tokenizer.load(join(data, 'tok512.bin'));
@@ -144,38 +197,68 @@ test('a stream holds back half a character, and continues a text with its spaces
   assert.equal(spm.decode([first, ...rest]).slice(spm.decode([first]).length), streamed(spm, rest, [1, first]));
   assert.equal(streamed(spm, [first, ...rest], [1]), 'Once upon a time', 'after the begin token a text begins');
   const upon = spm.encode('the', plain);
-  assert.equal(streamed(spm, upon, spm.encode('Once')), ' the', 'a decoder strips the space only at the start of a text');
+  assert.equal(
+    streamed(spm, upon, spm.encode('Once')),
+    ' the',
+    'a decoder strips the space only at the start of a text',
+  );
   assert.equal(upon.map((id) => spm.idToText(id)).join(''), ' the');
 });
 
 test('where a decoder asks for the neighbours of a token, a stream decodes them together', async () => {
   // BPEDecoder makes the suffix a space, but not at the end of a text: "a" and "b" are one text as "a b"
-  const tokenizer = await Tokenizer.load({ model: { type: 'BPE', vocab: { 'a</w>': 0, 'b</w>': 1, a: 2, b: 3 }, merges: [], end_of_word_suffix: '</w>' }, decoder: { type: 'BPEDecoder', suffix: '</w>' } });
+  const tokenizer = await Tokenizer.load({
+    model: { type: 'BPE', vocab: { 'a</w>': 0, 'b</w>': 1, a: 2, b: 3 }, merges: [], end_of_word_suffix: '</w>' },
+    decoder: { type: 'BPEDecoder', suffix: '</w>' },
+  });
   assert.equal(tokenizer.decode([0, 1, 0]), 'a b a');
   assert.equal(tokenizer.piece(1), null, 'its text depends on what follows');
 });
 
 test('any ids decode, and the stream agrees with decoding at once', async () => {
-  for (const [file, from, to] of /** @type {[string, number, number][]} */ ([[stories, 0, 2047], [join(data, 'tok512.bin'), 3, 511]])) {
+  for (const [file, from, to] of /** @type {[string, number, number][]} */ ([
+    [stories, 0, 2047],
+    [join(data, 'tok512.bin'), 3, 511],
+  ])) {
     const tokenizer = await Tokenizer.load(file);
-    fc.assert(fc.property(fc.array(fc.integer({ min: from, max: to }), { maxLength: 60 }), (ids) => {
-      assert.equal(streamed(tokenizer, ids), tokenizer.decode(ids));
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: from, max: to }), { maxLength: 60 }), (ids) => {
+        assert.equal(streamed(tokenizer, ids), tokenizer.decode(ids));
+      }),
+      { numRuns: 300 },
+    );
   }
 });
 
 // Without a plain token to stand before another, a token by itself lost its space.
 test('the stream agrees with decoding in a vocabulary that has no "a"', async () => {
-  const steps = [{ type: 'Replace', pattern: { String: '\u2581' }, content: ' ' }, { type: 'Fuse' }, { type: 'Strip', content: ' ', start: 1, stop: 0 }];
-  for (const decoder of [{ type: 'Metaspace', replacement: '\u2581', prepend_scheme: 'always' }, { type: 'Sequence', decoders: steps }]) {
-    const tokenizer = await Tokenizer.load({ model: { type: 'BPE', vocab: { b: 0, '\u2581b': 1 }, merges: [] }, decoder });
+  const steps = [
+    { type: 'Replace', pattern: { String: '\u2581' }, content: ' ' },
+    { type: 'Fuse' },
+    { type: 'Strip', content: ' ', start: 1, stop: 0 },
+  ];
+  for (const decoder of [
+    { type: 'Metaspace', replacement: '\u2581', prepend_scheme: 'always' },
+    { type: 'Sequence', decoders: steps },
+  ]) {
+    const tokenizer = await Tokenizer.load({
+      model: { type: 'BPE', vocab: { b: 0, '\u2581b': 1 }, merges: [] },
+      decoder,
+    });
     assert.equal(streamed(tokenizer, [1, 1, 0, 1]), 'b bb b');
   }
 });
 
 test('a decoder that strips the end of a text is heard to the end of it', async () => {
-  const steps = [{ type: 'Replace', pattern: { String: '\u2581' }, content: ' ' }, { type: 'Fuse' }, { type: 'Strip', content: ' ', start: 0, stop: 1 }];
-  const tokenizer = await Tokenizer.load({ model: { type: 'BPE', vocab: { a: 0, '\u2581': 1, 'a\u2581': 2 }, merges: [] }, decoder: { type: 'Sequence', decoders: steps } });
+  const steps = [
+    { type: 'Replace', pattern: { String: '\u2581' }, content: ' ' },
+    { type: 'Fuse' },
+    { type: 'Strip', content: ' ', start: 0, stop: 1 },
+  ];
+  const tokenizer = await Tokenizer.load({
+    model: { type: 'BPE', vocab: { a: 0, '\u2581': 1, 'a\u2581': 2 }, merges: [] },
+    decoder: { type: 'Sequence', decoders: steps },
+  });
   assert.equal(tokenizer.piece(1), null, 'a space at the end is none, within a text it is');
   assert.equal(tokenizer.piece(2), null);
 });
@@ -185,14 +268,24 @@ test('a byte order mark is a character like any other, also at the beginning', a
     const tokenizer = await Tokenizer.load(file);
     for (const text of ['\ufeffabc', 'a\ufeffb', '\ufeff']) {
       let ids;
-      try { ids = tokenizer.encode(text, plain); } catch { continue; } // dates has no bytes
-      if (ids.length > 1) assert.equal(tokenizer.decode(ids).trimStart() === text || tokenizer.decode(ids) === text, true, JSON.stringify([file, tokenizer.decode(ids)]));
+      try {
+        ids = tokenizer.encode(text, plain);
+      } catch {
+        continue;
+      } // dates has no bytes
+      if (ids.length > 1)
+        assert.equal(
+          tokenizer.decode(ids).trimStart() === text || tokenizer.decode(ids) === text,
+          true,
+          JSON.stringify([file, tokenizer.decode(ids)]),
+        );
     }
   }
 });
 
 test('bytes that never become a character are given out in time', async () => {
-  const tokenizer = await Tokenizer.load(stories), [first] = tokenizer.encode('\u{1F600}', plain).slice(-4); // the first of four bytes
+  const tokenizer = await Tokenizer.load(stories),
+    [first] = tokenizer.encode('\u{1F600}', plain).slice(-4); // the first of four bytes
   const stream = tokenizer.stream();
   let out = '';
   for (let i = 0; i < 1000; i++) {
@@ -203,71 +296,135 @@ test('bytes that never become a character are given out in time', async () => {
 });
 
 test('stop texts: what comes before the first of them goes out, with the tokens that made it', () => {
-  fc.assert(fc.property(fc.array(fc.constantFrom('a', 'b', 'c', 'ab', 'bca', ''), { maxLength: 30 }), fc.uniqueArray(fc.stringMatching(/^[abc]{1,4}$/), { maxLength: 3 }), (pieces, stops) => {
-    const buffer = new StepBuffer(stops, { half: false, push: (id) => pieces[id], end: () => '' });
-    let given = '', count = 0;
-    for (let id = 0; id < pieces.length && !buffer.stopped; id++) {
-      for (const step of buffer.push({ id, text: '', position: id, logprob: 0, ms: 0 })) { given += step.text; count++; }
-      const whole = pieces.slice(0, id + 1).join('');
-      assert.ok(whole.startsWith(given));
-      for (const stop of stops) for (let n = 1; n < stop.length; n++) if (!buffer.stopped && whole.endsWith(stop.slice(0, n))) assert.ok(given.length <= whole.length - n, 'what may begin a stop text is held back');
-    }
-    if (!buffer.stopped) for (const step of buffer.end()) { given += step.text; count++; }
-    const whole = pieces.join(''), ends = stops.map((stop) => whole.indexOf(stop)).filter((i) => i >= 0);
-    // the text is looked at after each token: of two stop texts the one that is complete first counts
-    if (!ends.length) assert.deepEqual([given, count, buffer.stopped], [whole, pieces.length, false]);
-    else {
-      let at = 0, seen = '';
-      while (!stops.some((stop) => seen.includes(stop))) seen += pieces[at++];
-      const free = Math.min(...stops.map((stop) => seen.indexOf(stop)).filter((i) => i >= 0));
-      assert.equal(given, seen.slice(0, free));
-      let length = 0;
-      const made = pieces.slice(0, at).filter((piece) => { const from = length; length += piece.length; return from < free || (from === free && !piece); });
-      assert.equal(count, made.length, JSON.stringify({ pieces, stops }));
-    }
-    assert.equal(buffer.text, given);
-  }), { numRuns: 3000, seed: 1 });
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom('a', 'b', 'c', 'ab', 'bca', ''), { maxLength: 30 }),
+      fc.uniqueArray(fc.stringMatching(/^[abc]{1,4}$/), { maxLength: 3 }),
+      (pieces, stops) => {
+        const buffer = new StepBuffer(stops, { half: false, push: (id) => pieces[id], end: () => '' });
+        let given = '',
+          count = 0;
+        for (let id = 0; id < pieces.length && !buffer.stopped; id++) {
+          for (const step of buffer.push({ id, text: '', position: id, logprob: 0, ms: 0 })) {
+            given += step.text;
+            count++;
+          }
+          const whole = pieces.slice(0, id + 1).join('');
+          assert.ok(whole.startsWith(given));
+          for (const stop of stops)
+            for (let n = 1; n < stop.length; n++)
+              if (!buffer.stopped && whole.endsWith(stop.slice(0, n)))
+                assert.ok(given.length <= whole.length - n, 'what may begin a stop text is held back');
+        }
+        if (!buffer.stopped)
+          for (const step of buffer.end()) {
+            given += step.text;
+            count++;
+          }
+        const whole = pieces.join(''),
+          ends = stops.map((stop) => whole.indexOf(stop)).filter((i) => i >= 0);
+        // the text is looked at after each token: of two stop texts the one that is complete first counts
+        if (!ends.length) assert.deepEqual([given, count, buffer.stopped], [whole, pieces.length, false]);
+        else {
+          let at = 0,
+            seen = '';
+          while (!stops.some((stop) => seen.includes(stop))) seen += pieces[at++];
+          const free = Math.min(...stops.map((stop) => seen.indexOf(stop)).filter((i) => i >= 0));
+          assert.equal(given, seen.slice(0, free));
+          let length = 0;
+          const made = pieces.slice(0, at).filter((piece) => {
+            const from = length;
+            length += piece.length;
+            return from < free || (from === free && !piece);
+          });
+          assert.equal(count, made.length, JSON.stringify({ pieces, stops }));
+        }
+        assert.equal(buffer.text, given);
+      },
+    ),
+    { numRuns: 3000, seed: 1 },
+  );
 });
 
 test('malformed tokenizers are refused by name', async () => {
-  const bpe = (model, more = {}) => ({ model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: [], ...model }, ...more });
+  const bpe = (model, more = {}) => ({
+    model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: [], ...model },
+    ...more,
+  });
   /** @type {[object, RegExp][]} */
   const cases = [
-    [{ version: '1.0' }, /no model/], [bpe({ merges: ['a c'] }), /"c"/], [bpe({ merges: ['b a'] }), /"ba"/], [bpe({ merges: ['a b c'] }), /two tokens/],
-    [bpe({ merges: [['a', 'b', 'c']] }), /two tokens/], [bpe({ merges: 'ab' }), /merges/], [bpe({ vocab: { a: -1 } }), /id -1/], [bpe({ vocab: { a: 0.5 } }), /0\.5/],
-    [bpe({ vocab: { a: 0, b: 0 } }), /two tokens/], [bpe({ vocab: { a: 1e9 } }), /1000000000/], [bpe({ vocab: {} }), /empty/], [bpe({ vocab: ['a'] }), /not an object/],
-    [{ model: { type: 'WordPiece', vocab: { a: 0 } } }, /WordPiece/], [{ model: { type: 'Unigram', vocab: [['a']] } }, /scores/],
-    [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '((((' }, behavior: 'Isolated' } }), /regular expression/i],
+    [{ version: '1.0' }, /no model/],
+    [bpe({ merges: ['a c'] }), /"c"/],
+    [bpe({ merges: ['b a'] }), /"ba"/],
+    [bpe({ merges: ['a b c'] }), /two tokens/],
+    [bpe({ merges: [['a', 'b', 'c']] }), /two tokens/],
+    [bpe({ merges: 'ab' }), /merges/],
+    [bpe({ vocab: { a: -1 } }), /id -1/],
+    [bpe({ vocab: { a: 0.5 } }), /0\.5/],
+    [bpe({ vocab: { a: 0, b: 0 } }), /two tokens/],
+    [bpe({ vocab: { a: 1e9 } }), /1000000000/],
+    [bpe({ vocab: {} }), /empty/],
+    [bpe({ vocab: ['a'] }), /not an object/],
+    [{ model: { type: 'WordPiece', vocab: { a: 0 } } }, /WordPiece/],
+    [{ model: { type: 'Unigram', vocab: [['a']] } }, /scores/],
+    [
+      bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '((((' }, behavior: 'Isolated' } }),
+      /regular expression/i,
+    ],
     // the library took this and then threw a TypeError
     [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { String: 'b' }, behavior: 5 } }), /cannot encode/],
-    [bpe({}, { decoder: { type: 'Guess' } }), /Guess/], [bpe({}, { added_tokens: [{ id: 3 }] }), /no content/], [bpe({}, { added_tokens: 5 }), /added_tokens/],
+    [bpe({}, { decoder: { type: 'Guess' } }), /Guess/],
+    [bpe({}, { added_tokens: [{ id: 3 }] }), /no content/],
+    [bpe({}, { added_tokens: 5 }), /added_tokens/],
   ];
   for (const [object, message] of cases) {
     await refused(Tokenizer.load(object), ['bad-tokenizer', 'unsupported'], message);
   }
   const fine = await Tokenizer.load(bpe({ merges: ['a b'] }));
   assert.deepEqual(fine.encode('abb'), [2, 1]);
-  for (const input of [null, 5, []]) await assert.rejects(Tokenizer.load(/** @type {any} */ (input)), { code: 'bad-argument' });
+  for (const input of [null, 5, []])
+    await assert.rejects(Tokenizer.load(/** @type {any} */ (input)), { code: 'bad-argument' });
 });
 
 test('a vocabulary file that is cut or garbled is refused', async () => {
   const bin = readFileSync(join(data, 'tok512.bin'));
   for (let n = 0; n < bin.length; n += 1 + Math.floor(n / 40)) {
-    const whole = n > 4 && (() => { let at = 4; while (at < n) at += 8 + bin.readInt32LE(at + 4); return at === n; })();
-    if (!whole) await assert.rejects(Tokenizer.load(bin.subarray(0, n)), (e) => ['bad-tokenizer', 'truncated'].includes(e.code), `${n} bytes`);
+    const whole =
+      n > 4 &&
+      (() => {
+        let at = 4;
+        while (at < n) at += 8 + bin.readInt32LE(at + 4);
+        return at === n;
+      })();
+    if (!whole)
+      await assert.rejects(
+        Tokenizer.load(bin.subarray(0, n)),
+        (e) => ['bad-tokenizer', 'truncated'].includes(e.code),
+        `${n} bytes`,
+      );
   }
-  const meta = { 'tokenizer.ggml.model': text('gpt2'), 'tokenizer.ggml.tokens': texts(['a', 'b', 'ab']), 'tokenizer.ggml.merges': texts(['a b']) };
+  const meta = {
+    'tokenizer.ggml.model': text('gpt2'),
+    'tokenizer.ggml.tokens': texts(['a', 'b', 'ab']),
+    'tokenizer.ggml.merges': texts(['a b']),
+  };
   assert.deepEqual((await Tokenizer.load(writeGguf(meta, []))).encode('ab'), [2]);
   for (const [key, value, code] of /** @type {[string, any, string][]} */ ([
-    ['tokenizer.ggml.model', text('bert'), 'unsupported'], ['tokenizer.ggml.model', text('llama'), 'bad-tokenizer'], ['tokenizer.ggml.pre', text('tekken'), 'unsupported'],
-    ['tokenizer.ggml.token_type', i32s([1]), 'bad-tokenizer'], ['tokenizer.ggml.bos_token_id', u32(3), 'bad-tokenizer'], ['tokenizer.ggml.merges', texts(['ab']), 'bad-tokenizer'],
+    ['tokenizer.ggml.model', text('bert'), 'unsupported'],
+    ['tokenizer.ggml.model', text('llama'), 'bad-tokenizer'],
+    ['tokenizer.ggml.pre', text('tekken'), 'unsupported'],
+    ['tokenizer.ggml.token_type', i32s([1]), 'bad-tokenizer'],
+    ['tokenizer.ggml.bos_token_id', u32(3), 'bad-tokenizer'],
+    ['tokenizer.ggml.merges', texts(['ab']), 'bad-tokenizer'],
     ['tokenizer.ggml.tokens', i32s([1]), 'bad-tokenizer'],
   ])) {
     await assert.rejects(Tokenizer.load(writeGguf({ ...meta, [key]: value }, [])), { code }, key);
   }
   const loose = await Tokenizer.load(writeGguf({ ...meta, 'tokenizer.ggml.merges': texts(['a b', 'b x', 'a a']) }, []));
   assert.deepEqual(loose.encode('abb'), [2, 1], 'merges that lead to no token are left out');
-  const begins = await Tokenizer.load(writeGguf({ ...meta, 'tokenizer.ggml.bos_token_id': u32(1), 'tokenizer.ggml.add_bos_token': bool(true) }, []));
+  const begins = await Tokenizer.load(
+    writeGguf({ ...meta, 'tokenizer.ggml.bos_token_id': u32(1), 'tokenizer.ggml.add_bos_token': bool(true) }, []),
+  );
   assert.deepEqual(begins.encode('ab'), [1, 2]);
 });
 
@@ -275,11 +432,19 @@ test('a vocabulary file that is cut or garbled is refused', async () => {
 test('SentencePiece joins by score, and of equal scores the leftmost', async () => {
   const tokens = ['<unk>', '<s>', '</s>', '\u2581', 'a', 'b', 'c', 'ab', 'bc', 'aa', 'abc', 'hid', 'h', 'i', 'd', 'cd'];
   const scores = [0, 0, 0, -9, -9, -9, -9, -2, -2, -1, -3, -1, -9, -9, -9, -1];
-  const tokenizer = await Tokenizer.load(writeGguf({
-    'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(tokens), 'tokenizer.ggml.scores': f32s(scores),
-    'tokenizer.ggml.token_type': i32s(tokens.map((t, id) => (id === 0 ? 2 : id < 3 || t === 'hid' ? 3 : 1))), 'tokenizer.ggml.add_bos_token': bool(false),
-    'tokenizer.ggml.add_space_prefix': bool(false),
-  }, []));
+  const tokenizer = await Tokenizer.load(
+    writeGguf(
+      {
+        'tokenizer.ggml.model': text('llama'),
+        'tokenizer.ggml.tokens': texts(tokens),
+        'tokenizer.ggml.scores': f32s(scores),
+        'tokenizer.ggml.token_type': i32s(tokens.map((t, id) => (id === 0 ? 2 : id < 3 || t === 'hid' ? 3 : 1))),
+        'tokenizer.ggml.add_bos_token': bool(false),
+        'tokenizer.ggml.add_space_prefix': bool(false),
+      },
+      [],
+    ),
+  );
   const words = (/** @type {string} */ t) => tokenizer.encode(t).map((id) => tokens[id]);
   assert.deepEqual(words('abcb'), ['abc', 'b'], 'ab and bc are equal, ab stands first, then abc');
   assert.deepEqual(words('aaa'), ['aa', 'a']);
@@ -291,14 +456,34 @@ test('SentencePiece joins by score, and of equal scores the leftmost', async () 
 
 // Pairs are ranked by score: with a NaN among them no order is one.
 test('scores that are no numbers, or are not as many as the tokens, are refused by key and place', async () => {
-  const load = (scores) => Tokenizer.load(writeGguf({
-    'tokenizer.ggml.model': text('llama'), 'tokenizer.ggml.tokens': texts(['<unk>', '<s>', '</s>', 'a', 'b', 'ab']), ...scores && { 'tokenizer.ggml.scores': scores },
-  }, []));
-  await refused(load(f32s([0, 0, 0, -1, NaN, -2])), 'bad-tokenizer', /tokenizer\.ggml\.scores has no number at place 4$/);
+  const load = (scores) =>
+    Tokenizer.load(
+      writeGguf(
+        {
+          'tokenizer.ggml.model': text('llama'),
+          'tokenizer.ggml.tokens': texts(['<unk>', '<s>', '</s>', 'a', 'b', 'ab']),
+          ...(scores && { 'tokenizer.ggml.scores': scores }),
+        },
+        [],
+      ),
+    );
+  await refused(
+    load(f32s([0, 0, 0, -1, NaN, -2])),
+    'bad-tokenizer',
+    /tokenizer\.ggml\.scores has no number at place 4$/,
+  );
   await refused(load(f32s([NaN, NaN, NaN, NaN, NaN, NaN])), 'bad-tokenizer', /at place 0/);
-  await refused(load(texts(['0', '0', '0', '0', '0', 'high'])), 'bad-tokenizer', /tokenizer\.ggml\.scores has no number at place 5$/);
+  await refused(
+    load(texts(['0', '0', '0', '0', '0', 'high'])),
+    'bad-tokenizer',
+    /tokenizer\.ggml\.scores has no number at place 5$/,
+  );
   await refused(load(f32s([0, 0, 0, -1, -2])), 'bad-tokenizer', /tokenizer\.ggml\.scores has 5 entries for 6 tokens/);
-  await refused(load(f32s([0, 0, 0, -1, -2, -3, -4])), 'bad-tokenizer', /tokenizer\.ggml\.scores has 7 entries for 6 tokens/);
+  await refused(
+    load(f32s([0, 0, 0, -1, -2, -3, -4])),
+    'bad-tokenizer',
+    /tokenizer\.ggml\.scores has 7 entries for 6 tokens/,
+  );
   await refused(load(null), 'bad-tokenizer', /tokenizer\.ggml\.scores has 0 entries for 6 tokens/);
 });
 
@@ -327,7 +512,10 @@ test('tokenizer.json files of five kinds give the recorded ids', { skip: noShare
 
 test('the vocabularies of llama2.c and llama.cpp give the ids of their own tests', { skip: noShared }, async () => {
   const texts = json(join(shared, 'tokenizers/strings.json'));
-  for (const [name, file] of [['llama2-runc', 'tokenizer_llama2_32000.bin'], ['tok512-runc', 'tok512.bin']]) {
+  for (const [name, file] of [
+    ['llama2-runc', 'tokenizer_llama2_32000.bin'],
+    ['tok512-runc', 'tok512.bin'],
+  ]) {
     const tokenizer = await Tokenizer.load(join(shared, 'public/llama2c', file));
     for (const [i, ids] of Object.entries(expected(name).ids)) {
       assert.deepEqual(tokenizer.encode(texts[i]), ids, `${name}: ${JSON.stringify(texts[i])}`);
@@ -353,7 +541,13 @@ test('malformed tokenizer.json files get the verdict expected', { skip: noShared
   let n = 0;
   for (const { file, expect } of json(join(folder, 'index.json'))) {
     if (!file.startsWith('tok_')) continue;
-    const verdict = await Tokenizer.load(join(folder, file)).then(() => 'load', (e) => { assert.equal(e.name, 'GlassformerError', file); return 'error'; });
+    const verdict = await Tokenizer.load(join(folder, file)).then(
+      () => 'load',
+      (e) => {
+        assert.equal(e.name, 'GlassformerError', file);
+        return 'error';
+      },
+    );
     assert.ok(expect.split('-or-').includes(verdict), `${file}: ${verdict}, expected ${expect}`);
     n++;
   }

@@ -1,4 +1,5 @@
-// train.test.js - the trainer as a program: what it prints and writes, and that what it writes is one model in every form
+// train.test.js - the trainer as a program: what it prints and writes, and that what it writes is one model in every
+// form
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,25 +14,50 @@ const skip = !existsSync(program) && 'the trainer is not built: ./build.sh nativ
 const room = mkdtempSync(join(tmpdir(), 'glassformer-train-'));
 after(() => rmSync(room, { recursive: true, force: true }));
 
-const tiny = ['d_model=32', 'n_layers=2', 'n_heads=2', 'n_kv_heads=2', 'd_head=16', 'd_ff=64', 'context_length=64', 'vocab_size=300',
-  'batch_tokens=256', 'micro_tokens=128', 'sample_every=0', 'validate_every=0', 'groups='];
+const tiny = [
+  'd_model=32',
+  'n_layers=2',
+  'n_heads=2',
+  'n_kv_heads=2',
+  'd_head=16',
+  'd_ff=64',
+  'context_length=64',
+  'vocab_size=300',
+  'batch_tokens=256',
+  'micro_tokens=128',
+  'sample_every=0',
+  'validate_every=0',
+  'groups=',
+];
 
 /**
- * @param {string} out @param {string[]} settings @param {(child: import('node:child_process').ChildProcess, line: string) => void} [watch]
+ * @param {string} out
+ * @param {string[]} settings
+ * @param {(child: import('node:child_process').ChildProcess, line: string) => void} [watch]
  * @param {string} [recipe]
  */
 function train(out, settings, watch, recipe = join(top, 'weights/stories-1m.recipe')) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, [recipe, '--data', 'synthetic', '--out', join(room, out), ...settings]);
     let text = '';
-    child.stderr.on('data', (bytes) => { text += bytes; });
-    child.stdout.on('data', (bytes) => { text += bytes; watch?.(child, String(bytes)); });
+    child.stderr.on('data', (bytes) => {
+      text += bytes;
+    });
+    child.stdout.on('data', (bytes) => {
+      text += bytes;
+      watch?.(child, String(bytes));
+    });
     child.on('error', reject);
     child.on('close', (code) => (code === 0 ? resolve(text) : reject(new Error(text))));
   });
 }
 
-const losses = (file) => readFileSync(file, 'utf8').trim().split('\n').slice(1).map((line) => Number(line.split(',')[2]));
+const losses = (file) =>
+  readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => Number(line.split(',')[2]));
 
 async function greedy(source, prompt) {
   const model = await load(source);
@@ -44,14 +70,16 @@ async function greedy(source, prompt) {
   }
 }
 
-// tests/golden/train/synthetic.csv is loss.csv of this very command. Other machines add in another order; training magnifies the
-// difference (measured between two kernels of OpenBLAS: 7e-6 after 40 steps, 7 % in one of 200, 0.04 % in their mean).
+// tests/golden/train/synthetic.csv is loss.csv of this very command. Other machines add in another order; training
+// magnifies the difference (measured between two kernels of OpenBLAS: 7e-6 after 40 steps, 7 % in one of 200, 0.04 % in
+// their mean).
 test('the small recipe on the synthetic corpus repeats its recorded losses', { skip }, async () => {
   await train('recorded', ['steps=200', 'batch_tokens=512', 'micro_tokens=512', 'sample_every=0', 'groups=']);
   const [got, want] = [losses(join(room, 'recorded/loss.csv')), losses(join(top, 'tests/golden/train/synthetic.csv'))];
   assert.equal(want.length, 200);
   assert.equal(got.length, 200);
-  for (let i = 0; i < 40; i++) assert.ok(Math.abs(got[i] - want[i]) <= 1e-3 * want[i], `step ${i + 1}: ${got[i]}, recorded ${want[i]}`);
+  for (let i = 0; i < 40; i++)
+    assert.ok(Math.abs(got[i] - want[i]) <= 1e-3 * want[i], `step ${i + 1}: ${got[i]}, recorded ${want[i]}`);
   const mean = (list) => list.reduce((a, b) => a + b) / list.length;
   assert.ok(Math.abs(mean(got) - mean(want)) <= 0.01 * mean(want), `mean ${mean(got)}, recorded ${mean(want)}`);
   assert.match(readFileSync(join(room, 'recorded/loss.svg'), 'utf8'), /^<svg [\s\S]*<polyline[\s\S]*<\/svg>\n$/);
@@ -59,7 +87,16 @@ test('the small recipe on the synthetic corpus repeats its recorded losses', { s
 
 const families = {
   llama: ['steps=60', ...tiny],
-  gpt2: ['steps=60', ...tiny, 'norm=layernorm', 'ffn=gelu_tanh', 'position=learned', 'bias_qkv=1', 'bias_attn_out=1', 'bias_ffn=1'],
+  gpt2: [
+    'steps=60',
+    ...tiny,
+    'norm=layernorm',
+    'ffn=gelu_tanh',
+    'position=learned',
+    'bias_qkv=1',
+    'bias_attn_out=1',
+    'bias_ffn=1',
+  ],
 };
 for (const [family, settings] of Object.entries(families)) {
   test(`${family}: a folder and GGUF files say the same`, { skip }, async () => {
@@ -69,7 +106,8 @@ for (const [family, settings] of Object.entries(families)) {
     const want = await greedy(`${folder}/`, 'One day, Lily');
     assert.ok(want.length > 20, want);
     assert.equal(await greedy(join(folder, 'stories-1m-f32.gguf'), 'One day, Lily'), want);
-    for (const form of ['f16', 'q8_0', 'q4_0']) assert.ok((await greedy(join(folder, `stories-1m-${form}.gguf`), 'One day, Lily')).length > 20, form);
+    for (const form of ['f16', 'q8_0', 'q4_0'])
+      assert.ok((await greedy(join(folder, `stories-1m-${form}.gguf`), 'One day, Lily')).length > 20, form);
   });
 }
 
@@ -81,10 +119,21 @@ test('what GGUF has no name for becomes a folder of our own', { skip }, async ()
 });
 
 test('Ctrl-C and the same command again end in the same bytes as no Ctrl-C', { skip }, async () => {
-  const settings = ['steps=400', ...tiny, 'dropout=0.1', 'average=0.99', 'checkpoint_every=0', 'validate_every=7', '--valid', join(top, 'tests/golden/text/stories.txt')];
+  const settings = [
+    'steps=400',
+    ...tiny,
+    'dropout=0.1',
+    'average=0.99',
+    'checkpoint_every=0',
+    'validate_every=7',
+    '--valid',
+    join(top, 'tests/golden/text/stories.txt'),
+  ];
   await train('whole', settings);
   let interrupted = false;
-  const first = await train('halves', settings, (child) => { if (!interrupted) interrupted = child.kill('SIGINT'); });
+  const first = await train('halves', settings, (child) => {
+    if (!interrupted) interrupted = child.kill('SIGINT');
+  });
   assert.doesNotMatch(first, /step 400\/400/);
   const second = await train('halves', settings);
   assert.match(second, /going on after step \d+/);
@@ -111,25 +160,55 @@ test('a teacher is learnt from, and one that does not fit is refused', { skip },
   const small = tiny.map((line) => line.replace('n_layers=2', 'n_layers=1'));
   await train('teacher', ['steps=120'], undefined, recipe('large', tiny));
   await train('older', ['steps=60', 'seed=2'], undefined, recipe('large', tiny));
-  const pupil = recipe('small', [...small, 'teacher = large.recipe', 'teacher_share = 1']), from = join(room, 'teacher/large-f32.gguf');
+  const pupil = recipe('small', [...small, 'teacher = large.recipe', 'teacher_share = 1']),
+    from = join(room, 'teacher/large-f32.gguf');
   await train('alone', ['steps=40'], undefined, pupil);
   await train('taught', ['steps=40', '--teacher', from], undefined, pupil);
   await train('half', ['steps=40', '--teacher', from, 'teacher_share=0.5'], undefined, pupil);
   await train('twice', ['steps=40', '--teacher', from, '--teacher', from], undefined, pupil);
-  await train('two', ['steps=40', '--teacher', from, '--teacher', join(room, 'older/large-f32.gguf')], undefined, pupil);
+  await train(
+    'two',
+    ['steps=40', '--teacher', from, '--teacher', join(room, 'older/large-f32.gguf')],
+    undefined,
+    pupil,
+  );
   await train('unheard', ['steps=40', '--teacher', from, 'teacher_share=0'], undefined, pupil);
-  const [alone, taught, half, unheard, twice, two] = ['alone', 'taught', 'half', 'unheard', 'twice', 'two'].map((name) => losses(join(room, name, 'loss.csv')));
+  const [alone, taught, half, unheard, twice, two] = ['alone', 'taught', 'half', 'unheard', 'twice', 'two'].map(
+    (name) => losses(join(room, name, 'loss.csv')),
+  );
   assert.deepEqual(unheard, alone);
   assert.equal(taught[0], alone[0]); // the loss that is told is that of the true tokens
-  assert.ok(taught.every((loss, i) => i === 0 || loss !== alone[i]) && half.every((loss, i) => i === 0 || loss !== taught[i]));
-  assert.ok(twice.every((loss, i) => Math.abs(loss - taught[i]) < 1e-3) && two.every((loss, i) => i === 0 || loss !== taught[i]));
+  assert.ok(
+    taught.every((loss, i) => i === 0 || loss !== alone[i]) && half.every((loss, i) => i === 0 || loss !== taught[i]),
+  );
+  assert.ok(
+    twice.every((loss, i) => Math.abs(loss - taught[i]) < 1e-3) &&
+      two.every((loss, i) => i === 0 || loss !== taught[i]),
+  );
   for (const list of [taught, half, two]) assert.ok(list[39] < 0.8 * list[0], `${list[0]} to ${list[39]}`);
 
-  await assert.rejects(train('wrong', ['steps=1', '--teacher', join(room, 'alone/small-f32.gguf')], undefined, pupil), /not written by this program for this recipe and corpus/);
-  await assert.rejects(train('wrong', ['steps=1', ...Array(5).fill(['--teacher', from]).flat()], undefined, pupil), /more than 4 teachers/);
-  await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, recipe('plain', small)), /the recipe does not say which recipe made it/);
-  recipe('large', tiny.map((line) => line.replace('context_length=64', 'context_length=32').replace('micro_tokens=128', 'micro_tokens=64')));
-  await assert.rejects(train('wrong', ['steps=1', '--teacher', from], undefined, pupil), /not written by this program for this recipe and corpus|does not fit/);
+  await assert.rejects(
+    train('wrong', ['steps=1', '--teacher', join(room, 'alone/small-f32.gguf')], undefined, pupil),
+    /not written by this program for this recipe and corpus/,
+  );
+  await assert.rejects(
+    train('wrong', ['steps=1', ...Array(5).fill(['--teacher', from]).flat()], undefined, pupil),
+    /more than 4 teachers/,
+  );
+  await assert.rejects(
+    train('wrong', ['steps=1', '--teacher', from], undefined, recipe('plain', small)),
+    /the recipe does not say which recipe made it/,
+  );
+  recipe(
+    'large',
+    tiny.map((line) =>
+      line.replace('context_length=64', 'context_length=32').replace('micro_tokens=128', 'micro_tokens=64'),
+    ),
+  );
+  await assert.rejects(
+    train('wrong', ['steps=1', '--teacher', from], undefined, pupil),
+    /not written by this program for this recipe and corpus|does not fit/,
+  );
 });
 
 test('a folder is one run: of one corpus, with its vocabulary, from the file it began with', { skip }, async () => {
@@ -137,48 +216,99 @@ test('a folder is one run: of one corpus, with its vocabulary, from the file it 
     writeFileSync(join(room, name), text);
     return ['data_sha256=', '--data', join(room, name)];
   };
-  const cats = corpus('cats.txt', 'The cat sat on the mat.\n<|endoftext|>\n'.repeat(40)), dogs = corpus('dogs.txt', 'The dog ran in the fog.\n<|endoftext|>\n'.repeat(40));
-  await assert.rejects(train('one', [...tiny, ...corpus('none.txt', ' \n')]), /none\.txt: there is no text to learn from/);
+  const cats = corpus('cats.txt', 'The cat sat on the mat.\n<|endoftext|>\n'.repeat(40)),
+    dogs = corpus('dogs.txt', 'The dog ran in the fog.\n<|endoftext|>\n'.repeat(40));
+  await assert.rejects(
+    train('one', [...tiny, ...corpus('none.txt', ' \n')]),
+    /none\.txt: there is no text to learn from/,
+  );
   assert.ok(!existsSync(join(room, 'one/tokenizer.json'))); // what a failed start left was the next one's vocabulary
-  await assert.rejects(train('one', [...tiny, ...cats, '--valid', join(room, 'none.txt')]), /none\.txt: there is no text/);
+  await assert.rejects(
+    train('one', [...tiny, ...cats, '--valid', join(room, 'none.txt')]),
+    /none\.txt: there is no text/,
+  );
   await train('one', [...tiny, ...cats, 'steps=3']);
   await assert.rejects(train('one', [...tiny, ...dogs, 'steps=6']), /checkpoint: the checkpoint belongs to other data/);
-  await assert.rejects(train('one', [...tiny, ...cats, 'steps=6', 'average=0.9']), /the checkpoint was made without average = /);
+  await assert.rejects(
+    train('one', [...tiny, ...cats, 'steps=6', 'average=0.9']),
+    /the checkpoint was made without average = /,
+  );
   const text = await train('one', [...tiny, ...cats, 'steps=6', '--from', join(room, 'one/stories-1m-f32.gguf')]);
   assert.match(text, /going on after step 3 of .*one, not from the file of --from\n/);
 });
 
 test('a step has as many tokens as it is told', { skip }, async () => {
   await train('batch', [...tiny, 'batch_tokens=64', 'steps=5']);
-  const rows = readFileSync(join(room, 'batch/loss.csv'), 'utf8').trim().split('\n').slice(1).map((line) => Number(line.split(',')[1]));
-  assert.ok(rows.every((tokens, i) => tokens <= 64 * (i + 1)), rows.join());
-  await assert.rejects(train('wrong', [...tiny, 'batch_tokens=300']), /batch_tokens 300 is not a multiple of micro_tokens 128/);
+  const rows = readFileSync(join(room, 'batch/loss.csv'), 'utf8')
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => Number(line.split(',')[1]));
+  assert.ok(
+    rows.every((tokens, i) => tokens <= 64 * (i + 1)),
+    rows.join(),
+  );
+  await assert.rejects(
+    train('wrong', [...tiny, 'batch_tokens=300']),
+    /batch_tokens 300 is not a multiple of micro_tokens 128/,
+  );
   await assert.rejects(train('wrong', [...tiny, 'batch_tokens=32']), /passes of 32 rows do not hold a context of 64/);
 });
 
 test('pairs: targets to the letter, whatever the length; bits a byte of target', { skip }, async () => {
   const line = (/** @type {number} */ i) => `${'x'.repeat(205)}${i}\t${String(i).repeat(300)}\n`;
-  writeFileSync(join(room, 'pairs.txt'), Array.from({ length: 10 }, (_, i) => line(i)).join('').repeat(5));
-  const text = await train('pairs', [...tiny, 'task=pairs', 'data_sha256=', '--data', join(room, 'pairs.txt'), '--valid', join(room, 'pairs.txt'), 'kind=encoder_decoder',
-    'n_encoder_layers=1', 'context_length=224', 'vocab_size=320', 'micro_tokens=1024', 'batch_tokens=2048', 'lr=0.01', 'steps=200']);
+  writeFileSync(
+    join(room, 'pairs.txt'),
+    Array.from({ length: 10 }, (_, i) => line(i))
+      .join('')
+      .repeat(5),
+  );
+  const text = await train('pairs', [
+    ...tiny,
+    'task=pairs',
+    'data_sha256=',
+    '--data',
+    join(room, 'pairs.txt'),
+    '--valid',
+    join(room, 'pairs.txt'),
+    'kind=encoder_decoder',
+    'n_encoder_layers=1',
+    'context_length=224',
+    'vocab_size=320',
+    'micro_tokens=1024',
+    'batch_tokens=2048',
+    'lr=0.01',
+    'steps=200',
+  ]);
   assert.match(text, /\n50 of 50 exact/);
   const [, nats, bits] = /validation ([\d.]+) nats, ([\d.]+) bits/.exec(text) ?? [];
   const tokens = JSON.parse(readFileSync(join(room, 'pairs/tokenizer.json'), 'utf8'));
   assert.ok(tokens && Number(nats) < 0.1 && Number(bits) < Number(nats), `${nats}, ${bits}`);
-  await assert.rejects(train('wrong', [...tiny, 'task=pairs', 'groups=stories.groups', '--data', join(room, 'pairs.txt'), 'data_sha256=']), /groups = exchanges words of stories/);
+  await assert.rejects(
+    train('wrong', [...tiny, 'task=pairs', 'groups=stories.groups', '--data', join(room, 'pairs.txt'), 'data_sha256=']),
+    /groups = exchanges words of stories/,
+  );
 });
 
 test('an interrupt while the finished model is written and measured ends it', { skip }, async () => {
   writeFileSync(join(room, 'long.txt'), 'The cat sat on the mat and looked at the dog.\n<|endoftext|>\n'.repeat(20000));
-  const began = Date.now(), waits = train('measured', [...tiny, 'steps=1', 'validate_every=0', '--valid', join(room, 'long.txt')], (child, line) => {
-    if (/validation/.test(line)) setTimeout(() => child.kill('SIGTERM'), 200);
-  });
+  const began = Date.now(),
+    waits = train(
+      'measured',
+      [...tiny, 'steps=1', 'validate_every=0', '--valid', join(room, 'long.txt')],
+      (child, line) => {
+        if (/validation/.test(line)) setTimeout(() => child.kill('SIGTERM'), 200);
+      },
+    );
   await assert.rejects(waits);
   assert.ok(!existsSync(join(room, 'measured/stories-1m-q4_0.gguf')), `${Date.now() - began} ms`);
 });
 
 test('a recipe and a corpus that do not belong together are refused', { skip }, async () => {
-  await assert.rejects(train('wrong', [...tiny, `data_sha256=${'0'.repeat(64)}`, '--data', join(top, 'package.json')]), /has SHA-256 [0-9a-f]{64}/);
+  await assert.rejects(
+    train('wrong', [...tiny, `data_sha256=${'0'.repeat(64)}`, '--data', join(top, 'package.json')]),
+    /has SHA-256 [0-9a-f]{64}/,
+  );
   await assert.rejects(train('wrong', ['d_modle=3']), /a recipe has no key d_modle/);
   await assert.rejects(train('wrong', ['name=a/b']), /name: a\/b: it names files/);
   await assert.rejects(train('wrong', ['beta1=1']), /beta1: out of range/);

@@ -1,5 +1,5 @@
-// training.test.js - training in WebAssembly: against the native trainer, against the engine that runs models, against itself. That
-// the binary's losses are PyTorch's is train_test.c's matter, which runs natively and as WebAssembly.
+// training.test.js - training in WebAssembly: against the native trainer, against the engine that runs models, against
+// itself. That the binary's losses are PyTorch's is train_test.c's matter, which runs natively and as WebAssembly.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -16,8 +16,23 @@ import { randomConfig } from './random_config.js';
 const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
 const tiny = { d_model: 32, n_layers: 2, n_heads: 2, d_ff: 64, context_length: 64, norm_eps: 1e-5 };
 const small = { vocabSize: 300, batchTokens: 256 };
-const gpt2 = { ...tiny, norm: 'layernorm', ffn: 'gelu_tanh', position: 'learned', bias_qkv: true, bias_attn_out: true, bias_ffn: true };
-const classic = { ...tiny, norm: 'layernorm', norm_placement: 'post', ffn: 'relu', position: 'sinusoidal', tie_word_embeddings: false };
+const gpt2 = {
+  ...tiny,
+  norm: 'layernorm',
+  ffn: 'gelu_tanh',
+  position: 'learned',
+  bias_qkv: true,
+  bias_attn_out: true,
+  bias_ffn: true,
+};
+const classic = {
+  ...tiny,
+  norm: 'layernorm',
+  norm_placement: 'post',
+  ffn: 'relu',
+  position: 'sinusoidal',
+  tie_word_embeddings: false,
+};
 
 const program = join(top, 'build/native/glassformer-train');
 const room = mkdtempSync(join(tmpdir(), 'glassformer-training-'));
@@ -53,23 +68,31 @@ async function greedy(model, prompt = 'Once upon') {
 
 /** Nats that a run's model takes for a text, token by token through its cache. */
 async function natsOf(run, held) {
-  const ids = [0, ...run.tokenizer.encode(held, { addSpecialTokens: false })], targets = [...ids.slice(1), 0];
+  const ids = [0, ...run.tokenizer.encode(held, { addSpecialTokens: false })],
+    targets = [...ids.slice(1), 0];
   const model = await run.model();
-  const { logits: { data, shape: [rows, v] } } = await model.forward(ids);
+  const {
+    logits: {
+      data,
+      shape: [rows, v],
+    },
+  } = await model.forward(ids);
   model.dispose();
   let nats = 0;
   for (let i = 0; i < rows; i++) {
-    const row = data.subarray(i * v, (i + 1) * v), most = Math.max(...row);
+    const row = data.subarray(i * v, (i + 1) * v),
+      most = Math.max(...row);
     nats += most + Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0)) - row[targets[i]];
   }
   return { nats: nats / rows, bitsPerByte: nats / Math.LN2 / held.length };
 }
 
-const refused = (config, data, options, code, sentence) => assert.rejects(train(config, data, options).next(), (/** @type {any} */ error) => {
-  assert.deepEqual([error.name, error.code], ['GlassformerError', code], error.message);
-  assert.match(error.message, sentence);
-  return true;
-});
+const refused = (config, data, options, code, sentence) =>
+  assert.rejects(train(config, data, options).next(), (/** @type {any} */ error) => {
+    assert.deepEqual([error.name, error.code], ['GlassformerError', code], error.message);
+    assert.match(error.message, sentence);
+    return true;
+  });
 
 describe('learning', () => {
   test('a fresh model guesses: its loss is ln(vocabulary)', async () => {
@@ -88,90 +111,173 @@ describe('learning', () => {
 
   test('two sequences are learnt by heart', async () => {
     const two = 'Tom had a red ball and a blue kite.\n<|endoftext|>\nThe cat sat on the warm mat all day.';
-    const all = await trained(tiny, two, { vocabSize: 270, batchTokens: 128, steps: 150, lr: 0.01, weightDecay: 0 }, (_, list) => list);
+    const all = await trained(
+      tiny,
+      two,
+      { vocabSize: 270, batchTokens: 128, steps: 150, lr: 0.01, weightDecay: 0 },
+      (_, list) => list,
+    );
     assert.equal(all.length, 150);
     assert.ok(all[149].loss < 0.05, `loss ${all[149].loss}`);
-    assert.ok(all.every((s, i) => s.step === i + 1 && s.tokensPerSecond > 0 && s.norm > 0 && s.tokens > (all[i - 1]?.tokens ?? 0)));
+    assert.ok(
+      all.every(
+        (s, i) => s.step === i + 1 && s.tokensPerSecond > 0 && s.norm > 0 && s.tokens > (all[i - 1]?.tokens ?? 0),
+      ),
+    );
   });
 
   test('a step has as many whole sequences as it has room for', async () => {
-    const { context_length: context } = tiny, losses = (/** @type {number} */ batchTokens) => trained(tiny, text, { vocabSize: 257, batchTokens, steps: 2 }, (_, list) => list.map(({ loss, tokens }) => [loss, tokens]));
-    for (const sequences of [1, 3, 7]) assert.deepEqual(await losses((sequences + 1) * context - 1), await losses(sequences * context), `${sequences}`);
+    const { context_length: context } = tiny,
+      losses = (/** @type {number} */ batchTokens) =>
+        trained(tiny, text, { vocabSize: 257, batchTokens, steps: 2 }, (_, list) =>
+          list.map(({ loss, tokens }) => [loss, tokens]),
+        );
+    for (const sequences of [1, 3, 7])
+      assert.deepEqual(await losses((sequences + 1) * context - 1), await losses(sequences * context), `${sequences}`);
   });
 
   test('pairs train an encoder and a decoder', async () => {
     const pairs = Array.from({ length: 40 }, (_, i) => `${i} and one\t${i + 1}`).join('\n');
     const config = { ...classic, kind: 'encoder_decoder', bias_head: true };
-    await trained(config, pairs, { ...small, vocabSize: 257, steps: 60, lr: 0.01, validation: 0.1 }, async (run, all) => {
-      assert.ok(all[59].loss < all[0].loss / 3, `${all[0].loss} -> ${all[59].loss}`);
-      assert.ok(all[59].validation.nats > 0);
-      const model = await run.model();
-      assert.equal((await collect(model.generate([0], { source: '3 and one', maxTokens: 4, temperature: 0 }))).ids.length > 0, true);
-      model.dispose();
-    });
+    await trained(
+      config,
+      pairs,
+      { ...small, vocabSize: 257, steps: 60, lr: 0.01, validation: 0.1 },
+      async (run, all) => {
+        assert.ok(all[59].loss < all[0].loss / 3, `${all[0].loss} -> ${all[59].loss}`);
+        assert.ok(all[59].validation.nats > 0);
+        const model = await run.model();
+        assert.equal(
+          (await collect(model.generate([0], { source: '3 and one', maxTokens: 4, temperature: 0 }))).ids.length > 0,
+          true,
+        );
+        model.dispose();
+      },
+    );
   });
 
   // The native program adds in another order; until 40 steps that has hardly grown (train.test.js).
-  test('the losses are those of the native program', { skip: !existsSync(program) && 'the trainer is not built: ./build.sh native' }, async () => {
-    const settings = ['d_model=32', 'n_layers=2', 'n_heads=2', 'n_kv_heads=2', 'd_head=16', 'd_ff=64', 'context_length=64', 'vocab_size=300', 'norm_eps=1e-5',
-      'batch_tokens=256', 'micro_tokens=128', 'steps=40', 'dropout=0.1', 'weight_decay=0.1', 'average=0', 'seed=5', 'sample_every=0', 'validate_every=0', 'groups='];
-    const defaults = ['lr=0.003', 'muon=1', 'muon_lr=0.02', 'warmup=0.02', 'final_rate=0.02', 'clip=1', 'beta2=0.95'];
-    execFileSync(program, [join(top, 'weights/stories-1m.recipe'), '--data', 'synthetic', '--out', room, ...settings, ...defaults]);
-    const want = readFileSync(join(room, 'loss.csv'), 'utf8').trim().split('\n').slice(1).map((line) => line.split(',').map(Number));
-    const synthetic = new Blob([readFileSync(join(room, 'synthetic.txt'))]);
-    await trained(tiny, synthetic, { ...small, steps: 40, dropout: 0.1, seed: 5 }, async (run, all) => {
-      assert.equal(want.length, 40);
-      all.forEach((s, i) => {
-        assert.equal(s.tokens, want[i][1]);
-        assert.ok(Math.abs(s.loss - want[i][2]) < 1e-3 * want[i][2], `step ${s.step}: ${s.loss}, native ${want[i][2]}`);
+  test(
+    'the losses are those of the native program',
+    { skip: !existsSync(program) && 'the trainer is not built: ./build.sh native' },
+    async () => {
+      const settings = [
+        'd_model=32',
+        'n_layers=2',
+        'n_heads=2',
+        'n_kv_heads=2',
+        'd_head=16',
+        'd_ff=64',
+        'context_length=64',
+        'vocab_size=300',
+        'norm_eps=1e-5',
+        'batch_tokens=256',
+        'micro_tokens=128',
+        'steps=40',
+        'dropout=0.1',
+        'weight_decay=0.1',
+        'average=0',
+        'seed=5',
+        'sample_every=0',
+        'validate_every=0',
+        'groups=',
+      ];
+      const defaults = ['lr=0.003', 'muon=1', 'muon_lr=0.02', 'warmup=0.02', 'final_rate=0.02', 'clip=1', 'beta2=0.95'];
+      execFileSync(program, [
+        join(top, 'weights/stories-1m.recipe'),
+        '--data',
+        'synthetic',
+        '--out',
+        room,
+        ...settings,
+        ...defaults,
+      ]);
+      const want = readFileSync(join(room, 'loss.csv'), 'utf8')
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map((line) => line.split(',').map(Number));
+      const synthetic = new Blob([readFileSync(join(room, 'synthetic.txt'))]);
+      await trained(tiny, synthetic, { ...small, steps: 40, dropout: 0.1, seed: 5 }, async (run, all) => {
+        assert.equal(want.length, 40);
+        all.forEach((s, i) => {
+          assert.equal(s.tokens, want[i][1]);
+          assert.ok(
+            Math.abs(s.loss - want[i][2]) < 1e-3 * want[i][2],
+            `step ${s.step}: ${s.loss}, native ${want[i][2]}`,
+          );
+        });
+        const native = await Tokenizer.load(join(room, 'tokenizer.json'));
+        assert.deepEqual(
+          run.tokenizer.encode('Ben found an old key. "Look!" he said.'),
+          native.encode('Ben found an old key. "Look!" he said.'),
+        );
       });
-      const native = await Tokenizer.load(join(room, 'tokenizer.json'));
-      assert.deepEqual(run.tokenizer.encode('Ben found an old key. "Look!" he said.'), native.encode('Ben found an old key. "Look!" he said.'));
-    });
-  });
+    },
+  );
 });
 
 describe('the model', () => {
-  const cases = { llama: [tiny, 1], gpt2: [gpt2, 1], classic: [classic, 3], 'an untied gpt2': [{ ...gpt2, tie_word_embeddings: false }, 3], 'one of the engine\'s own': [{ ...tiny, qk_norm: true, n_heads: 4, n_kv_heads: 2, sliding_window: 20 }, 3] };
+  const cases = {
+    llama: [tiny, 1],
+    gpt2: [gpt2, 1],
+    classic: [classic, 3],
+    'an untied gpt2': [{ ...gpt2, tie_word_embeddings: false }, 3],
+    "one of the engine's own": [{ ...tiny, qk_norm: true, n_heads: 4, n_kv_heads: 2, sliding_window: 20 }, 3],
+  };
   for (const [name, [config, count]] of Object.entries(cases)) {
-    test(`${name}: as files and as a model it is the same`, () => trained(config, text, { ...small, steps: 30 }, async (run) => {
-      const files = await run.files();
-      assert.equal(files.length, count);
-      const source = count === 1 ? files[0].bytes : Object.assign(files.map((f) => new File([f.bytes], f.name)));
-      const want = await greedy(await run.model());
-      assert.equal(want.length, 20);
-      assert.deepEqual(await greedy(await load(source)), want);
-      for (const dtype of ['f16', 'q8_0', 'q4_0']) {
-        const [one] = await run.files({ dtype });
-        const model = await run.model({ dtype });
-        if (count === 1) assert.deepEqual(await greedy(await load(one.bytes)), await greedy(model));
-        else model.dispose();
-      }
-      assert.equal(run.parameters.total, countParameters({ ...config, vocab_size: 300 }).total);
-      assert.equal(run.config.vocabSize, 300);
-      const ids = run.tokenizer.encode('Once upon a time', { addSpecialTokens: false });
-      assert.equal(run.tokenizer.decode(ids), 'Once upon a time');
-    }));
+    test(`${name}: as files and as a model it is the same`, () =>
+      trained(config, text, { ...small, steps: 30 }, async (run) => {
+        const files = await run.files();
+        assert.equal(files.length, count);
+        const source = count === 1 ? files[0].bytes : Object.assign(files.map((f) => new File([f.bytes], f.name)));
+        const want = await greedy(await run.model());
+        assert.equal(want.length, 20);
+        assert.deepEqual(await greedy(await load(source)), want);
+        for (const dtype of ['f16', 'q8_0', 'q4_0']) {
+          const [one] = await run.files({ dtype });
+          const model = await run.model({ dtype });
+          if (count === 1) assert.deepEqual(await greedy(await load(one.bytes)), await greedy(model));
+          else model.dispose();
+        }
+        assert.equal(run.parameters.total, countParameters({ ...config, vocab_size: 300 }).total);
+        assert.equal(run.config.vocabSize, 300);
+        const ids = run.tokenizer.encode('Once upon a time', { addSpecialTokens: false });
+        assert.equal(run.tokenizer.decode(ids), 'Once upon a time');
+      }));
   }
 
   // Training reads whole sequences in one pass, a model token by token through its cache.
   test('validation is what the model itself says of the text', async () => {
     const held = 'Once upon a time there was a small dog.';
     await trained(tiny, text, { ...small, steps: 40, validation: held, validateEvery: 15 }, async (run, all) => {
-      assert.deepEqual(all.filter((s) => s.validation).map((s) => s.step), [15, 30, 40]);
-      const { validation } = all[39], want = await natsOf(run, held);
+      assert.deepEqual(
+        all.filter((s) => s.validation).map((s) => s.step),
+        [15, 30, 40],
+      );
+      const { validation } = all[39],
+        want = await natsOf(run, held);
       assert.ok(Math.abs(validation.nats - want.nats) < 1e-5 * want.nats, `${validation.nats}, ${want.nats}`);
       assert.ok(Math.abs(validation.bitsPerByte - want.bitsPerByte) < 1e-5 * want.bitsPerByte);
     });
   });
 
-  test('so it is for any decoder', () => fc.assert(fc.asyncProperty(randomConfig.filter((c) => c.kind === 'decoder'), async (config) => {
-    const held = 'Tom sat down.', options = { vocabSize: 257, batchTokens: 64, steps: 3, lr: 0.01, validation: held };
-    await trained({ ...config, context_length: 20 }, text, options, async (run, all) => {
-      const { validation } = all[2], want = await natsOf(run, held);
-      assert.ok(Math.abs(validation.nats - want.nats) < 1e-4 * want.nats, `${validation.nats}, ${want.nats}`);
-    });
-  }), { numRuns: 20 }));
+  test('so it is for any decoder', () =>
+    fc.assert(
+      fc.asyncProperty(
+        randomConfig.filter((c) => c.kind === 'decoder'),
+        async (config) => {
+          const held = 'Tom sat down.',
+            options = { vocabSize: 257, batchTokens: 64, steps: 3, lr: 0.01, validation: held };
+          await trained({ ...config, context_length: 20 }, text, options, async (run, all) => {
+            const { validation } = all[2],
+              want = await natsOf(run, held);
+            assert.ok(Math.abs(validation.nats - want.nats) < 1e-4 * want.nats, `${validation.nats}, ${want.nats}`);
+          });
+        },
+      ),
+      { numRuns: 20 },
+    ));
 
   test('a share of the data is held out: whole stories, or the end of one text', async () => {
     const many = Array.from({ length: 30 }, (_, i) => `Story number ${i} is about a dog.`).join('\n<|endoftext|>\n');
@@ -186,11 +292,18 @@ describe('the model', () => {
       assert.equal(new TextDecoder().decode(first) + new TextDecoder().decode(held), whole);
       return new TextDecoder().decode(held);
     };
-    const seven = Array.from({ length: 7 }, (_, i) => `Story ${i} is about a dog.\n<|endoftext|>\n`), lines = Array.from({ length: 100 }, (_, i) => `${i} apples\t${i}\n`);
-    for (const share of [0.01, 0.03, 0.06, 0.1]) assert.equal(heldOf(seven.join(''), share, '<|endoftext|>').trim(), seven[6].trim());
+    const seven = Array.from({ length: 7 }, (_, i) => `Story ${i} is about a dog.\n<|endoftext|>\n`),
+      lines = Array.from({ length: 100 }, (_, i) => `${i} apples\t${i}\n`);
+    for (const share of [0.01, 0.03, 0.06, 0.1])
+      assert.equal(heldOf(seven.join(''), share, '<|endoftext|>').trim(), seven[6].trim());
     assert.equal(heldOf(lines.join(''), 0.001, '\n'), lines[99]);
-    // Text without spaces was too short, and a byte 0xa0 within a letter taken for one; neither share may hold half a letter.
-    for (const [word, bytes] of /** @type {[string, number][]} */ ([['\u8001\u4f86', 100 * 6], ['\u982d\u00e0', 100 * 5], ['word', 100 * 4]])) {
+    // Text without spaces was too short, and a byte 0xa0 within a letter taken for one; neither share may hold half a
+    // letter.
+    for (const [word, bytes] of /** @type {[string, number][]} */ ([
+      ['\u8001\u4f86', 100 * 6],
+      ['\u982d\u00e0', 100 * 5],
+      ['word', 100 * 4],
+    ])) {
       for (const share of [0.5, 0.499, 0.498, 0.497]) {
         const { text: first, held } = split(new TextEncoder().encode(word.repeat(100)), share, '<|endoftext|>');
         const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -202,13 +315,23 @@ describe('the model', () => {
 
   // Curly quotes, ideographic stops and vowel signs were letters to the trainer: other pieces in training than in use.
   test('text of any language is cut as the tokenizer cuts it', async () => {
-    const held = '\u201cHello,\u201d she said. It\u2019s late \u2014 don\u2019t go\u2026 caf\u00e9\u00a0\u00bd \u0968\u0966 \u092e\u0948\u0902 \u0939\u093f\u0928\u094d\u0926\u0940 \u0932\u093f\u0916\u0924\u093e \u0939\u0942\u0901\u0964 \u4f60\u597d\uff0c\u4e16\u754c\u3002\u3000\u3000\u4eca\u5929 \u2003 \ud83d\ude00\ud83d\ude00! \ud83d\udc4b\ud83c\udffd x\u0301 \u2167 \ufeffz';
-    await trained({ ...tiny, context_length: 256 }, `${held}\n<|endoftext|>\n`.repeat(20), { vocabSize: 400, batchTokens: 512, steps: 30, validation: held }, async (run, all) => {
-      assert.ok(run.tokenizer.vocabSize > 300, `${run.tokenizer.vocabSize}`);
-      const { validation } = all[29], want = await natsOf(run, held), bytes = new TextEncoder().encode(held).length;
-      assert.ok(Math.abs(validation.nats - want.nats) < 1e-5 * want.nats, `${validation.nats}, ${want.nats}`);
-      assert.ok(Math.abs(validation.bitsPerByte * bytes - want.bitsPerByte * held.length) < 1e-4 * bytes * want.bitsPerByte);
-    });
+    const held =
+      '\u201cHello,\u201d she said. It\u2019s late \u2014 don\u2019t go\u2026 caf\u00e9\u00a0\u00bd \u0968\u0966 \u092e\u0948\u0902 \u0939\u093f\u0928\u094d\u0926\u0940 \u0932\u093f\u0916\u0924\u093e \u0939\u0942\u0901\u0964 \u4f60\u597d\uff0c\u4e16\u754c\u3002\u3000\u3000\u4eca\u5929 \u2003 \ud83d\ude00\ud83d\ude00! \ud83d\udc4b\ud83c\udffd x\u0301 \u2167 \ufeffz';
+    await trained(
+      { ...tiny, context_length: 256 },
+      `${held}\n<|endoftext|>\n`.repeat(20),
+      { vocabSize: 400, batchTokens: 512, steps: 30, validation: held },
+      async (run, all) => {
+        assert.ok(run.tokenizer.vocabSize > 300, `${run.tokenizer.vocabSize}`);
+        const { validation } = all[29],
+          want = await natsOf(run, held),
+          bytes = new TextEncoder().encode(held).length;
+        assert.ok(Math.abs(validation.nats - want.nats) < 1e-5 * want.nats, `${validation.nats}, ${want.nats}`);
+        assert.ok(
+          Math.abs(validation.bitsPerByte * bytes - want.bitsPerByte * held.length) < 1e-4 * bytes * want.bitsPerByte,
+        );
+      },
+    );
   });
 
   test('a vocabulary learnt before is used again', async () => {
@@ -218,14 +341,37 @@ describe('the model', () => {
       assert.deepEqual(run.tokenizer.encode('One day, Lily met a dragon!'), want.encode('One day, Lily met a dragon!'));
       const again = train(tiny, text, { ...small, steps: 1, tokenizer: run.tokenizer });
       await again.next();
-      assert.deepEqual(again.tokenizer.encode('One day, Lily met a dragon!'), want.encode('One day, Lily met a dragon!'));
+      assert.deepEqual(
+        again.tokenizer.encode('One day, Lily met a dragon!'),
+        want.encode('One day, Lily met a dragon!'),
+      );
       await again.dispose();
     });
     const tokens = ['<|endoftext|>', ...Array.from({ length: 256 }, (_, i) => `<${i}>`)];
-    const other = (/** @type {string[]} */ list, /** @type {string[]} */ merges) => ({ model: { type: 'BPE', vocab: Object.fromEntries(list.map((t, i) => [t, i])), merges } });
-    await refused(tiny, text, { tokenizer: other(tokens, []) }, 'bad-tokenizer', /it takes vocabularies that it has learnt itself/);
-    await refused(tiny, text, { tokenizer: other(tokens, ['<1> <2>']) }, 'bad-shape', /merge 0 of the tokenizer joins unknown tokens/);
-    await refused(tiny, text, { tokenizer: join(top, 'tests/golden/formats/tok512.bin') }, 'bad-tokenizer', /that it has learnt itself/);
+    const other = (/** @type {string[]} */ list, /** @type {string[]} */ merges) => ({
+      model: { type: 'BPE', vocab: Object.fromEntries(list.map((t, i) => [t, i])), merges },
+    });
+    await refused(
+      tiny,
+      text,
+      { tokenizer: other(tokens, []) },
+      'bad-tokenizer',
+      /it takes vocabularies that it has learnt itself/,
+    );
+    await refused(
+      tiny,
+      text,
+      { tokenizer: other(tokens, ['<1> <2>']) },
+      'bad-shape',
+      /merge 0 of the tokenizer joins unknown tokens/,
+    );
+    await refused(
+      tiny,
+      text,
+      { tokenizer: join(top, 'tests/golden/formats/tok512.bin') },
+      'bad-tokenizer',
+      /that it has learnt itself/,
+    );
     await refused(tiny, text, { tokenizer: { model: {} } }, 'bad-tokenizer', /not byte-pair encoding/);
   });
 });
@@ -234,15 +380,21 @@ describe('stopping', () => {
   test('and going on ends in the same bytes as no stop', async () => {
     for (const config of [tiny, classic]) {
       const options = { ...small, steps: 40, dropout: 0.1, validation: 0.1, seed: 3 };
-      const whole = train(config, text, options), all = await steps(whole);
+      const whole = train(config, text, options),
+        all = await steps(whole);
       const [files, state] = [await whole.files(), await whole.checkpoint()];
       await whole.dispose();
 
-      const first = train(config, text, options), before = await steps(first, 12);
-      assert.deepEqual(before.map((s) => s.step), Array.from({ length: 12 }, (_, i) => i + 1));
+      const first = train(config, text, options),
+        before = await steps(first, 12);
+      assert.deepEqual(
+        before.map((s) => s.step),
+        Array.from({ length: 12 }, (_, i) => i + 1),
+      );
       const checkpoint = await first.checkpoint();
       await first.dispose();
-      const second = train(config, text, { ...options, checkpoint }), rest = await steps(second);
+      const second = train(config, text, { ...options, checkpoint }),
+        rest = await steps(second);
       assert.deepEqual(await second.files(), files);
       assert.deepEqual(await second.checkpoint(), state);
       const losses = (list) => list.map((s) => [s.step, s.loss, s.validation]);
@@ -257,7 +409,16 @@ describe('stopping', () => {
   test('a loss that is no number any more fails its step, after all steps before it', async () => {
     const quick = { ...tiny, d_model: 16, n_layers: 1, context_length: 8 };
     for (const seed of [1, 2, 3, 4]) {
-      const run = train(quick, text, { vocabSize: 257, batchTokens: 8, steps: 1000, lr: 1, weightDecay: 10, clip: 0, warmup: 0, seed });
+      const run = train(quick, text, {
+        vocabSize: 257,
+        batchTokens: 8,
+        steps: 1000,
+        lr: 1,
+        weightDecay: 10,
+        clip: 0,
+        warmup: 0,
+        seed,
+      });
       /** @type {any[]} */
       const [numbers, failures] = [[], []];
       try {
@@ -266,8 +427,14 @@ describe('stopping', () => {
         failures.push(error);
       }
       await run.dispose();
-      assert.deepEqual(numbers, numbers.map((_, i) => i + 1));
-      assert.deepEqual(failures.map(({ code, message }) => [code, message]), [['not-finite', `step ${numbers.length + 1}: the loss is no longer a number`]]);
+      assert.deepEqual(
+        numbers,
+        numbers.map((_, i) => i + 1),
+      );
+      assert.deepEqual(
+        failures.map(({ code, message }) => [code, message]),
+        [['not-finite', `step ${numbers.length + 1}: the loss is no longer a number`]],
+      );
     }
   });
 
@@ -281,7 +448,10 @@ describe('stopping', () => {
       }
       assert.equal((await run.files()).length, 1);
     }
-    assert.deepEqual(numbers, Array.from({ length: 30 }, (_, i) => i + 1));
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: 30 }, (_, i) => i + 1),
+    );
     await run.dispose();
   });
 
@@ -290,7 +460,9 @@ describe('stopping', () => {
     await run.next();
     run.pause();
     let came = 0;
-    const waiting = run.next().then(() => { came++; });
+    const waiting = run.next().then(() => {
+      came++;
+    });
     const [state] = [await run.checkpoint(), await new Promise((resolve) => setTimeout(resolve, 100))];
     assert.equal(came, 0);
     assert.deepEqual(await run.checkpoint(), state);
@@ -298,7 +470,9 @@ describe('stopping', () => {
     await waiting;
     assert.equal(came, 1);
     run.pause();
-    const held = run.next().then(() => { came++; });
+    const held = run.next().then(() => {
+      came++;
+    });
     const moment = () => new Promise((resolve) => setTimeout(resolve, 100));
     await moment();
     run.resume();
@@ -313,7 +487,8 @@ describe('stopping', () => {
   test('a signal ends the run with its reason, before and between steps', async () => {
     const reason = new Error('enough');
     await assert.rejects(train(tiny, text, { signal: AbortSignal.abort(reason) }).next(), reason);
-    const controller = new AbortController(), run = train(tiny, text, { ...small, steps: 1e6, signal: controller.signal });
+    const controller = new AbortController(),
+      run = train(tiny, text, { ...small, steps: 1e6, signal: controller.signal });
     await assert.rejects(async () => {
       for await (const s of run) if (s.step === 5) controller.abort(reason);
     }, reason);
@@ -322,7 +497,11 @@ describe('stopping', () => {
 
   test('disposing fails what is under way, and what comes after', async () => {
     // Steps that had come together with one that was read were given out after it.
-    const quick = train({ ...tiny, d_model: 16, n_layers: 1, context_length: 8 }, text, { vocabSize: 257, batchTokens: 8, steps: 1e6 });
+    const quick = train({ ...tiny, d_model: 16, n_layers: 1, context_length: 8 }, text, {
+      vocabSize: 257,
+      batchTokens: 8,
+      steps: 1e6,
+    });
     for (let i = 0; i < 3; i++) await quick.next();
     await quick.dispose();
     await assert.rejects(quick.next(), { code: 'bad-state' });
@@ -348,8 +527,20 @@ describe('what cannot be trained', () => {
     await refused(tiny, ' \n<|endoftext|>\n ', {}, 'bad-argument', /no text to learn from/);
     await refused(tiny, 7, {}, 'bad-argument', /data is 7, expected a text/);
     await refused({ ...classic, kind: 'encoder_decoder' }, text, {}, 'bad-argument', /pair 1 has no tab/);
-    await refused({ ...classic, kind: 'encoder_decoder' }, 'a\tb\n\tb\n', {}, 'bad-argument', /pair 2 has no source before its tab/);
-    await refused({ ...classic, kind: 'encoder_decoder' }, 'a\tb\na\t\n', {}, 'bad-argument', /pair 2 has no target behind its tab/);
+    await refused(
+      { ...classic, kind: 'encoder_decoder' },
+      'a\tb\n\tb\n',
+      {},
+      'bad-argument',
+      /pair 2 has no source before its tab/,
+    );
+    await refused(
+      { ...classic, kind: 'encoder_decoder' },
+      'a\tb\na\t\n',
+      {},
+      'bad-argument',
+      /pair 2 has no target behind its tab/,
+    );
     await refused(tiny, text, { validation: '' }, 'bad-argument', /no text/);
     await refused(tiny, text, { validation: 1.5 }, 'bad-option', /a share between 0 and 1/);
   });
@@ -364,7 +555,13 @@ describe('what cannot be trained', () => {
 
   test('options', async () => {
     await refused(tiny, text, { vocabSize: 100 }, 'bad-option', /vocabSize is 100, expected a whole number from 257/);
-    await refused(tiny, text, { batchTokens: 32 }, 'bad-option', /batchTokens is 32, less than one sequence of the context, 64/);
+    await refused(
+      tiny,
+      text,
+      { batchTokens: 32 },
+      'bad-option',
+      /batchTokens is 32, less than one sequence of the context, 64/,
+    );
     await refused(tiny, text, { step: 3 }, 'bad-option', /train has no option "step"/);
     await refused(tiny, text, { dropout: 1 }, 'bad-option', /dropout is 1/);
     await refused(tiny, text, { muon: 'yes' }, 'bad-option', /muon is "yes"/);
@@ -384,7 +581,13 @@ describe('what cannot be trained', () => {
     await refused(tiny, text, { ...small, checkpoint, seed: 2 }, 'bad-config', /another seed/);
     await refused(tiny, 'short', { ...small, checkpoint }, 'bad-config', /other data/);
     await refused(tiny, `${text} `, { ...small, checkpoint }, 'bad-config', /other data/);
-    await refused(tiny, text, { ...small, checkpoint: checkpoint.slice(0, 1000) }, 'bad-file', /not written by this package/);
+    await refused(
+      tiny,
+      text,
+      { ...small, checkpoint: checkpoint.slice(0, 1000) },
+      'bad-file',
+      /not written by this package/,
+    );
     await refused(tiny, text, { ...small, checkpoint: new Uint8Array(3) }, 'bad-file', /not written by this package/);
     await refused(tiny, text, { ...small, checkpoint: 'x' }, 'bad-option', /expected bytes from run.checkpoint/);
     const broken = checkpoint.slice();
@@ -396,7 +599,13 @@ describe('what cannot be trained', () => {
 
   test('a loss that is no number is told, and files of such weights are not loaded', async () => {
     const run = train(tiny, text, { ...small, steps: 100, lr: 1, muon: false, clip: 0, warmup: 0, weightDecay: 10 });
-    const wild = train({ ...tiny, embedding_scale: 1e6, norm_eps: 0 }, text, { ...small, steps: 100, lr: 1, muon: false, clip: 0 });
+    const wild = train({ ...tiny, embedding_scale: 1e6, norm_eps: 0 }, text, {
+      ...small,
+      steps: 100,
+      lr: 1,
+      muon: false,
+      clip: 0,
+    });
     for (const r of [run, wild]) {
       await steps(r).catch((error) => assert.equal(error.code, 'not-finite'));
       await r.dispose();
@@ -405,26 +614,52 @@ describe('what cannot be trained', () => {
 });
 
 describe('depth', () => {
-  const deep = { d_model: 32, n_layers: 24, n_heads: 2, d_ff: 64, context_length: 16, norm: 'layernorm', ffn: 'gelu_erf', position: 'learned' };
+  const deep = {
+    d_model: 32,
+    n_layers: 24,
+    n_heads: 2,
+    d_ff: 64,
+    context_length: 16,
+    norm: 'layernorm',
+    ffn: 'gelu_erf',
+    position: 'learned',
+  };
 
   test('a stack of 24 layers: what norms and residuals do for signal and gradient', async () => {
-    const [pre, post, carried, bare] = await Promise.all([{}, { norm_placement: 'post' }, { use_norm: false }, { useNorm: false, useResidual: false }]
-      .map((change) => depth({ ...deep, ...change }, { tokens: 64 })));
+    const [pre, post, carried, bare] = await Promise.all(
+      [{}, { norm_placement: 'post' }, { use_norm: false }, { useNorm: false, useResidual: false }].map((change) =>
+        depth({ ...deep, ...change }, { tokens: 64 }),
+      ),
+    );
     assert.ok([pre, post, carried, bare].every((list) => list.length === 24));
     assert.ok(pre[23].stream > 2 * pre[0].stream); // pre-norm: the stream grows,
     assert.ok(pre[0].weights > 0.1 * pre[23].weights); // every layer has its share of gradient
     for (const { stream } of post) assert.ok(Math.abs(stream - 1) < 0.01); // post-norm: the stream stays at 1
-    assert.ok(carried[0].weights > 1e-9 && carried[23].stream > 0.5 * carried[0].stream); // residuals alone carry both through
-    assert.ok(bare[23].stream < 1e-6 * bare[0].stream && bare[0].weights < 1e-6 * carried[0].weights); // with neither both die out
+    // residuals alone carry both through
+    assert.ok(carried[0].weights > 1e-9 && carried[23].stream > 0.5 * carried[0].stream);
+    // with neither both die out
+    assert.ok(bare[23].stream < 1e-6 * bare[0].stream && bare[0].weights < 1e-6 * carried[0].weights);
   });
 
   test('gradients and streams are those of a computation in double', async () => {
-    for (const change of [{}, { norm_placement: 'post' }, { norm_placement: 'post', use_residual: false }, { use_norm: false }]) {
+    for (const change of [
+      {},
+      { norm_placement: 'post' },
+      { norm_placement: 'post', use_residual: false },
+      { use_norm: false },
+    ]) {
       const config = { ...deep, n_heads: 4, ffn: 'gelu_tanh', norm_eps: 1e-5, ...change };
-      const got = await depth(config, { seed: 9, tokens: 48 }), want = depthInDouble({ ...config, vocab_size: 256 }, 9, 48);
+      const got = await depth(config, { seed: 9, tokens: 48 }),
+        want = depthInDouble({ ...config, vocab_size: 256 }, 9, 48);
       for (const [l, { weights, stream }] of want.entries()) {
-        assert.ok(Math.abs(got[l].weights - weights) < 1e-4 * weights, `${JSON.stringify(change)} layer ${l}: gradient ${got[l].weights}, in double ${weights}`);
-        assert.ok(Math.abs(got[l].stream - stream) < 1e-5 * stream, `${JSON.stringify(change)} layer ${l}: stream ${got[l].stream}, in double ${stream}`);
+        assert.ok(
+          Math.abs(got[l].weights - weights) < 1e-4 * weights,
+          `${JSON.stringify(change)} layer ${l}: gradient ${got[l].weights}, in double ${weights}`,
+        );
+        assert.ok(
+          Math.abs(got[l].stream - stream) < 1e-5 * stream,
+          `${JSON.stringify(change)} layer ${l}: stream ${got[l].stream}, in double ${stream}`,
+        );
       }
     }
   });

@@ -1,5 +1,5 @@
-// tutorials.test.js - each claim of the five tutorials, run by the code that the page runs; and that none of them could pass whatever
-// the engine does.
+// tutorials.test.js - each claim of the five tutorials, run by the code that the page runs; and that none of them could
+// pass whatever the engine does.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,8 +28,22 @@ test('every claim has a name of its own, and belongs to its tutorial', () => {
 });
 
 test('numbers are written as they are', () => {
-  const written = [[0, '0'], [38597376, '38,597,376'], [0.1, '0.1'], [0.0001, '0.0001'], [8.5e-7, '8.5 × 10⁻⁷'], [99999.5, '100000'], [1234.5678, '1235'], [-0.25, '-0.25'], [3e20, '3 × 10²⁰'], [NaN, 'NaN']];
-  assert.deepEqual(written.map(([x]) => text(x)), written.map(([, said]) => said));
+  const written = [
+    [0, '0'],
+    [38597376, '38,597,376'],
+    [0.1, '0.1'],
+    [0.0001, '0.0001'],
+    [8.5e-7, '8.5 × 10⁻⁷'],
+    [99999.5, '100000'],
+    [1234.5678, '1235'],
+    [-0.25, '-0.25'],
+    [3e20, '3 × 10²⁰'],
+    [NaN, 'NaN'],
+  ];
+  assert.deepEqual(
+    written.map(([x]) => text(x)),
+    written.map(([, said]) => said),
+  );
 });
 
 test('one flipped byte of a weight file makes claims of every tutorial fail', async () => {
@@ -44,86 +58,261 @@ test('one flipped byte of a weight file makes claims of every tutorial fail', as
 
 // ---- no claim is idle: each notices at least one of these faults
 
-const bendTensor = (t) => t && { shape: t.shape, data: t.data.map((v, i) => v * 1.3 + 0.05 * ((i * 7919) % 11 - 5)) };
+const bendTensor = (t) => t && { shape: t.shape, data: t.data.map((v, i) => v * 1.3 + 0.05 * (((i * 7919) % 11) - 5)) };
 const bendTable = (table) => ({
-  ...table, total: table.total + 1, nonEmbedding: table.nonEmbedding + 1,
-  rows: table.rows.map((r) => ({ ...r, count: r.count + 1, shape: r.shape.map((n) => n + 1), name: r.name.replace('.weight', '.bias') })),
+  ...table,
+  total: table.total + 1,
+  nonEmbedding: table.nonEmbedding + 1,
+  rows: table.rows.map((r) => ({
+    ...r,
+    count: r.count + 1,
+    shape: r.shape.map((n) => n + 1),
+    name: r.name.replace('.weight', '.bias'),
+  })),
 });
 
 /** Another model with the same face, one of its faculties bent. */
 function bendModel(model, fault) {
-  const bent = {
-    values: { forward: async (...a) => { const r = await model.forward(...a); return { ...r, logits: bendTensor(r.logits), hidden: bendTensor(r.hidden), captured: Object.fromEntries(Object.entries(r.captured).map(([k, t]) => [k, bendTensor(t)])) }; } },
-    captures: { forward: async (...a) => { const r = await model.forward(...a); return { ...r, captured: Object.fromEntries(Object.entries(r.captured).map(([k, t], i) => [k, i ? t : bendTensor(t)])) }; } },
-    shapes: { forward: async (...a) => { const r = await model.forward(...a); return { ...r, logits: { ...r.logits, shape: r.logits.shape.map((n) => n + 1) }, captured: Object.fromEntries(Object.entries(r.captured).map(([k, t]) => [k, { ...t, shape: t.shape.map((n) => n + 1) }])) }; } },
-    drift: (() => { let n = 0; return { forward: async (...a) => { const r = await model.forward(...a); r.logits?.data.forEach((v, i) => { r.logits.data[i] = v * (1 + 0.5 * n) + n; }); n++; return r; } }; })(),
-    edits: { forward: (input, o = {}) => model.forward(input, { ...o, edits: [] }) },
-    sampler: { distribution: async (logits, o) => (await model.distribution(logits, o)).map((v) => 0.9 * v + 0.001) },
-    weights: { weight: async (...a) => (await model.weight(...a)).map((v) => 1.1 * v + 0.01) },
-    trace: { trace: async (...a) => (await model.trace(...a)).map((r) => ({ ...r, flops: 1, out: r.out.map((n) => n + 1) })) },
-    context: { forward: (input, o) => model.forward(Array.from(input).slice(0, 32), o) },
-    generate: { async *generate(...a) { const g = model.generate(...a); for (;;) { const { done, value } = await g.next(); if (done) return { ...value, ids: value.ids.map((id) => (id + 1) % 40), sequences: value.sequences?.map((s) => s.slice(1)) }; yield value; } } },
-    session: { session: async (...a) => {
-      const s = await model.session(...a);
-      return { get length() { return s.length; }, bytes: 4096, close: () => s.close(),
-        eval: async (x) => (await s.eval(x)).map((v) => v * 1.2 + 0.01),
-        get captured() { return Object.fromEntries(Object.entries(s.captured).map(([k, t]) => [k, { ...t, data: t.data.map((v) => v + s.length) }])); } };
-    } },
-    memory: { memory: { totalBytes: 1, regions: [{ name: 'scratch', start: 0, bytes: 1000 }] } },
-    source: { forward: (input, o = {}) => model.forward(input, o.source && !Array.isArray(o.source[0]) ? { ...o, source: o.source.map(() => 1) } : o) },
-  }[fault] ?? {};
-  return new Proxy(model, { get: (m, key) => (key in bent ? bent[key] : typeof m[key] === 'function' ? m[key].bind(m) : m[key]) });
+  const bent =
+    {
+      values: {
+        forward: async (...a) => {
+          const r = await model.forward(...a);
+          return {
+            ...r,
+            logits: bendTensor(r.logits),
+            hidden: bendTensor(r.hidden),
+            captured: Object.fromEntries(Object.entries(r.captured).map(([k, t]) => [k, bendTensor(t)])),
+          };
+        },
+      },
+      captures: {
+        forward: async (...a) => {
+          const r = await model.forward(...a);
+          return {
+            ...r,
+            captured: Object.fromEntries(Object.entries(r.captured).map(([k, t], i) => [k, i ? t : bendTensor(t)])),
+          };
+        },
+      },
+      shapes: {
+        forward: async (...a) => {
+          const r = await model.forward(...a);
+          return {
+            ...r,
+            logits: { ...r.logits, shape: r.logits.shape.map((n) => n + 1) },
+            captured: Object.fromEntries(
+              Object.entries(r.captured).map(([k, t]) => [k, { ...t, shape: t.shape.map((n) => n + 1) }]),
+            ),
+          };
+        },
+      },
+      drift: (() => {
+        let n = 0;
+        return {
+          forward: async (...a) => {
+            const r = await model.forward(...a);
+            r.logits?.data.forEach((v, i) => {
+              r.logits.data[i] = v * (1 + 0.5 * n) + n;
+            });
+            n++;
+            return r;
+          },
+        };
+      })(),
+      edits: { forward: (input, o = {}) => model.forward(input, { ...o, edits: [] }) },
+      sampler: { distribution: async (logits, o) => (await model.distribution(logits, o)).map((v) => 0.9 * v + 0.001) },
+      weights: { weight: async (...a) => (await model.weight(...a)).map((v) => 1.1 * v + 0.01) },
+      trace: {
+        trace: async (...a) => (await model.trace(...a)).map((r) => ({ ...r, flops: 1, out: r.out.map((n) => n + 1) })),
+      },
+      context: { forward: (input, o) => model.forward(Array.from(input).slice(0, 32), o) },
+      generate: {
+        async *generate(...a) {
+          const g = model.generate(...a);
+          for (;;) {
+            const { done, value } = await g.next();
+            if (done)
+              return {
+                ...value,
+                ids: value.ids.map((id) => (id + 1) % 40),
+                sequences: value.sequences?.map((s) => s.slice(1)),
+              };
+            yield value;
+          }
+        },
+      },
+      session: {
+        session: async (...a) => {
+          const s = await model.session(...a);
+          return {
+            get length() {
+              return s.length;
+            },
+            bytes: 4096,
+            close: () => s.close(),
+            eval: async (x) => (await s.eval(x)).map((v) => v * 1.2 + 0.01),
+            get captured() {
+              return Object.fromEntries(
+                Object.entries(s.captured).map(([k, t]) => [k, { ...t, data: t.data.map((v) => v + s.length) }]),
+              );
+            },
+          };
+        },
+      },
+      memory: { memory: { totalBytes: 1, regions: [{ name: 'scratch', start: 0, bytes: 1000 }] } },
+      source: {
+        forward: (input, o = {}) =>
+          model.forward(input, o.source && !Array.isArray(o.source[0]) ? { ...o, source: o.source.map(() => 1) } : o),
+      },
+    }[fault] ?? {};
+  return new Proxy(model, {
+    get: (m, key) => (key in bent ? bent[key] : typeof m[key] === 'function' ? m[key].bind(m) : m[key]),
+  });
 }
 
 /** @returns {any} */
 function bend(fault) {
-  const making = (make) => async (...a) => bendModel(await make(...a), fault);
-  const lenient = (make) => async (...a) => { try { return await make(...a); } catch { return { dispose() {} }; } };
+  const making =
+    (make) =>
+    async (...a) =>
+      bendModel(await make(...a), fault);
+  const lenient =
+    (make) =>
+    async (...a) => {
+      try {
+        return await make(...a);
+      } catch {
+        return { dispose() {} };
+      }
+    };
   return {
-    ...glassformer, load: making(glassformer.load), create: making(glassformer.create),
+    ...glassformer,
+    load: making(glassformer.load),
+    create: making(glassformer.create),
     ...(fault === 'counts' && { countParameters: (c) => bendTable(glassformer.countParameters(c)) }),
-    ...(fault === 'rows' && { countParameters: (c) => { const t = glassformer.countParameters(c); return { ...t, rows: t.rows.map((r) => (/ffn|norm/.test(r.component) ? { ...r, count: 3 * r.count + 1, layer: r.layer ? 0 : r.layer } : r)) }; } }),
-    ...(fault === 'tables' && { countParameters: (c) => { const t = glassformer.countParameters(c); return { ...t, total: 1.1 * t.total, rows: t.rows.map((r) => (/position|norm/.test(r.component) ? { ...r, count: 3 * r.count } : r)) }; } }),
-    ...(fault === 'estimates' && { estimate: (c, o) => Object.fromEntries(Object.entries(glassformer.estimate(c, o)).map(([k, v]) => [k, k === 'weightBytes' ? v * 1.1 : v * 1.5])) }),
+    ...(fault === 'rows' && {
+      countParameters: (c) => {
+        const t = glassformer.countParameters(c);
+        return {
+          ...t,
+          rows: t.rows.map((r) =>
+            /ffn|norm/.test(r.component) ? { ...r, count: 3 * r.count + 1, layer: r.layer ? 0 : r.layer } : r,
+          ),
+        };
+      },
+    }),
+    ...(fault === 'tables' && {
+      countParameters: (c) => {
+        const t = glassformer.countParameters(c);
+        return {
+          ...t,
+          total: 1.1 * t.total,
+          rows: t.rows.map((r) => (/position|norm/.test(r.component) ? { ...r, count: 3 * r.count } : r)),
+        };
+      },
+    }),
+    ...(fault === 'estimates' && {
+      estimate: (c, o) =>
+        Object.fromEntries(
+          Object.entries(glassformer.estimate(c, o)).map(([k, v]) => [k, k === 'weightBytes' ? v * 1.1 : v * 1.5]),
+        ),
+    }),
     ...(fault === 'leniency' && { load: lenient(glassformer.load), create: lenient(glassformer.create) }),
-    ...(fault === 'components' && { create: (c, o) => glassformer.create(typeof c === 'string' ? c : { ...c, norm_placement: 'pre', use_residual: true, position: 'rope', ffn: 'gelu_erf', d_ff: 200 }, o) }),
+    ...(fault === 'components' && {
+      create: (c, o) =>
+        glassformer.create(
+          typeof c === 'string'
+            ? c
+            : { ...c, norm_placement: 'pre', use_residual: true, position: 'rope', ffn: 'gelu_erf', d_ff: 200 },
+          o,
+        ),
+    }),
   };
 }
 
-const FAULTS = ['values', 'counts', 'rows', 'tables', 'estimates', 'captures', 'shapes', 'drift', 'edits', 'sampler', 'weights', 'trace', 'context', 'generate', 'session', 'memory', 'source', 'leniency', 'components'];
+const FAULTS = [
+  'values',
+  'counts',
+  'rows',
+  'tables',
+  'estimates',
+  'captures',
+  'shapes',
+  'drift',
+  'edits',
+  'sampler',
+  'weights',
+  'trace',
+  'context',
+  'generate',
+  'session',
+  'memory',
+  'source',
+  'leniency',
+  'components',
+];
 
 test('no claim is idle: each fails under some fault of the library', async () => {
   let idle = all.flat().filter((c) => !c.slow);
   for (const fault of FAULTS) {
-    const library = bend(fault), left = [];
+    const library = bend(fault),
+      left = [];
     for (const claim of idle) if ((await runClaim(claim, library)).ok) left.push(claim);
     idle = left;
   }
-  assert.deepEqual(idle.map((c) => c.id), []);
+  assert.deepEqual(
+    idle.map((c) => c.id),
+    [],
+  );
 });
 
 // ---- the reference is not ours alone: it agrees with PyTorch's numbers
 
 test('erf of the reference', () => {
   // from a table: Abramowitz and Stegun, 7.1
-  for (const [x, y] of [[0, 0], [0.5, 0.5204998778], [1, 0.8427007929], [1.5, 0.9661051465], [2, 0.9953222650], [2.4, 0.9993114861], [3, 0.9999779095]]) {
+  for (const [x, y] of [
+    [0, 0],
+    [0.5, 0.5204998778],
+    [1, 0.8427007929],
+    [1.5, 0.9661051465],
+    [2, 0.995322265],
+    [2.4, 0.9993114861],
+    [3, 0.9999779095],
+  ]) {
     assert.ok(Math.abs(erf(x) - y) < 1e-9 && Math.abs(erf(-x) + y) < 1e-9, `erf(${x}) = ${erf(x)}`);
   }
 });
 
-/** Reference against the logits recorded from PyTorch. @param {string} name @param {string} root @param {(w: any, c: any, about: any) => any} run */
+/**
+ * Reference against the logits recorded from PyTorch.
+ * @param {string} name
+ * @param {string} root
+ * @param {(w: any, c: any, about: any) => any} run
+ */
 function agrees(name, root, run) {
-  test(`the reference agrees with PyTorch: ${name}`, { skip: !existsSync(join(root, name)) && 'no shared reference data beside the project' }, () => {
-    const { folder, about, config, array } = openCase(name, root);
-    const tensors = Object.fromEntries(Object.entries(readTensors(join(folder, 'model.safetensors'))).map(([k, t]) => [k.replace(/^transformer\./, ''), t]));
-    const off = distance(array('logits'), flat(run(tensors, config, about)));
-    assert.ok(off < 5e-5, `off by ${off}`);
-  });
+  test(
+    `the reference agrees with PyTorch: ${name}`,
+    { skip: !existsSync(join(root, name)) && 'no shared reference data beside the project' },
+    () => {
+      const { folder, about, config, array } = openCase(name, root);
+      const tensors = Object.fromEntries(
+        Object.entries(readTensors(join(folder, 'model.safetensors'))).map(([k, t]) => [
+          k.replace(/^transformer\./, ''),
+          t,
+        ]),
+      );
+      const off = distance(array('logits'), flat(run(tensors, config, about)));
+      assert.ok(off < 5e-5, `off by ${off}`);
+    },
+  );
 }
 const beside = shared ? join(shared, 'cases') : '/nowhere';
 agrees('t1_3layer_odd', golden, (w, c, a) => decoder(w, c, a.input_ids));
 agrees('gpt2_n_inner', golden, (w, c, a) => gpt2(w, c, a.input_ids));
-for (const name of ['t1_modern', 't1_untied', 't1_classic']) agrees(name, beside, (w, c, a) => decoder(w, c, a.input_ids));
-for (const name of ['t2_encdec_causal', 't2_notebook_nomask']) agrees(name, beside, (w, c, a) => encoderDecoder(w, c, a.src_ids, a.input_ids));
+for (const name of ['t1_modern', 't1_untied', 't1_classic'])
+  agrees(name, beside, (w, c, a) => decoder(w, c, a.input_ids));
+for (const name of ['t2_encdec_causal', 't2_notebook_nomask'])
+  agrees(name, beside, (w, c, a) => encoderDecoder(w, c, a.src_ids, a.input_ids));
 for (const name of ['t3_block', 't5_gpt']) agrees(name, beside, (w, c, a) => gpt(w, c, a.input_ids));
 agrees('gpt2_prefix', beside, (w, c, a) => gpt2(w, c, a.input_ids));

@@ -9,10 +9,24 @@ import { chatPrompt } from '../../web/lib/chat.js';
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
 /** @param {string} chatTemplate */
-const render = (chatTemplate) => chatPrompt({ chatTemplate, special: { bos: null, eos: [], addBos: false } }, [{ role: 'user', content: 'x' }], undefined, async () => '');
+const render = (chatTemplate) =>
+  chatPrompt(
+    { chatTemplate, special: { bos: null, eos: [], addBos: false } },
+    [{ role: 'user', content: 'x' }],
+    undefined,
+    async () => '',
+  );
 
 test('a chat template reaches no JavaScript object', async () => {
-  for (const expression of ['"".constructor', 'messages.constructor', 'messages[0].__proto__', '[].constructor.constructor', 'range.constructor', 'globalThis', 'process']) {
+  for (const expression of [
+    '"".constructor',
+    'messages.constructor',
+    'messages[0].__proto__',
+    '[].constructor.constructor',
+    'range.constructor',
+    'globalThis',
+    'process',
+  ]) {
     assert.equal(await render(`{{ ${expression} is defined }}`), 'false', expression);
   }
   await assert.rejects(render('{{ "".constructor.constructor("return 1")() }}'), { code: 'bad-option' });
@@ -23,9 +37,15 @@ test('neither the library nor what it bundles makes code from text', () => {
   const folders = ['web/lib', 'node_modules/@huggingface/jinja/dist', 'node_modules/@huggingface/tokenizers/dist'];
   let seen = 0;
   for (const folder of folders) {
-    for (const name of readdirSync(join(top, folder), { recursive: true }).map(String).filter((name) => /\.m?js$/.test(name))) {
+    for (const name of readdirSync(join(top, folder), { recursive: true })
+      .map(String)
+      .filter((name) => /\.m?js$/.test(name))) {
       const text = readFileSync(join(top, folder, name), 'utf8');
-      assert.doesNotMatch(text, /\bnew Function\(|(?<![.#\w])eval\((?![^)]*\)\s*\{)|\bset(?:Timeout|Interval)\(\s*['"`]/, name);
+      assert.doesNotMatch(
+        text,
+        /\bnew Function\(|(?<![.#\w])eval\((?![^)]*\)\s*\{)|\bset(?:Timeout|Interval)\(\s*['"`]/,
+        name,
+      );
       seen++;
     }
   }

@@ -12,7 +12,10 @@ before(async () => {
   here = await load(stories);
   there = await load(stories, { worker: true });
 });
-after(() => { here.dispose(); there.dispose(); });
+after(() => {
+  here.dispose();
+  there.dispose();
+});
 
 describe('the same answers', () => {
   test('text, ids, tables, points', async () => {
@@ -37,11 +40,22 @@ describe('the same answers', () => {
   });
 
   test('generation, with all it tells', async () => {
-    const options = { maxTokens: 120, seed: 9, temperature: 0.9, logprobs: 3, ignoreEos: true, capture: ['blocks.5.attn.hook_pattern'] };
+    const options = {
+      maxTokens: 120,
+      seed: 9,
+      temperature: 0.9,
+      logprobs: 3,
+      ignoreEos: true,
+      capture: ['blocks.5.attn.hook_pattern'],
+    };
     const [a, b] = await Promise.all([here, there].map((m) => collect(m.generate('One day', options))));
     const plain = ({ ms, captured, ...step }) => step;
     assert.deepEqual(b.steps.map(plain), a.steps.map(plain));
-    a.steps.forEach((s, i) => assert.ok(sameBits(s.captured['blocks.5.attn.hook_pattern'].data, b.steps[i].captured['blocks.5.attn.hook_pattern'].data)));
+    a.steps.forEach((s, i) =>
+      assert.ok(
+        sameBits(s.captured['blocks.5.attn.hook_pattern'].data, b.steps[i].captured['blocks.5.attn.hook_pattern'].data),
+      ),
+    );
     const { prefillMs, decodeMs, tokensPerSecond, ...summary } = a.summary;
     assert.deepEqual({ ...b.summary, prefillMs, decodeMs, tokensPerSecond }, a.summary);
     assert.ok(summary.text && b.summary.tokensPerSecond > 0);
@@ -56,9 +70,14 @@ describe('the same answers', () => {
     // calls that nobody waited for keep their order
     const parts = [b.rewind(10), b.eval(ids.slice(10, 20)), b.eval(ids.slice(20))];
     assert.ok(sameBits(await parts[2], await (await here.session()).eval(ids)));
-    const long = numbers(200, 2048), { logits } = await here.forward(long); // more than one chunk, between which others have their turn
+    const long = numbers(200, 2048),
+      { logits } = await here.forward(long); // more than one chunk, between which others have their turn
     for (const session of [a, b]) {
-      const [, , row] = await Promise.all([session.rewind(0), session.eval(long.slice(0, 150)), session.eval(long.slice(150))]);
+      const [, , row] = await Promise.all([
+        session.rewind(0),
+        session.eval(long.slice(0, 150)),
+        session.eval(long.slice(150)),
+      ]);
       assert.ok(sameBits(row, logits.data.slice(-row.length)));
       await session.rewind(30);
     }
@@ -70,9 +89,11 @@ describe('the same answers', () => {
 
   test('the first two sessions, opened at once, are two', async () => {
     for (const worker of [false, true]) {
-      const fresh = await load(stories, { worker }), [a, b] = await Promise.all([fresh.session(), fresh.session()]);
+      const fresh = await load(stories, { worker }),
+        [a, b] = await Promise.all([fresh.session(), fresh.session()]);
       await a.eval([1, 2, 3]);
-      const row = await b.eval([4]), { logits } = await fresh.forward([4]);
+      const row = await b.eval([4]),
+        { logits } = await fresh.forward([4]);
       assert.ok(sameBits(row, logits.data));
       assert.deepEqual([a.length, b.length], [3, 1]);
       fresh.dispose();
@@ -80,14 +101,33 @@ describe('the same answers', () => {
   });
 
   test('what cannot travel is refused like anything else', async () => {
-    for (const call of [(m) => collect(m.generate('A', { onToken: () => {} })), (m) => m.forward('A', { edits: [() => 1] })]) {
-      for (const m of [here, there]) await assert.rejects(call(m), (/** @type {any} */ e) => e.constructor.name === 'GlassformerError' && e.code === 'bad-option');
+    for (const call of [
+      (m) => collect(m.generate('A', { onToken: () => {} })),
+      (m) => m.forward('A', { edits: [() => 1] }),
+    ]) {
+      for (const m of [here, there])
+        await assert.rejects(
+          call(m),
+          (/** @type {any} */ e) => e.constructor.name === 'GlassformerError' && e.code === 'bad-option',
+        );
     }
   });
 
   test('refusals keep class, code and sentence', async () => {
-    for (const call of [(m) => m.forward(''), (m) => m.forward([5000]), (m) => collect(m.generate('A', { temperature: -1 })), (m) => m.forward('A', { capture: ['nope'] })]) {
-      const [a, b] = await Promise.all([here, there].map((m) => call(m).then(() => assert.fail('not refused'), (e) => e)));
+    for (const call of [
+      (m) => m.forward(''),
+      (m) => m.forward([5000]),
+      (m) => collect(m.generate('A', { temperature: -1 })),
+      (m) => m.forward('A', { capture: ['nope'] }),
+    ]) {
+      const [a, b] = await Promise.all(
+        [here, there].map((m) =>
+          call(m).then(
+            () => assert.fail('not refused'),
+            (e) => e,
+          ),
+        ),
+      );
       assert.deepEqual([b.constructor.name, b.code, b.message], [a.constructor.name, a.code, a.message]);
     }
     await assert.rejects(load(readFileSync(stories).subarray(0, 5000), { worker: true }), { code: 'truncated' });
@@ -95,7 +135,9 @@ describe('the same answers', () => {
 });
 
 describe('stopping', () => {
-  /** Bytes of the cache once it is free, at last: the worker hears of it at its next pause, whenever its core lets it. */
+  /**
+   * Bytes of the cache once it is free, at last: the worker hears of it at its next pause, whenever its core lets it.
+   */
   const kvOf = async (model) => {
     const bytes = () => model.memory.regions.find((r) => r.name === 'kv cache').bytes;
     for (const until = Date.now() + 10_000; Date.now() < until;) {
@@ -108,7 +150,10 @@ describe('stopping', () => {
 
   test('a reader who goes away frees the session; a slow one does not make the worker run on', async () => {
     let n = 0;
-    for await (const step of there.generate('One', { ignoreEos: true })) { assert.ok(step); if (++n === 2) break; }
+    for await (const step of there.generate('One', { ignoreEos: true })) {
+      assert.ok(step);
+      if (++n === 2) break;
+    }
     await there.encode('a');
     const slow = there.generate('One', { ignoreEos: true, seed: 1 });
     await slow.next();
@@ -118,13 +163,19 @@ describe('stopping', () => {
   });
 
   test('a reader who takes a thousand steps late misses none', async () => {
-    const long = await create({ vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 2, context_length: 3000 }, { seed: 1, worker: true });
+    const long = await create(
+      { vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 2, context_length: 3000 },
+      { seed: 1, worker: true },
+    );
     const generator = long.generate([1], { maxTokens: 2000, seed: 3 });
     await generator.next();
     await new Promise((resolve) => setTimeout(resolve, 150));
     const { steps, summary } = await collect(generator);
     assert.equal(steps.length, 1999);
-    assert.deepEqual(steps.map((s) => s.position), Array.from({ length: 1999 }, (_, i) => i + 2));
+    assert.deepEqual(
+      steps.map((s) => s.position),
+      Array.from({ length: 1999 }, (_, i) => i + 2),
+    );
     assert.equal(summary.ids.length, 2000);
     long.dispose();
   });
@@ -133,24 +184,33 @@ describe('stopping', () => {
     const reason = new Error('enough');
     const controller = new AbortController();
     await assert.rejects(async () => {
-      for await (const step of there.generate('One', { ignoreEos: true, signal: controller.signal })) if (step.position > 5) controller.abort(reason);
+      for await (const step of there.generate('One', { ignoreEos: true, signal: controller.signal }))
+        if (step.position > 5) controller.abort(reason);
     }, reason);
     await assert.rejects(there.forward('A', { signal: AbortSignal.abort(reason) }), reason);
-    const deep = await create({ vocab_size: 64, d_model: 256, n_layers: 8, n_heads: 4, context_length: 1024 }, { seed: 1, worker: true });
-    await assert.rejects(deep.forward(new Array(1024).fill(1), { signal: AbortSignal.timeout(20) }), { name: 'TimeoutError' });
+    const deep = await create(
+      { vocab_size: 64, d_model: 256, n_layers: 8, n_heads: 4, context_length: 1024 },
+      { seed: 1, worker: true },
+    );
+    await assert.rejects(deep.forward(new Array(1024).fill(1), { signal: AbortSignal.timeout(20) }), {
+      name: 'TimeoutError',
+    });
     assert.equal((await deep.forward([1, 2])).logits.shape[0], 2);
     deep.dispose();
   });
 
   // The worker ran on until its reader came again, which after an abort it need not.
   test('an abort ends a text whose reader does not come again', async () => {
-    const controller = new AbortController(), steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
+    const controller = new AbortController(),
+      steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
     await steps.next();
     controller.abort();
     assert.equal(await kvOf(there), 0);
     await assert.rejects(steps.next(), { name: 'AbortError' }); // though the worker may have come to the end meanwhile
 
-    const late = new AbortController(), model = await load(stories, { worker: true }), left = model.generate('One', { ignoreEos: true, signal: late.signal });
+    const late = new AbortController(),
+      model = await load(stories, { worker: true }),
+      left = model.generate('One', { ignoreEos: true, signal: late.signal });
     await left.next();
     model.dispose();
     late.abort(); // must not throw where nobody can catch it
@@ -158,10 +218,15 @@ describe('stopping', () => {
   });
 
   test('after an abort there are no more steps, though some had come', async () => {
-    const controller = new AbortController(), reason = new Error('enough'), steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
+    const controller = new AbortController(),
+      reason = new Error('enough'),
+      steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
     await steps.next();
     const held = () => there.memory.regions.find((r) => r.name === 'kv cache').bytes;
-    for (let i = 0; i < 500 && !held(); i++) { await there.encode('a'); await new Promise((resolve) => setTimeout(resolve, 10)); } // the worker runs ahead meanwhile
+    for (let i = 0; i < 500 && !held(); i++) {
+      await there.encode('a');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    } // the worker runs ahead meanwhile
     await new Promise((resolve) => setTimeout(resolve, 100));
     controller.abort(reason);
     await assert.rejects(steps.next(), reason);
@@ -169,23 +234,39 @@ describe('stopping', () => {
   });
 
   test('a worker runs no more than 256 steps ahead of its reader', async () => {
-    const threads = process.getBuiltinModule('node:worker_threads'), { Worker } = threads;
+    const threads = process.getBuiltinModule('node:worker_threads'),
+      { Worker } = threads;
     let posted = 0;
     threads.Worker = class extends Worker {
       constructor(/** @type {any[]} */ ...args) {
         super(...args);
-        this.on('message', ({ steps }) => { posted += steps?.length ?? 0; });
+        this.on('message', ({ steps }) => {
+          posted += steps?.length ?? 0;
+        });
       }
     };
     let long;
-    try { long = await create({ vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 2, context_length: 3000 }, { seed: 1, worker: true, threads: 1 }); } finally { threads.Worker = Worker; }
+    try {
+      long = await create(
+        { vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 2, context_length: 3000 },
+        { seed: 1, worker: true, threads: 1 },
+      );
+    } finally {
+      threads.Worker = Worker;
+    }
     const generator = long.generate([1], { maxTokens: 2900, seed: 3 });
     await generator.next();
-    for (let last = -1; last !== posted;) { last = posted; await new Promise((resolve) => setTimeout(resolve, 300)); }
+    for (let last = -1; last !== posted;) {
+      last = posted;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
     assert.ok(posted >= 200 && posted <= 256 + 50, `${posted} steps`); // those of one message more
     let read = 1;
     for (; read < 1000; read++) await generator.next();
-    for (let last = -1; last !== posted;) { last = posted; await new Promise((resolve) => setTimeout(resolve, 300)); }
+    for (let last = -1; last !== posted;) {
+      last = posted;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
     assert.ok(posted >= 1000 && posted <= read + 256 + 50, `${posted} steps after ${read} were read`);
     await generator.return();
     long.dispose();
@@ -204,12 +285,16 @@ describe('stopping', () => {
 });
 
 describe('loading from a server', () => {
-  test('with the caller\'s own fetch, in both places, chunk by chunk', async () => {
+  test("with the caller's own fetch, in both places, chunk by chunk", async () => {
     const c = openCase('llama_gqa_f16');
     const asked = [];
     const server = await serve((request, response) => {
       const file = `${c.folder}${request.url}`;
-      try { response.writeHead(200, { 'content-length': statSync(file).size }); } catch { return response.writeHead(404).end(); }
+      try {
+        response.writeHead(200, { 'content-length': statSync(file).size });
+      } catch {
+        return response.writeHead(404).end();
+      }
       createReadStream(file, { highWaterMark: 10000 }).pipe(response);
     });
     const want = c.array('logits');
@@ -217,19 +302,34 @@ describe('loading from a server', () => {
       asked.length = 0;
       const seen = [];
       const model = await load(server.url, {
-        worker, quantize: 'f32', onProgress: (p) => seen.push(p),
-        fetch: (url, init) => { asked.push(String(url)); return fetch(url, init); },
+        worker,
+        quantize: 'f32',
+        onProgress: (p) => seen.push(p),
+        fetch: (url, init) => {
+          asked.push(String(url));
+          return fetch(url, init);
+        },
       });
       const { logits } = await model.forward(c.about.input_ids);
       assert.ok(logits.data.every((v, i) => Math.abs(v - want[i]) < 2e-4));
       assert.ok(asked.includes(`${server.url}model.safetensors`), asked.join());
       assert.ok(seen.some((p) => p.phase === 'download' && p.total > 0));
       model.dispose();
-      const failing = async () => { throw new TypeError('no network today'); };
-      await assert.rejects(load(server.url, { worker, fetch: failing }), (e) => e.code === 'network' && /no network today/.test(e.message));
+      const failing = async () => {
+        throw new TypeError('no network today');
+      };
+      await assert.rejects(
+        load(server.url, { worker, fetch: failing }),
+        (e) => e.code === 'network' && /no network today/.test(e.message),
+      );
       const reason = new Error('given up');
       const controller = new AbortController();
-      const hanging = load(server.url, { worker, signal: controller.signal, fetch: (url, init) => new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal.reason))) });
+      const hanging = load(server.url, {
+        worker,
+        signal: controller.signal,
+        fetch: (url, init) =>
+          new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal.reason))),
+      });
       setTimeout(() => controller.abort(reason), 20);
       await assert.rejects(hanging, reason);
     }
@@ -243,7 +343,13 @@ describe('loading from a server', () => {
     const config = new TextEncoder().encode(JSON.stringify(c.config));
     const files = [new File([bytes], 'model.safetensors'), new File([config], 'config.json')];
     for (const worker of [false, true]) {
-      for (const source of [{ weights: new Blob([bytes]), config: c.config }, { weights: bytes, config }, { weights: [Uint8Array.from(bytes).buffer], config: c.config }, ...(worker ? [] : [files])]) { // Node posts a File without its name
+      for (const source of [
+        { weights: new Blob([bytes]), config: c.config },
+        { weights: bytes, config },
+        { weights: [Uint8Array.from(bytes).buffer], config: c.config },
+        ...(worker ? [] : [files]),
+      ]) {
+        // Node posts a File without its name
         const model = await load(source, { worker, quantize: 'f32' });
         const { logits } = await model.forward(c.about.input_ids);
         assert.ok(logits.data.every((v, i) => Math.abs(v - want[i]) < 2e-4));
@@ -255,20 +361,28 @@ describe('loading from a server', () => {
 });
 
 test('a checksum: of a path, of bytes, of a download', async () => {
-  const bytes = readFileSync(stories), sha256 = createHash('sha256').update(bytes).digest('hex');
+  const bytes = readFileSync(stories),
+    sha256 = createHash('sha256').update(bytes).digest('hex');
   const other = createHash('sha256').update('else').digest('hex');
-  const server = await serve((request, response) => response.writeHead(200, { 'content-length': bytes.length }).end(bytes));
+  const server = await serve((request, response) =>
+    response.writeHead(200, { 'content-length': bytes.length }).end(bytes),
+  );
   for (const source of [stories, bytes, new Blob([bytes]), { weights: bytes }, `${server.url}model.gguf`]) {
     (await load(source, { sha256: sha256.toUpperCase() })).dispose();
-    await assert.rejects(load(source, { sha256: other }), (e) => e.code === 'bad-file' && e.message.includes(sha256) && e.message.includes(other));
+    await assert.rejects(
+      load(source, { sha256: other }),
+      (e) => e.code === 'bad-file' && e.message.includes(sha256) && e.message.includes(other),
+    );
   }
   await assert.rejects(load(stories, { sha256: 'abc' }), { code: 'bad-option' });
   await assert.rejects(load(`${stories}.not`, { sha256 }), { code: 'not-found' });
   await assert.rejects(load(`${openCase('llama_1tok').folder}/`, { sha256 }), { code: 'bad-option' });
   await assert.rejects(load(stories, { cache: 'opfs' }), { code: 'unsupported' });
   server.close();
-  for (const n of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000]) { // around every edge of the padding
-    const part = bytes.subarray(1000, 1000 + n), hash = new Sha256();
+  for (const n of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000]) {
+    // around every edge of the padding
+    const part = bytes.subarray(1000, 1000 + n),
+      hash = new Sha256();
     for (let at = 0; at < n; at += 37) hash.update(part.subarray(at, at + 37));
     assert.equal(hash.digest(), createHash('sha256').update(part).digest('hex'), `${n} bytes`);
   }

@@ -8,26 +8,62 @@ import { createRun } from '../../web/page/run.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const dates = {
-  weights: new Uint8Array(readFileSync(`${weights}dates/model.safetensors`)), config: JSON.parse(readFileSync(`${weights}dates/config.json`, 'utf8')), tokenizer: JSON.parse(readFileSync(`${weights}dates/tokenizer.json`, 'utf8')),
+  weights: new Uint8Array(readFileSync(`${weights}dates/model.safetensors`)),
+  config: JSON.parse(readFileSync(`${weights}dates/config.json`, 'utf8')),
+  tokenizer: JSON.parse(readFileSync(`${weights}dates/tokenizer.json`, 'utf8')),
 };
 const stories = new Uint8Array(readFileSync(`${weights}stories-1m.gguf`));
 
 /** @type {any[]} */
 const all = [];
-after(() => { for (const state of all) state.model?.api.dispose(); });
+after(() => {
+  for (const state of all) state.model?.api.dispose();
+});
 
 /** A store that paints nothing, and what runs on it. */
 function made(patch = {}) {
   /** @type {any} */
   const state = {
-    status: 'empty', progress: null, error: '', model: null, memory: null, prompt: 'Once upon a time', source: 'one', examples: [], sourceTokens: [], sourceCursor: 0, stack: 'self',
-    sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: true }, pace: 'reading', maxTokens: 160, tokens: [], patterns: null, otherPatterns: null,
-    logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null, head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near', openStage: '',
-    speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, ...patch,
+    status: 'empty',
+    progress: null,
+    error: '',
+    model: null,
+    memory: null,
+    prompt: 'Once upon a time',
+    source: 'one',
+    examples: [],
+    sourceTokens: [],
+    sourceCursor: 0,
+    stack: 'self',
+    sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: true },
+    pace: 'reading',
+    maxTokens: 160,
+    tokens: [],
+    patterns: null,
+    otherPatterns: null,
+    logits: new Map(),
+    words: new Map(),
+    cursor: -1,
+    follow: true,
+    key: null,
+    hover: null,
+    head: { layer: 0, head: 0 },
+    stage: 'pattern',
+    zoom: 'near',
+    openStage: '',
+    speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 },
+    stopReason: '',
+    branches: [],
+    off: [],
+    pure: true,
+    ...patch,
   };
   /** @type {string[]} */
   const errors = [];
-  const set = (/** @type {any} */ p) => { Object.assign(state, p); if (p.error) errors.push(p.error); };
+  const set = (/** @type {any} */ p) => {
+    Object.assign(state, p);
+    if (p.error) errors.push(p.error);
+  };
   all.push(state);
   const store = /** @type {any} */ ({ state, set, watch() {} });
   return { state, store, errors, run: createRun(store) };
@@ -42,7 +78,8 @@ const until = async (/** @type {() => boolean} */ holds, what = '') => {
   }
 };
 
-// A reader of the generator that slept was woken by the next one's flag: each change on the way made the text faster by one reader.
+// A reader of the generator that slept was woken by the next one's flag: each change on the way made the text faster by
+// one reader.
 test('text at reading pace keeps its pace, whatever is changed while it is written', async () => {
   const { state, run } = made();
   await run.loadModel(stories, { name: 'a', address: 'a' });
@@ -87,15 +124,22 @@ test('another seed while text is written begins it again, and it is the library�
   await until(() => written(state).length > 2, 'three tokens of the new seed');
   assert.equal(state.status, 'running');
   run.stop();
-  const now = written(state), want = [];
+  const now = written(state),
+    want = [];
   const given = state.tokens.filter((t) => t.given).map((t) => t.id);
-  for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: now.length })) want.push(step.id);
+  for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: now.length }))
+    want.push(step.id);
   assert.deepEqual(now, want);
 });
 
 // The question opened a session with the source of before, which answered for the new one ever after.
 test('what could follow is that of the source now there, though it was asked while the source changed', async () => {
-  const { state, errors, run } = made({ prompt: '', source: 'Friday the 13th of September, 2024', pace: 'fast', sampler: { temperature: 0, topK: 40, topP: 0.95, seed: 1, ignoreEos: false } });
+  const { state, errors, run } = made({
+    prompt: '',
+    source: 'Friday the 13th of September, 2024',
+    pace: 'fast',
+    sampler: { temperature: 0, topK: 40, topP: 0.95, seed: 1, ignoreEos: false },
+  });
   await run.loadModel(dates, { name: 'dates', address: 'd' });
   for (let wait = 0; wait < 4; wait++) {
     await run.setSource('Friday the 13th of September, 2024');
@@ -109,7 +153,15 @@ test('what could follow is that of the source now there, though it was asked whi
     await run.run();
     assert.match(state.tokens.map((t) => t.text).join(''), /2001-01-03$/);
     for (let p = 0; p < state.tokens.length; p++) await run.wantLogits(p);
-    const { logits: { data, shape: [n, size] } } = await state.model.api.forward(state.tokens.map((t) => t.id), { source: '3 JAN 2001' });
+    const {
+      logits: {
+        data,
+        shape: [n, size],
+      },
+    } = await state.model.api.forward(
+      state.tokens.map((t) => t.id),
+      { source: '3 JAN 2001' },
+    );
     for (let p = 0; p < n; p++) {
       const apart = Math.max(...state.logits.get(p).map((x, i) => Math.abs(x - data[p * size + i])));
       assert.ok(apart < 1e-3, `asked ${wait} turns after the change: row ${p} is ${apart} apart`);
@@ -127,7 +179,10 @@ test('a prompt that is being read is read to its end, whatever is pressed meanwh
     const read = run.setPrompt('Lily');
     void press();
     await read;
-    assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode('Lily'));
+    assert.deepEqual(
+      state.tokens.map((t) => t.id),
+      await state.model.api.encode('Lily'),
+    );
   }
 });
 
@@ -155,7 +210,10 @@ test('under a prompt that cannot be read stands no text, and none is written', a
   assert.match(state.error, /300/);
   assert.equal(state.tokens.length, 0);
   await run.setPrompt('12, 30');
-  assert.deepEqual(state.tokens.map((t) => t.id), [12, 30]);
+  assert.deepEqual(
+    state.tokens.map((t) => t.id),
+    [12, 30],
+  );
   // a source too long for an encoder
   Object.assign(state, { prompt: '', source: '3 JAN 2001' });
   await run.loadModel(dates, { name: 'dates', address: 'd' });
@@ -181,26 +239,45 @@ async function opened(hash) {
   const asked = holding(readAddress(hash));
   const there = made(asked.state);
   if (asked.made) assert.ok(await there.run.make(asked.made.config, asked.made.seed, asked.opens), there.errors.join());
-  else await there.run.loadModel(dates, { name: 'dates', address: 'weights/dates/', opens: { prompt: '', source: 'x', stack: 'cross', ...asked.opens } });
+  else
+    await there.run.loadModel(dates, {
+      name: 'dates',
+      address: 'weights/dates/',
+      opens: { prompt: '', source: 'x', stack: 'cross', ...asked.opens },
+    });
   await follow(asked, there.store, there.run);
   return there;
 }
 
-// A key was held against the text where it counts the source, a head of the encoder against the decoder's layers, and the stack was left behind.
+// A key was held against the text where it counts the source, a head of the encoder against the decoder's layers, and
+// the stack was left behind.
 test('an address of two stacks brings stack, head, key and the place in the source back', async () => {
   const config = { ...CONFIG, kind: 'encoder_decoder', nEncoderLayers: 3 };
   const here = made({ prompt: 'ab', source: 'one two three', pace: 'fast', maxTokens: 4 });
   await here.run.make(config, 3);
   await here.run.run();
-  for (const place of [{ stack: 'encoder', head: { layer: 2, head: 1 }, sourceCursor: 4, key: 12 }, { stack: 'cross', head: { layer: 0, head: 1 }, sourceCursor: 0, key: 11 }, { stack: 'self', key: 3 }]) {
+  for (const place of [
+    { stack: 'encoder', head: { layer: 2, head: 1 }, sourceCursor: 4, key: 12 },
+    { stack: 'cross', head: { layer: 0, head: 1 }, sourceCursor: 0, key: 11 },
+    { stack: 'self', key: 3 },
+  ]) {
     here.store.set(place);
     const { state } = await opened(addressOf(here.state));
     for (const [name, value] of Object.entries(place)) assert.deepEqual(state[name], value, `${place.stack}: ${name}`);
     assert.deepEqual(written(state), written(here.state));
   }
   // what does not hold in that stack is left
-  const { state } = await opened(addressOf(here.state).replace(/stack=\w+/, 'stack=cross').replace(/head=[\d.]+/, 'head=1.0').replace(/key=\d+/, 'key=13').replace(/source-at=\d+/, 'source-at=13'));
-  assert.deepEqual([state.stack, state.head, state.key, state.sourceCursor], ['cross', { layer: 0, head: 0 }, null, 12]);
+  const { state } = await opened(
+    addressOf(here.state)
+      .replace(/stack=\w+/, 'stack=cross')
+      .replace(/head=[\d.]+/, 'head=1.0')
+      .replace(/key=\d+/, 'key=13')
+      .replace(/source-at=\d+/, 'source-at=13'),
+  );
+  assert.deepEqual(
+    [state.stack, state.head, state.key, state.sourceCursor],
+    ['cross', { layer: 0, head: 0 }, null, 12],
+  );
   const self = await opened('#model=weights/dates/&source=3 JAN 2001&stack=self');
   assert.equal(self.state.stack, 'self', 'in the place of what it opens with');
 });
@@ -212,17 +289,24 @@ test('an address keeps the stack of a model that is not here to itself', () => {
 
 test('counts in an address are whole', () => {
   const { state, at, key, written: n } = readAddress('#k=2.5&seed=1.5&t=0.5&p=0.25&at=1.5&key=0.5&written=2.5');
-  assert.deepEqual([state.sampler, at, key, n], [{ temperature: 0.5, topK: 40, topP: 0.25, seed: 1337, ignoreEos: false }, undefined, undefined, undefined]);
+  assert.deepEqual(
+    [state.sampler, at, key, n],
+    [{ temperature: 0.5, topK: 40, topP: 0.25, seed: 1337, ignoreEos: false }, undefined, undefined, undefined],
+  );
 });
 
-// The prompt was cut to half of the context, as the button does for a prompt of another model: the text went on from another place.
+// The prompt was cut to half of the context, as the button does for a prompt of another model: the text went on from
+// another place.
 test('an address of a model with random weights brings a prompt of more than half of its context back', async () => {
   const here = made({ pace: 'fast', maxTokens: 5, prompt: 'a' });
   await here.run.make(CONFIG, 3);
   await here.run.setPrompt('twenty letters and 5 more');
   await here.run.run();
   const { state } = await opened(addressOf(here.state));
-  assert.deepEqual(state.tokens.map((t) => t.id), here.state.tokens.map((t) => t.id));
+  assert.deepEqual(
+    state.tokens.map((t) => t.id),
+    here.state.tokens.map((t) => t.id),
+  );
   assert.deepEqual([state.prompt, written(state).length], ['twenty letters and 5 more', 5]);
   const longer = made({ prompt: 'twenty letters and 5 more' });
   await longer.run.make(CONFIG, 3);
@@ -232,7 +316,8 @@ test('an address of a model with random weights brings a prompt of more than hal
 test('a limit that is moved while the text waits holds, and the text is that of one go', async () => {
   const { state, run } = made({ maxTokens: 12 });
   await run.loadModel(stories, { name: 'a', address: 'a' });
-  const given = state.tokens.map((t) => t.id), want = [];
+  const given = state.tokens.map((t) => t.id),
+    want = [];
   for await (const step of state.model.api.generate(given, { ...state.sampler, maxTokens: 24 })) want.push(step.id);
   const pause = async () => {
     void run.run();
@@ -261,16 +346,25 @@ test('a limit that is moved while the text waits holds, and the text is that of 
 });
 
 test('of models made at once the last stays and the others are disposed', async () => {
-  const { state, run } = made({ prompt: 'abc' }), seen = new Set(), config = { ...CONFIG, dFf: 12 };   // no other test’s
+  const { state, run } = made({ prompt: 'abc' }),
+    seen = new Set(),
+    config = { ...CONFIG, dFf: 12 }; // no other test’s
   await run.make(config, 1);
-  const { prototype } = state.model.api.constructor, { points } = prototype;
+  const { prototype } = state.model.api.constructor,
+    { points } = prototype;
   seen.add(state.model.api);
-  prototype.points = async function () { if (this.config.dFf === 12) seen.add(this); await sleep(200); return points.call(this); };   // the others come meanwhile
+  prototype.points = async function () {
+    if (this.config.dFf === 12) seen.add(this);
+    await sleep(200);
+    return points.call(this);
+  }; // the others come meanwhile
   try {
-    await Promise.all([2, 3, 4].map(async (seed) => {
-      await sleep(40 * seed);
-      assert.equal(await run.make(config, seed), seed === 4);
-    }));
+    await Promise.all(
+      [2, 3, 4].map(async (seed) => {
+        await sleep(40 * seed);
+        assert.equal(await run.make(config, seed), seed === 4);
+      }),
+    );
   } finally {
     prototype.points = points;
   }
@@ -284,7 +378,8 @@ test('of models made at once the last stays and the others are disposed', async 
 test('without the causal mask each number is that of the text as far as it goes', async () => {
   const { state, run } = made({ prompt: 'abcdef', pace: 'fast', maxTokens: 4 });
   await run.make({ ...CONFIG, causal: false }, 5);
-  const api = state.model.api, ids = () => state.tokens.map((t) => t.id);
+  const api = state.model.api,
+    ids = () => state.tokens.map((t) => t.id);
   const near = (/** @type {Float32Array} */ a, /** @type {Float32Array} */ b, /** @type {string} */ what) => {
     assert.equal(a.length, b.length, what);
     a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `${what}: ${x} at ${i}, expected ${b[i]}`));
@@ -293,13 +388,22 @@ test('without the causal mask each number is that of the text as far as it goes'
     const text = ids();
     for (let p = 0; p < text.length; p++) {
       await run.wantLogits(p);
-      const { logits: { data } } = await api.forward(text.slice(0, p + 1));
+      const {
+        logits: { data },
+      } = await api.forward(text.slice(0, p + 1));
       near(state.logits.get(p), data.slice(p * 256), `${what}: logits after ${p}`);
     }
     await run.wantRows();
     const { captured } = await api.forward(text, { capture: ['blocks.0.attn.hook_pattern'] });
-    const { data } = captured['blocks.0.attn.hook_pattern'], n = text.length;
-    for (let q = 0; q < n; q++) for (let h = 0; h < 2; h++) near(state.patterns.row(0, h, q), data.slice((h * n + q) * n, (h * n + q + 1) * n), `${what}: row ${q} of head ${h}`);
+    const { data } = captured['blocks.0.attn.hook_pattern'],
+      n = text.length;
+    for (let q = 0; q < n; q++)
+      for (let h = 0; h < 2; h++)
+        near(
+          state.patterns.row(0, h, q),
+          data.slice((h * n + q) * n, (h * n + q + 1) * n),
+          `${what}: row ${q} of head ${h}`,
+        );
   };
   await check('the prompt');
   await run.run();
@@ -311,9 +415,10 @@ test('without the causal mask each number is that of the text as far as it goes'
 
 // Run came between the old generator's end and the cut: the text went on as if nothing had been chosen.
 test('a token chosen while text is written is what the text goes on from, whatever is pressed meanwhile', async () => {
-  const { state, errors, run } = made({ pace: 'fast', maxTokens: 300 });   // not at its end when the token is chosen
+  const { state, errors, run } = made({ pace: 'fast', maxTokens: 300 }); // not at its end when the token is chosen
   await run.loadModel(stories, { name: 'a', address: 'a' });
-  const given = state.tokens.map((t) => t.id), id = 300;
+  const given = state.tokens.map((t) => t.id),
+    id = 300;
   void run.run();
   await until(() => written(state).length >= 4);
   const kept = written(state).slice(0, 2);
@@ -323,22 +428,30 @@ test('a token chosen while text is written is what the text goes on from, whatev
     void run.run();
     await null;
   }
-  await until(() => state.branches.length > 0 && state.status === 'done');   // its text may come when the first run is over
+  // its text may come when the first run is over
+  await until(() => state.branches.length > 0 && state.status === 'done');
   const want = [];
-  for await (const step of state.model.api.generate([...given, ...kept, id], { ...state.sampler, maxTokens: 297 })) want.push(step.id);
+  for await (const step of state.model.api.generate([...given, ...kept, id], { ...state.sampler, maxTokens: 297 }))
+    want.push(step.id);
   assert.deepEqual(written(state), [...kept, id, ...want]);
   assert.deepEqual([state.branches.length, errors], [1, []], 'chosen twice is chosen once');
-  const { api } = state.model, before = await api.decode(given.slice(1));
+  const { api } = state.model,
+    before = await api.decode(given.slice(1));
   assert.equal(state.tokens[given.length + 2].text, (await api.decode([...given.slice(1), id])).slice(before.length));
 });
 
-// The tail of one text was put after the past of another: its place had been counted in a text that was no longer there.
+// The tail of one text was put after the past of another: its place had been counted in a text that was no longer
+// there.
 test('a text that was left behind comes back whole, whatever was left behind since', async () => {
-  for (const [first, second] of [[10, 5], [5, 10]]) {
+  for (const [first, second] of [
+    [10, 5],
+    [5, 10],
+  ]) {
     const { state, run } = made({ pace: 'fast', maxTokens: 20 });
     await run.loadModel(stories, { name: 'a', address: 'a' });
     await run.run();
-    const ids = () => state.tokens.map((t) => t.id), n = state.tokens.filter((t) => t.given).length;
+    const ids = () => state.tokens.map((t) => t.id),
+      n = state.tokens.filter((t) => t.given).length;
     const texts = [];
     for (const at of [first, second]) {
       texts.push(ids());
@@ -349,10 +462,20 @@ test('a text that was left behind comes back whole, whatever was left behind sin
       const want = state.branches[i].tokens.map((t) => t.id);
       await run.takeUp(i);
       assert.deepEqual(ids(), want);
-      assert.deepEqual([want, ...state.branches.map((b) => b.tokens.map((t) => t.id))].map(String).sort(), texts.map(String).sort(), 'the three that were written');
-      const { logits: { data, shape: [, size] } } = await state.model.api.forward(want);
+      assert.deepEqual(
+        [want, ...state.branches.map((b) => b.tokens.map((t) => t.id))].map(String).sort(),
+        texts.map(String).sort(),
+        'the three that were written',
+      );
+      const {
+        logits: {
+          data,
+          shape: [, size],
+        },
+      } = await state.model.api.forward(want);
       state.tokens.slice(n).forEach((t, k) => {
-        const row = data.subarray((n + k - 1) * size, (n + k) * size), most = Math.max(...row);
+        const row = data.subarray((n + k - 1) * size, (n + k) * size),
+          most = Math.max(...row);
         const p = row[t.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
         assert.ok(Math.abs(t.logprob - p) < 1e-3, `token ${k} of text ${i}: ${t.logprob}, expected ${p}`);
       });
@@ -364,9 +487,11 @@ test('a text that was branched within its prompt comes from its address, and sta
   const { state, run } = made({ pace: 'fast', maxTokens: 6 });
   await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
   await run.run();
-  const ids = () => state.tokens.map((t) => t.id), prompt = ids().slice(0, state.promptLength);
+  const ids = () => state.tokens.map((t) => t.id),
+    prompt = ids().slice(0, state.promptLength);
   await run.branch(1, 300);
-  const branched = ids(), asked = readAddress(addressOf(state));
+  const branched = ids(),
+    asked = readAddress(addressOf(state));
   assert.deepEqual(branched.slice(0, 3), [...prompt.slice(0, 2), 300]);
   assert.ok(branched.length > 3 && prompt.length > 3);
   await run.takeUp(0);
@@ -374,23 +499,37 @@ test('a text that was branched within its prompt comes from its address, and sta
   const other = made({ ...asked.state, pace: 'fast' });
   await other.run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
   await follow(asked, other.store, other.run);
-  assert.deepEqual(other.state.tokens.map((t) => t.id), branched);
+  assert.deepEqual(
+    other.state.tokens.map((t) => t.id),
+    branched,
+  );
   assert.deepEqual(readAddress(addressOf(other.state)).ids, asked.ids);
   other.run.rewind();
   await until(() => other.state.tokens.length === prompt.length);
-  assert.deepEqual(other.state.tokens.map((t) => t.id), prompt);
+  assert.deepEqual(
+    other.state.tokens.map((t) => t.id),
+    prompt,
+  );
 });
 
 test('a text and one that is its beginning are exchanged, and exchanged again', async () => {
   const { state, run } = made({ pace: 'fast', maxTokens: 12 });
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.run();
-  const ids = () => state.tokens.map((t) => t.id), whole = ids(), at = whole.length - 6;
+  const ids = () => state.tokens.map((t) => t.id),
+    whole = ids(),
+    at = whole.length - 6;
   state.pace = 'step';
-  for (const id of [300, whole[at]]) await run.branch(at - 1, id);   // away from it, and back
-  for (const [present, left] of [[whole, whole.slice(0, at + 1)], [whole.slice(0, at + 1), whole]]) {
+  for (const id of [300, whole[at]]) await run.branch(at - 1, id); // away from it, and back
+  for (const [present, left] of [
+    [whole, whole.slice(0, at + 1)],
+    [whole.slice(0, at + 1), whole],
+  ]) {
     await run.takeUp(0);
-    assert.deepEqual([ids(), state.branches.map((b) => b.tokens.map((t) => t.id))], [present, [left, [...whole.slice(0, at), 300]]]);
+    assert.deepEqual(
+      [ids(), state.branches.map((b) => b.tokens.map((t) => t.id))],
+      [present, [left, [...whole.slice(0, at), 300]]],
+    );
     for (const b of state.branches) assert.ok(b.tokens[b.at], 'it is called after a token');
   }
 });
@@ -425,10 +564,17 @@ test('what was asked of a model before it was replaced ends without a word', asy
   const { state, errors, run } = made();
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.step();
-  const { api } = state.model, { decode, forward } = api;
+  const { api } = state.model,
+    { decode, forward } = api;
   const replaced = () => until(() => state.model.api !== api);
-  api.decode = async (/** @type {any} */ ...args) => { await replaced(); return decode.apply(api, args); };
-  api.forward = async (/** @type {any} */ ...args) => { await replaced(); return forward.apply(api, args); };
+  api.decode = async (/** @type {any} */ ...args) => {
+    await replaced();
+    return decode.apply(api, args);
+  };
+  api.forward = async (/** @type {any} */ ...args) => {
+    await replaced();
+    return forward.apply(api, args);
+  };
   const asked = [run.spell([300, 301]), run.wantRows()];
   await run.loadModel(stories, { name: 'b', address: 'b' });
   await assert.rejects(api.decode([1]), /disposed/);
@@ -443,10 +589,14 @@ test('an address stays as it is until a model is there', async (t) => {
   const { state, store, run } = made();
   /** @type {any} */
   let heard;
-  store.watch = (/** @type {any} */ _, /** @type {any} */ told) => { heard = told; };
+  store.watch = (/** @type {any} */ _, /** @type {any} */ told) => {
+    heard = told;
+  };
   /** @type {string[]} */
   const put = [];
-  /** @type {any} */ (globalThis).history = { replaceState: (/** @type {any} */ _, /** @type {string} */ __, /** @type {string} */ hash) => put.push(hash) };
+  /** @type {any} */ (globalThis).history = {
+    replaceState: (/** @type {any} */ _, /** @type {string} */ __, /** @type {string} */ hash) => put.push(hash),
+  };
   try {
     keepAddress(store);
     t.mock.timers.enable({ apis: ['setTimeout'] });
@@ -461,7 +611,7 @@ test('an address stays as it is until a model is there', async (t) => {
     assert.equal(put.length, 1);
     assert.equal(readAddress(put[0]).model, 'weights/stories-1m.gguf');
   } finally {
-    delete /** @type {any} */ (globalThis).history;
+    delete (/** @type {any} */ (globalThis).history);
   }
 });
 
@@ -469,7 +619,8 @@ test('an address stays as it is until a model is there', async (t) => {
 test('a prompt too long for the context costs its ids alone, any other a few tokens of text for each of its own', async () => {
   const { state, run } = made();
   await run.loadModel(stories, { name: 'a', address: 'a' });
-  const { api } = state.model, { decode } = api;
+  const { api } = state.model,
+    { decode } = api;
   let decoded = 0;
   api.decode = async (/** @type {number[]} */ ids) => {
     decoded += ids.length;
@@ -479,25 +630,31 @@ test('a prompt too long for the context costs its ids alone, any other a few tok
   assert.match(state.error, /^the prompt has \d+ tokens, the context holds 512$/);
   assert.equal(decoded, 0);
   const prompt = ' Once upon “a” time, 狐 and 🦊\n\n'.repeat(8).trimEnd();
-  const keys = Array.from({ length: 5 }, (_, i) => run.setPrompt(prompt.slice(0, -5 + i)));   // typed meanwhile
+  const keys = Array.from({ length: 5 }, (_, i) => run.setPrompt(prompt.slice(0, -5 + i))); // typed meanwhile
   await Promise.all([...keys, run.setPrompt(prompt)]);
   const ids = state.tokens.map((t) => t.id);
   assert.deepEqual(ids, await api.encode(prompt));
   assert.ok(ids.length > 100 && decoded < 40 * ids.length, `${decoded} tokens decoded for ${ids.length}`);
-  for (let i = 0, text = ''; i < ids.length; i++) {   // each its own, a character of several the last of them
+  for (let i = 0, text = ''; i < ids.length; i++) {
+    // each its own, a character of several the last of them
     text += state.tokens[i].text;
     assert.equal(text, (await decode.call(api, ids.slice(0, i + 1))).replace(/\uFFFD+$/, ''), `up to token ${i}`);
   }
 });
 
-// Random weights took the place of the model that was chosen after them, with their short prompt, and ended its progress bar.
+// Random weights took the place of the model that was chosen after them, with their short prompt, and ended its
+// progress bar.
 test('of a model that is made and one chosen meanwhile the chosen one stays', async () => {
   const { state, errors, run } = made();
   await run.make(CONFIG, 1);
-  const { prototype } = state.model.api.constructor, { points } = prototype;
+  const { prototype } = state.model.api.constructor,
+    { points } = prototype;
   const prompt = 'Once upon a time, there was a little girl';
   await run.setPrompt('abc');
-  prototype.points = async function () { await sleep(this.config.vocabSize === 256 ? 100 : 300); return points.call(this); };
+  prototype.points = async function () {
+    await sleep(this.config.vocabSize === 256 ? 100 : 300);
+    return points.call(this);
+  };
   try {
     state.prompt = prompt;
     const making = run.make({ ...CONFIG, dFf: 16 }, 2);
@@ -509,7 +666,10 @@ test('of a model that is made and one chosen meanwhile the chosen one stays', as
     prototype.points = points;
   }
   assert.deepEqual([state.model.name, state.prompt, state.progress, errors], ['chosen', prompt, null, []]);
-  assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode(prompt));
+  assert.deepEqual(
+    state.tokens.map((t) => t.id),
+    await state.model.api.encode(prompt),
+  );
 });
 
 test('what is typed and moved before the first model is there stays when it comes', async () => {
@@ -517,17 +677,27 @@ test('what is typed and moved before the first model is there stays when it come
   const { state, run } = made({ prompt: opens.prompt });
   await run.setPrompt('Tom and Sue');
   run.setSampler({ temperature: 0.3 });
-  await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'a', opens });   // and through a load that fails
+  // and through a load that fails
+  await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'a', opens });
   await run.loadModel(stories, { name: 'a', address: 'a', opens });
   assert.deepEqual([state.prompt, state.sampler.temperature], ['Tom and Sue', 0.3]);
-  assert.deepEqual(state.tokens.map((t) => t.id), await state.model.api.encode('Tom and Sue'));
+  assert.deepEqual(
+    state.tokens.map((t) => t.id),
+    await state.model.api.encode('Tom and Sue'),
+  );
   // a model of another kind opens with its own
-  await run.loadModel(dates, { name: 'dates', address: 'd', opens: { prompt: '', source: '3 JAN 2001', temperature: 0 } });
+  await run.loadModel(dates, {
+    name: 'dates',
+    address: 'd',
+    opens: { prompt: '', source: '3 JAN 2001', temperature: 0 },
+  });
   assert.deepEqual([state.prompt, state.source, state.sampler.temperature], ['', '3 JAN 2001', 0]);
   // of an address the text stays away: it was that of another prompt
   const random = made();
   await random.run.setPrompt('bc');
-  const asked = holding(readAddress(`#made=${encodeURIComponent(JSON.stringify({ ...CONFIG, seed: 3 }))}&prompt=a&ids=1.2&head=0.1&at=2`));
+  const asked = holding(
+    readAddress(`#made=${encodeURIComponent(JSON.stringify({ ...CONFIG, seed: 3 }))}&prompt=a&ids=1.2&head=0.1&at=2`),
+  );
   await random.run.make(asked.made?.config, asked.made?.seed, asked.opens);
   await follow(asked, random.store, random.run);
   assert.deepEqual([random.state.tokens.map((t) => t.id), random.state.head.head], [[98, 99], 1]);
@@ -547,11 +717,20 @@ test('a token chosen from what was written at full speed comes with its probabil
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.run();
   state.pace = 'step';
-  const at = state.tokens.length - 3, { id, top } = state.tokens[at], other = top.find((t) => t.id !== id);
+  const at = state.tokens.length - 3,
+    { id, top } = state.tokens[at],
+    other = top.find((t) => t.id !== id);
   assert.equal(state.logits.has(at - 1), false);
   await run.branch(at - 1, other.id);
-  const ids = state.tokens.map((t) => t.id), { logits: { data, shape: [, size] } } = await state.model.api.forward(ids);
-  const row = data.subarray((at - 1) * size, at * size), most = Math.max(...row);
+  const ids = state.tokens.map((t) => t.id),
+    {
+      logits: {
+        data,
+        shape: [, size],
+      },
+    } = await state.model.api.forward(ids);
+  const row = data.subarray((at - 1) * size, at * size),
+    most = Math.max(...row);
   const p = row[other.id] - most - Math.log(row.reduce((sum, x) => sum + Math.exp(x - most), 0));
   assert.ok(Math.abs(state.tokens[at].logprob - p) < 1e-3, `${state.tokens[at].logprob}, expected ${p}`);
 });

@@ -1,5 +1,5 @@
-// package.test.js - the packed tarball: what is in it, its types in a strict TypeScript consumer, and an empty Node project that generates
-// the same token ids as the library in this tree. Bundlers are in bundlers.test.js.
+// package.test.js - the packed tarball: what is in it, its types in a strict TypeScript consumer, and an empty Node
+// project that generates the same token ids as the library in this tree. Bundlers are in bundlers.test.js.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,12 @@ let tarball, packed, expected;
 
 /** A command's standard output; all that it said when it fails. */
 function output(program, args, cwd) {
-  const { status, error, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 300_000 });
+  const { status, error, stdout, stderr } = spawnSync(program, args, {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 300_000,
+  });
   if (error) throw error;
   assert.equal(status, 0, `${program} ${args.join(' ')}\n${stdout}${stderr}`);
   return stdout;
@@ -52,28 +57,53 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the tarball holds the library, its binaries, its types and the licence, and nothing else', () => {
   const files = packed.files.map((file) => file.path);
-  for (const wanted of ['LICENSE', 'README.md', 'package.json', 'types/index.d.ts', 'types/worker.d.ts', 'weights/stories-1m.gguf', 'weights/stories-1m.md',
-    ...entries.map((name) => `dist/${name}`)]) {
+  for (const wanted of [
+    'LICENSE',
+    'README.md',
+    'package.json',
+    'types/index.d.ts',
+    'types/worker.d.ts',
+    'weights/stories-1m.gguf',
+    'weights/stories-1m.md',
+    ...entries.map((name) => `dist/${name}`),
+  ]) {
     assert.ok(files.includes(wanted), `${wanted} is missing`);
   }
-  const strange = files.filter((file) => !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+\.(?:js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/[\w/-]+\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(file));
+  const strange = files.filter(
+    (file) =>
+      !/^(?:LICENSE|README\.md|package\.json|dist\/[\w/-]+\.(?:js|wasm)|dist\/THIRD_PARTY_LICENSES\.txt|CHANGELOG\.md|types\/[\w/-]+\.d\.ts|weights\/stories-1m\.(?:gguf|md))$/.test(
+        file,
+      ),
+  );
   assert.deepEqual(strange, []);
 });
 
 test('publint finds nothing', async () => {
   const pkgDir = join(project, 'node_modules/glassformer');
   const { messages, pkg } = await publint({ pkgDir, strict: true });
-  assert.deepEqual(messages.map((message) => formatMessage(message, pkg)), []);
+  assert.deepEqual(
+    messages.map((message) => formatMessage(message, pkg)),
+    [],
+  );
 });
 
 test('the types resolve in every way a consumer resolves modules', () => {
   const attw = join(top, 'node_modules/@arethetypeswrong/cli/dist/index.js');
-  output('node', [attw, '--profile', 'esm-only', '--no-color', '--exclude-entrypoints', './package.json', '--', tarball], folder);
+  output(
+    'node',
+    [attw, '--profile', 'esm-only', '--no-color', '--exclude-entrypoints', './package.json', '--', tarball],
+    folder,
+  );
 });
 
-for (const [module, resolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
+for (const [module, resolution] of [
+  ['nodenext', 'nodenext'],
+  ['esnext', 'bundler'],
+]) {
   test(`a strict TypeScript consumer compiles (${resolution})`, () => {
-    write(join(project, 'consumer.ts'), `
+    write(
+      join(project, 'consumer.ts'),
+      `
 import { load, create, train, depth, countParameters, estimate, Tokenizer, GlassformerError } from 'glassformer';
 import type { ErrorCode, Explanation, Preset } from 'glassformer';
 
@@ -115,31 +145,48 @@ await create('gpt2', { switches: { causal: false } });
 countParameters('gpt3');
 // @ts-expect-error what is the tokenizer's own stays its own
 tokenizer.lib;
-`);
-    write(join(project, 'tsconfig.json'), JSON.stringify({
-      compilerOptions: { target: 'es2022', module, moduleResolution: resolution, lib: ['es2023', 'dom', 'dom.asynciterable'], types: [], strict: true, noEmit: true },
-      files: ['consumer.ts'],
-    }));
+`,
+    );
+    write(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: {
+          target: 'es2022',
+          module,
+          moduleResolution: resolution,
+          lib: ['es2023', 'dom', 'dom.asynciterable'],
+          types: [],
+          strict: true,
+          noEmit: true,
+        },
+        files: ['consumer.ts'],
+      }),
+    );
     output('node', [join(top, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'], project);
   });
 }
 
 test('an empty Node project generates the same ids', { skip: noModel }, () => {
-  write(join(project, 'run.js'), `
+  write(
+    join(project, 'run.js'),
+    `
 import { load } from 'glassformer';
 const model = await load(${JSON.stringify(model)});
 const ids = [];
 for await (const step of model.generate(${JSON.stringify(prompt)}, ${JSON.stringify(options)})) ids.push(step.id);
 console.log(JSON.stringify({ ids, backend: model.backend }));
 model.dispose();
-`);
+`,
+  );
   const { ids, backend } = JSON.parse(output('node', ['run.js'], project));
   assert.deepEqual(ids, expected);
   assert.match(backend, /simd|relaxed/);
 });
 
 test('the wasm files can be named by a consumer and handed over as a compiled module', { skip: noModel }, () => {
-  write(join(project, 'module.js'), `
+  write(
+    join(project, 'module.js'),
+    `
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { load } from 'glassformer';
@@ -149,11 +196,16 @@ const ids = [];
 for await (const step of model.generate(${JSON.stringify(prompt)}, ${JSON.stringify(options)})) ids.push(step.id);
 console.log(JSON.stringify(ids));
 model.dispose();
-`);
+`,
+  );
   assert.deepEqual(JSON.parse(output('node', ['module.js'], project)), expected);
 });
 
 test('the command writes text', { skip: noModel }, () => {
-  const text = output('node', ['node_modules/.bin/glassformer', '--temperature', '0', '--max-tokens', '8', prompt], project);
+  const text = output(
+    'node',
+    ['node_modules/.bin/glassformer', '--temperature', '0', '--max-tokens', '8', prompt],
+    project,
+  );
   assert.ok(text.length > prompt.length, `it wrote ${JSON.stringify(text)}`);
 });

@@ -11,8 +11,12 @@ import { fail, said } from './base/errors.js';
  */
 export async function chatPrompt({ chatTemplate, special: { bos, eos, texts } }, messages, values, decode) {
   if (!chatTemplate) return fail('no-chat-template', 'this model came without a chat template: use generate');
-  const textOf = async (/** @type {number | null | undefined} */ id) => (id === null || id === undefined ? '' : decode([id]));
-  const tokens = { bos_token: texts?.bos_token ?? await textOf(bos), eos_token: texts?.eos_token ?? await textOf(eos[0]) };
+  const textOf = async (/** @type {number | null | undefined} */ id) =>
+    id === null || id === undefined ? '' : decode([id]);
+  const tokens = {
+    bos_token: texts?.bos_token ?? (await textOf(bos)),
+    eos_token: texts?.eos_token ?? (await textOf(eos[0])),
+  };
   try {
     return new Template(chatTemplate).render({ messages, add_generation_prompt: true, ...tokens, ...values });
   } catch (error) {

@@ -11,7 +11,9 @@ import { outward } from './base/errors.js';
 import { load, countParameters, estimate, GlassformerError, PRESETS } from './index.js';
 
 /** The package's folder: this file lies in dist/ of the package, in web/lib/ of the source tree. */
-const PACKAGE = [new URL('../', import.meta.url), new URL('../../', import.meta.url)].find((url) => existsSync(new URL('package.json', url)));
+const PACKAGE = [new URL('../', import.meta.url), new URL('../../', import.meta.url)].find((url) =>
+  existsSync(new URL('package.json', url)),
+);
 const DEFAULT_MODEL = fileURLToPath(new URL('weights/stories-1m.gguf', PACKAGE));
 
 const HELP = `usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, the text of standard input
@@ -48,37 +50,75 @@ exit status: 0, 1 when something failed, 2 for a wrong usage, 130 when interrupt
 presets: ${Object.keys(PRESETS).join(', ')}`;
 
 const OPTIONS = /** @type {const} */ ({
-  'model': { type: 'string', short: 'm' }, 'chat': { type: 'boolean' }, 'system': { type: 'string' }, 'max-tokens': { type: 'string', short: 'n' },
-  'temperature': { type: 'string', short: 't' }, 'top-k': { type: 'string' }, 'top-p': { type: 'string' }, 'seed': { type: 'string' },
-  'stop': { type: 'string', multiple: true }, 'dtype': { type: 'string' }, 'quantize': { type: 'string' }, 'kv-dtype': { type: 'string' }, 'threads': { type: 'string' },
-  'json': { type: 'boolean' }, 'progress': { type: 'boolean' }, 'quiet': { type: 'boolean', short: 'q' }, 'cache-dir': { type: 'string' }, 'no-cache': { type: 'boolean' },
-  'token': { type: 'string' }, 'header': { type: 'string', multiple: true }, 'version': { type: 'boolean', short: 'v' }, 'help': { type: 'boolean', short: 'h' },
+  model: { type: 'string', short: 'm' },
+  chat: { type: 'boolean' },
+  system: { type: 'string' },
+  'max-tokens': { type: 'string', short: 'n' },
+  temperature: { type: 'string', short: 't' },
+  'top-k': { type: 'string' },
+  'top-p': { type: 'string' },
+  seed: { type: 'string' },
+  stop: { type: 'string', multiple: true },
+  dtype: { type: 'string' },
+  quantize: { type: 'string' },
+  'kv-dtype': { type: 'string' },
+  threads: { type: 'string' },
+  json: { type: 'boolean' },
+  progress: { type: 'boolean' },
+  quiet: { type: 'boolean', short: 'q' },
+  'cache-dir': { type: 'string' },
+  'no-cache': { type: 'boolean' },
+  token: { type: 'string' },
+  header: { type: 'string', multiple: true },
+  version: { type: 'boolean', short: 'v' },
+  help: { type: 'boolean', short: 'h' },
 });
 
-/** @param {string | undefined} text @param {string} name @returns {number | undefined} */
+/**
+ * @param {string | undefined} text
+ * @param {string} name
+ * @returns {number | undefined}
+ */
 function numeric(text, name) {
   if (text === undefined) return undefined;
   const value = Number(text);
-  if (text.trim() === '' || Number.isNaN(value)) throw new GlassformerError('bad-option', `--${name} is ${JSON.stringify(text)}, expected a number`);
+  if (text.trim() === '' || Number.isNaN(value))
+    throw new GlassformerError('bad-option', `--${name} is ${JSON.stringify(text)}, expected a number`);
   return value;
 }
 
-/** @param {string[]} lines  "Name: value" @returns {[string, string][]} */
+/**
+ * @param {string[]} lines "Name: value"
+ * @returns {[string, string][]}
+ */
 function headersOf(lines) {
   return lines.map((line) => {
     const colon = line.indexOf(':');
-    if (colon < 1) throw new GlassformerError('bad-option', "--header has no name: expected --header 'Name: value'"); // not quoted: it may be a secret
+    // not quoted: it may be a secret
+    if (colon < 1) throw new GlassformerError('bad-option', "--header has no name: expected --header 'Name: value'");
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
   });
 }
 
-/** Options of load that the command line names. @param {Record<string, any>} o @param {string} source @returns {import('./index.js').LoadOptions} */
+/**
+ * Options of load that the command line names.
+ * @param {Record<string, any>} o
+ * @param {string} source
+ * @returns {import('./index.js').LoadOptions}
+ */
 function loadOptions(o, source) {
-  const threads = numeric(o.threads, 'threads'), isRemote = /^(hf|https?):/.test(source);
-  if (o['cache-dir'] !== undefined && o['no-cache']) throw new GlassformerError('bad-option', '--cache-dir and --no-cache cannot be combined');
+  const threads = numeric(o.threads, 'threads'),
+    isRemote = /^(hf|https?):/.test(source);
+  if (o['cache-dir'] !== undefined && o['no-cache'])
+    throw new GlassformerError('bad-option', '--cache-dir and --no-cache cannot be combined');
   return {
-    dtype: o.dtype, quantize: o.quantize, kvDtype: o['kv-dtype'], token: o.token, ...(threads !== undefined && { threads, worker: true }),
-    ...(o.header && { headers: headersOf(o.header) }), ...(isRemote && !o['no-cache'] && { cache: 'file', cacheDir: o['cache-dir'] }),
+    dtype: o.dtype,
+    quantize: o.quantize,
+    kvDtype: o['kv-dtype'],
+    token: o.token,
+    ...(threads !== undefined && { threads, worker: true }),
+    ...(o.header && { headers: headersOf(o.header) }),
+    ...(isRemote && !o['no-cache'] && { cache: 'file', cacheDir: o['cache-dir'] }),
   };
 }
 
@@ -95,33 +135,58 @@ async function loadModel(source, options, isDefaultCache) {
   }
 }
 
-/** @param {string} prompt @param {Record<string, any>} o */
+/**
+ * @param {string} prompt
+ * @param {Record<string, any>} o
+ */
 async function write(prompt, o) {
   const source = o.model ?? DEFAULT_MODEL;
   if (!o.model && !existsSync(DEFAULT_MODEL)) {
-    throw new GlassformerError('not-found', 'this installation has no model of its own: name one with --model (a .gguf file, a folder ending in /, or hf:owner/name)');
+    throw new GlassformerError(
+      'not-found',
+      'this installation has no model of its own: name one with --model (a .gguf file, a folder ending in /, or hf:owner/name)',
+    );
   }
   if (o.system !== undefined && !o.chat) throw new GlassformerError('bad-option', '--system belongs to --chat');
   const controller = new AbortController();
   process.once('SIGINT', () => controller.abort());
-  const { signal } = controller, line = o.quiet ? null : progressLine(process.stderr, o.progress);
+  const { signal } = controller,
+    line = o.quiet ? null : progressLine(process.stderr, o.progress);
   /** @type {import('./index.js').Model | undefined} */
   let model;
   try {
-    model = await loadModel(source, { ...loadOptions(o, source), signal, onProgress: line?.onProgress }, o['cache-dir'] === undefined);
+    model = await loadModel(
+      source,
+      { ...loadOptions(o, source), signal, onProgress: line?.onProgress },
+      o['cache-dir'] === undefined,
+    );
     line?.clear();
     const options = {
-      maxTokens: numeric(o['max-tokens'], 'max-tokens'), temperature: numeric(o.temperature, 'temperature') ?? 0.8, topK: numeric(o['top-k'], 'top-k'),
-      topP: numeric(o['top-p'], 'top-p') ?? 0.95, seed: numeric(o.seed, 'seed'), stop: o.stop, signal,
+      maxTokens: numeric(o['max-tokens'], 'max-tokens'),
+      temperature: numeric(o.temperature, 'temperature') ?? 0.8,
+      topK: numeric(o['top-k'], 'top-k'),
+      topP: numeric(o['top-p'], 'top-p') ?? 0.95,
+      seed: numeric(o.seed, 'seed'),
+      stop: o.stop,
+      signal,
     };
-    const messages = [...(o.system === undefined ? [] : [{ role: 'system', content: o.system }]), { role: 'user', content: prompt }];
+    const messages = [
+      ...(o.system === undefined ? [] : [{ role: 'system', content: o.system }]),
+      { role: 'user', content: prompt },
+    ];
     const steps = o.chat ? model.chat(messages, options) : model.generate(prompt, options);
     for (let first = true; ; first = false) {
       const { done, value } = await steps.next();
       if (first && !o.json && !o.chat) process.stdout.write(prompt); // after everything that may be refused
-      if (!done) { if (!o.json) process.stdout.write(value.text); continue; }
+      if (!done) {
+        if (!o.json) process.stdout.write(value.text);
+        continue;
+      }
       if (o.json) console.log(JSON.stringify({ prompt, ...value }));
-      else if (!o.quiet) process.stderr.write(`\n\n${value.ids.length} tokens, ${value.tokensPerSecond.toFixed(0)} a second (${model.backend}), ended by ${value.stopReason}, seed ${value.seed}\n`);
+      else if (!o.quiet)
+        process.stderr.write(
+          `\n\n${value.ids.length} tokens, ${value.tokensPerSecond.toFixed(0)} a second (${model.backend}), ended by ${value.stopReason}, seed ${value.seed}\n`,
+        );
       return;
     }
   } catch (error) {
@@ -134,32 +199,55 @@ async function write(prompt, o) {
   }
 }
 
-/** The same; null where it is a terminal or nothing was connected. @returns {Promise<string | null>} */
+/**
+ * The same; null where it is a terminal or nothing was connected.
+ * @returns {Promise<string | null>}
+ */
 async function standardInput() {
   let stat;
-  try { stat = fstatSync(0); } catch { return null; } // closed
+  try {
+    stat = fstatSync(0);
+  } catch {
+    return null;
+  } // closed
   return stat.isFIFO() || stat.isFile() || stat.isSocket() ? inputText() : null;
 }
 
 /** The text of standard input without its last line break. */
-async function inputText() { return (await readAll(process.stdin)).replace(/\r?\n$/, ''); }
+async function inputText() {
+  return (await readAll(process.stdin)).replace(/\r?\n$/, '');
+}
 
-/** @param {string[]} positionals @returns {Promise<string | null>} null: wrong usage */
+/**
+ * @param {string[]} positionals
+ * @returns {Promise<string | null>} null: wrong usage
+ */
 async function promptOf(positionals) {
   if (positionals.length > 1) return null;
   if (positionals.length === 1 && positionals[0] !== '-') return positionals[0];
   if (positionals[0] === '-') return inputText();
-  return await standardInput() || null;
+  return (await standardInput()) || null;
 }
 
-/** @param {string} name preset or file @returns {Promise<import('./index.js').ConfigInput>} */
+/**
+ * @param {string} name preset or file
+ * @returns {Promise<import('./index.js').ConfigInput>}
+ */
 async function configOf(name) {
   if (Object.hasOwn(PRESETS, name)) return /** @type {import('./index.js').Preset} */ (name);
   const file = name.endsWith('/') ? `${name}config.json` : name;
-  if (!existsSync(file)) throw new GlassformerError('not-found', `${name}: neither a file nor a preset (${Object.keys(PRESETS).join(', ')})`);
+  if (!existsSync(file))
+    throw new GlassformerError(
+      'not-found',
+      `${name}: neither a file nor a preset (${Object.keys(PRESETS).join(', ')})`,
+    );
   if (!file.endsWith('.json')) {
     const model = await load(file);
-    try { return model.config; } finally { model.dispose(); }
+    try {
+      return model.config;
+    } finally {
+      model.dispose();
+    }
   }
   try {
     return JSON.parse(await readFile(file, 'utf8'));
@@ -168,7 +256,10 @@ async function configOf(name) {
   }
 }
 
-/** @param {string} name @param {boolean} json */
+/**
+ * @param {string} name
+ * @param {boolean} json
+ */
 async function count(name, json) {
   const config = await configOf(name);
   const table = countParameters(config);
@@ -178,14 +269,19 @@ async function count(name, json) {
   /** @type {Map<string, {tensors: number, count: number}>} */
   const parts = new Map();
   for (const row of table.rows) {
-    const key = row.stack === 'encoder' && table.rows.some((r) => r.stack === 'decoder') ? `encoder ${row.component}` : row.component;
+    const key =
+      row.stack === 'encoder' && table.rows.some((r) => r.stack === 'decoder')
+        ? `encoder ${row.component}`
+        : row.component;
     const part = parts.get(key) ?? { tensors: 0, count: 0 };
     parts.set(key, { tensors: part.tensors + 1, count: part.count + row.count });
   }
   const n = (/** @type {number} */ x) => x.toLocaleString('en-US').padStart(18);
   for (const [part, { tensors, count: sum }] of parts) {
     const tied = part === 'head' && sum === 0 ? '  shared with the embedding' : '';
-    console.log(`${part.replace(/_/g, ' ').padEnd(26)}${String(tensors).padStart(6)} tensors${n(sum)}${(100 * sum / table.total).toFixed(2).padStart(8)} %${tied}`);
+    console.log(
+      `${part.replace(/_/g, ' ').padEnd(26)}${String(tensors).padStart(6)} tensors${n(sum)}${((100 * sum) / table.total).toFixed(2).padStart(8)} %${tied}`,
+    );
   }
   console.log(`${'total'.padEnd(26)}${String(table.rows.length).padStart(6)} tensors${n(table.total)}`);
   console.log(`${'without embeddings'.padEnd(40)}${n(table.nonEmbedding)}`);
@@ -206,10 +302,14 @@ try {
   else if (positionals[0] === 'count' && positionals.length === 2) await count(positionals[1], !!values.json);
   else {
     const prompt = await promptOf(positionals);
-    if (prompt === null) { console.error(HELP); process.exitCode = 2; } else await write(prompt, values);
+    if (prompt === null) {
+      console.error(HELP);
+      process.exitCode = 2;
+    } else await write(prompt, values);
   }
 } catch (error) {
-  const usage = String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS'), e = usage ? /** @type {Error} */ (error) : outward(error);
+  const usage = String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS'),
+    e = usage ? /** @type {Error} */ (error) : outward(error);
   console.error(`glassformer: ${e.message}${'code' in e && e.code === 'internal' ? `\n${e.cause?.stack ?? ''}` : ''}`);
   process.exitCode = usage ? 2 : 1;
 }

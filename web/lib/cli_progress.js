@@ -5,7 +5,10 @@ const DELAY_MS = 300;
 /** Time between two drawings. */
 const EVERY_MS = 100;
 
-/** @param {number} bytes @returns {string} "12.3 MB", in units of 1,000 */
+/**
+ * @param {number} bytes
+ * @returns {string} "12.3 MB", in units of 1,000
+ */
 export function bytesText(bytes) {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
   let i = 0;
@@ -19,7 +22,8 @@ export function bytesText(bytes) {
  * @returns {string}
  */
 export function progressText({ loaded, total, fromCache }, seconds) {
-  const share = total ? ` (${Math.floor(100 * loaded / total)} %)` : '', rate = seconds > 0 && !fromCache ? `, ${bytesText(Math.round(loaded / seconds))}/s` : '';
+  const share = total ? ` (${Math.floor((100 * loaded) / total)} %)` : '',
+    rate = seconds > 0 && !fromCache ? `, ${bytesText(Math.round(loaded / seconds))}/s` : '';
   return `${fromCache ? 'reading from the cache' : 'loading'}: ${bytesText(loaded)}${total === null ? '' : ` of ${bytesText(total)}`}${share}${rate}`;
 }
 
@@ -27,12 +31,15 @@ export function progressText({ loaded, total, fromCache }, seconds) {
  * Draw the progress of a load over one line.
  * @param {{write(text: string): any, isTTY?: boolean, columns?: number}} stream
  * @param {boolean} [always]  draw every event, in lines of their own where the stream is no terminal
- * @returns {{onProgress: (progress: import('./index.js').Progress) => void, clear: () => void} | null} null: nothing is to be drawn
+ * @returns {{onProgress: (progress: import('./index.js').Progress) => void, clear: () => void} | null} null: nothing is
+ *   to be drawn
  */
 export function progressLine(stream, always = false) {
   if (!always && !stream.isTTY) return null;
   const begun = performance.now();
-  let drawn = 0, first = 0, shown = '';
+  let drawn = 0,
+    first = 0,
+    shown = '';
   return {
     onProgress(progress) {
       if (progress.phase !== 'download') return;

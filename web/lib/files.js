@@ -1,23 +1,27 @@
 // files.js - addresses of the package's own files: the two workers and the WebAssembly binaries
 //
-// The caller's side resolves every address; workers are given what they need. Where a bundler has not copied the files, the copy
-// embedded in the package replaces them.
+// The caller's side resolves every address; workers are given what they need. Where a bundler has not copied the files,
+// the copy embedded in the package replaces them.
 /** @typedef {keyof typeof ADDRESSES} File */
 /** @typedef {'worker'|'train_worker'} WorkerFile */
-/** @typedef {{worker?: string, wasm?: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded  wasm: base64 of the raw deflate stream */
+/**
+ * @typedef {{worker?: string, wasm?: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded wasm: base64 of the
+ *   raw deflate stream
+ */
 
 /**
- * Each address is a literal `new URL('./file', import.meta.url)`: bundlers find the files they have to copy by this form. Functions, because
+ * Each address is a literal `new URL('./file', import.meta.url)`: bundlers find the files they have to copy by this
+ * form. Functions, because
  * `import.meta.url` is missing in some outputs, and the constructor then throws.
  */
 const ADDRESSES = {
-  'worker': () => new URL('./worker.js', import.meta.url),
-  'train_worker': () => new URL('./train_worker.js', import.meta.url),
-  'simd': () => new URL('./wasm/glassformer-simd.wasm', import.meta.url),
+  worker: () => new URL('./worker.js', import.meta.url),
+  train_worker: () => new URL('./train_worker.js', import.meta.url),
+  simd: () => new URL('./wasm/glassformer-simd.wasm', import.meta.url),
   'simd-threads': () => new URL('./wasm/glassformer-simd-threads.wasm', import.meta.url),
-  'relaxed': () => new URL('./wasm/glassformer-relaxed.wasm', import.meta.url),
+  relaxed: () => new URL('./wasm/glassformer-relaxed.wasm', import.meta.url),
   'relaxed-threads': () => new URL('./wasm/glassformer-relaxed-threads.wasm', import.meta.url),
-  'train': () => new URL('./wasm/glassformer-train.wasm', import.meta.url),
+  train: () => new URL('./wasm/glassformer-train.wasm', import.meta.url),
 };
 
 let embeddedOnly = false;
@@ -28,7 +32,8 @@ const VITE_CACHE = /^(.*\/node_modules\/)\.(?:vite|cache\/vite)\/(?:[^?#]*\/)?de
 
 /**
  * @param {File} file
- * @returns {string | null} null where the embedded copies are preferred, or a bundler's output format has no import.meta.url
+ * @returns {string | null} null where the embedded copies are preferred, or a bundler's output format has no
+ *   import.meta.url
  */
 export function addressOf(file) {
   if (embeddedOnly) return null;
@@ -40,9 +45,16 @@ export function addressOf(file) {
 }
 
 /** @type {Record<'worker'|'engine'|'train', () => Promise<{embedded: Embedded | null}>>} */
-const COPIES = { worker: () => import('./embedded/worker.js'), engine: () => import('./embedded/engine.js'), train: () => import('./embedded/train.js') };
+const COPIES = {
+  worker: () => import('./embedded/worker.js'),
+  engine: () => import('./embedded/engine.js'),
+  train: () => import('./embedded/train.js'),
+};
 
-/** @param {keyof typeof COPIES} kind @returns {Promise<Embedded | null>} null in the source tree, which has no copies, and where their file is missing too */
+/**
+ * @param {keyof typeof COPIES} kind
+ * @returns {Promise<Embedded | null>} null in the source tree, which has no copies, and where their file is missing too
+ */
 async function copyOf(kind) {
   try {
     return (await COPIES[kind]()).embedded;
@@ -52,7 +64,9 @@ async function copyOf(kind) {
 }
 
 /** Use the embedded copies at once and request no file of the package: the entry `glassformer/inline`. */
-export function useEmbedded() { embeddedOnly = true; }
+export function useEmbedded() {
+  embeddedOnly = true;
+}
 
 /**
  * The text of a worker embedded in the package.

@@ -7,8 +7,9 @@
 //   Tokenizer         encodes and decodes without a model
 //   completeConfig, countParameters, estimate, depth    answer questions about a configuration, without weights
 //
-// A model runs in a worker of its own (the default in browsers) or in the calling thread (the default in Node); worker/remote.js is the
-// interface to both. This file, with what it imports at once, is what every page loads: everything else is imported on demand.
+// A model runs in a worker of its own (the default in browsers) or in the calling thread (the default in Node);
+// worker/remote.js is the interface to both. This file, with what it imports at once, is what every page loads:
+// everything else is imported on demand.
 export { Model } from './model_handle.js';
 export { Session } from './session.js';
 export { Training } from './training.js';
@@ -33,19 +34,23 @@ import { Training } from './training.js';
 const isNode = !!globalThis.process?.versions?.node;
 
 /**
- * Load a checkpoint. Its bytes are streamed to their final place in memory, so the file is never held as a whole. After a failure all memory is freed.
- * @param {Source} source  what to load: an address, a path (Node), 'hf:owner/name', a folder, files, bytes, a Response or a stream
+ * Load a checkpoint. Its bytes are streamed to their final place in memory, so the file is never held as a whole. After
+ * a failure all memory is freed.
+ * @param {Source} source what to load: an address, a path (Node), 'hf:owner/name', a folder, files, bytes, a Response
+ *   or a stream
  * @param {LoadOptions} [options]
  * @returns {Promise<Model>}  the caller's to dispose
- * @throws {GlassformerError} for the file: `bad-header`, `bad-config`, `truncated`, `missing-tensor`, `unknown-format`, `unknown-dtype`, `unsupported`, `bad-tokenizer`;
- *   for the transfer: `not-found`, `network`, `html`, `bad-file`; for this machine: `out-of-memory`, `blocked`, `worker`, `bad-wasm`
+ * @throws {GlassformerError} for the file: `bad-header`, `bad-config`, `truncated`, `missing-tensor`, `unknown-format`,
+ *   `unknown-dtype`, `unsupported`, `bad-tokenizer`; for the transfer: `not-found`, `network`, `html`, `bad-file`; for
+ *   this machine: `out-of-memory`, `blocked`, `worker`, `bad-wasm`
  * @example
  * const model = await load('stories-1m.gguf');
  * console.log(model.parameters.total, model.config.nLayers);              // 1267072 5
  * model.dispose();
  */
 export async function load(source, options = {}) {
-  const from = sourceOf(source), checked = loadOptions('load', options);
+  const from = sourceOf(source),
+    checked = loadOptions('load', options);
   return guardedAsync(async () => {
     const streamed = hasStream(from) ? await addressed(from, checked.fetch) : null;
     if (!streamed) return open('load', from, checked);
@@ -58,9 +63,12 @@ export async function load(source, options = {}) {
 }
 
 /**
- * Make a model with random weights: normal with standard deviation 0.02, gains 1, biases 0. The same seed gives the same model on every machine.
+ * Make a model with random weights: normal with standard deviation 0.02, gains 1, biases 0. The same seed gives the
+ * same model on every machine.
  * @param {ConfigInput} config
- * @param {{seed?: number} & Omit<LoadOptions, 'cache'|'cacheDir'|'fetch'|'headers'|'hfEndpoint'|'sha256'|'switches'|'token'>} [options]  seed: 0 .. 2^53 - 1, default drawn
+ * @param
+ *   {{seed?: number} & Omit<LoadOptions, 'cache'|'cacheDir'|'fetch'|'headers'|'hfEndpoint'|'sha256'|'switches'|'token'>}
+ *   [options] seed: 0 .. 2^53 - 1, default drawn
  * @returns {Promise<Model>}  the caller's to dispose
  * @throws {GlassformerError} `bad-config`, `out-of-memory`, `blocked`, `worker`
  * @example
@@ -69,7 +77,8 @@ export async function load(source, options = {}) {
  * fresh.dispose();
  */
 export async function create(config, options = {}) {
-  const complete = guarded(() => configOf(config)), checked = loadOptions('create', options);
+  const complete = guarded(() => configOf(config)),
+    checked = loadOptions('create', options);
   return guardedAsync(() => open('create', complete, checked), checked.signal);
 }
 
@@ -95,12 +104,15 @@ export function completeConfig(config) {
  * console.log(countParameters('gpt2').total);                             // 124439808
  * console.log(countParameters({ vocab_size: 100, d_model: 32, n_layers: 2, n_heads: 4 }).rows[0].name);
  */
-export function countParameters(config) { return guarded(() => count(config)); }
+export function countParameters(config) {
+  return guarded(() => count(config));
+}
 
 /**
  * The floating-point operations and bytes that a configuration takes, by formula. Needs no weights.
  *
- * The exact count includes every matrix that a token is multiplied by. Lookup tables do not count; a tied embedding counts as the head.
+ * The exact count includes every matrix that a token is multiplied by. Lookup tables do not count; a tied embedding
+ * counts as the head.
  * Attention adds 4 x d_head for each head and key: scores and their weighted sum.
  * @param {ConfigInput} config
  * @param {import('./formats/estimate.js').EstimateOptions} options
@@ -110,12 +122,19 @@ export function countParameters(config) { return guarded(() => count(config)); }
  * const cost = estimate('llama2-7b', { contextLength: 4096, dtype: 'q8_0', kvDtype: 'f16' });
  * console.log(cost.kvBytes / 2 ** 30, 'GiB');                             // 2 GiB
  */
-export function estimate(config, options) { return guarded(() => estimated(config, options)); }
+export function estimate(config, options) {
+  return guarded(() => estimated(config, options));
+}
 
-/** @param {'load'|'create'} method @param {any} what @param {Record<string, any>} options  checked */
+/**
+ * @param {'load'|'create'} method
+ * @param {any} what
+ * @param {Record<string, any>} options checked
+ */
 async function open(method, what, options) {
   const { worker = !isNode, signal: given, onProgress: told, fetch, wasm, backend, ...rest } = options;
-  if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode) fail('unsupported', 'there are no workers here: use { worker: false }');
+  if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode)
+    fail('unsupported', 'there are no workers here: use { worker: false }');
   given?.throwIfAborted();
   const { signal, onProgress, end } = watchedProgress(told, given);
   /** @type {import('./worker/remote.js').Remote | null} */
@@ -127,7 +146,13 @@ async function open(method, what, options) {
     engine.catch(() => {}); // reported by the call that needs it
     const { worker: started = null, address = null } = worker ? await startWorker('worker', worker, signal) : {};
     remote = started ? new WorkerModel(started) : new LocalModel();
-    const info = await remote.call(method, [what, rest], { signal, onProgress, fetch, engine, helper: address ?? undefined });
+    const info = await remote.call(method, [what, rest], {
+      signal,
+      onProgress,
+      fetch,
+      engine,
+      helper: address ?? undefined,
+    });
     signal?.throwIfAborted();
     info.warnings.unshift(...warnings);
     return new Model(remote, info);
@@ -140,13 +165,15 @@ async function open(method, what, options) {
 }
 
 /**
- * Train a model on a text, in a worker. The run is an async iterator of its steps; the engine computes only while steps are read.
+ * Train a model on a text, in a worker. The run is an async iterator of its steps; the engine computes only while steps
+ * are read.
  * @param {ConfigInput} config  vocab_size comes from the vocabulary that is learnt; context_length is 128 unless given
- * @param {string | Uint8Array | ArrayBuffer | Blob} data  stories with <|endoftext|> between them; a text without is cut into windows of the
- *   context. For an encoder-decoder: lines of source, tab, target
+ * @param {string | Uint8Array | ArrayBuffer | Blob} data stories with <|endoftext|> between them; a text without is cut
+ *   into windows of the context. For an encoder-decoder: lines of source, tab, target
  * @param {TrainOptions} [options]
  * @returns {Training}  returned at once, the caller's to dispose; errors reject the first step
- * @throws {GlassformerError} at the first step: `bad-config`, `bad-option`, `unsupported`, `bad-file` for a wrong checkpoint, `worker`
+ * @throws {GlassformerError} at the first step: `bad-config`, `bad-option`, `unsupported`, `bad-file` for a wrong
+ *   checkpoint, `worker`
  * @example
  * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. The dog sat on the log.', { steps: 5 });
  * for await (const { step, loss } of run) console.log(step, loss);        // loss: nats a token
@@ -154,16 +181,21 @@ async function open(method, what, options) {
  * await run.dispose();
  */
 export function train(config, data, options = {}) {
-  return new Training(async (begun) => (await guardedAsync(() => import('./train/train.js'))).startTraining(config, data, options, begun), load);
+  return new Training(
+    async (begun) => (await guardedAsync(() => import('./train/train.js'))).startTraining(config, data, options, begun),
+    load,
+  );
 }
 
 /**
- * Measure how much gradient reaches each layer of a fresh decoder (weights normal(0, 0.02)), in one pass over random tokens. Compare
+ * Measure how much gradient reaches each layer of a fresh decoder (weights normal(0, 0.02)), in one pass over random
+ * tokens. Compare
  * `norm_placement` 'pre' and 'post' (Xiong et al. 2020), `use_norm: false`, and `use_residual: false` (He et al. 2016).
  * @param {ConfigInput} config  as for train; vocab_size is 256
  * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} [options]  tokens: of the pass, default 256
- * @returns {Promise<{weights: number, stream: number}[]>}  one for each layer, the first layer first. Both are root mean squares of the loss's gradient (nats
- *   a token): `weights` with respect to the block's matrices, `stream` with respect to the residual stream after the block
+ * @returns {Promise<{weights: number, stream: number}[]>} one for each layer, the first layer first. Both are root mean
+ *   squares of the loss's gradient (nats a token): `weights` with respect to the block's matrices, `stream` with
+ *   respect to the residual stream after the block
  * @throws {GlassformerError} `bad-config`, `unsupported`, `worker`
  * @example
  * const layers = await depth({ d_model: 32, n_layers: 4, n_heads: 4, norm_placement: 'post' });
@@ -176,7 +208,10 @@ export async function depth(config, options = {}) {
 // ---- types of options and results
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes in Node a string may be a path */
-/** @typedef {import('./base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read once */
+/**
+ * @typedef {import('./base/streamed.js').Streamed} Streamed what a fetch answered, or a stream of bytes; it can be read
+ *   once
+ */
 /** @typedef {ArrayLike<number>} Ids */
 /** @typedef {import('./engine/engine.js').Tensor} Tensor row-major, a copy */
 /** @typedef {import('./engine/engine.js').MemoryMap} MemoryMap */
@@ -195,13 +230,19 @@ export async function depth(config, options = {}) {
 /** @typedef {import('./inspect/trace.js').TraceRow} TraceRow */
 /** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
 /**
- * .gguf, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending in "/", or the files of
- * one, as a file input gives them); 'hf:owner/name[@revision][/file.gguf]'; or a Response or ReadableStream, also for single parts.
- * @typedef {Bytes | Streamed | ArrayLike<File> | {weights: Bytes | Streamed | (Bytes | Streamed)[], config?: Bytes | Streamed | object, tokenizer?: Bytes | Streamed | object}} Source
+ * .gguf, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending in "/", or the files
+ * of one, as a file input gives them); 'hf:owner/name[@revision][/file.gguf]'; or a Response or ReadableStream, also
+ * for single parts.
+ * @typedef
+ *   {Bytes | Streamed | ArrayLike<File> | {weights: Bytes | Streamed | (Bytes | Streamed)[], config?: Bytes | Streamed | object, tokenizer?: Bytes | Streamed | object}}
+ *   Source
  */
 /** @typedef {import('./base/errors.js').ErrorCode} ErrorCode */
 /** @typedef {import('./formats/presets.js').Preset} Preset */
-/** @typedef {import('./formats/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our own fields, or a preset's name */
+/**
+ * @typedef {import('./formats/config_input.js').ConfigInput} ConfigInput the JSON of any config.json that is read, our
+ *   own fields, or a preset's name
+ */
 /**
  * Our own fields, camelCase.
  * @typedef {object} Config
@@ -247,58 +288,78 @@ export async function depth(config, options = {}) {
  */
 /**
  * @typedef {object} LoadOptions
- * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [dtype]  of matrices in memory; default 'keep': as the file stores them; 'f32' gives the most exact numbers
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [dtype] of matrices in memory; default 'keep': as the file stores them;
+ *   'f32' gives the most exact numbers
  * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [quantize]  older name of dtype; refused when both are given and differ
- * @property {number} [contextLength]        most positions of a run; default: the model's own. More than that adds a warning, and is refused where positions are learned
- * @property {number} [threads]              1 to 64; several need a worker, and a page has to be cross-origin isolated; default: what suits machine and model
- * @property {'auto'|'simd'|'relaxed'} [backend]  which binary; default 'auto': relaxed SIMD where there is some. Both give the same numbers
- * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default 'f32'; 'q8' is the older name of 'q8_0'
+ * @property {number} [contextLength] most positions of a run; default: the model's own. More than that adds a warning,
+ *   and is refused where positions are learned
+ * @property {number} [threads] 1 to 64; several need a worker, and a page has to be cross-origin isolated; default:
+ *   what suits machine and model
+ * @property {'auto'|'simd'|'relaxed'} [backend] which binary; default 'auto': relaxed SIMD where there is some. Both
+ *   give the same numbers
+ * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype] of the key/value cache; default 'f32'; 'q8' is the older name of 'q8_0'
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvCache]  older name of kvDtype; refused when both are given and differ
- * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker]  true: the package's own worker (default in browsers); false: the calling
- *   thread (default in Node); the address of a copy of its file dist/worker.js; or a function that starts a worker which imports 'glassformer/worker'
+ * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker] true: the package's own worker
+ *   (default in browsers); false: the calling thread (default in Node); the address of a copy of its file
+ *   dist/worker.js; or a function that starts a worker which imports 'glassformer/worker'
  * @property {Bytes | Response | WebAssembly.Module} [wasm]  the engine's binary, instead of the package's own file
- * @property {typeof globalThis.fetch} [fetch]  makes the requests for the model's files; called in the calling thread; default: the global one
- * @property {'none'|'cache-storage'|'opfs'|'file'} [cache]  store downloads: in browsers 'cache-storage' or 'opfs', in Node 'file'; default none
- * @property {string} [cacheDir]             the folder of cache 'file'; default: `glassformer` in the user's cache folder ($XDG_CACHE_HOME or ~/.cache,
- *   ~/Library/Caches, %LOCALAPPDATA%)
+ * @property {typeof globalThis.fetch} [fetch] makes the requests for the model's files; called in the calling thread;
+ *   default: the global one
+ * @property {'none'|'cache-storage'|'opfs'|'file'} [cache] store downloads: in browsers 'cache-storage' or 'opfs', in
+ *   Node 'file'; default none
+ * @property {string} [cacheDir] the folder of cache 'file'; default: `glassformer` in the user's cache folder
+ *   ($XDG_CACHE_HOME or ~/.cache, ~/Library/Caches, %LOCALAPPDATA%)
  * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
- * @property {{causal?: boolean, scaleScores?: boolean, usePosition?: boolean, useResidual?: boolean, useNorm?: boolean, useFinalNorm?: boolean}} [switches]
- *   false removes that part from the loaded model, to see what it contributes; `create` takes the same in its configuration
+ * @property
+ *   {{causal?: boolean, scaleScores?: boolean, usePosition?: boolean, useResidual?: boolean, useNorm?: boolean, useFinalNorm?: boolean}}
+ *   [switches] false removes that part from the loaded model, to see what it contributes; `create` takes the same in
+ *   its configuration
  * @property {string} [hfEndpoint]           instead of https://huggingface.co (in Node: $HF_ENDPOINT)
- * @property {string} [token]                access token of the hub, for 'hf:' sources; default in Node: $HF_TOKEN, for https://huggingface.co and $HF_ENDPOINT only
- * @property {Record<string, string> | [string, string][] | Headers} [headers]  sent with requests to the origin of the weights' address only; a redirect
- *   to another origin is followed without them. In browsers a redirect is an error, unless the only header is `authorization`
+ * @property {string} [token] access token of the hub, for 'hf:' sources; default in Node: $HF_TOKEN, for
+ *   https://huggingface.co and $HF_ENDPOINT only
+ * @property {Record<string, string> | [string, string][] | Headers} [headers] sent with requests to the origin of the
+ *   weights' address only; a redirect to another origin is followed without them. In browsers a redirect is an error,
+ *   unless the only header is `authorization`
  * @property {AbortSignal} [signal]          aborted: the call rejects with the signal's reason and frees all memory
- * @property {(p: Progress) => void} [onProgress]  called at most about 20 times a second with bytes; `total` may be null. If it throws, the load
- *   fails with code 'callback'; a promise that it returns is not awaited
+ * @property {(p: Progress) => void} [onProgress] called at most about 20 times a second with bytes; `total` may be
+ *   null. If it throws, the load fails with code 'callback'; a promise that it returns is not awaited
  */
 /**
  * @typedef {object} GenerateOptions
  * @property {number} [maxTokens]           most new tokens; default: until the context is full
  * @property {number} [temperature]         divides the logits; default 1; 0: always the most likely token
  * @property {number} [topK]                draw from the K most likely tokens; default 0: off
- * @property {number} [topP]                draw from the most likely tokens whose probabilities add up to P; default 1: off
- * @property {number} [minP]                draw from tokens with at least this share of the highest probability; default 0: off
- * @property {number} [repetitionPenalty]   divides (negative: multiplies) the logits of tokens that have occurred; default 1: off
- * @property {number} [seed]                0 .. 2^53 - 1; default: drawn, and reported in the summary. Of several prompts the i-th draws with seed + i
- * @property {string | string[]} [stop]     stop before any of these texts; the text before it is delivered, the stop text is not
+ * @property {number} [topP] draw from the most likely tokens whose probabilities add up to P; default 1: off
+ * @property {number} [minP] draw from tokens with at least this share of the highest probability; default 0: off
+ * @property {number} [repetitionPenalty] divides (negative: multiplies) the logits of tokens that have occurred;
+ *   default 1: off
+ * @property {number} [seed] 0 .. 2^53 - 1; default: drawn, and reported in the summary. Of several prompts the i-th
+ *   draws with seed + i
+ * @property {string | string[]} [stop] stop before any of these texts; the text before it is delivered, the stop text
+ *   is not
  * @property {number} [logprobs]            how many of the most likely tokens each step lists in `top`; default 0
- * @property {boolean} [ignoreEos]          continue after an end token, which is then a step like any other; default false
- * @property {number} [beams]               above 1: beam search with this many beams; all steps are delivered at its end
- * @property {number} [lengthPenalty]       of a beam search, default 0.6; a sequence of n tokens scores sum(logprob) / ((5 + n) / 6)^lengthPenalty
- * @property {string | Ids | (string | Ids)[]} [source]  encoder-decoders: what the encoder reads; of several prompts one for all, or a list
- * @property {ArrayLike<number> | ArrayLike<number>[]} [sourceMask]  one number for each position of the source, 0 hides it; of several sources a list of such
+ * @property {boolean} [ignoreEos] continue after an end token, which is then a step like any other; default false
+ * @property {number} [beams] above 1: beam search with this many beams; all steps are delivered at its end
+ * @property {number} [lengthPenalty] of a beam search, default 0.6; a sequence of n tokens scores sum(logprob) / ((5 +
+ *   n) / 6)^lengthPenalty
+ * @property {string | Ids | (string | Ids)[]} [source] encoder-decoders: what the encoder reads; of several prompts one
+ *   for all, or a list
+ * @property {ArrayLike<number> | ArrayLike<number>[]} [sourceMask] one number for each position of the source, 0 hides
+ *   it; of several sources a list of such
  * @property {string[]} [capture]           points by name, `*` matches anything; see Model.points
  * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
  * @property {Edit[]} [edits]               changes of values inside the model while it runs
  * @property {boolean} [addSpecialTokens]   of a prompt given as text; default true
- * @property {AbortSignal} [signal]         aborted: the generator rejects with the signal's reason, and the engine stops
+ * @property {AbortSignal} [signal] aborted: the generator rejects with the signal's reason, and the engine stops
  */
 /**
  * @typedef {object} ForwardOptions
- * @property {string | Ids | (string | Ids)[]} [source]  encoder-decoders: what the encoder reads; of several inputs one for all, or a list
- * @property {ArrayLike<number> | ArrayLike<number>[]} [sourceMask]  one number for each position of the source, 0 hides it; of several sources a list of such
- * @property {ArrayLike<number> | ArrayLike<number>[]} [mask]        encoders: 0 hides a position; decoders: 0 marks padding at the end
+ * @property {string | Ids | (string | Ids)[]} [source] encoder-decoders: what the encoder reads; of several inputs one
+ *   for all, or a list
+ * @property {ArrayLike<number> | ArrayLike<number>[]} [sourceMask] one number for each position of the source, 0 hides
+ *   it; of several sources a list of such
+ * @property {ArrayLike<number> | ArrayLike<number>[]} [mask] encoders: 0 hides a position; decoders: 0 marks padding at
+ *   the end
  * @property {string[]} [capture]           points by name, `*` matches anything; see Model.points
  * @property {number} [captureBudget]       most bytes of one capture; default 512 MiB
  * @property {Edit[]} [edits]               changes of values inside the model while it runs
@@ -307,20 +368,22 @@ export async function depth(config, options = {}) {
  */
 /**
  * @typedef {object} ForwardResult
- * @property {Tensor} logits    [positions, vocab_size]; of several sequences [sequence, positions, vocab_size], where a shorter one ends in
- *   zeros. An encoder has none: see hidden
+ * @property {Tensor} logits [positions, vocab_size]; of several sequences [sequence, positions, vocab_size], where a
+ *   shorter one ends in zeros. An encoder has none: see hidden
  * @property {Tensor} [hidden]  encoders: the last states [positions, d_model]
  * @property {Record<string, Tensor>} captured  by point name
  */
 
 /**
- * Options of train. Learning rates and decays are those of the papers on AdamW (Loshchilov & Hutter 2019) and Muon (Jordan et al. 2024).
+ * Options of train. Learning rates and decays are those of the papers on AdamW (Loshchilov & Hutter 2019) and Muon
+ * (Jordan et al. 2024).
  * @typedef {object} TrainOptions
  * @property {number} [steps]         steps of the whole run; default 500
  * @property {number} [batchTokens]   most tokens of one step: whole sequences of the context; default 1024
- * @property {number} [vocabSize]     size of the byte-pair encoding that is learnt from the text, 257 (bytes alone) to 8192; default 512
- * @property {Bytes | Tokenizer | object | null} [tokenizer]  use this vocabulary: one that an earlier run has learnt (Training.tokenizer, its GGUF or
- *   tokenizer.json)
+ * @property {number} [vocabSize] size of the byte-pair encoding that is learnt from the text, 257 (bytes alone) to
+ *   8192; default 512
+ * @property {Bytes | Tokenizer | object | null} [tokenizer] use this vocabulary: one that an earlier run has learnt
+ *   (Training.tokenizer, its GGUF or tokenizer.json)
  * @property {number} [lr]            learning rate of AdamW; default 0.003
  * @property {boolean} [muon]         train the matrices of attention and feed-forward layers by Muon; default true
  * @property {number} [muonLr]        learning rate of Muon; default 0.02
@@ -330,10 +393,12 @@ export async function depth(config, options = {}) {
  * @property {number} [weightDecay]   decoupled, of matrices only; default 0.1
  * @property {number} [clip]          largest norm of the gradient; default 1; 0: none
  * @property {number} [seed]          0 .. 2^53 - 1; default 1. The same seed gives the same model
- * @property {string | Uint8Array | ArrayBuffer | Blob | number | null} [validation]  a text to validate on, or the share of the data that is held out for it
+ * @property {string | Uint8Array | ArrayBuffer | Blob | number | null} [validation] a text to validate on, or the share
+ *   of the data that is held out for it
  * @property {number} [validateEvery] steps between validations; default 50; 0: only after the last
- * @property {Uint8Array | null} [checkpoint]  continue from Training.checkpoint(), bit for bit; data and configuration must be the same
- * @property {string | URL | (() => Worker | Promise<Worker>)} [worker]  the address of a copy of dist/train_worker.js, or a function that starts a
- *   worker which imports 'glassformer/train_worker'; default: the package's own
+ * @property {Uint8Array | null} [checkpoint] continue from Training.checkpoint(), bit for bit; data and configuration
+ *   must be the same
+ * @property {string | URL | (() => Worker | Promise<Worker>)} [worker] the address of a copy of dist/train_worker.js,
+ *   or a function that starts a worker which imports 'glassformer/train_worker'; default: the package's own
  * @property {AbortSignal} [signal]   aborted: the run ends as by dispose, and its calls reject with the signal's reason
  */

@@ -63,7 +63,7 @@ import { Session } from './session.js';
  */
 /**
  * @typedef {object} AttributionExtras
- * @property {number | string} [token]           whose logit: an id, or a text that is one token; default: the most likely one
+ * @property {number | string} [token] whose logit: an id, or a text that is one token; default: the most likely one
  * @property {number} [position]                 default: the last
  */
 /**
@@ -72,25 +72,31 @@ import { Session } from './session.js';
  * @property {string} at                         a point's name (see Model.points), or 'logits'
  * @property {number} [position]                 default: the last
  * @property {number} [head]                     of a point that has heads
- * @property {number} [index]                    place in the row; for a score or pattern the key's position, for 'logits' a token id
+ * @property {number} [index] place in the row; for a score or pattern the key's position, for 'logits' a token id
  */
 /**
  * @typedef {object} SessionOptions
  * @property {string | Ids} [source]             encoder-decoders: what the encoder reads
  * @property {ArrayLike<number>} [sourceMask]    one number for each position of the source; 0 hides it
- * @property {string[]} [capture]                points by name, `*` matches anything; each eval leaves them in `captured`
+ * @property {string[]} [capture] points by name, `*` matches anything; each eval leaves them in `captured`
  * @property {number} [captureBudget]            most bytes of one capture; default 512 MiB
  * @property {Edit[]} [edits]                    apply to each eval
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
 
-/** @param {unknown} error @returns {AsyncGenerator<any, any, void>} which is refused when its first step is asked for */
-async function* refusal(error) { throw error; }
+/**
+ * @param {unknown} error
+ * @returns {AsyncGenerator<any, any, void>} which is refused when its first step is asked for
+ */
+async function* refusal(error) {
+  throw error;
+}
 
 /**
- * A loaded model, made by `load`, `create` or `Training.model`. Its weights never change; calls and sessions are independent of one
- * another. Arrays in results are copies that belong to the caller. Every method rejects with a GlassformerError: `bad-argument` and `bad-option` for
- * arguments of the wrong type or size (see LIMITS), `bad-state` after `dispose`.
+ * A loaded model, made by `load`, `create` or `Training.model`. Its weights never change; calls and sessions are
+ * independent of one another. Arrays in results are copies that belong to the caller. Every method rejects with a
+ * GlassformerError: `bad-argument` and `bad-option` for arguments of the wrong type or size (see LIMITS), `bad-state`
+ * after `dispose`.
  */
 export class Model {
   #remote;
@@ -100,7 +106,12 @@ export class Model {
   #tokenizer = null;
   #disposed = false;
 
-  /** Called by load and create. @ignore @param {import('./worker/remote.js').Remote} remote @param {any} info */
+  /**
+   * Called by load and create.
+   * @ignore
+   * @param {import('./worker/remote.js').Remote} remote
+   * @param {any} info
+   */
   constructor(remote, info) {
     this.#remote = remote;
     this.#info = info;
@@ -110,53 +121,72 @@ export class Model {
   }
 
   /** @param {Parameters<import('./worker/remote.js').Remote['call']>} args */
-  #call(...args) { return keepAlive(this.#remote.call(...args), this); }
+  #call(...args) {
+    return keepAlive(this.#remote.call(...args), this);
+  }
 
   /**
    * The complete configuration, frozen. `completeConfig(model.config)` is a copy that can be changed.
    * @returns {Readonly<Config>}
    */
-  get config() { return this.#info.config; }
+  get config() {
+    return this.#info.config;
+  }
   /**
-   * Every weight in memory: name, shape, dtype, bytes, and its address in linear memory. The total is compared with the engine's own count.
+   * Every weight in memory: name, shape, dtype, bytes, and its address in linear memory. The total is compared with the
+   * engine's own count.
    * @returns {LoadedTable}
    */
-  get parameters() { return this.#info.parameters; }
+  get parameters() {
+    return this.#info.parameters;
+  }
   /**
-   * The binary in use, the number of threads, and the reason when there is only one: "relaxed, signed dot, 2 threads", or "simd128, one thread: the page is
-   * not cross-origin isolated".
+   * The binary in use, the number of threads, and the reason when there is only one: "relaxed, signed dot, 2 threads",
+   * or "simd128, one thread: the page is not cross-origin isolated".
    * @returns {string}
    */
-  get backend() { return this.#info.backend; }
+  get backend() {
+    return this.#info.backend;
+  }
   /**
-   * Sentences about parts of the file that were not needed, weights with another dtype than requested, a context longer than the model's own,
-   * and a binary that was replaced because it does not compile here.
+   * Sentences about parts of the file that were not needed, weights with another dtype than requested, a context longer
+   * than the model's own, and a binary that was replaced because it does not compile here.
    * @returns {string[]}
    */
-  get warnings() { return this.#info.warnings; }
+  get warnings() {
+    return this.#info.warnings;
+  }
   /**
    * How the engine's linear memory is divided, in bytes, as of the engine's last answer.
    * @returns {MemoryMap}
    */
-  get memory() { return this.#remote.memory(); }
+  get memory() {
+    return this.#remote.memory();
+  }
   /**
    * Ids of the token that begins a text (of an encoder-decoder: a target) and of those that end it.
    * @returns {{bos: number | null, eos: number[]}}
    */
-  get special() { return this.#info.special; }
+  get special() {
+    return this.#info.special;
+  }
   /**
    * Most positions of a sequence: prompt and new tokens together.
    * @returns {number}
    */
-  get contextLength() { return this.#info.contextLength; }
+  get contextLength() {
+    return this.#info.contextLength;
+  }
   /**
    * The Jinja template that came with the model and that `chat` uses; null without one.
    * @returns {string | null}
    */
-  get chatTemplate() { return this.#info.chatTemplate; }
+  get chatTemplate() {
+    return this.#info.chatTemplate;
+  }
   /**
-   * The model's tokenizer on the caller's side, whose calls are synchronous; null for a model without one. It is built at the first access,
-   * belongs to the caller and works after the model was disposed.
+   * The model's tokenizer on the caller's side, whose calls are synchronous; null for a model without one. It is built
+   * at the first access, belongs to the caller and works after the model was disposed.
    * @returns {Promise<Tokenizer> | null}
    * @example
    * const tokenizer = await model.tokenizer;
@@ -164,22 +194,30 @@ export class Model {
    */
   get tokenizer() {
     if (!this.#info.hasTokenizer) return null;
-    this.#tokenizer ??= guardedAsync(() => Promise.all([import('./model_tokenizer.js'), this.#call('tokenizerText', [])]).then(([{ tokenizerOf }, text]) => tokenizerOf(text)));
-    this.#tokenizer.catch(() => { this.#tokenizer = null; });
+    this.#tokenizer ??= guardedAsync(() =>
+      Promise.all([import('./model_tokenizer.js'), this.#call('tokenizerText', [])]).then(([{ tokenizerOf }, text]) =>
+        tokenizerOf(text),
+      ),
+    );
+    this.#tokenizer.catch(() => {
+      this.#tokenizer = null;
+    });
     return this.#tokenizer;
   }
 
   /**
    * Token ids of a text.
    * @param {string} text  names of special tokens in it become those tokens
-   * @param {{addSpecialTokens?: boolean}} [options]  addSpecialTokens: put the tokens around it that the tokenizer prescribes; default true, as in
-   *   Hugging Face
+   * @param {{addSpecialTokens?: boolean}} [options] addSpecialTokens: put the tokens around it that the tokenizer
+   *   prescribes; default true, as in Hugging Face
    * @returns {Promise<number[]>}
    * @throws {GlassformerError} `no-tokenizer`
    * @example
    * console.log(await model.encode('Once upon a time'));                   // [ 0, 423, 436, 259, 395 ]
    */
-  async encode(text, options) { return this.#call('encode', [textOf(text, 'the text'), callOptions('encode', options)[0]]); }
+  async encode(text, options) {
+    return this.#call('encode', [textOf(text, 'the text'), callOptions('encode', options)[0]]);
+  }
 
   /**
    * The text of token ids, special tokens included.
@@ -189,16 +227,20 @@ export class Model {
    * @example
    * console.log(await model.decode(await model.encode('a red ball')));    // <|endoftext|>a red ball
    */
-  async decode(ids) { return this.#call('decode', [idsOf(ids, 'list of ids', this.#limits.vocab)]); }
+  async decode(ids) {
+    return this.#call('decode', [idsOf(ids, 'list of ids', this.#limits.vocab)]);
+  }
 
   /**
-   * Continue a prompt, token by token. The generator yields a Step for each new token and returns a Summary. `break` stops the engine. Given several
-   * prompts, it runs them together: a step's `sequence` says which prompt it belongs to, and the summary's `sequences` hold each prompt followed by its
-   * new tokens.
-   * @param {string | Ids | (string | Ids)[]} prompt  an empty one is refused, except of an encoder-decoder, whose target begins with a token of its own
+   * Continue a prompt, token by token. The generator yields a Step for each new token and returns a Summary. `break`
+   * stops the engine. Given several prompts, it runs them together: a step's `sequence` says which prompt it belongs
+   * to, and the summary's `sequences` hold each prompt followed by its new tokens.
+   * @param {string | Ids | (string | Ids)[]} prompt an empty one is refused, except of an encoder-decoder, whose target
+   *   begins with a token of its own
    * @param {GenerateOptions} [options]
    * @returns {AsyncGenerator<Step, Summary, void>}
-   * @throws {GlassformerError} at the first step: `empty-prompt`, `context-full`, `no-tokenizer`, `bad-token`, `unknown-point`, `capture-too-large`
+   * @throws {GlassformerError} at the first step: `empty-prompt`, `context-full`, `no-tokenizer`, `bad-token`,
+   *   `unknown-point`, `capture-too-large`
    * @example
    * let text = '';
    * for await (const step of model.generate('Once upon a time', { maxTokens: 20, temperature: 0.8, seed: 1 })) text += step.text;
@@ -214,11 +256,14 @@ export class Model {
     try {
       const [rest, hooks] = callOptions('generate', options, this.#limits);
       return keepAlive(this.#remote.generate([inputOf(prompt, 'prompt', this.#limits, true), rest], hooks), this);
-    } catch (error) { return refusal(error); }
+    } catch (error) {
+      return refusal(error);
+    }
   }
 
   /**
-   * Continue a conversation. The messages become one prompt by the chat template that came with the model; otherwise this is `generate`.
+   * Continue a conversation. The messages become one prompt by the chat template that came with the model; otherwise
+   * this is `generate`.
    * @param {Message[]} messages
    * @param {GenerateOptions & ChatExtras} [options]
    * @returns {AsyncGenerator<Step, Summary, void>}
@@ -231,19 +276,28 @@ export class Model {
    * }
    */
   async *chat(messages, options) {
-    const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits), list = messagesOf(messages);
-    const prompt = await guardedAsync(async () => (await import('./chat.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)));
+    const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits),
+      list = messagesOf(messages);
+    const prompt = await guardedAsync(async () =>
+      (await import('./chat.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)),
+    );
     return yield* this.generate(prompt, { ...rest, ...hooks, addSpecialTokens: false });
   }
 
-  /** @param {string} call @param {any} input @param {any} options @param {boolean} [many]  whether several sequences are taken */
+  /**
+   * @param {string} call
+   * @param {any} input
+   * @param {any} options
+   * @param {boolean} [many] whether several sequences are taken
+   */
   async #ask(call, input, options, many) {
     const [rest, hooks] = callOptions(call, options, this.#limits);
     return this.#call('inspect', [call, [inputOf(input, 'input', this.#limits, many), rest]], hooks);
   }
 
   /**
-   * Run a whole sequence and return the logits after each position and the captured points. Capture does not change a bit of the logits.
+   * Run a whole sequence and return the logits after each position and the captured points. Capture does not change a
+   * bit of the logits.
    * @param {string | Ids | (string | Ids)[]} input
    * @param {ForwardOptions} [options]
    * @returns {Promise<ForwardResult>}
@@ -275,7 +329,8 @@ export class Model {
   }
 
   /**
-   * The probabilities from which `generate` would draw the next token: temperature, penalty and cut-offs applied to logits, without running the model.
+   * The probabilities from which `generate` would draw the next token: temperature, penalty and cut-offs applied to
+   * logits, without running the model.
    * @param {ArrayLike<number>} logits  [vocab_size]
    * @param {DistributionOptions} [options]
    * @returns {Promise<Float32Array>}  [vocab_size], their sum is 1; 0 for a token that was cut off
@@ -286,7 +341,10 @@ export class Model {
    * console.log(probabilities.filter((p) => p > 0).length);               // 5
    */
   async distribution(logits, options) {
-    return this.#call('inspect', ['distribution', [logitsOf(logits), callOptions('distribution', options, this.#limits)[0]]]);
+    return this.#call('inspect', [
+      'distribution',
+      [logitsOf(logits), callOptions('distribution', options, this.#limits)[0]],
+    ]);
   }
 
   /**
@@ -304,7 +362,8 @@ export class Model {
   }
 
   /**
-   * One logit as a sum of terms: embedding, each head, each feed-forward layer, biases. Every norm's scale is held at its value in this pass.
+   * One logit as a sum of terms: embedding, each head, each feed-forward layer, biases. Every norm's scale is held at
+   * its value in this pass.
    * @param {string | Ids} input
    * @param {ReadOptions & AttributionExtras} [options]
    * @returns {Promise<Attribution>}
@@ -318,8 +377,8 @@ export class Model {
   }
 
   /**
-   * One value of a pass and the terms it was computed from: a cell of any point, or a logit. A term's `from` names the cell of its input, so that
-   * a value can be traced back to the embedding.
+   * One value of a pass and the terms it was computed from: a cell of any point, or a logit. A term's `from` names the
+   * cell of its input, so that a value can be traced back to the embedding.
    * @param {string | Ids} input
    * @param {ReadOptions & ExplainExtras} options
    * @returns {Promise<Explanation>}
@@ -333,7 +392,8 @@ export class Model {
   }
 
   /**
-   * Every operation of one pass, in order: shapes, parameters, floating-point operations, bytes moved, measured milliseconds.
+   * Every operation of one pass, in order: shapes, parameters, floating-point operations, bytes moved, measured
+   * milliseconds.
    * @param {string | Ids} input
    * @param {ReadOptions} [options]
    * @returns {Promise<TraceRow[]>}
@@ -354,18 +414,27 @@ export class Model {
    * const { name, shape } = model.parameters.rows[0];
    * console.log((await model.weight(name, 5)).length === shape[1]);       // true
    */
-  async weight(name, row = 0) { return this.#call('inspect', ['weight', [textOf(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)]]); }
+  async weight(name, row = 0) {
+    return this.#call('inspect', [
+      'weight',
+      [textOf(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)],
+    ]);
+  }
 
   /**
-   * The names of all points that `capture`, `edits` and `explain` accept. They are TransformerLens's, without its batch axis.
+   * The names of all points that `capture`, `edits` and `explain` accept. They are TransformerLens's, without its batch
+   * axis.
    * @returns {Promise<string[]>}
    * @example
    * console.log((await model.points()).includes('blocks.0.attn.hook_pattern'));    // true
    */
-  async points() { return this.#call('pointNames', []); }
+  async points() {
+    return this.#call('pointNames', []);
+  }
 
   /**
-   * Open a session: a sequence that the caller runs token by token, rewinds and forks. It has a key/value cache of its own until it is disposed.
+   * Open a session: a sequence that the caller runs token by token, rewinds and forks. It has a key/value cache of its
+   * own until it is disposed.
    * @param {SessionOptions} [options]
    * @returns {Promise<Session>}
    * @throws {GlassformerError} `out-of-memory`, `unknown-point`
@@ -381,8 +450,8 @@ export class Model {
   }
 
   /**
-   * Free all memory and end the worker. Pending calls reject with `bad-state`. A second call does nothing. `using model = await load(...)` calls it
-   * at the end of a block.
+   * Free all memory and end the worker. Pending calls reject with `bad-state`. A second call does nothing.
+   * `using model = await load(...)` calls it at the end of a block.
    */
   dispose() {
     if (this.#disposed) return;
@@ -391,5 +460,7 @@ export class Model {
     this.#remote.close();
   }
 
-  [Symbol.dispose]() { this.dispose(); }
+  [Symbol.dispose]() {
+    this.dispose();
+  }
 }

@@ -1,9 +1,14 @@
-// model_tokenizer.js - builds Model.tokenizer on the caller's side; a chunk of its own, so that pages that do not use it do not fetch the library
+// model_tokenizer.js - builds Model.tokenizer on the caller's side; a chunk of its own, so that pages that do not use
+// it do not fetch the library
 import { PIECES, SentencePieces } from './formats/pieces.js';
 import { Tokenizer } from './tokenizer.js';
 
-/** @param {string} text the result of Tokenizer.toText in the worker @returns {Tokenizer} */
+/**
+ * @param {string} text the result of Tokenizer.toText in the worker
+ * @returns {Tokenizer}
+ */
 export function tokenizerOf(text) {
-  const json = JSON.parse(text), { model } = json;
+  const json = JSON.parse(text),
+    { model } = json;
   return new Tokenizer({ ...json, ...(model.type === PIECES && { model: SentencePieces.fromJSON(model) }) });
 }

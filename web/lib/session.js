@@ -9,8 +9,9 @@ import { number } from './base/given.js';
 /** @typedef {import('./engine/engine.js').Tensor} Tensor */
 
 /**
- * One sequence in a model that the caller runs: `eval` takes tokens and returns logits; it can be rewound and forked. Made by `Model.session`. Calls on one
- * session run one after the other. Methods reject with `bad-state` after the session or its model was disposed.
+ * One sequence in a model that the caller runs: `eval` takes tokens and returns logits; it can be rewound and forked.
+ * Made by `Model.session`. Calls on one session run one after the other. Methods reject with `bad-state` after the
+ * session or its model was disposed.
  */
 export class Session {
   #model;
@@ -22,7 +23,10 @@ export class Session {
   #closed = false;
   /** The last call: calls run one after the other. @type {Promise<any>} */
   #last = Promise.resolve();
-  /** What the last eval captured, by point name: the points named when the session was opened. @type {Record<string, Tensor>} */
+  /**
+   * What the last eval captured, by point name: the points named when the session was opened.
+   * @type {Record<string, Tensor>}
+   */
   captured = {};
 
   /**
@@ -40,15 +44,31 @@ export class Session {
     this.#id = session;
     this.#length = length;
     this.#bytes = bytes;
-    finalizers.register(this, () => { remote.call('session', ['close', [session]]).catch(() => {}); }, this);
+    finalizers.register(
+      this,
+      () => {
+        remote.call('session', ['close', [session]]).catch(() => {});
+      },
+      this,
+    );
   }
 
   /** Number of positions held. */
-  get length() { return this.#length; }
+  get length() {
+    return this.#length;
+  }
   /** Bytes of its key/value cache. */
-  get bytes() { return this.#bytes; }
+  get bytes() {
+    return this.#bytes;
+  }
 
-  /** @template T @param {string} method @param {any[]} args @param {{signal?: AbortSignal}} [hooks] @returns {Promise<any>} */
+  /**
+   * @template T
+   * @param {string} method
+   * @param {any[]} args
+   * @param {{signal?: AbortSignal}} [hooks]
+   * @returns {Promise<any>}
+   */
   #call(method, args, hooks) {
     if (this.#closed) return Promise.reject(new GlassformerError('bad-state', 'the session was closed'));
     const answer = this.#last.then(() => this.#remote.call('session', [method, [this.#id, ...args]], hooks));
@@ -70,7 +90,11 @@ export class Session {
    */
   async eval(input, options) {
     const [, hooks] = callOptions('eval', options);
-    const { logits, captured, length, bytes } = await this.#call('eval', [inputOf(input, 'input', this.#limits)], hooks);
+    const { logits, captured, length, bytes } = await this.#call(
+      'eval',
+      [inputOf(input, 'input', this.#limits)],
+      hooks,
+    );
     this.#length = length;
     this.#bytes = bytes;
     this.captured = captured;
@@ -107,7 +131,9 @@ export class Session {
    * await Promise.all([session.eval(' time'), other.eval(' day')]);
    * await Promise.all([session.dispose(), other.dispose()]);
    */
-  async fork() { return new Session(this.#model, this.#remote, this.#limits, await this.#call('fork', [])); }
+  async fork() {
+    return new Session(this.#model, this.#remote, this.#limits, await this.#call('fork', []));
+  }
 
   /**
    * Free the session's memory. Settles when it is free and never rejects. A second call does nothing.
@@ -125,9 +151,15 @@ export class Session {
    * The same as close, under the name that every handle of this package has.
    * @returns {Promise<void>}
    */
-  dispose() { return this.close(); }
+  dispose() {
+    return this.close();
+  }
 
-  [Symbol.dispose]() { this.close(); }
+  [Symbol.dispose]() {
+    this.close();
+  }
 
-  async [Symbol.asyncDispose]() { await this.close(); }
+  async [Symbol.asyncDispose]() {
+    await this.close();
+  }
 }

@@ -1,11 +1,24 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // tokenizer.js - text to ids and back, a thin layer over @huggingface/tokenizers
 //
-// Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (formats/vocab.js). This file adds checks that the library
-// lacks, lossless decoding, and a stream that withholds incomplete characters.
+// Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (formats/vocab.js). This file adds
+// checks that the library lacks, lossless decoding, and a stream that withholds incomplete characters.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
 import { fail, guardedAsync, said, show } from './base/errors.js';
-import { LIMITS, addressed, bytesOrObject, callback, entries, flag, isStreamed, optionsOf, reading, signal, textOf, word } from './base/given.js';
+import {
+  LIMITS,
+  addressed,
+  bytesOrObject,
+  callback,
+  entries,
+  flag,
+  isStreamed,
+  optionsOf,
+  reading,
+  signal,
+  textOf,
+  word,
+} from './base/given.js';
 import { openTokenizer } from './formats/source.js';
 import { pieceModels } from './formats/tokenizer_json.js';
 
@@ -15,15 +28,19 @@ const MAX_ID = 1 << 22;
 /** @typedef {Record<string, any>} Json */
 
 /**
- * Text to token ids and back, in the calling thread. Comes from `model.tokenizer`, `Tokenizer.load` or `Training.tokenizer`. Methods throw a
- * GlassformerError: `bad-argument` for arguments of the wrong type, `bad-state` after `dispose`.
+ * Text to token ids and back, in the calling thread. Comes from `model.tokenizer`, `Tokenizer.load` or
+ * `Training.tokenizer`. Methods throw a GlassformerError: `bad-argument` for arguments of the wrong type, `bad-state`
+ * after `dispose`.
  */
 export class Tokenizer {
   /** Of the library; null once disposed. @type {any} */
   #library;
   /** The tokenizer.json it was built from. @type {Json | null} */
   #json;
-  /** An ordinary token that is put before another one, since decoders treat the first token differently. @type {number[]} */
+  /**
+   * An ordinary token that is put before another one, since decoders treat the first token differently.
+   * @type {number[]}
+   */
   #anchor;
   #anchorLength;
   #joins;
@@ -39,13 +56,28 @@ export class Tokenizer {
     const pieces = pieceModels.has(model) ? model : null;
     this.#json = json;
     try {
-      this.#library = new Library({ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json, added_tokens: added, model: pieces?.outline ?? model }, { clean_up_tokenization_spaces: false });
+      this.#library = new Library(
+        {
+          normalizer: null,
+          pre_tokenizer: null,
+          post_processor: null,
+          decoder: null,
+          ...json,
+          added_tokens: added,
+          model: pieces?.outline ?? model,
+        },
+        { clean_up_tokenization_spaces: false },
+      );
       pieces?.enter(this.#lib.model);
     } catch (e) {
       fail('bad-tokenizer', `the tokenizer cannot be built: ${said(e)}`, e);
     }
     keepBom(this.#lib.decoder);
-    const vocab = pieces ? [pieces.texts.length - 1] : Array.isArray(model.vocab) ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id) : Object.values(model.vocab);
+    const vocab = pieces
+      ? [pieces.texts.length - 1]
+      : Array.isArray(model.vocab)
+        ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id)
+        : Object.values(model.vocab);
     /** One more than the largest id. @type {number} */
     this.vocabSize = 1 + [...vocab, ...added.map((/** @type {Json} */ t) => t.id)].reduce((a, b) => Math.max(a, b), -1);
     /** Ids of special tokens. @type {Set<number>} */
@@ -57,8 +89,8 @@ export class Tokenizer {
 
   /**
    * Read a tokenizer without its model.
-   * @param {import('./formats/source.js').Bytes | import('./base/streamed.js').Streamed | object} file tokenizer.json, a GGUF, llama2.c's tokenizer.bin, or a
-   *   parsed tokenizer.json
+   * @param {import('./formats/source.js').Bytes | import('./base/streamed.js').Streamed | object} file tokenizer.json,
+   *   a GGUF, llama2.c's tokenizer.bin, or a parsed tokenizer.json
    * @param {import('./formats/source.js').OpenOptions} [options]
    * @returns {Promise<Tokenizer>}
    * @throws {GlassformerError} `bad-tokenizer`, `not-found`, `network`, `unsupported`
@@ -68,22 +100,39 @@ export class Tokenizer {
    * console.log(tokenizer.decode(tokenizer.encode('a red ball')));        // <|endoftext|>a red ball
    */
   static async load(file, options) {
-    const given = optionsOf('Tokenizer.load', options, { fetch: callback, signal, onBytes: callback, hfEndpoint: word });
+    const given = optionsOf('Tokenizer.load', options, {
+      fetch: callback,
+      signal,
+      onBytes: callback,
+      hfEndpoint: word,
+    });
     const from = reading('the tokenizer', () => bytesOrObject(file, 'the tokenizer'));
     return guardedAsync(async () => {
       if (!isStreamed(from)) return new Tokenizer(await openTokenizer(from, given));
-      const { source, fetch } = /** @type {import('./base/streamed.js').Addressed} */ (await addressed({ weights: null, tokenizer: from }, given.fetch));
+      const { source, fetch } = /** @type {import('./base/streamed.js').Addressed} */ (
+        await addressed({ weights: null, tokenizer: from }, given.fetch)
+      );
       return new Tokenizer(await openTokenizer(source.tokenizer, { ...given, fetch }));
     }, given.signal);
   }
 
-  /** The vocabulary as a text, which can be posted to another thread, where model_tokenizer.js makes a tokenizer of it. @ignore @returns {string} */
-  toText() { return JSON.stringify(this.#json ?? this.#gone()); }
+  /**
+   * The vocabulary as a text, which can be posted to another thread, where model_tokenizer.js makes a tokenizer of it.
+   * @ignore
+   * @returns {string}
+   */
+  toText() {
+    return JSON.stringify(this.#json ?? this.#gone());
+  }
 
-  get #lib() { return this.#library ?? this.#gone(); }
+  get #lib() {
+    return this.#library ?? this.#gone();
+  }
 
   /** @returns {never} */
-  #gone() { return fail('bad-state', 'the tokenizer was disposed'); }
+  #gone() {
+    return fail('bad-state', 'the tokenizer was disposed');
+  }
 
   /** Free the vocabulary (about 20 MB for 50,000 tokens). No model or stream of a model needs it. */
   dispose() {
@@ -91,13 +140,15 @@ export class Tokenizer {
     this.#pieces.clear();
   }
 
-  [Symbol.dispose]() { this.dispose(); }
+  [Symbol.dispose]() {
+    this.dispose();
+  }
 
   /**
    * Token ids of a text.
    * @param {string} text  names of special tokens in it become those tokens
-   * @param {{addSpecialTokens?: boolean}} [options]  addSpecialTokens: put the tokens around it that the tokenizer prescribes; default true, as in
-   *   Hugging Face
+   * @param {{addSpecialTokens?: boolean}} [options] addSpecialTokens: put the tokens around it that the tokenizer
+   *   prescribes; default true, as in Hugging Face
    * @returns {number[]}
    * @throws {GlassformerError} `bad-tokenizer`: the vocabulary cannot express the text
    */
@@ -114,7 +165,8 @@ export class Tokenizer {
   /**
    * The text of token ids.
    * @param {ArrayLike<number>} ids
-   * @param {{skipSpecialTokens?: boolean}} [options]  skipSpecialTokens: leave them out; default false, which gives their names
+   * @param {{skipSpecialTokens?: boolean}} [options] skipSpecialTokens: leave them out; default false, which gives
+   *   their names
    * @returns {string}
    * @throws {GlassformerError} `bad-token`
    */
@@ -124,7 +176,9 @@ export class Tokenizer {
     for (const id of list) {
       if (!this.knows(id)) fail('bad-token', `${show(id)} is not the id of a token`);
     }
-    return list.length ? understood('decode', () => this.#lib.decode(list, { skip_special_tokens: skipSpecialTokens })) : '';
+    return list.length
+      ? understood('decode', () => this.#lib.decode(list, { skip_special_tokens: skipSpecialTokens }))
+      : '';
   }
 
   /**
@@ -132,10 +186,13 @@ export class Tokenizer {
    * @param {number} id
    * @returns {boolean}
    */
-  knows(id) { return Number.isInteger(id) && this.#lib.id_to_token(id) !== undefined; }
+  knows(id) {
+    return Number.isInteger(id) && this.#lib.id_to_token(id) !== undefined;
+  }
 
   /**
-   * A token's text as it stands inside a sentence. Bytes that are part of a character give U+FFFD, an unused id gives ''.
+   * A token's text as it stands inside a sentence. Bytes that are part of a character give U+FFFD, an unused id gives
+   * ''.
    * @param {number} id
    * @returns {string}
    */
@@ -152,13 +209,14 @@ export class Tokenizer {
     let piece = this.#pieces.get(id);
     if (piece === undefined) {
       const text = this.#joins && !this.special.has(id) ? this.idToText(id) : '';
-      this.#pieces.set(id, piece = text && !text.includes('\ufffd') ? text : null);
+      this.#pieces.set(id, (piece = text && !text.includes('\ufffd') ? text : null));
     }
     return piece;
   }
 
   /**
-   * Decode one token at a time. The pieces together are the text that follows that of `prior`; after a special token a new text begins.
+   * Decode one token at a time. The pieces together are the text that follows that of `prior`; after a special token a
+   * new text begins.
    * @param {ArrayLike<number>} [prior]  ids that come before
    * @param {{skipSpecialTokens?: boolean}} [options]  skipSpecialTokens: leave them out; default false
    * @returns {TextStream}
@@ -170,27 +228,38 @@ export class Tokenizer {
    * console.log(text + stream.end());                                     // a red ball
    */
   stream(prior = [], options) {
-    const ids = listOf(prior).slice(-8).filter((id) => this.knows(id));
+    const ids = listOf(prior)
+      .slice(-8)
+      .filter((id) => this.knows(id));
     const begin = ids.reduce((at, id, i) => (this.special.has(id) ? i + 1 : at), 0);
     return new TextStream(this, ids.slice(begin), options);
   }
 }
 
-/** @param {unknown} ids @returns {any[]} */
+/**
+ * @param {unknown} ids
+ * @returns {any[]}
+ */
 function listOf(ids) {
-  return reading('ids', () => entries(ids, LIMITS.ids, (n) => fail('bad-argument', `ids has ${n} entries, at most ${LIMITS.ids} are taken`)))
-    ?? fail('bad-argument', `ids is ${show(ids)}, expected a list of token ids`);
+  return (
+    reading('ids', () =>
+      entries(ids, LIMITS.ids, (n) => fail('bad-argument', `ids has ${n} entries, at most ${LIMITS.ids} are taken`)),
+    ) ?? fail('bad-argument', `ids is ${show(ids)}, expected a list of token ids`)
+  );
 }
 
 /**
- * Run a function of the library. Errors in parts of a tokenizer that the library does not check at construction appear in it as `bad-tokenizer`.
+ * Run a function of the library. Errors in parts of a tokenizer that the library does not check at construction appear
+ * in it as `bad-tokenizer`.
  * @template T
  * @param {string} what
  * @param {() => T} use
  * @returns {T}
  */
 function understood(what, use) {
-  try { return use(); } catch (e) {
+  try {
+    return use();
+  } catch (e) {
     return fail('bad-tokenizer', `the tokenizer cannot ${what}: ${said(e)}`, e);
   }
 }
@@ -200,9 +269,17 @@ const CONTEXT = 4;
 /** Most tokens of the window: bytes that never complete a character must not let it grow without bound. */
 const MAX_WINDOW = 64;
 
-/** Decodes tokens one at a time. A character whose bytes are spread over several tokens is delivered when it is complete. Made by `Tokenizer.stream`. */
+/**
+ * Decodes tokens one at a time. A character whose bytes are spread over several tokens is delivered when it is
+ * complete. Made by `Tokenizer.stream`.
+ */
 export class TextStream {
-  /** @ignore @param {Tokenizer} tokenizer @param {number[]} prior @param {{skipSpecialTokens?: boolean}} [options] */
+  /**
+   * @ignore
+   * @param {Tokenizer} tokenizer
+   * @param {number[]} prior
+   * @param {{skipSpecialTokens?: boolean}} [options]
+   */
   constructor(tokenizer, prior, options) {
     this.tokenizer = tokenizer;
     this.options = options;
@@ -215,16 +292,20 @@ export class TextStream {
     this.shown = text.length - Number(this.half);
   }
 
-  decode() { return this.tokenizer.decode(this.window, this.options); }
+  decode() {
+    return this.tokenizer.decode(this.window, this.options);
+  }
 
   /**
    * Add a token.
    * @param {number} id
-   * @returns {string} the text that is now whole, '' while it is half a character or where the vocabulary has no such token
+   * @returns {string} the text that is now whole, '' while it is half a character or where the vocabulary has no such
+   *   token
    */
   push(id) {
     const { tokenizer, window } = this;
-    const piece = this.half || !window.length || tokenizer.special.has(window[window.length - 1]) ? null : tokenizer.piece(id);
+    const piece =
+      this.half || !window.length || tokenizer.special.has(window[window.length - 1]) ? null : tokenizer.piece(id);
     if (piece === null && !tokenizer.knows(id)) return '';
     if (this.shown < 0 && piece === null) this.shown = this.decode().length;
     window.push(id);
@@ -246,7 +327,10 @@ export class TextStream {
     return out;
   }
 
-  /** The text that is still withheld: bytes of an incomplete character. @returns {string} */
+  /**
+   * The text that is still withheld: bytes of an incomplete character.
+   * @returns {string}
+   */
   end() {
     if (!this.half) return '';
     const text = this.decode();
@@ -257,14 +341,26 @@ export class TextStream {
   }
 }
 
-/** Whether a decoder's result for a token is independent of its place, except at the start of a text. @param {Json | null | undefined} decoder @returns {boolean} */
+/**
+ * Whether a decoder's result for a token is independent of its place, except at the start of a text.
+ * @param {Json | null | undefined} decoder
+ * @returns {boolean}
+ */
 function joins(decoder) {
   switch (decoder?.type) {
-    case 'ByteLevel': case 'ByteFallback': case 'Fuse': case 'Metaspace': return true;
-    case 'Replace': return decoder.pattern?.String?.length === 1;
-    case 'Strip': return !decoder.stop;
-    case 'Sequence': return Array.isArray(decoder.decoders) && decoder.decoders.every(joins);
-    default: return false;
+    case 'ByteLevel':
+    case 'ByteFallback':
+    case 'Fuse':
+    case 'Metaspace':
+      return true;
+    case 'Replace':
+      return decoder.pattern?.String?.length === 1;
+    case 'Strip':
+      return !decoder.stop;
+    case 'Sequence':
+      return Array.isArray(decoder.decoders) && decoder.decoders.every(joins);
+    default:
+      return false;
   }
 }
 
@@ -275,20 +371,31 @@ function joins(decoder) {
  * @returns {{model: Json, added_tokens: Json[]}}
  */
 function check(json) {
-  /** @param {string} why @returns {never} */
+  /**
+   * @param {string} why
+   * @returns {never}
+   */
   const no = (why) => fail('bad-tokenizer', `tokenizer: ${why}`);
   if (json === null || typeof json !== 'object' || Array.isArray(json)) no(`expected an object, found ${show(json)}`);
   const { model, added_tokens: added = [] } = json;
   if (pieceModels.has(model)) return { model, added_tokens: added }; // made from checked parts
   if (model === null || typeof model !== 'object') no('there is no model in it');
   const type = model.type ?? (model.merges ? 'BPE' : Array.isArray(model.vocab) ? 'Unigram' : undefined);
-  if (type !== 'BPE' && type !== 'Unigram') fail('unsupported', `tokenizer: the model ${show(type ?? 'without a type')} is not supported, expected BPE or Unigram`);
+  if (type !== 'BPE' && type !== 'Unigram')
+    fail(
+      'unsupported',
+      `tokenizer: the model ${show(type ?? 'without a type')} is not supported, expected BPE or Unigram`,
+    );
   if (!Array.isArray(added)) no('added_tokens is not a list');
   for (const t of added) {
     if (typeof t?.content !== 'string' || !isId(t.id)) no(`the added token ${show(t)} has no content or no id`);
   }
   if (type === 'Unigram') {
-    const fine = Array.isArray(model.vocab) && model.vocab.every((/** @type {any} */ v) => Array.isArray(v) && typeof v[0] === 'string' && Number.isFinite(v[1]));
+    const fine =
+      Array.isArray(model.vocab) &&
+      model.vocab.every(
+        (/** @type {any} */ v) => Array.isArray(v) && typeof v[0] === 'string' && Number.isFinite(v[1]),
+      );
     if (!fine || !model.vocab.length) no('the vocabulary is not a list of tokens with scores');
     return { model: { ...model, type }, added_tokens: added };
   }
@@ -305,9 +412,11 @@ function check(json) {
   const prefix = (model.continuing_subword_prefix ?? '').length;
   const pairs = merges.map((/** @type {any} */ m) => {
     const pair = typeof m === 'string' ? m.split(' ') : m;
-    if (!Array.isArray(pair) || pair.length !== 2 || !pair.every((p) => typeof p === 'string' && p)) no(`the merge ${show(m)} is not two tokens`);
+    if (!Array.isArray(pair) || pair.length !== 2 || !pair.every((p) => typeof p === 'string' && p))
+      no(`the merge ${show(m)} is not two tokens`);
     for (const token of [pair[0], pair[1], pair[0] + pair[1].slice(prefix)]) {
-      if (!Object.hasOwn(vocab, token)) no(`the merge ${show(m)} needs the token ${show(token)}, which is not in the vocabulary`);
+      if (!Object.hasOwn(vocab, token))
+        no(`the merge ${show(m)} needs the token ${show(token)}, which is not in the vocabulary`);
     }
     return pair;
   });
@@ -317,7 +426,10 @@ function check(json) {
 /** @param {unknown} id */
 const isId = (id) => Number.isInteger(id) && Number(id) >= 0 && Number(id) < MAX_ID;
 
-/** A byte order mark inside a text is a character like any other; the library's byte decoders drop it. @param {any} decoder */
+/**
+ * A byte order mark inside a text is a character like any other; the library's byte decoders drop it.
+ * @param {any} decoder
+ */
 function keepBom(decoder) {
   if (!decoder) return;
   if (decoder.text_decoder) decoder.text_decoder = new TextDecoder('utf-8', { ignoreBOM: true });

@@ -12,9 +12,10 @@ import { loadOptions } from './input/loading.js';
 /** @typedef {import('./tokenizer.js').Tokenizer} Tokenizer */
 
 /**
- * A training run, made by `train`: an async iterator of its steps. The engine computes a step when it is requested, and one more while the
- * reader works. Steps that take less than about 12 ms are delivered several at once, so `model`, `files` and `checkpoint` may be that many
- * steps ahead of the reader. Leaving a loop stops the run there; another loop continues it.
+ * A training run, made by `train`: an async iterator of its steps. The engine computes a step when it is requested, and
+ * one more while the reader works. Steps that take less than about 12 ms are delivered several at once, so `model`,
+ * `files` and `checkpoint` may be that many steps ahead of the reader. Leaving a loop stops the run there; another loop
+ * continues it.
  * @implements {AsyncIterableIterator<TrainStep>}
  * @example
  * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. The dog sat on the log.', { steps: 6 });
@@ -34,7 +35,9 @@ export class Training {
   /**
    * Called by train.
    * @ignore
-   * @param {(begun: (run: import('./train/train.js').TrainingRun) => void) => Promise<import('./train/train.js').TrainingRun>} start
+   * @param
+   *   {(begun: (run: import('./train/train.js').TrainingRun) => void) => Promise<import('./train/train.js').TrainingRun>}
+   *   start
    * @param {typeof import('./index.js').load} load
    */
   constructor(start, load) {
@@ -48,30 +51,68 @@ export class Training {
     finalizers.register(this, () => now.run?.dispose(), this);
   }
 
-  #about() { return this.#now.run?.about ?? fail('bad-state', 'the run has not started: this is known after its first step'); }
+  #about() {
+    return this.#now.run?.about ?? fail('bad-state', 'the run has not started: this is known after its first step');
+  }
 
-  /** The parameters of the model, as countParameters gives them. Known after the first step, before it throws `bad-state`. @returns {ParameterTable} */
-  get parameters() { return this.#about().parameters; }
-  /** The complete configuration. Known after the first step, before it throws `bad-state`. @returns {Config} */
-  get config() { return this.#about().config; }
-  /** The tokenizer of the vocabulary that was learnt. Known after the first step, before it throws `bad-state`. @returns {Tokenizer} */
-  get tokenizer() { return this.#about().tokenizer; }
+  /**
+   * The parameters of the model, as countParameters gives them. Known after the first step, before it throws
+   * `bad-state`.
+   * @returns {ParameterTable}
+   */
+  get parameters() {
+    return this.#about().parameters;
+  }
+  /**
+   * The complete configuration. Known after the first step, before it throws `bad-state`.
+   * @returns {Config}
+   */
+  get config() {
+    return this.#about().config;
+  }
+  /**
+   * The tokenizer of the vocabulary that was learnt. Known after the first step, before it throws `bad-state`.
+   * @returns {Tokenizer}
+   */
+  get tokenizer() {
+    return this.#about().tokenizer;
+  }
 
-  [Symbol.asyncIterator]() { return this; }
+  [Symbol.asyncIterator]() {
+    return this;
+  }
 
-  /** Compute the next step. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
-  async next() { return (await this.#opening).next(); }
+  /**
+   * Compute the next step.
+   * @returns {Promise<IteratorResult<TrainStep, undefined>>}
+   */
+  async next() {
+    return (await this.#opening).next();
+  }
 
-  /** Stop the run at this step; `break` in a loop calls it. A later `next` continues it. @returns {Promise<IteratorResult<TrainStep, undefined>>} */
+  /**
+   * Stop the run at this step; `break` in a loop calls it. A later `next` continues it.
+   * @returns {Promise<IteratorResult<TrainStep, undefined>>}
+   */
   async return() {
     this.#now.run?.stop();
     return { done: true, value: undefined };
   }
 
   /** Deliver no further step until `resume`. */
-  pause() { this.#opening.then((run) => run.pause(), () => {}); }
+  pause() {
+    this.#opening.then(
+      (run) => run.pause(),
+      () => {},
+    );
+  }
   /** Continue after `pause`. */
-  resume() { this.#opening.then((run) => run.resume(), () => {}); }
+  resume() {
+    this.#opening.then(
+      (run) => run.resume(),
+      () => {},
+    );
+  }
 
   /**
    * A model with the weights as they are now. Later steps do not change it.
@@ -89,19 +130,28 @@ export class Training {
     const [one, weights, tokenizer] = await this.files({ dtype });
     if (!weights) return this.#load(one.bytes, rest);
     const json = (/** @type {{bytes: Uint8Array}} */ file) => JSON.parse(new TextDecoder().decode(file.bytes));
-    return this.#load({ weights: weights.bytes, config: json(one), tokenizer: json(tokenizer) }, { ...(dtype !== 'f16' && { quantize: dtype ?? 'f32' }), ...rest });
+    return this.#load(
+      { weights: weights.bytes, config: json(one), tokenizer: json(tokenizer) },
+      { ...(dtype !== 'f16' && { quantize: dtype ?? 'f32' }), ...rest },
+    );
   }
 
   /**
-   * The model as files: one GGUF for the architectures of Llama and GPT-2; config.json, model.safetensors (f32) and tokenizer.json for all others.
+   * The model as files: one GGUF for the architectures of Llama and GPT-2; config.json, model.safetensors (f32) and
+   * tokenizer.json for all others.
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'}} [options]  dtype: of a GGUF's matrices; default f32
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}  copies
    */
-  files(options = {}) { return keepAlive(this.#opening.then((run) => run.files(options)), this); }
+  files(options = {}) {
+    return keepAlive(
+      this.#opening.then((run) => run.files(options)),
+      this,
+    );
+  }
 
   /**
-   * Everything that the next step depends on: weights, optimiser, schedule, vocabulary, random numbers. A run started from it continues after the last step
-   * that was computed, bit for bit.
+   * Everything that the next step depends on: weights, optimiser, schedule, vocabulary, random numbers. A run started
+   * from it continues after the last step that was computed, bit for bit.
    * @returns {Promise<Uint8Array<ArrayBuffer>>}  a copy
    * @example
    * const config = { d_model: 16, n_layers: 1, n_heads: 2 }, data = 'The cat sat on the mat. The dog sat on the log.';
@@ -113,7 +163,12 @@ export class Training {
    * console.log((await later.next()).value.step > 1);                     // true
    * await later.dispose();
    */
-  checkpoint() { return keepAlive(this.#opening.then((run) => run.checkpoint()), this); }
+  checkpoint() {
+    return keepAlive(
+      this.#opening.then((run) => run.checkpoint()),
+      this,
+    );
+  }
 
   /** End the run and its worker and free all memory, also while it is still starting. Models made from it stay. */
   async dispose() {
@@ -123,7 +178,11 @@ export class Training {
     await this.#opening.catch(() => {});
   }
 
-  [Symbol.dispose]() { this.dispose(); }
+  [Symbol.dispose]() {
+    this.dispose();
+  }
 
-  async [Symbol.asyncDispose]() { await this.dispose(); }
+  async [Symbol.asyncDispose]() {
+    await this.dispose();
+  }
 }

@@ -1,9 +1,9 @@
 // address.js - the state of the page in its address: whoever opens it gets the same text and the same picture.
 //
-// A text that follows from prompt, sampler and seed is written again by the engine, which gives the same tokens in every
-// browser; one that was branched, or whose sampler was moved on the way, carries its ids. So does a model with random weights from
-// configuration and seed. Of a model that only its owner has, an address keeps the name, and of its text what holds for any model:
-// whoever opens it is told.
+// A text that follows from prompt, sampler and seed is written again by the engine, which gives the same tokens in
+// every browser; one that was branched, or whose sampler was moved on the way, carries its ids. So does a model with
+// random weights from configuration and seed. Of a model that only its owner has, an address keeps the name, and of its
+// text what holds for any model: whoever opens it is told.
 
 import { shippedAs } from './models.js';
 import { isPart, partOf } from './parts.js';
@@ -14,38 +14,67 @@ const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', see
 /** @param {string} hash */
 export function readAddress(hash) {
   const q = new URLSearchParams(hash.slice(1));
-  const { prompt, source, head, written, ids, kept, at, key, stage, zoom, off, open, pace, made } = Object.fromEntries(q);
+  const { prompt, source, head, written, ids, kept, at, key, stage, zoom, off, open, pace, made } =
+    Object.fromEntries(q);
   /** @type {any} */
-  const state = {};   // only what is valid
+  const state = {}; // only what is valid
   const number = (/** @type {string | undefined} */ text, low, high) => {
     const x = Number(text);
     return text !== undefined && text !== '' && Number.isFinite(x) && x >= low && x <= high ? x : undefined;
   };
-  const count = (/** @type {string | undefined} */ text, high) => (Number.isInteger(Number(text)) ? number(text, 0, high) : undefined);
+  const count = (/** @type {string | undefined} */ text, high) =>
+    Number.isInteger(Number(text)) ? number(text, 0, high) : undefined;
   if (prompt !== undefined) state.prompt = prompt;
   if (source !== undefined) state.source = source;
   const sampler = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: q.get('past') === '1' };
-  const valid = { temperature: (t) => number(t, 0, 2), topK: (t) => count(t, 1e6), topP: (t) => number(t, 0.05, 1), seed: (t) => count(t, 4294967295) };
-  for (const [short, name] of Object.entries(KEYS)) sampler[name] = valid[name](q.get(short) ?? undefined) ?? sampler[name];
+  const valid = {
+    temperature: (t) => number(t, 0, 2),
+    topK: (t) => count(t, 1e6),
+    topP: (t) => number(t, 0.05, 1),
+    seed: (t) => count(t, 4294967295),
+  };
+  for (const [short, name] of Object.entries(KEYS))
+    sampler[name] = valid[name](q.get(short) ?? undefined) ?? sampler[name];
   state.sampler = sampler;
   if (['reading', 'fast', 'step'].includes(pace)) state.pace = pace;
   if (/^[a-z]+[12]?$/.test(open ?? '')) state.openStage = open;
   return {
-    state, model: q.get('model'), from: q.get('from') ?? (made !== undefined && !description(made) ? 'random weights' : null), made: description(made ?? 'null'),
+    state,
+    model: q.get('model'),
+    from: q.get('from') ?? (made !== undefined && !description(made) ? 'random weights' : null),
+    made: description(made ?? 'null'),
     /** more than a model */
     asks: [...q.keys()].some((key) => key !== 'model'),
     /** what stands in the place of the model's own opening */
-    opens: { ...(prompt !== undefined && { prompt }), ...(source !== undefined && { source }), ...(q.has('t') && { temperature: sampler.temperature }) },
+    opens: {
+      ...(prompt !== undefined && { prompt }),
+      ...(source !== undefined && { source }),
+      ...(q.has('t') && { temperature: sampler.temperature }),
+    },
     stack: /** @type {const} */ (['self', 'encoder', 'cross']).find((s) => s === q.get('stack')) ?? null,
     head: /^\d+\.\d+$/.test(head ?? '') ? head.split('.').map(Number) : null,
-    written: count(written, 1e5), ids: ids ? ids.split('.').map((x) => parseInt(x, 36)).filter(Number.isInteger) : null, kept: count(kept, 1e5),
-    at: count(at, 1e6), sourceAt: count(q.get('source-at') ?? undefined, 1e6), key: count(key, 1e6),
-    stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null, zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
+    written: count(written, 1e5),
+    ids: ids
+      ? ids
+          .split('.')
+          .map((x) => parseInt(x, 36))
+          .filter(Number.isInteger)
+      : null,
+    kept: count(kept, 1e5),
+    at: count(at, 1e6),
+    sourceAt: count(q.get('source-at') ?? undefined, 1e6),
+    key: count(key, 1e6),
+    stage: ['raw', 'scaled', 'masked', 'pattern'].includes(stage) ? stage : null,
+    zoom: ['near', 'whole'].includes(zoom) ? zoom : null,
     off: off ? off.split(',').filter(isPart) : [],
   };
 }
 
-/** Configuration and seed of a model with random weights. @param {string} text @returns {{config: any, seed: number} | null} */
+/**
+ * Configuration and seed of a model with random weights.
+ * @param {string} text
+ * @returns {{config: any, seed: number} | null}
+ */
 function description(text) {
   try {
     const { seed, ...config } = JSON.parse(text) ?? {};
@@ -58,23 +87,50 @@ function description(text) {
 /** What holds of an address on this page: without its model no text, head or part that was switched off.
  * @param {ReturnType<typeof readAddress>} asked */
 export function holding(asked) {
-  const { model, from, opens: { prompt, ...opens } } = asked;
+  const {
+    model,
+    from,
+    opens: { prompt, ...opens },
+  } = asked;
   if (from === null && (model === null || shippedAs(model))) return { ...asked, note: { text: '', address: '' } };
-  const address = from === null && model !== null && URL.canParse(model) && /^https?:$/.test(new URL(model).protocol) ? model : '';
-  const what = from !== null ? `made with “${from}”, a model of whoever made it` : `of the model at ${model}, which is not on this page`;
+  const address =
+    from === null && model !== null && URL.canParse(model) && /^https?:$/.test(new URL(model).protocol) ? model : '';
+  const what =
+    from !== null
+      ? `made with “${from}”, a model of whoever made it`
+      : `of the model at ${model}, which is not on this page`;
   return {
-    ...asked, model: null, opens: prompt ? { ...opens, prompt } : opens, stack: null, head: null, written: undefined, ids: null, at: undefined, sourceAt: undefined, key: undefined, stage: null, zoom: null, off: [],
-    note: { text: `This address is ${what}. Prompt and sampler are taken from it; the text is that of the model here.${address ? ' Nothing was asked of that address.' : ''}`, address },
+    ...asked,
+    model: null,
+    opens: prompt ? { ...opens, prompt } : opens,
+    stack: null,
+    head: null,
+    written: undefined,
+    ids: null,
+    at: undefined,
+    sourceAt: undefined,
+    key: undefined,
+    stage: null,
+    zoom: null,
+    off: [],
+    note: {
+      text: `This address is ${what}. Prompt and sampler are taken from it; the text is that of the model here.${address ? ' Nothing was asked of that address.' : ''}`,
+      address,
+    },
   };
 }
 
 /** Bring the loaded page to the state that the address asked for. Its text goes on from its own prompt, not from one that was typed meanwhile.
- * @param {ReturnType<typeof readAddress>} asked @param {import('./store.js').Store} store @param {import('./run.js').Run} run */
+ * @param {ReturnType<typeof readAddress>} asked
+ * @param {import('./store.js').Store} store
+ * @param {import('./run.js').Run} run */
 export async function follow(asked, store, run) {
-  const { state } = store, { model } = state;
+  const { state } = store,
+    { model } = state;
   if (!model) return;
   const { prompt = state.prompt, source = state.source } = asked.opens;
-  if (prompt !== state.prompt || source !== state.source) asked = { ...asked, ids: null, written: undefined, at: undefined, sourceAt: undefined, key: undefined };
+  if (prompt !== state.prompt || source !== state.source)
+    asked = { ...asked, ids: null, written: undefined, at: undefined, sourceAt: undefined, key: undefined };
   if (asked.ids?.length) await run.restore(asked.ids, asked.kept || undefined);
   else if (asked.written) {
     const { pace, maxTokens } = state;
@@ -82,23 +138,28 @@ export async function follow(asked, store, run) {
     await run.run();
     store.set({ pace, maxTokens });
   }
-  if (state.model !== model) return;   // another was chosen
+  if (state.model !== model) return; // another was chosen
   /** @type {any} */
   const patch = {};
   if (asked.stack && model.config.kind === 'encoder_decoder') patch.stack = asked.stack;
-  const { layers, keys } = inView({ ...state, ...patch });   // of that stack
-  if (asked.head && asked.head[0] < layers && asked.head[1] < model.config.nHeads) patch.head = { layer: asked.head[0], head: asked.head[1] };
+  const { layers, keys } = inView({ ...state, ...patch }); // of that stack
+  if (asked.head && asked.head[0] < layers && asked.head[1] < model.config.nHeads)
+    patch.head = { layer: asked.head[0], head: asked.head[1] };
   if (asked.stage) patch.stage = asked.stage;
   if (asked.zoom) patch.zoom = asked.zoom;
   const off = asked.off.filter((key) => partOf(model.config, key));
   if (off.length) patch.off = off;
-  if (asked.at !== undefined && asked.at < state.tokens.length) Object.assign(patch, { cursor: asked.at, follow: false });
+  if (asked.at !== undefined && asked.at < state.tokens.length)
+    Object.assign(patch, { cursor: asked.at, follow: false });
   if (asked.sourceAt !== undefined && asked.sourceAt < state.sourceTokens.length) patch.sourceCursor = asked.sourceAt;
   if (asked.key !== undefined && asked.key < keys.length) patch.key = asked.key;
   if (Object.keys(patch).length) store.set(patch);
 }
 
-/** The present state as an address. @param {import('./store.js').State} s */
+/**
+ * The present state as an address.
+ * @param {import('./store.js').State} s
+ */
 export function addressOf(s) {
   const q = new URLSearchParams();
   if (s.model?.address) q.set('model', s.model.address);
@@ -117,7 +178,7 @@ export function addressOf(s) {
     if (s.pure) q.set('written', String(written.length));
     else q.set('ids', written.map((t) => t.id.toString(36)).join('.'));
     const kept = s.tokens.length - written.length;
-    if (kept < s.promptLength) q.set('kept', String(kept));   // branched within the prompt
+    if (kept < s.promptLength) q.set('kept', String(kept)); // branched within the prompt
   }
   q.set('head', `${s.head.layer}.${s.head.head}`);
   if (!s.follow && s.cursor >= 0) q.set('at', String(s.cursor));
@@ -130,7 +191,7 @@ export function addressOf(s) {
   return `#${q}`;
 }
 
-let leaving = false;   // for another address
+let leaving = false; // for another address
 
 /** An address put into this tab opens as in any other. That of the skip link names no state. */
 export function heedAddress() {
@@ -142,13 +203,37 @@ export function heedAddress() {
   });
 }
 
-/** Keep the address current while the page rests; one whose model did not come stays, to be opened again. @param {import('./store.js').Store} store */
+/**
+ * Keep the address current while the page rests; one whose model did not come stays, to be opened again.
+ * @param {import('./store.js').Store} store
+ */
 export function keepAddress(store) {
   /** @type {any} */
   let timer;
-  store.watch(['status', 'prompt', 'source', 'stack', 'sampler', 'head', 'cursor', 'sourceCursor', 'key', 'stage', 'zoom', 'off', 'openStage', 'tokens', 'model'], (s) => {
-    clearTimeout(timer);
-    if (!s.model || s.status === 'running') return;
-    timer = setTimeout(() => { if (!leaving) history.replaceState(null, '', addressOf(s)); }, 300);
-  });
+  store.watch(
+    [
+      'status',
+      'prompt',
+      'source',
+      'stack',
+      'sampler',
+      'head',
+      'cursor',
+      'sourceCursor',
+      'key',
+      'stage',
+      'zoom',
+      'off',
+      'openStage',
+      'tokens',
+      'model',
+    ],
+    (s) => {
+      clearTimeout(timer);
+      if (!s.model || s.status === 'running') return;
+      timer = setTimeout(() => {
+        if (!leaving) history.replaceState(null, '', addressOf(s));
+      }, 300);
+    },
+  );
 }

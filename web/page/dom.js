@@ -32,7 +32,9 @@ export function roving(root, items, columns = () => 1) {
     const at = list.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     if (at < 0) return;
     const c = columns();
-    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: c, ArrowUp: -c, Home: -at, End: list.length - 1 - at }[event.key];
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: c, ArrowUp: -c, Home: -at, End: list.length - 1 - at }[
+      event.key
+    ];
     if (step === undefined) return;
     const to = at + step;
     event.preventDefault();

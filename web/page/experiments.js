@@ -2,18 +2,29 @@
 
 import { logprob } from './likelihood.js';
 
-/** @param {import('./store.js').Store} store @param {() => any} reads  what an encoder-decoder is given to read */
+/**
+ * @param {import('./store.js').Store} store
+ * @param {() => any} reads what an encoder-decoder is given to read
+ */
 export function createExperiments({ state }, reads) {
   const model = () => state.model?.api;
 
   /** How likely the model finds these ids, in bits per token, with some parts changed.
-   * @param {number[]} ids @param {any[]} edits @param {AbortSignal} [signal] @param {any} [api] another model than the one in hand */
+   * @param {number[]} ids
+   * @param {any[]} edits
+   * @param {AbortSignal} [signal]
+   * @param {any} [api] another model than the one in hand */
   async function lossOf(ids, edits, signal, api = model()) {
     const { logits } = await api.forward(ids, { ...reads(), edits, signal });
     const [n, size] = logits.shape;
     const bits = [];
-    for (let p = 0; p + 1 < n; p++) bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
-    return { bits, mean: bits.reduce((a, b) => a + b, 0) / Math.max(1, bits.length), last: logits.data.slice((n - 1) * size) };
+    for (let p = 0; p + 1 < n; p++)
+      bits.push(-logprob(logits.data.subarray(p * size, (p + 1) * size), ids[p + 1]) / Math.LN2);
+    return {
+      bits,
+      mean: bits.reduce((a, b) => a + b, 0) / Math.max(1, bits.length),
+      last: logits.data.slice((n - 1) * size),
+    };
   }
 
   /** The greedy continuation of these ids with some parts changed.
@@ -21,7 +32,8 @@ export function createExperiments({ state }, reads) {
    * @param {any} [api] */
   async function continuation(ids, edits, maxTokens, signal, api = model()) {
     const steps = [];
-    for await (const step of api.generate(ids, { ...reads(), temperature: 0, maxTokens, edits, signal })) steps.push({ id: step.id, text: step.text });
+    for await (const step of api.generate(ids, { ...reads(), temperature: 0, maxTokens, edits, signal }))
+      steps.push({ id: step.id, text: step.text });
     return steps;
   }
 

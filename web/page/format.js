@@ -7,7 +7,12 @@ export const int = (/** @type {number} */ x) => whole.format(x);
 
 /** Three significant figures with a decimal prefix: 10.7 M, 6.14 k, 23.2 G. */
 export function si(/** @type {number} */ x, unit = '') {
-  const steps = [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k']];
+  const steps = [
+    [1e12, 'T'],
+    [1e9, 'G'],
+    [1e6, 'M'],
+    [1e3, 'k'],
+  ];
   for (const [size, letter] of /** @type {[number, string][]} */ (steps)) {
     if (Math.abs(x) >= size) return `${figures(x / size)} ${letter}${unit}`;
   }
@@ -30,7 +35,9 @@ export const time = (/** @type {number} */ ms) => (ms >= 1000 ? `${figures(ms / 
 export function figures(/** @type {number} */ x) {
   const a = Math.abs(x);
   if (!Number.isFinite(x)) return String(x);
-  return x.toFixed(a >= 100 || x === 0 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : 4).replace(/^-(0(\.0*)?)$/, '$1');
+  return x
+    .toFixed(a >= 100 || x === 0 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : 4)
+    .replace(/^-(0(\.0*)?)$/, '$1');
 }
 
 /** 10 to a whole power as people write it: 10⁻⁷. */
@@ -46,7 +53,8 @@ export function far(/** @type {number} */ x) {
 }
 
 /** One value of a tensor, always the same width. */
-export const value = (/** @type {number} */ x) => (x === -Infinity ? '−∞' : `${x < 0 ? '−' : ''}${Math.abs(x).toFixed(4)}`);
+export const value = (/** @type {number} */ x) =>
+  x === -Infinity ? '−∞' : `${x < 0 ? '−' : ''}${Math.abs(x).toFixed(4)}`;
 
 /** A token as a label: its blank in front gone, breaks made visible, nothing left as a mark.
  * @param {{ text: string, id: number }} token */
@@ -56,7 +64,10 @@ export function label(token) {
   return token.text ? '␣' : `#${token.id}`;
 }
 
-/** A token in a sentence, quoted with its blank. @param {{ text: string, id: number }} token */
+/**
+ * A token in a sentence, quoted with its blank.
+ * @param {{ text: string, id: number }} token
+ */
 export const quoted = (token) => (token.text ? `“${token.text.replace(/\n/g, '⏎')}”` : `token ${token.id}`);
 
 /** 'relaxed' -> 'relaxed SIMD' */

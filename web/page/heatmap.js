@@ -49,7 +49,10 @@ export function palette(zero, full) {
   return packed;
 }
 
-/** The palette that CSS gives this element: `background-color` for zero, `color` for full. @param {Element} element */
+/**
+ * The palette that CSS gives this element: `background-color` for zero, `color` for full.
+ * @param {Element} element
+ */
 export function paletteOf(element) {
   const style = getComputedStyle(element);
   return palette(style.backgroundColor, style.color);
@@ -64,7 +67,11 @@ export function createInks(...names) {
   return { node, read };
 }
 
-/** A packed colour as CSS. @param {Uint32Array} colors @param {number} i */
+/**
+ * A packed colour as CSS.
+ * @param {Uint32Array} colors
+ * @param {number} i
+ */
 export function css(colors, i) {
   const v = new DataView(colors.buffer).getUint32(i * 4);
   return `rgb(${v >>> 24} ${(v >>> 16) & 255} ${(v >>> 8) & 255})`;
@@ -75,32 +82,43 @@ export function css(colors, i) {
 export const shade = (weight) => Math.min(255, Math.round(255 * Math.sqrt(weight)));
 
 /**
- * The triangle of one head on one canvas, a row appended at a time. It has room for `capacity` queries and keys; CSS shows the part
- * in use (custom property `--zoom` = capacity / rows on an ancestor), so that appending never clears what is painted. A cell is
- * a pixel as long as that makes at most `limit` pixels a side; beyond it a pixel stands for 2 x 2, 4 x 4 ... cells and shows the
- * largest, so that a thin line stays to be seen. Pixels that no row reached stay transparent: the hatching below shows.
+ * The triangle of one head on one canvas, a row appended at a time. It has room for `capacity` queries and keys; CSS
+ * shows the part in use (custom property `--zoom` = capacity / rows on an ancestor), so that appending never clears
+ * what is painted. A cell is a pixel as long as that makes at most `limit` pixels a side; beyond it a pixel stands for
+ * 2 x 2, 4 x 4 ... cells and shows the largest, so that a thin line stays to be seen. Pixels that no row reached stay
+ * transparent: the hatching below shows.
  */
 export class Triangle {
-  /** @param {HTMLCanvasElement | OffscreenCanvas} canvas @param {number} [limit] a power of two */
+  /**
+   * @param {HTMLCanvasElement | OffscreenCanvas} canvas
+   * @param {number} [limit] a power of two
+   */
   constructor(canvas, limit = Infinity) {
     this.canvas = canvas;
     this.limit = limit;
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-    this.painted = 0;   // rows
+    this.painted = 0; // rows
     this.capacity = 0;
-    this.shift = 0;     // a pixel is 2^shift cells wide
-    this.size = 0;      // pixels a side
+    this.shift = 0; // a pixel is 2^shift cells wide
+    this.size = 0; // pixels a side
     /** of each pixel the place in the palette and one, 0: no row reached it */
     this.pixels = new Uint16Array(0);
   }
 
-  /** Start again with room for this many queries. @param {number} capacity */
+  /**
+   * Start again with room for this many queries.
+   * @param {number} capacity
+   */
   clear(capacity) {
     this.#room(capacity);
     this.painted = 0;
   }
 
-  /** More room, what is painted staying. @param {number} capacity @param {Uint32Array} colors */
+  /**
+   * More room, what is painted staying.
+   * @param {number} capacity
+   * @param {Uint32Array} colors
+   */
   grow(capacity, colors) {
     const { size, shift } = this;
     const pixels = this.pixels.slice();
@@ -150,12 +168,19 @@ export class Triangle {
     this.#show(first >> shift, ((rows - 1) >> shift) + 1, colors);
   }
 
-  /** The same in other colours. @param {Uint32Array} colors */
+  /**
+   * The same in other colours.
+   * @param {Uint32Array} colors
+   */
   recolor(colors) {
     if (this.painted) this.#show(0, ((this.painted - 1) >> this.shift) + 1, colors);
   }
 
-  /** @param {number} first @param {number} end rows of pixels @param {Uint32Array} colors */
+  /**
+   * @param {number} first
+   * @param {number} end rows of pixels
+   * @param {Uint32Array} colors
+   */
   #show(first, end, colors) {
     if (end <= first) return;
     const image = new ImageData(this.size, end - first);
@@ -169,5 +194,8 @@ export class Triangle {
   }
 }
 
-/** Room to keep for this many rows: the next power of two, at least 16. @param {number} rows */
+/**
+ * Room to keep for this many rows: the next power of two, at least 16.
+ * @param {number} rows
+ */
 export const roomFor = (rows) => Math.max(16, 2 ** Math.ceil(Math.log2(Math.max(1, rows))));

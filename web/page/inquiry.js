@@ -1,22 +1,26 @@
-// inquiry.js - what is asked of the model about the text that is there: distributions, attention rows, values, how a number came
-// about, what a pass costs.
+// inquiry.js - what is asked of the model about the text that is there: distributions, attention rows, values, how a
+// number came about, what a pass costs.
 
 import { logprob } from './likelihood.js';
 import { PATTERNS } from './points.js';
 
-const LOGITS_BUDGET = 128e6;  // bytes of logits kept
+const LOGITS_BUDGET = 128e6; // bytes of logits kept
 
 /**
  * @param {import('./store.js').Store} store
  * @param {object} of
- * @param {() => number} of.turn   grows when the text or the model changes: later answers to earlier questions are dropped
+ * @param {() => number} of.turn grows when the text or the model changes: later answers to earlier questions are
+ *   dropped
  * @param {() => any} of.reads     what an encoder-decoder is given to read
  * @param {(name: string) => boolean} of.has  whether the model has this point
  * @param {(error: unknown) => void} of.fail
  */
 export function createInquiry(store, { turn, reads, has, fail }) {
   const { state, set } = store;
-  /** A second reader of the text, for logits on demand, and what it has read. @type {{of: any, source: string, session: any, ids: number[]} | null} */
+  /**
+   * A second reader of the text, for logits on demand, and what it has read.
+   * @type {{of: any, source: string, session: any, ids: number[]} | null}
+   */
   let reader = null;
   let queue = Promise.resolve();
   let rowsFor = -1;
@@ -25,20 +29,32 @@ export function createInquiry(store, { turn, reads, has, fail }) {
 
   const model = () => state.model?.api;
 
-  /** One at a time: each answer leaves the session at a known place. @template T @param {() => Promise<T>} task */
+  /**
+   * One at a time: each answer leaves the session at a known place.
+   * @template T
+   * @param {() => Promise<T>} task
+   */
   function inTurn(task) {
     const answer = queue.then(task);
-    queue = answer.then(() => {}, () => {});
+    queue = answer.then(
+      () => {},
+      () => {},
+    );
     return answer;
   }
 
-  /** Make sure the logits after this position are in the store. @param {number} position */
+  /**
+   * Make sure the logits after this position are in the store.
+   * @param {number} position
+   */
   async function wantLogits(position) {
     const mine = turn();
     if (state.model?.config.kind === 'encoder') return undefined;
     return inTurn(async () => {
       if (mine !== turn() || state.logits.has(position) || !state.tokens[position]) return;
-      const api = model(), more = reads(), source = JSON.stringify(more);
+      const api = model(),
+        more = reads(),
+        source = JSON.stringify(more);
       const ids = state.tokens.slice(0, position + 1).map((t) => t.id);
       if (reader?.of !== api || reader.source !== source) {
         if (reader?.of === api) await reader.session.close();
@@ -55,7 +71,7 @@ export function createInquiry(store, { turn, reads, has, fail }) {
       state.logits.set(position, Float32Array.from(row.data ?? row));
       set({ logits: state.logits, memory: api.memory });
     }).catch((error) => {
-      void reader?.session.close().catch(() => {});   // where it stands is not known
+      void reader?.session.close().catch(() => {}); // where it stands is not known
       reader = null;
       if (mine === turn()) fail(error);
     });
@@ -67,20 +83,28 @@ export function createInquiry(store, { turn, reads, has, fail }) {
     for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(out.captured);
     const [n, size] = out.logits?.shape ?? [0, 0];
     if (n * size * 4 < LOGITS_BUDGET) {
-      for (let p = patterns.causal || !n ? 0 : n - 1; p < n; p++) if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
+      for (let p = patterns.causal || !n ? 0 : n - 1; p < n; p++)
+        if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
     }
-    tokens.forEach((t, i) => { if (t.logprob === null && logits.has(i - 1)) t.logprob = logprob(logits.get(i - 1), t.id); });
+    tokens.forEach((t, i) => {
+      if (t.logprob === null && logits.has(i - 1)) t.logprob = logprob(logits.get(i - 1), t.id);
+    });
     set({ patterns, logits, tokens });
   }
 
-  /** Make sure every position of the text has its attention row: the newest token has none until the engine reads it. */
+  /**
+   * Make sure every position of the text has its attention row: the newest token has none until the engine reads it.
+   */
   async function wantRows() {
     const mine = turn();
     const moving = () => state.status === 'running';
     if (rowsFor === mine || moving() || state.patterns.length >= state.tokens.length) return;
-    rowsFor = mine;   // asked for once
+    rowsFor = mine; // asked for once
     try {
-      const out = await model().forward(state.tokens.map((t) => t.id), { ...reads(), capture: [PATTERNS] });
+      const out = await model().forward(
+        state.tokens.map((t) => t.id),
+        { ...reads(), capture: [PATTERNS] },
+      );
       if (mine !== turn() || moving()) return;
       take(out);
     } catch (error) {
@@ -90,30 +114,45 @@ export function createInquiry(store, { turn, reads, has, fail }) {
     }
   }
 
-  /** Tensors of one forward pass over the whole text. @param {string[]} capture */
+  /**
+   * Tensors of one forward pass over the whole text.
+   * @param {string[]} capture
+   */
   async function values(capture) {
     const known = capture.filter((name) => has(name));
     if (!known.length || !state.tokens.length) return {};
-    const out = await model().forward(state.tokens.map((t) => t.id), { ...reads(), capture: known });
+    const out = await model().forward(
+      state.tokens.map((t) => t.id),
+      { ...reads(), capture: known },
+    );
     return out.captured;
   }
 
-  /** One number of a pass over the text, and the terms that made it. @param {import('./explanation.js').Cell} cell @param {AbortSignal} signal */
+  /**
+   * One number of a pass over the text, and the terms that made it.
+   * @param {import('./explanation.js').Cell} cell
+   * @param {AbortSignal} signal
+   */
   function explain(cell, signal) {
     const { causal, kind } = state.model.config;
     // what comes after a position changes nothing there; a score has a place in its row for every key, though
     const ids = state.tokens.map((t) => t.id);
     const own = causal !== false && kind !== 'encoder' && !/^encoder\.|cross_attn/.test(cell.at);
-    const n = own ? Math.max(cell.position, /scores|pattern/.test(cell.at) ? cell.index ?? 0 : 0) + 1 : ids.length;
+    const n = own ? Math.max(cell.position, /scores|pattern/.test(cell.at) ? (cell.index ?? 0) : 0) + 1 : ids.length;
     return model().explain(ids.slice(0, n), { ...cell, ...reads(), signal });
   }
 
   /** Every operation of one pass over the text, measured. */
   function trace() {
-    const api = model(), ids = state.tokens.map((t) => t.id), more = reads(), key = JSON.stringify([ids, more]);
+    const api = model(),
+      ids = state.tokens.map((t) => t.id),
+      more = reads(),
+      key = JSON.stringify([ids, more]);
     if (traced?.of !== api || traced.key !== key) {
       traced = { of: api, key, rows: api.trace(ids, more) };
-      traced.rows.catch(() => { traced = null; });
+      traced.rows.catch(() => {
+        traced = null;
+      });
     }
     return traced.rows;
   }

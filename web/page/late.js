@@ -5,8 +5,14 @@
 export function onDemand(fetched, make) {
   /** @type {Promise<T> | null} */
   let made = null;
-  return () => (made ??= fetched().catch((cause) => {
-    made = null;
-    throw new Error('This part of the page could not be fetched: try again where there is a network, or load the page anew', { cause });
-  }).then(make));
+  return () =>
+    (made ??= fetched()
+      .catch((cause) => {
+        made = null;
+        throw new Error(
+          'This part of the page could not be fetched: try again where there is a network, or load the page anew',
+          { cause },
+        );
+      })
+      .then(make));
 }

@@ -30,47 +30,106 @@ const dark = matchMedia('(prefers-color-scheme: dark)');
 
 const store = createStore({
   theme: dark.matches ? 'dark' : 'light',
-  status: 'empty', progress: null, error: '', note: { text: '', address: '' }, model: null, memory: null,
-  prompt: SHIPPED[0].opens.prompt, sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: false }, pace: 'reading', maxTokens: 160,
-  source: 'one two three', examples: [], sourceTokens: [], sourceCursor: 0, stack: 'self',
-  tokens: [], patterns: null, otherPatterns: null, logits: new Map(), words: new Map(), cursor: -1, follow: true, key: null, hover: null,
-  head: { layer: 0, head: 0 }, stage: 'pattern', zoom: 'near',
-  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, stopReason: '', branches: [], off: [], pure: true, promptLength: 0, arcs: true, openStage: '', walk: -1,
+  status: 'empty',
+  progress: null,
+  error: '',
+  note: { text: '', address: '' },
+  model: null,
+  memory: null,
+  prompt: SHIPPED[0].opens.prompt,
+  sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: false },
+  pace: 'reading',
+  maxTokens: 160,
+  source: 'one two three',
+  examples: [],
+  sourceTokens: [],
+  sourceCursor: 0,
+  stack: 'self',
+  tokens: [],
+  patterns: null,
+  otherPatterns: null,
+  logits: new Map(),
+  words: new Map(),
+  cursor: -1,
+  follow: true,
+  key: null,
+  hover: null,
+  head: { layer: 0, head: 0 },
+  stage: 'pattern',
+  zoom: 'near',
+  speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 },
+  stopReason: '',
+  branches: [],
+  off: [],
+  pure: true,
+  promptLength: 0,
+  arcs: true,
+  openStage: '',
+  walk: -1,
 });
 const run = createRun(store);
 const sectionOf = (/** @type {string} */ name) => /** @type {any} */ (document.querySelector(`[data-panel="${name}"]`));
 
 for (const [name, panel] of Object.entries({
-  header, models, notice, prompt, stream, next, anatomy, heads, attention, parameters, memory, cost, trace, lens, ablate, break: breakIt, compare, tutorials, walk,
+  header,
+  models,
+  notice,
+  prompt,
+  stream,
+  next,
+  anatomy,
+  heads,
+  attention,
+  parameters,
+  memory,
+  cost,
+  trace,
+  lens,
+  ablate,
+  break: breakIt,
+  compare,
+  tutorials,
+  walk,
 })) {
   panel.create(sectionOf(name), store, run);
 }
 
-// Panels that few come for: their code is fetched when they are near, or when everything else is there. One that did not come says so.
-const late = Object.entries({ train: () => import('./panels/train.js'), depth: () => import('./panels/depth.js') }).map(([name, fetched]) => {
-  const section = sectionOf(name);
-  const make = onDemand(fetched, (panel) => panel.create(section, store, run));
-  const missing = el('p', { class: 'wrong', role: 'alert' });
-  const again = el('button', { type: 'button', onclick: () => show() }, 'Try again');
-  const show = () => make().then(() => {
-    if (document.activeElement === again) {   // which goes away
-      section.tabIndex = -1;
-      section.focus({ preventScroll: true });
-    }
-    missing.remove();
-    again.remove();
-  }, ({ message }) => {
-    missing.textContent = `${message}.`;
-    if (!again.isConnected) section.append(missing, again);   // moved, it would drop the focus
-  });
-  const near = new IntersectionObserver((entries) => {
-    if (!entries.some((e) => e.isIntersecting)) return;
-    near.disconnect();
-    void show();
-  }, { rootMargin: '100%' });
-  near.observe(section);
-  return show;
-});
+// Panels that few come for: their code is fetched when they are near, or when everything else is there. One that did
+// not come says so.
+const late = Object.entries({ train: () => import('./panels/train.js'), depth: () => import('./panels/depth.js') }).map(
+  ([name, fetched]) => {
+    const section = sectionOf(name);
+    const make = onDemand(fetched, (panel) => panel.create(section, store, run));
+    const missing = el('p', { class: 'wrong', role: 'alert' });
+    const again = el('button', { type: 'button', onclick: () => show() }, 'Try again');
+    const show = () =>
+      make().then(
+        () => {
+          if (document.activeElement === again) {
+            // which goes away
+            section.tabIndex = -1;
+            section.focus({ preventScroll: true });
+          }
+          missing.remove();
+          again.remove();
+        },
+        ({ message }) => {
+          missing.textContent = `${message}.`;
+          if (!again.isConnected) section.append(missing, again); // moved, it would drop the focus
+        },
+      );
+    const near = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some((e) => e.isIntersecting)) return;
+        near.disconnect();
+        void show();
+      },
+      { rootMargin: '100%' },
+    );
+    near.observe(section);
+    return show;
+  },
+);
 
 dark.addEventListener('change', () => {
   if (!document.documentElement.dataset.theme) store.set({ theme: dark.matches ? 'dark' : 'light' });
@@ -79,17 +138,30 @@ dark.addEventListener('change', () => {
 heedAddress();
 let asked = holding(readAddress(location.hash));
 store.set({ ...asked.state, note: asked.note });
-// What a visitor does counts from here on: a model may be chosen, and a prompt typed, while the first model is on its way.
+// What a visitor does counts from here on: a model may be chosen, and a prompt typed, while the first model is on its
+// way.
 let touched = location.hash.length > 1 && asked.asks;
-for (const type of ['pointerdown', 'keydown', 'drop']) addEventListener(type, () => { touched = true; }, { once: true, capture: true });
-const none = () => !store.state.model && !store.state.progress;   // here or on its way
+for (const type of ['pointerdown', 'keydown', 'drop'])
+  addEventListener(
+    type,
+    () => {
+      touched = true;
+    },
+    { once: true, capture: true },
+  );
+const none = () => !store.state.model && !store.state.progress; // here or on its way
 const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
-const made = !!asked.made && await run.make(asked.made.config, asked.made.seed, asked.opens);
+const made = !!asked.made && (await run.make(asked.made.config, asked.made.seed, asked.opens));
 if (asked.made && !made && none()) {
   asked = holding({ ...asked, from: 'random weights' });
   store.set({ note: asked.note });
 }
-if (!made && none()) await run.loadModel(new URL(wanted.file, document.baseURI), { name: wanted.name, address: wanted.file, opens: { ...wanted.opens, ...asked.opens } });
+if (!made && none())
+  await run.loadModel(new URL(wanted.file, document.baseURI), {
+    name: wanted.name,
+    address: wanted.file,
+    opens: { ...wanted.opens, ...asked.opens },
+  });
 if (made || store.state.model?.address === wanted.file) await follow(asked, store, run);
 keepAddress(store);
 
@@ -100,8 +172,16 @@ if (!touched && !still && store.state.model && document.visibilityState === 'vis
 const better = SHIPPED.find((m) => m.better && m !== wanted);
 let arrived = Promise.resolve();
 if (better && !asked.model && !made && (!touched || none())) {
-  arrived = run.loadModel(new URL(better.file, document.baseURI), { name: better.name, address: better.file, opens: better.opens, instead: () => !touched })
-    .then(() => { if (!touched && !still) void run.run(); });
+  arrived = run
+    .loadModel(new URL(better.file, document.baseURI), {
+      name: better.name,
+      address: better.file,
+      opens: better.opens,
+      instead: () => !touched,
+    })
+    .then(() => {
+      if (!touched && !still) void run.run();
+    });
 }
 
 // From here on the page opens without a network. No file is fetched twice at once: the better model comes first.
@@ -113,7 +193,9 @@ if (/** @type {any} */ (import.meta).env.PROD && 'serviceWorker' in navigator) {
     const worker = (await navigator.serviceWorker.ready).active;
     const files = SHIPPED.flatMap((m) => (m.parts ?? ['']).map((part) => m.file + part));
     const here = (/** @type {string} */ name) => new URL(name, document.baseURI).href;
-    worker?.postMessage({ keep: [here('./'), ...performance.getEntriesByType('resource').map((e) => e.name), ...files.map(here)] });
+    worker?.postMessage({
+      keep: [here('./'), ...performance.getEntriesByType('resource').map((e) => e.name), ...files.map(here)],
+    });
   } catch (error) {
     console.info('The page will not open offline:', error);
   }

@@ -1,7 +1,7 @@
 // models.js - the checkpoints that come with the page, and what each opens with.
 //
-// The first is opened at once; the one marked `better`, if any, takes its place as soon as it has arrived, unless the visitor
-// has begun to do something by then.
+// The first is opened at once; the one marked `better`, if any, takes its place as soon as it has arrived, unless the
+// visitor has begun to do something by then.
 
 /**
  * @typedef {object} Shipped
@@ -21,33 +21,56 @@
  * @property {{ layer: number, head: number }} [head]
  */
 
-/** Of the story models' heads those that gather their weight most on few tokens over a whole story. @type {Shipped[]} */
+/**
+ * Of the story models' heads those that gather their weight most on few tokens over a whole story.
+ * @type {Shipped[]}
+ */
 export const SHIPPED = [
   {
-    file: 'weights/stories-1m.gguf', name: 'stories-1M', about: 'writes short stories in simple English; the smaller, here at once',
+    file: 'weights/stories-1m.gguf',
+    name: 'stories-1M',
+    about: 'writes short stories in simple English; the smaller, here at once',
     opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 4, head: 0 } },
   },
   {
-    file: 'weights/stories.gguf', name: 'stories-5M', about: 'the same stories, better told; modern block, Q8_0', better: true,
+    file: 'weights/stories.gguf',
+    name: 'stories-5M',
+    about: 'the same stories, better told; modern block, Q8_0',
+    better: true,
     opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 4, head: 1 } },
   },
   {
-    file: 'weights/stories-gpt2.gguf', name: 'stories-GPT-2', about: 'the same stories on GPT-2\'s architecture, the size of the small one, to compare',
+    file: 'weights/stories-gpt2.gguf',
+    name: 'stories-GPT-2',
+    about: "the same stories on GPT-2's architecture, the size of the small one, to compare",
     opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 3, head: 1 } },
   },
   {
-    file: 'weights/dates/', parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
-    name: 'dates', about: 'reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter',
-    // in layer 1, head 1 each digit of the year looks at that digit in the source, the month at its name, the day at the day
+    file: 'weights/dates/',
+    parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
+    name: 'dates',
+    about: 'reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter',
+    // in layer 1, head 1 each digit of the year looks at that digit in the source, the month at its name, the day at
+    // the day
     opens: {
-      prompt: '', source: 'Friday the 13th of September, 2024', temperature: 0, stack: 'cross', head: { layer: 1, head: 1 },
+      prompt: '',
+      source: 'Friday the 13th of September, 2024',
+      temperature: 0,
+      stack: 'cross',
+      head: { layer: 1, head: 1 },
       examples: ['Friday the 13th of September, 2024', 'the 1st of may, 1999', '07/04/1976', '3 JAN 2001', '20991231'],
     },
   },
 ];
 
-/** The shipped model from this address. @param {string} file */
+/**
+ * The shipped model from this address.
+ * @param {string} file
+ */
 export const shippedAs = (file) => SHIPPED.find((m) => m.file === file);
 
-/** What a model from an address is called. @param {string} address */
+/**
+ * What a model from an address is called.
+ * @param {string} address
+ */
 export const nameOf = (address) => new URL(address).pathname.split('/').filter(Boolean).at(-1) ?? new URL(address).host;

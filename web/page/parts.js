@@ -1,5 +1,6 @@
-// parts.js - the parts of a model that can be switched off, by the keys that state and address carry: '3.1' is head 1 of layer 3,
-// '3.ffn' its FFN, '3.n17' a neuron of that; of an encoder-decoder, 'x3.1' is a head across and 'e3.1', 'e3.ffn', 'e3.n17' are the encoder's.
+// parts.js - the parts of a model that can be switched off, by the keys that state and address carry: '3.1' is head 1
+// of layer 3, '3.ffn' its FFN, '3.n17' a neuron of that; of an encoder-decoder, 'x3.1' is a head across and 'e3.1',
+// 'e3.ffn', 'e3.n17' are the encoder's.
 
 import { blockPoint } from './points.js';
 
@@ -10,10 +11,20 @@ const KEY = /^(?:(e?)(\d+)\.(?:(\d+)|(ffn)|n(\d+))|(x)(\d+)\.(\d+))$/;
 /** @param {string} key */
 export const isPart = (key) => KEY.test(key);
 
-/** The key of a head in one of the attentions. @param {import('./patterns.js').Stack} stack @param {number} layer @param {number} head */
+/**
+ * The key of a head in one of the attentions.
+ * @param {import('./patterns.js').Stack} stack
+ * @param {number} layer
+ * @param {number} head
+ */
 export const headKey = (stack, layer, head) => `${{ self: '', encoder: 'e', cross: 'x' }[stack]}${layer}.${head}`;
 
-/** What this model has under a key, and how the library is told to leave it out. @param {any} config @param {string} key @returns {Part | undefined} */
+/**
+ * What this model has under a key, and how the library is told to leave it out.
+ * @param {any} config
+ * @param {string} key
+ * @returns {Part | undefined}
+ */
 export function partOf(config, key) {
   const match = KEY.exec(key);
   if (!match) return undefined;
@@ -24,11 +35,25 @@ export function partOf(config, key) {
   const block = e ? `encoder.${layer}` : blockPoint(config, layer);
   const name = `${e ? 'encoder ' : ''}layer ${layer}`;
   if (ffn) return { key, name: `${name}, FFN`, edit: { at: `${block}.hook_mlp_out`, scale: 0 } };
-  if (n) return Number(n) < config.dFf ? { key, name: `${name}, neuron ${n}`, edit: { at: `${block}.mlp.hook_post`, index: Number(n), scale: 0 } } : undefined;
+  if (n)
+    return Number(n) < config.dFf
+      ? { key, name: `${name}, neuron ${n}`, edit: { at: `${block}.mlp.hook_post`, index: Number(n), scale: 0 } }
+      : undefined;
   const head = Number(x ? hx : h);
   if (head >= config.nHeads) return undefined;
-  return { key, name: `${name}, head ${head}${x ? ', across' : ''}`, edit: { at: `${block}.${x ? 'cross_attn' : 'attn'}.hook_z`, head, scale: 0 } };
+  return {
+    key,
+    name: `${name}, head ${head}${x ? ', across' : ''}`,
+    edit: { at: `${block}.${x ? 'cross_attn' : 'attn'}.hook_z`, head, scale: 0 },
+  };
 }
 
-/** @param {any} config @param {string[]} keys */
-export const editsOf = (config, keys) => keys.map((key) => partOf(config, key)).filter((p) => p !== undefined).map((p) => p.edit);
+/**
+ * @param {any} config
+ * @param {string[]} keys
+ */
+export const editsOf = (config, keys) =>
+  keys
+    .map((key) => partOf(config, key))
+    .filter((p) => p !== undefined)
+    .map((p) => p.edit);

@@ -9,7 +9,12 @@ const POINT = /^(blocks|encoder|decoder)\.(\d+)\.(attn|cross_attn)\.hook_pattern
 /** @typedef {'self' | 'encoder' | 'cross'} Stack  'self' is the decoder's own, or the only one there is */
 
 export class PatternStore {
-  /** @param {number} nLayers @param {number} nHeads @param {Stack} [stack] @param {boolean} [causal] */
+  /**
+   * @param {number} nLayers
+   * @param {number} nHeads
+   * @param {Stack} [stack]
+   * @param {boolean} [causal]
+   */
   constructor(nLayers, nHeads, stack = 'self', causal = true) {
     this.nLayers = nLayers;
     this.nHeads = nHeads;
@@ -41,8 +46,8 @@ export class PatternStore {
         rows.length = 0;
         this.epoch++;
       }
-      // The last query of a causal pass is its last key. Across stacks the keys are the source: there the layer's own attention,
-      // captured with it, knows which queries these are.
+      // The last query of a causal pass is its last key. Across stacks the keys are the source: there the layer's own
+      // attention, captured with it, knows which queries these are.
       const own = stack === 'cross' ? captured[`decoder.${match[2]}.attn.hook_pattern`].shape : tensor.shape;
       const first = this.causal || stack === 'cross' ? own[2] - own[1] : 0;
       for (let i = 0; i < queries; i++) {
@@ -60,7 +65,10 @@ export class PatternStore {
     }
   }
 
-  /** Keep the first n queries, where they have not seen those that go. @param {number} n */
+  /**
+   * Keep the first n queries, where they have not seen those that go.
+   * @param {number} n
+   */
   truncate(n) {
     if (this.length <= n) return;
     for (const layer of this.rows) layer.length = this.anew ? 0 : Math.min(layer.length, n);
@@ -77,15 +85,20 @@ export class PatternStore {
 
   /** The head to show first: the one whose weight is gathered most on few tokens other than the first and itself. */
   telling() {
-    let best = { layer: 0, head: 0 }, most = -1;
-    for (let layer = 0; layer < this.nLayers; layer++) for (let head = 0; head < this.nHeads; head++) {
-      let sum = 0;
-      for (let q = 2; q < this.length; q++) {
-        const row = this.row(layer, head, q);
-        for (let k = 1; k < q - 1; k++) sum += row[k] ** 2;
+    let best = { layer: 0, head: 0 },
+      most = -1;
+    for (let layer = 0; layer < this.nLayers; layer++)
+      for (let head = 0; head < this.nHeads; head++) {
+        let sum = 0;
+        for (let q = 2; q < this.length; q++) {
+          const row = this.row(layer, head, q);
+          for (let k = 1; k < q - 1; k++) sum += row[k] ** 2;
+        }
+        if (sum > most) {
+          most = sum;
+          best = { layer, head };
+        }
       }
-      if (sum > most) { most = sum; best = { layer, head }; }
-    }
     return best;
   }
 
@@ -100,12 +113,17 @@ export class PatternStore {
 export function inView(s) {
   const { config } = s.model ?? {};
   const encoder = s.stack === 'encoder';
-  const point = config?.kind !== 'encoder_decoder' ? `blocks.${s.head.layer}.attn`
-    : `${encoder ? 'encoder' : 'decoder'}.${s.head.layer}.${s.stack === 'cross' ? 'cross_attn' : 'attn'}`;
+  const point =
+    config?.kind !== 'encoder_decoder'
+      ? `blocks.${s.head.layer}.attn`
+      : `${encoder ? 'encoder' : 'decoder'}.${s.head.layer}.${s.stack === 'cross' ? 'cross_attn' : 'attn'}`;
   return {
-    rows: s.stack === 'self' ? s.patterns : s.otherPatterns?.[s.stack] ?? null,
-    queries: encoder ? s.sourceTokens : s.tokens, keys: s.stack === 'self' ? s.tokens : s.sourceTokens,
-    query: encoder ? s.sourceCursor : s.cursor, point, causal: !!s.patterns?.causal && s.stack === 'self',
-    layers: encoder ? config?.nEncoderLayers ?? 0 : config?.nLayers ?? 0,
+    rows: s.stack === 'self' ? s.patterns : (s.otherPatterns?.[s.stack] ?? null),
+    queries: encoder ? s.sourceTokens : s.tokens,
+    keys: s.stack === 'self' ? s.tokens : s.sourceTokens,
+    query: encoder ? s.sourceCursor : s.cursor,
+    point,
+    causal: !!s.patterns?.causal && s.stack === 'self',
+    layers: encoder ? (config?.nEncoderLayers ?? 0) : (config?.nLayers ?? 0),
   };
 }

@@ -3,5 +3,10 @@
 /** Attention weights of every layer, cross-attention's too. */
 export const PATTERNS = '*attn.hook_pattern';
 
-/** Points of a decoder's block begin with this. @param {any} config @param {number} layer */
-export const blockPoint = (config, layer) => (config.kind === 'encoder_decoder' ? `decoder.${layer}` : `blocks.${layer}`);
+/**
+ * Points of a decoder's block begin with this.
+ * @param {any} config
+ * @param {number} layer
+ */
+export const blockPoint = (config, layer) =>
+  config.kind === 'encoder_decoder' ? `decoder.${layer}` : `blocks.${layer}`;

@@ -14,7 +14,7 @@ import { PATTERNS } from './points.js';
 import { stepMs } from './speed.js';
 import { createWords } from './words.js';
 
-const READING_MS = 120;       // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
+const READING_MS = 120; // per token: about 250 words a minute with tokens of three quarters of a word, a little faster
 export const RUNNABLE = 60e6; // parameters that are made here with random weights, at most
 const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the text goes on unseen
 
@@ -32,24 +32,25 @@ export function parting(one, other) {
 /** @param {import('./store.js').Store} store */
 export function createRun(store) {
   const { state, set } = store;
-  let generator = null;      // open at the end of state.tokens, or null
+  let generator = null; // open at the end of state.tokens, or null
   let running = false;
-  let loops = 0;             // readers of the generator so far: the newest has overtaken the others
-  let turn = 0;              // grows when the text or the model changes: later answers to earlier questions are dropped
-  let loading = null;        // AbortController of the model on its way: of several the last that was asked for
-  let recent = [];           // ms of the last tokens
-  let points = new Set();    // what this model can be asked for
-  let fresh = true;          // no head was shown for this model yet
-  let models = 0;            // taken in hand so far
-  let memoryAt = 0;          // when the map of memory was last read
+  let loops = 0; // readers of the generator so far: the newest has overtaken the others
+  let turn = 0; // grows when the text or the model changes: later answers to earlier questions are dropped
+  let loading = null; // AbortController of the model on its way: of several the last that was asked for
+  let recent = []; // ms of the last tokens
+  let points = new Set(); // what this model can be asked for
+  let fresh = true; // no head was shown for this model yet
+  let models = 0; // taken in hand so far
+  let memoryAt = 0; // when the map of memory was last read
   /** of a prompt, on its way: who wants to write waits for it @type {Promise<void> | null} */
   let reading = null;
-  let unread = false;        // the prompt could not be read: there is nothing to go on from
-  const early = new Set();   // what a visitor has set before any model was there: no opening takes its place
+  let unread = false; // the prompt could not be read: there is nothing to go on from
+  const early = new Set(); // what a visitor has set before any model was there: no opening takes its place
 
   const model = () => state.model?.api;
   /** Of an opening what is not set already. */
-  const unset = (/** @type {any} */ opens) => opens && Object.fromEntries(Object.entries(opens).filter(([key]) => state.model || !early.has(key)));
+  const unset = (/** @type {any} */ opens) =>
+    opens && Object.fromEntries(Object.entries(opens).filter(([key]) => state.model || !early.has(key)));
 
   function fail(error) {
     if (!aborted(error)) set({ error: sentence(error) });
@@ -59,19 +60,25 @@ export function createRun(store) {
 
   /** Load a model and make it the one in hand. The one before stays until the new one is whole, and for good if it
    * never is. @param {any} source @param {{ name: string, address?: string, fileBytes?: number | null,
-   *   opens?: import('./models.js').Opening, instead?: () => boolean }} about  `instead` is asked once the model is there whether it may still replace the other, if there is one */
+   *   opens?: import('./models.js').Opening, instead?: () => boolean }} about `instead` is asked once the model is
+   *   there whether it may still replace the other, if there is one */
   async function loadModel(source, about) {
     loading?.abort();
     const mine = (loading = new AbortController());
     let fileBytes = about.fileBytes ?? null;
     const before = state.status;
-    set({ progress: { name: about.name, phase: 'download', loaded: 0, total: fileBytes }, error: '', ...(state.model ? {} : { status: 'loading' }) });
+    set({
+      progress: { name: about.name, phase: 'download', loaded: 0, total: fileBytes },
+      error: '',
+      ...(state.model ? {} : { status: 'loading' }),
+    });
     try {
       const api = await load(source, {
         signal: mine.signal,
         onProgress(p) {
           if (p.phase === 'download' && p.total) fileBytes = p.total;
-          if (loading === mine) set({ progress: { name: about.name, phase: p.phase, loaded: p.loaded, total: p.total } });
+          if (loading === mine)
+            set({ progress: { name: about.name, phase: p.phase, loaded: p.loaded, total: p.total } });
         },
       });
       if (loading !== mine || (state.model && about.instead?.() === false)) return api.dispose();
@@ -96,7 +103,8 @@ export function createRun(store) {
     set({ error: '', progress: { name: 'random weights', phase: 'load', loaded: 0, total: null } });
     try {
       const { total } = countParameters(config);
-      if (total > RUNNABLE) throw new Error(`a model of ${int(total)} parameters is too large to be made here: at most ${int(RUNNABLE)}`);
+      if (total > RUNNABLE)
+        throw new Error(`a model of ${int(total)} parameters is too large to be made here: at most ${int(RUNNABLE)}`);
       const api = await create(config, { seed, signal: mine.signal });
       if (loading !== mine) {
         api.dispose();
@@ -115,18 +123,24 @@ export function createRun(store) {
     }
   }
 
-  /** @param {any} api @param {any} about @param {AbortController} mine  of the model on its way */
+  /**
+   * @param {any} api
+   * @param {any} about
+   * @param {AbortController} mine of the model on its way
+   */
   async function adopt(api, about, mine) {
     const named = new Set(await api.points());
     await close();
     if (loading !== mine) return api.dispose();
     // from here on nothing is waited for: another may be on its way to this place
     const old = state.model;
-    const opens = !old || old.config.kind !== api.config.kind ? unset(about.opens) : undefined;   // what was typed stays among models of a kind
+    // what was typed stays among models of a kind
+    const opens = !old || old.config.kind !== api.config.kind ? unset(about.opens) : undefined;
     const shown = (opens ?? (about.opens?.stack ? {} : about.opens))?.head;
     if (about.made) {
       // it has no token to begin with, and reads bytes: half of its context is left to write in
-      const { contextLength } = api.config, { prompt, source } = unset(about.asked);
+      const { contextLength } = api.config,
+        { prompt, source } = unset(about.asked);
       set({
         prompt: prompt ?? (state.prompt || 'Once upon a time').slice(0, Math.max(1, contextLength >> 1)),
         source: source ?? (state.source || 'one two three').slice(0, contextLength),
@@ -139,17 +153,46 @@ export function createRun(store) {
     const config = api.config;
     set({
       model: {
-        name: about.name, address: about.address ?? '', source: about.source ?? null, made: about.made ?? null, fileBytes: about.fileBytes ?? null,
-        config, parameters: api.parameters, counted: countParameters(config).total,
-        backend: api.backend, warnings: api.warnings ?? [], api,
+        name: about.name,
+        address: about.address ?? '',
+        source: about.source ?? null,
+        made: about.made ?? null,
+        fileBytes: about.fileBytes ?? null,
+        config,
+        parameters: api.parameters,
+        counted: countParameters(config).total,
+        backend: api.backend,
+        warnings: api.warnings ?? [],
+        api,
       },
-      tokens: [], sourceTokens: [], patterns: null, otherPatterns: null, logits: new Map(), cursor: -1, key: null, hover: null, status: 'ready',
-      memory: api.memory, stack: opens?.stack ?? 'self', examples: about.opens?.examples ?? [],
-      head: shown ?? { layer: Math.min(state.head.layer, config.nLayers - 1), head: Math.min(state.head.head, config.nHeads - 1) },
-      speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 }, branches: [], stage: 'pattern', words: new Map(), off: [],
+      tokens: [],
+      sourceTokens: [],
+      patterns: null,
+      otherPatterns: null,
+      logits: new Map(),
+      cursor: -1,
+      key: null,
+      hover: null,
+      status: 'ready',
+      memory: api.memory,
+      stack: opens?.stack ?? 'self',
+      examples: about.opens?.examples ?? [],
+      head: shown ?? {
+        layer: Math.min(state.head.layer, config.nLayers - 1),
+        head: Math.min(state.head.head, config.nHeads - 1),
+      },
+      speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 },
+      branches: [],
+      stage: 'pattern',
+      words: new Map(),
+      off: [],
     });
     old?.api.dispose();
-    if (opens) set({ source: opens.source ?? state.source, sampler: { ...state.sampler, temperature: opens.temperature ?? state.sampler.temperature } });
+    if (opens)
+      set({
+        source: opens.source ?? state.source,
+        sampler: { ...state.sampler, temperature: opens.temperature ?? state.sampler.temperature },
+      });
     await setPrompt(opens?.prompt ?? state.prompt);
   }
 
@@ -173,15 +216,23 @@ export function createRun(store) {
     await setPrompt(state.prompt);
   }
 
-  /** @param {number[]} ids @param {string} what */
+  /**
+   * @param {number[]} ids
+   * @param {string} what
+   */
   function fits({ length }, what) {
     const { contextLength } = model();
     if (length > contextLength) throw new Error(`the ${what} has ${length} tokens, the context holds ${contextLength}`);
   }
 
-  /** Read this prompt: its tokens, its attention, what could follow. @param {string} prompt */
+  /**
+   * Read this prompt: its tokens, its attention, what could follow.
+   * @param {string} prompt
+   */
   function setPrompt(prompt) {
-    const mine = (reading = readPrompt(prompt).finally(() => { if (reading === mine) reading = null; }));
+    const mine = (reading = readPrompt(prompt).finally(() => {
+      if (reading === mine) reading = null;
+    }));
     return mine;
   }
   async function readPrompt(prompt) {
@@ -204,7 +255,8 @@ export function createRun(store) {
       fits(sourceIds, 'source');
       const [texts, sourceTexts] = [await textsOf(ids), await textsOf(sourceIds)];
       if (mine !== turn) return;
-      const given = (/** @type {number[]} */ list, /** @type {string[]} */ words) => list.map((id, i) => ({ id, text: words[i], given: true, logprob: null, top: null }));
+      const given = (/** @type {number[]} */ list, /** @type {string[]} */ words) =>
+        list.map((id, i) => ({ id, text: words[i], given: true, logprob: null, top: null }));
       sourceTokens = given(sourceIds, sourceTexts);
       if (!ids.length || (twoStacks() && !sourceIds.length)) return await begin(mine, [], sourceTokens, null, null);
       const t0 = performance.now();
@@ -213,7 +265,7 @@ export function createRun(store) {
       await begin(mine, given(ids, texts), sourceTokens, out, performance.now() - t0);
     } catch (error) {
       if (mine !== turn) return;
-      await begin(mine, [], sourceTokens, null, null);   // the text of another prompt would not be this one's
+      await begin(mine, [], sourceTokens, null, null); // the text of another prompt would not be this one's
       unread = true;
       fail(error);
     }
@@ -224,7 +276,12 @@ export function createRun(store) {
     const { config } = state.model;
     const causal = config.causal !== false && config.kind !== 'encoder';
     const patterns = new PatternStore(config.nLayers, config.nHeads, 'self', causal);
-    const otherPatterns = twoStacks() ? { encoder: new PatternStore(config.nEncoderLayers, config.nHeads, 'encoder'), cross: new PatternStore(config.nLayers, config.nHeads, 'cross', causal) } : null;
+    const otherPatterns = twoStacks()
+      ? {
+          encoder: new PatternStore(config.nEncoderLayers, config.nHeads, 'encoder'),
+          cross: new PatternStore(config.nLayers, config.nHeads, 'cross', causal),
+        }
+      : null;
     const logits = new Map();
     if (out) {
       const rest = breather();
@@ -235,8 +292,9 @@ export function createRun(store) {
         for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(layer);
         await rest();
       }
-      const [n, size] = out.logits?.shape ?? [0, 0];   // an encoder predicts nothing
-      for (let p = causal || !n ? 0 : n - 1; p < n; p++) {   // without the mask all but the last have seen what follows
+      const [n, size] = out.logits?.shape ?? [0, 0]; // an encoder predicts nothing
+      for (let p = causal || !n ? 0 : n - 1; p < n; p++) {
+        // without the mask all but the last have seen what follows
         logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
         if (p + 1 < n) tokens[p + 1].logprob = logprob(logits.get(p), tokens[p + 1].id);
         await rest();
@@ -246,10 +304,26 @@ export function createRun(store) {
     recent = [];
     const head = fresh && patterns.length > 3 ? patterns.telling() : state.head;
     fresh &&= !tokens.length;
-    turn++;   // what was asked meanwhile was asked of the text before
+    turn++; // what was asked meanwhile was asked of the text before
     set({
-      head, tokens, sourceTokens, sourceCursor: Math.max(0, sourceTokens.length - 1), patterns, otherPatterns, logits, cursor: tokens.length - 1, key: null, hover: null, follow: true, status: 'ready', stopReason: '',
-      branches: [], pure: true, promptLength: tokens.length, error: '', speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
+      head,
+      tokens,
+      sourceTokens,
+      sourceCursor: Math.max(0, sourceTokens.length - 1),
+      patterns,
+      otherPatterns,
+      logits,
+      cursor: tokens.length - 1,
+      key: null,
+      hover: null,
+      follow: true,
+      status: 'ready',
+      stopReason: '',
+      branches: [],
+      pure: true,
+      promptLength: tokens.length,
+      error: '',
+      speed: { ...state.speed, prefillMs: ms ?? state.speed.prefillMs },
     });
   }
 
@@ -264,25 +338,44 @@ export function createRun(store) {
   }
 
   function open() {
-    const { sampler, tokens, patterns, model: { config } } = state;
+    const {
+      sampler,
+      tokens,
+      patterns,
+      model: { config },
+    } = state;
     const left = patterns.bytes < PATTERN_BUDGET;
-    generator = model().generate(tokens.map((t) => t.id), {
-      ...reads(), ...sampler,
-      logprobs: Math.min(10, config.vocabSize), ...(left ? { capture: [PATTERNS] } : {}),
-    });
+    generator = model().generate(
+      tokens.map((t) => t.id),
+      {
+        ...reads(),
+        ...sampler,
+        logprobs: Math.min(10, config.vocabSize),
+        ...(left ? { capture: [PATTERNS] } : {}),
+      },
+    );
   }
 
   /** The map of memory comes with answers, and a stream of tokens is not one: ask for something small. */
   function readMemory() {
     const api = model();
-    void api.points().then(() => { if (api === model()) set({ memory: api.memory }); }, () => {});
+    void api.points().then(
+      () => {
+        if (api === model()) set({ memory: api.memory });
+      },
+      () => {},
+    );
   }
 
-  /** Ask the generator for one token. @returns whether there was one */
+  /**
+   * Ask the generator for one token.
+   * @returns whether there was one
+   */
   async function advance() {
     const mine = turn;
     const written = state.tokens.filter((t) => !t.given).length;
-    if (written >= state.maxTokens) {   // counted here: the limit may be moved while a generator is open
+    if (written >= state.maxTokens) {
+      // counted here: the limit may be moved while a generator is open
       void close();
       set({ status: 'done', stopReason: 'maxTokens' });
       return false;
@@ -290,7 +383,7 @@ export function createRun(store) {
     if (!generator) open();
     const source = generator;
     const { value, done } = await source.next().catch((/** @type {unknown} */ error) => {
-      if (source !== generator) return {};   // nobody waits for it any more
+      if (source !== generator) return {}; // nobody waits for it any more
       generator = null;
       throw error;
     });
@@ -298,7 +391,8 @@ export function createRun(store) {
     if (done) {
       generator = null;
       set({
-        status: 'done', stopReason: value.stopReason,
+        status: 'done',
+        stopReason: value.stopReason,
         speed: { ...state.speed, tokensPerSecond: value.tokensPerSecond || state.speed.tokensPerSecond },
       });
       return false;
@@ -309,13 +403,15 @@ export function createRun(store) {
       readMemory();
     }
     const { tokens, patterns } = state;
-    if (value.captured) for (const p of [patterns, ...Object.values(state.otherPatterns ?? {})]) p.append(value.captured);
+    if (value.captured)
+      for (const p of [patterns, ...Object.values(state.otherPatterns ?? {})]) p.append(value.captured);
     tokens.push({ id: value.id, text: value.text, given: false, logprob: value.logprob, top: value.top ?? null });
     if (written) recent.push(value.ms);
     if (recent.length > 64) recent.shift();
     const ms = stepMs(recent);
     set({
-      tokens, patterns,
+      tokens,
+      patterns,
       ...(state.follow ? { cursor: tokens.length - 2, key: null } : {}),
       ...(ms ? { speed: { ...state.speed, msPerToken: ms, tokensPerSecond: 1000 / ms } } : {}),
     });
@@ -347,22 +443,24 @@ export function createRun(store) {
           due = Math.max(now, due + READING_MS);
           await pause(due - now);
         } else {
-          await rest();   // the generator may answer without leaving the task
+          await rest(); // the generator may answer without leaving the task
         }
-        if (state.pace === 'step') break;   // chosen meanwhile
+        if (state.pace === 'step') break; // chosen meanwhile
       }
     } catch (error) {
       fail(error);
     }
     if (mine !== loops) return;
     running = false;
-    performance.measure('generation', { start });   // for a browser's own tools
+    performance.measure('generation', { start }); // for a browser's own tools
     if (state.status === 'running') set({ status: 'paused' });
     readMemory();
   }
 
   /** A model that reads is shown by what it makes of its text. */
-  const greet = async () => { if (twoStacks() && state.source && state.status === 'ready') await run(); };
+  const greet = async () => {
+    if (twoStacks() && state.source && state.status === 'ready') await run();
+  };
 
   /** Write one token. */
   async function step() {
@@ -391,7 +489,8 @@ export function createRun(store) {
   /** Drop everything after the prompt; one that is being read brings nothing after it. */
   function rewind() {
     if (reading || !model()) return;
-    if (state.tokens.filter((t) => t.given).length < state.promptLength) return void setPrompt(state.prompt);   // branched within it
+    // branched within it
+    if (state.tokens.filter((t) => t.given).length < state.promptLength) return void setPrompt(state.prompt);
     turn++;
     void close();
     running = false;
@@ -421,30 +520,38 @@ export function createRun(store) {
     turn++;
     void close();
     const text = state.words.get(id) ?? '';
-    const exact = state.logits.get(position), named = old?.top?.find((t) => t.id === id);
+    const exact = state.logits.get(position),
+      named = old?.top?.find((t) => t.id === id);
     if (old) branches.push({ at: position + 1, tokens: [...tokens] });
     cut(position + 1);
-    tokens.push({ id, text, given: false, logprob: exact ? logprob(exact, id) : named?.logprob ?? null, top: null });
+    tokens.push({ id, text, given: false, logprob: exact ? logprob(exact, id) : (named?.logprob ?? null), top: null });
     set({ tokens, branches, cursor: position, follow: true, status: 'paused', stopReason: '', pure: false });
     if (state.pace !== 'step') await run();
   }
 
-  /** Take up a text that was left behind; the present one is left in its place. @param {number} i */
+  /**
+   * Take up a text that was left behind; the present one is left in its place.
+   * @param {number} i
+   */
   async function takeUp(i) {
     if (reading) return;
     const { tokens, branches } = state;
     const { tokens: old } = branches[i];
-    const at = parting(tokens, old);   // others may have been left behind since
+    const at = parting(tokens, old); // others may have been left behind since
     turn++;
     void close();
-    branches[i] = { at: Math.min(at, tokens.length - 1), tokens: [...tokens] };   // it may be the other's beginning
+    branches[i] = { at: Math.min(at, tokens.length - 1), tokens: [...tokens] }; // it may be the other's beginning
     cut(at);
     tokens.push(...old.slice(at));
     set({ tokens, branches, cursor: at - 1, follow: false, status: 'paused', stopReason: '' });
     await inquiry.wantRows();
   }
 
-  /** Put these ids after the prompt, or its first tokens, as an address may ask for. @param {number[]} ids @param {number} [kept] */
+  /**
+   * Put these ids after the prompt, or its first tokens, as an address may ask for.
+   * @param {number[]} ids
+   * @param {number} [kept]
+   */
   async function restore(ids, kept = state.tokens.length) {
     const mine = turn;
     await spell(ids);
@@ -468,17 +575,36 @@ export function createRun(store) {
       // The open generator was started under the old rule: the next token comes from a new one.
       const was = running;
       void close();
-      if (was) { set({ status: 'paused' }); void run(); }
+      if (was) {
+        set({ status: 'paused' });
+        void run();
+      }
     }
   }
 
   return {
-    ...inquiry, ...createExperiments(store, reads), reads, idsOf, spell,
+    ...inquiry,
+    ...createExperiments(store, reads),
+    reads,
+    idsOf,
+    spell,
     /** Whether the model has this point. */
     has,
     /** What every number depends on: the model, what it reads, the text. Equal keys, equal numbers. */
     textKey: () => `${models}: ${state.sourceTokens.map((t) => t.id)}: ${state.tokens.map((t) => t.id)}`,
-    loadModel, make, setPrompt, setSource, run, greet, step, stop, rewind, branch, takeUp, restore, setSampler,
+    loadModel,
+    make,
+    setPrompt,
+    setSource,
+    run,
+    greet,
+    step,
+    stop,
+    rewind,
+    branch,
+    takeUp,
+    restore,
+    setSampler,
     /** @param {number} n */
     costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: 'f32' }),
   };

@@ -18,7 +18,10 @@ export function distribution(logits, sampler, n) {
   return answer;
 }
 
-/** @type {WeakMap<Float32Array, { key: string, answer: ReturnType<typeof weigh> }>} the same row is drawn by several panels */
+/**
+ * @type {WeakMap<Float32Array, { key: string, answer: ReturnType<typeof weigh> }>} the same row is drawn by several
+ *   panels
+ */
 const answers = new WeakMap();
 
 function weigh(logits, sampler, n) {
@@ -56,7 +59,11 @@ function weigh(logits, sampler, n) {
   /** @type {Candidate[]} */
   const candidates = [];
   for (let i = 0; i < Math.min(n, size); i++) {
-    candidates.push({ id: order[i], model: Math.exp(logits[order[i]] - max) / sum, sampled: i < kept ? weight(i) / total : 0 });
+    candidates.push({
+      id: order[i],
+      model: Math.exp(logits[order[i]] - max) / sum,
+      sampled: i < kept ? weight(i) / total : 0,
+    });
   }
   const rank = (/** @type {number} */ id) => order.indexOf(id);
   const of = (/** @type {number} */ id) => {
@@ -76,14 +83,31 @@ export function following(s, n) {
     const d = distribution(logits, s.sampler, n);
     const list = [...d.candidates];
     if (drawn && !list.some((c) => c.id === drawn.id)) list[n - 1] = d.of(drawn.id);
-    return { candidates: list, kept: d.kept, size: logits.length, entropy: d.entropy, entropySampled: d.entropySampled };
+    return {
+      candidates: list,
+      kept: d.kept,
+      size: logits.length,
+      entropy: d.entropy,
+      entropySampled: d.entropySampled,
+    };
   }
   if (!drawn?.top) return null;
   /** @type {Candidate[]} */
-  const list = drawn.top.slice(0, n).map((t) => ({ id: t.id, text: t.text, model: Math.exp(t.logprob), sampled: null }));
-  if (!list.some((c) => c.id === drawn.id)) list[Math.min(n - 1, list.length)] = { id: drawn.id, text: drawn.text, model: Math.exp(drawn.logprob ?? 0), sampled: null };
+  const list = drawn.top
+    .slice(0, n)
+    .map((t) => ({ id: t.id, text: t.text, model: Math.exp(t.logprob), sampled: null }));
+  if (!list.some((c) => c.id === drawn.id))
+    list[Math.min(n - 1, list.length)] = {
+      id: drawn.id,
+      text: drawn.text,
+      model: Math.exp(drawn.logprob ?? 0),
+      sampled: null,
+    };
   return { candidates: list, kept: null, size: null, entropy: null, entropySampled: null };
 }
 
-/** The probability to draw: under the sampler where that is known. @param {{ model: number, sampled: number | null }} c */
+/**
+ * The probability to draw: under the sampler where that is known.
+ * @param {{ model: number, sampled: number | null }} c
+ */
 export const chance = (c) => (c.sampled === null ? c.model : c.sampled);

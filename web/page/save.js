@@ -4,7 +4,12 @@ import { el } from './dom.js';
 import { editsOf } from './parts.js';
 import { inView } from './patterns.js';
 
-/** Offer a file under this name. @param {string} name @param {string | Blob} content @param {string} [type] */
+/**
+ * Offer a file under this name.
+ * @param {string} name
+ * @param {string | Blob} content
+ * @param {string} [type]
+ */
 export function saveFile(name, content, type = 'text/plain') {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
   const a = el('a', { href: url, download: name });
@@ -12,22 +17,44 @@ export function saveFile(name, content, type = 'text/plain') {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** A button that copies and says so. @param {string} name @param {() => string} text */
+/**
+ * A button that copies and says so.
+ * @param {string} name
+ * @param {() => string} text
+ */
 export function copyButton(name, text) {
-  const b = el('button', { type: 'button', class: 'quiet', onclick: async () => {
-    try {
-      await navigator.clipboard.writeText(text());
-      b.textContent = 'Copied';
-    } catch {
-      b.textContent = 'The browser refused';
-    }
-    setTimeout(() => { b.textContent = name; }, 1500);
-  } }, name);
+  const b = el(
+    'button',
+    {
+      type: 'button',
+      class: 'quiet',
+      onclick: async () => {
+        try {
+          await navigator.clipboard.writeText(text());
+          b.textContent = 'Copied';
+        } catch {
+          b.textContent = 'The browser refused';
+        }
+        setTimeout(() => {
+          b.textContent = name;
+        }, 1500);
+      },
+    },
+    name,
+  );
   return b;
 }
 
-/** Rows as CSV. @param {(string | number)[][]} rows */
-export const csv = (rows) => rows.map((row) => row.map((x) => (/[",\n]/.test(String(x)) ? `"${String(x).replace(/"/g, '""')}"` : String(x))).join(',')).join('\n') + '\n';
+/**
+ * Rows as CSV.
+ * @param {(string | number)[][]} rows
+ */
+export const csv = (rows) =>
+  rows
+    .map((row) =>
+      row.map((x) => (/[",\n]/.test(String(x)) ? `"${String(x).replace(/"/g, '""')}"` : String(x))).join(','),
+    )
+    .join('\n') + '\n';
 
 /** The present view as a program for the package: the text with the head in hand, and how the prompt goes on without the parts that are off.
  * @param {import('./store.js').State} s */
@@ -37,16 +64,21 @@ export function asJavaScript(s) {
   const { address, name, made, config } = s.model ?? {};
   const given = s.tokens.filter((t) => t.given);
   const n = s.tokens.length - given.length || s.maxTokens;
-  const point = `${inView(s.stack === 'encoder' ? { ...s, stack: 'self' } : s).point}.hook_pattern`;   // the encoder runs once, no step brings its rows
+  // the encoder runs once, no step brings its rows
+  const point = `${inView(s.stack === 'encoder' ? { ...s, stack: 'self' } : s).point}.hook_pattern`;
   const ids = (/** @type {import('./store.js').Token[]} */ tokens) => tokens.map((t) => t.id);
   const wordless = !given.some((t) => t.text);
-  const prompt = s.prompt && !wordless ? s.prompt : ids(given);   // without words it begins with a token of its own
-  const source = config?.kind === 'encoder_decoder' ? `source: ${json(wordless && made ? ids(s.sourceTokens) : s.source)}, ` : '';
+  const prompt = s.prompt && !wordless ? s.prompt : ids(given); // without words it begins with a token of its own
+  const source =
+    config?.kind === 'encoder_decoder' ? `source: ${json(wordless && made ? ids(s.sourceTokens) : s.source)}, ` : '';
   const edits = editsOf(config, s.off);
-  const opened = made ? `create(${json(made.config)}, { seed: ${made.seed} })` : `load(${json(address ? new URL(address, document.baseURI).href : name)})`;
+  const opened = made
+    ? `create(${json(made.config)}, { seed: ${made.seed} })`
+    : `load(${json(address ? new URL(address, document.baseURI).href : name)})`;
   const row = (/** @type {string} */ query) => `const from = (${s.head.head} * queries + ${query}) * keys;
   const row = data.subarray(from, from + keys);                     // head ${s.head.head}, `;
-  const text = s.pure ? `const run = model.generate(${json(prompt)}, {
+  const text = s.pure
+    ? `const run = model.generate(${json(prompt)}, {
   ${source}maxTokens: ${n}, temperature: ${temperature}, topK: ${topK}, topP: ${topP}, seed: ${seed},${ignoreEos ? ' ignoreEos: true,' : ''}
   capture: [${json(point)}],
 });
@@ -55,7 +87,9 @@ for await (const step of run) {
   const [, queries, keys] = shape;
   ${row('queries - 1')}the newest query
   console.log(JSON.stringify(step.text), 'after reading', row.indexOf(Math.max(...row)));
-}` : `const ids = ${json(ids(s.tokens))};   // tokens were chosen by hand, or the sampler was moved: no seed gives this text
+}`
+    : // tokens were chosen by hand, or the sampler was moved: no seed gives this text
+      `const ids = ${json(ids(s.tokens))};
 const { captured } = await model.forward(ids, { ${source}capture: [${json(point)}] });
 const { data, shape } = captured[${json(point)}];   // [head, query, key]
 const [, queries, keys] = shape;
@@ -63,11 +97,13 @@ for (let query = 0; query < queries; query++) {
   ${row('query')}one query
   console.log(ids[query], 'reads', row.indexOf(Math.max(...row)));
 }`;
-  const without = edits.length ? `
+  const without = edits.length
+    ? `
 // the same prompt without the parts that were switched off, greedily
 const edits = ${json(edits)};
 for await (const step of model.generate(${json(prompt)}, { ${source}maxTokens: 32, temperature: 0, edits })) console.log(JSON.stringify(step.text));
-` : '';
+`
+    : '';
   return `import { ${made ? 'create' : 'load'} } from 'glassformer';
 
 const model = await ${opened};${address || made ? '' : '   // the path of that file'}

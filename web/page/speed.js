@@ -1,8 +1,8 @@
-// speed.js - how fast the model writes, from the times of single steps: some browsers' clocks tick in whole milliseconds, which is longer than
-// a step, so a step alone measures 0 or 1.
+// speed.js - how fast the model writes, from the times of single steps: some browsers' clocks tick in whole
+// milliseconds, which is longer than a step, so a step alone measures 0 or 1.
 
-const ENOUGH_MS = 20;     // of steps together, or
-const ENOUGH_TICKS = 10;  // so many times the shortest that was measured
+const ENOUGH_MS = 20; // of steps together, or
+const ENOUGH_TICKS = 10; // so many times the shortest that was measured
 
 /**
  * The mean time of a step. Steps that something else interrupted are left out.
@@ -14,11 +14,16 @@ export function stepMs(recent) {
   const shortest = sorted.find((ms) => ms > 0);
   if (shortest === undefined) return 0;
   const most = 3 * sorted[sorted.length >> 1] + 2 * shortest;
-  const whole = sorted.filter((ms) => ms <= most), sum = whole.reduce((a, b) => a + b, 0);
+  const whole = sorted.filter((ms) => ms <= most),
+    sum = whole.reduce((a, b) => a + b, 0);
   return sum >= Math.min(ENOUGH_MS, ENOUGH_TICKS * shortest) ? sum / whole.length : 0;
 }
 
-/** Of steps of equal size, those of unknown speed (0) left out. @param {number[]} speeds @returns {number} 0: none is known */
+/**
+ * Of steps of equal size, those of unknown speed (0) left out.
+ * @param {number[]} speeds
+ * @returns {number} 0: none is known
+ */
 export function meanSpeed(speeds) {
   const known = speeds.filter((v) => v > 0 && Number.isFinite(v));
   return known.length ? known.length / known.reduce((sum, v) => sum + 1 / v, 0) : 0;

@@ -29,11 +29,13 @@
  * @property {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} status
  * @property {{ name: string, phase: string, loaded: number, total: number | null } | null} progress
  * @property {string} error          one sentence, '' when all is well
- * @property {{ text: string, address: string }} note  what a visitor has to know, '' when nothing; the address of a model that may be loaded, or ''
+ * @property {{ text: string, address: string }} note what a visitor has to know, '' when nothing; the address of a
+ *   model that may be loaded, or ''
  * @property {LoadedModel | null} model
  * @property {any} memory           the library's map of linear memory, read again when the text rests
  * @property {string} prompt
- * @property {{ temperature: number, topK: number, topP: number, seed: number, ignoreEos: boolean }} sampler  ignoreEos: write on after an end token
+ * @property {{ temperature: number, topK: number, topP: number, seed: number, ignoreEos: boolean }} sampler ignoreEos:
+ *   write on after an end token
  * @property {'reading' | 'fast' | 'step'} pace
  * @property {number} maxTokens
  * @property {string} source         what an encoder-decoder reads
@@ -42,7 +44,8 @@
  * @property {number} sourceCursor   the position in hand there
  * @property {Token[]} tokens        prompt and text in order; index = position
  * @property {import('./patterns.js').PatternStore | null} patterns
- * @property {Record<string, import('./patterns.js').PatternStore> | null} otherPatterns  of an encoder-decoder: `encoder`, `cross`
+ * @property {Record<string, import('./patterns.js').PatternStore> | null} otherPatterns of an encoder-decoder:
+ *   `encoder`, `cross`
  * @property {import('./patterns.js').Stack} stack  which attention the panels show
  * @property {Map<number, Float32Array>} logits  logits after a position, where known exactly
  * @property {Map<number, string>} words  what ids add to a text, as far as asked
@@ -61,40 +64,51 @@
  * @property {string[]} off          parts switched off in the laboratory, by their keys (parts.js)
  * @property {{ tokensPerSecond: number, msPerToken: number, prefillMs: number }} speed  zeros until measured
  * @property {string} stopReason     of the last run, '' before
- * @property {{ at: number, tokens: Token[] }[]} branches  texts left behind by choosing another token, each at that place
+ * @property {{ at: number, tokens: Token[] }[]} branches texts left behind by choosing another token, each at that
+ *   place
  */
 
-const FAST_MS = 45;    // at full speed: between two frames drawn, at least
-const FAST_SHARE = 4;  // and so many times what a frame takes, so that most of the machine is left to the engine
+const FAST_MS = 45; // at full speed: between two frames drawn, at least
+const FAST_SHARE = 4; // and so many times what a frame takes, so that most of the machine is left to the engine
 const FAST_MOST = 400;
-const FRAME_MS = 6;    // of drawing in one frame; what is left waits for the next, so that no input waits for all of it
+const FRAME_MS = 6; // of drawing in one frame; what is left waits for the next, so that no input waits for all of it
 
 /** @param {State} state */
 export function createStore(state) {
-  /** @typedef {{ keys: string[], paint: (s: State) => any, every: number, root: Element | null, far: boolean, at: number, waiting: any }} Watcher */
+  /**
+   * @typedef
+   *   {{ keys: string[], paint: (s: State) => any, every: number, root: Element | null, far: boolean, at: number, waiting: any }}
+   *   Watcher
+   */
   /** @type {Watcher[]} */
   const watchers = [];
   const changed = new Set();
   let frame = 0;
   /** @type {any} */
-  let timer = 0;      // at full speed: until the next frame
-  let cost = 0;       // ms that the last frames took, layout and painting included
+  let timer = 0; // at full speed: until the next frame
+  let cost = 0; // ms that the last frames took, layout and painting included
 
   /** Watchers that have something to draw, who has waited longest first. @type {Set<Watcher>} */
   const due = new Set();
 
   /** What is far from being seen stays due until it comes near. */
-  const sight = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) for (const w of watchers) if (w.root === target) w.far = !isIntersecting;
-    plan();
-  }, { rootMargin: '50%' });
+  const sight = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries)
+        for (const w of watchers) if (w.root === target) w.far = !isIntersecting;
+      plan();
+    },
+    { rootMargin: '50%' },
+  );
 
   function flush() {
     frame = 0;
     const now = performance.now();
-    painted.port2.postMessage(now);   // heard when the browser has drawn this frame
-    // Of a panel one watcher builds what another fills: with a new model or stack all that is due is drawn in the order of `watch`.
-    const rebuilt = changed.has('model') || changed.has('stack'), waited = new Set(due);
+    painted.port2.postMessage(now); // heard when the browser has drawn this frame
+    // Of a panel one watcher builds what another fills: with a new model or stack all that is due is drawn in the order
+    // of `watch`.
+    const rebuilt = changed.has('model') || changed.has('stack'),
+      waited = new Set(due);
     if (rebuilt) due.clear();
     for (const w of watchers) if (w.keys.some((k) => changed.has(k)) || (rebuilt && waited.has(w))) due.add(w);
     changed.clear();
@@ -125,14 +139,19 @@ export function createStore(state) {
       return;
     }
     // At full speed every frame drawn is a token not written.
-    timer = setTimeout(() => {
-      timer = 0;
-      frame = requestAnimationFrame(flush);
-    }, Math.min(FAST_MOST, Math.max(FAST_MS, FAST_SHARE * cost)));
+    timer = setTimeout(
+      () => {
+        timer = 0;
+        frame = requestAnimationFrame(flush);
+      },
+      Math.min(FAST_MOST, Math.max(FAST_MS, FAST_SHARE * cost)),
+    );
   }
 
   const painted = new MessageChannel();
-  painted.port1.onmessage = ({ data }) => { cost += (performance.now() - data - cost) / 2; };
+  painted.port1.onmessage = ({ data }) => {
+    cost += (performance.now() - data - cost) / 2;
+  };
 
   /** A picture that is dear to draw waits its turn while tokens stream. */
   function later(w) {
@@ -155,7 +174,9 @@ export function createStore(state) {
     },
     /** Paint once soon, then in each frame in which one of the keys was set; while text streams, at most every so many ms.
      * With a `root`, only while that is in view or near it. Who answers 'more' is called again soon.
-     * @param {(keyof State)[]} keys @param {(s: State) => any} paint @param {{ every?: number, root?: Element | null }} [options] ms */
+     * @param {(keyof State)[]} keys
+     * @param {(s: State) => any} paint
+     * @param {{ every?: number, root?: Element | null }} [options] ms */
     watch(keys, paint, { every = 0, root = null } = {}) {
       watchers.push({ keys, paint, every, root, far: root !== null, at: -Infinity, waiting: 0 });
       if (root) sight.observe(root);

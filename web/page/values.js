@@ -7,19 +7,41 @@ import { label, quoted, value } from './format.js';
 import { createInks, palette } from './heatmap.js';
 
 const ROWS = 24;
-const HEIGHT = 15;   // px of a row
-const PAGE = 16;     // numbers of a row that the table shows at once
-const hueOf = (/** @type {string} */ point) => (/mlp/.test(point) ? 'f' : /hook_(rot_)?q$/.test(point) ? 'q' : /hook_(rot_)?k$/.test(point) ? 'k' : /hook_[vz]$/.test(point) ? 'v' : 'p');
+const HEIGHT = 15; // px of a row
+const PAGE = 16; // numbers of a row that the table shows at once
+const hueOf = (/** @type {string} */ point) =>
+  /mlp/.test(point)
+    ? 'f'
+    : /hook_(rot_)?q$/.test(point)
+      ? 'q'
+      : /hook_(rot_)?k$/.test(point)
+        ? 'k'
+        : /hook_[vz]$/.test(point)
+          ? 'v'
+          : 'p';
 
 /** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */
 
-/** @param {{ onchoose: (point: string, row: number, head: number | undefined, index: number) => void }} options  a cell was chosen */
+/**
+ * @param {{ onchoose: (point: string, row: number, head: number | undefined, index: number) => void }} options a cell
+ *   was chosen
+ */
 export function createValues({ onchoose }) {
   const tabs = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Values of this stage' });
   roving(tabs, () => [...tabs.children]);
   const canvas = el('canvas');
   const mark = el('i', { class: 'values-mark', 'aria-hidden': 'true' });
-  const box = el('div', { class: 'values-box', tabindex: 0, role: 'application', 'aria-label': 'Values. Arrow keys move over the cells, Enter explains one.' }, canvas, mark);
+  const box = el(
+    'div',
+    {
+      class: 'values-box',
+      tabindex: 0,
+      role: 'application',
+      'aria-label': 'Values. Arrow keys move over the cells, Enter explains one.',
+    },
+    canvas,
+    mark,
+  );
   const out = el('output', { class: 'cell mono', 'aria-live': 'polite' });
   const names = el('div', { class: 'values-names', 'aria-hidden': 'true' });
   const inks = createInks('card', 'text', 'p', 'q', 'k', 'v', 'f');
@@ -28,10 +50,24 @@ export function createValues({ onchoose }) {
   const range = el('output', { class: 'mono' });
   const before = el('button', { type: 'button', class: 'quiet', onclick: () => turn(-1) }, 'Numbers before');
   const after = el('button', { type: 'button', class: 'quiet', onclick: () => turn(1) }, 'Numbers after');
-  const details = el('details', { class: 'as-table' }, el('summary', {}, 'As a table'), el('div', { class: 'takes' }, before, range, after),
-    el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Table of values' }, table));
+  const details = el(
+    'details',
+    { class: 'as-table' },
+    el('summary', {}, 'As a table'),
+    el('div', { class: 'takes' }, before, range, after),
+    el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Table of values' }, table),
+  );
   details.addEventListener('toggle', () => tabulate());
-  const root = el('div', { class: 'values' }, tabs, el('div', { class: 'values-picture' }, names, box), out, hint, details, inks.node);
+  const root = el(
+    'div',
+    { class: 'values' },
+    tabs,
+    el('div', { class: 'values-picture' }, names, box),
+    out,
+    hint,
+    details,
+    inks.node,
+  );
 
   /** @type {Named[]} */
   let list = [];
@@ -39,7 +75,7 @@ export function createValues({ onchoose }) {
   let tokens = [];
   let cell = { row: 0, column: 0 };
   let width = 0;
-  let first = 0;   // position of the first row shown
+  let first = 0; // position of the first row shown
   let shown = 0;
   let tabulated = { of: /** @type {Float32Array | null} */ (null), key: '' };
 
@@ -75,15 +111,18 @@ export function createValues({ onchoose }) {
     }
     /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).putImageData(image, 0, 0);
     canvas.style.blockSize = `${shown * HEIGHT}px`;
-    names.replaceChildren(...Array.from({ length: shown }, (_, i) => {
-      const s = el('span', {}, tokens[first + i] ? label(tokens[first + i]) : String(first + i));
-      s.style.blockSize = `${HEIGHT}px`;
-      return s;
-    }));
+    names.replaceChildren(
+      ...Array.from({ length: shown }, (_, i) => {
+        const s = el('span', {}, tokens[first + i] ? label(tokens[first + i]) : String(first + i));
+        s.style.blockSize = `${HEIGHT}px`;
+        return s;
+      }),
+    );
     read();
   }
 
-  const nameOf = (/** @type {number} */ column, /** @type {number[]} */ shape) => (shape.length === 3 ? `head ${Math.floor(column / shape[2])}, ${column % shape[2]}` : String(column));
+  const nameOf = (/** @type {number} */ column, /** @type {number[]} */ shape) =>
+    shape.length === 3 ? `head ${Math.floor(column / shape[2])}, ${column % shape[2]}` : String(column);
 
   /** The rows of the picture, as many columns around the one in hand as are read at once. */
   function tabulate() {
@@ -98,10 +137,31 @@ export function createValues({ onchoose }) {
     const key = `${item.point} ${first} ${shown} ${from}`;
     if (tabulated.of === data && tabulated.key === key) return;
     tabulated = { of: data, key };
-    table.replaceChildren(el('caption', { class: 'hidden' }, `${item.point}, a row for each token`),
-      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'token'), ...columns.map((c) => el('th', { scope: 'col' }, nameOf(c, shape))))),
-      el('tbody', {}, ...Array.from({ length: shown }, (_, i) => el('tr', {}, el('th', { scope: 'row' }, tokens[first + i] ? label(tokens[first + i]) : String(first + i)),
-        ...columns.map((c) => el('td', {}, value(data[(first + i) * width + c])))))));
+    table.replaceChildren(
+      el('caption', { class: 'hidden' }, `${item.point}, a row for each token`),
+      el(
+        'thead',
+        {},
+        el(
+          'tr',
+          {},
+          el('th', { scope: 'col' }, 'token'),
+          ...columns.map((c) => el('th', { scope: 'col' }, nameOf(c, shape))),
+        ),
+      ),
+      el(
+        'tbody',
+        {},
+        ...Array.from({ length: shown }, (_, i) =>
+          el(
+            'tr',
+            {},
+            el('th', { scope: 'row' }, tokens[first + i] ? label(tokens[first + i]) : String(first + i)),
+            ...columns.map((c) => el('td', {}, value(data[(first + i) * width + c]))),
+          ),
+        ),
+      ),
+    );
   }
   function turn(/** @type {number} */ by) {
     const column = (Math.floor(Math.min(cell.column, width - 1) / PAGE) + by) * PAGE;
@@ -125,8 +185,12 @@ export function createValues({ onchoose }) {
 
   canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
     const r = canvas.getBoundingClientRect();
-    const within = (/** @type {number} */ share, /** @type {number} */ n) => Math.max(0, Math.min(n - 1, Math.floor(share * n)));
-    cell = { row: first + within((event.clientY - r.top) / r.height, shown), column: within((event.clientX - r.left) / r.width, width) };
+    const within = (/** @type {number} */ share, /** @type {number} */ n) =>
+      Math.max(0, Math.min(n - 1, Math.floor(share * n)));
+    cell = {
+      row: first + within((event.clientY - r.top) / r.height, shown),
+      column: within((event.clientX - r.left) / r.width, width),
+    };
     read();
   });
   function choose() {
@@ -139,36 +203,66 @@ export function createValues({ onchoose }) {
   }
   canvas.addEventListener('click', choose);
   box.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === 'Enter') { event.preventDefault(); choose(); return; }
-    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [0, -16], PageDown: [0, 16] }[event.key];
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      choose();
+      return;
+    }
+    const move = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      PageUp: [0, -16],
+      PageDown: [0, 16],
+    }[event.key];
     if (!move || !list[at]) return;
     event.preventDefault();
-    cell = { row: Math.max(0, Math.min(list[at].tensor.shape[0] - 1, cell.row + move[0])), column: Math.max(0, Math.min(width - 1, cell.column + move[1])) };
+    cell = {
+      row: Math.max(0, Math.min(list[at].tensor.shape[0] - 1, cell.row + move[0])),
+      column: Math.max(0, Math.min(width - 1, cell.column + move[1])),
+    };
     if (cell.row < first || cell.row >= first + shown) draw();
     else read();
   });
 
   return {
     root,
-    /** @param {Named[]} items @param {any[]} ofTokens @param {number} row the token in hand */
+    /**
+     * @param {Named[]} items
+     * @param {any[]} ofTokens
+     * @param {number} row the token in hand
+     */
     show(items, ofTokens, row) {
       list = items;
       tokens = ofTokens;
       at = Math.min(at, Math.max(0, items.length - 1));
       cell = { row: Math.max(0, row), column: cell.column };
-      tabs.replaceChildren(...items.map((item, i) => el('button', {
-        type: 'button', role: 'radio', onclick: (/** @type {Event} */ e) => {
-          at = i;
-          choice();
-          /** @type {HTMLElement} */ (e.currentTarget).focus();
-          draw();
-        },
-      }, item.name)));
+      tabs.replaceChildren(
+        ...items.map((item, i) =>
+          el(
+            'button',
+            {
+              type: 'button',
+              role: 'radio',
+              onclick: (/** @type {Event} */ e) => {
+                at = i;
+                choice();
+                /** @type {HTMLElement} */ (e.currentTarget).focus();
+                draw();
+              },
+            },
+            item.name,
+          ),
+        ),
+      );
       choice();
       out.textContent = items.length ? '' : 'The engine keeps no values here.';
       draw();
     },
     /** @param {string} text */
-    say(text) { if (out.textContent !== text) out.textContent = text; },   // said again it would be heard again
+    say(text) {
+      if (out.textContent !== text) out.textContent = text;
+    }, // said again it would be heard again
   };
 }

@@ -1,8 +1,11 @@
 // words.js - text into ids and ids into text, for models with a tokenizer and without.
 
-const BEFORE = 8;   // tokens that one is decoded after: of bytes, enough to hold a whole character wherever they begin
+const BEFORE = 8; // tokens that one is decoded after: of bytes, enough to hold a whole character wherever they begin
 
-/** @param {import('./store.js').Store} store @param {(error: unknown) => void} fail */
+/**
+ * @param {import('./store.js').Store} store
+ * @param {(error: unknown) => void} fail
+ */
 export function createWords(store, fail) {
   const { state, set } = store;
   const model = () => state.model?.api;
@@ -13,7 +16,11 @@ export function createWords(store, fail) {
       return await model().encode(prompt);
     } catch (error) {
       if (error.code !== 'no-tokenizer') throw error;
-      if (/^[\d\s,]+$/.test(prompt)) return prompt.split(/[\s,]+/).filter(Boolean).map(Number);
+      if (/^[\d\s,]+$/.test(prompt))
+        return prompt
+          .split(/[\s,]+/)
+          .filter(Boolean)
+          .map(Number);
       // it has no words: bytes of the text stand in for ids, as far as its vocabulary goes
       const size = state.model.config.vocabSize;
       return Array.from(new TextEncoder().encode(prompt), (b) => b % size);
@@ -23,15 +30,21 @@ export function createWords(store, fail) {
   /** What each id adds to the text, characters cut between tokens credited to the one that completes them. */
   function textsOf(ids) {
     const api = model();
-    const whole = (/** @type {number} */ from, /** @type {number} */ to) => api.decode(ids.slice(from, to)).then((/** @type {string} */ text) => text.replace(/\uFFFD+$/, ''), (/** @type {any} */ error) => {
-      if (error.code === 'no-tokenizer') return '';
-      throw error;
-    });
-    return Promise.all(ids.map(async (_, i) => {
-      const from = Math.max(0, i - BEFORE);
-      const [before, text] = await Promise.all([i ? whole(from, i) : '', whole(from, i + 1)]);
-      return text.slice(before.length);
-    }));
+    const whole = (/** @type {number} */ from, /** @type {number} */ to) =>
+      api.decode(ids.slice(from, to)).then(
+        (/** @type {string} */ text) => text.replace(/\uFFFD+$/, ''),
+        (/** @type {any} */ error) => {
+          if (error.code === 'no-tokenizer') return '';
+          throw error;
+        },
+      );
+    return Promise.all(
+      ids.map(async (_, i) => {
+        const from = Math.max(0, i - BEFORE);
+        const [before, text] = await Promise.all([i ? whole(from, i) : '', whole(from, i + 1)]);
+        return text.slice(before.length);
+      }),
+    );
   }
 
   let spelling = Promise.resolve();
@@ -45,7 +58,7 @@ export function createWords(store, fail) {
     const { words, model: of } = state;
     const missing = ids.filter((id) => !words.has(id));
     if (!missing.length || !of) return;
-    for (const id of missing) words.set(id, '…');  // asked for
+    for (const id of missing) words.set(id, '…'); // asked for
     try {
       const anchor = (await of.api.encode('a', { addSpecialTokens: false })).slice(-1);
       const alone = await of.api.decode(anchor);
@@ -54,7 +67,7 @@ export function createWords(store, fail) {
       if (state.words === words) set({ words });
     } catch (error) {
       for (const id of missing) words.set(id, '');
-      if (state.words !== words) return;   // the model has gone
+      if (state.words !== words) return; // the model has gone
       if (error.code !== 'no-tokenizer') fail(error);
       set({ words });
     }

@@ -3,18 +3,36 @@
 //
 //   node weights/dates/make.js FOLDER [--seed 1] [--train 60000] [--valid 1000]
 //
-// Writes train.tsv and valid.tsv, a line "as written TAB yyyy-mm-dd" each. One day in twenty occurs in valid.tsv alone, so
-// that what is asked there was never seen in any form. Numbers with slashes are month first, with dots or dashes day first.
+// Writes train.tsv and valid.tsv, a line "as written TAB yyyy-mm-dd" each. One day in twenty occurs in valid.tsv alone,
+// so that what is asked there was never seen in any form. Numbers with slashes are month first, with dots or dashes day
+// first.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-const MONTHS = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 const FIRST = Date.UTC(1900, 0, 1) / 864e5;
 const LAST = Date.UTC(2099, 11, 31) / 864e5;
 
-/** xorshift64* in 32-bit halves would be longer: mulberry32 is enough here. @param {number} seed @returns {() => number} 0 <= x < 1 */
+/**
+ * xorshift64* in 32-bit halves would be longer: mulberry32 is enough here.
+ * @param {number} seed
+ * @returns {() => number} 0 <= x < 1
+ */
 function random(seed) {
   let a = seed >>> 0;
   return () => {
@@ -26,11 +44,15 @@ function random(seed) {
 }
 
 /** @param {number} d 1 .. 31 */
-const ordinal = (d) => d + (d % 10 === 1 && d !== 11 ? 'st' : d % 10 === 2 && d !== 12 ? 'nd' : d % 10 === 3 && d !== 13 ? 'rd' : 'th');
+const ordinal = (d) =>
+  d + (d % 10 === 1 && d !== 11 ? 'st' : d % 10 === 2 && d !== 12 ? 'nd' : d % 10 === 3 && d !== 13 ? 'rd' : 'th');
 /** @param {number} n */
 const two = (n) => String(n).padStart(2, '0');
 
-/** Ways to write a date. @type {((x: { y: number, m: number, d: number, month: string, short: string, week: string }) => string)[]} */
+/**
+ * Ways to write a date.
+ * @type {((x: { y: number, m: number, d: number, month: string, short: string, week: string }) => string)[]}
+ */
 const FORMS = [
   ({ y, d, month }) => `${month} ${d}, ${y}`,
   ({ y, d, month }) => `${d} ${month} ${y}`,
@@ -56,24 +78,44 @@ const FORMS = [
   ({ y, m, d }) => `${y}${two(m)}${two(d)}`,
 ];
 
-/** @param {number} day days since 1970 @param {() => number} draw */
+/**
+ * @param {number} day days since 1970
+ * @param {() => number} draw
+ */
 function write(day, draw) {
   const date = new Date(day * 864e5);
   const [y, m, d] = [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()];
   const month = MONTHS[m - 1];
-  let text = FORMS[Math.floor(draw() * FORMS.length)]({ y, m, d, month, short: month.slice(0, 3), week: DAYS[date.getUTCDay()] });
+  let text = FORMS[Math.floor(draw() * FORMS.length)]({
+    y,
+    m,
+    d,
+    month,
+    short: month.slice(0, 3),
+    week: DAYS[date.getUTCDay()],
+  });
   const style = draw();
   if (style < 0.15) text = text.toLowerCase();
   else if (style < 0.2) text = text.toUpperCase();
   return `${text}\t${y}-${two(m)}-${two(d)}`;
 }
 
-/** Whether a day is kept for valid.tsv: by the day alone, whatever the seed. @param {number} day */
+/**
+ * Whether a day is kept for valid.tsv: by the day alone, whatever the seed.
+ * @param {number} day
+ */
 const kept = (day) => random(day)() < 0.05;
 
-const { positionals: [folder], values } = parseArgs({
+const {
+  positionals: [folder],
+  values,
+} = parseArgs({
   allowPositionals: true,
-  options: { seed: { type: 'string', default: '1' }, train: { type: 'string', default: '60000' }, valid: { type: 'string', default: '1000' } },
+  options: {
+    seed: { type: 'string', default: '1' },
+    train: { type: 'string', default: '60000' },
+    valid: { type: 'string', default: '1000' },
+  },
 });
 if (!folder) {
   console.error('usage: node weights/dates/make.js FOLDER [--seed N] [--train LINES] [--valid LINES]');
@@ -81,7 +123,10 @@ if (!folder) {
 }
 const draw = random(Number(values.seed));
 mkdirSync(folder, { recursive: true });
-for (const [name, count] of /** @type {[string, number][]} */ ([['train', Number(values.train)], ['valid', Number(values.valid)]])) {
+for (const [name, count] of /** @type {[string, number][]} */ ([
+  ['train', Number(values.train)],
+  ['valid', Number(values.valid)],
+])) {
   const lines = new Set();
   while (lines.size < count) {
     const day = FIRST + Math.floor(draw() * (LAST - FIRST + 1));

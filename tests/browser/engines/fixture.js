@@ -5,12 +5,27 @@ import { serve } from '../../../scripts/serve.js';
 export const top = fileURLToPath(new URL('../../..', import.meta.url));
 const here = fileURLToPath(new URL('.', import.meta.url));
 
-/** The package's files and the weights beside a page with window.library and window.programme. @param {boolean} isolate */
+/**
+ * The package's files and the weights beside a page with window.library and window.programme.
+ * @param {boolean} isolate
+ */
 export function serveLibrary(isolate) {
-  return serve(here, { isolate, also: { '/dist/': `${top}dist`, '/weights/': `${top}weights` }, head: '<script src="/complaints.js"></script>' });
+  return serve(here, {
+    isolate,
+    also: { '/dist/': `${top}dist`, '/weights/': `${top}weights` },
+    head: '<script src="/complaints.js"></script>',
+  });
 }
 
-/** The built page below a folder's address. @param {boolean} isolate */
+/**
+ * The built page below a folder's address.
+ * @param {boolean} isolate
+ */
 export function servePage(isolate) {
-  return serve(`${top}site`, { base: '/some/folder/', isolate, also: { '/engines/': here }, head: '<script src="/engines/complaints.js"></script>' });
+  return serve(`${top}site`, {
+    base: '/some/folder/',
+    isolate,
+    also: { '/engines/': here },
+    head: '<script src="/engines/complaints.js"></script>',
+  });
 }

@@ -1,15 +1,22 @@
-// programme.js - what the library is asked in every engine, and in Node for the answers that are expected. Functions of the package and of
-// JSON, with JSON as their answers: they run in pages.
+// programme.js - what the library is asked in every engine, and in Node for the answers that are expected. Functions of
+// the package and of JSON, with JSON as their answers: they run in pages.
 
 /** The models of weights/, as addresses below it. */
 export const MODELS = ['stories-1m.gguf', 'stories.gguf', 'stories-gpt2.gguf', 'dates/'];
 
-const PROMPT = 'Once upon a time, there was a little', SOURCE = 'the 24th of December, 1999';
+const PROMPT = 'Once upon a time, there was a little',
+  SOURCE = 'the 24th of December, 1999';
 
 /** What a model is given: the encoder-decoder reads a source and begins with its own token. */
-const given = (/** @type {any} */ model) => (model.config.kind === 'encoder_decoder' ? { prompt: [model.special.bos], source: { source: SOURCE } } : { prompt: PROMPT, source: {} });
+const given = (/** @type {any} */ model) =>
+  model.config.kind === 'encoder_decoder'
+    ? { prompt: [model.special.bos], source: { source: SOURCE } }
+    : { prompt: PROMPT, source: {} };
 
-/** FNV-1a over the bits of numbers. @param {ArrayLike<number>} numbers */
+/**
+ * FNV-1a over the bits of numbers.
+ * @param {ArrayLike<number>} numbers
+ */
 function hash(numbers) {
   let sum = 0x811c9dc5;
   for (const word of new Uint32Array(Float32Array.from(numbers).buffer)) sum = Math.imul(sum ^ word, 0x01000193) >>> 0;
@@ -17,14 +24,23 @@ function hash(numbers) {
 }
 
 /** @param {Record<string, {data: Float32Array, shape: number[]}>} tensors */
-const hashes = (tensors) => Object.fromEntries(Object.entries(tensors).map(([name, { data, shape }]) => [name, [hash(data), ...shape]]));
+const hashes = (tensors) =>
+  Object.fromEntries(Object.entries(tensors).map(([name, { data, shape }]) => [name, [hash(data), ...shape]]));
 
 /** Greedy and drawn tokens with their probabilities. */
 async function texts(/** @type {any} */ model) {
-  const { prompt, source } = given(model), said = {};
-  for (const [name, how] of Object.entries({ greedy: { temperature: 0 }, drawn: { seed: 11, temperature: 0.9, topK: 40, topP: 0.95 } })) {
-    const ids = [], logprobs = [];
-    for await (const { id, logprob } of model.generate(prompt, { ...source, ...how, maxTokens: 40, ignoreEos: true })) { ids.push(id); logprobs.push(logprob); }
+  const { prompt, source } = given(model),
+    said = {};
+  for (const [name, how] of Object.entries({
+    greedy: { temperature: 0 },
+    drawn: { seed: 11, temperature: 0.9, topK: 40, topP: 0.95 },
+  })) {
+    const ids = [],
+      logprobs = [];
+    for await (const { id, logprob } of model.generate(prompt, { ...source, ...how, maxTokens: 40, ignoreEos: true })) {
+      ids.push(id);
+      logprobs.push(logprob);
+    }
     said[name] = { ids, logprobs: hash(logprobs), text: await model.decode(ids) };
   }
   return said;
@@ -32,21 +48,35 @@ async function texts(/** @type {any} */ model) {
 
 /** Every captured point, what edits change, the lens, one logit's terms. */
 async function insides(/** @type {any} */ model) {
-  const { prompt, source } = given(model), two = model.config.kind === 'encoder_decoder';
+  const { prompt, source } = given(model),
+    two = model.config.kind === 'encoder_decoder';
   const block = two ? 'decoder.0' : 'blocks.0';
   const { logits, captured } = await model.forward(prompt, { ...source, capture: ['*'] });
-  const edits = [{ at: `${block}.attn.hook_z`, head: 1, scale: 0 }, { at: `${block}.hook_mlp_out`, position: 0, add: new Array(model.config.dModel).fill(0.25) }];
+  const edits = [
+    { at: `${block}.attn.hook_z`, head: 1, scale: 0 },
+    { at: `${block}.hook_mlp_out`, position: 0, add: new Array(model.config.dModel).fill(0.25) },
+  ];
   const edited = await model.forward(prompt, { ...source, edits });
   const plain = await model.forward(prompt, source);
   const lens = await model.logitLens(prompt, { ...source, top: 3 });
   const { logit, sum, parts } = await model.attribution(prompt, source);
   return {
-    logits: hash(logits.data), plain: hash(plain.logits.data), edited: hash(edited.logits.data), captured: hashes(captured),
+    logits: hash(logits.data),
+    plain: hash(plain.logits.data),
+    edited: hash(edited.logits.data),
+    captured: hashes(captured),
     lens: lens.map((/** @type {any[][]} */ row) => row.map((top) => top.map(({ id, logprob }) => [id, logprob]))),
     attribution: [logit, sum, ...parts.map((/** @type {any} */ p) => p.value)],
     generated: await (async () => {
       const rows = [];
-      for await (const { captured: c } of model.generate(prompt, { ...source, temperature: 0, maxTokens: 3, capture: ['*.attn.hook_pattern'], edits })) rows.push(hashes(c));
+      for await (const { captured: c } of model.generate(prompt, {
+        ...source,
+        temperature: 0,
+        maxTokens: 3,
+        capture: ['*.attn.hook_pattern'],
+        edits,
+      }))
+        rows.push(hashes(c));
       return rows;
     })(),
   };
@@ -56,7 +86,8 @@ async function insides(/** @type {any} */ model) {
 async function timelines(/** @type {any} */ model) {
   const { prompt, source } = given(model);
   const ids = typeof prompt === 'string' ? await model.encode(prompt) : [...prompt, 4, 5, 6];
-  const one = await model.session(source), sums = [];
+  const one = await model.session(source),
+    sums = [];
   sums.push(hash(await one.eval(ids)));
   await one.rewind(2);
   sums.push(hash(await one.eval(ids.slice(2))));
@@ -70,10 +101,16 @@ async function timelines(/** @type {any} */ model) {
 
 /** Several prompts at once, and a beam search. */
 async function batch(/** @type {any} */ model) {
-  const { prompt, source } = given(model), two = model.config.kind === 'encoder_decoder';
+  const { prompt, source } = given(model),
+    two = model.config.kind === 'encoder_decoder';
   const prompts = two ? [prompt, prompt] : ['The cat', 'One day Tom', PROMPT];
   const how = { ...source, maxTokens: 12, ignoreEos: true };
-  const end = async (/** @type {any} */ steps) => { for (;;) { const { done, value } = await steps.next(); if (done) return value; } };
+  const end = async (/** @type {any} */ steps) => {
+    for (;;) {
+      const { done, value } = await steps.next();
+      if (done) return value;
+    }
+  };
   const many = await end(model.generate(prompts, { ...how, seed: 3 }));
   const { logits } = await model.forward(two ? prompts : ['The cat', 'One day'], source);
   const beams = await end(model.generate(prompt, { ...how, beams: 3, maxTokens: 6 }));
@@ -103,10 +140,22 @@ export async function ask(library, source, options, questions) {
   }
 }
 
-/** A few steps of training: losses, the model that comes of them, how deep its gradient reaches. @param {any} library @param {string} text */
+/**
+ * A few steps of training: losses, the model that comes of them, how deep its gradient reaches.
+ * @param {any} library
+ * @param {string} text
+ */
 export async function trains(library, text) {
-  const config = { d_model: 32, n_layers: 2, n_heads: 2, context_length: 32 }, losses = [], ids = [];
-  const run = library.train(config, text, { steps: 8, vocabSize: 280, batchTokens: 128, validation: 0.1, validateEvery: 4 });
+  const config = { d_model: 32, n_layers: 2, n_heads: 2, context_length: 32 },
+    losses = [],
+    ids = [];
+  const run = library.train(config, text, {
+    steps: 8,
+    vocabSize: 280,
+    batchTokens: 128,
+    validation: 0.1,
+    validateEvery: 4,
+  });
   for await (const { loss, norm, validation, tokensPerSecond } of run) {
     losses.push(loss, norm, validation?.nats ?? null);
     if (!(tokensPerSecond >= 0 && tokensPerSecond < 1e9)) throw new Error(`${tokensPerSecond} tokens per second`);
@@ -117,12 +166,24 @@ export async function trains(library, text) {
   const checkpoint = await run.checkpoint();
   model.dispose();
   await run.dispose();
-  return { losses, ids, file: [name, bytes.length], checkpoint: checkpoint.length, depth: await library.depth({ ...config, n_layers: 6 }) };
+  return {
+    losses,
+    ids,
+    file: [name, bytes.length],
+    checkpoint: checkpoint.length,
+    depth: await library.depth({ ...config, n_layers: 6 }),
+  };
 }
 
-/** A file loaded twice through a cache. @param {any} library @param {string} url @param {'cache-storage'|'opfs'} cache */
+/**
+ * A file loaded twice through a cache.
+ * @param {any} library
+ * @param {string} url
+ * @param {'cache-storage'|'opfs'} cache
+ */
 export async function keeps(library, url, cache) {
-  // MiniBrowser is driven in a private session, whose caches WebKit forgets when nobody has them open; the library's worker ends with its model
+  // MiniBrowser is driven in a private session, whose caches WebKit forgets when nobody has them open; the library's
+  // worker ends with its model
   const open = cache === 'cache-storage' ? await caches.open('glassformer') : null;
   const said = [];
   for (let i = 0; i < 2; i++) {

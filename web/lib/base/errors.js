@@ -11,14 +11,14 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   'bad-argument': 'an argument has the wrong type or is out of range',
   'bad-config': 'a configuration that no model can have',
   'bad-shape': 'a tensor has the wrong shape',
-  'truncated': 'the file ends early',
+  truncated: 'the file ends early',
   'missing-tensor': 'a weight that the configuration asks for is not in the file',
   'duplicate-tensor': 'a weight is there twice',
   'out-of-memory': 'there is not enough memory for this model or session',
   'context-full': 'more positions than the context holds',
   'bad-token': 'a token id outside the vocabulary',
   'not-finite': 'the computation met a NaN or an infinity',
-  'unsupported': 'a feature that a file asks for and the engine lacks',
+  unsupported: 'a feature that a file asks for and the engine lacks',
   'bad-state': 'used after it was disposed, or in the wrong order',
 
   'bad-file': 'the file is not what it should be',
@@ -26,10 +26,10 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   'unknown-format': 'no reader knows this kind of file',
   'unknown-dtype': 'a tensor is stored in a number format that is not supported',
   'unknown-tensor': 'a tensor with data that the model has no place for',
-  'overlap': 'tensors share bytes or leave a hole between them',
-  'network': 'a request failed',
+  overlap: 'tensors share bytes or leave a hole between them',
+  network: 'a request failed',
   'not-found': 'the address or path does not exist',
-  'html': 'the address answers with a web page instead of a model',
+  html: 'the address answers with a web page instead of a model',
   'no-tokenizer': 'text was given, but the model has no tokenizer',
   'bad-tokenizer': 'a tokenizer file that cannot be used, or that does not fit the model',
 
@@ -39,19 +39,20 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   'capture-too-large': 'more would be captured than the budget allows',
   'no-chat-template': 'chat was asked of a model that came without a chat template',
   'bad-wasm': 'the WebAssembly file is not this engine, or cannot run here',
-  'blocked': 'a policy of the page forbids what the engine needs; the sentence names the header to change',
-  'worker': 'the worker could not be started, or failed, or was ended: dispose, and load again',
-  'storage': 'the cache that was asked for cannot be used: the browser or the system blocks it, or it is full',
-  'callback': 'a function of the caller\'s threw, which ended the load: onProgress',
-  'internal': 'an error of the package itself, with what was thrown as its cause: please report it',
-  'crashed': 'the engine broke off in the middle of its work, which no input may bring about: dispose, and load again',
+  blocked: 'a policy of the page forbids what the engine needs; the sentence names the header to change',
+  worker: 'the worker could not be started, or failed, or was ended: dispose, and load again',
+  storage: 'the cache that was asked for cannot be used: the browser or the system blocks it, or it is full',
+  callback: "a function of the caller's threw, which ended the load: onProgress",
+  internal: 'an error of the package itself, with what was thrown as its cause: please report it',
+  crashed: 'the engine broke off in the middle of its work, which no input may bring about: dispose, and load again',
 });
 
 /** @typedef {keyof typeof CODES} ErrorCode */
 
 /**
- * The error of this package: a stable `code` (a key of CODES) and a message that names the file, tensor or argument, what was found and what was
- * expected. `cause` holds the error behind it, where there is one. An aborted signal rejects with the signal's own reason instead.
+ * The error of this package: a stable `code` (a key of CODES) and a message that names the file, tensor or argument,
+ * what was found and what was expected. `cause` holds the error behind it, where there is one. An aborted signal
+ * rejects with the signal's own reason instead.
  * @example
  * try {
  *   await load('nowhere.gguf');
@@ -83,19 +84,26 @@ export function fail(code, message, cause) {
 }
 
 /** Messages of JavaScript engines when a dynamic import fails. */
-const IMPORT = /dynamically imported module|importing a module script|ERR_MODULE_NOT_FOUND|Cannot find module|Loading chunk/i;
+const IMPORT =
+  /dynamically imported module|importing a module script|ERR_MODULE_NOT_FOUND|Cannot find module|Loading chunk/i;
 
 /**
- * The error that a public call throws instead of any other: a GlassformerError as it is, an abort as the reason of the caller's signal.
+ * The error that a public call throws instead of any other: a GlassformerError as it is, an abort as the reason of the
+ * caller's signal.
  * @param {any} error
  * @param {AbortSignal} [signal]
  * @returns {any}
  */
 export function outward(error, signal) {
   if (error instanceof GlassformerError || (signal?.aborted && Object.is(error, signal.reason))) return error;
-  const why = said(error), ours = (/** @type {string} */ code, /** @type {string} */ sentence) => new GlassformerError(code, sentence, { cause: error });
-  if (error instanceof RangeError && !/call stack/i.test(why)) return ours('out-of-memory', `there is not enough memory for the result: ${why}`); // an array that could not be allocated
-  if (IMPORT.test(`${error?.code} ${why}`)) return ours('not-found', `a file of the package could not be loaded: ${why}`);
+  const why = said(error),
+    ours = (/** @type {string} */ code, /** @type {string} */ sentence) =>
+      new GlassformerError(code, sentence, { cause: error });
+  if (error instanceof RangeError && !/call stack/i.test(why))
+    // an array that could not be allocated
+    return ours('out-of-memory', `there is not enough memory for the result: ${why}`);
+  if (IMPORT.test(`${error?.code} ${why}`))
+    return ours('not-found', `a file of the package could not be loaded: ${why}`);
   return ours('internal', `an error of the package itself: ${error instanceof Error ? `${error.name}: ` : ''}${why}`);
 }
 
@@ -106,7 +114,11 @@ export function outward(error, signal) {
  * @returns {T}
  */
 export function guarded(run) {
-  try { return run(); } catch (error) { throw outward(error); }
+  try {
+    return run();
+  } catch (error) {
+    throw outward(error);
+  }
 }
 
 /**
@@ -117,13 +129,18 @@ export function guarded(run) {
  * @returns {Promise<T>}
  */
 export async function guardedAsync(run, signal) {
-  try { return await run(); } catch (error) { throw outward(error, signal); }
+  try {
+    return await run();
+  } catch (error) {
+    throw outward(error, signal);
+  }
 }
 
 /** Most characters of a value in an error message. */
 const SHOWN = 80;
 /** Most entries of a list or an object in an error message, and most levels. */
-const ENTRIES = 20, DEPTH = 3;
+const ENTRIES = 20,
+  DEPTH = 3;
 
 /**
  * A value for an error message: JSON, cut to 80 characters, without reading all of a large value.
@@ -132,18 +149,32 @@ const ENTRIES = 20, DEPTH = 3;
  */
 export function show(value) {
   let text;
-  try { text = brief(value, DEPTH); } catch { text = 'something that cannot be read'; } // a getter or a Proxy that throws
+  try {
+    text = brief(value, DEPTH);
+  } catch {
+    text = 'something that cannot be read';
+  } // a getter or a Proxy that throws
   return text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text;
 }
 
-/** @param {unknown} value @param {number} depth @returns {string} */
+/**
+ * @param {unknown} value
+ * @param {number} depth
+ * @returns {string}
+ */
 function brief(value, depth) {
-  if (typeof value === 'string') return value.length > 1e5 ? `a text of ${value.length} characters` : JSON.stringify(value.slice(0, SHOWN)); // slicing a concatenated string would first flatten all of it
+  if (typeof value === 'string')
+    // slicing a concatenated string would first flatten all of it
+    return value.length > 1e5 ? `a text of ${value.length} characters` : JSON.stringify(value.slice(0, SHOWN));
   if (typeof value === 'function') return 'a function';
   if (value === null || typeof value !== 'object') return String(value);
   if (value instanceof URL) return JSON.stringify(value.href.slice(0, SHOWN));
-  if (ArrayBuffer.isView(value)) return `${Object.prototype.toString.call(value).slice(8, -1)} of ${value.byteLength} bytes`;
-  const list = Array.isArray(value), keys = list ? Array.from({ length: Math.min(value.length, ENTRIES + 1) }, (_, i) => String(i)) : Object.keys(value).slice(0, ENTRIES + 1);
+  if (ArrayBuffer.isView(value))
+    return `${Object.prototype.toString.call(value).slice(8, -1)} of ${value.byteLength} bytes`;
+  const list = Array.isArray(value),
+    keys = list
+      ? Array.from({ length: Math.min(value.length, ENTRIES + 1) }, (_, i) => String(i))
+      : Object.keys(value).slice(0, ENTRIES + 1);
   const parts = keys.slice(0, ENTRIES).map((key) => {
     const part = depth ? brief(/** @type {any} */ (value)[key], depth - 1) : '...';
     return list ? part : `${JSON.stringify(key.slice(0, SHOWN))}:${part}`;
@@ -158,5 +189,9 @@ function brief(value, depth) {
  * @returns {string}
  */
 export function said(error) {
-  try { return String(/** @type {any} */ (error)?.message ?? error).slice(0, 300); } catch { return 'something without a message was thrown'; }
+  try {
+    return String(/** @type {any} */ (error)?.message ?? error).slice(0, 300);
+  } catch {
+    return 'something without a message was thrown';
+  }
 }

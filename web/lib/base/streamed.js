@@ -1,15 +1,23 @@
-// streamed.js - a Response or a stream as a source: gives it an address, and a fetch function that answers requests for this address
+// streamed.js - a Response or a stream as a source: gives it an address, and a fetch function that answers requests for
+// this address
 import { fail } from './errors.js';
 import { isStreamed } from './kinds.js';
 
 /** @typedef {Response | ReadableStream<Uint8Array>} Streamed */
-/** @typedef {{source: any, fetch: typeof globalThis.fetch, close: () => void}} Addressed  close: cancels what was not read */
+/**
+ * @typedef {{source: any, fetch: typeof globalThis.fetch, close: () => void}} Addressed close: cancels what was not
+ *   read
+ */
 
-/** @param {any} value @returns {value is Response} */
+/**
+ * @param {any} value
+ * @returns {value is Response}
+ */
 const isResponse = (value) => isStreamed(value) && typeof value.getReader !== 'function';
 
 /**
- * The same source with an address for each Response and stream. A Response keeps its own, so that files beside it are found.
+ * The same source with an address for each Response and stream. A Response keeps its own, so that files beside it are
+ * found.
  * @param {any} source
  * @param {typeof globalThis.fetch} [fetch]  for all other addresses
  * @returns {Addressed | null} null where there is none
@@ -17,24 +25,35 @@ const isResponse = (value) => isStreamed(value) && typeof value.getReader !== 'f
 export function addressed(source, fetch) {
   /** @type {Map<string, Response>} */
   const waiting = new Map();
-  /** @param {any} value @param {string} part */
+  /**
+   * @param {any} value
+   * @param {string} part
+   */
   const address = (value, part) => {
     if (!isStreamed(value)) return value;
-    const own = isResponse(value) && /^https?:.*[^/]$/.test(value.url) && !waiting.has(value.url) ? value.url : `stream:${part}`;
+    const own =
+      isResponse(value) && /^https?:.*[^/]$/.test(value.url) && !waiting.has(value.url) ? value.url : `stream:${part}`;
     waiting.set(own, isResponse(value) ? checked(value, own) : new Response(bytesOnly(value, own)));
     return own;
   };
   const parts = source !== null && typeof source === 'object' && !isStreamed(source) && 'weights' in source;
   const { weights = source, config, tokenizer } = parts ? source : {};
-  const files = Array.isArray(weights) ? weights.map((each, i) => address(each, `weights-${i + 1}`)) : address(weights, 'weights');
-  const named = !parts ? files : {
-    weights: files, ...(config !== undefined && { config: address(config, 'config') }), ...(tokenizer !== undefined && { tokenizer: address(tokenizer, 'tokenizer') }),
-  };
+  const files = Array.isArray(weights)
+    ? weights.map((each, i) => address(each, `weights-${i + 1}`))
+    : address(weights, 'weights');
+  const named = !parts
+    ? files
+    : {
+        weights: files,
+        ...(config !== undefined && { config: address(config, 'config') }),
+        ...(tokenizer !== undefined && { tokenizer: address(tokenizer, 'tokenizer') }),
+      };
   if (!waiting.size) return null;
   return {
     source: named,
     fetch: async (input, init) => {
-      const url = String(input), response = waiting.get(url);
+      const url = String(input),
+        response = waiting.get(url);
       if (!response) {
         if (url.startsWith('stream:')) fail('bad-state', `${url}: a stream can be read once only`);
         return (fetch ?? globalThis.fetch)(input, init);
@@ -49,10 +68,15 @@ export function addressed(source, fetch) {
   };
 }
 
-/** @param {Response} response @param {string} name */
+/**
+ * @param {Response} response
+ * @param {string} name
+ */
 function checked(response, name) {
-  if (response.bodyUsed || response.body?.locked) fail('bad-argument', `${name}: the body of the Response was read already`);
-  if (response.type === 'opaque') fail('bad-argument', `${name}: the Response is opaque (mode "no-cors"), its bytes cannot be read`);
+  if (response.bodyUsed || response.body?.locked)
+    fail('bad-argument', `${name}: the body of the Response was read already`);
+  if (response.type === 'opaque')
+    fail('bad-argument', `${name}: the Response is opaque (mode "no-cors"), its bytes cannot be read`);
   return response;
 }
 
@@ -63,16 +87,23 @@ function checked(response, name) {
 function bytesOnly(stream, name) {
   if (stream.locked) fail('bad-argument', `${name}: the stream is locked, something else reads it`);
   const reader = /** @type {ReadableStreamDefaultReader<any>} */ (stream.getReader());
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (done) return controller.close();
-      if (!(value instanceof ArrayBuffer) && !ArrayBuffer.isView(value)) {
-        reader.cancel().catch(() => {});
-        fail('bad-argument', `${name}: the stream holds ${typeof value} values, expected bytes (Uint8Array)`);
-      }
-      controller.enqueue(value instanceof ArrayBuffer ? new Uint8Array(value) : new Uint8Array(/** @type {any} */ (value).buffer, value.byteOffset, value.byteLength));
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        if (!(value instanceof ArrayBuffer) && !ArrayBuffer.isView(value)) {
+          reader.cancel().catch(() => {});
+          fail('bad-argument', `${name}: the stream holds ${typeof value} values, expected bytes (Uint8Array)`);
+        }
+        controller.enqueue(
+          value instanceof ArrayBuffer
+            ? new Uint8Array(value)
+            : new Uint8Array(/** @type {any} */ (value).buffer, value.byteOffset, value.byteLength),
+        );
+      },
+      cancel: (why) => reader.cancel(why),
     },
-    cancel: (why) => reader.cancel(why),
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
 }

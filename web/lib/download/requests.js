@@ -1,4 +1,5 @@
-// requests.js - the fetch of one load: sends the caller's headers to the source's origin only, and resumes cut downloads
+// requests.js - the fetch of one load: sends the caller's headers to the source's origin only, and resumes cut
+// downloads
 import { fail, show } from '../base/errors.js';
 import { Opener } from '../formats/source.js';
 import { headerToken } from '../input/headers.js';
@@ -28,31 +29,44 @@ export function requests(source, options, fetch = globalThis.fetch) {
  * @returns {{origin: string, hub: boolean} | null}
  */
 function firstAddress(source, { hfEndpoint, token }) {
-  const parts = [source?.weights ?? source, source?.config, source?.tokenizer].flat().filter((part) => typeof part === 'string' || part instanceof URL).map(String);
+  const parts = [source?.weights ?? source, source?.config, source?.tokenizer]
+    .flat()
+    .filter((part) => typeof part === 'string' || part instanceof URL)
+    .map(String);
   const first = parts.find((part) => /^(https?|hf):/.test(part));
   const hub = !!first?.startsWith('hf:');
-  if (token !== undefined && !hub) fail('bad-option', 'token is for sources that begin with "hf:"; for other servers use headers');
+  if (token !== undefined && !hub)
+    fail('bad-option', 'token is for sources that begin with "hf:"; for other servers use headers');
   if (first === undefined) return null;
   let url;
-  try { url = new URL(String(new Opener({ hfEndpoint }).resolve(first))); } catch { return null; } // refused when it is opened
+  try {
+    url = new URL(String(new Opener({ hfEndpoint }).resolve(first)));
+  } catch {
+    return null;
+  } // refused when it is opened
   return { origin: url.origin, hub };
 }
 
 /**
- * The caller's headers, and the token of the hub: that of the options, or in Node $HF_TOKEN, which is for its own endpoint only.
+ * The caller's headers, and the token of the hub: that of the options, or in Node $HF_TOKEN, which is for its own
+ * endpoint only.
  * @param {{headers?: HeaderPairs, token?: string, hfEndpoint?: string}} options @param {boolean} hub
  * @returns {HeaderPairs}
  */
 function headersFor({ headers = [], token, hfEndpoint }, hub) {
-  const env = globalThis.process?.env ?? {}, mayUse = hub && (hfEndpoint === undefined || hfEndpoint === (env.HF_ENDPOINT ?? HUB));
-  const own = mayUse && env.HF_TOKEN?.trim(), secret = token ?? (own ? headerToken(own, '$HF_TOKEN') : undefined);
+  const env = globalThis.process?.env ?? {},
+    mayUse = hub && (hfEndpoint === undefined || hfEndpoint === (env.HF_ENDPOINT ?? HUB));
+  const own = mayUse && env.HF_TOKEN?.trim(),
+    secret = token ?? (own ? headerToken(own, '$HF_TOKEN') : undefined);
   const named = headers.some(([name]) => name === 'authorization');
-  if (token !== undefined && named) fail('bad-option', 'token and headers both hold an authorization: give one of them');
+  if (token !== undefined && named)
+    fail('bad-option', 'token and headers both hold an authorization: give one of them');
   return secret && !named ? [...headers, ['authorization', `Bearer ${secret}`]] : headers;
 }
 
 /**
- * A fetch that sends these headers to one origin. After a redirect to another origin they are not sent again, not even to the first.
+ * A fetch that sends these headers to one origin. After a redirect to another origin they are not sent again, not even
+ * to the first.
  * @param {typeof globalThis.fetch} fetch @param {string} origin @param {HeaderPairs} pairs
  * @returns {typeof globalThis.fetch}
  */
@@ -70,21 +84,29 @@ function withHeaders(fetch, origin, pairs) {
       const to = [301, 302, 303, 307, 308].includes(response.status) ? response.headers.get('location') : null;
       if (to === null) return response;
       response.body?.cancel().catch(() => {});
-      try { url = new URL(to, url); } catch { fail('network', `${url.href}: the server redirects to ${show(to)}, which is no address`); }
-      if (!/^https?:$/.test(url.protocol)) fail('network', `${input}: the server redirects to ${show(url.protocol)}, expected http or https`);
+      try {
+        url = new URL(to, url);
+      } catch {
+        fail('network', `${url.href}: the server redirects to ${show(to)}, which is no address`);
+      }
+      if (!/^https?:$/.test(url.protocol))
+        fail('network', `${input}: the server redirects to ${show(url.protocol)}, expected http or https`);
     }
     return fail('network', `${input}: the server redirects more than ${MAX_REDIRECTS} times`);
   };
 }
 
 /**
- * A page cannot read the target of a redirect. Browsers remove an authorization header when the target has another origin, but keep all others: with
- * these a redirect is an error.
+ * A page cannot read the target of a redirect. Browsers remove an authorization header when the target has another
+ * origin, but keep all others: with these a redirect is an error.
  * @param {typeof globalThis.fetch} fetch @param {string} url @param {RequestInit} init @param {HeaderPairs} pairs
  */
 async function inBrowser(fetch, url, init, pairs) {
   if (pairs.every(([name]) => name === 'authorization')) return fetch(url, init);
   const response = await fetch(url, { ...init, redirect: 'manual' });
   if (response.type !== 'opaqueredirect') return response;
-  return fail('network', `${url}: the server redirects, and a browser would send the headers to the target of the redirect too: give the final address, or use authorization as the only header`);
+  return fail(
+    'network',
+    `${url}: the server redirects, and a browser would send the headers to the target of the redirect too: give the final address, or use authorization as the only header`,
+  );
 }

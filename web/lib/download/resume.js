@@ -1,7 +1,7 @@
 // resume.js - a fetch that requests the rest of a body when the connection was cut
 //
-// A validator (a strong ETag or Last-Modified) has to show that the file on the server is still the same. Responses without one, or with a
-// content encoding, are passed on as they are.
+// A validator (a strong ETag or Last-Modified) has to show that the file on the server is still the same. Responses
+// without one, or with a content encoding, are passed on as they are.
 import { GlassformerError, fail } from '../base/errors.js';
 import { answerOf, chunkOf } from '../base/given.js';
 
@@ -16,12 +16,22 @@ const WAIT_MS = 150;
  */
 export function resuming(fetch) {
   return async (input, init) => {
-    const url = String(input), response = answerOf(await fetch(input, init), url), validator = validatorOf(response);
-    if (!/^https?:/.test(url) || response.status !== 200 || !response.body || !validator || new Headers(init?.headers).has('range')) return response;
+    const url = String(input),
+      response = answerOf(await fetch(input, init), url),
+      validator = validatorOf(response);
+    if (
+      !/^https?:/.test(url) ||
+      response.status !== 200 ||
+      !response.body ||
+      !validator ||
+      new Headers(init?.headers).has('range')
+    )
+      return response;
     const body = new Body(fetch, url, init, response, validator);
     const { status, statusText, headers, type } = response;
     const whole = new Response(body.stream(), { status, statusText, headers });
-    return Object.defineProperties(whole, { type: { value: type }, url: { value: response.url } }); // a reader asks for both
+    // a reader asks for both
+    return Object.defineProperties(whole, { type: { value: type }, url: { value: response.url } });
   };
 }
 
@@ -34,7 +44,8 @@ export function resuming(fetch) {
  */
 function validatorOf({ headers }) {
   const encoding = headers.get('content-encoding');
-  if ((encoding && encoding !== 'identity') || headers.get('accept-ranges') === 'none') return null; // a range counts encoded bytes
+  // a range counts encoded bytes
+  if ((encoding && encoding !== 'identity') || headers.get('accept-ranges') === 'none') return null;
   for (const name of /** @type {const} */ (['etag', 'last-modified'])) {
     const value = headers.get(name);
     if (value && !value.startsWith('W/')) return { name, value };
@@ -60,7 +71,13 @@ class Body {
   /** @type {ReadableStreamDefaultReader<Uint8Array>} */
   #reader;
 
-  /** @param {typeof globalThis.fetch} fetch @param {string} url @param {RequestInit | undefined} init @param {Response} response @param {Validator} validator */
+  /**
+   * @param {typeof globalThis.fetch} fetch
+   * @param {string} url
+   * @param {RequestInit | undefined} init
+   * @param {Response} response
+   * @param {Validator} validator
+   */
   constructor(fetch, url, init, response, validator) {
     this.#fetch = fetch;
     this.#url = url;
@@ -68,19 +85,24 @@ class Body {
     this.#validator = validator;
     this.#distant = response.type === 'cors';
     const length = response.headers.get('content-length');
-    this.#total = length !== null && /^\d+$/.test(length) && !this.#distant ? Number(length) : null; // it may be that of compressed bytes
+    // it may be that of compressed bytes
+    this.#total = length !== null && /^\d+$/.test(length) && !this.#distant ? Number(length) : null;
     this.#reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
   }
 
   /** @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
   stream() {
-    return new ReadableStream({
-      pull: async (controller) => {
-        const chunk = await this.#next();
-        if (chunk) controller.enqueue(/** @type {Uint8Array<ArrayBuffer>} */ (chunk)); else controller.close();
+    return new ReadableStream(
+      {
+        pull: async (controller) => {
+          const chunk = await this.#next();
+          if (chunk) controller.enqueue(/** @type {Uint8Array<ArrayBuffer>} */ (chunk));
+          else controller.close();
+        },
+        cancel: (why) => this.#reader.cancel(why),
       },
-      cancel: (why) => this.#reader.cancel(why),
-    }, { highWaterMark: 0 });
+      { highWaterMark: 0 },
+    );
   }
 
   /** @returns {Promise<Uint8Array | null>} null at the end */
@@ -109,7 +131,10 @@ class Body {
     }
   }
 
-  /** Request the rest of the file. @param {unknown} cause  why the last connection ended */
+  /**
+   * Request the rest of the file.
+   * @param {unknown} cause why the last connection ended
+   */
   async #reconnect(cause) {
     const signal = this.#init?.signal ?? undefined;
     for (;;) {
@@ -119,7 +144,8 @@ class Body {
       try {
         const headers = new Headers(this.#init?.headers);
         headers.set('range', `bytes=${this.#position}-`);
-        if (!this.#distant) headers.set('if-range', this.#validator.value); // across origins it would need Access-Control-Allow-Headers
+        // across origins it would need Access-Control-Allow-Headers
+        if (!this.#distant) headers.set('if-range', this.#validator.value);
         const fetch = this.#fetch; // a browser's own refuses to be called as a method
         response = answerOf(await fetch(this.#url, { ...this.#init, headers }), this.#url);
       } catch (error) {
@@ -137,36 +163,62 @@ class Body {
     }
   }
 
-  /** Whether this response continues the body. Throws where no later one can. @param {Response} response */
+  /**
+   * Whether this response continues the body. Throws where no later one can.
+   * @param {Response} response
+   */
   #accepts(response) {
-    const { status, headers } = response, { name, value } = this.#validator;
+    const { status, headers } = response,
+      { name, value } = this.#validator;
     if (status >= 500 || status === 408 || status === 429) return false;
-    if (status !== 200 && status !== 206 && status !== 416) this.#refuse(`the server then answered ${status} ${response.statusText}`.trim());
-    const same = headers.get(name) === value, range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
-    const size = status === 206 ? range && range[2] !== '*' ? Number(range[2]) : null : null;
+    if (status !== 200 && status !== 206 && status !== 416)
+      this.#refuse(`the server then answered ${status} ${response.statusText}`.trim());
+    const same = headers.get(name) === value,
+      range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
+    const size = status === 206 ? (range && range[2] !== '*' ? Number(range[2]) : null) : null;
     if (status === 416 || !same || (size !== null && this.#total !== null && size !== this.#total)) {
       response.body?.cancel().catch(() => {});
       this.#refuse('the file on the server has changed since: load it again');
     }
-    if (status === 206 && !range && this.#distant) this.#refuse('the server does not let pages of other origins read Content-Range (Access-Control-Expose-Headers)');
-    if (status === 206 && Number(range?.[1] ?? -1) !== this.#position) this.#refuse('the server then sent another part of the file than was asked for');
+    if (status === 206 && !range && this.#distant)
+      this.#refuse('the server does not let pages of other origins read Content-Range (Access-Control-Expose-Headers)');
+    if (status === 206 && Number(range?.[1] ?? -1) !== this.#position)
+      this.#refuse('the server then sent another part of the file than was asked for');
     if (status === 206) this.#total ??= size;
     this.#skip = status === 200 ? this.#position : 0; // a server without ranges sends the whole file
     return !!response.body;
   }
 
-  /** @param {string} why @param {unknown} [cause] @returns {never} */
+  /**
+   * @param {string} why
+   * @param {unknown} [cause]
+   * @returns {never}
+   */
   #refuse(why, cause) {
     const of = this.#total === null ? '' : ` of ${this.#total}`;
-    return fail('network', `${this.#url}: the connection was cut after ${this.#position}${of} bytes, and ${why}`, cause);
+    return fail(
+      'network',
+      `${this.#url}: the connection was cut after ${this.#position}${of} bytes, and ${why}`,
+      cause,
+    );
   }
 }
 
-/** @param {number} ms @param {AbortSignal} [signal] @returns {Promise<void>} */
+/**
+ * @param {number} ms
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<void>}
+ */
 function pause(ms, signal) {
   return new Promise((resolve, reject) => {
-    const abort = () => { clearTimeout(timer); reject(signal?.reason); };
-    const timer = setTimeout(() => { signal?.removeEventListener('abort', abort); resolve(); }, ms);
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort, { once: true });
   });

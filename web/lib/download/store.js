@@ -1,7 +1,7 @@
 // store.js - caches for downloads, in browsers and in Node, and the SHA-256 of a weight file
 //
-// A file is written to its store while it is downloaded and becomes visible when it is complete. Nothing is stored of a download that
-// breaks, of a file with the wrong checksum, or of an HTML error page served with status 200.
+// A file is written to its store while it is downloaded and becomes visible when it is complete. Nothing is stored of a
+// download that breaks, of a file with the wrong checksum, or of an HTML error page served with status 200.
 import { GlassformerError, fail, said, show } from '../base/errors.js';
 import { answerOf, chunkOf, isBytes } from '../base/given.js';
 import { Opener, openBytes, streamChunks } from '../formats/source.js';
@@ -20,51 +20,81 @@ const PIECE = 1 << 20;
 /**
  * @typedef {object} Store
  * @property {(url: string) => Promise<Response | null>} get
- * @property {(url: string, headers: Headers) => Promise<WritableStream<Uint8Array>>} put  close stores the file, abort discards it
+ * @property {(url: string, headers: Headers) => Promise<WritableStream<Uint8Array>>} put close stores the file, abort
+ *   discards it
  */
 
 /** @returns {Promise<Store>} */
 async function cacheStorage() {
-  if (typeof caches === 'undefined') fail('unsupported', 'cache-storage was asked for, but it is not there (it needs a browser and https)');
+  if (typeof caches === 'undefined')
+    fail('unsupported', 'cache-storage was asked for, but it is not there (it needs a browser and https)');
   const cache = await caches.open(NAME);
   return {
-    get: async (url) => await cache.match(url) ?? null,
+    get: async (url) => (await cache.match(url)) ?? null,
     put: async (url, headers) => {
       const { readable, writable } = new TransformStream();
       const stored = cache.put(url, new Response(readable, { headers }));
       const writer = writable.getWriter();
       stored.catch((error) => writer.abort(error)).catch(() => {}); // otherwise a write would wait for ever
-      return new WritableStream({ write: (chunk) => writer.write(chunk), close: async () => { await writer.close(); await stored; }, abort: (why) => writer.abort(why) });
+      return new WritableStream({
+        write: (chunk) => writer.write(chunk),
+        close: async () => {
+          await writer.close();
+          await stored;
+        },
+        abort: (why) => writer.abort(why),
+      });
     },
   };
 }
 
-/** Files of the origin's private file system, named by the hash of their address. @returns {Promise<Store>} */
+/**
+ * Files of the origin's private file system, named by the hash of their address.
+ * @returns {Promise<Store>}
+ */
 async function opfs() {
   const root = await globalThis.navigator?.storage?.getDirectory?.().catch(() => null);
-  if (!root) fail('unsupported', 'opfs was asked for, but there is no private file system here (it needs a browser and https)');
+  if (!root)
+    fail('unsupported', 'opfs was asked for, but there is no private file system here (it needs a browser and https)');
   const folder = await root.getDirectoryHandle(NAME, { create: true });
   const nameOf = (/** @type {string} */ url) => new Sha256().update(new TextEncoder().encode(url)).digest();
   return {
     get: async (url) => {
-      const file = await folder.getFileHandle(nameOf(url)).then((handle) => handle.getFile(), () => null);
+      const file = await folder.getFileHandle(nameOf(url)).then(
+        (handle) => handle.getFile(),
+        () => null,
+      );
       return file && file.size ? new Response(file, { headers: { 'content-length': String(file.size) } }) : null;
     },
     // the written bytes become visible when the stream is closed
-    put: async (url) => /** @type {WritableStream<Uint8Array>} */ (await (await folder.getFileHandle(nameOf(url), { create: true })).createWritable()),
+    put: async (url) =>
+      /** @type {WritableStream<Uint8Array>} */ (
+        await (await folder.getFileHandle(nameOf(url), { create: true })).createWritable()
+      ),
   };
 }
 
-/** @param {string} cache @param {() => Promise<Store>} open @returns {Promise<Store>} */
+/**
+ * @param {string} cache
+ * @param {() => Promise<Store>} open
+ * @returns {Promise<Store>}
+ */
 async function opened(cache, open) {
-  try { return await open(); } catch (error) {
+  try {
+    return await open();
+  } catch (error) {
     if (error instanceof GlassformerError) throw error;
-    return fail('storage', `the cache ${show(cache)} cannot be used (${said(error)}): allow this site to store data, or load with { cache: 'none' }`, error);
+    return fail(
+      'storage',
+      `the cache ${show(cache)} cannot be used (${said(error)}): allow this site to store data, or load with { cache: 'none' }`,
+      error,
+    );
   }
 }
 
 /**
- * A store whose failures do not fail a load: a read that fails is a miss, and a write that fails (a full disk, for example) stores nothing.
+ * A store whose failures do not fail a load: a read that fails is a miss, and a write that fails (a full disk, for
+ * example) stores nothing.
  * @param {Store} store
  * @returns {Store}
  */
@@ -78,18 +108,30 @@ function lenient({ get, put }) {
 /**
  * A fetch that caches whole files and compares the file of weights with its checksum.
  * @param {typeof globalThis.fetch} fetch
- * @param {{cache?: string, cacheDir?: string, sha256?: string, isWeights: (url: string) => boolean, onHit: () => void}} options
+ * @param {{cache?: string, cacheDir?: string, sha256?: string, isWeights: (url: string) => boolean, onHit: () => void}}
+ *   options
  * @returns {Promise<typeof globalThis.fetch>}
  */
 async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }) {
-  const store = cache === 'cache-storage' ? lenient(await opened(cache, cacheStorage)) : cache === 'opfs' ? lenient(await opened(cache, opfs))
-    : cache === 'file' ? lenient(await (await import('./file_store.js')).fileStore(cacheDir)) : null;
+  const store =
+    cache === 'cache-storage'
+      ? lenient(await opened(cache, cacheStorage))
+      : cache === 'opfs'
+        ? lenient(await opened(cache, opfs))
+        : cache === 'file'
+          ? lenient(await (await import('./file_store.js')).fileStore(cacheDir))
+          : null;
   return async (input, init) => {
-    const url = String(input), mine = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
+    const url = String(input),
+      mine = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
     const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
     let stored = await mine?.get(url);
-    if (stored && wanted) { // a new version may be at the same address: it replaces a cached file with another checksum
-      const found = await digestOf(streamChunks(/** @type {ReadableStream<Uint8Array>} */ (stored.body)), init?.signal).catch(() => null);
+    if (stored && wanted) {
+      // a new version may be at the same address: it replaces a cached file with another checksum
+      const found = await digestOf(
+        streamChunks(/** @type {ReadableStream<Uint8Array>} */ (stored.body)),
+        init?.signal,
+      ).catch(() => null);
       init?.signal?.throwIfAborted();
       stored = found === wanted ? await mine?.get(url) : null;
     }
@@ -100,7 +142,8 @@ async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }
     let response;
     try {
       response = answerOf(await fetch(input, init), url);
-    } catch (error) { // offline: a file recorded as absent is reported as absent again
+    } catch (error) {
+      // offline: a file recorded as absent is reported as absent again
       const absent = init?.signal?.aborted ? null : await mine?.get(markerOf(url));
       const status = Number(await absent?.text().catch(() => ''));
       if (!ABSENT.includes(status)) throw error;
@@ -112,21 +155,32 @@ async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }
     for (const name of ['content-type', 'content-length']) {
       const value = response.headers.get(name);
       // content-length counts encoded bytes, and across origins it is unknown whether the body is encoded
-      if (value && !(name === 'content-length' && (response.headers.has('content-encoding') || response.type === 'cors'))) headers.set(name, value);
+      if (
+        value &&
+        !(name === 'content-length' && (response.headers.has('content-encoding') || response.type === 'cors'))
+      )
+        headers.set(name, value);
     }
     if (/^text\/html/i.test(headers.get('content-type') ?? '')) return response;
-    return through(response, url, wanted, mine && await mine.put(url, headers));
+    return through(response, url, wanted, mine && (await mine.put(url, headers)));
   };
 }
 
-/** The address under which a store records that a file does not exist. @param {string} url */
+/**
+ * The address under which a store records that a file does not exist.
+ * @param {string} url
+ */
 function markerOf(url) {
   const marker = new URL(url);
   marker.searchParams.append(NAME, 'absent');
   return marker.href;
 }
 
-/** @param {Store} store @param {string} marker @param {number} status  the server's answer */
+/**
+ * @param {Store} store
+ * @param {string} marker
+ * @param {number} status the server's answer
+ */
 async function mark(store, marker, status) {
   const writer = (await store.put(marker, new Headers())).getWriter();
   await writer.write(new TextEncoder().encode(String(status)));
@@ -142,41 +196,53 @@ async function mark(store, marker, status) {
  * @returns {Response} with the same body
  */
 function through(response, url, wanted, copy) {
-  const hash = wanted ? new Sha256() : null, reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), writer = copy?.getWriter();
-  const parts = /** @type {Uint8Array<ArrayBuffer>[]} */ ([]), needed = extension(url) === 'json' ? Infinity : HEAD;
-  let storing = !!writer, seen = 0;
-  const forget = (/** @type {unknown} */ why) => { storing = false; writer?.abort(why).catch(() => {}); };
-  const body = new ReadableStream({
-    async pull(controller) {
-      try {
-        const { done, value: chunk } = await reader.read();
-        if (!done) {
-          const value = chunkOf(chunk, url);
-          hash?.update(value);
-          if (storing) {
-            if (seen < needed) parts.push(value.slice(0, needed));
-            seen += value.length;
-            await /** @type {WritableStreamDefaultWriter} */ (writer).write(value).catch(forget); // a full disk loses the copy; the load goes on
+  const hash = wanted ? new Sha256() : null,
+    reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(),
+    writer = copy?.getWriter();
+  const parts = /** @type {Uint8Array<ArrayBuffer>[]} */ ([]),
+    needed = extension(url) === 'json' ? Infinity : HEAD;
+  let storing = !!writer,
+    seen = 0;
+  const forget = (/** @type {unknown} */ why) => {
+    storing = false;
+    writer?.abort(why).catch(() => {});
+  };
+  const body = new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { done, value: chunk } = await reader.read();
+          if (!done) {
+            const value = chunkOf(chunk, url);
+            hash?.update(value);
+            if (storing) {
+              if (seen < needed) parts.push(value.slice(0, needed));
+              seen += value.length;
+              // a full disk loses the copy; the load goes on
+              await /** @type {WritableStreamDefaultWriter} */ (writer).write(value).catch(forget);
+            }
+            return controller.enqueue(value);
           }
-          return controller.enqueue(value);
+          const found = hash?.digest();
+          if (wanted !== null) checkDigest(url, String(found), wanted);
+          if (storing && !(await looksRight(url, new Blob(parts)))) forget('the answer is not the file');
+          if (storing) await /** @type {WritableStreamDefaultWriter} */ (writer).close().catch(() => {});
+          controller.close();
+        } catch (error) {
+          forget(error);
+          controller.error(error);
         }
-        const found = hash?.digest();
-        if (wanted !== null) checkDigest(url, String(found), wanted);
-        if (storing && !await looksRight(url, new Blob(parts))) forget('the answer is not the file');
-        if (storing) await /** @type {WritableStreamDefaultWriter} */ (writer).close().catch(() => {});
-        controller.close();
-      } catch (error) {
-        forget(error);
-        controller.error(error);
-      }
+      },
+      cancel(why) {
+        forget(why);
+        return reader.cancel(why);
+      },
     },
-    cancel(why) {
-      forget(why);
-      return reader.cancel(why);
-    },
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
   const { status, statusText, headers, type } = response;
-  return Object.defineProperty(new Response(body, { status, statusText, headers }), 'type', { value: type }); // the readers look at the type
+  // the readers look at the type
+  return Object.defineProperty(new Response(body, { status, statusText, headers }), 'type', { value: type });
 }
 
 /** @param {string} url */
@@ -190,21 +256,37 @@ const extension = (url) => /\.(\w+)(?:[?#].*)?$/.exec(url)?.[1].toLowerCase();
 async function looksRight(url, begin) {
   const text = await begin.text();
   switch (extension(url)) {
-    case 'gguf': return text.startsWith('GGUF');
-    case 'safetensors': return await begin.slice(8, 9).text() === '{';
-    case 'json': try { return JSON.parse(text)?.error === undefined; } catch { return false; }
-    default: return !/^\s*<(!doctype|html|head|!--)/i.test(text);
+    case 'gguf':
+      return text.startsWith('GGUF');
+    case 'safetensors':
+      return (await begin.slice(8, 9).text()) === '{';
+    case 'json':
+      try {
+        return JSON.parse(text)?.error === undefined;
+      } catch {
+        return false;
+      }
+    default:
+      return !/^\s*<(!doctype|html|head|!--)/i.test(text);
   }
 }
 
-/** @param {string} name @param {string} found @param {string} wanted */
+/**
+ * @param {string} name
+ * @param {string} found
+ * @param {string} wanted
+ */
 function checkDigest(name, found, wanted) {
   if (found !== wanted) fail('bad-file', `${name}: its SHA-256 is ${found}, expected ${wanted}`);
 }
 
-/** @param {AsyncIterator<Uint8Array>} chunks @param {AbortSignal | null} [signal] */
+/**
+ * @param {AsyncIterator<Uint8Array>} chunks
+ * @param {AbortSignal | null} [signal]
+ */
 async function digestOf(chunks, signal) {
-  const hash = new Sha256(), yielder = new Yielder(signal ?? undefined);
+  const hash = new Sha256(),
+    yielder = new Yielder(signal ?? undefined);
   try {
     for (let step = await chunks.next(); !step.done; step = await chunks.next()) {
       for (let at = 0; at < step.value.length; at += PIECE) {
@@ -242,11 +324,15 @@ async function checkHere(source, wanted, signal) {
  * @param {AbortSignal} [signal]
  */
 export async function storedFetch(source, { cache, cacheDir, sha256, hfEndpoint }, fetch, onHit, signal) {
-  const weights = source?.weights ?? source, address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
+  const weights = source?.weights ?? source,
+    address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
   if (sha256 !== undefined) {
-    if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
-    if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address)) fail('bad-option', 'sha256 is the checksum of one file of weights, the source is a folder or several files');
-    if (isBytes(weights) && !/^(https?|hf|data|blob|stream):/.test(address)) await checkHere(address || weights, sha256, signal); // other values are refused when the source is opened
+    if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256))
+      fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);
+    if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address))
+      fail('bad-option', 'sha256 is the checksum of one file of weights, the source is a folder or several files');
+    if (isBytes(weights) && !/^(https?|hf|data|blob|stream):/.test(address))
+      await checkHere(address || weights, sha256, signal); // other values are refused when the source is opened
   }
   const whole = address && String(new Opener({ hfEndpoint }).resolve(address));
   return cachingFetch(fetch ?? globalThis.fetch, { cache, cacheDir, sha256, onHit, isWeights: (url) => url === whole });

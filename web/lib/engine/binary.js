@@ -1,7 +1,7 @@
 // binary.js - chooses, fetches and compiles the WebAssembly binaries
 //
-// The caller's side compiles and posts the module to its worker, so that a second model needs no second download and workers need no
-// addresses.
+// The caller's side compiles and posts the module to its worker, so that a second model needs no second download and
+// workers need no addresses.
 import { chooseBackend } from './features.js';
 import { addressOf, embeddedBinary } from '../files.js';
 import { GlassformerError, fail, show } from '../base/errors.js';
@@ -12,40 +12,59 @@ import { GlassformerError, fail, show } from '../base/errors.js';
 const compiled = new Map();
 
 /**
- * The binary for this machine, or the one given. If a binary does not compile although the probes of features.js passed, another replaces
- * it: SIMD instead of relaxed SIMD, one thread instead of several.
- * @param {{backend?: 'auto'|'simd'|'relaxed', threaded?: boolean, wasm?: Wasm, warnings?: string[]}} [options]  threaded: the binary with
- *   threads; warnings: receives a sentence for each replacement
+ * The binary for this machine, or the one given. If a binary does not compile although the probes of features.js
+ * passed, another replaces it: SIMD instead of relaxed SIMD, one thread instead of several.
+ * @param {{backend?: 'auto'|'simd'|'relaxed', threaded?: boolean, wasm?: Wasm, warnings?: string[]}} [options]
+ *   threaded: the binary with threads; warnings: receives a sentence for each replacement
  * @returns {Promise<WebAssembly.Module>}
  */
 export async function engineModule({ backend, threaded = false, wasm, warnings = [] } = {}) {
   const choice = chooseBackend(backend); // refuses before anything is fetched
   if (wasm) return compileGiven(wasm);
   const kinds = choice === 'relaxed' && backend !== 'relaxed' ? /** @type {const} */ (['relaxed', 'simd']) : [choice];
-  const suitable = [...(threaded ? kinds.map((kind) => ({ kind, file: /** @type {const} */ (`${kind}-threads`) })) : []), ...kinds.map((kind) => ({ kind, file: kind }))];
+  const suitable = [
+    ...(threaded ? kinds.map((kind) => ({ kind, file: /** @type {const} */ (`${kind}-threads`) })) : []),
+    ...kinds.map((kind) => ({ kind, file: kind })),
+  ];
   for (const [i, { kind, file }] of suitable.entries()) {
     try {
       return await compileOwn(file, kind);
     } catch (error) {
       if (!(error instanceof GlassformerError && error.cause instanceof WebAssembly.CompileError)) throw error;
-      if (i + 1 < suitable.length) warnings.push(`the binary ${file} does not compile here, ${suitable[i + 1].file} takes its place (${error.message})`);
-      else if (backend === 'relaxed') fail('bad-wasm', `backend relaxed was asked for, but its binary does not compile here: ${error.message}`, error.cause);
+      if (i + 1 < suitable.length)
+        warnings.push(
+          `the binary ${file} does not compile here, ${suitable[i + 1].file} takes its place (${error.message})`,
+        );
+      else if (backend === 'relaxed')
+        fail(
+          'bad-wasm',
+          `backend relaxed was asked for, but its binary does not compile here: ${error.message}`,
+          error.cause,
+        );
       else throw error;
     }
   }
   throw new Error('unreachable');
 }
 
-/** The trainer's binary. @returns {Promise<WebAssembly.Module>} */
+/**
+ * The trainer's binary.
+ * @returns {Promise<WebAssembly.Module>}
+ */
 export async function trainerModule() {
   chooseBackend();
   return compileOwn('train', 'train');
 }
 
-/** @param {Wasm} wasm @returns {Promise<WebAssembly.Module>} */
+/**
+ * @param {Wasm} wasm
+ * @returns {Promise<WebAssembly.Module>}
+ */
 async function compileGiven(wasm) {
   if (wasm instanceof WebAssembly.Module) return wasm;
-  return typeof wasm === 'string' || wasm instanceof URL ? compileAddress(String(wasm)) : compile(wasm, 'the bytes given as wasm');
+  return typeof wasm === 'string' || wasm instanceof URL
+    ? compileAddress(String(wasm))
+    : compile(wasm, 'the bytes given as wasm');
 }
 
 /**
@@ -66,16 +85,21 @@ async function compileOwn(file, copy) {
       cause = error;
     }
   }
-  const key = `embedded ${copy}`, known = compiled.get(key);
+  const key = `embedded ${copy}`,
+    known = compiled.get(key);
   if (known) return known;
   const bytes = await embeddedBinary(copy);
-  if (bytes === null) throw cause ?? new GlassformerError('not-found', `the engine's WebAssembly file (${file}) has no address here`);
+  if (bytes === null)
+    throw cause ?? new GlassformerError('not-found', `the engine's WebAssembly file (${file}) has no address here`);
   const module = compile(bytes, `the embedded copy of ${copy}`);
   compiled.set(key, module);
   return module;
 }
 
-/** @param {string} address @returns {Promise<WebAssembly.Module>} */
+/**
+ * @param {string} address
+ * @returns {Promise<WebAssembly.Module>}
+ */
 function compileAddress(address) {
   let module = compiled.get(address);
   if (!module) {
@@ -86,13 +110,20 @@ function compileAddress(address) {
   return module;
 }
 
-/** @param {string} address URL; in Node also a path @returns {Promise<WebAssembly.Module>} */
+/**
+ * @param {string} address URL; in Node also a path
+ * @returns {Promise<WebAssembly.Module>}
+ */
 async function fetchAndCompile(address) {
   // Node's fetch refuses file:, and getBuiltinModule keeps its names out of bundlers' sight.
   const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises');
   if (fs && !/^(https?|data|blob):/.test(address)) {
     const bytes = await fs.readFile(address.startsWith('file:') ? new URL(address) : address).catch((error) => {
-      fail('not-found', `${address}: the engine's WebAssembly file could not be read (${error.code ?? error.message})`, error);
+      fail(
+        'not-found',
+        `${address}: the engine's WebAssembly file could not be read (${error.code ?? error.message})`,
+        error,
+      );
     });
     return compile(bytes, address);
   }
@@ -112,7 +143,11 @@ async function compile(source, where) {
   let bytes;
   if (source instanceof Response) {
     where = source.url || where;
-    if (!source.ok) fail(source.status === 404 ? 'not-found' : 'network', `${where}: the engine's WebAssembly file answered with status ${source.status}`);
+    if (!source.ok)
+      fail(
+        source.status === 404 ? 'not-found' : 'network',
+        `${where}: the engine's WebAssembly file answered with status ${source.status}`,
+      );
     const type = source.headers.get('content-type') ?? '';
     if (type.startsWith('application/wasm')) {
       return WebAssembly.compileStreaming(source).catch((error) => refuse(where, error.message, error));
@@ -124,17 +159,29 @@ async function compile(source, where) {
   if (bytes[0] !== 0 || bytes[1] !== 97 || bytes[2] !== 115 || bytes[3] !== 109) {
     const start = new TextDecoder().decode(bytes.subarray(0, 64)).trimStart();
     if (start.startsWith('<')) {
-      fail('html', `${where}: a web page (it begins with ${show(start.slice(0, 20))}) instead of the engine's WebAssembly file; is the file deployed at this address?`);
+      fail(
+        'html',
+        `${where}: a web page (it begins with ${show(start.slice(0, 20))}) instead of the engine's WebAssembly file; is the file deployed at this address?`,
+      );
     }
     refuse(where, `it begins with ${show(start.slice(0, 8))} and not with \\0asm`);
   }
   return WebAssembly.compile(bytes).catch((error) => refuse(where, error.message, error));
 }
 
-/** @param {string} where @param {string} why @param {unknown} [cause] @returns {never} */
+/**
+ * @param {string} where
+ * @param {string} why
+ * @param {unknown} [cause]
+ * @returns {never}
+ */
 function refuse(where, why, cause) {
   if (/content security policy|\bCSP\b|unsafe-eval/i.test(why)) {
-    fail('blocked', `${where}: the page's Content-Security-Policy forbids WebAssembly; add 'wasm-unsafe-eval' to its script-src (${why})`, cause);
+    fail(
+      'blocked',
+      `${where}: the page's Content-Security-Policy forbids WebAssembly; add 'wasm-unsafe-eval' to its script-src (${why})`,
+      cause,
+    );
   }
   fail('bad-wasm', `${where}: not a WebAssembly file that runs here: ${why}`, cause);
 }

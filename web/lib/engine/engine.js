@@ -1,8 +1,8 @@
 // engine.js - one WebAssembly instance with its memory
 //
-// This file, session.js and probe.js are the only ones that touch linear memory. Addresses are numbers, and structs are read by the
-// offsets that gf_schema() gives. A view is created, used and dropped within one function, because memory growth detaches it; results
-// are copies.
+// This file, session.js and probe.js are the only ones that touch linear memory. Addresses are numbers, and structs are
+// read by the offsets that gf_schema() gives. A view is created, used and dropped within one function, because memory
+// growth detaches it; results are copies.
 import { BLOCKS } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { allocate } from './allocate.js';
@@ -58,7 +58,10 @@ const LAYOUTS = ['rows', 'cols'];
 /** Size of the buffer through which tensor bytes enter the engine: large enough that the calls cost little. */
 const STAGING_BYTES = 256 * 1024;
 
-/** The engine's imports. Views are never stored, so memory growth needs no reaction. @type {Record<string, () => number>} */
+/**
+ * The engine's imports. Views are never stored, so memory growth needs no reaction.
+ * @type {Record<string, () => number>}
+ */
 const HOST = { emscripten_notify_memory_growth: () => 0, gf_now_ms: () => performance.now() };
 
 const utf8 = new TextDecoder();
@@ -103,10 +106,13 @@ export class Engine {
     const imports = {};
     for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
       if (kind !== 'function' && kind !== 'memory') {
-        fail('bad-wasm', `the WebAssembly file imports ${from}.${name} (${kind}), which this version of the package does not provide`);
+        fail(
+          'bad-wasm',
+          `the WebAssembly file imports ${from}.${name} (${kind}), which this version of the package does not provide`,
+        );
       }
-      (imports[from] ??= {})[name] = kind === 'memory' ? memory = sharedMemory()
-        : HOST[name] ?? (() => 52); // imports of the C library: errno 52, ENOSYS
+      // imports of the C library: errno 52, ENOSYS
+      (imports[from] ??= {})[name] = kind === 'memory' ? (memory = sharedMemory()) : (HOST[name] ?? (() => 52));
     }
     const { exports } = await WebAssembly.instantiate(module, imports);
     const engine = new Engine({ memory, ...exports });
@@ -128,12 +134,21 @@ export class Engine {
     this.#config = this.#alloc(this.schema.config_bytes);
   }
 
-  /** "simd128, one thread: the page is not cross-origin isolated", "relaxed, signed dot, 2 threads", ... @returns {string} */
-  get backend() { return `${this.#string(this.x.gf_backend())}, ${this.#threads}`; }
+  /**
+   * "simd128, one thread: the page is not cross-origin isolated", "relaxed, signed dot, 2 threads", ...
+   * @returns {string}
+   */
+  get backend() {
+    return `${this.#string(this.x.gf_backend())}, ${this.#threads}`;
+  }
   /** @returns {Config} */
-  get config() { return this.#cfg ?? fail('bad-state', 'there is no model'); }
+  get config() {
+    return this.#cfg ?? fail('bad-state', 'there is no model');
+  }
   /** Bytes of linear memory, as large as it has grown. */
-  get memoryBytes() { return this.memory.buffer.byteLength; }
+  get memoryBytes() {
+    return this.memory.buffer.byteLength;
+  }
 
   // ---- configuration and roster
 
@@ -160,7 +175,7 @@ export class Engine {
     this.schema.fields.forEach((field, i) => {
       const value = config[field];
       if (value === undefined || value === null) return;
-      const number = typeof value === 'string' ? this.schema.enums[field]?.indexOf(value) ?? NaN : Number(value);
+      const number = typeof value === 'string' ? (this.schema.enums[field]?.indexOf(value) ?? NaN) : Number(value);
       this.check(this.x.gf_config_set(this.#config, i, number, this.error));
     });
     this.check(this.x.gf_config_check(this.#config, this.error));
@@ -197,7 +212,7 @@ export class Engine {
   tensor(first, n, dtype, layout) {
     this.check(this.x.gf_tensor_begin(this.model, first, n, this.#dtype(dtype), LAYOUTS.indexOf(layout), this.error));
     this.#staging ||= this.#alloc(STAGING_BYTES);
-    const full = STAGING_BYTES - STAGING_BYTES % BLOCKS[dtype][1]; // whole blocks only
+    const full = STAGING_BYTES - (STAGING_BYTES % BLOCKS[dtype][1]); // whole blocks only
     let held = 0;
     const flush = () => {
       if (held) this.check(this.x.gf_tensor_write(this.model, this.#staging, held, this.error));
@@ -244,7 +259,8 @@ export class Engine {
    */
   async startThreads(wanted, watch, file = globalThis.location?.href) {
     if (!this.#module || this.#pool) return;
-    const module = this.#module, { memory, x } = this;
+    const module = this.#module,
+      { memory, x } = this;
     if (!file) {
       this.#threads = 'one thread: the address of the worker file is unknown';
       return;
@@ -256,35 +272,51 @@ export class Engine {
       return;
     }
     this.backend; // initialises what the first call of gf_backend caches, before other threads read it
-    const pool = this.#pool = x.gf_pool_open(n);
+    const pool = (this.#pool = x.gf_pool_open(n));
     if (!pool) fail('out-of-memory', `the stacks of ${n} threads could not be allocated`);
     x.gf_model_set_pool(this.model, pool);
     startHelpers(n, file, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), watch);
     this.#threads = `${n} threads`;
   }
 
-  /** Every roster entry with dtype, bytes and address. @returns {EngineTensor[]} */
+  /**
+   * Every roster entry with dtype, bytes and address.
+   * @returns {EngineTensor[]}
+   */
   tensors() {
     const n = this.x.gf_roster_count(this.x.gf_model_config(this.model));
     return this.#tensors(n, (i, out) => this.x.gf_model_tensor(this.model, i, out));
   }
 
   /**
-   * How linear memory is divided. Weights have their true address, and everything before them counts as constants. Caches and buffers are
-   * allocated in pieces: they are listed after the weights, with their true sizes but not their addresses.
+   * How linear memory is divided. Weights have their true address, and everything before them counts as constants.
+   * Caches and buffers are allocated in pieces: they are listed after the weights, with their true sizes but not their
+   * addresses.
    * @returns {MemoryMap}
    */
   memoryMap() {
     const totalBytes = this.memoryBytes;
-    const heap = this.model ? this.#weightsAt ||= Math.min(...this.tensors().map((t) => t.address || Infinity)) : this.x.gf_abi_heap_base();
+    const heap = this.model
+      ? (this.#weightsAt ||= Math.min(...this.tensors().map((t) => t.address || Infinity)))
+      : this.x.gf_abi_heap_base();
     /** @type {{name: string, start: number, bytes: number}[]} */
     const regions = [{ name: 'constants and stack', start: 0, bytes: heap }];
     let at = heap;
-    /** @param {string} name @param {number} bytes */
-    const put = (name, bytes) => { regions.push({ name, start: at, bytes }); at += bytes; };
+    /**
+     * @param {string} name
+     * @param {number} bytes
+     */
+    const put = (name, bytes) => {
+      regions.push({ name, start: at, bytes });
+      at += bytes;
+    };
     put('weights', this.model ? this.x.gf_abi_model_bytes(this.model) : 0);
-    let kv = 0, scratch = this.#workBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES);
-    for (const s of this.sessions) { kv += s.kvBytes; scratch += s.scratchBytes; }
+    let kv = 0,
+      scratch = this.#workBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES);
+    for (const s of this.sessions) {
+      kv += s.kvBytes;
+      scratch += s.scratchBytes;
+    }
     put('kv cache', kv);
     put('scratch', scratch);
     put('free', Math.max(0, totalBytes - at));
@@ -296,16 +328,20 @@ export class Engine {
    * @param {string} kvType   f32, f16 or q8
    */
   session(context, kvType) {
-    return this.adopt(this.pointer(this.x.gf_session_open(this.model, context, this.schema.kv_types.indexOf(kvType), this.error)));
+    return this.adopt(
+      this.pointer(this.x.gf_session_open(this.model, context, this.schema.kv_types.indexOf(kvType), this.error)),
+    );
   }
 
   /**
-   * Run one token in each of several sessions, in one pass over the weights. The results are bit-equal to separate calls.
+   * Run one token in each of several sessions, in one pass over the weights. The results are bit-equal to separate
+   * calls.
    * @param {EngineSession[]} sessions  at most schema.chunk, none that captures, edits or traces
    * @param {number[]} ids
    */
   evalAll(sessions, ids) {
-    const n = sessions.length, p = this.scratch(8 * n);
+    const n = sessions.length,
+      p = this.scratch(8 * n);
     new Uint32Array(this.memory.buffer, p, n).set(sessions.map((s) => s.ptr));
     new Int32Array(this.memory.buffer, p + 4 * n, n).set(ids);
     this.check(this.x.gf_sessions_eval(p, p + 4 * n, n, this.error));
@@ -341,7 +377,12 @@ export class Engine {
     return this.topAt(p, logits.length, k, p + 4 * logits.length);
   }
 
-  /** @param {number} logits @param {number} n @param {number} k @param {number} out */
+  /**
+   * @param {number} logits
+   * @param {number} n
+   * @param {number} k
+   * @param {number} out
+   */
   topAt(logits, n, k, out) {
     this.check(this.x.gf_top(logits, n, k, out, this.error));
     return Array.from({ length: k }, (_, i) => this.choice(out + i * this.schema.choice.bytes));
@@ -349,13 +390,18 @@ export class Engine {
 
   /** @param {number} p */
   choice(p) {
-    const view = new DataView(this.memory.buffer), at = this.schema.choice;
+    const view = new DataView(this.memory.buffer),
+      at = this.schema.choice;
     return { id: view.getInt32(p + at.id, true), logprob: view.getFloat32(p + at.logprob, true) };
   }
 
-  /** @param {number} p @param {Sampling} s */
+  /**
+   * @param {number} p
+   * @param {Sampling} s
+   */
   putSampling(p, { temperature, topP, minP, repetitionPenalty, topK }) {
-    const view = new DataView(this.memory.buffer), at = this.schema.sampling;
+    const view = new DataView(this.memory.buffer),
+      at = this.schema.sampling;
     view.setFloat32(p + at.temperature, temperature, true);
     view.setFloat32(p + at.top_p, topP, true);
     view.setFloat32(p + at.min_p, minP, true);
@@ -366,7 +412,10 @@ export class Engine {
 
   // ---- memory and errors, for this folder
 
-  /** Memory for the arguments and results of one call; the next call overwrites it. @param {number} n bytes */
+  /**
+   * Memory for the arguments and results of one call; the next call overwrites it.
+   * @param {number} n bytes
+   */
   scratch(n) {
     if (!(n <= this.#workBytes)) {
       if (this.#work) this.x.gf_free(this.#work);
@@ -379,44 +428,68 @@ export class Engine {
   }
 
   /** @param {number} n bytes */
-  #alloc(n) { return allocate(this.x, n); }
+  #alloc(n) {
+    return allocate(this.x, n);
+  }
 
   /** @param {string} name */
   #dtype(name) {
     const i = this.schema.dtypes.indexOf(name);
-    if (i < 0) fail('unknown-dtype', `there is no dtype ${show(name)}, expected one of ${this.schema.dtypes.join(', ')}`);
+    if (i < 0)
+      fail('unknown-dtype', `there is no dtype ${show(name)}, expected one of ${this.schema.dtypes.join(', ')}`);
     return i;
   }
 
-  /** @param {number} p @param {number} n */
-  floats(p, n) { return new Float32Array(this.memory.buffer, p >>> 0, n).slice(); }
+  /**
+   * @param {number} p
+   * @param {number} n
+   */
+  floats(p, n) {
+    return new Float32Array(this.memory.buffer, p >>> 0, n).slice();
+  }
 
-  /** A C string. The bytes are copied first, because TextDecoder refuses views of shared memory. @param {number} p */
+  /**
+   * A C string. The bytes are copied first, because TextDecoder refuses views of shared memory.
+   * @param {number} p
+   */
   #string(p) {
     const bytes = new Uint8Array(this.memory.buffer, p);
     const end = bytes.indexOf(0);
     return utf8.decode(bytes.slice(0, end));
   }
 
-  /** @param {number} status @returns {number} */
+  /**
+   * @param {number} status
+   * @returns {number}
+   */
   check(status) {
     if (status < 0) this.#fail(status);
     return status;
   }
 
-  /** @param {number} p @returns {number} */
+  /**
+   * @param {number} p
+   * @returns {number}
+   */
   pointer(p) {
     if (!p) this.#fail(new Int32Array(this.memory.buffer, this.error + this.schema.error.status, 1)[0]);
     return p;
   }
 
-  /** @param {number} status @returns {never} */
+  /**
+   * @param {number} status
+   * @returns {never}
+   */
   #fail(status) {
     const code = this.schema.status[status] ?? 'bad-state';
     fail(code, this.#string(this.error + this.schema.error.text));
   }
 
-  /** @param {number} n @param {(i: number, out: number) => number} read @returns {EngineTensor[]} */
+  /**
+   * @param {number} n
+   * @param {(i: number, out: number) => number} read
+   * @returns {EngineTensor[]}
+   */
   #tensors(n, read) {
     const t = this.schema.tensor;
     const p = this.scratch(t.bytes);
@@ -428,7 +501,8 @@ export class Engine {
       const i32 = (f) => view.getInt32(t[f], true);
       /** @param {string} f */
       const u64 = (f) => Number(view.getBigUint64(t[f], true));
-      const stack = i32('stack'), layer = i32('layer');
+      const stack = i32('stack'),
+        layer = i32('layer');
       return {
         name: this.#string(p + t.name),
         component: this.schema.components[i32('component')],

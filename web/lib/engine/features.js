@@ -2,8 +2,9 @@
 import { fail, show } from '../base/errors.js';
 
 /**
- * The smallest modules that are valid only where the binaries are: one function () -> v128 with the instructions that decide it. Engines
- * add instructions one by one, so the relaxed one has every relaxed instruction of the relaxed binaries (a test scans them for others).
+ * The smallest modules that are valid only where the binaries are: one function () -> v128 with the instructions that
+ * decide it. Engines add instructions one by one, so the relaxed one has every relaxed instruction of the relaxed
+ * binaries (a test scans them for others).
  */
 export const PROBES = {
   /** i32.const 0  i8x16.splat  i8x16.popcnt */
@@ -15,7 +16,34 @@ export const PROBES = {
 /** @param {number[]} body  instructions of a function () -> v128, without its end */
 function probe(body) {
   const n = body.length + 2;
-  return new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, n + 2, 1, n, 0, ...body, 11]);
+  return new Uint8Array([
+    0,
+    97,
+    115,
+    109,
+    1,
+    0,
+    0,
+    0,
+    1,
+    5,
+    1,
+    96,
+    0,
+    1,
+    123,
+    3,
+    2,
+    1,
+    0,
+    10,
+    n + 2,
+    1,
+    n,
+    0,
+    ...body,
+    11,
+  ]);
 }
 
 /**
@@ -44,35 +72,42 @@ function inWorker() {
 }
 
 /**
- * Why only one thread can compute, or null when several can: they need shared memory, which a page has when it is cross-origin
- * isolated, and an engine in a worker, because a page's own thread may not block.
+ * Why only one thread can compute, or null when several can: they need shared memory, which a page has when it is
+ * cross-origin isolated, and an engine in a worker, because a page's own thread may not block.
  * @param {boolean} [worker]  whether the engine runs in a worker; default: whether this code does
  * @returns {string | null}
  */
 export function whyOneThread(worker = inWorker()) {
-  if (!worker) return 'it computes in the caller\'s thread, not in a worker';
+  if (!worker) return "it computes in the caller's thread, not in a worker";
   if (globalThis.process?.getBuiltinModule?.('node:worker_threads')) return null;
   if (!globalThis.crossOriginIsolated) return 'the page is not cross-origin isolated';
-  if (typeof SharedArrayBuffer === 'undefined') return 'the page is cross-origin isolated, but this browser has no SharedArrayBuffer'; // WebKitGTK
+  if (typeof SharedArrayBuffer === 'undefined')
+    return 'the page is cross-origin isolated, but this browser has no SharedArrayBuffer'; // WebKitGTK
   return typeof Worker === 'undefined' ? 'workers cannot start workers here' : null;
 }
 
 /**
- * Default number of threads, at most 4: half of the logical processors, since two of them often share the vector units of one core
- * and the page needs one, and four threads saturate the memory bandwidth of most machines.
+ * Default number of threads, at most 4: half of the logical processors, since two of them often share the vector units
+ * of one core and the page needs one, and four threads saturate the memory bandwidth of most machines.
  */
 export function usualThreads() {
-  const cores = globalThis.navigator?.hardwareConcurrency ?? globalThis.process?.getBuiltinModule?.('node:os').availableParallelism() ?? 1;
+  const cores =
+    globalThis.navigator?.hardwareConcurrency ??
+    globalThis.process?.getBuiltinModule?.('node:os').availableParallelism() ??
+    1;
   return Math.min(4, Math.ceil(cores / 2));
 }
 
 /**
- * Memory that threads share. Its maximum must be given at creation; where the address space for the largest one is missing, half of it is tried.
+ * Memory that threads share. Its maximum must be given at creation; where the address space for the largest one is
+ * missing, half of it is tried.
  * @returns {WebAssembly.Memory}
  */
 export function sharedMemory() {
   for (let maximum = 65536; ; maximum /= 2) {
-    try { return new WebAssembly.Memory({ initial: 16, maximum, shared: true }); } catch (error) {
+    try {
+      return new WebAssembly.Memory({ initial: 16, maximum, shared: true });
+    } catch (error) {
       if (maximum <= 4096) fail('out-of-memory', 'shared memory could not be allocated', error);
     }
   }

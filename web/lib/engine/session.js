@@ -1,4 +1,5 @@
-// session.js - one session of the engine: a key/value cache, its position and a sampler. Same rules on memory as engine.js
+// session.js - one session of the engine: a key/value cache, its position and a sampler. Same rules on memory as
+// engine.js
 import { GlassformerError } from '../base/errors.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
@@ -8,7 +9,10 @@ import { GlassformerError } from '../base/errors.js';
 export class EngineSession {
   #p;
 
-  /** @param {Engine} engine @param {number} ptr */
+  /**
+   * @param {Engine} engine
+   * @param {number} ptr
+   */
   constructor(engine, ptr) {
     this.engine = engine;
     this.#p = ptr;
@@ -20,18 +24,37 @@ export class EngineSession {
     return this.#p;
   }
 
-  /** Positions held. @returns {number} */
-  get length() { return this.engine.x.gf_session_length(this.ptr); }
-  /** Most positions. @returns {number} */
-  get context() { return this.engine.x.gf_session_context(this.ptr); }
+  /**
+   * Positions held.
+   * @returns {number}
+   */
+  get length() {
+    return this.engine.x.gf_session_length(this.ptr);
+  }
+  /**
+   * Most positions.
+   * @returns {number}
+   */
+  get context() {
+    return this.engine.x.gf_session_context(this.ptr);
+  }
   /** @returns {number} */
-  get kvBytes() { return this.engine.x.gf_abi_kv_bytes(this.ptr); }
+  get kvBytes() {
+    return this.engine.x.gf_abi_kv_bytes(this.ptr);
+  }
   /** @returns {number} */
-  get scratchBytes() { return this.engine.x.gf_abi_scratch_bytes(this.ptr); }
+  get scratchBytes() {
+    return this.engine.x.gf_abi_scratch_bytes(this.ptr);
+  }
 
-  /** Run tokens through the decoder, after the positions held. After a failure the session is unchanged. @param {ArrayLike<number>} ids */
+  /**
+   * Run tokens through the decoder, after the positions held. After a failure the session is unchanged.
+   * @param {ArrayLike<number>} ids
+   */
   eval(ids) {
-    const e = this.engine, n = ids.length, p = e.scratch(4 * n);
+    const e = this.engine,
+      n = ids.length,
+      p = e.scratch(4 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
     e.check(e.x.gf_session_eval(this.ptr, p, n, e.error));
   }
@@ -42,7 +65,9 @@ export class EngineSession {
    * @param {ArrayLike<number> | null} mask  0 hides a position
    */
   encode(ids, mask) {
-    const e = this.engine, n = ids.length, p = e.scratch(5 * n);
+    const e = this.engine,
+      n = ids.length,
+      p = e.scratch(5 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
     if (mask) new Uint8Array(e.memory.buffer, p + 4 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
     e.check(e.x.gf_session_encode(this.ptr, p, mask ? p + 4 * n : 0, n, e.error));
@@ -66,24 +91,33 @@ export class EngineSession {
    * @param {number} k
    */
   top(row, vocab, k) {
-    const e = this.engine, out = e.scratch(8 * k);
+    const e = this.engine,
+      out = e.scratch(8 * k);
     return e.topAt(e.pointer(e.x.gf_session_logits(this.ptr, row, 1, e.error)), vocab, k, out);
   }
 
-  /** Keep the first n positions. @param {number} n */
+  /**
+   * Keep the first n positions.
+   * @param {number} n
+   */
   rewind(n) {
     const e = this.engine;
     e.check(e.x.gf_session_rewind(this.ptr, n, e.error));
   }
 
-  /** An independent copy of cache, encoder memory and sampler; not of captures and edits. @returns {EngineSession} */
+  /**
+   * An independent copy of cache, encoder memory and sampler; not of captures and edits.
+   * @returns {EngineSession}
+   */
   fork() {
     const e = this.engine;
     return e.adopt(e.pointer(e.x.gf_session_fork(this.ptr, e.error)));
   }
 
   /** @param {number} seed 0 .. 2^53 - 1 */
-  seed(seed) { this.engine.x.gf_abi_seed(this.ptr, ...words(seed)); }
+  seed(seed) {
+    this.engine.x.gf_abi_seed(this.ptr, ...words(seed));
+  }
 
   /**
    * Draw one token from the last row of the last eval.
@@ -91,7 +125,9 @@ export class EngineSession {
    * @returns {{id: number, logprob: number}}
    */
   sample(sampling) {
-    const e = this.engine, p = e.scratch(64), out = p + 32;
+    const e = this.engine,
+      p = e.scratch(64),
+      out = p + 32;
     e.check(e.x.gf_session_sample(this.ptr, e.putSampling(p, sampling), out, e.error));
     return e.choice(out);
   }
@@ -104,5 +140,11 @@ export class EngineSession {
   }
 }
 
-/** A whole number as two 32-bit words, low one first. @param {number} n @returns {[number, number]} */
-export function words(n) { return [n % 2 ** 32, Math.floor(n / 2 ** 32)]; }
+/**
+ * A whole number as two 32-bit words, low one first.
+ * @param {number} n
+ * @returns {[number, number]}
+ */
+export function words(n) {
+  return [n % 2 ** 32, Math.floor(n / 2 ** 32)];
+}

@@ -1,7 +1,7 @@
 // bytes.js - a file as a sequence of chunks, read once from front to back
 //
-// Headers are small and are collected in a buffer (need, take); tensor bytes are passed on without a copy (pipe). No length field of a file
-// determines an allocation: the buffer grows with the bytes that have arrived.
+// Headers are small and are collected in a buffer (need, take); tensor bytes are passed on without a copy (pipe). No
+// length field of a file determines an allocation: the buffer grows with the bytes that have arrived.
 import { GlassformerError, fail, said } from '../base/errors.js';
 import { chunkOf } from '../base/given.js';
 
@@ -15,7 +15,8 @@ const FEW = 1 << 12;
 export class ByteReader {
   /**
    * @param {AsyncIterator<Uint8Array>} chunks
-   * @param {{name: string, total?: number | null, sure?: boolean, onBytes?: (n: number) => void, signal?: AbortSignal}} about
+   * @param {{name: string, total?: number | null, sure?: boolean, onBytes?: (n: number) => void, signal?: AbortSignal}}
+   *   about
    */
   constructor(chunks, { name, total = null, sure = false, onBytes, signal }) {
     this.name = name;
@@ -37,9 +38,14 @@ export class ByteReader {
   }
 
   /** Bytes that can be taken without waiting. */
-  get ready() { return this.buf.length - this.at; }
+  get ready() {
+    return this.buf.length - this.at;
+  }
 
-  /** The next chunk, or null at the end. @returns {Promise<Uint8Array | null>} */
+  /**
+   * The next chunk, or null at the end.
+   * @returns {Promise<Uint8Array | null>}
+   */
   async next() {
     const { later } = this;
     this.later = null;
@@ -55,7 +61,10 @@ export class ByteReader {
         if (e instanceof GlassformerError) throw e;
         return fail('network', `${this.name}: reading failed after ${this.pos + this.ready} bytes: ${said(e)}`, e);
       }
-      if (step.done) { this.done = true; break; }
+      if (step.done) {
+        this.done = true;
+        break;
+      }
       const chunk = chunkOf(step.value, this.name);
       if (!chunk.length) continue;
       this.onBytes?.(chunk.length);
@@ -92,13 +101,24 @@ export class ByteReader {
     this.at = 0;
   }
 
-  /** @param {number} n @param {number} have @param {string} what @returns {never} */
+  /**
+   * @param {number} n
+   * @param {number} have
+   * @param {string} what
+   * @returns {never}
+   */
   short(n, have, what) {
     if (this.pos + have === 0) fail('truncated', `${this.name}: the file is empty`);
-    return fail('truncated', `${this.name}: the file ends after ${this.pos + have} bytes, ${n - have} more were expected for ${what}`);
+    return fail(
+      'truncated',
+      `${this.name}: the file ends after ${this.pos + have} bytes, ${n - have} more were expected for ${what}`,
+    );
   }
 
-  /** Consume n bytes that are ready. The view is valid until the next wait. @param {number} n */
+  /**
+   * Consume n bytes that are ready. The view is valid until the next wait.
+   * @param {number} n
+   */
   takeReady(n) {
     const view = this.buf.subarray(this.at, this.at + n);
     this.at += n;
@@ -106,13 +126,20 @@ export class ByteReader {
     return view;
   }
 
-  /** Wait for n bytes and consume them. @param {number} n @param {string} [what] */
+  /**
+   * Wait for n bytes and consume them.
+   * @param {number} n
+   * @param {string} [what]
+   */
   async take(n, what) {
     await this.need(n, what);
     return this.takeReady(n);
   }
 
-  /** At most n of the first bytes, not consumed; fewer only where the file is shorter. @param {number} n */
+  /**
+   * At most n of the first bytes, not consumed; fewer only where the file is shorter.
+   * @param {number} n
+   */
   async peek(n) {
     const known = this.total === null ? n : Math.min(n, this.total - this.pos);
     try {
@@ -123,20 +150,25 @@ export class ByteReader {
     return this.buf.subarray(this.at, this.at + n);
   }
 
-  /** @param {number} n @param {string} [what] */
+  /**
+   * @param {number} n
+   * @param {string} [what]
+   */
   async skip(n, what) {
     await this.pipe(n, () => {}, 1, what);
   }
 
   /**
-   * Pass the next n bytes to fn, in order, as views that end on whole blocks and are valid until fn returns (or its promise settles).
+   * Pass the next n bytes to fn, in order, as views that end on whole blocks and are valid until fn returns (or its
+   * promise settles).
    * @param {number} n a multiple of block
    * @param {(view: Uint8Array) => void | Promise<void>} fn
    * @param {number} [block] bytes
    * @param {string} [what]
    */
   async pipe(n, fn, block = 1, what) {
-    if (this.total !== null && this.pos + n > this.total) this.short(n, Math.max(0, this.total - this.pos), what ?? 'its data');
+    if (this.total !== null && this.pos + n > this.total)
+      this.short(n, Math.max(0, this.total - this.pos), what ?? 'its data');
     for (let left = n; left > 0;) {
       if (this.ready < Math.min(block, left)) await this.need(Math.min(block, left), what);
       let size = Math.min(left, this.ready, MAX_VIEW);
@@ -147,11 +179,18 @@ export class ByteReader {
     }
   }
 
-  /** Throw when the size of the file, where it is known, differs from what its header describes. @param {number} end @param {number} [padding] bytes that may follow */
+  /**
+   * Throw when the size of the file, where it is known, differs from what its header describes.
+   * @param {number} end
+   * @param {number} [padding] bytes that may follow
+   */
   fits(end, padding = 0) {
     if (this.total === null || (this.total >= end && this.total <= end + padding)) return;
     const short = this.total < end;
-    fail(short ? 'truncated' : 'bad-file', `${this.name}: the file has ${this.total} bytes, its header describes ${end}${short ? '' : `: ${this.total - end} bytes follow the last tensor`}`);
+    fail(
+      short ? 'truncated' : 'bad-file',
+      `${this.name}: the file has ${this.total} bytes, its header describes ${end}${short ? '' : `: ${this.total - end} bytes follow the last tensor`}`,
+    );
   }
 
   /** Throw when bytes follow the end. */
@@ -195,10 +234,16 @@ function untilAborted(promise, signal) {
   });
 }
 
-/** @param {Uint8Array[]} parts @param {number} length */
+/**
+ * @param {Uint8Array[]} parts
+ * @param {number} length
+ */
 function join(parts, length) {
   const out = new Uint8Array(length);
   let at = 0;
-  for (const p of parts) { out.set(p, at); at += p.length; }
+  for (const p of parts) {
+    out.set(p, at);
+    at += p.length;
+  }
   return out;
 }

@@ -21,13 +21,21 @@
  * @property {boolean} [use_cache]
  * @property {number} [initializer_range]
  */
-/** Our own fields in snake_case, as in a config.json of model_type "glassformer". @typedef {Partial<Fields> & Common & {model_type?: 'glassformer'}} OwnConfig */
-/** Our own fields in camelCase, as Model.config has them. @typedef {{[K in keyof Fields as Camel<K>]?: Fields[K]}} OwnConfigCamel */
 /**
- * Fields that Hugging Face's config.json has, and those of the tutorials. An object from JSON.parse may hold further ones: what changes nothing is
- * skipped, what the engine lacks is refused by name.
+ * Our own fields in snake_case, as in a config.json of model_type "glassformer".
+ * @typedef {Partial<Fields> & Common & {model_type?: 'glassformer'}} OwnConfig
+ */
+/**
+ * Our own fields in camelCase, as Model.config has them.
+ * @typedef {{[K in keyof Fields as Camel<K>]?: Fields[K]}} OwnConfigCamel
+ */
+/**
+ * Fields that Hugging Face's config.json has, and those of the tutorials. An object from JSON.parse may hold further
+ * ones: what changes nothing is skipped, what the engine lacks is refused by name.
  * @typedef {object} TheirFields
- * @property {'llama' | 'mistral' | 'qwen2' | 'qwen3' | 'gpt2' | 'rlvr-from-scratch' | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | (string & {})} model_type
+ * @property
+ *   {'llama' | 'mistral' | 'qwen2' | 'qwen3' | 'gpt2' | 'rlvr-from-scratch' | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | (string & {})}
+ *   model_type
  * @property {number} [vocab_size]
  * @property {boolean} [tie_word_embeddings]
  * @property {number} [hidden_size]                 Llama and those like it
@@ -98,6 +106,9 @@
  * @property {boolean} [fused_qkv]
  */
 /** @typedef {TheirFields & Common} TheirConfig */
-/** Our own fields in either spelling, the JSON of any config.json that is read, or a preset's name. @typedef {OwnConfig | OwnConfigCamel | TheirConfig | import('./presets.js').Preset} ConfigInput */
+/**
+ * Our own fields in either spelling, the JSON of any config.json that is read, or a preset's name.
+ * @typedef {OwnConfig | OwnConfigCamel | TheirConfig | import('./presets.js').Preset} ConfigInput
+ */
 
 export {};

@@ -16,9 +16,14 @@ import { dtypeBytes, parameterTable } from './roster.js';
  * @property {number} activationBytes   f32 buffers of a forward pass over batch sequences of contextLength positions
  */
 
-/** @param {import('./config_input.js').ConfigInput} config @returns {import('./config.js').Config} */
+/**
+ * @param {import('./config_input.js').ConfigInput} config
+ * @returns {import('./config.js').Config}
+ */
 export function configOf(config) {
-  return typeof config === 'string' ? completeConfig(presetConfig(textOf(config, 'the preset', LIMITS.word)), `preset ${config}`) : readConfig(plain(config, 'the configuration', { code: 'bad-config', functions: true }));
+  return typeof config === 'string'
+    ? completeConfig(presetConfig(textOf(config, 'the preset', LIMITS.word)), `preset ${config}`)
+    : readConfig(plain(config, 'the configuration', { code: 'bad-config', functions: true }));
 }
 
 /**
@@ -37,20 +42,34 @@ export function countParameters(config) {
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default f16; 'q8' is the older name of 'q8_0'
  */
 /**
- * The exact count includes every matrix that a token is multiplied by. Lookup tables do not count; a tied embedding counts as the head. Attention adds 4 x d_head for each head and key: scores and their weighted sum.
+ * The exact count includes every matrix that a token is multiplied by. Lookup tables do not count; a tied embedding
+ * counts as the head. Attention adds 4 x d_head for each head and key: scores and their weighted sum.
  * @param {import('./config_input.js').ConfigInput} config
  * @param {EstimateOptions} options
  * @returns {Estimate}
  */
 export function estimate(config, options) {
-  const c = configOf(config), { contextLength, batch = 1, dtype = 'f32', kvDtype = 'f16' } = optionsOf('estimate', options, { contextLength: anything, batch: anything, dtype: anything, kvDtype: anything });
+  const c = configOf(config),
+    {
+      contextLength,
+      batch = 1,
+      dtype = 'f32',
+      kvDtype = 'f16',
+    } = optionsOf('estimate', options, {
+      contextLength: anything,
+      batch: anything,
+      dtype: anything,
+      kvDtype: anything,
+    });
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
-  for (const [name, v] of Object.entries({ dtype, kvDtype: kvDtype === 'q8' ? 'q8_0' : kvDtype })) if (!isDtype(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${DTYPES}`);
+  for (const [name, v] of Object.entries({ dtype, kvDtype: kvDtype === 'q8' ? 'q8_0' : kvDtype }))
+    if (!isDtype(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${DTYPES}`);
   const { rows, total } = parameterTable(c);
   const vectors = typeof dtype === 'string' && dtype.startsWith('q') ? 'f32' : dtype;
-  let matrices = 0, weightBytes = 0;
+  let matrices = 0,
+    weightBytes = 0;
   for (const { component, shape, count } of rows) {
     // an encoder's blocks and the keys and values of cross-attention are computed once per source, not per new token
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
@@ -61,10 +80,18 @@ export function estimate(config, options) {
   const attentions = c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1) + c.n_encoder_layers;
   const scores = attentions * 4 * c.n_heads * c.d_head * keys;
   const cached = c.kind === 'encoder' ? 0 : c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1);
-  const kvBytes = batch * cached * 2 * contextLength * dtypeBytes(c.n_kv_heads * c.d_head, kvDtype === 'q8' ? 'q8_0' : kvDtype);
-  const width = 4 * c.d_model + (c.n_heads + 2 * c.n_kv_heads) * c.d_head + (c.ffn === 'swiglu' ? 2 : 1) * c.d_ff + c.n_heads * keys;
+  const kvBytes =
+    batch * cached * 2 * contextLength * dtypeBytes(c.n_kv_heads * c.d_head, kvDtype === 'q8' ? 'q8_0' : kvDtype);
+  const width =
+    4 * c.d_model +
+    (c.n_heads + 2 * c.n_kv_heads) * c.d_head +
+    (c.ffn === 'swiglu' ? 2 : 1) * c.d_ff +
+    c.n_heads * keys;
   return {
-    flopsPerToken2N: 2 * total, flopsPerToken: 2 * matrices + scores, weightBytes, kvBytes,
+    flopsPerToken2N: 2 * total,
+    flopsPerToken: 2 * matrices + scores,
+    weightBytes,
+    kvBytes,
     activationBytes: 4 * batch * contextLength * (width + (c.kind === 'encoder' ? 0 : c.vocab_size)),
   };
 }

@@ -28,8 +28,10 @@ const MAX_KEYS = 1 << 16;
 const MAX_TENSORS = 1 << 17;
 
 /** Names of ggml's tensor types by number. */
-const TYPES = ('F32 F16 Q4_0 Q4_1   Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ2_S IQ4_XS '
-  + 'I8 I16 I32 I64 F64 IQ1_M BF16    TQ1_0 TQ2_0    MXFP4').split(' ');
+const TYPES = (
+  'F32 F16 Q4_0 Q4_1   Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ2_S IQ4_XS ' +
+  'I8 I16 I32 I64 F64 IQ1_M BF16    TQ1_0 TQ2_0    MXFP4'
+).split(' ');
 
 /** Sizes of the metadata's number types; 8 is a string, 9 an array. @type {Record<number, number>} */
 const VALUE_BYTES = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
@@ -42,10 +44,18 @@ class Header {
     this.utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   }
 
-  /** @param {string} why @returns {never} */
-  no(why) { return fail('bad-header', `${this.r.name}: ${why}`); }
+  /**
+   * @param {string} why
+   * @returns {never}
+   */
+  no(why) {
+    return fail('bad-header', `${this.r.name}: ${why}`);
+  }
 
-  /** @param {number} n @param {string} what */
+  /**
+   * @param {number} n
+   * @param {string} what
+   */
   async view(n, what) {
     if (this.r.ready < n) await this.r.need(n, what);
     const b = this.r.takeReady(n);
@@ -53,9 +63,15 @@ class Header {
   }
 
   /** @param {string} what */
-  async u32(what) { return (await this.view(4, what)).getUint32(0, true); }
+  async u32(what) {
+    return (await this.view(4, what)).getUint32(0, true);
+  }
 
-  /** A count or size, at most max. @param {string} what @param {number} max */
+  /**
+   * A count or size, at most max.
+   * @param {string} what
+   * @param {number} max
+   */
   async count(what, max) {
     const n = (await this.view(8, what)).getBigUint64(0, true);
     return n <= BigInt(max) ? Number(n) : this.no(`${what} is ${n}, at most ${max} are possible`);
@@ -65,7 +81,11 @@ class Header {
   async string(what) {
     const n = await this.count(`the length of ${what}`, MAX_STRING);
     if (this.r.ready < n) await this.r.need(n, what);
-    try { return this.utf8.decode(this.r.takeReady(n)); } catch { return this.no(`${what} is not UTF-8`); }
+    try {
+      return this.utf8.decode(this.r.takeReady(n));
+    } catch {
+      return this.no(`${what} is not UTF-8`);
+    }
   }
 
   /** Strings up to n that are here in full: vocabularies have 100,000 and more, each not worth a wait, and most not worth a decoder.
@@ -73,31 +93,49 @@ class Header {
   arrived(list, n) {
     const { buf, at } = this.r;
     const v = new DataView(buf.buffer, buf.byteOffset, buf.length);
-    let end = at, text = '', begin = 0;
+    let end = at,
+      text = '',
+      begin = 0;
     while (list.length < n && end + 8 <= buf.length) {
-      const from = end + 8, length = v.getUint32(end, true), to = from + length;
+      const from = end + 8,
+        length = v.getUint32(end, true),
+        to = from + length;
       if (v.getUint32(end + 4, true) || length > MAX_STRING || to > buf.length) break;
-      if (to > begin + text.length) text = LATIN.decode(buf.subarray(begin = from, Math.max(to, from + WINDOW)));
-      try { list.push(isAscii(buf, from, to) ? text.slice(from - begin, to - begin) : this.utf8.decode(buf.subarray(from, to))); } catch { break; }
+      if (to > begin + text.length) text = LATIN.decode(buf.subarray((begin = from), Math.max(to, from + WINDOW)));
+      try {
+        list.push(
+          isAscii(buf, from, to) ? text.slice(from - begin, to - begin) : this.utf8.decode(buf.subarray(from, to)),
+        );
+      } catch {
+        break;
+      }
       end = to;
     }
     this.r.takeReady(end - at);
   }
 
-  /** @param {number} type @param {string} what @returns {Promise<number | boolean | string>} */
+  /**
+   * @param {number} type
+   * @param {string} what
+   * @returns {Promise<number | boolean | string>}
+   */
   async scalar(type, what) {
     if (type === 8) return this.string(what);
     const size = VALUE_BYTES[type] ?? this.no(`${what} has the value type ${type}, which does not exist`);
     return num(await this.view(size, what), 0, type) ?? this.no(`${what} is larger than 2^53`);
   }
 
-  /** @param {string} what @returns {Promise<Value>} */
+  /**
+   * @param {string} what
+   * @returns {Promise<Value>}
+   */
   async value(what) {
     const type = await this.u32(what);
     if (type !== 9) return this.scalar(type, what);
     const of = await this.u32(what);
     if (of === 9) this.no(`${what} is an array of arrays`);
-    const size = of === 8 ? 8 : VALUE_BYTES[of] ?? this.no(`${what} has elements of type ${of}, which does not exist`);
+    const size =
+      of === 8 ? 8 : (VALUE_BYTES[of] ?? this.no(`${what} has elements of type ${of}, which does not exist`));
     const n = await this.count(`the length of ${what}`, MAX_ARRAY);
     if (this.r.total !== null && n * size > this.r.total - this.r.pos) {
       fail('truncated', `${this.r.name}: ${what} claims ${n} elements, more than the file has bytes for`);
@@ -113,13 +151,18 @@ class Header {
     }
     const view = await this.view(n * size, what);
     const Kind = NUMBERS[of];
-    if (Kind) return Array.from(new Kind(new Uint8Array(view.buffer, view.byteOffset, n * size).slice().buffer)); // aligned
-    for (let i = 0; i < n; i++) list.push(num(view, i * size, of) ?? this.no(`${what} holds a number larger than 2^53`));
+    // aligned
+    if (Kind) return Array.from(new Kind(new Uint8Array(view.buffer, view.byteOffset, n * size).slice().buffer));
+    for (let i = 0; i < n; i++)
+      list.push(num(view, i * size, of) ?? this.no(`${what} holds a number larger than 2^53`));
     return list;
   }
 }
 
-/** Arrays of numbers that can be read in one piece: scores and types of tokens. @type {Record<number, Float32ArrayConstructor | Int32ArrayConstructor>} */
+/**
+ * Arrays of numbers that can be read in one piece: scores and types of tokens.
+ * @type {Record<number, Float32ArrayConstructor | Int32ArrayConstructor>}
+ */
 const NUMBERS = { 5: Int32Array, 6: Float32Array };
 
 /** One character a byte. */
@@ -127,24 +170,42 @@ const LATIN = new TextDecoder('latin1');
 /** Bytes that are decoded ahead. */
 const WINDOW = 1 << 14;
 
-/** @param {Uint8Array} bytes @param {number} from @param {number} to */
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} from
+ * @param {number} to
+ */
 function isAscii(bytes, from, to) {
   for (let i = from; i < to; i++) if (bytes[i] > 127) return false;
   return true;
 }
 
-/** @param {DataView} v @param {number} at @param {number} type @returns {number | boolean | null} null where a double cannot hold it */
+/**
+ * @param {DataView} v
+ * @param {number} at
+ * @param {number} type
+ * @returns {number | boolean | null} null where a double cannot hold it
+ */
 function num(v, at, type) {
   switch (type) {
-    case 0: return v.getUint8(at);
-    case 1: return v.getInt8(at);
-    case 2: return v.getUint16(at, true);
-    case 3: return v.getInt16(at, true);
-    case 4: return v.getUint32(at, true);
-    case 5: return v.getInt32(at, true);
-    case 6: return v.getFloat32(at, true);
-    case 7: return v.getUint8(at) !== 0;
-    case 12: return v.getFloat64(at, true);
+    case 0:
+      return v.getUint8(at);
+    case 1:
+      return v.getInt8(at);
+    case 2:
+      return v.getUint16(at, true);
+    case 3:
+      return v.getInt16(at, true);
+    case 4:
+      return v.getUint32(at, true);
+    case 5:
+      return v.getInt32(at, true);
+    case 6:
+      return v.getFloat32(at, true);
+    case 7:
+      return v.getUint8(at) !== 0;
+    case 12:
+      return v.getFloat64(at, true);
     default: {
       const n = Number(type === 10 ? v.getBigUint64(at, true) : v.getBigInt64(at, true));
       return Number.isSafeInteger(n) ? n : null;
@@ -163,7 +224,8 @@ export async function readGguf(r, file) {
   const magic = new TextDecoder('latin1').decode(await r.take(4, 'the magic'));
   if (magic !== 'GGUF') fail('bad-file', `${r.name}: begins with ${show(magic)}, a GGUF file begins with "GGUF"`);
   const version = await h.u32('the version');
-  if (version !== 2 && version !== 3) fail('unsupported', `${r.name}: GGUF version ${version} is not supported, only 2 and 3 are`);
+  if (version !== 2 && version !== 3)
+    fail('unsupported', `${r.name}: GGUF version ${version} is not supported, only 2 and 3 are`);
   const nTensors = await h.count('the number of tensors', MAX_TENSORS);
   const nKeys = await h.count('the number of keys', MAX_KEYS);
   /** @type {Map<string, Value>} */
@@ -188,10 +250,17 @@ export async function readGguf(r, file) {
   return { meta, entries, padding: tiled(r, entries, start, alignment) };
 }
 
-/** @param {number} n @param {number} to */
+/**
+ * @param {number} n
+ * @param {number} to
+ */
 const align = (n, to) => Math.ceil(n / to) * to;
 
-/** @param {Header} h @param {number} file @returns {Promise<Entry>} offset from the start of the data */
+/**
+ * @param {Header} h
+ * @param {number} file
+ * @returns {Promise<Entry>} offset from the start of the data
+ */
 async function tensorInfo(h, file) {
   const name = await h.string('a tensor name');
   const rank = await h.u32(name);
@@ -200,21 +269,35 @@ async function tensorInfo(h, file) {
   for (let i = 0; i < rank; i++) shape.unshift(await h.count(`a dimension of ${show(name)}`, 2 ** 40));
   const type = await h.u32(name);
   const offset = await h.count(`the offset of ${show(name)}`, Number.MAX_SAFE_INTEGER);
-  const theirs = TYPES[type], dtype = theirs?.toLowerCase();
-  if (!isDtype(dtype)) return fail('unknown-dtype', `${h.r.name}: ${show(name)} is stored as ${theirs || `tensor type ${type}`}, expected one of ${DTYPES.toUpperCase()}`);
+  const theirs = TYPES[type],
+    dtype = theirs?.toLowerCase();
+  if (!isDtype(dtype))
+    return fail(
+      'unknown-dtype',
+      `${h.r.name}: ${show(name)} is stored as ${theirs || `tensor type ${type}`}, expected one of ${DTYPES.toUpperCase()}`,
+    );
   const [perBlock, blockBytes] = BLOCKS[dtype];
-  if (shape[rank - 1] % perBlock) h.no(`${show(name)} has rows of ${shape[rank - 1]}, ${theirs} needs multiples of ${perBlock}`);
-  const bytes = shape.reduce((n, d) => n * BigInt(d), 1n) / BigInt(perBlock) * BigInt(blockBytes);
+  if (shape[rank - 1] % perBlock)
+    h.no(`${show(name)} has rows of ${shape[rank - 1]}, ${theirs} needs multiples of ${perBlock}`);
+  const bytes = (shape.reduce((n, d) => n * BigInt(d), 1n) / BigInt(perBlock)) * BigInt(blockBytes);
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) h.no(`${show(name)} of shape ${show(shape)} is larger than any file`);
   return { name, dtype, shape, file, offset, bytes: Number(bytes) };
 }
 
-/** Throws unless the tensors follow each other with only alignment between them. @param {ByteReader} r @param {Entry[]} entries @param {number} start @param {number} alignment */
+/**
+ * Throws unless the tensors follow each other with only alignment between them.
+ * @param {ByteReader} r
+ * @param {Entry[]} entries
+ * @param {number} start
+ * @param {number} alignment
+ */
 function tiled(r, entries, start, alignment) {
-  let at = start, end = entries.length ? start : r.pos; // a file without tensors may end before the padding
+  let at = start,
+    end = entries.length ? start : r.pos; // a file without tensors may end before the padding
   for (const e of entries) e.offset += start;
   for (const e of [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes)) {
-    if (e.offset < at) fail('overlap', `${r.name}: ${show(e.name)} begins at byte ${e.offset}, before the end of the tensor before it`);
+    if (e.offset < at)
+      fail('overlap', `${r.name}: ${show(e.name)} begins at byte ${e.offset}, before the end of the tensor before it`);
     if (e.offset > at) fail('overlap', `${r.name}: ${show(e.name)} begins at byte ${e.offset}, expected ${at}`);
     end = at + e.bytes;
     at = align(end, alignment);
@@ -234,14 +317,23 @@ const ARCHITECTURES = {
 
 /** @type {import('./plan.js').Names} */
 const NAMES = {
-  'embed': 'token_embd', 'position': 'position_embd', 'blocks': 'blk', 'norm1': 'attn_norm', 'norm2': 'ffn_norm', 'attn.o': 'attn_output',
-  'ffn.*': 'ffn_*', 'final_norm': 'output_norm', 'head': 'output',
+  embed: 'token_embd',
+  position: 'position_embd',
+  blocks: 'blk',
+  norm1: 'attn_norm',
+  norm2: 'ffn_norm',
+  'attn.o': 'attn_output',
+  'ffn.*': 'ffn_*',
+  final_norm: 'output_norm',
+  head: 'output',
 };
 
 /** Keys below the architecture's name that the model is built from, or that change nothing. */
-const KEYS = new RegExp('^(vocab_size|context_length|embedding_length|block_count|feed_forward_length|expert_(used_)?count|tensor_data_layout|'
-  + 'attention\\.(head_count(_kv)?|(key|value)_length|layer_norm_(rms_)?epsilon|sliding_window|causal)|'
-  + 'rope\\.(dimension_count|freq_base|scale_linear|scaling\\.(type|factor|original_context_length|finetuned)))$');
+const KEYS = new RegExp(
+  '^(vocab_size|context_length|embedding_length|block_count|feed_forward_length|expert_(used_)?count|tensor_data_layout|' +
+    'attention\\.(head_count(_kv)?|(key|value)_length|layer_norm_(rms_)?epsilon|sliding_window|causal)|' +
+    'rope\\.(dimension_count|freq_base|scale_linear|scaling\\.(type|factor|original_context_length|finetuned)))$',
+);
 
 /**
  * The configuration, and where tensors go.
@@ -254,61 +346,104 @@ const KEYS = new RegExp('^(vocab_size|context_length|embedding_length|block_coun
 export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const arch = meta.get('general.architecture');
   if (typeof arch !== 'string') fail('bad-header', `${where}: general.architecture is missing`);
-  const base = Object.hasOwn(ARCHITECTURES, arch) ? ARCHITECTURES[arch]
-    : fail('unsupported', `${where}: the architecture ${show(arch)} is not supported, expected one of ${Object.keys(ARCHITECTURES).join(', ')}`);
-  /** @param {string} key @param {number|null} [fallback] @returns {any} */
+  const base = Object.hasOwn(ARCHITECTURES, arch)
+    ? ARCHITECTURES[arch]
+    : fail(
+        'unsupported',
+        `${where}: the architecture ${show(arch)} is not supported, expected one of ${Object.keys(ARCHITECTURES).join(', ')}`,
+      );
+  /**
+   * @param {string} key
+   * @param {number|null} [fallback]
+   * @returns {any}
+   */
   const num = (key, fallback) => {
     const given = meta.get(`${arch}.${key}`) ?? fallback;
     const equal = Array.isArray(given) && given.length > 0 && given.every((x) => x === given[0]); // one value per layer
     const v = equal ? given[0] : given;
-    if (Array.isArray(v)) fail('unsupported', `${where}: ${arch}.${key} differs from layer to layer, which is not supported`);
+    if (Array.isArray(v))
+      fail('unsupported', `${where}: ${arch}.${key} differs from layer to layer, which is not supported`);
     if (v === undefined) fail('bad-config', `${where}: ${arch}.${key} is missing`);
-    return v === null || typeof v === 'number' ? v : fail('bad-config', `${where}: ${arch}.${key} is ${show(v)}, expected a number`);
+    return v === null || typeof v === 'number'
+      ? v
+      : fail('bad-config', `${where}: ${arch}.${key} is ${show(v)}, expected a number`);
   };
-  /** @param {string} key @param {unknown} value @returns {never} */
+  /**
+   * @param {string} key
+   * @param {unknown} value
+   * @returns {never}
+   */
   const lacks = (key, value) => fail('unsupported', `${where}: ${arch}.${key} ${show(value)} is not supported`);
 
   const byName = new Map(entries.map((e) => [e.name, e]));
   const embed = byName.get('token_embd.weight') ?? fail('missing-tensor', `${where}: token_embd.weight is missing`);
   const tokens = meta.get('tokenizer.ggml.tokens');
   if (Array.isArray(tokens) && tokens.length !== embed.shape[0]) {
-    fail('bad-tokenizer', `${where}: the vocabulary has ${tokens.length} tokens, token_embd.weight ${embed.shape[0]} rows`);
+    fail(
+      'bad-tokenizer',
+      `${where}: the vocabulary has ${tokens.length} tokens, token_embd.weight ${embed.shape[0]} rows`,
+    );
   }
   if (num('vocab_size', embed.shape[0]) !== embed.shape[0]) {
-    fail('bad-shape', `${where}: token_embd.weight has ${embed.shape[0]} rows, ${arch}.vocab_size is ${num('vocab_size')}`);
+    fail(
+      'bad-shape',
+      `${where}: token_embd.weight has ${embed.shape[0]} rows, ${arch}.vocab_size is ${num('vocab_size')}`,
+    );
   }
   const nHeads = num('attention.head_count');
   const dModel = num('embedding_length');
   const dHead = num('attention.key_length', Math.floor(dModel / nHeads));
   if (num('attention.value_length', dHead) !== dHead) lacks('attention.value_length', num('attention.value_length'));
-  if (base.position === 'rope' && num('rope.dimension_count', dHead) !== dHead) lacks('rope.dimension_count', num('rope.dimension_count'));
+  if (base.position === 'rope' && num('rope.dimension_count', dHead) !== dHead)
+    lacks('rope.dimension_count', num('rope.dimension_count'));
   if (num('expert_count', 0)) lacks('expert_count', num('expert_count'));
   if (meta.get(`${arch}.attention.causal`) === false) lacks('attention.causal', false);
   for (const [key, value] of meta) {
     const [of, ...rest] = key.split('.');
     if (of === arch && !KEYS.test(rest.join('.'))) lacks(rest.join('.'), value);
   }
-  // a second copy of a tied embedding, as converters of GPT-2 write it, is skipped; stored in another precision it is a head of its own
+  // a second copy of a tied embedding, as converters of GPT-2 write it, is skipped; stored in another precision it is a
+  // head of its own
   const head = byName.get('output.weight');
   const tied = !head || (arch === 'gpt2' && head.dtype === embed.dtype);
-  const config = completeConfig({
-    ...base, ...(scaling ?? ropeScaling(meta, arch, lacks)), kind: 'decoder', vocab_size: embed.shape[0], d_model: dModel, n_layers: num('block_count'),
-    n_heads: nHeads, n_kv_heads: num('attention.head_count_kv', nHeads), d_head: dHead, d_ff: num('feed_forward_length'),
-    context_length: num('context_length'), norm_eps: epsilon(num(`attention.layer_norm_${base.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`)),
-    norm_placement: 'pre', final_norm: true, ...(base.position === 'rope' ? { rope_theta: num('rope.freq_base', 10000) } : {}),
-    bias_qkv: byName.has('blk.0.attn_q.bias') || byName.has('blk.0.attn_qkv.bias'), bias_attn_out: byName.has('blk.0.attn_output.bias'),
-    bias_ffn: byName.has('blk.0.ffn_up.bias'), sliding_window: num('attention.sliding_window', 0), tie_word_embeddings: tied,
-  }, where);
+  const config = completeConfig(
+    {
+      ...base,
+      ...(scaling ?? ropeScaling(meta, arch, lacks)),
+      kind: 'decoder',
+      vocab_size: embed.shape[0],
+      d_model: dModel,
+      n_layers: num('block_count'),
+      n_heads: nHeads,
+      n_kv_heads: num('attention.head_count_kv', nHeads),
+      d_head: dHead,
+      d_ff: num('feed_forward_length'),
+      context_length: num('context_length'),
+      norm_eps: epsilon(num(`attention.layer_norm_${base.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`)),
+      norm_placement: 'pre',
+      final_norm: true,
+      ...(base.position === 'rope' ? { rope_theta: num('rope.freq_base', 10000) } : {}),
+      bias_qkv: byName.has('blk.0.attn_q.bias') || byName.has('blk.0.attn_qkv.bias'),
+      bias_attn_out: byName.has('blk.0.attn_output.bias'),
+      bias_ffn: byName.has('blk.0.ffn_up.bias'),
+      sliding_window: num('attention.sliding_window', 0),
+      tie_word_embeddings: tied,
+    },
+    where,
+  );
   if (head && tied) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
   return {
-    config, places: placesByName(config, { ...NAMES, 'attn.*': byName.has('blk.0.attn_qkv.weight') ? 'attn_qkv' : 'attn_*' }),
-    isBuffer: ({ name, shape }) => name === 'rope_freqs.weight' || tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel,
+    config,
+    places: placesByName(config, { ...NAMES, 'attn.*': byName.has('blk.0.attn_qkv.weight') ? 'attn_qkv' : 'attn_*' }),
+    isBuffer: ({ name, shape }) =>
+      name === 'rope_freqs.weight' ||
+      (tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel),
   };
 }
 
 /**
- * Epsilons are stored as f32: 1e-5 is read as 0.000009999999747. The shortest decimal with the same f32 value is the intended number,
- * and the one that other formats give.
+ * Epsilons are stored as f32: 1e-5 is read as 0.000009999999747. The shortest decimal with the same f32 value is the
+ * intended number, and the one that other formats give.
  * @param {number} eps
  */
 const epsilon = (eps) => {
@@ -319,7 +454,11 @@ const epsilon = (eps) => {
   return eps;
 };
 
-/** @param {Map<string, Value>} meta @param {string} arch @param {(key: string, value: unknown) => never} lacks */
+/**
+ * @param {Map<string, Value>} meta
+ * @param {string} arch
+ * @param {(key: string, value: unknown) => never} lacks
+ */
 function ropeScaling(meta, arch, lacks) {
   const type = meta.get(`${arch}.rope.scaling.type`);
   const factor = meta.get(`${arch}.rope.scaling.factor`) ?? meta.get(`${arch}.rope.scale_linear`);

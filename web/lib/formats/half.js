@@ -14,7 +14,8 @@ export function toHalf(x) {
   const abs = bits & 0x7fffffff;
   if (abs > 0x7f800000) return sign | 0x7e00;
   if (abs >= 0x477ff000) return sign | 0x7c00; // rounds to 65536 or is larger
-  if (abs < 0x38800000) { // below the smallest normal half: steps of 2^-24, ties to even
+  if (abs < 0x38800000) {
+    // below the smallest normal half: steps of 2^-24, ties to even
     const steps = Math.abs(f32[0]) * 2 ** 24;
     const low = Math.floor(steps);
     const rest = steps - low;
@@ -23,7 +24,10 @@ export function toHalf(x) {
   return sign | ((abs - 0x38000000 + 0xfff + ((abs >>> 13) & 1)) >>> 13);
 }
 
-/** @param {number} h 16 bits @returns {number} */
+/**
+ * @param {number} h 16 bits
+ * @returns {number}
+ */
 export function fromHalf(h) {
   const sign = h & 0x8000 ? -1 : 1;
   const exponent = (h >>> 10) & 31;
@@ -32,7 +36,11 @@ export function fromHalf(h) {
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + mantissa / 1024) : mantissa * 2 ** -24);
 }
 
-/** Upper half of an f32, rounded to nearest even. @param {number} x @returns {number} 16 bits */
+/**
+ * Upper half of an f32, rounded to nearest even.
+ * @param {number} x
+ * @returns {number} 16 bits
+ */
 export function toBfloat(x) {
   f32[0] = x;
   const bits = u32[0];
@@ -40,7 +48,10 @@ export function toBfloat(x) {
   return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
 }
 
-/** @param {number} b 16 bits @returns {number} */
+/**
+ * @param {number} b 16 bits
+ * @returns {number}
+ */
 export function fromBfloat(b) {
   u32[0] = b << 16;
   return f32[0];

@@ -28,36 +28,68 @@ export async function readLlama2c(r, warnings) {
   const b = await r.take(magic ? 256 : 28, 'the header');
   const h = new DataView(b.buffer, b.byteOffset, b.length);
   const version = magic ? h.getInt32(4, true) : 0;
-  if (version < 0 || version > 2 || (magic && version === 0)) fail('unsupported', `${r.name}: llama2.c version ${version} is not supported, only 0, 1 and 2 are`);
+  if (version < 0 || version > 2 || (magic && version === 0))
+    fail('unsupported', `${r.name}: llama2.c version ${version} is not supported, only 0, 1 and 2 are`);
   const at = magic ? 8 : 0;
-  const [d, ff, layers, heads, kvHeads, vocab, context] = Array.from({ length: 7 }, (_, i) => h.getInt32(at + 4 * i, true));
+  const [d, ff, layers, heads, kvHeads, vocab, context] = Array.from({ length: 7 }, (_, i) =>
+    h.getInt32(at + 4 * i, true),
+  );
   const tied = version === 0 ? vocab > 0 : h.getUint8(36) !== 0;
   const groupSize = version === 2 ? h.getInt32(37, true) : 0;
   if (version === 2 && groupSize < 1) fail('bad-header', `${r.name}: the group size is ${groupSize}`);
-  const config = completeConfig({
-    vocab_size: version === 0 ? Math.abs(vocab) : vocab, d_model: d, n_layers: layers, n_heads: heads, n_kv_heads: kvHeads, d_ff: ff,
-    context_length: context, norm: 'rmsnorm', norm_eps: 1e-5, norm_placement: 'pre', final_norm: true, ffn: 'swiglu', position: 'rope',
-    rope_theta: 10000, rope_pairs: 'adjacent', tie_word_embeddings: tied,
-  }, r.name);
+  const config = completeConfig(
+    {
+      vocab_size: version === 0 ? Math.abs(vocab) : vocab,
+      d_model: d,
+      n_layers: layers,
+      n_heads: heads,
+      n_kv_heads: kvHeads,
+      d_ff: ff,
+      context_length: context,
+      norm: 'rmsnorm',
+      norm_eps: 1e-5,
+      norm_placement: 'pre',
+      final_norm: true,
+      ffn: 'swiglu',
+      position: 'rope',
+      rope_theta: 10000,
+      rope_pairs: 'adjacent',
+      tie_word_embeddings: tied,
+    },
+    r.name,
+  );
 
   const kv = kvHeads * config.d_head;
   const V = config.vocab_size;
   /** @type {[string, number[]][]} our weight of layer *, its shape */
-  const matrices = [['attn.q', [d, d]], ['attn.k', [kv, d]], ['attn.v', [kv, d]], ['attn.o', [d, d]]];
+  const matrices = [
+    ['attn.q', [d, d]],
+    ['attn.k', [kv, d]],
+    ['attn.v', [kv, d]],
+    ['attn.o', [d, d]],
+  ];
   /** @type {[string, number[]][]} */
-  const feed = [['ffn.gate', [ff, d]], ['ffn.down', [d, ff]], ['ffn.up', [ff, d]]];
+  const feed = [
+    ['ffn.gate', [ff, d]],
+    ['ffn.down', [d, ff]],
+    ['ffn.up', [ff, d]],
+  ];
   /** @type {[string | null, number[]][]} the file from front to back; null = not a weight */
   const order = [];
   /** @param {[string, number[]][]} list */
   const perLayer = (list) => {
-    for (const [name, shape] of list) for (let l = 0; l < layers; l++) order.push([`blocks.${l}.${name}.weight`, shape]);
+    for (const [name, shape] of list)
+      for (let l = 0; l < layers; l++) order.push([`blocks.${l}.${name}.weight`, shape]);
   };
   if (version === 0) {
     order.push(['embed.weight', [V, d]]);
     perLayer([['norm1', [d]], ...matrices, ['norm2', [d]], ...feed]);
     order.push(['final_norm.weight', [d]], [null, [context, config.d_head / 2]], [null, [context, config.d_head / 2]]);
   } else {
-    perLayer([['norm1', [d]], ['norm2', [d]]]);
+    perLayer([
+      ['norm1', [d]],
+      ['norm2', [d]],
+    ]);
     order.push(['final_norm.weight', [d]], ['embed.weight', [V, d]]);
     perLayer([...matrices, ...feed]);
   }
@@ -68,8 +100,9 @@ export async function readLlama2c(r, warnings) {
   for (const [name, shape] of order) {
     const n = shape.reduce((a, c) => a * c, 1);
     const grouped = groupSize > 0 && shape.length === 2;
-    if (grouped && n % groupSize) fail('bad-header', `${r.name}: ${name} has ${n} numbers, not a multiple of the group size ${groupSize}`);
-    const bytes = grouped ? n + n / groupSize * 4 : 4 * n;
+    if (grouped && n % groupSize)
+      fail('bad-header', `${r.name}: ${name} has ${n} numbers, not a multiple of the group size ${groupSize}`);
+    const bytes = grouped ? n + (n / groupSize) * 4 : 4 * n;
     const label = name ?? `rotary table at byte ${offset}`;
     entries.push({ name: label, dtype: 'f32', shape, file: 0, offset, bytes });
     offset += bytes;
@@ -89,61 +122,86 @@ export async function readLlama2c(r, warnings) {
 export async function pipeInt8(r, t, write) {
   const { groupSize } = /** @type {import('./plan.js').Int8Blocks} */ (t.int8);
   const n = t.shape[0] * t.shape[1];
-  let q = new Int8Array(0), have = 0;
-  await r.pipe(n, (view) => {
-    if (have + view.length > q.length) { // grows with the bytes that arrive: n comes from the header and may be wrong
-      const more = new Int8Array(Math.min(n, 2 * (have + view.length)));
-      more.set(q);
-      q = more;
-    }
-    q.set(new Int8Array(view.buffer, view.byteOffset, view.length), have);
-    have += view.length;
-  }, 1, t.name);
+  let q = new Int8Array(0),
+    have = 0;
+  await r.pipe(
+    n,
+    (view) => {
+      if (have + view.length > q.length) {
+        // grows with the bytes that arrive: n comes from the header and may be wrong
+        const more = new Int8Array(Math.min(n, 2 * (have + view.length)));
+        more.set(q);
+        q = more;
+      }
+      q.set(new Int8Array(view.buffer, view.byteOffset, view.length), have);
+      have += view.length;
+    },
+    1,
+    t.name,
+  );
   const perWrite = Math.max(1, Math.floor(65536 / groupSize));
   const out = new Float32Array(perWrite * groupSize);
   let group = 0;
-  await r.pipe(n / groupSize * 4, async (view) => {
-    const scales = new DataView(view.buffer, view.byteOffset, view.length);
-    for (let i = 0; i < view.length / 4;) {
-      const m = Math.min(perWrite, view.length / 4 - i);
-      for (let g = 0; g < m; g++) {
-        const s = scales.getFloat32(4 * (i + g), true);
-        for (let k = 0; k < groupSize; k++) out[g * groupSize + k] = q[(group + g) * groupSize + k] * s;
+  await r.pipe(
+    (n / groupSize) * 4,
+    async (view) => {
+      const scales = new DataView(view.buffer, view.byteOffset, view.length);
+      for (let i = 0; i < view.length / 4;) {
+        const m = Math.min(perWrite, view.length / 4 - i);
+        for (let g = 0; g < m; g++) {
+          const s = scales.getFloat32(4 * (i + g), true);
+          for (let k = 0; k < groupSize; k++) out[g * groupSize + k] = q[(group + g) * groupSize + k] * s;
+        }
+        await write(new Uint8Array(out.buffer, 0, m * groupSize * 4));
+        i += m;
+        group += m;
       }
-      await write(new Uint8Array(out.buffer, 0, m * groupSize * 4));
-      i += m;
-      group += m;
-    }
-  }, 4, t.name);
+    },
+    4,
+    t.name,
+  );
 }
 
 /**
- * llama2.c's tokenizer.bin: i32 longest token | per token f32 score, i32 length, bytes. Ids 0, 1, 2 are unknown, begin and
- * end (under names with line breaks, so that no text means them), then the bytes where it has them; spaces are plain.
+ * llama2.c's tokenizer.bin: i32 longest token | per token f32 score, i32 length, bytes. Ids 0, 1, 2 are unknown, begin
+ * and end (under names with line breaks, so that no text means them), then the bytes where it has them; spaces are
+ * plain.
  * @param {string} where
  * @param {Uint8Array} bytes
  * @returns {object}
  */
 export function llama2cTokenizer(where, bytes) {
   const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  /** @param {string} why @returns {never} */
+  /**
+   * @param {string} why
+   * @returns {never}
+   */
   const no = (why) => fail('bad-tokenizer', `${where}: ${why}`);
   if (bytes.length < 4) no('too short for a tokenizer.bin');
   const longest = v.getInt32(0, true);
-  if (longest < 1 || longest > 1 << 16) no('this is neither a tokenizer.json nor a GGUF nor a tokenizer.bin of llama2.c');
+  if (longest < 1 || longest > 1 << 16)
+    no('this is neither a tokenizer.json nor a GGUF nor a tokenizer.bin of llama2.c');
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  const texts = [], scores = [];
+  const texts = [],
+    scores = [];
   for (let at = 4; at < bytes.length;) {
     if (at + 8 > bytes.length) no(`token ${texts.length} is cut off`);
     const score = v.getFloat32(at, true);
     const n = v.getInt32(at + 4, true);
-    if (n < 0 || n > longest || at + 8 + n > bytes.length || Number.isNaN(score)) no(`token ${texts.length} claims ${n} bytes and the score ${score}`);
-    try { texts.push(utf8.decode(bytes.subarray(at + 8, at + 8 + n))); } catch { no(`token ${texts.length} is not UTF-8`); }
+    if (n < 0 || n > longest || at + 8 + n > bytes.length || Number.isNaN(score))
+      no(`token ${texts.length} claims ${n} bytes and the score ${score}`);
+    try {
+      texts.push(utf8.decode(bytes.subarray(at + 8, at + 8 + n)));
+    } catch {
+      no(`token ${texts.length} is not UTF-8`);
+    }
     scores.push(score);
     at += 8 + n;
   }
   if (texts.length < 3) no('there are no tokens in it');
   const ids = numbered(texts);
-  const types = [...ids.keys()].map((t, id) => (id === 0 ? 2 : id < 3 ? CONTROL : /^<0x[0-9A-F]{2}>$/.test(t) ? BYTE : NORMAL));
+  const types = [...ids.keys()].map((t, id) =>
+    id === 0 ? 2 : id < 3 ? CONTROL : /^<0x[0-9A-F]{2}>$/.test(t) ? BYTE : NORMAL,
+  );
   return spmJson({ ids, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
 }

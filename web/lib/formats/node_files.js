@@ -1,4 +1,5 @@
-// node_files.js - reads files and folders of Node's file system; a module of its own, so that bundlers put it into a separate chunk
+// node_files.js - reads files and folders of Node's file system; a module of its own, so that bundlers put it into a
+// separate chunk
 import { END } from './bytes.js';
 import { GlassformerError, fail, said } from '../base/errors.js';
 import { openFile } from './node_file.js';
@@ -6,18 +7,33 @@ import { openFile } from './node_file.js';
 /** @typedef {import('./source.js').Opened} Opened */
 /** @typedef {import('./source.js').Folder} Folder */
 
-/** Not imported, so that bundlers for the browser find no module of Node. @returns {typeof import('node:fs/promises')} */
+/**
+ * Not imported, so that bundlers for the browser find no module of Node.
+ * @returns {typeof import('node:fs/promises')}
+ */
 const nodeFs = () => /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs/promises');
 
-/** The folder at a path, or null where it is a file. @param {string} path @returns {Promise<Folder | null>} */
+/**
+ * The folder at a path, or null where it is a file.
+ * @param {string} path
+ * @returns {Promise<Folder | null>}
+ */
 export async function folderAt(path) {
-  const fs = nodeFs(), stat = await fs.stat(path).catch(() => null);
+  const fs = nodeFs(),
+    stat = await fs.stat(path).catch(() => null);
   if (!stat?.isDirectory()) return path.endsWith('/') ? fail('not-found', `${path}: there is no such folder`) : null;
   const base = path.endsWith('/') ? path : `${path}/`;
-  return { name: base, get: (file) => base + file, list: () => fs.readdir(path).catch((error) => fail('not-found', `${path}: ${said(error)}`, error)) };
+  return {
+    name: base,
+    get: (file) => base + file,
+    list: () => fs.readdir(path).catch((error) => fail('not-found', `${path}: ${said(error)}`, error)),
+  };
 }
 
-/** @param {string} path @returns {Promise<Opened>} */
+/**
+ * @param {string} path
+ * @returns {Promise<Opened>}
+ */
 export async function openPath(path) {
   let file, size;
   try {
@@ -30,7 +46,11 @@ export async function openPath(path) {
     await file?.close();
     if (e instanceof GlassformerError) throw e;
     const missing = ['ENOENT', 'ENOTDIR'].includes(/** @type {any} */ (e).code);
-    return fail(missing ? 'not-found' : 'network', missing ? `${path}: there is no such file` : `${path}: ${/** @type {any} */ (e).message}`, e);
+    return fail(
+      missing ? 'not-found' : 'network',
+      missing ? `${path}: there is no such file` : `${path}: ${/** @type {any} */ (e).message}`,
+      e,
+    );
   }
   return { name: path, chunks: size === 0 ? empty() : fileChunks(file, size ?? Infinity), total: size };
 }
@@ -38,17 +58,25 @@ export async function openPath(path) {
 /** @returns {AsyncIterator<Uint8Array>} */
 const empty = () => ({ next: async () => END });
 
-/** @param {import('./node_file.js').NodeFile} file @param {number} size @returns {AsyncIterator<Uint8Array>} */
+/**
+ * @param {import('./node_file.js').NodeFile} file
+ * @param {number} size
+ * @returns {AsyncIterator<Uint8Array>}
+ */
 function fileChunks(file, size) {
   let open = true;
   const end = async () => {
-    if (open) { open = false; await file.close(); }
+    if (open) {
+      open = false;
+      await file.close();
+    }
     return END;
   };
   return {
     next: async () => {
       if (!open) return END;
-      const buffer = new Uint8Array(Math.min(1 << 20, size + 1)), bytes = await file.read(buffer);
+      const buffer = new Uint8Array(Math.min(1 << 20, size + 1)),
+        bytes = await file.read(buffer);
       return bytes ? { done: false, value: buffer.subarray(0, bytes) } : end();
     },
     return: end,

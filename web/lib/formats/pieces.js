@@ -7,9 +7,9 @@ import { BYTE, NORMAL, common, pieceModels } from './tokenizer_json.js';
 export const PIECES = 'SentencePieces';
 
 /**
- * A SentencePiece vocabulary as the model of a tokenizer.json. The rank of a pair is the rank of the score of the joined token: better scores
- * have lower ranks, and among equal ranks the leftmost pair is joined. Ranks are computed on demand, since 32,000 tokens have 60,000 pairs
- * and a text contains few of them; `merges` is empty.
+ * A SentencePiece vocabulary as the model of a tokenizer.json. The rank of a pair is the rank of the score of the
+ * joined token: better scores have lower ranks, and among equal ranks the leftmost pair is joined. Ranks are computed
+ * on demand, since 32,000 tokens have 60,000 pairs and a text contains few of them; `merges` is empty.
  */
 export class SentencePieces {
   type = 'BPE';
@@ -17,7 +17,12 @@ export class SentencePieces {
   /** @type {string[][]} */
   merges = [];
 
-  /** @param {Map<string, number>} ids @param {number[]} types @param {number[]} scores @param {number} unk */
+  /**
+   * @param {Map<string, number>} ids
+   * @param {number[]} types
+   * @param {number[]} scores
+   * @param {number} unk
+   */
   constructor(ids, types, scores, unk) {
     this.ids = ids;
     this.texts = [...ids.keys()];
@@ -31,14 +36,25 @@ export class SentencePieces {
 
   /** JSON has no infinite numbers; scores are f32, so the largest double is as good. */
   toJSON() {
-    const { texts, types, scores, unk_token } = this, most = Number.MAX_VALUE;
-    return { type: PIECES, texts, types: Array.from(types), scores: Array.from(scores, (s) => Math.min(Math.max(s, -most), most)), unk: this.ids.get(unk_token) };
+    const { texts, types, scores, unk_token } = this,
+      most = Number.MAX_VALUE;
+    return {
+      type: PIECES,
+      texts,
+      types: Array.from(types),
+      scores: Array.from(scores, (s) => Math.min(Math.max(s, -most), most)),
+      unk: this.ids.get(unk_token),
+    };
   }
 
   /** @param {{texts: string[], types: number[], scores: number[], unk: number}} json what toJSON gave */
-  static fromJSON({ texts, types, scores, unk }) { return new SentencePieces(new Map(texts.map((text, id) => [text, id])), types, scores, unk); }
+  static fromJSON({ texts, types, scores, unk }) {
+    return new SentencePieces(new Map(texts.map((text, id) => [text, id])), types, scores, unk);
+  }
 
-  get vocab() { return Object.fromEntries(this.ids); }
+  get vocab() {
+    return Object.fromEntries(this.ids);
+  }
 
   /** The model without its vocabulary, for the library to build. */
   get outline() {
@@ -46,30 +62,47 @@ export class SentencePieces {
     return { type, fuse_unk, byte_fallback, unk_token, merges, vocab: {} };
   }
 
-  /** The rank of a pair: the interface of the Map that the library uses. @param {string} key the pair as JSON @returns {number | undefined} */
+  /**
+   * The rank of a pair: the interface of the Map that the library uses.
+   * @param {string} key the pair as JSON
+   * @returns {number | undefined}
+   */
   get(key) {
     const [a, b] = JSON.parse(key);
     const id = this.plain(a + b);
-    return id === undefined || this.plain(a) === undefined || this.plain(b) === undefined ? undefined : this.better(this.scores[id]);
+    return id === undefined || this.plain(a) === undefined || this.plain(b) === undefined
+      ? undefined
+      : this.better(this.scores[id]);
   }
 
-  /** @param {string} text @returns {number | undefined} */
+  /**
+   * @param {string} text
+   * @returns {number | undefined}
+   */
   plain(text) {
     const id = this.ids.get(text);
     return id !== undefined && this.types[id] === NORMAL ? id : undefined;
   }
 
-  /** Number of better scores. @param {number} score */
+  /**
+   * Number of better scores.
+   * @param {number} score
+   */
   better(score) {
-    let low = 0, high = this.ascending.length;
+    let low = 0,
+      high = this.ascending.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.ascending[middle] > score) high = middle; else low = middle + 1;
+      if (this.ascending[middle] > score) high = middle;
+      else low = middle + 1;
     }
     return this.ascending.length - low;
   }
 
-  /** Install this vocabulary in the library's model that was built from the outline. @param {any} model */
+  /**
+   * Install this vocabulary in the library's model that was built from the outline.
+   * @param {any} model
+   */
   enter(model) {
     model.tokens_to_ids = this.ids;
     model.vocab = this.texts;
@@ -78,16 +111,26 @@ export class SentencePieces {
   }
 }
 
-/** @param {Base & {scores: number[], unk: number, prefix: boolean, space?: string}} v space: what the texts have for one */
+/**
+ * @param {Base & {scores: number[], unk: number, prefix: boolean, space?: string}} v space: what the texts have for one
+ */
 export function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
   return {
     ...common(base),
-    normalizer: { type: 'Sequence', normalizers: [...(prefix ? [{ type: 'Prepend', prepend: space }] : []), { type: 'Replace', pattern: { String: ' ' }, content: space }] },
+    normalizer: {
+      type: 'Sequence',
+      normalizers: [
+        ...(prefix ? [{ type: 'Prepend', prepend: space }] : []),
+        { type: 'Replace', pattern: { String: ' ' }, content: space },
+      ],
+    },
     pre_tokenizer: null,
     decoder: {
       type: 'Sequence',
       decoders: [
-        { type: 'Replace', pattern: { String: space }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' },
+        { type: 'Replace', pattern: { String: space }, content: ' ' },
+        { type: 'ByteFallback' },
+        { type: 'Fuse' },
         ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
       ],
     },

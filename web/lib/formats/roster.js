@@ -1,6 +1,7 @@
 // roster.js - every weight of a model, from its configuration alone
 //
-// The engine lists the same names in the same order; readers map the tensors of a file to them, and the parameter table counts them. A weight is [rows = out, cols = in].
+// The engine lists the same names in the same order; readers map the tensors of a file to them, and the parameter table
+// counts them. A weight is [rows = out, cols = in].
 import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 
@@ -44,9 +45,19 @@ import { fail, show } from '../base/errors.js';
 export function* roster(c) {
   const both = c.kind === 'encoder_decoder';
   const main = c.kind === 'encoder' ? 'encoder' : 'decoder';
-  /** @param {string} name @param {Component} component @param {Weight['stack']} stack @param {number|null} layer @param {string[]} dims products of fields, outermost first @returns {Weight} */
+  /**
+   * @param {string} name
+   * @param {Component} component
+   * @param {Weight['stack']} stack
+   * @param {number|null} layer
+   * @param {string[]} dims products of fields, outermost first
+   * @returns {Weight}
+   */
   const w = (name, component, stack, layer, ...dims) => ({
-    name, component, stack, layer,
+    name,
+    component,
+    stack,
+    layer,
     shape: dims.map((dim) => dim.split(' × ').reduce((n, f) => n * Number(c[/** @type {keyof Config} */ (f)]), 1)),
     formula: dims.join(' × '),
   });
@@ -54,12 +65,23 @@ export function* roster(c) {
   const q = 'n_heads × d_head';
   const kv = 'n_kv_heads × d_head';
 
-  /** @param {string} name @param {Component} component @param {Weight['stack']} stack @param {number|null} layer */
+  /**
+   * @param {string} name
+   * @param {Component} component
+   * @param {Weight['stack']} stack
+   * @param {number|null} layer
+   */
   function* norm(name, component, stack, layer) {
     yield w(`${name}.weight`, component, stack, layer, 'd_model');
     if (normBias) yield w(`${name}.bias`, component, stack, layer, 'd_model');
   }
-  /** @param {string} p @param {Component} part @param {Weight['stack']} stack @param {number} l @param {boolean} qkNorm */
+  /**
+   * @param {string} p
+   * @param {Component} part
+   * @param {Weight['stack']} stack
+   * @param {number} l
+   * @param {boolean} qkNorm
+   */
   function* attention(p, part, stack, l, qkNorm) {
     yield w(`${p}.q.weight`, part, stack, l, q, 'd_model');
     yield w(`${p}.k.weight`, part, stack, l, kv, 'd_model');
@@ -76,7 +98,12 @@ export function* roster(c) {
     yield w(`${p}.o.weight`, part, stack, l, 'd_model', q);
     if (c.bias_attn_out) yield w(`${p}.o.bias`, part, stack, l, 'd_model');
   }
-  /** @param {string} prefix @param {'encoder'|'decoder'} stack @param {number} n @param {boolean} cross */
+  /**
+   * @param {string} prefix
+   * @param {'encoder'|'decoder'} stack
+   * @param {number} n
+   * @param {boolean} cross
+   */
   function* blocks(prefix, stack, n, cross) {
     for (let l = 0; l < n; l++) {
       const b = `${prefix}.${l}`;
@@ -121,8 +148,10 @@ export function* roster(c) {
  * @param {string} dtype
  */
 export function dtypeBytes(n, dtype) {
-  const [cols, bytes] = isDtype(dtype) ? BLOCKS[dtype] : fail('bad-argument', `there is no dtype ${show(dtype)}, expected one of ${DTYPES}`);
-  return n / cols * bytes;
+  const [cols, bytes] = isDtype(dtype)
+    ? BLOCKS[dtype]
+    : fail('bad-argument', `there is no dtype ${show(dtype)}, expected one of ${DTYPES}`);
+  return (n / cols) * bytes;
 }
 
 /**
@@ -135,26 +164,56 @@ export function parameterTable(config, dtypeOf = () => 'f32') {
   /** @type {ParameterRow[]} */
   const rows = [];
   const tied = config.kind !== 'encoder' && config.tie_word_embeddings;
-  /** @param {Weight} weight @param {number} count @param {string} dtype @param {string|null} tiedTo */
+  /**
+   * @param {Weight} weight
+   * @param {number} count
+   * @param {string} dtype
+   * @param {string|null} tiedTo
+   */
   const row = ({ name, component, stack, layer, shape, formula }, count, dtype, tiedTo) => {
-    rows.push({ name, component, stack, layer, shape, count, formula, dtype, bytes: count && dtypeBytes(count, dtype), tiedTo });
+    rows.push({
+      name,
+      component,
+      stack,
+      layer,
+      shape,
+      count,
+      formula,
+      dtype,
+      bytes: count && dtypeBytes(count, dtype),
+      tiedTo,
+    });
   };
   /** @type {Weight | undefined} */
   let embed;
   /** @param {Weight} e */
-  const tiedHead = (e) => row({ ...e, name: 'head.weight', component: 'head', formula: '0, shared with the embedding' }, 0, dtypeOf(e), e.name);
+  const tiedHead = (e) =>
+    row(
+      { ...e, name: 'head.weight', component: 'head', formula: '0, shared with the embedding' },
+      0,
+      dtypeOf(e),
+      e.name,
+    );
   for (const weight of roster(config)) {
     if (weight.name === 'embed.weight') embed = weight;
     if (weight.name === 'head.bias' && tied && embed) tiedHead(embed);
-    row(weight, weight.shape.reduce((a, b) => a * b, 1), dtypeOf(weight), null);
+    row(
+      weight,
+      weight.shape.reduce((a, b) => a * b, 1),
+      dtypeOf(weight),
+      null,
+    );
   }
   if (tied && !config.bias_head && embed) tiedHead(embed);
-  let total = 0, tables = 0, bytes = 0;
+  let total = 0,
+    tables = 0,
+    bytes = 0;
   for (const r of rows) {
     total += r.count;
     bytes += r.bytes;
     if (r.component === 'embedding' || r.component === 'position') tables += r.count;
   }
-  if (!Number.isSafeInteger(total)) fail('bad-config', `the configuration asks for about ${total.toExponential(2)} parameters`);
+  if (!Number.isSafeInteger(total))
+    fail('bad-config', `the configuration asks for about ${total.toExponential(2)} parameters`);
   return { rows, total, nonEmbedding: total - tables, bytes };
 }

@@ -2,8 +2,8 @@
 //
 //   u64 n | n bytes of JSON { name: { dtype, shape, data_offsets: [begin, end] }, "__metadata__": {...} } | data
 //
-// JSON.parse keeps the last of two equal keys, so the text is scanned for duplicates. The ranges must tile the data exactly: no hole, no
-// overlap, nothing after them.
+// JSON.parse keeps the last of two equal keys, so the text is scanned for duplicates. The ranges must tile the data
+// exactly: no hole, no overlap, nothing after them.
 import { fail, show } from '../base/errors.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
@@ -14,8 +14,23 @@ const MAX_HEADER = 100_000_000;
 
 /** @type {Record<string, number>} bits by dtype */
 const BITS = {
-  F64: 64, F32: 32, F16: 16, BF16: 16, I64: 64, I32: 32, I16: 16, I8: 8, U64: 64, U32: 32, U16: 16, U8: 8, BOOL: 8,
-  F8_E4M3: 8, F8_E5M2: 8, F8_E8M0: 8, C64: 64,
+  F64: 64,
+  F32: 32,
+  F16: 16,
+  BF16: 16,
+  I64: 64,
+  I32: 32,
+  I16: 16,
+  I8: 8,
+  U64: 64,
+  U32: 32,
+  U16: 16,
+  U8: 8,
+  BOOL: 8,
+  F8_E4M3: 8,
+  F8_E5M2: 8,
+  F8_E8M0: 8,
+  C64: 64,
 };
 
 /**
@@ -26,12 +41,15 @@ const BITS = {
 export async function readSafetensors(r, file) {
   const first = await r.take(8, 'the header length');
   const length = new DataView(first.buffer, first.byteOffset, 8).getBigUint64(0, true);
-  if (length > BigInt(MAX_HEADER)) fail('bad-header', `${r.name}: the header claims ${length} bytes, at most ${MAX_HEADER} are allowed`);
+  if (length > BigInt(MAX_HEADER))
+    fail('bad-header', `${r.name}: the header claims ${length} bytes, at most ${MAX_HEADER} are allowed`);
   const n = Number(length);
   if (n < 2) fail('bad-header', `${r.name}: the header claims ${n} bytes`);
   const bytes = await r.take(n, 'the header');
   let text;
-  try { text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes); } catch (e) {
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (e) {
     return fail('bad-header', `${r.name}: the header is not UTF-8`, e);
   }
   if (text[0] !== '{') fail('bad-header', `${r.name}: the header begins with ${show(text[0])}, expected "{"`);
@@ -39,7 +57,9 @@ export async function readSafetensors(r, file) {
   if (twice !== null) fail('duplicate-tensor', `${r.name}: the header lists ${show(twice)} twice`);
   /** @type {Record<string, any>} */
   let header;
-  try { header = JSON.parse(text); } catch (e) {
+  try {
+    header = JSON.parse(text);
+  } catch (e) {
     return fail('bad-header', `${r.name}: the header is not JSON`, e);
   }
   const start = 8 + n;
@@ -58,15 +78,24 @@ export async function readSafetensors(r, file) {
   return entries;
 }
 
-/** @param {string} where @param {string} name @param {any} info @param {number} start @param {number} file @returns {Entry} */
+/**
+ * @param {string} where
+ * @param {string} name
+ * @param {any} info
+ * @param {number} start
+ * @param {number} file
+ * @returns {Entry}
+ */
 function entry(where, name, info, start, file) {
   const at = `${where}: ${show(name)}`;
   if (info === null || typeof info !== 'object') fail('bad-header', `${at}: expected an object, found ${show(info)}`);
   const { dtype, shape, data_offsets: range, ...rest } = info;
   const extra = Object.keys(rest)[0];
   if (extra !== undefined) fail('bad-header', `${at}: there is no field ${show(extra)}`);
-  if (typeof dtype !== 'string' || !Object.hasOwn(BITS, dtype)) fail('unknown-dtype', `${at}: dtype ${show(dtype)} is not known`);
-  if (!Array.isArray(shape) || !shape.every(isCount)) fail('bad-header', `${at}: shape ${show(shape)} is not a list of sizes`);
+  if (typeof dtype !== 'string' || !Object.hasOwn(BITS, dtype))
+    fail('unknown-dtype', `${at}: dtype ${show(dtype)} is not known`);
+  if (!Array.isArray(shape) || !shape.every(isCount))
+    fail('bad-header', `${at}: shape ${show(shape)} is not a list of sizes`);
   if (!Array.isArray(range) || range.length !== 2 || !range.every(isCount) || range[0] > range[1]) {
     fail('bad-header', `${at}: data_offsets ${show(range)} are not a begin and an end`);
   }
@@ -82,12 +111,18 @@ function entry(where, name, info, start, file) {
 /** @param {unknown} v */
 const isCount = (v) => Number.isSafeInteger(v) && Number(v) >= 0;
 
-/** @param {string} where @param {Entry[]} entries @param {number} start @returns {number} the end of the last tensor */
+/**
+ * @param {string} where
+ * @param {Entry[]} entries
+ * @param {number} start
+ * @returns {number} the end of the last tensor
+ */
 function tiled(where, entries, start) {
   let at = start;
   const sorted = [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes);
   for (const e of sorted) {
-    if (e.offset < at) fail('overlap', `${where}: ${show(e.name)} begins at byte ${e.offset}, inside the tensor before it`);
+    if (e.offset < at)
+      fail('overlap', `${where}: ${show(e.name)} begins at byte ${e.offset}, inside the tensor before it`);
     if (e.offset > at) fail('overlap', `${where}: ${e.offset - at} bytes before ${show(e.name)} belong to no tensor`);
     at += e.bytes;
   }
@@ -95,8 +130,8 @@ function tiled(where, entries, start) {
 }
 
 /**
- * The first duplicate key of the outermost object or of one of its entries. For text that is not JSON the result is arbitrary: JSON.parse
- * refuses it.
+ * The first duplicate key of the outermost object or of one of its entries. For text that is not JSON the result is
+ * arbitrary: JSON.parse refuses it.
  * @param {string} text
  * @returns {string | null}
  */
@@ -117,7 +152,11 @@ function duplicateKey(text) {
       while (after < text.length && ' \t\r\n'.includes(text[after])) after++;
       if (text[after] !== ':' || depth < 1 || depth > 2) continue;
       let key;
-      try { key = JSON.parse(text.slice(start, i + 1)); } catch { return null; }
+      try {
+        key = JSON.parse(text.slice(start, i + 1));
+      } catch {
+        return null;
+      }
       if (keys[depth].has(key)) return key;
       keys[depth].add(key);
     }
@@ -125,7 +164,12 @@ function duplicateKey(text) {
   return null;
 }
 
-/** Every tensor must be in the shard that the index names. @param {Record<string, string>} map @param {{name: string, file: number}[]} entries @param {string[]} names */
+/**
+ * Every tensor must be in the shard that the index names.
+ * @param {Record<string, string>} map
+ * @param {{name: string, file: number}[]} entries
+ * @param {string[]} names
+ */
 export function checkMap(map, entries, names) {
   /** @type {Map<string, number>} */
   const at = new Map();
@@ -135,6 +179,7 @@ export function checkMap(map, entries, names) {
   }
   for (const [tensor, file] of Object.entries(map)) {
     const i = at.get(tensor);
-    if (i === undefined || !names[i].endsWith(file)) fail('missing-tensor', `${file}: ${show(tensor)} is missing, which the index puts there`);
+    if (i === undefined || !names[i].endsWith(file))
+      fail('missing-tensor', `${file}: ${show(tensor)} is missing, which the index puts there`);
   }
 }

@@ -1,7 +1,8 @@
 // source.js - opens a checkpoint from files, addresses, folders or the Hugging Face hub
 //
-// openCheckpoint reads headers, configuration and tokenizer; `stream` then delivers the bytes of every tensor once, in file order, and keeps
-// none. GGUF is the common format in pages; the readers of other formats are loaded when such a file is opened.
+// openCheckpoint reads headers, configuration and tokenizer; `stream` then delivers the bytes of every tensor once, in
+// file order, and keeps none. GGUF is the common format in pages; the readers of other formats are loaded when such a
+// file is opened.
 import { BLOCKS } from '../base/blocks.js';
 import { ByteReader, END } from './bytes.js';
 import { chatTemplate } from './chat_template.js';
@@ -17,7 +18,10 @@ import { ggufTokenizer } from './vocab.js';
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes */
 /** @typedef {{weights: Bytes | Bytes[], config?: Bytes | object, tokenizer?: Bytes | object}} Parts */
 /** @typedef {Bytes | Parts | ArrayLike<File>} Source */
-/** @typedef {{bos: number | null, eos: number[], addBos: boolean, texts?: {bos_token?: string, eos_token?: string}}} Special texts: where the tokenizer names them itself */
+/**
+ * @typedef {{bos: number | null, eos: number[], addBos: boolean, texts?: {bos_token?: string, eos_token?: string}}}
+ *   Special texts: where the tokenizer names them itself
+ */
 /**
  * @typedef {object} OpenOptions
  * @property {typeof globalThis.fetch} [fetch]
@@ -27,8 +31,8 @@ import { ggufTokenizer } from './vocab.js';
  * @property {string} [hfEndpoint] instead of https://huggingface.co (or $HF_ENDPOINT in Node)
  */
 /**
- * Receives the tensors. A view is valid until the promise of write settles (or write returns), and ends on a whole block of the tensor's
- * dtype.
+ * Receives the tensors. A view is valid until the promise of write settles (or write returns), and ends on a whole
+ * block of the tensor's dtype.
  * @typedef {object} TensorSink
  * @property {(tensor: TensorSource) => void | Promise<void>} begin
  * @property {(view: Uint8Array) => void | Promise<void>} write
@@ -96,9 +100,14 @@ export class Opener {
     this.total = 0;
   }
 
-  close() { for (const r of this.open) r.close(); }
+  close() {
+    for (const r of this.open) r.close();
+  }
 
-  /** @param {Source} source @returns {Promise<Checkpoint>} */
+  /**
+   * @param {Source} source
+   * @returns {Promise<Checkpoint>}
+   */
   async checkpoint(source) {
     if (source === '') fail('bad-argument', 'the address is empty');
     if (isBytes(source)) {
@@ -112,25 +121,43 @@ export class Opener {
     const { weights, config, tokenizer } = /** @type {Parts} */ (source);
     if (Array.isArray(weights)) {
       if (!weights.length || !weights.every(isBytes)) fail('bad-argument', 'weights: expected one or more files');
-      return this.weights(weights.map((w) => this.resolve(w)), { config, tokenizer });
+      return this.weights(
+        weights.map((w) => this.resolve(w)),
+        { config, tokenizer },
+      );
     }
-    if (!isBytes(weights)) return fail('bad-argument', `weights: expected an address, a path or bytes, found ${show(weights)}`);
+    if (!isBytes(weights))
+      return fail('bad-argument', `weights: expected an address, a path or bytes, found ${show(weights)}`);
     const folder = await this.asFolder(weights);
-    return folder ? this.folder(folder, { config, tokenizer }) : this.weights([this.resolve(weights)], { config, tokenizer });
+    return folder
+      ? this.folder(folder, { config, tokenizer })
+      : this.weights([this.resolve(weights)], { config, tokenizer });
   }
 
-  /** hf:owner/name[@revision][/file] as an address; anything else as it is. @param {Bytes} b @returns {Bytes} */
+  /**
+   * hf:owner/name[@revision][/file] as an address; anything else as it is.
+   * @param {Bytes} b
+   * @returns {Bytes}
+   */
   resolve(b) {
     if (typeof b !== 'string' || !b.startsWith('hf:')) return b;
     const m = /^hf:([\w.-]+)\/([\w.-]+)(?:@([^/]+))?(?:\/(.*))?$/.exec(b);
-    if (!m) return fail('bad-argument', `${show(b)}: expected hf:owner/name, hf:owner/name@revision or hf:owner/name/file.gguf`);
+    if (!m)
+      return fail(
+        'bad-argument',
+        `${show(b)}: expected hf:owner/name, hf:owner/name@revision or hf:owner/name/file.gguf`,
+      );
     const [, owner, name, revision = 'main', file = ''] = m;
     const base = this.options.hfEndpoint ?? globalThis.process?.env?.HF_ENDPOINT ?? 'https://huggingface.co';
     const path = file.split('/').map(encodeURIComponent).join('/');
     return `${base.replace(/\/$/, '')}/${owner}/${name}/resolve/${encodeURIComponent(revision.replace(/%2F/gi, '/'))}/${path}`;
   }
 
-  /** The folder that bytes name, or null when they are a file. @param {Bytes} b @returns {Promise<Folder | null>} */
+  /**
+   * The folder that bytes name, or null when they are a file.
+   * @param {Bytes} b
+   * @returns {Promise<Folder | null>}
+   */
   async asFolder(b) {
     const at = this.resolve(b);
     if (typeof at !== 'string' && !(at instanceof URL)) return null;
@@ -140,8 +167,14 @@ export class Opener {
     return text.endsWith('/') ? { name: text, get: (file) => text + file, list: async () => [] } : null;
   }
 
-  /** @param {Folder} folder @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given @returns {Promise<Checkpoint>} */
-  async folder(folder, given) { return (await import('./folder.js')).openFolder(this, folder, given); }
+  /**
+   * @param {Folder} folder
+   * @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given
+   * @returns {Promise<Checkpoint>}
+   */
+  async folder(folder, given) {
+    return (await import('./folder.js')).openFolder(this, folder, given);
+  }
 
   /**
    * @param {(Bytes | ByteReader)[]} files
@@ -154,37 +187,65 @@ export class Opener {
     const format = await detect(first, given.config !== undefined);
     if (format !== 'safetensors') {
       if (files.length > 1) fail('unsupported', `${first.name}: only safetensors may come in several files`);
-      if (given.config !== undefined) this.warnings.push(`${first.name}: brings its own configuration, the given one was not used`);
+      if (given.config !== undefined)
+        this.warnings.push(`${first.name}: brings its own configuration, the given one was not used`);
     }
-    const read = format === 'gguf' ? this.gguf(first) : format === 'llama2c' ? this.llama2c(first) : (await import('./folder.js')).openSafetensors(this, first, files, given, map);
+    const read =
+      format === 'gguf'
+        ? this.gguf(first)
+        : format === 'llama2c'
+          ? this.llama2c(first)
+          : (await import('./folder.js')).openSafetensors(this, first, files, given, map);
     const { readers, padding = 0, tokenizer: own, ...model } = await read;
     const other = given.tokenizer === undefined ? own : (await this.tokenizer(given.tokenizer)).json;
     if (other) checkVocabulary(other, model.config.vocab_size);
     return {
-      ...model, tokenizer: other ?? null, warnings: this.warnings, format, totalBytes: this.total,
-      stream: (sink) => this.stream(model.tensors, readers, padding, sink), close: () => this.close(),
+      ...model,
+      tokenizer: other ?? null,
+      warnings: this.warnings,
+      format,
+      totalBytes: this.total,
+      stream: (sink) => this.stream(model.tensors, readers, padding, sink),
+      close: () => this.close(),
     };
   }
 
-  /** @param {ByteReader} r @returns {Promise<Parsed>} */
+  /**
+   * @param {ByteReader} r
+   * @returns {Promise<Parsed>}
+   */
   async gguf(r) {
     const gguf = await readGguf(r, 0);
     const table = gguf.entries.find(({ name }) => name === 'rope_freqs.weight');
-    const scaling = table && await (await import('./rope_freqs.js')).ropeFreqs(r, table, gguf.meta);
+    const scaling = table && (await (await import('./rope_freqs.js')).ropeFreqs(r, table, gguf.meta));
     const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings, scaling);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, [r.name], this.warnings);
     const vocab = await ggufTokenizer(r.name, gguf.meta);
     return {
-      config, tensors, tokenizer: vocab?.json, special: vocab?.special ?? { bos: null, eos: [], addBos: false },
-      chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')), readers: [async () => r], padding: gguf.padding,
+      config,
+      tensors,
+      tokenizer: vocab?.json,
+      special: vocab?.special ?? { bos: null, eos: [], addBos: false },
+      chatTemplate: chatTemplate(gguf.meta.get('tokenizer.chat_template')),
+      readers: [async () => r],
+      padding: gguf.padding,
     };
   }
 
-  /** @param {ByteReader} r @returns {Promise<Parsed>} */
+  /**
+   * @param {ByteReader} r
+   * @returns {Promise<Parsed>}
+   */
   async llama2c(r) {
     const { readLlama2c } = await import('./llama2c.js');
     const { config, tensors } = await readLlama2c(r, this.warnings);
-    return { config, tensors, special: { bos: 1, eos: [1, 2], addBos: true }, chatTemplate: null, readers: [async () => r] };
+    return {
+      config,
+      tensors,
+      special: { bos: 1, eos: [1, 2], addBos: true },
+      chatTemplate: null,
+      readers: [async () => r],
+    };
   }
 
   /**
@@ -201,7 +262,10 @@ export class Opener {
         for (const t of tensors) {
           if (t.file !== i) continue;
           await r.skip(t.offset - r.pos);
-          if (!t.covers.length) { await r.skip(t.bytes, t.name); continue; }
+          if (!t.covers.length) {
+            await r.skip(t.bytes, t.name);
+            continue;
+          }
           await sink.begin(t);
           if (t.int8) await (await import('./llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
           else await r.pipe(t.bytes, (view) => sink.write(view), BLOCKS[t.dtype][1], t.name);
@@ -216,10 +280,14 @@ export class Opener {
     }
   }
 
-  /** @param {Bytes | object} source @returns {Promise<{json: object}>} */
+  /**
+   * @param {Bytes | object} source
+   * @returns {Promise<{json: object}>}
+   */
   async tokenizer(source) {
     if (!isBytes(source)) {
-      if (source === null || typeof source !== 'object' || Array.isArray(source)) fail('bad-argument', `tokenizer: expected a file or an object, found ${show(source)}`);
+      if (source === null || typeof source !== 'object' || Array.isArray(source))
+        fail('bad-argument', `tokenizer: expected a file or an object, found ${show(source)}`);
       return { json: source };
     }
     const r = await this.reader(this.resolve(source));
@@ -228,27 +296,39 @@ export class Opener {
     if (text === 'GGUF') {
       const { meta } = await readGguf(r, 0);
       this.drop(r);
-      return await ggufTokenizer(r.name, meta) ?? fail('bad-tokenizer', `${r.name}: the file has no vocabulary`);
+      return (await ggufTokenizer(r.name, meta)) ?? fail('bad-tokenizer', `${r.name}: the file has no vocabulary`);
     }
     const bytes = await this.readAll(r);
     if (/^\s*[{[]/.test(text)) return { json: parseJson(bytes, r.name) };
     return { json: (await import('./llama2c.js')).llama2cTokenizer(r.name, bytes) };
   }
 
-  /** A file that must be there, as a reader. @param {Bytes} source @param {boolean} [counts] for the progress @param {boolean} [first] not a reopening @returns {Promise<ByteReader>} */
+  /**
+   * A file that must be there, as a reader.
+   * @param {Bytes} source
+   * @param {boolean} [counts] for the progress
+   * @param {boolean} [first] not a reopening
+   * @returns {Promise<ByteReader>}
+   */
   async reader(source, counts = false, first = true) {
     const { signal } = this.options;
     const { name, chunks, total, exact = true, sure } = await openBytes(source, this.options);
-    const onBytes = counts ? (/** @type {number} */ n) => {
-      this.loaded += n;
-      this.options.onBytes?.(this.loaded, this.total);
-    } : undefined;
+    const onBytes = counts
+      ? (/** @type {number} */ n) => {
+          this.loaded += n;
+          this.options.onBytes?.(this.loaded, this.total);
+        }
+      : undefined;
     if (counts && first && this.total !== null) this.total = total === null ? null : this.total + total;
     const r = new ByteReader(chunks, { name, total: exact ? total : null, sure, onBytes, signal });
     this.open.add(r);
-    const head = new TextDecoder('latin1').decode(await r.peek(64)).trimStart().toLowerCase();
+    const head = new TextDecoder('latin1')
+      .decode(await r.peek(64))
+      .trimStart()
+      .toLowerCase();
     if (/^(<!doctype html|<html|<head|<!--)/.test(head)) notAModel(name);
-    if (head.startsWith('version https://git-lfs')) fail('bad-file', `${name}: this is a Git LFS pointer, not the file`);
+    if (head.startsWith('version https://git-lfs'))
+      fail('bad-file', `${name}: this is a Git LFS pointer, not the file`);
     return r;
   }
 
@@ -258,7 +338,12 @@ export class Opener {
     this.open.delete(r);
   }
 
-  /** The same, or null where there is no such file (some servers answer every address with their start page). @param {Bytes | null} source @param {boolean} [counts] @returns {Promise<ByteReader | null>} */
+  /**
+   * The same, or null where there is no such file (some servers answer every address with their start page).
+   * @param {Bytes | null} source
+   * @param {boolean} [counts]
+   * @returns {Promise<ByteReader | null>}
+   */
   async maybe(source, counts) {
     if (source === null) return null;
     try {
@@ -269,7 +354,10 @@ export class Opener {
     }
   }
 
-  /** @param {ByteReader} r @returns {Promise<Uint8Array>} */
+  /**
+   * @param {ByteReader} r
+   * @returns {Promise<Uint8Array>}
+   */
   async readAll(r) {
     const parts = [];
     let size = 0;
@@ -283,23 +371,35 @@ export class Opener {
     this.drop(r);
     const out = new Uint8Array(size);
     let at = 0;
-    for (const p of parts) { out.set(p, at); at += p.length; }
+    for (const p of parts) {
+      out.set(p, at);
+      at += p.length;
+    }
     return out;
   }
 
-  /** @param {Bytes} source @returns {Promise<any>} */
+  /**
+   * @param {Bytes} source
+   * @returns {Promise<any>}
+   */
   async json(source) {
     const r = await this.reader(this.resolve(source));
     return parseJson(await this.readAll(r), r.name);
   }
 
-  /** @param {Bytes | null} source @returns {Promise<any>} */
+  /**
+   * @param {Bytes | null} source
+   * @returns {Promise<any>}
+   */
   async maybeJson(source) {
     const r = await this.maybe(source);
     return r && parseJson(await this.readAll(r), r.name);
   }
 
-  /** @param {Bytes | null} source @returns {Promise<string | null>} */
+  /**
+   * @param {Bytes | null} source
+   * @returns {Promise<string | null>}
+   */
   async maybeText(source) {
     const r = await this.maybe(source);
     return r && new TextDecoder().decode(await this.readAll(r));
@@ -318,23 +418,47 @@ export class Opener {
  */
 /** @typedef {{name: string, get: (file: string) => Bytes | null, list: () => Promise<string[]>}} Folder */
 
-/** Throw when the tokenizer has ids for which the embedding has no row. @param {any} json @param {number} vocabSize */
+/**
+ * Throw when the tokenizer has ids for which the embedding has no row.
+ * @param {any} json
+ * @param {number} vocabSize
+ */
 function checkVocabulary(json, vocabSize) {
   const vocab = pieceModels.has(json.model) ? { last: json.model.texts.length - 1 } : json.model?.vocab;
-  const ids = [...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})), ...[json.added_tokens ?? []].flat().map((t) => t?.id)];
+  const ids = [
+    ...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})),
+    ...[json.added_tokens ?? []].flat().map((t) => t?.id),
+  ];
   const most = ids.reduce((m, id) => (typeof id === 'number' && id > m ? id : m), -1);
-  if (most >= vocabSize) fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);
+  if (most >= vocabSize)
+    fail('bad-tokenizer', `the tokenizer knows the id ${most}, the model has only ${vocabSize} tokens`);
 }
 
-/** @param {unknown} v @returns {v is ArrayLike<File>} */
+/**
+ * @param {unknown} v
+ * @returns {v is ArrayLike<File>}
+ */
 function isFileList(v) {
-  return v !== null && typeof v === 'object' && 'length' in v && Array.from(/** @type {ArrayLike<unknown>} */ (v)).every((f) => f instanceof Blob);
+  return (
+    v !== null &&
+    typeof v === 'object' &&
+    'length' in v &&
+    Array.from(/** @type {ArrayLike<unknown>} */ (v)).every((f) => f instanceof Blob)
+  );
 }
 
-/** The files of a file input or of a drop. @param {ArrayLike<File>} files @returns {Folder} */
+/**
+ * The files of a file input or of a drop.
+ * @param {ArrayLike<File>} files
+ * @returns {Folder}
+ */
 function fileFolder(files) {
   const byName = new Map(Array.from(files).map((f) => [f.name, f]));
-  return { name: 'the files given', get: (file) => byName.get(file) ?? null, list: async () => [...byName.keys()].filter((name) => typeof name === 'string') }; // a Blob has no name
+  return {
+    name: 'the files given',
+    get: (file) => byName.get(file) ?? null,
+    list: async () => [...byName.keys()].filter((name) => typeof name === 'string'),
+  }; // a Blob has no name
 }
 
 /** "ak42" as the little-endian number that it is written as. */
@@ -342,14 +466,25 @@ const LLAMA2C_MAGIC = 0x616b3432;
 /** The first bytes of older torch.save files: pickle, protocol 2, a number of ten bytes. */
 const PICKLE_MAGIC = 0x0a8a0280;
 
-/** Whether a file without a name could begin with the seven sizes of llama2.c's first version. @param {DataView} v */
+/**
+ * Whether a file without a name could begin with the seven sizes of llama2.c's first version.
+ * @param {DataView} v
+ */
 function plausibleV0(v) {
   if (v.byteLength < 28) return false;
   const [d, ff, layers, heads, kv, vocab, context] = Array.from({ length: 7 }, (_, i) => v.getInt32(4 * i, true));
-  return [d, ff, layers, heads, kv, Math.abs(vocab), context].every((n) => n > 0 && n < 1 << 24) && d % heads === 0 && heads % kv === 0;
+  return (
+    [d, ff, layers, heads, kv, Math.abs(vocab), context].every((n) => n > 0 && n < 1 << 24) &&
+    d % heads === 0 &&
+    heads % kv === 0
+  );
 }
 
-/** @param {ByteReader} r @param {boolean} config whether one was given, as only safetensors need it @returns {Promise<Checkpoint['format']>} */
+/**
+ * @param {ByteReader} r
+ * @param {boolean} config whether one was given, as only safetensors need it
+ * @returns {Promise<Checkpoint['format']>}
+ */
 async function detect(r, config) {
   const head = await r.peek(28);
   const name = r.name.replace(/[?#].*$/, '').toLowerCase();
@@ -360,17 +495,28 @@ async function detect(r, config) {
   if (text === 'GGUF' || name.endsWith('.gguf')) return 'gguf';
   if (name.endsWith('.safetensors')) return 'safetensors';
   if (magic === LLAMA2C_MAGIC) return 'llama2c';
-  if (text.startsWith('PK') || magic === PICKLE_MAGIC) return fail('unsupported', `${r.name}: this is a PyTorch pickle; save the weights as safetensors`);
+  if (text.startsWith('PK') || magic === PICKLE_MAGIC)
+    return fail('unsupported', `${r.name}: this is a PyTorch pickle; save the weights as safetensors`);
   if (name.endsWith('.bin')) return 'llama2c';
   if (config || (head.length > 8 && view.getUint32(4, true) === 0 && head[8] === 0x7b)) return 'safetensors';
   if (plausibleV0(view)) return 'llama2c';
-  return fail('unknown-format', `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors nor llama2.c`);
+  return fail(
+    'unknown-format',
+    `${r.name}: begins with ${show(text)}, which is neither GGUF, safetensors nor llama2.c`,
+  );
 }
 
-/** @param {string} name @returns {never} */
+/**
+ * @param {string} name
+ * @returns {never}
+ */
 const notAModel = (name) => fail('html', `${name}: this is a web page, not a model`);
 
-/** @param {Uint8Array} bytes @param {string} name @returns {any} */
+/**
+ * @param {Uint8Array} bytes
+ * @param {string} name
+ * @returns {any}
+ */
 function parseJson(bytes, name) {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -381,12 +527,20 @@ function parseJson(bytes, name) {
 
 const inNode = Boolean(globalThis.process?.versions?.node) && typeof window === 'undefined';
 
-/** The path that a string or file: address means in Node, or null. @param {string | URL} at @returns {string | null} */
+/**
+ * The path that a string or file: address means in Node, or null.
+ * @param {string | URL} at
+ * @returns {string | null}
+ */
 function localPath(at) {
   if (!inNode) return null;
   const text = String(at);
   if (text.startsWith('file:')) {
-    try { return globalThis.process.getBuiltinModule('node:url').fileURLToPath(text); } catch (error) { return fail('bad-argument', `${text}: not the address of a file here: ${said(error)}`, error); }
+    try {
+      return globalThis.process.getBuiltinModule('node:url').fileURLToPath(text);
+    } catch (error) {
+      return fail('bad-argument', `${text}: not the address of a file here: ${said(error)}`, error);
+    }
   }
   return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
 }
@@ -394,7 +548,11 @@ function localPath(at) {
 /** @typedef {{name: string, chunks: AsyncIterator<Uint8Array>, total: number | null, exact?: boolean, sure?: boolean}} Opened exact: total can be compared with the file's size; sure: and no more bytes can
  * arrive */
 
-/** @param {Bytes} source @param {OpenOptions} options @returns {Promise<Opened>} */
+/**
+ * @param {Bytes} source
+ * @param {OpenOptions} options
+ * @returns {Promise<Opened>}
+ */
 export async function openBytes(source, options) {
   if (source instanceof ArrayBuffer) return openBytes(new Uint8Array(source), options);
   if (source instanceof Uint8Array) return { name: 'the bytes given', chunks: once(source), total: source.length };
@@ -407,9 +565,15 @@ export async function openBytes(source, options) {
 }
 
 /** @param {Uint8Array} bytes */
-async function* once(bytes) { yield bytes; }
+async function* once(bytes) {
+  yield bytes;
+}
 
-/** An object and not a generator: `return` of a generator that was never started does not run its finally block. @param {ReadableStream<Uint8Array>} stream @returns {AsyncIterator<Uint8Array>} */
+/**
+ * An object and not a generator: `return` of a generator that was never started does not run its finally block.
+ * @param {ReadableStream<Uint8Array>} stream
+ * @returns {AsyncIterator<Uint8Array>}
+ */
 export function streamChunks(stream) {
   const reader = stream.getReader();
   return /** @type {any} */ ({
@@ -421,7 +585,11 @@ export function streamChunks(stream) {
   });
 }
 
-/** @param {string | URL} url @param {OpenOptions} options @returns {Promise<Opened>} */
+/**
+ * @param {string | URL} url
+ * @param {OpenOptions} options
+ * @returns {Promise<Opened>}
+ */
 async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === globalThis.fetch, signal }) {
   const name = String(url);
   let res;
@@ -434,7 +602,12 @@ async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === glob
   }
   if (!res.ok) {
     res.body?.cancel().catch(() => {});
-    return fail(res.status === 404 || res.status === 410 ? 'not-found' : 'network', `${name}: the server answered ${res.status} ${res.statusText}`.trim() + (res.status === 401 ? ' (it asks for a token or headers)' : ''), res.status);
+    return fail(
+      res.status === 404 || res.status === 410 ? 'not-found' : 'network',
+      `${name}: the server answered ${res.status} ${res.statusText}`.trim() +
+        (res.status === 401 ? ' (it asks for a token or headers)' : ''),
+      res.status,
+    );
   }
   if (/^text\/html/i.test(res.headers.get('content-type') ?? '')) {
     res.body?.cancel().catch(() => {});
@@ -442,8 +615,15 @@ async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === glob
   }
   const length = res.headers.get('content-length');
   const encoding = res.headers.get('content-encoding');
-  const total = length !== null && /^\d+$/.test(length) && (!encoding || encoding === 'identity') ? Number(length) : null;
+  const total =
+    length !== null && /^\d+$/.test(length) && (!encoding || encoding === 'identity') ? Number(length) : null;
   // across origins the encoding is hidden, so the length may be that of compressed bytes
   const exact = res.type !== 'cors';
-  return { name, chunks: res.body ? streamChunks(res.body) : once(new Uint8Array(0)), total, exact, sure: exact && trusted };
+  return {
+    name,
+    chunks: res.body ? streamChunks(res.body) : once(new Uint8Array(0)),
+    total,
+    exact,
+    sure: exact && trusted,
+  };
 }

@@ -1,13 +1,21 @@
-// tokenizer_json.js - what the vocabularies of vocab.js and pieces.js share when they are written in the shape of a tokenizer.json
+// tokenizer_json.js - what the vocabularies of vocab.js and pieces.js share when they are written in the shape of a
+// tokenizer.json
 
 /** Token types of GGUF. */
-export const NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, BYTE = 6;
+export const NORMAL = 1,
+  CONTROL = 3,
+  USER_DEFINED = 4,
+  BYTE = 6;
 
-/** Models that pieces.js has made. A tokenizer.json from a file is never in this set, whatever it contains. @type {WeakSet<object>} */
+/**
+ * Models that pieces.js has made. A tokenizer.json from a file is never in this set, whatever it contains.
+ * @type {WeakSet<object>}
+ */
 export const pieceModels = new WeakSet();
 
 /**
- * Every token's id, in order. Of two tokens with equal texts the second gets another name: a text always means the first.
+ * Every token's id, in order. Of two tokens with equal texts the second gets another name: a text always means the
+ * first.
  * @param {string[]} tokens
  */
 export function numbered(tokens) {
@@ -33,11 +41,16 @@ export function numbered(tokens) {
 /** @param {Base} base */
 export function common({ ids: of, types, bos, eos }) {
   const texts = [...of.keys()];
-  const added = [...types.keys()].filter((id) => types[id] === CONTROL || types[id] === USER_DEFINED)
+  const added = [...types.keys()]
+    .filter((id) => types[id] === CONTROL || types[id] === USER_DEFINED)
     .map((id) => ({ id, content: texts[id], normalized: false, special: types[id] === CONTROL }));
   /** @param {number} id */
   const one = (id) => ({ SpecialToken: { id: texts[id], type_id: 0 } });
-  const single = [...(bos === null ? [] : [one(bos)]), { Sequence: { id: 'A', type_id: 0 } }, ...(eos === null ? [] : [one(eos)])];
+  const single = [
+    ...(bos === null ? [] : [one(bos)]),
+    { Sequence: { id: 'A', type_id: 0 } },
+    ...(eos === null ? [] : [one(eos)]),
+  ];
   const ids = [bos, eos].filter((id) => id !== null);
   const special = Object.fromEntries(ids.map((id) => [texts[id], { id: texts[id], ids: [id], tokens: [texts[id]] }]));
   return {

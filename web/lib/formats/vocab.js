@@ -12,20 +12,32 @@ import { NORMAL, common, numbered } from './tokenizer_json.js';
 
 const GPT2_SPLIT = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 /** @param {string} digits */
-const llama3Split = (digits) => `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`;
+const llama3Split = (digits) =>
+  `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`;
 
 /** Split patterns by llama.cpp's names for them, applied one after the other. @type {Record<string, string[]>} */
 const SPLITS = {
   'gpt-2': [GPT2_SPLIT],
   'llama-bpe': [llama3Split('\\p{N}{1,3}')],
-  'qwen2': [llama3Split('\\p{N}')],
-  'refact': ['\\p{N}', GPT2_SPLIT],
-  'default': ['[\\p{P}\\$\\+<=>\\^~\\|]+', "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)", '\\p{N}+', '[0-9][0-9][0-9]'],
+  qwen2: [llama3Split('\\p{N}')],
+  refact: ['\\p{N}', GPT2_SPLIT],
+  default: [
+    '[\\p{P}\\$\\+<=>\\^~\\|]+',
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)",
+    '\\p{N}+',
+    '[0-9][0-9][0-9]',
+  ],
 };
 /** @type {Record<string, string>} */
 const ALIASES = {
-  'phi-2': 'gpt-2', 'llama3': 'llama-bpe', 'llama-v3': 'llama-bpe', 'smaug-bpe': 'llama-bpe', 'starcoder': 'refact', 'smollm': 'refact',
-  'command-r': 'refact', 'deepseek-r1-qwen': 'qwen2',
+  'phi-2': 'gpt-2',
+  llama3: 'llama-bpe',
+  'llama-v3': 'llama-bpe',
+  'smaug-bpe': 'llama-bpe',
+  starcoder: 'refact',
+  smollm: 'refact',
+  'command-r': 'refact',
+  'deepseek-r1-qwen': 'qwen2',
 };
 
 /**
@@ -38,18 +50,28 @@ export async function ggufTokenizer(where, meta) {
   const get = (key) => meta.get(`tokenizer.ggml.${key}`);
   const kind = get('model');
   if (kind === undefined || kind === 'none' || kind === 'no_vocab') return null;
-  if (kind !== 'gpt2' && kind !== 'llama') fail('unsupported', `${where}: the tokenizer ${show(kind)} is not supported, expected gpt2 or llama`);
-  /** @param {string} why @returns {never} */
+  if (kind !== 'gpt2' && kind !== 'llama')
+    fail('unsupported', `${where}: the tokenizer ${show(kind)} is not supported, expected gpt2 or llama`);
+  /**
+   * @param {string} why
+   * @returns {never}
+   */
   const no = (why) => fail('bad-tokenizer', `${where}: ${why}`);
 
   const tokens = get('tokens');
   if (!Array.isArray(tokens) || !tokens.length || typeof tokens[0] !== 'string') no('tokenizer.ggml.tokens is missing');
   const types = get('token_type') ?? tokens.map(() => NORMAL);
-  if (types.length !== tokens.length) no(`tokenizer.ggml.token_type has ${types.length} entries for ${tokens.length} tokens`);
-  /** @param {string} key @param {number | null} fallback @returns {number | null} */
+  if (types.length !== tokens.length)
+    no(`tokenizer.ggml.token_type has ${types.length} entries for ${tokens.length} tokens`);
+  /**
+   * @param {string} key
+   * @param {number | null} fallback
+   * @returns {number | null}
+   */
   const id = (key, fallback) => {
     const value = get(`${key}_token_id`) ?? fallback;
-    if (value !== null && !(Number.isInteger(value) && value >= 0 && value < tokens.length)) no(`tokenizer.ggml.${key}_token_id is ${show(value)}, the vocabulary has ${tokens.length} tokens`);
+    if (value !== null && !(Number.isInteger(value) && value >= 0 && value < tokens.length))
+      no(`tokenizer.ggml.${key}_token_id is ${show(value)}, the vocabulary has ${tokens.length} tokens`);
     return value;
   };
   const spm = kind === 'llama';
@@ -65,13 +87,21 @@ export async function ggufTokenizer(where, meta) {
   const base = { ids, types, bos: addBos ? bos : null, eos: addEos ? eos[0] : null };
   if (spm) {
     const scores = get('scores');
-    if (!Array.isArray(scores) || scores.length !== tokens.length) no(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
+    if (!Array.isArray(scores) || scores.length !== tokens.length)
+      no(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
     const odd = scores.findIndex((/** @type {any} */ score) => !(score <= Infinity));
     if (odd >= 0) no(`tokenizer.ggml.scores has no number at place ${odd}`);
     const { spmJson } = await import('./pieces.js');
-    return { json: spmJson({ ...base, scores, unk: id('unknown', 0) ?? 0, prefix: get('add_space_prefix') !== false }), special: { bos, eos, addBos } };
+    return {
+      json: spmJson({ ...base, scores, unk: id('unknown', 0) ?? 0, prefix: get('add_space_prefix') !== false }),
+      special: { bos, eos, addBos },
+    };
   }
-  if (!Object.hasOwn(SPLITS, name)) fail('unsupported', `${where}: tokenizer.ggml.pre ${show(pre)} is not supported, expected one of ${Object.keys({ ...SPLITS, ...ALIASES }).join(', ')}`);
+  if (!Object.hasOwn(SPLITS, name))
+    fail(
+      'unsupported',
+      `${where}: tokenizer.ggml.pre ${show(pre)} is not supported, expected one of ${Object.keys({ ...SPLITS, ...ALIASES }).join(', ')}`,
+    );
   const merges = get('merges');
   if (!Array.isArray(merges)) no('tokenizer.ggml.merges is missing');
   const pairs = merges.map((/** @type {any} */ m) => {
@@ -80,13 +110,17 @@ export async function ggufTokenizer(where, meta) {
   });
   // merges whose tokens are missing have no effect; llama.cpp accepts such files
   const useful = pairs.filter((/** @type {string[]} */ [a, b]) => ids.has(a) && ids.has(b) && ids.has(a + b));
-  return { json: bpeJson({ ...base, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }), special: { bos, eos, addBos } };
+  return {
+    json: bpeJson({ ...base, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }),
+    special: { bos, eos, addBos },
+  };
 }
 
 /** @param {Base & {merges: string[][], splits: string[], ignoreMerges: boolean}} v */
 function bpeJson({ merges, splits, ignoreMerges, ...base }) {
   return {
-    ...common(base), normalizer: null,
+    ...common(base),
+    normalizer: null,
     pre_tokenizer: {
       type: 'Sequence',
       pretokenizers: [
@@ -96,7 +130,10 @@ function bpeJson({ merges, splits, ignoreMerges, ...base }) {
     },
     decoder: { type: 'ByteLevel' },
     model: {
-      type: 'BPE', ignore_merges: ignoreMerges, vocab: Object.fromEntries(base.ids), merges,
+      type: 'BPE',
+      ignore_merges: ignoreMerges,
+      vocab: Object.fromEntries(base.ids),
+      merges,
     },
   };
 }

@@ -2,23 +2,47 @@
 import { toBfloat, toHalf } from './half.js';
 
 /** @typedef {{type: number, value: any, of?: number}} Value */
-/** @typedef {{name: string, shape: number[], type: 'F32'|'F16'|'BF16'|'Q8_0'|'Q4_0'|'Q4_1', data: Float32Array}} Tensor shape outermost first */
+/**
+ * @typedef {{name: string, shape: number[], type: 'F32'|'F16'|'BF16'|'Q8_0'|'Q4_0'|'Q4_1', data: Float32Array}} Tensor
+ *   shape outermost first
+ */
 
 const TYPE = { F32: 0, F16: 1, Q4_0: 2, Q4_1: 3, Q8_0: 8, BF16: 30 };
 
-/** @param {number} value @returns {Value} */
+/**
+ * @param {number} value
+ * @returns {Value}
+ */
 export const u32 = (value) => ({ type: 4, value });
-/** @param {number} value @returns {Value} */
+/**
+ * @param {number} value
+ * @returns {Value}
+ */
 export const f32 = (value) => ({ type: 6, value });
-/** @param {boolean} value @returns {Value} */
+/**
+ * @param {boolean} value
+ * @returns {Value}
+ */
 export const bool = (value) => ({ type: 7, value });
-/** @param {string} value @returns {Value} */
+/**
+ * @param {string} value
+ * @returns {Value}
+ */
 export const text = (value) => ({ type: 8, value });
-/** @param {string[]} value @returns {Value} */
+/**
+ * @param {string[]} value
+ * @returns {Value}
+ */
 export const texts = (value) => ({ type: 9, of: 8, value });
-/** @param {number[]} value @returns {Value} */
+/**
+ * @param {number[]} value
+ * @returns {Value}
+ */
 export const i32s = (value) => ({ type: 9, of: 5, value });
-/** @param {number[]} value @returns {Value} */
+/**
+ * @param {number[]} value
+ * @returns {Value}
+ */
 export const f32s = (value) => ({ type: 9, of: 6, value });
 
 /** A growing byte buffer. */
@@ -26,7 +50,10 @@ class Out {
   bytes = new Uint8Array(1 << 16);
   length = 0;
 
-  /** @param {number} n @returns {DataView} room for n bytes */
+  /**
+   * @param {number} n
+   * @returns {DataView} room for n bytes
+   */
   room(n) {
     if (this.length + n > this.bytes.length) {
       const more = new Uint8Array(Math.max(2 * this.bytes.length, this.length + n));
@@ -38,9 +65,13 @@ class Out {
   }
 
   /** @param {number} n */
-  u32(n) { this.room(4).setUint32(0, n, true); }
+  u32(n) {
+    this.room(4).setUint32(0, n, true);
+  }
   /** @param {number} n */
-  u64(n) { this.room(8).setBigUint64(0, BigInt(n), true); }
+  u64(n) {
+    this.room(8).setBigUint64(0, BigInt(n), true);
+  }
 
   /** @param {Uint8Array} b */
   put(b) {
@@ -55,7 +86,10 @@ class Out {
     this.put(b);
   }
 
-  /** @param {number} type @param {any} x */
+  /**
+   * @param {number} type
+   * @param {any} x
+   */
   scalar(type, x) {
     if (type === 8) this.text(x);
     else if (type === 7) this.room(1).setUint8(0, x ? 1 : 0);
@@ -65,9 +99,13 @@ class Out {
   }
 
   /** @param {number} to */
-  pad(to) { this.room(Math.ceil(this.length / to) * to - this.length); }
+  pad(to) {
+    this.room(Math.ceil(this.length / to) * to - this.length);
+  }
 
-  finish() { return this.bytes.slice(0, this.length); }
+  finish() {
+    return this.bytes.slice(0, this.length);
+  }
 }
 
 /**
@@ -85,7 +123,10 @@ export function writeGguf(meta, tensors, alignment = 32) {
   for (const [key, { type, of, value }] of Object.entries(meta)) {
     out.text(key);
     out.u32(type);
-    if (of === undefined) { out.scalar(type, value); continue; }
+    if (of === undefined) {
+      out.scalar(type, value);
+      continue;
+    }
     out.u32(of);
     out.u64(value.length);
     for (const x of value) out.scalar(of, x);
@@ -116,28 +157,46 @@ export function writeGguf(meta, tensors, alignment = 32) {
  */
 export function encode(type, x) {
   switch (type) {
-    case 'F32': return new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
-    case 'F16': return new Uint8Array(Uint16Array.from(x, toHalf).buffer);
-    case 'BF16': return new Uint8Array(Uint16Array.from(x, toBfloat).buffer);
-    case 'Q8_0': return blocks(x, 34, q8);
-    case 'Q4_0': return blocks(x, 18, q4);
-    default: return blocks(x, 20, q41);
+    case 'F32':
+      return new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
+    case 'F16':
+      return new Uint8Array(Uint16Array.from(x, toHalf).buffer);
+    case 'BF16':
+      return new Uint8Array(Uint16Array.from(x, toBfloat).buffer);
+    case 'Q8_0':
+      return blocks(x, 34, q8);
+    case 'Q4_0':
+      return blocks(x, 18, q4);
+    default:
+      return blocks(x, 20, q41);
   }
 }
 
-/** @param {Float32Array} x @param {number} size bytes of a block @param {(v: DataView, x: Float32Array) => void} pack */
+/**
+ * @param {Float32Array} x
+ * @param {number} size bytes of a block
+ * @param {(v: DataView, x: Float32Array) => void} pack
+ */
 function blocks(x, size, pack) {
   if (x.length % 32) throw new RangeError(`${x.length} numbers are no whole blocks of 32`);
-  const out = new Uint8Array(x.length / 32 * size);
-  for (let b = 0; b < x.length / 32; b++) pack(new DataView(out.buffer, b * size, size), x.subarray(32 * b, 32 * b + 32));
+  const out = new Uint8Array((x.length / 32) * size);
+  for (let b = 0; b < x.length / 32; b++)
+    pack(new DataView(out.buffer, b * size, size), x.subarray(32 * b, 32 * b + 32));
   return out;
 }
 
 const f = Math.fround;
-/** Half away from zero, as C's roundf. @param {number} v */
+/**
+ * Half away from zero, as C's roundf.
+ * @param {number} v
+ */
 const round = (v) => Math.sign(v) * Math.floor(Math.abs(v) + 0.5);
 
-/** f16 d | 32 x i8 @param {DataView} v @param {Float32Array} x */
+/**
+ * f16 d | 32 x i8
+ * @param {DataView} v
+ * @param {Float32Array} x
+ */
 function q8(v, x) {
   const d = f(x.reduce((m, y) => Math.max(m, Math.abs(y)), 0) / 127);
   const inverse = d ? f(1 / d) : 0;
@@ -145,7 +204,11 @@ function q8(v, x) {
   for (let i = 0; i < 32; i++) v.setInt8(2 + i, round(f(x[i] * inverse)));
 }
 
-/** f16 d | 16 bytes, low nibbles first half, high nibbles second; x = d (q - 8) @param {DataView} v @param {Float32Array} x */
+/**
+ * f16 d | 16 bytes, low nibbles first half, high nibbles second; x = d (q - 8)
+ * @param {DataView} v
+ * @param {Float32Array} x
+ */
 function q4(v, x) {
   const most = x.reduce((m, y) => (Math.abs(y) > Math.abs(m) ? y : m), 0);
   const d = f(most / -8);
@@ -156,7 +219,11 @@ function q4(v, x) {
   for (let i = 0; i < 16; i++) v.setUint8(2 + i, q(x[i]) | (q(x[i + 16]) << 4));
 }
 
-/** f16 d | f16 m | 16 bytes as above; x = d q + m @param {DataView} v @param {Float32Array} x */
+/**
+ * f16 d | f16 m | 16 bytes as above; x = d q + m
+ * @param {DataView} v
+ * @param {Float32Array} x
+ */
 function q41(v, x) {
   const min = x.reduce((a, b) => Math.min(a, b), Infinity);
   const d = f(f(x.reduce((a, b) => Math.max(a, b), -Infinity) - min) / 15);

@@ -19,7 +19,7 @@ export function writeSafetensors(tensors, metadata) {
     at += blobs[i].length;
   });
   const text = JSON.stringify(header);
-  const bytes = new TextEncoder().encode(text + ' '.repeat((8 - new TextEncoder().encode(text).length % 8) % 8));
+  const bytes = new TextEncoder().encode(text + ' '.repeat((8 - (new TextEncoder().encode(text).length % 8)) % 8));
   const out = new Uint8Array(8 + bytes.length + at);
   new DataView(out.buffer).setBigUint64(0, BigInt(bytes.length), true);
   out.set(bytes, 8);

@@ -13,27 +13,60 @@ const RESERVED = ['range', 'if-range', 'host', 'content-length', 'accept-encodin
 /** @param {unknown} value */
 const typeName = (value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
-/** @param {any} value @param {string} option  its name @returns {HeaderPairs} */
+/**
+ * @param {any} value
+ * @param {string} option its name
+ * @returns {HeaderPairs}
+ */
 export function headerPairs(value, option) {
-  if (value === null || typeof value !== 'object') fail('bad-option', `${option} is of type ${typeName(value)}, expected an object of names and values`);
-  const list = value instanceof Headers ? [...value] : Array.isArray(value) ? entries(value, MAX_HEADERS, tooMany) ?? [] : Object.entries(value);
+  if (value === null || typeof value !== 'object')
+    fail('bad-option', `${option} is of type ${typeName(value)}, expected an object of names and values`);
+  const list =
+    value instanceof Headers
+      ? [...value]
+      : Array.isArray(value)
+        ? (entries(value, MAX_HEADERS, tooMany) ?? [])
+        : Object.entries(value);
   if (list.length > MAX_HEADERS) tooMany(list.length);
   const headers = new Headers();
   for (const [i, pair] of list.entries()) {
-    const [name, text] = Array.isArray(pair) && pair.length === 2 ? pair : fail('bad-option', `${option} holds something other than a name and a value at place ${i}`);
-    if (typeof name !== 'string' || name.length > LIMITS.word) fail('bad-option', `${option} holds a name of type ${typeName(name)} at place ${i}, expected a short text`);
-    if (typeof text !== 'string' || text.length > LIMITS.word) fail('bad-option', `${option}: the value of ${show(name)} is of type ${typeName(text)}, expected a text of at most ${LIMITS.word} characters`);
-    if (RESERVED.includes(name.toLowerCase())) fail('bad-option', `${option} may not hold ${show(name)}: the package sets it itself`);
-    try { headers.append(name, text); } catch { fail('bad-option', `${option}: ${show(name)} or its value contains characters that no header can have`); }
+    const [name, text] =
+      Array.isArray(pair) && pair.length === 2
+        ? pair
+        : fail('bad-option', `${option} holds something other than a name and a value at place ${i}`);
+    if (typeof name !== 'string' || name.length > LIMITS.word)
+      fail('bad-option', `${option} holds a name of type ${typeName(name)} at place ${i}, expected a short text`);
+    if (typeof text !== 'string' || text.length > LIMITS.word)
+      fail(
+        'bad-option',
+        `${option}: the value of ${show(name)} is of type ${typeName(text)}, expected a text of at most ${LIMITS.word} characters`,
+      );
+    if (RESERVED.includes(name.toLowerCase()))
+      fail('bad-option', `${option} may not hold ${show(name)}: the package sets it itself`);
+    try {
+      headers.append(name, text);
+    } catch {
+      fail('bad-option', `${option}: ${show(name)} or its value contains characters that no header can have`);
+    }
   }
   return [...headers];
 }
 
-/** @param {number} n @returns {never} */
+/**
+ * @param {number} n
+ * @returns {never}
+ */
 const tooMany = (n) => fail('bad-option', `headers has ${n} entries, at most ${MAX_HEADERS} are taken`);
 
-/** @param {any} value @param {string} option  its name @returns {string} an access token */
+/**
+ * @param {any} value
+ * @param {string} option its name
+ * @returns {string} an access token
+ */
 export function headerToken(value, option) {
-  if (typeof value !== 'string') fail('bad-option', `${option} is of type ${typeName(value)}, expected an access token as a text`);
-  return value.length <= LIMITS.word && /^[\x21-\x7e]+$/.test(value) ? value : fail('bad-option', `${option} contains characters that no access token has, or none`);
+  if (typeof value !== 'string')
+    fail('bad-option', `${option} is of type ${typeName(value)}, expected an access token as a text`);
+  return value.length <= LIMITS.word && /^[\x21-\x7e]+$/.test(value)
+    ? value
+    : fail('bad-option', `${option} contains characters that no access token has, or none`);
 }

@@ -1,16 +1,41 @@
 // loading.js - checks the arguments of load and create and brings them into a form that can be posted
 import { GlassformerError, fail, said, show } from '../base/errors.js';
-import { LIMITS, bytesOf, bytesOrObject, callback, entries, flag, isBytes, isReadable, isStreamed, notASource, number, optionsOf, reading, signal, word } from '../base/given.js';
+import {
+  LIMITS,
+  bytesOf,
+  bytesOrObject,
+  callback,
+  entries,
+  flag,
+  isBytes,
+  isReadable,
+  isStreamed,
+  notASource,
+  number,
+  optionsOf,
+  reading,
+  signal,
+  word,
+} from '../base/given.js';
 import { headerPairs, headerToken } from './headers.js';
 
 /** @typedef {import('../base/given.js').Kind} Kind */
 
-/** @param {any} source what sourceOf gave @returns {boolean} whether a part of it is a Response or a stream */
+/**
+ * @param {any} source what sourceOf gave
+ * @returns {boolean} whether a part of it is a Response or a stream
+ */
 export const hasStream = (source) => [source, source.weights, source.config, source.tokenizer].flat().some(isStreamed);
 
-/** @param {any} value @param {string} what @returns {any[]} */
+/**
+ * @param {any} value
+ * @param {string} what
+ * @returns {any[]}
+ */
 function filesOf(value, what) {
-  const list = entries(value, LIMITS.files, (n) => fail('bad-argument', `${what} has ${n} entries, at most ${LIMITS.files} files are taken`));
+  const list = entries(value, LIMITS.files, (n) =>
+    fail('bad-argument', `${what} has ${n} entries, at most ${LIMITS.files} files are taken`),
+  );
   return /** @type {any[]} */ (list);
 }
 
@@ -31,10 +56,12 @@ export function sourceOf(source) {
     }
     const { weights, config, tokenizer } = source;
     const several = Array.isArray(weights) ? filesOf(weights, 'weights') : null;
-    if (several ? !several.length || !several.every(isReadable) : !isReadable(weights)) fail('bad-argument', `weights: expected an address, a path or bytes, or a list of such, found ${show(weights)}`);
+    if (several ? !several.length || !several.every(isReadable) : !isReadable(weights))
+      fail('bad-argument', `weights: expected an address, a path or bytes, or a list of such, found ${show(weights)}`);
     return {
       weights: several ? several.map((w) => bytesOf(w, 'weights')) : bytesOf(weights, 'weights'),
-      ...(config !== undefined && { config: bytesOrObject(config, 'config') }), ...(tokenizer !== undefined && { tokenizer: bytesOrObject(tokenizer, 'tokenizer') }),
+      ...(config !== undefined && { config: bytesOrObject(config, 'config') }),
+      ...(tokenizer !== undefined && { tokenizer: bytesOrObject(tokenizer, 'tokenizer') }),
     };
   });
 }
@@ -43,48 +70,97 @@ export function sourceOf(source) {
 const wasm = (value, name) => {
   if (value === null) return undefined;
   if (value instanceof WebAssembly.Module || value instanceof Response) return value;
-  return isBytes(value) ? bytesOf(value, name) : fail('bad-option', `${name} is ${show(value)}, expected an address, bytes, a Response or a WebAssembly.Module`);
+  return isBytes(value)
+    ? bytesOf(value, name)
+    : fail('bad-option', `${name} is ${show(value)}, expected an address, bytes, a Response or a WebAssembly.Module`);
 };
 /** @type {Kind} */
 const idea = (value, name) => flag(value, `switches.${name}`, null);
 /** @type {Kind} */
-const switches = (value, name) => optionsOf(name, value, { causal: idea, scaleScores: idea, usePosition: idea, useResidual: idea, useNorm: idea, useFinalNorm: idea });
+const switches = (value, name) =>
+  optionsOf(name, value, {
+    causal: idea,
+    scaleScores: idea,
+    usePosition: idea,
+    useResidual: idea,
+    useNorm: idea,
+    useFinalNorm: idea,
+  });
 
 /** Where the engine runs. @type {Kind} */
 const worker = (value, name) => {
   if (typeof value === 'string') return word(value, name, null);
-  return typeof value === 'boolean' || typeof value === 'function' || value instanceof URL ? value
-    : fail('bad-option', `${name} is ${show(value)}, expected true, false, the address of a worker file or a function that starts one`);
+  return typeof value === 'boolean' || typeof value === 'function' || value instanceof URL
+    ? value
+    : fail(
+        'bad-option',
+        `${name} is ${show(value)}, expected true, false, the address of a worker file or a function that starts one`,
+      );
 };
 
 const both = {
-  dtype: word, quantize: word, contextLength: number, threads: number, backend: word, kvDtype: word, kvCache: word, wasm, worker, signal, onProgress: callback,
+  dtype: word,
+  quantize: word,
+  contextLength: number,
+  threads: number,
+  backend: word,
+  kvDtype: word,
+  kvCache: word,
+  wasm,
+  worker,
+  signal,
+  onProgress: callback,
 };
 
 /** The options of each call. @type {Record<'load' | 'create', Record<string, Kind>>} */
-const KINDS = { load: { ...both, hfEndpoint: word, token: headerToken, headers: headerPairs, cache: word, cacheDir: word, sha256: word, switches, fetch: callback }, create: { ...both, seed: number } };
+const KINDS = {
+  load: {
+    ...both,
+    hfEndpoint: word,
+    token: headerToken,
+    headers: headerPairs,
+    cache: word,
+    cacheDir: word,
+    sha256: word,
+    switches,
+    fetch: callback,
+  },
+  create: { ...both, seed: number },
+};
 
-/** @param {'load' | 'create'} call @param {any} options @returns {Record<string, any>} */
+/**
+ * @param {'load' | 'create'} call
+ * @param {any} options
+ * @returns {Record<string, any>}
+ */
 export function loadOptions(call, options) {
   if (options === null) fail('bad-option', `the options of ${call} are null, expected an object`);
   return optionsOf(call, options, KINDS[call]);
 }
 
 /**
- * A caller's onProgress and signal: where onProgress throws, the load is aborted, and rejects with what was thrown as the cause.
+ * A caller's onProgress and signal: where onProgress throws, the load is aborted, and rejects with what was thrown as
+ * the cause.
  * @param {((p: import('../run/loaded_model.js').Progress) => void) | undefined} told
  * @param {AbortSignal | undefined} given
- * @returns {{signal: AbortSignal | undefined, onProgress: typeof told, end: () => void}} end: to be called when the load has ended
+ * @returns {{signal: AbortSignal | undefined, onProgress: typeof told, end: () => void}} end: to be called when the
+ *   load has ended
  */
 export function watchedProgress(told, given) {
   if (!told) return { signal: given, onProgress: undefined, end() {} };
-  const controller = new AbortController(), { signal: both } = controller, stop = () => controller.abort(given?.reason);
+  const controller = new AbortController(),
+    { signal: both } = controller,
+    stop = () => controller.abort(given?.reason);
   given?.addEventListener('abort', stop, { once: true });
   return {
     signal: both,
     onProgress: (progress) => {
       if (both.aborted) return;
-      try { told(progress); } catch (error) { controller.abort(new GlassformerError('callback', `onProgress threw: ${said(error)}`, { cause: error })); }
+      try {
+        told(progress);
+      } catch (error) {
+        controller.abort(new GlassformerError('callback', `onProgress threw: ${said(error)}`, { cause: error }));
+      }
     },
     end: () => given?.removeEventListener('abort', stop),
   };

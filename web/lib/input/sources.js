@@ -3,7 +3,8 @@ import { isList } from './options.js';
 import { fail } from '../base/errors.js';
 
 /**
- * The options of each of n sequences: the i-th gets the i-th source (and mask) of a list, or the single source that all share.
+ * The options of each of n sequences: the i-th gets the i-th source (and mask) of a list, or the single source that all
+ * share.
  * @template {Record<string, any>} O
  * @param {O} o
  * @param {number} n
@@ -12,6 +13,9 @@ import { fail } from '../base/errors.js';
 export function withOwnSource(o, n) {
   const sources = o.source !== undefined && isList(o.source) ? Array.from(o.source) : null;
   if (sources && sources.length !== n) fail('bad-option', `there are ${sources.length} sources for ${n} sequences`);
-  if (sources && o.sourceMask && o.sourceMask.length !== n) fail('bad-option', `there are ${o.sourceMask.length} source masks for ${n} sequences`);
-  return Array.from({ length: n }, (_, i) => (sources ? { ...o, source: sources[i], sourceMask: o.sourceMask?.[i] } : { ...o }));
+  if (sources && o.sourceMask && o.sourceMask.length !== n)
+    fail('bad-option', `there are ${o.sourceMask.length} source masks for ${n} sequences`);
+  return Array.from({ length: n }, (_, i) =>
+    sources ? { ...o, source: sources[i], sourceMask: o.sourceMask?.[i] } : { ...o },
+  );
 }

@@ -24,7 +24,8 @@ import { LIMITS } from '../base/given.js';
  * @property {string} at          a point's name; `*` matches anything, dots included
  * @property {number} [head]      one head; all when absent
  * @property {number} [position]  one absolute position; all when absent
- * @property {number} [index]     one place of the row: a neuron of the FFN, a component of the stream or of a head, a key of a pattern
+ * @property {number} [index] one place of the row: a neuron of the FFN, a component of the stream or of a head, a key
+ *   of a pattern
  * @property {number} [scale]     multiply
  * @property {number | ArrayLike<number>} [set]  replace: one row's worth, or one number
  * @property {number | ArrayLike<number>} [add]  add: one row's worth, or one number
@@ -37,12 +38,14 @@ export const CAPTURE_BUDGET = 512 * 2 ** 20;
 const MAX_PATTERNS = 1024;
 
 /**
- * Whether a name matches a pattern in which `*` stands for any text. Each piece between stars is matched at its first occurrence.
+ * Whether a name matches a pattern in which `*` stands for any text. Each piece between stars is matched at its first
+ * occurrence.
  * @param {string} name
  * @param {string} pattern
  */
 function fits(name, pattern) {
-  const [first, ...between] = pattern.split('*'), last = between.pop();
+  const [first, ...between] = pattern.split('*'),
+    last = between.pop();
   if (last === undefined) return name === first;
   if (!name.startsWith(first) || !name.endsWith(last)) return false;
   let at = first.length;
@@ -72,17 +75,26 @@ export class Points {
     this.#config = config;
     const two = config.kind === 'encoder_decoder';
     const stacks = two
-      ? [{ stack: 1, whole: 'encoder.', block: 'encoder.', n: config.n_encoder_layers }, { stack: 0, whole: 'decoder.', block: 'decoder.', n: config.n_layers }]
+      ? [
+          { stack: 1, whole: 'encoder.', block: 'encoder.', n: config.n_encoder_layers },
+          { stack: 0, whole: 'decoder.', block: 'decoder.', n: config.n_layers },
+        ]
       : [{ stack: config.kind === 'encoder' ? 1 : 0, whole: '', block: 'blocks.', n: config.n_layers }];
     for (const { stack, whole, block, n } of stacks) {
       for (let layer = -1; layer < n; layer++) {
         engine.schema.points.forEach(([name, axes, isWhole], point) => {
           if (!!isWhole !== layer < 0) return;
           const place = { stack, layer, point };
-          try { capture(session, place, true); } catch { return; }
+          try {
+            capture(session, place, true);
+          } catch {
+            return;
+          }
           capture(session, place, false);
           this.#all.push({
-            name: layer < 0 ? whole + name : `${block}${layer}.${name}`, ...place, axes,
+            name: layer < 0 ? whole + name : `${block}${layer}.${name}`,
+            ...place,
+            axes,
             source: two && (stack === 1 || /^cross_attn\.hook_[kv]$/.test(name)),
           });
         });
@@ -90,7 +102,9 @@ export class Points {
     }
   }
 
-  get names() { return this.#all.map((p) => p.name); }
+  get names() {
+    return this.#all.map((p) => p.name);
+  }
 
   /**
    * The points that these patterns name, in the order of the computation's stacks and layers.
@@ -102,7 +116,10 @@ export class Points {
     return this.#all.filter((p) => found.has(p));
   }
 
-  /** @param {string} pattern @returns {Point[]} at least one */
+  /**
+   * @param {string} pattern
+   * @returns {Point[]} at least one
+   */
   one(pattern) {
     const known = this.#byPattern.get(pattern);
     if (known) return known;
@@ -111,7 +128,10 @@ export class Points {
     if (!found.length) {
       const last = pattern.slice(pattern.lastIndexOf('.') + 1).replace(/\*/g, '');
       const near = this.names.filter((n) => last && n.includes(last)).slice(0, 3);
-      fail('unknown-point', `this model has no point ${show(pattern)}; ${near.length ? `near it: ${near.join(', ')}` : `there are ${this.names.slice(0, 3).join(', ')}, ...`}`);
+      fail(
+        'unknown-point',
+        `this model has no point ${show(pattern)}; ${near.length ? `near it: ${near.join(', ')}` : `there are ${this.names.slice(0, 3).join(', ')}, ...`}`,
+      );
     }
     return found;
   }
@@ -125,16 +145,24 @@ export class Points {
    */
   bytes(points, queries, keys, source) {
     const c = this.#config;
-    return 4 * points.reduce((sum, p) => {
-      const rows = p.source ? source : queries;
-      const cross = p.axes === 'S' && p.name.includes('cross_attn');
-      /** @type {Record<string, number>} */
-      const width = {
-        D: c.d_model, F: c.d_ff, Q: c.n_heads * c.d_head, K: c.n_kv_heads * c.d_head, R: c.n_heads * c.d_model, 1: 1,
-        S: c.n_heads * (cross || p.source ? source : keys),
-      };
-      return sum + rows * width[p.axes];
-    }, 0);
+    return (
+      4 *
+      points.reduce((sum, p) => {
+        const rows = p.source ? source : queries;
+        const cross = p.axes === 'S' && p.name.includes('cross_attn');
+        /** @type {Record<string, number>} */
+        const width = {
+          D: c.d_model,
+          F: c.d_ff,
+          Q: c.n_heads * c.d_head,
+          K: c.n_kv_heads * c.d_head,
+          R: c.n_heads * c.d_model,
+          1: 1,
+          S: c.n_heads * (cross || p.source ? source : keys),
+        };
+        return sum + rows * width[p.axes];
+      }, 0)
+    );
   }
 }
 
@@ -145,14 +173,20 @@ export class Recorder {
   #session;
   #points;
 
-  /** @param {EngineSession} session @param {Point[]} points */
+  /**
+   * @param {EngineSession} session
+   * @param {Point[]} points
+   */
   constructor(session, points) {
     this.#session = session;
     this.#points = points;
     for (const p of points) capture(session, p, true);
   }
 
-  /** Collect the points of an eval (source false) or of an encode (source true). @param {boolean} [source] */
+  /**
+   * Collect the points of an eval (source false) or of an encode (source true).
+   * @param {boolean} [source]
+   */
   gather(source = false) {
     for (const p of this.#points) {
       if (p.source !== source) continue;
@@ -164,27 +198,39 @@ export class Recorder {
     }
   }
 
-  /** The tensors collected since the last call. @returns {Record<string, Tensor>} */
+  /**
+   * The tensors collected since the last call.
+   * @returns {Record<string, Tensor>}
+   */
   take() {
     /** @type {Record<string, Tensor>} */
     const out = {};
     for (const p of this.#points) {
       const parts = this.#parts.get(p);
-      if (parts) out[p.name] = p.axes === 'S' ? joinScores(parts, p.name.includes('scores') ? -Infinity : 0) : joinRows(parts, p.axes);
+      if (parts)
+        out[p.name] =
+          p.axes === 'S' ? joinScores(parts, p.name.includes('scores') ? -Infinity : 0) : joinRows(parts, p.axes);
     }
     this.#parts.clear();
     return out;
   }
 }
 
-/** @param {{data: Float32Array, dims: number[]}[]} parts @param {string} axes @returns {Tensor} the rows of all parts in order */
+/**
+ * @param {{data: Float32Array, dims: number[]}[]} parts
+ * @param {string} axes
+ * @returns {Tensor} the rows of all parts in order
+ */
 function joinRows(parts, axes) {
   const inner = 'QKR'.includes(axes) ? parts[0].dims.slice(1) : [parts[0].dims[1]];
   const rows = parts.reduce((n, p) => n + p.dims[0], 0);
   if (parts.length === 1) return { data: parts[0].data, shape: [rows, ...inner] };
   const data = new Float32Array(rows * inner.reduce((a, b) => a * b, 1));
   let at = 0;
-  for (const p of parts) { data.set(p.data, at); at += p.data.length; }
+  for (const p of parts) {
+    data.set(p.data, at);
+    at += p.data.length;
+  }
   return { data, shape: [rows, ...inner] };
 }
 
@@ -195,12 +241,16 @@ function joinRows(parts, axes) {
  * @returns {Tensor} [head, query, key]
  */
 function joinScores(parts, masked) {
-  const heads = parts[0].dims[0], keys = parts[parts.length - 1].dims[2];
+  const heads = parts[0].dims[0],
+    keys = parts[parts.length - 1].dims[2];
   const queries = parts.reduce((n, p) => n + p.dims[1], 0);
   if (parts.length === 1) return { data: parts[0].data, shape: [heads, queries, keys] };
   const data = new Float32Array(heads * queries * keys).fill(masked);
   let row = 0;
-  for (const { data: part, dims: [, n, seen] } of parts) {
+  for (const {
+    data: part,
+    dims: [, n, seen],
+  } of parts) {
     for (let h = 0; h < heads; h++) {
       for (let i = 0; i < n; i++) {
         data.set(part.subarray((h * n + i) * seen, (h * n + i + 1) * seen), (h * queries + row + i) * keys);
@@ -223,9 +273,22 @@ export function applyEdits(session, points, edits) {
     const hows = Object.entries({ scale, set, add }).filter(([, by]) => by !== undefined && by !== null);
     const all = points.one(at);
     changes += all.length * hows.length;
-    if (changes > LIMITS.editChanges) fail('bad-option', `edits[${i}]: with it the edits are ${changes} changes at single points, at most ${LIMITS.editChanges} are taken`);
+    if (changes > LIMITS.editChanges)
+      fail(
+        'bad-option',
+        `edits[${i}]: with it the edits are ${changes} changes at single points, at most ${LIMITS.editChanges} are taken`,
+      );
     for (const p of all) {
-      for (const [how, by] of hows) edit(session, p, head ?? -1, position ?? -1, index ?? -1, /** @type {'scale' | 'set' | 'add'} */ (how), /** @type {number | ArrayLike<number>} */ (by));
+      for (const [how, by] of hows)
+        edit(
+          session,
+          p,
+          head ?? -1,
+          position ?? -1,
+          index ?? -1,
+          /** @type {'scale' | 'set' | 'add'} */ (how),
+          /** @type {number | ArrayLike<number>} */ (by),
+        );
     }
   }
 }

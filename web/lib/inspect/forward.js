@@ -61,20 +61,27 @@ export async function forwardOne(model, ids, o, yielder) {
 function shown(mask, n) {
   oneMask(mask, 'mask');
   if (mask.length !== n) fail('bad-option', `mask has ${mask.length} entries, the sequence has ${n} positions`);
-  const list = Array.from(mask, Boolean), end = list.lastIndexOf(true) + 1;
-  if (!end || list.indexOf(false) < end && list.includes(false)) fail('bad-option', 'mask: a decoder takes padding at the end of a sequence only, and at least one position before it');
+  const list = Array.from(mask, Boolean),
+    end = list.lastIndexOf(true) + 1;
+  if (!end || (list.indexOf(false) < end && list.includes(false)))
+    fail(
+      'bad-option',
+      'mask: a decoder takes padding at the end of a sequence only, and at least one position before it',
+    );
   return end;
 }
 
 /**
- * One pass for each sequence. The results are stacked, [sequence, position, ...], and zero after the end of shorter sequences.
+ * One pass for each sequence. The results are stacked, [sequence, position, ...], and zero after the end of shorter
+ * sequences.
  * @param {LoadedModel} model
  * @param {any[]} list
  * @param {Record<string, any>} o
  * @param {import('../base/event_loop.js').Yielder} yielder
  */
 async function forwardMany(model, list, o, yielder) {
-  if (o.mask && o.mask.length !== list.length) fail('bad-option', `mask has ${o.mask.length} rows, there are ${list.length} sequences`);
+  if (o.mask && o.mask.length !== list.length)
+    fail('bad-option', `mask has ${o.mask.length} rows, there are ${list.length} sequences`);
   const each = withOwnSource(o, list.length);
   const batch = list.map((s, i) => model.ids(s, `input ${i}`, o.addSpecialTokens));
   const results = [];
@@ -97,10 +104,13 @@ async function forwardMany(model, list, o, yielder) {
  * @returns {Promise<Tensor>} [d_model]
  */
 export async function embed(model, input, options = {}, hooks = {}) {
-  if (model.config.kind !== 'encoder') fail('unsupported', `embed needs an encoder, this model is of kind ${model.config.kind}`);
-  if (isList(input)) fail('bad-argument', 'the input is a list of several, embed takes one text or one list of ids at a time');
+  if (model.config.kind !== 'encoder')
+    fail('unsupported', `embed needs an encoder, this model is of kind ${model.config.kind}`);
+  if (isList(input))
+    fail('bad-argument', 'the input is a list of several, embed takes one text or one list of ids at a time');
   const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(model, input, options, hooks));
-  const [n, d] = hidden.shape, mean = new Float64Array(d);
+  const [n, d] = hidden.shape,
+    mean = new Float64Array(d);
   let count = 0;
   for (let i = 0; i < n; i++) {
     if (options.mask && !options.mask[i]) continue;
@@ -110,7 +120,11 @@ export async function embed(model, input, options = {}, hooks = {}) {
   return { data: Float32Array.from(mean, (v) => v / count), shape: [d] };
 }
 
-/** Stack tensors of equal rank on a new first axis, padded with zeros to the largest. @param {Tensor[]} list @returns {Tensor} */
+/**
+ * Stack tensors of equal rank on a new first axis, padded with zeros to the largest.
+ * @param {Tensor[]} list
+ * @returns {Tensor}
+ */
 function stack(list) {
   const shape = list[0].shape.map((_, axis) => Math.max(...list.map((t) => t.shape[axis])));
   const size = shape.reduce((a, b) => a * b, 1);
@@ -118,7 +132,8 @@ function stack(list) {
   list.forEach((t, b) => {
     const copy = (/** @type {number} */ axis, /** @type {number} */ from, /** @type {number} */ to) => {
       if (axis === shape.length - 1) return data.set(t.data.subarray(from, from + t.shape[axis]), to);
-      const inFrom = t.shape.slice(axis + 1).reduce((x, y) => x * y, 1), inTo = shape.slice(axis + 1).reduce((x, y) => x * y, 1);
+      const inFrom = t.shape.slice(axis + 1).reduce((x, y) => x * y, 1),
+        inTo = shape.slice(axis + 1).reduce((x, y) => x * y, 1);
       for (let i = 0; i < t.shape[axis]; i++) copy(axis + 1, from + i * inFrom, to + i * inTo);
     };
     copy(0, 0, b * size);

@@ -1,4 +1,5 @@
-// inspect.js - every function of this folder that the public Model calls, in one chunk that is loaded at the first such call
+// inspect.js - every function of this folder that the public Model calls, in one chunk that is loaded at the first such
+// call
 import { distribution as probabilities } from '../engine/probe.js';
 import { samplingOf } from '../input/options.js';
 

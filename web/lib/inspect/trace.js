@@ -11,23 +11,33 @@ import { Yielder } from '../base/event_loop.js';
  * @property {string} op          the name without the block
  * @property {'decoder'|'encoder'} stack
  * @property {number | null} layer
- * @property {number[]} in        shape of what is read; attention reads queries here, and keys and values of as many positions as there are
+ * @property {number[]} in shape of what is read; attention reads queries here, and keys and values of as many positions
+ *   as there are
  * @property {number[]} out
  * @property {number} parameters  that belong to this operation; each counted once, a tied head 0
- * @property {number} flops       multiplications and additions, those of matrices and of attention counted exactly; of norms, activations,
- *   rotations and sums: one for each arithmetic step of an element
- * @property {number} bytes       moved: weights as they are kept, once for each chunk of the pass, and what is read and written, in f32
+ * @property {number} flops multiplications and additions, those of matrices and of attention counted exactly; of norms,
+ *   activations, rotations and sums: one for each arithmetic step of an element
+ * @property {number} bytes moved: weights as they are kept, once for each chunk of the pass, and what is read and
+ *   written, in f32
  * @property {number} ms          measured; where the clock ticks coarsely, the mean of several passes
  */
 
-/** By operation. @typedef {Map<string, {op: string, stack: number, layer: number, ms: number, passes: number}>} Times */
+/**
+ * By operation.
+ * @typedef {Map<string, {op: string, stack: number, layer: number, ms: number, passes: number}>} Times
+ */
 
 /** With longer clock ticks, most operations of a pass would measure as 0. */
 const FINE_MS = 0.2;
 /** Further passes with such a clock: their total time in ms, and their greatest number. */
-const REPEAT_MS = 400, REPEATS = 400;
+const REPEAT_MS = 400,
+  REPEATS = 400;
 
-/** Replace times by their means over more passes. @param {(sums: Times) => Promise<void>} pass @param {Times} sums  of one pass */
+/**
+ * Replace times by their means over more passes.
+ * @param {(sums: Times) => Promise<void>} pass
+ * @param {Times} sums of one pass
+ */
 async function repeat(pass, sums) {
   /** @type {Times} */
   const more = new Map();
@@ -48,17 +58,26 @@ async function repeat(pass, sums) {
  * @returns {Promise<TraceRow[]>} in the order of the computation
  */
 export async function trace(model, input, options, { signal } = {}) {
-  const { config: c } = model, yielder = new Yielder(signal), encoder = c.kind === 'encoder';
+  const { config: c } = model,
+    yielder = new Yielder(signal),
+    encoder = c.kind === 'encoder';
   const ids = model.ids(input, 'input', options.addSpecialTokens);
   model.fits(ids.length, 'input');
   const source = options.source === undefined ? undefined : model.ids(options.source, 'source');
-  /** One pass, its times added to these. @param {Times} sums */
+  /**
+   * One pass, its times added to these.
+   * @param {Times} sums
+   */
   const pass = async (sums) => {
     const sequence = await model.openSequence();
     const gather = () => {
       for (const t of traced(sequence.session)) {
-        const key = `${t.stack} ${t.layer} ${t.op}`, known = sums.get(key);
-        if (known) { known.ms += t.ms; known.passes++; } else sums.set(key, { ...t, passes: 1 });
+        const key = `${t.stack} ${t.layer} ${t.op}`,
+          known = sums.get(key);
+        if (known) {
+          known.ms += t.ms;
+          known.passes++;
+        } else sums.set(key, { ...t, passes: 1 });
       }
     };
     try {
@@ -69,7 +88,10 @@ export async function trace(model, input, options, { signal } = {}) {
         sequence.encodeOnly(ids, null);
         gather();
       } else {
-        await sequence.prefill(ids, yielder, (_, n) => { sequence.session.logits(0, n, c.vocab_size); gather(); });
+        await sequence.prefill(ids, yielder, (_, n) => {
+          sequence.session.logits(0, n, c.vocab_size);
+          gather();
+        });
       }
     } finally {
       sequence.close();
@@ -82,7 +104,12 @@ export async function trace(model, input, options, { signal } = {}) {
   return [...sums.values()].map((t) => describe(model, t, ids.length, source?.length ?? 0));
 }
 
-/** The number of pairs of a query and a key that it attends to. @param {LoadedModel} model @param {number} queries @param {boolean} causal */
+/**
+ * The number of pairs of a query and a key that it attends to.
+ * @param {LoadedModel} model
+ * @param {number} queries
+ * @param {boolean} causal
+ */
 function pairs(model, queries, causal) {
   const window = model.config.sliding_window || Infinity;
   let sum = 0;
@@ -98,65 +125,126 @@ function pairs(model, queries, causal) {
  * @returns {TraceRow}
  */
 function describe(model, { op, stack, layer, ms, passes }, positions, source) {
-  const { config: c } = model, two = c.kind === 'encoder_decoder', inEncoder = stack === 1;
-  const T = two && inEncoder ? source : positions, d = c.d_model, wide = c.d_ff;
-  const q = [c.n_heads, c.d_head], k = [c.n_kv_heads, c.d_head], heads = c.n_heads * c.d_head, kv = c.n_kv_heads * c.d_head;
-  const gated = c.ffn === 'swiglu', plain = T * d;
-  const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain, added = Number(c.use_residual) * plain;
+  const { config: c } = model,
+    two = c.kind === 'encoder_decoder',
+    inEncoder = stack === 1;
+  const T = two && inEncoder ? source : positions,
+    d = c.d_model,
+    wide = c.d_ff;
+  const q = [c.n_heads, c.d_head],
+    k = [c.n_kv_heads, c.d_head],
+    heads = c.n_heads * c.d_head,
+    kv = c.n_kv_heads * c.d_head;
+  const gated = c.ffn === 'swiglu',
+    plain = T * d;
+  const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain,
+    added = Number(c.use_residual) * plain;
   const seen = op.startsWith('cross') ? T * source : pairs(model, T, c.causal && !inEncoder);
   const bias = (/** @type {boolean} */ has, /** @type {number} */ n) => (has ? n : 0);
-  const linear = (/** @type {number} */ n, /** @type {number} */ from, /** @type {number} */ to, /** @type {boolean} */ has) => 2 * n * from * to + bias(has, n * to);
+  const linear = (
+    /** @type {number} */ n,
+    /** @type {number} */ from,
+    /** @type {number} */ to,
+    /** @type {boolean} */ has,
+  ) => 2 * n * from * to + bias(has, n * to);
   /** in, out, flops @type {Record<string, [number[], number[], number]>} */
   const table = {
-    'embed': [[T], [T, d], plain * (Number(c.embedding_scale !== 1) + Number(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal')))],
-    'norm1': [[T, d], [T, d], normed],
-    'attn.qkv': [[T, d], [T, heads + 2 * kv], linear(T, d, heads + 2 * kv, c.bias_qkv) + bias(c.qk_norm, 4 * T * (heads + kv))],
-    'attn.rope': [[T, c.n_heads + c.n_kv_heads, c.d_head], [T, c.n_heads + c.n_kv_heads, c.d_head], 3 * T * (heads + kv)],
+    embed: [
+      [T],
+      [T, d],
+      plain *
+        (Number(c.embedding_scale !== 1) +
+          Number(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal'))),
+    ],
+    norm1: [[T, d], [T, d], normed],
+    'attn.qkv': [
+      [T, d],
+      [T, heads + 2 * kv],
+      linear(T, d, heads + 2 * kv, c.bias_qkv) + bias(c.qk_norm, 4 * T * (heads + kv)),
+    ],
+    'attn.rope': [
+      [T, c.n_heads + c.n_kv_heads, c.d_head],
+      [T, c.n_heads + c.n_kv_heads, c.d_head],
+      3 * T * (heads + kv),
+    ],
     'attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
     'attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
     'attn.residual': [[T, d], [T, d], added],
-    'norm_cross': [[T, d], [T, d], normed],
+    norm_cross: [[T, d], [T, d], normed],
     'cross_attn.q': [[T, d], [T, heads], linear(T, d, heads, c.bias_qkv)],
     'cross_attn.kv': [[source, d], [source, 2, ...k], linear(source, d, 2 * kv, c.bias_qkv)],
     'cross_attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
     'cross_attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
     'cross_attn.residual': [[T, d], [T, d], added],
-    'norm2': [[T, d], [T, d], normed],
+    norm2: [[T, d], [T, d], normed],
     'ffn.up': [[T, d], [T, gated ? 2 * wide : wide], linear(T, d, gated ? 2 * wide : wide, c.bias_ffn)],
     'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], (c.ffn === 'relu' ? 1 : gated ? 5 : 8) * T * wide],
     'ffn.down': [[T, wide], [T, d], linear(T, wide, d, c.bias_ffn)],
     'ffn.residual': [[T, d], [T, d], added],
-    'final_norm': [[T, d], [T, d], Number(c.use_final_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain],
-    'head': [[T, d], [T, c.vocab_size], linear(T, d, c.vocab_size, c.bias_head)],
+    final_norm: [[T, d], [T, d], Number(c.use_final_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain],
+    head: [[T, d], [T, c.vocab_size], linear(T, d, c.vocab_size, c.bias_head)],
   };
   const [input, output, flops] = table[op];
   const block = layer < 0 ? '' : `${two ? (inEncoder ? 'encoder' : 'decoder') : 'blocks'}.${layer}.`;
   const rows = weightsOf(model, op, block, inEncoder);
   const weights = rows.reduce((n, r) => n + (r.count ? r.memoryBytes : tiedBytes(model, r.tiedTo)), 0);
   const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
-  const read = op === 'embed' ? T * d * weights / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes; // a lookup reads only its rows
+  // a lookup reads only its rows
+  const read = op === 'embed' ? (T * d * weights) / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes;
   return {
-    name: (layer < 0 && two ? (inEncoder ? 'encoder.' : 'decoder.') : block) + op, op, stack: inEncoder ? 'encoder' : 'decoder', layer: layer < 0 ? null : layer,
-    in: input, out: output, parameters: rows.reduce((n, r) => n + r.count, 0), flops,
-    bytes: Math.round(read + 4 * (size(input) + size(output) + (op.endsWith('attend') ? 2 * kv * (op.startsWith('cross') ? source : T) : 0))), ms,
+    name: (layer < 0 && two ? (inEncoder ? 'encoder.' : 'decoder.') : block) + op,
+    op,
+    stack: inEncoder ? 'encoder' : 'decoder',
+    layer: layer < 0 ? null : layer,
+    in: input,
+    out: output,
+    parameters: rows.reduce((n, r) => n + r.count, 0),
+    flops,
+    bytes: Math.round(
+      read +
+        4 * (size(input) + size(output) + (op.endsWith('attend') ? 2 * kv * (op.startsWith('cross') ? source : T) : 0)),
+    ),
+    ms,
   };
 }
 
-/** @param {LoadedModel} model @param {string | null} name */
-function tiedBytes(model, name) { return model.table.rows.find((r) => r.name === name)?.memoryBytes ?? 0; }
+/**
+ * @param {LoadedModel} model
+ * @param {string | null} name
+ */
+function tiedBytes(model, name) {
+  return model.table.rows.find((r) => r.name === name)?.memoryBytes ?? 0;
+}
 
-/** The rows of the parameter table that an operation uses. @param {LoadedModel} model @param {string} op @param {string} block @param {boolean} inEncoder */
+/**
+ * The rows of the parameter table that an operation uses.
+ * @param {LoadedModel} model
+ * @param {string} op
+ * @param {string} block
+ * @param {boolean} inEncoder
+ */
 function weightsOf(model, op, block, inEncoder) {
-  const { config: c } = model, two = c.kind === 'encoder_decoder';
+  const { config: c } = model,
+    two = c.kind === 'encoder_decoder';
   /** @type {Record<string, RegExp>} */
   const parts = {
-    'norm1': /^norm1\./, 'attn.qkv': /^attn\.[qkv](_norm)?\./, 'attn.o': /^attn\.o\./, 'norm_cross': /^norm2\./, 'cross_attn.q': /^cross_attn\.q\./,
-    'cross_attn.kv': /^cross_attn\.[kv]\./, 'cross_attn.o': /^cross_attn\.o\./, 'norm2': two && !inEncoder ? /^norm3\./ : /^norm2\./,
-    'ffn.up': /^ffn\.(up|gate)\./, 'ffn.down': /^ffn\.down\./,
+    norm1: /^norm1\./,
+    'attn.qkv': /^attn\.[qkv](_norm)?\./,
+    'attn.o': /^attn\.o\./,
+    norm_cross: /^norm2\./,
+    'cross_attn.q': /^cross_attn\.q\./,
+    'cross_attn.kv': /^cross_attn\.[kv]\./,
+    'cross_attn.o': /^cross_attn\.o\./,
+    norm2: two && !inEncoder ? /^norm3\./ : /^norm2\./,
+    'ffn.up': /^ffn\.(up|gate)\./,
+    'ffn.down': /^ffn\.down\./,
   };
-  if (block) return model.table.rows.filter((r) => r.name.startsWith(block) && parts[op]?.test(r.name.slice(block.length)));
+  if (block)
+    return model.table.rows.filter((r) => r.name.startsWith(block) && parts[op]?.test(r.name.slice(block.length)));
   const own = two && inEncoder ? 'encoder.' : '';
   /** @type {Record<string, RegExp>} */
   const whole = { embed: /^(embed|position)\./, final_norm: /^final_norm\./, head: /^head\./ };
-  return model.table.rows.filter((r) => r.layer === null && r.name.startsWith(own) && whole[op]?.test(r.name.slice(own.length)));
+  return model.table.rows.filter(
+    (r) => r.layer === null && r.name.startsWith(own) && whole[op]?.test(r.name.slice(own.length)),
+  );
 }

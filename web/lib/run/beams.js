@@ -28,7 +28,8 @@ export async function* beamSearch(model, prompt, o, { signal }) {
   const eos = o.ignoreEos ? [] : model.special.eos;
   const first = await model.openSequence(o);
   /** @type {Beam[]} */
-  let beams = [{ sequence: first, ids: [], logprobs: [], sum: 0 }], /** @type {Beam[]} */ next = [];
+  let beams = [{ sequence: first, ids: [], logprobs: [], sum: 0 }],
+    /** @type {Beam[]} */ next = [];
   /** @type {{ids: number[], logprobs: number[], value: number, eos: boolean} | null} */
   let best = null;
   const offer = (/** @type {Beam} */ b, /** @type {number} */ value, /** @type {boolean} */ ended) => {
@@ -43,25 +44,42 @@ export async function* beamSearch(model, prompt, o, { signal }) {
     const most = Math.min(o.maxTokens, first.session.context - prompt.length);
     let passes = 0;
     for (let n = 1; n <= most && beams.length; n++) {
-      // `beams` hypotheses survive. The best candidates of each may be end tokens, so |eos| more candidates are considered
-      const candidates = beams.flatMap((b) => b.sequence.top(Math.min(model.config.vocab_size, o.beams + eos.length)).map(({ id, logprob }) => ({ b, id, logprob, sum: b.sum + logprob })));
+      // `beams` hypotheses survive. The best candidates of each may be end tokens, so |eos| more candidates are
+      // considered
+      const candidates = beams.flatMap((b) =>
+        b.sequence
+          .top(Math.min(model.config.vocab_size, o.beams + eos.length))
+          .map(({ id, logprob }) => ({ b, id, logprob, sum: b.sum + logprob })),
+      );
       candidates.sort((x, y) => y.sum - x.sum);
       /** @type {typeof candidates} */
       const chosen = [];
       candidates.forEach((c, rank) => {
-        if (eos.includes(c.id)) { if (rank < o.beams) offer(c.b, score(c, n), true); } else if (chosen.length < o.beams) chosen.push(c);
+        if (eos.includes(c.id)) {
+          if (rank < o.beams) offer(c.b, score(c, n), true);
+        } else if (chosen.length < o.beams) chosen.push(c);
       });
-      const reach = o.lengthPenalty ? most : n; // log-probabilities are negative, so this is the best score that the beam can still reach
+      // log-probabilities are negative, so this is the best score that the beam can still reach
+      const reach = o.lengthPenalty ? most : n;
       const alive = chosen.filter((c) => !best || score(c, reach) > best.value);
       next = [];
       for (const c of alive) {
         const again = alive.indexOf(c) !== alive.findIndex((d) => d.b === c.b);
-        next.push({ sequence: again ? c.b.sequence.fork() : c.b.sequence, ids: [...c.b.ids, c.id], logprobs: [...c.b.logprobs, c.logprob], sum: c.sum });
+        next.push({
+          sequence: again ? c.b.sequence.fork() : c.b.sequence,
+          ids: [...c.b.ids, c.id],
+          logprobs: [...c.b.logprobs, c.logprob],
+          sum: c.sum,
+        });
       }
       for (const b of beams) if (!next.some((c) => c.sequence === b.sequence)) b.sequence.close();
       beams = next;
       if (n === most) break;
-      advanceAll(model, beams.map((b) => b.sequence), beams.map((b) => [...prompt, ...b.ids]));
+      advanceAll(
+        model,
+        beams.map((b) => b.sequence),
+        beams.map((b) => [...prompt, ...b.ids]),
+      );
       passes++;
       await yielder.yieldIfDue();
     }
@@ -72,12 +90,34 @@ export async function* beamSearch(model, prompt, o, { signal }) {
     /** @type {Step[]} */
     const steps = [];
     for (let i = 0; i < found.ids.length && !buffer.stopped; i++) {
-      steps.push(...buffer.push({ id: found.ids[i], text: '', position: prompt.length + i, logprob: found.logprobs[i], ms: decodeMs / found.ids.length }));
+      steps.push(
+        ...buffer.push({
+          id: found.ids[i],
+          text: '',
+          position: prompt.length + i,
+          logprob: found.logprobs[i],
+          ms: decodeMs / found.ids.length,
+        }),
+      );
     }
     if (!buffer.stopped) steps.push(...buffer.end());
     if (steps.length) yield steps;
-    const stopReason = buffer.stopped ? 'stop' : found.eos ? 'eos' : found.ids.length >= o.maxTokens ? 'maxTokens' : 'contextFull';
-    return { text: buffer.text, ids: buffer.ids, seed: o.seed, stopReason, prefillMs, decodeMs, tokensPerSecond: perSecond(passes, decodeMs) };
+    const stopReason = buffer.stopped
+      ? 'stop'
+      : found.eos
+        ? 'eos'
+        : found.ids.length >= o.maxTokens
+          ? 'maxTokens'
+          : 'contextFull';
+    return {
+      text: buffer.text,
+      ids: buffer.ids,
+      seed: o.seed,
+      stopReason,
+      prefillMs,
+      decodeMs,
+      tokensPerSecond: perSecond(passes, decodeMs),
+    };
   } finally {
     for (const sequence of new Set([...beams, ...next].map((b) => b.sequence))) sequence.close();
   }

@@ -12,8 +12,9 @@ import { Yielder } from '../base/event_loop.js';
  * @property {number} logprob     natural logarithm of the model's own probability (temperature 1, nothing cut off)
  * @property {number} ms          engine time of this token; some browsers round it to whole ms
  * @property {{id: number, text: string, logprob: number}[]} [top]  the `logprobs` most likely tokens at this place
- * @property {Record<string, Tensor>} [captured]  values at the captured points in the pass before this token: rows of the last
- *   position, at the first step rows of the whole prompt. The rows of all steps joined are those of the whole sequence
+ * @property {Record<string, Tensor>} [captured] values at the captured points in the pass before this token: rows of
+ *   the last position, at the first step rows of the whole prompt. The rows of all steps joined are those of the whole
+ *   sequence
  * @property {number} [sequence]  which prompt, when several were given
  */
 /**
@@ -24,7 +25,8 @@ import { Yielder } from '../base/event_loop.js';
  * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason  of several prompts the first one's
  * @property {number} prefillMs
  * @property {number} decodeMs
- * @property {number} tokensPerSecond   decode passes per second of engine time; 0 when there was none, or less than ten ticks of the clock
+ * @property {number} tokensPerSecond decode passes per second of engine time; 0 when there was none, or less than ten
+ *   ticks of the clock
  * @property {number[][]} [sequences]   several prompts: each followed by its new tokens
  * @property {Summary[]} [summaries]    several prompts: each one's own
  */
@@ -45,20 +47,29 @@ export class StepBuffer {
   ids = [];
   stopped = false;
 
-  /** @param {string[]} stops @param {{push(id: number): string, end(): string, half: boolean} | null} decoder */
+  /**
+   * @param {string[]} stops
+   * @param {{push(id: number): string, end(): string, half: boolean} | null} decoder
+   */
   constructor(stops, decoder) {
     this.stops = stops;
     this.decoder = decoder;
   }
 
-  /** @param {Step} step  its text is set here @returns {Step[]} the steps that can be delivered */
+  /**
+   * @param {Step} step its text is set here
+   * @returns {Step[]} the steps that can be delivered
+   */
   push(step) {
     step.text = this.decoder ? this.decoder.push(step.id) : '';
     this.#held.push(step);
     return this.#release(false);
   }
 
-  /** No more steps. @returns {Step[]} */
+  /**
+   * No more steps.
+   * @returns {Step[]}
+   */
   end() {
     const rest = this.decoder?.end();
     const last = this.#held.at(-1);
@@ -66,7 +77,10 @@ export class StepBuffer {
     return this.#release(true);
   }
 
-  /** @param {boolean} all @returns {Step[]} */
+  /**
+   * @param {boolean} all
+   * @returns {Step[]}
+   */
   #release(all) {
     const text = this.#held.map((s) => s.text).join('');
     const found = this.stops.map((s) => text.indexOf(s)).filter((i) => i >= 0);
@@ -81,7 +95,8 @@ export class StepBuffer {
     const out = [];
     let at = 0;
     while (this.#held.length) {
-      const step = this.#held[0], end = at + step.text.length;
+      const step = this.#held[0],
+        end = at + step.text.length;
       if (this.stopped) {
         if (at >= free && (step.text || at > free)) break; // the whole token lies in the stop string or after it
         step.text = step.text.slice(0, free - at);
@@ -92,7 +107,10 @@ export class StepBuffer {
       this.#held.shift();
       at = end;
     }
-    for (const step of out) { this.text += step.text; this.ids.push(step.id); }
+    for (const step of out) {
+      this.text += step.text;
+      this.ids.push(step.id);
+    }
     if (this.stopped) this.#held = [];
     return out;
   }
@@ -108,7 +126,10 @@ function overlap(text, stop) {
   return 0;
 }
 
-/** The generation of one text. Its loop: choose a token, deliver steps, run the token (startPass, then Sequence.advance), choose the next. */
+/**
+ * The generation of one text. Its loop: choose a token, deliver steps, run the token (startPass, then
+ * Sequence.advance), choose the next.
+ */
 export class Generation {
   prefillMs = 0;
   decodeMs = 0;
@@ -157,11 +178,17 @@ export class Generation {
   }
 
   /** Whether another token follows. */
-  get running() { return this.#reason === null; }
+  get running() {
+    return this.#reason === null;
+  }
 
-  /** Choose the next token. @returns {Step[]} the steps that can be delivered */
+  /**
+   * Choose the next token.
+   * @returns {Step[]} the steps that can be delivered
+   */
   choose() {
-    const { ids, sequence, o, buffer } = this, { session } = sequence;
+    const { ids, sequence, o, buffer } = this,
+      { session } = sequence;
     if (this.#made >= o.maxTokens) return this.#end('maxTokens');
     if (ids.length >= session.context) return this.#end('contextFull');
     const { id, logprob } = session.sample(o.sampling);
@@ -188,7 +215,10 @@ export class Generation {
     this.#passes++;
   }
 
-  /** @param {Summary['stopReason']} reason @returns {Step[]} */
+  /**
+   * @param {Summary['stopReason']} reason
+   * @returns {Step[]}
+   */
   #end(reason) {
     const steps = this.buffer.end();
     this.#reason = this.buffer.stopped ? 'stop' : reason;
@@ -197,7 +227,12 @@ export class Generation {
 
   /** @returns {Summary} */
   summary() {
-    const { prefillMs, decodeMs, buffer: { text, ids }, o: { seed } } = this;
+    const {
+      prefillMs,
+      decodeMs,
+      buffer: { text, ids },
+      o: { seed },
+    } = this;
     const stopReason = /** @type {Summary['stopReason']} */ (this.#reason);
     return { text, ids, seed, stopReason, prefillMs, decodeMs, tokensPerSecond: perSecond(this.#passes, decodeMs) };
   }

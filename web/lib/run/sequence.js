@@ -1,4 +1,5 @@
-// sequence.js - one sequence in the engine: encoder pass, prefill in chunks, single tokens, and what is captured and edited during them
+// sequence.js - one sequence in the engine: encoder pass, prefill in chunks, single tokens, and what is captured and
+// edited during them
 import { number } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
@@ -15,11 +16,16 @@ export class Sequence {
   #afford = () => {};
   /** Rows of logits of the last eval. */
   #rows = 0;
-  /** Applies the captures and edits of this sequence to another one; null without any. @type {((sequence: Sequence) => void) | null} */
+  /**
+   * Applies the captures and edits of this sequence to another one; null without any.
+   * @type {((sequence: Sequence) => void) | null}
+   */
   #observeLike = null;
 
   /** Whether there are neither captures nor edits, so that the sequence can be evaluated together with others. */
-  get unobserved() { return !this.#observeLike; }
+  get unobserved() {
+    return !this.#observeLike;
+  }
 
   /**
    * @param {LoadedModel} model
@@ -32,12 +38,16 @@ export class Sequence {
 
   /**
    * Set the captures and edits of all passes that follow.
-   * @param {{capture?: string[], captureBudget?: number, edits?: import('../inspect/capture.js').Edit[], source?: ArrayLike<number>}} o
+   * @param
+   *   {{capture?: string[], captureBudget?: number, edits?: import('../inspect/capture.js').Edit[], source?: ArrayLike<number>}}
+   *   o
    */
   async observe({ capture = [], captureBudget, edits = [], source }) {
     if (capture?.length === 0 && edits?.length === 0) return;
-    const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js'); // loaded at the first capture or edit
-    const points = await this.model.points(), budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
+    // loaded at the first capture or edit
+    const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js');
+    const points = await this.model.points(),
+      budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
     const wanted = points.match(capture);
     /** @param {Sequence} sequence */
     const watch = (sequence) => {
@@ -48,7 +58,10 @@ export class Sequence {
       sequence.#afford = (queries) => {
         const bytes = points.bytes(wanted, queries, sequence.session.length + queries, source?.length ?? 0);
         if (bytes > budget) {
-          fail('capture-too-large', `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`);
+          fail(
+            'capture-too-large',
+            `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`,
+          );
         }
       };
     };
@@ -63,7 +76,8 @@ export class Sequence {
   async encodeSource({ source, sourceMask }, yielder) {
     const { model } = this;
     if (model.config.kind !== 'encoder_decoder') {
-      if (source !== undefined || sourceMask !== undefined) fail('bad-option', `source is an option of encoder_decoder models, this model is of kind ${model.config.kind}`);
+      if (source !== undefined || sourceMask !== undefined)
+        fail('bad-option', `source is an option of encoder_decoder models, this model is of kind ${model.config.kind}`);
       return;
     }
     if (source === undefined) fail('bad-option', 'an encoder_decoder needs { source }: the text or ids to read');
@@ -105,19 +119,25 @@ export class Sequence {
     }
   }
 
-  /** Run the last token of `ids`. @param {number[]} ids  all tokens of the sequence so far */
+  /**
+   * Run the last token of `ids`.
+   * @param {number[]} ids all tokens of the sequence so far
+   */
   advance(ids) {
     this.#afford(this.model.config.causal ? 1 : ids.length);
     if (this.model.config.causal) {
       this.#eval([ids[ids.length - 1]]);
-    } else { // bidirectional attention: earlier positions read the new one, so all are computed again
+    } else {
+      // bidirectional attention: earlier positions read the new one, so all are computed again
       this.session.rewind(0);
       this.#eval(ids);
     }
   }
 
   /** To be called after Engine.evalAll has run one token of this sequence. */
-  noteAdvance() { this.#rows = 1; }
+  noteAdvance() {
+    this.#rows = 1;
+  }
 
   /** @param {number[]} ids */
   #eval(ids) {
@@ -126,14 +146,21 @@ export class Sequence {
     this.#recorder?.gather();
   }
 
-  /** The k most likely next tokens. @param {number} k */
+  /**
+   * The k most likely next tokens.
+   * @param {number} k
+   */
   top(k) {
     const { model } = this;
-    return this.session.top(this.#rows - 1, model.config.vocab_size, k).map(({ id, logprob }) => ({ id, text: model.tokenText(id), logprob }));
+    return this.session
+      .top(this.#rows - 1, model.config.vocab_size, k)
+      .map(({ id, logprob }) => ({ id, text: model.tokenText(id), logprob }));
   }
 
   /** What was captured since the last call; undefined without captures. */
-  takeCaptured() { return this.#recorder?.take(); }
+  takeCaptured() {
+    return this.#recorder?.take();
+  }
 
   /** An independent copy; later passes have the same captures and edits. */
   fork() {
@@ -148,5 +175,7 @@ export class Sequence {
     return copy;
   }
 
-  close() { this.session.close(); }
+  close() {
+    this.session.close();
+  }
 }

@@ -5,7 +5,10 @@ import { fail } from '../base/errors.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./loaded_model.js').Hooks} Hooks */
-/** @typedef {{sequence: import('./sequence.js').Sequence, ids: number[]}} Entry ids: all tokens so far, which models with bidirectional attention run again in each eval */
+/**
+ * @typedef {{sequence: import('./sequence.js').Sequence, ids: number[]}} Entry ids: all tokens so far, which models
+ *   with bidirectional attention run again in each eval
+ */
 
 /** Its methods are those that Session calls through messages. */
 export class SessionTable {
@@ -14,7 +17,9 @@ export class SessionTable {
   #last = 0;
 
   /** @param {LoadedModel} model */
-  constructor(model) { this.model = model; }
+  constructor(model) {
+    this.model = model;
+  }
 
   /** @param {Entry} entry */
   #add(entry) {
@@ -22,10 +27,18 @@ export class SessionTable {
     return { session: this.#last, ...measure(entry) };
   }
 
-  /** @param {number} id @returns {Entry} */
-  #get(id) { return this.#entry.get(id) ?? fail('bad-state', 'the session was closed'); }
+  /**
+   * @param {number} id
+   * @returns {Entry}
+   */
+  #get(id) {
+    return this.#entry.get(id) ?? fail('bad-state', 'the session was closed');
+  }
 
-  /** @param {Record<string, any>} options @param {Hooks} hooks */
+  /**
+   * @param {Record<string, any>} options
+   * @param {Hooks} hooks
+   */
   async open(options, { signal }) {
     this.model.needDecoder('session');
     const o = { ...options };
@@ -46,18 +59,27 @@ export class SessionTable {
    * @param {Hooks} hooks
    */
   async eval(id, input, { signal }) {
-    const entry = this.#get(id), { sequence } = entry, { session } = sequence, { causal, vocab_size: v } = this.model.config;
+    const entry = this.#get(id),
+      { sequence } = entry,
+      { session } = sequence,
+      { causal, vocab_size: v } = this.model.config;
     const ids = this.model.ids(input, 'input', session.length === 0);
     const before = session.length;
     if (before + ids.length > session.context) {
-      fail('context-full', `the session holds ${before} positions and the input has ${ids.length} tokens, the context holds ${session.context}`);
+      fail(
+        'context-full',
+        `the session holds ${before} positions and the input has ${ids.length} tokens, the context holds ${session.context}`,
+      );
     }
     const all = [...entry.ids, ...ids];
     let logits = new Float32Array(0);
     try {
       if (!causal) session.rewind(0);
-      await sequence.prefill(causal ? ids : all, new Yielder(signal), (_, n) => { logits = session.logits(n - 1, 1, v); });
-    } catch (error) { // restore the state before this call
+      await sequence.prefill(causal ? ids : all, new Yielder(signal), (_, n) => {
+        logits = session.logits(n - 1, 1, v);
+      });
+    } catch (error) {
+      // restore the state before this call
       session.rewind(causal ? before : 0);
       if (!causal && before) session.eval(entry.ids);
       sequence.takeCaptured();
@@ -67,7 +89,10 @@ export class SessionTable {
     return { logits, captured: sequence.takeCaptured() ?? {}, ...measure(entry) };
   }
 
-  /** @param {number} id @param {number} n */
+  /**
+   * @param {number} id
+   * @param {number} n
+   */
   rewind(id, n) {
     const entry = this.#get(id);
     number('the number of positions to keep', n, 0, entry.sequence.session.length, true);
@@ -90,4 +115,6 @@ export class SessionTable {
 }
 
 /** @param {Entry} entry */
-function measure({ sequence: { session } }) { return { length: session.length, bytes: session.kvBytes }; }
+function measure({ sequence: { session } }) {
+  return { length: session.length, bytes: session.kvBytes };
+}

@@ -1,8 +1,22 @@
-// train.js - the caller's side of training: checks the options, starts the worker and requests steps from it as they are read
+// train.js - the caller's side of training: checks the options, starts the worker and requests steps from it as they
+// are read
 import { number } from '../input/options.js';
 import { completeConfig } from '../formats/config.js';
 import { fail, guardedAsync, said, show } from '../base/errors.js';
-import { LIMITS, bytesOrObject, flag, number as anyNumber, isBytes, optionsOf, plain, reading, signal, steady, textOf, word } from '../base/given.js';
+import {
+  LIMITS,
+  bytesOrObject,
+  flag,
+  number as anyNumber,
+  isBytes,
+  optionsOf,
+  plain,
+  reading,
+  signal,
+  steady,
+  textOf,
+  word,
+} from '../base/given.js';
 import { presetConfig } from '../formats/presets.js';
 import { openTokenizer } from '../formats/source.js';
 import { Tokenizer } from '../tokenizer.js';
@@ -21,27 +35,60 @@ const learnt = new WeakMap();
 /** The separator between stories; id 0 of every vocabulary. */
 const SEPARATOR = '<|endoftext|>';
 
-/** Our options, the trainer's names for those that it takes as they are, and what they may be. @type {[ours: string, theirs: string, usual: number, least: number, most: number, whole?: boolean][]} */
+/**
+ * Our options, the trainer's names for those that it takes as they are, and what they may be.
+ * @type {[ours: string, theirs: string, usual: number, least: number, most: number, whole?: boolean][]}
+ */
 const NUMBERS = [
-  ['steps', 'steps', 500, 1, 1e7, true], ['batchTokens', 'batch_tokens', 1024, 2, 1 << 20, true], ['seed', 'seed', 1, 0, Number.MAX_SAFE_INTEGER, true],
-  ['lr', 'lr', 0.003, 0, 1], ['muonLr', 'muon_lr', 0.02, 0, 1], ['dropout', 'dropout', 0, 0, 0.9], ['warmup', 'warmup', 0.02, 0, 1],
-  ['finalRate', 'final_rate', 0.02, 0, 1], ['weightDecay', 'weight_decay', 0.1, 0, 10], ['clip', 'clip', 1, 0, 1e6],
+  ['steps', 'steps', 500, 1, 1e7, true],
+  ['batchTokens', 'batch_tokens', 1024, 2, 1 << 20, true],
+  ['seed', 'seed', 1, 0, Number.MAX_SAFE_INTEGER, true],
+  ['lr', 'lr', 0.003, 0, 1],
+  ['muonLr', 'muon_lr', 0.02, 0, 1],
+  ['dropout', 'dropout', 0, 0, 0.9],
+  ['warmup', 'warmup', 0.02, 0, 1],
+  ['finalRate', 'final_rate', 0.02, 0, 1],
+  ['weightDecay', 'weight_decay', 0.1, 0, 10],
+  ['clip', 'clip', 1, 0, 1e6],
 ];
 /** @type {import('../base/given.js').Kind} */
-const workerFile = (value, name) => (typeof value === 'function' || isBytes(value) && (value instanceof URL || typeof value === 'string' && value.length <= LIMITS.word) ? value
-  : fail('bad-option', `${name} is ${show(value)}, expected the address of a worker file or a function that starts one`));
+const workerFile = (value, name) =>
+  typeof value === 'function' ||
+  (isBytes(value) && (value instanceof URL || (typeof value === 'string' && value.length <= LIMITS.word)))
+    ? value
+    : fail(
+        'bad-option',
+        `${name} is ${show(value)}, expected the address of a worker file or a function that starts one`,
+      );
 /** @type {import('../base/given.js').Kind} */
 const vocabulary = (value, name) => {
   if (value === null || value instanceof Tokenizer) return value;
-  return isBytes(value) || typeof value === 'object' ? bytesOrObject(value, name) : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
+  return isBytes(value) || typeof value === 'object'
+    ? bytesOrObject(value, name)
+    : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
 };
 /** @type {import('../base/given.js').Kind} */
-const saved = (value, name) => (value === null ? null : value instanceof Uint8Array ? steady(value) : fail('bad-option', `${name} is ${show(value)}, expected bytes from run.checkpoint()`));
+const saved = (value, name) =>
+  value === null
+    ? null
+    : value instanceof Uint8Array
+      ? steady(value)
+      : fail('bad-option', `${name} is ${show(value)}, expected bytes from run.checkpoint()`);
 /** @type {import('../base/given.js').Kind} */
-const heldOut = (value, name) => (value === null || typeof value === 'number' || isBytes(value) && !(value instanceof URL) ? value : fail('bad-option', `${name} is ${show(value)}, expected a text or a share between 0 and 1`));
+const heldOut = (value, name) =>
+  value === null || typeof value === 'number' || (isBytes(value) && !(value instanceof URL))
+    ? value
+    : fail('bad-option', `${name} is ${show(value)}, expected a text or a share between 0 and 1`);
 const KINDS = {
-  ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])), worker: workerFile, muon: flag, vocabSize: anyNumber, tokenizer: vocabulary, validation: heldOut, validateEvery: anyNumber,
-  checkpoint: saved, signal,
+  ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])),
+  worker: workerFile,
+  muon: flag,
+  vocabSize: anyNumber,
+  tokenizer: vocabulary,
+  validation: heldOut,
+  validateEvery: anyNumber,
+  checkpoint: saved,
+  signal,
 };
 
 /**
@@ -55,28 +102,55 @@ async function startTrainer(given, signal) {
   return { remote: new WorkerModel(worker, 'run'), engine };
 }
 
-/** @param {object | string} config @param {Record<string, number>} usual @returns {import('../formats/config.js').Config} */
+/**
+ * @param {object | string} config
+ * @param {Record<string, number>} usual
+ * @returns {import('../formats/config.js').Config}
+ */
 function configOf(config, usual) {
-  const given = typeof config === 'string' ? presetConfig(textOf(config, 'the preset', LIMITS.word)) : plain(config, 'the configuration', { code: 'bad-config', functions: true });
-  if (given === null || typeof given !== 'object') fail('bad-argument', `expected a configuration, found ${show(config)}`);
+  const given =
+    typeof config === 'string'
+      ? presetConfig(textOf(config, 'the preset', LIMITS.word))
+      : plain(config, 'the configuration', { code: 'bad-config', functions: true });
+  if (given === null || typeof given !== 'object')
+    fail('bad-argument', `expected a configuration, found ${show(config)}`);
   const { vocab_size: _, vocabSize: __, ...fields } = /** @type {Record<string, any>} */ (given);
   const context = fields.context_length ?? fields.contextLength ?? usual.context_length;
   delete fields.contextLength;
   return completeConfig({ ...fields, vocab_size: usual.vocab_size, context_length: context });
 }
 
-/** @param {unknown} text @param {string} what @returns {Promise<Uint8Array>} */
+/**
+ * @param {unknown} text
+ * @param {string} what
+ * @returns {Promise<Uint8Array>}
+ */
 async function bytesOf(text, what) {
-  const size = reading(what, () => (typeof text === 'string' ? text.length : text instanceof Blob ? text.size : text instanceof ArrayBuffer || text instanceof Uint8Array ? text.byteLength
-    : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`)));
-  if (size > LIMITS.trainingText) fail('bad-argument', `${what} has ${size} ${typeof text === 'string' ? 'characters' : 'bytes'}, at most ${LIMITS.trainingText} are taken`);
+  const size = reading(what, () =>
+    typeof text === 'string'
+      ? text.length
+      : text instanceof Blob
+        ? text.size
+        : text instanceof ArrayBuffer || text instanceof Uint8Array
+          ? text.byteLength
+          : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`),
+  );
+  if (size > LIMITS.trainingText)
+    fail(
+      'bad-argument',
+      `${what} has ${size} ${typeof text === 'string' ? 'characters' : 'bytes'}, at most ${LIMITS.trainingText} are taken`,
+    );
   if (typeof text === 'string') return new TextEncoder().encode(text);
-  if (text instanceof Blob) return new Uint8Array(await text.arrayBuffer().catch((error) => fail('bad-file', `${what} cannot be read: ${said(error)}`, error)));
+  if (text instanceof Blob)
+    return new Uint8Array(
+      await text.arrayBuffer().catch((error) => fail('bad-file', `${what} cannot be read: ${said(error)}`, error)),
+    );
   return steady(/** @type {Uint8Array | ArrayBuffer} */ (text));
 }
 
 /**
- * The last share of a text, held out: from the next story (the next line of pairs) on, where it has several; from a word, or at least a letter, on otherwise.
+ * The last share of a text, held out: from the next story (the next line of pairs) on, where it has several; from a
+ * word, or at least a letter, on otherwise.
  * @param {Uint8Array} text
  * @param {number} share
  * @param {string} mark
@@ -86,7 +160,9 @@ export function split(text, share, mark) {
   let last = letters.trimEnd(); // up to the end of the last story: what follows it is nobody's
   while (last.endsWith(mark)) last = last.slice(0, -mark.length).trimEnd();
   const want = Math.min(Math.floor(text.length * (1 - share)), Math.max(last.length - 1, 0));
-  const ends = [letters.indexOf(mark, want), letters.lastIndexOf(mark, want)].filter((at) => at >= 0).map((at) => at + mark.length);
+  const ends = [letters.indexOf(mark, want), letters.lastIndexOf(mark, want)]
+    .filter((at) => at >= 0)
+    .map((at) => at + mark.length);
   const space = letters.slice(want).search(/[ \n\r\t]/); // others are parts of letters here
   let letter = want;
   while ((text[letter] & 0xc0) === 0x80) letter++; // within one of UTF-8
@@ -105,37 +181,66 @@ export function split(text, share, mark) {
  * @returns {Promise<Order>}
  */
 async function orderOf(config, data, o) {
-  const { muon = true, vocabSize = USUAL.vocab_size, tokenizer = null, validation = null, validateEvery = 50, checkpoint = null } = o;
+  const {
+    muon = true,
+    vocabSize = USUAL.vocab_size,
+    tokenizer = null,
+    validation = null,
+    validateEvery = 50,
+    checkpoint = null,
+  } = o;
   /** @type {Record<string, number>} */
   const options = { muon: Number(muon) };
   for (const [ours, theirs, usual, ...range] of NUMBERS) options[theirs] = number(ours, o[ours] ?? usual, ...range);
-  number('vocabSize', vocabSize, 257, 8192, true); // the 256 bytes and the separator; counts of pairs are kept for its square
+  // the 256 bytes and the separator; counts of pairs are kept for its square
+  number('vocabSize', vocabSize, 257, 8192, true);
   number('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
   const complete = configOf(config, { ...USUAL, vocab_size: vocabSize });
-  const { kind, context_length: context } = complete, { batch_tokens: batch } = options;
+  const { kind, context_length: context } = complete,
+    { batch_tokens: batch } = options;
   if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
   if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
-  const sequences = Math.floor(batch / context); // in passes of equal size, at most half of them in each: the trainer has two lanes
+  // in passes of equal size, at most half of them in each: the trainer has two lanes
+  const sequences = Math.floor(batch / context);
   let each = Math.max(1, sequences >> 1);
   while (sequences % each) each--;
   Object.assign(options, { batch_tokens: sequences * context, micro_tokens: each * context });
-  let text = await bytesOf(data, 'data'), held = null;
+  let text = await bytesOf(data, 'data'),
+    held = null;
   if (typeof validation === 'number') {
-    if (!(validation > 0 && validation < 1)) fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
+    if (!(validation > 0 && validation < 1))
+      fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
     ({ text, held } = split(text, validation, kind === 'encoder_decoder' ? '\n' : SEPARATOR));
   } else if (validation !== null) {
     held = await bytesOf(validation, 'validation');
   }
-  return { config: complete, options, tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer), text, held, validateEvery, checkpoint };
+  return {
+    config: complete,
+    options,
+    tokenizer: tokenizer === null ? null : await vocabularyOf(tokenizer),
+    text,
+    held,
+    validateEvery,
+    checkpoint,
+  };
 }
 
-/** A tokenizer.json as the trainer writes one. @param {any} source @returns {Promise<string>} */
+/**
+ * A tokenizer.json as the trainer writes one.
+ * @param {any} source
+ * @returns {Promise<string>}
+ */
 async function vocabularyOf(source) {
   const known = learnt.get(source);
   if (known) return known;
-  const json = source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source)), { vocab, merges } = json.model ?? {};
-  if (!vocab || Array.isArray(vocab) || !Array.isArray(merges)) fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
-  return JSON.stringify({ model: { vocab, merges: merges.map((/** @type {string | string[]} */ m) => (Array.isArray(m) ? m.join(' ') : m)) } });
+  const json =
+      source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source)),
+    { vocab, merges } = json.model ?? {};
+  if (!vocab || Array.isArray(vocab) || !Array.isArray(merges))
+    fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
+  return JSON.stringify({
+    model: { vocab, merges: merges.map((/** @type {string | string[]} */ m) => (Array.isArray(m) ? m.join(' ') : m)) },
+  });
 }
 
 /**
@@ -150,7 +255,13 @@ export async function startTraining(config, data, options, begun) {
   return guardedAsync(() => start(config, data, given, begun), given.signal);
 }
 
-/** @param {any} config @param {Text} data @param {Record<string, any>} given  checked @param {(run: TrainingRun) => void} begun @returns {Promise<TrainingRun>} */
+/**
+ * @param {any} config
+ * @param {Text} data
+ * @param {Record<string, any>} given checked
+ * @param {(run: TrainingRun) => void} begun
+ * @returns {Promise<TrainingRun>}
+ */
 async function start(config, data, given, begun) {
   const { signal: stop, worker } = given;
   stop?.throwIfAborted();
@@ -173,7 +284,10 @@ export class TrainingRun {
   #remote;
   #engine;
   #signal;
-  /** Known when it is open. @type {{config: any, parameters: import('../formats/roster.js').ParameterTable, tokenizer: Tokenizer} | null} */
+  /**
+   * Known when it is open.
+   * @type {{config: any, parameters: import('../formats/roster.js').ParameterTable, tokenizer: Tokenizer} | null}
+   */
   about = null;
   /** Steps received and not yet read. @type {TrainStep[]} */
   #queue = [];
@@ -187,7 +301,11 @@ export class TrainingRun {
   #pause = null;
   #stop = () => this.dispose();
 
-  /** @param {WorkerModel} remote @param {Promise<WebAssembly.Module>} engine @param {AbortSignal} [signal] */
+  /**
+   * @param {WorkerModel} remote
+   * @param {Promise<WebAssembly.Module>} engine
+   * @param {AbortSignal} [signal]
+   */
   constructor(remote, engine, signal) {
     this.#remote = remote;
     this.#engine = engine;
@@ -195,7 +313,11 @@ export class TrainingRun {
     signal?.addEventListener('abort', this.#stop, { once: true });
   }
 
-  /** @param {string} method @param {any[]} args @returns {Promise<any>} */
+  /**
+   * @param {string} method
+   * @param {any[]} args
+   * @returns {Promise<any>}
+   */
   async #call(method, ...args) {
     try {
       return await this.#remote.call(method, args, { engine: method === 'open' ? this.#engine : undefined });
@@ -245,13 +367,20 @@ export class TrainingRun {
   }
 
   /** Request no further steps until the next read. */
-  stop() { clearTimeout(this.#soon); }
+  stop() {
+    clearTimeout(this.#soon);
+  }
 
   pause() {
     this.stop();
     if (this.#pause) return;
     let go = () => {};
-    this.#pause = { wait: new Promise((resolve) => { go = resolve; }), go };
+    this.#pause = {
+      wait: new Promise((resolve) => {
+        go = resolve;
+      }),
+      go,
+    };
   }
 
   resume() {
@@ -259,11 +388,15 @@ export class TrainingRun {
     this.#pause = null;
   }
 
-  /** @param {{dtype?: string}} options @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>} */
+  /**
+   * @param {{dtype?: string}} options
+   * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
+   */
   files(options) {
     const { dtype = 'f32' } = optionsOf('files', options, { dtype: word });
     this.stop();
-    if (!['f32', 'f16', 'q8_0', 'q4_0'].includes(dtype)) fail('bad-option', `dtype is ${show(dtype)}, expected f32, f16, q8_0 or q4_0`);
+    if (!['f32', 'f16', 'q8_0', 'q4_0'].includes(dtype))
+      fail('bad-option', `dtype is ${show(dtype)}, expected f32, f16, q8_0 or q4_0`);
     return this.#call('files', dtype);
   }
 
@@ -288,18 +421,29 @@ export class TrainingRun {
  * @returns {Promise<{weights: number, stream: number}[]>}
  */
 export async function depth(config, options) {
-  const { seed = 1, tokens = 256, signal: given } = optionsOf('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
+  const {
+    seed = 1,
+    tokens = 256,
+    signal: given,
+  } = optionsOf('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
   number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
   number('tokens', tokens, 2, 1 << 16, true);
   return guardedAsync(() => measure(config, seed, tokens, given), given);
 }
 
-/** @param {any} config @param {number} seed @param {number} tokens @param {AbortSignal | undefined} given @returns {Promise<{weights: number, stream: number}[]>} */
+/**
+ * @param {any} config
+ * @param {number} seed
+ * @param {number} tokens
+ * @param {AbortSignal | undefined} given
+ * @returns {Promise<{weights: number, stream: number}[]>}
+ */
 async function measure(config, seed, tokens, given) {
   const complete = configOf(config, { vocab_size: 256, context_length: 128 });
   if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
   given?.throwIfAborted();
-  const { remote, engine } = await startTrainer(undefined, given), stop = () => remote.close();
+  const { remote, engine } = await startTrainer(undefined, given),
+    stop = () => remote.close();
   given?.addEventListener('abort', stop, { once: true });
   try {
     return await remote.call('depth', [complete, seed, tokens], { engine });

@@ -26,9 +26,10 @@ import { parameterTable } from '../formats/roster.js';
  * @property {number} norm    of its gradient, before clipping
  * @property {number} rate    share of the learning rates, 0 .. 1: warm-up and cosine
  * @property {number} tokens  learnt from so far
- * @property {number} tokensPerSecond  of this step without validation; of the newest steps where the clock is too coarse for one, 0 before there
- *   are enough of them
- * @property {{nats: number, bitsPerByte: number} | null} validation  nats a token, of the weights behind the step; null: none was due
+ * @property {number} tokensPerSecond of this step without validation; of the newest steps where the clock is too coarse
+ *   for one, 0 before there are enough of them
+ * @property {{nats: number, bitsPerByte: number} | null} validation nats a token, of the weights behind the step; null:
+ *   none was due
  */
 
 /** Steps of a tiny model are posted together, about once a frame. */
@@ -36,13 +37,18 @@ const POST_MS = 12;
 
 /** @type {Trainer | null} */
 let trainer = null;
-/** Of the order; its texts and checkpoint are not kept. @type {{steps: number, validateEvery: number, validates: boolean}} */
+/**
+ * Of the order; its texts and checkpoint are not kept.
+ * @type {{steps: number, validateEvery: number, validates: boolean}}
+ */
 let plan;
 const rate = new Rate();
 /** An error is reported after the steps computed before it. @type {{error: unknown} | null} */
 let failure = null;
 
-function running() { return trainer ?? fail('bad-state', 'the run did not start'); }
+function running() {
+  return trainer ?? fail('bad-state', 'the run did not start');
+}
 
 const calls = {
   /** @param {Order} order */
@@ -62,16 +68,24 @@ const calls = {
     return { config: camelConfig(config), parameters: parameterTable(config), tokenizer };
   },
 
-  /** The next steps: as many as fit into a frame, one at least; none after the last. @returns {TrainStep[]} */
+  /**
+   * The next steps: as many as fit into a frame, one at least; none after the last.
+   * @returns {TrainStep[]}
+   */
   steps() {
-    const t = running(), { steps, validateEvery, validates } = plan, began = performance.now(), told = failure;
+    const t = running(),
+      { steps, validateEvery, validates } = plan,
+      began = performance.now(),
+      told = failure;
     /** @type {TrainStep[]} */
     const done = [];
     failure = null;
     if (told) throw told.error;
     try {
       while (t.steps < steps && (!done.length || performance.now() - began < POST_MS)) {
-        const from = performance.now(), { counted, ...s } = t.step(), tokensPerSecond = rate.add(counted, performance.now() - from);
+        const from = performance.now(),
+          { counted, ...s } = t.step(),
+          tokensPerSecond = rate.add(counted, performance.now() - from);
         const due = validates && (s.step === steps || (validateEvery && s.step % validateEvery === 0));
         done.push({ ...s, steps, tokensPerSecond, validation: due ? t.validate() : null });
       }
@@ -93,7 +107,11 @@ const calls = {
     } catch (error) {
       if (!(error instanceof GlassformerError && error.code === 'unsupported')) throw error;
     }
-    return [{ name: 'config.json', bytes: t.file('config') }, { name: 'model.safetensors', bytes: t.file('safetensors') }, { name: 'tokenizer.json', bytes: t.file('tokenizer') }];
+    return [
+      { name: 'config.json', bytes: t.file('config') },
+      { name: 'model.safetensors', bytes: t.file('safetensors') },
+      { name: 'tokenizer.json', bytes: t.file('tokenizer') },
+    ];
   },
 
   /** Everything that the next step depends on, and the vocabulary. */
@@ -102,7 +120,11 @@ const calls = {
     return wrap(t.file('state'), t.file('tokenizer'));
   },
 
-  /** @param {Config} config @param {number} seed @param {number} tokens */
+  /**
+   * @param {Config} config
+   * @param {number} seed
+   * @param {number} tokens
+   */
   async depth(config, seed, tokens) {
     const t = await Trainer.start(await engine);
     t.configure(config);
@@ -110,7 +132,11 @@ const calls = {
   },
 };
 
-/** A checkpoint: the trainer's state, a tokenizer.json, the length of that. @param {Uint8Array} state @param {Uint8Array} tokenizer */
+/**
+ * A checkpoint: the trainer's state, a tokenizer.json, the length of that.
+ * @param {Uint8Array} state
+ * @param {Uint8Array} tokenizer
+ */
 function wrap(state, tokenizer) {
   const bytes = new Uint8Array(state.length + tokenizer.length + 4);
   bytes.set(state);
@@ -119,27 +145,43 @@ function wrap(state, tokenizer) {
   return bytes;
 }
 
-/** @param {Uint8Array} bytes @returns {{state: Uint8Array, tokenizer: string}} */
+/**
+ * @param {Uint8Array} bytes
+ * @returns {{state: Uint8Array, tokenizer: string}}
+ */
 function unwrap(bytes) {
-  const end = bytes.length - 4, n = end < 0 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(end, true);
+  const end = bytes.length - 4,
+    n = end < 0 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(end, true);
   const tokenizer = n <= end ? new TextDecoder().decode(bytes.subarray(end - n, end)) : '';
   try {
     if (JSON.parse(tokenizer).model.vocab) return { state: bytes.subarray(0, end - n), tokenizer };
-  } catch { /* said below */ }
+  } catch {
+    /* said below */
+  }
   return fail('bad-file', 'the checkpoint was not written by this package, or is incomplete');
 }
 
-/** The trainer numbers tokens in its own way: a vocabulary in another order would be read as something else. @param {any} given @param {any} made */
+/**
+ * The trainer numbers tokens in its own way: a vocabulary in another order would be read as something else.
+ * @param {any} given
+ * @param {any} made
+ */
 function sameTokens(given, made) {
   const [theirs, ours] = [given, made].map((json) => /** @type {Record<string, number>} */ (json.model.vocab));
   const odd = Object.keys({ ...ours, ...theirs }).find((token) => theirs[token] !== ours[token]);
-  if (odd !== undefined) fail('bad-tokenizer', `the token ${show(odd)} has the number ${theirs[odd] ?? 'none'} in the tokenizer, ${ours[odd] ?? 'none'} in the trainer: it takes vocabularies that it has learnt itself`);
+  if (odd !== undefined)
+    fail(
+      'bad-tokenizer',
+      `the token ${show(odd)} has the number ${theirs[odd] ?? 'none'} in the tokenizer, ${ours[odd] ?? 'none'} in the trainer: it takes vocabularies that it has learnt itself`,
+    );
 }
 
 /** The compiled binary comes in a message of its own. @type {(module: WebAssembly.Module) => void} */
 let deliver;
 /** @type {Promise<WebAssembly.Module>} */
-const engine = new Promise((resolve) => { deliver = resolve; });
+const engine = new Promise((resolve) => {
+  deliver = resolve;
+});
 
 listen(async (data) => {
   if (data.engine) return deliver(data.engine);

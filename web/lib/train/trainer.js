@@ -1,6 +1,7 @@
 // trainer.js - one instance of the binary that trains, with its memory
 //
-// Same rules as engine/engine.js: addresses are numbers; a view is created, used and dropped within one function; results are copies.
+// Same rules as engine/engine.js: addresses are numbers; a view is created, used and dropped within one function;
+// results are copies.
 import { GlassformerError, fail } from '../base/errors.js';
 import { allocate } from '../engine/allocate.js';
 
@@ -25,11 +26,16 @@ export class Trainer {
   #out = 0;
   #run = 0;
 
-  /** Create an instance. @param {WebAssembly.Module} module  see binary.js @returns {Promise<Trainer>} */
+  /**
+   * Create an instance.
+   * @param {WebAssembly.Module} module see binary.js
+   * @returns {Promise<Trainer>}
+   */
   static async start(module) {
     /** @type {Record<string, Record<string, any>>} */
     const imports = {};
-    for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] = () => 0; // growth needs no answer
+    // growth needs no answer
+    for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] = () => 0;
     const { exports } = await WebAssembly.instantiate(module, imports);
     return new Trainer(exports);
   }
@@ -53,17 +59,24 @@ export class Trainer {
   configure(config, options = {}) {
     for (const field of this.#schema.fields) {
       const value = config[/** @type {keyof Config} */ (field)];
-      if (value !== undefined) this.#set(field, typeof value === 'string' ? this.#schema.enums[field].indexOf(value) : Number(value));
+      if (value !== undefined)
+        this.#set(field, typeof value === 'string' ? this.#schema.enums[field].indexOf(value) : Number(value));
     }
     for (const [name, value] of Object.entries(options)) this.#set(name, value);
   }
 
-  /** @param {string} name @param {number} value */
+  /**
+   * @param {string} name
+   * @param {number} value
+   */
   #set(name, value) {
     this.#lend(utf8.encode(name), (p) => this.#check(this.#x.gf_train_set(this.#run, p, value, this.#error)));
   }
 
-  /** The vocabulary of a tokenizer.json, instead of one learnt from the text. @param {string} json */
+  /**
+   * The vocabulary of a tokenizer.json, instead of one learnt from the text.
+   * @param {string} json
+   */
   vocabulary(json) {
     const bytes = utf8.encode(json);
     this.#lend(bytes, (p) => this.#check(this.#x.gf_train_vocabulary(this.#run, p, bytes.length, this.#error)));
@@ -84,13 +97,14 @@ export class Trainer {
       this.#x.gf_free(p);
       throw error;
     }
-    this.#check(this.#x.gf_train_open(this.#run, p, text.length, q, held?.length ?? 0, this.#error)); // both are its own now
+    // both are its own now
+    this.#check(this.#x.gf_train_open(this.#run, p, text.length, q, held?.length ?? 0, this.#error));
     return this.#x.gf_train_vocab_size(this.#run);
   }
 
   /**
-   * @returns {{step: number, loss: number, norm: number, rate: number, tokens: number, counted: number}} loss in nats a token before the step,
-   *   norm of its gradient, share of the learning rates, tokens so far and in this step
+   * @returns {{step: number, loss: number, norm: number, rate: number, tokens: number, counted: number}} loss in nats a
+   *   token before the step, norm of its gradient, share of the learning rates, tokens so far and in this step
    */
   step() {
     this.#check(this.#x.gf_train_step(this.#run, this.#out, this.#error));
@@ -98,8 +112,13 @@ export class Trainer {
     return { step, loss, norm, rate, tokens, counted };
   }
 
-  /** Steps done. @returns {number} */
-  get steps() { return this.#x.gf_train_steps(this.#run); }
+  /**
+   * Steps done.
+   * @returns {number}
+   */
+  get steps() {
+    return this.#x.gf_train_steps(this.#run);
+  }
 
   /** @returns {{nats: number, bitsPerByte: number}} a token, a byte of the text that is held out */
   validate() {
@@ -114,13 +133,27 @@ export class Trainer {
    * @returns {Uint8Array<ArrayBuffer>}
    */
   file(kind, dtype = 'f32') {
-    const p = this.#x.gf_train_file(this.#run, KINDS.indexOf(kind), this.#schema.dtypes.indexOf(dtype), this.#out, this.#error) >>> 0;
+    const p =
+      this.#x.gf_train_file(
+        this.#run,
+        KINDS.indexOf(kind),
+        this.#schema.dtypes.indexOf(dtype),
+        this.#out,
+        this.#error,
+      ) >>> 0;
     if (!p) this.#fail(new Int32Array(this.#memory.buffer, this.#error + this.#schema.error.status, 1)[0]);
     const [n] = new Uint32Array(this.#memory.buffer, this.#out, 1);
-    try { return new Uint8Array(this.#memory.buffer, p, n).slice(); } finally { this.#x.gf_free(p); }
+    try {
+      return new Uint8Array(this.#memory.buffer, p, n).slice();
+    } finally {
+      this.#x.gf_free(p);
+    }
   }
 
-  /** Go on from a state that `file` wrote. @param {Uint8Array} state */
+  /**
+   * Go on from a state that `file` wrote.
+   * @param {Uint8Array} state
+   */
   load(state) {
     this.#lend(state, (p) => this.#check(this.#x.gf_train_load(this.#run, p, state.length, this.#error)));
   }
@@ -145,21 +178,39 @@ export class Trainer {
 
   // ---- memory and errors, private to this file
 
-  /** @param {number} n bytes @returns {number} */
-  #alloc(n) { return allocate(this.#x, n); }
+  /**
+   * @param {number} n bytes
+   * @returns {number}
+   */
+  #alloc(n) {
+    return allocate(this.#x, n);
+  }
 
-  /** A copy in linear memory, a 0 behind it. @param {Uint8Array} bytes @returns {number} */
+  /**
+   * A copy in linear memory, a 0 behind it.
+   * @param {Uint8Array} bytes
+   * @returns {number}
+   */
   #put(bytes) {
-    const p = this.#alloc(bytes.length + 1), view = new Uint8Array(this.#memory.buffer, p, bytes.length + 1);
+    const p = this.#alloc(bytes.length + 1),
+      view = new Uint8Array(this.#memory.buffer, p, bytes.length + 1);
     view.set(bytes);
     view[bytes.length] = 0;
     return p;
   }
 
-  /** The same for one call. @param {Uint8Array} bytes @param {(p: number) => void} call */
+  /**
+   * The same for one call.
+   * @param {Uint8Array} bytes
+   * @param {(p: number) => void} call
+   */
   #lend(bytes, call) {
     const p = this.#put(bytes);
-    try { call(p); } finally { this.#x.gf_free(p); }
+    try {
+      call(p);
+    } finally {
+      this.#x.gf_free(p);
+    }
   }
 
   /** @param {number} p */
@@ -169,9 +220,14 @@ export class Trainer {
   }
 
   /** @param {number} status */
-  #check(status) { if (status < 0) this.#fail(status); }
+  #check(status) {
+    if (status < 0) this.#fail(status);
+  }
 
-  /** @param {number} status @returns {never} */
+  /**
+   * @param {number} status
+   * @returns {never}
+   */
   #fail(status) {
     const code = this.#schema.status[status] ?? 'bad-state';
     throw new GlassformerError(code, this.#string(this.#error + this.#schema.error.text));

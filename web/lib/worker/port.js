@@ -1,15 +1,23 @@
-// port.js - the message port between a worker and the thread that started it, with one interface for Web Workers and for Node's threads
+// port.js - the message port between a worker and the thread that started it, with one interface for Web Workers and
+// for Node's threads
 import { packed } from '../base/failure.js';
 
 const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
 
 /** @type {{postMessage(message: any, transfer?: any[]): void, onmessage: any}} */
-export const port = parent ? {
-  postMessage: (/** @type {any} */ m, /** @type {any} */ t) => parent.postMessage(m, t),
-  set onmessage(/** @type {any} */ f) { parent.on('message', (data) => f({ data })); },
-} : /** @type {any} */ (globalThis);
+export const port = parent
+  ? {
+      postMessage: (/** @type {any} */ m, /** @type {any} */ t) => parent.postMessage(m, t),
+      set onmessage(/** @type {any} */ f) {
+        parent.on('message', (data) => f({ data }));
+      },
+    }
+  : /** @type {any} */ (globalThis);
 
-/** Settles once the owner can detect the end of this worker; the first answer waits for it. @type {Promise<unknown> | undefined} */
+/**
+ * Settles once the owner can detect the end of this worker; the first answer waits for it.
+ * @type {Promise<unknown> | undefined}
+ */
 export let watched;
 
 /**
@@ -22,19 +30,30 @@ export function listen(receive) {
     port.postMessage({ ready: true });
     if (!parent) watched = holdLock();
   };
-  if (!parent) globalThis.onmessageerror = () => { throw new Error('a message to it could not be read'); }; // an error event for the owner
+  if (!parent)
+    globalThis.onmessageerror = () => {
+      throw new Error('a message to it could not be read');
+    }; // an error event for the owner
 }
 
 /** A browser sends no event when it ends a worker, but it then releases the worker's lock, which the owner requests. */
 function holdLock() {
-  return new Promise((done) => navigator.locks?.request(crypto.randomUUID(), (lock) => {
-    port.postMessage({ lock: lock?.name });
-    done(0);
-    return new Promise(() => {});
-  }).catch(done) ?? done(0)); // an opaque origin has no locks
+  return new Promise(
+    (done) =>
+      navigator.locks
+        ?.request(crypto.randomUUID(), (lock) => {
+          port.postMessage({ lock: lock?.name });
+          done(0);
+          return new Promise(() => {});
+        })
+        .catch(done) ?? done(0),
+  ); // an opaque origin has no locks
 }
 
-/** Post a message and transfer its arrays, which the sender must not use any more. @param {any} message */
+/**
+ * Post a message and transfer its arrays, which the sender must not use any more.
+ * @param {any} message
+ */
 export function post(message) {
   port.postMessage(message, [...buffers(message)]);
 }
@@ -46,12 +65,20 @@ export function post(message) {
  * @param {boolean} [aborted]
  */
 export function postError(id, error, aborted = false) {
-  post(error instanceof WebAssembly.RuntimeError ? { crash: packed(error) } : { id, error: { packed: packed(error), aborted } });
+  post(
+    error instanceof WebAssembly.RuntimeError
+      ? { crash: packed(error) }
+      : { id, error: { packed: packed(error), aborted } },
+  );
 }
 
-/** @param {any} value @returns {Set<ArrayBuffer>} */
+/**
+ * @param {any} value
+ * @returns {Set<ArrayBuffer>}
+ */
 function buffers(value, found = new Set()) {
   if (ArrayBuffer.isView(value)) found.add(value.buffer);
-  else if (value && typeof value === 'object' && !(value instanceof MessagePort)) for (const v of Object.values(value)) buffers(v, found);
+  else if (value && typeof value === 'object' && !(value instanceof MessagePort))
+    for (const v of Object.values(value)) buffers(v, found);
   return found;
 }

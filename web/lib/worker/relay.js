@@ -1,4 +1,5 @@
-// relay.js - lets a worker use the caller's fetch function: the caller's side makes the request, the worker's side reads the body by messages
+// relay.js - lets a worker use the caller's fetch function: the caller's side makes the request, the worker's side
+// reads the body by messages
 import { packed, unpacked } from '../base/failure.js';
 import { answerOf, chunkOf } from '../base/given.js';
 
@@ -18,7 +19,10 @@ export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
       reader?.cancel().catch(() => {});
       port.close();
     } else if (reader) {
-      reader.read().then(({ done, value }) => port.postMessage({ done, value: done ? undefined : chunkOf(value, url) })).catch(fail);
+      reader
+        .read()
+        .then(({ done, value }) => port.postMessage({ done, value: done ? undefined : chunkOf(value, url) }))
+        .catch(fail);
     } else {
       port.postMessage({ done: true });
     }
@@ -26,7 +30,13 @@ export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
   try {
     const response = answerOf(await fetch(url, { ...init, signal }), url);
     reader = response.body?.getReader();
-    port.postMessage({ status: response.status, statusText: response.statusText, headers: [...response.headers], url: response.url, type: response.type });
+    port.postMessage({
+      status: response.status,
+      statusText: response.statusText,
+      headers: [...response.headers],
+      url: response.url,
+      type: response.type,
+    });
   } catch (error) {
     fail(error);
   }
@@ -44,27 +54,47 @@ export function relayedFetch(post) {
     const headers = [...new Headers(init.headers)];
     post({ fetch: url, init: { method: init.method, redirect: init.redirect, headers }, port: port2 }, [port2]);
     const { signal } = init;
-    const next = () => new Promise((resolve, reject) => {
-      const abort = () => { port1.postMessage('cancel'); reject(signal?.reason); };
-      signal?.addEventListener('abort', abort, { once: true });
-      port1.onmessage = ({ data }) => {
-        signal?.removeEventListener('abort', abort);
-        if (data.error) reject(unpacked(data.error));
-        else resolve(data);
-      };
-    });
+    const next = () =>
+      new Promise((resolve, reject) => {
+        const abort = () => {
+          port1.postMessage('cancel');
+          reject(signal?.reason);
+        };
+        signal?.addEventListener('abort', abort, { once: true });
+        port1.onmessage = ({ data }) => {
+          signal?.removeEventListener('abort', abort);
+          if (data.error) reject(unpacked(data.error));
+          else resolve(data);
+        };
+      });
     return next().then((/** @type {any} */ head) => {
-      const body = head.status === 204 || head.status === 304 ? null : new ReadableStream({
-        async pull(controller) {
-          const chunk = next();
-          port1.postMessage('next');
-          const { done, value } = /** @type {any} */ (await chunk);
-          if (done) { controller.close(); port1.close(); } else controller.enqueue(value);
-        },
-        cancel() { port1.postMessage('cancel'); },
-      }, { highWaterMark: 1 });
-      const response = new Response(body, { status: head.status || 200, statusText: head.statusText, headers: head.headers });
-      if (!head.status) Object.defineProperties(response, { status: { value: 0 }, ok: { value: false } }); // a redirect not followed
+      const body =
+        head.status === 204 || head.status === 304
+          ? null
+          : new ReadableStream(
+              {
+                async pull(controller) {
+                  const chunk = next();
+                  port1.postMessage('next');
+                  const { done, value } = /** @type {any} */ (await chunk);
+                  if (done) {
+                    controller.close();
+                    port1.close();
+                  } else controller.enqueue(value);
+                },
+                cancel() {
+                  port1.postMessage('cancel');
+                },
+              },
+              { highWaterMark: 1 },
+            );
+      const response = new Response(body, {
+        status: head.status || 200,
+        statusText: head.statusText,
+        headers: head.headers,
+      });
+      // a redirect not followed
+      if (!head.status) Object.defineProperties(response, { status: { value: 0 }, ok: { value: false } });
       return Object.defineProperties(response, { url: { value: head.url }, type: { value: head.type } });
     });
   };

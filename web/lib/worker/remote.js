@@ -1,9 +1,11 @@
-// remote.js - the caller's side of a model, in a worker (WorkerModel) or in the caller's thread (LocalModel), behind one interface
+// remote.js - the caller's side of a model, in a worker (WorkerModel) or in the caller's thread (LocalModel), behind
+// one interface
 //
-// Messages to the worker:  { hello }  { id, method, args, hooks }  { id, engine }  { id, args, stream, credit }  { id, abort }  { id, more }
-// and from it:  { ready }  { id, value, memory }  { id, error }  { id, progress }  { id, steps }  { id, done, memory }  { id, fetch, init, port }
-// and, so that the caller notices the end of the worker:  { lock }  { line }  { crash }
-// credit and more are numbers of steps that the worker may send before the reader has consumed them. Arrays in answers are transferred.
+// Messages to the worker: { hello } { id, method, args, hooks } { id, engine } { id, args, stream, credit }
+// { id, abort } { id, more } and from it: { ready } { id, value, memory } { id, error } { id, progress } { id, steps }
+// { id, done, memory } { id, fetch, init, port } and, so that the caller notices the end of the worker: { lock }
+// { line } { crash } credit and more are numbers of steps that the worker may send before the reader has consumed them.
+// Arrays in answers are transferred.
 import { unpacked } from '../base/failure.js';
 import { GlassformerError, outward, said } from '../base/errors.js';
 
@@ -17,15 +19,27 @@ import { GlassformerError, outward, said } from '../base/errors.js';
  * @property {() => void} close
  */
 
-/** Steps that a worker may compute ahead of its reader: enough to hide the time of a message, few enough that a stop wastes little. */
+/**
+ * Steps that a worker may compute ahead of its reader: enough to hide the time of a message, few enough that a stop
+ * wastes little.
+ */
 const AHEAD = 256;
 
 /** @param {string} [what] */
 const gone = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
-/** After a WebAssembly trap linear memory may be inconsistent, so the model cannot be used any more. @param {string} why @param {unknown} [cause] */
-const crash = (why, cause) => new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`, { cause });
-/** @param {string} why @param {unknown} [cause] */
-const failed = (why, cause) => new GlassformerError('worker', `the worker failed: ${why}`, cause === undefined ? undefined : { cause });
+/**
+ * After a WebAssembly trap linear memory may be inconsistent, so the model cannot be used any more.
+ * @param {string} why
+ * @param {unknown} [cause]
+ */
+const crash = (why, cause) =>
+  new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`, { cause });
+/**
+ * @param {string} why
+ * @param {unknown} [cause]
+ */
+const failed = (why, cause) =>
+  new GlassformerError('worker', `the worker failed: ${why}`, cause === undefined ? undefined : { cause });
 
 /** A model in the caller's thread. @implements {Remote} */
 export class LocalModel {
@@ -51,14 +65,19 @@ export class LocalModel {
     return this.#why();
   }
 
-  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] */
+  /**
+   * @param {string} method
+   * @param {any[]} args
+   * @param {Hooks} [hooks]
+   */
   async call(method, args, hooks = {}) {
     try {
       hooks.signal?.throwIfAborted();
       if (method === 'load' || method === 'create') {
         const { LoadedModel } = await import('../run/loaded_model.js');
         this.#model = await LoadedModel[/** @type {'load'|'create'} */ (method)](args[0], args[1], hooks);
-        return structuredClone(this.#model.info()); // a copy, as a worker sends one: changes by the caller do not reach the engine
+        // a copy, as a worker sends one: changes by the caller do not reach the engine
+        return structuredClone(this.#model.info());
       }
       const value = await /** @type {any} */ (this.#alive())[method](...args, hooks);
       this.#alive(); // a concurrent call may have trapped
@@ -68,7 +87,10 @@ export class LocalModel {
     }
   }
 
-  /** @param {any[]} args @param {Hooks} [hooks] */
+  /**
+   * @param {any[]} args
+   * @param {Hooks} [hooks]
+   */
   async *generate(args, hooks = {}) {
     const inner = this.#alive().generate(args[0], args[1], hooks);
     try {
@@ -85,7 +107,9 @@ export class LocalModel {
     }
   }
 
-  memory() { return this.#alive().memory(); }
+  memory() {
+    return this.#alive().memory();
+  }
 
   close() {
     this.#model?.dispose();
@@ -105,61 +129,109 @@ export class WorkerModel {
   /** @type {import('../engine/engine.js').MemoryMap} */
   #memory = { totalBytes: 0, regions: [] };
 
-  /** @param {Worker} worker @param {string} [what]  what error messages call it */
+  /**
+   * @param {Worker} worker
+   * @param {string} [what] what error messages call it
+   */
   constructor(worker, what) {
     this.#worker = worker;
     this.#why = () => gone(what);
     worker.addEventListener('message', ({ data }) => {
       const { memory, crash: trap, line, lock } = data;
       if (memory) this.#memory = memory;
-      if (trap) { const cause = unpacked(trap); this.#end(() => crash(said(cause), cause)); }
+      if (trap) {
+        const cause = unpacked(trap);
+        this.#end(() => crash(said(cause), cause));
+      }
       if (line) this.#watch(line);
       if (lock) navigator.locks.request(lock, () => this.#end(() => failed('it was ended from outside')));
       this.#waiting.get(data.id)?.message(data);
     });
-    for (const name of ['error', 'messageerror', 'exit']) { // 'exit' is sent by worker threads of Node
+    for (const name of ['error', 'messageerror', 'exit']) {
+      // 'exit' is sent by worker threads of Node
       worker.addEventListener(name, (/** @type {any} */ event) => {
         event.preventDefault?.();
-        this.#end(() => failed(event.message || 'its file or a message could not be read', event.error ?? (event instanceof Error ? event : undefined)));
+        this.#end(() =>
+          failed(
+            event.message || 'its file or a message could not be read',
+            event.error ?? (event instanceof Error ? event : undefined),
+          ),
+        );
       });
     }
   }
 
-  /** Watch a helper thread: when it ends inside a tile, the engine would wait for that tile for ever. @param {MessagePort} line */
+  /**
+   * Watch a helper thread: when it ends inside a tile, the engine would wait for that tile for ever.
+   * @param {MessagePort} line
+   */
   #watch(line) {
     const died = () => this.#end(() => failed('one of its helper threads ended'));
     line.onmessage = ({ data }) => {
       if (data === 'joined') line.addEventListener('close', died);
       else if (data === 'left') line.removeEventListener('close', died);
-      else { const cause = unpacked(data.crash); this.#end(() => crash(said(cause), cause)); }
+      else {
+        const cause = unpacked(data.crash);
+        this.#end(() => crash(said(cause), cause));
+      }
     };
   }
 
-  /** @param {string} method @param {any[]} args @param {Hooks} [hooks] @returns {Promise<any>} */
+  /**
+   * @param {string} method
+   * @param {any[]} args
+   * @param {Hooks} [hooks]
+   * @returns {Promise<any>}
+   */
   async call(method, args, { signal, onProgress, fetch, engine, helper } = {}) {
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
       const id = this.#open({
         message: (m) => {
           if (m.progress) return onProgress?.(m.progress);
-          if (m.fetch) return import('./relay.js').then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal)).catch((error) => { end(); reject(outward(error, signal)); });
+          if (m.fetch)
+            return import('./relay.js')
+              .then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal))
+              .catch((error) => {
+                end();
+                reject(outward(error, signal));
+              });
           end();
           if (m.error) reject(revive(m.error, signal));
           else resolve(m.value);
         },
-        fail: (error) => { end(); reject(error); },
+        fail: (error) => {
+          end();
+          reject(error);
+        },
       });
       const abort = () => this.#post({ id, abort: true });
-      const end = () => { this.#waiting.delete(id); signal?.removeEventListener('abort', abort); };
+      const end = () => {
+        this.#waiting.delete(id);
+        signal?.removeEventListener('abort', abort);
+      };
       signal?.addEventListener('abort', abort);
       try {
         this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch, helper } });
-        engine?.then((module) => { if (this.#waiting.has(id)) this.#post({ id, engine: module }); }).catch((error) => { end(); reject(outward(error, signal)); });
-      } catch (error) { end(); reject(outward(error, signal)); }
+        engine
+          ?.then((module) => {
+            if (this.#waiting.has(id)) this.#post({ id, engine: module });
+          })
+          .catch((error) => {
+            end();
+            reject(outward(error, signal));
+          });
+      } catch (error) {
+        end();
+        reject(outward(error, signal));
+      }
     });
   }
 
-  /** @param {any[]} args @param {Hooks} [hooks] */
+  /**
+   * @param {any[]} args
+   * @param {Hooks} [hooks]
+   */
   async *generate(args, { signal } = {}) {
     signal?.throwIfAborted();
     /** @type {any[]} */
@@ -174,10 +246,21 @@ export class WorkerModel {
         else end = m.error ? { error: revive(m.error, signal) } : { done: m.done };
         wake();
       },
-      fail: (error) => { end = { error }; queue = []; wake(); },
+      fail: (error) => {
+        end = { error };
+        queue = [];
+        wake();
+      },
     });
-    const stop = () => { if (this.#worker) this.#post({ id, abort: true }); };
-    const abort = () => { end = { error: signal?.reason }; queue = []; wake(); stop(); }; // the reader may never call next() again
+    const stop = () => {
+      if (this.#worker) this.#post({ id, abort: true });
+    };
+    const abort = () => {
+      end = { error: signal?.reason };
+      queue = [];
+      wake();
+      stop();
+    }; // the reader may never call next() again
     signal?.addEventListener('abort', abort);
     try {
       this.#post({ id, args, stream: true, credit: AHEAD });
@@ -191,7 +274,9 @@ export class WorkerModel {
           if (error !== undefined) throw error;
           return done;
         } else {
-          await new Promise((resolve) => { wake = () => resolve(undefined); });
+          await new Promise((resolve) => {
+            wake = () => resolve(undefined);
+          });
         }
       }
     } finally {
@@ -207,9 +292,14 @@ export class WorkerModel {
     return this.#memory;
   }
 
-  close() { this.#end(this.#why); }
+  close() {
+    this.#end(this.#why);
+  }
 
-  /** Reject all pending and later calls with this error. @param {() => GlassformerError} why */
+  /**
+   * Reject all pending and later calls with this error.
+   * @param {() => GlassformerError} why
+   */
   #end(why) {
     if (!this.#worker) return;
     this.#worker.terminate();
@@ -231,7 +321,9 @@ export class WorkerModel {
     if (!this.#worker) throw this.#why();
     try {
       this.#worker.postMessage(message);
-    } catch (error) { throw new GlassformerError('bad-option', said(error), { cause: error }); }
+    } catch (error) {
+      throw new GlassformerError('bad-option', said(error), { cause: error });
+    }
   }
 }
 

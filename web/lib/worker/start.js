@@ -4,11 +4,17 @@ import { GlassformerError, fail, said, show } from '../base/errors.js';
 import { spawn, spawnText } from '../base/spawn.js';
 
 /** @typedef {import('../files.js').WorkerFile} WorkerFile */
-/** @typedef {boolean | string | URL | (() => Worker | Promise<Worker>)} WorkerOption  a URL of the worker's file, or a function that starts it */
+/**
+ * @typedef {boolean | string | URL | (() => Worker | Promise<Worker>)} WorkerOption a URL of the worker's file, or a
+ *   function that starts it
+ */
 
 const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
 
-/** A worker that runs and has answered, and the address of its file; null: unknown. @typedef {{worker: Worker, address: string | null}} Started */
+/**
+ * A worker that runs and has answered, and the address of its file; null: unknown.
+ * @typedef {{worker: Worker, address: string | null}} Started
+ */
 
 /**
  * Start a worker and wait for its answer.
@@ -19,10 +25,13 @@ const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
  */
 export async function startWorker(file, given = true, signal) {
   if (typeof given === 'function') {
-    const worker = await Promise.resolve().then(given).catch((error) => fail('worker', `the function given as worker failed: ${said(error)}`, error));
+    const worker = await Promise.resolve()
+      .then(given)
+      .catch((error) => fail('worker', `the function given as worker failed: ${said(error)}`, error));
     return { worker: await answering(worker, signal), address: null };
   }
-  const own = typeof given === 'boolean', address = own ? addressOf(file) : absolute(given);
+  const own = typeof given === 'boolean',
+    address = own ? addressOf(file) : absolute(given);
   /** @type {unknown} */
   let cause;
   if (address !== null) {
@@ -47,7 +56,11 @@ export async function startWorker(file, given = true, signal) {
 
 /** @param {string | URL} address */
 function absolute(address) {
-  try { return new URL(address, globalThis.document?.baseURI ?? globalThis.location?.href).href; } catch { return String(address); }
+  try {
+    return new URL(address, globalThis.document?.baseURI ?? globalThis.location?.href).href;
+  } catch {
+    return String(address);
+  }
 }
 
 /**
@@ -69,18 +82,29 @@ function answering(worker, signal) {
       worker.removeEventListener('message', message);
       how();
     };
-    const stop = (/** @type {unknown} */ error) => settle(() => { worker.terminate(); reject(error); });
+    const stop = (/** @type {unknown} */ error) =>
+      settle(() => {
+        worker.terminate();
+        reject(error);
+      });
     const abort = () => stop(signal?.reason);
-    const message = (/** @type {MessageEvent} */ { data }) => { if (data?.ready) settle(() => resolve(worker)); };
+    const message = (/** @type {MessageEvent} */ { data }) => {
+      if (data?.ready) settle(() => resolve(worker));
+    };
     worker.addEventListener('message', message);
     for (const name of ['error', 'messageerror', 'exit']) {
       worker.addEventListener(name, (/** @type {any} */ event) => {
         if (settled) return;
         event.preventDefault?.();
-        stop(new GlassformerError('worker', event.message || 'it gave no reason', { cause: event.error ?? (event instanceof Error ? event : undefined) }));
+        stop(
+          new GlassformerError('worker', event.message || 'it gave no reason', {
+            cause: event.error ?? (event instanceof Error ? event : undefined),
+          }),
+        );
       });
     }
-    worker.postMessage({ hello: true }); // also after an abort: a thread of Node can be ended safely once it has answered
+    // also after an abort: a thread of Node can be ended safely once it has answered
+    worker.postMessage({ hello: true });
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
   });
@@ -95,9 +119,14 @@ function answering(worker, signal) {
  */
 async function refuse(file, address, cause) {
   if (!(cause instanceof Error) || (cause instanceof GlassformerError && cause.code !== 'worker')) throw cause;
-  const why = address === null ? 'its file has no address here' : await diagnosis(address) ?? cause.message;
-  fail('worker', `the worker${address === null ? '' : ` of ${address}`} could not be started: ${why}. Serve the package's dist/${file}.js at that address, or pass `
-    + '{ worker: () => new Worker(...) }' + (file === 'worker' ? ', or { worker: false } to compute in the calling thread' : ''), cause);
+  const why = address === null ? 'its file has no address here' : ((await diagnosis(address)) ?? cause.message);
+  fail(
+    'worker',
+    `the worker${address === null ? '' : ` of ${address}`} could not be started: ${why}. Serve the package's dist/${file}.js at that address, or pass ` +
+      '{ worker: () => new Worker(...) }' +
+      (file === 'worker' ? ', or { worker: false } to compute in the calling thread' : ''),
+    cause,
+  );
 }
 
 /**

@@ -8,7 +8,10 @@ const POST_MS = 12;
 
 /** @type {LoadedModel | null} */
 let model = null;
-/** @type {Map<number, {controller: AbortController, credit: number, wake: () => void, deliver: (engine: WebAssembly.Module) => void}>} */
+/**
+ * @type
+ *   {Map<number, {controller: AbortController, credit: number, wake: () => void, deliver: (engine: WebAssembly.Module) => void}>}
+ */
 const running = new Map();
 
 listen(async (data) => {
@@ -17,7 +20,13 @@ listen(async (data) => {
   const known = running.get(id);
   if (abort) return known?.controller.abort();
   if (engine) return known?.deliver(engine);
-  if (more) { if (known) { known.credit += more; known.wake(); } return; }
+  if (more) {
+    if (known) {
+      known.credit += more;
+      known.wake();
+    }
+    return;
+  }
   const controller = new AbortController();
   const call = { controller, credit, wake: () => {}, deliver: (/** @type {WebAssembly.Module} */ _) => {} };
   running.set(id, call);
@@ -47,17 +56,26 @@ function loaded() {
 async function open(id, call, method, args, hooks) {
   model = await LoadedModel[method](args[0], args[1], {
     signal: call.controller.signal,
-    engine: new Promise((resolve) => { call.deliver = resolve; }),
+    engine: new Promise((resolve) => {
+      call.deliver = resolve;
+    }),
     helper: hooks.helper,
     onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
     watch: (line) => port.postMessage({ line }, [line]),
-    fetch: hooks.fetch ? (await import('./relay.js')).relayedFetch((message, transfer) => port.postMessage({ id, ...message }, transfer)) : undefined,
+    fetch: hooks.fetch
+      ? (await import('./relay.js')).relayedFetch((message, transfer) => port.postMessage({ id, ...message }, transfer))
+      : undefined,
   });
   await watched;
   post({ id, value: model.info(), memory: model.memory() });
 }
 
-/** @param {number} id @param {string} method @param {any[]} args @param {AbortSignal} signal */
+/**
+ * @param {number} id
+ * @param {string} method
+ * @param {any[]} args
+ * @param {AbortSignal} signal
+ */
 async function answer(id, method, args, signal) {
   const value = await /** @type {any} */ (loaded())[method](...args, { signal });
   post({ id, value, memory: loaded().memory() });
@@ -82,7 +100,13 @@ async function pump(id, call, args) {
       post({ id, steps: value });
       last = performance.now();
       call.credit -= value.length;
-      if (call.credit <= 0) await Promise.race([stopped, new Promise((resolve) => { call.wake = () => resolve(undefined); })]);
+      if (call.credit <= 0)
+        await Promise.race([
+          stopped,
+          new Promise((resolve) => {
+            call.wake = () => resolve(undefined);
+          }),
+        ]);
       signal.throwIfAborted();
     }
   } finally {

@@ -1,5 +1,5 @@
-// claims/files.js - small checkpoints as a reader of each tutorial would save them: its state_dict's names in safetensors,
-// a config.json beside it. Random weights that are the same on every machine.
+// claims/files.js - small checkpoints as a reader of each tutorial would save them: its state_dict's names in
+// safetensors, a config.json beside it. Random weights that are the same on every machine.
 
 import { normal } from './check.js';
 
@@ -15,7 +15,8 @@ export function safetensors(weights) {
   /** @type {Record<string, any>} */
   const header = {};
   let at = 0;
-  for (const [name, { shape, data }] of Object.entries(weights)) header[name] = { dtype: 'F32', shape, data_offsets: [at, at += data.byteLength] };
+  for (const [name, { shape, data }] of Object.entries(weights))
+    header[name] = { dtype: 'F32', shape, data_offsets: [at, (at += data.byteLength)] };
   const json = new TextEncoder().encode(JSON.stringify(header));
   const file = new Uint8Array(8 + json.length + at);
   new DataView(file.buffer).setUint32(0, json.length, true);
@@ -29,30 +30,71 @@ export function safetensors(weights) {
   return file;
 }
 
-/** What `load` takes. @param {Checkpoint} checkpoint */
+/**
+ * What `load` takes.
+ * @param {Checkpoint} checkpoint
+ */
 export const asSource = ({ config, weights }) => ({ weights: safetensors(weights), config });
 
-/** Gains about 1, biases small, matrices wide enough that every part has its say. @param {number} seed @param {Record<string, number[]>} shapes @returns {Weights} */
+/**
+ * Gains about 1, biases small, matrices wide enough that every part has its say.
+ * @param {number} seed
+ * @param {Record<string, number[]>} shapes
+ * @returns {Weights}
+ */
 function fill(seed, shapes) {
   const draw = normal(seed);
-  return Object.fromEntries(Object.entries(shapes).map(([name, shape]) => {
-    const gain = /(gamma|ln_?[12f]\.weight)$/.test(name) && shape.length === 1;
-    const std = shape.length === 2 ? 0.25 : 0.1;
-    return [name, { shape, data: Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => (gain ? 1 : 0) + std * draw()) }];
-  }));
+  return Object.fromEntries(
+    Object.entries(shapes).map(([name, shape]) => {
+      const gain = /(gamma|ln_?[12f]\.weight)$/.test(name) && shape.length === 1;
+      const std = shape.length === 2 ? 0.25 : 0.1;
+      return [
+        name,
+        {
+          shape,
+          data: Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => (gain ? 1 : 0) + std * draw()),
+        },
+      ];
+    }),
+  );
 }
 
-/** @param {Record<string, number[]>} shapes @param {string} name @param {number} out @param {number} inner @param {boolean} bias */
+/**
+ * @param {Record<string, number[]>} shapes
+ * @param {string} name
+ * @param {number} out
+ * @param {number} inner
+ * @param {boolean} bias
+ */
 function linear(shapes, name, out, inner, bias) {
   shapes[`${name}.weight`] = [out, inner];
   if (bias) shapes[`${name}.bias`] = [out];
 }
 
-/** Tutorial 1. @param {Record<string, any>} [changes] to its modern configuration @returns {Checkpoint} */
+/**
+ * Tutorial 1.
+ * @param {Record<string, any>} [changes] to its modern configuration
+ * @returns {Checkpoint}
+ */
 export function tutorial1(changes = {}) {
   const config = {
-    model_type: 'rlvr-from-scratch', vocab_size: 48, d_model: 16, n_layers: 2, n_heads: 2, d_ff: 40, max_seq_len: 32, positional: 'rope', norm: 'rmsnorm',
-    ffn: 'swiglu', pre_norm: true, bias: false, tie_embeddings: true, rope_base: 10000, norm_eps: 1e-6, rope_convention: 'rotate_half', ...changes,
+    model_type: 'rlvr-from-scratch',
+    vocab_size: 48,
+    d_model: 16,
+    n_layers: 2,
+    n_heads: 2,
+    d_ff: 40,
+    max_seq_len: 32,
+    positional: 'rope',
+    norm: 'rmsnorm',
+    ffn: 'swiglu',
+    pre_norm: true,
+    bias: false,
+    tie_embeddings: true,
+    rope_base: 10000,
+    norm_eps: 1e-6,
+    rope_convention: 'rotate_half',
+    ...changes,
   };
   const { d_model: d, d_ff: f, bias } = config;
   /** @type {Record<string, number[]>} */
@@ -76,20 +118,55 @@ export function tutorial1(changes = {}) {
 }
 
 /** Its design of 2017: post-norm, LayerNorm, GELU, sinusoidal positions. */
-export const tutorial1Classical = () => tutorial1({ positional: 'sinusoidal', norm: 'layernorm', ffn: 'gelu', pre_norm: false, bias: true, tie_embeddings: false, norm_eps: 1e-5, d_ff: 64 });
+export const tutorial1Classical = () =>
+  tutorial1({
+    positional: 'sinusoidal',
+    norm: 'layernorm',
+    ffn: 'gelu',
+    pre_norm: false,
+    bias: true,
+    tie_embeddings: false,
+    norm_eps: 1e-5,
+    d_ff: 64,
+  });
 
-/** Tutorial 2. @param {Record<string, any>} [changes] @returns {Checkpoint} */
+/**
+ * Tutorial 2.
+ * @param {Record<string, any>} [changes]
+ * @returns {Checkpoint}
+ */
 export function tutorial2(changes = {}) {
   const config = {
-    model_type: 'bare-bones-ml-transformer', vocab_size: 40, hidden_size: 16, num_layers: 2, num_heads: 2, ff_size: 32, max_len: 50, layer_norm_eps: 1e-5,
-    embedding_scale: 1, shared_embedding: true, tied_head: false, post_norm: true, activation: 'relu', mask_mode: 'causal', ...changes,
+    model_type: 'bare-bones-ml-transformer',
+    vocab_size: 40,
+    hidden_size: 16,
+    num_layers: 2,
+    num_heads: 2,
+    ff_size: 32,
+    max_len: 50,
+    layer_norm_eps: 1e-5,
+    embedding_scale: 1,
+    shared_embedding: true,
+    tied_head: false,
+    post_norm: true,
+    activation: 'relu',
+    mask_mode: 'causal',
+    ...changes,
   };
   const d = config.hidden_size;
   /** @type {Record<string, number[]>} */
   const shapes = { 'token_embedding.embedding': [config.vocab_size, d] };
-  const addNorm = (/** @type {string} */ name) => { shapes[`${name}.norm.gamma`] = [d]; shapes[`${name}.norm.beta`] = [d]; };
-  const attention = (/** @type {string} */ name) => { for (const part of ['q_linear', 'k_linear', 'v_linear', 'fc']) linear(shapes, `${name}.${part}`, d, d, true); };
-  const ffn = (/** @type {string} */ name) => { linear(shapes, `${name}.linear1`, config.ff_size, d, true); linear(shapes, `${name}.linear2`, d, config.ff_size, true); };
+  const addNorm = (/** @type {string} */ name) => {
+    shapes[`${name}.norm.gamma`] = [d];
+    shapes[`${name}.norm.beta`] = [d];
+  };
+  const attention = (/** @type {string} */ name) => {
+    for (const part of ['q_linear', 'k_linear', 'v_linear', 'fc']) linear(shapes, `${name}.${part}`, d, d, true);
+  };
+  const ffn = (/** @type {string} */ name) => {
+    linear(shapes, `${name}.linear1`, config.ff_size, d, true);
+    linear(shapes, `${name}.linear2`, d, config.ff_size, true);
+  };
   for (let l = 0; l < config.num_layers; l++) {
     const b = `encoder.layers.${l}`;
     attention(`${b}.self_attn`);
@@ -110,11 +187,28 @@ export function tutorial2(changes = {}) {
   return { config, weights: fill(22, shapes) };
 }
 
-/** Tutorials 3 (queries, keys and values apart) and 5 (fused). @param {Record<string, any>} [changes] @returns {Checkpoint} */
+/**
+ * Tutorials 3 (queries, keys and values apart) and 5 (fused).
+ * @param {Record<string, any>} [changes]
+ * @returns {Checkpoint}
+ */
 export function plainGpt(changes = {}) {
   const config = {
-    model_type: 'gpt-prenorm-erf', vocab_size: 48, d_model: 16, n_layers: 2, n_heads: 2, context: 32, mlp_mult: 4, mlp_bias: false, attn_bias: false, ln_bias: true,
-    fused_qkv: true, tie_embeddings: true, norm_eps: 1e-5, activation: 'gelu_erf', ...changes,
+    model_type: 'gpt-prenorm-erf',
+    vocab_size: 48,
+    d_model: 16,
+    n_layers: 2,
+    n_heads: 2,
+    context: 32,
+    mlp_mult: 4,
+    mlp_bias: false,
+    attn_bias: false,
+    ln_bias: true,
+    fused_qkv: true,
+    tie_embeddings: true,
+    norm_eps: 1e-5,
+    activation: 'gelu_erf',
+    ...changes,
   };
   const d = config.d_model;
   /** @type {Record<string, number[]>} */
@@ -136,17 +230,34 @@ export function plainGpt(changes = {}) {
   return { config, weights: fill(35, shapes) };
 }
 
-/** Tutorial 4: GPT-2 as its published files have it. @returns {Checkpoint} */
+/**
+ * Tutorial 4: GPT-2 as its published files have it.
+ * @returns {Checkpoint}
+ */
 export function gpt2() {
   const config = {
-    model_type: 'gpt2', activation_function: 'gelu_new', vocab_size: 48, n_embd: 16, n_layer: 2, n_head: 2, n_positions: 32, n_ctx: 32, layer_norm_epsilon: 1e-5,
+    model_type: 'gpt2',
+    activation_function: 'gelu_new',
+    vocab_size: 48,
+    n_embd: 16,
+    n_layer: 2,
+    n_head: 2,
+    n_positions: 32,
+    n_ctx: 32,
+    layer_norm_epsilon: 1e-5,
     tie_word_embeddings: true,
   };
   const d = config.n_embd;
   /** @type {Record<string, number[]>} */
   const shapes = { 'wte.weight': [config.vocab_size, d], 'wpe.weight': [config.n_positions, d] };
-  const norm = (/** @type {string} */ name) => { shapes[`${name}.weight`] = [d]; shapes[`${name}.bias`] = [d]; };
-  const conv = (/** @type {string} */ name, /** @type {number} */ inner, /** @type {number} */ out) => { shapes[`${name}.weight`] = [inner, out]; shapes[`${name}.bias`] = [out]; };
+  const norm = (/** @type {string} */ name) => {
+    shapes[`${name}.weight`] = [d];
+    shapes[`${name}.bias`] = [d];
+  };
+  const conv = (/** @type {string} */ name, /** @type {number} */ inner, /** @type {number} */ out) => {
+    shapes[`${name}.weight`] = [inner, out];
+    shapes[`${name}.bias`] = [out];
+  };
   for (let l = 0; l < config.n_layer; l++) {
     norm(`h.${l}.ln_1`);
     conv(`h.${l}.attn.c_attn`, d, 3 * d);

@@ -1,4 +1,5 @@
-// panels/ablate.js - switch heads and FFNs off and see what becomes of the text: its loss, what comes next, how it goes on.
+// panels/ablate.js - switch heads and FFNs off and see what becomes of the text: its loss, what comes next, how it goes
+// on.
 //
 // Every answer compares two runs over the same tokens, one untouched. The text above is never changed.
 
@@ -7,12 +8,16 @@ import { far, figures, label, percent } from '../format.js';
 import { editsOf, headKey, partOf } from '../parts.js';
 import { distribution } from '../sampler.js';
 
-const MOST = 160;    // tokens of the text that are scored
-const AHEAD = 32;    // tokens of the continuations
+const MOST = 160; // tokens of the text that are scored
+const AHEAD = 32; // tokens of the continuations
 const ABOUT = 'the same text with parts of the model off, beside the untouched run';
 const PLAIN = { temperature: 1, topK: 0, topP: 1 };
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+/**
+ * @param {HTMLElement} root
+ * @param {import('../store.js').Store} store
+ * @param {import('../run.js').Run} run
+ */
 export function create(root, store, run) {
   const { state } = store;
   const about = el('small', {}, ABOUT);
@@ -25,7 +30,12 @@ export function create(root, store, run) {
   const rows = el('p', { class: 'hint' });
   const neurons = el('div', { class: 'neurons', role: 'group', 'aria-label': 'Neurons that are off' });
   const result = el('div', { class: 'compare' });
-  const split = el('div', { class: 'ablate-split' }, el('div', {}, grid, rows, el('div', { class: 'buttons' }, measure, reset, progress), neurons, scale), result);
+  const split = el(
+    'div',
+    { class: 'ablate-split' },
+    el('div', {}, grid, rows, el('div', { class: 'buttons' }, measure, reset, progress), neurons, scale),
+    result,
+  );
   root.append(split);
 
   /** @type {(import('../parts.js').Part & { button: HTMLElement })[]} */
@@ -34,7 +44,7 @@ export function create(root, store, run) {
   /** bits per token that each part's absence costs, once measured */
   let costs = new Map();
   let costsOf = '';
-  let job = new AbortController();    // of the comparison
+  let job = new AbortController(); // of the comparison
   let sweeping = new AbortController();
 
   const off = () => state.off;
@@ -51,11 +61,23 @@ export function create(root, store, run) {
     const cells = [el('span'), ...Array.from({ length: nHeads }, (_, h) => mark(String(h))), mark('FFN')];
     const add = (/** @type {string} */ key) => {
       const { name, edit } = /** @type {import('../parts.js').Part} */ (partOf(model.config, key));
-      const button = el('button', { type: 'button', 'aria-pressed': 'false', onclick: () => set(off().includes(key) ? off().filter((k) => k !== key) : [...off(), key]) }, el('span', { class: 'hidden' }, name));
+      const button = el(
+        'button',
+        {
+          type: 'button',
+          'aria-pressed': 'false',
+          onclick: () => set(off().includes(key) ? off().filter((k) => k !== key) : [...off(), key]),
+        },
+        el('span', { class: 'hidden' }, name),
+      );
       parts.push({ key, name, edit, button });
       cells.push(button);
     };
-    const row = (/** @type {string} */ name, /** @type {import('../patterns.js').Stack} */ stack, /** @type {number} */ layer) => {
+    const row = (
+      /** @type {string} */ name,
+      /** @type {import('../patterns.js').Stack} */ stack,
+      /** @type {number} */ layer,
+    ) => {
       cells.push(mark(name));
       for (let head = 0; head < nHeads; head++) add(headKey(stack, layer, head));
       if (stack === 'cross') cells.push(el('span'));
@@ -67,7 +89,9 @@ export function create(root, store, run) {
       row(`L${layer}`, 'self', layer);
       if (two) row('↔', 'cross', layer);
     }
-    rows.textContent = two ? 'E: layers of the encoder, L: of the decoder, ↔: its heads across, which read what the encoder made.' : '';
+    rows.textContent = two
+      ? 'E: layers of the encoder, L: of the decoder, ↔: its heads across, which read what the encoder made.'
+      : '';
     rows.hidden = !two;
     const mute = kind === 'encoder';
     about.textContent = mute ? 'an encoder predicts no token, so there is no loss to compare' : ABOUT;
@@ -96,7 +120,8 @@ export function create(root, store, run) {
         paintSwitches();
       }
     } catch (error) {
-      if (!mine.signal.aborted && key === run.textKey()) store.set({ error: error instanceof Error ? error.message : String(error) });
+      if (!mine.signal.aborted && key === run.textKey())
+        store.set({ error: error instanceof Error ? error.message : String(error) });
     } finally {
       if (mine === sweeping) progress.hidden = true;
     }
@@ -105,13 +130,23 @@ export function create(root, store, run) {
   let listed = '';
   /** Those that are off, each with a button that goes away when it is pressed: the next one has the focus then. */
   function paintNeurons() {
-    const list = off().filter((k) => /\.n/.test(k)).map(named).filter((p) => p !== undefined);
+    const list = off()
+      .filter((k) => /\.n/.test(k))
+      .map(named)
+      .filter((p) => p !== undefined);
     const names = list.map((p) => p.name).join('; ');
     if (names === listed) return;
     listed = names;
     const at = [...neurons.children].indexOf(/** @type {any} */ (document.activeElement));
-    neurons.replaceChildren(...list.map(({ key, name }) =>
-      el('button', { type: 'button', 'aria-pressed': 'true', onclick: () => set(off().filter((k) => k !== key)) }, `${name}, off`)));
+    neurons.replaceChildren(
+      ...list.map(({ key, name }) =>
+        el(
+          'button',
+          { type: 'button', 'aria-pressed': 'true', onclick: () => set(off().filter((k) => k !== key)) },
+          `${name}, off`,
+        ),
+      ),
+    );
     if (at >= 0) (neurons.children[Math.min(at, list.length - 1)] ?? reset).focus();
   }
 
@@ -123,7 +158,8 @@ export function create(root, store, run) {
       const cost = costs.get(key);
       button.setAttribute('aria-pressed', String(isOff));
       button.style.setProperty('--cost', cost === undefined ? '0' : String(Math.sqrt(Math.max(0, cost) / most)));
-      const words = cost === undefined ? name : `${name}: ${cost >= 0 ? '+' : '−'}${far(Math.abs(cost))} bits a token when off`;
+      const words =
+        cost === undefined ? name : `${name}: ${cost >= 0 ? '+' : '−'}${far(Math.abs(cost))} bits a token when off`;
       button.title = words;
       /** @type {HTMLElement} */ (button.firstElementChild).textContent = `${words}${isOff ? ', off' : ''}`;
     }
@@ -142,41 +178,96 @@ export function create(root, store, run) {
     const ids = tokens.map((t) => t.id);
     const keys = [...off()];
     const key = run.textKey();
-    if (!keys.length || ids.length < 2) return result.replaceChildren(el('p', { class: 'hint' }, keys.length ? 'The text is too short to compare.' : 'Everything is on. What is switched off will be compared here with the untouched run.'));
+    if (!keys.length || ids.length < 2)
+      return result.replaceChildren(
+        el(
+          'p',
+          { class: 'hint' },
+          keys.length
+            ? 'The text is too short to compare.'
+            : 'Everything is on. What is switched off will be compared here with the untouched run.',
+        ),
+      );
     const edits = editsOf(state.model?.config, keys);
     const given = Math.max(1, tokens.filter((t) => t.given).length);
     try {
       const [whole, cut] = [await run.lossOf(ids, [], mine.signal), await run.lossOf(ids, edits, mine.signal)];
-      const [wholeText, cutText] = [await run.continuation(ids.slice(0, given), [], AHEAD, mine.signal), await run.continuation(ids.slice(0, given), edits, AHEAD, mine.signal)];
+      const [wholeText, cutText] = [
+        await run.continuation(ids.slice(0, given), [], AHEAD, mine.signal),
+        await run.continuation(ids.slice(0, given), edits, AHEAD, mine.signal),
+      ];
       if (mine !== job || key !== run.textKey()) return;
       const top = (/** @type {Float32Array} */ logits) => distribution(logits, PLAIN, 5).candidates;
       await run.spell([...top(whole.last), ...top(cut.last)].map((c) => c.id));
       if (mine === job && key === run.textKey()) show({ whole, cut, wholeText, cutText, tokens, keys, top });
     } catch (error) {
-      if (!mine.signal.aborted && key === run.textKey()) store.set({ error: error instanceof Error ? error.message : String(error) });
+      if (!mine.signal.aborted && key === run.textKey())
+        store.set({ error: error instanceof Error ? error.message : String(error) });
     }
   }
 
   function show(/** @type {any} */ { whole, cut, wholeText, cutText, tokens, keys, top }) {
     const parting = wholeText.findIndex((s, i) => s.id !== cutText[i]?.id);
-    const text = (steps) => el('p', { class: 'story' }, ...steps.map((s, i) => el('span', { class: i === parting ? 'changed' : null }, s.text)));
-    const bars = (logits) => el('ol', { class: 'small-bars' }, ...top(logits).map((c) => {
-      const bar = el('i');
-      bar.style.inlineSize = `${100 * c.model}%`;
-      return el('li', {}, el('span', { class: 'w' }, label({ id: c.id, text: state.words.get(c.id) ?? '' })), el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, percent(c.model)));
-    }));
-    const worst = cut.bits.map((b, i) => [b - whole.bits[i], i + 1]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([d]) => d > 0.1);
-    const column = (name, run_, steps, note) => el('div', {}, el('h3', {}, name),
-      el('p', {}, el('span', { class: 'num' }, `${far(run_.mean)} bits a token`), note),
-      el('h4', {}, 'The prompt goes on, greedily'), text(steps), el('h4', {}, 'After the whole text'), bars(run_.last));
+    const text = (steps) =>
+      el(
+        'p',
+        { class: 'story' },
+        ...steps.map((s, i) => el('span', { class: i === parting ? 'changed' : null }, s.text)),
+      );
+    const bars = (logits) =>
+      el(
+        'ol',
+        { class: 'small-bars' },
+        ...top(logits).map((c) => {
+          const bar = el('i');
+          bar.style.inlineSize = `${100 * c.model}%`;
+          return el(
+            'li',
+            {},
+            el('span', { class: 'w' }, label({ id: c.id, text: state.words.get(c.id) ?? '' })),
+            el('span', { class: 'track', 'aria-hidden': 'true' }, bar),
+            el('span', { class: 'num' }, percent(c.model)),
+          );
+        }),
+      );
+    const worst = cut.bits
+      .map((b, i) => [b - whole.bits[i], i + 1])
+      .sort((a, b) => b[0] - a[0])
+      .slice(0, 3)
+      .filter(([d]) => d > 0.1);
+    const column = (name, run_, steps, note) =>
+      el(
+        'div',
+        {},
+        el('h3', {}, name),
+        el('p', {}, el('span', { class: 'num' }, `${far(run_.mean)} bits a token`), note),
+        el('h4', {}, 'The prompt goes on, greedily'),
+        text(steps),
+        el('h4', {}, 'After the whole text'),
+        bars(run_.last),
+      );
     const change = cut.mean - whole.mean;
     result.replaceChildren(
       column('Untouched', whole, wholeText, ''),
-      column(`Without ${keys.length === 1 ? named(keys[0])?.name : `${keys.length} parts`}`, cut, cutText, `, ${change >= 0 ? '+' : '−'}${far(Math.abs(change))}`),
-      el('p', { class: 'hint whole-line' }, worst.length ? `Hardest hit: ${worst.map(([d, p]) => `“${label(tokens[p])}” (+${figures(d)} bits)`).join(', ')}.` : 'No token of the text became much harder to predict.'));
+      column(
+        `Without ${keys.length === 1 ? named(keys[0])?.name : `${keys.length} parts`}`,
+        cut,
+        cutText,
+        `, ${change >= 0 ? '+' : '−'}${far(Math.abs(change))}`,
+      ),
+      el(
+        'p',
+        { class: 'hint whole-line' },
+        worst.length
+          ? `Hardest hit: ${worst.map(([d, p]) => `“${label(tokens[p])}” (+${figures(d)} bits)`).join(', ')}.`
+          : 'No token of the text became much harder to predict.',
+      ),
+    );
   }
 
-  store.watch(['model'], ({ model }) => { if (model && of !== model.config) build(model); });
+  store.watch(['model'], ({ model }) => {
+    if (model && of !== model.config) build(model);
+  });
   store.watch(['model', 'off'], paintSwitches);
   store.watch(['model', 'off', 'status', 'tokens'], (s) => {
     if (!s.model || s.status === 'running' || s.model.config.kind === 'encoder') return;
@@ -193,8 +284,17 @@ export function create(root, store, run) {
   const maybe = () => {
     if (seen && state.status !== 'running' && state.tokens.length > 8 && !costs.size && !off().length) void sweep();
   };
-  new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; maybe(); }, { threshold: 0.4 }).observe(grid);
+  new IntersectionObserver(
+    ([entry]) => {
+      seen = entry.isIntersecting;
+      maybe();
+    },
+    { threshold: 0.4 },
+  ).observe(grid);
   /** @type {any} */
   let timer;
-  store.watch(['status', 'tokens'], () => { clearTimeout(timer); timer = setTimeout(maybe, 600); });
+  store.watch(['status', 'tokens'], () => {
+    clearTimeout(timer);
+    timer = setTimeout(maybe, 600);
+  });
 }

@@ -1,10 +1,11 @@
-// panels/anatomy.js - one forward pass as one picture, drawn for the architecture that is loaded and alive with its values.
+// panels/anatomy.js - one forward pass as one picture, drawn for the architecture that is loaded and alive with its
+// values.
 //
 // Lanes run from left to right, one per token; ribbons fan out into q, k and v; the heads are a stack of cards with
 // the pattern between them; the residual stream runs straight past; the FFN widens and closes. The nodes are built
-// once per architecture; afterwards only opacities, widths and words change, and of those what differs. Opacity is that of the
-// fill: on an element it would make each of them a layer for the compositor. The values in the strips, hundreds at a time, are
-// painted on a canvas over the picture.
+// once per architecture; afterwards only opacities, widths and words change, and of those what differs. Opacity is that
+// of the fill: on an element it would make each of them a layer for the compositor. The values in the strips, hundreds
+// at a time, are painted on a canvas over the picture.
 
 import { el, svg } from '../dom.js';
 import { int, label, percent, quoted, si, time, value } from '../format.js';
@@ -17,15 +18,40 @@ import { stagesOf, timeOf } from '../stages.js';
 import { createValues } from '../values.js';
 
 const LANES = 9;
-const Y0 = 104;      // first lane
+const Y0 = 104; // first lane
 const PITCH = 34;
-const DOT = 15.5;    // pitch of the pattern
-const PLACES = { label: 104, embed: 114, norm1: 204, qkv: 262, card: 424, out: 756, norm2: 838, ffn: 898, resid: 990, more: 1074, final: 1150, bars: 1256 };
-const ACROSS = 300;  // what cross-attention takes, between the heads and the FFN
+const DOT = 15.5; // pitch of the pattern
+const PLACES = {
+  label: 104,
+  embed: 114,
+  norm1: 204,
+  qkv: 262,
+  card: 424,
+  out: 756,
+  norm2: 838,
+  ffn: 898,
+  resid: 990,
+  more: 1074,
+  final: 1150,
+  bars: 1256,
+};
+const ACROSS = 300; // what cross-attention takes, between the heads and the FFN
 let X = { ...PLACES, cross: 880, added: 1092 };
 const CROSS_W = 152;
-const KEYS = 8;      // tokens of the source that its card shows
-const W = { added: 44, embed: 44, norm1: 8, qkv: 32, card: 196, out: 44, norm2: 8, ffn: 56, resid: 28, more: 44, final: 8 };
+const KEYS = 8; // tokens of the source that its card shows
+const W = {
+  added: 44,
+  embed: 44,
+  norm1: 8,
+  qkv: 32,
+  card: 196,
+  out: 44,
+  norm2: 8,
+  ffn: 56,
+  resid: 28,
+  more: 44,
+  final: 8,
+};
 const BINS = { added: 11, embed: 11, q: 8, k: 8, v: 8, out: 11, ffn: 14, resid: 7, more: 11 };
 
 /** A ribbon from one edge to another, as thick as its ends. */
@@ -34,12 +60,20 @@ function ribbon(x1, y1, h1, x2, y2, h2) {
   return `M${x1} ${y1 - h1 / 2}C${m} ${y1 - h1 / 2} ${m} ${y2 - h2 / 2} ${x2} ${y2 - h2 / 2}V${y2 + h2 / 2}C${m} ${y2 + h2 / 2} ${m} ${y1 + h1 / 2} ${x1} ${y1 + h1 / 2}Z`;
 }
 
-/** An attribute is set where it differs: what is written makes the browser look again. @param {Element} node @param {string} name @param {string | number} value */
+/**
+ * An attribute is set where it differs: what is written makes the browser look again.
+ * @param {Element} node
+ * @param {string} name
+ * @param {string | number} value
+ */
 function put(node, name, value) {
   const text = String(value);
   if (node.getAttribute(name) !== text) node.setAttribute(name, text);
 }
-/** How wide a caption is, without asking the page to lay it out. @param {string} text */
+/**
+ * How wide a caption is, without asking the page to lay it out.
+ * @param {string} text
+ */
 function widthOf(text) {
   measure ??= /** @type {CanvasRenderingContext2D} */ (document.createElement('canvas').getContext('2d'));
   measure.font = '600 13px Inter, system-ui, sans-serif';
@@ -48,29 +82,67 @@ function widthOf(text) {
 /** @type {CanvasRenderingContext2D | undefined} */
 let measure;
 
-/** @param {Element} node @param {string} text */
+/**
+ * @param {Element} node
+ * @param {string} text
+ */
 function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+/**
+ * @param {HTMLElement} root
+ * @param {import('../store.js').Store} store
+ * @param {import('../run.js').Run} run
+ */
 export function create(root, store, run) {
   const { state } = store;
-  /** @type {HTMLElement} */ (root.querySelector('h2')).append(' ', el('small', {}, 'one pass over your text; choose a stage to open its values'));
-  const steppers = el('div', { class: 'steppers' },
-    stepper('Layer', 'layer', () => inView(state).layers || 1), stepper('Head', 'head', () => state.model?.config.nHeads ?? 1));
-  const picture = svg('svg', { class: 'anatomy-svg', viewBox: '0 0 1400 470', role: 'group', 'aria-label': 'The forward pass, stage by stage' });
+  /** @type {HTMLElement} */ (root.querySelector('h2')).append(
+    ' ',
+    el('small', {}, 'one pass over your text; choose a stage to open its values'),
+  );
+  const steppers = el(
+    'div',
+    { class: 'steppers' },
+    stepper('Layer', 'layer', () => inView(state).layers || 1),
+    stepper('Head', 'head', () => state.model?.config.nHeads ?? 1),
+  );
+  const picture = svg('svg', {
+    class: 'anatomy-svg',
+    viewBox: '0 0 1400 470',
+    role: 'group',
+    'aria-label': 'The forward pass, stage by stage',
+  });
   const cells = el('canvas', { class: 'anatomy-cells', 'aria-hidden': 'true' });
   const inks = createInks('dim', 'q', 'k', 'v', 'p', 'f');
-  const scroll = el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Picture of the forward pass' }, el('div', { class: 'anatomy-picture' }, picture, cells), inks.node);
-  const values = createValues({ onchoose: (at, position, head, index) => { void explain({ at, position, index, ...(head !== undefined && { head }) }); } });
+  const scroll = el(
+    'div',
+    { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Picture of the forward pass' },
+    el('div', { class: 'anatomy-picture' }, picture, cells),
+    inks.node,
+  );
+  const values = createValues({
+    onchoose: (at, position, head, index) => {
+      void explain({ at, position, index, ...(head !== undefined && { head }) });
+    },
+  });
   const explained = el('div', { class: 'explained', hidden: true });
-  const ask = el('button', { type: 'button', hidden: true, onclick: () => void explain({ at: 'logits', position: state.cursor, index: Number(ask.dataset.id) }) });
+  const ask = el('button', {
+    type: 'button',
+    hidden: true,
+    onclick: () => void explain({ at: 'logits', position: state.cursor, index: Number(ask.dataset.id) }),
+  });
   const facts = el('dl', { class: 'stage-facts' });
   const sentence = el('p');
   const title = el('h3');
   const neurons = el('div', { class: 'neurons', role: 'group', hidden: true });
-  const inspector = el('div', { class: 'inspector', hidden: true }, el('div', { class: 'stage-text' }, title, sentence, facts, neurons, ask), values.root, explained);
+  const inspector = el(
+    'div',
+    { class: 'inspector', hidden: true },
+    el('div', { class: 'stage-text' }, title, sentence, facts, neurons, ask),
+    values.root,
+    explained,
+  );
   root.append(steppers, scroll, inspector);
 
   function stepper(name, key, count) {
@@ -79,10 +151,17 @@ export function create(root, store, run) {
       const n = count();
       store.set({ head: { ...state.head, [key]: (state.head[key] + by + n) % n } });
     };
-    store.watch(['head', 'model', 'stack'], (s) => { number.textContent = `${s.head[key]} of ${count()}`; });
-    return el('div', { class: 'stepper' }, el('span', {}, name),
-      el('button', { type: 'button', 'aria-label': `${name} before`, onclick: () => move(-1) }, '‹'), number,
-      el('button', { type: 'button', 'aria-label': `${name} after`, onclick: () => move(1) }, '›'));
+    store.watch(['head', 'model', 'stack'], (s) => {
+      number.textContent = `${s.head[key]} of ${count()}`;
+    });
+    return el(
+      'div',
+      { class: 'stepper' },
+      el('span', {}, name),
+      el('button', { type: 'button', 'aria-label': `${name} before`, onclick: () => move(-1) }, '‹'),
+      number,
+      el('button', { type: 'button', 'aria-label': `${name} after`, onclick: () => move(1) }, '›'),
+    );
   }
 
   // -- the picture ----------------------------------------------------------------------------------------------------
@@ -107,7 +186,14 @@ export function create(root, store, run) {
   /** The ground of a strip; its values are drawn on the canvas. */
   const strip = (parent, cls, x, y, width, height, bins) => {
     parent.append(svg('rect', { x, y, width, height, rx: 3, class: `cell-back ${cls}` }));
-    return { ink: cls === 'ink' ? 'dim' : cls, x: x + 1, y: y + 1, width: (width - 2) / bins, height: height - 2, bins };
+    return {
+      ink: cls === 'ink' ? 'dim' : cls,
+      x: x + 1,
+      y: y + 1,
+      width: (width - 2) / bins,
+      height: height - 2,
+      bins,
+    };
   };
 
   function build(s) {
@@ -130,7 +216,16 @@ export function create(root, store, run) {
 
     picture.replaceChildren();
     // the block, dashed
-    picture.append(svg('rect', { x: 186, y: 64, width: X.resid + W.resid + 18 - 186, height: bottom - 64 + 12, rx: 14, class: 'block' }));
+    picture.append(
+      svg('rect', {
+        x: 186,
+        y: 64,
+        width: X.resid + W.resid + 18 - 186,
+        height: bottom - 64 + 12,
+        rx: 14,
+        class: 'block',
+      }),
+    );
     n.blockName = svg('text', { x: 200, y: bottom + 2, class: 'd' });
     picture.append(n.blockName, under);
 
@@ -139,7 +234,11 @@ export function create(root, store, run) {
       const lane = { q: [], strips: {} };
       const g = group('lane');
       const flow = group('lane-flow');
-      const r = (d, cls) => { const p = svg('path', { d, class: `ribbon ${cls}` }); flow.append(p); return p; };
+      const r = (d, cls) => {
+        const p = svg('path', { d, class: `ribbon ${cls}` });
+        flow.append(p);
+        return p;
+      };
       // the residual stream, straight past everything
       flow.append(svg('path', { d: `M${X.embed + W.embed} ${y - 13}H${X.final}`, class: 'stream-line' }));
       r(ribbon(X.embed + W.embed, y, 18, has('norm1') && !post ? X.norm1 : X.qkv, y, 15), 'ink');
@@ -175,9 +274,30 @@ export function create(root, store, run) {
       lane.strips.ffn = strip(g, 'f', X.ffn, y - 14, W.ffn, 28, BINS.ffn);
       lane.strips.resid = strip(g, 'ink', X.resid, y - 8, W.resid, 16, BINS.resid);
       if (has('more')) lane.strips.more = strip(g, 'ink', X.more, y - 9, W.more, 18, BINS.more);
-      if (has('norm1')) g.append(svg('rect', { x: post ? X.out + W.out + 8 : X.norm1, y: y - (post ? 17 : 9), width: W.norm1, height: post ? 26 : 18, rx: 2.5, class: 'norm-bar' }));
-      if (has('norm2')) g.append(svg('rect', { x: post ? X.resid + W.resid + 8 : X.norm2, y: y - (post ? 17 : 9), width: W.norm2, height: post ? 26 : 18, rx: 2.5, class: 'norm-bar' }));
-      if (has('final')) g.append(svg('rect', { x: X.final, y: y - 9, width: W.final, height: 18, rx: 2.5, class: 'norm-bar' }));
+      if (has('norm1'))
+        g.append(
+          svg('rect', {
+            x: post ? X.out + W.out + 8 : X.norm1,
+            y: y - (post ? 17 : 9),
+            width: W.norm1,
+            height: post ? 26 : 18,
+            rx: 2.5,
+            class: 'norm-bar',
+          }),
+        );
+      if (has('norm2'))
+        g.append(
+          svg('rect', {
+            x: post ? X.resid + W.resid + 8 : X.norm2,
+            y: y - (post ? 17 : 9),
+            width: W.norm2,
+            height: post ? 26 : 18,
+            rx: 2.5,
+            class: 'norm-bar',
+          }),
+        );
+      if (has('final'))
+        g.append(svg('rect', { x: X.final, y: y - 9, width: W.final, height: 18, rx: 2.5, class: 'norm-bar' }));
       // where the block adds to the stream
       for (const x of [X.out + W.out / 2, ...(cross ? [X.added + W.added / 2] : []), X.resid + W.resid / 2]) {
         g.append(svg('path', { d: `M${x - 3} ${y - 13}h6m-3 -3v6`, class: 'plus' }));
@@ -193,20 +313,37 @@ export function create(root, store, run) {
     // the heads as a stack of cards
     const stack = group('stack');
     for (let k = Math.min(4, c.nHeads - 1); k >= 0; k--) {
-      stack.append(svg('rect', { x: X.card + k * 7, y: 92 - k * 6, width: W.card, height: 262, rx: 8, class: 'card-rect' }));
+      stack.append(
+        svg('rect', { x: X.card + k * 7, y: 92 - k * 6, width: W.card, height: 262, rx: 8, class: 'card-rect' }),
+      );
     }
     stack.append(svg('text', { x: X.card + W.card / 2, y: 122, class: 'word-q', 'text-anchor': 'middle' }, 'queries'));
     const inset = X.card + (W.card - (LANES + 1) * DOT) / 2;
     n.row = svg('rect', { x: 0, y: 0, width: 0, height: DOT + 1, rx: DOT / 2, class: 'row-ring' });
     for (let q = 0; q < LANES; q++) {
       const row = [];
-      const early = svg('rect', { x: inset, y: 150 + q * DOT - 4.6, width: 9.2, height: 9.2, rx: 2, class: 'dot early' });
+      const early = svg('rect', {
+        x: inset,
+        y: 150 + q * DOT - 4.6,
+        width: 9.2,
+        height: 9.2,
+        rx: 2,
+        class: 'dot early',
+      });
       early.append(svg('title', {}, 'keys before these lanes'));
       stack.append(early);
       for (let k = 0; k < LANES; k++) {
         const masked = c.causal && k > q;
-        const d = svg('circle', { cx: inset + (k + 1) * DOT + 5, cy: 150 + q * DOT, r: masked ? 4.6 : 5.2, class: masked ? 'dot masked' : 'dot' });
-        if (!masked) d.addEventListener('click', () => store.set({ stack: 'self', cursor: n.first + q, key: n.first + k, follow: false }));
+        const d = svg('circle', {
+          cx: inset + (k + 1) * DOT + 5,
+          cy: 150 + q * DOT,
+          r: masked ? 4.6 : 5.2,
+          class: masked ? 'dot masked' : 'dot',
+        });
+        if (!masked)
+          d.addEventListener('click', () =>
+            store.set({ stack: 'self', cursor: n.first + q, key: n.first + k, follow: false }),
+          );
         stack.append(d);
         row.push(d);
       }
@@ -214,10 +351,18 @@ export function create(root, store, run) {
     }
     stack.append(n.row);
     n.inset = inset;
-    stack.append(svg('text', { x: X.card + W.card / 2, y: 150 + LANES * DOT + 14, class: 'word-k', 'text-anchor': 'middle' }, 'keys'));
+    stack.append(
+      svg(
+        'text',
+        { x: X.card + W.card / 2, y: 150 + LANES * DOT + 14, class: 'word-k', 'text-anchor': 'middle' },
+        'keys',
+      ),
+    );
     n.headName = svg('text', { x: X.card + W.card / 2, y: 342, class: 'd', 'text-anchor': 'middle' });
     stack.append(n.headName);
-    stack.addEventListener('click', (event) => { if (/** @type {Element} */ (event.target).classList.contains('card-rect')) choose('heads'); });
+    stack.addEventListener('click', (event) => {
+      if (/** @type {Element} */ (event.target).classList.contains('card-rect')) choose('heads');
+    });
     picture.append(stack);
 
     n.cross = null;
@@ -235,22 +380,48 @@ export function create(root, store, run) {
 
     // captions are the buttons
     const at = {
-      embed: X.embed + W.embed / 2, norm1: (post ? X.out + W.out + 14 : X.norm1 + 4), qkv: X.qkv + W.qkv / 2, heads: X.card + W.card / 2 + 10, out: X.out + W.out / 2,
-      norm2: (post ? X.resid + W.resid + 42 : X.norm2 + 4), ffn: X.ffn + W.ffn / 2, resid: X.resid + W.resid / 2 - (post ? 26 : 0), more: X.more + W.more / 2, final: X.final + 4, head: X.bars + 30, cross: X.cross + CROSS_W / 2 + 8, encoder: X.cross + CROSS_W / 2,
+      embed: X.embed + W.embed / 2,
+      norm1: post ? X.out + W.out + 14 : X.norm1 + 4,
+      qkv: X.qkv + W.qkv / 2,
+      heads: X.card + W.card / 2 + 10,
+      out: X.out + W.out / 2,
+      norm2: post ? X.resid + W.resid + 42 : X.norm2 + 4,
+      ffn: X.ffn + W.ffn / 2,
+      resid: X.resid + W.resid / 2 - (post ? 26 : 0),
+      more: X.more + W.more / 2,
+      final: X.final + 4,
+      head: X.bars + 30,
+      cross: X.cross + CROSS_W / 2 + 8,
+      encoder: X.cross + CROSS_W / 2,
     };
     for (const st of stages) {
       const small = st.id.startsWith('norm') || st.id === 'final' || st.id === 'resid';
       const low = small && st.id !== 'resid';
       const y = st.id === 'encoder' ? 394 : low ? bottom + 34 : st.id === 'resid' ? bottom + 34 : 24;
-      const name = svg('text', { x: at[st.id], y, 'text-anchor': 'middle', class: low || st.id === 'resid' ? 'caption small' : 'caption' });
-      if (st.id === 'qkv') name.append(svg('tspan', { class: 'word-q' }, 'q'), svg('tspan', { class: 'word-k', dx: 9 }, 'k'), svg('tspan', { class: 'word-v', dx: 9 }, 'v'));
+      const name = svg('text', {
+        x: at[st.id],
+        y,
+        'text-anchor': 'middle',
+        class: low || st.id === 'resid' ? 'caption small' : 'caption',
+      });
+      if (st.id === 'qkv')
+        name.append(
+          svg('tspan', { class: 'word-q' }, 'q'),
+          svg('tspan', { class: 'word-k', dx: 9 }, 'k'),
+          svg('tspan', { class: 'word-v', dx: 9 }, 'v'),
+        );
       else name.textContent = st.title;
       const shape = svg('text', { x: at[st.id], y: y + 17, class: 'd', 'text-anchor': 'middle' });
       const back = svg('rect', { class: 'caption-back', rx: 6 });
       const g = svg('g', { class: 'stage', role: 'button', tabindex: 0, 'aria-pressed': 'false' }, back, name, shape);
       const pick = () => choose(state.openStage === st.id ? '' : st.id);
       g.addEventListener('click', pick);
-      g.addEventListener('keydown', (event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); pick(); } });
+      g.addEventListener('keydown', (event) => {
+        if (event.key === 'Enter' || event.key === ' ') {
+          event.preventDefault();
+          pick();
+        }
+      });
       picture.append(g);
       n.captions.set(st.id, { g, shape, back, name, x: at[st.id], y });
       if (small) {
@@ -265,12 +436,22 @@ export function create(root, store, run) {
     }
   }
 
-  /** Show so many lanes. @param {number} count */
+  /**
+   * Show so many lanes.
+   * @param {number} count
+   */
   function open(count) {
-    const show = (/** @type {Element} */ node, /** @type {boolean} */ on) => put(node, 'display', on ? 'inline' : 'none');
-    n.lanes.forEach((lane, i) => { for (const g of lane.groups) show(g, i < count); });
-    n.dots.forEach(({ row, early }, q) => { for (const [k, d] of [early, ...row].entries()) show(d, q < count && k <= count); });
-    n.cross?.dots.forEach((row, q) => { for (const d of row) show(d, q < count); });
+    const show = (/** @type {Element} */ node, /** @type {boolean} */ on) =>
+      put(node, 'display', on ? 'inline' : 'none');
+    n.lanes.forEach((lane, i) => {
+      for (const g of lane.groups) show(g, i < count);
+    });
+    n.dots.forEach(({ row, early }, q) => {
+      for (const [k, d] of [early, ...row].entries()) show(d, q < count && k <= count);
+    });
+    n.cross?.dots.forEach((row, q) => {
+      for (const d of row) show(d, q < count);
+    });
     for (const { leader, x, y } of n.leaders) put(leader, 'd', `M${x} ${Y0 + (count - 1) * PITCH + 12}V${y}`);
     n.count = count;
   }
@@ -278,19 +459,41 @@ export function create(root, store, run) {
   /** The card between the stacks: the text asks from the left, the encoder's keys and values come from below. */
   function buildCross(c, under) {
     const g = svg('g', { class: 'stack' });
-    for (let k = Math.min(3, c.nHeads - 1); k >= 0; k--) g.append(svg('rect', { x: X.cross + k * 6, y: 92 - k * 5, width: CROSS_W, height: 230, rx: 8, class: 'card-rect' }));
-    g.append(svg('text', { x: X.cross + CROSS_W / 2, y: 122, class: 'word-q', 'text-anchor': 'middle' }, 'queries'),
-      svg('text', { x: X.cross + CROSS_W / 2, y: 150 + LANES * DOT + 14, class: 'word-k', 'text-anchor': 'middle' }, 'the source’s keys'));
+    for (let k = Math.min(3, c.nHeads - 1); k >= 0; k--)
+      g.append(
+        svg('rect', { x: X.cross + k * 6, y: 92 - k * 5, width: CROSS_W, height: 230, rx: 8, class: 'card-rect' }),
+      );
+    g.append(
+      svg('text', { x: X.cross + CROSS_W / 2, y: 122, class: 'word-q', 'text-anchor': 'middle' }, 'queries'),
+      svg(
+        'text',
+        { x: X.cross + CROSS_W / 2, y: 150 + LANES * DOT + 14, class: 'word-k', 'text-anchor': 'middle' },
+        'the source’s keys',
+      ),
+    );
     const inset = X.cross + (CROSS_W - KEYS * DOT) / 2 + DOT / 2;
-    const dots = Array.from({ length: LANES }, (_, q) => Array.from({ length: KEYS }, (_, k) => {
-      const d = svg('circle', { cx: inset + k * DOT, cy: 150 + q * DOT, r: 5.2, class: 'dot' });
-      d.addEventListener('click', () => store.set({ stack: 'cross', cursor: n.first + q, key: n.cross.from + k, follow: false }));
-      g.append(d);
-      return d;
-    }));
+    const dots = Array.from({ length: LANES }, (_, q) =>
+      Array.from({ length: KEYS }, (_, k) => {
+        const d = svg('circle', { cx: inset + k * DOT, cy: 150 + q * DOT, r: 5.2, class: 'dot' });
+        d.addEventListener('click', () =>
+          store.set({ stack: 'cross', cursor: n.first + q, key: n.cross.from + k, follow: false }),
+        );
+        g.append(d);
+        return d;
+      }),
+    );
     const y = 372;
-    for (const [x, hue] of /** @type {[number, string][]} */ ([[X.cross + 44, 'k'], [X.cross + 108, 'v']])) {
-      under.append(svg('path', { d: `M${x - 14} 322C${x - 14} 345 ${x - 9} 350 ${x - 9} ${y}H${x + 9}C${x + 9} 350 ${x + 14} 345 ${x + 14} 322Z`, class: `ribbon ${hue}`, 'fill-opacity': 0.35 }));
+    for (const [x, hue] of /** @type {[number, string][]} */ ([
+      [X.cross + 44, 'k'],
+      [X.cross + 108, 'v'],
+    ])) {
+      under.append(
+        svg('path', {
+          d: `M${x - 14} 322C${x - 14} 345 ${x - 9} 350 ${x - 9} ${y}H${x + 9}C${x + 9} 350 ${x + 14} 345 ${x + 14} 322Z`,
+          class: `ribbon ${hue}`,
+          'fill-opacity': 0.35,
+        }),
+      );
     }
     g.append(svg('rect', { x: X.cross - 24, y, width: CROSS_W + 48, height: 50, rx: 8, class: 'card-rect' }));
     picture.append(g);
@@ -308,7 +511,10 @@ export function create(root, store, run) {
     const holds = (/** @type {string} */ now, /** @type {string} */ then) => `${now},`.startsWith(`${then},`);
     if (capturedFor === key || fetching || !s.tokens.length) return;
     // While text streams at reading speed a look now and then is enough: what was read does not change.
-    if (s.status === 'running' && (s.pace === 'fast' || s.speed.msPerToken > 5 || performance.now() - fetchedAt < 500)) {
+    if (
+      s.status === 'running' &&
+      (s.pace === 'fast' || s.speed.msPerToken > 5 || performance.now() - fetchedAt < 500)
+    ) {
       if (!holds(key, capturedFor)) captured = {};
       return;
     }
@@ -316,10 +522,22 @@ export function create(root, store, run) {
     fetchedAt = performance.now();
     const b = blockPoint(s.model.config, layer);
     try {
-      const got = await run.values(['hook_embed', `${b}.hook_resid_pre`, `${b}.attn.hook_q`, `${b}.attn.hook_k`, `${b}.attn.hook_v`, `${b}.hook_attn_out`, `${b}.mlp.hook_post`, `${b}.hook_resid_post`, `${b}.hook_cross_attn_out`, 'decoder.hook_embed', `${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`]);
+      const got = await run.values([
+        'hook_embed',
+        `${b}.hook_resid_pre`,
+        `${b}.attn.hook_q`,
+        `${b}.attn.hook_k`,
+        `${b}.attn.hook_v`,
+        `${b}.hook_attn_out`,
+        `${b}.mlp.hook_post`,
+        `${b}.hook_resid_post`,
+        `${b}.hook_cross_attn_out`,
+        'decoder.hook_embed',
+        `${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`,
+      ]);
       if (holds(keyNow(), key)) captured = got;
     } catch {
-      captured = {};  // strips stay plain; the text goes on
+      captured = {}; // strips stay plain; the text goes on
     }
     capturedFor = key;
     fetching = false;
@@ -327,7 +545,7 @@ export function create(root, store, run) {
   }
 
   let colors = inks.read();
-  let onCanvas = { of: {}, key: '', seen: 0 };   // what is drawn there
+  let onCanvas = { of: {}, key: '', seen: 0 }; // what is drawn there
   store.watch(['theme'], (s) => {
     colors = inks.read();
     if (built) paintStrips(s);
@@ -345,11 +563,23 @@ export function create(root, store, run) {
     const layer = layerOf(s);
     const b = blockPoint(s.model.config, layer);
     const from = {
-      embed: layer === 0 ? captured.hook_embed ?? captured['decoder.hook_embed'] ?? captured[`${b}.hook_resid_pre`] : captured[`${b}.hook_resid_pre`], q: captured[`${b}.attn.hook_q`], k: captured[`${b}.attn.hook_k`],
-      v: captured[`${b}.attn.hook_v`], out: captured[`${b}.hook_attn_out`], added: captured[`${b}.hook_cross_attn_out`], ffn: captured[`${b}.mlp.hook_post`], resid: captured[`${b}.hook_resid_post`],
+      embed:
+        layer === 0
+          ? (captured.hook_embed ?? captured['decoder.hook_embed'] ?? captured[`${b}.hook_resid_pre`])
+          : captured[`${b}.hook_resid_pre`],
+      q: captured[`${b}.attn.hook_q`],
+      k: captured[`${b}.attn.hook_k`],
+      v: captured[`${b}.attn.hook_v`],
+      out: captured[`${b}.hook_attn_out`],
+      added: captured[`${b}.hook_cross_attn_out`],
+      ffn: captured[`${b}.mlp.hook_post`],
+      resid: captured[`${b}.hook_resid_post`],
       more: captured[`${blockPoint(s.model.config, s.model.config.nLayers - 1)}.hook_resid_post`],
     };
-    const seen = Math.max(0, ...Object.values(from).map((tensor) => Math.min(n.count, (tensor?.shape[0] ?? 0) - n.first)));   // lanes with values
+    const seen = Math.max(
+      0,
+      ...Object.values(from).map((tensor) => Math.min(n.count, (tensor?.shape[0] ?? 0) - n.first)),
+    ); // lanes with values
     const key = [seen, n.first, n.count, layer, cells.width, colors.q].join();
     if (onCanvas.of === captured && (onCanvas.key === key || (!seen && !onCanvas.seen))) return;
     onCanvas = { of: captured, key, seen };
@@ -393,7 +623,7 @@ export function create(root, store, run) {
     if (!s.model || !s.patterns || !s.tokens.length) {
       if (built) {
         picture.replaceChildren();
-        cells.width = cells.width;   // nothing is left on it
+        cells.width = cells.width; // nothing is left on it
         onCanvas = { of: {}, key: '', seen: 0 };
       }
       built = '';
@@ -438,7 +668,11 @@ export function create(root, store, run) {
       const vy = 372 + i * 5.2;
       const x1 = X.card + W.card + 30;
       if (inHand && here >= 0 && here < count) {
-        put(lane.mix, 'd', ribbon(x1, vy, 4.4, X.out, Y0 + here * PITCH + offset(inHand, first, i), Math.max(0.6, 16 * w)));
+        put(
+          lane.mix,
+          'd',
+          ribbon(x1, vy, 4.4, X.out, Y0 + here * PITCH + offset(inHand, first, i), Math.max(0.6, 16 * w)),
+        );
         put(lane.mix, 'fill-opacity', w > 0 ? (0.12 + 0.55 * Math.sqrt(w)).toFixed(2) : 0);
       } else {
         put(lane.mix, 'fill-opacity', 0);
@@ -501,22 +735,28 @@ export function create(root, store, run) {
 
   const clip = (text) => (text.length > 12 ? `${text.slice(0, 11)}…` : text);
 
-  // -- one of the values, explained: fetched when somebody asks --------------------------------------------------------
-  const explanation = onDemand(() => import('../explanation.js'), ({ createExplanation }) => {
-    const made = createExplanation(state, run, 'value');
-    explained.replaceChildren(made.root);
-    return made;
-  });
+  // -- one of the values, explained: fetched when somebody asks
+  // --------------------------------------------------------
+  const explanation = onDemand(
+    () => import('../explanation.js'),
+    ({ createExplanation }) => {
+      const made = createExplanation(state, run, 'value');
+      explained.replaceChildren(made.root);
+      return made;
+    },
+  );
   /** @param {any} cell */
   async function explain(cell) {
-    const made = await explanation().catch(({ message }) => { explained.replaceChildren(el('p', { class: 'wrong', role: 'alert' }, `${message}.`)); });
+    const made = await explanation().catch(({ message }) => {
+      explained.replaceChildren(el('p', { class: 'wrong', role: 'alert' }, `${message}.`));
+    });
     explained.hidden = false;
     await made?.show(cell);
   }
 
   // -- a stage opened -------------------------------------------------------------------------------------------------
   let inspected = '';
-  let told = '';   // the stage whose values are shown: another one may be on its way
+  let told = ''; // the stage whose values are shown: another one may be on its way
   const choose = (/** @type {string} */ id) => store.set({ openStage: id });
 
   async function inspect(s) {
@@ -524,7 +764,9 @@ export function create(root, store, run) {
     if (inspector.hidden || s.status === 'running') return;
     const { config, parameters } = s.model;
     const layer = layerOf(s);
-    const st = stagesOf(config, parameters.rows, layer, s.tokens.length, s.sourceTokens.length).find((x) => x.id === s.openStage);
+    const st = stagesOf(config, parameters.rows, layer, s.tokens.length, s.sourceTokens.length).find(
+      (x) => x.id === s.openStage,
+    );
     if (!st) return choose('');
     const keyNow = () => `${s.openStage} ${layerOf(s)} ${run.textKey()}`;
     const key = keyNow();
@@ -543,14 +785,25 @@ export function create(root, store, run) {
     const rows = await run.trace().catch(() => []);
     if (late()) return;
     const ms = timeOf(config, rows, st.id, layer);
-    facts.replaceChildren(...fact('Computes', st.formula), ...fact('Makes', st.shape), ...fact('Parameters', st.params ? int(st.params) : 'none of its own'),
-      ...fact('FLOPs a token', st.flops ? si(st.flops) : '0'), ...fact('Measured', ms ? `${time(ms)} for ${s.tokens.length} tokens at once` : ''));
+    facts.replaceChildren(
+      ...fact('Computes', st.formula),
+      ...fact('Makes', st.shape),
+      ...fact('Parameters', st.params ? int(st.params) : 'none of its own'),
+      ...fact('FLOPs a token', st.flops ? si(st.flops) : '0'),
+      ...fact('Measured', ms ? `${time(ms)} for ${s.tokens.length} tokens at once` : ''),
+    );
     let points = {};
     try {
       if (st.points.length) points = await run.values(st.points.map(([p]) => p));
-    } catch { /* shown as absent below */ }
+    } catch {
+      /* shown as absent below */
+    }
     if (late()) return;
-    values.show(st.points.filter(([p]) => points[p]).map(([p, name]) => ({ point: p, name, tensor: points[p] })), st.id === 'encoder' ? s.sourceTokens : s.tokens, st.id === 'encoder' ? s.sourceCursor : s.cursor);
+    values.show(
+      st.points.filter(([p]) => points[p]).map(([p, name]) => ({ point: p, name, tensor: points[p] })),
+      st.id === 'encoder' ? s.sourceTokens : s.tokens,
+      st.id === 'encoder' ? s.sourceCursor : s.cursor,
+    );
     wide = st.id === 'ffn' ? { layer, tensor: points[`${blockPoint(config, layer)}.mlp.hook_post`] } : null;
     told = st.id;
     paintNeurons(state);
@@ -561,15 +814,21 @@ export function create(root, store, run) {
   function paintAsk(s) {
     const here = s.openStage === 'head' ? s.tokens[s.cursor] : null;
     const token = here && (s.tokens[s.cursor + 1] ?? following(s, 1)?.candidates[0]);
-    if (here && told === 'head') values.say(`${quoted(here)} is followed by the bars on the right of the picture, and in “Next token” above.`);
+    if (here && told === 'head')
+      values.say(`${quoted(here)} is followed by the bars on the right of the picture, and in “Next token” above.`);
     ask.hidden = !token;
     if (!token) return;
     ask.dataset.id = String(token.id);
     ask.textContent = `Explain the logit of ${quoted({ id: token.id, text: token.text || s.words.get(token.id) || '' })}`;
   }
-  store.watch(['tokens', 'cursor', 'openStage', 'logits', 'words', 'status'], (s) => { if (s.status !== 'running') paintAsk(s); });
+  store.watch(['tokens', 'cursor', 'openStage', 'logits', 'words', 'status'], (s) => {
+    if (s.status !== 'running') paintAsk(s);
+  });
 
-  /** Values after the bend of the layer that is open. @type {{ layer: number, tensor?: { data: Float32Array, shape: number[] } } | null} */
+  /**
+   * Values after the bend of the layer that is open.
+   * @type {{ layer: number, tensor?: { data: Float32Array, shape: number[] } } | null}
+   */
   let wide = null;
   /** The neurons that answer most to the token in hand, each with a switch. */
   function paintNeurons(s) {
@@ -577,15 +836,35 @@ export function create(root, store, run) {
     neurons.hidden = !wide || s.openStage !== 'ffn' || s.cursor < 0 || s.cursor >= n;
     if (neurons.hidden) return;
     const row = wide.tensor.data.subarray(s.cursor * d, (s.cursor + 1) * d);
-    const best = Array.from(row.keys()).sort((a, b) => Math.abs(row[b]) - Math.abs(row[a])).slice(0, 5);
+    const best = Array.from(row.keys())
+      .sort((a, b) => Math.abs(row[b]) - Math.abs(row[a]))
+      .slice(0, 5);
     neurons.setAttribute('aria-label', 'Strongest neurons');
-    neurons.replaceChildren(el('h4', {}, `Strongest neurons at ${quoted(s.tokens[s.cursor])}`), ...best.map((i) => {
-      const key = `${wide.layer}.n${i}`;
-      const off = s.off.includes(key);
-      return el('button', { type: 'button', 'aria-pressed': String(off), onclick: () => {
-        store.set({ off: off ? s.off.filter((k) => k !== key) : [...s.off, key] });
-      } }, `${i} `, el('span', { class: 'num' }, value(row[i])), off ? ', off' : '');
-    }), el('p', { class: 'hint' }, 'Press one to switch it off; what becomes of the text is compared in “Switch parts off”.'));
+    neurons.replaceChildren(
+      el('h4', {}, `Strongest neurons at ${quoted(s.tokens[s.cursor])}`),
+      ...best.map((i) => {
+        const key = `${wide.layer}.n${i}`;
+        const off = s.off.includes(key);
+        return el(
+          'button',
+          {
+            type: 'button',
+            'aria-pressed': String(off),
+            onclick: () => {
+              store.set({ off: off ? s.off.filter((k) => k !== key) : [...s.off, key] });
+            },
+          },
+          `${i} `,
+          el('span', { class: 'num' }, value(row[i])),
+          off ? ', off' : '',
+        );
+      }),
+      el(
+        'p',
+        { class: 'hint' },
+        'Press one to switch it off; what becomes of the text is compared in “Switch parts off”.',
+      ),
+    );
   }
   store.watch(['off', 'cursor', 'openStage', 'model', 'status'], (s) => {
     if (s.status === 'running') return;
@@ -594,7 +873,28 @@ export function create(root, store, run) {
     if (at >= 0) neurons.querySelectorAll('button')[at]?.focus();
   });
 
-  store.watch(['model', 'tokens', 'patterns', 'cursor', 'key', 'hover', 'head', 'logits', 'sampler', 'words', 'status', 'openStage'], paint, { every: 90, root });
-  store.watch(['status', 'pace'], (s) => picture.classList.toggle('still', s.status === 'running' && s.pace === 'fast'));
-  store.watch(['model', 'tokens', 'head', 'status', 'cursor', 'theme', 'openStage'], (s) => { void inspect(s); });
+  store.watch(
+    [
+      'model',
+      'tokens',
+      'patterns',
+      'cursor',
+      'key',
+      'hover',
+      'head',
+      'logits',
+      'sampler',
+      'words',
+      'status',
+      'openStage',
+    ],
+    paint,
+    { every: 90, root },
+  );
+  store.watch(['status', 'pace'], (s) =>
+    picture.classList.toggle('still', s.status === 'running' && s.pace === 'fast'),
+  );
+  store.watch(['model', 'tokens', 'head', 'status', 'cursor', 'theme', 'openStage'], (s) => {
+    void inspect(s);
+  });
 }

@@ -12,21 +12,27 @@ import { inView } from '../patterns.js';
 import { csv, saveFile } from '../save.js';
 import { Triangle, createInks, css, paletteOf, roomFor, shade } from '../heatmap.js';
 
-const LEFT = 92;    // room for query labels, CSS pixels
-const TOP = 78;     // room for key labels
-const RIGHT = 44;   // room for the last of them, which lean over
-const CELL = 27;    // largest cell
-const SPACED = 12;  // smallest cell that is drawn with a gap around it
-const NEAR = 24;    // tokens in the near view
+const LEFT = 92; // room for query labels, CSS pixels
+const TOP = 78; // room for key labels
+const RIGHT = 44; // room for the last of them, which lean over
+const CELL = 27; // largest cell
+const SPACED = 12; // smallest cell that is drawn with a gap around it
+const NEAR = 24; // tokens in the near view
 const NEAR_NARROW = 14;
-const TALL = 660;   // largest height of the cells together
+const TALL = 660; // largest height of the cells together
 const TICKS = [0, 0.01, 0.1, 0.25, 0.5, 1];
 const STAGES = /** @type {const} */ ([
-  ['raw', 'scores', 'hook_attn_scores_raw'], ['scaled', '÷ √d', 'hook_attn_scores_scaled'],
-  ['masked', 'masked', 'hook_attn_scores'], ['pattern', 'softmax', 'hook_pattern'],
+  ['raw', 'scores', 'hook_attn_scores_raw'],
+  ['scaled', '÷ √d', 'hook_attn_scores_scaled'],
+  ['masked', 'masked', 'hook_attn_scores'],
+  ['pattern', 'softmax', 'hook_pattern'],
 ]);
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+/**
+ * @param {HTMLElement} root
+ * @param {import('../store.js').Store} store
+ * @param {import('../run.js').Run} run
+ */
 export function create(root, store, run) {
   const { state } = store;
   const title = /** @type {HTMLElement} */ (root.querySelector('h2'));
@@ -40,8 +46,15 @@ export function create(root, store, run) {
   });
 
   const zooms = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'How much of the text' });
-  const zoomButtons = [['near', ''], ['whole', 'whole text']].map(([zoom, name]) => {
-    const b = el('button', { type: 'button', role: 'radio', onclick: () => store.set({ zoom: /** @type {any} */ (zoom) }) }, name);
+  const zoomButtons = [
+    ['near', ''],
+    ['whole', 'whole text'],
+  ].map(([zoom, name]) => {
+    const b = el(
+      'button',
+      { type: 'button', role: 'radio', onclick: () => store.set({ zoom: /** @type {any} */ (zoom) }) },
+      name,
+    );
     zooms.append(b);
     return { b, zoom };
   });
@@ -49,22 +62,54 @@ export function create(root, store, run) {
   roving(zooms, () => zoomButtons.map(({ b }) => b));
 
   const canvas = el('canvas', { class: 'cells' });
-  const box = el('div', { class: 'matrix', tabindex: 0, role: 'application', 'aria-label': 'Attention of the chosen head. Arrow keys move over its cells, Enter explains one.', 'aria-describedby': 'cell' }, canvas);
+  const box = el(
+    'div',
+    {
+      class: 'matrix',
+      tabindex: 0,
+      role: 'application',
+      'aria-label': 'Attention of the chosen head. Arrow keys move over its cells, Enter explains one.',
+      'aria-describedby': 'cell',
+    },
+    canvas,
+  );
   const out = el('output', { id: 'cell', class: 'cell mono', 'aria-live': 'polite' });
   const ramp = el('canvas', { class: 'ramp heat', width: 256, height: 1, 'aria-hidden': 'true' });
   const ticks = el('div', { class: 'ticks mono' });
-  const legend = el('div', { class: 'scale' }, el('div', { class: 'scale-bar' }, ramp, ticks), el('span', { class: 'masked-key' }, el('i', { 'aria-hidden': 'true' }), 'masked'));
+  const legend = el(
+    'div',
+    { class: 'scale' },
+    el('div', { class: 'scale-bar' }, ramp, ticks),
+    el('span', { class: 'masked-key' }, el('i', { 'aria-hidden': 'true' }), 'masked'),
+  );
   const table = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Table of weights' });
   const details = el('details', { class: 'as-table' }, el('summary', {}, 'As a table'), table);
 
-  const saves = el('div', { class: 'takes' },
+  const saves = el(
+    'div',
+    { class: 'takes' },
     el('button', { type: 'button', class: 'quiet', onclick: savePicture }, 'Save picture'),
-    el('button', { type: 'button', class: 'quiet', onclick: () => {
-      const n = rows();
-      const { queries, keys } = inView(state);
-      saveFile(`${fileName()}.csv`, csv([['query \\ key', ...Array.from({ length: columns() }, (_, k) => `${k} ${keys[k]?.text ?? ''}`)],
-        ...Array.from({ length: n }, (_, q) => [`${q} ${queries[q]?.text ?? ''}`, ...Array.from(rowOf(q) ?? [])])]), 'text/csv');
-    } }, 'Save as CSV'));
+    el(
+      'button',
+      {
+        type: 'button',
+        class: 'quiet',
+        onclick: () => {
+          const n = rows();
+          const { queries, keys } = inView(state);
+          saveFile(
+            `${fileName()}.csv`,
+            csv([
+              ['query \\ key', ...Array.from({ length: columns() }, (_, k) => `${k} ${keys[k]?.text ?? ''}`)],
+              ...Array.from({ length: n }, (_, q) => [`${q} ${queries[q]?.text ?? ''}`, ...Array.from(rowOf(q) ?? [])]),
+            ]),
+            'text/csv',
+          );
+        },
+      },
+      'Save as CSV',
+    ),
+  );
   /** The cells with their labels, on the card's own colour. */
   function savePicture() {
     const copy = el('canvas', { width: canvas.width, height: canvas.height });
@@ -77,14 +122,38 @@ export function create(root, store, run) {
   const fileName = () => `layer-${state.head.layer}-head-${state.head.head}-${state.stage}`;
   const who = el('h3');
   const list = el('ol', { class: 'attends' });
-  const side = el('div', { class: 'side' }, who, list,
-    el('p', { class: 'hint' }, 'Attention says where a head reads, not why the model answered. Switch the head off to see.'),
-    el('button', { type: 'button', onclick: () => {
-      const key = headKey(state.stack, state.head.layer, state.head.head);
-      if (!state.off.includes(key)) store.set({ off: [...state.off, key] });
-      document.querySelector('.ablate')?.scrollIntoView({ block: 'start' });
-    } }, 'Switch this head off'));
-  root.append(el('div', { class: 'tab-line' }, tabs, zooms), el('div', { class: 'split' }, el('div', { class: 'plot' }, box, out, el('div', { class: 'plot-foot' }, legend, saves), details), side));
+  const side = el(
+    'div',
+    { class: 'side' },
+    who,
+    list,
+    el(
+      'p',
+      { class: 'hint' },
+      'Attention says where a head reads, not why the model answered. Switch the head off to see.',
+    ),
+    el(
+      'button',
+      {
+        type: 'button',
+        onclick: () => {
+          const key = headKey(state.stack, state.head.layer, state.head.head);
+          if (!state.off.includes(key)) store.set({ off: [...state.off, key] });
+          document.querySelector('.ablate')?.scrollIntoView({ block: 'start' });
+        },
+      },
+      'Switch this head off',
+    ),
+  );
+  root.append(
+    el('div', { class: 'tab-line' }, tabs, zooms),
+    el(
+      'div',
+      { class: 'split' },
+      el('div', { class: 'plot' }, box, out, el('div', { class: 'plot-foot' }, legend, saves), details),
+      side,
+    ),
+  );
   title.append(' ', shape);
   const name = document.createTextNode('');
   title.firstChild?.replaceWith(name);
@@ -118,11 +187,13 @@ export function create(root, store, run) {
   }
   const columns = () => (state.stack === 'self' ? rows() : inView(state).keys.length);
   /** Put a query in hand, in the stack that is shown. */
-  const inHand = (/** @type {number} */ query) => (state.stack === 'encoder' ? { sourceCursor: query } : { cursor: query, follow: false });
+  const inHand = (/** @type {number} */ query) =>
+    state.stack === 'encoder' ? { sourceCursor: query } : { cursor: query, follow: false };
   const scaleOf = () => {
     if (state.stage === 'pattern') return shade;
     const { min, max } = scores ?? { min: 0, max: 1 };
-    return (/** @type {number} */ x) => (Number.isFinite(x) ? Math.max(0, Math.min(255, Math.round((255 * (x - min)) / (max - min || 1)))) : 0);
+    return (/** @type {number} */ x) =>
+      Number.isFinite(x) ? Math.max(0, Math.min(255, Math.round((255 * (x - min)) / (max - min || 1)))) : 0;
   };
   const show = (/** @type {number} */ x) => (state.stage === 'pattern' ? percent(x) : value(x));
 
@@ -131,17 +202,22 @@ export function create(root, store, run) {
   async function fetchScores() {
     const { stage, status, tokens } = state;
     if (stage === 'pattern' || status === 'running' || !tokens.length) return;
-    const point = pointNow(), key = scoresKey();
+    const point = pointNow(),
+      key = scoresKey();
     if (scores?.key === key || wanted === key) return;
     wanted = key;
     try {
       const tensor = (await run.values([point]))[point];
       if (wanted !== key) return;
       if (!tensor) throw new Error(`The engine has no values at ${point}`);
-      const { data, shape: [, n, keys] } = tensor;
+      const {
+        data,
+        shape: [, n, keys],
+      } = tensor;
       let min = Infinity;
       let max = -Infinity;
-      for (let i = 0; i < data.length; i++) {   // millions of them
+      for (let i = 0; i < data.length; i++) {
+        // millions of them
         if (data[i] < min && data[i] !== -Infinity) min = data[i];
         if (data[i] > max) max = data[i];
       }
@@ -151,7 +227,8 @@ export function create(root, store, run) {
     } catch (error) {
       if (wanted !== key) return;
       wanted = '';
-      if (scoresKey() === key) store.set({ stage: 'pattern', error: error instanceof Error ? error.message : String(error) });
+      if (scoresKey() === key)
+        store.set({ stage: 'pattern', error: error instanceof Error ? error.message : String(error) });
     }
   }
 
@@ -160,7 +237,7 @@ export function create(root, store, run) {
   root.append(inks.node);
   let inkOf = inks.read();
 
-  let wide = 0;   // px that the picture may take
+  let wide = 0; // px that the picture may take
   let fontOf = 'sans-serif';
   const nearby = () => (wide < 480 ? NEAR_NARROW : NEAR);
 
@@ -180,12 +257,12 @@ export function create(root, store, run) {
     const width = wide;
     if (!width) return;
     if (!n) {
-      canvas.width = canvas.width;   // nothing is left on it
+      canvas.width = canvas.width; // nothing is left on it
       at = { ...at, n: 0, m: 0 };
       return;
     }
     const dpr = devicePixelRatio || 1;
-    const early = first > 0 ? 1.6 : 0;  // cells that the column of earlier keys takes, gap included
+    const early = first > 0 ? 1.6 : 0; // cells that the column of earlier keys takes, gap included
     const edge = Math.min(LEFT, width * 0.24);
     const cell = Math.min(CELL, (width - edge - RIGHT) / (m + early), TALL / n);
     const left = edge + early * cell;
@@ -226,7 +303,11 @@ export function create(root, store, run) {
     } else {
       const room = roomFor(Math.max(n, m));
       const key = `${state.stage} ${state.head.layer} ${state.head.head} ${view.rows?.epoch} ${room} ${scores?.key} ${epoch}`;
-      if (painted !== key || paintedRows !== view.rows) { whole.clear(room); painted = key; paintedRows = view.rows; }
+      if (painted !== key || paintedRows !== view.rows) {
+        whole.clear(room);
+        painted = key;
+        paintedRows = view.rows;
+      }
       whole.paint(n, rowOf, colors, index);
       g.imageSmoothingEnabled = cell * dpr < 1;
       g.drawImage(/** @type {any} */ (whole.canvas), 0, 0, m, n, left, TOP, cell * m, cell * n);
@@ -237,7 +318,13 @@ export function create(root, store, run) {
     if (q0 >= 0 && q0 < n) {
       g.strokeStyle = inkOf.p;
       g.beginPath();
-      g.roundRect(edge - 1, TOP + q0 * cell - 1, left - edge + (causal ? q0 + 1 : m) * cell + 2, Math.max(cell, 3) + 2, 4);
+      g.roundRect(
+        edge - 1,
+        TOP + q0 * cell - 1,
+        left - edge + (causal ? q0 + 1 : m) * cell + 2,
+        Math.max(cell, 3) + 2,
+        4,
+      );
       g.stroke();
       if (k0 >= 0 && k0 < m) {
         g.strokeStyle = inkOf.text;
@@ -254,18 +341,25 @@ export function create(root, store, run) {
     g.lineWidth = 1;
     g.beginPath();
     if (cell >= SPACED) {
-      for (let q = 0; q < n; q++) for (let k = q + 1; k < n; k++) {
-        g.moveTo(x + k * cell + cell * 0.2, y + (q + 1) * cell - cell * 0.2);
-        g.lineTo(x + (k + 1) * cell - cell * 0.2, y + q * cell + cell * 0.2);
-      }
+      for (let q = 0; q < n; q++)
+        for (let k = q + 1; k < n; k++) {
+          g.moveTo(x + k * cell + cell * 0.2, y + (q + 1) * cell - cell * 0.2);
+          g.lineTo(x + (k + 1) * cell - cell * 0.2, y + q * cell + cell * 0.2);
+        }
     } else {
       const side = cell * n;
       g.save();
       g.beginPath();
-      g.moveTo(x, y); g.lineTo(x + side, y); g.lineTo(x + side, y + side); g.closePath();
+      g.moveTo(x, y);
+      g.lineTo(x + side, y);
+      g.lineTo(x + side, y + side);
+      g.closePath();
       g.clip();
       g.beginPath();
-      for (let d = 0; d < 2 * side; d += 7) { g.moveTo(x + d, y); g.lineTo(x + d - side, y + side); }
+      for (let d = 0; d < 2 * side; d += 7) {
+        g.moveTo(x + d, y);
+        g.lineTo(x + d - side, y + side);
+      }
       g.stroke();
       g.restore();
       return;
@@ -282,7 +376,8 @@ export function create(root, store, run) {
       return t === text ? t : `${t}…`;
     };
     /** Every so many, the chosen one always, and none that would touch it. */
-    const wanted = (/** @type {number} */ i, /** @type {number} */ chosen, /** @type {number} */ every) => i === chosen || (i % every === 0 && !(chosen >= 0 && Math.abs(i - chosen) < every));
+    const wanted = (/** @type {number} */ i, /** @type {number} */ chosen, /** @type {number} */ every) =>
+      i === chosen || (i % every === 0 && !(chosen >= 0 && Math.abs(i - chosen) < every));
     const key = (/** @type {string} */ text, /** @type {number} */ x, /** @type {boolean} */ on) => {
       g.save();
       g.font = `${on ? 600 : 400} ${size}px ${font}`;
@@ -320,13 +415,22 @@ export function create(root, store, run) {
     const image = new ImageData(256, 1);
     new Uint32Array(image.data.buffer).set(colors);
     g.putImageData(image, 0, 0);
-    const marks = state.stage === 'pattern' ? TICKS.map((v) => [Math.sqrt(v), v === 0 ? '0' : v < 1 ? `${v * 100} %` : '1'])
-      : scores ? [[0, figures(scores.min)], [1, figures(scores.max)]] : [];
-    ticks.replaceChildren(...marks.map(([x, text]) => {
-      const t = el('span', {}, String(text));
-      t.style.insetInlineStart = `${Number(x) * 100}%`;
-      return t;
-    }));
+    const marks =
+      state.stage === 'pattern'
+        ? TICKS.map((v) => [Math.sqrt(v), v === 0 ? '0' : v < 1 ? `${v * 100} %` : '1'])
+        : scores
+          ? [
+              [0, figures(scores.min)],
+              [1, figures(scores.max)],
+            ]
+          : [];
+    ticks.replaceChildren(
+      ...marks.map(([x, text]) => {
+        const t = el('span', {}, String(text));
+        t.style.insetInlineStart = `${Number(x) * 100}%`;
+        return t;
+      }),
+    );
   }
 
   // -- the cell in words ----------------------------------------------------------------------------------------------
@@ -336,27 +440,46 @@ export function create(root, store, run) {
     const q = hover?.query ?? view.query;
     const k = hover?.key ?? state.key;
     const query = view.queries[q];
-    if (!query) { out.textContent = ''; who.textContent = ''; list.replaceChildren(); return; }
+    if (!query) {
+      out.textContent = '';
+      who.textContent = '';
+      list.replaceChildren();
+      return;
+    }
     const row = q < rows() ? rowOf(q) : null;
-    const none = state.stage !== 'pattern' && !scores ? 'The scores come when the text rests.' : 'The engine has not read this token yet.';
+    const none =
+      state.stage !== 'pattern' && !scores
+        ? 'The scores come when the text rests.'
+        : 'The engine has not read this token yet.';
     if (k === null || k === undefined) {
       out.textContent = row ? 'Point at a cell, or move over the picture with the arrow keys.' : none;
     } else {
       const key = view.keys[k];
       const masked = !row || k >= row.length;
-      out.textContent = !row ? none
+      out.textContent = !row
+        ? none
         : `query ${q} ${quoted(query)} → key ${k} ${key ? quoted(key) : ''}: ${masked ? 'masked' : show(row[k])}`;
     }
     who.textContent = `${quoted(query)} attends to`;
     if (!row) return list.replaceChildren();
-    const best = Array.from(row.keys()).sort((a, b) => row[b] - row[a]).slice(0, 12);
+    const best = Array.from(row.keys())
+      .sort((a, b) => row[b] - row[a])
+      .slice(0, 12);
     const top = row[best[0]];
     const low = state.stage === 'pattern' ? 0 : Math.min(...best.map((i) => row[i]));
-    list.replaceChildren(...best.map((i) => {
-      const bar = el('i');
-      bar.style.inlineSize = `${Math.max(1, (100 * (row[i] - low)) / (top - low || 1))}%`;
-      return el('li', { class: i === k ? 'on' : null }, el('span', { class: 'w' }, view.keys[i] ? label(view.keys[i]) : String(i)), el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, show(row[i])));
-    }));
+    list.replaceChildren(
+      ...best.map((i) => {
+        const bar = el('i');
+        bar.style.inlineSize = `${Math.max(1, (100 * (row[i] - low)) / (top - low || 1))}%`;
+        return el(
+          'li',
+          { class: i === k ? 'on' : null },
+          el('span', { class: 'w' }, view.keys[i] ? label(view.keys[i]) : String(i)),
+          el('span', { class: 'track', 'aria-hidden': 'true' }, bar),
+          el('span', { class: 'num' }, show(row[i])),
+        );
+      }),
+    );
   }
 
   const TABLE = 24;
@@ -366,17 +489,45 @@ export function create(root, store, run) {
     const view = inView(state);
     const last = Math.min(n, Math.max(view.query + 1, Math.min(n, TABLE)));
     const from = Math.max(0, last - TABLE);
-    const list = (/** @type {number} */ length, /** @type {number} */ start) => Array.from({ length }, (_, i) => start + i);
+    const list = (/** @type {number} */ length, /** @type {number} */ start) =>
+      Array.from({ length }, (_, i) => start + i);
     const queries = list(last - from, from);
     const keys = state.stack === 'self' ? queries : list(Math.min(TABLE, columns()), 0);
     const nameOf = (/** @type {any[]} */ tokens, /** @type {number} */ i) => (tokens[i] ? label(tokens[i]) : String(i));
-    table.replaceChildren(el('table', {},
-      el('caption', {}, `Layer ${state.head.layer}, head ${state.head.head}: positions ${from} to ${last - 1}, rows are queries, columns are keys`),
-      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'query \\ key'), ...keys.map((k) => el('th', { scope: 'col' }, nameOf(view.keys, k))))),
-      el('tbody', {}, ...queries.map((q) => {
-        const row = rowOf(q);
-        return el('tr', {}, el('th', { scope: 'row' }, nameOf(view.queries, q)), ...keys.map((k) => el('td', {}, row && k < row.length ? show(row[k]) : 'masked')));
-      }))));
+    table.replaceChildren(
+      el(
+        'table',
+        {},
+        el(
+          'caption',
+          {},
+          `Layer ${state.head.layer}, head ${state.head.head}: positions ${from} to ${last - 1}, rows are queries, columns are keys`,
+        ),
+        el(
+          'thead',
+          {},
+          el(
+            'tr',
+            {},
+            el('th', { scope: 'col' }, 'query \\ key'),
+            ...keys.map((k) => el('th', { scope: 'col' }, nameOf(view.keys, k))),
+          ),
+        ),
+        el(
+          'tbody',
+          {},
+          ...queries.map((q) => {
+            const row = rowOf(q);
+            return el(
+              'tr',
+              {},
+              el('th', { scope: 'row' }, nameOf(view.queries, q)),
+              ...keys.map((k) => el('td', {}, row && k < row.length ? show(row[k]) : 'masked')),
+            );
+          }),
+        ),
+      ),
+    );
   }
   details.addEventListener('toggle', paintTable);
 
@@ -384,15 +535,21 @@ export function create(root, store, run) {
   const terms = el('div');
   const explain = el('details', { class: 'as-table explain' }, el('summary', {}, 'Explain this number'), terms);
   details.before(explain);
-  const explanation = onDemand(() => import('../explanation.js'), ({ createExplanation }) => {
-    const made = createExplanation(state, run, 'cell');
-    terms.replaceChildren(made.root);
-    return made;
-  });
+  const explanation = onDemand(
+    () => import('../explanation.js'),
+    ({ createExplanation }) => {
+      const made = createExplanation(state, run, 'cell');
+      terms.replaceChildren(made.root);
+      return made;
+    },
+  );
   let explained = '';
   async function paintExplanation() {
     if (!explain.open || state.status === 'running' || !state.model) return;
-    const { head: { layer, head }, key: index } = state;
+    const {
+      head: { layer, head },
+      key: index,
+    } = state;
     const { point, query: position, rows: of } = inView(state);
     const now = `${point} ${state.stage} ${head} ${position} ${index} ${run.textKey()}`;
     if (explained === now) return;
@@ -408,20 +565,27 @@ export function create(root, store, run) {
     terms.replaceChildren(el('p', { class: 'wrong', role: 'alert' }, `${message}.`));
   }
   explain.addEventListener('toggle', () => void paintExplanation());
-  store.watch(['status', 'cursor', 'sourceCursor', 'key', 'head', 'stage', 'stack', 'patterns'], () => void paintExplanation());
+  store.watch(
+    ['status', 'cursor', 'sourceCursor', 'key', 'head', 'stage', 'stack', 'patterns'],
+    () => void paintExplanation(),
+  );
 
   // -- mouse and keys -------------------------------------------------------------------------------------------------
   function cellAt(event) {
     const r = canvas.getBoundingClientRect();
     const key = Math.floor((event.clientX - r.left - at.left) / at.cell);
     const query = Math.floor((event.clientY - r.top - TOP) / at.cell);
-    return key >= 0 && query >= 0 && key < at.m && query < at.n ? { query: query + at.first, key: key + at.first } : null;
+    return key >= 0 && query >= 0 && key < at.m && query < at.n
+      ? { query: query + at.first, key: key + at.first }
+      : null;
   }
   canvas.addEventListener('pointermove', (event) => {
     const cell = cellAt(event);
     if (cell?.key !== state.hover?.key || cell?.query !== state.hover?.query) store.set({ hover: cell });
   });
-  canvas.addEventListener('pointerleave', () => { if (state.hover) store.set({ hover: null }); });
+  canvas.addEventListener('pointerleave', () => {
+    if (state.hover) store.set({ hover: null });
+  });
   canvas.addEventListener('click', (event) => {
     const cell = cellAt(event);
     if (cell) store.set({ ...inHand(cell.query), key: cell.key });
@@ -434,7 +598,16 @@ export function create(root, store, run) {
     }
     const n = rows();
     if (event.key === 'Escape') return store.set({ key: null, hover: null, follow: true });
-    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -1e9], End: [0, 1e9] }[event.key];
+    const move = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      PageUp: [-10, 0],
+      PageDown: [10, 0],
+      Home: [0, -1e9],
+      End: [0, 1e9],
+    }[event.key];
     if (!move || !n) return;
     event.preventDefault();
     const clamp = (/** @type {number} */ x, /** @type {number} */ count) => Math.max(0, Math.min(count - 1, x));
@@ -459,7 +632,12 @@ export function create(root, store, run) {
   store.watch(['head', 'stage', 'stack', 'patterns', 'tokens', 'model'], (s) => {
     name.textContent = `${{ encoder: 'Encoder layer', cross: 'Across, layer', self: 'Layer' }[s.stack]} ${s.head.layer}, head ${s.head.head}`;
     const n = rows();
-    const point = { raw: 'scores before scaling', scaled: 'scores, scaled', masked: 'scores, masked', pattern: 'pattern' }[s.stage];
+    const point = {
+      raw: 'scores before scaling',
+      scaled: 'scores, scaled',
+      masked: 'scores, masked',
+      pattern: 'pattern',
+    }[s.stage];
     shape.textContent = n ? `${point} [${n} queries, ${columns()} keys]` : '';
     STAGES.forEach(([stage], i) => {
       stageButtons[i].setAttribute('aria-checked', String(stage === s.stage));
@@ -477,11 +655,46 @@ export function create(root, store, run) {
     }
   });
   store.watch(['stage'], paintLegend);
-  store.watch(['patterns', 'tokens', 'cursor', 'sourceCursor', 'key', 'hover', 'head', 'stage', 'stack', 'zoom', 'theme', 'model'], (s) => {
-    if (s.tokens.length && s.patterns && s.cursor >= s.patterns.length) void run.wantRows();
-    read();
+  store.watch(
+    [
+      'patterns',
+      'tokens',
+      'cursor',
+      'sourceCursor',
+      'key',
+      'hover',
+      'head',
+      'stage',
+      'stack',
+      'zoom',
+      'theme',
+      'model',
+    ],
+    (s) => {
+      if (s.tokens.length && s.patterns && s.cursor >= s.patterns.length) void run.wantRows();
+      read();
+    },
+  );
+  store.watch(
+    [
+      'patterns',
+      'tokens',
+      'cursor',
+      'sourceCursor',
+      'key',
+      'hover',
+      'head',
+      'stage',
+      'stack',
+      'zoom',
+      'theme',
+      'model',
+    ],
+    draw,
+    { every: 60, root },
+  );
+  store.watch(['status', 'patterns', 'cursor', 'sourceCursor', 'head', 'stage', 'stack'], (s) => {
+    if (s.status !== 'running') paintTable();
   });
-  store.watch(['patterns', 'tokens', 'cursor', 'sourceCursor', 'key', 'hover', 'head', 'stage', 'stack', 'zoom', 'theme', 'model'], draw, { every: 60, root });
-  store.watch(['status', 'patterns', 'cursor', 'sourceCursor', 'head', 'stage', 'stack'], (s) => { if (s.status !== 'running') paintTable(); });
   void document.fonts?.ready.then(() => store.set({ hover: state.hover }));
 }

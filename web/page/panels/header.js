@@ -5,7 +5,10 @@ import { keep, recall } from '../kept.js';
 
 const KIND = { decoder: '', encoder: 'encoder · ', encoder_decoder: 'encoder-decoder · ' };
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store */
+/**
+ * @param {HTMLElement} root
+ * @param {import('../store.js').Store} store
+ */
 export function create(root, store) {
   const part = (/** @type {string} */ role) => /** @type {HTMLElement} */ (root.querySelector(`[data-role="${role}"]`));
   const page = document.documentElement;
@@ -21,7 +24,9 @@ export function create(root, store) {
     keep('theme', theme);
     show(theme);
   });
-  part('pick').addEventListener('click', () => /** @type {HTMLDialogElement} */ (document.querySelector('dialog.models')).showModal());
+  part('pick').addEventListener('click', () =>
+    /** @type {HTMLDialogElement} */ (document.querySelector('dialog.models')).showModal(),
+  );
 
   store.watch(['model', 'theme'], ({ model, theme }) => {
     part('theme-name').textContent = theme === 'dark' ? 'Light theme' : 'Dark theme';
@@ -32,7 +37,9 @@ export function create(root, store) {
     part('pick').textContent = `${model.name} · ${int(model.parameters.total)} parameters · ${dtype}${size}`;
     part('about').textContent = `${KIND[c.kind] ?? ''}${c.nLayers} layers · ${c.nHeads} heads · d_model ${c.dModel}`;
     // the kind of dot product (probe.c) and the reason for one thread are left to the tooltip
-    part('backend').textContent = backendName(model.backend).split(':')[0].replace(/, (?:unsigned|signed|split|16-bit) dot/, '');
+    part('backend').textContent = backendName(model.backend)
+      .split(':')[0]
+      .replace(/, (?:unsigned|signed|split|16-bit) dot/, '');
     part('backend').title = model.backend;
   });
 
@@ -46,7 +53,10 @@ export function create(root, store) {
   });
 }
 
-/** The type that holds most of the weights. @param {any[]} rows */
+/**
+ * The type that holds most of the weights.
+ * @param {any[]} rows
+ */
 export function mainType(rows) {
   const bytesOf = new Map();
   for (const r of rows) bytesOf.set(r.dtype, (bytesOf.get(r.dtype) ?? 0) + r.bytes);

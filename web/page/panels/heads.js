@@ -5,10 +5,13 @@ import { figures, percent } from '../format.js';
 import { inView } from '../patterns.js';
 import { Triangle, paletteOf, roomFor } from '../heatmap.js';
 
-const PIXELS = 128;   // of a tile's side, at most
-const SLICE_MS = 3;   // of painting in one frame
+const PIXELS = 128; // of a tile's side, at most
+const SLICE_MS = 3; // of painting in one frame
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store */
+/**
+ * @param {HTMLElement} root
+ * @param {import('../store.js').Store} store
+ */
 export function create(root, store) {
   const { state } = store;
   const about = el('small');
@@ -21,13 +24,34 @@ export function create(root, store) {
   /** @type {{ layer: number, head: number, button: HTMLElement, triangle: Triangle, store?: any, epoch?: number }[]} */
   let tiles = [];
   let colors = new Uint32Array(256);
-  let of = '';   // what the grid was built for
+  let of = ''; // what the grid was built for
   let tileSize = 0;
-  let turn = 0;   // whose tile is next: while text streams the slice ends before all have had one
-  new ResizeObserver(() => { tileSize = tiles[0]?.button.clientWidth ?? 0; }).observe(grid);
+  let turn = 0; // whose tile is next: while text streams the slice ends before all have had one
+  new ResizeObserver(() => {
+    tileSize = tiles[0]?.button.clientWidth ?? 0;
+  }).observe(grid);
 
-  const stacks = el('div', { class: 'tabs', role: 'radiogroup', 'aria-label': 'Which attention', hidden: true }, ...[['encoder', 'encoder'], ['self', 'decoder'], ['cross', 'across']].map(([stack, name]) =>
-    el('button', { type: 'button', role: 'radio', 'data-stack': stack, onclick: () => store.set({ stack: /** @type {any} */ (stack), key: null, hover: null, head: { ...state.head, layer: 0 } }) }, name)));
+  const stacks = el(
+    'div',
+    { class: 'tabs', role: 'radiogroup', 'aria-label': 'Which attention', hidden: true },
+    ...[
+      ['encoder', 'encoder'],
+      ['self', 'decoder'],
+      ['cross', 'across'],
+    ].map(([stack, name]) =>
+      el(
+        'button',
+        {
+          type: 'button',
+          role: 'radio',
+          'data-stack': stack,
+          onclick: () =>
+            store.set({ stack: /** @type {any} */ (stack), key: null, hover: null, head: { ...state.head, layer: 0 } }),
+        },
+        name,
+      ),
+    ),
+  );
   grid.before(stacks);
   roving(stacks, () => [...stacks.children]);
   store.watch(['model', 'stack'], (s) => {
@@ -57,17 +81,29 @@ export function create(root, store) {
       grid.append(el('span', { class: 'row-label', 'aria-hidden': 'true' }, `L${layer}`));
       for (let head = 0; head < nHeads; head++) {
         const canvas = el('canvas', { width: 16, height: 16 });
-        const button = el('button', {
-          type: 'button', role: 'radio', class: 'tile', 'aria-label': `layer ${layer}, head ${head}`, tabindex: -1,
-          onclick: () => store.set({ head: { layer, head } }),
-        }, el('span', { class: 'crop' }, canvas));
+        const button = el(
+          'button',
+          {
+            type: 'button',
+            role: 'radio',
+            class: 'tile',
+            'aria-label': `layer ${layer}, head ${head}`,
+            tabindex: -1,
+            onclick: () => store.set({ head: { layer, head } }),
+          },
+          el('span', { class: 'crop' }, canvas),
+        );
         tiles.push({ layer, head, button, triangle: new Triangle(canvas, PIXELS) });
         grid.append(button);
       }
     }
   });
 
-  roving(grid, () => tiles.map((t) => t.button), () => state.model?.config.nHeads ?? 1);
+  roving(
+    grid,
+    () => tiles.map((t) => t.button),
+    () => state.model?.config.nHeads ?? 1,
+  );
 
   store.watch(['model', 'head', 'stack'], ({ head }) => {
     for (const t of tiles) {
@@ -83,39 +119,49 @@ export function create(root, store) {
     for (const { triangle } of tiles) triangle.recolor(colors);
   });
 
-  store.watch(['patterns', 'stack', 'model'], (s) => {
-    const { rows: patterns, keys } = inView(s);
-    if (!patterns || !tiles.length) return '';
-    const start = performance.now();
-    const n = patterns.length;
-    const side = Math.max(n, s.stack === 'self' ? n : keys.length);
-    const room = roomFor(side);
-    for (let i = 0; i < tiles.length; i++) {
-      const t = tiles[turn++ % tiles.length];
-      const { triangle } = t;
-      if (t.epoch !== patterns.epoch || t.store !== patterns || triangle.capacity > room) {
-        triangle.clear(room);
-        Object.assign(t, { store: patterns, epoch: patterns.epoch });
-      } else if (triangle.capacity < room) {
-        triangle.grow(room, colors);
-      } else if (triangle.painted === n) {
-        continue;
+  store.watch(
+    ['patterns', 'stack', 'model'],
+    (s) => {
+      const { rows: patterns, keys } = inView(s);
+      if (!patterns || !tiles.length) return '';
+      const start = performance.now();
+      const n = patterns.length;
+      const side = Math.max(n, s.stack === 'self' ? n : keys.length);
+      const room = roomFor(side);
+      for (let i = 0; i < tiles.length; i++) {
+        const t = tiles[turn++ % tiles.length];
+        const { triangle } = t;
+        if (t.epoch !== patterns.epoch || t.store !== patterns || triangle.capacity > room) {
+          triangle.clear(room);
+          Object.assign(t, { store: patterns, epoch: patterns.epoch });
+        } else if (triangle.capacity < room) {
+          triangle.grow(room, colors);
+        } else if (triangle.painted === n) {
+          continue;
+        }
+        triangle.paint(n, (q) => patterns.row(t.layer, t.head, q), colors);
+        t.button.style.setProperty('--zoom', String(room / Math.max(1, side)));
+        if (performance.now() - start > SLICE_MS) return 'more';
       }
-      triangle.paint(n, (q) => patterns.row(t.layer, t.head, q), colors);
-      t.button.style.setProperty('--zoom', String(room / Math.max(1, side)));
-      if (performance.now() - start > SLICE_MS) return 'more';
-    }
-    grid.classList.toggle('dense', side / 2 ** tiles[0].triangle.shift > tileSize * devicePixelRatio);
-    return '';
-  }, { every: 60, root });
+      grid.classList.toggle('dense', side / 2 ** tiles[0].triangle.shift > tileSize * devicePixelRatio);
+      return '';
+    },
+    { every: 60, root },
+  );
 
   // What a head does here, in numbers: the mean over queries of the weight on some keys.
   const HABITS = /** @type {[string, (row: Float32Array, q: number, ids: number[]) => number][]} */ ([
     ['on itself', (row, q) => row[q]],
     ['on the token before', (row, q) => row[q - 1]],
     ['on the first token', (row) => row[0]],
-    ['on the same token earlier', (row, q, ids) => row.reduce((sum, w, k) => sum + (k < q && ids[k] === ids[q] ? w : 0), 0)],
-    ['after the same token earlier', (row, q, ids) => row.reduce((sum, w, k) => sum + (k > 0 && k < q && ids[k - 1] === ids[q] ? w : 0), 0)],
+    [
+      'on the same token earlier',
+      (row, q, ids) => row.reduce((sum, w, k) => sum + (k < q && ids[k] === ids[q] ? w : 0), 0),
+    ],
+    [
+      'after the same token earlier',
+      (row, q, ids) => row.reduce((sum, w, k) => sum + (k > 0 && k < q && ids[k - 1] === ids[q] ? w : 0), 0),
+    ],
   ]);
 
   store.watch(['head', 'patterns', 'stack', 'model', 'status'], ({ head, patterns, tokens, status, stack }) => {
@@ -127,14 +173,28 @@ export function create(root, store) {
     let bits = 0;
     for (let q = 1; q < n; q++) {
       const row = patterns.row(head.layer, head.head, q);
-      HABITS.forEach(([, of], i) => { sums[i] += of(row, q, ids); });
+      HABITS.forEach(([, of], i) => {
+        sums[i] += of(row, q, ids);
+      });
       for (const w of row) if (w > 0) bits -= w * Math.log2(w);
     }
     profileOf.textContent = `Layer ${head.layer}, head ${head.head} puts`;
-    profile.replaceChildren(...HABITS.flatMap(([name], i) => {
-      const bar = el('i');
-      bar.style.inlineSize = `${(100 * sums[i]) / (n - 1)}%`;
-      return [el('dt', {}, name), el('dd', {}, el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('span', { class: 'num' }, percent(sums[i] / (n - 1))))];
-    }), el('dt', {}, 'reads about'), el('dd', {}, el('span', { class: 'num' }, `${figures(2 ** (bits / (n - 1)))} tokens at a time`)));
+    profile.replaceChildren(
+      ...HABITS.flatMap(([name], i) => {
+        const bar = el('i');
+        bar.style.inlineSize = `${(100 * sums[i]) / (n - 1)}%`;
+        return [
+          el('dt', {}, name),
+          el(
+            'dd',
+            {},
+            el('span', { class: 'track', 'aria-hidden': 'true' }, bar),
+            el('span', { class: 'num' }, percent(sums[i] / (n - 1))),
+          ),
+        ];
+      }),
+      el('dt', {}, 'reads about'),
+      el('dd', {}, el('span', { class: 'num' }, `${figures(2 ** (bits / (n - 1)))} tokens at a time`)),
+    );
   });
 }

@@ -6,7 +6,11 @@ import { chance, following } from '../sampler.js';
 
 const N = 10;
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+/**
+ * @param {HTMLElement} root
+ * @param {import('../store.js').Store} store
+ * @param {import('../run.js').Run} run
+ */
 export function create(root, store, run) {
   const { state } = store;
   const after = el('small');
@@ -23,7 +27,14 @@ export function create(root, store, run) {
     const bar = el('i');
     const num = el('span', { class: 'num' });
     const more = el('span', { class: 'hidden' });
-    const button = el('button', { type: 'button' }, word, el('span', { class: 'track', 'aria-hidden': 'true' }, bar), num, more);
+    const button = el(
+      'button',
+      { type: 'button' },
+      word,
+      el('span', { class: 'track', 'aria-hidden': 'true' }, bar),
+      num,
+      more,
+    );
     const item = el('li', { class: 'bar' }, button);
     button.addEventListener('click', () => run.branch(state.cursor, Number(button.dataset.id)));
     list.append(item);
@@ -34,7 +45,7 @@ export function create(root, store, run) {
   /** @param {import('../store.js').State} s */
   function paint(s) {
     const token = s.tokens[s.cursor];
-    const reads = s.model?.config.kind === 'encoder';   // it predicts nothing
+    const reads = s.model?.config.kind === 'encoder'; // it predicts nothing
     list.hidden = !token || reads;
     if (!token || reads) {
       after.textContent = token ? 'an encoder predicts none' : '';
@@ -43,18 +54,30 @@ export function create(root, store, run) {
     }
     const drawn = s.tokens[s.cursor + 1];
     const next = following(s, N);
-    list.style.visibility = next ? '' : 'hidden';   // on its way: those of another token cannot be chosen, and their place is kept
+    // on its way: those of another token cannot be chosen, and their place is kept
+    list.style.visibility = next ? '' : 'hidden';
     // At reading speed the exact row is asked for each token; at full speed when the text rests.
-    if (!s.logits.has(s.cursor) && asked !== s.cursor && (s.status !== 'running' || (s.pace === 'reading' && s.speed.msPerToken < 20))) {
+    if (
+      !s.logits.has(s.cursor) &&
+      asked !== s.cursor &&
+      (s.status !== 'running' || (s.pace === 'reading' && s.speed.msPerToken < 20))
+    ) {
       asked = s.cursor;
-      void run.wantLogits(s.cursor).finally(() => { asked = -1; });
+      void run.wantLogits(s.cursor).finally(() => {
+        asked = -1;
+      });
     }
     after.textContent = `after ${quoted(token)}${next?.entropy === null || !next ? '' : `, entropy ${figures(next.entropy)} bits`}`;
-    if (!next) { foot.textContent = ''; return; }
+    if (!next) {
+      foot.textContent = '';
+      return;
+    }
     if (next.kept === null) foot.textContent = 'Choose one to go on from it.';
     else {
-      foot.textContent = s.sampler.temperature === 0 ? 'Temperature 0 always takes the likeliest. Choose one to go on from it.'
-        : `The sampler draws from ${next.kept === next.size ? 'all' : next.kept} of ${next.size} tokens, ${figures(next.entropySampled)} bits. Choose one to go on from it.`;
+      foot.textContent =
+        s.sampler.temperature === 0
+          ? 'Temperature 0 always takes the likeliest. Choose one to go on from it.'
+          : `The sampler draws from ${next.kept === next.size ? 'all' : next.kept} of ${next.size} tokens, ${figures(next.entropySampled)} bits. Choose one to go on from it.`;
     }
     const { candidates } = next;
     void run.spell(candidates.map((c) => c.id));
@@ -79,7 +102,8 @@ export function create(root, store, run) {
 
   store.watch(['tokens', 'cursor', 'logits', 'sampler', 'status', 'words'], paint);
 
-  // -- bits by token: how far the text came from what the model expected; one path for all bars, one for the one in hand ---
+  // -- bits by token: how far the text came from what the model expected; one path for all bars, one for the one in
+  // hand ---
   const all = svg('path');
   const chosen = svg('path', { class: 'on' });
   plot.append(all, chosen);

@@ -1,4 +1,5 @@
-// panels/notice.js - what is being loaded, what went wrong and what a visitor has to know, in the place where the page begins.
+// panels/notice.js - what is being loaded, what went wrong and what a visitor has to know, in the place where the page
+// begins.
 
 import { bytes } from '../format.js';
 import { el } from '../dom.js';
@@ -6,7 +7,11 @@ import { nameOf } from '../models.js';
 
 const PHASE = { download: 'Loading', compile: 'Preparing the engine for', load: 'Unpacking' };
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store @param {import('../run.js').Run} run */
+/**
+ * @param {HTMLElement} root
+ * @param {import('../store.js').Store} store
+ * @param {import('../run.js').Run} run
+ */
 export function create(root, store, run) {
   const text = el('label', { for: 'progress' });
   const bar = el('progress', { id: 'progress' });
@@ -15,12 +20,25 @@ export function create(root, store, run) {
   const close = el('button', { type: 'button', onclick: () => store.set({ error: '' }) }, 'Dismiss');
   const error = el('div', { class: 'error', hidden: true }, words, close);
   const told = el('p', { role: 'status' });
-  const fetchIt = el('button', { type: 'button', onclick: () => {
-    const { address } = store.state.note;
-    store.set({ note: { text: '', address: '' } });
-    void run.loadModel(new URL(address), { name: nameOf(address), address });
-  } }, 'Load that model');
-  const note = el('div', { class: 'told', hidden: true }, told, fetchIt, el('button', { type: 'button', onclick: () => store.set({ note: { text: '', address: '' } }) }, 'Dismiss'));
+  const fetchIt = el(
+    'button',
+    {
+      type: 'button',
+      onclick: () => {
+        const { address } = store.state.note;
+        store.set({ note: { text: '', address: '' } });
+        void run.loadModel(new URL(address), { name: nameOf(address), address });
+      },
+    },
+    'Load that model',
+  );
+  const note = el(
+    'div',
+    { class: 'told', hidden: true },
+    told,
+    fetchIt,
+    el('button', { type: 'button', onclick: () => store.set({ note: { text: '', address: '' } }) }, 'Dismiss'),
+  );
   root.append(loading, error, note);
 
   store.watch(['note'], (s) => {
@@ -34,11 +52,16 @@ export function create(root, store, run) {
     if (!p) return;
     const of = p.total ? ` of ${bytes(p.total)}` : '';
     text.textContent = `${PHASE[p.phase] ?? 'Loading'} ${p.name}${p.loaded ? `, ${bytes(p.loaded)}${of}` : ''}`;
-    if (p.total) { bar.max = p.total; bar.value = p.loaded; } else bar.removeAttribute('value');
+    if (p.total) {
+      bar.max = p.total;
+      bar.value = p.loaded;
+    } else bar.removeAttribute('value');
   });
 
   store.watch(['error'], (s) => {
     error.hidden = !s.error;
-    words.textContent = s.error && `${s.error}${/[.!?]$/.test(s.error) ? '' : '.'}${s.model ? ` ${s.model.name} is still here and works.` : ''}`;
+    words.textContent =
+      s.error &&
+      `${s.error}${/[.!?]$/.test(s.error) ? '' : '.'}${s.model ? ` ${s.model.name} is still here and works.` : ''}`;
   });
 }

@@ -1,5 +1,5 @@
-// panels/walk.js - a guided walk: a dozen short stops, each setting the page up to show its point on the live model, in words that are
-// true of its architecture.
+// panels/walk.js - a guided walk: a dozen short stops, each setting the page up to show its point on the live model, in
+// words that are true of its architecture.
 
 import { el } from '../dom.js';
 import { int, percent, quoted } from '../format.js';
@@ -7,8 +7,9 @@ import { keep, recall } from '../kept.js';
 
 /**
  * @typedef {import('../store.js').State} State
- * @typedef {{ title: string, at: string, text: (s: State, c: any) => string, set?: (s: State) => Partial<State>, when?: (c: any) => boolean }} Stop  `c` is the
- *   configuration: what is said is true of the model that is loaded; `when` it has such a part
+ * @typedef
+ *   {{ title: string, at: string, text: (s: State, c: any) => string, set?: (s: State) => Partial<State>, when?: (c: any) => boolean }}
+ *   Stop `c` is the configuration: what is said is true of the model that is loaded; `when` it has such a part
  */
 
 const twoStacks = (/** @type {any} */ c) => c.kind === 'encoder_decoder';
@@ -21,11 +22,17 @@ const POSITION = {
   none: 'Nothing in them says where in the text the piece stands, and nothing later will: all that this model knows of order is the mask.',
 };
 const BEND = {
-  relu: 'what is below zero becomes zero', gelu_erf: 'what is below zero is pushed towards it', gelu_tanh: 'what is below zero is pushed towards it',
+  relu: 'what is below zero becomes zero',
+  gelu_erf: 'what is below zero is pushed towards it',
+  gelu_tanh: 'what is below zero is pushed towards it',
   swiglu: 'one half decides how much of the other passes',
 };
 
-/** How the text was cut. @param {State} s @param {any} c */
+/**
+ * How the text was cut.
+ * @param {State} s
+ * @param {any} c
+ */
 function pieces(s, c) {
   const list = twoStacks(c) ? s.sourceTokens : s.tokens.filter((t) => t.given);
   const one = list.length > 1 && list.every((t) => t.text && [...t.text].length === 1);
@@ -35,77 +42,152 @@ function pieces(s, c) {
 /** @type {Stop[]} */
 const STOPS = [
   {
-    title: 'Tokens and their rows', at: '.anatomy', set: () => ({ openStage: 'embed' }),
-    text: (s, c) => `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${c.dModel} values that stand for it from here on. ${s.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 0 the grey strips on the left are these rows.'} ${POSITION[c.usePosition ? c.position : 'none']}`,
+    title: 'Tokens and their rows',
+    at: '.anatomy',
+    set: () => ({ openStage: 'embed' }),
+    text: (s, c) =>
+      `A model works with numbers. ${pieces(s, c)}. The number of a piece picks one row of a table: ${c.dModel} values that stand for it from here on. ${s.head.layer === 0 ? 'The grey strips on the left are these rows, stronger where a value is large.' : 'In layer 0 the grey strips on the left are these rows.'} ${POSITION[c.usePosition ? c.position : 'none']}`,
   },
   {
-    title: 'One scale', at: '.anatomy', set: () => ({ openStage: 'norm1' }), when: (c) => c.useNorm,
-    text: (_, c) => (c.normPlacement === 'post'
-      ? 'After each sum the stream is brought to one size, so that no stage has to cope with very large or very small numbers. In this kind of block that happens to the stream itself: whatever comes later reads it rescaled.'
-      : 'Before anything reads a vector, it is brought to one size, so that no stage has to cope with very large or very small numbers. The stream itself, the thin line that runs straight past, is left as it is in this kind of block.'),
+    title: 'One scale',
+    at: '.anatomy',
+    set: () => ({ openStage: 'norm1' }),
+    when: (c) => c.useNorm,
+    text: (_, c) =>
+      c.normPlacement === 'post'
+        ? 'After each sum the stream is brought to one size, so that no stage has to cope with very large or very small numbers. In this kind of block that happens to the stream itself: whatever comes later reads it rescaled.'
+        : 'Before anything reads a vector, it is brought to one size, so that no stage has to cope with very large or very small numbers. The stream itself, the thin line that runs straight past, is left as it is in this kind of block.',
   },
   {
-    title: 'Query, key, value', at: '.anatomy', set: () => ({ openStage: 'qkv' }),
-    text: (_, c) => `Three matrices turn each vector into a question (blue), a label (vermilion) and a message (green), once for each of ${c.nHeads} heads. ${c.nKvHeads < c.nHeads ? `Groups of ${c.nHeads / c.nKvHeads} heads share labels and messages. ` : ''}${c.position === 'rope' && c.usePosition ? 'Questions and labels are then turned by an angle that grows with their place: this is how order gets in.' : ''}`,
+    title: 'Query, key, value',
+    at: '.anatomy',
+    set: () => ({ openStage: 'qkv' }),
+    text: (_, c) =>
+      `Three matrices turn each vector into a question (blue), a label (vermilion) and a message (green), once for each of ${c.nHeads} heads. ${c.nKvHeads < c.nHeads ? `Groups of ${c.nHeads / c.nKvHeads} heads share labels and messages. ` : ''}${c.position === 'rope' && c.usePosition ? 'Questions and labels are then turned by an angle that grows with their place: this is how order gets in.' : ''}`,
   },
   {
-    title: 'Scores', at: '.attention', set: () => ({ openStage: '', stage: 'raw', zoom: 'near', stack: 'self' }),
-    text: (_, c) => `A head multiplies each question with each label. Rows ask, columns are asked. Longer vectors give larger products, so ${c.scaleScores ? `the next stage divides by √${c.dHead}; switch between the two and watch the legend, not the picture` : `most models now divide by √${c.dHead}; this one was told not to`}.`,
+    title: 'Scores',
+    at: '.attention',
+    set: () => ({ openStage: '', stage: 'raw', zoom: 'near', stack: 'self' }),
+    text: (_, c) =>
+      `A head multiplies each question with each label. Rows ask, columns are asked. Longer vectors give larger products, so ${c.scaleScores ? `the next stage divides by √${c.dHead}; switch between the two and watch the legend, not the picture` : `most models now divide by √${c.dHead}; this one was told not to`}.`,
   },
   {
-    title: 'Mask', at: '.attention', set: () => ({ stage: 'masked', stack: 'self' }), when: (c) => c.causal,
-    text: (_, c) => `A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.${c.slidingWindow ? ` Nor do those more than ${c.slidingWindow - 1} tokens back.` : ''}`,
+    title: 'Mask',
+    at: '.attention',
+    set: () => ({ stage: 'masked', stack: 'self' }),
+    when: (c) => c.causal,
+    text: (_, c) =>
+      `A token must not look at what comes after it: during writing there is nothing there yet, and in training it would be the answer. These cells are struck out, which is not the same as zero: they do not take part at all.${c.slidingWindow ? ` Nor do those more than ${c.slidingWindow - 1} tokens back.` : ''}`,
   },
   {
-    title: 'Softmax mixes the messages', at: '.attention', set: () => ({ stage: 'pattern', stack: 'self' }),
-    text: (s) => `Each row becomes weights that add up to 1. The list on the right writes the largest out for ${quoted(s.tokens[Math.max(0, s.cursor)] ?? { text: '', id: 0 })}. With these weights the messages are added up: in the picture above, green ribbons as thick as their share. One more matrix brings the heads together, and the result is added to the stream. Choose other heads: each has a habit of its own.`,
+    title: 'Softmax mixes the messages',
+    at: '.attention',
+    set: () => ({ stage: 'pattern', stack: 'self' }),
+    text: (s) =>
+      `Each row becomes weights that add up to 1. The list on the right writes the largest out for ${quoted(s.tokens[Math.max(0, s.cursor)] ?? { text: '', id: 0 })}. With these weights the messages are added up: in the picture above, green ribbons as thick as their share. One more matrix brings the heads together, and the result is added to the stream. Choose other heads: each has a habit of its own.`,
   },
   {
-    title: 'Across', at: '.attention', set: () => ({ stage: 'pattern', stack: 'cross' }), when: twoStacks,
-    text: (s, c) => `What was read went through ${c.nEncoderLayers} blocks of its own, in which every token sees every other. Here the text that is written asks it: questions from one text, labels and messages from the other. No mask is needed, since all ${int(s.sourceTokens.length)} tokens are there from the start. Follow the rows to see where it looked while it wrote.`,
+    title: 'Across',
+    at: '.attention',
+    set: () => ({ stage: 'pattern', stack: 'cross' }),
+    when: twoStacks,
+    text: (s, c) =>
+      `What was read went through ${c.nEncoderLayers} blocks of its own, in which every token sees every other. Here the text that is written asks it: questions from one text, labels and messages from the other. No mask is needed, since all ${int(s.sourceTokens.length)} tokens are there from the start. Follow the rows to see where it looked while it wrote.`,
   },
   {
-    title: 'The wide layer', at: '.anatomy', set: () => ({ openStage: 'ffn' }),
-    text: (s, c) => `Now each position works by itself: ${c.dModel} values become ${c.dFf}, ${BEND[c.ffn]}, and what is left is brought back. ${percent(s.model.parameters.rows.filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / s.model.parameters.total)} of all parameters are in these layers.`,
+    title: 'The wide layer',
+    at: '.anatomy',
+    set: () => ({ openStage: 'ffn' }),
+    text: (s, c) =>
+      `Now each position works by itself: ${c.dModel} values become ${c.dFf}, ${BEND[c.ffn]}, and what is left is brought back. ${percent(s.model.parameters.rows.filter((r) => r.component === 'ffn').reduce((n, r) => n + r.count, 0) / s.model.parameters.total)} of all parameters are in these layers.`,
   },
   {
-    title: 'The stream', at: '.anatomy', set: () => ({ openStage: 'resid' }),
-    text: (_, c) => `${!c.useResidual ? 'In most models every part of a block adds to what came in. This one was told not to: each part passes on only what it made, and what it does not pass on is gone.' : !c.useNorm || c.normPlacement !== 'post' ? 'Both halves of a block only add to the stream; nothing overwrites it.' : 'Every part of a block adds to the stream and a norm then rescales the sum, so that what was added early is still there, if ever more faintly.'} ${c.nLayers === 1 ? 'This model has one block.' : `${c.nLayers} blocks do this one after another, each with weights of its own. Step through the layers above the picture.`}`,
+    title: 'The stream',
+    at: '.anatomy',
+    set: () => ({ openStage: 'resid' }),
+    text: (_, c) =>
+      `${!c.useResidual ? 'In most models every part of a block adds to what came in. This one was told not to: each part passes on only what it made, and what it does not pass on is gone.' : !c.useNorm || c.normPlacement !== 'post' ? 'Both halves of a block only add to the stream; nothing overwrites it.' : 'Every part of a block adds to the stream and a norm then rescales the sum, so that what was added early is still there, if ever more faintly.'} ${c.nLayers === 1 ? 'This model has one block.' : `${c.nLayers} blocks do this one after another, each with weights of its own. Step through the layers above the picture.`}`,
   },
   {
-    title: 'Back to words', at: '.parameters', set: () => ({ openStage: '' }), when: writes,
-    text: (_, c) => (c.tieWordEmbeddings ? 'The last vector is compared with every row of the embedding table, the same one as at the beginning. That is why the table below counts the head as 0: it is shared, not forgotten.' : 'The last vector is compared with one row for each token. This head is a table of its own here, as large as the embedding.'),
+    title: 'Back to words',
+    at: '.parameters',
+    set: () => ({ openStage: '' }),
+    when: writes,
+    text: (_, c) =>
+      c.tieWordEmbeddings
+        ? 'The last vector is compared with every row of the embedding table, the same one as at the beginning. That is why the table below counts the head as 0: it is shared, not forgotten.'
+        : 'The last vector is compared with one row for each token. This head is a table of its own here, as large as the embedding.',
   },
   {
-    title: 'Choosing', at: '.next', when: writes,
-    text: (s) => `The result is a chance for every piece of the list. Temperature flattens or sharpens it, top-k and top-p cut its tail: move the sliders and watch the bars, the model need not run again. ${s.sampler.temperature === 0 ? 'At temperature 0, as now, the likeliest is always taken. ' : ''}Choose another bar than the one drawn, and the text goes on from there.`,
+    title: 'Choosing',
+    at: '.next',
+    when: writes,
+    text: (s) =>
+      `The result is a chance for every piece of the list. Temperature flattens or sharpens it, top-k and top-p cut its tail: move the sliders and watch the bars, the model need not run again. ${s.sampler.temperature === 0 ? 'At temperature 0, as now, the likeliest is always taken. ' : ''}Choose another bar than the one drawn, and the text goes on from there.`,
   },
   {
-    title: 'Remembering', at: '.memory', when: (c) => writes(c) && c.causal,
-    text: (_, c) => `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int((2 * c.nLayers * c.nKvHeads * c.dHead) * 4)} bytes a token${twoStacks(c) ? ', and as much for each token of the source, made once' : ''}. The green part of the map grows as the text does.`,
+    title: 'Remembering',
+    at: '.memory',
+    when: (c) => writes(c) && c.causal,
+    text: (_, c) =>
+      `Keys and values of what was read do not change, so they are kept: one more token costs one row, not the whole text again. Here that is ${int(2 * c.nLayers * c.nKvHeads * c.dHead * 4)} bytes a token${twoStacks(c) ? ', and as much for each token of the source, made once' : ''}. The green part of the map grows as the text does.`,
   },
   {
-    title: 'Take it apart', at: '.ablate', set: () => ({ openStage: '' }),
-    text: (_, c) => `Where a head looks is not yet what it is for. ${writes(c) ? 'The panel above reads the stream with the head after each layer and splits the score of the chosen token among all parts. Here, switch parts off and see what becomes of the text. Then load' : 'Load'} a model of your own: nothing leaves this page.`,
+    title: 'Take it apart',
+    at: '.ablate',
+    set: () => ({ openStage: '' }),
+    text: (_, c) =>
+      `Where a head looks is not yet what it is for. ${writes(c) ? 'The panel above reads the stream with the head after each layer and splits the score of the chosen token among all parts. Here, switch parts off and see what becomes of the text. Then load' : 'Load'} a model of your own: nothing leaves this page.`,
   },
 ];
 /** @param {State} s */
 const stopsOf = (s) => (s.model ? STOPS.filter((stop) => stop.when?.(s.model?.config) ?? true) : []);
 
-/** @param {HTMLElement} root @param {import('../store.js').Store} store */
+/**
+ * @param {HTMLElement} root
+ * @param {import('../store.js').Store} store
+ */
 export function create(root, store) {
   const { state } = store;
   const title = el('h2', { id: 'h-walk' });
   const text = el('p');
   const count = el('span', { class: 'num' });
-  const back = el('button', { type: 'button', onclick: () => go(Math.min(state.walk, stopsOf(state).length - 1) - 1) }, 'Back');
-  const on = el('button', { type: 'button', class: 'primary', onclick: () => (state.walk + 1 < stopsOf(state).length ? go(state.walk + 1) : leave()) }, 'Next');
-  root.append(title, text, el('div', { class: 'walk-foot' }, count, el('button', { type: 'button', class: 'quiet', onclick: leave }, 'Leave'), back, on));
+  const back = el(
+    'button',
+    { type: 'button', onclick: () => go(Math.min(state.walk, stopsOf(state).length - 1) - 1) },
+    'Back',
+  );
+  const on = el(
+    'button',
+    {
+      type: 'button',
+      class: 'primary',
+      onclick: () => (state.walk + 1 < stopsOf(state).length ? go(state.walk + 1) : leave()),
+    },
+    'Next',
+  );
+  root.append(
+    title,
+    text,
+    el(
+      'div',
+      { class: 'walk-foot' },
+      count,
+      el('button', { type: 'button', class: 'quiet', onclick: leave }, 'Leave'),
+      back,
+      on,
+    ),
+  );
   const start = /** @type {HTMLElement} */ (document.querySelector('[data-role="walk"]'));
-  start.addEventListener('click', () => (state.walk < 0 ? go(Math.min(Number(recall('walk')) || 0, stopsOf(state).length - 1)) : leave()));
-  root.addEventListener('keydown', (event) => { if (event.key === 'Escape') leave(); });
+  start.addEventListener('click', () =>
+    state.walk < 0 ? go(Math.min(Number(recall('walk')) || 0, stopsOf(state).length - 1)) : leave(),
+  );
+  root.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') leave();
+  });
 
-  let focus = false;   // a hidden button cannot take it: the repaint that shows it hands it over
+  let focus = false; // a hidden button cannot take it: the repaint that shows it hands it over
   function go(i) {
     const stop = stopsOf(state)[i];
     if (!stop) return;
@@ -123,7 +205,7 @@ export function create(root, store) {
 
   store.watch(['walk', 'model', 'cursor', 'head', 'sampler'], (s) => {
     const stops = stopsOf(s);
-    const stop = stops[Math.min(s.walk, stops.length - 1)];   // another model may have fewer
+    const stop = stops[Math.min(s.walk, stops.length - 1)]; // another model may have fewer
     root.hidden = !stop;
     start.setAttribute('aria-pressed', String(!!stop));
     for (const card of document.querySelectorAll('.walk-here')) card.classList.remove('walk-here');
@@ -135,7 +217,7 @@ export function create(root, store) {
     back.hidden = s.walk === 0;
     on.textContent = s.walk + 1 < stops.length ? 'Next' : 'Done';
     if (focus) {
-      root.scrollTop = 0;   // in a low window the text is longer than its box
+      root.scrollTop = 0; // in a low window the text is longer than its box
       on.focus({ preventScroll: true });
     }
     focus = false;

@@ -4,7 +4,7 @@
 // from the cache when nobody answers.
 
 const CACHE = 'glassformer';
-const ON_DEMAND = /^glassformer-train-/;   // not fetched before somebody trains
+const ON_DEMAND = /^glassformer-train-/; // not fetched before somebody trains
 
 addEventListener('install', () => skipWaiting());
 addEventListener('activate', (event) => event.waitUntil(clients.claim()));
@@ -19,28 +19,36 @@ addEventListener('message', (event) => {
 async function keep(urls) {
   const cache = await caches.open(CACHE);
   const wanted = new Set(urls);
-  for (const url of wanted) {   // grows while it is walked
+  for (const url of wanted) {
+    // grows while it is walked
     try {
-      if (!await cache.match(url)) await cache.add(url);
+      if (!(await cache.match(url))) await cache.add(url);
       if (!/\/assets\/[^/]+\.js$/.test(url)) continue;
       const text = await (await cache.match(url)).text();
       for (const [name] of text.matchAll(/[\w.-]+-[\w-]{8}\.(?:js|wasm)\b/g)) {
         const named = new URL(name, url).href;
-        if (!ON_DEMAND.test(name) || await cache.match(named)) wanted.add(named);
+        if (!ON_DEMAND.test(name) || (await cache.match(named))) wanted.add(named);
       }
-    } catch { /* a name that is no file; what can be kept is kept */ }
+    } catch {
+      /* a name that is no file; what can be kept is kept */
+    }
   }
   for (const { url } of await cache.keys()) if (url.includes('/assets/') && !wanted.has(url)) await cache.delete(url);
 }
 
 addEventListener('fetch', (event) => {
   const { request } = event;
-  if (request.method !== 'GET' || new URL(request.url).origin !== location.origin || request.headers.has('range')) return;
-  event.respondWith(request.url.includes('/assets/') || request.destination === 'image' ? fromCacheFirst(request) : fromNetworkFirst(request));
+  if (request.method !== 'GET' || new URL(request.url).origin !== location.origin || request.headers.has('range'))
+    return;
+  event.respondWith(
+    request.url.includes('/assets/') || request.destination === 'image'
+      ? fromCacheFirst(request)
+      : fromNetworkFirst(request),
+  );
 });
 
 async function fromCacheFirst(request) {
-  return await caches.match(request, { ignoreVary: true }) ?? remember(request);
+  return (await caches.match(request, { ignoreVary: true })) ?? remember(request);
 }
 
 async function fromNetworkFirst(request) {
@@ -58,7 +66,7 @@ async function remember(request) {
   if (response.status === 200 && response.type === 'basic') {
     const copy = response.clone();
     const cache = await caches.open(CACHE);
-    cache.put(request, copy).catch(() => {});   // no room is no reason to fail
+    cache.put(request, copy).catch(() => {}); // no room is no reason to fail
   }
   return response;
 }

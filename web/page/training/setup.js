@@ -7,12 +7,28 @@ import { int, si } from '../format.js';
 const BIASES = { bias_qkv: true, bias_attn_out: true, bias_ffn: true };
 /** What the papers put together. Widths are multiples of 32, so that Q8_0 and Q4_0 hold every matrix. */
 const BLOCKS = /** @type {Record<string, { name: string, of: (d: number) => Record<string, any> }>} */ ({
-  modern: { name: 'modern: RMSNorm, SwiGLU, rotary', of: (d) => ({ norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', d_ff: Math.ceil(d / 12) * 32 }) },
-  classical: { name: 'GPT-2: LayerNorm, GELU, learned', of: (d) => ({ norm: 'layernorm', norm_eps: 1e-5, ffn: 'gelu_tanh', position: 'learned', d_ff: 4 * d, ...BIASES }) },
-  original: { name: '2017: post-norm, ReLU, sinusoids', of: (d) => ({ norm: 'layernorm', norm_placement: 'post', ffn: 'relu', position: 'sinusoidal', d_ff: 4 * d, ...BIASES }) },
+  modern: {
+    name: 'modern: RMSNorm, SwiGLU, rotary',
+    of: (d) => ({ norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', d_ff: Math.ceil(d / 12) * 32 }),
+  },
+  classical: {
+    name: 'GPT-2: LayerNorm, GELU, learned',
+    of: (d) => ({ norm: 'layernorm', norm_eps: 1e-5, ffn: 'gelu_tanh', position: 'learned', d_ff: 4 * d, ...BIASES }),
+  },
+  original: {
+    name: '2017: post-norm, ReLU, sinusoids',
+    of: (d) => ({
+      norm: 'layernorm',
+      norm_placement: 'post',
+      ffn: 'relu',
+      position: 'sinusoidal',
+      d_ff: 4 * d,
+      ...BIASES,
+    }),
+  },
 });
-const BYTES = 257;     // each byte a token, and the separator
-const BATCH = 256;     // tokens of a step: small, so that a little text is not soon known by heart
+const BYTES = 257; // each byte a token, and the separator
+const BATCH = 256; // tokens of a step: small, so that a little text is not soon known by heart
 const DROPOUT = 0.1;
 
 const PRESETS = /** @type {Record<string, Record<string, string>>} */ ({
@@ -27,32 +43,70 @@ const CHOICES = /** @type {[string, string, [string | number, string | number][]
   ['n_layers', 'layers', [1, 2, 3, 4, 6].map((n) => [n, n])],
   ['n_heads', 'heads', [1, 2, 4, 8].map((n) => [n, n])],
   ['d_model', 'd_model', [32, 64, 96, 128].map((n) => [n, n])],
-  ['vocab_size', 'vocabulary', [[BYTES, 'bytes'], [384, '384'], [512, '512'], [1024, '1,024']]],
+  [
+    'vocab_size',
+    'vocabulary',
+    [
+      [BYTES, 'bytes'],
+      [384, '384'],
+      [512, '512'],
+      [1024, '1,024'],
+    ],
+  ],
   ['context_length', 'context', [32, 64, 128, 256].map((n) => [n, n])],
 ]);
 const NUMBERS = /** @type {[string, string, number, number, number][]} */ ([
-  ['steps', 'steps', 400, 1, 100_000], ['every', 'sample every', 40, 1, 100_000], ['seed', 'seed', 1, 0, 4294967295],
+  ['steps', 'steps', 400, 1, 100_000],
+  ['every', 'sample every', 40, 1, 100_000],
+  ['seed', 'seed', 1, 0, 4294967295],
 ]);
 
-/** @typedef {{ config: Record<string, any>, options: Record<string, any>, every: number, gguf: boolean }} Setup  gguf: whether that format knows such a model */
+/**
+ * @typedef {{ config: Record<string, any>, options: Record<string, any>, every: number, gguf: boolean }} Setup gguf:
+ *   whether that format knows such a model
+ */
 
-/** @returns {{ node: HTMLElement, read: () => Setup, lock: (on: boolean) => void, onchange: (heard: () => void) => void }} */
+/**
+ * @returns
+ *   {{ node: HTMLElement, read: () => Setup, lock: (on: boolean) => void, onchange: (heard: () => void) => void }}
+ */
 export function createSetup() {
-  const preset = el('select', { id: 'train-preset' }, ...Object.keys(PRESETS).map((name) => el('option', { value: name }, name)), el('option', { value: '' }, 'own choice'));
+  const preset = el(
+    'select',
+    { id: 'train-preset' },
+    ...Object.keys(PRESETS).map((name) => el('option', { value: name }, name)),
+    el('option', { value: '' }, 'own choice'),
+  );
   const count = el('p', { class: 'count', role: 'status' });
   const inputs = /** @type {Record<string, any>} */ ({});
   const field = (key, name, input) => {
     inputs[key] = input;
     return el('div', { class: 'field' }, el('label', { for: input.id }, name), input);
   };
-  const fields = el('div', { class: 'fields' },
-    ...CHOICES.map(([key, name, options]) => field(key, name, el('select', { id: `train-${key}` }, ...options.map(([v, text]) => el('option', { value: v }, String(text)))))),
+  const fields = el(
+    'div',
+    { class: 'fields' },
+    ...CHOICES.map(([key, name, options]) =>
+      field(
+        key,
+        name,
+        el('select', { id: `train-${key}` }, ...options.map(([v, text]) => el('option', { value: v }, String(text)))),
+      ),
+    ),
     ...NUMBERS.map(([key, name, v, min, max]) => {
       const input = field(key, name, el('input', { type: 'number', id: `train-${key}`, min, max, step: 1 }));
       inputs[key].value = v;
       return input;
-    }));
-  const node = el('fieldset', { class: 'setup' }, el('legend', { class: 'hidden' }, 'The model'), el('div', { class: 'field' }, el('label', { for: 'train-preset' }, 'Begin with'), preset), fields, count);
+    }),
+  );
+  const node = el(
+    'fieldset',
+    { class: 'setup' },
+    el('legend', { class: 'hidden' }, 'The model'),
+    el('div', { class: 'field' }, el('label', { for: 'train-preset' }, 'Begin with'), preset),
+    fields,
+    count,
+  );
   inputs.vocab_size.value = '384';
   inputs.context_length.value = '64';
 
@@ -65,14 +119,33 @@ export function createSetup() {
   function read() {
     const d = Number(inputs.d_model.value);
     const config = {
-      kind: 'decoder', d_model: d, n_layers: Number(inputs.n_layers.value), n_heads: Number(inputs.n_heads.value), context_length: Number(inputs.context_length.value),
-      tie_word_embeddings: true, ...BLOCKS[inputs.block.value].of(d),
+      kind: 'decoder',
+      d_model: d,
+      n_layers: Number(inputs.n_layers.value),
+      n_heads: Number(inputs.n_heads.value),
+      context_length: Number(inputs.context_length.value),
+      tie_word_embeddings: true,
+      ...BLOCKS[inputs.block.value].of(d),
     };
-    return { config, options: { vocabSize: Number(inputs.vocab_size.value), batchTokens: Math.max(BATCH, config.context_length), dropout: DROPOUT, steps: number('steps'), seed: number('seed') }, every: number('every'), gguf: inputs.block.value !== 'original' };
+    return {
+      config,
+      options: {
+        vocabSize: Number(inputs.vocab_size.value),
+        batchTokens: Math.max(BATCH, config.context_length),
+        dropout: DROPOUT,
+        steps: number('steps'),
+        seed: number('seed'),
+      },
+      every: number('every'),
+      gguf: inputs.block.value !== 'original',
+    };
   }
 
   function tell() {
-    const { config, options: { vocabSize } } = read();
+    const {
+      config,
+      options: { vocabSize },
+    } = read();
     const whole = { ...config, vocab_size: vocabSize };
     const { flopsPerToken } = estimate(whole, { contextLength: config.context_length });
     // there and back: the gradients of inputs and of weights cost a pass each
@@ -84,14 +157,21 @@ export function createSetup() {
     tell();
   });
   fields.addEventListener('input', () => {
-    preset.value = Object.keys(PRESETS).find((name) => Object.entries(PRESETS[name]).every(([key, v]) => inputs[key].value === v)) ?? '';
+    preset.value =
+      Object.keys(PRESETS).find((name) => Object.entries(PRESETS[name]).every(([key, v]) => inputs[key].value === v)) ??
+      '';
     tell();
   });
   preset.dispatchEvent(new Event('change'));
   return {
-    node, read,
+    node,
+    read,
     /** What runs keeps its choice. */
-    lock(on) { node.disabled = on; },
-    onchange(heard) { node.addEventListener('input', heard); },
+    lock(on) {
+      node.disabled = on;
+    },
+    onchange(heard) {
+      node.addEventListener('input', heard);
+    },
   };
 }
