@@ -23,11 +23,11 @@ int32_t gf_pool_threads(const struct gf_pool *pool); /* the caller's included; N
  * pool NULL: on this thread, in order. One call at a time, none from inside a tile. */
 void gf_pool_run(struct gf_pool *pool, gf_tile_fn fn, void *ctx, int32_t n_tiles);
 
-/* Call these around a pass of many jobs. again = 1: passes of the same kind repeat (decoding, one pass a token); they
- * are timed, and pace.h decides whether helpers take part in this pass. again = 0: any other work; it is not timed and
- * helpers take part. */
-void gf_pool_pass(struct gf_pool *pool, int again);
-void gf_pool_passed(struct gf_pool *pool);
+/* Call these around a pass of many jobs. repeated = 1: passes of the same kind repeat (decoding, one pass a token);
+ * they are timed, and pace.h decides whether helpers take part in this pass. repeated = 0: any other work; it is not
+ * timed and helpers take part. */
+void gf_pool_begin_pass(struct gf_pool *pool, int repeated);
+void gf_pool_end_pass(struct gf_pool *pool);
 
 #if !defined(__wasm__)
 /* Replace the clock that pace.h and the stall detection read; tests pass one that they advance themselves. Called by
@@ -35,9 +35,8 @@ void gf_pool_passed(struct gf_pool *pool);
 void gf_pool_clock(struct gf_pool *pool, double (*now_ms)(void));
 #else
 /* WebAssembly cannot start threads: JavaScript starts helpers 1 ... n_threads - 1, each a worker with its own instance
- * of the same module on the same shared memory. Compiled with
- * -matomics -mbulk-memory, linked with shared, imported memory and the global __stack_pointer
- * exported.
+ * of the same module on the same shared memory. Compiled with -matomics -mbulk-memory, linked with shared, imported
+ * memory and the global __stack_pointer exported.
  *
  *   on the engine's thread                          in the worker, when told so
  *     pool = x.gf_pool_open(n)                        x = new WebAssembly.Instance(module,

@@ -15,7 +15,7 @@
     X(GF_ERR_TRUNCATED, -4, "truncated", "a tensor ends early")                                                        \
     X(GF_ERR_MISSING, -5, "missing-tensor", "a tensor is missing")                                                     \
     X(GF_ERR_DUPLICATE, -6, "duplicate-tensor", "a tensor was given twice")                                            \
-    X(GF_ERR_MEMORY, -7, "out-of-memory", "memory could not be allocated")                                                   \
+    X(GF_ERR_MEMORY, -7, "out-of-memory", "memory could not be allocated")                                             \
     X(GF_ERR_CONTEXT, -8, "context-full", "the context is full")                                                       \
     X(GF_ERR_TOKEN, -9, "bad-token", "a token id lies outside the vocabulary")                                         \
     X(GF_ERR_NOT_FINITE, -10, "not-finite", "a number is NaN or infinite")                                             \

@@ -39,7 +39,7 @@ static float *value_scales(void *vblock, int32_t d_head) {
 static float int8_scale(const float *x, int32_t n, float *inverse) {
     v128 top = i4_splat(0);
     for (int32_t i = 0; i < n; i += 4) top = i4_max(top, f4_abs(v_load_to(x, i, n)));
-    int32_t bits = i4_top(top);
+    int32_t bits = i4_max_lane(top);
     float amax;
     memcpy(&amax, &bits, 4);
     float scale = amax / 127.0f;
@@ -130,7 +130,7 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
             }
         }
         GF_UNROLL
-        for (int i = 0; i < 8; i += 2) order_from_8(a + i, form);
+        for (int i = 0; i < 8; i += 2) merge_8(a + i, form);
         GF_UNROLL
         for (int t = 0; t < m; t++) {
             GF_UNROLL
@@ -191,7 +191,8 @@ static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const in
                 for (int i = 0; i < 8; i++) s[i] = i4_add(s[i], i4_dot(h8_load8(p + 8 * i), x));
             }
             GF_UNROLL
-            for (int i = 0; i < 4; i++) v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_pairs(s[2 * i], s[2 * i + 1])));
+            for (int i = 0; i < 4; i++)
+                v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_add_pairs(s[2 * i], s[2 * i + 1])));
         }
         return;
     }

@@ -157,7 +157,7 @@ GF_INLINE float row_sum(enum term kind, float *y, const float *x, int64_t n, flo
             if (y) v_store(y + i + 4 * j, t);
             s[j] = f4_add(s[j], t);
         } else if (left > 0) {
-            v128 t = v_and(term(kind, v_load_first(x + i + 4 * j, left), centre), v_first(left));
+            v128 t = v_and(term(kind, v_load_first(x + i + 4 * j, left), centre), i4_mask_first(left));
             if (y) v_store_first(y + i + 4 * j, t, left);
             s[j] = f4_add(s[j], t);
         }
@@ -172,7 +172,7 @@ static float row_max(const float *x, int64_t n) {
     for (; i + 8 <= n; i += 8) m = f4_max(m, v_load(x + i)), m2 = f4_max(m2, v_load(x + i + 4));
     m = f4_max(m, m2);
     for (; i < n; i++) m = f4_max(m, v_splat32(x + i));
-    return f4_top(m);
+    return f4_max_lane(m);
 }
 
 /* ---- norms ------------------------------------------------------------------------------------------------------- */
@@ -280,7 +280,7 @@ int32_t gf_argmax(const float *x, int32_t n) {
             v128 a = v_splat32(x + j);
             number = v_and(number, f4_eq(a, a)), m = f4_max(m, a);
         }
-        float here = f4_top(f4_max(m, l));
+        float here = f4_max_lane(f4_max(m, l));
         if (here > top) top = here, from = i;
     }
     if (v_any(v_xor(number, i4_splat(-1))) || !(top < INFINITY) || top == -INFINITY) return -1;

@@ -59,7 +59,7 @@ GF_INLINE void panels_by_1(float *out, const char *w, int64_t panel_bytes, const
     }
     GF_UNROLL
     for (int i = 0; i < 8; i += 2) {
-        order_from_8(s + i, form);
+        merge_8(s + i, form);
         v_store(out + 4 * i, s[i]), v_store(out + 4 * i + 4, s[i + 1]);
     }
 }
@@ -215,7 +215,7 @@ int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n) {
             top = i4_max(top, f4_abs(v)), v_store_first(to + i, f4_mul(v, k), n - i);
         }
     }
-    return i4_top(top) < 0x47800000; /* 2^16 */
+    return i4_max_lane(top) < 0x47800000; /* 2^16 */
 }
 
 uint64_t gf_matmul_scratch(int32_t n, int32_t cols) {

@@ -33,7 +33,7 @@ static float quantize_block(v128 q[8], const float *x) {
     v128 top = i4_splat(0);
     GF_UNROLL
     for (int i = 0; i < 8; i++) q[i] = v_load(x + 4 * i), top = i4_max(top, f4_abs(q[i]));
-    int32_t bits = i4_top(top); /* as integers the magnitudes sort alike, with NaN above all */
+    int32_t bits = i4_max_lane(top); /* as integers the magnitudes sort alike, with NaN above all */
     float amax;
     memcpy(&amax, &bits, 4);
     float scale = amax / 127.0f, inverse = scale < 0x1p-126f ? 0 : 1.0f / scale;
@@ -203,7 +203,7 @@ GF_INLINE void panel_by_1(float *out, struct at at, int32_t blocks, int dtype, e
         block_by_1(s, &at, dtype, dot);
         GF_UNROLL
         for (int j = 0; j < 4; j++) {
-            v128 t = dot == GF_DOT_I16                                   ? i4_pairs(s[2 * j], s[2 * j + 1])
+            v128 t = dot == GF_DOT_I16                                   ? i4_add_pairs(s[2 * j], s[2 * j + 1])
                      : dot == GF_DOT_SPLIT && gf_dtypes[dtype].bits == 8 ? i4_sub(s[j], s[4 + j])
                                                                          : i4_add(s[j], s[4 + j]);
             f[j] = finish(f[j], i4_add(t, start), dtype, at.ws + 4 * j, at.xs, at.sum);
@@ -271,7 +271,7 @@ GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int
                 }
             }
             GF_UNROLL
-            for (int t = 0; t < 4; t++) s[2 * t] = i4_pairs(s[2 * t], s[2 * t + 1]);
+            for (int t = 0; t < 4; t++) s[2 * t] = i4_add_pairs(s[2 * t], s[2 * t + 1]);
         }
 #if GF_RELAXED
         else if (dot == GF_DOT_SPLIT) {

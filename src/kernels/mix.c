@@ -24,7 +24,7 @@ GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, i
     }
     GF_UNROLL
     for (int i = 0; i < m * vectors; i += 2)
-        if (vectors > 1) order_to_8(a + i, form);
+        if (vectors > 1) split_8(a + i, form);
     GF_ROLLED
     for (const float *w = weights, *end = w + count; w < end; w++, v += row) {
         if (m == 1 && *w == 0) continue;
@@ -45,7 +45,7 @@ GF_INLINE void mix_columns(float *z, int32_t ldz, const float *weights, int m, i
     }
     GF_UNROLL
     for (int i = 0; i < m * vectors; i += 2)
-        if (vectors > 1) order_from_8(a + i, form);
+        if (vectors > 1) merge_8(a + i, form);
     GF_UNROLL
     for (int t = 0; t < m; t++) {
         GF_UNROLL
@@ -94,7 +94,7 @@ static int has_zero(const float *p, int32_t ldp, int m, int32_t count) {
     for (int t = 0; t < m; t++, p += ldp)
         for (int32_t j = 0; j < count; j += 4) {
             v128 none = f4_eq(v_load_to(p, j, count), f4_splat(0));
-            zero = v_or(zero, count - j < 4 ? v_and(none, v_first(count - j)) : none);
+            zero = v_or(zero, count - j < 4 ? v_and(none, i4_mask_first(count - j)) : none);
         }
     return v_any(zero);
 }
@@ -138,12 +138,12 @@ static void mix_weights(struct units *u, int t, const float *p, const float *sca
         if (j < count) {
             v128 q = v_load_to(p, j, count);
             x = v_andnot(f4_mul(q, v_load_to(scales, j, count)), f4_eq(q, f4_splat(0)));
-            if (count - j < 4) x = v_and(x, v_first(count - j));
+            if (count - j < 4) x = v_and(x, i4_mask_first(count - j));
         }
         top = i4_max(top, f4_abs(x)), signs = v_or(signs, x);
         v_store(product + j, x);
     }
-    int32_t bits = i4_top(top);
+    int32_t bits = i4_max_lane(top);
     float most;
     memcpy(&most, &bits, 4);
     float unit = most / 16383.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
@@ -198,7 +198,7 @@ GF_INLINE void mix_wide(float *z, int32_t ldz, const struct units *u, int m, int
         GF_UNROLL
         for (int i = 0; i < vectors; i++) {
             int at = 2 * (t * vectors + i);
-            add_units(z + (int64_t)t * ldz + 4 * i, i4_pairs(s[at], s[at + 1]), u->unit + t);
+            add_units(z + (int64_t)t * ldz + 4 * i, i4_add_pairs(s[at], s[at + 1]), u->unit + t);
         }
     }
 }

@@ -1,18 +1,19 @@
-/* simd.h - the few vector operations that the kernels are written on.
+/* simd.h - the vector operations that the kernels use.
  *
- * One type, v128: four floats, four int32, eight int16 or sixteen int8, whatever the word says.
+ * One type, v128: 128 bits, read as four floats, four int32, eight int16 or sixteen int8. The prefix of an operation
+ * says how it reads them:
  *
  *   v_   any lanes    f4_  4 floats    i4_  4 int32    h8_  8 int16    b16_  16 int8
  *
- * For WebAssembly each word is one instruction (or the two or three named beside it). Natively the
- * words are GCC and Clang vector extensions, so that sanitizers and fuzzers run the very code that
- * ships. Every word gives the same bits everywhere; nothing here is relaxed but i4_rdot. */
+ * For WebAssembly an operation of the first section is one instruction. Natively it is written with the vector
+ * extensions of GCC and Clang, so that sanitizers and fuzzers run the same kernels. Every operation gives the same bits
+ * on every machine, except the relaxed i4_rdot at the end. */
 #ifndef GF_SIMD_H
 #define GF_SIMD_H
 #include <stdint.h>
 #include <string.h>
 
-/* Clang takes minutes to instrument what is inlined so deep, so its sanitizers get plain calls. */
+/* Clang's AddressSanitizer takes minutes to instrument kernels that are inlined this deeply, so it gets plain calls. */
 #define GF_INLINE static inline __attribute__((always_inline, unused))
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -22,9 +23,10 @@
 #endif
 #endif
 
-/* GF_ROLLED before a hot loop: V8 keeps the order of our loads and has 15 vector registers; an
- * unrolled loop makes LLVM hoist all loads and V8 spill. GF_UNROLL: short constant loops over
- * accumulators, which must vanish. */
+/* GF_ROLLED, before a hot loop, forbids unrolling: LLVM would move all loads of an unrolled loop to its front, and V8,
+ * which does not reorder loads and has 15 vector registers, would spill them.
+ * GF_UNROLL, before a loop of a small constant count over an array of accumulators, unrolls it completely, so that the
+ * accumulators stay in registers. */
 #if defined(__clang__)
 #define GF_ROLLED _Pragma("clang loop unroll(disable)")
 #else
@@ -80,7 +82,7 @@ GF_INLINE v128 i4_low(v128 a) { return wasm_i32x4_extend_low_i16x8(a); } /* int1
 GF_INLINE v128 i4_high(v128 a) { return wasm_i32x4_extend_high_i16x8(a); }
 GF_INLINE v128 h8_narrow(v128 a, v128 b) { return wasm_i16x8_narrow_i32x4(a, b); }  /* saturates */
 GF_INLINE v128 b16_narrow(v128 a, v128 b) { return wasm_i8x16_narrow_i16x8(a, b); } /* saturates */
-/* Lane i: a[2i] b[2i] + a[2i+1] b[2i+1], int16 times int16 into int32. */
+/* Lane i: a[2i] b[2i] + a[2i+1] b[2i+1], products of int16, sums in int32. */
 GF_INLINE v128 i4_dot(v128 a, v128 b) { return wasm_i32x4_dot_i16x8(a, b); }
 
 #define V_SHUFFLE32(a, b, i, j, k, l) wasm_i32x4_shuffle(a, b, i, j, k, l)
@@ -95,7 +97,7 @@ typedef int8_t v_b16 __attribute__((vector_size(16)));
 typedef int8_t v_b8 __attribute__((vector_size(8)));
 typedef int16_t v_h4 __attribute__((vector_size(8)));
 #if defined(__SSE2__)
-#include <emmintrin.h> /* pmaddwd, packssdw, packsswb: no vector expression becomes these */
+#include <emmintrin.h> /* pmaddwd, packssdw, packsswb: compilers find them in no vector expression */
 #endif
 
 #define V_SHUFFLE32(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
@@ -193,19 +195,20 @@ GF_INLINE v128 i4_dot(v128 a, v128 b) {
 #endif
 #endif
 
-/* ---- composed words, one definition for all ---------------------------------------------------------------------- */
+/* ---- operations composed of those above -------------------------------------------------------------------------- */
 
-/* mask ? a : b, bit by bit */
+/* mask ? a : b, for each bit */
 GF_INLINE v128 v_select(v128 mask, v128 a, v128 b) { return v_or(v_and(a, mask), v_andnot(b, mask)); }
-/* The first k (1..3) floats at p, zeros behind; nothing past them is touched. */
+/* The first k (1..3) floats at p, then zeros. Reads nothing beyond those k. */
 GF_INLINE v128 v_load_first(const float *p, int64_t k) {
     float t[4] = {p[0], k > 1 ? p[1] : 0, k > 2 ? p[2] : 0, 0};
     return v_load(t);
 }
-/* Four floats from x[i] on, zeros for those at and past n. */
+/* x[i] ... x[i + 3], with zeros in place of x[n] and later ones; i < n. */
 GF_INLINE v128 v_load_to(const float *x, int64_t i, int64_t n) {
     return i + 4 <= n ? v_load(x + i) : v_load_first(x + i, n - i);
 }
+/* Store the first k (1..3) floats of a at p, and nothing beyond them. */
 GF_INLINE void v_store_first(float *p, v128 a, int64_t k) {
     float t[4];
     v_store(t, a);
@@ -213,16 +216,16 @@ GF_INLINE void v_store_first(float *p, v128 a, int64_t k) {
     if (k > 1) p[1] = t[1];
     if (k > 2) p[2] = t[2];
 }
-/* All ones in the first k lanes. */
-GF_INLINE v128 v_first(int64_t k) { return i4_gt(i4_splat((int32_t)k), i4_make(0, 1, 2, 3)); }
+/* The mask of the first k lanes of four: all bits set in those lanes, none in the others. */
+GF_INLINE v128 i4_mask_first(int64_t k) { return i4_gt(i4_splat((int32_t)k), i4_make(0, 1, 2, 3)); }
 
 GF_INLINE v128 v_evens(v128 a, v128 b) { return V_SHUFFLE32(a, b, 0, 2, 4, 6); }
 GF_INLINE v128 v_odds(v128 a, v128 b) { return V_SHUFFLE32(a, b, 1, 3, 5, 7); }
 GF_INLINE v128 v_zip_low(v128 a, v128 b) { return V_SHUFFLE32(a, b, 0, 4, 1, 5); }
 GF_INLINE v128 v_zip_high(v128 a, v128 b) { return V_SHUFFLE32(a, b, 2, 6, 3, 7); }
 /* a[0]+a[1], a[2]+a[3], b[0]+b[1], b[2]+b[3] */
-GF_INLINE v128 i4_pairs(v128 a, v128 b) { return i4_add(v_evens(a, b), v_odds(a, b)); }
-/* Rows become columns. */
+GF_INLINE v128 i4_add_pairs(v128 a, v128 b) { return i4_add(v_evens(a, b), v_odds(a, b)); }
+/* Transpose a 4 x 4 matrix, one row a vector. */
 GF_INLINE void v_transpose(v128 r[4]) {
     v128 a = v_zip_low(r[0], r[2]), b = v_zip_low(r[1], r[3]);
     v128 c = v_zip_high(r[0], r[2]), d = v_zip_high(r[1], r[3]);
@@ -245,7 +248,8 @@ GF_INLINE float f4_sum(v128 a) {
     a = f4_add(a, V_SHUFFLE32(a, a, 2, 3, 0, 1));
     return f4_first(f4_add(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
 }
-GF_INLINE float f4_top(v128 a) {
+/* The largest lane. */
+GF_INLINE float f4_max_lane(v128 a) {
     a = f4_max(a, V_SHUFFLE32(a, a, 2, 3, 0, 1));
     return f4_first(f4_max(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
 }
@@ -253,45 +257,48 @@ GF_INLINE int32_t i4_sum(v128 a) {
     a = i4_add(a, V_SHUFFLE32(a, a, 2, 3, 0, 1));
     return i4_first(i4_add(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
 }
-GF_INLINE int32_t i4_top(v128 a) {
+GF_INLINE int32_t i4_max_lane(v128 a) {
     a = i4_max(a, V_SHUFFLE32(a, a, 2, 3, 0, 1));
     return i4_first(i4_max(a, V_SHUFFLE32(a, a, 1, 0, 3, 2)));
 }
 
-/* A constant in all lanes, for hot loops: read from memory by one instruction. A
- * plain f4_splat(3.14f) becomes a literal, which V8 puts together from four instructions at each
- * use. The empty assembly hides from the compiler what it reads. */
-GF_INLINE v128 v_splat_hidden(const void *p) {
+/* F4(x), I4(x): the constant x in all four lanes, for hot loops. One instruction reads it from memory. f4_splat(3.14f)
+ * would become a vector literal, which V8 builds with four instructions at each use; the empty assembly keeps the
+ * compiler from seeing that the memory is constant and making it a literal again. */
+GF_INLINE v128 v_splat_from_memory(const void *p) {
     __asm__("" : "+r"(p));
     return v_splat32(p);
 }
 #define F4(x)                                                                                                          \
     __extension__({                                                                                                    \
         static const float f4_ = x;                                                                                    \
-        v_splat_hidden(&f4_);                                                                                          \
+        v_splat_from_memory(&f4_);                                                                                     \
     })
 #define I4(x)                                                                                                          \
     __extension__({                                                                                                    \
         static const uint32_t i4_ = x;                                                                                 \
-        v_splat_hidden(&i4_);                                                                                          \
+        v_splat_from_memory(&i4_);                                                                                     \
     })
 
-/* Nearest integer, ties to even, for |x| < 2^22: 1.5 * 2^23 pushes the fraction out of the float,
- * and what is left of its bits counts from 0x4b400000. */
+/* The nearest integer, ties to even, for |x| < 2^22. Floats from 2^23 to 2^24 are 1 apart, so adding 1.5 * 2^23 rounds
+ * x to an integer; the bits of 1.5 * 2^23 are 0x4b400000, and each step of 1 adds 1 to them. */
 GF_INLINE v128 i4_nearest(v128 x) { return i4_sub(f4_add(x, F4(12582912.0f)), I4(0x4b400000)); }
 GF_INLINE v128 f4_abs(v128 x) { return v_and(x, I4(0x7fffffff)); }
 
-/* Four f16 at p, as float times 2^-112 (half.c says why); finite ones only. */
+/* Four finite f16 at p, as float times 2^-112: their bits, shifted into a float, are those of that value, because the
+ * exponent biases differ by 127 - 15 = 112. */
 GF_INLINE v128 f4_load_f16_low(const void *p) { return v_and(i4_shl(i4_load16(p), 13), I4(0x8fffe000)); }
 GF_INLINE v128 f4_load_f16(const void *p) { return f4_mul(f4_load_f16_low(p), F4(0x1p112f)); }
 GF_INLINE v128 f4_load_bf16(const void *p) { return i4_shl(i4_load16(p), 16); }
-/* Four weights, keys or values in one of their forms. F16_LOW is for those whose partner in the
- * product was multiplied by 2^112 beforehand: an exact shift, so the product is the same. */
+/* How weights, keys or values are stored, and what load_form makes of them. F16_LOW: f16, loaded as float times 2^-112.
+ * Its caller multiplies the other factor of the product by 2^112, which is exact, so the product is the same. */
 enum form { F32, F16, F16_LOW, BF16 };
+/* Four values at p as floats. */
 GF_INLINE v128 load_form(const void *p, enum form form) {
     return form == F32 ? v_load(p) : form == F16 ? f4_load_f16(p) : form == BF16 ? f4_load_bf16(p) : f4_load_f16_low(p);
 }
-/* Float to f16 bits in int32 lanes, ties to even; beyond +-65504, and for NaN, +-65504. */
+/* Float to f16 bits in int32 lanes, rounded to nearest, ties to even. A magnitude above 65504, and NaN, gives 65504
+ * with the sign of x. */
 GF_INLINE v128 i4_f16_from_f4(v128 x) {
     v128 sign = v_and(i4_shr_u(x, 16), i4_splat(0x8000));
     v128 a = f4_min(f4_splat(65504.0f), f4_abs(x));
@@ -301,8 +308,8 @@ GF_INLINE v128 i4_f16_from_f4(v128 x) {
     return v_or(sign, v_select(i4_gt(i4_splat(0x38800000), a), tiny, normal));
 }
 
-/* Eight of them as two vectors, halves with the even ones first and the odd ones second: so taken
- * apart they cost less than one by one. */
+/* Eight values at p as floats, in two vectors. F32: values 0..3 and 4..7. The others: values 0 2 4 6 and 1 3 5 7,
+ * because separating the two halves of each 32-bit lane takes fewer instructions than widening eight 16-bit lanes. */
 GF_INLINE void load_form_8(v128 u[2], const void *p, enum form form) {
     v128 h = v_load(p), keep = I4(0x8fffe000);
     if (form == F32) {
@@ -314,22 +321,22 @@ GF_INLINE void load_form_8(v128 u[2], const void *p, enum form form) {
         if (form == F16) u[0] = f4_mul(u[0], F4(0x1p112f)), u[1] = f4_mul(u[1], F4(0x1p112f));
     }
 }
-/* Two vectors of sums over such, to and from that order. */
-GF_INLINE void order_from_8(v128 s[2], enum form form) {
+/* Bring eight lanes in the order of load_form_8 into memory order, and back. */
+GF_INLINE void merge_8(v128 s[2], enum form form) {
     v128 a = s[0], b = s[1];
     if (form != F32) s[0] = v_zip_low(a, b), s[1] = v_zip_high(a, b);
 }
-GF_INLINE void order_to_8(v128 s[2], enum form form) {
+GF_INLINE void split_8(v128 s[2], enum form form) {
     v128 a = s[0], b = s[1];
     if (form != F32) s[0] = v_evens(a, b), s[1] = v_odds(a, b);
 }
 
-/* ---- the one relaxed word ---------------------------------------------------------------------------------------- */
+/* ---- the relaxed operation --------------------------------------------------------------------------------------- */
 
-/* GF_RELAXED: i4_rdot exists. Lane i: acc + sum of 4 products a[4i+j] b[4i+j], a signed int8; how
- * b's high bit reads, and whether pairs saturate at 16 bits, is the machine's choice unless b is
- * 0..127. Natively -DGF_EMULATE_RELAXED_DOT=0 (signed), 1 (unsigned), 2 (unsigned, saturating)
- * stands in for the three kinds of machine, so that the sanitizers see each path. */
+/* GF_RELAXED: whether i4_rdot exists. Lane i: acc[i] + the sum of the four products a[4i+j] b[4i+j], a signed int8.
+ * With b in 0..127 the result is exact. Otherwise it depends on the processor: b is signed or unsigned, and the sum of
+ * two products may saturate at 16 bits. Natively -DGF_EMULATE_RELAXED_DOT=0 (signed), 1 (unsigned) or 2 (unsigned,
+ * saturating) emulates the three kinds of processor, so that tests and sanitizers run each path. */
 #if defined(__wasm_relaxed_simd__)
 #define GF_RELAXED 1
 GF_INLINE v128 i4_rdot(v128 a, v128 b, v128 acc) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }

@@ -1,9 +1,14 @@
-/* sample.c - from logits to a token.
+/* sample.c - choose the next token from logits.
  *
- * Order: repetition penalty (Keskar et al. 2019, section 4.1: positive logits divided, negative
- * multiplied), temperature, top-k (Fan et al. 2018; all that tie with the k-th stay), top-p
- * (Holtzman et al. 2020; the token that crosses p stays), min-p (Nguyen et al. 2024), draw. Sorting
- * the vocabulary is never needed: only what top-p can keep. */
+ * In this order:
+ *   repetition penalty   Keskar et al. 2019, section 4.1: positive logits divided, negative ones multiplied
+ *   temperature          logits divided
+ *   top-k                Fan et al. 2018; tokens that tie with the k-th stay
+ *   top-p                Holtzman et al. 2020; the token at which the sum exceeds p stays
+ *   min-p                Nguyen et al. 2024
+ *   a random draw from what is left
+ *
+ * Only the tokens that top-p can keep are sorted, never the whole vocabulary. */
 #include "kernels/kernels.h" /* gf_argmax, gf_exp, gf_logsumexp */
 #include "model/session.h"
 #include <float.h>
@@ -11,20 +16,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tokens that can still be drawn, in the order of their ids, with weights that are not normalised. */
+/* The tokens that can still be drawn, in the order of their ids. */
 struct candidates {
     int32_t n;
     int32_t *id;
-    float *weight;
-    int32_t *order; /* workspace for top-p */
-    double sum;
+    float *weight;  /* proportional to the probability; logits until to_weights */
+    int32_t *order; /* scratch of top_p and kth_largest */
+    double sum;     /* of the weights */
 };
 
-static int room(struct candidates *c, void **memory, int32_t n) {
-    void *m = *memory ? *memory : malloc((size_t)n * (2 * sizeof(int32_t) + sizeof(float)));
-    if (!m) return -1;
-    *memory = m;
-    c->weight = m;
+/* Place the arrays of c, n elements each, in *memory, which is allocated if it is NULL. The owner of *memory frees it.
+ * Returns 0, or -1 if memory is missing. */
+static int place_candidates(struct candidates *c, void **memory, int32_t n) {
+    if (!*memory) *memory = malloc((size_t)n * (2 * sizeof(int32_t) + sizeof(float)));
+    if (!*memory) return -1;
+    c->weight = *memory;
     c->id = (int32_t *)(void *)(c->weight + n);
     c->order = c->id + n;
     return 0;
@@ -41,7 +47,8 @@ int32_t gf_sampling_check(const struct gf_sampling *p, struct gf_error *err) {
     return GF_OK;
 }
 
-/* logits with the penalty for the ids seen, each once. */
+/* out [n] = logits, with the repetition penalty applied to each id in `seen`. An id that occurs twice is penalised
+ * once; ids outside the vocabulary are skipped. A product that overflows becomes the largest float. */
 static void penalise(float *out, const float *logits, int32_t n, float penalty, const int32_t *seen, int32_t n_seen) {
     memcpy(out, logits, (size_t)n * sizeof *out);
     if (penalty == 1) return;
@@ -52,7 +59,8 @@ static void penalise(float *out, const float *logits, int32_t n, float penalty, 
     }
 }
 
-static void sift_down(float *heap, int32_t k) { /* smallest on top */
+/* Restore the order of a heap [k] with its smallest value at the top, after the top has been replaced. */
+static void sift_down(float *heap, int32_t k) {
     for (int32_t i = 0, child; (child = 2 * i + 1) < k; i = child) {
         if (child + 1 < k && heap[child + 1] < heap[child]) child++;
         if (heap[i] <= heap[child]) return;
@@ -62,7 +70,7 @@ static void sift_down(float *heap, int32_t k) { /* smallest on top */
     }
 }
 
-/* The k-th largest of x [n]; heap: room for k floats. */
+/* The k-th largest of x [n], k <= n. heap [k] is scratch. */
 static float kth_largest(const float *x, int32_t n, int32_t k, float *heap) {
     for (int32_t i = 0; i < k; i++) heap[i] = -INFINITY;
     for (int32_t i = 0; i < n; i++)
@@ -73,8 +81,10 @@ static float kth_largest(const float *x, int32_t n, int32_t k, float *heap) {
     return heap[0];
 }
 
-static void keep_all(struct candidates *c, const float *logits, int32_t n, float least) {
-    c->n = 0; /* weight and logits may be one array: what is read lies at or after what is written */
+/* Make candidates of all tokens whose logit is at least `least`, except those of -inf. logits may be c->weight itself:
+ * each value is read before its place is written. */
+static void collect(struct candidates *c, const float *logits, int32_t n, float least) {
+    c->n = 0;
     for (int32_t i = 0; i < n; i++)
         if (logits[i] >= least && logits[i] > -INFINITY) {
             c->id[c->n] = i;
@@ -82,16 +92,18 @@ static void keep_all(struct candidates *c, const float *logits, int32_t n, float
         }
 }
 
+/* Turn the candidates' logits into weights exp(logit - largest logit). */
 static void to_weights(struct candidates *c) {
-    float most = -INFINITY;
+    float largest = -INFINITY;
     for (int32_t i = 0; i < c->n; i++)
-        if (c->weight[i] > most) most = c->weight[i];
-    for (int32_t i = 0; i < c->n; i++) c->weight[i] -= most;
+        if (c->weight[i] > largest) largest = c->weight[i];
+    for (int32_t i = 0; i < c->n; i++) c->weight[i] -= largest;
     gf_exp(c->weight, c->weight, c->n);
     c->sum = 0;
     for (int32_t i = 0; i < c->n; i++) c->sum += (double)c->weight[i];
 }
 
+/* Drop the candidates whose weight is less than `least`. */
 static void keep_at_least(struct candidates *c, float least) {
     int32_t n = 0;
     c->sum = 0;
@@ -104,12 +116,13 @@ static void keep_at_least(struct candidates *c, float least) {
     c->n = n;
 }
 
-/* More likely first, of equals the smaller id. */
-static int before(const struct candidates *c, int32_t a, int32_t b) {
+/* Whether candidate a comes before b: the larger weight first, then the smaller id. */
+static int ranks_before(const struct candidates *c, int32_t a, int32_t b) {
     return c->weight[a] > c->weight[b] || (c->weight[a] == c->weight[b] && a < b);
 }
 
-static void sort_order(const struct candidates *c, int32_t *v, int32_t n) { /* heapsort */
+/* Sort the candidate indices v [n] by rank, with heapsort: it needs no memory and no recursion. */
+static void sort_by_rank(const struct candidates *c, int32_t *v, int32_t n) {
     for (int32_t end = n, start = n / 2; end > 1;) {
         if (start)
             start--;
@@ -119,8 +132,8 @@ static void sort_order(const struct candidates *c, int32_t *v, int32_t n) { /* h
             v[0] = t;
         }
         for (int32_t i = start, child; (child = 2 * i + 1) < end; i = child) {
-            if (child + 1 < end && before(c, v[child], v[child + 1])) child++;
-            if (!before(c, v[i], v[child])) break;
+            if (child + 1 < end && ranks_before(c, v[child], v[child + 1])) child++;
+            if (!ranks_before(c, v[i], v[child])) break;
             const int32_t t = v[i];
             v[i] = v[child];
             v[child] = t;
@@ -128,21 +141,23 @@ static void sort_order(const struct candidates *c, int32_t *v, int32_t n) { /* h
     }
 }
 
+/* Keep the smallest set of most likely candidates whose probabilities sum to more than p. */
 static void top_p(struct candidates *c, float p) {
-    /* A token below (1 - p) / n of the mass cannot belong: all such together weigh less than 1 - p.
-     * With n - 1 for n, as one often reads, equal weights would all be thrown out. */
+    /* A candidate with less than (1 - p) / n of the sum is never kept: all such candidates together have less than
+     * 1 - p, so the others exceed p. The division is by n; by n - 1, as some implementations have it, n equal weights
+     * would all be dropped. */
     const double cut = (1 - (double)p) / c->n * c->sum;
     int32_t n = 0;
     for (int32_t i = 0; i < c->n; i++)
         if ((double)c->weight[i] >= cut) c->order[n++] = i;
-    sort_order(c, c->order, n);
+    sort_by_rank(c, c->order, n);
     double mass = 0;
     int32_t kept = 0;
     while (kept < n) {
         mass += (double)c->weight[c->order[kept++]];
         if (mass > (double)p * c->sum) break;
     }
-    /* back to the order of ids */
+    /* Mark what is dropped with a negative weight; the rest stays in the order of ids. */
     float *weight = c->weight;
     for (int32_t i = kept; i < n; i++) weight[c->order[i]] = -1;
     for (int32_t i = 0; i < c->n; i++)
@@ -150,9 +165,10 @@ static void top_p(struct candidates *c, float p) {
     keep_at_least(c, 0);
 }
 
-/* What can be drawn, given logits [n] that are finite or -inf. */
-static void choose_from(struct candidates *c, const float *logits, int32_t n, const struct gf_sampling *p,
-                        const int32_t *seen, int32_t n_seen) {
+/* Set c to the tokens that can be drawn and their weights. logits [n] are finite or -inf. Temperature 0 leaves one, the
+ * most likely. */
+static void find_candidates(struct candidates *c, const float *logits, int32_t n, const struct gf_sampling *p,
+                            const int32_t *seen, int32_t n_seen) {
     float *x = c->weight;
     penalise(x, logits, n, p->repetition_penalty, seen, n_seen);
     if (p->temperature == 0) {
@@ -163,20 +179,20 @@ static void choose_from(struct candidates *c, const float *logits, int32_t n, co
         c->sum = 1;
         return;
     }
-    /* from the largest down, so that no temperature makes an infinity of it */
-    float most = -INFINITY;
+    /* The largest logit becomes 0, so that division by a small temperature overflows to -inf only. */
+    float largest = -INFINITY;
     for (int32_t i = 0; i < n; i++)
-        if (x[i] > most) most = x[i];
-    for (int32_t i = 0; i < n; i++) x[i] = (x[i] - most) / p->temperature;
+        if (x[i] > largest) largest = x[i];
+    for (int32_t i = 0; i < n; i++) x[i] = (x[i] - largest) / p->temperature;
     float least = -INFINITY;
     if (p->top_k > 0 && p->top_k < n) least = kth_largest(x, n, p->top_k, (float *)(void *)c->order);
-    keep_all(c, x, n, least);
+    collect(c, x, n, least);
     to_weights(c);
     if (p->top_p < 1) top_p(c, p->top_p);
     if (p->min_p > 0) keep_at_least(c, p->min_p); /* the largest weight is 1 */
 }
 
-/* Whether a row of logits can be sampled from; -inf is a token that cannot come. */
+/* GF_OK unless a logit is NaN or +inf, or all are -inf. A logit of -inf has probability 0. */
 static int32_t check_logits(const float *logits, int32_t n, struct gf_error *err) {
     if (gf_argmax(logits, n) >= 0) return GF_OK;
     return gf_fail(err, GF_ERR_NOT_FINITE, "the logits hold NaN or infinity: weights or activations are out of range");
@@ -198,8 +214,9 @@ int32_t gf_session_sample(struct gf_session *s, const struct gf_sampling *p, str
         return GF_OK;
     }
     struct candidates c;
-    if (room(&c, &s->sampling, n)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
-    choose_from(&c, logits, n, p, s->ids, s->kv.length);
+    if (place_candidates(&c, &s->sampling, n))
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
+    find_candidates(&c, logits, n, p, s->ids, s->kv.length);
     int32_t at = 0;
     if (c.n > 1) {
         double left = gf_rng_uniform(&s->rng) * c.sum;
@@ -218,8 +235,9 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     if (status != GF_OK) return status;
     struct candidates c;
     void *memory = NULL;
-    if (room(&c, &memory, n)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
-    choose_from(&c, logits, n, p, seen, n_seen);
+    if (place_candidates(&c, &memory, n))
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for a distribution over %d tokens", n);
+    find_candidates(&c, logits, n, p, seen, n_seen);
     memset(probs, 0, (size_t)n * sizeof *probs);
     for (int32_t i = 0; i < c.n; i++) probs[c.id[i]] = (float)((double)c.weight[i] / c.sum);
     free(memory);
@@ -227,12 +245,14 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
 }
 
 int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out, struct gf_error *err) {
-    if (n < 1 || k < 1) return gf_fail(err, GF_ERR_ARGUMENT, "nothing to rank");
+    if (n < 1 || k < 1)
+        return gf_fail(err, GF_ERR_ARGUMENT, "at least one logit and k of at least 1 are needed, found %d and %d", n,
+                       k);
     if (k > n) k = n;
     int32_t status = check_logits(logits, n, err);
     if (status != GF_OK) return status;
-    const float all = gf_logsumexp(logits, n, NULL);
-    int32_t have = 0; /* sorted insertion: k is small */
+    const float log_sum = gf_logsumexp(logits, n, NULL);
+    int32_t have = 0; /* sorted in out so far; insertion, because k is small */
     for (int32_t i = 0; i < n; i++) {
         if (have == k && !(logits[i] > out[k - 1].logprob)) continue;
         int32_t at = have < k ? have++ : k - 1;
@@ -242,6 +262,6 @@ int32_t gf_top(const float *logits, int32_t n, int32_t k, struct gf_choice *out,
         }
         out[at] = (struct gf_choice){i, logits[i]};
     }
-    for (int32_t i = 0; i < k; i++) out[i].logprob -= all;
+    for (int32_t i = 0; i < k; i++) out[i].logprob -= log_sum;
     return k;
 }

@@ -279,7 +279,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
         (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
     if (s->trace) gf_trace_open(s->trace);
-    gf_pool_pass(s->model->pool, n == 1);
+    gf_pool_begin_pass(s->model->pool, n == 1);
     for (int32_t i = 0; i < n; i += step) {
         struct gf_seg seg = {.kv = &s->kv,
                              .pos0 = pos0 + i,
@@ -289,7 +289,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
         if (s->observe) s->observe->row0 = i;
         run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i, s->hidden + (int64_t)i * c->d_model);
     }
-    gf_pool_passed(s->model->pool);
+    gf_pool_end_pass(s->model->pool);
     advance(s, ids, n);
     return GF_OK;
 }
@@ -326,7 +326,7 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
         gf_give(hidden);
         return gf_fail(err, GF_ERR_MEMORY, "no memory for a position in %d sessions", n);
     }
-    gf_pool_pass(m->pool, 0);
+    gf_pool_begin_pass(m->pool, 0);
     run_stack(first, GF_STACK_DECODER, segs, n, n, ids, hidden);
     gf_matmul(logits, v, hidden, d, gf_model_head(m), m->w.head.b, n, first->matmul_scratch, m->pool);
     for (int32_t i = 0; i < n; i++) {
@@ -428,7 +428,7 @@ int32_t gf_session_encode(struct gf_session *s, const int32_t *ids, const uint8_
     }
     struct gf_seg seg = {.kv = &work, .n = n, .mask = mask};
     if (s->trace) gf_trace_open(s->trace);
-    gf_pool_pass(s->model->pool, 0);
+    gf_pool_begin_pass(s->model->pool, 0);
     run_stack(s, GF_STACK_ENCODER, &seg, 1, n, ids, s->encoded);
     gf_kv_close(&work);
     s->encoded_rows = n;

@@ -151,20 +151,20 @@ static void passes_are_done_in_the_faster_way(void) {
         for (int pass = 0; pass < 600; pass++) {
             const int with = gf_pace_helped(&same);
             struct crew c = {.helper_tenths = faster ? 12 : 26, .caller_tenths = with ? 0 : 5, .needed = with};
-            gf_pool_pass(p, 1);
+            gf_pool_begin_pass(p, 1);
             gf_pool_run(p, tile, &c, 4);
-            gf_pool_passed(p);
+            gf_pool_end_pass(p);
             CHECK_INT(c.helped > 0, with);
             gf_pace_took(&same, !with ? 2 : faster ? 1.2 : 2.6);
             if (pass >= 300) helped += with;
         }
         CHECK(faster ? helped > 250 : helped < 50);
         struct crew c = {.needed = 1};
-        gf_pool_pass(p, 0); /* other work is not judged by it */
+        gf_pool_begin_pass(p, 0); /* other work is not judged by it */
         gf_pool_run(p, tile, &c, 4);
         CHECK(c.helped > 0);
         const int32_t before = looks;
-        gf_pool_passed(p);
+        gf_pool_end_pass(p);
         CHECK_INT(looks, before);
         gf_pool_close(p);
     }
