@@ -119,6 +119,8 @@ const wasmCompile =
   ];
 /** The four leave out what only training calls (src/model/pass.h). */
 const runs = (flags) => wasmCompile(flags, ['-DGF_INFERENCE']);
+/** How processors read the second operand of the relaxed dot product; src/kernels/simd.h emulates each natively. */
+const relaxedKinds = ['signed', 'unsigned', 'saturating'];
 const eachVariant = (make) => Object.entries(wasmVariants).flatMap(([variant, flags]) => make(variant, flags));
 
 /** Each target is a list of binaries: {out, sources, cc, compile(source), link}. */
@@ -156,6 +158,13 @@ const targets = {
       cc: CC,
       compile: nativeTest,
       link: ['-pthread', ...sanitize, '-lm', ...(failsAllocations(file) ? [wrapAllocator] : [])],
+    })),
+    ...relaxedKinds.map((kind, i) => ({
+      out: `build/native-test/kernels_test-${kind}`,
+      sources: [...sources('src/base'), ...sources('src/kernels'), 'tests/native/kernels_test.c'],
+      cc: CC,
+      compile: () => [...nativeTest(), `-DGF_EMULATE_RELAXED_DOT=${i}`],
+      link: ['-pthread', ...sanitize, '-lm'],
     })),
     fuzzer(),
   ],

@@ -79,7 +79,7 @@ void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const flo
         break;
     default:
         if (k) {
-            uint32_t flip = (uint32_t)gf_dot_flip() * 0x01010101u;
+            const uint32_t flip = (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u;
             key_scales(kblock, d)[slot] = int8_scale(k, d, &inverse);
             for (int32_t i = 0; i < d; i += 4) {
                 v128 q = h8_narrow(int8_columns(k, i, d, inverse), i4_splat(0));
@@ -141,83 +141,60 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
 
 /* ---- scores, q8 keys --------------------------------------------------------------------------------------------- */
 
-/* Columns c .. c + n of a query, quantised, padded to a multiple of 16, as i4_dot (int16) or
- * i4_rdot (int8, perhaps split) wants them. Returns their sum. */
-static int32_t query_columns(int16_t *wide, int8_t *narrow, int8_t *minus, const float *q, int32_t c, int32_t n,
-                             int32_t d_head, float inverse) {
-    v128 sum = i4_splat(0), none = i4_splat(0);
+/* Columns c .. c + n of a query, quantised, padded to a multiple of 16, into units of 4 columns: 4 int8, or for
+ * GF_DOT_I16 4 int16, x1, x3, 256 x0 - x1, 256 x2 - x3 (matmul_int8.c). Returns what keys that are stored as w + 128 add
+ * to a sum. */
+static int32_t query_columns(char *units, const float *q, int32_t c, int32_t n, int32_t d_head, float inverse) {
+    const enum gf_dot kind = gf_dot_kind();
+    v128 sum = i4_splat(0), sum_even = sum;
     for (int32_t i = 0; i < n; i += 16) {
         v128 x[4];
         GF_UNROLL
         for (int j = 0; j < 4; j++) {
             int32_t at = c + i + 4 * j;
-            x[j] = at < d_head ? int8_columns(q, at, d_head, inverse) : none;
+            x[j] = at < d_head ? int8_columns(q, at, d_head, inverse) : i4_splat(0);
             sum = i4_add(sum, x[j]);
         }
-        v128 a = h8_narrow(x[0], x[1]), b = h8_narrow(x[2], x[3]);
-        if (gf_dot_kind() == GF_DOT_I16) {
-            v_store(wide + i, a), v_store(wide + i + 8, b);
-        } else if (gf_dot_kind() != GF_DOT_SPLIT) {
-            v_store(narrow + i, b16_narrow(a, b));
-        } else {
-            v128 y[4];
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) {
-                v128 plus = i4_max(x[j], none);
-                y[j] = i4_sub(plus, x[j]), x[j] = plus;
-            }
-            v_store(narrow + i, b16_narrow(h8_narrow(x[0], x[1]), h8_narrow(x[2], x[3])));
-            v_store(minus + i, b16_narrow(h8_narrow(y[0], y[1]), h8_narrow(y[2], y[3])));
+        if (kind != GF_DOT_I16) {
+            v_store(units + i, b16_narrow(h8_narrow(x[0], x[1]), h8_narrow(x[2], x[3])));
+            continue;
+        }
+        GF_UNROLL
+        for (int j = 0; j < 4; j += 2) {
+            v128 even = v_evens(x[j], x[j + 1]), odd = v_odds(x[j], x[j + 1]);
+            v128 pairs = h8_narrow(odd, i4_sub(i4_shl(even, 8), odd));
+            v_store(units + 2 * i + 8 * j, V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
+            sum_even = i4_add(sum_even, even);
         }
     }
-    return i4_sum(sum);
+    return kind == GF_DOT_I16 ? 128 * i4_sum(sum_even) : kind == GF_DOT_UNSIGNED ? 128 * i4_sum(sum) : 0;
 }
 
 /* a [64] += keys [groups][64][4 components] times one query's components, as exact integers; a lane is a key */
-static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const int8_t *narrow, const int8_t *minus,
-                     int32_t groups) {
-    (void)narrow, (void)minus;
+static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t groups) {
     if (gf_dot_kind() == GF_DOT_I16) {
+        v128 mask = I4(0x00ff00ff);
         GF_ROLLED
         for (int at = 0; at < GF_KV_BLOCK; at += 16, a += 16) {
-            const char *p = keys + 4 * at;
-            v128 s[8];
+            const char *p = keys + 4 * at, *x = units;
+            v128 s[4];
             GF_UNROLL
-            for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
+            for (int i = 0; i < 4; i++) s[i] = i4_splat(0);
             GF_ROLLED
-            for (int32_t g = 0; g < groups; g++, p += 4 * GF_KV_BLOCK) {
-                v128 x = v_splat64(wide + 4 * g);
+            for (int32_t g = 0; g < groups; g++, p += 4 * GF_KV_BLOCK, x += 8) {
+                v128 odd = v_splat32(x), pairs = v_splat32(x + 4);
                 GF_UNROLL
-                for (int i = 0; i < 8; i++) s[i] = i4_add(s[i], i4_dot(h8_load8(p + 8 * i), x));
+                for (int i = 0; i < 4; i++) {
+                    v128 k = v_load(p + 16 * i);
+                    s[i] = i4_add(s[i], i4_add(i4_dot(k, odd), i4_dot(v_and(k, mask), pairs)));
+                }
             }
             GF_UNROLL
-            for (int i = 0; i < 4; i++)
-                v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_add_pairs(s[2 * i], s[2 * i + 1])));
+            for (int i = 0; i < 4; i++) v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_shr(s[i], 8)));
         }
         return;
     }
 #if GF_RELAXED
-    if (gf_dot_kind() == GF_DOT_SPLIT) {
-        GF_ROLLED
-        for (int at = 0; at < GF_KV_BLOCK; at += 16, a += 16) {
-            const char *p = keys + 4 * at;
-            v128 s[8];
-            GF_UNROLL
-            for (int i = 0; i < 8; i++) s[i] = i4_splat(0);
-            GF_ROLLED
-            for (int32_t g = 0; g < groups; g++, p += 4 * GF_KV_BLOCK) {
-                v128 x = v_splat32(narrow + 4 * g), z = v_splat32(minus + 4 * g);
-                GF_UNROLL
-                for (int i = 0; i < 4; i++) {
-                    v128 k = v_load(p + 16 * i);
-                    s[i] = i4_rdot(k, x, s[i]), s[4 + i] = i4_rdot(k, z, s[4 + i]);
-                }
-            }
-            GF_UNROLL
-            for (int i = 0; i < 4; i++) v_store(a + 4 * i, i4_add(v_load(a + 4 * i), i4_sub(s[i], s[4 + i])));
-        }
-        return;
-    }
     GF_ROLLED
     for (int at = 0; at < GF_KV_BLOCK; at += 32, a += 32) {
         const char *p = keys + 4 * at;
@@ -226,7 +203,7 @@ static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const in
         for (int i = 0; i < 8; i++) s[i] = v_load(a + 4 * i);
         GF_ROLLED
         for (int32_t g = 0; g < groups; g++, p += 4 * GF_KV_BLOCK) {
-            v128 x = v_splat32(narrow + 4 * g);
+            v128 x = v_splat32(units + 4 * g);
             GF_UNROLL
             for (int i = 0; i < 8; i++) s[i] = i4_rdot(x, v_load(p + 16 * i), s[i]);
         }
@@ -237,16 +214,15 @@ static void dot_keys(int32_t *a, const char *keys, const int16_t *wide, const in
 }
 
 static void scores_q8(float *s, const float *q, const char *keys, int32_t d_head, float scale) {
-    int16_t wide[Q_CHUNK];
-    int8_t narrow[Q_CHUNK], minus[Q_CHUNK];
+    char units[2 * Q_CHUNK];
     int32_t a[GF_KV_BLOCK], start = 0;
     float inverse, sq = int8_scale(q, d_head, &inverse);
     const float *ks = (const float *)(keys + key_groups(d_head) * 4 * GF_KV_BLOCK);
     memset(a, 0, sizeof a);
     for (int32_t c = 0; c < d_head; c += Q_CHUNK) {
         int32_t n = d_head - c < Q_CHUNK ? d_head - c : Q_CHUNK;
-        start -= gf_dot_flip() * query_columns(wide, narrow, minus, q, c, n, d_head, inverse);
-        dot_keys(a, keys + (int64_t)c * GF_KV_BLOCK, wide, narrow, minus, (n + 3) / 4);
+        start -= query_columns(units, q, c, n, d_head, inverse);
+        dot_keys(a, keys + (int64_t)c * GF_KV_BLOCK, units, (n + 3) / 4);
     }
     /* the scale is applied last, as it is where the unscaled scores are captured */
     v128 k = f4_splat(sq), last = f4_splat(scale), from = i4_splat(start);

@@ -12,4 +12,10 @@ enum gf_dot gf_dot_kind(void) { return GF_DOT_I16; }
 void gf_dot_use(enum gf_dot kind) { (void)kind; }
 #endif
 
-int32_t gf_dot_flip(void) { return gf_dot_kind() == GF_DOT_UNSIGNED ? 0x80 : 0; }
+uint8_t gf_dot_flip(int32_t column) {
+    switch (gf_dot_kind()) {
+    case GF_DOT_I16: return column % 2 ? 0 : 0x80;
+    case GF_DOT_UNSIGNED: return 0x80;
+    default: return 0;
+    }
+}

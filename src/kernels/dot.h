@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 enum gf_dot {
-    GF_DOT_I16,      /* extended to int16, i4_dot: SIMD128, native, and where i4_rdot is not exact */
-    GF_DOT_UNSIGNED, /* i4_rdot, b unsigned: w stored ^ 0x80 reads as w + 128; the sum starts at -128 sum(x) */
-    GF_DOT_SIGNED,   /* i4_rdot, b signed: stored as they are */
-    GF_DOT_SPLIT,    /* i4_rdot, b exact in 0..127 only: x is split by sign into two products */
+    GF_DOT_I16,      /* i4_dot on pairs of columns; even columns are stored as w + 128: SIMD128, native, and
+                        processors where i4_rdot saturates or is not exact (x86 without AVX-VNNI) */
+    GF_DOT_UNSIGNED, /* i4_rdot, b unsigned; all columns are stored as w + 128 */
+    GF_DOT_SIGNED,   /* i4_rdot, b signed; stored as they are */
 };
 
 /* The way in use: GF_DOT_I16 until gf_dot_use is called. Weights and keys stored before a change must be stored
@@ -19,6 +19,6 @@ enum gf_dot {
 enum gf_dot gf_dot_kind(void);
 /* Builds without i4_rdot stay at GF_DOT_I16. */
 void gf_dot_use(enum gf_dot kind);
-/* What stored q8 bytes of weights and keys are XORed with: 0x80 for GF_DOT_UNSIGNED, else 0. */
-int32_t gf_dot_flip(void);
+/* What the stored q8 byte of a column of weights or keys is XORed with: 0x80 where it is stored as w + 128, else 0. */
+uint8_t gf_dot_flip(int32_t column);
 #endif

@@ -60,7 +60,7 @@ static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
 
 /* One block of a file into its place. */
 static void put_block(struct gf_mat *w, int32_t row, int32_t block, const uint8_t *p) {
-    uint8_t *to = block_data(w, row, block), flip = (uint8_t)gf_dot_flip();
+    uint8_t *to = block_data(w, row, block);
     float *scale = block_scale(w, row, block);
     *scale = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
     p += 2;
@@ -69,7 +69,8 @@ static void put_block(struct gf_mat *w, int32_t row, int32_t block, const uint8_
         p += 2;
     }
     if (gf_dtypes[w->dtype].bits == 8) {
-        for (int j = 0; j < 32; j++) to[j / 4 * 64 + j % 4] = p[j] ^ flip;
+        const uint8_t even = gf_dot_flip(0), odd = gf_dot_flip(1);
+        for (int j = 0; j < 32; j++) to[j / 4 * 64 + j % 4] = p[j] ^ (j % 2 ? odd : even);
         return;
     }
     for (int j = 0; j < 16; j++) { /* byte j%4 of group j/4: columns c and c + 4 */
@@ -132,12 +133,13 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
         }
         return;
     }
-    uint8_t flip = (uint8_t)gf_dot_flip();
+    const uint8_t even = gf_dot_flip(0), odd = gf_dot_flip(1);
     for (int32_t b = 0; b < w->cols / GF_QBLOCK; b++, y += GF_QBLOCK) {
         const uint8_t *p = block_data(w, row, b);
         const float *s = block_scale(w, row, b);
         if (gf_dtypes[w->dtype].bits == 8) {
-            for (int j = 0; j < 32; j++) y[j] = (float)(int8_t)(p[j / 4 * 64 + j % 4] ^ flip) * *s;
+            for (int j = 0; j < 32; j++)
+                y[j] = (float)(int8_t)(p[j / 4 * 64 + j % 4] ^ (j % 2 ? odd : even)) * *s;
             continue;
         }
         const int zero = gf_dtypes[w->dtype].zero, minimum = gf_dtypes[w->dtype].has_minimum;

@@ -3,8 +3,17 @@
  *   y[t][r] = sum over blocks b of  float(sum_k w[r][k] x[t][k]) * (scale_w[r][b] * scale_x[t][b])
  *
  * The inner sum is an exact integer: 32 products of at most 128 * 127 stay below 2^19. It is formed for 16 rows x 1
- * token, or for 8 (4) rows x 4 tokens, in 8 int32 accumulators that each take one update per iteration of a rolled
- * loop. A lane is a row; for GF_DOT_I16 it is half a row, and two lanes are added once per block. */
+ * token, or for 8 rows x 4 tokens, in vectors whose 32-bit lane is a row and holds 4 columns of it:
+ *
+ *   i4_rdot   one instruction multiplies the 4 columns and adds them to the lane.
+ *   i4_dot    (GF_DOT_I16) multiplies pairs of int16. Read as int16, the weights of an even and the next odd column are
+ *             v = 256 o + e with e in 0..255, so that
+ *               256 (o x_o + e x_e)  =  v x_o  +  e (256 x_e - x_o),
+ *             two products of 16 bits, one of them with v masked to its low byte, and no sign extension. All four
+ *             factors fit int16, and a block's sum, 256 times too large, stays below 2^28.
+ *
+ * e is unsigned, so even columns are stored as w + 128 for GF_DOT_I16; all columns are for GF_DOT_UNSIGNED. A sum then
+ * starts at -128 times the sum of the activations of those columns. */
 #include "kernels/shared.h"
 #include "kernels/simd.h"
 
@@ -16,12 +25,14 @@ static void *take(char **at, uint64_t bytes) {
     return p;
 }
 
+/* Bytes of 4 columns of one token. */
+static int32_t unit_bytes(void) { return gf_dot_kind() == GF_DOT_I16 ? 8 : 4; }
+
 void gf_acts_bind(struct gf_acts *a, int32_t n, int32_t cols, void *scratch) {
     char *at = scratch;
     a->lanes = n == 1 ? 1 : 4, a->groups = (n + a->lanes - 1) / a->lanes, a->cols = cols;
     uint64_t tokens = (uint64_t)a->lanes * (uint64_t)a->groups, blocks = (uint64_t)cols / GF_QBLOCK;
-    a->q = take(&at, tokens * (uint64_t)cols * (gf_dot_kind() == GF_DOT_I16 ? 2 : 1));
-    a->minus = gf_dot_kind() == GF_DOT_SPLIT ? take(&at, tokens * (uint64_t)cols) : a->q;
+    a->q = take(&at, tokens * (uint64_t)cols / 4 * (uint64_t)unit_bytes());
     a->scale = take(&at, tokens * blocks * 4);
     a->sum = take(&at, tokens * blocks * 4);
     a->start = take(&at, tokens * blocks * 4);
@@ -49,62 +60,73 @@ static float quantize_block(v128 q[8], const float *x) {
     return scale;
 }
 
-/* 8 vectors of small integers to columns 4j .. 4j+3 at dst + j * step. */
-static void store_columns(char *dst, int32_t step, const v128 q[8]) {
-    char t[64];
-    int unit = gf_dot_kind() == GF_DOT_I16 ? 8 : 4;
-    char *to = step == unit ? dst : t; /* one token: side by side */
-    if (unit == 8) {
-        GF_UNROLL
-        for (int i = 0; i < 4; i++) v_store(to + 16 * i, h8_narrow(q[2 * i], q[2 * i + 1]));
-        for (int j = 0; to == t && j < 8; j++) memcpy(dst + j * step, t + 8 * j, 8);
-    } else {
-        GF_UNROLL
-        for (int i = 0; i < 8; i += 4)
-            v_store(to + 4 * i, b16_narrow(h8_narrow(q[i], q[i + 1]), h8_narrow(q[i + 2], q[i + 3])));
-        for (int j = 0; to == t && j < 8; j++) memcpy(dst + j * step, t + 4 * j, 4);
+/* The sum of 8 vectors, in lanes. */
+GF_INLINE v128 sum_of_8(const v128 q[8]) {
+    v128 low = i4_add(i4_add(q[0], q[1]), i4_add(q[2], q[3]));
+    return i4_add(low, i4_add(i4_add(q[4], q[5]), i4_add(q[6], q[7])));
+}
+
+/* 32 integers as int8, 4 columns at dst + j * step. */
+static void store_bytes(char *dst, int32_t step, const v128 q[8]) {
+    char packed[32];
+    char *to = step == 4 ? dst : packed; /* one token: contiguous */
+    GF_UNROLL
+    for (int i = 0; i < 8; i += 4)
+        v_store(to + 4 * i, b16_narrow(h8_narrow(q[i], q[i + 1]), h8_narrow(q[i + 2], q[i + 3])));
+    for (int j = 0; to == packed && j < 8; j++) memcpy(dst + j * step, packed + 4 * j, 4);
+}
+
+/* 32 integers for i4_dot, 4 columns at dst + j * step: x1, x3, 256 x0 - x1, 256 x2 - x3. Returns the sum of the even
+ * columns, in lanes. */
+static v128 store_pairs(char *dst, int32_t step, const v128 q[8]) {
+    char packed[64];
+    char *to = step == 8 ? dst : packed;
+    v128 sum = i4_splat(0);
+    GF_UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        v128 even = v_evens(q[i], q[i + 1]), odd = v_odds(q[i], q[i + 1]);
+        v128 pairs = h8_narrow(odd, i4_sub(i4_shl(even, 8), odd));
+        v_store(to + 8 * i, V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
+        sum = i4_add(sum, even);
     }
+    for (int j = 0; to == packed && j < 8; j++) memcpy(dst + j * step, packed + 8 * j, 8);
+    return sum;
 }
 
 void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int32_t n, int32_t dtype) {
-    int32_t blocks = a->cols / GF_QBLOCK, unit = gf_dot_kind() == GF_DOT_I16 ? 8 : 4;
-    int32_t step = unit * a->lanes;
-    int32_t start = -(gf_dtypes[dtype].bits == 8 ? gf_dot_flip() : gf_dtypes[dtype].zero);
+    int32_t blocks = a->cols / GF_QBLOCK, unit = unit_bytes(), step = unit * a->lanes;
+    int bytes = gf_dtypes[dtype].bits == 8, kind = gf_dot_kind();
     int64_t group_bytes = (int64_t)a->cols / 4 * step;
-    int split = gf_dot_kind() == GF_DOT_SPLIT && gf_dtypes[dtype].bits == 8; /* nibbles need none */
     for (int32_t t = 0; t < a->lanes; t++) {
         int32_t row = g * a->lanes + t;
         const float *xr = x + (int64_t)row * ldx;
         int64_t at = (int64_t)g * blocks * a->lanes + t;
         for (int32_t b = 0; b < blocks; b++, at += a->lanes) {
-            v128 q[8], s;
+            v128 q[8], even = i4_splat(0);
             float scale = 0;
             GF_UNROLL
             for (int i = 0; i < 8; i++) q[i] = i4_splat(0);
             if (row < n) scale = quantize_block(q, xr + b * GF_QBLOCK);
-            s = i4_add(i4_add(i4_add(q[0], q[1]), i4_add(q[2], q[3])), i4_add(i4_add(q[4], q[5]), i4_add(q[6], q[7])));
-            int32_t sum = i4_sum(s);
-            a->scale[at] = scale, a->start[at] = start * sum, a->sum[at] = scale * (float)sum;
+            int32_t sum = i4_sum(sum_of_8(q));
             char *to = a->q + g * group_bytes + (int64_t)b * 8 * step + t * unit;
-            if (split) {
-                v128 minus[8];
-                GF_UNROLL
-                for (int i = 0; i < 8; i++) {
-                    v128 plus = i4_max(q[i], i4_splat(0));
-                    minus[i] = i4_sub(plus, q[i]), q[i] = plus;
-                }
-                store_columns(a->minus + (to - a->q), step, minus);
-            }
-            store_columns(to, step, q);
+            if (kind == GF_DOT_I16)
+                even = store_pairs(to, step, q);
+            else
+                store_bytes(to, step, q);
+            int32_t stored_above = !bytes                    ? gf_dtypes[dtype].zero * sum
+                                   : kind == GF_DOT_I16      ? 128 * i4_sum(even)
+                                   : kind == GF_DOT_UNSIGNED ? 128 * sum
+                                                             : 0;
+            a->scale[at] = scale, a->sum[at] = scale * (float)sum, a->start[at] = -stored_above;
         }
     }
 }
 
 /* ---- products, one token ----------------------------------------------------------------------------------------- */
 
-/* What a panel's product reads, moving on block by block. */
+/* What a panel's product reads; it advances block by block. */
 struct at {
-    const char *w, *x, *minus;
+    const char *w, *x;
     const float *ws, *xs, *sum;
     const int32_t *start;
 };
@@ -116,53 +138,46 @@ GF_INLINE v128 finish(v128 f, v128 s, int dtype, const float *ws, const float *x
     return f;
 }
 
-/* s [8] = 16 rows of a block times x in two parts, which are to be added (subtracted for split q8);
- * for GF_DOT_I16 halves of rows, which are to be paired. */
-GF_INLINE void block_by_1(v128 s[8], struct at *at, int dtype, enum gf_dot dot) {
-    const char *w = at->w, *x = at->x, *minus = at->minus;
-    v128 low = I4(0x0f0f0f0f);
+/* s += 256 times the products of 4 rows x 4 columns (the first comment of this file); odd, pairs: 4 columns of x */
+GF_INLINE v128 add_pairs(v128 s, v128 w, v128 odd, v128 pairs) {
+    return i4_add(s, i4_add(i4_dot(w, odd), i4_dot(v_and(w, I4(0x00ff00ff)), pairs)));
+}
+
+/* s [4] = 16 rows of a block times x, plus start. The rolled loops update each accumulator once per iteration. */
+GF_INLINE void block_by_1(v128 s[4], struct at *at, int dtype, enum gf_dot dot) {
+    const char *w = at->w, *x = at->x;
+    v128 low = I4(0x0f0f0f0f), start = v_splat32(at->start), t[4];
+    int bytes = gf_dtypes[dtype].bits == 8;
     GF_UNROLL
-    for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
-    if (dot == GF_DOT_I16 && gf_dtypes[dtype].bits == 8) {
+    for (int j = 0; j < 4; j++) s[j] = dot == GF_DOT_I16 ? i4_splat(0) : start, t[j] = i4_splat(0);
+    if (dot == GF_DOT_I16 && bytes) {
         GF_ROLLED
         for (const char *end = x + 64; x < end; x += 8, w += 64) {
-            v128 k = v_splat64(x);
+            v128 odd = v_splat32(x), pairs = v_splat32(x + 4);
             GF_UNROLL
-            for (int j = 0; j < 8; j++) s[j] = i4_add(s[j], i4_dot(h8_load8(w + 8 * j), k));
+            for (int j = 0; j < 4; j++) s[j] = add_pairs(s[j], v_load(w + 16 * j), odd, pairs);
         }
     } else if (dot == GF_DOT_I16) {
         GF_ROLLED
         for (const char *end = x + 64; x < end; x += 16, w += 64) {
-            v128 k = v_splat64(x), l = v_splat64(x + 8);
+            v128 odd = v_splat32(x), pairs = v_splat32(x + 4), odd_4 = v_splat32(x + 8), pairs_4 = v_splat32(x + 12);
             GF_UNROLL
             for (int j = 0; j < 4; j++) {
-                v128 q = v_load(w + 16 * j), a = v_and(q, low), b = v_and(h8_shr_u(q, 4), low);
-                v128 first = i4_add(i4_dot(h8_low(a), k), i4_dot(h8_low(b), l));
-                v128 second = i4_add(i4_dot(h8_high(a), k), i4_dot(h8_high(b), l));
-                s[2 * j] = i4_add(s[2 * j], first);
-                s[2 * j + 1] = i4_add(s[2 * j + 1], second);
+                v128 q = v_load(w + 16 * j);
+                s[j] = add_pairs(s[j], v_and(q, low), odd, pairs);
+                t[j] = add_pairs(t[j], v_and(h8_shr_u(q, 4), low), odd_4, pairs_4);
             }
         }
     }
 #if GF_RELAXED
-    else if (gf_dtypes[dtype].bits == 8 && dot == GF_DOT_SPLIT) {
-        GF_ROLLED
-        for (const char *end = x + 32; x < end; x += 4, minus += 4, w += 64) {
-            v128 k = v_splat32(x), l = v_splat32(minus);
-            GF_UNROLL
-            for (int j = 0; j < 4; j++) {
-                v128 q = v_load(w + 16 * j);
-                s[j] = i4_rdot(q, k, s[j]), s[4 + j] = i4_rdot(q, l, s[4 + j]);
-            }
-        }
-    } else if (gf_dtypes[dtype].bits == 8) {
+    else if (bytes) {
         GF_ROLLED
         for (const char *end = x + 32; x < end; x += 8, w += 128) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) s[j] = i4_rdot(k, v_load(w + 16 * j), s[j]);
             GF_UNROLL
-            for (int j = 4; j < 8; j++) s[j] = i4_rdot(l, v_load(w + 16 * j), s[j]);
+            for (int j = 0; j < 4; j++) t[j] = i4_rdot(l, v_load(w + 64 + 16 * j), t[j]);
         }
     } else if (dot == GF_DOT_UNSIGNED) { /* high nibbles in place count 16-fold: no shift */
         v128 high = I4(0xf0f0f0f0u);
@@ -173,11 +188,11 @@ GF_INLINE void block_by_1(v128 s[8], struct at *at, int dtype, enum gf_dot dot) 
             for (int j = 0; j < 4; j++) {
                 v128 q = v_load(w + 16 * j);
                 s[j] = i4_rdot(k, v_and(q, low), s[j]);
-                s[4 + j] = i4_rdot(l, v_and(q, high), s[4 + j]);
+                t[j] = i4_rdot(l, v_and(q, high), t[j]);
             }
         }
         GF_UNROLL
-        for (int j = 4; j < 8; j++) s[j] = i4_shr(s[j], 4);
+        for (int j = 0; j < 4; j++) t[j] = i4_shr(t[j], 4);
     } else {
         GF_ROLLED
         for (const char *end = x + 32; x < end; x += 8, w += 64) {
@@ -186,12 +201,17 @@ GF_INLINE void block_by_1(v128 s[8], struct at *at, int dtype, enum gf_dot dot) 
             for (int j = 0; j < 4; j++) {
                 v128 q = v_load(w + 16 * j);
                 s[j] = i4_rdot(k, v_and(q, low), s[j]);
-                s[4 + j] = i4_rdot(l, v_and(h8_shr_u(q, 4), low), s[4 + j]);
+                t[j] = i4_rdot(l, v_and(h8_shr_u(q, 4), low), t[j]);
             }
         }
     }
 #endif
-    at->w = w, at->x = x, at->minus = minus;
+    GF_UNROLL
+    for (int j = 0; j < 4; j++) {
+        if (!(dot == GF_DOT_I16 && bytes)) s[j] = i4_add(s[j], t[j]);
+        if (dot == GF_DOT_I16) s[j] = i4_add(i4_shr(s[j], 8), start);
+    }
+    at->w = w, at->x = x;
 }
 
 /* out [16] = 16 rows times 1 token */
@@ -199,16 +219,11 @@ GF_INLINE void panel_by_1(float *out, struct at at, int32_t blocks, int dtype, e
     v128 f[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};
     GF_ROLLED
     for (; blocks > 0; blocks--) {
-        v128 s[8], start = v_splat32(at.start++);
+        v128 s[4];
         block_by_1(s, &at, dtype, dot);
         GF_UNROLL
-        for (int j = 0; j < 4; j++) {
-            v128 t = dot == GF_DOT_I16                                   ? i4_add_pairs(s[2 * j], s[2 * j + 1])
-                     : dot == GF_DOT_SPLIT && gf_dtypes[dtype].bits == 8 ? i4_sub(s[j], s[4 + j])
-                                                                         : i4_add(s[j], s[4 + j]);
-            f[j] = finish(f[j], i4_add(t, start), dtype, at.ws + 4 * j, at.xs, at.sum);
-        }
-        at.ws += gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL, at.xs++, at.sum++;
+        for (int j = 0; j < 4; j++) f[j] = finish(f[j], s[j], dtype, at.ws + 4 * j, at.xs, at.sum);
+        at.ws += gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL, at.xs++, at.sum++, at.start++;
     }
     GF_UNROLL
     for (int j = 0; j < 4; j++) v_store(out + 4 * j, f[j]);
@@ -216,170 +231,132 @@ GF_INLINE void panel_by_1(float *out, struct at at, int32_t blocks, int dtype, e
 
 /* ---- products, four tokens at a time ----------------------------------------------------------------------------- */
 
-/* Weights are first unpacked into what the products read, [cols/4][16 rows][4] bytes, or int16 for
- * GF_DOT_I16: 64 tokens share the work. q8_0 bytes for i4_rdot are that already. */
-#define CHUNK 8 /* blocks unpacked at a time: 4 or 8 KB on the stack */
+/* 4-bit weights are first unpacked to bytes, [cols/4][16 rows][4], the layout of 8-bit weights: 64 tokens share the
+ * work. */
+#define CHUNK 8 /* blocks unpacked at a time: 4 KB on the stack */
 
-GF_INLINE void store_wide(char *to, v128 bytes) { /* 16 int8 as int16 */
-    v_store(to, h8_low(bytes)), v_store(to + 16, h8_high(bytes));
-}
-
-static void unpack(char *to, const char *w, int dtype, int32_t blocks) {
+static void unpack(char *to, const char *w, int32_t blocks) {
     v128 low = I4(0x0f0f0f0f);
-    if (gf_dtypes[dtype].bits == 8) {
-        for (int32_t i = 0; i < blocks * 512; i += 16, w += 16, to += 32) store_wide(to, v_load(w));
-        return;
-    }
-    int wide = gf_dot_kind() == GF_DOT_I16 ? 2 : 1;
-    for (int32_t i = 0; i < blocks * 4; i++, to += 128 * wide) /* 8 columns */
+    for (int32_t i = 0; i < blocks * 4; i++, to += 128) /* 8 columns */
         for (int j = 0; j < 4; j++, w += 16) {
-            v128 q = v_load(w), a = v_and(q, low), b = v_and(h8_shr_u(q, 4), low);
-            if (wide == 2)
-                store_wide(to + 32 * j, a), store_wide(to + 128 + 32 * j, b);
-            else
-                v_store(to + 16 * j, a), v_store(to + 64 + 16 * j, b);
+            v128 q = v_load(w);
+            v_store(to + 16 * j, v_and(q, low)), v_store(to + 64 + 16 * j, v_and(h8_shr_u(q, 4), low));
         }
 }
 
-/* sums [4][16], from `row` on 8 rows (4 where a row takes two accumulators), += `blocks` blocks */
-GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int dtype, enum gf_dot dot) {
-    int vectors = dot == GF_DOT_I16 || dot == GF_DOT_SPLIT ? 1 : 2;
-    int32_t w_scales = gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL;
-    const char *w = at.w + row * (dot == GF_DOT_I16 ? 8 : 4), *x = at.x, *minus = at.minus;
-    v128 f[8];
-    (void)minus;
-    sums += row, at.ws += row;
+/* s [4 tokens][2] = 8 rows of a block times 4 tokens, without start; w, x advance by the block */
+GF_INLINE void block_by_4(v128 s[8], const char **weights, const char **acts, enum gf_dot dot) {
+    const char *w = *weights, *x = *acts;
     GF_UNROLL
-    for (int t = 0; t < 4; t++) {
+    for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
+    if (dot == GF_DOT_I16) {
+        v128 mask = I4(0x00ff00ff);
+        GF_ROLLED
+        for (const char *end = x + 256; x < end; x += 32, w += 64) {
+            v128 u = v_load(w), v = v_load(w + 16), u_even = v_and(u, mask), v_even = v_and(v, mask);
+            GF_UNROLL
+            for (int t = 0; t < 4; t++) {
+                v128 odd = v_splat32(x + 8 * t), pairs = v_splat32(x + 8 * t + 4);
+                s[2 * t] = i4_add(s[2 * t], i4_add(i4_dot(u, odd), i4_dot(u_even, pairs)));
+                s[2 * t + 1] = i4_add(s[2 * t + 1], i4_add(i4_dot(v, odd), i4_dot(v_even, pairs)));
+            }
+        }
         GF_UNROLL
-        for (int v = 0; v < vectors; v++) f[2 * t + v] = v_load(sums + t * GF_PANEL + 4 * v);
+        for (int j = 0; j < 8; j++) s[j] = i4_shr(s[j], 8);
     }
+#if GF_RELAXED
+    else {
+        GF_ROLLED
+        for (const char *end = x + 128; x < end; x += 16, w += 64) {
+            v128 u = v_load(w), v = v_load(w + 16);
+            GF_UNROLL
+            for (int t = 0; t < 4; t++) {
+                v128 k = v_splat32(x + 4 * t);
+                s[2 * t] = i4_rdot(k, u, s[2 * t]), s[2 * t + 1] = i4_rdot(k, v, s[2 * t + 1]);
+            }
+        }
+    }
+#endif
+    *weights = w, *acts = x;
+}
+
+/* sums [4][16], 8 rows from `row` on, += `blocks` blocks */
+GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int dtype, enum gf_dot dot) {
+    v128 f[8]; /* [4 tokens][2] */
+    at.w += 4 * row, at.ws += row, sums += row;
+    GF_UNROLL
+    for (int j = 0; j < 8; j++) f[j] = v_load(sums + j / 2 * GF_PANEL + j % 2 * 4);
     GF_ROLLED
     for (; blocks > 0; blocks--) {
-        v128 s[8]; /* [4 tokens][2] */
+        v128 s[8];
+        block_by_4(s, &at.w, &at.x, dot);
         GF_UNROLL
-        for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
-        if (dot == GF_DOT_I16) {
-            GF_ROLLED
-            for (const char *end = x + 256; x < end; x += 32, w += 128) {
-                v128 u = v_load(w), v = v_load(w + 16);
-                GF_UNROLL
-                for (int t = 0; t < 4; t++) {
-                    v128 k = v_splat64(x + 8 * t);
-                    s[2 * t] = i4_add(s[2 * t], i4_dot(u, k));
-                    s[2 * t + 1] = i4_add(s[2 * t + 1], i4_dot(v, k));
-                }
-            }
-            GF_UNROLL
-            for (int t = 0; t < 4; t++) s[2 * t] = i4_add_pairs(s[2 * t], s[2 * t + 1]);
+        for (int j = 0; j < 8; j++) {
+            int t = j / 2;
+            v128 whole = i4_add(s[j], v_splat32(at.start + t));
+            f[j] = finish(f[j], whole, dtype, at.ws + j % 2 * 4, at.xs + t, at.sum + t);
         }
-#if GF_RELAXED
-        else if (dot == GF_DOT_SPLIT) {
-            GF_ROLLED
-            for (const char *end = x + 128; x < end; x += 16, minus += 16, w += 64) {
-                v128 u = v_load(w);
-                GF_UNROLL
-                for (int t = 0; t < 4; t++) {
-                    s[2 * t] = i4_rdot(u, v_splat32(x + 4 * t), s[2 * t]);
-                    s[2 * t + 1] = i4_rdot(u, v_splat32(minus + 4 * t), s[2 * t + 1]);
-                }
-            }
-            GF_UNROLL
-            for (int t = 0; t < 4; t++) s[2 * t] = i4_sub(s[2 * t], s[2 * t + 1]);
-        } else {
-            GF_ROLLED
-            for (const char *end = x + 128; x < end; x += 16, w += 64) {
-                v128 u = v_load(w), v = v_load(w + 16);
-                GF_UNROLL
-                for (int t = 0; t < 4; t++) {
-                    v128 k = v_splat32(x + 4 * t);
-                    s[2 * t] = i4_rdot(k, u, s[2 * t]), s[2 * t + 1] = i4_rdot(k, v, s[2 * t + 1]);
-                }
-            }
-        }
-#endif
-        GF_UNROLL
-        for (int t = 0; t < 4; t++) {
-            v128 start = v_splat32(at.start + t);
-            GF_UNROLL
-            for (int v = 0; v < vectors; v++)
-                f[2 * t + v] =
-                    finish(f[2 * t + v], i4_add(s[2 * t + v], start), dtype, at.ws + 4 * v, at.xs + t, at.sum + t);
-        }
-        at.ws += w_scales, at.xs += 4, at.sum += 4, at.start += 4;
+        at.ws += gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL;
+        at.xs += 4, at.sum += 4, at.start += 4;
     }
     GF_UNROLL
-    for (int t = 0; t < 4; t++) {
-        GF_UNROLL
-        for (int v = 0; v < vectors; v++) v_store(sums + t * GF_PANEL + 4 * v, f[2 * t + v]);
-    }
+    for (int j = 0; j < 8; j++) v_store(sums + j / 2 * GF_PANEL + j % 2 * 4, f[j]);
 }
 
 /* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first` */
 GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a, int32_t groups, int dtype,
                           enum gf_dot dot) {
-    char unpacked[CHUNK * 512 * 2];
-    int32_t blocks = a->cols / GF_QBLOCK, rows = dot == GF_DOT_I16 || dot == GF_DOT_SPLIT ? 4 : 8;
-    int straight = dot != GF_DOT_I16 && gf_dtypes[dtype].bits == 8;
-    int32_t chunk = straight ? blocks : CHUNK, x_bytes = dot == GF_DOT_I16 ? 256 : 128;
-    int32_t w_bytes = gf_dtypes[dtype].bits == 8 ? 512 : 256, w_scales = gf_dtypes[dtype].has_minimum ? 32 : 16;
+    char unpacked[CHUNK * 512];
+    int bytes = gf_dtypes[dtype].bits == 8;
+    int32_t blocks = a->cols / GF_QBLOCK, chunk = bytes ? blocks : CHUNK, x_bytes = dot == GF_DOT_I16 ? 256 : 128;
+    int32_t w_bytes = bytes ? 512 : 256, w_scales = gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL;
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += chunk) {
         int32_t n = blocks - b < chunk ? blocks - b : chunk;
         struct at at = first;
         at.w += (int64_t)b * w_bytes, at.ws += (int64_t)b * w_scales;
-        at.x += (int64_t)b * x_bytes, at.minus += (int64_t)b * x_bytes;
-        at.xs += 4 * b, at.sum += 4 * b, at.start += 4 * b;
-        if (!straight) unpack(unpacked, at.w, dtype, n), at.w = unpacked;
+        at.x += (int64_t)b * x_bytes, at.xs += 4 * b, at.sum += 4 * b, at.start += 4 * b;
+        if (!bytes) unpack(unpacked, at.w, n), at.w = unpacked;
         for (int32_t g = 0; g < groups; g++) {
-            for (int32_t row = 0; row < GF_PANEL; row += rows)
-                part_by_4(sums + g * 4 * GF_PANEL, at, row, n, dtype, dot);
-            at.x += (int64_t)blocks * x_bytes, at.minus += (int64_t)blocks * x_bytes;
-            at.xs += 4 * blocks, at.sum += 4 * blocks, at.start += 4 * blocks;
+            for (int32_t row = 0; row < GF_PANEL; row += 8) part_by_4(sums + g * 4 * GF_PANEL, at, row, n, dtype, dot);
+            at.x += (int64_t)blocks * x_bytes, at.xs += 4 * blocks, at.sum += 4 * blocks, at.start += 4 * blocks;
         }
     }
 }
 
-/* Names the cases that have code of their own: split and unsigned differ from signed in one place
- * each. */
+/* The cases that differ in code: UNSIGNED and SIGNED do only for one token and 4 bits. */
 GF_INLINE void panel(float *out, struct at at, const struct gf_acts *a, int32_t groups, int dtype, enum gf_dot dot) {
     int32_t blocks = a->cols / GF_QBLOCK;
-    enum gf_dot bytes = dot == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : dot; /* start says the rest */
-    enum gf_dot nibbles = dot == GF_DOT_SPLIT ? GF_DOT_SIGNED : dot;  /* 0..127 for all */
-    enum gf_dot unpacked = nibbles == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : nibbles;
+    enum gf_dot bytes = dot == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : dot;
     if (a->lanes == 1) {
         if (dtype == GF_Q8_0)
             panel_by_1(out, at, blocks, GF_Q8_0, bytes);
         else if (dtype == GF_Q4_0)
-            panel_by_1(out, at, blocks, GF_Q4_0, nibbles);
+            panel_by_1(out, at, blocks, GF_Q4_0, dot);
         else
-            panel_by_1(out, at, blocks, GF_Q4_1, nibbles);
+            panel_by_1(out, at, blocks, GF_Q4_1, dot);
     } else if (dtype == GF_Q8_0)
         panel_by_4(out, at, a, groups, GF_Q8_0, bytes);
     else if (dtype == GF_Q4_0)
-        panel_by_4(out, at, a, groups, GF_Q4_0, unpacked);
+        panel_by_4(out, at, a, groups, GF_Q4_0, bytes);
     else
-        panel_by_4(out, at, a, groups, GF_Q4_1, unpacked);
+        panel_by_4(out, at, a, groups, GF_Q4_1, bytes);
 }
 
 void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct gf_acts *a, int32_t g, int32_t groups) {
     int32_t blocks = a->cols / GF_QBLOCK, lanes = a->lanes, dtype = w->dtype;
     enum gf_dot dot = gf_dot_kind();
-    int64_t x = (int64_t)g * a->cols * lanes * (dot == GF_DOT_I16 ? 2 : 1);
     int64_t s = (int64_t)g * blocks * lanes;
     int64_t panel_bytes = (int64_t)a->cols * (gf_dtypes[dtype].bits == 8 ? GF_PANEL : GF_PANEL / 2);
     int64_t panel_scales = (int64_t)blocks * (gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL);
     struct at at = {.w = (const char *)w->data + p * panel_bytes,
-                    .x = a->q + x,
-                    .minus = a->minus + x,
+                    .x = a->q + (int64_t)g * a->cols / 4 * lanes * unit_bytes(),
                     .ws = w->scale + p * panel_scales,
                     .xs = a->scale + s,
                     .sum = a->sum + s,
                     .start = a->start + s};
     if (dot == GF_DOT_I16) panel(out, at, a, groups, dtype, GF_DOT_I16);
 #if GF_RELAXED
-    else if (dot == GF_DOT_SPLIT)
-        panel(out, at, a, groups, dtype, GF_DOT_SPLIT);
     else if (dot == GF_DOT_SIGNED)
         panel(out, at, a, groups, dtype, GF_DOT_SIGNED);
     else

@@ -11,7 +11,7 @@
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
-static double q_int8(const void *p, int64_t i) { return (int8_t)(((const uint8_t *)p)[i] ^ gf_dot_flip()); }
+static double q_int8(const void *p, int64_t i) { return (int8_t)(((const uint8_t *)p)[i] ^ gf_dot_flip(i % 2)); }
 
 /* W[r][c], for quantised types before scale and minimum. */
 static double entry(const struct gf_mat *w, int64_t r, int64_t c) {

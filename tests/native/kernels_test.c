@@ -653,7 +653,7 @@ static void kv_get(int type, const void *keys, const void *values, int slot, flo
             v[i] = gf_f16_to_f32(((const uint16_t *)values)[value]);
             break;
         default:
-            k[i] = (float)(int8_t)(((const uint8_t *)keys)[key_4] ^ gf_dot_flip()) * k_scale[slot];
+            k[i] = (float)(int8_t)(((const uint8_t *)keys)[key_4] ^ gf_dot_flip(key_4 % 2)) * k_scale[slot];
             v[i] = (float)((const int8_t *)values)[value_4] * v_scale[slot];
         }
     }
