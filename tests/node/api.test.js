@@ -1,5 +1,5 @@
-// api.test.js - docs/api.md names everything that is public. `./build.sh docs --check` compares every word, but needs
-// TypeDoc.
+// api.test.js - docs/api.md names every public call, option and code. `./build.sh docs --check` compares the whole
+// text, but needs TypeDoc.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,13 +11,13 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 const page = readFileSync(join(top, 'docs/api.md'), 'utf8');
 const read = (/** @type {string} */ file) => readFileSync(join(top, 'web/lib', file), 'utf8');
 /**
- * What the page says under a heading of the third level.
+ * The text of docs/api.md under a heading of the third level.
  * @param {string} heading
  */
 const section = (heading) => new RegExp(`^### ${heading}\\n([\\s\\S]*?)(?=^##?#? |(?![\\s\\S]))`, 'm').exec(page)?.[1];
 const again = 'run ./build.sh docs';
 
-test('every export and every method has its heading in docs/api.md', () => {
+test('every export and every method has a heading in docs/api.md', () => {
   const lacks = [];
   for (const [name, value] of Object.entries(glassformer)) {
     const isClass = typeof value === 'function' && /^class/.test(String(value));
@@ -35,7 +35,7 @@ test('every export and every method has its heading in docs/api.md', () => {
   assert.deepEqual(lacks, [], again);
 });
 
-test('every option has its row, with its description', () => {
+test('every option has a row with its description in docs/api.md', () => {
   const lacks = [];
   let seen = 0;
   for (const file of ['index.js', 'model_handle.js', 'formats/estimate.js']) {

@@ -1,7 +1,7 @@
-// bounds.test.js - what is written into linear memory stays within what was asked for
+// bounds.test.js - writes into linear memory stay within the allocation they are for
 //
-// WebAssembly stops no write that stays inside the memory: one byte too many is another allocation's. Here every
-// allocation for arguments has a guard behind it, and numbers of entries are those at which sizes are powers of two.
+// WebAssembly only stops writes outside the whole memory: a write past an allocation changes the next one. Here every
+// allocation for arguments is followed by guard bytes, and arguments have lengths at which sizes are powers of two.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
@@ -60,7 +60,7 @@ const config = completeConfig({
   position: 'sinusoidal',
 });
 
-test('tensors that come in pieces of any size, which divide neither blocks nor the buffer', async () => {
+test('loading writes within its allocations, for tensors in pieces of any size', async () => {
   const { engine, intact } = await guarded(),
     wide = completeConfig({ vocab_size: 20000, d_model: 64, n_layers: 1, n_heads: 1, d_ff: 32, context_length: 16 });
   const list = engine.roster(wide);
@@ -76,7 +76,7 @@ test('tensors that come in pieces of any size, which divide neither blocks nor t
       bytes = encode(matrix ? 'Q8_0' : 'F32', data);
     const tensor = engine.tensor(i, 1, matrix ? 'q8_0' : 'f32', 'rows');
     for (let at = 0, n = 0; at < bytes.length; n++) {
-      // above and below the engine's buffer, and never whole blocks
+      // larger and smaller than the engine's buffer, never a multiple of a block
       const size = [300_001, 77, 262_139, 1, 500_000][n % 5];
       tensor.write(bytes.subarray(at, (at += size)));
       intact();
@@ -89,7 +89,7 @@ test('tensors that come in pieces of any size, which divide neither blocks nor t
   engine.close();
 });
 
-test('ids, masks, logits, edits and samples', async () => {
+test('ids, masks, logits, edits and samples are written within their allocations', async () => {
   for (const n of [1, 819, 820, 1023, 1024, 1025, 1638, 1639, 2047, 2048]) {
     const { engine, intact } = await guarded();
     engine.open(

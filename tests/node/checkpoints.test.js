@@ -1,12 +1,12 @@
-// checkpoints.test.js - the tutorials' own state_dicts: every spelling of names that their printed classes and the
-// usual ways to save give
+// checkpoints.test.js - the tutorials' own state_dicts, with the tensor names that the printed classes and the usual
+// ways to save produce
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { distance, openCase, readTensors, refused, safetensors } from './helpers.js';
 
-const TOLERANCE = 2e-4; // of logits, as in the cases themselves
+const TOLERANCE = 2e-4; // of logits, as in the cases
 
 /** Load a case with its tensors renamed and hold the logits against the recorded ones. */
 async function check(name, rename, change = {}, drop = []) {
@@ -30,9 +30,10 @@ const replaced = (...pairs) => renamed((name) => pairs.reduce((n, [from, to]) =>
 const asPrinted = (tensors) => tensors;
 
 describe('tutorial 3', () => {
-  test('with the names of its printed Block', () => check('t3_literal', asPrinted));
-  test('with the names read before', () => check('t3_literal', replaced(['ln_', 'ln'], ['lnf', 'ln_f'])));
-  test("with the constructor's words in config.json, and without what the file shows", () =>
+  test('loads with the tensor names of its printed Block', () => check('t3_literal', asPrinted));
+  test('loads with the tensor names that earlier versions read', () =>
+    check('t3_literal', replaced(['ln_', 'ln'], ['lnf', 'ln_f'])));
+  test("loads with the constructor's parameters in config.json, or without those that the tensors show", () =>
     check('t3_literal', asPrinted, { max_seq_len: 256, mlp_ratio: 4 }, [
       'context',
       'mlp_mult',
@@ -41,7 +42,7 @@ describe('tutorial 3', () => {
       'activation',
       'ln_bias',
     ]));
-  test('with other usual names of the attention class that it does not print', async () => {
+  test('loads with other usual names of the attention class, which the tutorial does not print', async () => {
     for (const pattern of ['W_$', 'W_lower', '$_proj']) {
       const spelt = (l) =>
         `attn.${pattern === 'W_lower' ? `W_${l}` : pattern.replace('$', pattern === 'W_$' ? l.toUpperCase() : l)}.`;
@@ -54,10 +55,10 @@ describe('tutorial 3', () => {
 });
 
 describe('tutorial 5', () => {
-  test('with the names of its printed classes', () => check('t5_literal_untied', asPrinted));
+  test('loads with the tensor names of its printed classes', () => check('t5_literal_untied', asPrinted));
   test('with the names read before', () =>
     check('t5_literal_untied', replaced(['norm_f', 'ln_f'], ['norm', 'ln'], ['W_QKV', 'qkv'], ['W_O', 'proj'])));
-  test('with max_seq_len and tie_weights in config.json', () =>
+  test('loads with max_seq_len and tie_weights in config.json', () =>
     check('t5_literal_untied', asPrinted, { max_seq_len: 64, tie_weights: false }, [
       'context',
       'tie_embeddings',
@@ -74,11 +75,12 @@ describe('a tied pair', () => {
     [3, 't3_literal', 'lm_head.weight', 'tok_emb.weight'],
     [4, 'gpt2_n_inner', 'lm_head.weight', 'wte.weight'],
   ]) {
-    test(`of tutorial ${tutorial}, saved twice as state_dict() lists it`, () => check(name, both(head, embed)));
-    test(`of tutorial ${tutorial}, saved once as safetensors' save_model does, under the name that sorts first`, () =>
+    test(`of tutorial ${tutorial} loads when it was saved twice, as state_dict() lists it`, () =>
+      check(name, both(head, embed)));
+    test(`of tutorial ${tutorial} loads when save_model stored it once, under the name that sorts first`, () =>
       check(name, headOnly(head, embed)));
   }
-  test("is not looked for under the output layer's name in an untied model", async () => {
+  test("is not read from the output layer's name alone in an untied model", async () => {
     const { folder, config } = openCase('t5_literal_untied');
     const { 'tok_emb.weight': _, ...rest } = readTensors(join(folder, 'model.safetensors'));
     await refused(load({ weights: safetensors(rest), config }), 'missing-tensor', /tok_emb\.weight/);
@@ -86,7 +88,7 @@ describe('a tied pair', () => {
 });
 
 describe('tutorials 1, 2 and 4', () => {
-  test("tutorial 1 with its constructor's words in config.json", async () => {
+  test("tutorial 1 loads with its constructor's parameters in config.json", async () => {
     const { config } = openCase('t1_3layer_odd');
     assert.deepEqual(
       await check('t1_3layer_odd', asPrinted, { max_len: config.max_seq_len, tie_weights: config.tie_embeddings }, [
@@ -96,7 +98,7 @@ describe('tutorials 1, 2 and 4', () => {
       [],
     );
   });
-  test('tutorial 1 with the one rotary table that every block registers again', () =>
+  test('tutorial 1 loads with the rotary table that every block registers again', () =>
     check('t1_3layer_odd', (tensors) => {
       const table = { shape: [64, 4], data: new Float32Array(64 * 4) };
       return {
@@ -107,12 +109,12 @@ describe('tutorials 1, 2 and 4', () => {
         'blocks.1.attn.rope.freqs_cis': table,
       };
     }));
-  test('tutorial 2 with the names that a walk over its modules gives, sinusoidal table included', () =>
+  test('tutorial 2 loads with the names of a walk over its modules, including the sinusoidal table', () =>
     check('t2_encdec_padmask', (tensors) => {
       const table = { shape: [50, 64], data: new Float32Array(50 * 64) };
       return { ...renamed((n) => n.replace('decoder.layers.', 'decoder.'))(tensors), 'pos_encoding.pe': table };
     }));
-  test('tutorial 4, GPT-2, with and without its prefix', async () => {
+  test('tutorial 4 (GPT-2) loads with and without its prefix', async () => {
     await check('gpt2_n_inner', asPrinted);
     await check(
       'gpt2_n_inner',
@@ -127,7 +129,7 @@ describe('tutorials 1, 2 and 4', () => {
   });
 });
 
-test('two spellings of one key that disagree are refused', async () => {
+test('two spellings of one key with different values are refused', async () => {
   const { folder, config } = openCase('t3_literal');
   const weights = join(folder, 'model.safetensors');
   await refused(
@@ -138,7 +140,7 @@ test('two spellings of one key that disagree are refused', async () => {
   (await load({ weights, config: { ...config, max_seq_len: 256 } })).dispose();
 });
 
-test('a name that neither class gives is refused by name', async () => {
+test('a tensor name that no class of the tutorials has is refused, and named', async () => {
   const { folder, config } = openCase('t3_literal');
   const tensors = replaced(['ln_1', 'prenorm'])(readTensors(join(folder, 'model.safetensors')));
   await refused(load({ weights: safetensors(tensors), config }), 'unknown-tensor', /blocks\.0\.prenorm/);

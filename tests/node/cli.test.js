@@ -35,7 +35,7 @@ function runWith(args, { input = '', env = {} } = {}) {
 /** @param {...string} args */
 const run = (...args) => runWith(args);
 
-test('a text streams to standard output, what was measured to standard error', async () => {
+test('generated text goes to standard output, measurements to standard error', async () => {
   const model = await load(stories);
   const { text } = await collect(model.generate('One day, a dog', { maxTokens: 20, temperature: 0 }));
   const { code, out, err } = await run('--model', stories, '-n', '20', '-t', '0', 'One day, a dog');
@@ -47,7 +47,7 @@ test('a text streams to standard output, what was measured to standard error', a
   assert.equal(again.seed, 5);
 });
 
-test('counts: presets, a config.json, a checkpoint', async () => {
+test('count prints the parameters of presets, a config.json and a checkpoint', async () => {
   for (const [name, total] of [
     ['gpt2', '124,439,808'],
     ['llama-7b', '6,738,415,616'],
@@ -68,7 +68,7 @@ test('counts: presets, a config.json, a checkpoint', async () => {
   );
 });
 
-test('help and refusals: one sentence, an exit status and no text', async () => {
+test('help prints the usage; a wrong usage prints one sentence and sets the exit status', async () => {
   assert.match((await run('--help')).out, /usage: glassformer/);
   for (const [args, words, status] of [
     [[], /usage/, 2],
@@ -88,7 +88,7 @@ test('help and refusals: one sentence, an exit status and no text', async () => 
   }
 });
 
-test('a reader that has enough, and an interrupt while the model is still loading, end it without a complaint', async () => {
+test('a closed pipe, and an interrupt while the model loads, end the process without an error message', async () => {
   const start = (/** @type {string[]} */ ...args) => {
     const child = spawn(process.execPath, [join(top, 'web/lib/cli.js'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -116,11 +116,11 @@ test('a reader that has enough, and an interrupt while the model is still loadin
   silent.close();
 });
 
-test('it is executable and names its interpreter', () => {
+test('the file is executable and names its interpreter', () => {
   assert.match(readFileSync(join(top, 'web/lib/cli.js'), 'utf8'), /^#!\/usr\/bin\/env node\n/);
 });
 
-test('the prompt comes from standard input, named by - or piped, without its last line break', async () => {
+test('the prompt - and a pipe read standard input, without its last line break', async () => {
   const want = (await run('-m', stories, '-n', '6', '-t', '0', 'Once upon')).out;
   for (const [args, input] of /** @type {[string[], string][]} */ ([
     [[], 'Once upon\n'],
@@ -139,7 +139,7 @@ test('the prompt comes from standard input, named by - or piped, without its las
   );
 });
 
-test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet do what they say', async () => {
+test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet take effect', async () => {
   assert.equal((await run('--version')).out.trim(), json(join(top, 'package.json')).version);
   assert.equal((await run('-v')).out, (await run('--version')).out);
   const text = async (/** @type {string[]} */ ...args) => run('-m', stories, '-n', '12', '-t', '0', ...args, 'One day');
@@ -160,7 +160,7 @@ test('--version, --threads, --dtype, --kv-dtype, --stop and --quiet do what they
   assert.match(stopped.err, /ended by stop/);
 });
 
-test('--chat goes through the template of the model', async () => {
+test("--chat formats the prompt with the model's chat template", async () => {
   assert.match((await run('-m', stories, '--chat', 'Hello')).err, /chat template/);
   assert.match((await run('-m', stories, '--system', 'x', 'Hello')).err, /--system belongs to --chat/);
   const training = train(
@@ -193,7 +193,7 @@ test('--chat goes through the template of the model', async () => {
   model.dispose();
 });
 
-test('downloads are kept in a folder, and not with --no-cache', async () => {
+test('downloads are kept in the cache folder, except with --no-cache', async () => {
   const files = { '/m.gguf': { bytes: readFileSync(stories) } },
     server = await serveCut(files),
     url = `${server.url}m.gguf`;
@@ -209,7 +209,7 @@ test('downloads are kept in a folder, and not with --no-cache', async () => {
     await write('--cache-dir', cache);
     await write('--cache-dir', cache);
     assert.deepEqual([server.asked.length, readdirSync(cache).length], [3, 1]);
-    // a machine whose default folder cannot be written still writes the text
+    // the text is printed also where the default folder cannot be written
     writeFileSync(join(folder, 'file'), '');
     const blocked = await runWith(['-m', url, '-n', '4', '-t', '0', 'One day'], {
       env: { XDG_CACHE_HOME: join(folder, 'file') },
@@ -225,7 +225,7 @@ test('downloads are kept in a folder, and not with --no-cache', async () => {
   }
 });
 
-test('headers and the token go with the request, and stand in no output', async () => {
+test('headers and the token are sent with the request and are never printed', async () => {
   const server = await serveCut({
       '/m.gguf': { bytes: readFileSync(stories) },
       '/o/n/resolve/main/m.gguf': { bytes: readFileSync(stories) },
@@ -265,7 +265,7 @@ test('headers and the token go with the request, and stand in no output', async 
   }
 });
 
-test('progress on a terminal is one line that is cleared; elsewhere it is asked for', async (t) => {
+test('progress on a terminal is one line that is cleared; elsewhere it is printed only with --progress', async (t) => {
   assert.deepEqual([0, 999, 1000, 12_345_678, 7.2e9].map(bytesText), [
     '0 bytes',
     '999 bytes',

@@ -1,11 +1,11 @@
-// clock.test.js - speeds and times where the clock ticks in whole milliseconds, as in Firefox and WebKit. The clock is
-// a made one: it goes on by the same amount at each reading, so nothing here depends on how fast this machine is.
+// clock.test.js - speeds and times with a clock that ticks in whole milliseconds, as in Firefox and WebKit. The clock
+// is mocked: it advances by the same amount at each reading, so nothing here depends on the speed of this machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { meanSpeed, stepMs } from '../../web/page/speed.js';
 
 const real = performance.now.bind(performance);
-/** ms between two readings, and what is told of them. */
+/** ms between two readings, the current time, and how the clock rounds it. */
 let pace = 0.137,
   time = 0,
   told = (/** @type {number} */ ms) => ms;
@@ -13,7 +13,7 @@ performance.now = () => told((time += pace));
 const exact = (/** @type {number} */ ms) => ms,
   whole = Math.floor;
 
-// after the clock, whose tick they measure once
+// imported after the clock is mocked, because they measure its tick once
 told = whole;
 const { Rate, clockTick, perSecond } = await import('../../web/lib/base/clock.js');
 const { load } = await import('../../web/lib/index.js');
@@ -21,7 +21,7 @@ const { Yielder } = await import('../../web/lib/base/event_loop.js');
 const top = new URL('../..', import.meta.url).pathname;
 
 /**
- * The same work under both clocks, from the same time on.
+ * Do the same work with the exact and with the rounded clock, starting at the same time.
  * @template T
  * @param {() => Promise<T>} work
  * @returns {Promise<{fine: T, coarse: T}>}
@@ -37,12 +37,12 @@ async function twice(work) {
 }
 const near = (a, b, share) => assert.ok(Math.abs(a - b) <= share * b, `${a}, expected ${b} within ${100 * share} %`);
 
-test('the tick of a clock is measured, also of one that stands still', () => {
+test('the tick of a clock is measured, also when two readings are equal', () => {
   assert.equal(clockTick(), 1);
   assert.deepEqual([perSecond(20, 10), perSecond(20, 9), perSecond(0, 50), perSecond(5, 0)], [2000, 0, 0, 0]);
 });
 
-test('a rate is of as few spans as this clock measures together', () => {
+test("a rate is computed from as few spans as the clock's tick allows", () => {
   const rate = new Rate();
   assert.deepEqual(
     [0, 1, 0, 0].map((ms) => rate.add(8, ms)),
@@ -53,7 +53,7 @@ test('a rate is of as few spans as this clock measures together', () => {
   assert.equal(rate.add(50, 25), 2000, 'one long span alone');
 });
 
-test('generate: a speed of many steps is right, one of too few is not told, and nothing is NaN or infinite', async () => {
+test('generate: the speed of many steps is correct, of too few steps is 0, and is never NaN or infinite', async () => {
   const model = await load(`${top}weights/stories-1m.gguf`);
   const write = async (options) => {
     const steps = model.generate('Once upon a time', { temperature: 0, ignoreEos: true, ...options }),
@@ -95,7 +95,7 @@ test('generate: a speed of many steps is right, one of too few is not told, and 
   model.dispose();
 });
 
-test('generate: the last token is not run, whatever it is that ends the text', async () => {
+test('generate: the last token is not run through the model, whatever the stop reason', async () => {
   const model = await load(`${top}weights/stories-1m.gguf`),
     ids = await model.encode('Once upon a time'),
     room = model.config.contextLength - ids.length;
@@ -115,7 +115,7 @@ test('generate: the last token is not run, whatever it is that ends the text', a
   model.dispose();
 });
 
-test('long work gives a turn of the event loop every 15 ms, and not more often', async () => {
+test('Yielder yields once every 15 ms, and not more often', async () => {
   const before = pace;
   told = exact;
   pace = 1;
@@ -130,7 +130,7 @@ test('long work gives a turn of the event loop every 15 ms, and not more often',
   pace = before;
 });
 
-test('trace: operations shorter than a tick get their share of several passes', async () => {
+test('trace: the time of operations shorter than a tick is measured over several passes', async () => {
   const model = await load(`${top}weights/stories-1m.gguf`);
   const { fine, coarse } = await twice(() => model.trace('Once upon a time, there was a little girl'));
   assert.deepEqual(
@@ -142,7 +142,7 @@ test('trace: operations shorter than a tick get their share of several passes', 
   assert.ok(fine.every((r) => r.ms < 0.5));
   near(sum(coarse), sum(fine), 0.05);
   for (const op of new Set(fine.map((r) => r.op))) {
-    // of all layers together, as the page shows them
+    // the sum over all layers, as the page shows it
     const of = (rows) => sum(rows.filter((r) => r.op === op));
     assert.ok(
       of(coarse) > 0.3 * of(fine) && of(coarse) < 2 * of(fine),
@@ -152,8 +152,8 @@ test('trace: operations shorter than a tick get their share of several passes', 
   model.dispose();
 });
 
-test('the page: a time of a step from steps of 0 and 1 ms', () => {
-  // 0.3 ms a step, in whole ms
+test('the page: the time of a step is computed from steps of 0 and 1 ms', () => {
+  // 0.3 ms per step, rounded to whole ms
   const steps = (ms, n) => Array.from({ length: n }, (_, i) => Math.floor((i + 1) * ms) - Math.floor(i * ms));
   near(stepMs(steps(0.3, 64)), 0.3, 0.1);
   near(stepMs(steps(0.73, 64)), 0.73, 0.1);
@@ -166,7 +166,7 @@ test('the page: a time of a step from steps of 0 and 1 ms', () => {
   assert.deepEqual([meanSpeed([]), meanSpeed([0, Infinity, NaN]), meanSpeed([0, 100, 300])], [0, 0, 150]);
 });
 
-test('the made clock was the one that was read', () => {
+test('all readings came from the mocked clock', () => {
   const before = time;
   performance.now();
   assert.equal(time, before + pace);

@@ -1,5 +1,4 @@
-// cut_server.js - a web server whose connections break, whose files change, that knows no ranges or sends its visitors
-// elsewhere
+// cut_server.js - a web server for tests: it can break connections, change files, ignore range requests and redirect
 import { serve } from './helpers.js';
 
 /**

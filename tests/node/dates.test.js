@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { collect, top } from './helpers.js';
 
-test('dates: 20 days that no training line had are written as yyyy-mm-dd', async () => {
+test('dates: 20 days that the training data never has are written as yyyy-mm-dd', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'dates-'));
   try {
     execFileSync(process.execPath, [
@@ -44,7 +44,7 @@ test('dates: 20 days that no training line had are written as yyyy-mm-dd', async
   }
 });
 
-test('an empty target is the token that begins one; an empty source has nothing to attend to', async () => {
+test('an empty target is replaced by the begin token; an empty source is refused', async () => {
   const model = await load(join(top, 'weights/dates/')),
     { bos } = model.special,
     source = '24 December 1999';
@@ -58,7 +58,7 @@ test('an empty target is the token that begins one; an empty source has nothing 
   const session = await model.session({ source });
   assert.deepEqual([...(await session.eval(''))], [...one.logits.data]);
   assert.equal(session.length, 1);
-  await assert.rejects(session.eval(''), { code: 'empty-prompt' }); // it has begun
+  await assert.rejects(session.eval(''), { code: 'empty-prompt' }); // the target has begun
   for (const nothing of ['', []]) {
     for (const call of [
       () => collect(model.generate('', { source: nothing })),

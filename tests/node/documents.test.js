@@ -1,4 +1,4 @@
-// documents.test.js - links, pictures and tables of the documents are those of this tree
+// documents.test.js - links, pictures and generated tables of the documents match this tree
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(top, 'README.md'), 'utf8'),
   { repository } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
 
-test("pictures of the README and of the model card are files of this tree, by the repository's address", () => {
+test("pictures in the README and in the model card exist in this tree and have the repository's address", () => {
   const address = `${repository.url.replace(/^git\+|\.git$/g, '')}/raw/main/`;
   const cards = [readme, readFileSync(join(top, 'weights/stories-1m.md'), 'utf8')];
   const pictures = cards.flatMap((text) => [...text.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, target]) => target));
@@ -21,7 +21,7 @@ test("pictures of the README and of the model card are files of this tree, by th
   }
 });
 
-test('links between the documents lead to files and headings that exist', () => {
+test('links between the documents lead to existing files and headings', () => {
   const slug = (/** @type {string} */ heading) =>
     heading
       .toLowerCase()
@@ -68,6 +68,6 @@ test('links between the documents lead to files and headings that exist', () => 
   assert.deepEqual(wrong, []);
 });
 
-test("the README's bundler table has the fixtures of tests/bundlers", () => {
+test("the README's bundler table is generated from the fixtures of tests/bundlers", () => {
   assert.equal(readme, withTable(readme), 'run node scripts/readme.js');
 });

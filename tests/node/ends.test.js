@@ -1,4 +1,5 @@
-// ends.test.js - a worker that ends by itself, or an engine that traps: nobody waits for ever, and one can begin again
+// ends.test.js - a worker that ends unexpectedly, or an engine that traps: every pending call rejects, and a new model
+// works
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -9,7 +10,8 @@ const wasm = (name) => new URL(`../../web/lib/wasm/glassformer-${name}.wasm`, im
 
 // ---- ways to end
 
-// The library starts its threads with this module's Worker, so that they can be held on to, and started with a preface.
+// The library starts its threads with the Worker of node:worker_threads, which is replaced here: the tests can
+// terminate these threads, and run code in them before the package's.
 const threads = process.getBuiltinModule('node:worker_threads');
 const { Worker } = threads;
 let started = [],
@@ -31,7 +33,7 @@ after(() => {
 });
 
 /**
- * Options of a worker that runs this before anything else.
+ * Options of a worker that runs this code first.
  * @param {string} code
  */
 const preface = (code) => ({ execArgv: ['--import', `data:text/javascript,${encodeURIComponent(code)}`] });
@@ -70,7 +72,7 @@ function crippled(file, name) {
         if (text === name && kind === 0) index = i;
       }
     } else if (id === 10) {
-      // code: bodies by their size
+      // code: function bodies, each preceded by its size
       const count = number();
       for (let i = 0; i < count; i++) {
         const body = number();
@@ -110,7 +112,7 @@ async function over(model, session, pending, code, words) {
   ])
     await refused(call(), code, words);
   assert.throws(() => model.memory, { code });
-  assert.equal(model.config.nLayers, 2); // what is known stays known
+  assert.equal(model.config.nLayers, 2); // properties stay readable
   await session.close();
   model.dispose();
   model.dispose();
@@ -130,7 +132,7 @@ describe("the engine's worker", () => {
     session.eval([4]),
   ];
 
-  test('ended from outside', async () => {
+  test('a worker that is terminated from outside rejects all calls', async () => {
     const { model, session } = await begin();
     const pending = busy(model, session);
     await started.at(-1).terminate();
@@ -140,7 +142,7 @@ describe("the engine's worker", () => {
     again.model.dispose();
   });
 
-  test('ended while a reader is between two steps', async () => {
+  test('a worker that is terminated between two steps rejects the next step', async () => {
     const { model } = await begin();
     const steps = model.generate([1], { ignoreEos: true });
     await steps.next();
@@ -157,15 +159,15 @@ describe("the engine's worker", () => {
     model.dispose();
   });
 
-  test('ended while it loads', async () => {
+  test('a worker that is terminated while it loads rejects the load', async () => {
     const loading = load(stories, { worker: true });
     await new Promise((resolve) => setTimeout(resolve, 5));
     await started.at(-1).terminate();
     await refused(loading, 'worker', /exit code/);
   });
 
-  // Node leaves files open that a thread was importing when it was ended.
-  test('not wanted any more before it has answered, it is ended once it has', async () => {
+  // Node does not close files that a thread is importing when it is terminated.
+  test("an aborted load terminates its worker after the worker's first answer", async () => {
     const { Worker: Kept } = threads,
       reason = new Error('enough');
     for (const when of ['at once', 'later']) {
@@ -201,12 +203,12 @@ describe("the engine's worker", () => {
       for (let i = 0; i < 600 && !exited; i++)
         await new Promise((resolve) => {
           setTimeout(resolve, 50);
-        }); // what runs meanwhile keeps the process, the thread does not
+        }); // this timer keeps the process alive, the thread does not
       assert.deepEqual([exited, ends], [true, ['after its answer']], when);
     }
   });
 
-  test('out of memory', async () => {
+  test('a worker that runs out of memory rejects all calls', async () => {
     options = { resourceLimits: { maxOldGenerationSizeMb: 24 } };
     const model = await load(stories, { worker: true });
     const pending = [model.encode('all the words of the world '.repeat(100_000)), model.forward([1, 2])];
@@ -218,7 +220,7 @@ describe("the engine's worker", () => {
     again.dispose();
   });
 
-  test('an error that nobody catches', async () => {
+  test('an uncaught error in the worker rejects all calls', async () => {
     options = preface(`
       const { parentPort } = process.getBuiltinModule('node:worker_threads'), { on } = parentPort;
       parentPort.on = (name, hear) => on.call(parentPort, name, (message) => { if (message.method === 'decode') throw new Error('of its own'); hear(message); });`);
@@ -227,7 +229,7 @@ describe("the engine's worker", () => {
     await over(model, session, [], 'worker', /of its own/);
   });
 
-  test('a trap', async () => {
+  test('a trap in the worker rejects all calls', async () => {
     const { model, session } = await begin({ wasm: crippled(wasm('simd'), 'gf_session_sample') });
     await model.forward([1]); // does not sample
     await over(
@@ -239,24 +241,24 @@ describe("the engine's worker", () => {
     );
   });
 
-  test("a trap in the caller's own thread", async () => {
+  test("a trap in the caller's own thread rejects all calls", async () => {
     const { model, session } = await begin({ wasm: crippled(wasm('simd'), 'gf_session_sample'), worker: false });
     const other = model.generate([1, 2]);
     await over(model, session, [collect(model.generate([1])), other.next()], 'crashed', /broke off.*unreachable/);
     await writes((await begin({ worker: false })).model);
   });
 
-  test('a trap in the middle of loading', async () => {
+  test('a trap during loading rejects the load', async () => {
     const bad = crippled(wasm('simd'), 'gf_tensor_write');
     for (const worker of [true, false]) await refused(load(stories, { worker, wasm: bad }), 'crashed', /unreachable/);
   });
 });
 
-describe('threads that help', () => {
+describe('helper threads', () => {
   const wide = { ...config, d_model: 256, n_layers: 2 };
   const helped = { worker: true, threads: 2 };
   /**
-   * Passes until the model fails, or for as long.
+   * Run passes until the model fails, for at most `ms`.
    * @param {object} more
    * @param {number} [ms]
    */
@@ -270,17 +272,17 @@ describe('threads that help', () => {
     }
   };
 
-  test('a trap in one ends the model, which would wait for its tile', async () => {
+  test('a trap in one helper ends the model instead of waiting for its tile', async () => {
     await refused(forwardFor({ wasm: crippled(wasm('simd-threads'), 'gf_pool_worker') }), 'crashed', /unreachable/);
   });
 
-  // In the engine's worker: its own helpers begin with a preface, or another file.
+  // Replaces Worker inside the engine's worker, so that its helper threads start with a preface or another file.
   const inWorker = (change) =>
     preface(`
     const threads = process.getBuiltinModule('node:worker_threads'), { Worker } = threads;
     threads.Worker = class extends Worker { constructor(file, options) { ${change} } };`);
 
-  test('one that ends after it has joined ends the model', async () => {
+  test('a helper that ends after it has joined ends the model', async () => {
     const leaves = `WebAssembly.Instance = class { exports = { __stack_pointer: {}, gf_pool_worker: () => process.exit(3) }; };`;
     options = inWorker(
       `super(file, { execArgv: ['--import', 'data:text/javascript,' + ${JSON.stringify(encodeURIComponent(leaves))}] });`,
@@ -288,12 +290,12 @@ describe('threads that help', () => {
     await refused(forwardFor({}), 'worker', /one of its helper threads ended/);
   });
 
-  test('one that cannot start is missed by nobody', async () => {
+  test('a helper that cannot start does not stop the model', async () => {
     options = inWorker('super(new URL("file:///nowhere.js"), options);');
     await forwardFor({}, 500);
   });
 
-  test('a load that fails says why, whoever helped', async () => {
+  test('a failed load reports its own cause, also when helpers were running', async () => {
     const bytes = readFileSync(stories),
       cut = bytes.subarray(0, bytes.length - 1000);
     const fetch = async () => new Response(new Blob([cut]).stream()); // of unknown length
@@ -319,7 +321,7 @@ describe("the trainer's worker", () => {
     await refused(run.next(), code, words);
   };
 
-  test('ended from outside', async () => {
+  test('a worker that is terminated from outside fails training; a new run works', async () => {
     const run = await begin();
     for (let queued = 0; queued < 20; queued++) await run.next();
     const pending = [run.checkpoint(), run.files()];
@@ -328,7 +330,7 @@ describe("the trainer's worker", () => {
     await (await begin()).dispose();
   });
 
-  test('ended before it has begun', async () => {
+  test('a worker that is terminated before it starts rejects the run', async () => {
     const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, text),
       first = run.next();
     while (!started.length) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -343,7 +345,7 @@ describe("the trainer's worker", () => {
     const { instantiate } = WebAssembly;
     WebAssembly.instantiate = (_, imports) => instantiate.call(WebAssembly, new WebAssembly.Module(bytes), imports);`);
 
-  test('a trap', async () => {
+  test('a trap in the trainer fails the run', async () => {
     options = bad('gf_train_validate');
     const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, text, {
       vocabSize: 300,
@@ -354,7 +356,7 @@ describe("the trainer's worker", () => {
     await ended(run, [], 'crashed', /broke off.*unreachable/);
   });
 
-  test('depth', async () => {
+  test('a worker that ends during depth() rejects the call', async () => {
     options = bad('gf_train_depth');
     await refused(depth({ n_layers: 2, d_model: 16, n_heads: 2 }), 'crashed', /unreachable/);
     options = {};

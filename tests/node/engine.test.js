@@ -1,4 +1,4 @@
-// engine.test.js - linear memory: what is in it, and that it comes back
+// engine.test.js - linear memory: what it contains, and that it is freed
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { collect, numbers, stories, top } from './helpers.js';
 const region = (model, name) => model.memory.regions.find((r) => r.name === name);
 
 describe('engine and JavaScript agree', () => {
-  test('on fields and their values', async () => {
+  test('on config fields and their values', async () => {
     const { schema } = await Engine.start(await engineModule());
     const base = { vocab_size: 8, d_model: 8, n_layers: 1, n_heads: 1 };
     assert.deepEqual(schema.fields.filter(Boolean).sort(), Object.keys(completeConfig(base)).sort());
@@ -27,7 +27,7 @@ describe('engine and JavaScript agree', () => {
     }
   });
 
-  test('on every preset: names, shapes, counts', async () => {
+  test("on the names, shapes and counts of every preset's weights", async () => {
     const engine = await Engine.start(await engineModule());
     for (const name of Object.keys(PRESETS)) {
       const config = completeConfig(PRESETS[name]);
@@ -42,7 +42,7 @@ describe('engine and JavaScript agree', () => {
     }
   });
 
-  test('on random configurations: table = engine = bytes / 4, all of them in memory', async () => {
+  test('on random configurations: parameters of the table and of the engine, and bytes / 4', async () => {
     const pick = (seed) => {
       let i = 0;
       const r = numbers(64, 1 << 20, seed);
@@ -95,7 +95,7 @@ describe('engine and JavaScript agree', () => {
 });
 
 describe('memory', () => {
-  test('the map covers all of it, without holes', async () => {
+  test('the regions of the memory map cover all of linear memory, without gaps', async () => {
     const model = await load(stories);
     const session = await model.session();
     await session.eval(numbers(100, 2048));
@@ -120,7 +120,7 @@ describe('memory', () => {
     model.dispose();
   });
 
-  test('after loading there is little but weights and cache', async () => {
+  test('a loaded model needs at most 4 MiB besides weights and cache, and 6 MiB after 480 tokens', async () => {
     for (const file of ['stories-1m.gguf', 'stories.gguf']) {
       const model = await load(join(top, 'weights', file)),
         session = await model.session();
@@ -132,7 +132,7 @@ describe('memory', () => {
     }
   });
 
-  test('the cache grows with the text and goes with the session', async () => {
+  test('the key/value cache grows with the tokens and is freed with its session', async () => {
     const model = await load(stories);
     const session = await model.session();
     assert.equal(session.bytes, 0);
@@ -148,8 +148,8 @@ describe('memory', () => {
     model.dispose();
   });
 
-  // An address above 2 GiB comes out of WebAssembly as a negative number.
-  test('above 2 GiB everything is as below', async () => {
+  // WebAssembly returns an address above 2 GiB as a negative number.
+  test('addresses above 2 GiB give the same results as below', async () => {
     const { start } = Engine;
     const ids = numbers(600, 2048),
       edits = [{ at: 'blocks.0.attn.hook_z', head: 1, scale: 0 }];
@@ -177,7 +177,7 @@ describe('memory', () => {
     const low = await told();
     Engine.start = async (...how) => {
       const engine = await start.apply(Engine, how);
-      // not touched, so not taken from the machine
+      // never touched, so the system does not allocate it
       for (let i = 0; i < 2; i++) assert.ok(engine.x.gf_alloc(1.1 * 2 ** 30));
       return engine;
     };
@@ -189,7 +189,7 @@ describe('memory', () => {
     }
   });
 
-  test('opened and closed again and again, sessions leave it as large as it was', async () => {
+  test('opening and closing sessions repeatedly does not grow memory', async () => {
     const model = await load(stories);
     const round = async () => {
       const session = await model.session({ capture: ['*'] });
@@ -218,7 +218,7 @@ describe('memory', () => {
     model.dispose();
   });
 
-  test('models loaded and disposed again and again do not add up', async () => {
+  test('loading and disposing models repeatedly does not grow memory', async () => {
     const module = await engineModule();
     const sizes = [];
     for (let i = 0; i < 12; i++) {
@@ -231,7 +231,7 @@ describe('memory', () => {
     assert.equal(new Set(sizes).size, 1, `each has its own memory: ${sizes}`);
   });
 
-  test('within one instance, too: a model closed gives way to the next', async () => {
+  test('closing a model frees its memory for the next one in the same instance', async () => {
     const engine = await Engine.start(await engineModule());
     const config = completeConfig({ vocab_size: 512, d_model: 256, n_layers: 4, n_heads: 4 });
     const sizes = [];
@@ -251,13 +251,13 @@ describe('memory', () => {
 });
 
 describe('binaries', () => {
-  test('one is chosen without being fetched, and compiled once', async () => {
+  test('the binary is chosen without a download and is compiled once', async () => {
     assert.ok(['simd', 'relaxed'].includes(chooseBackend()));
     assert.equal(await engineModule(), await engineModule());
     assert.equal(chooseBackend('simd'), 'simd');
   });
 
-  test('given as module, bytes, file or address: the same model', async () => {
+  test('a binary given as a module, bytes, file or address gives the same model', async () => {
     const file = new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
     for (const wasm of [
       await engineModule({ backend: 'simd' }),
@@ -275,7 +275,7 @@ describe('binaries', () => {
   });
 });
 
-test('a callback that throws ends the load and nothing else', async () => {
+test('an onProgress that throws ends the load and leaves no unhandled rejection', async () => {
   for (const phase of ['compile', 'download', 'load']) {
     await assert.rejects(
       load(stories, {
@@ -291,10 +291,10 @@ test('a callback that throws ends the load and nothing else', async () => {
   }
   await new Promise((go) => {
     setTimeout(go, 20);
-  }); // a rejection that nobody handles ends the process
+  }); // an unhandled rejection would end the process
 });
 
-test('progress: phases, bytes that only grow, and the whole at the end', async () => {
+test('progress reports the phases in order, never fewer bytes than before, and all bytes at the end', async () => {
   const seen = [];
   const model = await load(stories, { onProgress: (p) => seen.push(p) });
   const { size } = (await import('node:fs')).statSync(stories);
@@ -308,7 +308,7 @@ test('progress: phases, bytes that only grow, and the whole at the end', async (
   model.dispose();
 });
 
-test('quantised on the way in: smaller, and close', async () => {
+test('a model quantised while it loads is smaller and gives similar logits', async () => {
   const sizes = {};
   const reference = await load(stories, { quantize: 'f32' });
   const ids = await reference.encode('Once upon a time, there was a little girl named Lily. She loved to play.');

@@ -1,5 +1,5 @@
-// errors.test.js - whatever leaves a public call is a GlassformerError with a code of CODES, the same in this thread
-// and from a worker
+// errors.test.js - every error of a public call is a GlassformerError with a code of CODES, and is the same in this
+// thread and from a worker
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { getEventListeners } from 'node:events';
@@ -47,7 +47,7 @@ after(() => {
 });
 
 /**
- * What a call was refused with.
+ * The error that a call rejects with.
  * @param {() => any} call
  * @returns {Promise<any>}
  */
@@ -259,7 +259,7 @@ const CALLS = {
   ],
 };
 
-describe("a model's calls", () => {
+describe('calls of a model', () => {
   for (const [name, [call, fine, wrong, what, options]] of Object.entries(CALLS)) {
     test(name, async () => {
       const { here, there } = models;
@@ -286,7 +286,7 @@ describe("a model's calls", () => {
     });
   }
 
-  test('a model that came without a tokenizer, or without a template', async () => {
+  test('a model without a tokenizer or chat template refuses text and chat', async () => {
     for (const m of [models.here, models.there]) {
       for (const call of [
         () => m.plain.encode('x'),
@@ -454,7 +454,7 @@ describe('calls without a model', () => {
     });
   }
 
-  test('a tokenizer', async () => {
+  test('calls of a tokenizer', async () => {
     const tokenizer = await Tokenizer.load(stories);
     for (const value of [5, null, undefined, {}, Symbol('odd')])
       assert.match((await refusal(() => tokenizer.encode(value))).message, /text/);
@@ -473,7 +473,7 @@ describe('calls without a model', () => {
     }
   });
 
-  test('a run of training', async () => {
+  test('calls of a training run', async () => {
     const run = train({ d_model: 8, n_layers: 1, n_heads: 1, context_length: 16 }, TEXT, { steps: 1, vocabSize: 257 });
     assert.equal((await refusal(() => run.config)).code, 'bad-state');
     await run.next();
@@ -490,9 +490,9 @@ describe('calls without a model', () => {
   });
 });
 
-// ---- what users' functions do
+// ---- callbacks of the caller
 
-describe('functions of the caller', () => {
+describe('callbacks of the caller', () => {
   const c = openCase('llama_gqa_f16'),
     boom = new TypeError('boom', { cause: new Error('deeper') });
   for (const worker of [false, true]) {
@@ -536,7 +536,7 @@ describe('functions of the caller', () => {
       );
     });
 
-    test(`fetch that throws, or answers with something else, ${where}`, async () => {
+    test(`a fetch that throws or returns no Response is a network error, ${where}`, async () => {
       const answers = (fetch) => refusal(() => load('https://files.test/model.gguf', { worker, fetch }));
       const error = await answers(async () => {
         throw boom;
@@ -610,7 +610,7 @@ describe('functions of the caller', () => {
       assert.equal(late.cause.message, 'boom');
     });
 
-    test(`the headers of an answer count, ${where}`, async () => {
+    test(`headers of a Response are checked, ${where}`, async () => {
       const page = async () => new Response('GGUF', { headers: { 'content-type': 'text/html; charset=utf-8' } });
       assert.equal((await refusal(() => load('https://files.test/model.gguf', { worker, fetch: page }))).code, 'html');
       const bytes = readFileSync(stories),
@@ -628,7 +628,7 @@ describe('functions of the caller', () => {
       assert.deepEqual([...totals], [bytes.length]);
     });
 
-    test(`a function that starts no worker, ${where}`, async () => {
+    test(`a worker option that starts no worker is refused, ${where}`, async () => {
       if (!worker) return;
       const error = await refusal(() =>
         create(config, {
@@ -641,7 +641,7 @@ describe('functions of the caller', () => {
       assert.match((await refusal(() => create(config, { worker: () => 5 }))).message, /worker/);
     });
 
-    test(`JSON that is broken, ${where}`, async () => {
+    test(`malformed JSON is refused, ${where}`, async () => {
       const weights = readFileSync(join(c.folder, 'model.safetensors')),
         json = (text) => new TextEncoder().encode(text);
       for (const [source, words] of [
@@ -686,7 +686,7 @@ describe('storage that is blocked or full', () => {
     return ids;
   };
 
-  test('what cannot be opened says what to change', async () => {
+  test('storage that cannot be opened is refused with code storage, and the message says what to change', async () => {
     for (const [cache, globals] of [
       [
         'cache-storage',
@@ -718,7 +718,7 @@ describe('storage that is blocked or full', () => {
       assert.match(error.message, /allow this site to store data, or load with \{ cache: 'none' \}/);
     }
   });
-  test('a note of what was absent that says something else is none', async () => {
+  test('a cached marker for an absent file with unknown content is ignored', async () => {
     const notes = {
       open: async () => ({
         match: async (url) => (/absent/.test(url) ? new Response('not a status') : undefined),
@@ -734,7 +734,7 @@ describe('storage that is blocked or full', () => {
       });
     assert.match((await withGlobals({ caches: notes }, () => refusal(offline))).message, /no network/);
   });
-  test('what cannot be kept, or read again, spoils no load', async () => {
+  test('a cache that cannot be written or read does not fail the load', async () => {
     const want = await writes('none');
     const stuck = {
       open: async () => ({
@@ -790,11 +790,11 @@ describe('storage that is blocked or full', () => {
   });
 });
 
-// ---- the way of an error out of a worker
+// ---- errors from a worker
 
-describe('errors that are sent', () => {
+describe('errors that are posted between threads', () => {
   const sent = (error) => unpacked(structuredClone(packed(error)));
-  test('name, message, stack, code and the chain of causes arrive', () => {
+  test('keep name, message, stack, code and the chain of causes', () => {
     const deepest = Object.assign(new RangeError('deepest'), { code: 'ERR_X' }),
       middle = new GlassformerError('network', 'middle', { cause: deepest });
     const got = sent(new TypeError('outer', { cause: middle }));
@@ -816,7 +816,7 @@ describe('errors that are sent', () => {
     );
     assert.equal(sent(new GlassformerError('no-such-code', 'x')).constructor, Error);
   });
-  test('a cause that leads back, a chain without end, what cannot be posted', () => {
+  test('with circular causes, very long chains or values that cannot be cloned still arrive', () => {
     const one = new Error('one'),
       two = new Error('two', { cause: one });
     one.cause = two;
@@ -848,7 +848,7 @@ describe('errors that are sent', () => {
     for (const value of [undefined, null, 5, 'text', 10n]) assert.equal(sent(value), value);
     assert.equal(typeof sent(() => 1), 'string');
   });
-  test('what is none of ours becomes one, with itself as the cause', () => {
+  test('of other classes become a GlassformerError, with the original as the cause', () => {
     const own = new GlassformerError('network', 'x'),
       reason = { why: 1 },
       aborted = AbortSignal.abort(reason);
@@ -876,7 +876,7 @@ describe('errors that are sent', () => {
       { code: 'internal' },
     );
   });
-  test('the reason of a signal is handed on as it is, whatever it is', async () => {
+  test('the reason of a signal arrives unchanged, of whatever type', async () => {
     for (const reason of [undefined, 5, 'text', { why: 1 }, new Error('enough')]) {
       for (const m of [models.here, models.there]) {
         const signal = AbortSignal.abort(reason);
@@ -916,7 +916,7 @@ describe('errors that are sent', () => {
   });
 });
 
-test('a signal keeps nothing of what has ended', async () => {
+test('a signal has no listeners left after the calls that used it have ended', async () => {
   const { signal } = new AbortController(),
     run = { maxTokens: 3, signal };
   for (const m of [models.here, models.there]) {
@@ -950,7 +950,7 @@ test('a signal keeps nothing of what has ended', async () => {
   assert.equal(getEventListeners(signal, 'abort').length, 0);
 });
 
-test('values are shown short, and without reading all of a large one', () => {
+test('values in messages are shortened, without reading all of a large one', () => {
   for (const [value, text] of [
     ['x', '"x"'],
     [[1, 2], '[1,2]'],
@@ -997,7 +997,7 @@ describe('the command line', () => {
     folder = mkdtempSync(join(tmpdir(), 'glassformer-errors-'));
   after(() => rmSync(folder, { recursive: true }));
   const runs = (...args) => spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8' });
-  test('one sentence and exit status 1', () => {
+  test('an error prints one sentence and sets exit status 1', () => {
     writeFileSync(join(folder, 'broken.json'), '{');
     mkdirSync(join(folder, 'folder.json'));
     for (const args of [
@@ -1016,7 +1016,7 @@ describe('the command line', () => {
       assert.equal(stdout, '');
     }
   });
-  test('what cannot be written to is no error of ours', () => {
+  test('a closed standard output is not reported as an error', () => {
     assert.equal(
       execFileSync('bash', ['-c', `"${process.execPath}" "${cli}" count gpt2 | head -1`], { encoding: 'utf8' }).split(
         '\n',

@@ -1,6 +1,6 @@
 // examples.test.js - every example of the documentation runs: the @example blocks of the public calls' JSDoc and the
-// JavaScript blocks of the README, beside the shipped models. A console.log with a comment behind it prints that
-// comment, unless the comment has a colon: then it explains.
+// JavaScript blocks of the README, beside the shipped models. A comment behind a console.log is the output that
+// is expected, unless the comment has a colon.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -52,7 +52,7 @@ function documented(file) {
 }
 
 /**
- * The examples of a comment, without its stars.
+ * The @example blocks of a comment, without the leading stars.
  * @param {string} comment
  */
 function examplesOf(comment) {
@@ -70,7 +70,7 @@ function examplesOf(comment) {
 
 let made = 0;
 /**
- * Run a program as a module beside the models.
+ * Run a program as a module in the folder of the models.
  * @param {string} source
  * @param {string} [prelude]
  * @returns {Promise<string>} what it printed
@@ -159,7 +159,8 @@ test('every public call has a description, and those that take arguments an exam
 });
 
 /**
- * A hub with one small model that has a tokenizer of bytes and a chat template: what hf: addresses of the README ask.
+ * A server that answers the hf: addresses of the README with one small model, which has a byte tokenizer and a chat
+ * template.
  */
 async function hub() {
   const model = join(folder, 'my-gpt'),
@@ -168,7 +169,8 @@ async function hub() {
     ...bytes.filter((b) => (b > 32 && b < 127) || (b > 160 && b !== 173)),
     ...bytes.filter((b) => !((b > 32 && b < 127) || (b > 160 && b !== 173))),
   ];
-  const letters = shown.map((b, i) => String.fromCodePoint(i < 188 ? b : 256 + i - 188)); // GPT-2's letters for bytes
+  // GPT-2's characters for the 256 bytes
+  const letters = shown.map((b, i) => String.fromCodePoint(i < 188 ? b : 256 + i - 188));
   const files = /** @type {Record<string, any>} */ ({
     'tokenizer.json': {
       model: { type: 'BPE', vocab: Object.fromEntries(letters.map((letter, i) => [letter, i])), merges: [] },

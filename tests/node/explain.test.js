@@ -1,4 +1,4 @@
-// explain.test.js - the terms of a number, put together, are the number
+// explain.test.js - the terms of an explained value add up to the value
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
@@ -93,7 +93,7 @@ describe('every point of every architecture', () => {
           );
           for (const { from } of got.terms)
             assert.ok(!from || points.includes(from.at), `${at} comes from ${from?.at}`);
-          // what a term adds untouched is what its point has
+          // a term without a factor is the value at its point
           for (const { value, input, weight, from, times } of got.how === 'sum' ? got.terms.slice(0, 3) : []) {
             if (!from || input !== undefined || weight || times) continue;
             const there = await model.explain(ids, { ...reads, ...from });
@@ -112,7 +112,7 @@ describe('every point of every architecture', () => {
               Math.abs(value - input * times.input) <= 1e-12 * Math.abs(value),
               `${at}: ${value} is not ${input} times ${times.input}`,
             );
-            // each factor is what the pass has where it is said to come from, unless a norm of q and k stands between
+            // each factor is the captured value at its named point, unless q and k are normalised in between
             for (const [cell, x] of [
               [from, input],
               [times.from, times.input],
@@ -131,7 +131,7 @@ describe('every point of every architecture', () => {
   }
 });
 
-test('asking goes on down to a row of the embedding', async () => {
+test('following the largest term repeatedly leads to a row of the embedding', async () => {
   const model = await load(stories);
   const seen = [];
   /** @type {any} */
@@ -148,7 +148,7 @@ test('asking goes on down to a row of the embedding', async () => {
   model.dispose();
 });
 
-test('a question that cannot be answered is refused in a sentence', async () => {
+test('explain refuses points, positions, indices and heads that do not exist', async () => {
   const model = await create(small, { seed: 1 });
   const refuse = (options, message) =>
     assert.rejects(model.explain([1, 2], options), (e) => e.name === 'GlassformerError' && message.test(e.message));

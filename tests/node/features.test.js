@@ -1,4 +1,4 @@
-// features.test.js - what the probes of features.js ask for is what the binaries contain
+// features.test.js - the probes of features.js test the instructions that the binaries contain
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { afterEach, describe, test } from 'node:test';
@@ -10,9 +10,9 @@ const folder = new URL('../../web/lib/wasm/', import.meta.url);
 const binaries = readdirSync(folder).filter((name) => name.endsWith('.wasm'));
 const relaxedOf = (name) => [...relaxedInstructions(readFileSync(new URL(name, folder))).keys()];
 
-// The probe once held another relaxed instruction than the binary: WebKit has some of them and not all, and every load
-// failed there.
-test('the relaxed binaries use exactly the relaxed instructions that the probe holds', () => {
+// The probe once had another relaxed instruction than the binary. WebKit has only some of them, so every load failed
+// there.
+test('the relaxed binaries use exactly the relaxed instructions of the probe', () => {
   const probed = [...relaxedInstructions(PROBES.relaxed).keys()];
   assert.ok(probed.length > 0);
   const relaxed = binaries.filter((name) => name.includes('relaxed'));
@@ -20,7 +20,7 @@ test('the relaxed binaries use exactly the relaxed instructions that the probe h
   for (const name of relaxed) assert.deepEqual(relaxedOf(name), probed, name);
 });
 
-test('every other binary has SIMD and nothing relaxed', () => {
+test('every other binary has SIMD and no relaxed instruction', () => {
   const others = binaries.filter((name) => !name.includes('relaxed'));
   assert.equal(others.length, 3);
   for (const name of others) {
@@ -31,7 +31,7 @@ test('every other binary has SIMD and nothing relaxed', () => {
   assert.ok(WebAssembly.validate(PROBES.simd));
 });
 
-test('the scanner reads instructions and not the constants between them', () => {
+test('the scanner tells instructions from their constants', () => {
   // v128.const whose bytes spell i32x4.relaxed_dot; i32.const and memory offsets that hold 0xfd; then one
   // relaxed_swizzle
   const body = [
@@ -107,7 +107,7 @@ test('the scanner reads instructions and not the constants between them', () => 
   assert.throws(() => simdInstructions(Uint8Array.of(60, 33)), /does not begin/);
 });
 
-test('threads need isolation and SharedArrayBuffer, and the sentence says which is missing', () => {
+test('threads need isolation and SharedArrayBuffer; the backend text says which is missing', () => {
   const { process: node, SharedArrayBuffer: shared } = globalThis;
   const inWorker = (isolated, has) => {
     Object.assign(globalThis, { WorkerGlobalScope: class {}, crossOriginIsolated: isolated, Worker: class {} });
@@ -125,7 +125,7 @@ test('threads need isolation and SharedArrayBuffer, and the sentence says which 
   assert.equal(inWorker(true, true), null);
 });
 
-// The probes may be wrong about an engine. What they promise and what compiles differ here as said.
+// The probes may be wrong about a browser: in these tests the probes succeed and compiling fails, as each test says.
 describe('a binary that does not compile', () => {
   const { validate, compile } = WebAssembly;
   /** Whether a binary needs it; Node compiles one of its own in between. */
@@ -141,7 +141,7 @@ describe('a binary that does not compile', () => {
       const bytes = new Uint8Array(source),
         what = bad.find((kind) => uses[kind](bytes));
       if (what) throw new WebAssembly.CompileError(`${what} is not known`);
-      // Node 20 compiles no relaxed SIMD: the plain binary stands for it
+      // Node 20 does not compile relaxed SIMD: the plain binary takes its place
       return compile.call(
         WebAssembly,
         uses.relaxed(bytes) ? readFileSync(new URL('glassformer-simd.wasm', folder)) : bytes,
@@ -160,13 +160,13 @@ describe('a binary that does not compile', () => {
     return { backend: one.backend, warnings: one.warnings };
   }
 
-  test('where nothing compiles the error says so', async () => {
-    // first: what has compiled once is kept
+  test('is an error when no binary compiles', async () => {
+    // this test comes first, because a compiled binary is cached
     engineWithout('anything');
     await assert.rejects(load(model), { code: 'bad-wasm', message: /glassformer-simd\.wasm.*anything is not known/ });
   });
 
-  test('relaxed SIMD asked for by name is an error', async () => {
+  test('is an error when it is the relaxed one and was requested by name', async () => {
     engineWithout('relaxed');
     await assert.rejects(load(model, { backend: 'relaxed' }), {
       code: 'bad-wasm',
@@ -174,7 +174,7 @@ describe('a binary that does not compile', () => {
     });
   });
 
-  test('relaxed SIMD gives way to SIMD, with a warning', async () => {
+  test('with relaxed SIMD is replaced by the one with SIMD, with a warning', async () => {
     engineWithout('relaxed');
     const { backend, warnings } = await loaded();
     assert.match(backend, /^simd128, one thread/);
@@ -185,7 +185,7 @@ describe('a binary that does not compile', () => {
     );
   });
 
-  test('threads give way to one thread, after SIMD was tried for relaxed SIMD', async () => {
+  test('with threads is replaced by the one without, after SIMD was tried instead of relaxed SIMD', async () => {
     engineWithout('threads');
     const { backend, warnings } = await loaded({ worker: true, threads: 2 });
     assert.match(backend, /one thread: the WebAssembly file has no threads$/);

@@ -1,4 +1,4 @@
-// file_cache.test.js - cache: 'file': what is kept in a folder is whole and right, whoever writes at the same time
+// file_cache.test.js - cache: 'file': cached files are complete and correct, also when several processes write at once
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -56,8 +56,8 @@ const kept = () =>
     bytes: readFileSync(join(cacheDir, name)),
   }));
 
-describe('a folder of downloads', () => {
-  test('serves the second load, here and in a worker, with the network gone', async () => {
+describe('the download folder', () => {
+  test('serves the second load without a network, in this thread and in a worker', async () => {
     for (const worker of [false, true]) {
       const seen = /** @type {any[]} */ ([]);
       assert.deepEqual(
@@ -82,14 +82,14 @@ describe('a folder of downloads', () => {
     assert.deepEqual(await write(await open()), want);
     await refused(open({}, 'other.gguf'), 'network', /request failed/);
   });
-  test('keeps the files of a folder, and that one of them was not there', async () => {
+  test('stores the files of a model folder, and which optional ones were absent', async () => {
     for (const name of ['config.json', 'model.safetensors'])
       files[`/m/${name}`] = { bytes: readFileSync(join(golden, 'llama_1tok', name)) };
     const first = await write(await open({}, 'm/'));
     server.close();
     assert.deepEqual(await write(await open({}, 'm/')), first);
   });
-  test('keeps nothing of a download that ends early, is aborted or has the wrong checksum', async () => {
+  test('stores nothing of a download that ends early, is aborted or has the wrong checksum', async () => {
     files['/m.gguf'] = { bytes, etag: null, cuts: [9000] };
     await refused(open(), 'network', /reading failed/);
     await refused(open({ sha256: '0'.repeat(64) }), 'bad-file', /SHA-256/);
@@ -115,7 +115,7 @@ describe('a folder of downloads', () => {
     assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
     assert.equal(kept().length, 1);
   });
-  test('keeps no answer that is something else than its address says', async () => {
+  test("stores no answer whose content does not match the address's file type", async () => {
     /** @type {[string, string, number][]} */
     const answers = [
       ['m.gguf', 'GGUF and more', 1],
@@ -134,16 +134,16 @@ describe('a folder of downloads', () => {
         url = `https://files.test/${name}`,
         fetch = async () => new Response(text, { headers: { 'content-length': String(text.length) } });
       const keeping = await storedFetch(url, { cache: 'file', cacheDir: dir }, /** @type {any} */ (fetch), () => {});
-      assert.equal(await (await keeping(url)).text(), text); // to its end: a reader would leave before it
+      assert.equal(await (await keeping(url)).text(), text); // read to its end, before which a model reader would stop
       const names = () => readdirSync(dir);
       for (let i = 0; i < 200 && names().length !== kept; i++)
         await new Promise((done) => {
           setTimeout(done, 10);
-        }); // what is not kept is removed behind the reader's back
+        }); // a file that is not kept is removed a little later
       assert.equal(names().length, kept, `${name}: ${text}`);
     }
   });
-  test('resumes what was cut, and keeps the whole', async () => {
+  test('stores the whole file after a resumed download', async () => {
     files['/m.gguf'] = { bytes, cuts: [9000, 700] };
     assert.deepEqual(await write(await open({ sha256: sum(bytes) })), want);
     assert.deepEqual(
@@ -152,7 +152,7 @@ describe('a folder of downloads', () => {
     );
     assert.equal(server.asked.length, 3);
   });
-  test('whose copy is damaged or older than what is wanted fetches it anew', async () => {
+  test('downloads again when its copy is damaged or has another checksum', async () => {
     await write(await open());
     const [{ name }] = kept(),
       path = join(cacheDir, name),
@@ -166,7 +166,7 @@ describe('a folder of downloads', () => {
     assert.equal(sum(readFileSync(path)), sum(newer));
     assert.equal(server.asked.length, 3);
   });
-  test('written by several processes at once holds one whole file, and each has its model', async () => {
+  test('has one complete file after several processes wrote it at once, and each process loads its model', async () => {
     const program = `
       import { load } from ${JSON.stringify(join(top, 'web/lib/index.js'))};
       const model = await load(${JSON.stringify(`${server.url}m.gguf`)}, { cache: 'file', cacheDir: ${JSON.stringify(cacheDir)} });
@@ -174,7 +174,7 @@ describe('a folder of downloads', () => {
       for await (const { id } of model.generate([5], { maxTokens: 6, temperature: 0, ignoreEos: true })) ids.push(id);
       console.log(JSON.stringify(ids));
       model.dispose();`;
-    files['/m.gguf'] = { bytes, together: 3 }; // no answer ends before all have asked
+    files['/m.gguf'] = { bytes, together: 3 }; // no answer ends before all three requests have arrived
     const children = [1, 2, 3].map(() => {
       const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -197,7 +197,7 @@ describe('a folder of downloads', () => {
       [sum(bytes)],
     );
   });
-  test('takes several loads at once, and loses what a dead process left', async () => {
+  test('serves several loads at once, and removes the partial files of a process that has ended', async () => {
     mkdirSync(cacheDir, { recursive: true });
     const old = join(cacheDir, 'x.part'),
       fresh = join(cacheDir, 'y.part');
@@ -217,7 +217,7 @@ describe('a folder of downloads', () => {
       [sum(bytes)],
     );
   });
-  test('shows nobody a file that is still being written', async () => {
+  test('does not serve a file that is still being written', async () => {
     files['/m.gguf'] = { bytes, together: 2 };
     const first = open();
     while (!kept().some((file) => file.bytes.length))
@@ -228,7 +228,7 @@ describe('a folder of downloads', () => {
     assert.deepEqual(await write(await first), want);
     assert.equal(server.asked.length, 2);
   });
-  test('that cannot be used is named, and what to do', async () => {
+  test('is refused with code storage when it cannot be used, and the message says what to do', async () => {
     writeFileSync(join(folder, 'file'), 'x');
     await refused(
       open({ cacheDir: join(folder, 'file', 'sub') }),
@@ -251,7 +251,7 @@ describe('a folder of downloads', () => {
   });
 });
 
-test("the folder by default is the platform's", () => {
+test('the default download folder is that of the platform', () => {
   const { env } = process,
     saved = { XDG_CACHE_HOME: env.XDG_CACHE_HOME, LOCALAPPDATA: env.LOCALAPPDATA };
   const platform = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(process, 'platform'));
@@ -264,7 +264,7 @@ test("the folder by default is the platform's", () => {
     assert.equal(on('linux'), join(homedir(), '.cache', 'glassformer'));
     env.XDG_CACHE_HOME = '/elsewhere';
     assert.equal(on('linux'), '/elsewhere/glassformer');
-    env.XDG_CACHE_HOME = 'not/absolute'; // which the XDG specification says to ignore
+    env.XDG_CACHE_HOME = 'not/absolute'; // the XDG specification says to ignore a relative path
     assert.equal(on('linux'), join(homedir(), '.cache', 'glassformer'));
     assert.equal(on('darwin'), join(homedir(), 'Library', 'Caches', 'glassformer'));
     env.LOCALAPPDATA = '/local';

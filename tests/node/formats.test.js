@@ -1,4 +1,5 @@
-// formats.test.js - what a file says is where it is, and every file that is wrong is refused by name
+// formats.test.js - readers of model files: every tensor is read completely, and every malformed file is refused with
+// its reason
 import assert from 'node:assert/strict';
 import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -65,7 +66,7 @@ async function verdict(source, options) {
 
 const rejects = (source, code, message = /./, options = undefined) => refused(drain(source, options), code, message);
 
-// ---- small files of each kind, made here
+// ---- small files of each format
 
 const hf = {
   model_type: 'llama',
@@ -203,7 +204,7 @@ const kinds = [
 
 // ---- what is read
 
-test('every tensor arrives whole, however the bytes are cut into chunks', async () => {
+test('every tensor is complete for every division of the bytes into chunks', async () => {
   for (const [name, bytes, wrap, file] of kinds) {
     const whole = await drain(wrap(bytes));
     const covered = whole.tensors.flatMap((t) => t.covers).sort();
@@ -218,11 +219,11 @@ test('every tensor arrives whole, however the bytes are cut into chunks', async 
   }
 });
 
-test('GGUF lists tensors in any order, whatever order their data has', async () => {
+test('a GGUF may list tensors in another order than their data', async () => {
   const right = ggufFile(),
     whole = await drain(right),
     entry = (name, rank) => {
-      // as the file has it: name, dimensions, type, offset
+      // in the file's order: name, dimensions, type, offset
       const at = Buffer.from(right).indexOf(`${name}.weight`) - 8;
       return [at, at + 8 + name.length + 7 + 4 + 8 * rank + 4 + 8];
     };
@@ -234,7 +235,7 @@ test('GGUF lists tensors in any order, whatever order their data has', async () 
   assert.deepEqual((await drain(swapped)).data, whole.data);
 });
 
-test('GPT-2 in GGUF: a head that is stored otherwise than the embedding is one of its own', async () => {
+test('GPT-2 in GGUF: an output layer that differs from the embedding is untied', async () => {
   const meta = {
     'general.architecture': text('gpt2'),
     'gpt2.context_length': u32(8),
@@ -273,13 +274,14 @@ test('GPT-2 in GGUF: a head that is stored otherwise than the embedding is one o
   assert.ok(own.data.has('output.weight'));
 });
 
-test('a negative size in the header of llama2.c means something in its first version only', async () => {
+// Version 0 marks an untied output layer with a negative vocabulary size.
+test('a negative vocabulary size is refused in version 1 of llama2.c', async () => {
   const bytes = llama2cFile(1);
   new DataView(bytes.buffer).setInt32(8 + 4 * 5, -6, true);
   await rejects(bytes, 'bad-config', /vocab_size is -6/);
 });
 
-test('bytes of a safetensors file are those between its offsets', async () => {
+test('a safetensors tensor has the bytes between its offsets', async () => {
   for (const name of readdirSync(golden)) {
     const folder = join(golden, name);
     if (
@@ -301,7 +303,7 @@ test('bytes of a safetensors file are those between its offsets', async () => {
   }
 });
 
-test('GPT-2 is fused and turned, Llama is not', async () => {
+test("GPT-2's fused and transposed tensors are marked so, Llama's are not", async () => {
   const { tensors } = await drain(join(golden, 'gpt2_n_inner/'));
   const fused = tensors.find((t) => t.name === 'h.0.attn.c_attn.weight');
   assert.deepEqual(
@@ -317,7 +319,7 @@ test('GPT-2 is fused and turned, Llama is not', async () => {
   assert.ok(llama.tensors.every((t) => t.covers.length === 1 && t.layout === 'rows' && t.dtype === 'f16'));
 });
 
-test('int8 of llama2.c v2 comes out as scale times number', async () => {
+test('int8 groups of llama2.c v2 give scale times integer', async () => {
   const bytes = llama2cFile(2);
   const { data } = await drain(bytes);
   const view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -328,8 +330,8 @@ test('int8 of llama2.c v2 comes out as scale times number', async () => {
   assert.deepEqual(new Float32Array(Uint8Array.from(data.get('embed.weight')).buffer), want);
 });
 
-// Room was made for a matrix on the word of the header: one of 4 GB ended in a RangeError.
-test('int8 of a size that nobody sends is refused as cut off', async () => {
+// The reader allocated a matrix of the size in the header: 4 GB ended in a RangeError.
+test('a llama2.c v2 header with larger sizes than the body is refused as truncated', async () => {
   for (const [at, value] of [
     [28, 2 ** 31 - 64],
     [12, 2 ** 27],
@@ -341,7 +343,7 @@ test('int8 of a size that nobody sends is refused as cut off', async () => {
   }
 });
 
-test('the same model in three containers has the same configuration', async () => {
+test('the same model in three file formats has the same configuration', async () => {
   const [st, v0, v1] = await Promise.all([
     drain({ weights: hfFile(), config: hf }),
     drain(llama2cFile(0)),
@@ -363,7 +365,7 @@ test('the same model in three containers has the same configuration', async () =
   );
 });
 
-test('the shipped model reads as its card says', async () => {
+test('the shipped model has the configuration and sizes of its card', async () => {
   const { config, special, tokenizer, format, totalBytes, tensors } = await drain(stories);
   assert.deepEqual(
     [config.vocab_size, config.d_model, config.n_layers, config.n_heads, config.d_ff, config.context_length],
@@ -377,7 +379,7 @@ test('the shipped model reads as its card says', async () => {
   assert.ok(tensors.every((t) => t.dtype === (t.shape.length === 2 ? 'q8_0' : 'f32')));
 });
 
-test('buffers and copies that frameworks save are skipped, strangers are not', async () => {
+test('buffers and tied copies that frameworks save are skipped; unknown tensors are refused', async () => {
   const extra = (...list) => ({
     weights: hfFile((t) => [
       ...t,
@@ -407,12 +409,12 @@ test('buffers and copies that frameworks save are skipped, strangers are not', a
 
 // ---- what is refused
 
-test('a file that ends early is refused, wherever it ends', async () => {
+test('a truncated file is refused, for every place of the cut', async () => {
   for (const [name, bytes, wrap, file] of kinds) {
     for (let n = 0; n < bytes.length; n++) {
       const cut = bytes.subarray(0, n);
       assert.notEqual(await verdict(wrap(cut)), 'ok', `${name}, ${n} of ${bytes.length} bytes`);
-      if (n % 7) continue; // the size is not told
+      if (n % 7) continue; // the server sends no Content-Length
       const url = `http://a.example/${file}`;
       assert.notEqual(
         await verdict(name === 'safetensors' ? { weights: url, config: hf } : url, { fetch: unsized(cut, 301) }),
@@ -424,7 +426,7 @@ test('a file that ends early is refused, wherever it ends', async () => {
   }
 });
 
-test('a garbled file loads or is refused, and never does anything else', async () => {
+test('a file with random wrong bytes loads or is refused with a GlassformerError', async () => {
   for (const [name, bytes, wrap] of kinds) {
     const header = name === 'safetensors' ? 1800 : name === 'GGUF' ? 1200 : 28;
     await fc.assert(
@@ -444,7 +446,7 @@ test('a garbled file loads or is refused, and never does anything else', async (
   }
 });
 
-test('a length field is not believed: no memory is taken for it', async () => {
+test('a length field that exceeds the file does not make the reader allocate that much', async () => {
   const claim = (n) => {
     const b = Buffer.alloc(100);
     b.writeBigUInt64LE(n, 0);
@@ -486,7 +488,7 @@ function withHeader(change, tail = Buffer.alloc(0)) {
   return { weights: Buffer.concat([size, text, file.subarray(8 + n), tail]), config: hf };
 }
 
-test('safetensors headers are read strictly', async () => {
+test('malformed safetensors headers are refused', async () => {
   const Q = 'model.layers.0.self_attn.q_proj.weight';
   const set = (fields) => (h) => {
     Object.assign(h[Q], fields);
@@ -625,7 +627,7 @@ test('safetensors headers are read strictly', async () => {
   assert.equal(many.warnings.length, 20000);
 });
 
-test('GGUF headers are read strictly', async () => {
+test('malformed GGUF headers are refused', async () => {
   const poke = (at, bytes, file = ggufFile()) => {
     const b = Uint8Array.from(file);
     b.set(bytes, at);
@@ -681,7 +683,7 @@ test('GGUF headers are read strictly', async () => {
   assert.equal(await verdict(ggufFile({ 'general.alignment': u32(32) })), 'ok');
 });
 
-test('features of a GGUF that the engine lacks are refused by name', async () => {
+test('features of a GGUF that the engine lacks are refused, and named', async () => {
   /** @type {[object, string, RegExp][]} */
   const cases = [
     [{ 'general.architecture': text('mamba') }, 'unsupported', /"mamba"/],
@@ -703,9 +705,8 @@ test('features of a GGUF that the engine lacks are refused by name', async () =>
   assert.deepEqual([scaled.config.rope_scaling, scaled.config.rope_factor], ['linear', 4]);
 });
 
-// The table by the rule of llama.cpp's convert_hf_to_gguf.py (pull request 8676, LlamaModel.generate_extra_tensors),
-// restated.
-test('a table of rotary factors becomes the scaling of Llama 3 that it was made by', async () => {
+// The table as llama.cpp's convert_hf_to_gguf.py computes it (pull request 8676, LlamaModel.generate_extra_tensors).
+test('a table of rotary factors is converted back to the Llama 3 scaling that produced it', async () => {
   const table = (/** @type {number} */ factor, context = 8192, theta = 500000) =>
     Float32Array.from({ length: 8 }, (_, i) => {
       const wavelength = 2 * Math.PI * theta ** ((2 * i) / 16);
@@ -727,7 +728,7 @@ test('a table of rotary factors becomes the scaling of Llama 3 that it was made 
     [4, 16384],
   ]) {
     for (const place of [(t, x) => [x, ...t], (t, x) => [...t, x]]) {
-      // before all tensors, as converters write it, or behind some
+      // before all other tensors, as converters write it, or after some
       const { config, tensors } = await drain(ggufFile(meta, (t) => place(t, freqs(table(factor, context)))));
       assert.deepEqual(
         [
@@ -764,7 +765,7 @@ test('a table of rotary factors becomes the scaling of Llama 3 that it was made 
     'bad-shape',
     /rope_freqs\.weight has 4 factors, expected one for each pair of d_head, 8/,
   );
-  // beside another scaling: a table of ones leaves that as it is, any other would have to be multiplied with it
+  // with another scaling: a table of ones does not change it; any other table would have to be multiplied with it
   const linear = { ...meta, 'llama.rope.scaling.type': text('linear'), 'llama.rope.scaling.factor': f32(4) };
   const ones = await drain(ggufFile(linear, (t) => [freqs(new Float32Array(8).fill(1)), ...t]));
   assert.deepEqual([ones.config.rope_scaling, ones.config.rope_factor], ['linear', 4]);
@@ -780,7 +781,7 @@ test('a table of rotary factors becomes the scaling of Llama 3 that it was made 
   );
 });
 
-test('features of a config.json that the engine lacks are refused by name', () => {
+test('features of a config.json that the engine lacks are refused, and named', () => {
   const qwen = { ...hf, model_type: 'qwen2' };
   /** @type {[object, string, RegExp][]} */
   const cases = [
@@ -849,7 +850,7 @@ test('features of a config.json that the engine lacks are refused by name', () =
   }
 });
 
-test('defaults and spellings of the Hugging Face families', () => {
+test("the Hugging Face families' defaults and alternative key names are read", () => {
   const read = (change) => readHfConfig({ ...hf, ...change }).config;
   assert.equal(read({ num_key_value_heads: null }).n_kv_heads, 2);
   assert.equal(read({ model_type: 'mistral' }).sliding_window, 4096, "an absent window is the family's default");
@@ -930,7 +931,7 @@ after(() => {
   rmSync(folder, { recursive: true });
 });
 
-test('paths, addresses, blobs, buffers and folders name the same model', async () => {
+test('paths, addresses, blobs, buffers and folders give the same model', async () => {
   const gguf = ggufFile();
   const path = join(folder, 'model.gguf');
   writeFileSync(path, gguf);
@@ -979,8 +980,8 @@ test('paths, addresses, blobs, buffers and folders name the same model', async (
   );
 });
 
-// A template was given <s> and </s> where the tokenizer said <|im_start|> and <|im_end|>.
-test("the texts that begin and end a chat are the tokenizer's own, and config.json's where it names none", async () => {
+// A template was given <s> and </s> although the tokenizer has <|im_start|> and <|im_end|>.
+test("begin and end tokens come from the tokenizer's files, and from config.json where those name none", async () => {
   const added = ['<s>', '</s>', '<|im_start|>', '<|im_end|>'].map((content, id) => ({
     id,
     content,
@@ -998,7 +999,8 @@ test("the texts that begin and end a chat are the tokenizer's own, and config.js
     decoder: { type: 'Fuse' },
     model: { type: 'BPE', vocab: { a: 4, b: 5 }, merges: [] },
   };
-  const chat_template = "{{ raise_exception('[' + bos_token + '][' + eos_token + ']') }}"; // says what it was given
+  // its message has the values it was given
+  const chat_template = "{{ raise_exception('[' + bos_token + '][' + eos_token + ']') }}";
   const files = {
     'config.json': JSON.stringify({ ...hf, bos_token_id: 0, eos_token_id: 1 }),
     'model.safetensors': hfFile(),
@@ -1029,7 +1031,7 @@ test("the texts that begin and end a chat are the tokenizer's own, and config.js
   );
 });
 
-test("hf:owner/name goes to the hub's addresses", async () => {
+test("hf:owner/name requests the hub's addresses", async () => {
   serve('/own/small/resolve/main/config.json', Buffer.from(JSON.stringify(hf)));
   serve('/own/small/resolve/main/model.safetensors', Buffer.from(hfFile()));
   serve('/own/small/resolve/v1/q/m.gguf', Buffer.from(ggufFile()));
@@ -1052,7 +1054,7 @@ test("hf:owner/name goes to the hub's addresses", async () => {
   assert.ok(asked[0].startsWith('https://huggingface.co/a/b/resolve/refs%2Fpr%2F1/'), asked[0]);
 });
 
-test('shards are read in order, more of them than connections may wait', async () => {
+test('shards are read in order, also when there are more than open connections', async () => {
   const tensors = hfTensors();
   /** @type {Record<string, string>} */
   const map = {};
@@ -1074,7 +1076,7 @@ test('shards are read in order, more of them than connections may wait', async (
   await rejects(`${base}/shards/`, 'missing-tensor', /model\.norm\.weight/);
   index({ weight_map: { ...map, 'model.norm.weight': '../../secret' } });
   await rejects(`${base}/shards/`, 'bad-file', /secret/);
-  // the fuzzer: a refusal of 100,029 characters
+  // the fuzzer found a message of 100,029 characters
   index({ weight_map: { ...map, 'model.norm.weight': 'x'.repeat(1e5) } });
   await rejects(`${base}/shards/`, 'bad-file', /^.{10,200}$/);
   index({});
@@ -1086,7 +1088,7 @@ test('shards are read in order, more of them than connections may wait', async (
   );
 });
 
-test('what a server can answer instead of a model is said as it is', async () => {
+test('an answer that is not a model is refused, and the message says what it was', async () => {
   await rejects(`${base}/none.gguf`, 'not-found', /none\.gguf: the server answered 404/);
   served['/broken.gguf'] = (res) => {
     res.writeHead(503);
@@ -1129,7 +1131,7 @@ test('what a server can answer instead of a model is said as it is', async () =>
   await rejects(`${base}/none/`, 'not-found', /no config\.json/);
   serve('/noweights/config.json', Buffer.from(JSON.stringify(hf)));
   await rejects(`${base}/noweights/`, 'not-found', /model\.safetensors/);
-  // some servers answer every address with their start page
+  // some servers send their start page for every address
   const start = Buffer.from('<!doctype html><title>App');
   for (const name of ['tokenizer.json', 'tokenizer_config.json', 'generation_config.json', 'chat_template.jinja'])
     serve(`/spa/${name}`, start, { 'content-type': 'text/html' });
@@ -1150,8 +1152,8 @@ test('what a server can answer instead of a model is said as it is', async () =>
   for (const nothing of [null, 5, {}, '', { weights: [] }, { weights: 5 }]) await rejects(nothing, 'bad-argument');
 });
 
-// S3 answers so for a key that is not there, unless the bucket may be listed: whole folders were refused.
-test('403 for a file that a folder can do without is a warning, for another it is said', async () => {
+// S3 answers 403 for a missing key unless the bucket may be listed: whole folders were refused.
+test('status 403 for an optional file is a warning, for a required one an error', async () => {
   const forbidden =
     (folder, body = {}) =>
     async (url) => {
@@ -1222,7 +1224,7 @@ test('progress counts every byte once, and an abort rejects with its reason', as
   const slow = await openCheckpoint(`${base}/slow.gguf`, { signal: abort.signal });
   setTimeout(() => abort.abort(new Error('enough')), 30);
   await assert.rejects(slow.stream({ begin() {}, write() {}, end() {} }), /enough/);
-  // even where fetch does not listen to the signal
+  // also when fetch ignores the signal
   const deaf = new AbortController();
   const hanging = openCheckpoint('http://a.example/x.gguf', {
     signal: deaf.signal,
@@ -1232,7 +1234,7 @@ test('progress counts every byte once, and an abort rejects with its reason', as
   await assert.rejects(hanging, /too long/);
 });
 
-test('the last byte of a known number ends a download, unless the caller fetches', async () => {
+test("a download of known length ends at its last byte, except with the caller's own fetch", async () => {
   const gguf = ggufFile(),
     { fetch } = globalThis;
   const lasting = async () =>
@@ -1251,11 +1253,12 @@ test('the last byte of a known number ends a download, unless the caller fetches
   } finally {
     globalThis.fetch = fetch;
   }
-  const own = AbortSignal.timeout(50); // a fetch of the caller's may have more to say, that a checksum is wrong, say
+  // the caller's fetch may still report an error after the last byte, such as a wrong checksum
+  const own = AbortSignal.timeout(50);
   await assert.rejects(drain('http://a.example/x.gguf', { fetch: lasting, signal: own }), { name: 'TimeoutError' });
 });
 
-test('a sink that fails stops the reading', async () => {
+test('an error in the sink stops reading', async () => {
   const checkpoint = await openCheckpoint(stories);
   await assert.rejects(
     checkpoint.stream({
@@ -1270,7 +1273,7 @@ test('a sink that fails stops the reading', async () => {
   await assert.rejects(checkpoint.stream({ begin() {}, write() {}, end() {} }), { code: 'bad-state' });
 });
 
-test('a file far larger than its chunks is never held', async () => {
+test('a file much larger than its chunks is never in memory as a whole', async () => {
   const rows = 1 << 20; // an embedding of 2^20 x 64 f32: 256 MB
   const config = {
     model_type: 'glassformer',
@@ -1320,9 +1323,9 @@ test('a file far larger than its chunks is never held', async () => {
   assert.ok(most < 128e6, `${most} bytes of buffers for a file of ${at}`);
 });
 
-// ---- the small tools
+// ---- ByteReader, number formats and block types
 
-test('a reader hands out what was asked for and notices the end', async () => {
+test('ByteReader returns the requested bytes and reports the end', async () => {
   async function* chunks() {
     for (const n of [3, 0, 5, 1, 7]) yield new Uint8Array(n).fill(n);
   }
@@ -1346,7 +1349,7 @@ test('a reader hands out what was asked for and notices the end', async () => {
   await assert.rejects(r.end(), { code: 'bad-file' });
 });
 
-test('a reader hands out the same bytes from chunks of every size', async () => {
+test('ByteReader returns the same bytes for chunks of every size', async () => {
   const all = Uint8Array.from({ length: 60000 }, (_, i) => i * 7 + (i >> 8));
   const size = fc.integer({ min: 1, max: 20000 });
   await fc.assert(
@@ -1395,8 +1398,8 @@ test('16-bit numbers round to nearest even, and back', () => {
     const b = fromBfloat(h);
     if (!Number.isNaN(b)) assert.equal(toBfloat(b), h);
   }
-  // halves by hand: 1 + 2^-11 lies between 1 and 1 + 2^-10, even is 1; 65520 rounds to infinity; 2^-25 to 0, more to
-  // 2^-24
+  // half precision by hand: 1 + 2^-11 is midway between 1 and 1 + 2^-10 and rounds to the even one, 1; 65520 rounds to
+  // infinity; 2^-25 rounds to 0, a larger number to 2^-24
   assert.deepEqual(
     [1 + 2 ** -11, 1 + 3 * 2 ** -11, 65519, 65520, 2 ** -25, 2 ** -25 * 1.0001].map(toHalf),
     [0x3c00, 0x3c02, 0x7bff, 0x7c00, 0, 1],
@@ -1415,7 +1418,7 @@ test('block types round as the recorded GGUF files do', () => {
     assert.ok(Math.abs(((q4.getUint8(2 + i) & 15) - 8) * s - x[i]) <= Math.abs(s) * 1.02);
     assert.ok(Math.abs(((q4.getUint8(2 + i) >> 4) - 8) * s - x[i + 16]) <= Math.abs(s) * 1.02);
   }
-  // what is largest becomes -8; as large on the other side would be 8, and the largest number of four bits stands for 7
+  // the value of largest magnitude is stored as -8; its negative would be 8, but four bits reach only 7
   const ends = new Float32Array(32);
   ends.set([-8, 8, 1, -1, 7.6, 0.5]);
   ends.set([8, -8], 16);
@@ -1438,13 +1441,13 @@ test('block types round as the recorded GGUF files do', () => {
   assert.deepEqual([...encode('Q8_0', new Float32Array(32))], new Array(34).fill(0));
 });
 
-// ---- the whole set, where it is at hand
+// ---- the shared cases, where they are available
 
-test('every case and every public checkpoint opens, every weight covered once', { skip: noShared }, async () => {
+test('every shared case and public checkpoint opens, with every weight covered once', { skip: noShared }, async () => {
   let n = 0;
   for (const root of [join(shared, 'cases'), join(shared, 'public')]) {
     for (const entry of readdirSync(root, { withFileTypes: true })) {
-      // quants: single blocks; gguf, families: types and architectures that are not read yet
+      // quants: single blocks; gguf, families: types and architectures that are not supported yet
       if (!entry.isDirectory() || ['adversarial', 'gguf_vocab', 'quants', 'gguf', 'families'].includes(entry.name))
         continue;
       const here = join(root, entry.name);
@@ -1465,7 +1468,7 @@ test('every case and every public checkpoint opens, every weight covered once', 
   assert.ok(n > 55, `${n}`);
 });
 
-test('every malformed file gets the verdict expected, and is read at most once', { skip: noShared }, async (t) => {
+test('every shared malformed file gets its expected result and is read at most once', { skip: noShared }, async (t) => {
   const here = join(shared, 'cases/adversarial');
   let n = 0,
     bytesRead = 0;
@@ -1481,7 +1484,7 @@ test('every malformed file gets the verdict expected, and is read at most once',
     const files = (config ? [file, config] : [file]).map((name) => join(here, name));
     bytesRead = 0;
     const got = await verdict(config ? { weights: files[0], config: files[1] } : files[0]);
-    // NaN weights are for the engine to refuse
+    // the engine, not the reader, refuses NaN weights
     assert.ok(
       expect === 'load-nan' || expect.split('-or-').includes(got === 'ok' ? 'load' : 'error'),
       `${file} ${config}: ${got}, expected ${expect}`,
@@ -1493,7 +1496,7 @@ test('every malformed file gets the verdict expected, and is read at most once',
   assert.ok(n > 30);
 });
 
-// Each was a TypeError or a RangeError.
+// Each of these threw a TypeError or a RangeError.
 test('values of a config.json that cannot be computed with are refused', () => {
   const stubborn = { toString: 1, valueOf: 1 };
   let deep = [];

@@ -1,4 +1,4 @@
-// generate.test.js - sampling, stopping, searching
+// generate.test.js - sampling, stop conditions, batches and beam search
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ function everyYieldIsDue(/** @type {import('node:test').TestContext} */ t) {
 }
 
 describe('steps and summary', () => {
-  test('an id that the vocabulary does not have, as embeddings with spare rows draw, adds no text', async () => {
+  test('a sampled id beyond the vocabulary, from an embedding with spare rows, adds no text', async () => {
     const small = join(top, 'weights/dates/tokenizer.json'),
       spare = await load({ weights: stories, tokenizer: readFileSync(small) });
     const known = JSON.parse(readFileSync(small, 'utf8')),
@@ -35,7 +35,7 @@ describe('steps and summary', () => {
     spare.dispose();
   });
 
-  test('steps count on from the prompt, and the summary sums them up', async () => {
+  test('step positions continue from the prompt, and the summary has the totals', async () => {
     const ids = await model.encode(prompt);
     const { steps, summary, text } = await run({ maxTokens: 25, temperature: 0 });
     assert.equal(steps.length, 25);
@@ -53,14 +53,14 @@ describe('steps and summary', () => {
     assert.ok(summary.tokensPerSecond > 0 && summary.prefillMs > 0 && summary.decodeMs > 0);
   });
 
-  test('text, ids and typed arrays are the same prompt', async () => {
+  test('a prompt as text, ids or typed array gives the same steps', async () => {
     const ids = await model.encode(prompt);
     const want = (await run({ maxTokens: 8, temperature: 0 })).ids;
     assert.deepEqual((await run({ maxTokens: 8, temperature: 0 }, ids)).ids, want);
     assert.deepEqual((await run({ maxTokens: 8, temperature: 0 }, Int32Array.from(ids))).ids, want);
   });
 
-  test('temperature 0 takes the most likely, whatever the seed; top agrees', async () => {
+  test('temperature 0 takes the most likely token for every seed, and it is the first of top', async () => {
     const { steps } = await run({ maxTokens: 20, temperature: 0, seed: 1, logprobs: 5 });
     assert.deepEqual(
       (await run({ maxTokens: 20, temperature: 0, seed: 2 })).ids,
@@ -75,33 +75,33 @@ describe('steps and summary', () => {
     }
   });
 
-  test('the seed is told even when it was drawn, and gives the text again', async () => {
+  test('the summary has the seed also when it was random, and that seed repeats the text', async () => {
     const first = await run({ maxTokens: 20, temperature: 1.2 });
     assert.ok(Number.isSafeInteger(first.summary.seed));
     const again = await run({ maxTokens: 20, temperature: 1.2, seed: first.summary.seed });
     assert.deepEqual(again.ids, first.ids);
   });
 
-  test('topK 1 is greedy; a small topP and a high minP nearly so', async () => {
+  test('topK 1, a small topP and a high minP are greedy', async () => {
     const greedy = (await run({ maxTokens: 15, temperature: 0 })).ids;
     assert.deepEqual((await run({ maxTokens: 15, temperature: 2, topK: 1 })).ids, greedy);
     assert.deepEqual((await run({ maxTokens: 15, temperature: 1, topP: 1e-6 })).ids, greedy);
     assert.deepEqual((await run({ maxTokens: 15, temperature: 1, minP: 1 })).ids, greedy);
   });
 
-  test('a high repetition penalty does not repeat', async () => {
+  test('with a high repetition penalty no token repeats', async () => {
     const { ids } = await run({ maxTokens: 60, temperature: 0, repetitionPenalty: 1000, ignoreEos: true });
     assert.equal(new Set(ids).size, ids.length);
   });
 
-  test('maxTokens 0 gives nothing and says so', async () => {
+  test('maxTokens 0 gives no step and the stop reason maxTokens', async () => {
     const { steps, summary } = await run({ maxTokens: 0 });
     assert.deepEqual([steps.length, summary.stopReason, summary.text], [0, 'maxTokens', '']);
   });
 });
 
 describe('stopping', () => {
-  test('at the end token, which is not a step; ignoreEos goes on to the full context', async () => {
+  test('generation stops at the end token, which is no step; with ignoreEos at the full context', async () => {
     const ended = await run({ seed: 2, temperature: 0.7 });
     assert.equal(ended.summary.stopReason, 'eos');
     assert.ok(!ended.ids.includes(model.special.eos[0]));
@@ -111,13 +111,13 @@ describe('stopping', () => {
     assert.deepEqual(full.ids.slice(0, ended.ids.length + 1), [...ended.ids, model.special.eos[0]]);
   });
 
-  test('a prompt that fills the context leaves no place', async () => {
+  test('a prompt that fills the context gives no step and the stop reason contextFull', async () => {
     const { steps, summary } = await run({ maxTokens: 5 }, new Array(256).fill(5));
     assert.deepEqual([steps.length, summary.stopReason], [0, 'contextFull']);
   });
 
   for (const stop of [['Lily'], [' named L'], ['little girl named'], ['nowhere', '. She'], ['ittle'], ['e', 'the']]) {
-    test(`before ${JSON.stringify(stop)}, within tokens and across them`, async () => {
+    test(`generation stops before ${JSON.stringify(stop)}, within tokens and across them`, async () => {
       const whole = (await run({ maxTokens: 40, temperature: 0 })).text;
       const cut = Math.min(...stop.map((s) => whole.indexOf(s)).filter((i) => i >= 0));
       const { text, summary, steps } = await run({ maxTokens: 40, temperature: 0, stop });
@@ -131,7 +131,7 @@ describe('stopping', () => {
     });
   }
 
-  test('the beginning of a stop string that does not come is given out after all', async () => {
+  test('text that only begins like a stop string is delivered', async () => {
     const want = await run({ maxTokens: 30, temperature: 0 });
     const got = await run({ maxTokens: 30, temperature: 0, stop: ['Lily.X', 'was a little dog', 'girl named Lilyx'] });
     assert.equal(got.text, want.text);
@@ -213,7 +213,7 @@ describe('distributions', () => {
     });
   }
 
-  test('draws follow the distribution (chi-squared)', async () => {
+  test('samples follow the distribution (chi-squared)', async () => {
     const tiny = await create({ vocab_size: 12, d_model: 16, n_layers: 1, n_heads: 2, context_length: 8 }, { seed: 4 });
     const session = await tiny.session();
     const options = { temperature: 0.05, topK: 9, topP: 0.95 };
@@ -236,7 +236,7 @@ describe('distributions', () => {
     tiny.dispose();
   });
 
-  test('minP and the repetition penalty, against the definitions', async () => {
+  test('minP and the repetition penalty follow their definitions', async () => {
     const logits = [2, 1, 0.5, -1, -3],
       exp = logits.map(Math.exp),
       sum = exp.reduce((a, b) => a + b);
@@ -267,7 +267,7 @@ describe('distributions', () => {
 });
 
 describe('several prompts', () => {
-  test('each gets its own continuation, told apart by sequence', async () => {
+  test('each prompt gets its own continuation, identified by sequence', async () => {
     const prompts = ['One day', 'The cat', 'Tim and'];
     const alone = await Promise.all(prompts.map((p) => run({ maxTokens: 12, temperature: 0 }, p)));
     const { steps, summary } = await run({ maxTokens: 12, temperature: 0 }, prompts);
@@ -281,7 +281,7 @@ describe('several prompts', () => {
     }
   });
 
-  test('one prompt several times is several texts, each with a seed of its own', async () => {
+  test('the same prompt several times gives several texts, each with its own seed', async () => {
     const { summary } = await run({ maxTokens: 12, temperature: 1, seed: Number.MAX_SAFE_INTEGER }, [
       prompt,
       prompt,
@@ -294,14 +294,14 @@ describe('several prompts', () => {
     assert.deepEqual((await run({ maxTokens: 12, temperature: 1, seed: 1 })).summary.ids, c.ids);
   });
 
-  test('both halves of a seed of 53 bits count', async () => {
+  test('both halves of a 53-bit seed take effect', async () => {
     const texts = await Promise.all(
       [7, 2 ** 32 + 7, 2 ** 52 + 7].map(async (seed) => (await run({ maxTokens: 20, temperature: 1, seed })).text),
     );
     assert.equal(new Set(texts).size, 3);
   });
 
-  test('the texts of a batch wait for one another: its time is that of the longest', async () => {
+  test('the time of a batch is that of its longest text', async () => {
     const { summary } = await run({ maxTokens: 12, temperature: 0 }, [prompt, 'The', 'A dog']);
     assert.equal(summary.decodeMs, Math.max(...summary.summaries.map((s) => s.decodeMs)));
     assert.equal(
@@ -310,7 +310,7 @@ describe('several prompts', () => {
     );
   });
 
-  test('an encoder-decoder reads one source for all, or each its own', async () => {
+  test('an encoder-decoder takes one source for all prompts, or one for each', async () => {
     const dates = await load(join(top, 'weights/dates/')),
       { bos } = dates.special;
     const sources = ['3 March 1999', 'July 4, 2021'],
@@ -328,7 +328,7 @@ describe('several prompts', () => {
     dates.dispose();
   });
 
-  test('of different lengths and ends, seeded, watched or edited: what each would be alone', async () => {
+  test('prompts of different lengths, with seeds, captures or edits, give the same texts as alone', async () => {
     const prompts = ['Once upon a time there was a very small', 'A', 'The end', 'Lily said'];
     for (const options of [
       { maxTokens: 60, temperature: 0.8, seed: 4 },
@@ -377,12 +377,12 @@ describe('beams', () => {
   }
 
   for (const lengthPenalty of [0, 0.6, 2]) {
-    test(`a beam as wide as the vocabulary allows finds the best sequence, length penalty ${lengthPenalty}`, async () => {
+    test(`a beam as wide as all sequences finds the most likely one, length penalty ${lengthPenalty}`, async () => {
       const tiny = await create(
         { vocab_size: 5, d_model: 16, n_layers: 2, n_heads: 2, context_length: 16 },
         { seed: 8 },
       );
-      // random weights of std 0.02 hardly tell tokens apart: make the head's input larger
+      // random weights with std 0.02 give nearly uniform logits: enlarge the input of the output layer
       const edits = [{ at: 'ln_final.hook_normalized', scale: 60 }];
       const want = await exhaustive({ session: () => tiny.session({ edits }) }, [1, 2], 4, 5, -1, lengthPenalty);
       const { ids, steps } = await collect(tiny.generate([1, 2], { beams: 64, lengthPenalty, maxTokens: 4, edits }));
@@ -395,7 +395,7 @@ describe('beams', () => {
     });
   }
 
-  test('beams never find a less likely text than greedy does', async () => {
+  test('beam search never finds a less likely text than greedy decoding', async () => {
     const sum = (steps) => steps.reduce((n, s) => n + s.logprob, 0);
     const greedy = await run({ maxTokens: 12, temperature: 0, ignoreEos: true });
     const wide = await run({ maxTokens: 12, beams: 6, lengthPenalty: 0, ignoreEos: true });
@@ -404,7 +404,7 @@ describe('beams', () => {
     assert.deepEqual((await run({ maxTokens: 12, beams: 1, temperature: 0, ignoreEos: true })).ids, greedy.ids);
   });
 
-  test('leaving a search of several prompts leaves nothing behind', async () => {
+  test('breaking out of a beam search of several prompts frees its memory', async () => {
     const held = () => model.memory.regions.find((r) => r.name === 'kv cache').bytes;
     const before = held();
     for await (const step of model.generate(
@@ -454,11 +454,12 @@ describe('beams', () => {
     return best.ids;
   }
 
-  // Where all live beams met an end token at once, fewer went on.
-  test("a search with ends in it is the textbook's", async () => {
+  // When all live beams met an end token in the same step, fewer beams continued.
+  test("a beam search with end tokens gives the textbook's result", async () => {
     const end = await model.weight('embed.weight', 0),
       start = await model.encode(prompt);
-    const edits = [{ at: 'ln_final.hook_normalized', add: end.map((x) => 2.8 * x) }]; // an end is likely everywhere
+    // makes the end token likely at every position
+    const edits = [{ at: 'ln_final.hook_normalized', add: end.map((x) => 2.8 * x) }];
     for (const beams of [2, 3, 4]) {
       for (const lengthPenalty of [0.5, 1, 1.5, 2, 3, 4, 6, 10]) {
         const o = { beams, lengthPenalty, maxTokens: 6, edits };
@@ -469,8 +470,8 @@ describe('beams', () => {
         );
       }
     }
-    // an end that is likely, but not among the best, ends nothing: with plain sums it would win, since longer texts
-    // only lose
+    // an end token that is likely, but not among the best candidates, ends no beam: with plain sums it would win,
+    // because longer texts only lose probability
     for (const [beams, scale, likely] of [
       [2, 1, 3],
       [2, 0.7, 2],
@@ -491,7 +492,7 @@ describe('beams', () => {
     }
   });
 
-  test('beams from an encoder-decoder', async () => {
+  test('beam search works with an encoder-decoder', async () => {
     const c = openCase('t2_encdec_padmask');
     const translator = await load(c.source, { quantize: 'f32' });
     const { steps, summary } = await collect(

@@ -1,9 +1,9 @@
-// gradients.js - a decoder in double, forwards and backwards, written from the papers' formulas for the tests of depth:
-// it shares nothing with the engine but the rules by which random numbers are drawn (src/base/rng.h) and in which
-// order.
+// gradients.js - the forward and backward pass of a decoder in double precision, written from the papers' formulas for
+// the tests of depth(). It shares only the random number generator (src/base/rng.h) and the order of its numbers with
+// the engine.
 //
-// LayerNorm, GELU-tanh, learned positions, no linear biases, tied head. Every operation remembers how to send its
-// gradient back.
+// LayerNorm, GELU-tanh, learned positions, no linear biases, tied head. Every operation records its backward
+// function.
 
 const MASK = (1n << 64n) - 1n;
 
@@ -211,7 +211,7 @@ const rms = (...lists) =>
   Math.sqrt(lists.reduce((a, l) => a + l.reduce((b, x) => b + x * x, 0), 0) / lists.reduce((n, l) => n + l.length, 0));
 
 /**
- * What depth() measures.
+ * The values that depth() returns.
  * @param
  *   {{vocab_size: number, d_model: number, n_layers: number, n_heads: number, d_ff: number, context_length: number, norm_eps: number, norm_placement?: string, use_norm?: boolean, use_residual?: boolean}}
  *   c
@@ -268,6 +268,6 @@ export function depthInDouble(c, seed, n) {
     x = sublayer(x, (y) => tape.linear(tape.gelu(tape.linear(y, up)), down));
     return rms(x.data);
   });
-  tape.backward(tape.linear(post ? x : tape.norm(x, c.norm_eps), embed), targets); // the last norm is not a block's
+  tape.backward(tape.linear(post ? x : tape.norm(x, c.norm_eps), embed), targets); // the final norm belongs to no block
   return blocks.map((matrices, l) => ({ weights: rms(...matrices.map((m) => m.grad)), stream: streams[l] }));
 }

@@ -1,4 +1,4 @@
-// headers.test.js - headers and tokens reach the origin they are for and no other, and stand in no error
+// headers.test.js - headers and tokens are sent to their origin and to no other, and never appear in an error
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const headers = { authorization: `Bearer ${SECRET}`, 'x-key': SECRET };
 const carried = (/** @type {any} */ request) => JSON.stringify(request.headers).includes(SECRET);
 
 /**
- * Two origins: what is asked of `home` may be redirected to `away`.
+ * Two origins: `home` may redirect requests to `away`.
  * @param {(urls: {home: any, away: any}) => Promise<void>} check
  * @param {(away: string) => Record<string, any>} files
  */
@@ -31,7 +31,7 @@ async function twoOrigins(files, check) {
 
 describe('headers', () => {
   for (const worker of [false, true]) {
-    test(`go to the source's origin, in every form${worker ? ', from a worker' : ''}`, async () => {
+    test(`are sent to the source's origin, in every form of the option${worker ? ', from a worker' : ''}`, async () => {
       await twoOrigins(
         () => ({ '/m.gguf': { bytes } }),
         async ({ home }) => {
@@ -43,7 +43,7 @@ describe('headers', () => {
         },
       );
     });
-    test(`are not taken to where it redirects${worker ? ', from a worker' : ''}`, async () => {
+    test(`are not sent to another origin after a redirect${worker ? ', from a worker' : ''}`, async () => {
       await twoOrigins(
         (away) => ({ '/m.gguf': `${away}m.gguf`, '/near.gguf': '/m.gguf' }),
         async ({ home, away }) => {
@@ -57,7 +57,7 @@ describe('headers', () => {
       );
     });
   }
-  test('nor back again, nor with a part on another server, nor when a cut download is resumed', async () => {
+  test("are not sent after a redirect back, or to another server's parts and resumed downloads", async () => {
     await twoOrigins(
       (away) => ({
         '/m.gguf': `${away}m.gguf`,
@@ -96,8 +96,8 @@ describe('headers', () => {
       },
     );
   });
-  // requests.js asks once whether it runs in Node: here it is loaded as in a page.
-  test('nor, in a page, with a part on another server', async () => {
+  // requests.js checks once whether it runs in Node: here it is loaded as in a page.
+  test('are not sent, in a page, to a part on another server', async () => {
     const node = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(globalThis, 'process'));
     Object.defineProperty(globalThis, 'process', { ...node, get: () => undefined });
     const { requests } = await import('../../web/lib/download/requests.js?page').finally(() =>
@@ -118,7 +118,7 @@ describe('headers', () => {
       [config, false, undefined],
     ]);
   });
-  test('a redirect that never ends, or leads nowhere, is said', async () => {
+  test('endless redirects, and one without a target, are refused', async () => {
     const round = await serveCut({
       '/m.gguf': '/m.gguf',
       '/odd.gguf': 'ftp://h.example/m.gguf',
@@ -129,7 +129,7 @@ describe('headers', () => {
     await refused(load(`${round.url}bad.gguf`, { headers }), 'network', /no address/);
     round.close();
   });
-  test('no refusal quotes them', async () => {
+  test('are quoted in no error message', async () => {
     const silent = (
       /** @type {Promise<any>} */ promise,
       /** @type {string | string[]} */ code,
@@ -186,7 +186,7 @@ describe('headers', () => {
   });
 });
 
-describe('the token of the hub', () => {
+describe('the access token of the hub', () => {
   const env = { ...process.env };
   afterEach(() => {
     for (const name of ['HF_TOKEN', 'HF_ENDPOINT'])
@@ -195,7 +195,7 @@ describe('the token of the hub', () => {
   });
   const path = '/o/n/resolve/main/m.gguf';
 
-  test('goes to its endpoint and not to where that redirects', async () => {
+  test("is sent to the hub's endpoint and not to where that redirects", async () => {
     await twoOrigins(
       (away) => ({ [path]: `${away}m.gguf` }),
       async ({ home, away }) => {
@@ -209,7 +209,7 @@ describe('the token of the hub', () => {
       },
     );
   });
-  test('$HF_TOKEN is for the hub alone: no other endpoint, no other source', async () => {
+  test('from $HF_TOKEN is sent only to the hub or $HF_ENDPOINT', async () => {
     await twoOrigins(
       () => ({ [path]: { bytes }, '/m.gguf': { bytes } }),
       async ({ home }) => {
@@ -234,7 +234,7 @@ describe('the token of the hub', () => {
       },
     );
   });
-  test('whose absence is the reason of a 401 is named', async () => {
+  test('is mentioned in the error of a status 401', async () => {
     const locked = await serveCut({});
     const fetch = /** @type {any} */ (async () => new Response('', { status: 401, statusText: 'Unauthorized' }));
     await refused(

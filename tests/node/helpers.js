@@ -1,4 +1,4 @@
-// helpers.js - what the tests of the library share
+// helpers.js - shared by the tests of the library
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -25,7 +25,7 @@ export function floats(file) {
 }
 
 /**
- * A case's folder, its description and how to run it.
+ * A case: its folder, its description and the options to run it.
  * @param {string} name
  * @param {string} [root]
  */
@@ -51,7 +51,8 @@ export function openCase(name, root = golden) {
 }
 
 /**
- * That it is refused as the package refuses: with this code, or one of these, and a sentence that these words match.
+ * Assert that a promise rejects with a GlassformerError that has this code, or one of these, and a message that
+ * matches.
  * @param {Promise<any>} promise @param {string | string[]} code @param {RegExp} [words]
  */
 export function refused(promise, code, words = /./) {
@@ -64,7 +65,7 @@ export function refused(promise, code, words = /./) {
   });
 }
 
-/** Everything a generator gives. */
+/** All steps of a generation, its summary, ids and text. */
 export async function collect(generator) {
   const steps = [];
   for (;;) {
@@ -90,7 +91,7 @@ export function distance(a, b) {
 }
 
 /**
- * Equal to the last bit, NaN and the sign of zero included.
+ * Whether two arrays have the same bits, including NaN and the sign of zero.
  * @param {Float32Array} a
  * @param {Float32Array} b
  */
@@ -105,7 +106,7 @@ export function sameBits(a, b) {
 }
 
 /**
- * Whole numbers that look random and are the same every time.
+ * Pseudo-random whole numbers, the same for the same seed.
  * @param {number} n
  * @param {number} below
  * @param {number} [seed]
@@ -169,7 +170,7 @@ export function readTensors(file) {
 export async function serve(handler) {
   const server = createServer(handler);
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  server.unref(); // a test that fails before it closes the server does not keep the process
+  server.unref(); // so that the process ends even when a failing test leaves the server open
   const { port } = /** @type {any} */ (server.address());
   return {
     url: `http://127.0.0.1:${port}/`,

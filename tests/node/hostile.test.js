@@ -1,8 +1,8 @@
 // hostile.test.js - arguments that are too large, change while they are read, or run code of their own
 //
-// An array of three million edits was refused after seconds, one of 2^31 ids ended the process, and
-// `set: { length: 6e8 }` made the engine reserve 2^32 bytes, of which none arrived: every later call wrote over its
-// memory until it trapped.
+// An array of three million edits was refused only after seconds, and one of 2^31 ids ended the process. `set: {
+// length: 6e8 }` made the engine reserve 2^32 bytes, which is 0 in 32 bits: every later call overwrote its memory until
+// it trapped.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -38,7 +38,7 @@ after(() => {
 });
 
 /**
- * Something with that many entries, which counts how many are read.
+ * An array-like that claims this many entries and counts how many are read.
  * @param {number} length
  * @param {any} [entry]
  */
@@ -56,7 +56,7 @@ function claims(length, entry = 1, target = []) {
 
 const at = 'blocks.0.hook_mlp_out';
 /**
- * Every place of a call that takes a list, by what its refusal names.
+ * Every argument that takes a list, by the name in its error message.
  * @type {Record<string, (model: any, list: any) => any>}
  */
 const LISTS = {
@@ -110,7 +110,7 @@ const SHOWN = 50;
 
 describe('lists', () => {
   for (const [name, call] of Object.entries(LISTS)) {
-    test(`${name}: 2^31 entries are refused by their number, none is read`, async () => {
+    test(`${name}: 2^31 entries are refused for their number, and at most the shown ones are read`, async () => {
       for (const length of [2 ** 31, 2 ** 53 - 1]) {
         const errors = [];
         for (const model of [here, there]) {
@@ -124,12 +124,12 @@ describe('lists', () => {
       }
     });
 
-    test(`${name}: what is no list, or changes while it is read`, async () => {
+    test(`${name}: a value that is not a list, or changes while it is read, is refused`, async () => {
       const throwing = claims(3).value;
       const { proxy, revoke } = Proxy.revocable([], {});
       revoke();
       const growing = () => {
-        // by the second time that it is asked
+        // when its length is read for the second time
         let asked = 0;
         return new Proxy([1, 2, 3], { get: (target, key) => (key === 'length' ? (asked++ ? 1e9 : 3) : target[key]) });
       };
@@ -190,7 +190,7 @@ describe('lists', () => {
     });
   }
 
-  test('a source, and masks, of a model that takes them', async () => {
+  test('a source and its mask are checked in the same way', async () => {
     for (const [call, name] of [
       [(v) => pair.forward(ids, { source: v }), 'source'],
       [(v) => pair.session({ source: v }), 'source'],
@@ -209,7 +209,7 @@ describe('lists', () => {
     assert.equal((await pair.forward(ids, { source: ids, sourceMask: [true, 1, 0] })).logits.shape[0], 3);
   });
 
-  test('typed arrays by what they are, not by what they say', async () => {
+  test('typed arrays are read by their real length and type, not by overridden properties', async () => {
     const lying = Int32Array.of(1, 2, 3);
     Object.defineProperty(lying, 'length', { value: 2 ** 31 });
     assert.equal((await here.forward(lying)).logits.shape[0], 3);
@@ -222,12 +222,12 @@ describe('lists', () => {
       assert.equal((await refusal(() => model.forward(detached))).code, 'empty-prompt');
     if (!('resizable' in ArrayBuffer.prototype)) return;
     const buffer = new ArrayBuffer(12, { maxByteLength: 24 }),
-      view = new Int32Array(buffer); // follows its buffer's size
+      view = new Int32Array(buffer); // its length follows its buffer
     buffer.resize(8);
     assert.equal((await here.forward(view)).logits.shape[0], 2);
   });
 
-  test('too many of what is fine', async () => {
+  test('too many valid entries are refused', async () => {
     const edit = { at, scale: 1 };
     assert.match(
       (await refusal(() => here.forward(ids, { edits: new Array(65537).fill(edit) }))).message,
@@ -237,7 +237,8 @@ describe('lists', () => {
       (await refusal(() => here.forward(ids, { edits: new Array(65536).fill({ at: '*', scale: 1 }) }))).message,
       /changes at single points, at most 262144/,
     );
-    const half = Math.floor(2 ** 18 / (await here.points()).length / 2) + 1; // each of them two changes at each point
+    // each edit makes two changes at each point
+    const half = Math.floor(2 ** 18 / (await here.points()).length / 2) + 1;
     assert.match(
       (await refusal(() => here.forward(ids, { edits: new Array(half).fill({ at: '*', scale: 1, add: 0 }) }))).message,
       /changes at single points/,
@@ -298,13 +299,13 @@ describe('texts', () => {
     positions: async (text) => (await told.session()).rewind(text),
   };
   for (const [name, call] of Object.entries(texts)) {
-    test(`${name}: a text of 500 MB is not read`, async () => {
+    test(`${name}: a text of 500 MB is refused without reading it`, async () => {
       const error = await refusal(() => call(long));
       assert.match(error.message, new RegExp(name));
       assert.ok(!error.message.includes('xx'), error.message);
     });
   }
-  test('a tokenizer alone', async () => {
+  test('a tokenizer refuses it too', async () => {
     const tokenizer = await Tokenizer.load(stories);
     assert.match((await refusal(() => tokenizer.encode(long))).message, /500000000 characters, at most 16777216/);
     assert.match(
@@ -320,7 +321,7 @@ describe('texts', () => {
       assert.match((await refusal(call)).message, /ids has 2147483648 entries/);
     assert.equal(seen.reads, 0);
   });
-  test('together no more than one may have', async () => {
+  test('the texts of several prompts together have the limit of one', async () => {
     assert.match(
       (await refusal(() => told.forward(new Array(300).fill('x'.repeat(6e4))))).message,
       /input \d+ is too long.*16777216/,
@@ -329,7 +330,7 @@ describe('texts', () => {
 });
 
 describe('options and objects', () => {
-  test('each is read once', async () => {
+  test('each option is read once', async () => {
     const counts = {};
     const counting = (o, path = '') =>
       new Proxy(o, {
@@ -368,7 +369,7 @@ describe('options and objects', () => {
     single();
   });
 
-  test('getters that throw are named, with what they threw as the cause', async () => {
+  test('getters that throw are named in the error, which has the thrown value as its cause', async () => {
     const boom = new Error('boom'),
       trap = (name) => ({
         get [name]() {
@@ -400,7 +401,7 @@ describe('options and objects', () => {
     }
   });
 
-  test('objects that contain themselves, or are nested without end', async () => {
+  test('circular and endlessly nested objects are refused', async () => {
     const loop = { ...config };
     loop.self = loop;
     const wide = [];
@@ -425,7 +426,7 @@ describe('options and objects', () => {
     }
   });
 
-  test('the same object at many places does not contain itself', async () => {
+  test('the same object at many places is not taken as circular', async () => {
     const message = { role: 'user', content: 'a' };
     assert.equal((await refusal(() => collect(told.chat(new Array(100).fill(message))))).code, 'no-chat-template');
     const names = ['a', 'b', 'c'],
@@ -443,7 +444,7 @@ describe('options and objects', () => {
     assert.deepEqual(tokenizer.encode(names.join('')), [3, 2]);
   });
 
-  test('bytes that were posted elsewhere, that are shared, whose buffer changes', async () => {
+  test('detached bytes, and objects that only claim a length, are refused', async () => {
     const gone = new Uint8Array(100);
     structuredClone(gone.buffer, { transfer: [gone.buffer] });
     for (const source of [gone, gone.buffer, { weights: gone, config }, { weights: [gone.buffer], config }]) {
@@ -459,14 +460,14 @@ describe('options and objects', () => {
 
 describe("the engine's own memory for arguments", () => {
   const bytes = new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url);
-  test('a size that wasm cannot be given is refused, and what follows has its room', async () => {
+  test('a size beyond the range of wasm is refused, and the next allocation is large enough', async () => {
     const engine = await Engine.start(await WebAssembly.compile(readFileSync(bytes)), 1);
     engine.scratch(100);
     for (const n of [2 ** 32 - 1, 2 ** 32, 2 ** 33, Infinity, NaN]) {
       assert.throws(() => engine.scratch(n), { code: 'out-of-memory' });
       const p = engine.scratch(5000);
       assert.ok(p > 0 && p + 5000 <= engine.memoryBytes);
-      assert.equal(engine.scratch(8192), p); // a power of two; that much is there
+      assert.equal(engine.scratch(8192), p); // rounded up to a power of two, which is already allocated
     }
     engine.close();
   });

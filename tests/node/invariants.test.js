@@ -1,4 +1,4 @@
-// invariants.test.js - what must be equal to the last bit, whatever the path to it
+// invariants.test.js - results that must have the same bits by every path of computation
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, load } from '../../web/lib/index.js';
@@ -34,7 +34,7 @@ const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
 for (const [name, config] of Object.entries(families)) {
   describe(name, () => {
     for (const n of [1, 7, 64, 150]) {
-      test(`token by token = in one pass, ${n} positions`, async () => {
+      test(`token by token gives the same bits as one pass, ${n} positions`, async () => {
         const model = await create(config, { seed: 7 });
         const ids = numbers(n, config.vocab_size, n);
         const whole = await model.forward(ids, { capture: ['*.hook_pattern'] });
@@ -63,7 +63,7 @@ for (const [name, config] of Object.entries(families)) {
       });
     }
 
-    test('in pieces of any size = in one pass', async () => {
+    test('pieces of any size give the same bits as one pass', async () => {
       const model = await create(config, { seed: 3 });
       const ids = numbers(150, config.vocab_size, 5);
       const { logits } = await model.forward(ids);
@@ -75,7 +75,7 @@ for (const [name, config] of Object.entries(families)) {
       model.dispose();
     });
 
-    test('rewound = fresh; a fork and its parent go their own ways', async () => {
+    test('a rewound session equals a fresh one; a fork and its parent do not affect each other', async () => {
       const model = await create(config, { seed: 3 });
       const a = numbers(90, config.vocab_size, 1),
         b = numbers(20, config.vocab_size, 2);
@@ -94,7 +94,7 @@ for (const [name, config] of Object.entries(families)) {
       model.dispose();
     });
 
-    test('seen or not, edited by nothing or not: the same bits', async () => {
+    test('captures, and edits without effect, do not change a bit', async () => {
       const model = await create(config, { seed: 3 });
       const ids = numbers(70, config.vocab_size, 9);
       const plain = await model.forward(ids);
@@ -108,7 +108,7 @@ for (const [name, config] of Object.entries(families)) {
   });
 }
 
-test('a generated text = its ids run through forward, logprob by logprob', async () => {
+test('the logprobs of a generation equal those of forward on its ids', async () => {
   const model = await load(stories);
   const prompt = await model.encode('Once upon a time');
   const { steps } = await collect(model.generate(prompt, { maxTokens: 40, seed: 11 }));
@@ -123,7 +123,7 @@ test('a generated text = its ids run through forward, logprob by logprob', async
   model.dispose();
 });
 
-test('rows captured step by step make the triangle of the uncached pass, 64 tokens', async () => {
+test('patterns captured step by step equal those of one pass without cache, 64 tokens', async () => {
   const model = await load(stories);
   const prompt = await model.encode('One day, a cat');
   const { steps, ids } = await collect(
@@ -152,7 +152,7 @@ test('rows captured step by step make the triangle of the uncached pass, 64 toke
   model.dispose();
 });
 
-test('two runs at once do not touch one another', async () => {
+test('two generations at once do not affect each other', async () => {
   const model = await load(stories);
   const options = { maxTokens: 30, temperature: 1, seed: 5 };
   const alone = [await collect(model.generate('A dog', options)), await collect(model.generate('The sun', options))];
@@ -167,7 +167,7 @@ test('two runs at once do not touch one another', async () => {
   model.dispose();
 });
 
-test('both binaries that run here give the same bits', async (t) => {
+test('the simd and the relaxed binary give the same bits', async (t) => {
   const models = [];
   for (const backend of ['simd', 'relaxed'])
     models.push(await load(stories, { backend }).catch((e) => (assert.equal(e.code, 'unsupported'), null)));
@@ -177,7 +177,7 @@ test('both binaries that run here give the same bits', async (t) => {
   assert.ok(sameBits(a.logits.data, b.logits.data));
 });
 
-test('one seed, one model, one text', async () => {
+test('the same seed and model give the same text', async () => {
   const [a, b, c] = await Promise.all([1, 1, 2].map((seed) => create(modern, { seed })));
   const [x, y, z] = await Promise.all([a, b, c].map((m) => m.forward([1, 2, 3])));
   assert.ok(sameBits(x.logits.data, y.logits.data));
@@ -187,7 +187,7 @@ test('one seed, one model, one text', async () => {
   assert.notDeepEqual(await text(42), await text(43));
 });
 
-test('an encoder-decoder: token by token = in one pass, its source read once', async () => {
+test('an encoder-decoder gives the same bits token by token as in one pass, with its source encoded once', async () => {
   const c = openCase('t2_encdec_padmask');
   const model = await load(c.source, { quantize: 'f32' });
   const { logits } = await model.forward(c.about.input_ids, c.run);

@@ -1,5 +1,5 @@
-// keeping.test.js - checksums and stores of downloads; and that nothing is given back while it is in use, or kept when
-// it is not
+// keeping.test.js - checksums and caches of downloads; objects are not freed while they are in use, and are freed
+// afterwards
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -28,14 +28,14 @@ const fromAfar = async () =>
   });
 
 describe('checksums', () => {
-  test('belong to the weights, however their address is spelt', async () => {
+  test('are checked for the weights, for every spelling of their address', async () => {
     for (const name of ['a.gguf', 'a+b.gguf', 'a b.gguf']) {
       const fetch = serving({ [name]: file });
       await refused(load(`hf:o/n/${name}`, { fetch, sha256: wrong }), 'bad-file', /SHA-256/);
       (await load(`hf:o/n/${name}`, { fetch, sha256: sum(file) })).dispose();
     }
   });
-  test('and not to the files beside them', async () => {
+  test('are not checked for the files beside the weights', async () => {
     const part = (name) => readFileSync(`${top}weights/dates/${name}`),
       weights = part('model.safetensors');
     const source = {
@@ -49,7 +49,7 @@ describe('checksums', () => {
     model.dispose();
     await refused(load(source, { fetch, sha256: wrong }), 'bad-file', /the blob given: its SHA-256/);
   });
-  test('are left off when the caller asks', async () => {
+  test('are not checked where the caller turns them off', async () => {
     const controller = new AbortController();
     const hashing = load(new Blob([new Uint8Array(64 << 20)]), { sha256: wrong, signal: controller.signal });
     setTimeout(() => controller.abort(new Error('enough')), 20);
@@ -57,12 +57,12 @@ describe('checksums', () => {
   });
 });
 
-test('a length that may be that of compressed bytes is not held against a file, whoever hands it on', async () => {
+test("a Content-Length that may count compressed bytes is not compared with the file's length", async () => {
   for (const options of [{}, { sha256: sum(file) }, { worker: true }])
     (await load('https://h.example/a.gguf', { fetch: fromAfar, ...options })).dispose();
 });
 
-describe('a store', () => {
+describe('a browser cache', () => {
   const kept = new Map();
   beforeEach(() => {
     kept.clear();
@@ -91,7 +91,7 @@ describe('a store', () => {
     return model;
   };
 
-  test('whose copy is not the file that is wanted fetches it anew', async () => {
+  test('downloads again when its copy has another checksum', async () => {
     let asked = 0;
     const visit = async (bytes) => {
       const fetch = (url) => {
@@ -114,8 +114,8 @@ describe('a store', () => {
     assert.deepEqual([await visit(newer), asked], [false, 2]);
     assert.deepEqual([await visit(newer), asked], [true, 2]);
   });
-  // Without a network the first optional file that a folder lacks was a failed request.
-  test('knows without a network what was not there, and asks again with one', async () => {
+  // Without a network, the first optional file that a folder lacks failed the load.
+  test('remembers absent files without a network, and asks for them again with one', async () => {
     await refused(opened(offline), 'network', /config\.json.*fetch failed/);
     await opened(serving(hub));
     await opened(offline);
@@ -126,8 +126,8 @@ describe('a store', () => {
     );
     assert.ok((await opened(offline)).special.eos.includes(7), 'the file that came later is kept');
   });
-  // {"error":"rate limited"} as config.json was kept for ever.
-  test('keeps no excuse of a server for a file, and no file for an excuse', async () => {
+  // {"error":"rate limited"} was cached as config.json for ever.
+  test('stores no error page as a file, and refuses no valid file as an error page', async () => {
     const page = Buffer.from('<!DOCTYPE html><title>Busy'),
       busy = Buffer.from('temporarily unavailable');
     const excuses = {
@@ -159,7 +159,7 @@ describe('a store', () => {
   });
 });
 
-/** A program with the garbage collector at hand; what it prints. */
+/** Run a program that can call the garbage collector, and return its output. */
 const program = (lines) =>
   spawnSync(
     process.execPath,
@@ -177,8 +177,8 @@ const program = (lines) =>
     { encoding: 'utf8', timeout: 60_000 },
   );
 
-describe('what nobody names any more', () => {
-  test('stays while a session, a text or an answer needs it', () => {
+describe('objects without references', () => {
+  test('a model is kept while a session, a generation or a pending call uses it', () => {
     for (const worker of [false, true]) {
       const { stdout, stderr } = program(`
         const opened = () => load(source, { worker: ${worker} });
@@ -201,7 +201,7 @@ describe('what nobody names any more', () => {
       assert.deepEqual([steps, rows], [30, 30], stderr);
     }
   });
-  test('and a run of training while its files are written', () => {
+  test('a training run is kept while its files are written', () => {
     const { stdout, stderr } = program(`
       const asked = async () => { const run = train({ d_model: 16, n_layers: 1, n_heads: 1 }, 'a b c d '.repeat(200), { steps: 2 }); await run.next(); return run; };
       const files = (await asked()).files(), state = (await asked()).checkpoint();
@@ -209,7 +209,7 @@ describe('what nobody names any more', () => {
       console.log((await files)[0].name, (await state).length > 0);`);
     assert.equal(stdout.trim(), 'model.gguf true', stderr);
   });
-  test('a file is closed by who gives up before its first byte', () => {
+  test('a load that is aborted before the first byte closes its file', () => {
     const { stdout, stderr } = program(`
       for (let i = 0; i < 20; i++) {
         const controller = new AbortController();
@@ -225,7 +225,7 @@ describe('what nobody names any more', () => {
   });
 });
 
-test('what a model tells is the caller’s own, with a worker and without', async () => {
+test('values that a model returns are copies, with a worker and without', async () => {
   for (const worker of [false, true]) {
     const model = await load(join(golden, 'gguf_llama_q8_0/model.gguf'), { worker });
     const write = async () => {

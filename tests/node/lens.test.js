@@ -10,7 +10,7 @@ import { collect, numbers, openCase, readTensors, shared, stories } from './help
 const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
 
 describe('logit lens', () => {
-  test('at the last layer it is the model', async () => {
+  test("equals the model's own prediction at the last layer", async () => {
     const model = await load(stories);
     const ids = await model.encode('Once upon a time, there was');
     const lens = await model.logitLens(ids, { top: 3 });
@@ -26,7 +26,7 @@ describe('logit lens', () => {
   });
 
   for (const name of ['llama_gqa_f16', 'gpt2_n_inner']) {
-    test(`before that, final norm and head by hand: ${name}`, async () => {
+    test(`equals final norm and output layer computed by hand at earlier layers: ${name}`, async () => {
       const model = await load(openCase(name).source, { quantize: 'f32' });
       const { dModel: d, vocabSize: v, norm, normEps } = model.config;
       const ids = numbers(9, v),
@@ -82,7 +82,7 @@ describe('attribution', () => {
     });
   }
 
-  test('of a decoder that is not causal: an early position reads the late ones', async () => {
+  test('sums to the logit in a decoder that is not causal, where an early position attends to later ones', async () => {
     const model = await create(
         { vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32, causal: false },
         { seed: 2 },
@@ -99,7 +99,7 @@ describe('attribution', () => {
     model.dispose();
   });
 
-  test('so it is where parts are switched off', async () => {
+  test('sums to the logit where parts are switched off', async () => {
     for (const name of ['llama_1tok', 'gpt2_n_inner']) {
       for (const switches of [
         { useNorm: false },
@@ -119,7 +119,7 @@ describe('attribution', () => {
     }
   });
 
-  test("a head's part is what its own output projection puts there", async () => {
+  test('the part of a head is the product of its values and its output projection', async () => {
     const c = openCase('llama_1tok');
     const model = await load(c.source, { quantize: 'f32' });
     const { dHead, dModel } = model.config,
@@ -145,7 +145,7 @@ describe('attribution', () => {
     }
   });
 
-  test('a token may be named by its text; refusals', async () => {
+  test('takes a token by its text, and refuses unknown tokens and positions', async () => {
     const model = await load(stories);
     const [id] = await model.encode(' dog', { addSpecialTokens: false });
     assert.equal((await model.attribution('I have a', { token: ' dog' })).token, id);
@@ -201,7 +201,7 @@ describe('trace', () => {
     model.dispose();
   });
 
-  test('what is switched off costs nothing', async () => {
+  test('counts no FLOPs for parts that are switched off', async () => {
     const flops = async (/** @type {object} */ switches) => {
       const model = await load(stories, { switches }),
         rows = await model.trace(numbers(20, 2048));
@@ -220,7 +220,7 @@ describe('trace', () => {
   });
 
   for (const [name, config] of Object.entries(configs)) {
-    test(`every parameter once, every shape fits the next: ${name}`, async () => {
+    test(`has every parameter once, and shapes that fit together: ${name}`, async () => {
       const model = config ? await create(config, { seed: 1 }) : await load(stories);
       const { kind, vocabSize, dModel } = model.config,
         T = Math.min(80, model.config.contextLength - 10);
@@ -235,13 +235,13 @@ describe('trace', () => {
       assert.ok(rows.some((r) => r.ms > 0));
       const named = Object.fromEntries(rows.map((r) => [r.name, r]));
       if (kind === 'encoder_decoder') {
-        assert.ok(!named['encoder.final_norm'] && !named['decoder.final_norm']); // that of 2017 has none
+        assert.ok(!named['encoder.final_norm'] && !named['decoder.final_norm']); // the model of 2017 has no final norm
         assert.deepEqual(named['encoder.0.attn.qkv'].in, [11, dModel]);
         assert.deepEqual(named['decoder.1.cross_attn.kv'].in, [11, dModel]);
         assert.deepEqual(named['decoder.head'].out, [T, vocabSize]);
       } else if (kind === 'decoder') {
         assert.deepEqual(named.head.out, [T, vocabSize]);
-        // what matrices and attention cost, by the formula of estimate, position by position
+        // FLOPs of matrices and attention by the formula of estimate, position by position
         const exact = rows
           .filter((r) => /attn\.(qkv|o|attend)$|ffn\.(up|down)$|^head$/.test(r.name))
           .reduce((n, r) => n + r.flops, 0);
@@ -263,7 +263,7 @@ describe('trace', () => {
     Object.fromEntries(Object.entries(c).map(([k, v]) => [k.replace(/[A-Z]/g, (x) => `_${x.toLowerCase()}`), v]));
 });
 
-test('chat: the template that came with the model, then generate', async () => {
+test("chat formats the messages with the model's template and then generates", async () => {
   const c = openCase('llama_1tok'),
     folder = mkdtempSync(join(tmpdir(), 'glassformer-chat-'));
   try {
@@ -313,7 +313,7 @@ test('chat: the template that came with the model, then generate', async () => {
     await assert.rejects(collect(model.chat([])), { code: 'bad-argument' });
     const plain = await load(stories);
     await assert.rejects(collect(plain.chat(messages)), { code: 'no-chat-template' });
-    // the texts that the tokenizer names come before those of the configuration's ids
+    // texts that the tokenizer names take precedence over those of the configuration's ids
     const template = '{{ bos_token }}{{ messages[0].content }}{{ eos_token }}';
     json('tokenizer_config.json', { chat_template: template, bos_token: '[user]', eos_token: { content: '[bot]' } });
     const named = await load(`${folder}/`, { quantize: 'f32' });
@@ -329,7 +329,7 @@ test('chat: the template that came with the model, then generate', async () => {
   }
 });
 
-test('the norm of the residual stream by layer, as data for a plot', async () => {
+test('captures give the norm of the residual stream by layer', async () => {
   const model = await load(stories);
   const { captured } = await model.forward('Once upon a time', { capture: ['*.hook_resid_post'] });
   const norms = Object.values(captured).map((t) => Math.sqrt(row(t, 4).reduce((s, x) => s + x * x, 0)));

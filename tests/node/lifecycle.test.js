@@ -1,10 +1,10 @@
-// lifecycle.test.js - models, sessions, workers and runs that come and go: nothing is left of them, and a model from
-// before writes the same text
+// lifecycle.test.js - models, sessions, workers and training runs free everything they used, and a model that was
+// loaded before still generates the same text
 //
-// Small counts here; LIFECYCLE=full node --test tests/node/lifecycle.test.js takes the large ones (about half an hour)
-// and prints the table. What is left is counted after a garbage collection: linear memory, sessions, threads, ports and
-// other handles of the process, open files, bytes of the heap and of buffers. Moments of an abort are drawn; whether it
-// came in time decides nothing.
+// The counts are small; LIFECYCLE=full node --test tests/node/lifecycle.test.js uses large ones (about half an hour)
+// and prints a table. Leftovers are counted after a garbage collection: linear memory, sessions, threads, ports and
+// other handles of the process, open files, bytes of the heap and of buffers. The moment of an abort is random; the
+// test passes whether it came before or after the end.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -42,7 +42,7 @@ before(async () => {
       return { model, text: await writes(model) };
     }),
   );
-  // every file of the package that is loaded later has been
+  // files that the package loads on demand have been loaded
   await (await create(small, { worker: true, threads: 1 })).dispose();
   for await (const step of train({ d_model: 16, n_layers: 1, n_heads: 2 }, text, { steps: 1, vocabSize: 257 }))
     assert.ok(step);
@@ -79,7 +79,7 @@ async function held() {
 }
 
 /**
- * Handles and open files as they were; workers that were ended take a moment to be gone.
+ * Wait until handles and open files are as before: terminated workers need a moment to end.
  * @param {Awaited<ReturnType<typeof held>>} from
  */
 async function settled(from) {
@@ -97,7 +97,7 @@ async function settled(from) {
 }
 
 /**
- * Repeat something; nothing may be left of it.
+ * Repeat something and assert that nothing is left of it.
  * @param {string} name @param {number} times
  * @param {(i: number) => Promise<string | void>} run  a word for how it ended
  * @param {number} [each]  bytes that a time may leave behind: what the platform keeps of a thread
@@ -142,7 +142,7 @@ async function repeated(name, times, run, each = 20_000, files = 0) {
 }
 
 /**
- * Bytes of sessions, once what was stopped has ended.
+ * Bytes of sessions, after stopped calls have ended.
  * @param {any} model
  */
 async function inSessions(model) {
@@ -158,7 +158,7 @@ for (const worker of [false, true]) {
   const where = worker ? 'in a worker' : 'in this thread';
 
   describe(`models, ${where}`, () => {
-    test('loaded and disposed', async () => {
+    test('leave nothing behind when they are loaded and disposed', async () => {
       await repeated(`load and dispose ${where}`, count(15, 1000), async () => {
         const model = await load(stories, { worker, threads: 1 });
         const { ids } = await collect(model.generate('A', { maxTokens: 2 }));
@@ -167,7 +167,7 @@ for (const worker of [false, true]) {
       });
     });
 
-    test('loaded and disposed while something is under way', async () => {
+    test('leave nothing behind when they are disposed during pending calls', async () => {
       await repeated(
         `dispose under way ${where}`,
         count(10, 100),
@@ -191,10 +191,10 @@ for (const worker of [false, true]) {
         },
         20_000,
         worker ? Infinity : 0,
-      ); // in the source tree a worker imports further files when they are needed; the package's worker is one file
+      ); // in the source tree a worker imports files on demand; the package's worker is one file
     });
 
-    test('two hundred forks', async () => {
+    test('free the memory of two hundred forks', async () => {
       const model = await create(small, { seed: 1, worker, threads: 1 }),
         session = await model.session({ capture: ['blocks.0.attn.hook_pattern'] }),
         sizes = [];
@@ -220,7 +220,7 @@ for (const worker of [false, true]) {
       model.dispose();
     });
 
-    test('memory that is exhausted, and free again', async () => {
+    test('work again after memory was exhausted and freed', async () => {
       const model = await create(
           { ...small, context_length: 4096 },
           { seed: 1, worker, threads: 1, wasm: limited(400) },
@@ -291,7 +291,7 @@ for (const worker of [false, true]) {
       }
     };
 
-    test('of a download', async () => {
+    test('of a download leave nothing behind', async () => {
       const bytes = readFileSync(stories);
       const server = await serve((request, response) => {
         response.writeHead(200, { 'content-length': bytes.length });
@@ -318,7 +318,7 @@ for (const worker of [false, true]) {
         server.close();
       }
     });
-    test('of compiling and loading', async () => {
+    test('of compiling and loading leave nothing behind', async () => {
       const binary = readFileSync(new URL('../../web/lib/wasm/glassformer-simd.wasm', import.meta.url));
       await repeated(`abort compile and load ${where}`, times, async (i) =>
         aborted(i, worker ? 150 : 40, async (signal) =>
@@ -326,7 +326,7 @@ for (const worker of [false, true]) {
         ),
       );
     });
-    test('of reading a prompt, writing, capturing', async () => {
+    test('of prefill, generation and capture leave nothing behind', async () => {
       const { model } = old[Number(worker)],
         ids = numbers(200, 2048);
       await repeated(
@@ -380,7 +380,7 @@ for (const worker of [false, true]) {
       );
       assert.equal(await inSessions(model), 0);
     });
-    test('readers that go away', async () => {
+    test('breaking out of a generation leaves nothing behind', async () => {
       const { model } = old[Number(worker)];
       await repeated(
         `break out of a text ${where}`,
@@ -395,7 +395,7 @@ for (const worker of [false, true]) {
       assert.equal(await inSessions(model), 0);
     });
     if (worker) {
-      test('of training', async () => {
+      test('of training leave nothing behind', async () => {
         await repeated('abort a training', times, async (i) =>
           aborted(i, 250, async (signal) => {
             const run = train({ d_model: 32, n_layers: 1, n_heads: 2 }, text, { steps: 20, vocabSize: 300, signal });
@@ -419,7 +419,7 @@ for (const worker of [false, true]) {
   });
 }
 
-describe('workers that are killed', () => {
+describe('workers that are terminated', () => {
   const threads = process.getBuiltinModule('node:worker_threads'),
     { Worker } = threads;
   /** @type {import('node:worker_threads').Worker[]} */
@@ -436,7 +436,7 @@ describe('workers that are killed', () => {
     threads.Worker = Worker;
   });
 
-  test('at random moments of load, text and session', async () => {
+  test('at random moments of load, generation and session leave nothing behind', async () => {
     await repeated(
       'kill a worker',
       count(8, 100),
@@ -467,7 +467,7 @@ describe('workers that are killed', () => {
       Infinity,
     );
   });
-  test('of a training', async () => {
+  test('at random moments of training leave nothing behind', async () => {
     await repeated(
       'kill a trainer',
       count(5, 50),
@@ -493,7 +493,7 @@ describe('workers that are killed', () => {
 });
 
 /**
- * The binary whose memory may grow to so many pages of 64 KiB only.
+ * The binary with this limit of its memory, in pages of 64 KiB.
  * @param {number} pages
  */
 function limited(pages) {
@@ -517,7 +517,7 @@ function limited(pages) {
       size = number(at + 1),
       end = size.at + size.n;
     if (id === 5) {
-      // memories: how many, whether there is a most, the least, the most
+      // memories: their number, whether there is a maximum, the minimum, the maximum
       const first = number(size.at + 2),
         body = [1, 1, ...leb(first.n), ...leb(pages)];
       assert.deepEqual(bytes.slice(size.at, size.at + 2), [1, 1]);

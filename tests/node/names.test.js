@@ -1,4 +1,4 @@
-// names.test.js - each option and method under its one name, and under the older ones that stay
+// names.test.js - each option and method works under its name, and under its older, deprecated names
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -19,7 +19,7 @@ const kvBytes = async (options) => {
 };
 
 describe('options of load and create', () => {
-  test('dtype is what quantize was', async () => {
+  test('dtype and its older name quantize have the same effect', async () => {
     for (const dtype of ['f32', 'f16', 'q8_0', 'q4_0']) {
       for (const options of [{ dtype }, { quantize: dtype }, { dtype, quantize: dtype }]) {
         const loaded = await load(gguf, options),
@@ -37,7 +37,7 @@ describe('options of load and create', () => {
     assert.ok(kept.parameters.rows.some((r) => r.dtype === 'q8_0'));
     kept.dispose();
   });
-  test('kvDtype is what kvCache was, q8_0 what q8 was', async () => {
+  test('kvDtype and its older name kvCache, and q8_0 and its older name q8, have the same effect', async () => {
     const bytes = {};
     for (const value of ['f32', 'f16', 'q8_0', 'q8']) {
       bytes[value] = await kvBytes({ kvDtype: value });
@@ -48,7 +48,7 @@ describe('options of load and create', () => {
     const cost = (kvDtype) => estimate(tiny, { contextLength: 16, kvDtype }).kvBytes;
     assert.ok(cost('q8_0') === cost('q8') && cost('q8') < cost('f16'));
   });
-  test('two names with two values are refused', async () => {
+  test('both names with different values are refused', async () => {
     for (const worker of [false, true]) {
       await refused(
         load(gguf, { dtype: 'f32', quantize: 'q8_0', worker }),
@@ -70,7 +70,7 @@ describe('options of load and create', () => {
     ])
       await refused(load(gguf, { [name]: value }), 'bad-option', new RegExp(name));
   });
-  test("a context beyond the model's own is a warning, of learned positions a refusal", async () => {
+  test("a contextLength above the model's own adds a warning, and is refused with learned positions", async () => {
     for (const worker of [false, true]) {
       const longer = await load(gguf, { contextLength: 4096, worker }),
         same = await load(gguf, { worker });
@@ -96,7 +96,7 @@ describe('options of load and create', () => {
   });
 });
 
-test('stop takes one text as it takes a list', async () => {
+test('stop takes a single string or a list', async () => {
   const model = await load(stories);
   const write = (stop) => collect(model.generate('Once upon a time', { maxTokens: 60, temperature: 0, stop }));
   const [one, list, none] = [await write('.'), await write(['.']), await write([])];
@@ -108,8 +108,8 @@ test('stop takes one text as it takes a list', async () => {
   model.dispose();
 });
 
-describe('what a model tells', () => {
-  test('its tokenizer: the same ids and texts, here at once', async () => {
+describe('properties of a model', () => {
+  test("tokenizer gives the same ids and texts as the model's calls, synchronously", async () => {
     for (const [source, texts] of [
       [stories, ['Once upon a time', ' a\n\nb', 'héllo 👋 𝄞', '']],
       [join(top, 'weights/dates/'), ['3 May 1999', '12/4/07']],
@@ -135,7 +135,7 @@ describe('what a model tells', () => {
       }
     }
   });
-  test('null where it has no tokenizer, no template', async () => {
+  test('tokenizer and chatTemplate are null where the model has none', async () => {
     for (const worker of [false, true]) {
       const model = await create(tiny, { worker });
       assert.deepEqual([model.tokenizer, model.chatTemplate], [null, null]);
@@ -145,7 +145,7 @@ describe('what a model tells', () => {
     gone.dispose();
     await refused(/** @type {Promise<any>} */ (gone.tokenizer), 'bad-state');
   });
-  test('its chat template, word for word', async () => {
+  test('chatTemplate is the template of the file, unchanged', async () => {
     const { readFileSync } = await import('node:fs'),
       template = '{{ messages[0].content }}';
     const files = ['config.json', 'model.safetensors'].map(
@@ -155,7 +155,7 @@ describe('what a model tells', () => {
     assert.equal(model.chatTemplate, template);
     model.dispose();
   });
-  test('its configuration, which nobody can change', async () => {
+  test('config is frozen', async () => {
     for (const worker of [false, true]) {
       const model = await create(tiny, { worker });
       assert.ok(Object.isFrozen(model.config));
@@ -167,7 +167,7 @@ describe('what a model tells', () => {
   });
 });
 
-test('a tokenizer as text and back, for every kind of vocabulary', async () => {
+test('a tokenizer can be written as JSON and read again, for every kind of vocabulary', async () => {
   const strings = json(join(golden, '../formats/strings.json'));
   for (const [file, texts] of [
     [stories, strings],
@@ -179,7 +179,7 @@ test('a tokenizer as text and back, for every kind of vocabulary', async () => {
     for (const text of texts) assert.deepEqual(again.encode(text), tokenizer.encode(text));
     assert.deepEqual([again.vocabSize, [...again.special]], [tokenizer.vocabSize, [...tokenizer.special]]);
   }
-  // the vocabulary of tokenizer.bin has infinite scores where training never met a token
+  // tokenizer.bin has infinite scores for tokens that its training never met
   const pieces = new SentencePieces(
     new Map(['a', 'b', 'ab', 'ba'].map((t, i) => [t, i])),
     [1, 1, 1, 1],
@@ -196,7 +196,7 @@ test('a tokenizer as text and back, for every kind of vocabulary', async () => {
 });
 
 describe('dispose', () => {
-  test('of a session is its close', async () => {
+  test('of a session does the same as close', async () => {
     const model = await create(tiny),
       session = await model.session(),
       other = await model.session();
@@ -212,7 +212,7 @@ describe('dispose', () => {
     await refused(third.eval([3]), 'bad-state');
     model.dispose();
   });
-  test('of a tokenizer lets its vocabulary go', async () => {
+  test('of a tokenizer frees its vocabulary', async () => {
     const tokenizer = await Tokenizer.load(stories);
     assert.ok(tokenizer.encode('a').length);
     tokenizer.dispose();
@@ -227,7 +227,7 @@ describe('dispose', () => {
       await refused((async () => call())(), 'bad-state', /the tokenizer was disposed/);
     }
   });
-  test('of a run of training, with every spelling', async () => {
+  test('of a training run works under each of its names', async () => {
     for (const end of ['dispose', Symbol.dispose, Symbol.asyncDispose]) {
       const run = train({ d_model: 16, n_layers: 1, n_heads: 1 }, 'a b c d '.repeat(50), { steps: 5 });
       await run.next();
@@ -237,7 +237,7 @@ describe('dispose', () => {
   });
 });
 
-test('training takes the tokenizer of a model', async () => {
+test('train accepts the tokenizer of a model', async () => {
   const first = train({ d_model: 16, n_layers: 1, n_heads: 1 }, 'the cat sat on the mat '.repeat(40), {
     steps: 1,
     vocabSize: 270,

@@ -1,4 +1,4 @@
-// parity.test.js - the same numbers as an independent implementation, through the public calls alone
+// parity.test.js - the public calls give the same numbers as independent implementations
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -89,7 +89,7 @@ describe('every shared case', { skip: noShared }, () => {
   for (const name of [...listed, ...beside]) test(name, () => check(openCase(name, join(shared, 'cases'))));
 });
 
-// llama2.c's own two forms of the same model, against the numbers of its Hugging Face form.
+// Two llama2.c formats of a model, compared with the expected values of its Hugging Face form.
 describe('shared llama2.c files', { skip: noShared }, () => {
   if (!shared) return;
   for (const name of ['llama2c_pair_tied', 'llama2c_pair_gqa_untied']) {
@@ -112,14 +112,14 @@ describe('shared llama2.c files', { skip: noShared }, () => {
 
 // Stored precision: 'keep' runs the weights as they are. f16 and bf16 then differ from exact work by rounding alone.
 // Quantised matrices also get their activations in int8 blocks of 32: a step is max/127, about 0.018 of a block's
-// standard deviation, so a product is off by 0.018 / sqrt(12) = 0.5 % of its size; 15 products one behind the other
-// make 2 %, and the softmax in between may double it.
+// standard deviation, so a product is off by 0.018 / sqrt(12) = 0.5 % of its size; 15 products in sequence make
+// 2 %, and the softmax in between may double this.
 for (const [name, dtype, bound] of [
   ['llama_gqa_f16', 'f16', 1e-5],
   ['gguf_llama_q8_0', 'q8_0', 0.05],
   ['gguf_llama_q4_0', 'q4_0', 0.05],
 ]) {
-  test(`${name} as it is stored: off by at most ${100 * bound} % (root mean square)`, async () => {
+  test(`${name} with its stored weights: logits differ by at most ${100 * bound} % (root mean square)`, async () => {
     const c = openCase(name);
     const model = await load(c.source);
     const { logits } = await model.forward(c.about.input_ids);

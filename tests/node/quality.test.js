@@ -1,5 +1,5 @@
-// quality.test.js - what quantised weights and int8 activations cost: the mean log-likelihood of stories that the
-// shipped model was not trained on, against the same weights computed in f32
+// quality.test.js - the loss of quality by quantised weights and int8 activations: the mean log-likelihood of stories
+// that the shipped model was not trained on, compared with the same weights computed in f32
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// refusals.test.js - bad input: a stable code, a sentence that names what and where, and nothing broken afterwards
+// refusals.test.js - bad input gives a stable code and a message that names what and where, and the model works
+// afterwards
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +50,7 @@ const { config } = one;
 const gguf = readFileSync(join(golden, 'gguf_llama_q8_0/model.gguf'));
 const tensors = () => readTensors(join(one.folder, 'model.safetensors'));
 
-describe('numbers that are nothing in single precision', () => {
+describe('options that are 0 in single precision', () => {
   test('are refused before anything is computed', async () => {
     for (const name of ['topP', 'repetitionPenalty']) {
       for (const x of [0, 1e-60])
@@ -64,14 +65,14 @@ describe('numbers that are nothing in single precision', () => {
 
 describe('prompts', () => {
   const generate = (...args) => collect(model.generate(...args));
-  test('empty', async () => {
+  test('that are empty are refused', async () => {
     for (const prompt of ['', [], new Int32Array(0)])
       await refused(generate(prompt), 'empty-prompt', /prompt is empty/);
     await refused(model.forward(''), 'empty-prompt');
     await refused(model.forward([]), 'empty-prompt');
     await refused(generate([[1], []]), 'empty-prompt');
   });
-  test('longer than the context', async () => {
+  test('that are longer than the context are refused', async () => {
     await refused(generate(new Array(257).fill(1)), 'context-full', /257 tokens.*256/);
     await refused(generate('word '.repeat(400)), 'context-full', /tokens, the context holds 256/);
     await refused(model.forward(new Array(257).fill(1)), 'context-full');
@@ -81,14 +82,14 @@ describe('prompts', () => {
     assert.equal(session.length, 250);
     await session.close();
   });
-  test('ids outside the vocabulary, or no ids at all', async () => {
+  test('with ids outside the vocabulary, or values that are no ids, are refused', async () => {
     for (const id of [-1, 2048, 1.5, NaN, Infinity])
       await refused(generate([5, id]), 'bad-token', /place 1.*0 to 2047/);
     for (const prompt of [null, undefined, 7, { a: 1 }]) await refused(generate(prompt), 'bad-argument', /prompt/);
     await refused(model.decode([2048]), 'bad-token');
     await refused(model.encode(5), 'bad-argument');
   });
-  test('text where there is no tokenizer', async () => {
+  test('that are text are refused where there is no tokenizer', async () => {
     const bare = await create(tiny);
     await refused(collect(bare.generate('text')), 'no-tokenizer');
     await refused(bare.encode('text'), 'no-tokenizer');
@@ -132,7 +133,7 @@ describe('options', () => {
       }
     });
   }
-  test('of load and create', async () => {
+  test('of load and create are checked', async () => {
     for (const o of [
       { quantize: 'q9' },
       { kvCache: 'int3' },
@@ -144,7 +145,7 @@ describe('options', () => {
       await refused(load(stories, o), 'bad-option', new RegExp(Object.keys(o)[0]));
     }
     await refused(load(stories, null), 'bad-option');
-    // nothing is fetched or read to make a model
+    // create neither fetches nor reads anything
     for (const o of [
       { switches: { causal: false } },
       { cache: 'opfs' },
@@ -163,7 +164,7 @@ describe('options', () => {
     ]);
     gpt.dispose();
   });
-  test('of every other call: a name that it does not know is refused', async () => {
+  test('of every other call are refused when their name is unknown', async () => {
     const tokenizer = await Tokenizer.load(stories),
       session = await model.session(),
       o = { noSuchOption: 1 };
@@ -195,8 +196,8 @@ describe('options', () => {
     await refused(run.model(o), 'bad-option', /noSuchOption/);
     await run.dispose();
   });
-  // What the fuzzer of calls found: conversions that threw a TypeError of their own.
-  test('values that turn into no number or text', async () => {
+  // Found by the fuzzer of calls: conversions that threw a TypeError.
+  test('with values that cannot be converted to a number or text are refused', async () => {
     const bare = Object.create(null),
       tokenizer = await Tokenizer.load(stories);
     for (const odd of [bare, Symbol('odd'), 10n, '5']) {
@@ -216,7 +217,7 @@ describe('options', () => {
     await refused(collect(model.chat([], null)), ['no-chat-template', 'bad-argument']);
     await refused((async () => countParameters('x'.repeat(1e5)))(), 'bad-argument', /^.{10,2000}$/);
   });
-  test('points and edits', async () => {
+  test('that name unknown points or malformed edits are refused', async () => {
     await refused(model.forward('A', { capture: ['blocks.99.hook_resid_pre'] }), 'unknown-point', /blocks\.99/);
     await refused(model.forward('A', { capture: ['hook_patern'] }), 'unknown-point');
     await refused(model.forward('A', { capture: 'hook_embed' }), 'bad-option');
@@ -255,7 +256,7 @@ describe('options', () => {
 describe('checkpoints', () => {
   const parts = (bytes, c = config) => load({ weights: bytes, config: c });
 
-  test('cut anywhere', async () => {
+  test('that are truncated anywhere are refused', async () => {
     const { length } = weights;
     for (const n of [0, 1, 7, 8, 9, 100, 500, 1000, length >> 1, length - 4, length - 1]) {
       await refused(parts(weights.subarray(0, n)), ['truncated', 'bad-header', 'unknown-format'], /./);
@@ -264,7 +265,7 @@ describe('checkpoints', () => {
       await refused(load(gguf.subarray(0, n)), ['truncated', 'bad-header', 'unknown-format'], /./);
   });
 
-  test('with NaN or an infinity, named by tensor and place', async () => {
+  test('with NaN or an infinity are refused; the message names tensor and place', async () => {
     for (const value of [NaN, Infinity, -Infinity]) {
       for (const name of ['model.layers.0.mlp.up_proj.weight', 'model.norm.weight', 'model.embed_tokens.weight']) {
         const t = tensors();
@@ -274,7 +275,7 @@ describe('checkpoints', () => {
     }
   });
 
-  test('missing, doubled, unknown and wrongly shaped tensors, by name', async () => {
+  test('with missing, duplicate, unknown or wrongly shaped tensors are refused by tensor name', async () => {
     const name = 'model.layers.0.self_attn.k_proj.weight';
     const { [name]: gone, ...rest } = tensors();
     await refused(parts(safetensors(rest)), 'missing-tensor', /k_proj/);
@@ -292,7 +293,7 @@ describe('checkpoints', () => {
     await refused(parts(weights, { ...config, num_hidden_layers: 2 }), 'missing-tensor');
   });
 
-  test('a wrong magic, a header of 2^60 bytes, an unknown dtype', async () => {
+  test('with a wrong magic number, a header of 2^60 bytes or an unknown dtype are refused', async () => {
     await refused(load(Buffer.from('NOPE and more than that, to be sure')), 'unknown-format');
     const huge = Buffer.from(weights);
     huge.writeBigUInt64LE(2n ** 60n);
@@ -301,7 +302,7 @@ describe('checkpoints', () => {
     await refused(parts(Buffer.from(text, 'latin1')), ['unknown-dtype', 'bad-header'], /I64/);
   });
 
-  test('a tokenizer that does not fit', async () => {
+  test('with a tokenizer that does not fit are refused', async () => {
     const big = {
       version: '1.0',
       added_tokens: [],
@@ -319,7 +320,7 @@ describe('checkpoints', () => {
     await refused(Tokenizer.load({ nothing: 1 }), 'bad-tokenizer');
   });
 
-  test('over the network: 404, a web page, a server that breaks off, no server', async () => {
+  test('from the network are refused after a 404, a web page, an interrupted answer or no server', async () => {
     const server = await serve((request, response) => {
       if (request.url.startsWith('/page'))
         return response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>hello</title>');
@@ -344,7 +345,7 @@ describe('checkpoints', () => {
     await refused(load([new Blob(['GGUF'])]), 'not-found', /no config\.json/); // a Blob has no name
   });
 
-  test('an address that is none, in Node and in a page', async () => {
+  test('with an invalid address are refused, in Node and in a page', async () => {
     const wrong = () => refused(load('http://['), 'network', /^http:\/\/\[: /);
     await wrong();
     globalThis.location = { href: 'http://page.example/' };
@@ -354,10 +355,10 @@ describe('checkpoints', () => {
       delete globalThis.location;
     }
   });
-  test('given up while loading', async () => {
+  test("aborted while loading reject with the signal's reason", async () => {
     const server = await serve((request, response) => {
       response.writeHead(200, { 'content-length': gguf.length });
-      response.write(gguf.subarray(0, 50000)); // and never more
+      response.write(gguf.subarray(0, 50000)); // and sends nothing more
     });
     const reason = new Error('too slow');
     const controller = new AbortController();
@@ -369,7 +370,7 @@ describe('checkpoints', () => {
   });
 });
 
-test('a row that a weight does not have is named with the rows that there are', async () => {
+test('a row that a weight does not have is refused; the message has the number of rows', async () => {
   const model = await create({ vocab_size: 64, d_model: 32, n_layers: 1, n_heads: 4 });
   assert.equal((await model.weight('final_norm.weight', 0)).length, 32);
   for (const [name, row, last] of /** @type {[string, number, number][]} */ ([
@@ -402,10 +403,10 @@ describe('configurations', () => {
       assert.throws(() => countParameters({ ...base, ...change }), { code: 'bad-config' });
     });
   }
-  test('too large for memory', async () => {
+  test('that are too large for memory are refused', async () => {
     await refused(create('llama3-70b'), 'out-of-memory');
     for (const worker of [false, true]) {
-      // logits of 2^36 numbers: JavaScript says RangeError
+      // logits of 2^36 numbers: JavaScript throws a RangeError
       const wide = await create(
         { vocab_size: 2 ** 22, d_model: 2, n_layers: 1, n_heads: 1, position: 'none', context_length: 2 ** 14 },
         { worker, threads: 1 },
@@ -415,7 +416,7 @@ describe('configurations', () => {
       wide.dispose();
     }
   });
-  test('used for what it is not', async () => {
+  test('are refused for calls that their kind of model does not have', async () => {
     const encoder = await create({ ...base, kind: 'encoder' });
     for (const o of [{ source: [1] }, { sourceMask: [1] }]) {
       await refused(encoder.forward([1], o), 'bad-option', /encoder_decoder/);
@@ -431,7 +432,7 @@ describe('configurations', () => {
     const both = await create({ ...base, kind: 'encoder_decoder' });
     await refused(collect(both.generate([1])), 'bad-option', /source/);
     await refused(both.forward([1], { source: [] }), 'empty-prompt', /source/);
-    // fresh weights have no token that begins a target
+    // a model from create() has no begin token
     await refused(both.forward([], { source: [1] }), 'empty-prompt', /input/);
     await refused(both.forward([1], { source: [1, 2], sourceMask: [1] }), 'bad-option', /sourceMask/);
     await refused(both.forward([1], { source: [1, 2], sourceMask: [0, 0] }), 'bad-option', /sourceMask/);
@@ -464,8 +465,8 @@ describe('configurations', () => {
   });
 });
 
-describe('after the end', () => {
-  test('a disposed model and a closed session', async () => {
+describe('after dispose and close', () => {
+  test('a disposed model and a closed session refuse every call', async () => {
     const other = await load(stories);
     const session = await other.session();
     await session.close();
@@ -481,7 +482,7 @@ describe('after the end', () => {
   });
 });
 
-// The malformed files that the project was given, each with its verdict.
+// The malformed files that the project was given, each with its expected result.
 describe('the shared malformed files', { skip: noShared }, () => {
   if (!shared) return;
   const folder = join(shared, 'cases/adversarial');

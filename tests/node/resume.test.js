@@ -1,4 +1,4 @@
-// resume.test.js - downloads that go on after a cut, or say why they cannot
+// resume.test.js - interrupted downloads continue, or reject with the reason why they cannot
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function served(served, options, check) {
 
 for (const worker of [false, true]) {
   describe(worker ? 'in a worker' : 'in this thread', () => {
-    test('a download cut several times goes on with the bytes that are missing', () =>
+    test('a download that is interrupted several times continues with the missing bytes', () =>
       served({ bytes, cuts: [9000, 100, 5000] }, { worker }, async ({ load: open, of }) => {
         assert.deepEqual(await write(await open({ sha256 })), want);
         const ranges = of().map((/** @type {any} */ r) => r.range);
@@ -53,7 +53,7 @@ for (const worker of [false, true]) {
             .every((/** @type {any} */ r) => r.status === 206 && r.headers['if-range'] === '"one"'),
         );
       }));
-    test('each byte counts once in the progress', () =>
+    test('progress counts each byte once', () =>
       served({ bytes, cuts: [9000] }, { worker }, async ({ load: open }) => {
         const seen = /** @type {any[]} */ ([]);
         (
@@ -65,7 +65,7 @@ for (const worker of [false, true]) {
         ).dispose();
         assert.deepEqual([seen.at(-1).loaded, seen.at(-1).total], [bytes.length, bytes.length]);
       }));
-    test('a file that changed meanwhile is refused, and nothing is mixed', () =>
+    test('a file that changed during the download is refused', () =>
       served(
         {
           bytes,
@@ -88,7 +88,7 @@ for (const worker of [false, true]) {
   });
 }
 
-test('a server without ranges sends the file anew, and the bytes that are here are passed over', () =>
+test('a server without range requests sends the file again, and known bytes are skipped', () =>
   served({ bytes, ranges: false, cuts: [9000, 12000, 4000] }, {}, async ({ load: open, of }) => {
     assert.deepEqual(await write(await open({ sha256 })), want);
     assert.deepEqual(
@@ -96,7 +96,7 @@ test('a server without ranges sends the file anew, and the bytes that are here a
       [200, 200, 200, 200],
     );
   }));
-test('a server without ranges whose file changed is refused', () =>
+test('a changed file from a server without range requests is refused', () =>
   served(
     {
       bytes,
@@ -111,7 +111,7 @@ test('a server without ranges whose file changed is refused', () =>
       await refused(open(), 'network', /has changed since/);
     },
   ));
-test('Last-Modified does where there is no ETag, and without a length too', () =>
+test('Last-Modified is used where there is no ETag, also without a length', () =>
   served(
     { bytes, etag: null, modified: 'Sat, 01 Nov 2025 10:00:00 GMT', cuts: [9000], chunked: true },
     {},
@@ -120,7 +120,7 @@ test('Last-Modified does where there is no ETag, and without a length too', () =
       assert.equal(of()[1].headers['if-range'], 'Sat, 01 Nov 2025 10:00:00 GMT');
     },
   ));
-test('nothing is resumed that cannot be told from another version, or counts compressed bytes', async () => {
+test('a download without a strong validator, or with compressed bytes, is not resumed', async () => {
   for (const about of [
     { etag: null },
     { etag: 'W/"weak"' },
@@ -133,7 +133,7 @@ test('nothing is resumed that cannot be told from another version, or counts com
     });
   }
 });
-test('a server that stays ill is given up, and one that is ill for a moment is not', async () => {
+test('retries stop after repeated server errors, and continue after a short failure', async () => {
   let ill = 2;
   const moment = (/** @type {any} */ request, /** @type {any} */ s) => {
     s.cuts = request.headers.range ? (ill-- > 0 ? [0] : []) : [9000];
@@ -155,7 +155,7 @@ test('a server that stays ill is given up, and one that is ill for a moment is n
     },
   );
 });
-test('a download may be cut any number of times, as long as each request brings bytes', async () => {
+test('a download may be interrupted any number of times as long as each request brings bytes', async () => {
   const asked = /** @type {(string | null)[]} */ ([]),
     part = Math.ceil(bytes.length / 8);
   const fetch = /** @type {any} */ (
@@ -182,7 +182,7 @@ test('a download may be cut any number of times, as long as each request brings 
   assert.deepEqual(await write(await load('https://h.example/m.gguf', { fetch, sha256 })), want);
   assert.deepEqual(asked, [null, ...Array.from({ length: 7 }, (_, i) => `bytes=${part * (i + 1)}-`)]);
 });
-test('an answer that is no part of the file is refused', async () => {
+test('an answer with the wrong range is refused', async () => {
   for (const [headers, words] of /** @type {[Record<string, string>, RegExp][]} */ ([
     [{ 'content-range': 'bytes 3-4/5' }, /changed/],
     [{ 'content-range': `bytes 3-4/${bytes.length}` }, /another part/],
@@ -222,7 +222,7 @@ test('an answer that is no part of the file is refused', async () => {
   );
   await refused(load('https://h.example/m.gguf', { fetch: gone }), 'network', /then answered 404/);
 });
-test('an abort between two attempts is heard at once', () =>
+test('an abort between two attempts takes effect at once', () =>
   served(
     {
       bytes,

@@ -1,4 +1,4 @@
-// roster.test.js - every weight of every configuration, counted from the configuration alone
+// roster.test.js - the roster: every weight of a configuration, computed from the configuration alone
 import assert from 'node:assert/strict';
 import { readdirSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const product = (shape) => shape.reduce((a, b) => a * b, 1);
 const sum = (rows, pick = () => true) => rows.filter(pick).reduce((n, r) => n + r.count, 0);
 const by = (table, component, layer = 0) => sum(table.rows, (r) => r.component === component && r.layer === layer);
 
-test('published parameter counts come out to the last one', () => {
+test('published parameter counts are reproduced exactly', () => {
   const totals = {
     gpt2: 124_439_808,
     'gpt2-medium': 354_823_168,
@@ -38,7 +38,7 @@ test('published parameter counts come out to the last one', () => {
   for (const [name, total] of Object.entries(totals)) assert.equal(countParameters(name).total, total, name);
 });
 
-test('a configuration is completed as the model that is made of it tells it', async () => {
+test('completeConfig gives the config that a model created from it has', async () => {
   for (const config of [
     'tutorial-3',
     { kind: 'encoder_decoder', vocab_size: 90, d_model: 36, n_layers: 2, n_heads: 3, norm_placement: 'post' },
@@ -46,7 +46,8 @@ test('a configuration is completed as the model that is made of it tells it', as
   ]) {
     const model = await create(config);
     const rounded = (c) =>
-      Object.fromEntries(Object.entries(c).map(([key, v]) => [key, typeof v === 'number' ? Math.fround(v) : v])); // the engine's are f32
+      // the engine stores f32
+      Object.fromEntries(Object.entries(c).map(([key, v]) => [key, typeof v === 'number' ? Math.fround(v) : v]));
     assert.deepEqual(rounded(completed(config)), rounded(model.config));
     model.dispose();
   }
@@ -64,7 +65,7 @@ test('a configuration is completed as the model that is made of it tells it', as
   );
 });
 
-test("tutorial 1's model by component", () => {
+test("counts of tutorial 1's model by component", () => {
   const table = countParameters('modern-124m');
   assert.equal(table.nonEmbedding, 84_953_856);
   assert.equal(
@@ -91,7 +92,7 @@ test("tutorial 1's model by component", () => {
   assert.equal(untied.bytes - table.bytes, 154_389_504);
 });
 
-test("tutorial 3's tiny block, and its figures at another width", () => {
+test("counts of tutorial 3's small block, and of the same block at another width", () => {
   const block = countParameters('tutorial-3');
   assert.equal(
     sum(block.rows, (r) => r.layer === 0),
@@ -102,7 +103,7 @@ test("tutorial 3's tiny block, and its figures at another width", () => {
   assert.deepEqual([by(wide, 'ffn'), by(wide, 'attention')], [131_072, 65_536]);
 });
 
-test('the 12 D^2 rule holds within 5 %', () => {
+test('the rule of 12 D^2 parameters per block holds within 5 %', () => {
   for (const name of ['gpt2', 'tutorial-5', 'tutorial-5-walk', 'tutorial-5-quiz']) {
     const c = completeConfig(PRESETS[name]);
     const blocks = sum(countParameters(name).rows, (r) => r.layer !== null);
@@ -110,7 +111,7 @@ test('the 12 D^2 rule holds within 5 %', () => {
   }
 });
 
-test('costs: kv cache, FLOPs a token, bytes of weights', () => {
+test('estimate gives bytes of the kv cache, FLOPs per token and bytes of the weights', () => {
   assert.equal(estimate('llama-7b', { contextLength: 4096, kvDtype: 'f16' }).kvBytes, 2_147_483_648);
   assert.equal(estimate('llama3-70b', { contextLength: 131_072 }).kvBytes / 2 ** 30, 40);
   const seven = estimate('llama-7b', { contextLength: 1 });
@@ -186,7 +187,7 @@ test('counts by component equal those of an independent implementation', () => {
   assert.ok(checkCases(golden) >= 4);
 });
 
-test('the same for the whole set of cases', { skip: noShared }, () => {
+test('counts by component equal those of the shared cases', { skip: noShared }, () => {
   assert.ok(checkCases(join(shared, 'cases')) > 40);
   const t1 = json(join(shared, 'cases/t1_param_counts_123_6M.json'));
   assert.equal(countParameters('modern-124m').total, t1.total);
@@ -214,7 +215,7 @@ test('engine and library enumerate the same weights in the same order', async ()
   );
 });
 
-test('sum of the table = scalars in a file of those weights = its bytes / 4', async () => {
+test("the table's sum equals the number of scalars in a file of those weights, and its bytes / 4", async () => {
   await fc.assert(
     fc.asyncProperty(randomConfig, async (fields) => {
       const config = completeConfig(fields);
@@ -241,7 +242,7 @@ test('sum of the table = scalars in a file of those weights = its bytes / 4', as
   );
 });
 
-test('configurations that cannot be are refused with the reason', () => {
+test('impossible configurations are refused with the reason', () => {
   const base = { vocab_size: 10, d_model: 8, n_layers: 1, n_heads: 2 };
   /** @type {[object, RegExp][]} */
   const cases = [
@@ -281,7 +282,7 @@ test('configurations that cannot be are refused with the reason', () => {
     assert.throws(() => countParameters(nothing), { code: 'bad-argument' });
 });
 
-test('fields may be written in camelCase, and the defaults are the modern decoder', () => {
+test('fields may be in camelCase, and the defaults are those of a modern decoder', () => {
   const short = readConfig({
     vocabSize: 100,
     dModel: 48,
@@ -300,7 +301,7 @@ test('fields may be written in camelCase, and the defaults are the modern decode
   );
 });
 
-test('every preset counts, and says what it is made of', () => {
+test("every preset's counts equal the products in their formulas", () => {
   for (const name of Object.keys(PRESETS)) {
     const { rows, total } = countParameters(name);
     assert.equal(sum(rows), total);

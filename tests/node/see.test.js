@@ -1,4 +1,4 @@
-// see.test.js - captures and edits: names, shapes, and that what they say is what happens
+// see.test.js - captures and edits: names, shapes, values and effects
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const gqa = openCase('llama_gqa_f16');
 const row = (t, i) => t.data.subarray(i * t.shape[1], (i + 1) * t.shape[1]);
 
 describe('names', () => {
-  test('points of a modern decoder, of GPT-2 and of an encoder-decoder', async () => {
+  test('a modern decoder, GPT-2 and an encoder-decoder have the points of their architecture', async () => {
     const a = await load(one.source);
     const names = await a.points();
     for (const n of [
@@ -70,9 +70,9 @@ describe('names', () => {
       ...Object.entries(parts).flatMap(([at, part]) => namesOf(part, has).map((n) => `${at}.${n}`)),
     ];
   };
-  const stages = /hook_attn_scores_(raw|scaled)$/; // ours: a score on its way
+  const stages = /hook_attn_scores_(raw|scaled)$/; // points that only this engine has
 
-  test("they are TransformerLens's, for a decoder", async () => {
+  test("points of a decoder have TransformerLens's names", async () => {
     for (const [c, has] of /** @type {[any, any][]} */ ([
       [one, { rotary: true, gated: true }],
       [openCase('gpt2_n_inner'), { rotary: false, gated: false }],
@@ -81,7 +81,7 @@ describe('names', () => {
         model = await load(c.source);
       const points = (await model.points()).filter((n) => !stages.test(n));
       for (const n of points) assert.ok(lens.has(n.replace(/^blocks\.\d+/, 'blocks.{layer}')), n);
-      // every one but the copies of the stream that TransformerLens makes on demand (hook_attn_in and its kin)
+      // all except the copies of the stream that TransformerLens makes on demand (hook_attn_in and similar)
       const missing = [...lens].filter(
         (n) => !points.includes(n.replace('{layer}', '0')) && !/hook_((attn|mlp)_in|[qkv]_input)$/.test(n),
       );
@@ -89,9 +89,9 @@ describe('names', () => {
     }
   });
 
-  // There the embedding is shared and the norms of a decoder block are ln1, ln2, ln3; here each stack has its own, and
-  // ln_cross is named for what it does.
-  test('and for the blocks of an encoder-decoder', async () => {
+  // In TransformerLens the embedding is shared and the norms of a decoder block are ln1, ln2, ln3; here each stack has
+  // its own embedding, and the norm of cross-attention is ln_cross.
+  test("points in the blocks of an encoder-decoder have TransformerLens's names", async () => {
     const model = await load(openCase('t2_encdec_padmask').source);
     for (const n of await model.points()) {
       const [, stack, , name] = /^(encoder|decoder)\.(\d+)\.(.+)$/.exec(n) ?? [];
@@ -103,7 +103,7 @@ describe('names', () => {
     }
   });
 
-  test('a star matches anything, dots included; the answer has each name once', async () => {
+  test('a star matches any text including dots, and each point is captured once', async () => {
     const model = await load(gqa.source);
     const keys = async (capture) => Object.keys((await model.forward([1, 2], { capture })).captured);
     assert.deepEqual(await keys(['*.attn.hook_pattern']), ['blocks.0.attn.hook_pattern', 'blocks.1.attn.hook_pattern']);
@@ -158,7 +158,7 @@ describe('names', () => {
 });
 
 describe('values', () => {
-  test('shapes and what they must add up to', async () => {
+  test('have the right shapes, and sums that fit together', async () => {
     const model = await load(gqa.source, { quantize: 'f32' });
     const { dModel, nHeads, nKvHeads, dHead, dFf } = model.config;
     const ids = numbers(90, model.config.vocabSize),
@@ -205,7 +205,7 @@ describe('values', () => {
           stream[i] += v;
         });
       assert.ok(distance(Float32Array.from(stream), c[`blocks.${l}.hook_resid_post`].data) < 1e-5);
-      // and an attention's output the sum of its heads' results
+      // and the output of attention is the sum of its heads' results
       const heads = new Float64Array(T * dModel),
         result = c[`blocks.${l}.attn.hook_result`].data;
       for (let i = 0; i < T; i++)
@@ -225,7 +225,7 @@ describe('values', () => {
     model.dispose();
   });
 
-  test('a generator hands out each position once, a session each eval', async () => {
+  test('of a generation have each position once, of a session each eval', async () => {
     const model = await load(stories);
     const { steps } = await collect(
       model.generate([5, 6, 7], { maxTokens: 4, temperature: 0, capture: ['blocks.2.hook_resid_post'] }),
@@ -256,7 +256,7 @@ describe('edits', () => {
     return load({ weights: safetensors(t), config: one.config }, { quantize: 'f32' });
   }
 
-  test('a head switched off = its columns of the output projection set to zero', async () => {
+  test('switching a head off equals setting its columns of the output projection to zero', async () => {
     const plain = await load(one.source, { quantize: 'f32' });
     const { nHeads, dHead } = plain.config;
     for (let head = 0; head < nHeads; head++) {
@@ -274,14 +274,14 @@ describe('edits', () => {
       }
       assert.ok(distance(want, (await plain.forward(ids)).logits.data) > 1e-2);
     }
-    // null is no head, no position and no index: all of them
+    // null means all heads, positions or indices
     const edit = { at: 'blocks.0.attn.hook_z', scale: 0 },
       all = (await plain.forward(ids, { edits: [edit] })).logits.data;
     for (const name of ['head', 'position', 'index'])
       assert.equal(distance((await plain.forward(ids, { edits: [{ ...edit, [name]: null }] })).logits.data, all), 0);
   });
 
-  test('neurons switched off = their columns of the down projection set to zero', async () => {
+  test('switching neurons off equals setting their columns of the down projection to zero', async () => {
     const plain = await load(one.source, { quantize: 'f32' });
     const mask = Float32Array.from({ length: plain.config.dFf }, (_, i) => (i % 3 ? 1 : 0));
     const without = await changed((t) => {
@@ -291,7 +291,7 @@ describe('edits', () => {
       } = t['model.layers.0.mlp.down_proj.weight'];
       for (let r = 0; r < rows; r++) for (let c = 0; c < cols; c += 3) data[r * cols + c] = 0;
     });
-    // set the rows of the activations to what they were, less those neurons: position by position
+    // set the activations to their former values without those neurons, position by position
     const { captured } = await plain.forward(ids, { capture: ['blocks.0.mlp.hook_post'] });
     const post = captured['blocks.0.mlp.hook_post'];
     const edits = ids.map((_, position) => ({
@@ -301,7 +301,7 @@ describe('edits', () => {
     }));
     const want = (await without.forward(ids)).logits.data;
     assert.ok(distance((await plain.forward(ids, { edits })).logits.data, want) < 1e-5);
-    // and neuron by neuron, by its index
+    // and neuron by neuron, by index
     const neurons = Array.from(mask.keys())
       .filter((i) => !mask[i])
       .map((index) => ({ at: 'blocks.0.mlp.hook_post', index, scale: 0 }));
@@ -312,7 +312,7 @@ describe('edits', () => {
     );
   });
 
-  test("another run's residual stream, patched in, gives that run's logits", async () => {
+  test("setting the residual stream of another pass gives that pass's logits", async () => {
     const model = await load(stories, { quantize: 'f32' });
     const a = numbers(12, 2048, 1),
       b = numbers(12, 2048, 2);
@@ -321,7 +321,7 @@ describe('edits', () => {
     const edits = a.map((_, position) => ({ at: 'blocks.2.hook_resid_post', position, set: row(stream, position) }));
     const patched = await model.forward(b, { edits });
     assert.ok(sameBits(patched.logits.data, from.logits.data));
-    // at one position alone, earlier positions keep their own
+    // at one position only: earlier positions keep their values
     const last = await model.forward(b, { edits: edits.slice(11) });
     const own = await model.forward(b);
     assert.ok(sameBits(last.logits.data.slice(0, 11 * 2048), own.logits.data.slice(0, 11 * 2048)));
@@ -329,7 +329,7 @@ describe('edits', () => {
     model.dispose();
   });
 
-  test('scale, set and add do what they say, to what is captured too; edits apply in their order', async () => {
+  test('scale, set and add change the captured values too, and apply in their order', async () => {
     const model = await load(one.source, { quantize: 'f32' });
     const at = 'blocks.0.hook_mlp_out',
       capture = [at];
@@ -371,7 +371,7 @@ describe('edits', () => {
     assert.ok(third.every((v, i) => v === (Math.floor(i / vector.length) === 2 ? 5 : plain[i])));
   });
 
-  test('a pattern set by hand moves what it says', async () => {
+  test("a pattern that is set to one key gives that key's value", async () => {
     const model = await load(one.source, { quantize: 'f32' });
     const names = ['blocks.0.attn.hook_pattern', 'blocks.0.attn.hook_z', 'blocks.0.attn.hook_v'];
     const { captured: c } = await model.forward(ids, {
@@ -386,7 +386,7 @@ describe('edits', () => {
     assert.ok(distance(z.slice(from, from + dHead), v.slice(want, want + dHead)) < 1e-6);
   });
 
-  test('they steer generation and sessions too', async () => {
+  test('edits also apply to generation and sessions', async () => {
     const model = await load(stories);
     const plain = await collect(model.generate('Once', { maxTokens: 12, temperature: 0 }));
     const edits = [{ at: 'blocks.*.hook_mlp_out', scale: 0 }];
@@ -412,8 +412,8 @@ describe('edits', () => {
   });
 });
 
-describe('other kinds', () => {
-  test('an encoder gives hidden states, bidirectional; embed is their mean', async () => {
+describe('other kinds of models and inputs', () => {
+  test('an encoder gives bidirectional hidden states, and embed gives their mean', async () => {
     const model = await create(
       {
         kind: 'encoder',
@@ -444,7 +444,7 @@ describe('other kinds', () => {
     assert.ok(distance(padded.data, mean.data) < 1e-5, 'hidden positions change nothing');
   });
 
-  test('batches: each sequence as if alone, shorter ones end in zeros', async () => {
+  test('a batch gives each sequence the values it has alone, with shorter ones padded with zeros', async () => {
     const model = await load(one.source, { quantize: 'f32' });
     const v = model.config.vocabSize;
     const batch = await model.forward(
@@ -483,7 +483,7 @@ describe('other kinds', () => {
     await assert.rejects(model.forward([[1, 2, 3]], { mask: [[0, 1, 1]] }), { code: 'bad-option' });
   });
 
-  test("the notebook's batch of encoder-decoder: [8, 20, 1000]", async () => {
+  test("the batch of tutorial 2's notebook has logits of shape [8, 20, 1000]", async () => {
     const model = await create('tutorial-2', { seed: 1 });
     const ids = (seed) => Array.from({ length: 8 }, (_, i) => numbers(20, 1000, seed + i));
     const { logits } = await model.forward(ids(1), { source: ids(50) });
@@ -492,7 +492,7 @@ describe('other kinds', () => {
     assert.ok(sameBits(logits.data.slice(7 * 20 * 1000), alone.logits.data));
   });
 
-  test('fresh weights: the loss is that of guessing, ln(V) within 2 %', async () => {
+  test('random weights have the loss of uniform guessing, ln(V), within 2 %', async () => {
     const model = await create('tutorial-5', { seed: 1 });
     const ids = numbers(33, 1000, 3);
     const { logits } = await model.forward(ids.slice(0, 32));
@@ -505,7 +505,7 @@ describe('other kinds', () => {
     assert.ok(Math.abs(loss / 32 / Math.log(1000) - 1) < 0.02, `${loss / 32}`);
   });
 
-  test('a session whose eval is stopped between two chunks is as before', async () => {
+  test('a session whose eval is aborted between two chunks is unchanged', async () => {
     const model = await create(
         { vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 512 },
         { seed: 2 },
@@ -538,7 +538,7 @@ describe('other kinds', () => {
     model.dispose();
   });
 
-  test('what lies on both sides of a star may not overlap', async () => {
+  test('the texts on both sides of a star may not overlap', async () => {
     const model = await create({ vocab_size: 40, d_model: 32, n_layers: 1, n_heads: 2, context_length: 16 }),
       learned = await create({
         vocab_size: 40,
@@ -560,7 +560,7 @@ describe('other kinds', () => {
     learned.dispose();
   });
 
-  test('the budget of a capture counts what an encoder does over its source', async () => {
+  test("the capture budget includes the encoder's points over the source", async () => {
     const model = await create({
         kind: 'encoder_decoder',
         vocab_size: 40,
@@ -588,7 +588,7 @@ describe('other kinds', () => {
     model.dispose();
   });
 
-  test('a decoder that is not causal reads its whole text anew for each token', async () => {
+  test('a decoder that is not causal computes all positions again for each token', async () => {
     const config = { vocab_size: 40, d_model: 32, n_layers: 2, n_heads: 4, context_length: 32, causal: false };
     const model = await create(config, { seed: 2 });
     const prompt = [1, 2, 3];
@@ -609,11 +609,11 @@ describe('other kinds', () => {
     assert.ok(sameBits(again, row((await model.forward([1, 2, 5, 6])).logits, 3)));
     await assert.rejects(session.eval([7, 99]), { code: 'bad-token' });
     assert.ok(sameBits(await session.eval([7]), row((await model.forward([1, 2, 5, 6, 7])).logits, 4)));
-    const fork = await session.fork(); // each has its own text to read anew
+    const fork = await session.fork(); // each computes its own tokens again
     await fork.rewind(1);
     assert.ok(sameBits(await session.eval([3]), row((await model.forward([1, 2, 5, 6, 7, 3])).logits, 5)));
     assert.ok(sameBits(await fork.eval([4]), row((await model.forward([1, 4])).logits, 1)));
-    // given up behind its pass: as if it had not been asked for, at first and later
+    // aborted after its pass: the session is unchanged, at the first eval and at later ones
     const other = await model.session(),
       gone = { signal: AbortSignal.abort() };
     for (const [ids, want] of [
@@ -630,7 +630,7 @@ describe('other kinds', () => {
     }
   });
 
-  test('a session that captures too much refuses the eval and stays as it was', async () => {
+  test('an eval that exceeds the capture budget is refused and leaves the session unchanged', async () => {
     const model = await load(stories);
     const session = await model.session({ capture: ['*.hook_pattern'], captureBudget: 6 * 6 * 4 * 20 * 20 });
     await session.eval(numbers(20, 2048));
@@ -642,7 +642,7 @@ describe('other kinds', () => {
   });
 });
 
-test("the shipped file's own bytes: the table says what the file holds", async () => {
+test("the weight table of the shipped file has the file's types and bytes", async () => {
   const model = await load(stories);
   assert.ok(readFileSync(stories).length > model.parameters.bytes * 0.9);
   assert.equal(model.parameters.total, 3049920);

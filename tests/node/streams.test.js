@@ -1,4 +1,4 @@
-// streams.test.js - a Response or a stream in the place of an address: whole models and single parts, here and in a
+// streams.test.js - a Response or a stream as a source: whole models and single parts, in this thread and in a
 // worker
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -32,7 +32,7 @@ const write = async (/** @type {any} */ model) => {
 
 for (const worker of [false, true]) {
   describe(worker ? 'in a worker' : 'in this thread', () => {
-    test('a model from a Response and from a stream writes what it writes from a file', async () => {
+    test('a model from a Response or stream generates the same text as from a file', async () => {
       const want = await write(await load(gguf, { worker }));
       for (const source of [
         new Response(gguf),
@@ -46,7 +46,7 @@ for (const worker of [false, true]) {
     });
     // In Vitest with jsdom the body of fetch's answers was refused: "the body holds Uint8Array of 65281 bytes, expected
     // bytes (Uint8Array)".
-    test('bytes of another realm, given and in an answer', async () => {
+    test('typed arrays of another realm are accepted, as a source and in a response body', async () => {
       const Other = runInNewContext('Uint8Array'),
         bytes = new Other(gguf),
         want = await write(await load(gguf, { worker }));
@@ -63,7 +63,7 @@ for (const worker of [false, true]) {
         assert.deepEqual(await write(await load(source, { worker })), want);
       assert.deepEqual(await write(await load('http://host/model.gguf', { worker, fetch })), want);
     });
-    test('each part by itself', async () => {
+    test('each part of a model may be a Response or stream', async () => {
       const config = JSON.parse(String(part('config.json'))),
         want = await write(await load(`${whole}/`, { worker }));
       for (const source of [
@@ -88,7 +88,7 @@ for (const worker of [false, true]) {
       );
       model.dispose();
     });
-    test('what a server answered, compressed or not; files beside it are found', async () => {
+    test('a fetched Response loads, compressed or not, and files beside it are found', async () => {
       const asked = /** @type {string[]} */ ([]),
         server = await serve((request, response) => {
           asked.push(request.url);
@@ -115,13 +115,13 @@ for (const worker of [false, true]) {
         server.close();
       }
     });
-    test('its checksum is held against it', async () => {
+    test('the checksum is verified', async () => {
       const sha256 = createHash('sha256').update(gguf).digest('hex');
       assert.ok((await write(await load(stream(gguf), { sha256, worker }))).length);
       await refused(load(stream(gguf), { sha256: '0'.repeat(64), worker }), 'bad-file', /SHA-256/);
       await refused(load(new Response(gguf), { sha256: '0'.repeat(64), worker }), 'bad-file', /SHA-256/);
     });
-    test('progress and abort as from an address', async () => {
+    test('progress and abort work as for an address', async () => {
       const seen = /** @type {any[]} */ ([]);
       (
         await load(stream(gguf), {
@@ -151,7 +151,7 @@ for (const worker of [false, true]) {
         });
       assert.ok(cancelled, 'the stream is told');
     });
-    test('what cannot be read is refused, and what breaks is told', async () => {
+    test('an unreadable stream is refused, and an error of the stream is reported', async () => {
       const used = new Response(gguf);
       await used.arrayBuffer();
       await refused(load(used, { worker }), 'bad-argument', /read already/);
@@ -203,7 +203,7 @@ for (const worker of [false, true]) {
   });
 }
 
-test('a tokenizer too', async () => {
+test('Tokenizer.load accepts a Response, stream or Blob', async () => {
   const file = readFileSync(stories),
     want = (await Tokenizer.load(stories)).encode('Once upon a time');
   for (const source of [new Response(file), stream(file, 1 << 16), new Blob([file])])

@@ -1,5 +1,5 @@
-// What `load(..., { switches })` leaves out. That each switch computes the right thing is held against golden models in
-// tests/native/model_test.c; here: that the option reaches the engine, and what it refuses.
+// switches.test.js - load's option `switches`: it reaches the engine, and wrong values are refused. The results of each
+// switch are compared with golden models in tests/native/model_test.c.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../web/lib/index.js';
@@ -8,7 +8,7 @@ import { stories } from './helpers.js';
 const ids = [0, 431, 290, 17, 290, 1024];
 
 for (const name of ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useNorm', 'useFinalNorm']) {
-  test(`${name}: false gives another model, true the same`, async () => {
+  test(`${name}: false changes the logits, true does not`, async () => {
     const plain = await load(stories),
       off = await load(stories, { switches: { [name]: false } }),
       on = await load(stories, { switches: { [name]: true } });
@@ -28,7 +28,7 @@ for (const name of ['causal', 'scaleScores', 'usePosition', 'useResidual', 'useN
   });
 }
 
-test('without the scale a score is the bare product, without the mask nothing is hidden', async () => {
+test('without the scale a score is the plain product, without the mask no score is -inf', async () => {
   const bare = await load(stories, { switches: { scaleScores: false } }),
     open = await load(stories, { switches: { causal: false } });
   try {
@@ -47,7 +47,7 @@ test('without the scale a score is the bare product, without the mask nothing is
   }
 });
 
-test('an unknown switch and a value that is none are refused by name', async () => {
+test('an unknown switch, and a value that is not a boolean, are refused by name', async () => {
   await assert.rejects(load(stories, { switches: { useMagic: false } }), { code: 'bad-option', message: /useMagic/ });
   await assert.rejects(load(stories, { switches: { useNorm: 0 } }), { code: 'bad-option', message: /useNorm/ });
 });

@@ -27,7 +27,7 @@ function tasks() {
 }
 const noTasks = !existsSync('/proc/self/task') && "the system does not list a process's threads";
 
-// Wide enough that every matrix is several tiles, ragged where a tile may be.
+// Wide enough that every matrix has several tiles, with a partial tile where there can be one.
 const config = {
   model_type: 'llama',
   hidden_size: 256,
@@ -42,7 +42,7 @@ const config = {
   tie_word_embeddings: true,
 };
 
-describe('the number of threads changes no number', () => {
+describe('the number of threads does not change any value', () => {
   const all = ['f32', 'f16', 'q8_0', 'q4_0'].flatMap((quantize) =>
     ['f32', 'f16', 'q8'].map((kvCache) => [quantize, kvCache]),
   );
@@ -55,7 +55,7 @@ describe('the number of threads changes no number', () => {
         try {
           assert.match(model.backend, threads === 1 ? /, one thread$/ : new RegExp(`, ${threads} threads$`));
           for (let i = 0; i < 3; i++) {
-            // helpers join when they are up, so not all passes are theirs
+            // helpers join once they have started, so the first passes run without them
             const { logits, captured } = await model.forward(ids, { capture: ['*'] });
             const { steps } = await collect(model.generate(ids.slice(0, 9), { maxTokens: 40, seed: 5 }));
             const seen = { logits, captured, drawn: steps.map(({ id, logprob }) => [id, logprob]) };
@@ -73,7 +73,7 @@ describe('the number of threads changes no number', () => {
   }
 });
 
-test('helpers compute', { skip: noTasks }, async () => {
+test('helper threads do part of the work', { skip: noTasks }, async () => {
   const before = tasks();
   const model = await create({ ...config, num_hidden_layers: 8 }, { quantize: 'q8_0', worker: true, threads: 3 });
   try {
@@ -99,7 +99,7 @@ test('small models and one thread start no helpers, and the backend says why', a
   here.dispose();
 });
 
-test('a small model takes one thread on every machine, a larger one what suits the machine', () => {
+test('a small model uses one thread on every machine, a larger one as many as the machine allows', () => {
   const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
   try {
     for (const [cores, most] of [
@@ -118,7 +118,7 @@ test('a small model takes one thread on every machine, a larger one what suits t
   }
 });
 
-test('a model disposed takes its helpers along', { skip: noTasks }, async () => {
+test('disposing a model ends its helper threads', { skip: noTasks }, async () => {
   const round = async () => {
     const model = await create(config, { quantize: 'q8_0', worker: true, threads: 3 });
     await model.forward([1, 2, 3]);
@@ -134,7 +134,7 @@ test('a model disposed takes its helpers along', { skip: noTasks }, async () => 
   assert.ok(tasks().size <= before, `${tasks().size} threads, ${before} before`);
 });
 
-test('a program ends after it has disposed its models, in the middle of their work', () => {
+test('a program ends by itself after it has disposed its models during their work', () => {
   const program = `
     import { create } from ${JSON.stringify(library.href)};
     for (let i = 0; i < 4; i++) {

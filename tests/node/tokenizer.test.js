@@ -1,4 +1,4 @@
-// tokenizer.test.js - ids as other programs give them, and text back
+// tokenizer.test.js - ids equal those of other programs, and decoding gives the text back
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const strings = json(join(data, 'strings.json'));
 const plain = { addSpecialTokens: false };
 
 /**
- * The text that comes out of a stream, token by token.
+ * The text that a stream returns, token by token.
  * @param {Tokenizer} tokenizer
  * @param {number[]} ids
  * @param {number[]} [prior]
@@ -25,7 +25,7 @@ function streamed(tokenizer, ids, prior) {
   return ids.map((id) => stream.push(id)).join('') + stream.end();
 }
 
-test('a GGUF vocabulary gives the ids of llama.cpp under each of its split patterns', async () => {
+test("a GGUF vocabulary gives llama.cpp's ids with each of its split patterns", async () => {
   const { tokenizer: object } = await openCheckpoint(stories);
   const { model } = /** @type {any} */ (object);
   const tokens = [];
@@ -42,7 +42,7 @@ test('a GGUF vocabulary gives the ids of llama.cpp under each of its split patte
   }
 });
 
-test('the shipped vocabulary begins a text with its begin token and gives every text back', async () => {
+test('the shipped vocabulary encodes a text with its begin token and decodes every text to itself', async () => {
   const tokenizer = await Tokenizer.load(stories);
   assert.equal(tokenizer.vocabSize, 2048);
   for (const s of strings) {
@@ -64,7 +64,7 @@ test('the shipped vocabulary begins a text with its begin token and gives every 
   assert.throws(() => tokenizer.encode(/** @type {any} */ (5)), { code: 'bad-argument' });
 });
 
-test('of equal tokens the first is meant, whatever the others are called', async () => {
+test('of tokens with equal text the first is used, whatever names the duplicates get', async () => {
   const tokens = ['a', 'b', 'a', '[token 2]', 'c', '[token 5]', 'c', '[token 5]'];
   const meta = {
     'tokenizer.ggml.model': text('llama'),
@@ -83,8 +83,8 @@ test('of equal tokens the first is meant, whatever the others are called', async
   assert.equal(tokenizer.decode([2, 6]).length > 0, true);
 });
 
-test('characters cut in two, by the end of a text and by the end of what came before, are whole or one mark', () => {
-  // bytes by GPT-2's names for them, and a token of a whole letter with the first byte of four behind it
+test('a character that is split by a boundary decodes to itself or to one replacement character', () => {
+  // bytes under GPT-2's names, and a token of a whole letter followed by the first byte of four
   const printable = [...Array(94).keys()]
     .map((i) => i + 33)
     .concat(
@@ -152,7 +152,8 @@ test('the same vocabulary in a GGUF gives the same ids', async () => {
     ),
   );
   for (const [i, ids] of Object.entries(json(join(data, 'tok512.ids.json')))) {
-    if (/<\/?s>|\u2581/.test(strings[i])) continue; // run.c knows neither special tokens in a text nor SentencePiece's space
+    // run.c supports neither special tokens in a text nor SentencePiece's space
+    if (/<\/?s>|\u2581/.test(strings[i])) continue;
     assert.deepEqual(tokenizer.encode(strings[i]), ids, JSON.stringify(strings[i]));
   }
   assert.deepEqual(
@@ -161,7 +162,7 @@ test('the same vocabulary in a GGUF gives the same ids', async () => {
   );
 });
 
-test('random text survives: byte-level BPE and SentencePiece with byte fallback', async () => {
+test('random text decodes to itself with byte-level BPE and with SentencePiece with byte fallback', async () => {
   for (const file of [stories, join(data, 'tok512.bin')]) {
     const tokenizer = await Tokenizer.load(file);
     fc.assert(
@@ -175,7 +176,7 @@ test('random text survives: byte-level BPE and SentencePiece with byte fallback'
   }
 });
 
-test('a stream holds back half a character, and continues a text with its spaces', async () => {
+test('a stream withholds incomplete characters and keeps the spaces between pieces', async () => {
   const bpe = await Tokenizer.load(stories);
   const ids = bpe.encode('a\u{1F600}b', plain);
   const stream = bpe.stream();
@@ -205,8 +206,8 @@ test('a stream holds back half a character, and continues a text with its spaces
   assert.equal(upon.map((id) => spm.idToText(id)).join(''), ' the');
 });
 
-test('where a decoder asks for the neighbours of a token, a stream decodes them together', async () => {
-  // BPEDecoder makes the suffix a space, but not at the end of a text: "a" and "b" are one text as "a b"
+test("where a token's text depends on its neighbours, a stream decodes them together", async () => {
+  // BPEDecoder turns the suffix into a space, except at the end of a text: "a" and "b" together are "a b"
   const tokenizer = await Tokenizer.load({
     model: { type: 'BPE', vocab: { 'a</w>': 0, 'b</w>': 1, a: 2, b: 3 }, merges: [], end_of_word_suffix: '</w>' },
     decoder: { type: 'BPEDecoder', suffix: '</w>' },
@@ -215,7 +216,7 @@ test('where a decoder asks for the neighbours of a token, a stream decodes them 
   assert.equal(tokenizer.piece(1), null, 'its text depends on what follows');
 });
 
-test('any ids decode, and the stream agrees with decoding at once', async () => {
+test('any ids decode, and a stream gives the same text as decode', async () => {
   for (const [file, from, to] of /** @type {[string, number, number][]} */ ([
     [stories, 0, 2047],
     [join(data, 'tok512.bin'), 3, 511],
@@ -230,8 +231,8 @@ test('any ids decode, and the stream agrees with decoding at once', async () => 
   }
 });
 
-// Without a plain token to stand before another, a token by itself lost its space.
-test('the stream agrees with decoding in a vocabulary that has no "a"', async () => {
+// The text of a single token was found by decoding it after a plain token; without such a token it lost its space.
+test('a stream gives the same text as decode in a vocabulary without "a"', async () => {
   const steps = [
     { type: 'Replace', pattern: { String: '\u2581' }, content: ' ' },
     { type: 'Fuse' },
@@ -249,7 +250,7 @@ test('the stream agrees with decoding in a vocabulary that has no "a"', async ()
   }
 });
 
-test('a decoder that strips the end of a text is heard to the end of it', async () => {
+test('a stream with a decoder that strips the end of a text gives the same text as decode', async () => {
   const steps = [
     { type: 'Replace', pattern: { String: '\u2581' }, content: ' ' },
     { type: 'Fuse' },
@@ -263,7 +264,7 @@ test('a decoder that strips the end of a text is heard to the end of it', async 
   assert.equal(tokenizer.piece(2), null);
 });
 
-test('a byte order mark is a character like any other, also at the beginning', async () => {
+test('a byte order mark is kept, also at the beginning', async () => {
   for (const file of [stories, join(data, 'tok512.bin'), join(top, 'weights/dates/tokenizer.json')]) {
     const tokenizer = await Tokenizer.load(file);
     for (const text of ['\ufeffabc', 'a\ufeffb', '\ufeff']) {
@@ -283,7 +284,7 @@ test('a byte order mark is a character like any other, also at the beginning', a
   }
 });
 
-test('bytes that never become a character are given out in time', async () => {
+test('a stream delivers bytes that never complete a character, and its window stays bounded', async () => {
   const tokenizer = await Tokenizer.load(stories),
     [first] = tokenizer.encode('\u{1F600}', plain).slice(-4); // the first of four bytes
   const stream = tokenizer.stream();
@@ -295,7 +296,7 @@ test('bytes that never become a character are given out in time', async () => {
   assert.ok(out.length > 900, 'they are not held back for ever');
 });
 
-test('stop texts: what comes before the first of them goes out, with the tokens that made it', () => {
+test('StepBuffer delivers the text before the first stop string, with its tokens', () => {
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom('a', 'b', 'c', 'ab', 'bca', ''), { maxLength: 30 }),
@@ -323,7 +324,7 @@ test('stop texts: what comes before the first of them goes out, with the tokens 
           }
         const whole = pieces.join(''),
           ends = stops.map((stop) => whole.indexOf(stop)).filter((i) => i >= 0);
-        // the text is looked at after each token: of two stop texts the one that is complete first counts
+        // the text is searched after each token: of two stop strings the one that is complete first ends it
         if (!ends.length) assert.deepEqual([given, count, buffer.stopped], [whole, pieces.length, false]);
         else {
           let at = 0,
@@ -346,7 +347,7 @@ test('stop texts: what comes before the first of them goes out, with the tokens 
   );
 });
 
-test('malformed tokenizers are refused by name', async () => {
+test('malformed tokenizers are refused, and the message names the part', async () => {
   const bpe = (model, more = {}) => ({
     model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: [], ...model },
     ...more,
@@ -371,7 +372,7 @@ test('malformed tokenizers are refused by name', async () => {
       bpe({}, { pre_tokenizer: { type: 'Split', pattern: { Regex: '((((' }, behavior: 'Isolated' } }),
       /regular expression/i,
     ],
-    // the library took this and then threw a TypeError
+    // the tokenizer package accepted this and then threw a TypeError
     [bpe({}, { pre_tokenizer: { type: 'Split', pattern: { String: 'b' }, behavior: 5 } }), /cannot encode/],
     [bpe({}, { decoder: { type: 'Guess' } }), /Guess/],
     [bpe({}, { added_tokens: [{ id: 3 }] }), /no content/],
@@ -386,7 +387,7 @@ test('malformed tokenizers are refused by name', async () => {
     await assert.rejects(Tokenizer.load(/** @type {any} */ (input)), { code: 'bad-argument' });
 });
 
-test('a vocabulary file that is cut or garbled is refused', async () => {
+test('a truncated or corrupt vocabulary file is refused', async () => {
   const bin = readFileSync(join(data, 'tok512.bin'));
   for (let n = 0; n < bin.length; n += 1 + Math.floor(n / 40)) {
     const whole =
@@ -429,7 +430,7 @@ test('a vocabulary file that is cut or garbled is refused', async () => {
 });
 
 // The rule is that of llama.cpp (llama-vocab.cpp, llm_bigram_spm): the best score first, of equals the leftmost.
-test('SentencePiece joins by score, and of equal scores the leftmost', async () => {
+test('SentencePiece merges by score, and of equal scores the leftmost pair', async () => {
   const tokens = ['<unk>', '<s>', '</s>', '\u2581', 'a', 'b', 'c', 'ab', 'bc', 'aa', 'abc', 'hid', 'h', 'i', 'd', 'cd'];
   const scores = [0, 0, 0, -9, -9, -9, -9, -2, -2, -1, -3, -1, -9, -9, -9, -1];
   const tokenizer = await Tokenizer.load(
@@ -454,8 +455,8 @@ test('SentencePiece joins by score, and of equal scores the leftmost', async () 
   assert.equal(tokenizer.decode(tokenizer.encode('bc abc')), 'bc abc');
 });
 
-// Pairs are ranked by score: with a NaN among them no order is one.
-test('scores that are no numbers, or are not as many as the tokens, are refused by key and place', async () => {
+// Pairs are ranked by score; with a NaN among them there is no order.
+test('scores that are not finite, or not as many as the tokens, are refused by key and place', async () => {
   const load = (scores) =>
     Tokenizer.load(
       writeGguf(
@@ -536,7 +537,7 @@ test('the vocabularies of llama2.c and llama.cpp give the ids of their own tests
   }
 });
 
-test('malformed tokenizer.json files get the verdict expected', { skip: noShared }, async () => {
+test('malformed tokenizer.json files are accepted or refused as expected', { skip: noShared }, async () => {
   const folder = join(shared, 'cases/adversarial');
   let n = 0;
   for (const { file, expect } of json(join(folder, 'index.json'))) {

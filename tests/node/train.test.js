@@ -1,5 +1,4 @@
-// train.test.js - the trainer as a program: what it prints and writes, and that what it writes is one model in every
-// form
+// train.test.js - the native trainer: its output, its files, and that all files of a run have the same model
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -70,10 +69,10 @@ async function greedy(source, prompt) {
   }
 }
 
-// tests/golden/train/synthetic.csv is loss.csv of this very command. Other machines add in another order; training
-// magnifies the difference (measured between two kernels of OpenBLAS: 7e-6 after 40 steps, 7 % in one of 200, 0.04 % in
-// their mean).
-test('the small recipe on the synthetic corpus repeats its recorded losses', { skip }, async () => {
+// tests/golden/train/synthetic.csv is the loss.csv of this command. Other machines add in another order, and training
+// magnifies the difference (measured between two kernels of OpenBLAS: 7e-6 after 40 steps; in 200 steps at most 7 % in
+// one step, 0.04 % in the mean).
+test('the small recipe on the synthetic corpus gives its recorded losses', { skip }, async () => {
   await train('recorded', ['steps=200', 'batch_tokens=512', 'micro_tokens=512', 'sample_every=0', 'groups=']);
   const [got, want] = [losses(join(room, 'recorded/loss.csv')), losses(join(top, 'tests/golden/train/synthetic.csv'))];
   assert.equal(want.length, 200);
@@ -99,7 +98,7 @@ const families = {
   ],
 };
 for (const [family, settings] of Object.entries(families)) {
-  test(`${family}: a folder and GGUF files say the same`, { skip }, async () => {
+  test(`${family}: the written folder and GGUF files have the same weights`, { skip }, async () => {
     await train(family, settings);
     const folder = join(room, family);
     assert.equal(JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')).model_type, family);
@@ -111,14 +110,14 @@ for (const [family, settings] of Object.entries(families)) {
   });
 }
 
-test('what GGUF has no name for becomes a folder of our own', { skip }, async () => {
+test('a model that GGUF has no architecture for is written as a folder only', { skip }, async () => {
   const text = await train('own', ['steps=30', ...tiny, 'norm_placement=post', 'ffn=relu']);
   assert.match(text, /GGUF has no architecture for this configuration/);
   assert.equal(JSON.parse(readFileSync(join(room, 'own/config.json'), 'utf8')).model_type, 'glassformer');
   assert.ok((await greedy(`${join(room, 'own')}/`, 'One day')).length > 10);
 });
 
-test('Ctrl-C and the same command again end in the same bytes as no Ctrl-C', { skip }, async () => {
+test('a run that is interrupted and continued writes the same bytes as an uninterrupted one', { skip }, async () => {
   const settings = [
     'steps=400',
     ...tiny,
@@ -152,7 +151,7 @@ test('without arguments it prints every key of a recipe', { skip }, () => {
   assert.match(stdout, /position: none, sinusoidal, learned, rope\n[^]* {2}muon_lr = 0\.02\n/);
 });
 
-test('a teacher is learnt from, and one that does not fit is refused', { skip }, async () => {
+test("training follows a teacher's predictions, and a teacher that does not fit is refused", { skip }, async () => {
   const recipe = (/** @type {string} */ name, /** @type {string[]} */ settings) => {
     writeFileSync(join(room, `${name}.recipe`), [`name = ${name}`, ...settings].join('\n'));
     return join(room, `${name}.recipe`);
@@ -177,7 +176,7 @@ test('a teacher is learnt from, and one that does not fit is refused', { skip },
     (name) => losses(join(room, name, 'loss.csv')),
   );
   assert.deepEqual(unheard, alone);
-  assert.equal(taught[0], alone[0]); // the loss that is told is that of the true tokens
+  assert.equal(taught[0], alone[0]); // the reported loss is that of the true tokens
   assert.ok(
     taught.every((loss, i) => i === 0 || loss !== alone[i]) && half.every((loss, i) => i === 0 || loss !== taught[i]),
   );
@@ -211,7 +210,7 @@ test('a teacher is learnt from, and one that does not fit is refused', { skip },
   );
 });
 
-test('a folder is one run: of one corpus, with its vocabulary, from the file it began with', { skip }, async () => {
+test('a folder continues one run: other data or options are refused, --from is ignored', { skip }, async () => {
   const corpus = (/** @type {string} */ name, /** @type {string} */ text) => {
     writeFileSync(join(room, name), text);
     return ['data_sha256=', '--data', join(room, name)];
@@ -222,7 +221,8 @@ test('a folder is one run: of one corpus, with its vocabulary, from the file it 
     train('one', [...tiny, ...corpus('none.txt', ' \n')]),
     /none\.txt: there is no text to learn from/,
   );
-  assert.ok(!existsSync(join(room, 'one/tokenizer.json'))); // what a failed start left was the next one's vocabulary
+  // the next run used the vocabulary that a failed start had left
+  assert.ok(!existsSync(join(room, 'one/tokenizer.json')));
   await assert.rejects(
     train('one', [...tiny, ...cats, '--valid', join(room, 'none.txt')]),
     /none\.txt: there is no text/,
@@ -237,7 +237,7 @@ test('a folder is one run: of one corpus, with its vocabulary, from the file it 
   assert.match(text, /going on after step 3 of .*one, not from the file of --from\n/);
 });
 
-test('a step has as many tokens as it is told', { skip }, async () => {
+test('a step has at most batch_tokens tokens', { skip }, async () => {
   await train('batch', [...tiny, 'batch_tokens=64', 'steps=5']);
   const rows = readFileSync(join(room, 'batch/loss.csv'), 'utf8')
     .trim()
@@ -255,7 +255,7 @@ test('a step has as many tokens as it is told', { skip }, async () => {
   await assert.rejects(train('wrong', [...tiny, 'batch_tokens=32']), /passes of 32 rows do not hold a context of 64/);
 });
 
-test('pairs: targets to the letter, whatever the length; bits a byte of target', { skip }, async () => {
+test('pairs: targets are kept whole for any length, and bits per byte count the target only', { skip }, async () => {
   const line = (/** @type {number} */ i) => `${'x'.repeat(205)}${i}\t${String(i).repeat(300)}\n`;
   writeFileSync(
     join(room, 'pairs.txt'),
@@ -290,7 +290,7 @@ test('pairs: targets to the letter, whatever the length; bits a byte of target',
   );
 });
 
-test('an interrupt while the finished model is written and measured ends it', { skip }, async () => {
+test('an interrupt while the finished model is written and evaluated ends the program', { skip }, async () => {
   writeFileSync(join(room, 'long.txt'), 'The cat sat on the mat and looked at the dog.\n<|endoftext|>\n'.repeat(20000));
   const began = Date.now(),
     waits = train(
@@ -304,7 +304,7 @@ test('an interrupt while the finished model is written and measured ends it', { 
   assert.ok(!existsSync(join(room, 'measured/stories-1m-q4_0.gguf')), `${Date.now() - began} ms`);
 });
 
-test('a recipe and a corpus that do not belong together are refused', { skip }, async () => {
+test('wrong recipe keys, values and corpora are refused', { skip }, async () => {
   await assert.rejects(
     train('wrong', [...tiny, `data_sha256=${'0'.repeat(64)}`, '--data', join(top, 'package.json')]),
     /has SHA-256 [0-9a-f]{64}/,

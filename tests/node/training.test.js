@@ -1,5 +1,5 @@
-// training.test.js - training in WebAssembly: against the native trainer, against the engine that runs models, against
-// itself. That the binary's losses are PyTorch's is train_test.c's matter, which runs natively and as WebAssembly.
+// training.test.js - training in WebAssembly, compared with the native trainer, with the engine that runs models, and
+// with itself. tests/native/train_test.c compares losses with PyTorch, natively and as WebAssembly.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -95,7 +95,7 @@ const refused = (config, data, options, code, sentence) =>
   });
 
 describe('learning', () => {
-  test('a fresh model guesses: its loss is ln(vocabulary)', async () => {
+  test('the loss of random weights is ln(vocabulary)', async () => {
     for (const config of [tiny, gpt2, { ...tiny, tie_word_embeddings: false }]) {
       const [first] = await trained(config, text, { ...small, steps: 1 }, (_, all) => all);
       assert.ok(Math.abs(first.loss - Math.log(300)) < 0.02 * Math.log(300), `loss ${first.loss}`);
@@ -103,13 +103,13 @@ describe('learning', () => {
     }
   });
 
-  test('a preset by its name', async () => {
+  test('a preset is accepted by its name', async () => {
     await trained('tutorial-5', text, { ...small, steps: 1 }, (run) => {
       assert.deepEqual([run.config.dModel, run.config.vocabSize, run.config.contextLength], [128, 300, 64]);
     });
   });
 
-  test('two sequences are learnt by heart', async () => {
+  test('two sequences are memorised', async () => {
     const two = 'Tom had a red ball and a blue kite.\n<|endoftext|>\nThe cat sat on the warm mat all day.';
     const all = await trained(
       tiny,
@@ -126,7 +126,7 @@ describe('learning', () => {
     );
   });
 
-  test('a step has as many whole sequences as it has room for', async () => {
+  test('a step has as many whole sequences as fit into batchTokens', async () => {
     const { context_length: context } = tiny,
       losses = (/** @type {number} */ batchTokens) =>
         trained(tiny, text, { vocabSize: 257, batchTokens, steps: 2 }, (_, list) =>
@@ -156,9 +156,9 @@ describe('learning', () => {
     );
   });
 
-  // The native program adds in another order; until 40 steps that has hardly grown (train.test.js).
+  // The native program adds in another order; within 40 steps the difference stays small (train.test.js).
   test(
-    'the losses are those of the native program',
+    'the losses equal those of the native program',
     { skip: !existsSync(program) && 'the trainer is not built: ./build.sh native' },
     async () => {
       const settings = [
@@ -217,7 +217,7 @@ describe('learning', () => {
   );
 });
 
-describe('the model', () => {
+describe('the trained model', () => {
   const cases = {
     llama: [tiny, 1],
     gpt2: [gpt2, 1],
@@ -226,7 +226,7 @@ describe('the model', () => {
     "one of the engine's own": [{ ...tiny, qk_norm: true, n_heads: 4, n_kv_heads: 2, sliding_window: 20 }, 3],
   };
   for (const [name, [config, count]] of Object.entries(cases)) {
-    test(`${name}: as files and as a model it is the same`, () =>
+    test(`${name}: has the same logits as files and as a model`, () =>
       trained(config, text, { ...small, steps: 30 }, async (run) => {
         const files = await run.files();
         assert.equal(files.length, count);
@@ -247,8 +247,8 @@ describe('the model', () => {
       }));
   }
 
-  // Training reads whole sequences in one pass, a model token by token through its cache.
-  test('validation is what the model itself says of the text', async () => {
+  // Training runs a whole sequence in one pass; a model runs token by token with its cache.
+  test('the validation loss equals the loss of the finished model on the text', async () => {
     const held = 'Once upon a time there was a small dog.';
     await trained(tiny, text, { ...small, steps: 40, validation: held, validateEvery: 15 }, async (run, all) => {
       assert.deepEqual(
@@ -262,7 +262,7 @@ describe('the model', () => {
     });
   });
 
-  test('so it is for any decoder', () =>
+  test('the validation loss equals that of the finished model for any decoder', () =>
     fc.assert(
       fc.asyncProperty(
         randomConfig.filter((c) => c.kind === 'decoder'),
@@ -279,14 +279,14 @@ describe('the model', () => {
       { numRuns: 20 },
     ));
 
-  test('a share of the data is held out: whole stories, or the end of one text', async () => {
+  test('validation holds out whole stories, or the end of a single text', async () => {
     const many = Array.from({ length: 30 }, (_, i) => `Story number ${i} is about a dog.`).join('\n<|endoftext|>\n');
     for (const data of [many, text, new TextEncoder().encode(text)]) {
       const [step] = await trained(tiny, data, { ...small, steps: 1, validation: 0.1 }, (_, all) => all);
       assert.ok(step.validation.bitsPerByte > 0);
     }
     await refused(tiny, 'w', { ...small, validation: 0.5 }, 'bad-option', /too short to hold out/);
-    // A share that begins within the last separator held out a part of it.
+    // A share that begins inside the last separator held out a part of the separator.
     const heldOf = (/** @type {string} */ whole, /** @type {number} */ share, /** @type {string} */ mark) => {
       const { text: first, held } = split(new TextEncoder().encode(whole), share, mark);
       assert.equal(new TextDecoder().decode(first) + new TextDecoder().decode(held), whole);
@@ -297,8 +297,8 @@ describe('the model', () => {
     for (const share of [0.01, 0.03, 0.06, 0.1])
       assert.equal(heldOf(seven.join(''), share, '<|endoftext|>').trim(), seven[6].trim());
     assert.equal(heldOf(lines.join(''), 0.001, '\n'), lines[99]);
-    // Text without spaces was too short, and a byte 0xa0 within a letter taken for one; neither share may hold half a
-    // letter.
+    // Text without spaces was called too short, and a byte 0xa0 inside a character was taken for a space. Neither part
+    // may have half a character.
     for (const [word, bytes] of /** @type {[string, number][]} */ ([
       ['\u8001\u4f86', 100 * 6],
       ['\u982d\u00e0', 100 * 5],
@@ -313,8 +313,9 @@ describe('the model', () => {
     }
   });
 
-  // Curly quotes, ideographic stops and vowel signs were letters to the trainer: other pieces in training than in use.
-  test('text of any language is cut as the tokenizer cuts it', async () => {
+  // The trainer took curly quotes, ideographic stops and vowel signs for letters, so it split text otherwise than the
+  // tokenizer.
+  test('text of any language is split in training as the tokenizer splits it', async () => {
     const held =
       '\u201cHello,\u201d she said. It\u2019s late \u2014 don\u2019t go\u2026 caf\u00e9\u00a0\u00bd \u0968\u0966 \u092e\u0948\u0902 \u0939\u093f\u0928\u094d\u0926\u0940 \u0932\u093f\u0916\u0924\u093e \u0939\u0942\u0901\u0964 \u4f60\u597d\uff0c\u4e16\u754c\u3002\u3000\u3000\u4eca\u5929 \u2003 \ud83d\ude00\ud83d\ude00! \ud83d\udc4b\ud83c\udffd x\u0301 \u2167 \ufeffz';
     await trained(
@@ -334,7 +335,7 @@ describe('the model', () => {
     );
   });
 
-  test('a vocabulary learnt before is used again', async () => {
+  test('the vocabulary of an earlier run or model can be reused', async () => {
     await trained(tiny, text, { ...small, steps: 1, tokenizer: stories }, async (run) => {
       const want = await Tokenizer.load(stories);
       assert.equal(run.config.vocabSize, 2048);
@@ -377,7 +378,7 @@ describe('the model', () => {
 });
 
 describe('stopping', () => {
-  test('and going on ends in the same bytes as no stop', async () => {
+  test('and continuing gives the same bytes as an uninterrupted run', async () => {
     for (const config of [tiny, classic]) {
       const options = { ...small, steps: 40, dropout: 0.1, validation: 0.1, seed: 3 };
       const whole = train(config, text, options),
@@ -405,8 +406,8 @@ describe('stopping', () => {
     }
   });
 
-  // Steps that had been computed together with one that failed were lost.
-  test('a loss that is no number any more fails its step, after all steps before it', async () => {
+  // Steps computed in the same call as a failed one were lost.
+  test('a loss that becomes NaN fails its step, after all earlier steps were delivered', async () => {
     const quick = { ...tiny, d_model: 16, n_layers: 1, context_length: 8 };
     for (const seed of [1, 2, 3, 4]) {
       const run = train(quick, text, {
@@ -438,7 +439,7 @@ describe('stopping', () => {
     }
   });
 
-  test('a loop that was left is taken up again, without a gap', async () => {
+  test('a new loop after break continues with the next step', async () => {
     const run = train(tiny, text, { ...small, steps: 30 });
     const numbers = [];
     while (numbers.length < 30) {
@@ -455,7 +456,7 @@ describe('stopping', () => {
     await run.dispose();
   });
 
-  test('a pause holds steps back, resume lets them go', async () => {
+  test('no step runs between pause and resume', async () => {
     const run = train(tiny, text, { ...small, steps: 1000 });
     await run.next();
     run.pause();
@@ -476,7 +477,7 @@ describe('stopping', () => {
     const moment = () => new Promise((resolve) => setTimeout(resolve, 100));
     await moment();
     run.resume();
-    run.pause(); // before the reader has heard of the resuming
+    run.pause(); // before the reader has noticed the resume
     await moment();
     assert.equal(came, 1);
     run.resume();
@@ -495,8 +496,8 @@ describe('stopping', () => {
     await assert.rejects(run.files(), reason);
   });
 
-  test('disposing fails what is under way, and what comes after', async () => {
-    // Steps that had come together with one that was read were given out after it.
+  test('dispose fails pending and later calls', async () => {
+    // Steps that had arrived together with the last one read were delivered after dispose.
     const quick = train({ ...tiny, d_model: 16, n_layers: 1, context_length: 8 }, text, {
       vocabSize: 257,
       batchTokens: 8,
@@ -514,15 +515,15 @@ describe('stopping', () => {
     await waiting;
     await assert.rejects(run.model(), { code: 'bad-state' });
     await run.dispose();
-    const unread = train(tiny, text, small); // nothing of it is ready yet
+    const unread = train(tiny, text, small); // no step has been read yet
     assert.throws(() => unread.config, { code: 'bad-state', message: /known after its first step/ });
     await unread.dispose();
     await assert.rejects(unread.next(), { code: 'bad-state' });
   });
 });
 
-describe('what cannot be trained', () => {
-  test('data', async () => {
+describe('refusals', () => {
+  test('of data', async () => {
     await refused(tiny, '', {}, 'bad-argument', /no text to learn from/);
     await refused(tiny, ' \n<|endoftext|>\n ', {}, 'bad-argument', /no text to learn from/);
     await refused(tiny, 7, {}, 'bad-argument', /data is 7, expected a text/);
@@ -545,7 +546,7 @@ describe('what cannot be trained', () => {
     await refused(tiny, text, { validation: 1.5 }, 'bad-option', /a share between 0 and 1/);
   });
 
-  test('configurations', async () => {
+  test('of configurations', async () => {
     await refused({ ...tiny, d_model: 33 }, text, {}, 'bad-config', /d_model 33 is not divisible by n_heads 2/);
     await refused({ ...tiny, d_modle: 32 }, text, {}, 'bad-config', /there is no field "d_modle"/);
     await refused({ ...tiny, kind: 'encoder' }, text, {}, 'unsupported', /no next token/);
@@ -553,7 +554,7 @@ describe('what cannot be trained', () => {
     await refused(null, text, {}, 'bad-argument', /expected a configuration/);
   });
 
-  test('options', async () => {
+  test('of options', async () => {
     await refused(tiny, text, { vocabSize: 100 }, 'bad-option', /vocabSize is 100, expected a whole number from 257/);
     await refused(
       tiny,
@@ -568,11 +569,11 @@ describe('what cannot be trained', () => {
     const run = train(tiny, text, { ...small, steps: 3 });
     await run.next();
     await assert.rejects(run.files({ dtype: 'q4_1' }), { code: 'bad-option' });
-    assert.equal((await run.next()).value.step, 2); // and the run is as it was
+    assert.equal((await run.next()).value.step, 2); // and the run is unchanged
     await run.dispose();
   });
 
-  test('checkpoints of something else', async () => {
+  test('of checkpoints that do not fit', async () => {
     const run = train(tiny, text, { ...small, steps: 5 });
     await steps(run);
     const checkpoint = await run.checkpoint();
@@ -597,7 +598,7 @@ describe('what cannot be trained', () => {
     await refused(tiny, text, { ...small, checkpoint: cut }, 'truncated', /not whole/);
   });
 
-  test('a loss that is no number is told, and files of such weights are not loaded', async () => {
+  test('of runs whose loss becomes NaN: the error has the code not-finite', async () => {
     const run = train(tiny, text, { ...small, steps: 100, lr: 1, muon: false, clip: 0, warmup: 0, weightDecay: 10 });
     const wild = train({ ...tiny, embedding_scale: 1e6, norm_eps: 0 }, text, {
       ...small,
@@ -625,23 +626,23 @@ describe('depth', () => {
     position: 'learned',
   };
 
-  test('a stack of 24 layers: what norms and residuals do for signal and gradient', async () => {
+  test('with 24 layers, norms and residuals keep signal and gradient as published', async () => {
     const [pre, post, carried, bare] = await Promise.all(
       [{}, { norm_placement: 'post' }, { use_norm: false }, { useNorm: false, useResidual: false }].map((change) =>
         depth({ ...deep, ...change }, { tokens: 64 }),
       ),
     );
     assert.ok([pre, post, carried, bare].every((list) => list.length === 24));
-    assert.ok(pre[23].stream > 2 * pre[0].stream); // pre-norm: the stream grows,
-    assert.ok(pre[0].weights > 0.1 * pre[23].weights); // every layer has its share of gradient
+    assert.ok(pre[23].stream > 2 * pre[0].stream); // pre-norm: the stream grows
+    assert.ok(pre[0].weights > 0.1 * pre[23].weights); // pre-norm: every layer receives gradient
     for (const { stream } of post) assert.ok(Math.abs(stream - 1) < 0.01); // post-norm: the stream stays at 1
-    // residuals alone carry both through
+    // residuals alone preserve both
     assert.ok(carried[0].weights > 1e-9 && carried[23].stream > 0.5 * carried[0].stream);
-    // with neither both die out
+    // without norms and residuals both vanish
     assert.ok(bare[23].stream < 1e-6 * bare[0].stream && bare[0].weights < 1e-6 * carried[0].weights);
   });
 
-  test('gradients and streams are those of a computation in double', async () => {
+  test('gradients and residual norms equal those computed in double precision', async () => {
     for (const change of [
       {},
       { norm_placement: 'post' },
@@ -664,7 +665,7 @@ describe('depth', () => {
     }
   });
 
-  test('one seed, one measurement', async () => {
+  test('the same seed gives the same measurement', async () => {
     assert.deepEqual(await depth(deep), await depth({ ...deep }, { seed: 1, tokens: 256 }));
     assert.notDeepEqual(await depth(deep), await depth(deep, { seed: 2 }));
   });

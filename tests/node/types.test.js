@@ -1,4 +1,4 @@
-// types.test.js - what an editor and a compiler know of the package's calls: right ones pass, misspelt ones do not
+// types.test.js - the package's type declarations: correct calls compile, misspelt ones do not
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { top } from './helpers.js';
 
 /**
- * Compile a consumer; what the compiler says.
+ * Compile a program that uses the package, and return the compiler's messages.
  * @param {string} text
  * @param {Record<string, object>} [files] JSON beside it
  */
@@ -52,7 +52,7 @@ function compile(text, files = {}) {
   }
 }
 
-test('a configuration is completed and checked by the compiler, in every form that is read', () => {
+test('the compiler completes and checks a configuration in every accepted form', () => {
   const llama = {
     model_type: 'llama',
     hidden_size: 4,
@@ -115,7 +115,7 @@ model.config.nLayers = 3;
   );
 });
 
-test('each option and its older name are typed, and what a model tells', () => {
+test('each option, its older name and the properties of a model are typed', () => {
   assert.equal(
     compile(`
 import { load, Tokenizer, train } from 'glassformer';

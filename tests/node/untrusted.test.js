@@ -1,4 +1,4 @@
-// untrusted.test.js - what SECURITY.md says of files that attack their reader, where no other test says it
+// untrusted.test.js - claims of SECURITY.md about hostile files that no other test covers
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const render = (chatTemplate) =>
     async () => '',
   );
 
-test('a chat template reaches no JavaScript object', async () => {
+test('a chat template cannot reach JavaScript objects', async () => {
   for (const expression of [
     '"".constructor',
     'messages.constructor',
@@ -33,7 +33,7 @@ test('a chat template reaches no JavaScript object', async () => {
   assert.equal(await render('{{ messages[0].content }}'), 'x');
 });
 
-test('neither the library nor what it bundles makes code from text', () => {
+test('neither the library nor its bundled packages turn text into code', () => {
   const folders = ['web/lib', 'node_modules/@huggingface/jinja/dist', 'node_modules/@huggingface/tokenizers/dist'];
   let seen = 0;
   for (const folder of folders) {

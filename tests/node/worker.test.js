@@ -1,4 +1,4 @@
-// worker.test.js - the same model behind messages: a worker thread here, a module worker in browsers
+// worker.test.js - models in a worker: a worker thread here, a module worker in browsers
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, statSync } from 'node:fs';
@@ -17,10 +17,10 @@ after(() => {
   there.dispose();
 });
 
-describe('the same answers', () => {
-  test('text, ids, tables, points', async () => {
+describe('a worker and the calling thread give the same results', () => {
+  test('for text, ids, tables and points', async () => {
     assert.deepEqual(there.config, here.config);
-    // a worker may run the binary with threads, whose constants lie elsewhere
+    // a worker may run the binary with threads, which has constants at other addresses
     const table = ({ parameters: { rows, ...sums } }) => ({ ...sums, rows: rows.map(({ address, ...r }) => r) });
     assert.deepEqual(table(there), table(here));
     assert.equal(there.backend.split(', one thread')[0], here.backend.split(', one thread')[0]);
@@ -29,7 +29,7 @@ describe('the same answers', () => {
     assert.deepEqual(await there.points(), await here.points());
   });
 
-  test('forward with everything captured', async () => {
+  test('for forward with all points captured', async () => {
     const ids = numbers(70, 2048);
     const [a, b] = await Promise.all([here, there].map((m) => m.forward(ids, { capture: ['*'] })));
     assert.ok(sameBits(a.logits.data, b.logits.data));
@@ -39,7 +39,7 @@ describe('the same answers', () => {
     }
   });
 
-  test('generation, with all it tells', async () => {
+  test('for generation, with all fields of steps and summary', async () => {
     const options = {
       maxTokens: 120,
       seed: 9,
@@ -61,17 +61,17 @@ describe('the same answers', () => {
     assert.ok(summary.text && b.summary.tokensPerSecond > 0);
   });
 
-  test('sessions', async () => {
+  test('for sessions', async () => {
     const [a, b] = await Promise.all([here.session(), there.session()]);
     const ids = numbers(30, 2048);
     assert.ok(sameBits(await a.eval(ids), await b.eval(ids)));
     assert.equal(b.length, 30);
     assert.equal(b.bytes, a.bytes);
-    // calls that nobody waited for keep their order
+    // calls that were not awaited keep their order
     const parts = [b.rewind(10), b.eval(ids.slice(10, 20)), b.eval(ids.slice(20))];
     assert.ok(sameBits(await parts[2], await (await here.session()).eval(ids)));
     const long = numbers(200, 2048),
-      { logits } = await here.forward(long); // more than one chunk, between which others have their turn
+      { logits } = await here.forward(long); // more than one chunk; other calls run in between
     for (const session of [a, b]) {
       const [, , row] = await Promise.all([
         session.rewind(0),
@@ -87,7 +87,7 @@ describe('the same answers', () => {
     assert.equal(there.memory.regions.find((r) => r.name === 'kv cache').bytes, 0);
   });
 
-  test('the first two sessions, opened at once, are two', async () => {
+  test('two sessions that are opened at once are separate', async () => {
     for (const worker of [false, true]) {
       const fresh = await load(stories, { worker }),
         [a, b] = await Promise.all([fresh.session(), fresh.session()]);
@@ -100,7 +100,7 @@ describe('the same answers', () => {
     }
   });
 
-  test('what cannot travel is refused like anything else', async () => {
+  test('for values that cannot be posted: they are refused', async () => {
     for (const call of [
       (m) => collect(m.generate('A', { onToken: () => {} })),
       (m) => m.forward('A', { edits: [() => 1] }),
@@ -113,7 +113,7 @@ describe('the same answers', () => {
     }
   });
 
-  test('refusals keep class, code and sentence', async () => {
+  test('for errors: class, code and message', async () => {
     for (const call of [
       (m) => m.forward(''),
       (m) => m.forward([5000]),
@@ -136,7 +136,7 @@ describe('the same answers', () => {
 
 describe('stopping', () => {
   /**
-   * Bytes of the cache once it is free, at last: the worker hears of it at its next pause, whenever its core lets it.
+   * Bytes of the cache, after waiting for it to be freed: the worker receives the abort when it next yields.
    */
   const kvOf = async (model) => {
     const bytes = () => model.memory.regions.find((r) => r.name === 'kv cache').bytes;
@@ -148,7 +148,7 @@ describe('stopping', () => {
     return bytes();
   };
 
-  test('a reader who goes away frees the session; a slow one does not make the worker run on', async () => {
+  test('break frees the session, and a slow reader makes the worker wait', async () => {
     let n = 0;
     for await (const step of there.generate('One', { ignoreEos: true })) {
       assert.ok(step);
@@ -162,7 +162,7 @@ describe('stopping', () => {
     assert.equal(await kvOf(there), 0);
   });
 
-  test('a reader who takes a thousand steps late misses none', async () => {
+  test('a reader that takes a thousand steps late gets all of them', async () => {
     const long = await create(
       { vocab_size: 50, d_model: 16, n_layers: 1, n_heads: 2, context_length: 3000 },
       { seed: 1, worker: true },
@@ -180,7 +180,7 @@ describe('stopping', () => {
     long.dispose();
   });
 
-  test('signals: their reason, and the worker is free again at once', async () => {
+  test('an abort rejects with its reason, and the worker answers the next call', async () => {
     const reason = new Error('enough');
     const controller = new AbortController();
     await assert.rejects(async () => {
@@ -199,25 +199,25 @@ describe('stopping', () => {
     deep.dispose();
   });
 
-  // The worker ran on until its reader came again, which after an abort it need not.
-  test('an abort ends a text whose reader does not come again', async () => {
+  // The worker continued until its reader called next() again, which a reader may never do after an abort.
+  test('an abort ends a generation whose reader has stopped reading', async () => {
     const controller = new AbortController(),
       steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
     await steps.next();
     controller.abort();
     assert.equal(await kvOf(there), 0);
-    await assert.rejects(steps.next(), { name: 'AbortError' }); // though the worker may have come to the end meanwhile
+    await assert.rejects(steps.next(), { name: 'AbortError' }); // although the worker may have finished in the meantime
 
     const late = new AbortController(),
       model = await load(stories, { worker: true }),
       left = model.generate('One', { ignoreEos: true, signal: late.signal });
     await left.next();
     model.dispose();
-    late.abort(); // must not throw where nobody can catch it
+    late.abort(); // must not throw an error that cannot be caught
     await assert.rejects(left.next());
   });
 
-  test('after an abort there are no more steps, though some had come', async () => {
+  test('after an abort no steps are delivered, though some had arrived', async () => {
     const controller = new AbortController(),
       reason = new Error('enough'),
       steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
@@ -233,7 +233,7 @@ describe('stopping', () => {
     assert.equal(await kvOf(there), 0);
   });
 
-  test('a worker runs no more than 256 steps ahead of its reader', async () => {
+  test('a worker computes at most 256 steps more than its reader has taken', async () => {
     const threads = process.getBuiltinModule('node:worker_threads'),
       { Worker } = threads;
     let posted = 0;
@@ -260,7 +260,7 @@ describe('stopping', () => {
       last = posted;
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
-    assert.ok(posted >= 200 && posted <= 256 + 50, `${posted} steps`); // those of one message more
+    assert.ok(posted >= 200 && posted <= 256 + 50, `${posted} steps`); // 50: the steps of one more message
     let read = 1;
     for (; read < 1000; read++) await generator.next();
     for (let last = -1; last !== posted;) {
@@ -272,7 +272,7 @@ describe('stopping', () => {
     long.dispose();
   });
 
-  test('disposing ends what is under way', async () => {
+  test('dispose fails pending calls', async () => {
     const model = await load(stories, { worker: true });
     const generator = model.generate('A', { ignoreEos: true });
     await generator.next();
@@ -285,7 +285,7 @@ describe('stopping', () => {
 });
 
 describe('loading from a server', () => {
-  test("with the caller's own fetch, in both places, chunk by chunk", async () => {
+  test("uses the caller's fetch, with and without a worker, chunk by chunk", async () => {
     const c = openCase('llama_gqa_f16');
     const asked = [];
     const server = await serve((request, response) => {
@@ -336,7 +336,7 @@ describe('loading from a server', () => {
     server.close();
   });
 
-  test('blobs, buffers and files of a folder', async () => {
+  test('accepts blobs, buffers and the files of a folder', async () => {
     const c = openCase('llama_1tok');
     const bytes = readFileSync(`${c.folder}/model.safetensors`);
     const want = c.array('logits');
@@ -349,7 +349,7 @@ describe('loading from a server', () => {
         { weights: [Uint8Array.from(bytes).buffer], config: c.config },
         ...(worker ? [] : [files]),
       ]) {
-        // Node posts a File without its name
+        // Node loses the name of a File when it is posted
         const model = await load(source, { worker, quantize: 'f32' });
         const { logits } = await model.forward(c.about.input_ids);
         assert.ok(logits.data.every((v, i) => Math.abs(v - want[i]) < 2e-4));
@@ -360,7 +360,7 @@ describe('loading from a server', () => {
   });
 });
 
-test('a checksum: of a path, of bytes, of a download', async () => {
+test('a checksum is verified for a path, bytes and a download', async () => {
   const bytes = readFileSync(stories),
     sha256 = createHash('sha256').update(bytes).digest('hex');
   const other = createHash('sha256').update('else').digest('hex');
@@ -380,7 +380,7 @@ test('a checksum: of a path, of bytes, of a download', async () => {
   await assert.rejects(load(stories, { cache: 'opfs' }), { code: 'unsupported' });
   server.close();
   for (const n of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000]) {
-    // around every edge of the padding
+    // lengths around every boundary of SHA-256 padding
     const part = bytes.subarray(1000, 1000 + n),
       hash = new Sha256();
     for (let at = 0; at < n; at += 37) hash.update(part.subarray(at, at + 37));
