@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build.sh - everything that is built, tested, served or trained here starts with this script.
-# Each command brings what it needs up to date first; what has not changed is not done again.
+# build.sh - builds, tests, serves and trains everything in this repository.
+# Each command first brings its inputs up to date. Steps whose inputs have not changed are skipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 . scripts/common.sh
@@ -10,29 +10,33 @@ usage() {
   cat <<'HELP'
 usage: ./build.sh COMMAND
 
-  setup          fetch what is missing: npm packages, Emscripten, a C compiler, Chromium, Firefox, WebKit
-  wasm           compile the engine to web/lib/wasm and print its SHA-256 sums; --record: write them to scripts/wasm.sha256
-  package        build what npm publishes: dist/ and types/ (`npm pack` does this by itself)
+  setup          install what is missing: npm packages, Emscripten, a C compiler, Chromium, Firefox, WebKit
+  wasm           compile the engine to web/lib/wasm and print its SHA-256 sums;
+                 --record: also write the sums to scripts/wasm.sha256
+  package        build what npm publishes: dist/ and types/ (`npm pack` also runs this)
   native         compile the trainer into build/native
   test [GROUP]   run all tests, or one group: layout native wasm node browser package
-  test bundlers  the packed package in every bundler and host, from npm, some twenty minutes; [NAME...]: in some (tests/bundlers)
+  test bundlers  test the packed package in every bundler and host (tests/bundlers), or in those named after it;
+                 installs them from npm and takes about twenty minutes
   demo           build the page, serve it on this machine and print its address
   page           build the page into site/, a static folder for any web server
-  docs [--check] write docs/api.md from the JSDoc; --check: only say whether it differs. Fetches TypeDoc into build/typedoc
-  fuzz [SECONDS] give the readers, the trainer and the engine wrong input, 60 seconds of it; what is found goes to build/fuzz
-  bench          measure this engine beside wllama in Chromium (tests/bench/README.md); --kernels [FILTER]: the kernels alone, and the download's sizes
-  train RECIPE   compile the trainer and run it; without arguments it prints what it takes
-  clean          remove what was built (not what was downloaded or trained)
+  docs [--check] write docs/api.md from the JSDoc; --check: only compare. Installs TypeDoc into build/typedoc
+  fuzz [SECONDS] give the readers, the trainer and the engine random wrong input (default: 60 seconds);
+                 inputs that cause a failure are written to build/fuzz
+  bench          measure this engine and wllama in Chromium (tests/bench/README.md);
+                 --kernels [FILTER]: only the kernels, and the download sizes
+  train RECIPE   compile the trainer and run it; without arguments it prints its usage
+  clean          remove built files (but not downloads and training runs)
 HELP
 }
 
-mend='The messages above name file and line: mend that line and run the command again.'
+fix_line='The messages above name file and line: fix that line and run the command again.'
 
 # --- steps --------------------------------------------------------------------------------------
 
 npm_packages() {
   need_tools
-  [ ! -L node_modules ] || return 0   # npm would empty the folder that a link leads to
+  [ ! -L node_modules ] || return 0   # npm would empty the folder that the link points to
   changed npm package-lock.json || [ ! -d node_modules ] || return 0
   npm_key=$sum
   forget npm
@@ -50,7 +54,7 @@ wasm() {
     local key=$sum
     forget wasm
     find_emcc
-    run_step 'engine, WebAssembly' "$mend" compile_with_emcc wasm
+    run_step 'engine, WebAssembly' "$fix_line" compile_with_emcc wasm
     remember_toolchain
     remember wasm "$key"
   fi
@@ -62,14 +66,14 @@ package() {
   if changed package scripts/package.js scripts/entries.js package-lock.json $(find web/lib -type f | LC_ALL=C sort) || ! node scripts/package.js --have; then
     local key=$sum
     forget package
-    run_step 'package' "$mend" node scripts/package.js
+    run_step 'package' "$fix_line" node scripts/package.js
     remember package "$key"
   fi
   # shellcheck disable=SC2046
   if changed types scripts/types.js tsconfig.json package-lock.json $(find web/lib -name '*.js' | LC_ALL=C sort) || [ ! -f types/index.d.ts ]; then
     local key=$sum
     forget types
-    run_step 'type declarations' "$mend" node scripts/types.js
+    run_step 'type declarations' "$fix_line" node scripts/types.js
     remember types "$key"
   fi
 }
@@ -77,7 +81,7 @@ package() {
 native() {
   need_tools
   find_cc
-  run_step "native engine ($CC)" "$mend" node scripts/compile.js native
+  run_step "native engine ($CC)" "$fix_line" node scripts/compile.js native
 }
 
 page() {
@@ -86,14 +90,14 @@ page() {
   if changed page vite.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
     local key=$sum
     forget page
-    run_step 'page' 'The bundler names the file above: mend it and run the command again.' node_modules/.bin/vite build
+    run_step 'page' 'The bundler names the file above: fix it and run the command again.' node_modules/.bin/vite build
     remember page "$key"
   fi
 }
 
 docs() {
   package
-  run_step 'API reference' 'Check the network and the npm registry in your npm configuration; TypeDoc says above what it does not understand.' node scripts/docs.js "$@"
+  run_step 'API reference' 'Check the network and the npm registry in your npm configuration; TypeDoc prints above what it cannot read.' node scripts/docs.js "$@"
 }
 
 demo() {
@@ -102,7 +106,7 @@ demo() {
   exec node scripts/serve.js site --open "$@"
 }
 
-# A folder with a vocabulary is a training run, and stays.
+# A folder with a tokenizer.json is a training run and is kept.
 clean() {
   rm -rf dist site types web/lib/wasm
   local each kept=
@@ -110,7 +114,7 @@ clean() {
     if [ -e "$each/tokenizer.json" ]; then kept="$kept $each"; else rm -rf "$each"; fi
   done
   rmdir build 2>/dev/null || true
-  say "removed dist, site, types, web/lib/wasm and what was built in build${kept:+; training runs are kept:$kept}"
+  say "removed dist, site, types, web/lib/wasm and the built files in build${kept:+; kept training runs:$kept}"
 }
 
 # --- tests --------------------------------------------------------------------------------------
@@ -122,13 +126,13 @@ prepare_group() {
   layout) wasm ;;
   native)
     find_cc
-    run_step "native tests ($CC, sanitizers)" "$mend" node scripts/compile.js native-test
+    run_step "native tests ($CC, sanitizers)" "$fix_line" node scripts/compile.js native-test
     ;;
   wasm)
     find_emcc
-    run_step 'the same tests as WebAssembly' "$mend" compile_with_emcc wasm-test
+    run_step 'the same tests as WebAssembly' "$fix_line" compile_with_emcc wasm-test
     ;;
-  node) wasm; native ;;   # native: the trainer that its tests drive. No &&: it would hide what fails inside
+  node) wasm; native ;;   # native: its tests run the trainer. Not &&, which would hide a failure of the first command
   browser) page; find_chromium; find_firefox; find_webkit ;;
   package) page; find_chromium ;;
   *) fail "There is no test group '$1'; the groups are: $test_groups." ;;
@@ -156,21 +160,22 @@ run_tests() {
 bench() {
   page
   find_cc
-  run_step "benchmarks ($CC)" "$mend" node scripts/compile.js native-bench
+  run_step "benchmarks ($CC)" "$fix_line" node scripts/compile.js native-bench
   find_emcc
-  run_step 'benchmarks, WebAssembly' "$mend" compile_with_emcc wasm-bench
+  run_step 'benchmarks, WebAssembly' "$fix_line" compile_with_emcc wasm-bench
   find_chromium
   unlock
   exec node tests/bench/run.js "$@"
 }
 
-# Half the time for C under sanitizers, half for JavaScript: its readers, then its calls. The seed is another each time; FUZZ_SEED repeats one.
+# Half of the time for C under sanitizers, half for JavaScript: first its readers, then its calls. The seed is random;
+# FUZZ_SEED sets it to repeat a run.
 fuzz() {
   local seconds=${1:-60} seed=${FUZZ_SEED:-$RANDOM} status=0
-  case $seconds in '' | *[!0-9]* | ?????????*) fail "'$seconds' is no number of seconds." ;; esac
+  case $seconds in '' | *[!0-9]* | ?????????*) fail "fuzz: SECONDS is '$seconds', expected a whole number." ;; esac
   npm_packages
   find_cc
-  run_step "fuzzing ($CC, sanitizers)" "$mend" node scripts/compile.js fuzz
+  run_step "fuzzing ($CC, sanitizers)" "$fix_line" node scripts/compile.js fuzz
   unlock
   say "seed $seed"
   build/native-test/fuzz --seconds $(((seconds + 1) / 2)) --seed "$seed" || status=1
@@ -182,7 +187,7 @@ fuzz() {
 train() {
   native
   unlock
-  # Debian's OpenBLAS does not know newer processors and falls back to SSE3 kernels: a tenth of the speed.
+  # Debian's OpenBLAS does not recognise newer processors and uses SSE3 kernels for them: a tenth of the speed.
   if [ -z "${OPENBLAS_CORETYPE:-}" ] && [ -r /proc/cpuinfo ]; then
     if grep -qm1 avx512bw /proc/cpuinfo; then export OPENBLAS_CORETYPE=SkylakeX
     elif grep -qm1 avx2 /proc/cpuinfo; then export OPENBLAS_CORETYPE=Haswell

@@ -1,5 +1,5 @@
-// bench.js - runs the compiled benchmarks one after the other: natively, then in each binary under
-// Node, then prints the download's sizes. Arguments go to the benchmarks.
+// bench.js - runs the compiled benchmarks one after the other, native and as WebAssembly under Node, and then prints
+// the download sizes. Its arguments are passed to the benchmarks.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { report } from './sizes.js';

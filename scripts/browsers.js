@@ -1,7 +1,7 @@
-// browsers.js - Chromium, Firefox and WebKit behind one small interface, for tests that run in all three
+// browsers.js - one interface to Chromium, Firefox and WebKit, for tests that run in all three
 //
-// node scripts/browsers.js ENGINE says in one sentence why an engine cannot be used here, and exits with 1; silent
-// where it can
+// node scripts/browsers.js ENGINE prints why a browser engine cannot be used on this machine and exits with status 1;
+// prints nothing where it can be used
 import { fileURLToPath } from 'node:url';
 import { launch as launchChromium, findChromium } from './chromium.js';
 import { findFirefox, launchFirefox } from './firefox.js';
@@ -9,26 +9,25 @@ import { findWebKit, launchWebKit } from './webkit.js';
 
 /** @typedef {'chromium' | 'firefox' | 'webkit'} Engine */
 /**
- * One page. Storage and caches are shared by all pages of a browser; a server on a port of its own is an origin of its
- * own.
+ * One page. All pages of a browser share storage and caches. Each port of a server is a separate origin.
  * @typedef {object} Page
  * @property {<R>(work: (...args: any[]) => R | Promise<R>, ...args: any[]) => Promise<R>} evaluate runs the function's
  *   source in the page; arguments and result are JSON
  * @property {(width: number, height: number) => Promise<void>} resize     CSS pixels of the viewport
  * @property {() => Promise<Uint8Array>} screenshot                        PNG of the viewport
- * @property {() => Promise<string[]>} complaints errors and warnings of the console so far, and errors nobody caught.
- *   WebKit's driver reports none: there they are read from window.complaints, which tests/browser/engines/complaints.js
- *   fills when the server adds it to the page
+ * @property {() => Promise<string[]>} complaints errors and warnings of the console so far, and uncaught errors.
+ *   WebKit's driver does not report them: there they are read from window.complaints, which
+ *   tests/browser/engines/complaints.js fills when the server adds it to the page
  * @property {() => Promise<void>} close
  */
 /**
  * @typedef {object} Browser
  * @property {string} version
  * @property {(url: string, options?: {width?: number, height?: number}) => Promise<Page>} open  1440 x 900 by default
- * @property {() => Promise<void>} close  ends every process of it
+ * @property {() => Promise<void>} close  ends all processes of the browser
  */
 
-/** All, or those that $ENGINES names. @type {Engine[]} */
+/** All engines, or those that $ENGINES names. @type {Engine[]} */
 export const ENGINES = /** @type {any} */ ((process.env.ENGINES || 'chromium firefox webkit').split(/[\s,]+/));
 
 /**
@@ -46,8 +45,8 @@ export function whyMissing(engine) {
 
 /**
  * @param {Engine} engine
- * @param {{sharedMemory?: boolean}} [options] sharedMemory: false leaves SharedArrayBuffer undefined in WebKit, as its
- *   own default is
+ * @param {{sharedMemory?: boolean}} [options] sharedMemory: false leaves SharedArrayBuffer undefined in WebKit, as by
+ *   default
  * @returns {Promise<Browser>}
  */
 export async function openBrowser(engine, options = {}) {
@@ -121,13 +120,12 @@ async function firefox() {
 }
 
 /**
- * Wait in a page until a condition holds there. One that throws does not hold yet: what it looks for may not have been
- * built.
+ * Wait in a page until a condition holds. A condition that throws does not hold yet: an element may not exist yet.
  * @param {Page} page
  * @param {(...args: any[]) => any} condition
  * @param {any[]} args
  * @param {number} [timeout]  ms
- * @returns {Promise<any>} what the condition returned
+ * @returns {Promise<any>} the value of the condition
  */
 export async function until(page, condition, args = [], timeout = 60_000) {
   const end = Date.now() + timeout;

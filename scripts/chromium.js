@@ -26,7 +26,7 @@ export function findChromium() {
   );
 }
 
-// No sandbox, because a container's root has none; nothing that would speak to another host.
+// No sandbox, because root in a container cannot use it; no service that connects to other hosts.
 const flags = [
   '--no-sandbox',
   '--disable-gpu',

@@ -1,16 +1,16 @@
-# common.sh - words that build.sh is written in: say, fail, run_step, changed, forget, remember, lock.
+# common.sh - functions of build.sh: say, fail, run_step, changed, forget, remember, lock, unlock.
 # shellcheck shell=bash
 
 say() { if [ -t 1 ]; then printf '\033[1m==>\033[0m %s\n' "$*"; else printf '==> %s\n' "$*"; fi; }
 
-# fail SENTENCE: what to do, and out.
+# fail SENTENCE: print the sentence, which says what to do, and exit with status 1.
 fail() {
   printf 'build.sh: %s\n' "$*" >&2
   exit 1
 }
 
-# run_step WHAT HINT COMMAND...: run a command with its output in build/log, show how long it takes
-# and its newest line, and on failure its last lines and HINT, one sentence that says what to do.
+# run_step WHAT HINT COMMAND...: run a command with its output in build/log. While it runs, print its time and its
+# newest line; on failure, print its last lines and HINT, a sentence that says what to do.
 run_step() {
   local what=$1 hint=$2 began=$SECONDS log pid status=0 next=5 line
   shift 2
@@ -21,7 +21,7 @@ run_step() {
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
   set +m
-  trap 'kill -- "-$pid" 2>/dev/null || true; printf "\n"; fail "interrupted; what was done is kept, the same command goes on from there"' INT TERM
+  trap 'kill -- "-$pid" 2>/dev/null || true; printf "\n"; fail "interrupted; finished steps are kept, and the same command continues from there"' INT TERM
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.2
     [ $((SECONDS - began)) -ge $next ] || continue
@@ -45,8 +45,8 @@ run_step() {
   [ $((SECONDS - began)) -lt 5 ] || printf '    done in %d s\n' $((SECONDS - began))
 }
 
-# changed NAME FILE...: is anything different since `remember NAME`? Compares contents, not times,
-# because a fresh clone has no useful times. Leaves the new sum in $sum.
+# changed NAME FILE...: whether the files differ from those at `remember NAME`. Compares contents, not times, because a
+# fresh clone has no useful times. Sets $sum to the new checksum.
 changed() {
   local name=$1
   shift
@@ -56,16 +56,16 @@ changed() {
   [ "$(cat "build/stamps/$name" 2>/dev/null || true)" != "$sum" ]
 }
 
-# Before a step that `remember` ends: what it leaves half done is done again.
+# forget NAME: call before a step, so that the step runs again when it does not reach `remember`.
 forget() { rm -f "build/stamps/$1"; }
 
-# Only after success.
+# remember NAME SUM: call after a step has succeeded.
 remember() {
   mkdir -p build/stamps
   printf '%s\n' "$2" >"build/stamps/$1"
 }
 
-# One build of this tree at a time; a second one waits.
+# Allow one build of this tree at a time; a second one waits.
 lock() {
   mkdir -p build/stamps 2>/dev/null && { : >>build/lock; } 2>/dev/null ||
     fail "$PWD/build cannot be written: it may belong to another user, or the disk is full."

@@ -1,10 +1,10 @@
-// compile.js - C to objects to binaries: what is compiled, with which flags, into which file.
+// compile.js - compiles C to objects and links binaries: which sources, with which flags, into which file.
 //
 //   node scripts/compile.js [--out FOLDER] TARGET     targets: the keys of `targets` below
 //   node scripts/compile.js --have TARGET             exit status 0 when all its results exist
 //
-// An object is compiled again when its flags, its source or a header that it includes differ in
-// content from the last time. Runs where the compiler is, so it uses nothing but Node itself.
+// An object is compiled again when its flags, its source or the content of an included header has changed. This script
+// also runs inside the Debian folder that has the compiler, so it needs nothing but Node.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
@@ -14,27 +14,34 @@ import { basename, dirname, join } from 'node:path';
 const CC = process.env.CC || 'gcc';
 
 const warnings = ['-std=c11', '-Wall', '-Wextra', '-Werror'];
-// Sums must come out the same in every binary: no fused multiply-add unless the source says so.
+// Sums must be equal in every binary: no fused multiply-add except where the source calls for it.
 const exact = ['-ffp-contract=off', '-fno-math-errno'];
 const common = [...warnings, ...exact, '-Isrc'];
 
-/** Time is spent in few files; the rest is compiled for a small download: [files, flags], the first that matches. */
+/**
+ * Optimisation by file: [files, flags], the first match. Few files need most of the time; the others are optimised for
+ * size.
+ */
 const levels = [
-  [/^src\/kernels\/fast\.c$/, ['-O3', '-fno-unroll-loops']], // one pass over a row each: memory is the limit
+  // each makes one pass over a row: memory bandwidth is the limit
+  [/^src\/kernels\/fast\.c$/, ['-O3', '-fno-unroll-loops']],
   [/^src\/kernels\/(?!(?:mat|quant|ref)\.c)/, ['-O3']],
   [/^src\/(?:base\/half|kernels\/)/, ['-Os']], // conversions of whole tensors while loading
   [/^/, ['-Oz']],
 ];
 const level = (source) => levels.find(([files]) => files.test(source))[1];
 
-/** A variant is a binary: a module with one instruction the browser does not know is invalid. */
+/** Each variant is a binary of its own: one instruction that a browser does not support makes a module invalid. */
 const wasmVariants = {
   simd: ['-msimd128'],
   relaxed: ['-msimd128', '-mrelaxed-simd'],
 };
 
-/** Each has a twin with threads (src/base/pool.h): its memory is shared, so the page must give it. The C library is the one without
- * threads, which saves its locks: only the engine's own thread ever calls it, helpers compute tiles. */
+/**
+ * Flags of the binaries with threads (src/base/pool.h). Their memory is shared and is imported from JavaScript. They
+ * link the C library without threads, which needs no locks: only the engine's own thread calls it, helpers compute
+ * tiles.
+ */
 const threads = {
   compile: ['-matomics', '-mbulk-memory'],
   link: [
@@ -44,7 +51,7 @@ const threads = {
     '-Wl,--shared-memory,--no-check-features,--export=__stack_pointer',
   ],
 };
-/** The four that run models. */
+/** The four binaries that run models. */
 const wasmBinaries = () =>
   Object.entries(wasmVariants).flatMap(([variant, flags]) => [
     { name: variant, compile: flags, link: flags },
@@ -62,7 +69,7 @@ const wasmLink = [
   '-sSTACK_SIZE=256KB',
 ];
 
-/** What runs under Node keeps Emscripten's own glue and reads files. */
+/** Link options of programs that run under Node: with Emscripten's own glue and access to files. */
 const underNode = [
   '--js-library',
   'tests/native/host.js',
@@ -87,7 +94,7 @@ const trainer = () =>
   ['train', 'train/text', 'train/files'].flatMap((folder) => sources(`src/${folder}`)).filter((file) => !hasMain(file));
 const boundary = () => sources('src/wasm');
 const programs = () => sources('src/train').filter(hasMain);
-/** Whether the linker can put an allocator that fails on request in front of malloc, for the fuzzer and memory_test. */
+/** Whether the linker can replace malloc by an allocator that fails on request, for the fuzzer and memory_test. */
 const wraps = process.platform === 'linux';
 const wrapAllocator = '-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc';
 const failsAllocations = (file) => file.endsWith('/memory_test.c');
@@ -96,7 +103,7 @@ const tests = () =>
 const testHelpers = () => sources('tests/native').filter((file) => !file.endsWith('_test.c'));
 const benches = () => sources('tests/bench');
 /**
- * The program that gives the engine and the trainer wrong bytes (tests/fuzz); it runs few cases among the native tests.
+ * The program that gives the engine and the trainer wrong bytes (tests/fuzz). The native tests run a few of its cases.
  */
 const fuzzer = () => ({
   out: 'build/native-test/fuzz',
@@ -117,7 +124,7 @@ const wasmCompile =
     ...flags,
     ...(source.startsWith('tests/') ? ['-Itests/native'] : []),
   ];
-/** The four leave out what only training calls (src/model/pass.h). */
+/** Flags of the four binaries that run models: without the code that only training calls (src/model/pass.h). */
 const runs = (flags) => wasmCompile(flags, ['-DGF_INFERENCE']);
 /** How processors read the second operand of the relaxed dot product; src/kernels/simd.h emulates each natively. */
 const relaxedKinds = ['signed', 'unsigned', 'saturating'];
@@ -171,8 +178,8 @@ const targets = {
 
   fuzz: () => [fuzzer()],
 
-  // The objects are those of `wasm`: what ships is what is tested; but the trainer's tests also run what they trained.
-  // Gradients in double are a matter of formulas, not of binaries.
+  // The objects are those of `wasm`, so that the shipped code is tested. The trainer's tests have objects of their own,
+  // because they also run the models that they trained. Tests of gradients in double run natively only.
   'wasm-test': () => [
     ...eachVariant((variant, flags) =>
       tests()
@@ -229,7 +236,7 @@ function hasMain(file) {
   return /^int main\(/m.test(readFileSync(file, 'utf8'));
 }
 
-/** The trainer's matrix products are OpenBLAS's where it is installed. */
+/** Whether OpenBLAS is installed; the native trainer uses it for matrix products. */
 function hasOpenblas() {
   hasOpenblas.found ??=
     spawnSync(CC, ['-xc', '-', '-lopenblas', '-o', '/dev/null'], {
@@ -239,7 +246,7 @@ function hasOpenblas() {
   return hasOpenblas.found;
 }
 
-/** The linker's option for one of the lists in src/wasm. */
+/** The linker's option that exports the functions of one of the lists in src/wasm. */
 function exporting(list) {
   const names = readFileSync(`src/wasm/${list}`, 'utf8')
     .split('\n')
@@ -283,7 +290,7 @@ async function inParallel(jobs) {
 }
 
 async function build(binaries, out) {
-  const objects = new Map(); // object file -> how to make it; binaries share objects
+  const objects = new Map(); // object file -> source and flags; binaries share objects
   for (const binary of binaries) {
     binary.objects = binary.sources.map((source) => {
       const flags = binary.compile(source);
@@ -300,7 +307,7 @@ async function build(binaries, out) {
   await inParallel(
     missing.map(([object, { source, cc, flags }]) => async () => {
       console.log(`${++count}/${missing.length} ${source}`);
-      const part = `${object}.${process.pid}.part`; // its name is final only when it is whole
+      const part = `${object}.${process.pid}.part`; // renamed when it is complete
       await run(cc, [...flags, '-c', source, '-o', part]);
       renameSync(part, object);
     }),
@@ -313,7 +320,7 @@ async function build(binaries, out) {
       if (existsSync(made) && existsSync(linked) && readFileSync(linked, 'utf8') === key) return;
       console.log(`linking ${binary.out}`);
       mkdirSync(dirname(made), { recursive: true });
-      // emcc chooses what to write by the name's ending, so the ending stays.
+      // emcc chooses its output by the file name's extension, so the extension stays.
       const part = join(dirname(made), `part-${process.pid}-${basename(made)}`);
       await run(binary.cc, [...binary.objects, ...binary.link, '-o', part]);
       renameSync(part, made);

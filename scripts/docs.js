@@ -1,10 +1,10 @@
-// docs.js - docs/api.md from the JSDoc, by TypeDoc and its markdown plugin.
+// docs.js - generates docs/api.md from the JSDoc with TypeDoc and its markdown plugin
 //
 //   node scripts/docs.js [--check]     --check: write nothing, exit with status 1 when docs/api.md differs
 //
-// TypeDoc needs the JavaScript interface of TypeScript, which version 7 does not have: both are installed, with the
-// versions below, into build/typedoc and are no development dependencies. It reads types/, which `./build.sh package`
-// makes.
+// TypeDoc needs the JavaScript API of TypeScript, which version 7 does not have. Therefore TypeDoc and an older
+// TypeScript are installed into build/typedoc, with the versions below, and are not development dependencies. TypeDoc
+// reads types/, which `./build.sh package` writes.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ const VERSIONS = { typedoc: '0.28.20', 'typedoc-plugin-markdown': '4.14.1', type
 const page = join(top, 'docs/api.md');
 
 /**
- * Types that signatures of public calls name and index.js does not export.
+ * Types that appear in signatures of public calls and that index.js does not export.
  * @type {[file: string, ...names: string[]][]}
  */
 const FURTHER = [
@@ -44,18 +44,18 @@ const FURTHER = [
 
 const INTRODUCTION = `# API reference
 
-Made from the comments in \`web/lib\` by \`./build.sh docs\`; every example runs in \`tests/node/examples.test.js\`.
+\`./build.sh docs\` generates this file from the comments in \`web/lib\`. Every example runs in \`tests/node/examples.test.js\`.
 
-Examples import what they name from \`'glassformer'\`, and begin with \`const model = await load('stories-1m.gguf')\` where they use \`model\` without
-making it. That file is \`weights/stories-1m.gguf\` of the package. A \`Tensor\` is \`{ data: Float32Array, shape: number[] }\`, row-major, a copy that belongs to the
-caller. Options that a call does not know are refused by name (\`bad-option\`).
+The examples import the calls that they use from \`'glassformer'\`. Where an example uses \`model\` without creating it, it
+begins with \`const model = await load('stories-1m.gguf')\`; the file is \`weights/stories-1m.gguf\` of the package. A
+\`Tensor\` is \`{ data: Float32Array, shape: number[] }\`, row-major, and is the caller's own copy. An unknown option is
+refused with the code \`bad-option\`, and the message names the option.
 
 `;
 
 /**
- * A copy of types/ in which a type under the name of another module's is that one and not a second: TypeDoc would list
- * it as an empty alias.
- * And the one module that it reads.
+ * Copies types/ and writes entry.ts, the module that TypeDoc reads. In the copy, a type that only renames a type of
+ * another module is a re-export: TypeDoc would list it as an empty alias.
  */
 function copyTypes() {
   const from = join(top, 'types'),
@@ -75,10 +75,10 @@ function copyTypes() {
   const exported = new Set(
     [...readFileSync(join(to, 'index.d.ts'), 'utf8').matchAll(/^export type (?:\{ )?(\w+)/gm)].map(([, name]) => name),
   );
-  const lines = FURTHER.map(
-    ([file, ...names]) =>
-      `export ${file === 'tokenizer' ? '' : 'type '}{ ${names.filter((name) => !exported.has(name)).join(', ')} } from './types/${file}.js';`,
-  );
+  const lines = FURTHER.map(([file, ...names]) => {
+    const missing = names.filter((name) => !exported.has(name)).join(', ');
+    return `export ${file === 'tokenizer' ? '' : 'type '}{ ${missing} } from './types/${file}.js';`;
+  });
   writeFileSync(join(folder, 'entry.ts'), `export * from './types/index.js';\n${lines.join('\n')}\n`);
 }
 
@@ -156,7 +156,7 @@ function generate() {
 }
 
 /**
- * A heading's address on GitHub, without the number that repeated ones have.
+ * A heading's address on GitHub, without the number that repeated headings get.
  * @param {string} heading
  */
 const slug = (heading) =>
@@ -166,8 +166,8 @@ const slug = (heading) =>
     .replace(/ /g, '-');
 
 /**
- * A list of contents in front, no headings that say nothing, and links that lead where GitHub puts the headings: the
- * plugin counts repeated ones in another order.
+ * Adds a list of contents, removes headings without information, and corrects links to the addresses that GitHub gives
+ * the headings: the plugin numbers repeated ones in another order.
  * @param {string} introduction @param {string} markdown
  */
 function finished(introduction, markdown) {
@@ -200,7 +200,8 @@ function finished(introduction, markdown) {
     if (!address) throw new Error(`docs/api.md: a link to ${name}, which has no heading`);
     return `[${tick}${name}${tick}](${address})`;
   });
-  return `${introduction}${contents.map(({ title, links }) => `- **${title}**: ${links.join(', ')}`).join('\n')}\n\n${linked}\n`;
+  const list = contents.map(({ title, links }) => `- **${title}**: ${links.join(', ')}`).join('\n');
+  return `${introduction}${list}\n\n${linked}\n`;
 }
 
 install();
@@ -209,6 +210,6 @@ if (!process.argv.includes('--check')) {
   writeFileSync(page, text);
   console.log(`docs/api.md: ${text.split('\n').length} lines`);
 } else if (!existsSync(page) || readFileSync(page, 'utf8') !== text) {
-  console.error('docs/api.md is not what the JSDoc gives: run ./build.sh docs');
+  console.error('docs/api.md is not up to date with the JSDoc: run ./build.sh docs');
   process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-// entries.js - the files of dist/ that the package must hold; beside them lie the chunks that index.js and cli.js share
+// entries.js - the files that dist/ must contain; it also has the chunks that index.js and cli.js share
 
 export const binaries = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads', 'train'].map(
   (name) => `glassformer-${name}.wasm`,

@@ -26,11 +26,11 @@ export function findFirefox() {
   );
 }
 
-/** Pages behind another one keep their timers, as the one in front does. */
+/** Timers of background pages run as often as those of the page in front. */
 const preferences = { 'dom.min_background_timeout_value': 4, 'dom.timeout.enable_budget_timer_throttling': false };
 
 /**
- * It ends with this process: puppeteer listens to exit and to signals.
+ * Start Firefox. It ends with this process: puppeteer handles exit and signals.
  * @returns {Promise<import('puppeteer-core').Browser>}
  */
 export function launchFirefox() {

@@ -1,4 +1,4 @@
-// opcodes.js - which instructions a WebAssembly binary contains
+// opcodes.js - lists the SIMD instructions of a WebAssembly binary
 //
 //   node scripts/opcodes.js FILE.wasm...    prints the relaxed SIMD instructions of each file
 //
@@ -48,7 +48,7 @@ class Reader {
     return this.bytes[this.at++];
   }
 
-  /** Unsigned LEB128. Signed ones are as long; their value is not used. */
+  /** Reads an unsigned LEB128 number. Also skips signed ones, which have the same length; their value is not used. */
   leb() {
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
@@ -72,7 +72,7 @@ function memory(r) {
 }
 
 /**
- * Skip what follows an instruction.
+ * Skip the operands of an instruction.
  * @param {Reader} r
  * @param {number} prefix 0 for none
  * @param {number} op
@@ -134,7 +134,7 @@ export function simdInstructions(bytes) {
       for (let left = r.leb(); left > 0; left--) {
         const length = r.leb(),
           last = r.at + length;
-        for (let groups = r.leb(); groups > 0; groups--) r.lebs(2); // locals: how many, of which type
+        for (let groups = r.leb(); groups > 0; groups--) r.lebs(2); // locals: their number and type
         while (r.at < last) {
           const first = r.byte(),
             prefix = first >= 0xfc && first <= 0xfe ? first : 0,

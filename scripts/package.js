@@ -1,7 +1,7 @@
-// package.js - builds what the npm package ships, dist/, from web/lib: entries for bundlers and Node, one file for a
-// CDN, self-contained workers, the WebAssembly binaries, and the copies embedded for hosts where files are missing.
+// package.js - builds dist/, the content of the npm package, from web/lib: entries for bundlers and Node, one file for
+// a CDN, self-contained workers, the WebAssembly binaries, and the embedded copies for hosts where files are missing.
 //
-//   node scripts/package.js [--have]     --have: exit status 0 when everything is there
+//   node scripts/package.js [--have]     --have: build nothing, exit with status 0 when all files exist
 import { build } from 'esbuild';
 import {
   copyFileSync,
@@ -24,8 +24,8 @@ const lib = join(top, 'web/lib'),
   part = join(top, 'build/dist-part');
 
 /**
- * web/lib/embedded/NAME.js becomes dist/embedded_NAME.js, a file of its own that an application fetches only where it
- * needs it; the file inline.js bundles the copies.
+ * Resolves web/lib/embedded/NAME.js to dist/embedded_NAME.js, a separate file that an application fetches only when it
+ * needs it; for inline.js the copies are bundled.
  * @param {boolean} external
  * @returns {import('esbuild').Plugin}
  */
@@ -53,8 +53,8 @@ const common = {
 
 /**
  * A worker as one classic-compatible script: no imports, no import.meta, so that every bundler can copy it and every
- * engine runs it once. The entry is the worker itself: esbuild would drop the only import of web/lib/worker.js, since
- * package.json names no module of the source tree as one with side effects.
+ * engine runs it once. The entry is the worker itself: esbuild would drop the only import of web/lib/worker.js,
+ * because package.json lists no module of the source tree under sideEffects.
  * @param {'worker'|'train_worker'} name
  */
 async function worker(name) {
@@ -94,7 +94,7 @@ function writeEmbedded(name, copies) {
 }
 
 /**
- * The licences of the packages that a build has bundled.
+ * The licence texts of the packages that a build has bundled.
  * @param {import('esbuild').Metafile} metafile
  */
 function licences(metafile) {
@@ -123,8 +123,8 @@ async function pack() {
   writeEmbedded('train', { worker: await worker('train_worker'), wasm: { train: packed('train') } });
 
   const esm = { ...common, format: /** @type {const} */ ('esm') };
-  // Readable, in chunks: for bundlers, which minify, and for Node. Chunks stay beside the entries, because file
-  // addresses are relative.
+  // Not minified, in chunks: for Node and for bundlers, which minify. Chunks are in the folder of the entries, because
+  // file addresses are relative.
   const { metafile } = await build({
     ...esm,
     metafile: true,

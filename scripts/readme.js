@@ -1,4 +1,4 @@
-// readme.js - the bundler table of the README, from the fixtures of tests/bundlers.
+// readme.js - generates the bundler table of the README from the fixtures of tests/bundlers
 //
 //   node scripts/readme.js [--check]     --check: write nothing, exit with status 1 when the table differs
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const [BEGIN, END] = ['<!-- bundlers: node scripts/readme.js -->\n', '<!-- /bund
 const HOW = { file: 'files followed', shim: 'files, from their origin', copy: 'embedded copy' };
 
 /**
- * How one run gets the package's files.
+ * How one run gets the package's files, as the table words it.
  * @param {import('../tests/bundlers/suite.js').Run} run
  */
 function how({ workers = 'file', binaries, program, api, passes }) {
@@ -28,14 +28,16 @@ export function table() {
     const results = [...modes].map(([result, list]) =>
       modes.size > 1 ? `${list.map((mode) => mode.replace(', ', ' ')).join(', ')}: ${result}` : result,
     );
-    return `| ${name} | ${version ?? packages[0]?.replace(/^.+@/, '') ?? ''} | ${runs.map((run) => run.mode.replace(', ', ' ')).join(', ')} | ${results.join('; ')} |`;
+    const release = version ?? packages[0]?.replace(/^.+@/, '') ?? '';
+    const all = runs.map((run) => run.mode.replace(', ', ' ')).join(', ');
+    return `| ${name} | ${release} | ${all} | ${results.join('; ')} |`;
   });
   return `| fixture | version | modes | the package's files |\n|---|---|---|---|\n${rows.join('\n')}\n`;
 }
 
 /**
  * @param {string} readme
- * @returns {string} the same with the table of the fixtures
+ * @returns {string} the same text with the table of the fixtures
  */
 export function withTable(readme) {
   const [before, rest] = readme.split(BEGIN),
@@ -49,7 +51,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     text = withTable(old);
   if (!process.argv.includes('--check')) writeFileSync(file, text);
   else if (text !== old) {
-    console.error('The bundler table of the README is not that of tests/bundlers/fixtures: run node scripts/readme.js');
+    console.error('The bundler table of the README is out of date: run node scripts/readme.js');
     process.exitCode = 1;
   }
 }

@@ -1,9 +1,9 @@
-// serve.js - a static server for one folder on this machine only.
+// serve.js - a static web server for one folder, reachable from this machine only
 //
 //   node scripts/serve.js FOLDER [--port N] [--open]
 //
-// Sends the two headers that give a page shared memory, so that the engine may use threads, and
-// answers Range requests. Tests import `serve`.
+// Sends the two headers that allow a page shared memory, so that the engine can use threads. Answers range requests.
+// Tests import `serve`.
 import { createReadStream, readFileSync, realpathSync, statSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -36,12 +36,20 @@ const isolation = {
 };
 
 /**
+ * @typedef {object} ServeOptions
+ * @property {number} [port]
+ * @property {string} [base]
+ * @property {boolean} [isolate]
+ * @property {Record<string, string>} [also]
+ * @property {string} [head]
+ * @property {(path: string) => Record<string, string>} [headersOf]
+ */
+
+/**
  * Serve a folder.
  * @param {string} folder
- * @param
- *   {{ port?: number, base?: string, isolate?: boolean, also?: Record<string, string>, head?: string, headersOf?: (path: string) => Record<string, string> }}
- *   [options]  `port` 0 takes any free one; `base` is the path the folder appears under, for trying a sub-path;
- *   `isolate: false` leaves the isolation headers out, as a plain static host does; `also` adds
+ * @param {ServeOptions} [options]  `port` 0 takes any free one; `base` is the path under which the folder appears, to test a sub-path;
+ *   `isolate: false` leaves out the isolation headers, as a plain static host does; `also` adds
  *   folders by the path they appear under; `head` is put at the beginning of every page's head;
  *   `headersOf` gives further headers for a path
  * @returns {Promise<{ url: string, requests: string[], close(): Promise<void> }>}
@@ -124,7 +132,7 @@ export async function serve(
   };
 }
 
-/** Open an address in the desktop's browser, where there is a desktop; say nothing where not. */
+/** Open an address in the default browser where there is a desktop; otherwise do nothing. */
 function openBrowser(url) {
   const opener =
     process.platform === 'darwin'

@@ -1,10 +1,10 @@
-// sizes.js - what a visitor downloads before a model: one binary, and all JavaScript that `load` and
-// `generate` need, tokenizer library included, bundled, minified and gzipped.
+// sizes.js - measures what a visitor downloads before a model: one binary, and all JavaScript that `load` and
+// `generate` need, including the tokenizer library, bundled, minified and gzipped.
 //
 //   node scripts/sizes.js
 //
-// A small application is built and run in Chromium on the shipped model: what it requests until it
-// has generated is what is needed. What else the build holds is listed too.
+// Builds a small application and runs it in Chromium with the shipped model. The files that it requests until it has
+// generated text are the needed ones; the other files of the build are listed too.
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -17,8 +17,8 @@ import { serve } from './serve.js';
 const top = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Limits in bytes, gzipped. The worker is one file that holds every call, so that every bundler can copy it: 64 KB of
- * the JavaScript; what checks the arguments of calls: 6 KB.
+ * Limits in bytes, gzipped. The worker is one file with the code of every call, so that every bundler can copy it; it
+ * is 64 KB of the JavaScript. The checks of arguments are 6 KB.
  */
 export const limits = { wasm: 80_000, train: 80_000, js: 88_000 };
 
@@ -35,7 +35,7 @@ try {
 `;
 
 /**
- * Build, run and weigh.
+ * Build and run the application, and measure its files.
  * @returns {Promise<{ name: string, bytes: number, gzip: number, needed: boolean }[]>} every .js and .wasm file of the
  *   build
  */
@@ -44,7 +44,8 @@ export async function weigh() {
   try {
     writeFileSync(
       join(folder, 'index.html'),
-      '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n',
+      '<!doctype html><html><head><title></title></head><body>' +
+        '<script type="module" src="./main.js"></script></body></html>\n',
     );
     writeFileSync(join(folder, 'main.js'), application);
     await build({
@@ -74,7 +75,7 @@ export async function weigh() {
   }
 }
 
-/** The names that the application asks for until it has generated. */
+/** Names of the files that the application requests until it has generated text. */
 async function requestsOf(dist) {
   const server = await serve(dist, { also: { '/weights/': join(top, 'weights') } });
   const browser = await launch();
@@ -93,8 +94,8 @@ async function requestsOf(dist) {
 
 /**
  * Print the table.
- * @returns {Promise<{ wasm: number, js: number, train: number }>} the largest binary, all JavaScript that was needed,
- *   the binary that trains; gzipped
+ * @returns {Promise<{ wasm: number, js: number, train: number }>} gzipped bytes of the largest binary, of all needed
+ *   JavaScript, and of the binary that trains
  */
 export async function report(print = console.log) {
   const line = (name, bytes, zipped, note) =>
@@ -113,7 +114,7 @@ export async function report(print = console.log) {
   line('JavaScript to load and generate', sum('bytes'), sum('gzip'), `limit ${limits.js}`);
   const trainer = readFileSync(join(top, 'web/lib/wasm/glassformer-train.wasm')),
     train = gzipSync(trainer, { level: 9 }).length;
-  line('glassformer-train.wasm', trainer.length, train, `limit ${limits.train}; in a build that calls train`);
+  line('glassformer-train.wasm', trainer.length, train, `limit ${limits.train}; only in builds that call train`);
   const wasm = files.filter((file) => file.name.endsWith('.wasm'));
   return { wasm: Math.max(0, ...wasm.map((file) => file.gzip)), js: sum('gzip'), train };
 }

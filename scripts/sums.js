@@ -1,6 +1,6 @@
-// sums.js - SHA-256 of the wasm files, beside those recorded in scripts/wasm.sha256.
+// sums.js - prints the SHA-256 sums of the wasm files and compares them with scripts/wasm.sha256
 //
-//   node scripts/sums.js [--record]     print them; --record: write them down (only for the pinned toolchain)
+//   node scripts/sums.js [--record]     --record: also write them (only with the pinned toolchain)
 //
 // `sha256sum -c scripts/wasm.sha256` reads the same file.
 import { createHash } from 'node:crypto';
@@ -12,7 +12,7 @@ const top = fileURLToPath(new URL('..', import.meta.url));
 const record = join(top, 'scripts/wasm.sha256');
 
 /**
- * The lines that `sha256sum web/lib/wasm/*.wasm` prints for the files that were built.
+ * The lines that `sha256sum web/lib/wasm/*.wasm` prints for the built files.
  * @returns {string}
  */
 export function builtSums() {
@@ -36,7 +36,7 @@ export function builtSums() {
 export const recordedSums = () => (existsSync(record) ? readFileSync(record, 'utf8') : '');
 
 /**
- * What compiled the files, and whether its packages are those that scripts/toolchain.sh pins.
+ * The compiler that made the files, and whether its packages are those that scripts/toolchain.sh pins.
  * @returns {{name: string, pinned: boolean}}
  */
 export function toolchain() {
@@ -51,7 +51,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     same = sums === recordedSums();
   process.stdout.write(sums);
   if (process.argv[2] === '--record' && !pinned) {
-    console.error(`build.sh: ${name} is not the pinned toolchain of scripts/toolchain.sh: nothing was recorded.`);
+    console.error(`build.sh: ${name} is not the toolchain that scripts/toolchain.sh pins; nothing was recorded.`);
     process.exit(1);
   } else if (process.argv[2] === '--record') {
     writeFileSync(record, sums);
@@ -59,12 +59,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   } else if (same) {
     console.log('These are the sums recorded in scripts/wasm.sha256.');
   } else if (pinned) {
-    console.log(
-      'They differ from scripts/wasm.sha256: after a change of src, `./build.sh wasm --record` writes them down.',
-    );
+    console.log('They differ from scripts/wasm.sha256. After a change of src, run `./build.sh wasm --record`.');
   } else {
     console.log(
-      `They differ from scripts/wasm.sha256, which is for the pinned packages of scripts/toolchain.sh; this was ${name}.`,
+      `They differ from scripts/wasm.sha256, which is for the pinned toolchain; these files are from ${name}.`,
     );
   }
 }

@@ -1,19 +1,21 @@
-# toolchain.sh - finds, or fetches, Emscripten, a C compiler, Chromium, Firefox and WebKit.
+# toolchain.sh - finds or installs Emscripten, a C compiler, Chromium, Firefox and WebKit.
 #
-# Emscripten comes from the first of: emcc on PATH, an activated emsdk ($EMSDK), a Debian "trixie"
-# kept as a folder below the cache and entered with chroot. The last one needs root and Debian's
-# packages and nothing else: no mounts, sources are copied in and results are copied out.
+# Emscripten is the first of: emcc on PATH; an activated emsdk ($EMSDK); a Debian "trixie" system in a folder of the
+# cache, entered with chroot. The last one needs root and Debian's packages. It needs no mounts: sources are copied into
+# the folder and results are copied out.
 # shellcheck shell=bash
 
 cache_dir=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/glassformer
 trixie=$cache_dir/trixie
 min_emcc=3.1.50
-# The packages of Debian 13 "trixie" whose versions decide the bytes of the wasm files: with them a build gives the sums in scripts/wasm.sha256.
-pinned='emscripten=3.1.69+dfsg-3 binaryen=120-4 clang-19=1:19.1.7-3+b1 lld-19=1:19.1.7-3+b1 llvm-19=1:19.1.7-3+b1 nodejs=20.19.2+dfsg-1+deb13u2'
+# Packages of Debian 13 "trixie" whose versions determine the bytes of the wasm files: with them a build gives the sums
+# in scripts/wasm.sha256.
+pinned='emscripten=3.1.69+dfsg-3 binaryen=120-4 clang-19=1:19.1.7-3+b1 lld-19=1:19.1.7-3+b1
+  llvm-19=1:19.1.7-3+b1 nodejs=20.19.2+dfsg-1+deb13u2'
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 min_node=20.19.0
 
-# at_least WANTED FOUND: compares dotted version numbers.
+# at_least WANTED FOUND: whether the version number FOUND is WANTED or later.
 at_least() {
   node -e 'const [w, f] = process.argv.slice(1).map((v) => v.split(".").map(Number));
     for (let i = 0; i < 3; i++) if (f[i] !== w[i]) process.exit(f[i] > w[i] ? 0 : 1);' "$1" "$2"
@@ -31,7 +33,7 @@ need_tools() {
   tools_checked=1
 }
 
-# apt_install WHAT PACKAGE...: needs root and apt; false when either is missing.
+# apt_install WHAT PACKAGE...: install packages; returns 1 without root or without apt.
 apt_install() {
   local what=$1
   shift
@@ -45,7 +47,7 @@ apt_install() {
 
 # --- Emscripten ---------------------------------------------------------------------------------
 
-# emcc_works COMMAND...: is it new enough, and does it know relaxed SIMD?
+# emcc_works COMMAND...: whether it is new enough and compiles relaxed SIMD.
 emcc_works() {
   local version
   version=$("$@" --version 2>/dev/null | sed -n '1s/.*[^0-9]\([0-9][0-9]*\.[0-9][0-9]*\.[0-9][0-9]*\).*/\1/p')
@@ -59,7 +61,7 @@ emcc_works() {
 in_debian() { local root=$1; shift; chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"; }
 in_trixie() { in_debian "$trixie" "$@"; }
 
-# are_pinned [COMMAND...]: is every pinned package installed in its version where COMMAND runs?
+# are_pinned [COMMAND...]: whether every pinned package has its version in the system where COMMAND runs.
 are_pinned() {
   local found
   # shellcheck disable=SC2016,SC2046,SC2086
@@ -87,14 +89,14 @@ find_emcc() {
   fi
 }
 
-# Which toolchain the wasm files are from: scripts/sums.js compares their sums where it is the pinned one.
+# Record which toolchain made the wasm files: scripts/sums.js compares their sums when it is the pinned one.
 remember_toolchain() {
   mkdir -p build/stamps
   printf '%s\n' "${emcc_pinned:+pinned: }$emcc_name" >build/stamps/toolchain
 }
 
 make_trixie() {
-  mkdir -p "$cache_dir" 2>/dev/null || fail "$cache_dir cannot be made: set XDG_CACHE_HOME to a folder for what is fetched."
+  mkdir -p "$cache_dir" 2>/dev/null || fail "$cache_dir cannot be created: set XDG_CACHE_HOME to a folder for downloads."
   if command -v flock >/dev/null 2>&1; then
     exec 8>"$cache_dir/lock"
     flock -n 8 || { say 'waiting for another build that fetches Emscripten' && flock 8; }
@@ -108,9 +110,9 @@ make_trixie() {
   { [ -f $keyring ] && command -v gpgv >/dev/null 2>&1; } ||
     fail "Debian's packages cannot be verified: install debian-archive-keyring (it brings $keyring) and gpgv, then run the command again."
 
-  # The folder gets its final name last, so a folder of that name is complete.
+  # The folder is renamed last, so a folder with the final name is complete.
   local part=$trixie.part mirror
-  local hint='Check the network and the disk (3 GB are needed), then run the command again; what is half done is removed first.'
+  local hint='Check the network and the disk (3 GB are needed), then run the command again; incomplete files are removed first.'
   say 'Emscripten is not installed: fetching it from Debian into the cache, once, about 500 MB and a few minutes'
   rm -rf --one-file-system "$part" "$trixie"
   mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI) $(RELEASE)' 2>/dev/null |
@@ -123,7 +125,7 @@ make_trixie() {
   for name in /etc/resolv.conf /etc/hosts; do [ ! -f "$name" ] || cp -L "$name" "$part$name"; done
   apt-config dump 2>/dev/null | grep -E '^Acquire::(http|https|ftp)::.*[Pp]roxy' >"$part/etc/apt/apt.conf.d/90proxy" || true
   run_step "lists of trixie's packages" "$hint" in_debian "$part" apt-get update
-  # A point release of Debian may have replaced a version: then what there is.
+  # A point release of Debian may have replaced a version; then the present version is installed.
   local wanted='' gone='' package
   for package in $pinned; do
     if in_debian "$part" apt-cache madison "${package%%=*}" | tr -s " " | grep -F "| ${package#*=} |" >/dev/null; then
@@ -171,7 +173,7 @@ compile_with_emcc() {
 
 find_cc() {
   local name
-  [ -z "${CC:-}" ] || command -v "$CC" >/dev/null 2>&1 || fail "CC is '$CC', which is no command: set it to one compiler without options, or not at all."
+  [ -z "${CC:-}" ] || command -v "$CC" >/dev/null 2>&1 || fail "CC is '$CC', which is not a command: set it to a compiler without options, or leave it unset."
   for name in "${CC:-gcc}" clang cc; do
     command -v "$name" >/dev/null 2>&1 || continue
     CC=$name
@@ -184,7 +186,7 @@ find_cc() {
 
 find_chromium() {
   local name
-  [ -z "${CHROMIUM:-}" ] || command -v "$CHROMIUM" >/dev/null 2>&1 || fail "CHROMIUM is '$CHROMIUM', which is no program: set it to the path of a Chrome or Chromium, or not at all."
+  [ -z "${CHROMIUM:-}" ] || command -v "$CHROMIUM" >/dev/null 2>&1 || fail "CHROMIUM is '$CHROMIUM', which is not a program: set it to the path of a Chrome or Chromium, or leave it unset."
   for name in "${CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable \
     '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome' /Applications/Chromium.app/Contents/MacOS/Chromium; do
     name=$(command -v "$name" 2>/dev/null) || continue
@@ -196,11 +198,11 @@ find_chromium() {
   export CHROMIUM
 }
 
-# Firefox and WebKit run tests and nothing else: where one cannot be had its tests are skipped and say so.
+# Only tests use Firefox and WebKit: where one cannot be installed, its tests are skipped with a message.
 find_firefox() { find_test_browser firefox Firefox firefox-esr; }
 find_webkit() { find_test_browser webkit WebKit webkit2gtk-driver xvfb; }
 
-# find_test_browser ENGINE NAME PACKAGE...: what scripts/browsers.js does not find is installed where apt and root are.
+# find_test_browser ENGINE NAME PACKAGE...: install a browser that scripts/browsers.js does not find, with apt as root.
 find_test_browser() {
   local engine=$1 name=$2
   shift 2

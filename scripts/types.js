@@ -1,9 +1,8 @@
-// types.js - emits types/ from the JSDoc of web/lib, in a form that TypeScript 5.2 and later read with and without the
-// dom library
+// types.js - writes types/ from the JSDoc of web/lib, for TypeScript 5.2 and later, with and without the dom library
 //
-// Two things are rewritten after tsc: typed arrays became generic in TypeScript 5.7, and a program without the dom
-// library (Node) lacks the names of the web platform. types/platform.d.ts declares those as empty interfaces, which
-// merge with the real ones where they exist.
+// The output of tsc is changed in two ways. Typed arrays became generic in TypeScript 5.7: their type arguments are
+// removed. A program without the dom library (Node) lacks the names of the web platform: types/platform.d.ts declares
+// them as empty interfaces, which merge with the real ones where they exist.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const top = fileURLToPath(new URL('..', import.meta.url)),
   types = join(top, 'types');
 
-const PLATFORM = `// Names of the web platform that the public types use. Where a library (dom, @types/node) declares them, these merge with it.
+const PLATFORM = `// Names of the web platform in the public types. They merge with those of dom or @types/node.
 interface AbortSignal {}
 interface Blob {}
 interface File {}

@@ -1,9 +1,9 @@
-// unicode.js - the table in src/train/text/unicode.c, from the Unicode data of the Node that runs this
+// unicode.js - generates the table in src/train/text/unicode.c from the Unicode data of the running Node
 //
-//   node scripts/unicode.js     prints it; process.versions.unicode is its version
+//   node scripts/unicode.js     prints the table; process.versions.unicode is its version
 const LONGEST = 0x3fff;
 const kind = (code) => {
-  if (code >= 0xd800 && code < 0xe000) return 3; // halves of a pair are no characters
+  if (code >= 0xd800 && code < 0xe000) return 3; // surrogates are not characters
   const c = String.fromCodePoint(code);
   return /\p{L}/u.test(c) ? 0 : /\p{N}/u.test(c) ? 1 : /\s/u.test(c) ? 2 : 3;
 };

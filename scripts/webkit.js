@@ -1,14 +1,14 @@
-// webkit.js - starts WebKitGTK's MiniBrowser for the browser tests: WebKitWebDriver under Xvfb, spoken to by plain
+// webkit.js - starts WebKitGTK's MiniBrowser for the browser tests: WebKitWebDriver under Xvfb, controlled by HTTP
 // requests
 //
-// https://www.w3.org/TR/webdriver2/ has the protocol. A driver has one session, and a session one window in hand, so
+// The protocol is https://www.w3.org/TR/webdriver2/. A driver has one session, and a session has one current window, so
 // calls are queued.
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { startGroup } from './processes.js';
 
-/** Most ms of one evaluation, below the five minutes after which Node's fetch gives up. */
+/** Longest evaluation in ms; below the five minutes after which Node's fetch fails. */
 const SCRIPT_MS = 280_000;
 
 /**
@@ -30,8 +30,8 @@ function onPath(name) {
 }
 
 /**
- * Distributions put MiniBrowser beside the library: /usr/lib/x86_64-linux-gnu/webkit2gtk-4.1 in Debian, /usr/libexec in
- * Fedora.
+ * Find MiniBrowser, which distributions install beside the library: /usr/lib/x86_64-linux-gnu/webkit2gtk-4.1 in Debian,
+ * /usr/libexec in Fedora.
  */
 function findMiniBrowser() {
   const parents = ['/usr/libexec', '/usr/lib', '/usr/lib64'].filter((folder) => existsSync(folder));
@@ -68,7 +68,7 @@ export function findWebKit() {
 }
 
 /**
- * A port that is free now.
+ * Find a port that is free at the moment.
  * @returns {Promise<number>}
  */
 function freePort() {
@@ -83,7 +83,7 @@ function freePort() {
 }
 
 /**
- * An X server on the first free display.
+ * Start an X server on the first free display.
  * @param {string} program
  */
 async function startDisplay(program) {
@@ -111,7 +111,7 @@ async function startDisplay(program) {
 }
 
 /**
- * A driver that answers. Another process may take the port between its choice and its use, then another port is tried.
+ * Start a driver and wait until it answers. If another process takes the chosen port first, another port is tried.
  * @param {string} program
  * @param {Record<string, string>} env
  */
@@ -139,7 +139,7 @@ async function startDriver(program, env) {
       });
     }
     await group.stop();
-    if (attempt === 3) throw new Error(`WebKitWebDriver does not answer: ${said.trim() || 'it said nothing'}`);
+    if (attempt === 3) throw new Error(`WebKitWebDriver does not answer: ${said.trim() || 'it printed nothing'}`);
   }
 }
 
@@ -183,7 +183,7 @@ export async function launchWebKit({ sharedMemory = true } = {}) {
       return value;
     };
     /**
-     * Calls in turn: of several pages the driver has one in hand.
+     * Run calls one after the other, because the driver has one current window.
      * @template T
      * @param {() => Promise<T>} work
      * @returns {Promise<T>}
@@ -210,7 +210,7 @@ export async function launchWebKit({ sharedMemory = true } = {}) {
       version: `WebKitGTK ${capabilities.browserVersion}`,
       open: (url, { width = 1440, height = 900 } = {}) =>
         queued(async () => {
-          // A window of its own: MiniBrowser shows no toolbar there, which would not let it be as narrow as a phone.
+          // A new window, because it has no toolbar: with a toolbar MiniBrowser cannot be as narrow as a phone.
           await call('POST', `${session}/window`, { handle: first });
           const before = await call('GET', `${session}/window/handles`);
           await call('POST', `${session}/execute/sync`, {
@@ -221,7 +221,7 @@ export async function launchWebKit({ sharedMemory = true } = {}) {
             (/** @type {string} */ each) => !before.includes(each),
           );
           if (!handle) throw new Error('MiniBrowser did not open a window');
-          const inHand = (/** @type {() => Promise<any>} */ work) =>
+          const inWindow = (/** @type {() => Promise<any>} */ work) =>
             queued(async () => {
               await call('POST', `${session}/window`, { handle });
               return work();
@@ -231,22 +231,24 @@ export async function launchWebKit({ sharedMemory = true } = {}) {
           await call('POST', `${session}/url`, { url });
           /** @type {import('./browsers.js').Page['evaluate']} */
           const evaluate = (work, ...args) =>
-            inHand(async () => {
+            inWindow(async () => {
               const { value, thrown } = await call('POST', `${session}/execute/async`, {
                 args: [args],
                 script: `
             const [args, done] = arguments;
-            Promise.resolve().then(() => (${work})(...args)).then((value) => done({ value }), (e) => done({ thrown: String(e && e.message || e) }));`,
+            Promise.resolve()
+              .then(() => (${work})(...args))
+              .then((value) => done({ value }), (e) => done({ thrown: String(e && e.message || e) }));`,
               });
               if (thrown !== undefined) throw new Error(thrown);
               return value;
             });
           return {
             evaluate,
-            resize: (w, h) => inHand(() => call('POST', `${session}/window/rect`, { width: w, height: h })),
-            screenshot: async () => Buffer.from(await inHand(() => call('GET', `${session}/screenshot`)), 'base64'),
+            resize: (w, h) => inWindow(() => call('POST', `${session}/window/rect`, { width: w, height: h })),
+            screenshot: async () => Buffer.from(await inWindow(() => call('GET', `${session}/screenshot`)), 'base64'),
             complaints: () => evaluate(() => /** @type {any} */ (window).complaints ?? []),
-            close: () => inHand(() => call('DELETE', `${session}/window`)),
+            close: () => inWindow(() => call('DELETE', `${session}/window`)),
           };
         }),
       async close() {

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// convert.js - a Hugging Face Llama folder as one GGUF file
+// convert.js - converts a Hugging Face Llama folder to one GGUF file
 //
 //   node weights/convert.js FOLDER OUT.gguf [--type Q8_0|F16|F32] [--name NAME]
 //
-// Matrices (the embedding too) become --type, norms stay f32. Rows of q and k are permuted from half to adjacent
-// rotation pairs, as the `llama` architecture of GGUF has them. The tokenizer must be a byte-level BPE with GPT-2's
+// Matrices, including the embedding, are stored as --type; norms stay f32. Rows of q and k are permuted from half to
+// adjacent rotation pairs, as GGUF's `llama` architecture requires. The tokenizer must be a byte-level BPE with GPT-2's
 // split pattern, which GGUF calls "gpt-2".
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -139,7 +139,7 @@ function tensors() {
 }
 
 /**
- * Row i and row i + d_head/2 of each head come to stand side by side.
+ * Permute rows so that row i and row i + d_head/2 of each head are adjacent.
  * @param {Float32Array} w
  * @param {number} heads
  * @param {number} cols

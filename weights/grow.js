@@ -1,16 +1,15 @@
 #!/usr/bin/env node
-// grow.js - a small model's knowledge as the start of a larger one (Net2Net: Chen, Goodfellow & Shlens 2016)
+// grow.js - initialises a larger model with the function of a small one (Net2Net: Chen, Goodfellow & Shlens 2016)
 //
 //   node weights/grow.js SMALL.gguf LARGE.gguf
 //
-// LARGE is a fresh model, matrices in F32, of the same family (llama), with at least SMALL's width, heads, layers and
-// d_ff, and the same d_head. Its weights are replaced in place so that it computes what SMALL computes:
-// - the residual stream's new dimensions are never written: zero columns in the embedding, zero rows in o and down;
-// gains
-//     shrink by sqrt(d / D), because RMSNorm now divides by the mean over D;
-//   - new heads, d_ff units and layers are read by zeros: new columns of o and down.
-// Everything that reads new dimensions keeps LARGE's random values, so gradients reach it from the first step. Tokens
-// are matched by spelling; one that SMALL lacks begins as the mean of the pieces that spell it there.
+// LARGE is a model with random weights, matrices in F32, of the same family (llama), with at least SMALL's width,
+// heads, layers and d_ff, and the same d_head. Its weights are replaced in the file so that its output equals SMALL's:
+//   - Nothing writes the new dimensions of the residual stream: zero columns in the embedding, zero rows in o and down.
+//     Gains shrink by sqrt(d / D), because RMSNorm now divides by the mean over D.
+//   - New heads, d_ff units and layers have no effect: new columns of o and down are zero.
+// Weights that read new dimensions keep LARGE's random values, so they get gradients from the first step. Tokens are
+// matched by their text; the embedding of a token that SMALL lacks is the mean of the tokens that spell it in SMALL.
 import { readFile, writeFile } from 'node:fs/promises';
 import { ByteReader } from '../web/lib/formats/bytes.js';
 import { readGguf } from '../web/lib/formats/gguf.js';
@@ -37,7 +36,7 @@ growEmbedding();
 for (let l = 0; l < large.meta.get('llama.block_count'); l++) {
   const name = (part) => `blk.${l}.${part}.weight`;
   if (l >= layers) {
-    // a new layer adds nothing
+    // a new layer adds zero to the residual stream
     for (const part of ['attn_output', 'ffn_down']) large.matrix(name(part)).data.fill(0);
     continue;
   }
@@ -47,7 +46,7 @@ for (let l = 0; l < large.meta.get('llama.block_count'); l++) {
 }
 await writeFile(largeFile, large.bytes);
 
-/** The upper left corner becomes SMALL's. */
+/** Copy SMALL's tensor into the upper left corner of LARGE's. */
 function grow(name, { gain: by = 1, clear = false } = {}) {
   const from = small.matrix(name),
     to = large.matrix(name);
@@ -73,7 +72,7 @@ function growEmbedding() {
   });
 }
 
-/** The longest known beginning, again and again. */
+/** Spell a text with known tokens: repeatedly the longest one that begins the rest. */
 function spell(token, ids) {
   const pieces = [];
   for (let at = 0; at < token.length;) {
@@ -86,7 +85,7 @@ function spell(token, ids) {
   return pieces;
 }
 
-/** A GGUF file in memory; matrix: a tensor as f32, a view into `bytes` where it is stored so. */
+/** Read a GGUF file into memory. `matrix` returns a tensor as f32, as a view into `bytes` if it is stored as f32. */
 async function open(file) {
   const bytes = new Uint8Array(await readFile(file));
   const chunks = (async function* whole() {
@@ -110,7 +109,7 @@ async function open(file) {
 
 function floats(bytes, dtype, n, name) {
   if (dtype === 'f32') return new Float32Array(bytes.buffer, bytes.byteOffset, n);
-  if (dtype !== 'q8_0') throw new Error(`${name}: ${dtype} is not read here, only f32 and q8_0`);
+  if (dtype !== 'q8_0') throw new Error(`${name}: ${dtype} is not supported, expected f32 or q8_0`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
     out = new Float32Array(n);
   for (let block = 0; block < n / 32; block++) {

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-// prepare.js - raw stories into the form that the trainer reads
+// prepare.js - converts raw stories to the form that the trainer reads
 //
 //   node weights/prepare.js OUT.txt RAW.txt... [--except HELD_OUT.txt]
 //
 // RAW: texts with a line <|endoftext|> between them, as TinyStories is published (R. Eldan and Y. Li, 2023; its card on
-// Hugging Face is roneneldan/TinyStories; Community Data License Agreement, Sharing, 1.0: the data may be passed on
-// under that licence with attribution, results are free of it). OUT: plain ASCII, one such line after each story, no
-// story twice, none that is also in HELD_OUT, none that breaks off. Prints how many were kept and why others were not,
-// and the SHA-256 for a recipe's data_sha256.
+// Hugging Face is roneneldan/TinyStories; Community Data License Agreement, Sharing, 1.0: the data may be shared under
+// that licence with attribution; results are not bound by it). OUT: plain ASCII with one such line after each story;
+// without duplicates, stories of HELD_OUT and incomplete stories. Prints how many stories were kept, why others were
+// left out, and the SHA-256 for a recipe's data_sha256.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -49,13 +49,13 @@ function plain(text) {
 }
 
 /**
- * Stories that differ only in spaces, capitals and punctuation are one.
+ * The key by which stories are compared: those that differ only in spaces, capitals and punctuation are duplicates.
  * @param {string} story
  */
 const same = (story) => story.toLowerCase().replace(/[^a-z]+/g, ' ');
 
 /**
- * Why a story is left out; null if it is not.
+ * Why a story is left out; null when it is kept.
  * @param {string} story
  */
 function flaw(story) {

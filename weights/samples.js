@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// samples.js - what a story model says to twenty plain prompts, greedily and drawn, unedited, for its card
+// samples.js - continues twenty prompts with a story model, greedy and sampled, unedited, for its model card
 //
 //   node weights/samples.js MODEL.gguf > MODEL.samples.md
 import { basename } from 'node:path';
@@ -50,7 +50,8 @@ async function all(how) {
 
 const model = await load(file);
 console.log(
-  `# ${basename(file)}: continuations, unedited\n\nAt most 120 tokens each, made by \`node weights/samples.js\`; a slash stands for a new line.\n`,
+  `# ${basename(file)}: continuations, unedited\n\n` +
+    'At most 120 tokens each, made by `node weights/samples.js`; a slash stands for a new line.\n',
 );
 console.log(
   [

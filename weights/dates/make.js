@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// make.js - dates as people write them, with their ISO form: what the model `dates` learns
+// make.js - generates the training data of the model `dates`: dates as people write them, with their ISO form
 //
 //   node weights/dates/make.js FOLDER [--seed 1] [--train 60000] [--valid 1000]
 //
-// Writes train.tsv and valid.tsv, a line "as written TAB yyyy-mm-dd" each. One day in twenty occurs in valid.tsv alone,
-// so that what is asked there was never seen in any form. Numbers with slashes are month first, with dots or dashes day
-// first.
+// Writes train.tsv and valid.tsv, with lines "as written TAB yyyy-mm-dd". One day in twenty occurs only in valid.tsv,
+// so that training never sees it in any form. Dates with slashes have the month first, those with dots or dashes the
+// day.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -29,7 +29,7 @@ const FIRST = Date.UTC(1900, 0, 1) / 864e5;
 const LAST = Date.UTC(2099, 11, 31) / 864e5;
 
 /**
- * xorshift64* in 32-bit halves would be longer: mulberry32 is enough here.
+ * The random number generator mulberry32: short, and good enough here.
  * @param {number} seed
  * @returns {() => number} 0 <= x < 1
  */
@@ -50,7 +50,7 @@ const ordinal = (d) =>
 const two = (n) => String(n).padStart(2, '0');
 
 /**
- * Ways to write a date.
+ * The 22 ways to write a date.
  * @type {((x: { y: number, m: number, d: number, month: string, short: string, week: string }) => string)[]}
  */
 const FORMS = [
@@ -101,7 +101,7 @@ function write(day, draw) {
 }
 
 /**
- * Whether a day is kept for valid.tsv: by the day alone, whatever the seed.
+ * Whether a day belongs to valid.tsv; depends on the day only, not on the seed.
  * @param {number} day
  */
 const kept = (day) => random(day)() < 0.05;
