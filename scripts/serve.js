@@ -37,21 +37,18 @@ const isolation = {
 
 /**
  * @typedef {object} ServeOptions
- * @property {number} [port]
- * @property {string} [base]
- * @property {boolean} [isolate]
- * @property {Record<string, string>} [also]
- * @property {string} [head]
- * @property {(path: string) => Record<string, string>} [headersOf]
+ * @property {number} [port]  0: any free one
+ * @property {string} [base]  the path under which the folder appears, to test a sub-path
+ * @property {boolean} [isolate]  false: leave out the isolation headers, as a plain static host does
+ * @property {Record<string, string>} [also]  further folders, by the path under which they appear
+ * @property {string} [head]  HTML that is put at the beginning of every page's head
+ * @property {(path: string) => Record<string, string>} [headersOf]  further headers for a path
  */
 
 /**
  * Serve a folder.
  * @param {string} folder
- * @param {ServeOptions} [options]  `port` 0 takes any free one; `base` is the path under which the folder appears, to test a sub-path;
- *   `isolate: false` leaves out the isolation headers, as a plain static host does; `also` adds
- *   folders by the path they appear under; `head` is put at the beginning of every page's head;
- *   `headersOf` gives further headers for a path
+ * @param {ServeOptions} [options]
  * @returns {Promise<{ url: string, requests: string[], close(): Promise<void> }>}
  */
 export async function serve(

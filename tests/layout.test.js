@@ -1,5 +1,5 @@
-// layout.test.js - the shape of the project, read off its files: who includes and imports whom, what
-// a binary exports, what must not be written anywhere.
+// layout.test.js - the structure of the project: which file includes or imports which, what a binary exports, and texts
+// that no file may contain.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -21,8 +21,8 @@ function files(folder, ending) {
     .sort();
 }
 
-// train, wasm -> glassformer.h -> model -> kernels -> base. The public header is written in the
-// words of status.h and kernels.h; model/ implements it. One file of wasm/ is the trainer's boundary.
+// train, wasm -> glassformer.h -> model -> kernels -> base. The public header uses the
+// types of status.h and kernels.h; model/ implements it. One file of wasm/ has the calls of the trainer.
 const mayInclude = {
   base: ['base'],
   kernels: ['kernels', 'base'],
@@ -33,7 +33,7 @@ const mayInclude = {
   train: ['train', 'glassformer.h', 'model', 'kernels', 'base'],
 };
 
-test('C files include only what lies below them', () => {
+test('C files include only headers of the folders below them', () => {
   const wrong = [];
   let seen = 0;
   for (const file of files('src', /\.[ch]$/)) {
@@ -50,7 +50,7 @@ test('C files include only what lies below them', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('no two C modules need each other', () => {
+test('no two C modules include each other', () => {
   const module = (/** @type {string} */ file) => file.replace(/\.[ch]$/, ''); // a header and its source are one
   const needs = new Map();
   for (const file of files('src', /\.[ch]$/)) {
@@ -79,7 +79,7 @@ const imports = (file) =>
     ),
   ].map((found) => found[1] ?? found[2] ?? found[3]);
 
-test('the page imports the library by its front door only', () => {
+test("the page imports the library only by the package's name", () => {
   const wrong = [];
   for (const file of files('web/page', /\.js$/)) {
     for (const name of imports(file)) {
@@ -92,8 +92,8 @@ test('the page imports the library by its front door only', () => {
 });
 
 // The rows of CONTRIBUTING's table on web/lib: `| `part` | what belongs in it | files | may import |`. The files of a
-// part, and the parts themselves, stand in the order in which they may import one another: each imports only what is
-// named before it.
+// part, and the parts, are in the order in which they may import each other: each imports only what is listed before
+// it.
 const quoted = (cell) => [...cell.matchAll(/`([^`]+)`/g)].map((found) => found[1]);
 const parts = read('CONTRIBUTING.md')
   .split('### Parts of `web/lib`')[1]
@@ -120,7 +120,7 @@ const arrows = files('web/lib', /\.js$/).flatMap((file) => {
   ]);
 });
 
-test('CONTRIBUTING names every file of web/lib, in one part each', () => {
+test('CONTRIBUTING lists every file of web/lib in exactly one part', () => {
   const named = parts.flatMap((each) => each.files);
   assert.deepEqual(
     [...named].sort(),
@@ -143,7 +143,7 @@ test('CONTRIBUTING names every file of web/lib, in one part each', () => {
   }
 });
 
-test('files of web/lib import only what CONTRIBUTING lets their part import, and in its order', () => {
+test('files of web/lib import only what CONTRIBUTING allows for their part, in its order', () => {
   assert.ok(arrows.length > 150, `${arrows.length} imports found`);
   const wrong = arrows.filter(([from, to]) => {
     const [own, other] = [partOf(from), partOf(to)];
@@ -161,7 +161,7 @@ test('files of web/lib import only what CONTRIBUTING lets their part import, and
   assert.deepEqual(unused, []);
 });
 
-test('packages outside are the declared ones', () => {
+test('imported packages are the declared ones', () => {
   const { dependencies = {}, devDependencies } = JSON.parse(read('package.json'));
   const check = (folder, allowed) =>
     files(folder, /\.js$/).flatMap((file) =>
@@ -202,7 +202,7 @@ const names = (list) =>
     .map((line) => line.replace(/#.*/, '').trim())
     .filter(Boolean);
 const lists = { run: names('exports.txt'), train: names('train_exports.txt') };
-// What the linker adds: the memory, start-up, and the words of its stack and table.
+// Exports that the linker adds: the memory, the start function, and globals of its stack and table.
 const runtime = [
   'memory',
   '__stack_pointer',
@@ -215,7 +215,7 @@ const runtime = [
   'free',
 ];
 
-test('there is one binary for each variant, and one that trains', () => {
+test('there is one binary for each variant, and one for training', () => {
   assert.deepEqual(
     binaries.map((file) => basename(file)),
     [
@@ -229,9 +229,9 @@ test('there is one binary for each variant, and one that trains', () => {
 });
 
 for (const file of binaries) {
-  test(`${basename(file)} exports the names of its list and imports next to nothing`, () => {
+  test(`${basename(file)} exports the names of its list and imports only what is allowed`, () => {
     const exported = lists[file.includes('-train') ? 'train' : 'run'];
-    // Node 20 knows relaxed SIMD but hides it.
+    // Node 20 has relaxed SIMD behind a flag.
     if (process.versions.node.startsWith('20.')) setFlagsFromString('--experimental-wasm-relaxed-simd');
     const module = new WebAssembly.Module(readFileSync(join(top, file)));
     const found = WebAssembly.Module.exports(module).map((entry) => entry.name);
@@ -240,7 +240,7 @@ for (const file of binaries) {
       [...exported].sort(),
     );
     const needs = WebAssembly.Module.imports(module).map((entry) => `${entry.module}.${entry.name}`);
-    // Threads share a memory that the page makes, and each has its own stack in it.
+    // Threads share a memory that JavaScript creates, and each has its own stack in it.
     const threads = file.includes('-threads');
     assert.deepEqual(needs.sort(), [
       'env.emscripten_notify_memory_growth',
@@ -251,7 +251,7 @@ for (const file of binaries) {
   });
 }
 
-test('the wasm files are those recorded in scripts/wasm.sha256', (t) => {
+test('the wasm files have the sums recorded in scripts/wasm.sha256', (t) => {
   const { name, pinned } = toolchain(),
     recorded = recordedSums();
   assert.equal(recorded.trim().split('\n').length, binaries.length, 'one sum for each binary');
@@ -296,7 +296,7 @@ const forbidden = [
   ['a lock file names no registry', /"resolved"/, /^package-lock\.json$/],
 ];
 
-test('nothing forbidden is written anywhere', () => {
+test('no file contains a forbidden text', () => {
   const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: top, encoding: 'utf8' })
     .trim()
     .split('\n');

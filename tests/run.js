@@ -1,9 +1,9 @@
-// run.js - runs the test groups named on the command line and counts.
+// run.js - runs the test groups that the command line names, and counts results
 //
 //   node tests/run.js GROUP...     layout native wasm node browser package
 //
-// What the groups need is built by `./build.sh test`, which calls this. A group that executed
-// nothing fails. The last line is `N passed, N failed, N skipped`.
+// `./build.sh test` builds what the groups need and then runs this script. A group that executed no test fails. The
+// last line is `N passed, N failed, N skipped`.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -46,8 +46,8 @@ function testFiles(folder) {
 /**
  * Files of Node's test runner, each in its own process.
  * @param {string[]} files
- * @param {boolean | number} [concurrency] browser tests run one at a time: two Chromiums on two
- *   cores make time limits fire
+ * @param {boolean | number} [concurrency] browser tests run one at a time, because two Chromiums on two
+ *   cores exceed time limits
  */
 function nodeTests(files, concurrency = true) {
   const count = { passed: 0, failed: 0, skipped: 0 };
@@ -62,7 +62,7 @@ function nodeTests(files, concurrency = true) {
       .on('test:pass', (event) => {
         if (isSuite(event)) return;
         if (isFile(event)) {
-          // Node's runner passes a file without a single test
+          // Node's test runner reports a file without any test as passed
           console.log(`${event.name} has no test.`);
           count.failed++;
         } else if (event.skip !== undefined || event.todo !== undefined) {
@@ -100,10 +100,9 @@ async function binaries(folder, isTest, command) {
     const bad = code !== 0 || !closing || failed > 0 || passed === 0;
     count.passed += passed;
     count.failed += bad ? Math.max(1, failed) : 0;
-    const ms = Math.round(performance.now() - began);
-    console.log(
-      `${bad ? '✖' : '✔'} ${name}: ${passed} passed, ${failed} failed, ${closing?.[1] ?? 'no'} checks, exit ${code} (${ms} ms)`,
-    );
+    const ms = Math.round(performance.now() - began),
+      counts = `${passed} passed, ${failed} failed, ${closing?.[1] ?? 'no'} checks`;
+    console.log(`${bad ? '✖' : '✔'} ${name}: ${counts}, exit ${code} (${ms} ms)`);
     if (bad) console.log(output.replace(/^/gm, '    '));
   }
   return count;
@@ -135,8 +134,9 @@ for (const name of process.argv.slice(2)) {
     count.failed++;
   }
   for (const key of Object.keys(total)) total[key] += count[key];
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
   lines.push(
-    `${name.padEnd(8)} ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped  (${((performance.now() - began) / 1000).toFixed(1)} s)`,
+    `${name.padEnd(8)} ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped  (${seconds} s)`,
   );
 }
 console.log(`\n${lines.join('\n')}\n`);

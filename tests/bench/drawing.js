@@ -1,8 +1,7 @@
-// drawing.js - how much of the engine's speed is left while the page draws every step, beside the same library in an
-// empty page
+// drawing.js - measures the engine's speed while the page draws every step, as a share of its speed in an empty page
 //
-// Both pages are of one browser and take turns, so that a slow minute of the machine falls on both. The page is the one
-// that `./build.sh page` left in site/.
+// Both pages run in one browser and in turn, so that a slow minute of the machine affects both. The page is the build
+// in site/ (`./build.sh page`).
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,7 +65,7 @@ export async function measureDrawing(top, rounds) {
         [PROMPT, MOST, seed],
       );
     let seed = 0,
-      tokens = 0; // of a story that ends late
+      tokens = 0; // of a story that is long enough
     while (tokens < 200 && seed < 60) tokens = (await plain(++seed)).n;
 
     const page = await (

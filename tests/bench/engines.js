@@ -1,10 +1,9 @@
-// engines.js - what is measured, each behind the same three calls. Runs in a page, and ours in Node too.
+// engines.js - the measured engines behind the same three calls. They run in a page; this project's also in Node.
 //
-//   load(job)      ready to continue a prompt
-// run(n, k) a prompt of n tokens, then k more: { prefillMs, decodeMs, decoded }; the first of the k tokens belongs to
-// the
-//                  prefill, which computed it, so decoded is k - 1 passes
-//   backend()      what computes, in words
+//   load(job)      loads the model
+//   run(n, k)      runs a prompt of n tokens and generates k more: { prefillMs, decodeMs, decoded }. The prefill gives
+//                  the first of the k tokens, so decoded is k - 1 passes
+//   backend()      a description of what computes
 import { promptIds } from './prompt.js';
 
 /** This engine as a page uses it: `generate` drained on the main thread, the engine in its worker. */

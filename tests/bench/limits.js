@@ -1,5 +1,5 @@
-// limits.js - how fast one thread of this browser (or Node) can read memory: the plainest loop there is, written in
-// bytes
+// limits.js - measures how fast one thread of this browser (or Node) can read memory, with a simple loop that is
+// written as WebAssembly bytes
 //
 //   (func (export "read") (param $at i32) (param $end i32) (result i32)
 //     loop: s0 += load(at) ... s7 += load(at + 112); at += 128; again while at < end)
@@ -78,8 +78,8 @@ function reader() {
 }
 
 /**
- * GB/s at which `bytes` of memory can be read over and over: the best of many repeats, since neighbours only make it
- * slower.
+ * GB/s at which `bytes` of memory can be read repeatedly: the best of many runs, because other programs can only make
+ * it slower.
  * @param {number} bytes  a multiple of 128
  */
 export function readLimit(bytes) {

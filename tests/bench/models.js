@@ -1,5 +1,5 @@
-// models.js - the models that are measured: Llama shapes of the sizes people run in tabs, with seeded random weights.
-// What is computed does not depend on the numbers, so nobody has to download anything.
+// models.js - the measured models: Llama architectures of sizes that are usual in browser tabs, with seeded random
+// weights. Speed does not depend on the values, so nothing has to be downloaded.
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
@@ -23,7 +23,8 @@ function shape(name) {
 }
 
 /**
- * What one decoded token reads: every matrix once (the tied embedding as the head), and the cache of what came before.
+ * Bytes that decoding one token reads: every matrix once (the tied embedding as the output layer), and the cache of all
+ * earlier positions.
  * @param {keyof SIZES} name @param {keyof BITS} dtype @param {number} context
  * @param {'f32'|'f16'|'q8'} [kvCache]
  */
@@ -64,9 +65,9 @@ function tensors(s, dtype) {
     });
   const gain = (name) =>
     list.push({ name, shape: [d], type: 'F32', data: random(d, 0.05, list.length + 1).map((v) => v + 1) });
-  const branch = 1 / Math.sqrt(2 * nLayers); // keeps the residual stream's size through the layers
+  const branch = 1 / Math.sqrt(2 * nLayers); // keeps the norm of the residual stream constant through the layers
   matrix('token_embd.weight', vocabSize, d, 0.05);
-  list[0].data.subarray(0, 3 * d).fill(1e-4); // <unk>, <s> and </s> never win, so no run ends early
+  list[0].data.subarray(0, 3 * d).fill(1e-4); // <unk>, <s> and </s> are never the most likely, so no text ends early
   for (let l = 0; l < nLayers; l++) {
     const name = (part) => `blk.${l}.${part}.weight`;
     gain(name('attn_norm'));
@@ -97,7 +98,7 @@ function vocabulary(n) {
 }
 
 /**
- * The model's file, written when it is not there.
+ * The path of the model's file, which is written when it is missing.
  * @param {string} folder @param {keyof SIZES} name @param {keyof BITS} dtype
  * @returns {string} its name in the folder
  */
@@ -135,7 +136,7 @@ export function modelFile(folder, name, dtype) {
     tensors(s, dtype),
   );
   mkdirSync(folder, { recursive: true });
-  const part = join(folder, `${file}.${process.pid}.part`); // its name is final only when it is whole
+  const part = join(folder, `${file}.${process.pid}.part`); // renamed when it is complete
   writeFileSync(part, bytes);
   renameSync(part, join(folder, file));
   return file;

@@ -1,6 +1,5 @@
-// page.js - the page that is measured. Its address names the engine and the model, and it begins at once, as a
-// visitor's page does: window.cold tells when the engine had loaded and when the first token was there, since
-// navigation began.
+// page.js - the measured page. Its address has the engine and the model, and it starts at once, as a visitor's page
+// does. window.cold has the times from the start of navigation until the engine was loaded and until the first token.
 import { load } from '../../dist/index.js';
 import { glassformer, wllama2, wllama3 } from './engines.js';
 import { readLimit } from './limits.js';

@@ -1,12 +1,12 @@
-// run.js - how fast this engine is beside others on the same file, page against page, and how near the machine's
-// limits.
+// run.js - compares the speed of this engine with others on the same file, each in a page, and with the machine's
+// limits
 //
-// ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2] [--backends
-// relaxed,simd]
-// [--caches f32,f16,q8] [--engines glassformer,wllama2,wllama3] [--repeats 3] [--contexts 64,512,1000]
-//                    [--neighbour] [--quick] [--cpu] [--node] [--drawing] [--kernels [FILTER]]
+//   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2]
+//                    [--backends relaxed,simd] [--caches f32,f16,q8] [--engines glassformer,wllama2,wllama3]
+//                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cpu] [--node] [--drawing]
+//                    [--kernels [FILTER]]
 //
-// README.md beside this file says how to read what it prints.
+// README.md in this folder explains the output.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, homedir, loadavg, tmpdir } from 'node:os';
@@ -67,14 +67,24 @@ if (unknown.length) {
   process.exit(1);
 }
 
+const machine = () => `${cpus()[0].model}, ${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)}`;
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 
-// ---- who is measured
+// ---- the measured engines
 
 /**
- * @returns
- *   {{name: string, engine: string, backend?: string, kvCache?: string, threads: number, library?: string, neighbour?: boolean}[]}
+ * One column of a table.
+ * @typedef {object} Contender
+ * @property {string} name
+ * @property {string} engine
+ * @property {string} [backend]
+ * @property {string} [kvCache]
+ * @property {number} threads
+ * @property {string} [library]
+ * @property {boolean} [neighbour]
  */
+
+/** @returns {Contender[]} */
 function contenders() {
   const all = [];
   for (const n of threads) {
@@ -287,7 +297,8 @@ function printModel(name, dtype, who, results, limit) {
     const bytes = moved(name, dtype, c.kvCache),
       speed = (bytes * rate) / 1e9;
     console.log(
-      `${c.name}: ${(bytes / 1e6).toFixed(1)} MB a token, ${speed.toFixed(1)} GB/s, ${((100 * speed) / limit).toFixed(0)} % of the ${limit.toFixed(1)} GB/s at which one thread reads that much`,
+      `${c.name}: ${(bytes / 1e6).toFixed(1)} MB per token, ${speed.toFixed(1)} GB/s, ` +
+        `${((100 * speed) / limit).toFixed(0)} % of the ${limit.toFixed(1)} GB/s at which one thread reads that much`,
     );
   }
   for (const c of who) console.log(`${c.name}: ${results.get(c)[0]?.backend ?? 'not measured'}`);
@@ -331,13 +342,11 @@ async function inPages() {
   });
   const browser = await launch({ handleSIGINT: false });
   try {
-    let stopped = false; // Ctrl-C prints what is there
+    let stopped = false; // Ctrl-C prints the results so far
     process.once('SIGINT', () => {
       stopped = true;
     });
-    console.log(
-      `${cpus()[0].model}, ${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)}; Chromium ${browser.version()}; medians of ${repeats} visits, taken in turn\n`,
-    );
+    console.log(`${machine()}; Chromium ${browser.version()}; medians of ${repeats} visits, taken in turn\n`);
     for (const name of sizes) {
       for (const dtype of dtypes) {
         const who = contenders(),
@@ -374,9 +383,7 @@ async function inPages() {
 async function inNode() {
   const { load } = await import('../../web/lib/index.js');
   const { glassformer } = await import('./engines.js');
-  console.log(
-    `${cpus()[0].model}, ${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)}; Node ${process.versions.node}\n`,
-  );
+  console.log(`${machine()}; Node ${process.versions.node}\n`);
   for (const name of sizes) {
     for (const dtype of dtypes) {
       const who = contenders().filter((c) => c.engine === 'glassformer'),
@@ -415,7 +422,8 @@ if (given.kernels) {
 } else if (given.drawing) {
   const { tokens, shares, median } = await measureDrawing(top, given.repeats ? repeats : 9);
   console.log(
-    `${tokens} tokens of 5M while the page draws each, as a share of the library's speed in an empty page: median ${median.toFixed(2)} of ${shares.map((x) => x.toFixed(2)).join(', ')}`,
+    `${tokens} tokens of 5M while the page draws each, as a share of the library's speed in an empty page: ` +
+      `median ${median.toFixed(2)} of ${shares.map((x) => x.toFixed(2)).join(', ')}`,
   );
 } else if (given.node && relaxedSimd.some((option) => !process.execArgv.includes(option))) {
   process.exitCode =

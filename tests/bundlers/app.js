@@ -1,15 +1,14 @@
-// app.js - the consumer's own files that several fixtures share. check.js is copied beside the package.json of every
-// project.
+// app.js - application files that several fixtures share. check.js is copied beside the package.json of every project.
 
 /**
- * A page that loads a script; its answer goes into <output>.
+ * A page that loads a script; the script writes its result into <output>.
  * @param {string} script tag
  */
 export const html = (script) =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>app</title></head><body><output></output>${script}</body></html>\n`;
 
 /**
- * The program of a page.
+ * The script of a page.
  * @param {{from?: string, check?: string, options?: string}} [how] from: the specifier of the package
  */
 export const pageProgram = ({
@@ -22,7 +21,7 @@ checkPage({ load, train }, ${options});
 `;
 
 /**
- * The program of a runtime: the model's address is its last argument.
+ * The program for a runtime such as Node: its last argument is the model's address.
  * @param {{from?: string, check?: string}} [how]
  */
 export const program = ({ from = 'glassformer', check = './check.js' } = {}) => `import { load, train } from '${from}';

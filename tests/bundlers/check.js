@@ -1,5 +1,6 @@
-// check.js - what each fixture asks of the package, and the tree of its own library for the expected answers: the same
-// file is copied into every project. No imports, and nothing newer than ES2022: all bundlers take it as it is.
+// check.js - the calls whose results are compared: each fixture runs them with the package, and the suite runs them
+// with this tree's library for the expected values. The same file is copied into every project. It has no imports and
+// nothing newer than ES2022, so that all bundlers accept it.
 const PROMPT = 'Once upon a time',
   TEXT = 'The cat sat on the mat. The dog sat on the log.';
 const GREEDY = { maxTokens: 40, temperature: 0, ignoreEos: true };
@@ -16,7 +17,7 @@ function hash(numbers) {
 }
 
 /**
- * Record from where workers and binaries come: 'file', 'shim' (a Blob that imports the file of another origin), 'copy'
+ * Record where workers and binaries come from: 'file', 'shim' (a Blob that imports a file of another origin) or 'copy'
  * (embedded in the package).
  */
 function watch() {
@@ -44,7 +45,7 @@ function watch() {
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
   if (threads) threads.Worker = watched(threads.Worker);
   if (typeof DecompressionStream !== 'undefined') {
-    // only embedded binaries are packed
+    // only embedded binaries are compressed
     const Original = DecompressionStream;
     globalThis.DecompressionStream = class extends Original {
       constructor(format) {
@@ -63,7 +64,7 @@ async function idsOf(model, options) {
 }
 
 /**
- * Tokens, a capture and training losses.
+ * Compute tokens, a capture and training losses.
  * @param {{load: Function, train: Function}} library
  * @param {string} address  of the model
  * @param {{load?: object, train?: object}} [options]  given to load and train
@@ -85,8 +86,8 @@ export async function check({ load, train }, address, options = {}) {
     run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, TEXT, { steps: 3, ...options.train });
   for await (const { loss } of run) losses.push(loss);
   await run.dispose();
-  const workers = [worker, ...seen.workers.slice(-1)]; // of several attempts the last
-  const here = await load(address, { worker: false }); // the chunks that workers hold otherwise
+  const workers = [worker, ...seen.workers.slice(-1)]; // the last of several attempts
+  const here = await load(address, { worker: false }); // loads the chunks that otherwise only workers load
   const inCaller = await idsOf(here, GREEDY);
   here.dispose();
   return {
@@ -97,7 +98,7 @@ export async function check({ load, train }, address, options = {}) {
 }
 
 /**
- * The same with several threads.
+ * The same values with several threads.
  * @param {{load: Function}} library
  * @param {string} address
  * @param {object} [options] of load
@@ -111,7 +112,7 @@ export async function checkThreads({ load }, address, options = {}) {
 }
 
 /**
- * For pages: the address of the model and what to do are in the page's own address; the answer is put into <output>.
+ * For pages: the page's address has the address of the model and what to run; the result is written into <output>.
  */
 export async function checkPage(library, options = {}) {
   const asked = new URLSearchParams(location.search),

@@ -1,4 +1,4 @@
-// fixtures.js - all fixtures
+// fixtures.js - the list of all fixtures
 import { bundlers } from './fixtures/bundlers.js';
 import { frameworks } from './fixtures/frameworks.js';
 import { runtimes } from './fixtures/runtimes.js';

@@ -1,5 +1,5 @@
-// pages.js - a fixture's page in Chromium: its answer and every complaint of the browser; a proxy that adds headers to
-// any server
+// pages.js - opens a fixture's page in Chromium and returns its result and the browser's errors and warnings; a proxy
+// that adds headers to any server
 import { createServer, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { launch } from '../../scripts/chromium.js';
@@ -11,7 +11,7 @@ const ISOLATION = {
 };
 
 /**
- * A server that answers what another answers, with cross-origin isolation. Web sockets pass through.
+ * A proxy that adds the headers of cross-origin isolation. Web sockets pass through.
  * @param {string} target  address
  * @returns {Promise<{url: string, close(): Promise<void>}>}
  */
@@ -73,7 +73,7 @@ export async function listen(server) {
   return {
     url: `http://localhost:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/`,
     async close() {
-      for (const socket of sockets) socket.destroy(); // also those that were upgraded
+      for (const socket of sockets) socket.destroy(); // including upgraded connections
       await new Promise((resolve) => {
         server.close(resolve);
       });
@@ -90,7 +90,7 @@ export class Pages {
   #browser;
 
   /**
-   * Open a page, wait for the text of its <output>.
+   * Open a page and wait for the text of its <output>.
    * @param {string} address
    * @param {{timeout?: number, frame?: string}} [options]  frame: selector of the frame that holds the <output>
    * @returns {Promise<{result: any, complaints: string[], failed: string[], requests: string[]}>} failed: requests

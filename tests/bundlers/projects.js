@@ -35,7 +35,7 @@ const QUIET = {
 };
 
 /**
- * Run a command line to its end.
+ * Run a command line and wait for its end.
  * @param {string} command
  * @param {string} cwd
  * @param {{path?: string, env?: Record<string, string>, timeout?: number}} [options] path: a folder before all others
@@ -86,7 +86,7 @@ export function runCommand(command, cwd, { path, env = {}, timeout = 600_000 } =
 function environment(cwd, path, env) {
   const folders = [path, join(cwd, 'node_modules/.bin'), join(cwd, '../../node_modules/.bin'), process.env.PATH].filter(
     Boolean,
-  ); // the second: of a workspace's root
+  ); // the second one is in a workspace's root
   const all = { ...process.env, ...QUIET, ...env, PATH: folders.join(delimiter) };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
@@ -167,7 +167,7 @@ export class Workshop {
   }
 
   /**
-   * A Node of another version, from npm.
+   * Install another version of Node from npm.
    * @param {string} version  exact
    * @returns {Promise<string>} the folder of its program
    */
@@ -182,7 +182,8 @@ export class Workshop {
 
   /** @param {string} version */
   async #installNode(version) {
-    const name = `node-${process.platform === 'darwin' && process.arch === 'arm64' ? 'bin-' : ''}${process.platform}-${process.arch}`;
+    const prefix = process.platform === 'darwin' && process.arch === 'arm64' ? 'bin-' : '';
+    const name = `node-${prefix}${process.platform}-${process.arch}`;
     const folder = join(this.folder, `node-${version}`);
     write(folder, { 'package.json': '{ "private": true }' });
     await install(folder, [`${name}@${version}`]);
@@ -190,9 +191,9 @@ export class Workshop {
   }
 
   /**
-   * A project with its files and packages, glassformer among them.
+   * Create a project with its files and packages, including glassformer.
    * @param {{packages?: string[], files: Record<string, string>, workspace?: string, path?: string}} fixture workspace:
-   *   the folder of the application in a repository whose packages lie in its root
+   *   the folder of the application in a repository whose packages are in its root
    * @returns {Promise<{folder: string, remove(): void}>} the application's folder
    */
   async project({ packages = [], files, workspace, path }) {
@@ -219,7 +220,9 @@ export class Workshop {
  * @param {string} [workspace]
  */
 async function install(folder, packages, path, workspace) {
-  const command = `npm install --no-audit --no-fund --prefer-offline --loglevel error ${workspace ? `-w ${workspace} ` : ''}${packages.map((name) => JSON.stringify(name)).join(' ')}`;
+  const where = workspace ? ` -w ${workspace}` : '',
+    list = packages.map((name) => JSON.stringify(name)).join(' ');
+  const command = `npm install --no-audit --no-fund --prefer-offline --loglevel error${where} ${list}`;
   try {
     await runCommand(command, folder, { path });
   } catch (error) {
@@ -228,8 +231,9 @@ async function install(folder, packages, path, workspace) {
         error.message,
       )
     ) {
+      const missing = packages.filter((name) => !name.startsWith('/')).join(', ');
       throw new Unavailable(
-        `npm did not give ${packages.filter((name) => !name.startsWith('/')).join(', ')}: ${/npm error (?:code )?.*/.exec(error.message)?.[0] ?? error.message}`,
+        `npm could not install ${missing}: ${/npm error (?:code )?.*/.exec(error.message)?.[0] ?? error.message}`,
       );
     }
     throw error;

@@ -1,8 +1,8 @@
-// run.js - the fixtures named on the command line, or all: what each bundler and host makes of the packed package
+// run.js - runs the fixtures that the command line names, or all: the packed package in each bundler and host
 //
-//   ./build.sh test bundlers [NAME...]     NAME: of a fixture, or the beginning of some
+//   ./build.sh test bundlers [NAME...]     NAME: a fixture's name, or the beginning of names
 //
-// The last line is `N passed, N failed, N skipped`, as that of tests/run.js.
+// The last line is `N passed, N failed, N skipped`, as in tests/run.js.
 import { fixtures } from './fixtures.js';
 import { Suite } from './suite.js';
 

@@ -1,5 +1,5 @@
-// suite.js - runs fixtures: installs each, builds it, asks its page, route or program, and compares with the library of
-// this tree
+// suite.js - runs fixtures: installs and builds each, gets the results of its page, route or program, and compares them
+// with those of this tree's library
 import { createReadStream, readFileSync, realpathSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, sep } from 'node:path';
@@ -11,33 +11,33 @@ import { Pages, isolated, listen } from './pages.js';
 import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
 
 /**
- * One way to use what a fixture holds. A page is asked at `page`, a route at `api`, a program on standard output.
+ * One way to run a fixture. A page gives its result at `page`, a route at `api`, a program on standard output.
  * @typedef {object} Run
- * @property {string} mode        a word for the table: build, dev, ...
+ * @property {string} mode        its name in the table: build, dev, ...
  * @property {string} [build]     command line
- * @property {string} [serve]     folder of a static server, behind `build`
+ * @property {string} [serve]     folder for a static server, after `build`
  * @property {string} [start]     command line of a server; {port} is replaced
  * @property {(folder: string) => Promise<{url: string, origins?: string[], close(): Promise<void>}>} [host] another
- *   server; origins: of others that its page asks
+ *   server; origins: other origins that its page requests
  * @property {string} [page]      path; default: the root
- * @property {string} [frame]     the frame of the page that holds the answer
- * @property {string} [api]       path whose body is the answer
- * @property {string} [program]   command line that prints the answer in a line behind RESULT
- * @property {string} [passes]    command line that has to end with exit status 0 and print nothing of note
+ * @property {string} [frame]     the frame of the page that has the result
+ * @property {string} [api]       path whose response body is the result
+ * @property {string} [program]   command line that prints the result in a line after RESULT
+ * @property {string} [passes]    command line that has to exit with status 0 and print no warning
  * @property {'file' | 'shim' | 'copy'} [workers]   where the workers' scripts come from; default: file
  * @property {'file' | 'copy'} [binaries]   default: file
  * @property {boolean} [misses]   requests for the package's files fail before the embedded copy is used
- * @property {RegExp} [complains]  what the browser says of those requests
+ * @property {RegExp} [complains]  the browser's messages about those requests
  * @property {boolean} [threads]  whether a second thread runs where the page is isolated; default: where files are used
  * @property {boolean} [prefetches]  its pages ask the browser to fetch every file of the build when it is idle
  * @property {Record<string, string>} [env]
- * @property {{pattern: RegExp, why: string}[]} [prints] what the tool says of itself or of the project, not of the
+ * @property {{pattern: RegExp, why: string}[]} [prints] messages that are about the tool or the project, not about the
  *   package
  */
 /**
  * @typedef {object} Fixture
  * @property {string} name
- * @property {string} [version]   shown; default: that of the first package
+ * @property {string} [version]   version in the table; default: that of the first package
  * @property {string[]} [packages]  from npm, with exact versions
  * @property {Record<string, string>} files
  * @property {string} [node]      exact version of the Node that runs the tools; default: this one
@@ -46,9 +46,17 @@ import { Unavailable, Workshop, runCommand, startServer } from './projects.js';
  * @property {Run[]} runs
  */
 /**
- * @typedef
- *   {{fixture: string, version: string, mode: string, answers: string, from: string, threads: string, seconds: number, problems: string[], skipped?: string}}
- *   Row
+ * The result of one run.
+ * @typedef {object} Row
+ * @property {string} fixture
+ * @property {string} version
+ * @property {string} mode
+ * @property {string} answers
+ * @property {string} from
+ * @property {string} threads
+ * @property {number} seconds
+ * @property {string[]} problems
+ * @property {string} [skipped]
  */
 
 const top = fileURLToPath(new URL('../..', import.meta.url)),
@@ -63,7 +71,7 @@ const TYPES = {
 };
 
 /**
- * A static server, as a plain host has it.
+ * A static server without special headers.
  * @param {string} folder
  * @param {(path: string) => Record<string, string>} [headers]  added to the answer for a path
  */
@@ -88,7 +96,7 @@ export function staticServer(folder, headers = () => ({})) {
 }
 
 /**
- * Lines in which a tool warns of something.
+ * Lines in which a tool prints a warning.
  * @param {string} output
  * @param {Run['prints']} [expected]
  */
@@ -279,7 +287,7 @@ export class Suite {
   }
 
   /**
-   * What was answered with threads: 2.
+   * The result with threads: 2.
    * @param {Run} run
    * @param {{greedy: number[], backend: string}} result
    * @param {Row} row
@@ -304,11 +312,9 @@ export class Suite {
       workers = run.workers ?? 'file',
       binaries = run.binaries ?? (workers === 'copy' ? 'copy' : 'file');
     const different = Object.keys(expected).filter((name) => !isDeepStrictEqual(answers[name], expected[name]));
+    const brief = (/** @type {unknown} */ value) => JSON.stringify(value)?.slice(0, 300);
     row.problems.push(
-      ...different.map(
-        (name) =>
-          `${name} is ${JSON.stringify(answers[name])?.slice(0, 300)}, expected ${JSON.stringify(expected[name]).slice(0, 300)}`,
-      ),
+      ...different.map((name) => `${name} is ${brief(answers[name])}, expected ${brief(expected[name])}`),
     );
     row.answers = different.length ? 'differ' : 'equal';
     row.from = `${[...new Set(from.workers)].join('+')}, wasm ${from.binaries}`;

@@ -1,11 +1,11 @@
-// calls.js - the package's public calls with arguments that nobody would give
+// calls.js - fuzzes the package's public calls with wrong arguments
 //
 //   node tests/fuzz/calls.js [--seconds N] [--cases N] [--seed N] [--case N]
 //
-// A case is a sequence of calls on one model, some at once, some aborted, each of them right but for a few values. A
-// call ends well or with a GlassformerError, and afterwards the model writes what it wrote before, with no session
-// left. A model lives for a block of cases, in this thread or in a worker; --case repeats a case from the beginning of
-// its block, since calls of a case before may be what spoilt the model.
+// A case is a sequence of calls on one model, some concurrent, some aborted, each valid except for a few values. A call
+// must succeed or throw a GlassformerError; afterwards the model must generate the same text as before, with no session
+// left. One model serves a block of cases, in this thread or in a worker. --case repeats a case from the beginning of
+// its block, because an earlier case may have damaged the model.
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import {
@@ -184,7 +184,7 @@ async function madeCheckpoint() {
 }
 
 /**
- * Calls that need no model.
+ * Calls without a model.
  * @param {Random} r
  */
 const others = (r) => ({
@@ -343,7 +343,7 @@ const progress = (r) => () => {
   if (!r.below(3)) throw new Error('odd');
 };
 
-// ---- running it
+// ---- running a case
 
 /** A path is named in full, however long. */
 const LONG = 'x'.repeat(1000);
@@ -361,7 +361,7 @@ async function drain(steps, most = 0) {
 const FAULTS = ['crashed', 'internal'];
 
 /**
- * Throw what is no refusal.
+ * Throw any error that is not a proper refusal.
  * @param {() => Promise<any>} call
  * @param {string[]} [faults]
  */
@@ -379,7 +379,7 @@ async function tried(call, faults = FAULTS) {
 }
 
 /**
- * The model of a block of cases, what it writes, and whether it still does.
+ * The model of a block of cases, the text it generates, and a check that it still generates it.
  * @param {Random} r
  */
 async function opened(r) {
@@ -404,12 +404,12 @@ async function opened(r) {
 }
 
 /**
- * Bytes of sessions, when what was stopped has had its time to end.
+ * Bytes of sessions, after waiting for stopped calls to end.
  * @param {any} model
  */
 async function heldBySessions(model) {
   for (let waited = 0; ; waited += 20) {
-    await model.points(); // an answer, which says how much memory there is
+    await model.points(); // each answer updates the memory figures
     const { bytes } = model.memory.regions.find((/** @type {any} */ region) => region.name === 'kv cache');
     if (!bytes || waited > 2000) return bytes;
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -445,12 +445,12 @@ async function runCase(seed, n, { model, config, writes, before, worker }) {
   }
   const left = await heldBySessions(model);
   if (left) throw new Error(`${left} bytes of sessions are left`);
-  if ((await writes()) !== before) throw new Error('the model writes something else than before');
-  if (model.memory.totalBytes > MEMORY) throw new Error(`the engine holds ${model.memory.totalBytes} bytes`);
+  if ((await writes()) !== before) throw new Error('the model generates another text than before');
+  if (model.memory.totalBytes > MEMORY) throw new Error(`the engine's memory has ${model.memory.totalBytes} bytes`);
 }
 
 /**
- * Cases one after the other until the first finding, or until the time or the cases are up.
+ * Run cases one after the other until the first finding, or until the time or the number of cases is reached.
  * @param {{seed?: number, first?: number, cases?: number, seconds?: number}} options
  * @returns {Promise<{cases: number, why?: string}>} why: a finding, in case number `cases`
  */
@@ -499,7 +499,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const found = await fuzzCalls({ seed, first, cases, seconds: Number(values.seconds ?? Infinity) });
   if (found.why) {
     console.log(
-      `FAIL calls: seed ${seed}, case ${found.cases}: ${found.why}\n  again: node tests/fuzz/calls.js --seed ${seed} --case ${found.cases}`,
+      `FAIL calls: seed ${seed}, case ${found.cases}: ${found.why}\n` +
+        `  again: node tests/fuzz/calls.js --seed ${seed} --case ${found.cases}`,
     );
     process.exitCode = 1;
   } else {

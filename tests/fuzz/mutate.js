@@ -1,4 +1,4 @@
-// mutate.js - what was right made wrong, by a seed: bytes, and values of JSON
+// mutate.js - seeded mutations of valid bytes and of JSON values
 
 /** A generator of whole numbers (splitmix32): the same seed and case, the same numbers. */
 export class Random {
@@ -56,7 +56,7 @@ const EDGE_WORDS = [
 ];
 
 /**
- * A place in n bytes: half of them in the header.
+ * A random position in n bytes; half of the positions are in the header.
  * @param {Random} r
  * @param {number} n
  */
@@ -159,11 +159,11 @@ export const EDGE_VALUES = [
   { toString: 1, valueOf: 1 },
   'x'.repeat(1e4),
   Array(1000).fill(0),
-]; // longer ones, each put in for a space of a text, are a longer text and no fault
+]; // not longer: inserted for each space of a text, they would give a longer but valid text
 export const EDGE_KEYS = ['__proto__', 'constructor', 'toString', 'length', '', '0', 'type', 'x'.repeat(300)];
 
 /**
- * Every object and list in a value.
+ * All objects and lists inside a value.
  * @param {any} value
  * @param {any[]} [found]
  * @returns {any[]}
@@ -204,7 +204,7 @@ export function mutateJson(r, root) {
         break;
       case 3:
         owner[key] = structuredClone(r.of(all));
-        break; // which may hold the place itself: a copy ends there
+        break; // the value may contain the place itself: the copy ends there
       case 4:
         define(owner, r.of(EDGE_KEYS), structuredClone(r.of(EDGE_VALUES)));
         break;
@@ -221,7 +221,7 @@ export function mutateJson(r, root) {
 }
 
 /**
- * A value before another one, deeper than a stack.
+ * A value nested more deeply than a stack allows.
  * @param {Random} r
  * @param {Uint8Array} json
  * @returns {Uint8Array}
@@ -240,7 +240,7 @@ export function nest(r, json) {
 }
 
 /**
- * Also a key that assignment would take for something else.
+ * Set a key, also one that assignment treats specially, such as __proto__.
  * @param {object} owner
  * @param {string} key
  * @param {unknown} value

@@ -1,10 +1,10 @@
-// readers.js - the package's readers against files that nobody wrote
+// readers.js - fuzzes the package's file readers with wrong files
 //
 //   node tests/fuzz/readers.js [--seconds N] [--cases N] [--seed N] [--case N]
 //
-// A case depends on seed and number alone. It ends well, or with a GlassformerError; any other error, a case without an
-// end or memory out of proportion to the input is a finding, and its files go to build/fuzz. A thread of its own runs
-// the cases, so that one that hangs is seen from outside.
+// A case depends on the seed and its number only. It must succeed or throw a GlassformerError. Any other error, a hang,
+// or memory out of proportion to the input is a finding, whose files are written to build/fuzz. A separate thread runs
+// the cases, so that a hang is detected from outside.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -17,18 +17,18 @@ import { runStores } from './stores.js';
 import { bins, ggufBytes, ggufs, models, safetensorsBytes, tokenizerBin, tokenizers } from './seeds.js';
 
 /**
- * A case has no end after so much of the processor's time, or so much of anybody's: a busy machine is not the reader's
- * fault.
+ * A case hangs when it exceeds this processor time, or this much longer wall-clock time: a busy machine is not a
+ * finding.
  */
 const CPU_MS = 15_000,
   WALL_MS = 150_000;
-/** Bytes that a case may leave behind before they are collected: some, and some for each byte of its input. */
+/** Limit of uncollected bytes after a case: a constant, and bytes for each byte of its input. */
 const ROOM = 1 << 26,
   PER_BYTE = 200;
 
 /** @typedef {{kind: string, files: Record<string, Uint8Array>}} Case */
 
-// ---- making a case
+// ---- generating a case
 
 const utf8 = (/** @type {unknown} */ value) => new TextEncoder().encode(JSON.stringify(value));
 const right = {
@@ -39,7 +39,7 @@ const right = {
 };
 
 /**
- * Wrong as a value, as bytes, or both.
+ * Mutate as a value, as bytes, or both.
  * @template T
  * @param {Random} r
  * @param {T} value
@@ -127,7 +127,7 @@ function makeCase(seed, n) {
   return { kind, files: kinds[kind](r) };
 }
 
-// ---- running it
+// ---- running a case
 
 const TEXTS = ['', 'a', "the abc's 42\n\n  ab\u0000", 'ünï 日本 😀 <s> <|endoftext|>'];
 
@@ -152,7 +152,7 @@ function useTokenizer(json) {
 }
 
 /**
- * Throw what is no refusal.
+ * Throw any error that is not a proper refusal.
  * @param {unknown} e
  */
 function expected(e) {
@@ -162,7 +162,7 @@ function expected(e) {
 }
 
 /**
- * What a case is opened as: bytes, files, or an address whose server does not say how long the file is.
+ * The source of a case: bytes, files, or an address whose server sends no Content-Length.
  * @param {Case} c
  * @param {number} way
  * @returns {[any, object]}
@@ -220,7 +220,7 @@ async function runCases() {
     try {
       await runCase(c, new Random(seed, -n - 2));
       const grown = held() - before;
-      if (grown > ROOM + PER_BYTE * size) throw new Error(`${grown} bytes are held after an input of ${size}`);
+      if (grown > ROOM + PER_BYTE * size) throw new Error(`memory grew by ${grown} bytes for an input of ${size}`);
     } catch (e) {
       return parentPort?.postMessage({ n, why: e instanceof Error ? e.stack : String(e) });
     }
@@ -229,10 +229,10 @@ async function runCases() {
 }
 if (!isMainThread && workerData?.fuzz) await runCases();
 
-// ---- watching
+// ---- detecting hangs
 
 /**
- * Cases one after the other until the first finding, or until the time or the cases are up.
+ * Run cases one after the other until the first finding, or until the time or the number of cases is reached.
  * @param {{seed?: number, first?: number, cases?: number, seconds?: number}} options
  * @returns {Promise<{cases: number, why?: string, folder?: string}>} why: a finding, in case number `cases`
  */
@@ -286,7 +286,8 @@ if (isMainThread && process.argv[1] === fileURLToPath(import.meta.url)) {
   const found = await fuzz({ seed, first, cases, seconds: Number(values.seconds ?? Infinity) });
   if (found.why) {
     console.log(
-      `FAIL readers: seed ${seed}, case ${found.cases}: ${found.why}\n  its files are in ${found.folder}; again: node tests/fuzz/readers.js --seed ${seed} --case ${found.cases}`,
+      `FAIL readers: seed ${seed}, case ${found.cases}: ${found.why}\n` +
+        `  its files are in ${found.folder}; again: node tests/fuzz/readers.js --seed ${seed} --case ${found.cases}`,
     );
     process.exitCode = 1;
   } else {

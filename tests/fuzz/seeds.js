@@ -1,4 +1,4 @@
-// seeds.js - small right files of every format, by the project's own writers
+// seeds.js - small valid files of every format, from the project's own writers
 import { readFileSync } from 'node:fs';
 import { f32, f32s, i32s, bool, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 
@@ -207,7 +207,8 @@ export const models = ['llama_1tok', 'gpt2_n_inner', 't1_3layer_odd', 't2_encdec
   header: headerOf(new Uint8Array(readFileSync(new URL(`../golden/cases/${name}/model.safetensors`, import.meta.url)))),
 }));
 /**
- * Configurations with the keys that the families look at, right ones and odd ones; their weights are those of another.
+ * Configurations with the keys that the families read, valid and unusual ones; the weights are those of another
+ * configuration.
  */
 const rotary = {
   rope_theta: 1e4,
@@ -286,7 +287,7 @@ models.push(
   ].map((config) => ({ config, header: models[0].header })),
 );
 /**
- * The data are zeros, as many as the header's sound ranges reach.
+ * The data are zeros, up to the end of the header's valid ranges.
  * @param {any} header
  * @returns {Uint8Array}
  */

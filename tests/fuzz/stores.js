@@ -1,7 +1,7 @@
-// stores.js - downloads through a cache that fails, is full, or holds something else; with a checksum or without
+// stores.js - fuzzes downloads through a cache that fails, is full or has wrong content, with and without a checksum
 //
-// A load through storedFetch gives the bytes that the server has, or refuses; never bytes with another checksum than
-// asked for.
+// A load through storedFetch must give the server's bytes or reject; it must never give bytes with another checksum
+// than the requested one.
 import { createHash } from 'node:crypto';
 import { storedFetch } from '../../web/lib/download/store.js';
 import { Sha256 } from '../../web/lib/download/sha256.js';
@@ -29,7 +29,7 @@ function pieces(r, bytes, breaks = true) {
 }
 
 /**
- * A private file system in the memory, some of whose steps fail.
+ * An origin private file system in memory, of which some calls fail.
  * @param {import('./mutate.js').Random} r @param {Map<string, Uint8Array>} files
  */
 function folder(r, files) {
@@ -68,7 +68,7 @@ function folder(r, files) {
 }
 
 /**
- * Some loads one after the other on one store.
+ * Several loads, one after the other, with one cache.
  * @param {import('./mutate.js').Random} r
  * @param {Uint8Array} right  the file on the server
  */
@@ -117,7 +117,7 @@ export async function runStores(r, right) {
         if (response.ok && sha256 && hex(got) !== sha256)
           throw new RangeError('bytes with another checksum were given out');
       } catch (e) {
-        // what fetch itself throws, who opens the file tells
+        // errors of fetch itself are reported by the code that opens the file
         if (!(e instanceof GlassformerError) && !(e instanceof TypeError)) throw e;
       }
     }

@@ -1,5 +1,4 @@
-// values.js - arguments that nobody would give: of the wrong kind, too large, changing while they are read, running
-// code of their own
+// values.js - wrong arguments: of the wrong type, too large, changing while they are read, or running code when read
 import { types } from 'node:util';
 import { EDGE_KEYS, EDGE_VALUES, define } from './mutate.js';
 
@@ -81,7 +80,7 @@ const MADE = [
   () => AbortSignal.abort(),
   () => AbortSignal.timeout(1),
   () => ({ aborted: true }),
-  // lengths that are none, or more than can be
+  // invalid or impossible lengths
   (r) => ({ length: r.of([-1, '3', 1.5, NaN, 2 ** 31, 6e8, 2 ** 30, 2 ** 32, 2 ** 53, 1e308, null, {}, 10n]) }),
   (r) => ({ length: r.of([2, 3]), 0: 1, 1: 2 }),
   () => Object.defineProperty(Int32Array.of(1, 2), 'length', { value: 6e8 }),
@@ -91,7 +90,7 @@ const MADE = [
   () => new Float32Array(3e6),
   () => new Array(3e5).fill({ at: 'hook_embed', scale: 1 }),
   () => new Array(4e9 - 1e6),
-  // code of its own
+  // values that run code when they are read
   () => ({
     get length() {
       throw new Error('odd');
@@ -152,7 +151,7 @@ const MADE = [
     loop.push(loop);
     return loop;
   },
-  // used up
+  // already consumed or detached
   () => {
     const gone = new Int32Array([1, 2]);
     structuredClone(gone.buffer, { transfer: [gone.buffer] });
@@ -171,7 +170,7 @@ const MADE = [
 ];
 
 /**
- * A list that says another length each time that it is asked.
+ * A list whose length differs at each read.
  * @param {number} then
  */
 function growing(then) {
@@ -205,7 +204,7 @@ export function odd(r) {
 const KEYS = EDGE_KEYS.filter((key) => key !== 'length');
 
 /**
- * Right arguments, some of them made wrong.
+ * Valid arguments, some of them replaced by wrong ones.
  * @param {Random} r
  * @param {any[]} args
  */
@@ -230,7 +229,7 @@ export function spoilt(r, args) {
 }
 
 /**
- * The same options behind getters; one of them may throw.
+ * The same options as getters, one of which may throw.
  * @param {Random} r
  * @param {any} options
  */
@@ -256,7 +255,7 @@ function trapped(r, options) {
 }
 
 /**
- * Options in any choice.
+ * A random choice of options.
  * @param {Random} r
  * @param {Record<string, any>} all
  */

@@ -1,5 +1,5 @@
-// package.test.js - the packed tarball: what is in it, its types in a strict TypeScript consumer, and an empty Node
-// project that generates the same token ids as the library in this tree. Bundlers are in bundlers.test.js.
+// package.test.js - the packed tarball: its files, its types in a strict TypeScript program, and an empty Node project
+// that generates the same token ids as the library in this tree. Bundlers are in bundlers.test.js.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ before(async () => {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test('the tarball holds the library, its binaries, its types and the licence, and nothing else', () => {
+test('the tarball contains the library, its binaries, its types, the licence, and nothing else', () => {
   const files = packed.files.map((file) => file.path);
   for (const wanted of [
     'LICENSE',
@@ -78,7 +78,7 @@ test('the tarball holds the library, its binaries, its types and the licence, an
   assert.deepEqual(strange, []);
 });
 
-test('publint finds nothing', async () => {
+test('publint reports no problem', async () => {
   const pkgDir = join(project, 'node_modules/glassformer');
   const { messages, pkg } = await publint({ pkgDir, strict: true });
   assert.deepEqual(
@@ -87,7 +87,7 @@ test('publint finds nothing', async () => {
   );
 });
 
-test('the types resolve in every way a consumer resolves modules', () => {
+test('the types resolve with every kind of module resolution', () => {
   const attw = join(top, 'node_modules/@arethetypeswrong/cli/dist/index.js');
   output(
     'node',
@@ -183,7 +183,7 @@ model.dispose();
   assert.match(backend, /simd|relaxed/);
 });
 
-test('the wasm files can be named by a consumer and handed over as a compiled module', { skip: noModel }, () => {
+test('a wasm file can be imported by its path and passed as a compiled module', { skip: noModel }, () => {
   write(
     join(project, 'module.js'),
     `
@@ -201,7 +201,7 @@ model.dispose();
   assert.deepEqual(JSON.parse(output('node', ['module.js'], project)), expected);
 });
 
-test('the command writes text', { skip: noModel }, () => {
+test('the command line generates text', { skip: noModel }, () => {
   const text = output(
     'node',
     ['node_modules/.bin/glassformer', '--temperature', '0', '--max-tokens', '8', prompt],

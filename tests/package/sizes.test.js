@@ -1,10 +1,10 @@
-// sizes.test.js - the engine stays a small download.
+// sizes.test.js - the download sizes of engine and JavaScript stay below their limits
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { limits, report } from '../../scripts/sizes.js';
 
-test('each binary and all JavaScript of load and generate stay within their limits, gzipped', async (t) => {
+test('each binary, and the JavaScript of load and generate, are below their limits, gzipped', async (t) => {
   const { wasm, js, train } = await report((line) => t.diagnostic(line));
   assert.ok(wasm > 0 && wasm <= limits.wasm, `a wasm file of ${wasm} bytes, gzipped; at most ${limits.wasm}`);
   assert.ok(
