@@ -94,9 +94,9 @@ const trainer = () =>
   ['train', 'train/text', 'train/files'].flatMap((folder) => sources(`src/${folder}`)).filter((file) => !hasMain(file));
 const boundary = () => sources('src/wasm');
 const programs = () => sources('src/train').filter(hasMain);
-/** Whether the linker can replace malloc by an allocator that fails on request, for the fuzzer and memory_test. */
+/** Whether the linker can redirect malloc to tests/native/failing_allocator.c, for all native tests and the fuzzer. */
 const wraps = process.platform === 'linux';
-const wrapAllocator = '-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc';
+const wrapAllocator = wraps ? ['-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc'] : [];
 const failsAllocations = (file) => file.endsWith('/memory_test.c');
 const tests = () =>
   sources('tests/native').filter((file) => file.endsWith('_test.c') && (wraps || !failsAllocations(file)));
@@ -109,11 +109,19 @@ const fuzzer = () => ({
   out: 'build/native-test/fuzz',
   sources: [...engine(), ...trainer(), ...testHelpers(), ...sources('tests/fuzz')],
   cc: CC,
-  compile: (source) => [...nativeTest(), ...(wraps && source.startsWith('tests/fuzz/') ? ['-DGF_STARVE'] : [])],
-  link: ['-pthread', ...sanitize, '-lm', ...(wraps ? [wrapAllocator] : [])],
+  compile: nativeTest,
+  link: ['-pthread', ...sanitize, '-lm', ...wrapAllocator],
 });
 const trains = (file) => /^#include ".*\btrain\//m.test(readFileSync(file, 'utf8'));
-const nativeTest = () => ['-O2', '-g', '-pthread', ...sanitize, ...common, '-Itests/native'];
+const nativeTest = (source) => [
+  '-O2',
+  '-g',
+  '-pthread',
+  ...sanitize,
+  ...common,
+  '-Itests/native',
+  ...(wraps && source.endsWith('/failing_allocator.c') ? ['-DGF_WRAP_ALLOCATOR'] : []),
+];
 const wasmCompile =
   (flags, defines = []) =>
   (source) => [
@@ -164,13 +172,13 @@ const targets = {
       sources: [...engine(), ...trainer(), ...testHelpers(), file],
       cc: CC,
       compile: nativeTest,
-      link: ['-pthread', ...sanitize, '-lm', ...(failsAllocations(file) ? [wrapAllocator] : [])],
+      link: ['-pthread', ...sanitize, '-lm', ...wrapAllocator],
     })),
     ...relaxedKinds.map((kind, i) => ({
       out: `build/native-test/kernels_test-${kind}`,
       sources: [...sources('src/base'), ...sources('src/kernels'), 'tests/native/kernels_test.c'],
       cc: CC,
-      compile: () => [...nativeTest(), `-DGF_EMULATE_RELAXED_DOT=${i}`],
+      compile: (source) => [...nativeTest(source), `-DGF_EMULATE_RELAXED_DOT=${i}`],
       link: ['-pthread', ...sanitize, '-lm'],
     })),
     fuzzer(),

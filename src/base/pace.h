@@ -1,20 +1,22 @@
 /* pace.h - decides by the clock whether repeated work is faster with helper threads or without.
  *
- * If another process keeps a core busy, three threads share two cores: at any time one of ours is suspended, the others
- * wait for its tile, and the caller alone would finish sooner. Only elapsed time shows this. So the mode that is not in
- * use (with or without helpers) is tried now and then, at growing intervals, and the faster one is kept. A trial
- * without helpers is short. A trial with helpers is long, because the operating system runs a rested thread at once and
- * suspends it only later. */
+ * If another process keeps a core busy, three threads share two cores: at any time one of the pool's threads is
+ * suspended, the others wait for its tile, and the caller alone would finish sooner. Only elapsed time shows this. So
+ * the mode that is not in use (with or without helpers) is tried at growing intervals, and the faster one is kept. A
+ * trial without helpers is short. A trial with helpers is long, because the operating system runs a thread that has
+ * slept at once and suspends it only later. */
 #ifndef GF_PACE_H
 #define GF_PACE_H
 #include <stdint.h>
 
 struct gf_pace {
-    int32_t with, trying; /* helpers are used; the other mode is being tried */
-    int32_t left;         /* passes until that changes */
-    int32_t gap, away;    /* passes between trials, with helpers and without */
-    float usual, tried;   /* ms of a pass: a running mean; of the trial */
-    float settled;        /* the mean after the last trial: much above it, the next comes at once */
+    int32_t with;            /* the kept mode: 1 with helpers, 0 without */
+    int32_t trying;          /* a trial of the other mode is running */
+    int32_t left;            /* passes until the trial starts or ends */
+    int32_t gap_with;        /* passes until the next trial while helpers are used */
+    int32_t gap_without;     /* passes until the next trial while they are not */
+    float kept_ms, trial_ms; /* duration of a pass: running mean in the kept mode; in the trial */
+    float baseline_ms;       /* kept_ms after the last trial; if kept_ms rises well above it, a trial starts at once */
 };
 
 void gf_pace_open(struct gf_pace *p);

@@ -25,8 +25,8 @@ void gf_put_format(struct gf_sink *to, const char *format, ...) {
 
 static int grow(void *ctx, const void *bytes, size_t n) {
     struct gf_memory *m = ctx;
-    if (n > m->room - m->n) {
-        size_t room = m->room ? m->room : 4096;
+    if (n > m->capacity - m->n) {
+        size_t room = m->capacity ? m->capacity : 4096;
         while (room - m->n < n) {
             if (room > SIZE_MAX / 2) return -1;
             room *= 2;
@@ -34,7 +34,7 @@ static int grow(void *ctx, const void *bytes, size_t n) {
         uint8_t *more = realloc(m->bytes, room);
         if (!more) return -1;
         m->bytes = more;
-        m->room = room;
+        m->capacity = room;
     }
     memcpy(m->bytes + m->n, bytes, n);
     m->n += n;

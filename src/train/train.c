@@ -1,19 +1,20 @@
-/* train.c - the program that makes the files in weights/.
+/* train.c - the program that trains the models in weights/.
  *
  *   glassformer-train RECIPE --data FILE [--valid FILE] [--out FOLDER] [--threads N]
  *                     [--from MODEL.gguf] [--teacher MODEL.gguf ...] [key=value ...]
  *
- * FILE may be the word "synthetic": stories from a grammar (synthetic.h), for trying a recipe.
- * Training data, validation data and vocabulary in; out of it, in FOLDER: tokenizer.json,
- * checkpoint (a run that finds one goes on from it), loss.csv, loss.svg, and the model as files.
- * Ctrl-C ends the run after the step under way, with a checkpoint; the same command goes on. */
+ * --data synthetic: stories from a grammar (synthetic.h), to try a recipe. --from: start from these weights.
+ * FOLDER gets tokenizer.json, loss.csv, loss.svg, the model's files and a checkpoint. Ctrl-C ends the run after the
+ * current step and writes the checkpoint; the same command then continues the run from it. */
 #include "base/clock.h"
 #include "glassformer.h"
 #include "train/blas.h"
 #include "train/files/export.h"
 #include "train/files/files.h"
+#include "train/files/tokenizer_json.h"
 #include "train/recipe.h"
 #include "train/report.h"
+#include "train/samples.h"
 #include "train/sha256.h"
 #include "train/text/synthetic.h"
 #include <math.h>
@@ -89,13 +90,14 @@ static int32_t read_arguments(struct run *r, int argc, char **argv) {
     return status;
 }
 
+/* FOLDER/NAME. Valid until the next call. */
 static const char *in_folder(const char *folder, const char *name) {
     static char path[1024];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
 
-/* A file that the recipe names lies beside it. */
+/* The path of a file that the recipe names: it is in the recipe's folder. Valid until the next call. */
 static const char *beside(const char *recipe, const char *name) {
     static char path[1024];
     const char *slash = strrchr(recipe, '/');
@@ -103,16 +105,16 @@ static const char *beside(const char *recipe, const char *name) {
     return path;
 }
 
-/* "synthetic" becomes a file in the run's folder; a real corpus must be the one that the recipe
- * names. */
-static int32_t open_corpus(struct run *r) {
+/* Write the synthetic corpus as a file into the run's folder, or check that the corpus is the one that the recipe names
+ * by its SHA-256. */
+static int32_t prepare_corpus(struct run *r) {
     static char path[1024];
-    const int made = !strcmp(r->data_path, "synthetic");
+    const int synthetic = !strcmp(r->data_path, "synthetic");
     size_t n = 0;
-    char *text = made ? gf_synthetic_stories(1, 5000, &n) : gf_file_read(r->data_path, &n), digits[65];
+    char *text = synthetic ? gf_synthetic_stories(1, 5000, &n) : gf_file_read(r->data_path, &n), digits[65];
     if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->data_path);
     int32_t status = GF_OK;
-    if (made) {
+    if (synthetic) {
         snprintf(path, sizeof path, "%s/synthetic.txt", r->out);
         struct gf_file f;
         gf_file_open(&f, path);
@@ -123,7 +125,7 @@ static int32_t open_corpus(struct run *r) {
         gf_sha256(digits, text, n);
         if (strcmp(digits, r->recipe.data_sha256))
             status =
-                gf_fail(&r->err, GF_ERR_ARGUMENT, "%s has SHA-256 %s, the recipe's data %s (data_sha256= trains on it)",
+                gf_fail(&r->err, GF_ERR_ARGUMENT, "%s has SHA-256 %s, the recipe expects %s (data_sha256= accepts any)",
                         r->data_path, digits, r->recipe.data_sha256);
     }
     free(text);
@@ -143,7 +145,7 @@ static int has_checkpoint(const struct run *r) {
     return f != NULL;
 }
 
-/* The vocabulary: the run's own from an earlier leg, the recipe's, or a new one. */
+/* The vocabulary: that of the run to continue, the recipe's, or one learned from the corpus. */
 static int32_t open_vocabulary(struct run *r) {
     size_t n = 0;
     char *json = has_checkpoint(r) ? gf_file_read(in_folder(r->out, "tokenizer.json"), &n) : NULL;
@@ -163,16 +165,18 @@ static int32_t open_vocabulary(struct run *r) {
     }
     if (status != GF_OK) return status;
     if (r->bpe.vocab_size > r->recipe.cfg.vocab_size)
-        return gf_fail(&r->err, GF_ERR_CONFIG, "the tokenizer has %d tokens, the model %d", r->bpe.vocab_size,
-                       r->recipe.cfg.vocab_size);
-    r->recipe.cfg.vocab_size = r->bpe.vocab_size; /* little text may not fill a vocabulary */
+        return gf_fail(&r->err, GF_ERR_CONFIG, "the tokenizer has %d tokens, the model expects at most %d",
+                       r->bpe.vocab_size, r->recipe.cfg.vocab_size);
+    r->recipe.cfg.vocab_size = r->bpe.vocab_size; /* a short text has fewer pairs than were asked for */
     return GF_OK;
 }
 
+/* Open the word replacements that the recipe names, if any. */
 static int32_t open_groups(struct run *r) {
     size_t n;
     if (!r->recipe.groups[0]) return GF_OK;
-    if (r->recipe.pairs) return gf_fail(&r->err, GF_ERR_CONFIG, "groups = exchanges words of stories, not of pairs");
+    if (r->recipe.pairs)
+        return gf_fail(&r->err, GF_ERR_CONFIG, "groups = replaces words of stories, but this corpus has pairs");
     char *groups = gf_file_read(beside(r->recipe_path, r->recipe.groups), &n);
     if (!groups) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", r->recipe.groups);
     const int32_t status = gf_swap_open(&r->swap, groups, r->data.bytes, r->data.n_bytes, &r->err);
@@ -181,14 +185,14 @@ static int32_t open_groups(struct run *r) {
     return status;
 }
 
-/* The sentence with the file that it is about in front of it. */
-static int32_t about(struct run *r, const char *path, int32_t status) {
+/* Put the path before the sentence of an error. Returns status. */
+static int32_t about_file(struct run *r, const char *path, int32_t status) {
     char text[sizeof r->err.text];
     memcpy(text, r->err.text, sizeof text);
     return status == GF_OK ? GF_OK : gf_fail(&r->err, status, "%s: %s", path, text);
 }
 
-/* Weights of a file that this program wrote for `cfg`, the run's vocabulary and `name`. */
+/* Read the weights of a GGUF file that this program has written for `cfg`, the run's vocabulary and `name`. */
 static int32_t read_weights(struct run *r, struct gf_params *to, const struct gf_config *cfg, const char *name,
                             const char *path) {
     size_t n;
@@ -196,9 +200,10 @@ static int32_t read_weights(struct run *r, struct gf_params *to, const struct gf
     if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
     const int32_t status = gf_import_gguf(to, cfg, &r->bpe, name, bytes, n, &r->err);
     free(bytes);
-    return about(r, path, status);
+    return about_file(r, path, status);
 }
 
+/* Start from the weights of --from. */
 static int32_t start_from(struct run *r) {
     struct gf_trainer *t = &r->trainer;
     const int32_t status = read_weights(r, &t->weights, &t->cfg, r->recipe.name, r->from);
@@ -218,7 +223,7 @@ static int32_t open_teachers(struct run *r) {
     for (int32_t k = 0; k < r->n_teachers && status == GF_OK; k++) {
         struct gf_params *teacher = &r->teachers[k];
         if (gf_params_open(teacher, &teacher_recipe.cfg))
-            return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the teacher");
+            return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for the weights of a teacher");
         status = read_weights(r, teacher, &teacher_recipe.cfg, teacher_recipe.name, r->teacher_paths[k]);
         if (status == GF_OK)
             status = gf_trainer_teach(&r->trainer, &teacher_recipe.cfg, teacher,
@@ -231,12 +236,13 @@ static int32_t open_data(struct run *r, struct gf_data *d, const char *path, uin
     size_t n;
     char *text = gf_file_read(path, &n);
     if (!text) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
-    return about(r, path,
-                 gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed, &r->err));
+    const int32_t status =
+        gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed, &r->err);
+    return about_file(r, path, status);
 }
 
-/* Where an earlier leg of the run stopped, if there was one. */
-static int32_t go_on(struct run *r) {
+/* Continue from the checkpoint in the folder, if there is one. */
+static int32_t load_checkpoint(struct run *r) {
     if (!has_checkpoint(r)) return GF_OK;
     const char *path = in_folder(r->out, "checkpoint");
     size_t n;
@@ -244,7 +250,7 @@ static int32_t go_on(struct run *r) {
     if (!bytes) return gf_fail(&r->err, GF_ERR_ARGUMENT, "%s cannot be read", path);
     const int32_t status = gf_trainer_load(&r->trainer, bytes, n, &r->err);
     free(bytes);
-    if (status != GF_OK) return about(r, in_folder(r->out, "checkpoint"), status);
+    if (status != GF_OK) return about_file(r, in_folder(r->out, "checkpoint"), status);
     printf("going on after step %lld of %s%s\n", (long long)r->trainer.step, r->out,
            r->from ? ", not from the file of --from" : "");
     return gf_curve_read_csv(&r->curve, in_folder(r->out, "loss.csv"), r->trainer.step, &r->err);
@@ -253,7 +259,7 @@ static int32_t go_on(struct run *r) {
 static int32_t open_run(struct run *r) {
     mkdir(r->out, 0777);
     const struct gf_recipe *p = &r->recipe;
-    int32_t status = open_corpus(r);
+    int32_t status = prepare_corpus(r);
     if (status == GF_OK) status = open_vocabulary(r);
     if (status == GF_OK) status = open_data(r, &r->data, r->data_path, p->options.seed);
     if (status == GF_OK) status = open_groups(r);
@@ -263,117 +269,18 @@ static int32_t open_run(struct run *r) {
         status = gf_trainer_open(&r->trainer, &p->cfg, &p->options, &r->data, gf_blas_gemm(), r->pool, &r->err);
     if (status == GF_OK && r->from) status = start_from(r);
     if (status == GF_OK && r->n_teachers) status = open_teachers(r);
-    if (status == GF_OK) status = go_on(r);
-    return status == GF_OK ? write_tokenizer(r) : status; /* a folder that has one is a run */
+    if (status == GF_OK) status = load_checkpoint(r);
+    return status == GF_OK ? write_tokenizer(r) : status;
 }
 
-/* ---- text as it goes --------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
-/* A part of a text. */
-struct words {
-    const char *text;
-    size_t n;
-};
-
-/* What the model says after the prompt (for it, of an encoder_decoder) into out, as far as there is
- * room; *said: how much. */
-static int32_t say(struct run *r, struct gf_session *s, struct words prompt, float temperature, char *out, size_t room,
-                   size_t *said) {
-    const int32_t context = r->trainer.cfg.context_length;
-    int32_t *ids = calloc((size_t)context + 1, sizeof *ids), n = 1, status = gf_session_rewind(s, 0, &r->err);
-    *said = 0;
-    if (!ids) return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for a prompt");
-    int64_t m = gf_bpe_encode(&r->bpe, prompt.text, prompt.n, ids + 1, context);
-    m = m < 0 ? 0 : m < context ? m : context;
-    if (!r->recipe.pairs)
-        n += (int32_t)m;
-    else if (status == GF_OK)
-        status = gf_session_encode(s, ids + 1, NULL, (int32_t)m, &r->err);
-    const struct gf_sampling how = {.temperature = temperature, .top_p = 1, .repetition_penalty = 1};
-    while (status == GF_OK && gf_session_length(s) + n < context) {
-        struct gf_choice next;
-        status = gf_session_eval(s, ids, n, &r->err);
-        if (status == GF_OK) status = gf_session_sample(s, &how, &next, &r->err);
-        if (status != GF_OK || next.id == 0) break;
-        const size_t more = (size_t)r->bpe.n_bytes[next.id];
-        if (*said + more > room) break;
-        memcpy(out + *said, r->bpe.bytes[next.id], more);
-        *said += more;
-        ids[0] = next.id;
-        n = 1;
-    }
-    free(ids);
-    return status;
-}
-
-/* A session over the weights as they are now. */
-static int32_t open_session(struct run *r, struct gf_model **m, struct gf_session **s) {
-    *m = gf_export_model(gf_trainer_best(&r->trainer), &r->trainer.cfg, GF_F32, &r->err);
-    *s = *m ? gf_session_open(*m, 0, GF_KV_F32, &r->err) : NULL;
-    if (*s) gf_session_seed(*s, (uint64_t)r->trainer.step);
-    return *s ? GF_OK : r->err.status;
-}
-
-/* A line of pairs, cut at its tab. */
-static void pair(const struct gf_data *d, int32_t i, struct words *source, struct words *target) {
-    const char *text = d->bytes + d->texts[i].at, *tab = memchr(text, '\t', d->texts[i].n);
-    *source = (struct words){text, (size_t)(tab - text)};
-    *target = (struct words){tab + 1, d->texts[i].n - source->n - 1};
-}
-
+/* Generated texts: answers to validation pairs if there are any. */
 static int32_t print_samples(struct run *r) {
-    static const char prompt[] = "Once upon a time, there was a little";
-    struct gf_model *m;
-    struct gf_session *s;
-    char text[1024];
-    size_t said;
-    int32_t status = open_session(r, &m, &s);
-    if (status == GF_OK && !r->recipe.pairs) {
-        status = say(r, s, (struct words){prompt, strlen(prompt)}, 0.8f, text, sizeof text, &said);
-        printf("  %s%.*s\n", prompt, (int)said, text);
-    }
-    const struct gf_data *d = r->valid_path ? &r->valid : &r->data;
-    for (int32_t i = 0; status == GF_OK && r->recipe.pairs && i < 5; i++) {
-        struct words source, target;
-        pair(d, (int32_t)((int64_t)i * 7919 % d->n_texts), &source, &target);
-        status = say(r, s, source, 0, text, sizeof text, &said);
-        printf("  %.*s -> %.*s\n", (int)source.n, source.text, (int)said, text);
-    }
-    gf_session_close(s);
-    gf_model_close(m);
-    return status;
+    return gf_samples_print(&r->trainer, r->valid_path ? &r->valid : &r->data, &r->err);
 }
 
-/* Share of the validation pairs whose target comes out to the letter. */
-static int32_t print_exact(struct run *r) {
-    struct gf_model *m;
-    struct gf_session *s;
-    const struct gf_data *d = &r->valid;
-    size_t room = 8192, said; /* one more token than the target would fit */
-    for (int32_t i = 0; i < d->n_texts; i++) room = room > 2 * d->texts[i].n ? room : 2 * d->texts[i].n;
-    char *text = malloc(room);
-    if (!text) return gf_fail(&r->err, GF_ERR_MEMORY, "no memory for %d answers", d->n_texts);
-    int32_t exact = 0, status = open_session(r, &m, &s);
-    for (int32_t i = 0; i < d->n_texts && status == GF_OK; i++) {
-        struct words source, target;
-        pair(d, i, &source, &target);
-        status = say(r, s, source, 0, text, room, &said);
-        if (said == target.n && !memcmp(text, target.text, said))
-            exact++;
-        else
-            printf("  %.*s -> %.*s, not %.*s\n", (int)source.n, source.text, (int)said, text, (int)target.n,
-                   target.text);
-    }
-    printf("%d of %d exact\n", exact, d->n_texts);
-    gf_session_close(s);
-    gf_model_close(m);
-    free(text);
-    return status;
-}
-
-/* ---- the run ----------------------------------------------------------------------------------------------------- */
-
-static int32_t save(struct run *r) {
+static int32_t save_checkpoint(struct run *r) {
     struct gf_file f;
     gf_file_open(&f, in_folder(r->out, "checkpoint"));
     gf_trainer_save(&r->trainer, &f.sink);
@@ -411,13 +318,14 @@ static int32_t train(struct run *r) {
             printf("\n");
         }
         if (status == GF_OK && p->sample_every && t->step % p->sample_every == 0) status = print_samples(r);
-        if (status == GF_OK && p->checkpoint_every && t->step % p->checkpoint_every == 0) status = save(r);
+        if (status == GF_OK && p->checkpoint_every && t->step % p->checkpoint_every == 0) status = save_checkpoint(r);
         fflush(stdout);
     }
-    if (status == GF_OK) status = save(r);
+    if (status == GF_OK) status = save_checkpoint(r);
     return status;
 }
 
+/* config.json and model.safetensors; open_run has written tokenizer.json. */
 static int32_t write_folder(struct run *r) {
     struct gf_file f;
     gf_file_open(&f, in_folder(r->out, "config.json"));
@@ -437,13 +345,14 @@ static int32_t write_gguf(struct run *r, const char *name, int32_t dtype) {
     return gf_file_close(&f, status, &r->err);
 }
 
-/* The model as files, and what its quantised form scores in the engine. */
-static int32_t finish(struct run *r) {
+/* Write the model's files. Print the bits per byte of each GGUF, as the engine computes them, or the exact answers. */
+static int32_t write_model(struct run *r) {
     const struct gf_params *best = gf_trainer_best(&r->trainer);
     const struct gf_config *c = &r->trainer.cfg;
-    int32_t status = write_folder(r); /* its tokenizer.json is there already */
+    int32_t status = write_folder(r);
     if (status != GF_OK) return status;
-    if (r->recipe.pairs) return r->valid_path ? print_exact(r) : print_samples(r);
+    if (r->recipe.pairs)
+        return r->valid_path ? gf_samples_print_exact(&r->trainer, &r->valid, &r->err) : print_samples(r);
     static const int32_t dtypes[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
     for (int i = 0; i < 4; i++) {
         char name[128];
@@ -486,9 +395,9 @@ int main(int argc, char **argv) {
         signal(SIGTERM, stop);
         status = train(&r);
     }
-    signal(SIGINT, SIG_DFL); /* what is left is written anew by the same command */
+    signal(SIGINT, SIG_DFL); /* the same command writes files anew that are not complete */
     signal(SIGTERM, SIG_DFL);
-    if (status == GF_OK && !stopping) status = finish(&r);
+    if (status == GF_OK && !stopping) status = write_model(&r);
     if (status != GF_OK) fprintf(stderr, "glassformer-train: %s\n", r.err.text);
     gf_trainer_close(&r.trainer);
     for (int k = 0; k < GF_TEACHERS; k++) gf_params_close(&r.teachers[k]);

@@ -74,9 +74,9 @@ int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, cons
     if (k == GF_TEACHERS) return gf_fail(err, GF_ERR_ARGUMENT, "more than %d teachers", GF_TEACHERS);
     for (int i = 0; i < GF_LANES; i++) {
         struct gf_lane *lane = &t->lanes[i];
-        if (gf_graph_open(&lane->taught[k], cfg, rows, rows, rows, lane->graph.gemm))
+        if (gf_graph_open(&lane->teacher_graphs[k], cfg, rows, rows, rows, lane->graph.gemm))
             return gf_fail(err, GF_ERR_MEMORY, "no memory for the teacher's activations");
-        lane->teachers[k] = (struct gf_teacher){&lane->taught[k], &weights->w, share};
+        lane->teachers[k] = (struct gf_teacher){&lane->teacher_graphs[k], &weights->w, share};
     }
     for (int i = 0; i < GF_LANES; i++) {
         t->lanes[i].graph.teachers = t->lanes[i].teachers;
@@ -88,7 +88,7 @@ int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, cons
 void gf_trainer_close(struct gf_trainer *t) {
     for (int i = 0; i < GF_LANES; i++) {
         gf_graph_close(&t->lanes[i].graph);
-        for (int k = 0; k < GF_TEACHERS; k++) gf_graph_close(&t->lanes[i].taught[k]);
+        for (int k = 0; k < GF_TEACHERS; k++) gf_graph_close(&t->lanes[i].teacher_graphs[k]);
         gf_params_close(&t->lanes[i].grads);
     }
     for (int32_t i = 0; t->micro && i < t->n_micro; i++) gf_batch_close(&t->micro[i]);
@@ -107,13 +107,14 @@ float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step) {
     return (float)((double)o->final_rate + (1 - (double)o->final_rate) * wave);
 }
 
+/* Run the passes of one lane; leaves the sum of their losses and gradients in it. */
 static void run_lane(void *ctx, int32_t index) {
     struct gf_trainer *t = ctx;
     struct gf_lane *lane = &t->lanes[index];
     lane->loss = 0;
     memset(lane->grads.data, 0, (size_t)lane->grads.n * sizeof(float));
     for (int32_t i = index; i < t->n_micro; i += GF_LANES) {
-        /* modulo 2^64: a seed, not a count */
+        /* Only a seed: it may overflow, modulo 2^64 */
         const uint64_t pass = (uint64_t)t->step * (uint64_t)t->n_micro + (uint64_t)i;
         if (t->micro[i].b.n)
             lane->loss += gf_graph_run(&lane->graph, &t->weights.w, &lane->grads.w, &t->micro[i].b, t->scale,
@@ -122,12 +123,12 @@ static void run_lane(void *ctx, int32_t index) {
 }
 
 int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct gf_error *err) {
-    int64_t counted = 0;
+    int64_t n_targets = 0;
     for (int32_t i = 0; i < t->n_micro; i++) {
         if (gf_data_fill(t->data, &t->micro[i])) return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
-        counted += t->micro[i].counted;
+        n_targets += t->micro[i].n_targets;
     }
-    t->scale = 1 / (float)counted;
+    t->scale = 1 / (float)n_targets;
     gf_pool_run(t->pool, run_lane, t, GF_LANES);
     struct gf_params *g = &t->lanes[0].grads;
     *loss = t->lanes[0].loss;
@@ -135,15 +136,15 @@ int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct
         gf_add(g->data, g->data, t->lanes[i].grads.data, (int64_t)g->n);
         *loss += t->lanes[i].loss;
     }
-    *loss /= (double)counted;
+    *loss /= (double)n_targets;
     const int64_t step = t->step + 1;
     *norm =
         gf_optim_step(&t->optim, &t->weights, g, &t->options.optim, step, gf_trainer_rate(&t->options, step), t->pool);
     if (!isfinite(*loss) || !isfinite(*norm))
         return gf_fail(err, GF_ERR_NOT_FINITE, "step %lld: the loss is no longer a number", (long long)step);
     t->step = step;
-    t->tokens += counted;
-    if (t->averaged.data) { /* (1 + t) / (10 + t) at first, so that the start is forgotten */
+    t->tokens += n_targets;
+    if (t->averaged.data) { /* decay (1 + t) / (10 + t) at first, so that the initial weights fade quickly */
         const double early = ((double)t->step + 1) / ((double)t->step + 10);
         const float keep = (float)fmin((double)t->options.average, early);
         for (uint64_t i = 0; i < t->weights.n; i++)
@@ -159,35 +160,35 @@ struct gf_params *gf_trainer_best(struct gf_trainer *t) {
 int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *nats, double *bits,
                             struct gf_error *err) {
     double loss = 0;
-    int64_t counted = 0, bytes = 0;
-    struct gf_batch_room *room = &t->micro[0];
+    int64_t n_targets = 0, bytes = 0;
+    struct gf_batch_buffer *batch = &t->micro[0];
     for (int32_t i = 0, w = 0; i < data->n_texts;) {
-        if (gf_data_in_order(data, room, &i, &w)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
-        loss += gf_graph_run(&t->lanes[0].graph, &gf_trainer_best(t)->w, NULL, &room->b, 1, 0, 0, NULL);
-        counted += room->counted;
-        bytes += room->bytes;
+        if (gf_data_in_order(data, batch, &i, &w)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a batch");
+        loss += gf_graph_run(&t->lanes[0].graph, &gf_trainer_best(t)->w, NULL, &batch->b, 1, 0, 0, NULL);
+        n_targets += batch->n_targets;
+        bytes += batch->bytes;
     }
-    *nats = loss / (double)counted;
+    *nats = loss / (double)n_targets;
     *bits = loss / 0.69314718055994530942 / (double)bytes;
     return GF_OK;
 }
 
 /* ---- the state as bytes ------------------------------------------------------------------------------------------ */
 
-/* Options that may change between legs of a run (steps, say) are not part of it: they are whatever
- * the recipe says. */
+/* The start of a checkpoint. Options that may change when a run is continued, such as the number of steps, are not part
+ * of it; they come from the recipe. */
 struct header {
     char magic[8];
     struct gf_config cfg;
     uint64_t n, seed;
     int64_t step, tokens, epoch, next, window;
     int32_t averaged, lanes;
-    char data[64]; /* SHA-256 */
+    char data[64]; /* SHA-256 of the corpus */
 };
 
 static struct header header_of(const struct gf_trainer *t) {
     struct header h;
-    memset(&h, 0, sizeof h); /* padding too: states are compared byte for byte */
+    memset(&h, 0, sizeof h); /* padding too, so that equal states are equal bytes */
     memcpy(h.magic, "gftrain2", 8);
     h.cfg = t->cfg;
     h.n = t->weights.n;
@@ -213,7 +214,7 @@ void gf_trainer_save(const struct gf_trainer *t, struct gf_sink *to) {
 
 /* Weights and first moments are finite. A second moment may have overflowed (without clipping), but
  * is never negative or NaN. */
-static int are_sound(const uint8_t *bytes, uint64_t n, int second) {
+static int are_valid(const uint8_t *bytes, uint64_t n, int second) {
     for (uint64_t i = 0; i < n; i++, bytes += sizeof(float)) {
         float x;
         memcpy(&x, bytes, sizeof x);
@@ -234,7 +235,7 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
     const size_t part = (size_t)h.n * sizeof(float);
     const size_t whole = sizeof h + (h.averaged ? 4 : 3) * part;
     if (n != whole)
-        return gf_fail(err, GF_ERR_TRUNCATED, "the checkpoint is not whole: %lld bytes, expected %lld", (long long)n,
+        return gf_fail(err, GF_ERR_TRUNCATED, "the checkpoint has %lld bytes, expected %lld", (long long)n,
                        (long long)whole);
     if (h.step < 0 || h.step > GF_STEPS_MOST || h.tokens < 0 || h.tokens > GF_TOKENS_MOST)
         return gf_fail(err, GF_ERR_CONFIG,
@@ -243,7 +244,7 @@ int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struc
     float *parts[] = {t->weights.data, t->optim.first.data, t->optim.second.data, t->averaged.data};
     const uint8_t *floats = (const uint8_t *)bytes + sizeof h, *from = floats;
     for (int i = 0; i < 4; i++, from += part)
-        if (parts[i] && !are_sound(from, h.n, i == 2))
+        if (parts[i] && !are_valid(from, h.n, i == 2))
             return gf_fail(err, GF_ERR_NOT_FINITE, "the checkpoint holds numbers that are not finite");
     if (memcmp(h.data, mine.data, sizeof h.data) || gf_data_seek(t->data, h.epoch, h.next, h.window))
         return gf_fail(err, GF_ERR_CONFIG, "the checkpoint belongs to other data");

@@ -1,22 +1,22 @@
-/* trainer.h - training itself: batches, gradients, steps, averages, and the whole state as bytes. */
+/* trainer.h - the training loop's parts: one step, validation, and the state as bytes. */
 #ifndef GF_TRAINER_H
 #define GF_TRAINER_H
 #include "base/pool.h"
 #include "train/text/data.h"
 #include "train/graph.h"
 #include "train/optim.h"
+#include "train/sink.h"
 
-/* Limits of what a recipe may ask for and a checkpoint may say. Tokens: counts that JavaScript
- * takes exactly. */
+/* Limits of the counts in recipes and checkpoints. Tokens: the largest number up to which JavaScript counts exactly. */
 #define GF_STEPS_MOST  INT64_C(1000000000000000)
 #define GF_TOKENS_MOST (INT64_C(1) << 53)
 
 struct gf_trainer_options {
     int64_t steps;
-    int32_t batch_tokens; /* rows of a step, at most: sequences are not broken */
-    int32_t micro_tokens; /* rows in one pass, at most: batch_tokens is a multiple */
-    float warmup;         /* share of the steps in which the rate rises from 0 */
-    float final_rate;     /* share of the rate at the end of the cosine */
+    int32_t batch_tokens; /* tokens of a step, at most: only whole windows are used */
+    int32_t micro_tokens; /* tokens of one pass, at most; batch_tokens is a multiple */
+    float warmup;         /* share of the steps during which the learning rate rises from 0 */
+    float final_rate;     /* learning rate at the end of the cosine, as a share of the highest */
     float dropout;
     float average; /* decay of the running average of the weights; 0: none */
     uint64_t seed;
@@ -25,12 +25,12 @@ struct gf_trainer_options {
     struct gf_optim_options optim;
 };
 
-/* The passes of a step go to this many lanes in turn, each with activations and a gradient of its
- * own, added up in one order: a step's result does not depend on threads. */
+/* The passes of a step are divided among this many lanes. Each has its own activations and gradient, and the gradients
+ * are added in a fixed order, so that the result does not depend on the number of threads. */
 enum { GF_LANES = 2 };
 
 struct gf_lane {
-    struct gf_graph graph, taught[GF_TEACHERS];
+    struct gf_graph graph, teacher_graphs[GF_TEACHERS];
     struct gf_teacher teachers[GF_TEACHERS];
     struct gf_params grads;
     double loss;
@@ -44,11 +44,11 @@ struct gf_trainer {
     struct gf_params weights, averaged; /* averaged: only with options.average */
     struct gf_optim optim;
     struct gf_lane lanes[GF_LANES];
-    struct gf_batch_room *micro; /* [n_micro] */
+    struct gf_batch_buffer *micro; /* [n_micro] */
     int32_t n_micro;
-    int64_t step; /* done */
-    int64_t tokens;
-    float scale; /* of the step under way */
+    int64_t step;   /* steps done */
+    int64_t tokens; /* predicted tokens so far */
+    float scale;    /* 1 / predicted tokens of the current step */
 };
 
 void gf_trainer_defaults(struct gf_trainer_options *o);
@@ -56,23 +56,23 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
                         struct gf_data *data, gf_gemm_fn gemm, struct gf_pool *pool, struct gf_error *err);
 void gf_trainer_close(struct gf_trainer *t);
 /* Add a teacher: a share of every target becomes the prediction of that decoder, which has the same vocabulary and at
- * least the same context; the shares of at most GF_TEACHERS teachers add up. Its weights
- * are the caller's and outlive the trainer. The state that gf_trainer_save writes does not contain
- * it. */
+ * least the same context. The shares of at most GF_TEACHERS teachers add up. Its weights are the caller's and outlive
+ * the trainer. The state that gf_trainer_save writes does not contain it. */
 int32_t gf_trainer_teach(struct gf_trainer *t, const struct gf_config *cfg, const struct gf_params *weights,
                          float share, struct gf_error *err);
-/* Share of the learning rates in step `step` (from 1). */
+/* The learning rate in step `step` (from 1), as a share of the highest. */
 float gf_trainer_rate(const struct gf_trainer_options *o, int64_t step);
-/* One step. *loss: nats a token before it, *norm: of its gradient. */
+/* Do one step. *loss: nats a token before it; *norm: the norm of its gradient. If they are not finite it returns
+ * GF_ERR_NOT_FINITE, and no weight has changed. */
 int32_t gf_trainer_step(struct gf_trainer *t, double *loss, double *norm, struct gf_error *err);
-/* Mean nats a token and bits per byte over all of `data`: every text alone, from the separator. */
+/* The mean nats a token and bits per byte of all of `data`, each text by itself after a separator. */
 int32_t gf_trainer_validate(struct gf_trainer *t, struct gf_data *data, double *nats, double *bits,
                             struct gf_error *err);
-/* What validates, samples and ships: the average where there is one. */
+/* The weights to validate, sample and export: the running average if there is one. */
 struct gf_params *gf_trainer_best(struct gf_trainer *t);
-/* Everything that the next step depends on. A state of another configuration or of other data, with
- * counts beyond the limits above or with floats that no training leaves behind is refused, and
- * nothing has changed. */
+/* Write and read the state: everything that the next step depends on. gf_trainer_load refuses, with nothing changed, a
+ * state of another configuration or other data, with counts beyond the limits above, or with values that training
+ * cannot produce (NaN, infinite weights, negative second moments). */
 void gf_trainer_save(const struct gf_trainer *t, struct gf_sink *to);
 int32_t gf_trainer_load(struct gf_trainer *t, const void *bytes, size_t n, struct gf_error *err);
 #endif

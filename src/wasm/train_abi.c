@@ -1,10 +1,12 @@
-/* train_abi.c - what the binary that trains exports: one run, everything in and out as bytes.
+/* train_abi.c - the functions that the training binary exports for one training run.
  *
- * Exported names are listed in train_exports.txt. The glue (web/lib/train/trainer.js) takes memory for
- * arguments with gf_alloc, and gives back with gf_free what gf_train_file returns. */
+ * train_exports.txt lists the exported names. Their only caller, web/lib/train/trainer.js, allocates memory for
+ * arguments with gf_alloc and frees the result of gf_train_file with gf_free. The life of a run: gf_train_new,
+ * gf_train_set and gf_train_vocabulary, gf_train_open, then any of the others, gf_train_close. */
 #include "glassformer.h"
 #include "train/depth.h"
 #include "train/files/export.h"
+#include "train/files/tokenizer_json.h"
 #include "train/recipe.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@ struct gf_run {
     struct gf_bpe bpe;
     struct gf_data data, valid;
     struct gf_trainer trainer;
-    int32_t tried, is_open; /* gf_train_open was called; and succeeded */
+    int32_t tried, is_open; /* gf_train_open has been called; it has succeeded */
 };
 
 struct gf_run *gf_train_new(void) {
@@ -31,29 +33,32 @@ void gf_train_close(struct gf_run *r) {
     free(r);
 }
 
-/* A field of the configuration or an option of the trainer, by its name. */
+/* Set a field of the configuration or an option of the trainer by its name. */
 int32_t gf_train_set(struct gf_run *r, const char *key, double x, struct gf_error *err) {
     return gf_recipe_set(&r->recipe, key, x, err);
 }
 
-/* A tokenizer.json of this program's writing, instead of a vocabulary learnt from the text. */
+/* Use the vocabulary of a tokenizer.json that gf_bpe_write has written; without this call gf_train_open learns one from
+ * the text. */
 int32_t gf_train_vocabulary(struct gf_run *r, const char *json, uint32_t n, struct gf_error *err) {
-    if (r->bpe.vocab_size || r->tried) return gf_fail(err, GF_ERR_STATE, "there is a vocabulary already");
+    if (r->bpe.vocab_size || r->tried) return gf_fail(err, GF_ERR_STATE, "the run has a vocabulary already");
     return gf_bpe_read(&r->bpe, json, n, err);
 }
 
-/* Stories, of an encoder_decoder pairs; text: from gf_alloc, a 0 behind its n bytes, taken over. */
+/* Stories, or pairs for an encoder_decoder. text: n bytes from gf_alloc, followed by a 0; d owns it, and it is freed on
+ * failure. */
 static int32_t open_data(struct gf_run *r, struct gf_data *d, char *text, uint32_t n, uint64_t seed,
                          struct gf_error *err) {
     return gf_data_open(d, text, n, r->recipe.pairs, &r->bpe, r->recipe.cfg.context_length, seed, err);
 }
 
-/* text and valid (or NULL): taken over, as above. After a failure the run can only be closed. */
+/* Open the corpus, the validation corpus (valid, may be NULL) and the trainer. text and valid: owned by the run, as in
+ * open_data, also on failure. After a failure the run can only be closed. */
 int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uint32_t n_valid, struct gf_error *err) {
     struct gf_config *c = &r->recipe.cfg;
     const struct gf_trainer_options *o = &r->recipe.options;
     int32_t status = r->is_open ? gf_fail(err, GF_ERR_STATE, "the run is open already")
-                     : r->tried ? gf_fail(err, GF_ERR_STATE, "the run could not be opened: close it")
+                     : r->tried ? gf_fail(err, GF_ERR_STATE, "gf_train_open has failed: the run can only be closed")
                                 : GF_OK;
     r->tried = 1;
     if (status == GF_OK && !r->bpe.vocab_size) status = gf_bpe_train(&r->bpe, text, n, c->vocab_size, err);
@@ -62,7 +67,7 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
         free(valid);
         return status;
     }
-    c->vocab_size = r->bpe.vocab_size; /* little text may not fill a vocabulary */
+    c->vocab_size = r->bpe.vocab_size; /* a short text has fewer pairs than were asked for */
     r->recipe.pairs = c->kind == GF_ENCODER_DECODER;
     status = open_data(r, &r->data, text, n, o->seed, err);
     if (status == GF_OK && valid)
@@ -79,8 +84,8 @@ int32_t gf_train_vocab_size(const struct gf_run *r) { return r->bpe.vocab_size; 
 #define NEEDS_OPEN(r)                                                                                                  \
     if (!(r)->is_open) return gf_fail(err, GF_ERR_STATE, "the run is not open")
 
-/* out: the step's number, nats a token before it, its gradient's norm, the share of the learning
- * rates, tokens so far, tokens of this step. */
+/* Do one step. out: its number, nats a token before it, the norm of its gradient, the learning rate as a share of the
+ * highest, predicted tokens so far, predicted tokens of this step. */
 int32_t gf_train_step(struct gf_run *r, double out[6], struct gf_error *err) {
     NEEDS_OPEN(r);
     struct gf_trainer *t = &r->trainer;
@@ -93,25 +98,26 @@ int32_t gf_train_step(struct gf_run *r, double out[6], struct gf_error *err) {
     return status;
 }
 
-/* Steps done. */
+/* The number of steps done. */
 double gf_train_steps(const struct gf_run *r) { return (double)r->trainer.step; }
 
-/* out: nats a token and bits per byte of the text that is held out. */
+/* out: nats a token and bits per byte of the validation corpus. */
 int32_t gf_train_validate(struct gf_run *r, double out[2], struct gf_error *err) {
     NEEDS_OPEN(r);
     if (!r->valid.n_texts) return gf_fail(err, GF_ERR_STATE, "there is no validation text");
     return gf_trainer_validate(&r->trainer, &r->valid, &out[0], &out[1], err);
 }
 
+/* Continue from the state that a file of kind STATE contains. */
 int32_t gf_train_load(struct gf_run *r, const void *bytes, uint32_t n, struct gf_error *err) {
     NEEDS_OPEN(r);
     return gf_trainer_load(&r->trainer, bytes, n, err);
 }
 
-enum { GGUF, CONFIG, SAFETENSORS, TOKENIZER, STATE };
+enum { GGUF, CONFIG, SAFETENSORS, TOKENIZER, STATE }; /* kinds of files; trainer.js has the same list */
 
-/* A file of the run as it is now, by the place of its kind above; dtype: of a GGUF's matrices. Its
- * bytes are the caller's (gf_free), *n of them; NULL: failed. */
+/* Make a file of the run's present state. kind: one of the above; dtype: of the matrices of a GGUF. Returns its *n
+ * bytes, which the caller frees with gf_free; NULL on failure. */
 void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, struct gf_error *err) {
     static const int32_t known[] = {GF_F32, GF_F16, GF_Q8_0, GF_Q4_0};
     struct gf_trainer *t = &r->trainer;
@@ -120,7 +126,8 @@ void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, 
     int32_t status = GF_OK, i = 0;
     if (!r->is_open) status = gf_fail(err, GF_ERR_STATE, "the run is not open");
     while (i < 4 && known[i] != dtype) i++;
-    if (kind == GGUF && i == 4) status = gf_fail(err, GF_ERR_ARGUMENT, "files are written as f32, f16, q8_0 or q4_0");
+    if (kind == GGUF && i == 4)
+        status = gf_fail(err, GF_ERR_ARGUMENT, "the weight type is %d, expected that of f32, f16, q8_0 or q4_0", dtype);
     if (status == GF_OK) switch (kind) {
         case GGUF:
             status = gf_export_gguf(gf_trainer_best(t), &t->cfg, &r->bpe, dtype, r->recipe.name, &to, err);
@@ -129,19 +136,18 @@ void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, 
         case SAFETENSORS: gf_export_safetensors(gf_trainer_best(t), &t->cfg, &to); break;
         case TOKENIZER: gf_bpe_write(&r->bpe, !r->recipe.pairs, &to); break;
         case STATE: gf_trainer_save(t, &to); break;
-        default: status = gf_fail(err, GF_ERR_ARGUMENT, "there is no kind of file %d", kind);
+        default: status = gf_fail(err, GF_ERR_ARGUMENT, "the kind of file is %d, expected 0 to 4", kind);
         }
     if (status == GF_OK && to.bad)
-        status = gf_fail(err, GF_ERR_MEMORY, "no memory for a file of %lld bytes and more", (long long)m.n);
+        status = gf_fail(err, GF_ERR_MEMORY, "no memory for a file of more than %lld bytes", (long long)m.n);
     *n = (uint32_t)m.n;
     if (status == GF_OK) return m.bytes;
     gf_memory_close(&m);
     return NULL;
 }
 
-/* gf_depth_measure of the run's configuration; the run need not be open. out: [n_layers]. */
+/* Call gf_depth_measure with the run's configuration. The run need not be open. out: [n_layers]. */
 int32_t gf_train_depth(const struct gf_run *r, double seed, int32_t n, struct gf_depth *out, struct gf_error *err) {
-    if (!(seed >= 0 && seed <= 0x1p53))
-        return gf_fail(err, GF_ERR_ARGUMENT, "the seed must be a whole number from 0 to 2^53");
+    if (!(seed >= 0 && seed <= 0x1p53)) return gf_fail(err, GF_ERR_ARGUMENT, "the seed must be from 0 to 2^53");
     return gf_depth_measure(&r->recipe.cfg, (uint64_t)seed, n, out, err);
 }

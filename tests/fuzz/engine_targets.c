@@ -1,5 +1,5 @@
-/* engine_targets.c - the public C interface, called in any order with any numbers: every decision
- * is read off the input, and when that ends the case does. */
+/* engine_targets.c - calls the public C interface in random order with random arguments. The input decides; a case ends
+ * with its input. */
 #include "glassformer.h"
 #include "golden.h" /* test_config */
 #include "session_calls.h"
@@ -7,7 +7,7 @@
 
 /* ---- a configuration --------------------------------------------------------------------------------------------- */
 
-/* Fields are int32_t, which comes back as set, or float, which comes back rounded. */
+/* Whether a field is a float, which is returned rounded, or an int32_t, which is returned as it was set. */
 #define IS_FLOAT(type, ...) _Generic((type)0, int32_t : 0, float : 1),
 static const int is_float[] = {GF_CONFIG_FIELDS(IS_FLOAT)};
 #undef IS_FLOAT
@@ -80,9 +80,9 @@ static void feed_wildly(struct stream *s, struct gf_model *m, int32_t n_tensors)
         switch (below(s, 4)) {
         case 0: {
             const int32_t first = about(s, n_tensors), n = about(s, 4), turned = below(s, 2);
-            hunger(s);
+            maybe_fail_allocations(s);
             STATUS(gf_tensor_begin(m, first, n, dtype, turned, &err), err);
-            starve(0);
+            allow_allocations();
             break;
         }
         case 1: write_some(s, m, (int64_t)block_bytes(dtype) * below(s, 200), below(s, 2)); break;
@@ -128,9 +128,9 @@ static struct gf_model *any_model(struct stream *s, const struct gf_config *cfg)
     for (int32_t i = 0; i < n; i++)
         dtypes[i] = (uint8_t)(odd ? (int32_t)byte(s) : below(s, 8) ? one : below(s, GF_N_DTYPES));
     const int typed = below(s, 4);
-    hunger(s);
+    maybe_fail_allocations(s);
     struct gf_model *m = gf_model_open(cfg, typed ? dtypes : NULL, &err);
-    starve(0);
+    allow_allocations();
     free(dtypes);
     PROMISE(!m == !!err.text[0]);
     if (!m) return NULL;
@@ -150,10 +150,10 @@ static struct gf_model *any_model(struct stream *s, const struct gf_config *cfg)
     if (status != GF_OK) {
         const uint64_t seed = word(s);
         const float std = number(s);
-        hunger(s);
+        maybe_fail_allocations(s);
         status = gf_model_randomize(m, seed, std, &filled);
         STATUS(status, filled);
-        starve(0);
+        allow_allocations();
     }
     if (status == GF_OK) return m;
     gf_model_close(m);
@@ -186,7 +186,7 @@ static void model(const uint8_t *bytes, size_t n) {
     gf_model_close(m);
 }
 
-/* Small weights of one configuration of each kind: the whole input goes into its sessions. */
+/* A model with small random weights; the whole input, except the first byte, goes into its sessions. */
 static void session(const uint8_t *bytes, size_t n) {
     struct stream s = {bytes, bytes + n};
     struct gf_error err = {0};

@@ -1,11 +1,11 @@
-/* fuzz.c - the engine and the trainer against bytes that nobody wrote.
+/* fuzz.c - calls the engine and the trainer with random wrong input.
  *
- *   fuzz [--seconds N] [--cases N] [--seed N] [TARGET...]     each target for its share of N
- * seconds fuzz --run TARGET FILE                                    one input again
+ *   fuzz [--seconds N] [--cases N] [--seed N] [TARGET...]     N seconds in all, divided among the targets
+ *   fuzz --run TARGET FILE                                    one input again
  *
- * A child of its own runs a target's cases; it dies of a sanitizer's report, of a broken promise or
- * of a timer, and the input that it leaves in shared memory goes to build/fuzz. A case depends on
- * seed, target and number alone. Without arguments: few cases of one seed, for the tests. */
+ * A child process runs a target's cases. A sanitizer's report, a failed PROMISE or a timer ends it; its last input is
+ * in shared memory, and the parent writes it to build/fuzz. A case depends on seed, target and number only. Without
+ * arguments: a few cases of one seed, for the tests. */
 #define _DEFAULT_SOURCE
 #include "base/clock.h"
 #include "mutate.h"
@@ -18,8 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Memory beyond this is refused, as on a machine that has no more; what the sanitizers find ends
- * the process. */
+/* Allocations above 64 MB return NULL, as on a machine without more memory. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1";
@@ -27,38 +26,40 @@ const char *__asan_default_options(void) {
 const char *__ubsan_default_options(void);
 const char *__ubsan_default_options(void) { return "print_stacktrace=1"; }
 
-/* A case may compute for CPU_S and, where it waits, last for WALL_S: another process's load alone
- * ends none. */
-enum { ROOM = 1 << 20, DECISIONS = 1 << 12, CPU_S = 20, WALL_S = 600, SMOKE_CASES = 300 };
+enum { INPUT_MOST = 1 << 20, DECISIONS_MOST = 1 << 12, SMOKE_CASES = 300 }; /* bytes, bytes, cases */
+/* Limits of a case in seconds: of processor time, and, for cases that wait, of real time, which is long because other
+ * processes may use the machine. */
+enum { CPU_S = 20, WALL_S = 600 };
 
-struct shared { /* between a child and who waits for it */
-    uint64_t cases;
-    int done; /* all cases are: only leaks are looked for */
+struct shared {     /* memory shared by the child and its parent */
+    uint64_t cases; /* finished; the number of the current case */
+    int done;       /* all cases are finished: a failure now is a leak */
     size_t n;
-    uint8_t bytes[ROOM];
+    uint8_t bytes[INPUT_MOST]; /* [n] the input of the current case */
 };
 struct plan {
     double seconds;
     uint64_t seed, cases;
 };
 
+/* Make the input of the current case. */
 static void make_case(struct shared *s, const struct target *t, struct gf_memory *seeds, int n, uint64_t seed) {
     struct gf_rng r;
     uint64_t key = seed;
     for (const char *c = t->name; *c; c++) key = key * 31 + (uint8_t)*c;
     gf_rng_seed(&r, key * 0x9e3779b97f4a7c15u + s->cases);
     if (!n) {
-        s->n = 1 + (size_t)any(&r, DECISIONS);
+        s->n = 1 + (size_t)any(&r, DECISIONS_MOST);
         for (size_t i = 0; i < s->n; i++) s->bytes[i] = (uint8_t)any(&r, 256);
         return;
     }
     const struct gf_memory *one = &seeds[any(&r, (uint64_t)n)], *other = &seeds[any(&r, (uint64_t)n)];
     s->n = one->n;
     memcpy(s->bytes, one->bytes, one->n);
-    s->n = mutate(&r, s->bytes, s->n, ROOM, other->bytes, other->n);
+    s->n = mutate(&r, s->bytes, s->n, INPUT_MOST, other->bytes, other->n);
 }
 
-/* A copy that ends where its memory does, so that a byte read too many is seen. */
+/* Run a target with a copy of the input in an allocation of its size, so that the sanitizer detects reads beyond it. */
 static void run(const struct target *t, const uint8_t *bytes, size_t n) {
     uint8_t *copy = malloc(n ? n : 1);
     if (!copy) exit(1);
@@ -67,6 +68,7 @@ static void run(const struct target *t, const uint8_t *bytes, size_t n) {
     free(copy);
 }
 
+/* Start the timers that end the process with SIGPROF or SIGALRM; 0 stops them. */
 static void limit(int cpu_s, int wall_s) {
     const struct itimerval cpu = {.it_value = {.tv_sec = cpu_s}};
     setitimer(ITIMER_PROF, &cpu, NULL);
@@ -100,8 +102,8 @@ static int report(const struct shared *s, const struct target *t, uint64_t seed,
     const int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     printf("FAIL %s: seed %llu, case %llu: %s\n  again: fuzz --run %s %s\n", t->name, (unsigned long long)seed,
            (unsigned long long)s->cases,
-           sig == SIGALRM || sig == SIGPROF ? "no end in sight"
-           : s->done                        ? "one before it leaks memory, see the report above"
+           sig == SIGALRM || sig == SIGPROF ? "it did not end within its time limit"
+           : s->done                        ? "an earlier case leaks memory, see the report above"
                                             : "see the report above",
            t->name, written ? path : "(its input could not be written)");
     return 1;
@@ -114,7 +116,7 @@ static int fuzz(struct shared *s, const struct target *t, const struct plan *p) 
     const pid_t pid = fork();
     if (pid == 0) child(s, t, p);
     if (pid < 0 || waitpid(pid, &status, 0) < 0) {
-        printf("FAIL %s: no process for it\n", t->name);
+        printf("FAIL %s: a process could not be started\n", t->name);
         return 1;
     }
     if (status) return report(s, t, p->seed, status);
@@ -134,12 +136,12 @@ static const struct target *find(const char *name) {
 }
 
 static int run_file(const struct target *t, const char *path) {
-    static uint8_t bytes[ROOM];
+    static uint8_t bytes[INPUT_MOST];
     FILE *f = fopen(path, "rb");
     if (!f) return printf("%s cannot be read.\n", path), 2;
     const size_t n = fread(bytes, 1, sizeof bytes, f);
     fclose(f);
-    if (t->seeds) { /* some targets keep what their seeds came from */
+    if (t->seeds) { /* some targets need the run that makes their seeds */
         struct gf_memory seeds[MAX_SEEDS] = {{0}};
         for (int i = t->seeds(seeds) - 1; i >= 0; i--) gf_memory_close(&seeds[i]);
     }
@@ -170,7 +172,7 @@ int main(int argc, char **argv) {
             for (const struct target *t = lists[l]; t->name; t++) chosen[n++] = t;
     }
     struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (s == MAP_FAILED) return printf("There is no memory to share.\n"), 2;
+    if (s == MAP_FAILED) return printf("Shared memory could not be allocated.\n"), 2;
     p.seconds /= n;
     for (int i = 0; i < n; i++) bad += fuzz(s, chosen[i], &p);
     printf("%d passed, %d failed\n", n - bad, bad);

@@ -1,12 +1,12 @@
-/* mutate.h - bytes that were right, made wrong; the same seed makes the same. */
+/* mutate.h - makes wrong input of valid input. The same seed makes the same changes. */
 #ifndef GF_MUTATE_H
 #define GF_MUTATE_H
 #include "base/rng.h"
 #include <stddef.h>
 
-/* A whole number below n (n > 0). */
+/* A random integer in 0 ... n - 1, n > 0. */
 uint64_t any(struct gf_rng *r, uint64_t n);
-/* Change n bytes in place, a few times, with pieces of `other` ([n_other], may be empty); there is
- * room for `room` bytes. Returns how many there are now. */
-size_t mutate(struct gf_rng *r, uint8_t *bytes, size_t n, size_t room, const uint8_t *other, size_t n_other);
+/* Change n bytes in place, one to a few times, sometimes with parts of `other` ([n_other], may be empty). `bytes` has
+ * space for `capacity` bytes. Returns the new number of bytes. */
+size_t mutate(struct gf_rng *r, uint8_t *bytes, size_t n, size_t capacity, const uint8_t *other, size_t n_other);
 #endif

@@ -1,5 +1,5 @@
-/* run_targets.c - the WebAssembly boundary of the trainer, called in any order with any numbers;
- * and the curve that a run reads back. */
+/* run_targets.c - calls the trainer's WebAssembly interface in random order with random arguments, and reads changed
+ * loss.csv files. */
 #include "stream.h"
 #include "train/fields.h"
 #include "train/report.h"
@@ -16,12 +16,12 @@ static const char *const option_names[] = {
 #define COUNT(list) (int32_t)(sizeof(list) / sizeof *(list))
 
 static char *copy_of(const void *text, size_t n) {
-    char *copy = values(n + 1, 1); /* a 0 behind */
+    char *copy = values(n + 1, 1); /* followed by a 0 */
     memcpy(copy, text, n);
     return copy;
 }
 
-/* Stories, pairs, noise or nothing; of a few hundred bytes. */
+/* Stories, pairs, random bytes or an empty text, of a few hundred bytes. */
 static char *any_text(struct stream *s, int pairs, uint32_t *n) {
     static const char lines[] = "one two\tun deux\nthree\ttrois\nfour five\tquatre cinq\n";
     const int what = below(s, 16);
@@ -44,7 +44,7 @@ static void configure(struct stream *s, struct gf_run *r) {
     if (cfg.kind == GF_ENCODER) cfg.kind = GF_DECODER, cfg.n_encoder_layers = 0;
     if (cfg.n_layers > 2) cfg.n_layers = 2;
     if (cfg.context_length > 40) cfg.context_length = 40;
-    const int family = below(s, 4); /* of those that have a name in other libraries' files */
+    const int family = below(s, 4); /* below 2: a Llama or GPT-2, which GGUF and Hugging Face have names for */
     if (family < 2) {
         gf_config_default(&cfg);
         cfg.d_model = 16, cfg.n_layers = 1 + below(s, 2), cfg.n_heads = cfg.n_kv_heads = 2;
@@ -73,25 +73,25 @@ static void configure(struct stream *s, struct gf_run *r) {
     }
 }
 
-/* What would only take long or much memory: refused by size or started by nobody. */
+/* Whether a run is small enough to be opened here. Larger ones would only take time and memory. */
 static int is_small(const struct gf_run *r) {
     struct gf_error err;
     const struct gf_trainer_options *o = &r->recipe.options;
-    if (gf_config_check(&r->recipe.cfg, &err) != GF_OK) return 1; /* will be refused */
+    if (gf_config_check(&r->recipe.cfg, &err) != GF_OK) return 1; /* gf_train_open refuses it */
     return o->batch_tokens <= 512 && r->recipe.cfg.vocab_size <= 512 && gf_count_parameters(&r->recipe.cfg) <= 1 << 14;
 }
 
-static void open_it(struct stream *s, struct gf_run *r) {
+static void open_run(struct stream *s, struct gf_run *r) {
     struct gf_error err = {0};
     uint32_t n, m = 0;
     const int pairs = (r->recipe.cfg.kind == GF_ENCODER_DECODER) ^ (below(s, 20) == 0);
     char *text = any_text(s, pairs, &n), *valid = below(s, 2) ? any_text(s, pairs, &m) : NULL;
-    hunger(s);
+    maybe_fail_allocations(s);
     STATUS(gf_train_open(r, text, n, valid, m, &err), err);
-    starve(0);
+    allow_allocations();
 }
 
-/* A state that was saved, perhaps changed somewhere, or noise. */
+/* Load the run's own state, sometimes changed or cut off, or random bytes. */
 static void load(struct stream *s, struct gf_run *r) {
     struct gf_error err = {0}, none = {0};
     uint32_t n = 0;
@@ -103,11 +103,11 @@ static void load(struct stream *s, struct gf_run *r) {
         memcpy(state + at, &x, n - at < 8 ? n - at : 8);
     }
     if (n && below(s, 16) == 0) n = (uint32_t)word(s) % n;
-    hunger(s);
+    maybe_fail_allocations(s);
     const int32_t status = gf_train_load(r, state, n, &err);
     STATUS(status, err);
-    starve(0);
-    if (status == GF_OK) { /* what was taken is taken again */
+    allow_allocations();
+    if (status == GF_OK) { /* an accepted state is accepted again after saving */
         uint8_t *again = gf_train_file(r, STATE, 0, &n, &none);
         PROMISE(again && gf_train_load(r, again, n, &none) == GF_OK);
         free(again);
@@ -119,9 +119,9 @@ static void file(struct stream *s, struct gf_run *r) {
     struct gf_error err = {0}, none = {0};
     uint32_t n = 0;
     const int32_t kind = about(s, STATE + 1), dtype = about(s, GF_N_DTYPES);
-    hunger(s);
+    maybe_fail_allocations(s);
     uint8_t *bytes = gf_train_file(r, kind, dtype, &n, &err);
-    starve(0);
+    allow_allocations();
     PROMISE(!bytes == !!err.text[0] && (!bytes || n > 0));
     struct gf_params p;
     if (bytes && kind == GGUF && !gf_params_open(&p, &r->trainer.cfg)) {
@@ -137,9 +137,9 @@ static void vocabulary(struct stream *s, struct gf_run *r) {
     struct gf_error err = {0};
     char *text = copy_of(json, sizeof json - 1);
     for (int32_t i = below(s, 3); i > 0; i--) text[below(s, sizeof json - 1)] = (char)byte(s);
-    hunger(s);
+    maybe_fail_allocations(s);
     STATUS(gf_train_vocabulary(r, text, sizeof json - 1, &err), err);
-    starve(0);
+    allow_allocations();
     free(text);
 }
 
@@ -150,36 +150,36 @@ static void depth(struct stream *s, const struct gf_run *r) {
     const int32_t n_layers = r->recipe.cfg.n_layers, n = below(s, 3) ? below(s, 99) : far[below(s, 7)];
     struct gf_depth *out = values(n_layers > 0 ? (size_t)n_layers : 0, sizeof *out);
     const double seed = below(s, 2) ? setting(s) : (double)number(s);
-    hunger(s);
+    maybe_fail_allocations(s);
     STATUS(gf_train_depth(r, seed, n, out, &err), err);
-    starve(0);
+    allow_allocations();
     free(out);
 }
 
-/* The trained weights in the engine that ships, and what the held-out text costs there. */
+/* Make a model of the trained weights and compute the bits per byte of the validation text with it. */
 static void export(struct stream *s, struct gf_run *r) {
     struct gf_error err = {0}, none = {0};
     double bits;
     if (!r->is_open) return;
     const int32_t dtype = below(s, GF_N_DTYPES);
-    hunger(s);
+    maybe_fail_allocations(s);
     struct gf_model *m = gf_export_model(gf_trainer_best(&r->trainer), &r->trainer.cfg, dtype, &err);
     PROMISE(!m == !!err.text[0]);
     if (m && r->valid.n_texts && !r->recipe.pairs) STATUS(gf_export_bits(m, &r->valid, &bits, &none), none);
-    starve(0);
+    allow_allocations();
     gf_model_close(m);
 }
 
-/* A teacher of the run's own configuration, with other weights. */
+/* Add a teacher of the run's own configuration with other weights. */
 static void teach(struct stream *s, struct gf_run *r, struct gf_params *teacher) {
     struct gf_error err = {0};
     struct gf_config cfg = r->trainer.cfg;
     if (!r->is_open || teacher->data || gf_params_open(teacher, &cfg)) return;
     gf_params_init(teacher, &cfg, word(s), 0.1f, 0);
     if (below(s, 8) == 0) cfg.vocab_size++; /* refused */
-    hunger(s);
+    maybe_fail_allocations(s);
     STATUS(gf_trainer_teach(&r->trainer, &cfg, teacher, 0.3f, &err), err);
-    starve(0);
+    allow_allocations();
 }
 
 static void run(const uint8_t *bytes, size_t n) {
@@ -197,14 +197,14 @@ static void run(const uint8_t *bytes, size_t n) {
         case 1:
         case 2:
         case 3:
-            if (small) open_it(&s, r);
+            if (small) open_run(&s, r);
             break;
         case 4: load(&s, r); break;
         case 5: file(&s, r); break;
         case 6:
-            hunger(&s);
+            maybe_fail_allocations(&s);
             STATUS(gf_train_validate(r, out, &err), err);
-            starve(0);
+            allow_allocations();
             break;
         case 7:
             if (below(&s, 4) == 0) depth(&s, r);
@@ -213,10 +213,10 @@ static void run(const uint8_t *bytes, size_t n) {
         case 9: export(&s, r); break;
         default: {
             const double before = gf_train_steps(r);
-            hunger(&s);
+            maybe_fail_allocations(&s);
             const int32_t status = gf_train_step(r, out, &err);
             STATUS(status, err);
-            starve(0);
+            allow_allocations();
             PROMISE(gf_train_steps(r) == before + (status == GF_OK));
         }
         }
@@ -240,7 +240,7 @@ static int curve_seeds(struct gf_memory seeds[MAX_SEEDS]) {
 static char curve_path[64];
 static void remove_curve(void) { remove(curve_path); }
 
-/* What is read is written so that it is read again; and drawn in few bytes. */
+/* A curve that was read is written, read again and drawn; the SVG has a bounded size. */
 static void curve(const uint8_t *bytes, size_t n) {
     struct gf_error err = {0};
     struct gf_curve c = {0}, again = {0};
@@ -255,7 +255,7 @@ static void curve(const uint8_t *bytes, size_t n) {
     for (int64_t i = 0; i < c.n; i++) PROMISE(c.points[i].step >= 1 && c.points[i].step <= steps);
     STATUS(gf_curve_write_csv(&c, curve_path, &err), err);
     STATUS(gf_curve_read_csv(&again, curve_path, steps, &err), err);
-    PROMISE(again.n >= c.n); /* a number of more than 255 digits breaks its line */
+    PROMISE(again.n >= c.n); /* a number of more than 255 digits is read as two lines */
     STATUS(gf_curve_write_svg(&c, curve_path, "m", &err), err);
     f = fopen(curve_path, "rb");
     PROMISE(f && fseek(f, 0, SEEK_END) == 0 && ftell(f) < 8000 + 1500 * (long)(c.n + 1));

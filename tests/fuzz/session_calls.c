@@ -4,7 +4,7 @@
 #include "model/session.h" /* the ids that a session holds */
 #include <string.h>
 
-/* Every float of a result is read: a sum, whatever it is. */
+/* Read every float of a result, so that the sanitizers check it. The sum has no meaning. */
 static float touch(const float *x, int64_t n) {
     float sum = 0;
     for (int64_t i = 0; i < n; i++) sum += x[i];
@@ -13,28 +13,28 @@ static float touch(const float *x, int64_t n) {
 static volatile float touched;
 
 enum { SESSIONS = 4 };
-struct timeline {
+struct open_session {
     struct gf_session *s;
-    int edits;   /* some are pending */
-    int changed; /* what it holds may have been computed with edits */
+    int edits;   /* edits are set */
+    int changed; /* its cache may have been computed with edits */
 };
 
 static int32_t *any_ids(struct stream *s, int32_t n, int32_t vocab) {
     int32_t *ids = values((size_t)n, sizeof *ids);
-    const int sound = below(s, 8) != 0;
+    const int valid = below(s, 8) != 0;
     for (int32_t i = 0; i < n; i++)
-        ids[i] = sound ? below(s, vocab < 60000 ? vocab : 60000) : about(s, vocab < 60000 ? vocab : 60000);
+        ids[i] = valid ? below(s, vocab < 60000 ? vocab : 60000) : about(s, vocab < 60000 ? vocab : 60000);
     return ids;
 }
 
-/* All or nothing: after a failure the session is as long as before. */
+/* Evaluate random ids. After a failure the session has the same length as before. */
 static void eval(struct stream *s, struct gf_session *e, const struct gf_config *c) {
     struct gf_error err = {0};
     const int32_t n = about(s, below(s, 3) ? 5 : 140), count = n > 0 && n < 200 ? n : 0, before = gf_session_length(e);
     int32_t *ids = any_ids(s, count, c->vocab_size);
-    hunger(s);
+    maybe_fail_allocations(s);
     const int32_t status = count || n < 1 ? gf_session_eval(e, ids, n, &err) : GF_OK;
-    starve(0);
+    allow_allocations();
     STATUS(status, err);
     PROMISE(gf_session_length(e) == before + (status == GF_OK ? count : 0));
     free(ids);
@@ -46,20 +46,21 @@ static void encode(struct stream *s, struct gf_session *e, const struct gf_confi
     int32_t *ids = any_ids(s, count, c->vocab_size);
     uint8_t *mask = values((size_t)count, 1);
     for (int32_t i = 0; i < count; i++) mask[i] = below(s, 4) != 0;
-    hunger(s);
+    maybe_fail_allocations(s);
     if (count || n < 1) STATUS(gf_session_encode(e, ids, below(s, 2) ? mask : NULL, n, &err), err);
-    starve(0);
+    allow_allocations();
     free(mask);
     free(ids);
 }
 
-static void look(struct stream *s, struct gf_session *e, const struct gf_config *c) {
+/* Read every result that the session has. */
+static void read_results(struct stream *s, struct gf_session *e, const struct gf_config *c) {
     struct gf_error err = {0};
     int32_t n, dims[3];
     const int32_t row = about(s, 6), rows = about(s, 6);
-    hunger(s);
+    maybe_fail_allocations(s);
     const float *x = gf_session_logits(e, row, rows, &err);
-    starve(0);
+    allow_allocations();
     PROMISE(!x == !!err.text[0]);
     if (x) touched = touch(x, (int64_t)rows * c->vocab_size);
     x = gf_session_hidden(e, below(s, 2), &n);
@@ -82,10 +83,10 @@ static void sample(struct stream *s, struct gf_session *e, const struct gf_confi
                                   .repetition_penalty = below(s, 2) ? 1 : number(s),
                                   .top_k = below(s, 2) ? 0 : about(s, c->vocab_size % 60000)};
     gf_session_seed(e, word(s));
-    hunger(s);
+    maybe_fail_allocations(s);
     int32_t status = gf_session_sample(e, &p, &choice, &err);
     STATUS(status, err);
-    starve(0);
+    allow_allocations();
     if (status == GF_OK) PROMISE(choice.id >= 0 && choice.id < c->vocab_size);
     const int32_t n = 1 + below(s, 9), k = about(s, 8);
     float *logits = numbers(s, n), *probs = values((size_t)n, sizeof *probs);
@@ -96,10 +97,10 @@ static void sample(struct stream *s, struct gf_session *e, const struct gf_confi
         for (int32_t i = 0; i < found; i++) PROMISE(top[i].id >= 0 && top[i].id < n);
     }
     const int32_t seen[] = {about(s, n), about(s, n)};
-    hunger(s);
+    maybe_fail_allocations(s);
     status = gf_distribution(probs, logits, n, &p, seen, 2, &no_probs);
     STATUS(status, no_probs);
-    starve(0);
+    allow_allocations();
     double sum = 0;
     for (int32_t i = 0; i < n; i++) sum += (double)probs[i];
     if (status == GF_OK) PROMISE(fabs(sum - 1) < 1e-3);
@@ -107,49 +108,50 @@ static void sample(struct stream *s, struct gf_session *e, const struct gf_confi
     free(logits);
 }
 
-/* Whether an edit was added. */
-static int watch(struct stream *s, struct gf_session *e, const struct gf_config *c) {
+/* Set a random capture or edit. Returns whether an edit was set. */
+static int capture_or_edit(struct stream *s, struct gf_session *e, const struct gf_config *c) {
     struct gf_error err = {0};
     const int32_t stack = about(s, 2), point = about(s, GF_N_POINTS),
                   layer = about(s, c->n_layers < 9 ? c->n_layers : 9);
-    hunger(s);
+    maybe_fail_allocations(s);
     if (below(s, 2)) {
         STATUS(gf_session_capture(e, stack, layer, point, below(s, 4) != 0, &err), err);
-        starve(0);
+        allow_allocations();
         return 0;
     }
     static const int32_t sizes[] = {1, 0, 3, -1};
     const int32_t widths[] = {c->d_model, c->d_head, c->d_ff, 40}, width = widths[below(s, 4)];
-    const int sound = below(s, 4) != 0; /* mostly what may be taken */
-    const int32_t n = below(s, 2) && width < 5000 ? width : sound ? 1 : sizes[below(s, 4)];
-    const int32_t head = sound ? below(s, 3) - 1 : about(s, 4), position = sound ? below(s, 20) - 1 : about(s, 99),
-                  index = !sound   ? about(s, 40)
+    const int valid = below(s, 4) != 0; /* mostly valid arguments */
+    const int32_t n = below(s, 2) && width < 5000 ? width : valid ? 1 : sizes[below(s, 4)];
+    const int32_t head = valid ? below(s, 3) - 1 : about(s, 4), position = valid ? below(s, 20) - 1 : about(s, 99),
+                  index = !valid   ? about(s, 40)
                           : n == 1 ? below(s, 3) - 1
                                    : -1,
-                  op = sound ? below(s, 3) : about(s, 3);
+                  op = valid ? below(s, 3) : about(s, 3);
     float *x = numbers(s, n > 0 ? n : 0);
-    for (int32_t i = 0; sound && i < n; i++)
+    for (int32_t i = 0; valid && i < n; i++)
         if (!isfinite(x[i])) x[i] = 0;
-    const float scale = sound ? (float)below(s, 5) / 2 - 1 : number(s);
+    const float scale = valid ? (float)below(s, 5) / 2 - 1 : number(s);
     const int32_t status = gf_session_edit(e, stack, layer, point, head, position, index, op, scale, x, n, &err);
     STATUS(status, err);
-    starve(0);
+    allow_allocations();
     free(x);
     return status == GF_OK;
 }
 
-static void together(struct stream *s, struct timeline *all, int32_t n, const struct gf_config *c) {
+/* Evaluate a token in all sessions with one call; sometimes one session twice, which is refused. */
+static void eval_together(struct stream *s, struct open_session *all, int32_t n, const struct gf_config *c) {
     struct gf_error err = {0};
     struct gf_session *some[SESSIONS];
     for (int32_t i = 0; i < n; i++) some[i] = all[below(s, 6) ? i : 0].s;
     int32_t *ids = any_ids(s, n, c->vocab_size);
-    hunger(s);
+    maybe_fail_allocations(s);
     STATUS(gf_sessions_eval(some, ids, n, &err), err);
-    starve(0);
+    allow_allocations();
     free(ids);
 }
 
-/* A copy of the last row's logits; NULL: there is none, or it holds no numbers. */
+/* A copy of the last row's logits; NULL if there is none or they are not finite. */
 static float *last_logits(struct gf_session *e, int32_t vocab) {
     struct gf_error err = {0};
     int32_t rows;
@@ -164,7 +166,7 @@ static float *last_logits(struct gf_session *e, int32_t vocab) {
 }
 
 /* Rewinding and evaluating the same ids again, in any pieces, gives the same bits. */
-static void replay(struct stream *s, struct timeline *t, const struct gf_config *c) {
+static void replay(struct stream *s, struct open_session *t, const struct gf_config *c) {
     const int32_t length = gf_session_length(t->s);
     if (!c->causal || t->edits || t->changed || length < 2) return;
     const int32_t n = 1 + below(s, length < 70 ? length : 70);
@@ -183,16 +185,16 @@ static void replay(struct stream *s, struct timeline *t, const struct gf_config 
     free(before);
 }
 
-/* A copy of what a pass over the last token showed at a point; NULL: nothing. */
-static float *shown(struct timeline *t, int32_t layer, int32_t point, int64_t *n) {
+/* Evaluate the last token again. Returns a copy of what it captured at a point; NULL if nothing. */
+static float *capture_last(struct open_session *t, int32_t layer, int32_t point, int64_t *n) {
     const int32_t length = gf_session_length(t->s), last = length ? t->s->ids[length - 1] : 0;
     int32_t dims[3];
     *n = 0;
     if (!length) return NULL;
     PROMISE(gf_session_rewind(t->s, length - 1, NULL) == GF_OK);
     const int32_t status = gf_session_eval(t->s, &last, 1, NULL);
-    starve(0);
-    if (status != GF_OK) gf_session_eval(t->s, &last, 1, NULL); /* unless it is too large to show */
+    allow_allocations();
+    if (status != GF_OK) gf_session_eval(t->s, &last, 1, NULL); /* fails if the capture is too large */
     const float *x = status == GF_OK ? gf_session_captured(t->s, GF_STACK_DECODER, layer, point, dims) : NULL;
     *n = x ? (int64_t)dims[0] * dims[1] * dims[2] : 0;
     float *copy = x ? values((size_t)*n, sizeof *copy) : NULL;
@@ -200,45 +202,46 @@ static float *shown(struct timeline *t, int32_t layer, int32_t point, int64_t *n
     return copy;
 }
 
-/* A pass that succeeds while memory ends shows what it shows otherwise. */
-static void show_hungry(struct stream *s, struct timeline *t, const struct gf_config *c) {
+/* A pass that succeeds although allocations fail captures the same values as with memory. */
+static void capture_without_memory(struct stream *s, struct open_session *t, const struct gf_config *c) {
     const int32_t layers = c->n_layers < 9 ? c->n_layers : 9, layer = layers ? below(s, layers) : 0,
                   point = below(s, GF_N_POINTS);
     if (gf_session_length(t->s) < 1 || t->s->trace || layers == 0) return;
     if (c->kind == GF_ENCODER_DECODER && t->s->cross.length == 0) return;
     if (gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 1, NULL) != GF_OK) return;
     int64_t n, m;
-    float *full = shown(t, layer, point, &n);
+    float *full = capture_last(t, layer, point, &n);
     gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 0, NULL);
-    gf_give(t->s->observe->scratch); /* nothing is left over from that pass */
+    gf_give(t->s->observe->scratch); /* the next pass must allocate it again */
     t->s->observe->scratch = NULL;
     t->s->observe->scratch_floats = 0;
     PROMISE(gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 1, NULL) == GF_OK);
-    starve(1 + below(s, 4));
-    float *hungry = shown(t, layer, point, &m);
-    if (hungry && full) PROMISE(n == m && !memcmp(full, hungry, (size_t)n * sizeof *full));
+    fail_allocations(1 + below(s, 4));
+    float *limited = capture_last(t, layer, point, &m);
+    if (limited && full) PROMISE(n == m && !memcmp(full, limited, (size_t)n * sizeof *full));
     gf_session_capture(t->s, GF_STACK_DECODER, layer, point, 0, NULL);
-    free(hungry);
+    free(limited);
     free(full);
 }
 
-static void open_one(struct stream *s, const struct gf_model *m, struct timeline *to) {
+static void open_one(struct stream *s, const struct gf_model *m, struct open_session *to) {
     struct gf_error err = {0};
     const int32_t context = below(s, 2) ? 0 : about(s, 120);
     const int32_t type = below(s, 9) ? below(s, GF_N_KV_TYPES) : about(s, 9);
-    hunger(s);
+    maybe_fail_allocations(s);
     to->s = gf_session_open(m, context, type, &err);
-    starve(0);
+    allow_allocations();
     PROMISE(!to->s == !!err.text[0]);
     if (to->s) PROMISE(gf_session_context(to->s) == (context ? context : gf_model_config(m)->context_length));
 }
 
-/* A copy that says what its original said last. */
-static void fork_one(struct stream *s, const struct timeline *from, struct timeline *to, const struct gf_config *c) {
+/* Fork a session. The fork has the same last logits. */
+static void fork_one(struct stream *s, const struct open_session *from, struct open_session *to,
+                     const struct gf_config *c) {
     struct gf_error err = {0};
-    hunger(s);
+    maybe_fail_allocations(s);
     to->s = gf_session_fork(from->s, &err);
-    starve(0);
+    allow_allocations();
     PROMISE(!to->s == !!err.text[0]);
     if (!to->s) return;
     to->changed = from->edits || from->changed;
@@ -250,20 +253,20 @@ static void fork_one(struct stream *s, const struct timeline *from, struct timel
 }
 
 void sessions(struct stream *s, struct gf_model *m) {
-    static struct gf_pool *pool; /* of all cases; its threads end with the process */
+    static struct gf_pool *pool; /* shared by all cases; its threads end with the process */
     const struct gf_config *c = gf_model_config(m);
-    struct timeline all[SESSIONS] = {{0}};
+    struct open_session all[SESSIONS] = {{0}};
     int32_t n = 0;
     while (s->at < s->end) {
         struct gf_error err = {0};
-        struct timeline *t = &all[n ? below(s, n) : 0];
+        struct open_session *t = &all[n ? below(s, n) : 0];
         struct gf_session *e = t->s;
         const int32_t what = n ? below(s, 20) : 0;
         switch (what) {
         case 0:
         case 1:
             if (n == SESSIONS) break;
-            all[n] = (struct timeline){0};
+            all[n] = (struct open_session){0};
             if (what)
                 fork_one(s, t, &all[n], c);
             else
@@ -277,27 +280,27 @@ void sessions(struct stream *s, struct gf_model *m) {
             t->edits = 0;
             break;
         case 4:
-            hunger(s);
+            maybe_fail_allocations(s);
             STATUS(gf_session_trace(e, below(s, 2), &err), err);
-            starve(0);
+            allow_allocations();
             break;
-        case 5: together(s, all, n, c); break;
+        case 5: eval_together(s, all, n, c); break;
         case 6:
             encode(s, e, c);
             t->changed |= t->edits;
             break;
         case 7:
         case 8:
-        case 9: t->edits |= watch(s, e, c); break;
+        case 9: t->edits |= capture_or_edit(s, e, c); break;
         case 10: sample(s, e, c); break;
-        case 11: look(s, e, c); break;
+        case 11: read_results(s, e, c); break;
         case 12:
         case 13: replay(s, t, c); break;
         case 14:
             if (!pool) pool = gf_pool_open(2);
             gf_model_set_pool(m, below(s, 2) ? pool : NULL);
             break;
-        case 15: show_hungry(s, t, c); break;
+        case 15: capture_without_memory(s, t, c); break;
         default: eval(s, e, c);
         }
         if (n && gf_session_length(t->s) == 0 && c->kind == GF_DECODER && !t->edits) t->changed = 0;

@@ -1,4 +1,4 @@
-/* session_calls.h - sessions of one model, called in any order until the input ends. */
+/* session_calls.h - calls sessions of a model in random order until the input ends. */
 #ifndef GF_SESSION_CALLS_H
 #define GF_SESSION_CALLS_H
 #include "glassformer.h"

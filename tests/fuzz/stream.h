@@ -1,7 +1,7 @@
-/* stream.h - a fuzzer's input as a stream of decisions; when it ends, every decision is 0. */
+/* stream.h - reads a fuzzer's input as a stream of decisions. After its end every decision is 0. */
 #ifndef GF_STREAM_H
 #define GF_STREAM_H
-#include "starve.h"
+#include "failing_allocator.h"
 #include "targets.h"
 #include <math.h>
 
@@ -16,7 +16,7 @@ static inline uint64_t word(struct stream *s) {
     return w;
 }
 static inline int32_t below(struct stream *s, int32_t n) { return (int32_t)((byte(s) << 8 | byte(s)) % (uint32_t)n); }
-/* Mostly -1 .. n; now and then a number far outside. */
+/* Usually a number in -1 ... n, sometimes one far outside. */
 static inline int32_t about(struct stream *s, int32_t n) {
     static const int32_t far[] = {INT32_MIN, -2, 1 << 16, 1 << 30, INT32_MAX - 1, INT32_MAX};
     return byte(s) < 12 ? far[below(s, 6)] : below(s, n + 2) - 1;
@@ -25,24 +25,25 @@ static inline float number(struct stream *s) {
     static const float far[] = {0, -0.0f, 1e-38f, 3e38f, -3e38f, INFINITY, NAN, -1, 0.5f, 1};
     return byte(s) < 40 ? far[below(s, 10)] : (float)below(s, 2001) / 1000 - 1;
 }
-/* A value for a field of a configuration or an option: small integers and limits. */
+/* A value for a field of a configuration or an option: small integers, limits and numbers beyond them. */
 static inline double setting(struct stream *s) {
     static const double far[] = {-1,      0,         1,   2,   3,     7,    8,    64,     90,    4096,    1 << 16,
                                  1 << 20, INT32_MAX, 0.5, NAN, 1e-30, 1e12, 1e15, 0x1p53, 1e300, INFINITY};
     return below(s, 3) ? below(s, 4) : far[below(s, sizeof far / sizeof *far)];
 }
-/* Now and then memory ends soon. */
-static inline int hunger(struct stream *s) {
+/* In one of 16 cases, let one of the next 24 allocations and all later ones fail, until allow_allocations. */
+static inline int maybe_fail_allocations(struct stream *s) {
     const int32_t k = byte(s) < 16 ? 1 + below(s, 24) : 0;
-    starve(k);
+    fail_allocations(k);
     return k != 0;
 }
-/* n values in an allocation of their own, so that the sanitizer sees one read too many. */
+/* n zeroed values in an allocation of their own, so that the sanitizer detects reads beyond them. */
 static inline void *values(size_t n, size_t size) {
-    void *p = own_calloc(n ? n : 1, size);
+    void *p = test_calloc(n ? n : 1, size);
     PROMISE(p);
     return p;
 }
+/* n random floats. */
 static inline float *numbers(struct stream *s, int32_t n) {
     float *x = values((size_t)n, sizeof *x);
     for (int32_t i = 0; i < n; i++) x[i] = number(s);

@@ -1,4 +1,4 @@
-/* targets.h - what is given bytes that nobody wrote. */
+/* targets.h - the functions that the fuzzer calls with wrong input. */
 #ifndef GF_TARGETS_H
 #define GF_TARGETS_H
 #include "base/status.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a header promises whatever it is given. */
+/* Abort unless a property holds that a header promises for every input. */
 #define PROMISE(cond)                                                                                                  \
     do {                                                                                                               \
         if (!(cond)) {                                                                                                 \
@@ -14,7 +14,8 @@
             abort();                                                                                                   \
         }                                                                                                              \
     } while (0)
-/* A call's status: 0, or a failure that wrote its sentence. err must be empty before. */
+/* Check a call's status: GF_OK with err.text empty, or a failure with a sentence in it. err.text must be empty
+ * before. */
 #define STATUS(call, err)                                                                                              \
     do {                                                                                                               \
         const int32_t status_ = (call);                                                                                \
@@ -24,11 +25,11 @@
 enum { MAX_SEEDS = 8 };
 struct target {
     const char *name;
-    /* Right inputs, from the project's own writers; returns how many. NULL: random bytes, which the
-     * target takes its decisions from. */
+    /* Makes valid inputs with the project's own writers, to be changed by mutate; returns how many. NULL: the input is
+     * random bytes, from which the target takes its decisions. */
     int (*seeds)(struct gf_memory seeds[MAX_SEEDS]);
     void (*run)(const uint8_t *bytes, size_t n);
 };
-/* The last one of each has no name. */
+/* Each list ends with a target whose name is NULL. */
 extern const struct target train_targets[], run_targets[], engine_targets[];
 #endif

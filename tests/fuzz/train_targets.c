@@ -1,18 +1,19 @@
-/* train_targets.c - what the trainer reads: vocabularies, GGUF files, checkpoints, texts, recipes. */
+/* train_targets.c - gives changed files to the trainer: vocabularies, GGUF files, checkpoints, texts, recipes. */
 #include "targets.h"
 #include "train/text/bpe.h"
 #include "train/files/export.h"
+#include "train/files/tokenizer_json.h"
 #include "train/recipe.h"
 #include "train/text/synthetic.h"
 #include <string.h>
 
-/* A run of two steps, made once: the writer of the seeds and the reader of what became of them. */
+/* A run of two steps, made once. It writes the seeds and reads the changed files. */
 static struct {
     struct gf_recipe recipe;
     struct gf_bpe bpe;
     struct gf_data data;
     struct gf_trainer t;
-    struct gf_memory start; /* its state, which every case begins with */
+    struct gf_memory start; /* its state, restored after each case */
     int open;
 } small;
 
@@ -86,7 +87,7 @@ static void vocabulary(const uint8_t *bytes, size_t n) {
         at += (size_t)b.n_bytes[ids[i]];
     }
     PROMISE(at == sizeof text - 1);
-    struct gf_memory again; /* what was read is written so that it is read again */
+    struct gf_memory again; /* an accepted vocabulary is accepted again after writing */
     struct gf_sink to = gf_memory_sink(&again);
     struct gf_bpe second;
     gf_bpe_write(&b, 0, &to);
@@ -117,7 +118,7 @@ static void gguf(const uint8_t *bytes, size_t n) {
     PROMISE(!gf_params_open(&p, &small.t.cfg));
     const int32_t status = gf_import_gguf(&p, &small.t.cfg, &small.bpe, "m", bytes, n, &err);
     STATUS(status, err);
-    if (status == GF_OK) { /* and trained on */
+    if (status == GF_OK) { /* training continues with the weights that were read */
         memcpy(small.t.weights.data, p.data, (size_t)p.n * sizeof *p.data);
         STATUS(gf_trainer_step(&small.t, &loss, &norm, &err), err);
         struct gf_error none = {0};
@@ -134,7 +135,7 @@ static int checkpoint_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     return 1;
 }
 
-/* Whatever was taken, training goes on from it or says why not. */
+/* Training continues from an accepted checkpoint, or the step fails with a sentence. */
 static void checkpoint(const uint8_t *bytes, size_t n) {
     struct gf_error err = {0};
     double loss, norm;
@@ -143,7 +144,7 @@ static void checkpoint(const uint8_t *bytes, size_t n) {
     if (status == GF_OK) {
         struct gf_memory again;
         struct gf_sink to = gf_memory_sink(&again);
-        gf_trainer_save(&small.t, &to); /* what was taken is taken again */
+        gf_trainer_save(&small.t, &to); /* it is accepted again after saving */
         PROMISE(!to.bad && gf_trainer_load(&small.t, again.bytes, again.n, &err) == GF_OK);
         gf_memory_close(&again);
         STATUS(gf_trainer_step(&small.t, &loss, &norm, &err), err);
@@ -169,21 +170,21 @@ static int text_seeds(struct gf_memory seeds[MAX_SEEDS]) {
 static void text_as(const char *text, size_t n, int pairs, struct gf_swap *swap) {
     struct gf_error err = {0};
     struct gf_data d;
-    struct gf_batch_room room;
-    char *copy = malloc(n + 1); /* taken over */
+    struct gf_batch_buffer buffer;
+    char *copy = malloc(n + 1); /* gf_data_open owns it */
     PROMISE(copy);
     memcpy(copy, text, n + 1);
     const int32_t status = gf_data_open(&d, copy, n, pairs, &small.bpe, 8, 1, &err);
     STATUS(status, err);
     if (status != GF_OK) return;
     d.swap = swap;
-    PROMISE(!gf_batch_open(&room, 16, 16));
-    for (int i = 0; i < 3; i++) PROMISE(!gf_data_fill(&d, &room));
-    gf_batch_close(&room);
+    PROMISE(!gf_batch_open(&buffer, 16, 16));
+    for (int i = 0; i < 3; i++) PROMISE(!gf_data_fill(&d, &buffer));
+    gf_batch_close(&buffer);
     gf_data_close(&d);
 }
 
-/* One input as stories, as pairs, as a file of groups, and as what a vocabulary is learnt from. */
+/* Use one input as stories, as pairs, as a file of word groups, and as the corpus of a vocabulary. */
 static void texts(const uint8_t *bytes, size_t n) {
     static const char lily[] = "Lily had a dog. Lily's dogs saw an owl.",
                       others[] = "Lily had a dog. Mia and Anna saw cats, owls, a cat and an owl.";
@@ -229,7 +230,7 @@ static int recipe_seeds(struct gf_memory seeds[MAX_SEEDS]) {
     return 2;
 }
 
-/* Every line is taken or refused; what the taken ones describe trains or is refused. */
+/* Each line is accepted or refused, and so is the configuration that the accepted lines describe; then it trains. */
 static void recipe(const uint8_t *bytes, size_t n) {
     struct gf_recipe r;
     struct gf_trainer t;

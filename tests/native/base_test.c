@@ -10,7 +10,7 @@
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
-static void sizes_know_when_they_overflow(void) {
+static void size_arithmetic_reports_overflow(void) {
     const uint64_t half = UINT64_C(1) << 63;
     CHECK(gf_add_u64(2, 3) == 5);
     CHECK(gf_add_u64(half, half - 1) == GF_TOO_MUCH); /* the largest number is kept for "too much" */
@@ -40,7 +40,7 @@ static int all_zero(const uint8_t *p, uint64_t n) {
     return 1;
 }
 
-static void arenas_are_zeroed_aligned_and_full_when_full(void) {
+static void an_arena_gives_zeroed_aligned_memory_until_it_is_full(void) {
     static const uint64_t sizes[] = {1, 63, 64, 65, 4, 1000};
     uint64_t total = 0;
     for (int i = 0; i < 6; i++) total += gf_arena_share(sizes[i]);
@@ -66,7 +66,7 @@ static void arenas_are_zeroed_aligned_and_full_when_full(void) {
     gf_arena_close(&a);
 }
 
-static void memory_that_cannot_be_had_is_refused(void) {
+static void an_allocation_that_cannot_succeed_returns_null(void) {
     struct gf_arena a;
     CHECK(gf_take(GF_TOO_MUCH) == NULL);
     CHECK(gf_take(GF_TOO_MUCH - 64) == NULL);
@@ -84,7 +84,7 @@ static void memory_that_cannot_be_had_is_refused(void) {
 
 /* First numbers of xoshiro256++ from the state 1, 2, 3, 4, and of a generator seeded by splitmix64,
  * computed with the authors' formulas in Python's integers (tests/golden/README.md). */
-static void random_numbers_are_the_published_ones(void) {
+static void the_generator_gives_the_published_numbers(void) {
     static const uint64_t from_1234[] = {41943041u,
                                          58720359u,
                                          3588806011781223u,
@@ -104,7 +104,7 @@ static void random_numbers_are_the_published_ones(void) {
     for (int i = 0; i < 4; i++) CHECK(gf_rng_u64(&r) == seeded[i]);
 }
 
-static void uniform_numbers_fill_the_interval(void) {
+static void uniform_numbers_are_spread_evenly_over_the_interval(void) {
     struct gf_rng r;
     gf_rng_seed(&r, 0);
     enum { N = 100000, BINS = 50 };
@@ -128,7 +128,7 @@ static void uniform_numbers_fill_the_interval(void) {
     CHECK_NEAR(together / N, 0, 4 / 12.0 / sqrt(N)); /* neighbours know nothing of each other */
 }
 
-static void normal_numbers_are_normal(void) {
+static void normal_numbers_follow_the_normal_distribution(void) {
     struct gf_rng r, again;
     gf_rng_seed(&r, 42);
     gf_rng_seed(&again, 42);
@@ -159,7 +159,7 @@ static void normal_numbers_are_normal(void) {
 
 /* What a weight starts as must be the same everywhere: no libm in it. The bits of 100,000 draws, as
  * tests/golden/normal.py makes them; its logarithm differs from libm's by at most 4.4e-16 of it. */
-static void normal_numbers_are_these_bits(void) {
+static void normal_numbers_have_the_same_bits_on_every_machine(void) {
     struct gf_rng r;
     gf_rng_seed(&r, 7);
     static const double want[] = {1.674036445441065,   0.5378981681989655,    1.2079282540944534,
@@ -179,7 +179,7 @@ static uint64_t rotr(uint64_t x, int k) { return x >> k | x << (64 - k); }
 
 /* Points on the edge of the unit circle, and its centre, are drawn again. The state is solved for
  * from the two numbers it is to give next, by xoshiro256++'s formula. */
-static void normal_numbers_are_drawn_inside_the_circle(void) {
+static void normal_numbers_redraw_points_on_the_circle_and_at_its_centre(void) {
     static const uint64_t edges[][2] = {{UINT64_C(1) << 63, UINT64_C(1) << 63}, /* u = v = 0 */
                                         {UINT64_C(1) << 63, 0},                 /* u = 0, v = -1 */
                                         {0, 0}};                                /* u = v = -1 */
@@ -200,7 +200,7 @@ static float float_of(uint32_t bits) {
 }
 
 /* kernels_test.c goes through all halves; here are the floats that no half stands for. */
-static void floats_beyond_a_half_are_infinite(void) {
+static void floats_above_the_largest_f16_convert_to_infinity(void) {
     for (uint32_t u = 0x477fe000; u < 0x47900000; u++) { /* 65504 up to 73728 */
         const float x = float_of(u);
         const int want = x < 65520 ? 0x7bff : 0x7c00;
@@ -225,7 +225,7 @@ static void floats_beyond_a_half_are_infinite(void) {
     }
 }
 
-static void sentences_are_written_and_cut_to_fit(void) {
+static void error_sentences_are_formatted_and_cut_to_the_buffer(void) {
     struct gf_error err = {0, "as before"};
     CHECK_INT(gf_fail(&err, GF_ERR_SHAPE, "%s: [%d, %u], %lld%% of %d", "a.weight", INT32_MIN, UINT32_MAX,
                       (long long)INT64_MIN, 0),
@@ -248,7 +248,7 @@ static void sentences_are_written_and_cut_to_fit(void) {
     CHECK(!memcmp(fenced.after, "########", 8));
 }
 
-static void codes_are_stable_and_distinct(void) {
+static void status_codes_are_stable_and_distinct(void) {
     static const struct {
         int value;
         const char *code, *text;
@@ -269,16 +269,16 @@ static void codes_are_stable_and_distinct(void) {
 }
 
 int main(void) {
-    RUN(sizes_know_when_they_overflow);
-    RUN(arenas_are_zeroed_aligned_and_full_when_full);
-    RUN(memory_that_cannot_be_had_is_refused);
-    RUN(random_numbers_are_the_published_ones);
-    RUN(uniform_numbers_fill_the_interval);
-    RUN(normal_numbers_are_normal);
-    RUN(normal_numbers_are_these_bits);
-    RUN(normal_numbers_are_drawn_inside_the_circle);
-    RUN(floats_beyond_a_half_are_infinite);
-    RUN(sentences_are_written_and_cut_to_fit);
-    RUN(codes_are_stable_and_distinct);
+    RUN(size_arithmetic_reports_overflow);
+    RUN(an_arena_gives_zeroed_aligned_memory_until_it_is_full);
+    RUN(an_allocation_that_cannot_succeed_returns_null);
+    RUN(the_generator_gives_the_published_numbers);
+    RUN(uniform_numbers_are_spread_evenly_over_the_interval);
+    RUN(normal_numbers_follow_the_normal_distribution);
+    RUN(normal_numbers_have_the_same_bits_on_every_machine);
+    RUN(normal_numbers_redraw_points_on_the_circle_and_at_its_centre);
+    RUN(floats_above_the_largest_f16_convert_to_infinity);
+    RUN(error_sentences_are_formatted_and_cut_to_the_buffer);
+    RUN(status_codes_are_stable_and_distinct);
     return check_end();
 }

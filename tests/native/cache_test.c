@@ -87,14 +87,14 @@ static void fork_at(const struct gf_model *m, int32_t type, int32_t length, int 
     gf_session_close(fresh);
 }
 
-static void forks_hold_what_their_length_needs(void) {
+static void a_fork_allocates_the_blocks_of_its_length(void) {
     struct gf_model *m = small_model(GF_DECODER);
     for (int32_t type = 0; type < GF_N_KV_TYPES; type++)
         for (int i = 0; i < 2 * N_LENGTHS; i++) fork_at(m, type, lengths[i / 2], i % 2, 0, 0);
     gf_model_close(m);
 }
 
-static void forks_keep_their_source(void) {
+static void a_fork_keeps_the_source_of_its_original(void) {
     static const int32_t sources[] = {1, 64, 65, 150};
     struct gf_model *m = small_model(GF_ENCODER_DECODER);
     for (int i = 0; i < 24; i++) fork_at(m, i % 3, 10, i / 12, sources[i / 3 % 4], i % 2 && i > 2);
@@ -103,7 +103,7 @@ static void forks_keep_their_source(void) {
 
 /* NaN in a key, a query or a value reaches what is computed with it, and nothing else: a weight of
  * 0 adds nothing, whichever of the queries that are computed together has it. */
-static void what_is_no_number_stays_none(void) {
+static void nan_in_a_query_key_or_value_reaches_its_results_only(void) {
     enum { D = 10, Q = 7, BAD = 5 };
     static _Alignas(64) uint8_t kb[64 * (D + 2) * 4 + 256], vb[64 * (D + 2) * 4 + 256];
     for (int type = 0; type < GF_N_KV_TYPES; type++) {
@@ -139,8 +139,8 @@ static void what_is_no_number_stays_none(void) {
 }
 
 int main(void) {
-    RUN(what_is_no_number_stays_none);
-    RUN(forks_hold_what_their_length_needs);
-    RUN(forks_keep_their_source);
+    RUN(nan_in_a_query_key_or_value_reaches_its_results_only);
+    RUN(a_fork_allocates_the_blocks_of_its_length);
+    RUN(a_fork_keeps_the_source_of_its_original);
     return check_end();
 }

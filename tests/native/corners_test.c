@@ -53,7 +53,7 @@ static void check_same_logits(struct gf_session *a, struct gf_session *b, int sa
     if (x && y) CHECK_INT(!memcmp(x, y, VOCAB * sizeof *x), same);
 }
 
-static void the_same_number_of_other_rows_is_other_logits(void) {
+static void logits_of_other_rows_are_computed_anew(void) {
     const struct gf_config c = config(GF_DECODER);
     struct gf_model *m = model_of(&c);
     struct gf_session *s = open_session(m);
@@ -71,7 +71,7 @@ static void the_same_number_of_other_rows_is_other_logits(void) {
     gf_model_close(m);
 }
 
-static void a_fork_has_its_originals_context(void) {
+static void a_fork_has_the_context_length_of_its_original(void) {
     const struct gf_config c = config(GF_DECODER);
     struct gf_model *m = model_of(&c);
     struct gf_session *s = gf_session_open(m, 50, GF_KV_F32, &err);
@@ -86,7 +86,7 @@ static void a_fork_has_its_originals_context(void) {
 }
 
 /* A source that is longer than anything the first session has made room for. */
-static void sessions_in_company_have_sources_of_their_own(void) {
+static void sessions_evaluated_together_keep_their_own_sources(void) {
     const struct gf_config c = config(GF_ENCODER_DECODER);
     struct gf_model *m = model_of(&c);
     static const int32_t sources[] = {5, 180, 70};
@@ -107,7 +107,7 @@ static void sessions_in_company_have_sources_of_their_own(void) {
     gf_model_close(m);
 }
 
-static void a_source_without_a_mask_has_none(void) {
+static void a_source_without_a_mask_ignores_the_mask_of_the_one_before(void) {
     const struct gf_config c = config(GF_ENCODER_DECODER);
     struct gf_model *m = model_of(&c);
     struct gf_session *s = open_session(m), *fresh = open_session(m);
@@ -129,7 +129,7 @@ static void a_source_without_a_mask_has_none(void) {
 }
 
 /* Scores that a mask or a window hides stay hidden, whatever is set there. */
-static void hidden_scores_cannot_be_edited(void) {
+static void edits_do_not_unmask_masked_scores(void) {
     struct gf_config c = config(GF_DECODER);
     c.sliding_window = 4;
     struct gf_model *m = model_of(&c);
@@ -157,7 +157,7 @@ static void hidden_scores_cannot_be_edited(void) {
     gf_model_close(m);
 }
 
-static void edits_taken_back_are_no_longer_watched(void) {
+static void a_session_may_join_others_after_its_edits_are_cleared(void) {
     const struct gf_config c = config(GF_DECODER);
     struct gf_model *m = model_of(&c);
     struct gf_session *s = open_session(m), *plain = open_session(m);
@@ -173,7 +173,7 @@ static void edits_taken_back_are_no_longer_watched(void) {
     gf_model_close(m);
 }
 
-static void a_trace_is_of_the_last_call(void) {
+static void a_trace_covers_the_last_call_only(void) {
     const struct gf_config c = config(GF_DECODER);
     struct gf_model *m = model_of(&c);
     struct gf_session *s = open_session(m);
@@ -190,7 +190,7 @@ static void a_trace_is_of_the_last_call(void) {
     gf_model_close(m);
 }
 
-static void fused_matrices_of_two_formats_are_floats(void) {
+static void a_fused_tensor_of_two_weight_types_is_stored_as_floats(void) {
     struct gf_config c = config(GF_DECODER);
     c.d_model = 64, c.d_head = 32, c.d_ff = 64;
     static const char *const odd[] = {"blocks.0.attn.q.weight", "blocks.0.attn.v.weight", "blocks.1.ffn.up.weight"};
@@ -248,7 +248,7 @@ static void llama3_scaling_follows_its_factors(void) {
 
 /* The token that crosses p stays: with p reached exactly, the next one too. Cold sampling penalises
  * what was said like any other. */
-static void sampling_at_its_limits(void) {
+static void sampling_at_the_limits_of_its_settings(void) {
     const float equal[] = {1, 1, 1, 1, -INFINITY, 1}, two[] = {2, 1.5f, 1.9f, -3};
     const struct gf_sampling half = {.temperature = 1, .top_p = 0.6f, .repetition_penalty = 1},
                              cold = {.temperature = 0, .top_p = 1, .repetition_penalty = 1.2f};
@@ -291,15 +291,15 @@ static void sampling_at_its_limits(void) {
 }
 
 int main(void) {
-    RUN(the_same_number_of_other_rows_is_other_logits);
-    RUN(a_fork_has_its_originals_context);
-    RUN(sessions_in_company_have_sources_of_their_own);
-    RUN(a_source_without_a_mask_has_none);
-    RUN(hidden_scores_cannot_be_edited);
-    RUN(edits_taken_back_are_no_longer_watched);
-    RUN(a_trace_is_of_the_last_call);
-    RUN(fused_matrices_of_two_formats_are_floats);
+    RUN(logits_of_other_rows_are_computed_anew);
+    RUN(a_fork_has_the_context_length_of_its_original);
+    RUN(sessions_evaluated_together_keep_their_own_sources);
+    RUN(a_source_without_a_mask_ignores_the_mask_of_the_one_before);
+    RUN(edits_do_not_unmask_masked_scores);
+    RUN(a_session_may_join_others_after_its_edits_are_cleared);
+    RUN(a_trace_covers_the_last_call_only);
+    RUN(a_fused_tensor_of_two_weight_types_is_stored_as_floats);
     RUN(llama3_scaling_follows_its_factors);
-    RUN(sampling_at_its_limits);
+    RUN(sampling_at_the_limits_of_its_settings);
     return check_end();
 }

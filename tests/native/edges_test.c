@@ -4,7 +4,7 @@
 #include "kernels/kernels.h"
 #include "kernels/wide.h"
 
-static void logsumexp_of_infinities(void) {
+static void logsumexp_handles_infinities(void) {
     float x[5000];
     for (int i = 0; i < 5000; i++) x[i] = (float)(i % 7);
     CHECK(gf_logsumexp(x, 0, NULL) == -INFINITY);
@@ -32,7 +32,7 @@ static void logsumexp_is_rounded_once(void) {
 }
 
 /* The training kernels against libm in double, by relative error, as far down as they say. */
-static void wide_kernels_keep_small_numbers(void) {
+static void training_kernels_are_accurate_for_tiny_numbers(void) {
     enum { N = 173 }; /* and a rest of 13 */
     float x[N], y[N], up[N], dy[N], dg[N], du[N];
     double sum = 0;
@@ -60,8 +60,8 @@ static void wide_kernels_keep_small_numbers(void) {
 }
 
 int main(void) {
-    RUN(logsumexp_of_infinities);
+    RUN(logsumexp_handles_infinities);
     RUN(logsumexp_is_rounded_once);
-    RUN(wide_kernels_keep_small_numbers);
+    RUN(training_kernels_are_accurate_for_tiny_numbers);
     return check_end();
 }

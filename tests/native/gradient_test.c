@@ -242,7 +242,7 @@ static void original(struct gf_config *c) { /* the 2017 encoder-decoder */
     c->bias_head = 1;
 }
 
-static void decoders(void) {
+static void gradients_of_decoders_match_central_differences(void) {
     VARIANT("modern, tied, two layers", c.n_layers = 2);
     VARIANT("modern, untied, adjacent pairs", c.tie_word_embeddings = 0, c.rope_pairs = GF_ROPE_ADJACENT);
     VARIANT("grouped queries, d_head 6", c.n_heads = 4, c.d_head = 6);
@@ -267,7 +267,7 @@ static void decoders(void) {
     VARIANT("no norm, no final norm, no position", c.use_norm = c.use_final_norm = 0, c.use_position = 0);
 }
 
-static void encoder_decoders(void) {
+static void gradients_of_encoder_decoders_match_central_differences(void) {
     VARIANT("2017, one embedding, untied, two layers", original(&c), c.n_layers = c.n_encoder_layers = 2);
     VARIANT("2017, tied, own embeddings, learned", original(&c), c.tie_word_embeddings = 1, c.shared_embedding = 0,
             c.position = GF_POS_LEARNED, c.bias_head = 0);
@@ -278,7 +278,7 @@ static void encoder_decoders(void) {
 }
 
 /* The same masks on the way there and back. */
-static void with_dropout(void) {
+static void gradients_with_dropout_match_central_differences(void) {
     struct gf_config c = base();
     check_gradients("dropout 0.3", &c, 0.3, gf_gemm_ref);
     original(&c);
@@ -302,7 +302,7 @@ static double mixed_loss(struct gf_graph *g, const struct gf_weights *w, const s
     return sum;
 }
 
-static void with_two_teachers(void) {
+static void gradients_with_two_teachers_match_central_differences(void) {
     struct gf_config c = base(), other = base();
     gpt2(&other);
     other.d_ff = 12;
@@ -367,7 +367,7 @@ static void with_two_teachers(void) {
 }
 
 /* Sizes that fill no block of gemm.c evenly, and the ones above. */
-static void with_own_gemm(void) {
+static void gradients_with_the_own_matrix_product_match_central_differences(void) {
     struct gf_config c = base();
     check_gradients("own matrix products", &c, 0, gf_gemm);
     double a[19 * 300], b[300 * 70], got[19 * 70], want[19 * 70];
@@ -383,10 +383,10 @@ static void with_own_gemm(void) {
 }
 
 int main(void) {
-    RUN(decoders);
-    RUN(encoder_decoders);
-    RUN(with_dropout);
-    RUN(with_two_teachers);
-    RUN(with_own_gemm);
+    RUN(gradients_of_decoders_match_central_differences);
+    RUN(gradients_of_encoder_decoders_match_central_differences);
+    RUN(gradients_with_dropout_match_central_differences);
+    RUN(gradients_with_two_teachers_match_central_differences);
+    RUN(gradients_with_the_own_matrix_product_match_central_differences);
     return check_end();
 }

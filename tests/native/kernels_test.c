@@ -83,7 +83,7 @@ static double f16_value(uint32_t h) {
     return exponent == 0 ? sign * ldexp(mantissa, -24) : sign * ldexp(1024 + mantissa, exponent - 25);
 }
 
-static void half_is_exact_and_rounds_to_even(void) {
+static void f16_conversion_is_exact_and_rounds_to_even(void) {
     for (uint32_t h = 0; h < 65536; h++) {
         float x = gf_f16_to_f32((uint16_t)h), b = gf_bf16_to_f32((uint16_t)h);
         uint32_t bits = h << 16;
@@ -286,7 +286,7 @@ static void norms_match_ref(void) {
 
 static struct gf_pool *pools[4]; /* by number of threads; 1 is NULL */
 
-static void softmax_and_its_kin_match_ref(void) {
+static void softmax_logsumexp_and_argmax_match_ref(void) {
     EACH_SIZE {
         float *x = floats(n), *y = floats(n), *z = floats(n);
         fill(x, n, 10);
@@ -377,7 +377,7 @@ static void rope_matches_ref(void) {
 
 /* ---- block formats ----------------------------------------------------------------------------------------------- */
 
-static void files_blocks_by_hand(void) {
+static void block_formats_match_hand_computed_bytes(void) {
     float x[32], y[32];
     uint8_t b[34];
     for (int i = 0; i < 32; i++) x[i] = (float)(i - 16);
@@ -415,7 +415,7 @@ static void files_blocks_by_hand(void) {
     }
 }
 
-static void quantizing_loses_no_more_than_half_a_step(void) {
+static void quantising_loses_at_most_half_a_step(void) {
     for (int round = 0; round < 200; round++) {
         float x[64], y[64], range = ldexpf(1, round % 20 - 10);
         uint8_t b[256];
@@ -455,7 +455,7 @@ static void *bind(struct gf_mat *w, int type, int layout, int rows, int cols) {
     return p;
 }
 
-static void sizes_of_matrices(void) {
+static void matrices_have_the_documented_sizes(void) {
     CHECK_INT(gf_mat_bytes(GF_F32, GF_PANELS, 17, 3), 2 * 16 * 3 * 4);
     CHECK_INT(gf_mat_bytes(GF_F32, GF_ROWS, 17, 3), 256); /* 204, rounded to 64 */
     CHECK_INT(gf_mat_bytes(GF_F16, GF_PANELS, 16, 3), 128);
@@ -471,7 +471,7 @@ static void sizes_of_matrices(void) {
     CHECK(gf_mat_bytes(GF_F32, GF_PANELS, 1 << 20, 1 << 20) == 1ull << 42);
 }
 
-static void matrices_give_back_what_was_put(void) {
+static void matrices_return_the_values_that_were_stored(void) {
     static const int rows_of[] = {1, 5, 16, 17, 33};
     for (int type = 0; type < GF_N_DTYPES; type++)
         for (int layout = 0; layout <= (type == GF_F32); layout++)
@@ -566,7 +566,7 @@ static void matmul_case(int type, int layout, int rows, int cols, int n) {
     release();
 }
 
-static void matmul_matches_ref_and_itself(void) {
+static void matmul_matches_ref_and_does_not_depend_on_the_batch(void) {
     for (int type = 0; type < GF_N_DTYPES; type++)
         for (int layout = 0; layout <= (type == GF_F32); layout++) {
             int per = gf_dtype_block_cols(type);
@@ -582,7 +582,7 @@ static void matmul_matches_ref_and_itself(void) {
         }
 }
 
-static void matmul_edges(void) {
+static void matmul_handles_extreme_bytes_and_values(void) {
     /* extreme bytes: weights of -128 (no quantizer writes them, a file may), activations of +-127 */
     struct gf_mat w;
     uint8_t block[34];
@@ -804,19 +804,19 @@ int main(void) {
     gf_kernels_init();
     pools[2] = gf_pool_open(2), pools[3] = gf_pool_open(3);
     printf("kernels: %s, threads: %s\n", gf_kernels_name(), pools[2] ? "1 to 3" : "1 only");
-    RUN(half_is_exact_and_rounds_to_even);
+    RUN(f16_conversion_is_exact_and_rounds_to_even);
     RUN(exp_tanh_erf_are_accurate);
     RUN(activations_are_accurate);
     RUN(elementwise_kernels_match_ref);
     RUN(norms_match_ref);
-    RUN(softmax_and_its_kin_match_ref);
+    RUN(softmax_logsumexp_and_argmax_match_ref);
     RUN(rope_matches_ref);
-    RUN(files_blocks_by_hand);
-    RUN(quantizing_loses_no_more_than_half_a_step);
-    RUN(sizes_of_matrices);
-    RUN(matrices_give_back_what_was_put);
-    RUN(matmul_matches_ref_and_itself);
-    RUN(matmul_edges);
+    RUN(block_formats_match_hand_computed_bytes);
+    RUN(quantising_loses_at_most_half_a_step);
+    RUN(matrices_have_the_documented_sizes);
+    RUN(matrices_return_the_values_that_were_stored);
+    RUN(matmul_matches_ref_and_does_not_depend_on_the_batch);
+    RUN(matmul_handles_extreme_bytes_and_values);
     RUN(attention_matches_ref);
     RUN(pool_runs_each_tile_once);
     gf_pool_close(pools[2]), gf_pool_close(pools[3]);

@@ -78,7 +78,7 @@ static int ends(const struct gf_tensor *t, const char *with) {
     return n >= m && !strcmp(t->name + n - m, with);
 }
 
-static void tensors_arrive_in_any_way(void) {
+static void a_tensor_loads_equally_in_every_layout_stack_and_piece_size(void) {
     for (int i = 0; i < 32; i++) { /* kept as f32, f16, q8_0, and q8_0 in the file too */
         const int form = i / 4 % 4;
         const struct way how = {i % 2, i / 2 % 2, form < 3 ? form : 2,
@@ -122,7 +122,7 @@ static void tensors_arrive_in_any_way(void) {
 }
 
 /* Entries that differ in columns, or in rank, are no stack. */
-static void entries_that_cannot_be_stacked_are_refused(void) {
+static void stacks_of_unequal_columns_or_rank_are_refused(void) {
     struct gf_config c = wide_config(0);
     c.bias_qkv = c.bias_ffn = 0; /* v is followed by o, of other columns; up by down */
     struct gf_model *m = gf_model_open(&c, NULL, &err);
@@ -143,7 +143,7 @@ static void entries_that_cannot_be_stacked_are_refused(void) {
 }
 
 /* Two matrices in one stack, one kept as the blocks that arrive, the other as floats. */
-static void a_stack_may_be_kept_in_two_formats(void) {
+static void a_stack_may_be_stored_in_two_weight_types(void) {
     struct gf_config c = wide_config(1);
     c.n_layers = 0, c.final_norm = 0, c.position = GF_POS_ROPE, c.bias_head = 0;
     const int32_t n = gf_roster_count(&c);
@@ -168,8 +168,8 @@ static void a_stack_may_be_kept_in_two_formats(void) {
 }
 
 int main(void) {
-    RUN(a_stack_may_be_kept_in_two_formats);
-    RUN(tensors_arrive_in_any_way);
-    RUN(entries_that_cannot_be_stacked_are_refused);
+    RUN(a_stack_may_be_stored_in_two_weight_types);
+    RUN(a_tensor_loads_equally_in_every_layout_stack_and_piece_size);
+    RUN(stacks_of_unequal_columns_or_rank_are_refused);
     return check_end();
 }

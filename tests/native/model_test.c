@@ -119,7 +119,7 @@ static void roster_lists_the_golden_weights(void) {
 
 /* ---- outputs and points ------------------------------------------------------------------------------------------ */
 
-static void outputs_are_the_golden_ones(void) {
+static void outputs_match_the_golden_models(void) {
     EACH_GOLDEN(g) EACH_RUN(g, r) {
         struct gf_model *m = model_of(g, &r->cfg);
         CHECK_CLOSE(off_by(m, r, r->output), (double)r->tolerance, "%s, %s", g->name, r->name);
@@ -158,7 +158,7 @@ static void check_point(const struct golden *g, const struct golden_run *r, cons
     free(want);
 }
 
-static void every_point_shows_the_golden_values(void) {
+static void every_capture_point_matches_the_golden_models(void) {
     EACH_GOLDEN(g) EACH_RUN(g, r) {
         struct gf_model *m = model_of(g, &r->cfg);
         struct gf_session *s = m ? gf_session_open(m, 0, GF_KV_F32, &err) : NULL;
@@ -183,7 +183,7 @@ static void apply(struct gf_session *s, const struct golden_edit *e) {
                              e->n_values, &err));
 }
 
-static void an_edit_at_every_point_gives_the_golden_output(void) {
+static void an_edit_at_every_point_matches_the_golden_models(void) {
     int n = 0;
     EACH_GOLDEN(g) EACH_RUN(g, r) {
         if (!r->n_edits) continue;
@@ -211,7 +211,7 @@ static void an_edit_at_every_point_gives_the_golden_output(void) {
 
 /* Values that f32, f16 and bf16 all hold: whatever they are read from and kept as, transposed or not,
  * stacked or not, in whatever pieces, the model is the same one, bit for bit. */
-static void float_formats_layouts_and_pieces_make_one_model(void) {
+static void float_types_layouts_and_piece_sizes_give_the_same_bits(void) {
     static const char *const names[] = {"modern_tied", "gpt2"};
     static const uint8_t formats[] = {GF_F32, GF_F16, GF_BF16};
     uint8_t mixed[256];
@@ -243,7 +243,7 @@ static void float_formats_layouts_and_pieces_make_one_model(void) {
 }
 
 /* Weights that a block format holds exactly go in as floats and can be read back as they were. */
-static void block_formats_hold_what_they_should(void) {
+static void block_formats_keep_weights_that_they_represent_exactly(void) {
     for (int dtype = GF_Q8_0; dtype < GF_N_DTYPES; dtype++) {
         const struct golden *g = golden(dtype == GF_Q8_0 ? "q8_0" : dtype == GF_Q4_0 ? "q4_0" : "q4_1");
         const struct golden_run *r = &g->runs[0];
@@ -309,7 +309,7 @@ static void check_blocks(const struct golden *from, int32_t entry, int dtype, in
     gf_model_close(m);
 }
 
-static void blocks_arrive_as_they_are(void) {
+static void blocks_from_a_file_are_stored_unchanged(void) {
     static const char *const names[] = {"q8_0", "q4_0", "q4_1"};
     for (int k = 0; k < 3; k++) {
         const struct golden *from = golden(names[k]);
@@ -322,7 +322,7 @@ static void blocks_arrive_as_they_are(void) {
 
 /* ---- mistakes ---------------------------------------------------------------------------------------------------- */
 
-static void a_mistakes_output_is_told_apart(void) {
+static void the_comparison_distinguishes_the_outputs_of_known_mistakes(void) {
     int n = 0;
     EACH_GOLDEN(g) EACH_RUN(g, r) {
         if (!r->n_decoys) continue;
@@ -369,7 +369,7 @@ static void no_scale(struct gf_config *c) { c->embedding_scale = 1; }
 static void no_final(struct gf_config *c) { c->final_norm = 0; }
 static void relu(struct gf_config *c) { c->ffn = GF_RELU; }
 
-static void planted_faults_are_caught(void) {
+static void the_comparison_fails_for_models_with_planted_faults(void) {
     static const struct feeding gate_up = {.a = ".gate.weight", .b = ".up.weight"},
                                 transposed = {.claim_transposed = 1}, q_k = {.a = ".q.weight", .b = ".k.weight"},
                                 norms = {.a = ".norm1.weight", .b = ".norm2.weight"};
@@ -410,7 +410,7 @@ static void planted_faults_are_caught(void) {
 
 /* A rotation that is one position off: queries rotated here, in double, and set by an edit. Turned
  * by the right angle the output stays the golden one; by the next position's it does not. */
-static void a_wrong_rope_offset_is_caught(void) {
+static void the_comparison_fails_for_a_rope_offset_of_one(void) {
     const struct golden *g = golden("modern_tied");
     const struct golden_run *r = &g->runs[0];
     const struct gf_config *c = &r->cfg;
@@ -472,7 +472,7 @@ static uint64_t count_of(const struct gf_config *c, int32_t component, int32_t l
     return sum;
 }
 
-static void counts_are_the_published_ones(void) {
+static void parameter_counts_match_the_published_ones(void) {
     struct gf_config c = config(50257, 768, 12, 12, 2048, 1024);
     CHECK_INT(gf_count_parameters(&c), 123551232);
     CHECK_INT(gf_count_parameters(&c) - count_of(&c, GF_C_EMBEDDING, -1), 84953856);
@@ -536,7 +536,7 @@ static uint64_t count_by_formula(const struct gf_config *c) {
     return sum + (c->bias_head ? v : 0);
 }
 
-static void any_configuration_is_counted_reserved_and_run(void) {
+static void random_configurations_are_counted_reserved_and_run(void) {
     for (int i = 0; i < 150; i++) {
         struct gf_config c = test_config(&seed);
         CHECK_OK(gf_config_check(&c, &err));
@@ -577,7 +577,7 @@ static void any_configuration_is_counted_reserved_and_run(void) {
 
 /* ---- random weights ---------------------------------------------------------------------------------------------- */
 
-static void random_weights_are_normal_and_repeatable(void) {
+static void random_weights_are_normal_and_depend_on_the_seed_only(void) {
     struct gf_config c = config(300, 64, 2, 4, 128, 40);
     c.norm = GF_LAYERNORM, c.position = GF_POS_LEARNED, c.bias_qkv = 1;
     struct gf_model *m[3];
@@ -619,7 +619,7 @@ static void random_weights_are_normal_and_repeatable(void) {
     for (int i = 0; i < 3; i++) gf_model_close(m[i]);
 }
 
-static void a_fresh_model_is_as_surprised_as_chance(void) {
+static void a_random_model_has_the_loss_of_uniform_guessing(void) {
     struct gf_config c = config(1000, 128, 4, 4, 512, 64);
     c.norm = GF_LAYERNORM, c.ffn = GF_GELU_ERF, c.position = GF_POS_LEARNED;
     struct gf_model *m = gf_model_open(&c, NULL, &err);
@@ -697,7 +697,7 @@ static void a_pre_norm_block_starts_near_the_identity(void) {
 /* The same for calls that give a pointer. */
 #define STATUS_OF(pointer) ((pointer) == NULL ? err.status : 0)
 
-static void configurations_that_cannot_be_are_refused(void) {
+static void impossible_configurations_are_refused(void) {
     const struct gf_config good = config(50, 24, 2, 4, 40, 96);
     struct gf_config c;
 #define REFUSED(change, ...)                                                                                           \
@@ -775,7 +775,7 @@ static int32_t entry(const struct gf_config *c, const char *name) {
 
 /* Position tables are f32 whatever the matrices beside them are kept as. In a model without blocks
  * the fuzzer stacked one with the head: their formats were compared where a table has none. */
-static void a_table_and_matrices_arrive_as_one_stack(void) {
+static void a_position_table_and_matrices_load_as_one_stack(void) {
     struct gf_config c = config(5, 32, 0, 4, 32, 3);
     c.position = GF_POS_LEARNED, c.final_norm = 0, c.tie_word_embeddings = 0;
     uint8_t blocks[(3 + 5) * 34]; /* rows of 32 numbers at the scale 1, which is 0x3c00 in f16 */
@@ -808,7 +808,7 @@ static void a_table_and_matrices_arrive_as_one_stack(void) {
     gf_model_close(m);
 }
 
-static void tensors_that_do_not_fit_are_refused(void) {
+static void tensors_of_wrong_shape_order_or_length_are_refused(void) {
     struct gf_config c = config(50, 24, 1, 4, 40, 96);
     struct gf_model *m = gf_model_open(&c, NULL, &err);
     const int32_t n = gf_roster_count(&c), embed = 0, q = entry(&c, "blocks.0.attn.q.weight"),
@@ -878,7 +878,7 @@ static void tensors_that_do_not_fit_are_refused(void) {
     gf_model_close(NULL);
 }
 
-static void calls_that_do_not_fit_are_refused(void) {
+static void session_calls_with_wrong_arguments_or_state_are_refused(void) {
     struct gf_config c = config(50, 24, 1, 4, 40, 20);
     c.position = GF_POS_LEARNED;
     struct gf_model *m = gf_model_open(&c, NULL, &err);
@@ -970,7 +970,7 @@ static void calls_that_do_not_fit_are_refused(void) {
     gf_model_close(m);
 }
 
-static void weights_that_overflow_give_a_status_not_a_token(void) {
+static void sampling_from_overflowing_logits_returns_a_status(void) {
     struct gf_config c = config(50, 24, 1, 4, 40, 20);
     c.final_norm = 0; /* a norm would divide the infinities away */
     struct gf_model *m = gf_model_open(&c, NULL, &err);
@@ -989,25 +989,25 @@ static void weights_that_overflow_give_a_status_not_a_token(void) {
 int main(void) {
     for (int i = 0; i < N_GOLDEN; i++) golden_open(&all[i], golden_names[i]);
     RUN(roster_lists_the_golden_weights);
-    RUN(outputs_are_the_golden_ones);
-    RUN(every_point_shows_the_golden_values);
-    RUN(an_edit_at_every_point_gives_the_golden_output);
-    RUN(float_formats_layouts_and_pieces_make_one_model);
-    RUN(block_formats_hold_what_they_should);
-    RUN(blocks_arrive_as_they_are);
-    RUN(a_mistakes_output_is_told_apart);
-    RUN(planted_faults_are_caught);
-    RUN(a_wrong_rope_offset_is_caught);
-    RUN(counts_are_the_published_ones);
-    RUN(any_configuration_is_counted_reserved_and_run);
-    RUN(random_weights_are_normal_and_repeatable);
-    RUN(a_fresh_model_is_as_surprised_as_chance);
+    RUN(outputs_match_the_golden_models);
+    RUN(every_capture_point_matches_the_golden_models);
+    RUN(an_edit_at_every_point_matches_the_golden_models);
+    RUN(float_types_layouts_and_piece_sizes_give_the_same_bits);
+    RUN(block_formats_keep_weights_that_they_represent_exactly);
+    RUN(blocks_from_a_file_are_stored_unchanged);
+    RUN(the_comparison_distinguishes_the_outputs_of_known_mistakes);
+    RUN(the_comparison_fails_for_models_with_planted_faults);
+    RUN(the_comparison_fails_for_a_rope_offset_of_one);
+    RUN(parameter_counts_match_the_published_ones);
+    RUN(random_configurations_are_counted_reserved_and_run);
+    RUN(random_weights_are_normal_and_depend_on_the_seed_only);
+    RUN(a_random_model_has_the_loss_of_uniform_guessing);
     RUN(a_pre_norm_block_starts_near_the_identity);
-    RUN(configurations_that_cannot_be_are_refused);
-    RUN(a_table_and_matrices_arrive_as_one_stack);
-    RUN(tensors_that_do_not_fit_are_refused);
-    RUN(calls_that_do_not_fit_are_refused);
-    RUN(weights_that_overflow_give_a_status_not_a_token);
+    RUN(impossible_configurations_are_refused);
+    RUN(a_position_table_and_matrices_load_as_one_stack);
+    RUN(tensors_of_wrong_shape_order_or_length_are_refused);
+    RUN(session_calls_with_wrong_arguments_or_state_are_refused);
+    RUN(sampling_from_overflowing_logits_returns_a_status);
     for (int i = 0; i < N_GOLDEN; i++) golden_close(&all[i]);
     return check_end();
 }

@@ -1,7 +1,7 @@
-/* pool_test.c - who computes: when helpers are left out, and when they are asked again.
+/* pool_test.c - when jobs run without helpers, and when with them again.
  *
- * The pool decides by a clock. Here tiles move that clock by hand, so that nothing depends on how
- * busy the machine is: these tests once failed beside a compiler. */
+ * The pool decides by a clock. In these tests the tiles advance that clock, so that the results do not depend on the
+ * load of the machine: with the real clock they failed while a compiler was running. */
 #include "base/clock.h"
 #include "base/pace.h"
 #include "base/pool.h"
@@ -10,162 +10,167 @@
 #if !defined(__wasm__)
 #include <sched.h>
 
-static _Thread_local char seat; /* its address tells threads apart */
-static const char *caller;
-static _Atomic int32_t looks;  /* at the clock, by the caller */
-static _Atomic int32_t tenths; /* of a millisecond: the time */
+static _Thread_local char thread_mark; /* its address differs between threads */
+static const char *caller;             /* thread_mark of the thread that calls the pool */
+static _Atomic int32_t clock_reads;    /* by the caller */
+static _Atomic int32_t tenths;         /* the time, in tenths of a millisecond */
 
-static double by_hand(void) {
-    looks += &seat == caller;
-    return 1 + tenths / 10.0; /* a pass that began at 0 is none */
+static double test_clock(void) {
+    clock_reads += &thread_mark == caller;
+    return 1 + tenths / 10.0; /* never 0, which gf_pool_begin_pass sets for passes that are not timed */
 }
 
 static struct gf_pool *open_pool(void) {
     struct gf_pool *p = gf_pool_open(2);
     CHECK_INT(gf_pool_threads(p), 2);
-    caller = &seat;
-    if (p) gf_pool_clock(p, by_hand);
+    caller = &thread_mark;
+    if (p) gf_pool_clock(p, test_clock);
     return p;
 }
 
-/* Until the condition holds; a minute of real time is a thread that never comes. */
+/* Wait until the condition holds, for at most a minute of real time. */
 #define AWAIT(cond)                                                                                                    \
     do {                                                                                                               \
         const double end_ = gf_now_ms() + 60000;                                                                       \
         while (!(cond) && gf_now_ms() < end_) sched_yield();                                                           \
     } while (0)
 
-struct crew {
-    int32_t helper_tenths, caller_tenths;  /* time that the helper's first and each of the caller's tiles take */
-    int32_t needed;                        /* the caller's tile lasts until the helper has begun one */
-    int32_t watched;                       /* the helper's lasts until the caller waits for it */
-    _Atomic int32_t helped, looked, ended; /* the helper's tiles; looks when the caller had done a tile */
+struct job {                      /* what its tiles do and what happened */
+    int32_t helper_tenths;        /* duration of the helper's first tile */
+    int32_t caller_tenths;        /* duration of each of the caller's tiles */
+    int32_t needs_helper;         /* a tile of the caller lasts until the helper has started one */
+    int32_t needs_waiting_caller; /* the helper's first tile lasts until the caller waits for it */
+    _Atomic int32_t helper_tiles; /* started */
+    _Atomic int32_t caller_ended; /* the caller has finished a tile */
+    _Atomic int32_t reads_then;   /* clock_reads at that time */
 };
 
 static void tile(void *ctx, int32_t index) {
-    struct crew *c = ctx;
+    struct job *job = ctx;
     (void)index;
-    if (&seat == caller) {
-        if (c->needed) AWAIT(c->helped);
-        tenths += c->caller_tenths;
-        c->looked = looks;
-        c->ended = 1;
+    if (&thread_mark == caller) {
+        if (job->needs_helper) AWAIT(job->helper_tiles);
+        tenths += job->caller_tenths;
+        job->reads_then = clock_reads;
+        job->caller_ended = 1;
         return;
     }
-    if (c->helped++) return;
-    if (c->watched) AWAIT(c->ended && looks > c->looked);
-    tenths += c->helper_tenths;
+    if (job->helper_tiles++) return;
+    if (job->needs_waiting_caller) AWAIT(job->caller_ended && clock_reads > job->reads_then);
+    tenths += job->helper_tenths;
 }
 
-/* A job of two tiles: the caller works, then waits for the helper. */
-static void job(struct gf_pool *p, int32_t works_ms, int32_t waits_ms) {
-    struct crew c = {.helper_tenths = 10 * waits_ms, .caller_tenths = 10 * works_ms, .needed = 1, .watched = 1};
-    gf_pool_run(p, tile, &c, 2);
-    CHECK_INT(c.helped, 1);
+/* Run a job of two tiles: the caller works for work_ms, then waits for the helper for wait_ms. */
+static void run_waiting(struct gf_pool *p, int32_t work_ms, int32_t wait_ms) {
+    struct job job = {
+        .helper_tenths = 10 * wait_ms, .caller_tenths = 10 * work_ms, .needs_helper = 1, .needs_waiting_caller = 1};
+    gf_pool_run(p, tile, &job, 2);
+    CHECK_INT(job.helper_tiles, 1);
 }
 
-static void calm_jobs(struct gf_pool *p, int32_t n) {
-    struct crew c = {0};
-    for (int32_t i = 0; i < n; i++) gf_pool_run(p, tile, &c, 2);
+/* Run n jobs without a stall. */
+static void run_unstalled(struct gf_pool *p, int32_t n) {
+    struct job job = {0};
+    for (int32_t i = 0; i < n; i++) gf_pool_run(p, tile, &job, 2);
 }
 
-/* How many jobs are done alone from now on: without a look at the clock. One more is not. */
-static int32_t jobs_alone(struct gf_pool *p) {
+/* Run jobs until one uses helpers (the caller then reads the clock). Returns how many did not. */
+static int32_t run_solo_jobs(struct gf_pool *p) {
     for (int32_t n = 0; n < 1 << 18; n++) {
-        struct crew c = {0};
-        const int32_t before = looks;
-        gf_pool_run(p, tile, &c, 4);
-        if (looks != before) return n;
-        CHECK_INT(c.helped, 0);
+        struct job job = {0};
+        const int32_t before = clock_reads;
+        gf_pool_run(p, tile, &job, 4);
+        if (clock_reads != before) return n;
+        CHECK_INT(job.helper_tiles, 0);
     }
     return -1;
 }
 
-static void a_helper_without_its_core_is_left_out_for_longer_each_time(void) {
+static void after_repeated_stalls_jobs_run_without_helpers_for_longer_each_time(void) {
     struct gf_pool *p = open_pool();
     if (!p) return;
-    job(p, 0, 30);
-    CHECK_INT(jobs_alone(p), 0); /* once may be chance */
-    for (int32_t alone = 512; alone <= 1 << 16; alone *= 2) {
-        job(p, 0, 30);
-        CHECK_INT(jobs_alone(p), alone);
+    run_waiting(p, 0, 30);
+    CHECK_INT(run_solo_jobs(p), 0); /* a first stall has no effect */
+    for (int32_t solo = 512; solo <= 1 << 16; solo *= 2) {
+        run_waiting(p, 0, 30);
+        CHECK_INT(run_solo_jobs(p), solo);
     }
-    job(p, 0, 30);
-    CHECK_INT(jobs_alone(p), 1 << 16); /* at most */
-    job(p, 0, 0);                      /* it is used again */
-    calm_jobs(p, 1 << 16);
-    job(p, 0, 30); /* long ago it was: chance again, and the first rest is short again */
-    CHECK_INT(jobs_alone(p), 0);
-    job(p, 0, 30);
-    CHECK_INT(jobs_alone(p), 512);
+    run_waiting(p, 0, 30);
+    CHECK_INT(run_solo_jobs(p), 1 << 16); /* the longest */
+    run_waiting(p, 0, 0);                 /* helpers are used again */
+    run_unstalled(p, 1 << 16);
+    run_waiting(p, 0, 30); /* the last stall was long ago: a first one again, and the next period is short */
+    CHECK_INT(run_solo_jobs(p), 0);
+    run_waiting(p, 0, 30);
+    CHECK_INT(run_solo_jobs(p), 512);
     gf_pool_close(p);
 }
 
-static void two_waits_far_apart_are_chance(void) {
+static void two_stalls_far_apart_do_not_count(void) {
     struct gf_pool *p = open_pool();
     if (!p) return;
-    job(p, 0, 30);
-    calm_jobs(p, 1023);
-    job(p, 0, 30);
-    CHECK_INT(jobs_alone(p), 512);
-    calm_jobs(p, 1022); /* and the one that was not alone */
-    job(p, 0, 30);
-    CHECK_INT(jobs_alone(p), 1024);
+    run_waiting(p, 0, 30);
+    run_unstalled(p, 1023);
+    run_waiting(p, 0, 30);
+    CHECK_INT(run_solo_jobs(p), 512);
+    run_unstalled(p, 1022); /* run_solo_jobs has run one more */
+    run_waiting(p, 0, 30);
+    CHECK_INT(run_solo_jobs(p), 1024);
     gf_pool_close(p);
 
     p = open_pool();
     if (!p) return;
-    job(p, 0, 30);
-    calm_jobs(p, 1024);
-    job(p, 0, 30);
-    CHECK_INT(jobs_alone(p), 0);
+    run_waiting(p, 0, 30);
+    run_unstalled(p, 1024);
+    run_waiting(p, 0, 30);
+    CHECK_INT(run_solo_jobs(p), 0);
     gf_pool_close(p);
 }
 
-static void a_helper_with_longer_tiles_is_not_left_out(void) {
+static void a_wait_counts_as_a_stall_only_if_longer_than_the_callers_work(void) {
     static const struct {
-        int32_t works, waits, alone;
-    } cases[] = {{20, 10, 0},                /* no longer than the caller's own part */
-                 {40, 80, 0},                /* tiles are very long, as in training */
-                 {30, 31, 0}, {29, 31, 512}, /* from 30 ms on */
-                 {0, 3, 0},   {0, 4, 512},   /* a wait of more than 3 ms */
+        int32_t work_ms, wait_ms, solo;
+    } cases[] = {{20, 10, 0},                /* the wait is shorter than the caller's work */
+                 {40, 80, 0},                /* the work takes 30 ms or more, as in training */
+                 {30, 31, 0}, {29, 31, 512}, /* the limit of 30 ms */
+                 {0, 3, 0},   {0, 4, 512},   /* a stall is a wait of more than 3 ms */
                  {10, 10, 0}, {10, 11, 512}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gf_pool *p = open_pool();
         if (!p) return;
-        job(p, 0, 30); /* the second within 1,024 jobs counts */
-        for (int more = 0; more < (cases[i].alone ? 1 : 4); more++) job(p, cases[i].works, cases[i].waits);
-        CHECK_INT(jobs_alone(p), cases[i].alone);
+        run_waiting(p, 0, 30); /* a first stall; the second within 1,024 jobs has an effect */
+        for (int more = 0; more < (cases[i].solo ? 1 : 4); more++) run_waiting(p, cases[i].work_ms, cases[i].wait_ms);
+        CHECK_INT(run_solo_jobs(p), cases[i].solo);
         gf_pool_close(p);
     }
 }
 
-/* 2 ms alone; the helper's one tile takes longer, or less long. */
-static void passes_are_done_in_the_faster_way(void) {
+/* A pass takes 2 ms without the helper, and 2.6 or 1.2 ms with it. */
+static void repeated_passes_use_the_faster_of_both_modes(void) {
     for (int faster = 0; faster < 2; faster++) {
         struct gf_pool *p = open_pool();
-        struct gf_pace same; /* told the same times */
+        struct gf_pace same; /* gets the same times, and so decides as the pool does */
         if (!p) return;
         gf_pace_open(&same);
         int32_t helped = 0;
         for (int pass = 0; pass < 600; pass++) {
             const int with = gf_pace_helped(&same);
-            struct crew c = {.helper_tenths = faster ? 12 : 26, .caller_tenths = with ? 0 : 5, .needed = with};
+            struct job job = {.helper_tenths = faster ? 12 : 26, .caller_tenths = with ? 0 : 5, .needs_helper = with};
             gf_pool_begin_pass(p, 1);
-            gf_pool_run(p, tile, &c, 4);
+            gf_pool_run(p, tile, &job, 4);
             gf_pool_end_pass(p);
-            CHECK_INT(c.helped > 0, with);
+            CHECK_INT(job.helper_tiles > 0, with);
             gf_pace_took(&same, !with ? 2 : faster ? 1.2 : 2.6);
             if (pass >= 300) helped += with;
         }
         CHECK(faster ? helped > 250 : helped < 50);
-        struct crew c = {.needed = 1};
-        gf_pool_begin_pass(p, 0); /* other work is not judged by it */
-        gf_pool_run(p, tile, &c, 4);
-        CHECK(c.helped > 0);
-        const int32_t before = looks;
+        struct job job = {.needs_helper = 1};
+        gf_pool_begin_pass(p, 0); /* any other work uses helpers and is not timed */
+        gf_pool_run(p, tile, &job, 4);
+        CHECK(job.helper_tiles > 0);
+        const int32_t before = clock_reads;
         gf_pool_end_pass(p);
-        CHECK_INT(looks, before);
+        CHECK_INT(clock_reads, before);
         gf_pool_close(p);
     }
 }
@@ -173,13 +178,12 @@ static void passes_are_done_in_the_faster_way(void) {
 
 static void count_tile(void *ctx, int32_t tile) { ((uint8_t *)ctx)[tile]++; }
 
-/* ---- the decision itself ----------------------------------------------------------------------------------------- */
+/* ---- pace.h ------------------------------------------------------------------------------------------------------ */
 
-/* What n passes cost where each takes this long without helpers, with those that have just rested
- * (for a few passes), and with those that have not. */
-struct machine {
+struct machine { /* ms of a pass without helpers; with them, in the first 5 passes after they have slept, and later */
     double without, rested, with;
 };
+/* The mean duration of n passes on such a machine, in ms. */
 static double passes(struct gf_pace *p, struct machine m, int n) {
     double sum = 0;
     for (int i = 0, since = 0; i < n; i++) {
@@ -192,15 +196,15 @@ static double passes(struct gf_pace *p, struct machine m, int n) {
     return sum / n;
 }
 
-static void helpers_are_used_where_they_help(void) {
+static void pace_settles_on_the_faster_mode(void) {
     const struct machine quiet = {1.7, 1, 1}, busy = {1.7, 1, 2.3}, small = {1, 1.2, 1.2};
     struct gf_pace p;
     gf_pace_open(&p);
     CHECK(gf_pace_helped(&p));
     CHECK(passes(&p, quiet, 4000) < 1.01);
-    CHECK(passes(&p, busy, 1000) < 2.3);  /* up to 512 passes until it is seen, */
-    CHECK(passes(&p, busy, 4000) < 1.76); /* then little is lost */
-    CHECK(passes(&p, quiet, 5000) < 1.5); /* at most 4096 until it is tried again */
+    CHECK(passes(&p, busy, 1000) < 2.3);  /* up to 512 passes until the next trial, */
+    CHECK(passes(&p, busy, 4000) < 1.76); /* then few passes use helpers */
+    CHECK(passes(&p, quiet, 5000) < 1.5); /* at most 4096 until helpers are tried again */
     CHECK(passes(&p, quiet, 4000) < 1.01);
     gf_pace_open(&p);
     CHECK(passes(&p, busy, 200) < 2.1);
@@ -209,30 +213,30 @@ static void helpers_are_used_where_they_help(void) {
     CHECK(passes(&p, small, 4000) < 1.02);
 }
 
-/* After a switch the other way is tried soon again, however quiet it was before; and when passes
- * suddenly take longer, at once. */
-static void trials_follow_what_changes(void) {
+/* A trial starts at once when passes become slower, and soon after a change of the mode, however long the intervals
+ * between trials had been before. */
+static void pace_tries_the_other_mode_soon_after_a_change(void) {
     const struct machine quiet = {1.7, 1, 1}, busy = {1, 2, 2};
     struct gf_pace p;
     gf_pace_open(&p);
     passes(&p, quiet, 4000); /* 512 passes between trials by now */
-    CHECK_INT(p.gap, 512);
+    CHECK_INT(p.gap_with, 512);
     while (!p.trying) passes(&p, quiet, 1);
     while (p.trying) passes(&p, quiet, 1);
     int n = 0;
     for (; !p.trying && n < 600; n++) passes(&p, busy, 1);
-    CHECK(n < 16); /* the mean exceeds the settled one by a quarter */
+    CHECK(n < 16); /* the mean exceeds the baseline by a quarter */
     while (p.trying) passes(&p, busy, 1);
     CHECK(!gf_pace_helped(&p));
-    passes(&p, busy, 300); /* tried in vain once more */
+    passes(&p, busy, 300); /* one more trial of helpers, which are slower */
     while (!gf_pace_helped(&p) || p.trying) passes(&p, quiet, 1);
-    CHECK_INT(p.gap, 32);
+    CHECK_INT(p.gap_with, 32);
     passes(&p, quiet, 32);
     CHECK(p.trying);
 }
 
-/* More tiles than one job can count. */
-static void millions_of_tiles_run_once_each(void) {
+/* One word of the pool counts at most 2^18 - 1 tiles. */
+static void each_tile_of_a_job_larger_than_one_word_runs_once(void) {
     enum { MOST = (1 << 18) - 1 };
     static const int32_t counts[] = {MOST - 1, MOST, MOST + 1, 2 * MOST, 2 * MOST + 7, 600000};
     static uint8_t times[600000];
@@ -248,14 +252,14 @@ static void millions_of_tiles_run_once_each(void) {
 }
 
 int main(void) {
-    RUN(trials_follow_what_changes);
-    RUN(millions_of_tiles_run_once_each);
+    RUN(pace_tries_the_other_mode_soon_after_a_change);
+    RUN(each_tile_of_a_job_larger_than_one_word_runs_once);
 #if !defined(__wasm__)
-    RUN(a_helper_without_its_core_is_left_out_for_longer_each_time);
-    RUN(two_waits_far_apart_are_chance);
-    RUN(a_helper_with_longer_tiles_is_not_left_out);
-    RUN(passes_are_done_in_the_faster_way);
+    RUN(after_repeated_stalls_jobs_run_without_helpers_for_longer_each_time);
+    RUN(two_stalls_far_apart_do_not_count);
+    RUN(a_wait_counts_as_a_stall_only_if_longer_than_the_callers_work);
+    RUN(repeated_passes_use_the_faster_of_both_modes);
 #endif
-    RUN(helpers_are_used_where_they_help);
+    RUN(pace_settles_on_the_faster_mode);
     return check_end();
 }

@@ -89,7 +89,7 @@ static void compare(const float *logits, int32_t n, const struct gf_sampling *p,
     CHECK_NEAR(sum, 1, 1e-5);
 }
 
-static void distributions_follow_the_definition(void) {
+static void distributions_match_the_definition_in_double(void) {
     for (int round = 0; round < 1500; round++) {
         const int32_t n = round % 10 ? 1 + below(60) : 1 + below(MOST);
         float logits[MOST];
@@ -111,7 +111,7 @@ static void distributions_follow_the_definition(void) {
 }
 
 /* Each setting by itself, on numbers that can be checked on paper: weights 8, 4, 2, 1, 1. */
-static void settings_on_paper(void) {
+static void each_sampling_setting_matches_values_computed_by_hand(void) {
     const float ln2 = 0.693147180559945f, logits[5] = {ln2, 3 * ln2, 2 * ln2, 0, 0}; /* weights 2, 8, 4, 1, 1 */
     const struct {
         struct gf_sampling p;
@@ -155,7 +155,7 @@ static void settings_on_paper(void) {
     CHECK_NEAR((double)four[1], exp(-20) / (1 + exp(-20)), 1e-12);
 }
 
-static void extreme_settings_stay_numbers(void) {
+static void extreme_settings_give_finite_probabilities(void) {
     const float logits[4] = {1, 3, -2, 2.9f}, huge[4] = {3e38f, -3e38f, 0, 2.9e38f};
     const int32_t seen[2] = {0, 1};
     static const struct gf_sampling rows[] = {{1e-40f, 1, 0, 1, 0},      {1e-45f, 0.9f, 0.1f, 1, 3},
@@ -239,7 +239,7 @@ static void generate(struct gf_session *s, const struct gf_sampling *p, int32_t 
     }
 }
 
-static void one_seed_is_one_text(void) {
+static void the_same_seed_gives_the_same_tokens(void) {
     struct gf_model *m = model();
     const struct gf_sampling hot = {1.2f, 0.95f, 0, 1.1f, 20}, greedy = {0, 1, 0, 1, 0};
     int32_t a[39], b[39], c[39];
@@ -287,7 +287,7 @@ static void one_seed_is_one_text(void) {
 
 /* ---- the most likely --------------------------------------------------------------------------------------------- */
 
-static void the_top_is_sorted_and_complete(void) {
+static void top_returns_the_k_largest_in_order(void) {
     for (int round = 0; round < 300; round++) {
         const int32_t n = 1 + below(100), k = 1 + below(n + 3);
         float logits[100];
@@ -352,12 +352,12 @@ static void settings_out_of_range_are_refused(void) {
 }
 
 int main(void) {
-    RUN(distributions_follow_the_definition);
-    RUN(settings_on_paper);
-    RUN(extreme_settings_stay_numbers);
+    RUN(distributions_match_the_definition_in_double);
+    RUN(each_sampling_setting_matches_values_computed_by_hand);
+    RUN(extreme_settings_give_finite_probabilities);
     RUN(draws_follow_the_distribution);
-    RUN(one_seed_is_one_text);
-    RUN(the_top_is_sorted_and_complete);
+    RUN(the_same_seed_gives_the_same_tokens);
+    RUN(top_returns_the_k_largest_in_order);
     RUN(settings_out_of_range_are_refused);
     return check_end();
 }

@@ -82,7 +82,7 @@ static float *floats(int64_t n) {
 
 /* ---- walking ----------------------------------------------------------------------------------------------------- */
 
-static void token_by_token_is_one_pass_is_odd_chunks(void) {
+static void one_pass_single_tokens_and_odd_chunks_give_the_same_bits(void) {
     EACH_DECODER(g, m)
     for (int32_t kv = 0; kv < GF_N_KV_TYPES; kv++)
         for (int32_t i = 0; i < N_LENGTHS; i++) {
@@ -100,7 +100,7 @@ static void token_by_token_is_one_pass_is_odd_chunks(void) {
 }
 
 /* The same for configurations nobody thought of. */
-static void any_causal_configuration_can_be_walked_in_any_way(void) {
+static void random_causal_configurations_give_the_same_bits_in_any_chunks(void) {
     uint64_t seed = 4711;
     int walked = 0;
     for (int i = 0; i < 90; i++) {
@@ -130,7 +130,7 @@ static void any_causal_configuration_can_be_walked_in_any_way(void) {
 }
 
 /* Logits of other rows, in other portions, are the same rows. */
-static void any_rows_of_logits_can_be_asked_for(void) {
+static void logits_of_any_rows_are_the_same_bits(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 67 < g->cfg.context_length ? 67 : 64;
         struct gf_session *s = open_session(g, m, GF_KV_F32);
@@ -150,7 +150,7 @@ static void any_rows_of_logits_can_be_asked_for(void) {
     }
 }
 
-static void a_smaller_cache_stays_close(void) {
+static void f16_and_q8_caches_stay_close_to_f32(void) {
     EACH_DECODER(g, m) {
         if (has_blocks(g)) continue; /* int8 activations fall to the other side of an edge */
         const int32_t v = g->cfg.vocab_size, n = 40;
@@ -198,7 +198,7 @@ static void the_cache_grows_block_by_block(void) {
     gf_session_close(s);
 }
 
-static void rewinding_is_starting_afresh(void) {
+static void a_rewound_session_equals_a_fresh_one(void) {
     static const int32_t kept[] = {0, 1, 17, 63, 64, 69};
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, full = g->cfg.context_length, before = 70,
@@ -223,7 +223,7 @@ static void rewinding_is_starting_afresh(void) {
     }
 }
 
-static void a_fork_goes_its_own_way(void) {
+static void a_fork_and_its_original_continue_independently(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, at = 66 < g->cfg.context_length ? 66 : 33;
         float *want = floats((int64_t)MOST * v), *got = floats((int64_t)MOST * v);
@@ -266,7 +266,7 @@ static void a_fork_goes_its_own_way(void) {
     }
 }
 
-static void threads_change_nothing(void) {
+static void results_do_not_depend_on_the_number_of_threads(void) {
     struct gf_pool *pool = gf_pool_open(4);
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 70;
@@ -294,7 +294,7 @@ static void threads_change_nothing(void) {
     gf_pool_close(pool);
 }
 
-static void sessions_in_company_get_their_own_logits(void) {
+static void sessions_evaluated_together_give_the_same_bits_as_alone(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size;
         static const int32_t held[] = {1, 5, 63, 64, 31};
@@ -335,7 +335,7 @@ static void sessions_in_company_get_their_own_logits(void) {
     }
 }
 
-static void the_last_position_is_the_context(void) {
+static void a_session_ends_at_the_last_position_of_its_context(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, full = g->cfg.context_length;
         float *y = floats((int64_t)MOST * v);
@@ -352,7 +352,7 @@ static void the_last_position_is_the_context(void) {
     }
 }
 
-static void models_without_the_causal_mask_take_the_whole_prefix(void) {
+static void a_model_without_a_causal_mask_evaluates_the_whole_sequence_at_once(void) {
     EACH_DECODER(g, m) {
         (void)m;
         if (has_blocks(g)) continue;
@@ -381,7 +381,7 @@ static void models_without_the_causal_mask_take_the_whole_prefix(void) {
 
 /* ---- encoders ---------------------------------------------------------------------------------------------------- */
 
-static void what_the_mask_hides_is_not_there(void) {
+static void masked_source_positions_have_no_effect(void) {
     EACH_MODEL(g, m) {
         if (g->cfg.kind == GF_DECODER) continue;
         const int32_t d = g->cfg.d_model, v = g->cfg.vocab_size;
@@ -513,7 +513,7 @@ static void captured_rows_do_not_depend_on_the_pass(void) {
     }
 }
 
-static void each_point_alone_changes_no_bit(void) {
+static void capturing_any_single_point_changes_no_bit(void) {
     EACH_MODEL(g, m)
     for (int32_t kv = 0; kv < GF_N_KV_TYPES; kv++) {
         const struct golden_run *r = &g->runs[0];
@@ -557,7 +557,7 @@ static const float *weight(const struct golden *g, const char *name, int32_t lay
     return NULL;
 }
 
-static void the_parts_add_up(void) {
+static void captured_parts_add_up_to_the_residual_stream(void) {
     EACH_DECODER(g, m) {
         if (has_blocks(g)) continue;
         const struct gf_config *c = &g->cfg;
@@ -631,7 +631,7 @@ static void the_parts_add_up(void) {
     }
 }
 
-static void measuring_changes_nothing(void) {
+static void tracing_changes_no_bit(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, two = is_double(g);
         float *want = floats(5 * v), *got = floats(5 * v);
@@ -665,7 +665,7 @@ static void measuring_changes_nothing(void) {
 
 /* ---- changing ---------------------------------------------------------------------------------------------------- */
 
-static void edits_taken_back_leave_no_trace(void) {
+static void after_clearing_edits_a_session_equals_a_fresh_one(void) {
     EACH_MODEL(g, m) {
         const struct golden_run *r = &g->runs[0];
         const int64_t n = (int64_t)r->rows * r->cols;
@@ -710,7 +710,7 @@ static void scaling_by_one_changes_no_bit(void) {
 }
 
 /* The same as zeros in its columns of the output projection, in a model loaded that way. */
-static void ablating_a_head_is_zeroing_its_columns(void) {
+static void ablating_a_head_equals_zeroing_its_output_columns(void) {
     EACH_DECODER(g, m) {
         if (is_double(g) || has_blocks(g)) continue;
         const int32_t v = g->cfg.vocab_size, n = 66;
@@ -738,7 +738,7 @@ static void ablating_a_head_is_zeroing_its_columns(void) {
     }
 }
 
-static void patching_the_residual_stream_brings_the_other_run_back(void) {
+static void patching_the_residual_stream_reproduces_the_other_run(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 12, d = g->cfg.d_model;
         int32_t other[12];
@@ -764,7 +764,7 @@ static void patching_the_residual_stream_brings_the_other_run_back(void) {
     }
 }
 
-static void edits_find_their_positions_in_any_pieces(void) {
+static void edits_apply_at_their_position_in_any_chunks(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 67, d = g->cfg.d_model;
         float *want = floats((int64_t)n * v), *got = floats((int64_t)n * v), *push = floats(d);
@@ -809,7 +809,7 @@ static void edits_apply_in_order_before_capture(void) {
 }
 
 /* One neuron, or one key of a pattern, and nothing beside it; masked scores stay masked. */
-static void an_index_selects_one_place(void) {
+static void an_index_edits_one_neuron_or_one_key(void) {
     struct golden *g = &all[1];
     const int32_t d_ff = g->cfg.d_ff, v = g->cfg.vocab_size, n = 4;
     struct gf_session *plain = open_session(g, models[1], 0), *cut = open_session(g, models[1], 0);
@@ -845,7 +845,7 @@ static void an_index_selects_one_place(void) {
 
 /* Each head's part of one row, whatever number format the weights have: an edited row was the sum
  * of heads once, and those not edited were so too. */
-static void an_edited_result_moves_its_own_row(void) {
+static void an_edited_head_result_changes_its_own_row_only(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 9;
         float *y = floats((int64_t)n * v), *z = floats((int64_t)n * v);
@@ -861,7 +861,7 @@ static void an_edited_result_moves_its_own_row(void) {
 }
 
 /* Weight put on a key beyond the window was captured and not computed with. */
-static void an_edit_outside_the_window_counts(void) {
+static void an_edited_pattern_outside_the_window_is_computed_with(void) {
     struct gf_config c;
     gf_config_default(&c);
     c.vocab_size = 50, c.d_model = 32, c.n_layers = 2, c.n_heads = c.n_kv_heads = 2;
@@ -890,7 +890,7 @@ static void an_edit_outside_the_window_counts(void) {
 }
 
 /* Rows whose whole window is padding were not numbers. */
-static void hidden_rows_are_numbers(void) {
+static void rows_whose_keys_are_all_masked_are_finite(void) {
     struct gf_config c;
     gf_config_default(&c);
     c.kind = GF_ENCODER, c.causal = 0, c.tie_word_embeddings = 0;
@@ -931,32 +931,32 @@ int main(void) {
     }
     for (int i = 0; i < MOST; i++) ids[i] = (int32_t)(test_random(&seed) >> 33) % 41;
     for (int i = 0; i < 11; i++) source[i] = (int32_t)(test_random(&seed) >> 33) % 41;
-    RUN(token_by_token_is_one_pass_is_odd_chunks);
-    RUN(any_causal_configuration_can_be_walked_in_any_way);
-    RUN(any_rows_of_logits_can_be_asked_for);
-    RUN(a_smaller_cache_stays_close);
+    RUN(one_pass_single_tokens_and_odd_chunks_give_the_same_bits);
+    RUN(random_causal_configurations_give_the_same_bits_in_any_chunks);
+    RUN(logits_of_any_rows_are_the_same_bits);
+    RUN(f16_and_q8_caches_stay_close_to_f32);
     RUN(the_cache_grows_block_by_block);
-    RUN(rewinding_is_starting_afresh);
-    RUN(a_fork_goes_its_own_way);
-    RUN(threads_change_nothing);
-    RUN(sessions_in_company_get_their_own_logits);
-    RUN(the_last_position_is_the_context);
-    RUN(models_without_the_causal_mask_take_the_whole_prefix);
-    RUN(what_the_mask_hides_is_not_there);
+    RUN(a_rewound_session_equals_a_fresh_one);
+    RUN(a_fork_and_its_original_continue_independently);
+    RUN(results_do_not_depend_on_the_number_of_threads);
+    RUN(sessions_evaluated_together_give_the_same_bits_as_alone);
+    RUN(a_session_ends_at_the_last_position_of_its_context);
+    RUN(a_model_without_a_causal_mask_evaluates_the_whole_sequence_at_once);
+    RUN(masked_source_positions_have_no_effect);
     RUN(captured_rows_do_not_depend_on_the_pass);
-    RUN(each_point_alone_changes_no_bit);
-    RUN(the_parts_add_up);
-    RUN(measuring_changes_nothing);
-    RUN(edits_taken_back_leave_no_trace);
+    RUN(capturing_any_single_point_changes_no_bit);
+    RUN(captured_parts_add_up_to_the_residual_stream);
+    RUN(tracing_changes_no_bit);
+    RUN(after_clearing_edits_a_session_equals_a_fresh_one);
     RUN(scaling_by_one_changes_no_bit);
-    RUN(ablating_a_head_is_zeroing_its_columns);
-    RUN(patching_the_residual_stream_brings_the_other_run_back);
-    RUN(edits_find_their_positions_in_any_pieces);
+    RUN(ablating_a_head_equals_zeroing_its_output_columns);
+    RUN(patching_the_residual_stream_reproduces_the_other_run);
+    RUN(edits_apply_at_their_position_in_any_chunks);
     RUN(edits_apply_in_order_before_capture);
-    RUN(an_index_selects_one_place);
-    RUN(an_edited_result_moves_its_own_row);
-    RUN(an_edit_outside_the_window_counts);
-    RUN(hidden_rows_are_numbers);
+    RUN(an_index_edits_one_neuron_or_one_key);
+    RUN(an_edited_head_result_changes_its_own_row_only);
+    RUN(an_edited_pattern_outside_the_window_is_computed_with);
+    RUN(rows_whose_keys_are_all_masked_are_finite);
     for (int i = 0; i < N_GOLDEN; i++) {
         gf_model_close(models[i]);
         golden_close(&all[i]);

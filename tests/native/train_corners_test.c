@@ -23,7 +23,7 @@ static char *copy_of(const char *text, size_t n) {
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-static void a_file_that_failed_leaves_nothing(void) {
+static void a_failed_file_is_removed(void) {
     char path[64], part[72];
     snprintf(path, sizeof path, "build/train_corners_test.%ld", (long)getpid());
     snprintf(part, sizeof part, "%s.part", path);
@@ -76,7 +76,7 @@ static struct gf_run *open_run(const struct setting *more, const char *text, int
     return r;
 }
 
-static void the_rate_ends_where_it_should(void) {
+static void the_learning_rate_ends_at_final_rate(void) {
     struct gf_trainer_options o;
     gf_trainer_defaults(&o);
     o.steps = 100, o.warmup = 0.1f, o.final_rate = 0.25f;
@@ -109,7 +109,7 @@ static double loss_with(int32_t micro, int32_t batch, int steps) {
     gf_train_close(r);
     return out[1];
 }
-static void dropout_differs_by_seed_step_and_pass(void) {
+static void dropout_masks_differ_by_seed_step_and_pass(void) {
     const double one = loss_with(32, 32, 1);
     CHECK(loss_with(32, 32, 1) == one);
     CHECK(loss_with(32, 32, 2) != one);
@@ -127,7 +127,7 @@ static void dropout_differs_by_seed_step_and_pass(void) {
     CHECK(memcmp(y[0], y[1], sizeof y[0]) != 0);
 }
 
-static void a_checkpoint_belongs_to_its_seed(void) {
+static void a_checkpoint_of_another_seed_is_refused(void) {
     const struct setting other[] = {{"seed", 2}, {NULL, 0}};
     struct gf_run *a = open_run(NULL, NULL, 0), *b = open_run(other, NULL, 0);
     uint32_t n;
@@ -141,7 +141,7 @@ static void a_checkpoint_belongs_to_its_seed(void) {
     gf_train_close(b);
 }
 
-static void teachers_that_do_not_fit_are_refused(void) {
+static void teachers_of_another_vocabulary_or_shorter_context_are_refused(void) {
     struct gf_run *r = open_run(NULL, NULL, 0);
     struct gf_params w;
     for (int i = 0; i < 4; i++) {
@@ -161,7 +161,7 @@ static void teachers_that_do_not_fit_are_refused(void) {
     gf_params_close(&w);
 }
 
-static void batches_are_whole_passes(void) {
+static void batch_tokens_must_be_a_multiple_of_micro_tokens(void) {
     struct gf_trainer t;
     struct gf_run *r = open_run(NULL, NULL, 0);
     struct gf_trainer_options o = r->recipe.options;
@@ -172,7 +172,7 @@ static void batches_are_whole_passes(void) {
 }
 
 /* What JavaScript is told of a step; that files hold the average; that a vocabulary may stay small. */
-static void the_boundary_hands_out_what_it_says(void) {
+static void the_wasm_interface_returns_the_documented_values(void) {
     const struct setting more[] = {{"average", 0.9}, {"vocab_size", 600}, {NULL, 0}};
     struct gf_run *r = open_run(more, "one fish two fish\n<|endoftext|>\nred fish blue fish\n", 0);
     double out[6], before = 0;
@@ -204,7 +204,7 @@ static void the_boundary_hands_out_what_it_says(void) {
 }
 
 /* After one step the average is w0 + (1 - 2/11) (w1 - w0), though 0.9 was asked for. */
-static void the_average_forgets_the_start(void) {
+static void the_running_average_forgets_the_initial_weights(void) {
     const struct setting more[] = {{"average", 0.9}, {NULL, 0}};
     struct gf_run *r = open_run(more, NULL, 0);
     struct gf_trainer *t = &r->trainer;
@@ -221,7 +221,7 @@ static void the_average_forgets_the_start(void) {
     gf_train_close(r);
 }
 
-static void pairs_train_through_the_boundary(void) {
+static void pairs_train_through_the_wasm_interface(void) {
     const struct setting more[] = {{"kind", GF_ENCODER_DECODER}, {"n_encoder_layers", 1}, {NULL, 0}};
     struct gf_run *r = open_run(more, "one\tun\ntwo\tdeux\nthree\ttrois\n", 1);
     double out[6];
@@ -240,7 +240,7 @@ static void pairs_train_through_the_boundary(void) {
 }
 
 /* normal(0, std), and what writes into the residual stream divided by sqrt(2 layers). */
-static void initial_weights_have_their_scale(void) {
+static void initial_weights_have_the_requested_deviation(void) {
     for (int kind = 0; kind < 2; kind++)
         for (int scaled = 0; scaled < 2; scaled++) {
             struct gf_config c;
@@ -271,7 +271,7 @@ static void initial_weights_have_their_scale(void) {
 
 /* Root mean squares over the matrices of a layer: norm gains, whose gradients are larger, are none
  * of them. */
-static void depth_is_measured_in_matrices(void) {
+static void depth_is_measured_over_matrices_only(void) {
     struct gf_run *r = open_run(NULL, NULL, 0);
     const struct gf_config *c = &r->recipe.cfg;
     enum { N = 40 };
@@ -313,7 +313,7 @@ static int says(const struct gf_config *c, const char *what) {
 }
 
 /* One field away from a plain GPT-2 or Llama, a folder is our own. */
-static void folders_of_other_libraries_are_plain(void) {
+static void only_plain_gpt2_and_llama_get_hugging_face_folders(void) {
     struct gf_config llama;
     gf_config_default(&llama);
     llama.vocab_size = 300, llama.d_model = 16, llama.n_layers = 1, llama.n_heads = 2;
@@ -352,7 +352,7 @@ static void folders_of_other_libraries_are_plain(void) {
 
 /* A state of 10 MB, for which there is no memory: what was written of it is given back. The leak is
  * the sanitizer's to find. */
-static void a_file_without_memory_is_no_file(void) {
+static void a_file_for_which_memory_is_missing_returns_null_and_leaks_nothing(void) {
     const struct setting more[] = {{"d_model", 128}, {"d_ff", 1000}, {NULL, 0}};
     struct gf_run *r = open_run(more, NULL, 0);
     uint32_t n = 0;
@@ -368,18 +368,18 @@ static void a_file_without_memory_is_no_file(void) {
 }
 
 int main(void) {
-    RUN(a_file_without_memory_is_no_file);
-    RUN(initial_weights_have_their_scale);
-    RUN(depth_is_measured_in_matrices);
-    RUN(folders_of_other_libraries_are_plain);
-    RUN(a_file_that_failed_leaves_nothing);
-    RUN(the_rate_ends_where_it_should);
-    RUN(dropout_differs_by_seed_step_and_pass);
-    RUN(a_checkpoint_belongs_to_its_seed);
-    RUN(teachers_that_do_not_fit_are_refused);
-    RUN(batches_are_whole_passes);
-    RUN(the_boundary_hands_out_what_it_says);
-    RUN(the_average_forgets_the_start);
-    RUN(pairs_train_through_the_boundary);
+    RUN(a_file_for_which_memory_is_missing_returns_null_and_leaks_nothing);
+    RUN(initial_weights_have_the_requested_deviation);
+    RUN(depth_is_measured_over_matrices_only);
+    RUN(only_plain_gpt2_and_llama_get_hugging_face_folders);
+    RUN(a_failed_file_is_removed);
+    RUN(the_learning_rate_ends_at_final_rate);
+    RUN(dropout_masks_differ_by_seed_step_and_pass);
+    RUN(a_checkpoint_of_another_seed_is_refused);
+    RUN(teachers_of_another_vocabulary_or_shorter_context_are_refused);
+    RUN(batch_tokens_must_be_a_multiple_of_micro_tokens);
+    RUN(the_wasm_interface_returns_the_documented_values);
+    RUN(the_running_average_forgets_the_initial_weights);
+    RUN(pairs_train_through_the_wasm_interface);
     return check_end();
 }

@@ -92,7 +92,7 @@ static void checkpoints_with_impossible_counts_are_refused(void) {
     gf_train_close(r);
 }
 
-static void checkpoints_with_floats_of_no_training_are_refused(void) {
+static void checkpoints_with_impossible_floats_are_refused(void) {
     enum { WEIGHTS, FIRST, SECOND, AVERAGED };
     static const struct {
         int part;
@@ -137,7 +137,7 @@ static void checkpoints_with_floats_of_no_training_are_refused(void) {
     gf_train_close(r);
 }
 
-static void weights_that_are_no_numbers_do_not_come_from_a_file(void) {
+static void gguf_files_with_weights_that_are_not_finite_are_refused(void) {
     struct gf_error err = {0};
     struct gf_run *r = small_run();
     uint32_t n;
@@ -194,7 +194,7 @@ static void calls_in_the_wrong_order_are_refused(void) {
     gf_train_close(r);
 }
 
-static void the_rate_is_a_number_from_the_first_step_to_long_after_the_last(void) {
+static void the_learning_rate_is_finite_at_every_step(void) {
     static const float warm[] = {0, 0.02f, 1};
     static const int64_t steps[] = {0, 1, 10, GF_STEPS_MOST};
     struct gf_trainer_options o;
@@ -210,7 +210,7 @@ static void the_rate_is_a_number_from_the_first_step_to_long_after_the_last(void
     }
 }
 
-static void a_tokenizer_of_more_tokens_than_a_model_can_have_is_refused(void) {
+static void a_tokenizer_with_too_many_tokens_is_refused(void) {
     static const char head[] = "\"merges\":[";
     enum { MERGES = (1 << 22) - 256 }; /* and 257 tokens that need no merge */
     const size_t n = sizeof head - 1 + 2 * (size_t)MERGES;
@@ -225,7 +225,7 @@ static void a_tokenizer_of_more_tokens_than_a_model_can_have_is_refused(void) {
 }
 
 /* A loss.csv without a loss: the scale began at infinity and its labels never ended. */
-static void a_curve_of_any_numbers_is_drawn(void) {
+static void a_loss_curve_of_any_numbers_is_drawn(void) {
     static const char *const lines[] = {"5,100\n",
                                         "5,100,-1e300,0,,\n",
                                         "5,-3,1e300,1e300,1,1\n",
@@ -265,11 +265,11 @@ static void a_curve_of_any_numbers_is_drawn(void) {
 
 int main(void) {
     RUN(checkpoints_with_impossible_counts_are_refused);
-    RUN(checkpoints_with_floats_of_no_training_are_refused);
-    RUN(weights_that_are_no_numbers_do_not_come_from_a_file);
+    RUN(checkpoints_with_impossible_floats_are_refused);
+    RUN(gguf_files_with_weights_that_are_not_finite_are_refused);
     RUN(calls_in_the_wrong_order_are_refused);
-    RUN(the_rate_is_a_number_from_the_first_step_to_long_after_the_last);
-    RUN(a_tokenizer_of_more_tokens_than_a_model_can_have_is_refused);
-    RUN(a_curve_of_any_numbers_is_drawn);
+    RUN(the_learning_rate_is_finite_at_every_step);
+    RUN(a_tokenizer_with_too_many_tokens_is_refused);
+    RUN(a_loss_curve_of_any_numbers_is_drawn);
     return check_end();
 }

@@ -4,6 +4,7 @@
 #include "train/text/bpe.h"
 #include "train/depth.h"
 #include "train/files/export.h"
+#include "train/files/tokenizer_json.h"
 #include "train/recipe.h"
 #include "train/sha256.h"
 #include "train/text/synthetic.h"
@@ -112,7 +113,7 @@ static void against_pytorch(const char *name) {
     free(g.gradients);
 }
 
-static void gradients_and_fifty_steps_as_pytorch(void) {
+static void gradients_and_fifty_steps_match_pytorch(void) {
     against_pytorch("modern");
     against_pytorch("gpt2");
     against_pytorch("grouped");
@@ -122,7 +123,7 @@ static void gradients_and_fifty_steps_as_pytorch(void) {
 
 /* ---- a corpus of our own ----------------------------------------------------------------------------------------- */
 
-static void vocabulary(void) {
+static void a_vocabulary_is_learned_written_and_read_back(void) {
     static const char *const texts[] = {"Once upon a time, there's a  dog.\n\n \"Hello!\" 42  ",
                                         "caf\xc3\xa9 \xe2\x80\x9cquoted\xe2\x80\x9d \x01\xff",
                                         " they'll we've I'm he'd it's", "x", ""};
@@ -191,7 +192,7 @@ static void no_token_is_longer_than_a_piece(void) {
     gf_bpe_close(&b);
 }
 
-static void pairs_have_a_tab(void) {
+static void pairs_without_tab_source_or_target_are_refused(void) {
     static const char *const texts[] = {"one\tun\ntwo\tdeux\n", "one\tun\ntwo deux\n", "\tun\n"};
     struct gf_error err;
     struct gf_bpe b;
@@ -211,7 +212,7 @@ static void pairs_have_a_tab(void) {
     gf_bpe_close(&b);
 }
 
-static void swaps_stay_consistent(void) {
+static void a_replaced_word_is_replaced_throughout_a_text(void) {
     static const char text[] = "Lily had a dog. Lily's dogs saw an owl. \"Lily!\" said Tim. Dog and Timber.";
     struct gf_error err;
     struct gf_swap s;
@@ -282,7 +283,7 @@ static void close_small(struct small *s) {
 }
 
 /* Uniform guessing costs ln V. */
-static void a_fresh_model_guesses(void) {
+static void an_untrained_model_has_the_loss_of_uniform_guessing(void) {
     static const char *const variants[][4] = {{NULL},
                                               {"norm=layernorm", "ffn=gelu_tanh", "position=learned", NULL},
                                               {"tie_word_embeddings=0", "norm=layernorm", NULL}};
@@ -297,7 +298,7 @@ static void a_fresh_model_guesses(void) {
     }
 }
 
-static void two_sequences_are_learned_by_heart(void) {
+static void training_memorises_two_sequences(void) {
     struct small s;
     struct gf_error err;
     double loss = 9, norm;
@@ -317,7 +318,7 @@ static struct gf_memory state_of(const struct small *s) {
     return m;
 }
 
-static void a_stopped_run_ends_as_one_that_was_not(void) {
+static void a_continued_run_gives_the_same_bits_as_an_uninterrupted_one(void) {
     static const char *const lines[] = {"dropout=0.1", "average=0.95", NULL};
     struct gf_error err;
     double loss, norm;
@@ -372,7 +373,7 @@ static void a_stopped_run_ends_as_one_that_was_not(void) {
 }
 
 /* The weights of a step that cannot be taken stay as they were; they became NaN once. */
-static void a_step_that_is_no_number_changes_nothing(void) {
+static void a_step_whose_loss_is_not_finite_changes_no_weight(void) {
     static const char *const lines[] = {NULL};
     struct gf_error err;
     double loss, norm;
@@ -396,7 +397,7 @@ static void a_step_that_is_no_number_changes_nothing(void) {
     close_small(&s);
 }
 
-static void two_threads_train_as_one(void) {
+static void two_threads_give_the_same_bits_as_one(void) {
     static const char *const lines[] = {"dropout=0.1", NULL};
     struct gf_pool *pool = gf_pool_open(2);
     struct gf_error err;
@@ -419,7 +420,7 @@ static void two_threads_train_as_one(void) {
  * gets its share of gradient. Post-norm: the stream stays at 1. Neither residuals nor norms: signal
  * and gradient die out on the way. Residuals alone carry both through. (Norms alone do too: each
  * restores the size that its layer took away.) */
-static void gradients_of_deep_stacks(void) {
+static void gradients_of_deep_models_follow_norm_and_residual_placement(void) {
     struct gf_error err;
     struct gf_depth pre[24], post[24], carried[24], bare[24];
     struct gf_recipe r;
@@ -450,7 +451,7 @@ static void gradients_of_deep_stacks(void) {
 }
 
 /* Training reads whole sequences, a session its cache: one model, one bits per byte. */
-static void training_and_sessions_agree(void) {
+static void validation_equals_the_bits_per_byte_of_a_session(void) {
     static const char *const variants[][8] = {
         {NULL},
         {"context_length=200", "micro_tokens=200", "batch_tokens=200", NULL}, /* more than one tile of queries */
@@ -477,7 +478,7 @@ static void training_and_sessions_agree(void) {
 }
 
 /* FIPS 180-4's examples, and sizes around the last block. */
-static void sums_of_files(void) {
+static void sha256_matches_the_published_examples(void) {
     char digits[65];
     gf_sha256(digits, "abc", 3);
     CHECK_TEXT(digits, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -488,7 +489,7 @@ static void sums_of_files(void) {
 }
 
 /* A file that was written is read back: exactly, or within half a step of its quantisation. */
-static void weights_come_back_from_a_file(void) {
+static void weights_read_from_a_gguf_equal_those_written(void) {
     static const char *const variants[][8] = {
         {NULL},
         {"norm=layernorm", "ffn=gelu_tanh", "position=learned", "bias_qkv=1", "bias_attn_out=1", "bias_ffn=1", NULL}};
@@ -524,7 +525,7 @@ static void weights_come_back_from_a_file(void) {
     }
 }
 
-static void recipes_are_strict(void) {
+static void recipes_with_unknown_keys_or_invalid_values_are_refused(void) {
     struct gf_recipe r;
     struct gf_error err;
     gf_recipe_defaults(&r);
@@ -548,20 +549,20 @@ static void recipes_are_strict(void) {
 }
 
 int main(void) {
-    RUN(gradients_and_fifty_steps_as_pytorch);
-    RUN(vocabulary);
+    RUN(gradients_and_fifty_steps_match_pytorch);
+    RUN(a_vocabulary_is_learned_written_and_read_back);
     RUN(no_token_is_longer_than_a_piece);
-    RUN(pairs_have_a_tab);
-    RUN(swaps_stay_consistent);
-    RUN(recipes_are_strict);
-    RUN(sums_of_files);
-    RUN(a_fresh_model_guesses);
-    RUN(two_sequences_are_learned_by_heart);
-    RUN(a_stopped_run_ends_as_one_that_was_not);
-    RUN(a_step_that_is_no_number_changes_nothing);
-    RUN(two_threads_train_as_one);
-    RUN(gradients_of_deep_stacks);
-    RUN(training_and_sessions_agree);
-    RUN(weights_come_back_from_a_file);
+    RUN(pairs_without_tab_source_or_target_are_refused);
+    RUN(a_replaced_word_is_replaced_throughout_a_text);
+    RUN(recipes_with_unknown_keys_or_invalid_values_are_refused);
+    RUN(sha256_matches_the_published_examples);
+    RUN(an_untrained_model_has_the_loss_of_uniform_guessing);
+    RUN(training_memorises_two_sequences);
+    RUN(a_continued_run_gives_the_same_bits_as_an_uninterrupted_one);
+    RUN(a_step_whose_loss_is_not_finite_changes_no_weight);
+    RUN(two_threads_give_the_same_bits_as_one);
+    RUN(gradients_of_deep_models_follow_norm_and_residual_placement);
+    RUN(validation_equals_the_bits_per_byte_of_a_session);
+    RUN(weights_read_from_a_gguf_equal_those_written);
     return check_end();
 }

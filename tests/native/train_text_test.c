@@ -2,6 +2,7 @@
  * swaps. Each test stands for a planted fault that no native test caught. */
 #include "base/rng.h"
 #include "check.h"
+#include "train/files/tokenizer_json.h"
 #include "train/text/data.h"
 #include "train/text/synthetic.h"
 #include "train/text/unicode.h"
@@ -31,7 +32,7 @@ static void best_pair(int32_t words[WORDS][LONG], const int32_t *n, int32_t best
             if (count[a][b] > count[best[0]][best[1]]) best[0] = a, best[1] = b;
 }
 
-static void ties_are_merged_in_the_order_of_their_ids(void) {
+static void equally_frequent_pairs_are_merged_in_the_order_of_their_ids(void) {
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct gf_rng r;
         struct gf_bpe b;
@@ -66,7 +67,7 @@ static void ties_are_merged_in_the_order_of_their_ids(void) {
     }
 }
 
-static void pieces_are_cut_as_gpt2s_pattern_cuts_them(void) {
+static void text_is_divided_by_gpt2s_pattern(void) {
     static const char text[] = "x b x b x b x b";
     struct gf_bpe b;
     int32_t ids[16000], two[16000];
@@ -88,7 +89,7 @@ static void pieces_are_cut_as_gpt2s_pattern_cuts_them(void) {
     gf_bpe_close(&b);
 }
 
-static void bytes_that_are_no_character_stand_alone(void) {
+static void bytes_that_form_no_character_count_as_one_character_each(void) {
     static const struct {
         const char *text;
         size_t bytes;
@@ -108,7 +109,7 @@ static void bytes_that_are_no_character_stand_alone(void) {
     }
 }
 
-static void escapes_come_back(void) {
+static void tokens_with_json_escapes_are_read_back(void) {
     static const char text[] = "\"\\ \"\\ \"\\ \\\" \\\" \"\" \"\"";
     struct gf_bpe b, again;
     struct gf_memory m;
@@ -126,7 +127,7 @@ static void escapes_come_back(void) {
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
-static void every_epoch_has_an_order_of_its_own(void) {
+static void each_epoch_has_its_own_order(void) {
     enum { N = 40 };
     struct gf_bpe b;
     struct gf_data d;
@@ -151,12 +152,12 @@ static void every_epoch_has_an_order_of_its_own(void) {
 }
 
 /* Windows of a text of n tokens (bytes, without merges) and a separator: (n + 1) / 8 rounded up. */
-static void windows_end_with_the_text(void) {
+static void the_last_window_ends_with_the_text(void) {
     struct gf_bpe b;
     CHECK_INT(gf_bpe_train(&b, "a", 1, 257, &err), GF_OK);
     for (int32_t n = 1; n < 40; n++) {
         struct gf_data d;
-        struct gf_batch_room room;
+        struct gf_batch_buffer buffer;
         const int32_t windows = (n + 1 + 7) / 8;
         char line[64];
         memset(line, 'a', sizeof line);
@@ -165,42 +166,42 @@ static void windows_end_with_the_text(void) {
         /* in order, in rooms for one window each: every byte counts once */
         int64_t bytes = 0, targets = 0;
         int32_t passes = 0;
-        CHECK_INT(gf_batch_open(&room, 8, 1), 0);
+        CHECK_INT(gf_batch_open(&buffer, 8, 1), 0);
         for (int32_t i = 0, w = 0; i < d.n_texts; passes++) {
-            CHECK_INT(gf_data_in_order(&d, &room, &i, &w), 0);
-            bytes += room.bytes, targets += room.counted;
+            CHECK_INT(gf_data_in_order(&d, &buffer, &i, &w), 0);
+            bytes += buffer.bytes, targets += buffer.n_targets;
         }
         CHECK_INT(passes, windows);
         CHECK_INT(bytes, n);
         CHECK_INT(targets, n + 1);
-        gf_batch_close(&room);
+        gf_batch_close(&buffer);
         gf_data_close(&d);
     }
     gf_bpe_close(&b);
 }
 
-static void only_a_pairs_target_is_predicted(void) {
+static void only_the_target_of_a_pair_is_predicted(void) {
     static const char pairs[] = "three\ttrois\none two four\tun\n";
     struct gf_bpe b;
     struct gf_data d;
-    struct gf_batch_room room;
+    struct gf_batch_buffer buffer;
     int64_t bytes = 0, targets = 0;
     CHECK_INT(gf_bpe_train(&b, "a", 1, 257, &err), GF_OK);
     CHECK_INT(gf_data_open(&d, copy_of(pairs, sizeof pairs - 1), sizeof pairs - 1, 1, &b, 16, 1, &err), GF_OK);
-    CHECK_INT(gf_batch_open(&room, 40, 4), 0);
+    CHECK_INT(gf_batch_open(&buffer, 40, 4), 0);
     for (int32_t i = 0, w = 0; i < d.n_texts;) {
-        CHECK_INT(gf_data_in_order(&d, &room, &i, &w), 0);
-        bytes += room.bytes, targets += room.counted;
+        CHECK_INT(gf_data_in_order(&d, &buffer, &i, &w), 0);
+        bytes += buffer.bytes, targets += buffer.n_targets;
     }
     CHECK_INT(bytes, 5 + 2); /* trois, un */
     CHECK_INT(targets, 5 + 2 + 2);
-    gf_batch_close(&room);
+    gf_batch_close(&buffer);
     gf_data_close(&d);
     gf_bpe_close(&b);
 }
 
 /* Two words never become one, and a word with a vowel in front stays behind its "an". */
-static void swapped_words_stay_apart(void) {
+static void different_words_get_different_replacements(void) {
     static const char text[] = "Lily Tim an owl Ben a dog", all[] = "Lily Tim Ben Mia Sam owl dog ant cat";
     struct gf_swap s;
     int32_t changed = 0;
@@ -224,13 +225,13 @@ static void swapped_words_stay_apart(void) {
 }
 
 int main(void) {
-    RUN(ties_are_merged_in_the_order_of_their_ids);
-    RUN(pieces_are_cut_as_gpt2s_pattern_cuts_them);
-    RUN(bytes_that_are_no_character_stand_alone);
-    RUN(escapes_come_back);
-    RUN(every_epoch_has_an_order_of_its_own);
-    RUN(windows_end_with_the_text);
-    RUN(only_a_pairs_target_is_predicted);
-    RUN(swapped_words_stay_apart);
+    RUN(equally_frequent_pairs_are_merged_in_the_order_of_their_ids);
+    RUN(text_is_divided_by_gpt2s_pattern);
+    RUN(bytes_that_form_no_character_count_as_one_character_each);
+    RUN(tokens_with_json_escapes_are_read_back);
+    RUN(each_epoch_has_its_own_order);
+    RUN(the_last_window_ends_with_the_text);
+    RUN(only_the_target_of_a_pair_is_predicted);
+    RUN(different_words_get_different_replacements);
     return check_end();
 }

@@ -286,7 +286,7 @@ test('pairs: targets are kept whole for any length, and bits per byte count the 
   assert.ok(tokens && Number(nats) < 0.1 && Number(bits) < Number(nats), `${nats}, ${bits}`);
   await assert.rejects(
     train('wrong', [...tiny, 'task=pairs', 'groups=stories.groups', '--data', join(room, 'pairs.txt'), 'data_sha256=']),
-    /groups = exchanges words of stories/,
+    /groups = replaces words of stories/,
   );
 });
 

@@ -30,7 +30,7 @@ struct gf_model *gf_export_model(const struct gf_params *p, const struct gf_conf
     return NULL;
 }
 
-/* Nats of the sequence's targets, fed a chunk at a time. */
+/* Add the nats of a sequence's n targets to *nats. The sequence is evaluated in chunks of GF_CHUNK tokens. */
 static int32_t sequence_nats(struct gf_session *s, const int32_t *ids, const int32_t *targets, int32_t n,
                              int32_t vocab_size, double *nats, struct gf_error *err) {
     int32_t status = gf_session_rewind(s, 0, err);
@@ -47,21 +47,21 @@ static int32_t sequence_nats(struct gf_session *s, const int32_t *ids, const int
 
 int32_t gf_export_bits(const struct gf_model *m, struct gf_data *data, double *bits, struct gf_error *err) {
     const struct gf_config *c = gf_model_config(m);
-    struct gf_batch_room room;
-    if (gf_batch_open(&room, c->context_length, 1)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a sequence");
+    struct gf_batch_buffer buffer;
+    if (gf_batch_open(&buffer, c->context_length, 1)) return gf_fail(err, GF_ERR_MEMORY, "no memory for a sequence");
     struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, err);
     int32_t status = s ? GF_OK : GF_ERR_MEMORY;
     double nats = 0;
     int64_t bytes = 0;
     for (int32_t i = 0, w = 0; status == GF_OK && i < data->n_texts;) {
-        if (gf_data_in_order(data, &room, &i, &w))
+        if (gf_data_in_order(data, &buffer, &i, &w))
             status = gf_fail(err, GF_ERR_MEMORY, "no memory for a sequence");
         else
-            status = sequence_nats(s, room.ids, room.targets, room.b.n, c->vocab_size, &nats, err);
-        bytes += room.bytes;
+            status = sequence_nats(s, buffer.ids, buffer.targets, buffer.b.n, c->vocab_size, &nats, err);
+        bytes += buffer.bytes;
     }
     *bits = nats / 0.69314718055994530942 / (double)bytes;
     gf_session_close(s);
-    gf_batch_close(&room);
+    gf_batch_close(&buffer);
     return status;
 }

@@ -1,7 +1,7 @@
-/* write_folder.c - config.json, model.safetensors (f32), tokenizer.json.
+/* write_folder.c - writes config.json and model.safetensors (f32).
  *
- * A plain Llama and GPT-2 are written with Hugging Face's fields and names, so that its library
- * opens them; everything else as our own model_type with the roster's names. */
+ * A Llama or GPT-2 is written with Hugging Face's fields and names, so that its transformers library opens it; any
+ * other architecture with model_type "glassformer" and the names of the roster. */
 #include "glassformer.h"
 #include "train/files/export.h"
 #include "train/fields.h"
@@ -12,7 +12,8 @@
 
 /* ---- config.json ------------------------------------------------------------------------------------------------- */
 
-static void own_field(struct gf_sink *to, const struct gf_config *cfg, int32_t field) {
+/* One field of the configuration as a line of config.json. */
+static void put_field(struct gf_sink *to, const struct gf_config *cfg, int32_t field) {
     const char *name = gf_field_name(field);
     const double x = gf_config_get(cfg, field);
     if (gf_field_word(field, 0))
@@ -23,7 +24,7 @@ static void own_field(struct gf_sink *to, const struct gf_config *cfg, int32_t f
         gf_put_format(to, x == floor(x) ? "  \"%s\": %.0f,\n" : "  \"%s\": %.9g,\n", name, x);
 }
 
-/* Which library's folder it is. */
+/* Whose fields and names the files have. */
 enum family { OWN, LLAMA, GPT2 };
 
 static enum family family_of(const struct gf_config *c) {
@@ -65,7 +66,7 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
         break;
     case OWN:
         gf_put_text(to, "{\n  \"model_type\": \"glassformer\",\n");
-        for (int32_t i = 0; i < gf_field_count(); i++) own_field(to, c, i);
+        for (int32_t i = 0; i < gf_field_count(); i++) put_field(to, c, i);
         if (c->kind == GF_ENCODER_DECODER) gf_put_text(to, "  \"decoder_start_token_id\": 0,\n");
         break;
     }
@@ -75,9 +76,9 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
 
 /* ---- model.safetensors: u64 length of the header, header, data --------------------------------------------------- */
 
-struct row { /* a file's tensor: several of ours stacked, or transposed to [in, out]; %d is the layer */
-    const char *file, *ours[3];
-    int transposed;
+struct row { /* a tensor of the file: the roster's weights of which it consists, stacked by rows; %d is the layer */
+    const char *file, *roster[3];
+    int transposed; /* stored as [in, out] */
 };
 static const struct row llama_rows[] = {
     {"model.embed_tokens.weight", {"embed.weight"}, 0},
@@ -111,38 +112,41 @@ static const struct row gpt2_rows[] = {{"transformer.wte.weight", {"embed.weight
                                        {"transformer.h.%d.mlp.c_proj.bias", {"blocks.%d.ffn.down.bias"}, 0},
                                        {NULL, {NULL}, 0}};
 
-struct tensors { /* one pass over the file's tensors: header text or data */
+struct tensors { /* state of one pass over the file's tensors, which makes the header or writes the data */
     struct gf_sink *to;
     const struct gf_params *p;
-    int data;
-    uint64_t at;
-    char *header;
-    size_t n, room;
+    int data;        /* this pass writes the data */
+    uint64_t offset; /* of the next tensor's data */
+    char *header;    /* [n] */
+    size_t n, capacity;
 };
 
-static void head_text(struct tensors *t, const char *name, int32_t rows, int32_t cols, uint64_t count) {
+/* Append a tensor's entry to the header. rows 0: it has one dimension. */
+static void put_entry(struct tensors *t, const char *name, int32_t rows, int32_t cols, uint64_t count) {
     char shape[32];
     if (rows)
         snprintf(shape, sizeof shape, "%d,%d", rows, cols);
     else
         snprintf(shape, sizeof shape, "%d", cols);
-    t->n += (size_t)snprintf(
-        t->header + t->n, t->room - t->n, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}",
-        t->n > 1 ? "," : "", name, shape, (unsigned long long)t->at, (unsigned long long)(t->at + count * 4));
-    t->at += count * 4;
+    t->n += (size_t)snprintf(t->header + t->n, t->capacity - t->n,
+                             "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}",
+                             t->n > 1 ? "," : "", name, shape, (unsigned long long)t->offset,
+                             (unsigned long long)(t->offset + count * 4));
+    t->offset += count * 4;
 }
 
-/* parts: n of the roster's tensors, stacked by rows. */
-static void tensor(struct tensors *t, const char *name, const struct gf_param *const *parts, int n, int transposed) {
+/* One tensor of the file in this pass: n weights of the roster, stacked by rows. */
+static void put_tensor(struct tensors *t, const char *name, const struct gf_param *const *parts, int n,
+                       int transposed) {
     const struct gf_tensor *a = &parts[0]->t;
     int32_t rows = 0;
     uint64_t count = 0;
     for (int i = 0; i < n; i++) rows += parts[i]->t.rows, count += parts[i]->t.count;
     if (!t->data) {
         if (a->rank == 1)
-            head_text(t, name, 0, (int32_t)count, count);
+            put_entry(t, name, 0, (int32_t)count, count);
         else
-            head_text(t, name, transposed ? a->cols : rows, transposed ? rows : a->cols, count);
+            put_entry(t, name, transposed ? a->cols : rows, transposed ? rows : a->cols, count);
         return;
     }
     for (int32_t c = 0; transposed && c < a->cols; c++)
@@ -153,11 +157,11 @@ static void tensor(struct tensors *t, const char *name, const struct gf_param *c
         gf_put(t->to, t->p->data + parts[i]->offset, (size_t)parts[i]->t.count * 4);
 }
 
-static void all_tensors(struct tensors *t, const struct gf_config *c) {
+static void put_tensors(struct tensors *t, const struct gf_config *c) {
     const enum family family = family_of(c);
     for (int32_t i = 0; family == OWN && i < t->p->n_list; i++) {
         const struct gf_param *e = &t->p->list[i];
-        tensor(t, e->t.name, &e, 1, 0);
+        put_tensor(t, e->t.name, &e, 1, 0);
     }
     if (family == OWN) return;
     for (const struct row *r = family == LLAMA ? llama_rows : gpt2_rows; r->file; r++) {
@@ -166,25 +170,25 @@ static void all_tensors(struct tensors *t, const struct gf_config *c) {
             const struct gf_param *parts[3];
             char name[64];
             int n = 0;
-            for (; n < 3 && r->ours[n]; n++) parts[n] = gf_params_find(t->p, r->ours[n], l);
+            for (; n < 3 && r->roster[n]; n++) parts[n] = gf_params_find(t->p, r->roster[n], l);
             if (mark)
                 snprintf(name, sizeof name, "%.*s%d%s", (int)(mark - r->file), r->file, l, mark + 2);
             else
                 snprintf(name, sizeof name, "%s", r->file);
-            tensor(t, name, parts, n, r->transposed);
+            put_tensor(t, name, parts, n, r->transposed);
         }
     }
 }
 
 void gf_export_safetensors(const struct gf_params *p, const struct gf_config *cfg, struct gf_sink *to) {
-    struct tensors t = {.to = to, .p = p, .room = (size_t)p->n_list * 192 + 64};
-    t.header = malloc(t.room + 8);
+    struct tensors t = {.to = to, .p = p, .capacity = (size_t)p->n_list * 192 + 64};
+    t.header = malloc(t.capacity + 8);
     if (!t.header) {
         to->bad = 1;
         return;
     }
     t.header[t.n++] = '{';
-    all_tensors(&t, cfg);
+    put_tensors(&t, cfg);
     t.header[t.n++] = '}';
     while (t.n % 8) t.header[t.n++] = ' ';
     uint8_t length[8];
@@ -193,5 +197,5 @@ void gf_export_safetensors(const struct gf_params *p, const struct gf_config *cf
     gf_put(to, t.header, t.n);
     free(t.header);
     t.data = 1;
-    all_tensors(&t, cfg);
+    put_tensors(&t, cfg);
 }

@@ -1,36 +1,45 @@
-/* bpe.h - byte-level byte-pair encoding: trained here, or with the vocabulary of a tokenizer.json.
+/* bpe.h - byte-level byte-pair encoding: learning a vocabulary, and encoding text with one.
  *
- * Text is cut as GPT-2's pattern cuts it ('s|'t|'re|'ve|'m|'ll|'d| ?letters| ?digits|
- * ?others|spaces not before a word|spaces), then pairs are merged inside each piece in the order in
- * which training found them. */
+ * Text is divided into pieces by GPT-2's pattern ('s|'t|'re|'ve|'m|'ll|'d| ?letters| ?digits| ?others|spaces not before
+ * a word|spaces). A piece begins as one token a byte; then pairs of neighbouring tokens are merged, in the order in
+ * which training found the merges. Sennrich et al. 2016; over bytes, Radford et al. 2019. */
 #ifndef GF_BPE_H
 #define GF_BPE_H
 #include "base/status.h"
-#include "train/sink.h"
 #include <stddef.h>
 #include <stdint.h>
 
 #define GF_BPE_SEPARATOR "<|endoftext|>" /* id 0: begin and end token */
 
+enum { GF_BPE_FIRST_BYTE = 1, GF_BPE_FIRST_MERGE = 257 }; /* ids of byte 0 and of merge 0 */
+enum { GF_BPE_PIECE_MOST = 4096 };                        /* bytes; a longer piece is divided */
+
+struct gf_merge_table;
+struct gf_piece_table;
+
 struct gf_bpe {
     int32_t vocab_size;
     uint8_t **bytes; /* [vocab_size] what an id stands for; NULL for id 0 */
     int32_t *n_bytes;
-    int32_t (*merges)[2]; /* [n_merges] ids; merge i makes id 257 + i */
+    int32_t (*merges)[2]; /* [n_merges] ids; merge i makes id GF_BPE_FIRST_MERGE + i */
     int32_t n_merges;
-    void *pairs, *pieces; /* look-up tables */
+    struct gf_merge_table *table; /* finds the merge of a pair of ids */
+    struct gf_piece_table *cache; /* the ids of the pieces that have been encoded */
 };
 
-/* Learn from text (separators are skipped) until vocab_size ids exist; at least 257. */
+/* Learn from text (separators are skipped) until vocab_size ids exist, or fewer if the text has no more pairs.
+ * vocab_size is at least GF_BPE_FIRST_MERGE. After a failure gf_bpe_close frees what is left. */
 int32_t gf_bpe_train(struct gf_bpe *b, const char *text, size_t n, int32_t vocab_size, struct gf_error *err);
+
+/* A vocabulary from a list of merges: gf_bpe_open makes the separator and the 256 bytes, with capacity for vocab_size
+ * ids; gf_bpe_add_merge adds an id; gf_bpe_seal, after the last merge, makes encoding possible. Each returns 0, or -1
+ * if memory is missing; gf_bpe_close then frees what is left. */
+int gf_bpe_open(struct gf_bpe *b, int32_t vocab_size);
+int gf_bpe_add_merge(struct gf_bpe *b, int32_t left, int32_t right);
+int gf_bpe_seal(struct gf_bpe *b);
+
 void gf_bpe_close(struct gf_bpe *b);
-/* Ids of n bytes of text, special tokens not recognised. Writes at most `room`; returns how many
- * there are, -1 without memory. */
-int64_t gf_bpe_encode(struct gf_bpe *b, const char *text, size_t n, int32_t *ids, int64_t room);
-/* An id's bytes in the letters that byte-level vocabularies are written in, UTF-8, 0-terminated. */
-void gf_bpe_spell(const struct gf_bpe *b, int32_t id, char *out, size_t room);
-/* The tokenizer.json that Hugging Face's library reads; and one written here back. With `begin`
- * that library puts the separator in front of what it encodes. */
-void gf_bpe_write(const struct gf_bpe *b, int begin, struct gf_sink *to);
-int32_t gf_bpe_read(struct gf_bpe *b, const char *json, size_t n, struct gf_error *err);
+/* The ids of n bytes of text; special tokens are not recognised. Writes at most `capacity` of them and returns how many
+ * there are; -1 if memory is missing. */
+int64_t gf_bpe_encode(struct gf_bpe *b, const char *text, size_t n, int32_t *ids, int64_t capacity);
 #endif

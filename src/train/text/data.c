@@ -7,15 +7,15 @@
 
 static int is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/* Where the target of a pair begins, behind the tab; 0: there is no tab. */
+/* The offset of a pair's target, behind the tab; 0 if there is no tab. */
 static size_t target_at(const char *text, size_t n) {
     const char *tab = memchr(text, '\t', n);
     return tab ? (size_t)(tab - text) + 1 : 0;
 }
 
-/* Texts between separators (or lines) without the spaces around them; empty ones are left out.
- * to NULL: only counted. */
-static int64_t cut(const struct gf_data *d, struct gf_text *to) {
+/* List the texts between separators (of pairs: the lines), without the spaces around them and without empty ones, in
+ * `to`. to may be NULL. Returns their number. */
+static int64_t list_texts(const struct gf_data *d, struct gf_text *to) {
     const char *mark = d->pairs ? "\n" : GF_BPE_SEPARATOR;
     const size_t m = strlen(mark);
     int64_t count = 0;
@@ -39,7 +39,7 @@ int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct 
     d->bpe = bpe;
     d->context = context;
     d->seed = seed;
-    d->ordered = d->held = -1;
+    d->ordered_epoch = d->loaded = -1;
     d->bytes = text;
     d->n_bytes = n;
     const size_t length = strlen(text);
@@ -47,10 +47,11 @@ int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct 
         gf_data_close(d);
         return gf_fail(err, GF_ERR_ARGUMENT, "byte %lld is 0: this is not text", (long long)length);
     }
-    const int64_t found = cut(d, NULL);
+    const int64_t found = list_texts(d, NULL);
     if (!found || found > INT32_MAX) {
         gf_data_close(d);
-        return found ? gf_fail(err, GF_ERR_ARGUMENT, "%lld texts are more than %d", (long long)found, INT32_MAX)
+        return found ? gf_fail(err, GF_ERR_ARGUMENT, "there are %lld texts, expected at most %d", (long long)found,
+                               INT32_MAX)
                      : gf_fail(err, GF_ERR_ARGUMENT, "there is no text to learn from");
     }
     const int32_t n_texts = d->n_texts = (int32_t)found;
@@ -60,7 +61,7 @@ int32_t gf_data_open(struct gf_data *d, char *text, size_t n, int pairs, struct 
         gf_data_close(d);
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d texts", n_texts);
     }
-    cut(d, d->texts);
+    list_texts(d, d->texts);
     gf_sha256(d->sha256, text, n);
     for (int32_t i = 0; pairs && i < n_texts; i++) {
         const struct gf_text *t = &d->texts[i];
@@ -84,7 +85,7 @@ void gf_data_close(struct gf_data *d) {
     memset(d, 0, sizeof *d);
 }
 
-int gf_batch_open(struct gf_batch_room *r, int32_t rows, int32_t seqs) {
+int gf_batch_open(struct gf_batch_buffer *r, int32_t rows, int32_t seqs) {
     memset(r, 0, sizeof *r);
     r->rows = rows;
     r->seqs = seqs;
@@ -101,7 +102,7 @@ int gf_batch_open(struct gf_batch_room *r, int32_t rows, int32_t seqs) {
     return 0;
 }
 
-void gf_batch_close(struct gf_batch_room *r) {
+void gf_batch_close(struct gf_batch_buffer *r) {
     free(r->ids);
     free(r->targets);
     free(r->lengths);
@@ -110,8 +111,9 @@ void gf_batch_close(struct gf_batch_room *r) {
     memset(r, 0, sizeof *r);
 }
 
-/* Text i as d->ids: separator, tokens, separator; of a pair the target, and d->source. */
-static int hold(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t draw) {
+/* Encode text i into d->ids and d->source. swap, unless NULL, replaces words, as the random number `draw` says. Returns
+ * 0, or -1 if memory is missing. */
+static int load_text(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t draw) {
     const char *text = d->bytes + d->texts[i].at;
     size_t n = d->texts[i].n, skip = 0;
     if (d->pairs) {
@@ -120,22 +122,22 @@ static int hold(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t dra
         text = gf_swap_apply(swap, text, n, draw, &n);
         if (!text) return -1;
     }
-    if ((int64_t)n + 2 > d->room) {
+    if ((int64_t)n + 2 > d->capacity) {
         free(d->ids);
         free(d->source);
-        d->room = (int64_t)n + 1024;
-        d->ids = malloc((size_t)d->room * sizeof *d->ids);
-        d->source = malloc((size_t)d->room * sizeof *d->source);
-        if (!d->ids || !d->source) return d->room = 0, -1;
+        d->capacity = (int64_t)n + 1024;
+        d->ids = malloc((size_t)d->capacity * sizeof *d->ids);
+        d->source = malloc((size_t)d->capacity * sizeof *d->source);
+        if (!d->ids || !d->source) return d->capacity = 0, -1;
     }
     d->n_source = 0;
     if (skip) {
-        const int64_t m = gf_bpe_encode(d->bpe, text, skip - 1, d->source, d->room);
+        const int64_t m = gf_bpe_encode(d->bpe, text, skip - 1, d->source, d->capacity);
         if (m < 0) return -1;
         d->n_source = (int32_t)(m < d->context ? m : d->context);
     }
     d->ids[0] = 0;
-    const int64_t m = gf_bpe_encode(d->bpe, text + skip, n - skip, d->ids + 1, d->room - 2);
+    const int64_t m = gf_bpe_encode(d->bpe, text + skip, n - skip, d->ids + 1, d->capacity - 2);
     if (m < 0) return -1;
     d->ids[m + 1] = 0;
     d->n_ids = m + 2;
@@ -143,11 +145,12 @@ static int hold(struct gf_data *d, int32_t i, struct gf_swap *swap, uint64_t dra
     return 0;
 }
 
-/* The held text's window w joins the batch: 1, or 0 when it does not fit. *last: no more windows. */
-static int join_batch(struct gf_data *d, struct gf_batch_room *r, int64_t w, int *last) {
+/* Append window w of the loaded text to the batch. *last: whether it is the text's last window. Returns 1, or 0 if the
+ * window does not fit. */
+static int append_window(struct gf_data *d, struct gf_batch_buffer *r, int64_t w, int *last) {
     struct gf_batch *b = &r->b;
-    const int64_t from = w * d->context, all = d->n_ids - 1;
-    const int32_t n = (int32_t)(all - from < d->context ? all - from : d->context);
+    const int64_t from = w * d->context, n_rows = d->n_ids - 1;
+    const int32_t n = (int32_t)(n_rows - from < d->context ? n_rows - from : d->context);
     if (b->n_seqs == r->seqs || n > r->rows - b->n || d->n_source > r->rows - b->n_source) return 0;
     memcpy(r->ids + b->n, d->ids + from, (size_t)n * sizeof *d->ids);
     memcpy(r->targets + b->n, d->ids + from + 1, (size_t)n * sizeof *d->ids);
@@ -156,17 +159,17 @@ static int join_batch(struct gf_data *d, struct gf_batch_room *r, int64_t w, int
     r->lengths[b->n_seqs++] = n;
     b->n += n;
     b->n_source += d->n_source;
-    r->counted += n;
-    *last = from + n >= all;
+    r->n_targets += n;
+    *last = from + n >= n_rows;
     return 1;
 }
 
-static void clear(struct gf_batch_room *r) {
-    r->b.n = r->b.n_seqs = r->b.n_source = r->counted = 0;
+static void clear(struct gf_batch_buffer *r) {
+    r->b.n = r->b.n_seqs = r->b.n_source = r->n_targets = 0;
     r->bytes = 0;
 }
 
-/* Fisher and Yates's shuffle of the epoch. */
+/* Order the texts of the epoch by a Fisher-Yates shuffle. */
 static void shuffle(struct gf_data *d) {
     struct gf_rng rng;
     gf_rng_seed(&rng, d->seed ^ ((uint64_t)d->epoch + 1) * 0x9e3779b97f4a7c15u);
@@ -176,40 +179,40 @@ static void shuffle(struct gf_data *d) {
         d->order[i] = d->order[j];
         d->order[j] = t;
     }
-    d->ordered = d->epoch;
+    d->ordered_epoch = d->epoch;
 }
 
-/* The text under way. */
-static int hold_next(struct gf_data *d) {
-    if (d->ordered != d->epoch) shuffle(d);
+/* Load the text at the position of d, if it is not loaded. Returns 0, or -1 if memory is missing. */
+static int load_next(struct gf_data *d) {
+    if (d->ordered_epoch != d->epoch) shuffle(d);
     const int64_t key = d->epoch * d->n_texts + d->next;
-    if (d->held == key) return 0;
-    d->held = -1;
-    if (hold(d, d->order[d->next], d->swap, d->seed + (uint64_t)key * 0x9e3779b97f4a7c15u)) return -1;
-    d->held = key;
+    if (d->loaded == key) return 0;
+    d->loaded = -1;
+    if (load_text(d, d->order[d->next], d->swap, d->seed + (uint64_t)key * 0x9e3779b97f4a7c15u)) return -1;
+    d->loaded = key;
     return 0;
 }
 
 int gf_data_seek(struct gf_data *d, int64_t epoch, int64_t next, int64_t window) {
-    const int64_t was_epoch = d->epoch, was_next = d->next;
+    const int64_t old_epoch = d->epoch, old_next = d->next;
     if (epoch < 0 || epoch > INT32_MAX || next < 0 || next >= d->n_texts || window < 0) return -1;
     d->epoch = epoch;
     d->next = next;
-    if (!hold_next(d) && window <= (d->n_ids - 2) / d->context) {
+    if (!load_next(d) && window <= (d->n_ids - 2) / d->context) {
         d->window = window;
         return 0;
     }
-    d->epoch = was_epoch;
-    d->next = was_next;
+    d->epoch = old_epoch;
+    d->next = old_next;
     return -1;
 }
 
-int gf_data_fill(struct gf_data *d, struct gf_batch_room *r) {
+int gf_data_fill(struct gf_data *d, struct gf_batch_buffer *r) {
     clear(r);
     for (;;) {
-        if (hold_next(d)) return -1;
+        if (load_next(d)) return -1;
         int last;
-        if (!join_batch(d, r, d->window, &last)) return 0;
+        if (!append_window(d, r, d->window, &last)) return 0;
         if (!last) {
             d->window++;
             continue;
@@ -219,14 +222,14 @@ int gf_data_fill(struct gf_data *d, struct gf_batch_room *r) {
     }
 }
 
-int gf_data_in_order(struct gf_data *d, struct gf_batch_room *r, int32_t *i, int32_t *w) {
+int gf_data_in_order(struct gf_data *d, struct gf_batch_buffer *r, int32_t *i, int32_t *w) {
     clear(r);
-    d->held = -1;
+    d->loaded = -1;
     for (; *i < d->n_texts; ++*i, *w = 0) {
-        if (hold(d, *i, NULL, 0)) return -1;
+        if (load_text(d, *i, NULL, 0)) return -1;
         int last = 0;
         while (!last) {
-            if (!join_batch(d, r, *w, &last)) return 0;
+            if (!append_window(d, r, *w, &last)) return 0;
             if (*w == 0) r->bytes += (int64_t)d->n_target;
             ++*w;
         }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 24, TRIES = 8 };
+enum { WORD_MOST = 24, TRIES = 8 }; /* letters of a word; draws until a replacement fits */
 
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static int is_upper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -13,6 +13,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp(((const struct gf_swap_word *)a)->text, ((const struct gf_swap_word *)b)->text);
 }
 
+/* The index of a listed word, or -1. */
 static int32_t find(const struct gf_swap *s, const char *word) {
     int32_t low = 0, high = s->n_words;
     while (low < high) {
@@ -25,17 +26,18 @@ static int32_t find(const struct gf_swap *s, const char *word) {
     return low < s->n_words && !strcmp(s->words[low].text, word) ? low : -1;
 }
 
-/* The entry that n letters spell, as they are, in small letters, or without a plural's s; -1. */
-static int32_t look_up(const struct gf_swap *s, const char *t, size_t n, int *small, int *plural) {
-    char word[LONGEST + 1];
-    *small = *plural = 0;
-    if (n < 2 || n > LONGEST) return -1;
+/* The index of the listed word that t [n] is: as it stands, with its first letter in lower case (*capital), or without
+ * the s of a plural (*plural); -1 if none. */
+static int32_t look_up(const struct gf_swap *s, const char *t, size_t n, int *capital, int *plural) {
+    char word[WORD_MOST + 1];
+    *capital = *plural = 0;
+    if (n < 2 || n > WORD_MOST) return -1;
     memcpy(word, t, n);
     word[n] = 0;
     int32_t at = find(s, word);
     if (at < 0 && is_upper(word[0])) {
         word[0] = (char)(word[0] - 'A' + 'a');
-        *small = 1;
+        *capital = 1;
         at = find(s, word);
     }
     if (at < 0 && word[n - 1] == 's' && !is_upper(word[0])) {
@@ -48,11 +50,11 @@ static int32_t look_up(const struct gf_swap *s, const char *t, size_t n, int *sm
 
 int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, size_t n, struct gf_error *err) {
     memset(s, 0, sizeof *s);
-    int32_t room = 1, group = 0;
+    int32_t capacity = 1, group = 0;
     double chance = 0;
-    for (const char *g = groups; *g; g++) room += strchr(" \t\r\n", *g) != NULL;
-    s->words = calloc((size_t)room, sizeof *s->words);
-    if (!s->words) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", room);
+    for (const char *g = groups; *g; g++) capacity += strchr(" \t\r\n", *g) != NULL;
+    s->words = calloc((size_t)capacity, sizeof *s->words);
+    if (!s->words) return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", capacity);
     for (const char *g = groups; *g;) {
         size_t m = 0;
         while (g[m] && !strchr(" \t\r\n", g[m])) m++;
@@ -63,7 +65,7 @@ int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, si
             w->text = calloc(m + 1, 1);
             if (!w->text) {
                 gf_swap_close(s);
-                return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", room);
+                return gf_fail(err, GF_ERR_MEMORY, "no memory for %d words", capacity);
             }
             memcpy(w->text, g, m);
             w->n = (int32_t)m;
@@ -85,8 +87,8 @@ int32_t gf_swap_open(struct gf_swap *s, const char *groups, const char *text, si
     for (size_t i = 0, m; i < n; i += m + 1) {
         for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
         }
-        int small, plural;
-        const int32_t at = look_up(s, text + i, m, &small, &plural);
+        int capital, plural;
+        const int32_t at = look_up(s, text + i, m, &capital, &plural);
         if (at >= 0) s->words[at].count++;
     }
     return GF_OK;
@@ -99,7 +101,7 @@ void gf_swap_close(struct gf_swap *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* One of the group by frequency. */
+/* A random word of the group, in proportion to its count; -1 if none occurs in the corpus. */
 static int32_t draw_from(const struct gf_swap *s, int32_t group, struct gf_rng *rng) {
     int64_t all = 0, at;
     for (int32_t i = 0; i < s->n_words; i++)
@@ -114,38 +116,38 @@ static int32_t draw_from(const struct gf_swap *s, int32_t group, struct gf_rng *
 }
 
 const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_t draw, size_t *n_out) {
-    enum { MOST = (LONGEST + 2) / 2 }; /* two letters may become LONGEST and an s */
-    if (n * MOST + LONGEST > s->room) {
+    enum { GROWTH = (WORD_MOST + 2) / 2 }; /* two letters may become WORD_MOST and an s */
+    if (n * GROWTH + WORD_MOST > s->capacity) {
         free(s->out);
-        s->room = n * MOST + 4096;
-        s->out = malloc(s->room);
-        if (!s->out) return s->room = 0, NULL;
+        s->capacity = n * GROWTH + 4096;
+        s->out = malloc(s->capacity);
+        if (!s->out) return s->capacity = 0, NULL;
     }
     struct gf_rng rng;
-    int small, plural;
+    int capital, plural;
     gf_rng_seed(&rng, draw);
-    for (int32_t i = 0; i < s->n_words; i++) s->words[i].seen = 0, s->words[i].other = -1;
-    for (size_t i = 0, m; i < n; i += m + 1) { /* what is there */
+    for (int32_t i = 0; i < s->n_words; i++) s->words[i].used = 0, s->words[i].replacement = -1;
+    for (size_t i = 0, m; i < n; i += m + 1) { /* which words occur */
         for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
         }
-        const int32_t at = look_up(s, text + i, m, &small, &plural);
-        if (at >= 0) s->words[at].seen = 1;
+        const int32_t at = look_up(s, text + i, m, &capital, &plural);
+        if (at >= 0) s->words[at].used = 1;
     }
-    for (int32_t i = 0; i < s->n_words; i++) { /* what becomes of it */
+    for (int32_t i = 0; i < s->n_words; i++) { /* what replaces them */
         struct gf_swap_word *w = &s->words[i];
-        if (w->seen != 1 || gf_rng_uniform(&rng) >= w->chance) continue;
-        for (int k = 0; k < TRIES && w->other < 0; k++) {
+        if (w->used != 1 || gf_rng_uniform(&rng) >= w->chance) continue;
+        for (int k = 0; k < TRIES && w->replacement < 0; k++) {
             const int32_t other = draw_from(s, w->group, &rng);
-            if (other < 0 || s->words[other].seen || s->words[other].vowel != w->vowel) continue;
-            w->other = other;
-            s->words[other].seen = 2; /* taken */
+            if (other < 0 || s->words[other].used || s->words[other].vowel != w->vowel) continue;
+            w->replacement = other;
+            s->words[other].used = 2;
         }
     }
     char *to = s->out;
     for (size_t i = 0, m; i < n; i += m) {
         for (m = 0; i + m < n && is_letter(text[i + m]); m++) {
         }
-        const int32_t at = look_up(s, text + i, m, &small, &plural), other = at < 0 ? -1 : s->words[at].other;
+        const int32_t at = look_up(s, text + i, m, &capital, &plural), other = at < 0 ? -1 : s->words[at].replacement;
         if (other < 0) {
             m += m == 0; /* a byte that is no letter */
             memcpy(to, text + i, m);
@@ -153,7 +155,7 @@ const char *gf_swap_apply(struct gf_swap *s, const char *text, size_t n, uint64_
             continue;
         }
         memcpy(to, s->words[other].text, (size_t)s->words[other].n);
-        if (small && !is_upper(*to)) *to = (char)(*to - 'a' + 'A');
+        if (capital && !is_upper(*to)) *to = (char)(*to - 'a' + 'A');
         to += s->words[other].n;
         if (plural) *to++ = 's';
     }

@@ -1,7 +1,7 @@
 /* unicode.c - see unicode.h. */
 #include "train/text/unicode.h"
 
-/* Runs of characters of one kind from U+0000 on, length << 2 | kind. Made by scripts/unicode.js. */
+/* Runs of characters of one kind, in order from U+0000: length << 2 | kind. Made by scripts/unicode.js. */
 static const uint16_t runs[] = {
     /* Unicode 17.0 */
     0x27,   0x16,   0x4b,   0x6,    0x3f,   0x29,   0x1f,   0x68,   0x1b,   0x68,   0x97,   0x6,    0x27,   0x4,
