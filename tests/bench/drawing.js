@@ -21,7 +21,8 @@ export async function measureDrawing(top, rounds) {
   const folder = mkdtempSync(join(tmpdir(), 'glassformer-bare-'));
   writeFileSync(
     join(folder, 'index.html'),
-    '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n',
+    '<!doctype html><html><head><title></title></head><body>' +
+      '<script type="module" src="./main.js"></script></body></html>\n',
   );
   writeFileSync(
     join(folder, 'main.js'),

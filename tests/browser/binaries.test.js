@@ -1,5 +1,5 @@
-// binaries.test.js - every binary gives the same numbers: logits of the shipped model in Chromium,
-// from each binary and from each tier of V8's compiler, are those of Node bit for bit.
+// binaries.test.js - every binary gives the same bits: logits of the shipped model in Chromium, from each binary and
+// each tier of V8's compiler, equal those of Node.
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,8 +17,8 @@ const skip = !existsSync(top + model) && `${model} is missing`;
 const text = 'Once upon a time, there was a little girl named Lily. She loved to play outside in the sun.';
 
 /**
- * Logits, every captured point and a drawn text of a small model for each type of weights and of cache, as one number
- * each (FNV-1a).
+ * Hashes (FNV-1a) of logits, every captured point and a sampled text of a small model, for each type of weights and
+ * cache.
  * @param {typeof create} create
  */
 const everything = (create) => async (/** @type {object} */ options) => {
@@ -62,7 +62,8 @@ let server, expected;
 before(async () => {
   writeFileSync(
     join(folder, 'index.html'),
-    '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n',
+    '<!doctype html><html><head><title></title></head><body>' +
+      '<script type="module" src="./main.js"></script></body></html>\n',
   );
   writeFileSync(
     join(folder, 'main.js'),
@@ -142,7 +143,7 @@ describe('threads', () => {
     let last;
     for (let i = 0; i < times; i++)
       last = await page.evaluate(([text, options]) => window.logits(text, options), [text, options]);
-    // ending takes its time
+    // workers need a moment to end
     for (let i = 0; i < 600 && page.workers().length; i++) await new Promise((resolve) => setTimeout(resolve, 100));
     const workers = page.workers().length;
     await page.close();
@@ -156,7 +157,7 @@ describe('threads', () => {
     );
 
   for (const backend of ['simd', 'relaxed']) {
-    test(`${backend}: every type of weights and of cache, every captured point, as here`, async () => {
+    test(`${backend}: every type of weights and cache, and every captured point, have Node's bits`, async () => {
       const here = await everything(create)({ backend: 'simd', worker: false });
       assert.ok(Object.keys(here).length > 12 * 30);
       const page = await browser.newPage();
@@ -172,7 +173,7 @@ describe('threads', () => {
     });
 
     for (const threads of [2, 3]) {
-      test(`${threads} threads of ${backend}: the same numbers, and no worker is left`, { skip }, async () => {
+      test(`${threads} threads of ${backend}: the same numbers, and dispose ends all workers`, { skip }, async () => {
         const { used, bits, workers, errors } = await inPage(server.url, { backend, threads }, 5);
         assert.match(used, new RegExp(`^${backend}.*, ${threads} threads$`));
         same(bits);
@@ -182,7 +183,7 @@ describe('threads', () => {
     }
   }
 
-  test('a page that is not isolated runs on one thread, and the backend says why', { skip }, async () => {
+  test('a page that is not isolated uses one thread, and the backend text says why', { skip }, async () => {
     const plain = await serve(join(folder, 'dist'), { isolate: false, also: { '/weights/': join(top, 'weights') } });
     try {
       const { used, bits, errors } = await inPage(plain.url, { threads: 2 });

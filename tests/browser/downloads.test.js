@@ -1,5 +1,5 @@
-// downloads.test.js - in Chromium, Firefox and WebKit: cut downloads are resumed, and headers are sent to one origin
-// only
+// downloads.test.js - in Chromium, Firefox and WebKit: interrupted downloads are resumed, and headers are sent to one
+// origin only
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,8 +29,8 @@ async function idsOf(model) {
 }
 
 /**
- * Token ids that the page writes while every connection breaks once bytes of it were read, or the code and message of
- * what it met.
+ * Token ids that the page generates while every connection breaks after some bytes, or the code and message of the
+ * error.
  * @param {import('../../scripts/browsers.js').Page} page
  * @param {string} url
  * @param {Record<string, any>} options
@@ -84,7 +84,7 @@ for (const engine of ENGINES) {
     });
 
     for (const worker of [true, false]) {
-      test(`a cut download from another origin is resumed ${worker ? 'in the worker' : 'in the page'}`, async () => {
+      test(`an interrupted download from another origin is resumed ${worker ? 'in the worker' : 'in the page'}`, async () => {
         const models = await serveCut(
           { '/m.gguf': { bytes, cuts: [9000, 3000], held: true, headers: { 'cache-control': 'no-store' } } },
           OPEN,
@@ -128,7 +128,7 @@ for (const engine of ENGINES) {
         }
       });
     }
-    test('a server that hides its ranges is named', async () => {
+    test('a server that does not expose Content-Range is named in the error', async () => {
       const models = await serveCut(
         {
           '/m.gguf': {
@@ -153,7 +153,7 @@ for (const engine of ENGINES) {
         models.close();
       }
     });
-    test('an authorization is sent to the origin of the weights and not to where it redirects', async () => {
+    test('an Authorization header is sent to the origin of the weights and not to where it redirects', async () => {
       const away = await serveCut({ '/m.gguf': { bytes } }, OPEN),
         home = await serveCut({ '/m.gguf': `${away.url}m.gguf`, '/near.gguf': { bytes } }, OPEN);
       try {
@@ -168,7 +168,7 @@ for (const engine of ENGINES) {
         away.close();
       }
     });
-    test('other headers are sent where nothing redirects, and a redirect is an error', async () => {
+    test('other headers are sent without redirects, and a redirect is an error', async () => {
       const away = await serveCut({ '/m.gguf': { bytes } }, OPEN),
         home = await serveCut({ '/m.gguf': `${away.url}m.gguf`, '/near.gguf': { bytes } }, OPEN);
       try {

@@ -1,7 +1,7 @@
-// engines.test.js - the library in Chromium, Firefox and WebKit, with and without cross-origin isolation: every answer
-// is Node's, bit for bit
+// engines.test.js - the library in Chromium, Firefox and WebKit, with and without cross-origin isolation: every result
+// has the bits of Node's
 //
-//   ENGINES=webkit node --test tests/browser/engines.test.js      one engine alone; so in engines_page.test.js
+//   ENGINES=webkit node --test tests/browser/engines.test.js      one engine only; also for engines_page.test.js
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -32,7 +32,7 @@ const inNode = (/** @type {string} */ model) =>
   once(model, () => ask(library, `${top}weights/${model}`, { backend: 'simd' }, QUESTIONS));
 
 /**
- * Answers of a page, or `failed`.
+ * Results of a page, or `failed`.
  * @param {Page} page
  * @param {string} model
  * @param {Record<string, any>} options
@@ -83,13 +83,13 @@ for (const engine of ENGINES) {
           await server?.close();
         });
 
-        test('the page is what it is said to be', async (t) => {
+        test('the page is isolated exactly where the server sends the headers', async (t) => {
           t.diagnostic(browser.version);
           assert.equal(await page.evaluate(() => crossOriginIsolated), isolate);
         });
 
         for (const model of MODELS) {
-          test(`${model}: texts, captures, edits, lens, sessions and batches`, async (t) => {
+          test(`${model}: texts, captures, edits, lens, sessions and batches have Node's bits`, async (t) => {
             const { backend, ...answers } = await inPage(page, model, {});
             t.diagnostic(String(backend));
             assert.deepEqual(answers, await inNode(model));
@@ -98,14 +98,14 @@ for (const engine of ENGINES) {
         }
 
         for (const backend of /** @type {const} */ (['simd', 'relaxed'])) {
-          test(`backend ${backend}, ${isolate ? 'two threads' : "in the page's own thread"}`, async (t) => {
+          test(`backend ${backend}, ${isolate ? 'two threads' : "in the page's own thread"}, has Node's bits`, async (t) => {
             const {
               backend: used,
               failed,
               ...answers
             } = await inPage(page, SMALL, { backend, ...(isolate ? { threads: 2 } : { worker: false }) });
             if (!(await page.evaluate((bytes) => WebAssembly.validate(new Uint8Array(bytes)), [...PROBES[backend]]))) {
-              assert.equal(`${engine} ${backend}`, 'webkit relaxed'); // the others have both
+              assert.equal(`${engine} ${backend}`, 'webkit relaxed'); // the other engines have both
               assert.match(failed, /^unsupported: backend relaxed was asked for/);
               return t.skip(`${browser.version} lacks an instruction of the relaxed binary`);
             }
@@ -119,7 +119,7 @@ for (const engine of ENGINES) {
           });
         }
 
-        test('training: losses, file, checkpoint and depth', async () => {
+        test("training has Node's losses, file, checkpoint and depth", async () => {
           assert.deepEqual(
             await page.evaluate((text) => {
               const { library, programme } = /** @type {any} */ (window);
@@ -130,7 +130,7 @@ for (const engine of ENGINES) {
         });
 
         for (const cache of ['cache-storage', 'opfs']) {
-          test(`${cache}: once from the network, then from there`, async (t) => {
+          test(`${cache}: the first load uses the network, the second one the cache`, async (t) => {
             const { answers, failed } = await page.evaluate((cache) => {
               const { library, programme } = /** @type {any} */ (window);
               return programme.keeps(library, `weights/stories-1m.gguf?${cache}`, cache).then(
@@ -139,7 +139,7 @@ for (const engine of ENGINES) {
               );
             }, cache);
             if (cache === 'opfs' && !(await page.evaluate(() => 'getDirectory' in (navigator.storage ?? {})))) {
-              assert.equal(engine, 'webkit'); // WebKitGTK has none; Safari has
+              assert.equal(engine, 'webkit'); // WebKitGTK has no such cache; Safari has one
               assert.match(failed, /^unsupported: opfs was asked for/);
               return t.skip(`${browser.version} has no private file system`);
             }
@@ -149,16 +149,16 @@ for (const engine of ENGINES) {
           });
         }
 
-        test('nothing was complained of', async () => {
+        test('the console has no error or warning', async () => {
           assert.deepEqual(await page.complaints(), []);
         });
       });
     }
 
-    // Where SharedArrayBuffer is switched off, WebKit still says that the page is isolated: threads were started, and
-    // every load failed.
+    // Where SharedArrayBuffer is switched off, WebKit still reports an isolated page: threads were started, and every
+    // load failed.
     if (engine === 'webkit') {
-      test('isolated, without SharedArrayBuffer: one thread, and the backend says why', async () => {
+      test('isolated, without SharedArrayBuffer: one thread, and the backend text says why', async () => {
         const [server, other] = [await serveLibrary(true), await openBrowser(engine, { sharedMemory: false })];
         try {
           const page = await other.open(server.url);

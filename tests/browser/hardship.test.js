@@ -1,5 +1,5 @@
-// hardship.test.js - the built page in Chromium where less is there than it would like: no storage, code that does not
-// come, a folder that holds no model, a low or a narrow window.
+// hardship.test.js - the built page in Chromium under bad conditions: no storage, code that fails to load, a folder
+// without a model, a low or narrow window
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ async function open(how = {}) {
 }
 const theme = (page) => page.evaluate(() => document.documentElement.dataset.theme);
 
-// With site data blocked the first panel once stopped the module, and nothing worked.
+// With site data blocked, an error in the first panel once stopped the whole module.
 for (const [what, take] of /** @type {[string, () => void][]} */ ([
   [
     'blocked',
@@ -39,7 +39,7 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
     },
   ],
 ])) {
-  test(`where storage is ${what}, theme and guided walk work, and last as long as the page`, async () => {
+  test(`where storage is ${what}, theme and guided walk work until the page is closed`, async () => {
     const { page, complaints, close } = await open({
       colorScheme: 'light',
       prepare: (page) => page.addInitScript(take),
@@ -56,7 +56,7 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
   });
 }
 
-test('panels whose code does not come say so and come when asked for again, and the page is kept for later', async () => {
+test('a panel whose code fails to load says so and loads on retry, and the page is still cached', async () => {
   const late = '**/assets/{train,depth}-*.js';
   const { page, complaints, close } = await open({ prepare: (page) => page.route(late, (route) => route.abort()) });
   for (const panel of ['.train', '.depth'])
@@ -65,7 +65,7 @@ test('panels whose code does not come say so and come when asked for again, and 
   await page.unroute(late);
   await page.locator('.train').getByRole('button', { name: 'Try again' }).press('Enter');
   await page.waitForSelector('#train-text');
-  await page.locator('.depth').scrollIntoViewIfNeeded(); // it comes by itself when it is near
+  await page.locator('.depth').scrollIntoViewIfNeeded(); // the panel loads when it is near the viewport
   await page.waitForSelector('.depth h2 small');
   assert.equal(await page.locator('.train > [role="alert"], .depth > [role="alert"]').count(), 0);
   assert.equal(await page.locator('.train h2 small, .depth h2 small').count(), 2, 'a panel was made twice');
@@ -74,7 +74,7 @@ test('panels whose code does not come say so and come when asked for again, and 
   await close();
 });
 
-test('an explanation whose code does not come is said to be missing, and comes when asked for again', async () => {
+test('an explanation whose code fails to load says so and loads on retry', async () => {
   const late = '**/assets/explanation-*.js';
   const { page, complaints, close } = await open({
     hash: `${SMALL}&open=ffn&key=1`,
@@ -121,7 +121,7 @@ const drop = (page, where, how) =>
     [where, how],
   );
 
-test('a folder without a model, and what cannot be read, is refused in a sentence', async () => {
+test('a folder without a model, and an unreadable file, are refused with a message', async () => {
   const { page, complaints, close } = await open();
   const refused = async (/** @type {RegExp} */ words) => {
     await page.waitForFunction(
@@ -171,7 +171,7 @@ for (const [width, height] of [
   [320, 256],
   [1280, 256],
 ]) {
-  test(`the guided walk is whole in a window of ${width} x ${height}`, async () => {
+  test(`the guided walk fits a window of ${width} x ${height}`, async () => {
     const { page, close } = await open({ width, height });
     await page.getByRole('button', { name: 'Guided walk' }).click();
     const boxes = () =>
@@ -190,7 +190,7 @@ for (const [width, height] of [
       );
       for (const { name, top, bottom } of await boxes())
         assert.ok(top >= 0 && bottom <= height, `${name} reaches from ${top} to ${bottom}`);
-      // every line of the text can be brought between the edge above and the buttons
+      // every line of the text can be scrolled between the upper edge and the buttons
       const last = await page.evaluate(() => {
         const walk = document.querySelector('.walk');
         walk.scrollTop = walk.scrollHeight;
@@ -206,7 +206,7 @@ for (const [width, height] of [
   });
 }
 
-test('“Break it” fits 360 px while it measures', async () => {
+test('“Break it” fits a width of 360 px while it measures', async () => {
   const { page, close } = await open({ width: 360, height: 800 });
   const { over, before, tall, wide } = await page.evaluate(() => {
     const [tools, button, progress] = ['', ' button', ' progress'].map((part) =>

@@ -15,7 +15,7 @@ import { watchQuiet } from './quiet.js';
 
 const document = readFileSync(join(top, 'docs/hosting.md'), 'utf8');
 /**
- * The first block of a language in the document.
+ * The first code block of a language in the document.
  * @param {string} language
  * @param {string} [holds]
  */
@@ -82,7 +82,7 @@ const headersOf = (rules, path) =>
   );
 
 /**
- * Open the page as a visitor of a machine with eight cores and let it write.
+ * Open the page as on a machine with eight cores, and generate a text.
  * @param {string} url
  */
 async function written(url) {
@@ -148,7 +148,7 @@ function check({ ids, complaints, requests, ...visit }, url, isolated) {
   assert.equal(visit.headers['cache-control'], 'public, max-age=31536000, immutable');
 }
 
-test('in a folder, without headers: one thread, the same text', async () => {
+test('in a folder, without headers, the page uses one thread and generates the same text', async () => {
   const host = await serve(site, { base: '/some/folder/', isolate: false });
   try {
     check(await written(host.url), host.url, false);
@@ -157,7 +157,7 @@ test('in a folder, without headers: one thread, the same text', async () => {
   }
 });
 
-test('in a folder, with the headers of site/_headers: isolated, the binary with threads, the same text', async () => {
+test('in a folder, with the headers of site/_headers, the page uses threads and generates the same text', async () => {
   const rules = rulesOf(readFileSync(join(site, '_headers'), 'utf8')),
     base = '/some/folder/';
   const host = await serve(site, {
@@ -172,7 +172,7 @@ test('in a folder, with the headers of site/_headers: isolated, the binary with 
   }
 });
 
-test('the document shows the headers that the build ships', () => {
+test('docs/hosting.md shows the headers of site/_headers', () => {
   assert.deepEqual(rulesOf(block('', '/assets/*')), rulesOf(readFileSync(join(site, '_headers'), 'utf8')));
   assert.deepEqual(
     Object.fromEntries(
@@ -195,7 +195,7 @@ const installed = (program) =>
     .find(existsSync) ?? null;
 
 /**
- * A port that was free a moment ago.
+ * Find a port that is free at the moment.
  * @returns {Promise<number>}
  */
 const freePort = () =>
@@ -236,7 +236,7 @@ async function visitOn(program, args, url) {
 }
 
 /**
- * The page in a folder of its own for a server that runs as another user.
+ * Copy the page to a folder that a server of another user can read.
  * @param {string} name
  */
 function folderFor(name) {
@@ -248,26 +248,30 @@ function folderFor(name) {
 }
 
 const nginx = installed('nginx');
-test("nginx with the document's configuration", { skip: !nginx && 'nginx is not installed' }, async () => {
-  const folder = folderFor('nginx'),
-    port = await freePort();
-  const server = block('nginx')
-    .replace('listen 8080', `listen 127.0.0.1:${port}`)
-    .replace('/srv/www', join(folder, 'www'));
-  assert.ok(server.includes(String(port)) && server.includes(folder));
-  writeFileSync(
-    join(folder, 'nginx.conf'),
-    `daemon off; pid ${folder}/pid; error_log stderr;${process.getuid?.() === 0 ? ' user root;' : ''}
+test(
+  "nginx serves the page with the document's configuration",
+  { skip: !nginx && 'nginx is not installed' },
+  async () => {
+    const folder = folderFor('nginx'),
+      port = await freePort();
+    const server = block('nginx')
+      .replace('listen 8080', `listen 127.0.0.1:${port}`)
+      .replace('/srv/www', join(folder, 'www'));
+    assert.ok(server.includes(String(port)) && server.includes(folder));
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `daemon off; pid ${folder}/pid; error_log stderr;${process.getuid?.() === 0 ? ' user root;' : ''}
     events {}
     http { include /etc/nginx/mime.types; access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy;
       fastcgi_temp_path ${folder}/fastcgi; uwsgi_temp_path ${folder}/uwsgi; scgi_temp_path ${folder}/scgi; ${server} }`,
-  );
-  await visitOn(
-    /** @type {string} */ (nginx),
-    ['-c', join(folder, 'nginx.conf'), '-p', folder],
-    `http://127.0.0.1:${port}/glassformer/`,
-  );
-});
+    );
+    await visitOn(
+      /** @type {string} */ (nginx),
+      ['-c', join(folder, 'nginx.conf'), '-p', folder],
+      `http://127.0.0.1:${port}/glassformer/`,
+    );
+  },
+);
 
 const apache = installed('apache2'),
   modules = '/usr/lib/apache2/modules';
@@ -327,7 +331,7 @@ window.outcome = (async () => {
 `;
 
 /**
- * What load and train come to under a policy.
+ * Results of load and train under a policy.
  * @param {string} policy
  */
 async function under(policy) {
@@ -354,7 +358,7 @@ async function under(policy) {
   }
 }
 
-test("the package works under the document's Content-Security-Policy, and each directive that is missing is named", async () => {
+test("the package works under the document's policy, and each missing directive is named", async () => {
   const policy = block('http', 'Content-Security-Policy')
     .replace(/^Content-Security-Policy: /, '')
     .trim();

@@ -115,7 +115,8 @@ test('an encoder-decoder with grouped queries, q and k norms and a d_head of its
   await page.locator('.further summary').press('Enter');
   await page.locator('#build-ropeScaling').selectOption('linear');
   await page.locator('#build-ropeFactor').fill('2.5');
-  assert.equal(await page.locator('#build-nEncoderLayers').inputValue(), '2'); // as many as the decoder's, since nobody said
+  // as many as the decoder's, since nobody said
+  assert.equal(await page.locator('#build-nEncoderLayers').inputValue(), '2');
   await page.locator('#build-nEncoderLayers').fill('3');
   // by hand: q 96 x 48, k and v 32 x 48, o 48 x 96, norms of q and k 16 each in self-attention only; FFN 2 x 48 x 192;
   // LayerNorms 2 x 48

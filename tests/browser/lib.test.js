@@ -1,4 +1,4 @@
-// lib.test.js - the library in a page: its worker, its caches, and what it asks the network for
+// lib.test.js - the library in a page: its worker, its caches and its network requests
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,8 @@ const asked = [];
 before(async () => {
   writeFileSync(
     join(folder, 'index.html'),
-    '<!doctype html><html><head><title></title></head><body><script type="module" src="./main.js"></script></body></html>\n',
+    '<!doctype html><html><head><title></title></head><body>' +
+      '<script type="module" src="./main.js"></script></body></html>\n',
   );
   writeFileSync(
     join(folder, 'main.js'),
@@ -92,7 +93,7 @@ async function expected() {
 
 for (const cache of ['cache-storage', 'opfs']) {
   for (const worker of [true, false]) {
-    test(`${cache}, ${worker ? 'in the worker' : 'in the page'}: once from the network, then from here`, async () => {
+    test(`${cache}, ${worker ? 'in the worker' : 'in the page'}: the second load uses the cache`, async () => {
       const url = `${models.url}${cache}-${worker}.gguf`,
         ids = await expected();
       const first = await tryIt(url, { cache, worker, sha256 });
@@ -105,7 +106,7 @@ for (const cache of ['cache-storage', 'opfs']) {
     });
   }
 
-  test(`${cache}: a broken or wrong download is refused and not kept`, async () => {
+  test(`${cache}: an incomplete or wrong download is refused and not cached`, async () => {
     const broken = `${models.url}broken-${cache}.gguf`;
     for (let i = 0; i < 2; i++) {
       const count = asked.length;
@@ -125,7 +126,7 @@ for (const cache of ['cache-storage', 'opfs']) {
   });
 }
 
-test("a relative address means the page's, not the worker's; a page in place of a model is named", async () => {
+test('a relative address is relative to the page; an HTML page instead of a model is named', async () => {
   const there = await tryIt('weights/stories-3m.gguf', {});
   assert.equal(there.ids?.length, 8, there.message);
   assert.match(there.backend, /relaxed|simd/);
@@ -134,13 +135,14 @@ test("a relative address means the page's, not the worker's; a page in place of 
   assert.match(message, /index\.html/);
 });
 
-test('the page stays alive while its worker writes, and a reader who leaves frees the session', async () => {
+test('the page stays responsive while its worker generates, and break frees the session', async () => {
   const { turns, kv, steps } = await page.evaluate(async () => {
     const model = await window.glassformer.load('weights/stories-3m.gguf');
     let turns = 0,
       steps = 0,
       running = true;
-    const { port1, port2 } = new MessageChannel(); // a timer comes every 4 ms at most, too seldom on a fast machine
+    // not a timer: timers run at most every 4 ms, too seldom on a fast machine
+    const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {
       turns++;
       if (running) port2.postMessage(0);
@@ -155,7 +157,7 @@ test('the page stays alive while its worker writes, and a reader who leaves free
     running = false;
     let kv;
     for (let i = 0; i < 200; i++) {
-      // the worker hears it between two pieces of the work that nobody reads any more
+      // the worker receives it between two pieces of the abandoned work
       await model.encode('a');
       kv = model.memory.regions.find((r) => r.name === 'kv cache').bytes;
       if (!kv) break;
@@ -169,7 +171,7 @@ test('the page stays alive while its worker writes, and a reader who leaves free
   assert.ok(turns > 100, `the page had ${turns} turns of its own`);
 });
 
-test("the library's own fetch stays at home", async () => {
+test('the library requests nothing from other origins', async () => {
   const requests = [];
   page.on('request', (r) => requests.push(r.url()));
   await tryIt('weights/stories-3m.gguf', {});
@@ -180,7 +182,7 @@ test("the library's own fetch stays at home", async () => {
   );
 });
 
-test('training: fetched when it is wanted, the losses of Node to the bit, and no long task in the page', async () => {
+test("training is fetched at the first train, has Node's losses, and makes no long task in the page", async () => {
   const config = { d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 },
     options = { steps: 40, vocabSize: 300, batchTokens: 512, validation: 0.1 };
   const text = readFileSync(join(top, 'tests/golden/text/stories.txt'), 'utf8');
@@ -236,7 +238,7 @@ test('training: fetched when it is wanted, the losses of Node to the bit, and no
   assert.ok(Math.max(...tasks) < 50, `the page's thread worked for ${Math.max(...tasks)} ms without a pause`);
 });
 
-test('a worker that the browser ends leaves nobody waiting, in use or idle, of a model or of a run', async () => {
+test('a worker that the browser ends rejects all calls, in use or idle, of a model or of a training run', async () => {
   const page = await browser.newPage();
   await page.addInitScript(() => {
     const { Worker } = window;

@@ -1,6 +1,6 @@
-// quiet.js - whether a page has nothing left to do: no frame, no short timer, no message under way, no answer of a
-// worker awaited. Tests wait for that and read what is shown then; a fixed time would be too short on a busy machine,
-// and what is read before the page has begun is old.
+// quiet.js - waits until a page is idle: no pending frame, short timer or message, and no pending call to a worker.
+// Tests wait for this before they read the page. A fixed time would be too short on a busy machine, and a page that has
+// not started to react shows old values.
 
 /** Runs in a page before its scripts: counts what is scheduled. */
 function count() {
@@ -36,7 +36,7 @@ function count() {
     clearTimeout.call(window, id);
   };
 
-  // a message to itself, by which the page lets its input be heard
+  // a message to itself, with which the page yields to input events
   window.MessageChannel = class extends MessageChannel {
     constructor() {
       super();
@@ -52,7 +52,7 @@ function count() {
     }
   };
 
-  // questions to the library's workers (remote.js): all but streams, which may rest at any token
+  // calls to the library's workers (remote.js), except streams, which may pause at any token
   const { postMessage } = Worker.prototype;
   /** By worker: the questions that wait, by their numbers. @type {WeakMap<Worker, Map<number | string, object>>} */
   const waiting = new WeakMap();

@@ -1,5 +1,4 @@
-// readme.test.js - the README's page runs as it stands, from a CDN: the addresses of the CDN are answered with this
-// tree's package
+// readme.test.js - the README's HTML page runs unchanged; requests to the CDN are answered with this tree's package
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +27,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the page of the README writes what the library writes', async () => {
+test("the README's page generates the same text as the library", async () => {
   const cdn = `https://cdn.jsdelivr.net/npm/glassformer@${version}/`,
     types = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
   assert.ok(html.includes(cdn), `the README's page takes another version than ${version}`);
@@ -38,7 +37,7 @@ test('the page of the README writes what the library writes', async () => {
     complaints = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   await context.route(/^https:/, (route) => {
-    // also what workers ask
+    // also requests of workers
     const url = route.request().url(),
       file = join(top, url.slice(cdn.length));
     asked.push(url);

@@ -1,5 +1,5 @@
-// start.test.js - how the package's worker starts in a page when the host gets in the way: files that are missing, a
-// web page in their place, policies, the user's own worker. The package is served as it is published, unbundled.
+// start.test.js - starting the package's worker in a page under difficult hosts: missing files, a web page in their
+// place, policies, the caller's own worker. The package is served as it is published, unbundled.
 import assert from 'node:assert/strict';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,7 +19,7 @@ const types = { '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 
 let server;
 let browser, expected, losses;
 /**
- * What the server does with a path, and its headers for the page; set by each test.
+ * The server's answer for a path, and its headers for the page; set by each test.
  * @type {{answer: (path: string) => number | string | undefined, headers: Record<string, string>}}
  */
 let host = { answer: () => undefined, headers: {} };
@@ -73,7 +73,7 @@ after(async () => {
 });
 
 /**
- * A page of this host writes eight tokens and trains two steps.
+ * Open a page of this host that generates eight tokens and trains two steps.
  * @param {Partial<typeof host>} how
  * @param {string} [given]  the options of load as JavaScript
  */
@@ -130,7 +130,7 @@ function works(result) {
   );
 }
 
-test('its own files are used, each once, and no embedded copy is fetched', async () => {
+test("the package's files are requested once each, and no embedded copy is fetched", async () => {
   works(await visit({}));
   assert.deepEqual(
     asked.filter((path) => /embedded/.test(path)),
@@ -153,11 +153,11 @@ for (const [what, answer] of /** @type {[string, number | string][]} */ ([
     works(await visit({ answer: (path) => (/\/(?:train_)?worker\.js$/.test(path) ? answer : undefined) })));
   test(`binaries that are ${what} are replaced by the embedded copy`, async () =>
     works(await visit({ answer: (path) => (/\.wasm$/.test(path) ? answer : undefined) })));
-  test(`everything beside the bundle ${what}: the embedded copies work`, async () =>
+  test(`all files beside the bundle are ${what}: the embedded copies are used`, async () =>
     works(await visit({ answer: (path) => (/\/(?:train_)?worker\.js$|\.wasm$/.test(path) ? answer : undefined) })));
 }
 
-test('without the embedded copy a missing file is named, with its address and what to do', async () => {
+test('without the embedded copy, a missing file is named with its address and what to do', async () => {
   const { load, train } = await visit({ answer: (path) => (/worker\.js$|embedded/.test(path) ? 404 : undefined) });
   for (const { code, ours, message } of [load, train]) {
     assert.deepEqual([code, ours], ['worker', true]);
@@ -168,7 +168,7 @@ test('without the embedded copy a missing file is named, with its address and wh
   }
 });
 
-test("the caller's own worker, and the address of one", async () => {
+test("a worker of the caller's, and its address, are used", async () => {
   works(await visit({}, 'own'));
   assert.ok(asked.includes('/own.js'));
   works(await visit({}, '{"worker":"/dist/worker.js"}'));
@@ -179,11 +179,11 @@ test("the caller's own worker, and the address of one", async () => {
 
 const csp = (/** @type {string} */ rest) => ({ 'content-security-policy': `default-src 'self'; ${rest}` });
 
-test('a strict policy: scripts and workers of its own, and wasm-unsafe-eval', async () => {
+test("the package works under a policy with only 'self' and wasm-unsafe-eval", async () => {
   works(await visit({ headers: csp("script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'") }));
 });
 
-test('a policy without wasm-unsafe-eval is named with the word to add', async () => {
+test('a policy without wasm-unsafe-eval gives an error with the keyword to add', async () => {
   for (const given of ['{}', '{"worker":false}']) {
     const { load } = await visit({ headers: csp("script-src 'self'; worker-src 'self'") }, given);
     assert.deepEqual([load.code, load.ours], ['blocked', true]);
@@ -191,7 +191,7 @@ test('a policy without wasm-unsafe-eval is named with the word to add', async ()
   }
 });
 
-test('a policy that forbids workers is named; in the calling thread it works', async () => {
+test('a policy that forbids workers gives an error that names it; the calling thread works', async () => {
   const headers = csp("script-src 'self' 'wasm-unsafe-eval'; worker-src 'none'");
   const { load } = await visit({ headers });
   assert.deepEqual([load.code, load.ours], ['worker', true]);

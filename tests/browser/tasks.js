@@ -1,5 +1,5 @@
-// tasks.js - how long a page's main thread works without a pause, in Chromium. By the thread's own time: a busy machine
-// stretches every task.
+// tasks.js - the longest tasks of a page's main thread in Chromium, in processor time of the thread, because wall-clock
+// time grows on a busy machine.
 import assert from 'node:assert/strict';
 
 /**

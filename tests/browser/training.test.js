@@ -1,5 +1,5 @@
-// training.test.js - the built page's training panel and depth laboratory in Chromium: a tiny model learns a text,
-// pauses, goes on, is taken into the page and leaves it as a file that the library opens in Node.
+// training.test.js - the built page's training panel and depth laboratory in Chromium: a small model trains on
+// a text, pauses, resumes, is used in the page and is downloaded as a file that the library opens in Node.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -40,9 +40,9 @@ async function train(page, { steps = 30, every = 10, block = 'modern' } = {}) {
   await button(page, 'Start').press('Enter');
 }
 
-test('a tiny model learns the text: its file is fetched at Start, the loss falls, samples and heads appear', async (t) => {
+test('training a small model: its binary is fetched at Start, the loss falls, samples and heads appear', async (t) => {
   const { page, complaints, close } = await open();
-  // the service worker has walked through the scripts of the panel, which name that file
+  // the service worker has read the panel's scripts, which name that file
   await page.waitForFunction(
     async () => (await (await caches.open('glassformer')).keys()).some(({ url }) => /train_worker/.test(url)),
     null,
@@ -86,7 +86,7 @@ test('a tiny model learns the text: its file is fetched at Start, the loss falls
       (c) => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size,
     );
   assert.ok(painted > 3, 'the last frame is empty');
-  // the same weights as a table: rows add up to one, and what lies on the diagonal is what the picture is said to show
+  // the same weights as a table: rows sum to one, and the diagonal has the values that the caption gives
   await page.locator('.film-box summary').press('Enter');
   const cells = () =>
     page
@@ -123,7 +123,7 @@ test('a tiny model learns the text: its file is fetched at Start, the loss falls
   await close();
 });
 
-test('training pauses, goes on and stops, and the model from before stays usable', async () => {
+test('training pauses, resumes and stops, and the loaded model stays usable', async () => {
   const { page, complaints, close } = await open();
   await train(page, { steps: 5000, every: 1000 });
   await page.waitForFunction(() => /^\d/.test(document.querySelector('.training-facts dd').textContent), null, {
@@ -163,7 +163,7 @@ for (const [block, kept] of /** @type {[string, string[]][]} */ ([
   ['classical', ['gguf']],
   ['original', ['json', 'json', 'safetensors']],
 ])) {
-  test(`${block}: the trained model is used in the page, and its download writes the same in Node`, async () => {
+  test(`${block}: the trained model runs in the page, and as a file in Node with the same text`, async () => {
     const { page, complaints, close } = await open();
     await train(page, { steps: 40, every: 100, block });
     await says(page, /^Done/);
@@ -196,7 +196,7 @@ for (const [block, kept] of /** @type {[string, string[]][]} */ ([
   });
 }
 
-test('what cannot be learnt is refused in a sentence, and the panel goes on', async () => {
+test('unusable training text is refused with a message, and the panel stays usable', async () => {
   const { page, close } = await open();
   await page.locator('#train-text').fill('');
   await button(page, 'Start').press('Enter');
@@ -212,7 +212,7 @@ test('what cannot be learnt is refused in a sentence, and the panel goes on', as
   await close();
 });
 
-test('a text file is taken by choosing it', async () => {
+test('a chosen text file becomes the training text', async () => {
   const { page, close } = await open();
   await page.locator('#train-file').setInputFiles({
     name: 'song.txt',
@@ -267,7 +267,7 @@ test(
   },
 );
 
-test('depth: Stop ends the worker that measures, and what was measured before stays', async () => {
+test('depth: Stop ends the measuring worker and keeps earlier results', async () => {
   const { page, complaints, close } = await open();
   await page.locator('.lab > summary').press('Enter');
   const press = (name) => page.locator('#depth').getByRole('button', { name, exact: true }).press('Enter');
@@ -280,7 +280,7 @@ test('depth: Stop ends the worker that measures, and what was measured before st
   assert.equal(page.workers().length, workers + 1, 'no worker measures');
   await press('Stop');
   await page.waitForFunction(() => /^Stopped/.test(document.querySelector('#depth output[aria-live]').textContent));
-  // the browser says it late
+  // the browser reports it late
   for (let i = 0; i < 600 && page.workers().length > workers; i++) await page.waitForTimeout(50);
   await page.waitForTimeout(500);
   assert.equal(page.workers().length, workers, 'a worker goes on');
@@ -297,7 +297,7 @@ test('depth: Stop ends the worker that measures, and what was measured before st
   await close();
 });
 
-test('depth: what is drawn and said is what the library measures, and the last layers are as Xiong et al. derive them', async (t) => {
+test("depth: picture and text have the library's values, and the last layers agree with Xiong et al.", async (t) => {
   const { page, complaints, close } = await open();
   await page.locator('.lab > summary').press('Enter');
   await page.waitForSelector('.depth circle', { timeout: 60_000 });

@@ -1,5 +1,5 @@
-// tutorials.test.js - the panel "Same numbers as the tutorial" in the built page: what it finds is what Node finds, and
-// a flipped byte shows red.
+// tutorials.test.js - the panel "Same numbers as the tutorial" in the built page: its results equal Node's, and a
+// flipped byte makes claims fail.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as glassformer from '../../web/lib/index.js';
@@ -42,7 +42,7 @@ const table = (page, number) =>
   );
 
 for (const { number, title, open: claimsOf } of TUTORIALS) {
-  test(`tutorial ${number}, ${title}: each claim is found in the browser as in Node`, async (t) => {
+  test(`tutorial ${number}, ${title}: each claim has the same result as in Node`, async (t) => {
     const { page, complaints, close } = await open();
     const said = await run(page, number);
     const shown = await table(page, number),
@@ -77,7 +77,7 @@ for (const { number, title, open: claimsOf } of TUTORIALS) {
   });
 }
 
-test('a claim that takes seconds runs by itself', async () => {
+test('a claim that takes seconds runs separately', async () => {
   const { page, close } = await open();
   await page.locator('[data-tutorial="5"] summary').press('Enter');
   await page.getByRole('button', { name: /^Run this one.*The whole walk/ }).press('Enter');
@@ -90,7 +90,7 @@ test('a claim that takes seconds runs by itself', async () => {
   await close();
 });
 
-test('one flipped byte shows red, in words and in colour, and is gone when the file is whole again', async () => {
+test('one flipped byte makes claims fail, in words and colour; the intact file makes them pass again', async () => {
   const { page, close } = await open();
   for (const number of [1, 2, 3, 4, 5]) {
     await page.getByLabel('Flip one byte in every weight file first').check();
@@ -123,7 +123,7 @@ for (const [what, options] of /** @type {[string, any][]} */ ([
   ['dark', { colorScheme: 'dark' }],
   ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
 ])) {
-  test(`accessible with results, right and wrong: ${what}`, async () => {
+  test(`accessible with passed and failed claims: ${what}`, async () => {
     const { page, close } = await open(options);
     await run(page, 3);
     await page.getByLabel('Flip one byte in every weight file first').check();

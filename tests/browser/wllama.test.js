@@ -1,7 +1,7 @@
-// wllama.test.js - llama.cpp, through @wllama/wllama in Chromium, reads every GGUF we ship and writes
-// the same greedy text as our engine. Two implementations that quantise activations differently may
-// part where the two best tokens are nearly equal: nearer, by exact arithmetic, than rounding moves a
-// gap between two logits. How far that is, is measured at that very place: our own rounding against f32.
+// wllama.test.js - llama.cpp, through @wllama/wllama in Chromium, reads every shipped GGUF and generates the same
+// greedy text as this engine. Two implementations that quantise activations differently may diverge where the two
+// highest logits are nearly equal, that is, where their gap in exact arithmetic is smaller than the effect of rounding.
+// This effect is measured at that position: this engine's rounding against f32.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
@@ -87,12 +87,12 @@ async function inPage({ library, model, prompt, nTokens }) {
 }
 
 for (const model of models)
-  test(`llama.cpp continues ${model} greedily as our engine does`, async (t) => {
+  test(`llama.cpp gives the same greedy text as this engine for ${model}`, async (t) => {
     const server = await serve(top);
     const browser = await launch();
     try {
       const page = await browser.newPage();
-      await page.goto(`${server.url}package.json`); // any document of this origin
+      await page.goto(`${server.url}package.json`); // any document of this origin will do
       for (const prompt of prompts) {
         const theirs = await page.evaluate(inPage, {
           library: `${server.url}node_modules/wllama2/esm/`,

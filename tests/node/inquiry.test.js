@@ -1,11 +1,11 @@
-// inquiry.test.js - what the page asks about its text is asked of the text that is there now
+// inquiry.test.js - the page's calls about its text use the current text
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createInquiry } from '../../web/page/inquiry.js';
 
 /**
- * A store, and a model whose answers tell what it was asked: logits are [number of tokens, last token], sums of what
- * was read before.
+ * A store, and a model whose results identify the calls: logits are [number of tokens, last token], summed over earlier
+ * evals.
  */
 function made(ids, kind = 'decoder') {
   const asked = { traces: [], sessions: [] };
@@ -62,7 +62,7 @@ function made(ids, kind = 'decoder') {
   };
 }
 
-test('logits on demand are those of the text that is there, whatever was read before', async () => {
+test('logits on demand belong to the current text, whatever was computed before', async () => {
   const { inquiry, state, asked, errors, becomes, breaks } = made([1, 2, 3, 4]);
   const at = async (position) => {
     await inquiry.wantLogits(position);
@@ -91,7 +91,7 @@ test('logits on demand are those of the text that is there, whatever was read be
   assert.deepEqual(await at(1), [5, 6]);
 });
 
-test('an answer that comes when the text is another one is dropped', async () => {
+test('an answer that arrives after the text has changed is dropped', async () => {
   const { inquiry, state, becomes } = made([1, 2]);
   const late = inquiry.wantLogits(1);
   becomes([3, 4]);
@@ -99,7 +99,7 @@ test('an answer that comes when the text is another one is dropped', async () =>
   assert.equal(state.logits.size, 0);
 });
 
-test('a trace is measured once for a text, its source and its model, and again after a failure', async () => {
+test('a trace is measured once per text, source and model, and again after a failure', async () => {
   const { inquiry, state, asked, becomes, breaks } = made([1, 2], 'encoder_decoder');
   assert.equal(await inquiry.trace(), await inquiry.trace());
   state.source = 'b';

@@ -1,4 +1,4 @@
-// page_store.test.js - the page's store draws what is due in an order in which no panel stays empty
+// page_store.test.js - the page's store draws panels in an order that leaves none empty
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 
@@ -26,7 +26,7 @@ before(() => {
 });
 
 for (const key of ['model', 'stack']) {
-  test(`what fills a panel is drawn after what builds it: a new ${key} while the panel was out of view`, async () => {
+  test(`a panel is built before it is filled: a new ${key} while the panel was out of view`, async () => {
     const { createStore } = await import('../../web/page/store.js');
     const store = createStore(/** @type {any} */ ({ status: 'ready', pace: 'fast' })),
       root = /** @type {any} */ ({});
@@ -42,7 +42,7 @@ for (const key of ['model', 'stack']) {
       },
       { root },
     );
-    frame(); // the second one waits: nobody sees it
+    frame(); // the second panel is out of view and waits
     store.set(/** @type {any} */ ({ [key]: 'new' }));
     see([{ target: root, isIntersecting: true }]);
     frame();

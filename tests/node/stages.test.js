@@ -1,7 +1,7 @@
 // stages.test.js - the stages of the anatomy: every weight and every measured operation belongs to exactly one of them.
 //
-// On dates, the blocks of the encoder were once counted among "1 more block" of the decoder: the stages added up to
-// 275,201 of 233,601 parameters.
+// For the model `dates`, the encoder's blocks were once counted in "1 more block" of the decoder: the stages added up
+// to 275,201 parameters instead of 233,601.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -26,7 +26,7 @@ function addsUp(name, config, { rows, total }) {
   }
 }
 
-test('the parameters of the stages add up to those of every shipped model, whose points they name', async () => {
+test('the parameters of the stages add up to those of every shipped model, and their points exist', async () => {
   for (const file of ['stories-1m.gguf', 'stories.gguf', 'stories-gpt2.gguf', 'dates/']) {
     const model = await load(weights + file);
     addsUp(file, model.config, model.parameters);
@@ -43,7 +43,7 @@ test('the parameters of the stages add up to those of every shipped model, whose
   }
 });
 
-test('the parameters of the stages add up for every preset, and for an encoder-decoder with all a model may have', () => {
+test('the parameters of the stages add up for every preset and for an encoder-decoder with every option', () => {
   const all = {
     kind: 'encoder_decoder',
     vocab_size: 96,
@@ -67,7 +67,7 @@ test('the parameters of the stages add up for every preset, and for an encoder-d
     addsUp(name, camelConfig(completeConfig(config)), countParameters(config));
 });
 
-test('the work of the stages is that of the whole model, norms and sums besides', () => {
+test('the FLOPs of the stages add up to those of the whole model, except norms and residual sums', () => {
   for (const [name, preset] of Object.entries(PRESETS).filter(([, p]) => p.kind !== 'encoder_decoder'))
     for (const config of [preset, { ...preset, sliding_window: 5 }]) {
       const c = camelConfig(completeConfig(config));
@@ -92,7 +92,7 @@ test('one more block of dates has the parameters of one decoder block', async ()
   model.dispose();
 });
 
-test('every operation that the engine measures has a name and one stage', async () => {
+test('every operation that the engine measures has a name and exactly one stage', async () => {
   const list = /#define GF_OPS\(X\)[^]*?(?=#define)/.exec(
     readFileSync(new URL('../../src/glassformer.h', import.meta.url), 'utf8'),
   )[0];

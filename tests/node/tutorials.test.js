@@ -1,5 +1,5 @@
-// tutorials.test.js - each claim of the five tutorials, run by the code that the page runs; and that none of them could
-// pass whatever the engine does.
+// tutorials.test.js - each claim of the five tutorials, run by the page's code; and a check that each claim fails under
+// at least one fault of the engine
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,13 +21,13 @@ for (const claim of all.flat()) {
   });
 }
 
-test('every claim has a name of its own, and belongs to its tutorial', () => {
+test('every claim has a unique id and the number of its tutorial', () => {
   const names = all.flat().map((c) => c.id);
   assert.equal(new Set(names).size, names.length);
   all.forEach((claims, i) => assert.ok(claims.length > 15 && claims.every((c) => c.tutorial === TUTORIALS[i].number)));
 });
 
-test('numbers are written as they are', () => {
+test('numbers are formatted as the page shows them', () => {
   const written = [
     [0, '0'],
     [38597376, '38,597,376'],
@@ -56,7 +56,7 @@ test('one flipped byte of a weight file makes claims of every tutorial fail', as
   }
 });
 
-// ---- no claim is idle: each notices at least one of these faults
+// ---- faults: each claim must fail under at least one of them
 
 const bendTensor = (t) => t && { shape: t.shape, data: t.data.map((v, i) => v * 1.3 + 0.05 * (((i * 7919) % 11) - 5)) };
 const bendTable = (table) => ({
@@ -253,7 +253,7 @@ const FAULTS = [
   'components',
 ];
 
-test('no claim is idle: each fails under some fault of the library', async () => {
+test('every claim fails under at least one fault of the library', async () => {
   let idle = all.flat().filter((c) => !c.slow);
   for (const fault of FAULTS) {
     const library = bend(fault),
@@ -267,9 +267,9 @@ test('no claim is idle: each fails under some fault of the library', async () =>
   );
 });
 
-// ---- the reference is not ours alone: it agrees with PyTorch's numbers
+// ---- the reference implementation agrees with PyTorch's values
 
-test('erf of the reference', () => {
+test("the reference's erf agrees with a published table", () => {
   // from a table: Abramowitz and Stegun, 7.1
   for (const [x, y] of [
     [0, 0],
@@ -285,7 +285,7 @@ test('erf of the reference', () => {
 });
 
 /**
- * Reference against the logits recorded from PyTorch.
+ * Compare the reference with logits recorded from PyTorch.
  * @param {string} name
  * @param {string} root
  * @param {(w: any, c: any, about: any) => any} run

@@ -1,4 +1,5 @@
-// writing.test.js - the page's text without its page: read, written at a pace, changed on the way
+// writing.test.js - the module that generates the page's text, without the page: prefill, pace, changes during
+// generation
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
@@ -78,9 +79,9 @@ const until = async (/** @type {() => boolean} */ holds, what = '') => {
   }
 };
 
-// A reader of the generator that slept was woken by the next one's flag: each change on the way made the text faster by
-// one reader.
-test('text at reading pace keeps its pace, whatever is changed while it is written', async () => {
+// A sleeping reader of the generator was woken by the flag of the next reader: each change during generation added a
+// reader and made the text faster.
+test('generation at reading pace keeps its pace when options change during it', async () => {
   const { state, run } = made();
   await run.loadModel(stories, { name: 'a', address: 'a' });
   /** Tokens in six pauses: one reader writes seven at most, two write twelve. */
@@ -113,7 +114,7 @@ test('text at reading pace keeps its pace, whatever is changed while it is writt
   run.stop();
 });
 
-test('another seed while text is written begins it again, and it is the library’s text of that seed', async () => {
+test("another seed during generation restarts the text, which equals the library's text of that seed", async () => {
   const { state, run } = made();
   await run.loadModel(stories, { name: 'a', address: 'a' });
   void run.run();
@@ -132,8 +133,8 @@ test('another seed while text is written begins it again, and it is the library�
   assert.deepEqual(now, want);
 });
 
-// The question opened a session with the source of before, which answered for the new one ever after.
-test('what could follow is that of the source now there, though it was asked while the source changed', async () => {
+// The request opened a session with the old source, which was then also used for the new one.
+test('next-token probabilities that are requested while the source changes belong to the new source', async () => {
   const { state, errors, run } = made({
     prompt: '',
     source: 'Friday the 13th of September, 2024',
@@ -170,7 +171,7 @@ test('what could follow is that of the source now there, though it was asked whi
   assert.deepEqual(errors, []);
 });
 
-test('a prompt that is being read is read to its end, whatever is pressed meanwhile', async () => {
+test('a prefill runs to its end, whichever buttons are pressed meanwhile', async () => {
   const { state, run } = made({ pace: 'fast', maxTokens: 4 });
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.run();
@@ -186,8 +187,8 @@ test('a prompt that is being read is read to its end, whatever is pressed meanwh
   }
 });
 
-// The old text stood under the new prompt, and the address told of a text that came from neither.
-test('under a prompt that cannot be read stands no text, and none is written', async () => {
+// The old text was shown under the new prompt, and the address belonged to neither.
+test('under a prompt that is refused no text is shown and none is generated', async () => {
   const { state, errors, run } = made({ pace: 'fast', maxTokens: 6 });
   const sentence = /^the prompt has \d+ tokens, the context holds \d+$/;
   await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
@@ -204,7 +205,7 @@ test('under a prompt that cannot be read stands no text, and none is written', a
   assert.equal(state.error, '');
   await run.run();
   assert.equal(written(state).length, 6);
-  // another model may read it
+  // another model may accept it
   await run.make({ vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
   await run.setPrompt('12, 300');
   assert.match(state.error, /300/);
@@ -225,7 +226,7 @@ test('under a prompt that cannot be read stands no text, and none is written', a
   assert.match(state.tokens.map((t) => t.text).join(''), /2001/);
 });
 
-test('no token is put after one of an encoder: it predicts none', async () => {
+test('an encoder, which predicts no tokens, generates none', async () => {
   const { state, run } = made({ prompt: 'abc' });
   await run.make({ kind: 'encoder', vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);
   await run.branch(1, 7);
@@ -249,9 +250,9 @@ async function opened(hash) {
   return there;
 }
 
-// A key was held against the text where it counts the source, a head of the encoder against the decoder's layers, and
-// the stack was left behind.
-test('an address of two stacks brings stack, head, key and the place in the source back', async () => {
+// A key position of the source was checked against the text's length, a head of the encoder against the decoder's
+// layers, and the stack was lost.
+test('the address of an encoder-decoder restores stack, head, key and source position', async () => {
   const config = { ...CONFIG, kind: 'encoder_decoder', nEncoderLayers: 3 };
   const here = made({ prompt: 'ab', source: 'one two three', pace: 'fast', maxTokens: 4 });
   await here.run.make(config, 3);
@@ -266,7 +267,7 @@ test('an address of two stacks brings stack, head, key and the place in the sour
     for (const [name, value] of Object.entries(place)) assert.deepEqual(state[name], value, `${place.stack}: ${name}`);
     assert.deepEqual(written(state), written(here.state));
   }
-  // what does not hold in that stack is left
+  // values that are out of range in that stack are ignored
   const { state } = await opened(
     addressOf(here.state)
       .replace(/stack=\w+/, 'stack=cross')
@@ -282,12 +283,12 @@ test('an address of two stacks brings stack, head, key and the place in the sour
   assert.equal(self.state.stack, 'self', 'in the place of what it opens with');
 });
 
-test('an address keeps the stack of a model that is not here to itself', () => {
+test("the stack in an address is ignored when the address's model is not available", () => {
   const away = holding(readAddress('#from=mine&source=abc&stack=cross&source-at=1&key=1'));
   assert.deepEqual([away.stack, away.sourceAt, away.key, away.opens], [null, undefined, undefined, { source: 'abc' }]);
 });
 
-test('counts in an address are whole', () => {
+test('counts in an address must be whole numbers', () => {
   const { state, at, key, written: n } = readAddress('#k=2.5&seed=1.5&t=0.5&p=0.25&at=1.5&key=0.5&written=2.5');
   assert.deepEqual(
     [state.sampler, at, key, n],
@@ -295,9 +296,9 @@ test('counts in an address are whole', () => {
   );
 });
 
-// The prompt was cut to half of the context, as the button does for a prompt of another model: the text went on from
-// another place.
-test('an address of a model with random weights brings a prompt of more than half of its context back', async () => {
+// The prompt was cut to half of the context, as the button does for another model's prompt: the text continued from
+// another position.
+test('an address restores a prompt longer than half of the context for a model with random weights', async () => {
   const here = made({ pace: 'fast', maxTokens: 5, prompt: 'a' });
   await here.run.make(CONFIG, 3);
   await here.run.setPrompt('twenty letters and 5 more');
@@ -313,7 +314,7 @@ test('an address of a model with random weights brings a prompt of more than hal
   assert.equal(longer.state.prompt, 'twenty letters a', 'made by the button, it leaves room to write');
 });
 
-test('a limit that is moved while the text waits holds, and the text is that of one go', async () => {
+test('a token limit changed during a pause takes effect, and the text equals an uninterrupted one', async () => {
   const { state, run } = made({ maxTokens: 12 });
   await run.loadModel(stories, { name: 'a', address: 'a' });
   const given = state.tokens.map((t) => t.id),
@@ -345,10 +346,10 @@ test('a limit that is moved while the text waits holds, and the text is that of 
   assert.deepEqual([written(state), state.status], [want.slice(0, 1), 'done']);
 });
 
-test('of models made at once the last stays and the others are disposed', async () => {
+test('of several models created at once the last one is kept and the others are disposed', async () => {
   const { state, run } = made({ prompt: 'abc' }),
     seen = new Set(),
-    config = { ...CONFIG, dFf: 12 }; // no other test’s
+    config = { ...CONFIG, dFf: 12 }; // a config that no other test uses
   await run.make(config, 1);
   const { prototype } = state.model.api.constructor,
     { points } = prototype;
@@ -357,7 +358,7 @@ test('of models made at once the last stays and the others are disposed', async 
     if (this.config.dFf === 12) seen.add(this);
     await sleep(200);
     return points.call(this);
-  }; // the others come meanwhile
+  }; // the other models load meanwhile
   try {
     await Promise.all(
       [2, 3, 4].map(async (seed) => {
@@ -374,8 +375,8 @@ test('of models made at once the last stays and the others are disposed', async 
   assert.equal((await here.forward([1])).logits.shape[0], 1);
 });
 
-// Rows and logits of a pass without the mask have seen the whole text: of a shorter one they are other numbers.
-test('without the causal mask each number is that of the text as far as it goes', async () => {
+// Without the mask, rows and logits of a pass depend on the whole text: for a shorter text they differ.
+test('without the causal mask, values are computed from the text up to the chosen token', async () => {
   const { state, run } = made({ prompt: 'abcdef', pace: 'fast', maxTokens: 4 });
   await run.make({ ...CONFIG, causal: false }, 5);
   const api = state.model.api,
@@ -413,9 +414,9 @@ test('without the causal mask each number is that of the text as far as it goes'
   await check('the prompt again');
 });
 
-// Run came between the old generator's end and the cut: the text went on as if nothing had been chosen.
-test('a token chosen while text is written is what the text goes on from, whatever is pressed meanwhile', async () => {
-  const { state, errors, run } = made({ pace: 'fast', maxTokens: 300 }); // not at its end when the token is chosen
+// Run was pressed between the end of the old generator and the cut: the text continued as if no token had been chosen.
+test('a token chosen during generation is what the text continues from, whichever buttons are pressed', async () => {
+  const { state, errors, run } = made({ pace: 'fast', maxTokens: 300 }); // still running when the token is chosen
   await run.loadModel(stories, { name: 'a', address: 'a' });
   const given = state.tokens.map((t) => t.id),
     id = 300;
@@ -428,7 +429,7 @@ test('a token chosen while text is written is what the text goes on from, whatev
     void run.run();
     await null;
   }
-  // its text may come when the first run is over
+  // its text may arrive after the first run has ended
   await until(() => state.branches.length > 0 && state.status === 'done');
   const want = [];
   for await (const step of state.model.api.generate([...given, ...kept, id], { ...state.sampler, maxTokens: 297 }))
@@ -440,9 +441,9 @@ test('a token chosen while text is written is what the text goes on from, whatev
   assert.equal(state.tokens[given.length + 2].text, (await api.decode([...given.slice(1), id])).slice(before.length));
 });
 
-// The tail of one text was put after the past of another: its place had been counted in a text that was no longer
-// there.
-test('a text that was left behind comes back whole, whatever was left behind since', async () => {
+// The end of one text was appended to the beginning of another: its position had been counted in a text that no longer
+// existed.
+test('a previous text is restored completely, also after further branches', async () => {
   for (const [first, second] of [
     [10, 5],
     [5, 10],
@@ -483,7 +484,7 @@ test('a text that was left behind comes back whole, whatever was left behind sin
   }
 });
 
-test('a text that was branched within its prompt comes from its address, and starts over with all of it', async () => {
+test('a text that was branched inside its prompt is restored from its address', async () => {
   const { state, run } = made({ pace: 'fast', maxTokens: 6 });
   await run.loadModel(stories, { name: 'a', address: 'weights/stories-1m.gguf' });
   await run.run();
@@ -512,7 +513,7 @@ test('a text that was branched within its prompt comes from its address, and sta
   );
 });
 
-test('a text and one that is its beginning are exchanged, and exchanged again', async () => {
+test('a text and a prefix of it can be swapped, repeatedly', async () => {
   const { state, run } = made({ pace: 'fast', maxTokens: 12 });
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.run();
@@ -520,7 +521,7 @@ test('a text and one that is its beginning are exchanged, and exchanged again', 
     whole = ids(),
     at = whole.length - 6;
   state.pace = 'step';
-  for (const id of [300, whole[at]]) await run.branch(at - 1, id); // away from it, and back
+  for (const id of [300, whole[at]]) await run.branch(at - 1, id); // to another text and back
   for (const [present, left] of [
     [whole, whole.slice(0, at + 1)],
     [whole.slice(0, at + 1), whole],
@@ -534,8 +535,8 @@ test('a text and one that is its beginning are exchanged, and exchanged again', 
   }
 });
 
-// Only Stop ended the run: what was left was written at full speed.
-test('one step at a time, chosen while text is written, stops it after the token in hand', async () => {
+// Only Stop ended the generation: the rest was generated at full speed.
+test('switching to single steps during generation stops it after the current token', async () => {
   for (const pace of ['reading', 'fast']) {
     const { state, run } = made({ pace, maxTokens: 300 });
     await run.loadModel(stories, { name: 'a', address: 'a' });
@@ -552,15 +553,15 @@ test('one step at a time, chosen while text is written, stops it after the token
   }
 });
 
-test('a model of fewer tokens than there are bars writes', async () => {
+test('a model with fewer tokens than probability bars generates', async () => {
   const { state, errors, run } = made({ prompt: 'abc', pace: 'fast', maxTokens: 5 });
   await run.make({ ...CONFIG, vocabSize: 4 }, 1);
   await run.run();
   assert.deepEqual([written(state).length, state.tokens.at(-1).top.length, errors], [5, 4, []]);
 });
 
-// It was said that the model was disposed, as an alert, of the one before.
-test('what was asked of a model before it was replaced ends without a word', async () => {
+// The page showed an alert that the previous model was disposed.
+test('calls to a model that is replaced meanwhile end without an error message', async () => {
   const { state, errors, run } = made();
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.step();
@@ -584,8 +585,8 @@ test('what was asked of a model before it was replaced ends without a word', asy
   assert.ok(state.words.get(300), 'learnt of the model that is there');
 });
 
-// The address that could not be opened was written over: loading it again opened another model.
-test('an address stays as it is until a model is there', async (t) => {
+// An address that could not be opened was overwritten: reloading it opened another model.
+test('the page does not change its address before a model is loaded', async (t) => {
   const { state, store, run } = made();
   /** @type {any} */
   let heard;
@@ -615,8 +616,8 @@ test('an address stays as it is until a model is there', async (t) => {
   }
 });
 
-// One decoding for every prefix was asked for before the prompt was refused: a long paste stopped the page for minutes.
-test('a prompt too long for the context costs its ids alone, any other a few tokens of text for each of its own', async () => {
+// Every prefix was decoded before the prompt was refused: a long paste blocked the page for minutes.
+test('a prompt longer than the context is encoded once and not decoded for each of its prefixes', async () => {
   const { state, run } = made();
   await run.loadModel(stories, { name: 'a', address: 'a' });
   const { api } = state.model,
@@ -630,21 +631,21 @@ test('a prompt too long for the context costs its ids alone, any other a few tok
   assert.match(state.error, /^the prompt has \d+ tokens, the context holds 512$/);
   assert.equal(decoded, 0);
   const prompt = ' Once upon “a” time, 狐 and 🦊\n\n'.repeat(8).trimEnd();
-  const keys = Array.from({ length: 5 }, (_, i) => run.setPrompt(prompt.slice(0, -5 + i))); // typed meanwhile
+  const keys = Array.from({ length: 5 }, (_, i) => run.setPrompt(prompt.slice(0, -5 + i))); // typed in the meantime
   await Promise.all([...keys, run.setPrompt(prompt)]);
   const ids = state.tokens.map((t) => t.id);
   assert.deepEqual(ids, await api.encode(prompt));
   assert.ok(ids.length > 100 && decoded < 40 * ids.length, `${decoded} tokens decoded for ${ids.length}`);
   for (let i = 0, text = ''; i < ids.length; i++) {
-    // each its own, a character of several the last of them
+    // each token has its own text; a character of several tokens belongs to the last of them
     text += state.tokens[i].text;
     assert.equal(text, (await decode.call(api, ids.slice(0, i + 1))).replace(/\uFFFD+$/, ''), `up to token ${i}`);
   }
 });
 
-// Random weights took the place of the model that was chosen after them, with their short prompt, and ended its
+// The model with random weights replaced the model that was chosen after it, with a short prompt, and removed its
 // progress bar.
-test('of a model that is made and one chosen meanwhile the chosen one stays', async () => {
+test('a model that is chosen while another one is created replaces it', async () => {
   const { state, errors, run } = made();
   await run.make(CONFIG, 1);
   const { prototype } = state.model.api.constructor,
@@ -672,12 +673,12 @@ test('of a model that is made and one chosen meanwhile the chosen one stays', as
   );
 });
 
-test('what is typed and moved before the first model is there stays when it comes', async () => {
+test('input before the first model is loaded is kept', async () => {
   const opens = { prompt: 'Once upon a time', temperature: 0.8 };
   const { state, run } = made({ prompt: opens.prompt });
   await run.setPrompt('Tom and Sue');
   run.setSampler({ temperature: 0.3 });
-  // and through a load that fails
+  // also after a load that fails
   await run.loadModel(new Uint8Array([1, 2, 3]), { name: 'broken', address: 'a', opens });
   await run.loadModel(stories, { name: 'a', address: 'a', opens });
   assert.deepEqual([state.prompt, state.sampler.temperature], ['Tom and Sue', 0.3]);
@@ -685,14 +686,14 @@ test('what is typed and moved before the first model is there stays when it come
     state.tokens.map((t) => t.id),
     await state.model.api.encode('Tom and Sue'),
   );
-  // a model of another kind opens with its own
+  // a model of another kind opens with its own prompt
   await run.loadModel(dates, {
     name: 'dates',
     address: 'd',
     opens: { prompt: '', source: '3 JAN 2001', temperature: 0 },
   });
   assert.deepEqual([state.prompt, state.source, state.sampler.temperature], ['', '3 JAN 2001', 0]);
-  // of an address the text stays away: it was that of another prompt
+  // the text of an address is not restored: it belonged to another prompt
   const random = made();
   await random.run.setPrompt('bc');
   const asked = holding(
@@ -703,7 +704,7 @@ test('what is typed and moved before the first model is there stays when it come
   assert.deepEqual([random.state.tokens.map((t) => t.id), random.state.head.head], [[98, 99], 1]);
 });
 
-test('a model that comes to take another’s place is taken where there is none', async () => {
+test('a model that may only replace certain models is used when there is none', async () => {
   const { state, run } = made();
   const about = { name: 'a', address: 'a', instead: () => false };
   await run.loadModel(stories, about);
@@ -712,7 +713,7 @@ test('a model that comes to take another’s place is taken where there is none'
   assert.equal(state.model.name, 'a');
 });
 
-test('a token chosen from what was written at full speed comes with its probability', async () => {
+test('a token chosen from a text generated at full speed has its probability', async () => {
   const { state, run } = made({ pace: 'fast', maxTokens: 6 });
   await run.loadModel(stories, { name: 'a', address: 'a' });
   await run.run();

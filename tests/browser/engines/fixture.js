@@ -1,4 +1,5 @@
-// fixture.js - servers for tests in every engine: the library in an empty page (index.html here), and the built page
+// fixture.js - servers for tests in every engine: the library in an empty page (index.html in this folder), and the
+// built page
 import { fileURLToPath } from 'node:url';
 import { serve } from '../../../scripts/serve.js';
 
@@ -6,7 +7,7 @@ export const top = fileURLToPath(new URL('../../..', import.meta.url));
 const here = fileURLToPath(new URL('.', import.meta.url));
 
 /**
- * The package's files and the weights beside a page with window.library and window.programme.
+ * Serves the package, the weights, and a page with window.library and window.programme.
  * @param {boolean} isolate
  */
 export function serveLibrary(isolate) {
@@ -18,7 +19,7 @@ export function serveLibrary(isolate) {
 }
 
 /**
- * The built page below a folder's address.
+ * Serves the built page in a folder.
  * @param {boolean} isolate
  */
 export function servePage(isolate) {

@@ -1,4 +1,4 @@
-// main.js - the library as a content delivery network serves it, and its questions, for tests to call
+// main.js - makes the library, in its CDN build, and the calls of programme.js available to tests
 import * as library from '/dist/glassformer.js';
 import * as programme from './programme.js';
 

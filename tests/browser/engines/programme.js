@@ -1,5 +1,5 @@
-// programme.js - what the library is asked in every engine, and in Node for the answers that are expected. Functions of
-// the package and of JSON, with JSON as their answers: they run in pages.
+// programme.js - calls of the library that run in every browser engine, and in Node for the expected results. The
+// functions run in pages: they take the package and JSON, and return JSON.
 
 /** The models of weights/, as addresses below it. */
 export const MODELS = ['stories-1m.gguf', 'stories.gguf', 'stories-gpt2.gguf', 'dates/'];
@@ -14,7 +14,7 @@ const given = (/** @type {any} */ model) =>
     : { prompt: PROMPT, source: {} };
 
 /**
- * FNV-1a over the bits of numbers.
+ * FNV-1a hash of the bits of numbers.
  * @param {ArrayLike<number>} numbers
  */
 function hash(numbers) {
@@ -141,7 +141,7 @@ export async function ask(library, source, options, questions) {
 }
 
 /**
- * A few steps of training: losses, the model that comes of them, how deep its gradient reaches.
+ * A few steps of training: the losses, the resulting model, and the result of depth().
  * @param {any} library
  * @param {string} text
  */
@@ -176,14 +176,14 @@ export async function trains(library, text) {
 }
 
 /**
- * A file loaded twice through a cache.
+ * Load a file twice through a cache.
  * @param {any} library
  * @param {string} url
  * @param {'cache-storage'|'opfs'} cache
  */
 export async function keeps(library, url, cache) {
-  // MiniBrowser is driven in a private session, whose caches WebKit forgets when nobody has them open; the library's
-  // worker ends with its model
+  // MiniBrowser runs in a private session, whose caches WebKit deletes when no one has them open; the library's worker
+  // ends with its model
   const open = cache === 'cache-storage' ? await caches.open('glassformer') : null;
   const said = [];
   for (let i = 0; i < 2; i++) {
