@@ -8,9 +8,9 @@
 enum { LINE = 64 };
 
 void *gf_take(uint64_t n) {
-    /* C's limit for one block, 2 GiB in wasm; natively it keeps a wrong size from looking right */
+    /* The largest size of one object in C: 2 GiB in wasm. Larger sizes would overflow when 2 * LINE is added. */
     if (n > (SIZE_MAX >> 1) - 2 * LINE) return NULL;
-    /* calloc: fresh pages are zero already and cost nothing */
+    /* calloc does not write pages that come zeroed from the operating system */
     uint8_t *raw = calloc(1, (size_t)n + 2 * LINE);
     if (!raw) return NULL;
     uint8_t *p = (uint8_t *)(((uintptr_t)raw + 2 * LINE - 1) & ~(uintptr_t)(LINE - 1));

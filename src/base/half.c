@@ -14,8 +14,8 @@ static float float_of(uint32_t u) {
     return x;
 }
 
-/* The exponent biases differ by 127 - 15 = 112. Shifted into place, an f16 is therefore its own
- * value times 2^-112, subnormals included, and one exact product repairs it. */
+/* The exponent biases differ by 127 - 15 = 112. So the bits of an f16, shifted to their places in a float, are its
+ * value times 2^-112, subnormals included; the product with 2^112 is exact. */
 float gf_f16_to_f32(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
     if ((h & 0x7c00) == 0x7c00) return float_of(sign | 0x70000000u | rest); /* inf, NaN */

@@ -1,8 +1,7 @@
 /* rng.h - seeded random numbers, the same bits on every machine.
  *
- * splitmix64 (Steele, Lea, Flood 2014) seeds xoshiro256++ (Blackman, Vigna 2019). Normal numbers by
- * Marsaglia's polar method on a logarithm of our own, because libm's differs from machine to
- * machine in the last bit. */
+ * splitmix64 (Steele, Lea, Flood 2014) seeds xoshiro256++ (Blackman, Vigna 2019). Normal numbers come from Marsaglia's
+ * polar method with a logarithm in rng.c, because the last bit of libm's differs between machines. */
 #ifndef GF_RNG_H
 #define GF_RNG_H
 #include <stdint.h>

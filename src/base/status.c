@@ -1,10 +1,9 @@
-/* status.c - one sentence about what went wrong. */
+/* status.c - formats error sentences. */
 #include "base/status.h"
 #include <stdarg.h>
 #include <string.h>
 
-/* The few conversions our sentences use (%s, %d, %u, %lld, %%): printf would be a sixth of the
- * binary. */
+/* Only the conversions that error sentences use (%s, %d, %u, %lld, %%): printf would be a sixth of the wasm binary. */
 struct text {
     char *at, *end;
 };

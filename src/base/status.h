@@ -1,4 +1,4 @@
-/* status.h - every way in which a call can fail, once, for C, JavaScript and the documentation.
+/* status.h - the one list of the ways in which a call can fail, for C, JavaScript and the documentation.
  *
  * Library code returns a status and writes one sentence (what, where, expected, found) into the
  * caller's struct gf_error. It never prints and never exits. */
@@ -26,13 +26,14 @@
 enum gf_status { GF_STATUS(GF_STATUS_ENUM) };
 #undef GF_STATUS_ENUM
 
-/* The caller's: one status and one sentence. A successful call leaves it untouched. */
+/* Status and sentence of a failed call. Owned by the caller; a successful call does not write it. */
 struct gf_error {
     int32_t status;
     char text[508];
 };
 
-/* Write status and sentence (printf manner, cut to fit); err may be NULL. Returns status. */
+/* Write status and sentence into err, unless it is NULL. Formats like printf (%s, %d, %u, %lld, %%) and cuts the
+ * sentence to fit. Returns status. */
 int32_t gf_fail(struct gf_error *err, int32_t status, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))

@@ -1,4 +1,4 @@
-/* attend_cached.h - attention over cached keys and values, for one token or many, with taps. */
+/* attend_cached.h - attention over cached keys and values, with taps; for inference. */
 #ifndef GF_ATTEND_CACHED_H
 #define GF_ATTEND_CACHED_H
 #include "model/pass.h"
@@ -13,7 +13,7 @@ struct gf_attend {
     int32_t causal, window;
     int32_t row0, n; /* rows of the pass */
     int32_t pos0;    /* position of row0 */
-    int32_t n_keys;  /* keys there are */
+    int32_t n_keys;  /* keys in the cache */
     const float *q;  /* [n, ldq] */
     float *z;        /* [n, ldz] */
     int32_t ldq, ldz;

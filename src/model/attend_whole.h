@@ -1,10 +1,10 @@
-/* attend_whole.h - attention over whole sequences without a cache, for training: forward, and
- * backward, which forms the patterns once more instead of keeping them. */
+/* attend_whole.h - attention over whole sequences without a cache, for training. Backward computes the patterns again
+ * instead of keeping them. */
 #ifndef GF_ATTEND_WHOLE_H
 #define GF_ATTEND_WHOLE_H
 #include "model/pass.h"
 
-/* The heads of one segment: its queries against n_keys keys, rows ld apart. */
+/* All heads of one segment: n queries and n_keys keys and values; rows are ldq, ldk and ldz floats apart. */
 struct gf_whole {
     const struct gf_pass *p;
     const uint8_t *mask;
@@ -14,11 +14,11 @@ struct gf_whole {
     int32_t ldq, ldk, ldz;
 };
 
-/* Floats of gf_training.work for sequences of up to `most` positions. */
+/* The number of floats in gf_training.work for sequences of up to `most` positions. */
 uint64_t gf_attend_whole_work(int32_t most);
-/* a->z [n, heads] of q, k, v. */
+/* a->z [n, n_heads d_head] = softmax(scores) v. */
 void gf_attend_whole(const struct gf_whole *a);
-/* dq, dk, dv laid out as q, k, v; dk and dv are added to, dq is set.
+/* Set dq and add to dk and dv, which have the layout of q, k and v:
  *   dv = pattern^T dz,  dpattern = dz v^T,  dscores = pattern (dpattern - sum(dz z)) */
 void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *dq, float *dk, float *dv);
 #endif

@@ -1,9 +1,8 @@
 /* kv.h - the kv cache: keys and values of every layer, in blocks of 64 positions that are allocated when they are
  * needed.
  *
- * One block holds 64 positions of all layers and kv heads, head-major, and the positions' table
- * (rotary cos | sin, or sinusoids), computed once and shared by all layers. Keys are stored
- * rotated, so rewinding recomputes nothing. */
+ * One block holds 64 positions of all layers and kv heads, head-major, and the table of these positions (rotary cos |
+ * sin, or sinusoids), which all layers share. Keys are stored after rotation, so rewinding recomputes nothing. */
 #ifndef GF_KV_H
 #define GF_KV_H
 #include "glassformer.h"
@@ -18,7 +17,7 @@ struct gf_kv {
     struct gf_config cfg;
 };
 
-/* n_layers 1 with a model of more: a workspace that each layer overwrites (encoders keep no cache). */
+/* An encoder passes n_layers 1: it keeps no cache, and each layer overwrites the keys and values of the one before. */
 void gf_kv_open(struct gf_kv *kv, const struct gf_config *cfg, int32_t n_layers, int32_t type);
 void gf_kv_close(struct gf_kv *kv);
 /* Blocks for `positions` positions. 0, or -1 without memory (existing blocks stay). */

@@ -11,12 +11,12 @@
 enum { GATHER = GF_QBLOCK }; /* rows of a transposed tensor that are gathered before they are stored */
 
 struct gf_loading {
-    int32_t first, n; /* roster entries it fills */
+    int32_t first, n; /* the roster entries that it contains */
     int32_t dtype, transposed;
-    int32_t rows, cols;   /* of what arrives, as [out, in]: all entries stacked */
+    int32_t rows, cols;   /* of all entries stacked, as [out, in] */
     uint64_t done, total; /* elements */
-    int32_t verbatim;     /* blocks are kept bit for bit */
-    float *line;          /* rows layout: one row [cols]; transposed: GATHER source rows [GATHER][rows] */
+    int32_t verbatim;     /* blocks are stored bit for bit */
+    float *line;          /* one row [cols]; transposed: GATHER rows of the file [GATHER][rows] */
 };
 
 void gf_loading_drop(struct gf_model *m) {
@@ -89,6 +89,7 @@ static struct gf_slot *entry_of(struct gf_model *m, int32_t *row) {
     return s;
 }
 
+/* Store one row of the stack. */
 static void put_row(struct gf_model *m, int32_t row, const float *x) {
     const struct gf_loading *l = m->loading;
     if (m->slots[l->first].t.rank == 1) {
@@ -106,7 +107,7 @@ static void put_row(struct gf_model *m, int32_t row, const float *x) {
         memcpy(*s->vec + (size_t)row * (size_t)l->cols, x, (size_t)l->cols * sizeof *x);
 }
 
-/* Columns col .. col + n - 1 of the transposed tensor have gathered in line [n][rows]. */
+/* Store columns col ... col + n - 1 of a transposed tensor, which are in line [n][rows]. */
 static void put_transposed(struct gf_model *m, int32_t col, int32_t n) {
     const struct gf_loading *l = m->loading;
     for (int32_t row = 0; row < l->rows; row++) {

@@ -1,4 +1,4 @@
-/* model.c - memory for every tensor of the roster, reserved once. */
+/* model.c - opens a model: reserves memory for all tensors of the roster in one arena, and seals it. */
 #include "model/model.h"
 #include "base/bytes.h"
 #include "base/rng.h"
@@ -12,13 +12,14 @@ static void add_slot(void *ctx, const struct gf_slot *s) {
     m->slots[m->n_slots++] = *s;
 }
 
-/* Entries that share a matrix follow each other: last + 1 of those that share slot i's. */
+/* The end of the entries that share slot i's matrix. Such entries follow each other. */
 static int32_t group_end(const struct gf_model *m, int32_t i) {
     int32_t end = i + 1;
     while (end < m->n_slots && m->slots[i].mat && m->slots[end].mat == m->slots[i].mat) end++;
     return end;
 }
 
+/* The weight type of entries i ... end - 1, which share a matrix: f32 unless all have the same type and it fits. */
 static int32_t group_dtype(const struct gf_model *m, int32_t i, int32_t end, const uint8_t *dtypes) {
     if (!dtypes) return GF_F32;
     int32_t dtype = dtypes[i];
@@ -29,8 +30,8 @@ static int32_t group_dtype(const struct gf_model *m, int32_t i, int32_t end, con
     return dtype;
 }
 
-/* Lay out every tensor; with `bind` the arena is there and pointers are set, without it only sizes
- * are summed. */
+/* Lay out every tensor. Without `bind` only the sizes are summed; with it the arena exists and the pointers are set.
+ * Returns the number of bytes. */
 static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
     uint64_t total = 0;
     for (int32_t i = 0; i < m->n_slots;) {
@@ -46,7 +47,7 @@ static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
             if (bind) gf_mat_bind(s->mat, dtype, GF_PANELS, s->mat_rows, s->t.cols, gf_arena_take(&m->arena, bytes));
             for (int32_t k = i; k < end; k++) {
                 m->slots[k].t.dtype = dtype;
-                m->slots[k].t.n_bytes = /* padding rows are shared out with the rest */
+                m->slots[k].t.n_bytes = /* the padding rows are divided among the entries */
                     bytes == GF_TOO_MUCH ? bytes : bytes / (uint64_t)s->mat_rows * (uint64_t)m->slots[k].t.rows;
                 if (bind) m->slots[k].t.address = (uint64_t)(uintptr_t)s->mat->data;
             }
@@ -140,7 +141,7 @@ int32_t gf_tensor_read(const struct gf_model *m, int32_t i, int32_t row, float *
     return GF_OK;
 }
 
-/* One row of matrix or table i, drawn. */
+/* Fill a row of a matrix or table with random numbers. */
 static void draw_row(struct gf_slot *s, int32_t row, struct gf_rng *rng, float std, float *values) {
     for (int32_t c = 0; c < s->t.cols; c++) values[c] = std * (float)gf_rng_normal(rng);
     if (s->mat)

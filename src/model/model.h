@@ -5,7 +5,7 @@
 #include "glassformer.h"
 #include "model/roster.h"
 
-struct gf_loading; /* load.c: the tensor that is arriving */
+struct gf_loading; /* load.c: the tensor that is being loaded */
 
 struct gf_model {
     struct gf_config cfg;
@@ -19,11 +19,11 @@ struct gf_model {
     struct gf_arena arena;
 };
 
-/* The matrix that gives logits, tied or not. */
+/* The matrix of the logits: the head, or the embedding if they are tied. */
 static inline const struct gf_mat *gf_model_head(const struct gf_model *m) {
     if (!m->cfg.tie_word_embeddings) return &m->w.head.w;
     return &m->w.embed;
 }
-/* Forget a half-loaded tensor. */
+/* Discard a tensor that is only partly loaded. */
 void gf_loading_drop(struct gf_model *m);
 #endif

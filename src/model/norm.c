@@ -15,8 +15,8 @@ static void normalise(const struct gf_config *c, float *y, const float *x, const
     }
 }
 
-/* The same in two steps with the taps between: the same bits, because the kernels multiply in this
- * order too. */
+/* normalise in two steps, with the taps between them. The bits are the same, because the kernels multiply in the same
+ * order. */
 static void normalise_tapped(const struct gf_pass *p, const struct gf_norm *w, int32_t layer, int32_t scale_point,
                              int32_t norm_point, float *y, const float *x, float *mean, float *rstd, int32_t n) {
     const int32_t d = p->cfg->d_model;
@@ -49,7 +49,7 @@ void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t l
     }
 }
 
-enum { LANES = 16 }; /* sums in 16 chains, added in order at the end: the compiler may vectorise */
+enum { LANES = 16 }; /* partial sums, added in order at the end, so that the compiler can vectorise */
 
 /* One row, with u = dy gain and xhat = (x - mean) rstd:
  *   layernorm  dx = rstd (u - avg(u) - xhat avg(u xhat))      rmsnorm  the same without avg(u) */

@@ -1,8 +1,8 @@
 /* pass.h - one pass of n >= 1 rows through a stack of blocks: the argument of every component's forward and backward.
  *
- * Prefill, decode, encoder and training are the same code: they differ in the buffers (one set that
- * all layers share, or one for each layer, so that backward finds what it needs) and in the
- * segments (whose cache a row belongs to, at which position). */
+ * Prefill, decode, encoder and training run the same code. They differ in the buffers (one set that all layers share,
+ * or, for training, one for each layer, which backward reads) and in the segments (the cache and the position of each
+ * row). */
 #ifndef GF_PASS_H
 #define GF_PASS_H
 #include "kernels/gemm.h" /* gf_gemm_fn */
@@ -12,32 +12,31 @@
 #include "model/weights.h"
 #include <stddef.h> /* NULL */
 
-/* n rows in succession of one timeline, at positions pos0 .. pos0 + n - 1 of its cache. */
+/* n consecutive rows of one sequence, at positions pos0 ... pos0 + n - 1 of its cache. */
 struct gf_seg {
     struct gf_kv *kv;
     int32_t pos0, n;
     const uint8_t *mask;       /* [n_keys]: 0 hides a key; NULL: none hidden */
     const struct gf_kv *cross; /* decoder blocks of an encoder_decoder */
     const uint8_t *cross_mask; /* [cross->length] or NULL */
-    int32_t source0, n_source; /* training: which rows of the encoder's output belong to it */
+    int32_t source0, n_source; /* training: the first of its rows of the encoder's output, and their number */
 };
 
-/* Rows of activations. In a session the residual buffers are one and the same, and so are the
- * others where the comment says so; a trainer gives every layer its own set. Row counts n,
- * row-major, no gaps. */
+/* The activations of a layer: n rows, row-major, without gaps. A trainer has a set for each layer. A session has one
+ * set, in which "(= name)" means the same memory as name. */
 struct gf_bufs {
-    float *resid_pre;     /* [n, d_model] the residual stream on the way in */
-    float *norm1;         /* [n, d_model] what self-attention reads (= norm_cross, norm2) */
+    float *resid_pre;     /* [n, d_model] the residual stream before the layer */
+    float *norm1;         /* [n, d_model] the input of self-attention (= norm_cross, norm2) */
     float *mean1, *rstd1; /* [n] statistics of norm1 */
     float *qkv;           /* [n, (n_heads + 2 n_kv_heads) d_head], q and k rotated */
     float *z;             /* [n, n_heads d_head] (= cross_z) */
     float *attn_out;      /* [n, d_model] (= cross_out, ffn_out) */
-    float *sum1;          /* [n, d_model] post-norm: what norm1 normalises (= resid_mid) */
+    float *sum1;          /* [n, d_model] post-norm: the input of norm1 (= resid_mid) */
     float *resid_mid;     /* [n, d_model] (= resid_pre) */
     float *norm_cross, *mean_cross, *rstd_cross;
     float *cross_q;  /* [n, n_heads d_head] (= qkv) */
     float *cross_kv; /* training: [source rows, 2 n_kv_heads d_head] */
-    float *qk_raw;   /* training with qk_norm: [n, (n_heads + n_kv_heads) d_head] before it */
+    float *qk_raw;   /* training with qk_norm: [n, (n_heads + n_kv_heads) d_head] q and k before their norm */
     float *cross_z, *cross_out, *sum_cross, *resid_cross;
     float *norm2, *mean2, *rstd2;
     float *ffn_pre;  /* [n, d_ff]; SwiGLU [n, 2 d_ff], gate | up */
@@ -68,14 +67,14 @@ struct gf_training {
 #define GF_TRAINS(p) ((p)->training != NULL)
 #endif
 
-/* Gradients of activations on the way back; one set, all layers share it. */
+/* Gradients of activations, in one set that all layers share. */
 struct gf_back {
-    float *resid; /* [n, d_model] in: of resid_post; out: of resid_pre */
+    float *resid; /* [n, d_model] before a layer's backward: of resid_post; after it: of resid_pre */
     float *out;   /* [n, d_model] of a sublayer's output */
     float *in;    /* [n, d_model] of a sublayer's input */
     float *qkv, *z, *ffn_pre, *ffn_post;
     float *cross_kv;
-    float *memory; /* [source rows, d_model] sums over the decoder's layers */
+    float *memory; /* [source rows, d_model] of the encoder's output, summed over the decoder's layers */
 };
 
 struct gf_pass {

@@ -1,4 +1,4 @@
-/* roster.c - see roster.h. The order here is the order in memory, in tables and in files we write. */
+/* roster.c - see roster.h. The order of the entries is that in memory, in tables and in files of our own format. */
 #include "model/roster.h"
 #include <string.h>
 

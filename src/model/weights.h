@@ -40,7 +40,7 @@ struct gf_block {
 
 struct gf_weights {
     struct gf_mat embed;                /* [vocab_size, d_model] */
-    struct gf_mat encoder_embed;        /* the same, when encoder and decoder have one each */
+    struct gf_mat encoder_embed;        /* the encoder's, unless shared_embedding */
     float *position, *encoder_position; /* [context_length, d_model]; learned positions */
     struct gf_block *blocks;            /* [n_layers] */
     struct gf_block *encoder_blocks;    /* [n_encoder_layers] of an encoder_decoder */

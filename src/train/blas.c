@@ -11,8 +11,8 @@ static void product(int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha
                 b, ldb, beta, c, ldc);
 }
 
-/* One thread a product: lanes are what runs at the same time (trainer.h), and a sum's order must
- * not depend on how many threads there are. */
+/* One thread a product: the lanes of trainer.h run in parallel instead, and the order of sums must not depend on the
+ * number of threads. */
 static void one_thread(void) { openblas_set_num_threads(1); }
 
 gf_gemm_fn gf_blas_gemm(void) {

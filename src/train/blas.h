@@ -1,8 +1,9 @@
-/* blas.h - whose matrix products: OpenBLAS's where the build found it (GF_OPENBLAS), else our own. */
+/* blas.h - the trainer's matrix product: that of OpenBLAS if the build has found it (GF_OPENBLAS), otherwise
+ * gf_gemm. */
 #ifndef GF_BLAS_H
 #define GF_BLAS_H
 #include "kernels/gemm.h"
 
 gf_gemm_fn gf_blas_gemm(void);
-const char *gf_blas_name(void);
+const char *gf_blas_name(void); /* for people */
 #endif

@@ -1,5 +1,4 @@
-/* depth.c - see depth.h. What Xiong et al. 2020 and the tutorials claim about pre-norm, post-norm
- * and residuals, as a measurement. */
+/* depth.c - see depth.h. Shows what Xiong et al. 2020 state about pre-norm, post-norm and residual connections. */
 #include "train/depth.h"
 #include "base/rng.h"
 #include "train/blas.h"

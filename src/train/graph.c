@@ -1,4 +1,4 @@
-/* graph.c - see graph.h. The second of pass.h's two buffer plans: every layer keeps its own. */
+/* graph.c - see graph.h. Each layer has its own buffers (pass.h), because backward reads them. */
 #include "train/graph.h"
 #include "base/bytes.h"
 #include "model/attend_whole.h" /* gf_attend_whole_work */
@@ -12,15 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOSS_ROWS = 256 }; /* rows whose logits exist at a time */
+enum { LOSS_ROWS = 256 }; /* rows whose logits are in memory at a time */
 
+/* Add rows * width floats to g->bytes; with `carve` also take them from the arena. */
 static void take(struct gf_graph *g, float **to, int64_t rows, int64_t width, int carve) {
     const uint64_t bytes = gf_mul_u64(gf_mul_u64((uint64_t)rows, (uint64_t)width), sizeof(float));
     g->bytes = gf_add_u64(g->bytes, gf_arena_share(bytes));
     if (carve) *to = gf_arena_take(&g->arena, bytes);
 }
 
-/* One layer's buffers for n rows; resid_pre is the layer's before. */
+/* One layer's buffers for n rows. resid_pre is the output of the layer before. Returns the layer's output. */
 static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre, int32_t n, int32_t n_source,
                          int carve) {
     const struct gf_config *c = &g->cfg;
@@ -73,6 +74,7 @@ static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t 
     if (n_source) take(g, &b->cross_kv, n_source, 2 * wkv, carve);
 }
 
+/* All buffers: without `carve` their size is summed, with it they are taken from the arena. */
 static void plan(struct gf_graph *g, int carve) {
     const struct gf_config *c = &g->cfg;
     const int32_t d = c->d_model, n = g->max_rows, m = g->max_source, most = n > m ? n : m;
@@ -150,7 +152,7 @@ static void backward_stack(const struct gf_pass *p, struct gf_weights *dw, const
     gf_embed_backward(p, dw, back->resid, ids);
 }
 
-/* hidden = final norm of x, or x itself; and back. */
+/* hidden = the final norm of x, or x itself; and its backward. */
 static void end_forward(const struct gf_pass *p, const struct gf_norm *w, float *hidden, const float *x, float *mean,
                         float *rstd) {
     if (p->cfg->final_norm)
@@ -166,7 +168,7 @@ static void end_backward(const struct gf_pass *p, const struct gf_norm *w, struc
         memcpy(dx, dhidden, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *dx);
 }
 
-/* One batch through a model: the pass of each stack, and where its residual stream ended. */
+/* One batch in a model: the pass of each stack, and its residual stream after the last layer. */
 struct run {
     struct gf_training t;
     struct gf_pass decoder, encoder;
@@ -217,7 +219,7 @@ static struct gf_linear head_of(const struct gf_config *c, const struct gf_weigh
     return (struct gf_linear){c->tie_word_embeddings ? w->embed : w->head.w, w->head.b};
 }
 
-/* Logits and loss of a few rows at a time; with dw also the gradient of hidden and of the head. */
+/* The loss, from the logits of LOSS_ROWS rows at a time; with dw also the gradients of hidden and of the head. */
 static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
                    const struct gf_batch *batch, float scale, const struct run *taught, int32_t n_taught,
                    float *row_loss) {

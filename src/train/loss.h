@@ -1,13 +1,13 @@
-/* loss.h - cross-entropy over the next token. */
+/* loss.h - cross-entropy of the next token, and distillation. */
 #ifndef GF_LOSS_H
 #define GF_LOSS_H
 #include <stdint.h>
 
-/* Sum over n rows of -ln softmax(logits)[target], rows with target -1 left out. With `back` logits
- * become the gradient of that sum times scale: scale (softmax - onehot). row_loss: [n] or NULL. */
+/* Returns the sum of -ln softmax(logits)[target] over n rows, without those of target -1. With `back` the logits are
+ * overwritten by the gradient of that sum times scale: scale (softmax - onehot). row_loss: [n] or NULL. */
 double gf_cross_entropy(float *logits, const int32_t *targets, int32_t n, int32_t vocab_size, float scale, int back,
                         float *row_loss);
-/* The gradient that gf_cross_entropy left in dlogits, moved towards a teacher: every counted row
- * gains scale (onehot - softmax(teacher)). teacher [n, vocab_size]: logits, overwritten. */
+/* Mix a teacher's targets into the gradient dlogits of gf_cross_entropy: adds scale (onehot - softmax(teacher)) to each
+ * row whose target is not -1. teacher [n, vocab_size]: its logits, overwritten. */
 void gf_distil(float *dlogits, float *teacher, const int32_t *targets, int32_t n, int32_t vocab_size, float scale);
 #endif

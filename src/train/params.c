@@ -9,11 +9,11 @@
 
 struct bind {
     struct gf_params *p;
-    uint64_t used, start; /* start: of the matrix or vector that the entry is a part of */
+    uint64_t used, start; /* floats; start: of the matrix or vector that contains the entry */
     int32_t index;
 };
 
-/* First walk, without data: sizes. Second walk: addresses. */
+/* One roster entry. The first walk, without data, sums the sizes; the second sets the addresses. */
 static void visit(void *ctx, const struct gf_slot *s) {
     struct bind *b = ctx;
     struct gf_params *p = b->p;
@@ -34,8 +34,8 @@ static void visit(void *ctx, const struct gf_slot *s) {
     p->n_list++;
 }
 
-/* Biases of q, k, v (gate, up) come after all of their matrices, so only the part that starts anew
- * moves b->start: a part always follows its beginning directly. */
+/* The parts of a matrix (q, k, v; gate, up) follow each other in the roster, and so do those of a vector. Therefore
+ * b->start changes only at a first part. */
 int gf_params_open(struct gf_params *p, const struct gf_config *cfg) {
     memset(p, 0, sizeof *p);
     p->w.blocks = calloc((size_t)cfg->n_layers + 1, sizeof *p->w.blocks);

@@ -11,12 +11,12 @@ void gf_curve_close(struct gf_curve *c) {
 }
 
 int32_t gf_curve_add(struct gf_curve *c, struct gf_measure p, struct gf_error *err) {
-    if (c->n == c->room) {
-        const int64_t room = c->room * 2 + 256;
-        struct gf_measure *more = realloc(c->points, (size_t)room * sizeof *more);
-        if (!more) return gf_fail(err, GF_ERR_MEMORY, "no memory for %lld points", (long long)room);
+    if (c->n == c->capacity) {
+        const int64_t capacity = c->capacity * 2 + 256;
+        struct gf_measure *more = realloc(c->points, (size_t)capacity * sizeof *more);
+        if (!more) return gf_fail(err, GF_ERR_MEMORY, "no memory for %lld points", (long long)capacity);
         c->points = more;
-        c->room = room;
+        c->capacity = capacity;
     }
     /* Rounded as in the CSV, so that a curve that is read back is the same to the last digit. */
     p.loss = round(p.loss * 1e6) / 1e6;
@@ -75,7 +75,7 @@ static double y_of(const struct frame *f, double loss) {
     return y < TOP ? TOP : y;
 }
 
-/* The mean loss of about 1/200 of the run at a time, or the validations. */
+/* Draw one line: means of the training loss over 1/200 of the run each, or each validation loss. */
 static void draw(FILE *out, const struct gf_curve *c, const struct frame *f, int valid, const char *colour) {
     const int64_t group = valid ? 1 : c->n / 200 + 1;
     fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"", colour);

@@ -1,12 +1,12 @@
-/* abi.c - what wasm needs besides glassformer.h: memory for arguments, and 64-bit values in forms
- * that JavaScript takes without BigInt (counts as doubles, exact to 2^53; seeds as two halves).
+/* abi.c - the functions that the wasm binaries export in addition to those of glassformer.h: memory for arguments, and
+ * 64-bit values without BigInt (counts as doubles, exact up to 2^53; seeds as two halves).
  *
- * Exported names are listed in exports.txt. Pointers are offsets into linear memory; the glue
- * (web/lib/engine/engine.js) owns what it takes with gf_alloc. */
+ * exports.txt lists the exported names. Pointers are offsets into linear memory. The caller, web/lib/engine/engine.js,
+ * frees with gf_free what it has allocated with gf_alloc. */
 #include "glassformer.h"
 #include <stdlib.h>
 
-extern unsigned char __heap_base; /* the linker's: constants and the stack lie below */
+extern unsigned char __heap_base; /* set by the linker: constants and the stack are below it */
 
 void *gf_alloc(uint32_t n_bytes) { return malloc(n_bytes); }
 void gf_free(void *p) { free(p); }

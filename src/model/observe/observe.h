@@ -24,14 +24,14 @@ struct gf_observe {
     struct gf_captured *captured; /* [n_places] */
     uint8_t *edited;              /* [n_places] */
     struct gf_edit *edits;
-    int32_t n_edits, max_edits; /* max_edits: places allocated */
-    /* the pass under way */
+    int32_t n_edits, max_edits; /* max_edits: the capacity of edits */
+    /* The current pass */
     int32_t pass_rows; /* rows of the whole call */
     int32_t row0;      /* of those, the first of this chunk */
     int32_t pos0;      /* absolute position of that row */
     int32_t n_keys;    /* self-attention keys at the end of the call */
     int32_t n_source;  /* cross-attention keys */
-    float *scratch;    /* for what is computed only to be observed; gf_observe_begin reserves it */
+    float *scratch;    /* for values that are computed only to be observed; gf_observe_begin reserves it */
     uint64_t scratch_floats;
 };
 
@@ -41,13 +41,13 @@ int32_t gf_point_axes(int32_t point);                 /* 'D', 'Q', ... */
 int gf_point_cross(int32_t point);                    /* of cross-attention */
 int32_t gf_stack_layers(const struct gf_config *cfg); /* of the deeper stack */
 
-/* Make *o if there is none yet. */
+/* Allocate *o if it is NULL. */
 int32_t gf_observe_need(struct gf_observe **o, const struct gf_config *cfg, struct gf_error *err);
 /* The place of a point that this architecture has; otherwise GF_ERR_ARGUMENT. */
 int32_t gf_observe_place(const struct gf_config *cfg, int32_t stack, int32_t layer, int32_t point,
                          struct gf_error *err);
 
-/* What gf_session_capture, _captured, _edit and _clear_edits (glassformer.h) do; *o is made when needed. */
+/* Implement gf_session_capture, _captured, _edit and _clear_edits (glassformer.h). *o is allocated when needed. */
 int32_t gf_observe_capture(struct gf_observe **o, const struct gf_config *cfg, int32_t stack, int32_t layer,
                            int32_t point, int32_t on, struct gf_error *err);
 const float *gf_observe_captured(const struct gf_observe *o, int32_t stack, int32_t layer, int32_t point,
@@ -60,17 +60,17 @@ void gf_observe_clear_edits(struct gf_observe *o);
 /* Whether anything is captured or edited; o may be NULL. */
 int gf_observing(const struct gf_observe *o);
 
-/* capture.c: make room for what is wanted of a pass over `rows` rows. 0, or -1 without memory. */
+/* capture.c: allocate the captures of a pass over `rows` rows. Returns 0, or -1 if memory is missing. */
 int gf_observe_begin(struct gf_observe *o, int32_t stack, int32_t rows, int32_t pos0, int32_t n_keys, int32_t n_source);
 /* The same for the cross keys and values of an encode of n_source positions. */
 int gf_observe_begin_cross(struct gf_observe *o, int32_t n_source);
-/* Make o->scratch hold n floats. 0, or -1 without memory. */
+/* Make o->scratch hold n floats. Returns 0, or -1 if memory is missing. */
 int gf_observe_reserve(struct gf_observe *o, uint64_t n);
-/* Floats that per-head results take: one head's z, and [n_heads, d_model] twice. */
+/* Number of floats that the per-head results need: one head's z, and [n_heads, d_model] twice. */
 static inline uint64_t gf_results_floats(const struct gf_config *c) {
     return (uint64_t)c->n_heads * ((uint64_t)c->d_head + 2 * (uint64_t)c->d_model);
 }
-/* capture.c: keep what a tap sees. edit.c: change it. */
+/* capture.c: copy the values of a tap. edit.c: change them. */
 void gf_capture_rows(struct gf_observe *o, int32_t place, int32_t row, const float *x, int32_t ld, int32_t n,
                      int32_t width);
 void gf_capture_keys(struct gf_observe *o, int32_t place, int32_t head, int32_t row, const float *x, int32_t n);

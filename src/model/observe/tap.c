@@ -1,4 +1,4 @@
-/* tap.c - what happens at a point of a pass: edits first, then capture. */
+/* tap.c - applies the edits of a point, then captures it. */
 #include "model/observe/tap.h"
 
 void gf_tap_rows(struct gf_observe *o, int32_t stack, int32_t layer, int32_t point, int32_t row, float *x, int32_t ld,

@@ -16,12 +16,12 @@ void gf_trace_close(struct gf_trace *t) {
 
 void gf_trace_note(struct gf_trace *t, int32_t stack, int32_t layer, int32_t op) {
     const double now = gf_now_ms();
-    if (t->n == t->room) { /* rare; its cost counts for no operation, because `last` is set below */
-        const int32_t room = t->room ? 2 * t->room : 256;
-        struct gf_op_time *rows = realloc(t->rows, (size_t)room * sizeof *rows);
+    if (t->n == t->capacity) { /* rare; its cost counts for no operation, because `last` is set below */
+        const int32_t capacity = t->capacity ? 2 * t->capacity : 256;
+        struct gf_op_time *rows = realloc(t->rows, (size_t)capacity * sizeof *rows);
         if (!rows) return;
         t->rows = rows;
-        t->room = room;
+        t->capacity = capacity;
     }
     t->rows[t->n++] = (struct gf_op_time){now - t->last, stack, layer, op, 0};
     t->last = gf_now_ms();

@@ -5,8 +5,8 @@
 
 struct gf_trace {
     struct gf_op_time *rows; /* owned */
-    int32_t n, room;
-    double last; /* end of the operation before */
+    int32_t n, capacity;
+    double last; /* the end of the operation before, in ms */
 };
 
 void gf_trace_open(struct gf_trace *t);
