@@ -8,13 +8,13 @@ const real = performance.now.bind(performance);
 /** ms between two readings, the current time, and how the clock rounds it. */
 let pace = 0.137,
   time = 0,
-  told = (/** @type {number} */ ms) => ms;
-performance.now = () => told((time += pace));
+  rounded = (/** @type {number} */ ms) => ms;
+performance.now = () => rounded((time += pace));
 const exact = (/** @type {number} */ ms) => ms,
   whole = Math.floor;
 
 // imported after the clock is mocked, because they measure its tick once
-told = whole;
+rounded = whole;
 const { Rate, clockTick, perSecond } = await import('../../web/lib/base/clock.js');
 const { load } = await import('../../web/lib/index.js');
 const { Yielder } = await import('../../web/lib/base/event_loop.js');
@@ -29,7 +29,7 @@ const top = new URL('../..', import.meta.url).pathname;
 async function twice(work) {
   const results = [];
   for (const how of [exact, whole]) {
-    told = how;
+    rounded = how;
     time = 0.5;
     results.push(await work());
   }
@@ -85,7 +85,7 @@ test('generate: the speed of many steps is correct, of too few steps is 0, and i
       JSON.stringify(few),
     );
   }
-  told = whole;
+  rounded = whole;
   const many = model.generate(['One', 'Two'], { maxTokens: 2 });
   let end;
   do {
@@ -99,7 +99,7 @@ test('generate: the last token is not run through the model, whatever the stop r
   const model = await load(`${top}weights/stories-1m.gguf`),
     ids = await model.encode('Once upon a time'),
     room = model.config.contextLength - ids.length;
-  told = exact;
+  rounded = exact;
   for (const [maxTokens, reason] of /** @type {[number, string][]} */ ([
     [200, 'maxTokens'],
     [room, 'maxTokens'],
@@ -117,7 +117,7 @@ test('generate: the last token is not run through the model, whatever the stop r
 
 test('Yielder yields once every 15 ms, and not more often', async () => {
   const before = pace;
-  told = exact;
+  rounded = exact;
   pace = 1;
   const yielder = new Yielder(),
     turns = [];

@@ -91,12 +91,12 @@ function crippled(file, name) {
   return assert.fail(`${name} is not exported`);
 }
 
-const writes = async (model) =>
+const assertGenerates = async (model) =>
   assert.equal((await collect(model.generate([1, 2], { maxTokens: 3, ignoreEos: true }))).steps.length, 3);
 const config = { vocab_size: 64, d_model: 64, n_layers: 2, n_heads: 2, context_length: 512 };
 
 /** Everything that waits, and everything that comes, is refused; what frees is not. */
-async function over(model, session, pending, code, words) {
+async function assertModelEnded(model, session, pending, code, words) {
   await Promise.all(pending.map((promise) => refused(promise, code, words)));
   for (const call of [
     () => model.encode('a'),
@@ -136,9 +136,9 @@ describe("the engine's worker", () => {
     const { model, session } = await begin();
     const pending = busy(model, session);
     await started.at(-1).terminate();
-    await over(model, session, pending, 'worker', /^the worker failed: it ended with exit code 1$/);
+    await assertModelEnded(model, session, pending, 'worker', /^the worker failed: it ended with exit code 1$/);
     const again = await begin();
-    await writes(again.model);
+    await assertGenerates(again.model);
     again.model.dispose();
   });
 
@@ -216,7 +216,7 @@ describe("the engine's worker", () => {
     model.dispose();
     options = {};
     const again = await load(stories, { worker: true });
-    await writes(again);
+    await assertGenerates(again);
     again.dispose();
   });
 
@@ -226,13 +226,13 @@ describe("the engine's worker", () => {
       parentPort.on = (name, hear) => on.call(parentPort, name, (message) => { if (message.method === 'decode') throw new Error('of its own'); hear(message); });`);
     const { model, session } = await begin();
     await refused(model.decode([1]), 'worker', /of its own/);
-    await over(model, session, [], 'worker', /of its own/);
+    await assertModelEnded(model, session, [], 'worker', /of its own/);
   });
 
   test('a trap in the worker rejects all calls', async () => {
     const { model, session } = await begin({ wasm: crippled(wasm('simd'), 'gf_session_sample') });
     await model.forward([1]); // does not sample
-    await over(
+    await assertModelEnded(
       model,
       session,
       [collect(model.generate([1])), model.forward(numbers(400, 64))],
@@ -244,8 +244,14 @@ describe("the engine's worker", () => {
   test("a trap in the caller's own thread rejects all calls", async () => {
     const { model, session } = await begin({ wasm: crippled(wasm('simd'), 'gf_session_sample'), worker: false });
     const other = model.generate([1, 2]);
-    await over(model, session, [collect(model.generate([1])), other.next()], 'crashed', /broke off.*unreachable/);
-    await writes((await begin({ worker: false })).model);
+    await assertModelEnded(
+      model,
+      session,
+      [collect(model.generate([1])), other.next()],
+      'crashed',
+      /broke off.*unreachable/,
+    );
+    await assertGenerates((await begin({ worker: false })).model);
   });
 
   test('a trap during loading rejects the load', async () => {
@@ -311,7 +317,7 @@ describe("the trainer's worker", () => {
     await run.next();
     return run;
   };
-  const ended = async (run, pending, code, words) => {
+  const assertRunEnded = async (run, pending, code, words) => {
     await Promise.all(pending.map((promise) => refused(promise, code, words)));
     for (const call of [() => run.next(), () => run.files(), () => run.checkpoint(), () => run.model()])
       await refused(call(), code, words);
@@ -326,7 +332,7 @@ describe("the trainer's worker", () => {
     for (let queued = 0; queued < 20; queued++) await run.next();
     const pending = [run.checkpoint(), run.files()];
     await started.at(-1).terminate();
-    await ended(run, pending, 'worker', /^the worker failed: it ended with exit code 1$/);
+    await assertRunEnded(run, pending, 'worker', /^the worker failed: it ended with exit code 1$/);
     await (await begin()).dispose();
   });
 
@@ -353,7 +359,7 @@ describe("the trainer's worker", () => {
       validateEvery: 5,
     });
     await refused(collect(run), 'crashed', /broke off.*unreachable/);
-    await ended(run, [], 'crashed', /broke off.*unreachable/);
+    await assertRunEnded(run, [], 'crashed', /broke off.*unreachable/);
   });
 
   test('a worker that ends during depth() rejects the call', async () => {

@@ -153,7 +153,7 @@ describe('memory', () => {
     const { start } = Engine;
     const ids = numbers(600, 2048),
       edits = [{ at: 'blocks.0.attn.hook_z', head: 1, scale: 0 }];
-    const told = async () => {
+    const results = async () => {
       const model = await load(stories, { threads: 1 }),
         session = await model.session();
       const { logits, captured } = await model.forward(ids.slice(0, 40), {
@@ -174,7 +174,7 @@ describe('memory', () => {
       model.dispose();
       return { all, weights };
     };
-    const low = await told();
+    const low = await results();
     Engine.start = async (...how) => {
       const engine = await start.apply(Engine, how);
       // never touched, so the system does not allocate it
@@ -182,7 +182,7 @@ describe('memory', () => {
       return engine;
     };
     try {
-      const high = await told();
+      const high = await results();
       assert.deepEqual(high.all, low.all);
     } finally {
       Engine.start = start;

@@ -132,11 +132,11 @@ const mask = [[5, true, 'x', { a: 1 }, ['x'], [null, 1], [{}]]];
 
 /** Those that are wrong where several sequences are taken, too. */
 const SEVERAL = IDS.filter((x) => !Array.isArray(x) || typeof x[0] === 'number');
-/** Options with others beside them, or what is none. */
-const over = (base, o) =>
+/** Options added to `base`; a value that is not an options object is returned unchanged. */
+const withDefaults = (base, o) =>
   o !== null && typeof o === 'object' && !Array.isArray(o) && !ArrayBuffer.isView(o) ? { ...base, ...o } : o;
 
-/** Calls of a model: how, its first argument's wrong values and name, and its options'. */
+/** Calls of a model: the call, wrong values and the name of its first argument, and wrong values of its options. */
 const CALLS = {
   encode: [
     (m, a, o) => m.told.encode(a, o),
@@ -146,9 +146,15 @@ const CALLS = {
     { addSpecialTokens: [FLAG] },
   ],
   decode: [(m, a) => m.told.decode(a), [1], [...IDS, 'x'], 'ids', {}],
-  generate: [(m, a, o) => collect(m.plain.generate(a, over({ maxTokens: 1 }, o))), [1], SEVERAL, 'prompt', generates],
+  generate: [
+    (m, a, o) => collect(m.plain.generate(a, withDefaults({ maxTokens: 1 }, o))),
+    [1],
+    SEVERAL,
+    'prompt',
+    generates,
+  ],
   'generate several': [
-    (m, a, o) => collect(m.plain.generate([[1], a], over({ maxTokens: 1 }, o))),
+    (m, a, o) => collect(m.plain.generate([[1], a], withDefaults({ maxTokens: 1 }, o))),
     [1],
     [5, [-1], { a: 1 }, [['x']]],
     'prompt 1',
@@ -190,7 +196,7 @@ const CALLS = {
     { ...reads, token: [[Symbol('odd'), {}, [], true, 1.5, -1]], position: [NUMBER], addSpecialTokens: [FLAG] },
   ],
   explain: [
-    (m, a, o) => m.plain.explain(a, over({ at: 'logits' }, o)),
+    (m, a, o) => m.plain.explain(a, withDefaults({ at: 'logits' }, o)),
     [1],
     IDS,
     'input',
@@ -679,7 +685,7 @@ describe('storage that is blocked or full', () => {
     }
   };
   const loads = (cache) => load('https://files.test/model.gguf', { fetch, cache });
-  const writes = async (cache) => {
+  const generatedText = async (cache) => {
     const model = await loads(cache);
     const { ids } = await collect(model.generate('One', { maxTokens: 3, temperature: 0 }));
     model.dispose();
@@ -735,7 +741,7 @@ describe('storage that is blocked or full', () => {
     assert.match((await withGlobals({ caches: notes }, () => refusal(offline))).message, /no network/);
   });
   test('a cache that cannot be written or read does not fail the load', async () => {
-    const want = await writes('none');
+    const want = await generatedText('none');
     const stuck = {
       open: async () => ({
         match: async () => {
@@ -746,7 +752,7 @@ describe('storage that is blocked or full', () => {
         },
       }),
     };
-    assert.deepEqual(await withGlobals({ caches: stuck }, () => writes('cache-storage')), want);
+    assert.deepEqual(await withGlobals({ caches: stuck }, () => generatedText('cache-storage')), want);
     const full = {
       getFileHandle: async () => ({
         getFile: async () => {
@@ -782,7 +788,7 @@ describe('storage that is blocked or full', () => {
       assert.deepEqual(
         await withGlobals(
           { navigator: { storage: { getDirectory: async () => ({ getDirectoryHandle: async () => folder }) } } },
-          () => writes('opfs'),
+          () => generatedText('opfs'),
         ),
         want,
       );

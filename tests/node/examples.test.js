@@ -68,7 +68,7 @@ function examplesOf(comment) {
   return examples.map((each) => each.join('\n').trim());
 }
 
-let made = 0;
+let count = 0;
 /**
  * Run a program as a module in the folder of the models.
  * @param {string} source
@@ -91,7 +91,7 @@ async function run(source, prelude = '') {
     printed.push(text);
     if (expected !== null && !expected.includes(':')) assert.equal(text, expected.trim());
   };
-  const file = join(folder, `example-${made++}.mjs`);
+  const file = join(folder, `example-${count++}.mjs`);
   writeFileSync(file, `${prelude}\n${program}\n`);
   await import(pathToFileURL(file).href);
   return printed.join('\n');
@@ -180,11 +180,11 @@ async function hub() {
     },
     'tokenizer_config.json': { chat_template: '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}' },
   });
-  const asked = /** @type {string[]} */ ([]);
+  const requests = /** @type {string[]} */ ([]);
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://hub').pathname,
       name = path.split('/').at(-1) ?? '';
-    asked.push(path);
+    requests.push(path);
     if (files[name]) return response.end(JSON.stringify(files[name]));
     if (!['config.json', 'model.safetensors'].includes(name)) return response.writeHead(404).end();
     response.end(readFileSync(join(model, name)));
@@ -192,7 +192,7 @@ async function hub() {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   process.env.HF_ENDPOINT = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
   return {
-    asked,
+    requests,
     close: () => {
       delete process.env.HF_ENDPOINT;
       server.closeAllConnections();
@@ -222,19 +222,19 @@ for (const [i, [, code]] of [...readme.matchAll(/^```js\n([\s\S]*?)^```$/gm)].en
     const names = CALLS.filter(
       (name) => (new RegExp(`\\b${name}\\b`).test(code) || (model && name === 'load')) && !imported.includes(name),
     );
-    const far = /load\('hf:/.test(code) ? await hub() : null;
+    const hubServer = /load\('hf:/.test(code) ? await hub() : null;
     try {
       await run(
         code.replace(/steps: 500/, 'steps: 5'),
         `import { ${names.join(', ')} } from ${JSON.stringify(library)};${model ? "const model = await load('stories-1m.gguf');" : ''}`,
       );
-      if (far)
+      if (hubServer)
         assert.ok(
-          far.asked.some((path) => path.endsWith('model.safetensors')),
-          far.asked.join(' '),
+          hubServer.requests.some((path) => path.endsWith('model.safetensors')),
+          hubServer.requests.join(' '),
         );
     } finally {
-      far?.close();
+      hubServer?.close();
     }
   });
 }

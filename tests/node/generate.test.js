@@ -240,12 +240,12 @@ describe('distributions', () => {
     const logits = [2, 1, 0.5, -1, -3],
       exp = logits.map(Math.exp),
       sum = exp.reduce((a, b) => a + b);
-    const kept = exp.map((e) => (e >= 0.2 * exp[0] ? e : 0)),
-      keptSum = kept.reduce((a, b) => a + b);
+    const keptWeights = exp.map((e) => (e >= 0.2 * exp[0] ? e : 0)),
+      keptSum = keptWeights.reduce((a, b) => a + b);
     assert.ok(
       distance(
         await model.distribution(logits, { minP: 0.2 }),
-        kept.map((e) => e / keptSum),
+        keptWeights.map((e) => e / keptSum),
       ) < 1e-6,
     );
     assert.ok(
@@ -424,14 +424,14 @@ describe('beams', () => {
   /** Beam search as the textbooks have it: every candidate of every beam, each text computed from its start. */
   async function textbook(/** @type {number[]} */ start, { beams, lengthPenalty, maxTokens, edits }) {
     const score = (/** @type {number} */ sum, /** @type {number} */ n) => sum / ((5 + n) / 6) ** lengthPenalty;
-    let live = [{ ids: /** @type {number[]} */ ([]), sum: 0 }],
+    let liveBeams = [{ ids: /** @type {number[]} */ ([]), sum: 0 }],
       best = { value: -Infinity, ids: /** @type {number[]} */ ([]) };
     const offer = (/** @type {number} */ value, /** @type {number[]} */ ids) => {
       if (value > best.value) best = { value, ids };
     };
     for (let n = 1; n <= maxTokens; n++) {
       const all = [];
-      for (const { ids, sum } of live) {
+      for (const { ids, sum } of liveBeams) {
         const {
           logits: {
             data,
@@ -443,14 +443,14 @@ describe('beams', () => {
           z = max + Math.log(last.reduce((a, x) => a + Math.exp(x - max), 0));
         last.forEach((x, id) => all.push({ ids: [...ids, id], sum: sum + x - z }));
       }
-      live = [];
+      liveBeams = [];
       for (const [rank, c] of all.sort((x, y) => y.sum - x.sum).entries()) {
-        if (live.length === beams) break;
-        if (!model.special.eos.includes(c.ids[n - 1])) live.push(c);
+        if (liveBeams.length === beams) break;
+        if (!model.special.eos.includes(c.ids[n - 1])) liveBeams.push(c);
         else if (rank < beams) offer(score(c.sum, n), c.ids.slice(0, -1));
       }
     }
-    for (const { ids, sum } of live) offer(score(sum, ids.length), ids);
+    for (const { ids, sum } of liveBeams) offer(score(sum, ids.length), ids);
     return best.ids;
   }
 

@@ -21,20 +21,20 @@ import { collect, stories } from './helpers.js';
 
 const config = { vocab_size: 64, d_model: 32, n_layers: 2, n_heads: 2, context_length: 64 };
 const both = { ...config, kind: 'encoder_decoder', n_encoder_layers: 1, position: 'sinusoidal' };
-let here, there, pair, told, before_;
+let localModel, workerModel, encoderDecoder, withTokenizer, textBefore;
 const ids = [1, 2, 3];
-const writes = async (model) => Buffer.from((await model.forward(ids)).logits.data.buffer).toString('hex');
+const generatedText = async (model) => Buffer.from((await model.forward(ids)).logits.data.buffer).toString('hex');
 before(async () => {
-  [here, there, pair, told] = await Promise.all([
+  [localModel, workerModel, encoderDecoder, withTokenizer] = await Promise.all([
     create(config, { seed: 1 }),
     create(config, { seed: 1, worker: true, threads: 1 }),
     create(both, { seed: 1 }),
     load(stories),
   ]);
-  before_ = await writes(here);
+  textBefore = await generatedText(localModel);
 });
 after(() => {
-  for (const model of [here, there, pair, told]) model.dispose();
+  for (const model of [localModel, workerModel, encoderDecoder, withTokenizer]) model.dispose();
 });
 
 /**
@@ -113,7 +113,7 @@ describe('lists', () => {
     test(`${name}: 2^31 entries are refused for their number, and at most the shown ones are read`, async () => {
       for (const length of [2 ** 31, 2 ** 53 - 1]) {
         const errors = [];
-        for (const model of [here, there]) {
+        for (const model of [localModel, workerModel]) {
           const { value, seen } = claims(length);
           errors.push(await refusal(() => call(model, value)));
           assert.ok(seen.reads <= SHOWN, `${seen.reads} entries were read`);
@@ -165,7 +165,7 @@ describe('lists', () => {
       ];
       for (const made of odd) {
         let refused = null;
-        for (const model of [here, there]) {
+        for (const model of [localModel, workerModel]) {
           const value = made === growing ? growing() : made;
           const error = await Promise.resolve()
             .then(() => call(model, value))
@@ -182,77 +182,78 @@ describe('lists', () => {
                 error.code !== 'out-of-memory',
               `${error.stack}`,
             );
-          if (model === here) refused = error;
+          if (model === localModel) refused = error;
           else assert.deepEqual([error?.code, error?.message], [refused?.code, refused?.message]);
         }
       }
-      for (const model of [here, there]) assert.equal(await writes(model), before_);
+      for (const model of [localModel, workerModel]) assert.equal(await generatedText(model), textBefore);
     });
   }
 
   test('a source and its mask are checked in the same way', async () => {
     for (const [call, name] of [
-      [(v) => pair.forward(ids, { source: v }), 'source'],
-      [(v) => pair.session({ source: v }), 'source'],
-      [(v) => collect(pair.generate(ids, { source: v })), 'source'],
-      [(v) => pair.forward(ids, { source: ids, sourceMask: v }), 'sourceMask'],
-      [(v) => pair.trace(ids, { source: v }), 'source'],
+      [(v) => encoderDecoder.forward(ids, { source: v }), 'source'],
+      [(v) => encoderDecoder.session({ source: v }), 'source'],
+      [(v) => collect(encoderDecoder.generate(ids, { source: v })), 'source'],
+      [(v) => encoderDecoder.forward(ids, { source: ids, sourceMask: v }), 'sourceMask'],
+      [(v) => encoderDecoder.trace(ids, { source: v }), 'source'],
     ]) {
       const { value, seen } = claims(2 ** 31);
       assert.match((await refusal(() => call(value))).message, new RegExp(`${name}.*${2 ** 31}`));
       assert.ok(seen.reads <= SHOWN);
     }
     assert.match(
-      (await refusal(() => pair.forward(ids, { source: ids, sourceMask: [1, 'x', 0] }))).message,
+      (await refusal(() => encoderDecoder.forward(ids, { source: ids, sourceMask: [1, 'x', 0] }))).message,
       /sourceMask holds "x" at place 1/,
     );
-    assert.equal((await pair.forward(ids, { source: ids, sourceMask: [true, 1, 0] })).logits.shape[0], 3);
+    assert.equal((await encoderDecoder.forward(ids, { source: ids, sourceMask: [true, 1, 0] })).logits.shape[0], 3);
   });
 
   test('typed arrays are read by their real length and type, not by overridden properties', async () => {
     const lying = Int32Array.of(1, 2, 3);
     Object.defineProperty(lying, 'length', { value: 2 ** 31 });
-    assert.equal((await here.forward(lying)).logits.shape[0], 3);
+    assert.equal((await localModel.forward(lying)).logits.shape[0], 3);
     for (const Kind of [Int8Array, Uint16Array, Int32Array, Float32Array, Float64Array])
-      assert.equal((await here.forward(Kind.of(1, 2, 3))).logits.shape[0], 3);
-    assert.equal((await here.forward(new Uint8Array(new SharedArrayBuffer(3)))).logits.shape[0], 3);
+      assert.equal((await localModel.forward(Kind.of(1, 2, 3))).logits.shape[0], 3);
+    assert.equal((await localModel.forward(new Uint8Array(new SharedArrayBuffer(3)))).logits.shape[0], 3);
     const detached = Int32Array.of(1, 2, 3);
     structuredClone(detached.buffer, { transfer: [detached.buffer] });
-    for (const model of [here, there])
+    for (const model of [localModel, workerModel])
       assert.equal((await refusal(() => model.forward(detached))).code, 'empty-prompt');
     if (!('resizable' in ArrayBuffer.prototype)) return;
     const buffer = new ArrayBuffer(12, { maxByteLength: 24 }),
       view = new Int32Array(buffer); // its length follows its buffer
     buffer.resize(8);
-    assert.equal((await here.forward(view)).logits.shape[0], 2);
+    assert.equal((await localModel.forward(view)).logits.shape[0], 2);
   });
 
   test('too many valid entries are refused', async () => {
     const edit = { at, scale: 1 };
     assert.match(
-      (await refusal(() => here.forward(ids, { edits: new Array(65537).fill(edit) }))).message,
+      (await refusal(() => localModel.forward(ids, { edits: new Array(65537).fill(edit) }))).message,
       /edits has 65537 entries, at most 65536/,
     );
     assert.match(
-      (await refusal(() => here.forward(ids, { edits: new Array(65536).fill({ at: '*', scale: 1 }) }))).message,
+      (await refusal(() => localModel.forward(ids, { edits: new Array(65536).fill({ at: '*', scale: 1 }) }))).message,
       /changes at single points, at most 262144/,
     );
     // each edit makes two changes at each point
-    const half = Math.floor(2 ** 18 / (await here.points()).length / 2) + 1;
+    const half = Math.floor(2 ** 18 / (await localModel.points()).length / 2) + 1;
     assert.match(
-      (await refusal(() => here.forward(ids, { edits: new Array(half).fill({ at: '*', scale: 1, add: 0 }) }))).message,
+      (await refusal(() => localModel.forward(ids, { edits: new Array(half).fill({ at: '*', scale: 1, add: 0 }) })))
+        .message,
       /changes at single points/,
     );
     assert.match(
-      (await refusal(() => collect(here.generate(new Array(5000).fill([1]))))).message,
+      (await refusal(() => collect(localModel.generate(new Array(5000).fill([1]))))).message,
       /5000 sequences, at most 4096/,
     );
     assert.match(
-      (await refusal(() => here.forward(ids, { edits: [{ at, set: new Float32Array(3e6) }] }))).message,
+      (await refusal(() => localModel.forward(ids, { edits: [{ at, set: new Float32Array(3e6) }] }))).message,
       /edits\[0\]\.set has 3000000 entries, the longest row of this model has \d+/,
     );
     assert.match(
-      (await refusal(() => here.forward(new Array(65).fill(1)))).message,
+      (await refusal(() => localModel.forward(new Array(65).fill(1)))).message,
       /input has 65 tokens, the context holds 64/,
     );
     const broad = await create(
@@ -273,30 +274,30 @@ describe('texts', () => {
   const long = 'x'.repeat(5e8);
   /** @type {Record<string, (text: any) => any>} */
   const texts = {
-    prompt: (text) => collect(told.generate(text)),
-    input: (text) => told.forward(text),
-    'input 1': (text) => told.forward(['a', text]),
-    'the text': (text) => told.encode(text),
-    capture: (text) => told.forward('a', { capture: [text] }),
-    edits: (text) => told.forward('a', { edits: text }),
-    at: (text) => told.forward('a', { edits: [{ at: text, scale: 1 }] }),
-    set: (text) => told.forward('a', { edits: [{ at, set: text }] }),
-    stop: (text) => collect(told.generate('a', { stop: [text] })),
-    temperature: (text) => collect(told.generate('a', { temperature: text })),
-    mask: (text) => told.forward('a', { mask: text }),
-    weight: (text) => told.weight(text),
-    row: (text) => told.weight('embed.weight', text),
-    token: (text) => told.attribution('a', { token: text }),
+    prompt: (text) => collect(withTokenizer.generate(text)),
+    input: (text) => withTokenizer.forward(text),
+    'input 1': (text) => withTokenizer.forward(['a', text]),
+    'the text': (text) => withTokenizer.encode(text),
+    capture: (text) => withTokenizer.forward('a', { capture: [text] }),
+    edits: (text) => withTokenizer.forward('a', { edits: text }),
+    at: (text) => withTokenizer.forward('a', { edits: [{ at: text, scale: 1 }] }),
+    set: (text) => withTokenizer.forward('a', { edits: [{ at, set: text }] }),
+    stop: (text) => collect(withTokenizer.generate('a', { stop: [text] })),
+    temperature: (text) => collect(withTokenizer.generate('a', { temperature: text })),
+    mask: (text) => withTokenizer.forward('a', { mask: text }),
+    weight: (text) => withTokenizer.weight(text),
+    row: (text) => withTokenizer.weight('embed.weight', text),
+    token: (text) => withTokenizer.attribution('a', { token: text }),
     quantize: (text) => load(stories, { quantize: text }),
     'the source': (text) => load(text),
     sha256: (text) => load(stories, { sha256: text }),
     preset: (text) => countParameters(text),
     'the preset': (text) => collect(train(text, 'a')),
-    options: (text) => told.forward('a', text),
+    options: (text) => withTokenizer.forward('a', text),
     dtype: (text) => estimate('gpt2', { contextLength: 8, dtype: text }),
-    seen: (text) => told.distribution([1], { seen: text }),
-    ids: (text) => told.decode(text),
-    positions: async (text) => (await told.session()).rewind(text),
+    seen: (text) => withTokenizer.distribution([1], { seen: text }),
+    ids: (text) => withTokenizer.decode(text),
+    positions: async (text) => (await withTokenizer.session()).rewind(text),
   };
   for (const [name, call] of Object.entries(texts)) {
     test(`${name}: a text of 500 MB is refused without reading it`, async () => {
@@ -323,7 +324,7 @@ describe('texts', () => {
   });
   test('the texts of several prompts together have the limit of one', async () => {
     assert.match(
-      (await refusal(() => told.forward(new Array(300).fill('x'.repeat(6e4))))).message,
+      (await refusal(() => withTokenizer.forward(new Array(300).fill('x'.repeat(6e4))))).message,
       /input \d+ is too long.*16777216/,
     );
   });
@@ -348,22 +349,25 @@ describe('options and objects', () => {
       assert.deepEqual(twice, []);
       for (const key of Object.keys(counts)) delete counts[key];
     };
-    await here.forward(
+    await localModel.forward(
       ids,
       counting({ capture: ['hook_embed'], edits: [{ at, set: [0.5], position: 1 }], mask: [1, 1, 0] }),
     );
     single();
     await collect(
-      here.generate(counting(ids), counting({ maxTokens: 2, stop: ['x'], seed: 1, temperature: 0.5, logprobs: 2 })),
+      localModel.generate(
+        counting(ids),
+        counting({ maxTokens: 2, stop: ['x'], seed: 1, temperature: 0.5, logprobs: 2 }),
+      ),
     );
     single();
-    await here.distribution(counting([1, 2, 3]), counting({ topK: 2, seen: [1] }));
+    await localModel.distribution(counting([1, 2, 3]), counting({ topK: 2, seen: [1] }));
     single();
     (await create(counting({ ...config }), counting({ seed: 1, quantize: 'q8_0' }))).dispose();
     single();
     countParameters(counting({ ...config }));
     single();
-    await pair.forward(ids, counting({ source: [1, 2], sourceMask: [1, 0] }));
+    await encoderDecoder.forward(ids, counting({ source: [1, 2], sourceMask: [1, 0] }));
     single();
     await depth(counting({ d_model: 8, n_layers: 1, n_heads: 1 }), counting({ seed: 1, tokens: 8 }));
     single();
@@ -377,10 +381,10 @@ describe('options and objects', () => {
         },
       });
     for (const [call, words] of [
-      [() => here.forward(ids, trap('capture')), /capture/],
-      [() => collect(here.generate(ids, trap('maxTokens'))), /maxTokens/],
-      [() => here.session(trap('edits')), /edits/],
-      [() => here.forward(ids, { edits: [trap('at')] }), /edits\[0\]/],
+      [() => localModel.forward(ids, trap('capture')), /capture/],
+      [() => collect(localModel.generate(ids, trap('maxTokens'))), /maxTokens/],
+      [() => localModel.session(trap('edits')), /edits/],
+      [() => localModel.forward(ids, { edits: [trap('at')] }), /edits\[0\]/],
       [() => create(trap('d_model')), /configuration/],
       [() => create(config, trap('seed')), /seed/],
       [() => load(trap('weights')), /source/],
@@ -391,7 +395,7 @@ describe('options and objects', () => {
       [() => collect(train(trap('d_model'), 'text')), /configuration/],
       [() => collect(train(config, 'text', trap('steps'))), /steps/],
       [() => depth(config, trap('tokens')), /tokens/],
-      [() => collect(here.chat([trap('role')])), /messages/],
+      [() => collect(localModel.chat([trap('role')])), /messages/],
       [() => Tokenizer.load(trap('model')), /tokenizer/],
     ]) {
       const error = await refusal(call);
@@ -428,11 +432,14 @@ describe('options and objects', () => {
 
   test('the same object at many places is not taken as circular', async () => {
     const message = { role: 'user', content: 'a' };
-    assert.equal((await refusal(() => collect(told.chat(new Array(100).fill(message))))).code, 'no-chat-template');
+    assert.equal(
+      (await refusal(() => collect(withTokenizer.chat(new Array(100).fill(message))))).code,
+      'no-chat-template',
+    );
     const names = ['a', 'b', 'c'],
-      pair = ['a', 'b'],
+      encoderDecoder = ['a', 'b'],
       vocab = { a: 0, b: 1, c: 2, ab: 3 },
-      merges = [pair, ...new Array(99).fill(pair)];
+      merges = [encoderDecoder, ...new Array(99).fill(encoderDecoder)];
     const tokenizer = await Tokenizer.load({
       model: { type: 'BPE', vocab, merges },
       added_tokens: [],

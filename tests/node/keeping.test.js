@@ -63,14 +63,14 @@ test("a Content-Length that may count compressed bytes is not compared with the 
 });
 
 describe('a browser cache', () => {
-  const kept = new Map();
+  const cached = new Map();
   beforeEach(() => {
-    kept.clear();
+    cached.clear();
     globalThis.caches = {
       open: async () => ({
-        match: async (url) => kept.get(url)?.clone(),
+        match: async (url) => cached.get(url)?.clone(),
         put: async (url, response) => {
-          kept.set(url, new Response(await response.arrayBuffer(), { headers: response.headers }));
+          cached.set(url, new Response(await response.arrayBuffer(), { headers: response.headers }));
         },
       }),
     };
@@ -85,17 +85,17 @@ describe('a browser cache', () => {
   const offline = async () => {
     throw new TypeError('fetch failed');
   };
-  const opened = async (fetch) => {
+  const checkpointOf = async (fetch) => {
     const model = await load('https://h.example/m/', { fetch, cache: 'cache-storage' });
     model.dispose();
     return model;
   };
 
   test('downloads again when its copy has another checksum', async () => {
-    let asked = 0;
+    let requests = 0;
     const visit = async (bytes) => {
       const fetch = (url) => {
-        asked++;
+        requests++;
         return serving({ 'm.gguf': bytes })(url);
       };
       const seen = [];
@@ -109,22 +109,22 @@ describe('a browser cache', () => {
       ).dispose();
       return seen.at(-1);
     };
-    assert.deepEqual([await visit(file), asked], [false, 1]);
-    assert.deepEqual([await visit(file), asked], [true, 1]);
-    assert.deepEqual([await visit(newer), asked], [false, 2]);
-    assert.deepEqual([await visit(newer), asked], [true, 2]);
+    assert.deepEqual([await visit(file), requests], [false, 1]);
+    assert.deepEqual([await visit(file), requests], [true, 1]);
+    assert.deepEqual([await visit(newer), requests], [false, 2]);
+    assert.deepEqual([await visit(newer), requests], [true, 2]);
   });
   // Without a network, the first optional file that a folder lacks failed the load.
   test('remembers absent files without a network, and asks for them again with one', async () => {
-    await refused(opened(offline), 'network', /config\.json.*fetch failed/);
-    await opened(serving(hub));
-    await opened(offline);
+    await refused(checkpointOf(offline), 'network', /config\.json.*fetch failed/);
+    await checkpointOf(serving(hub));
+    await checkpointOf(offline);
     assert.ok(
       (
-        await opened(serving({ ...hub, 'generation_config.json': Buffer.from('{"eos_token_id":[7]}') }))
+        await checkpointOf(serving({ ...hub, 'generation_config.json': Buffer.from('{"eos_token_id":[7]}') }))
       ).special.eos.includes(7),
     );
-    assert.ok((await opened(offline)).special.eos.includes(7), 'the file that came later is kept');
+    assert.ok((await checkpointOf(offline)).special.eos.includes(7), 'the file that came later is kept');
   });
   // {"error":"rate limited"} was cached as config.json for ever.
   test('stores no error page as a file, and refuses no valid file as an error page', async () => {
@@ -137,11 +137,11 @@ describe('a browser cache', () => {
     };
     for (const [name, bodies] of Object.entries(excuses)) {
       for (const body of bodies) {
-        kept.clear();
-        const ill = await opened(serving({ ...hub, [name]: body })).catch((error) => error);
-        assert.equal(ill instanceof GlassformerError, name !== 'chat_template.jinja', `${name}: ${body}`);
-        assert.ok(!kept.has(`https://h.example/m/${name}`), `${name}: ${body}`);
-        await opened(serving(hub));
+        cached.clear();
+        const result = await checkpointOf(serving({ ...hub, [name]: body })).catch((error) => error);
+        assert.equal(result instanceof GlassformerError, name !== 'chat_template.jinja', `${name}: ${body}`);
+        assert.ok(!cached.has(`https://h.example/m/${name}`), `${name}: ${body}`);
+        await checkpointOf(serving(hub));
       }
     }
     for (const body of [busy, Buffer.from(''), file]) {
@@ -150,12 +150,12 @@ describe('a browser cache', () => {
         cache: 'cache-storage',
       });
       await (body === file ? loading.then((model) => model.dispose()) : refused(loading, ['bad-file', 'truncated']));
-      assert.equal(kept.has('https://h.example/m.gguf?a=1'), body === file, String(body).slice(0, 30));
+      assert.equal(cached.has('https://h.example/m.gguf?a=1'), body === file, String(body).slice(0, 30));
     }
     const template = Buffer.from('<|begin|>{{ messages[0].content }}'),
       whole = { ...hub, 'chat_template.jinja': template, 'generation_config.json': Buffer.from('null') };
-    await opened(serving(whole));
-    for (const name of Object.keys(whole)) assert.ok(kept.has(`https://h.example/m/${name}`), name);
+    await checkpointOf(serving(whole));
+    for (const name of Object.keys(whole)) assert.ok(cached.has(`https://h.example/m/${name}`), name);
   });
 });
 

@@ -34,12 +34,13 @@ const FILES = '/proc/self/fd';
 /** A model that was there before, in each place, and what it writes. */
 let old;
 /** @param {any} model */
-const writes = async (model) => (await collect(model.generate('Once upon a time', { maxTokens: 20, seed: 7 }))).text;
+const generatedText = async (model) =>
+  (await collect(model.generate('Once upon a time', { maxTokens: 20, seed: 7 }))).text;
 before(async () => {
   old = await Promise.all(
     [false, true].map(async (worker) => {
       const model = await load(stories, { worker, threads: 1 });
-      return { model, text: await writes(model) };
+      return { model, text: await generatedText(model) };
     }),
   );
   // files that the package loads on demand have been loaded
@@ -57,7 +58,7 @@ after(() => {
     );
 });
 const same = async () => {
-  for (const { model, text: want } of old) assert.equal(await writes(model), want);
+  for (const { model, text: want } of old) assert.equal(await generatedText(model), want);
 };
 
 /** What the process holds, once nothing is under way. */

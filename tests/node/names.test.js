@@ -23,8 +23,8 @@ describe('options of load and create', () => {
     for (const dtype of ['f32', 'f16', 'q8_0', 'q4_0']) {
       for (const options of [{ dtype }, { quantize: dtype }, { dtype, quantize: dtype }]) {
         const loaded = await load(gguf, options),
-          made = await create(tiny, options);
-        for (const model of [loaded, made]) {
+          created = await create(tiny, options);
+        for (const model of [loaded, created]) {
           assert.ok(
             model.parameters.rows.filter((r) => r.shape.length === 2 && r.count).every((r) => r.dtype === dtype),
             JSON.stringify(options),

@@ -134,9 +134,9 @@ test('a download without a strong validator, or with compressed bytes, is not re
   }
 });
 test('retries stop after repeated server errors, and continue after a short failure', async () => {
-  let ill = 2;
+  let failures = 2;
   const moment = (/** @type {any} */ request, /** @type {any} */ s) => {
-    s.cuts = request.headers.range ? (ill-- > 0 ? [0] : []) : [9000];
+    s.cuts = request.headers.range ? (failures-- > 0 ? [0] : []) : [9000];
   };
   await served({ bytes, before: moment }, {}, async ({ load: open }) => {
     assert.deepEqual(await write(await open({ sha256 })), want);
@@ -156,13 +156,13 @@ test('retries stop after repeated server errors, and continue after a short fail
   );
 });
 test('a download may be interrupted any number of times as long as each request brings bytes', async () => {
-  const asked = /** @type {(string | null)[]} */ ([]),
+  const requestedRanges = /** @type {(string | null)[]} */ ([]),
     part = Math.ceil(bytes.length / 8);
   const fetch = /** @type {any} */ (
     async (/** @type {string} */ url, /** @type {any} */ init) => {
       const range = new Headers(init?.headers).get('range'),
         from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
-      asked.push(range);
+      requestedRanges.push(range);
       let sent = 0;
       const body = new ReadableStream({
         pull(c) {
@@ -180,7 +180,7 @@ test('a download may be interrupted any number of times as long as each request 
     }
   );
   assert.deepEqual(await write(await load('https://h.example/m.gguf', { fetch, sha256 })), want);
-  assert.deepEqual(asked, [null, ...Array.from({ length: 7 }, (_, i) => `bytes=${part * (i + 1)}-`)]);
+  assert.deepEqual(requestedRanges, [null, ...Array.from({ length: 7 }, (_, i) => `bytes=${part * (i + 1)}-`)]);
 });
 test('an answer with the wrong range is refused', async () => {
   for (const [headers, words] of /** @type {[Record<string, string>, RegExp][]} */ ([

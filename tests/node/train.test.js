@@ -10,8 +10,8 @@ import { top } from './helpers.js';
 
 const program = join(top, 'build/native/glassformer-train');
 const skip = !existsSync(program) && 'the trainer is not built: ./build.sh native';
-const room = mkdtempSync(join(tmpdir(), 'glassformer-train-'));
-after(() => rmSync(room, { recursive: true, force: true }));
+const workFolder = mkdtempSync(join(tmpdir(), 'glassformer-train-'));
+after(() => rmSync(workFolder, { recursive: true, force: true }));
 
 const tiny = [
   'd_model=32',
@@ -37,7 +37,7 @@ const tiny = [
  */
 function train(out, settings, watch, recipe = join(top, 'weights/stories-1m.recipe')) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, [recipe, '--data', 'synthetic', '--out', join(room, out), ...settings]);
+    const child = spawn(program, [recipe, '--data', 'synthetic', '--out', join(workFolder, out), ...settings]);
     let text = '';
     child.stderr.on('data', (bytes) => {
       text += bytes;
@@ -74,14 +74,17 @@ async function greedy(source, prompt) {
 // one step, 0.04 % in the mean).
 test('the small recipe on the synthetic corpus gives its recorded losses', { skip }, async () => {
   await train('recorded', ['steps=200', 'batch_tokens=512', 'micro_tokens=512', 'sample_every=0', 'groups=']);
-  const [got, want] = [losses(join(room, 'recorded/loss.csv')), losses(join(top, 'tests/golden/train/synthetic.csv'))];
+  const [got, want] = [
+    losses(join(workFolder, 'recorded/loss.csv')),
+    losses(join(top, 'tests/golden/train/synthetic.csv')),
+  ];
   assert.equal(want.length, 200);
   assert.equal(got.length, 200);
   for (let i = 0; i < 40; i++)
     assert.ok(Math.abs(got[i] - want[i]) <= 1e-3 * want[i], `step ${i + 1}: ${got[i]}, recorded ${want[i]}`);
   const mean = (list) => list.reduce((a, b) => a + b) / list.length;
   assert.ok(Math.abs(mean(got) - mean(want)) <= 0.01 * mean(want), `mean ${mean(got)}, recorded ${mean(want)}`);
-  assert.match(readFileSync(join(room, 'recorded/loss.svg'), 'utf8'), /^<svg [\s\S]*<polyline[\s\S]*<\/svg>\n$/);
+  assert.match(readFileSync(join(workFolder, 'recorded/loss.svg'), 'utf8'), /^<svg [\s\S]*<polyline[\s\S]*<\/svg>\n$/);
 });
 
 const families = {
@@ -100,7 +103,7 @@ const families = {
 for (const [family, settings] of Object.entries(families)) {
   test(`${family}: the written folder and GGUF files have the same weights`, { skip }, async () => {
     await train(family, settings);
-    const folder = join(room, family);
+    const folder = join(workFolder, family);
     assert.equal(JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')).model_type, family);
     const want = await greedy(`${folder}/`, 'One day, Lily');
     assert.ok(want.length > 20, want);
@@ -113,8 +116,8 @@ for (const [family, settings] of Object.entries(families)) {
 test('a model that GGUF has no architecture for is written as a folder only', { skip }, async () => {
   const text = await train('own', ['steps=30', ...tiny, 'norm_placement=post', 'ffn=relu']);
   assert.match(text, /GGUF has no architecture for this configuration/);
-  assert.equal(JSON.parse(readFileSync(join(room, 'own/config.json'), 'utf8')).model_type, 'glassformer');
-  assert.ok((await greedy(`${join(room, 'own')}/`, 'One day')).length > 10);
+  assert.equal(JSON.parse(readFileSync(join(workFolder, 'own/config.json'), 'utf8')).model_type, 'glassformer');
+  assert.ok((await greedy(`${join(workFolder, 'own')}/`, 'One day')).length > 10);
 });
 
 test('a run that is interrupted and continued writes the same bytes as an uninterrupted one', { skip }, async () => {
@@ -137,7 +140,10 @@ test('a run that is interrupted and continued writes the same bytes as an uninte
   const second = await train('halves', settings);
   assert.match(second, /going on after step \d+/);
   for (const name of ['checkpoint', 'loss.csv', 'loss.svg', 'model.safetensors', 'stories-1m-q8_0.gguf']) {
-    assert.ok(readFileSync(join(room, 'whole', name)).equals(readFileSync(join(room, 'halves', name))), name);
+    assert.ok(
+      readFileSync(join(workFolder, 'whole', name)).equals(readFileSync(join(workFolder, 'halves', name))),
+      name,
+    );
   }
 });
 
@@ -153,27 +159,27 @@ test('without arguments it prints every key of a recipe', { skip }, () => {
 
 test("training follows a teacher's predictions, and a teacher that does not fit is refused", { skip }, async () => {
   const recipe = (/** @type {string} */ name, /** @type {string[]} */ settings) => {
-    writeFileSync(join(room, `${name}.recipe`), [`name = ${name}`, ...settings].join('\n'));
-    return join(room, `${name}.recipe`);
+    writeFileSync(join(workFolder, `${name}.recipe`), [`name = ${name}`, ...settings].join('\n'));
+    return join(workFolder, `${name}.recipe`);
   };
   const small = tiny.map((line) => line.replace('n_layers=2', 'n_layers=1'));
   await train('teacher', ['steps=120'], undefined, recipe('large', tiny));
   await train('older', ['steps=60', 'seed=2'], undefined, recipe('large', tiny));
   const pupil = recipe('small', [...small, 'teacher = large.recipe', 'teacher_share = 1']),
-    from = join(room, 'teacher/large-f32.gguf');
+    from = join(workFolder, 'teacher/large-f32.gguf');
   await train('alone', ['steps=40'], undefined, pupil);
   await train('taught', ['steps=40', '--teacher', from], undefined, pupil);
   await train('half', ['steps=40', '--teacher', from, 'teacher_share=0.5'], undefined, pupil);
   await train('twice', ['steps=40', '--teacher', from, '--teacher', from], undefined, pupil);
   await train(
     'two',
-    ['steps=40', '--teacher', from, '--teacher', join(room, 'older/large-f32.gguf')],
+    ['steps=40', '--teacher', from, '--teacher', join(workFolder, 'older/large-f32.gguf')],
     undefined,
     pupil,
   );
   await train('unheard', ['steps=40', '--teacher', from, 'teacher_share=0'], undefined, pupil);
   const [alone, taught, half, unheard, twice, two] = ['alone', 'taught', 'half', 'unheard', 'twice', 'two'].map(
-    (name) => losses(join(room, name, 'loss.csv')),
+    (name) => losses(join(workFolder, name, 'loss.csv')),
   );
   assert.deepEqual(unheard, alone);
   assert.equal(taught[0], alone[0]); // the reported loss is that of the true tokens
@@ -187,7 +193,7 @@ test("training follows a teacher's predictions, and a teacher that does not fit 
   for (const list of [taught, half, two]) assert.ok(list[39] < 0.8 * list[0], `${list[0]} to ${list[39]}`);
 
   await assert.rejects(
-    train('wrong', ['steps=1', '--teacher', join(room, 'alone/small-f32.gguf')], undefined, pupil),
+    train('wrong', ['steps=1', '--teacher', join(workFolder, 'alone/small-f32.gguf')], undefined, pupil),
     /not written by this program for this recipe and corpus/,
   );
   await assert.rejects(
@@ -212,8 +218,8 @@ test("training follows a teacher's predictions, and a teacher that does not fit 
 
 test('a folder continues one run: other data or options are refused, --from is ignored', { skip }, async () => {
   const corpus = (/** @type {string} */ name, /** @type {string} */ text) => {
-    writeFileSync(join(room, name), text);
-    return ['data_sha256=', '--data', join(room, name)];
+    writeFileSync(join(workFolder, name), text);
+    return ['data_sha256=', '--data', join(workFolder, name)];
   };
   const cats = corpus('cats.txt', 'The cat sat on the mat.\n<|endoftext|>\n'.repeat(40)),
     dogs = corpus('dogs.txt', 'The dog ran in the fog.\n<|endoftext|>\n'.repeat(40));
@@ -222,9 +228,9 @@ test('a folder continues one run: other data or options are refused, --from is i
     /none\.txt: there is no text to learn from/,
   );
   // the next run used the vocabulary that a failed start had left
-  assert.ok(!existsSync(join(room, 'one/tokenizer.json')));
+  assert.ok(!existsSync(join(workFolder, 'one/tokenizer.json')));
   await assert.rejects(
-    train('one', [...tiny, ...cats, '--valid', join(room, 'none.txt')]),
+    train('one', [...tiny, ...cats, '--valid', join(workFolder, 'none.txt')]),
     /none\.txt: there is no text/,
   );
   await train('one', [...tiny, ...cats, 'steps=3']);
@@ -233,13 +239,13 @@ test('a folder continues one run: other data or options are refused, --from is i
     train('one', [...tiny, ...cats, 'steps=6', 'average=0.9']),
     /the checkpoint was made without average = /,
   );
-  const text = await train('one', [...tiny, ...cats, 'steps=6', '--from', join(room, 'one/stories-1m-f32.gguf')]);
+  const text = await train('one', [...tiny, ...cats, 'steps=6', '--from', join(workFolder, 'one/stories-1m-f32.gguf')]);
   assert.match(text, /going on after step 3 of .*one, not from the file of --from\n/);
 });
 
 test('a step has at most batch_tokens tokens', { skip }, async () => {
   await train('batch', [...tiny, 'batch_tokens=64', 'steps=5']);
-  const rows = readFileSync(join(room, 'batch/loss.csv'), 'utf8')
+  const rows = readFileSync(join(workFolder, 'batch/loss.csv'), 'utf8')
     .trim()
     .split('\n')
     .slice(1)
@@ -258,7 +264,7 @@ test('a step has at most batch_tokens tokens', { skip }, async () => {
 test('pairs: targets are kept whole for any length, and bits per byte count the target only', { skip }, async () => {
   const line = (/** @type {number} */ i) => `${'x'.repeat(205)}${i}\t${String(i).repeat(300)}\n`;
   writeFileSync(
-    join(room, 'pairs.txt'),
+    join(workFolder, 'pairs.txt'),
     Array.from({ length: 10 }, (_, i) => line(i))
       .join('')
       .repeat(5),
@@ -268,9 +274,9 @@ test('pairs: targets are kept whole for any length, and bits per byte count the 
     'task=pairs',
     'data_sha256=',
     '--data',
-    join(room, 'pairs.txt'),
+    join(workFolder, 'pairs.txt'),
     '--valid',
-    join(room, 'pairs.txt'),
+    join(workFolder, 'pairs.txt'),
     'kind=encoder_decoder',
     'n_encoder_layers=1',
     'context_length=224',
@@ -282,26 +288,36 @@ test('pairs: targets are kept whole for any length, and bits per byte count the 
   ]);
   assert.match(text, /\n50 of 50 exact/);
   const [, nats, bits] = /validation ([\d.]+) nats, ([\d.]+) bits/.exec(text) ?? [];
-  const tokens = JSON.parse(readFileSync(join(room, 'pairs/tokenizer.json'), 'utf8'));
+  const tokens = JSON.parse(readFileSync(join(workFolder, 'pairs/tokenizer.json'), 'utf8'));
   assert.ok(tokens && Number(nats) < 0.1 && Number(bits) < Number(nats), `${nats}, ${bits}`);
   await assert.rejects(
-    train('wrong', [...tiny, 'task=pairs', 'groups=stories.groups', '--data', join(room, 'pairs.txt'), 'data_sha256=']),
+    train('wrong', [
+      ...tiny,
+      'task=pairs',
+      'groups=stories.groups',
+      '--data',
+      join(workFolder, 'pairs.txt'),
+      'data_sha256=',
+    ]),
     /groups = replaces words of stories/,
   );
 });
 
 test('an interrupt while the finished model is written and evaluated ends the program', { skip }, async () => {
-  writeFileSync(join(room, 'long.txt'), 'The cat sat on the mat and looked at the dog.\n<|endoftext|>\n'.repeat(20000));
+  writeFileSync(
+    join(workFolder, 'long.txt'),
+    'The cat sat on the mat and looked at the dog.\n<|endoftext|>\n'.repeat(20000),
+  );
   const began = Date.now(),
     waits = train(
       'measured',
-      [...tiny, 'steps=1', 'validate_every=0', '--valid', join(room, 'long.txt')],
+      [...tiny, 'steps=1', 'validate_every=0', '--valid', join(workFolder, 'long.txt')],
       (child, line) => {
         if (/validation/.test(line)) setTimeout(() => child.kill('SIGTERM'), 200);
       },
     );
   await assert.rejects(waits);
-  assert.ok(!existsSync(join(room, 'measured/stories-1m-q4_0.gguf')), `${Date.now() - began} ms`);
+  assert.ok(!existsSync(join(workFolder, 'measured/stories-1m-q4_0.gguf')), `${Date.now() - began} ms`);
 });
 
 test('wrong recipe keys, values and corpora are refused', { skip }, async () => {

@@ -35,8 +35,8 @@ const classic = {
 };
 
 const program = join(top, 'build/native/glassformer-train');
-const room = mkdtempSync(join(tmpdir(), 'glassformer-training-'));
-after(() => rmSync(room, { recursive: true, force: true }));
+const workFolder = mkdtempSync(join(tmpdir(), 'glassformer-training-'));
+after(() => rmSync(workFolder, { recursive: true, force: true }));
 
 /** All steps of a run, or those up to `until`. */
 async function steps(run, until = Infinity) {
@@ -188,16 +188,16 @@ describe('learning', () => {
         '--data',
         'synthetic',
         '--out',
-        room,
+        workFolder,
         ...settings,
         ...defaults,
       ]);
-      const want = readFileSync(join(room, 'loss.csv'), 'utf8')
+      const want = readFileSync(join(workFolder, 'loss.csv'), 'utf8')
         .trim()
         .split('\n')
         .slice(1)
         .map((line) => line.split(',').map(Number));
-      const synthetic = new Blob([readFileSync(join(room, 'synthetic.txt'))]);
+      const synthetic = new Blob([readFileSync(join(workFolder, 'synthetic.txt'))]);
       await trained(tiny, synthetic, { ...small, steps: 40, dropout: 0.1, seed: 5 }, async (run, all) => {
         assert.equal(want.length, 40);
         all.forEach((s, i) => {
@@ -207,7 +207,7 @@ describe('learning', () => {
             `step ${s.step}: ${s.loss}, native ${want[i][2]}`,
           );
         });
-        const native = await Tokenizer.load(join(room, 'tokenizer.json'));
+        const native = await Tokenizer.load(join(workFolder, 'tokenizer.json'));
         assert.deepEqual(
           run.tokenizer.encode('Ben found an old key. "Look!" he said.'),
           native.encode('Ben found an old key. "Look!" he said.'),

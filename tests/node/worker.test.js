@@ -7,31 +7,31 @@ import { create, load } from '../../web/lib/index.js';
 import { Sha256 } from '../../web/lib/download/sha256.js';
 import { collect, numbers, openCase, sameBits, serve, stories } from './helpers.js';
 
-let here, there;
+let localModel, workerModel;
 before(async () => {
-  here = await load(stories);
-  there = await load(stories, { worker: true });
+  localModel = await load(stories);
+  workerModel = await load(stories, { worker: true });
 });
 after(() => {
-  here.dispose();
-  there.dispose();
+  localModel.dispose();
+  workerModel.dispose();
 });
 
 describe('a worker and the calling thread give the same results', () => {
   test('for text, ids, tables and points', async () => {
-    assert.deepEqual(there.config, here.config);
+    assert.deepEqual(workerModel.config, localModel.config);
     // a worker may run the binary with threads, which has constants at other addresses
     const table = ({ parameters: { rows, ...sums } }) => ({ ...sums, rows: rows.map(({ address, ...r }) => r) });
-    assert.deepEqual(table(there), table(here));
-    assert.equal(there.backend.split(', one thread')[0], here.backend.split(', one thread')[0]);
-    assert.deepEqual(await there.encode('Once upon a time'), await here.encode('Once upon a time'));
-    assert.equal(await there.decode([400, 401]), await here.decode([400, 401]));
-    assert.deepEqual(await there.points(), await here.points());
+    assert.deepEqual(table(workerModel), table(localModel));
+    assert.equal(workerModel.backend.split(', one thread')[0], localModel.backend.split(', one thread')[0]);
+    assert.deepEqual(await workerModel.encode('Once upon a time'), await localModel.encode('Once upon a time'));
+    assert.equal(await workerModel.decode([400, 401]), await localModel.decode([400, 401]));
+    assert.deepEqual(await workerModel.points(), await localModel.points());
   });
 
   test('for forward with all points captured', async () => {
     const ids = numbers(70, 2048);
-    const [a, b] = await Promise.all([here, there].map((m) => m.forward(ids, { capture: ['*'] })));
+    const [a, b] = await Promise.all([localModel, workerModel].map((m) => m.forward(ids, { capture: ['*'] })));
     assert.ok(sameBits(a.logits.data, b.logits.data));
     for (const [name, t] of Object.entries(a.captured)) {
       assert.deepEqual(b.captured[name].shape, t.shape);
@@ -48,7 +48,7 @@ describe('a worker and the calling thread give the same results', () => {
       ignoreEos: true,
       capture: ['blocks.5.attn.hook_pattern'],
     };
-    const [a, b] = await Promise.all([here, there].map((m) => collect(m.generate('One day', options))));
+    const [a, b] = await Promise.all([localModel, workerModel].map((m) => collect(m.generate('One day', options))));
     const plain = ({ ms, captured, ...step }) => step;
     assert.deepEqual(b.steps.map(plain), a.steps.map(plain));
     a.steps.forEach((s, i) =>
@@ -62,16 +62,16 @@ describe('a worker and the calling thread give the same results', () => {
   });
 
   test('for sessions', async () => {
-    const [a, b] = await Promise.all([here.session(), there.session()]);
+    const [a, b] = await Promise.all([localModel.session(), workerModel.session()]);
     const ids = numbers(30, 2048);
     assert.ok(sameBits(await a.eval(ids), await b.eval(ids)));
     assert.equal(b.length, 30);
     assert.equal(b.bytes, a.bytes);
     // calls that were not awaited keep their order
     const parts = [b.rewind(10), b.eval(ids.slice(10, 20)), b.eval(ids.slice(20))];
-    assert.ok(sameBits(await parts[2], await (await here.session()).eval(ids)));
+    assert.ok(sameBits(await parts[2], await (await localModel.session()).eval(ids)));
     const long = numbers(200, 2048),
-      { logits } = await here.forward(long); // more than one chunk; other calls run in between
+      { logits } = await localModel.forward(long); // more than one chunk; other calls run in between
     for (const session of [a, b]) {
       const [, , row] = await Promise.all([
         session.rewind(0),
@@ -84,7 +84,7 @@ describe('a worker and the calling thread give the same results', () => {
     const fork = await b.fork();
     assert.equal(fork.length, 30);
     await Promise.all([b.close(), fork.close(), a.close()]);
-    assert.equal(there.memory.regions.find((r) => r.name === 'kv cache').bytes, 0);
+    assert.equal(workerModel.memory.regions.find((r) => r.name === 'kv cache').bytes, 0);
   });
 
   test('two sessions that are opened at once are separate', async () => {
@@ -105,7 +105,7 @@ describe('a worker and the calling thread give the same results', () => {
       (m) => collect(m.generate('A', { onToken: () => {} })),
       (m) => m.forward('A', { edits: [() => 1] }),
     ]) {
-      for (const m of [here, there])
+      for (const m of [localModel, workerModel])
         await assert.rejects(
           call(m),
           (/** @type {any} */ e) => e.constructor.name === 'GlassformerError' && e.code === 'bad-option',
@@ -121,7 +121,7 @@ describe('a worker and the calling thread give the same results', () => {
       (m) => m.forward('A', { capture: ['nope'] }),
     ]) {
       const [a, b] = await Promise.all(
-        [here, there].map((m) =>
+        [localModel, workerModel].map((m) =>
           call(m).then(
             () => assert.fail('not refused'),
             (e) => e,
@@ -150,16 +150,16 @@ describe('stopping', () => {
 
   test('break frees the session, and a slow reader makes the worker wait', async () => {
     let n = 0;
-    for await (const step of there.generate('One', { ignoreEos: true })) {
+    for await (const step of workerModel.generate('One', { ignoreEos: true })) {
       assert.ok(step);
       if (++n === 2) break;
     }
-    await there.encode('a');
-    const slow = there.generate('One', { ignoreEos: true, seed: 1 });
+    await workerModel.encode('a');
+    const slow = workerModel.generate('One', { ignoreEos: true, seed: 1 });
     await slow.next();
     await new Promise((resolve) => setTimeout(resolve, 100));
     await slow.return();
-    assert.equal(await kvOf(there), 0);
+    assert.equal(await kvOf(workerModel), 0);
   });
 
   test('a reader that takes a thousand steps late gets all of them', async () => {
@@ -184,10 +184,10 @@ describe('stopping', () => {
     const reason = new Error('enough');
     const controller = new AbortController();
     await assert.rejects(async () => {
-      for await (const step of there.generate('One', { ignoreEos: true, signal: controller.signal }))
+      for await (const step of workerModel.generate('One', { ignoreEos: true, signal: controller.signal }))
         if (step.position > 5) controller.abort(reason);
     }, reason);
-    await assert.rejects(there.forward('A', { signal: AbortSignal.abort(reason) }), reason);
+    await assert.rejects(workerModel.forward('A', { signal: AbortSignal.abort(reason) }), reason);
     const deep = await create(
       { vocab_size: 64, d_model: 256, n_layers: 8, n_heads: 4, context_length: 1024 },
       { seed: 1, worker: true },
@@ -202,10 +202,10 @@ describe('stopping', () => {
   // The worker continued until its reader called next() again, which a reader may never do after an abort.
   test('an abort ends a generation whose reader has stopped reading', async () => {
     const controller = new AbortController(),
-      steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
+      steps = workerModel.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
     await steps.next();
     controller.abort();
-    assert.equal(await kvOf(there), 0);
+    assert.equal(await kvOf(workerModel), 0);
     await assert.rejects(steps.next(), { name: 'AbortError' }); // although the worker may have finished in the meantime
 
     const late = new AbortController(),
@@ -220,17 +220,17 @@ describe('stopping', () => {
   test('after an abort no steps are delivered, though some had arrived', async () => {
     const controller = new AbortController(),
       reason = new Error('enough'),
-      steps = there.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
+      steps = workerModel.generate('One', { ignoreEos: true, seed: 1, signal: controller.signal });
     await steps.next();
-    const held = () => there.memory.regions.find((r) => r.name === 'kv cache').bytes;
+    const held = () => workerModel.memory.regions.find((r) => r.name === 'kv cache').bytes;
     for (let i = 0; i < 500 && !held(); i++) {
-      await there.encode('a');
+      await workerModel.encode('a');
       await new Promise((resolve) => setTimeout(resolve, 10));
     } // the worker runs ahead meanwhile
     await new Promise((resolve) => setTimeout(resolve, 100));
     controller.abort(reason);
     await assert.rejects(steps.next(), reason);
-    assert.equal(await kvOf(there), 0);
+    assert.equal(await kvOf(workerModel), 0);
   });
 
   test('a worker computes at most 256 steps more than its reader has taken', async () => {
