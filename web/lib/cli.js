@@ -107,8 +107,8 @@ function headersOf(lines) {
  * @returns {import('./index.js').LoadOptions}
  */
 function loadOptions(o, source) {
-  const threads = numeric(o.threads, 'threads'),
-    isRemote = /^(hf|https?):/.test(source);
+  const threads = numeric(o.threads, 'threads');
+  const isRemote = /^(hf|https?):/.test(source);
   if (o['cache-dir'] !== undefined && o['no-cache'])
     throw new GlassformerError('bad-option', '--cache-dir and --no-cache cannot be combined');
   return {
@@ -150,8 +150,8 @@ async function write(prompt, o) {
   if (o.system !== undefined && !o.chat) throw new GlassformerError('bad-option', '--system belongs to --chat');
   const controller = new AbortController();
   process.once('SIGINT', () => controller.abort());
-  const { signal } = controller,
-    line = o.quiet ? null : progressLine(process.stderr, o.progress);
+  const { signal } = controller;
+  const line = o.quiet ? null : progressLine(process.stderr, o.progress);
   /** @type {import('./index.js').Model | undefined} */
   let model;
   try {
@@ -308,8 +308,8 @@ try {
     } else await write(prompt, values);
   }
 } catch (error) {
-  const usage = String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS'),
-    e = usage ? /** @type {Error} */ (error) : outward(error);
+  const usage = String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS');
+  const e = usage ? /** @type {Error} */ (error) : outward(error);
   console.error(`glassformer: ${e.message}${'code' in e && e.code === 'internal' ? `\n${e.cause?.stack ?? ''}` : ''}`);
   process.exitCode = usage ? 2 : 1;
 }

@@ -22,8 +22,8 @@ export function bytesText(bytes) {
  * @returns {string}
  */
 export function progressText({ loaded, total, fromCache }, seconds) {
-  const share = total ? ` (${Math.floor((100 * loaded) / total)} %)` : '',
-    rate = seconds > 0 && !fromCache ? `, ${bytesText(Math.round(loaded / seconds))}/s` : '';
+  const share = total ? ` (${Math.floor((100 * loaded) / total)} %)` : '';
+  const rate = seconds > 0 && !fromCache ? `, ${bytesText(Math.round(loaded / seconds))}/s` : '';
   return `${fromCache ? 'reading from the cache' : 'loading'}: ${bytesText(loaded)}${total === null ? '' : ` of ${bytesText(total)}`}${share}${rate}`;
 }
 
@@ -37,9 +37,9 @@ export function progressText({ loaded, total, fromCache }, seconds) {
 export function progressLine(stream, always = false) {
   if (!always && !stream.isTTY) return null;
   const begun = performance.now();
-  let drawn = 0,
-    first = 0,
-    shown = '';
+  let drawn = 0;
+  let first = 0;
+  let shown = '';
   return {
     onProgress(progress) {
       if (progress.phase !== 'download') return;

@@ -49,8 +49,8 @@ const isNode = !!globalThis.process?.versions?.node;
  * model.dispose();
  */
 export async function load(source, options = {}) {
-  const from = sourceOf(source),
-    checked = loadOptions('load', options);
+  const from = sourceOf(source);
+  const checked = loadOptions('load', options);
   return guardedAsync(async () => {
     const streamed = hasStream(from) ? await addressed(from, checked.fetch) : null;
     if (!streamed) return open('load', from, checked);
@@ -77,8 +77,8 @@ export async function load(source, options = {}) {
  * fresh.dispose();
  */
 export async function create(config, options = {}) {
-  const complete = guarded(() => configOf(config)),
-    checked = loadOptions('create', options);
+  const complete = guarded(() => configOf(config));
+  const checked = loadOptions('create', options);
   return guardedAsync(() => open('create', complete, checked), checked.signal);
 }
 

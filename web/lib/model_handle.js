@@ -276,8 +276,8 @@ export class Model {
    * }
    */
   async *chat(messages, options) {
-    const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits),
-      list = messagesOf(messages);
+    const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits);
+    const list = messagesOf(messages);
     const prompt = await guardedAsync(async () =>
       (await import('./chat.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)),
     );

@@ -8,7 +8,7 @@ import { Tokenizer } from './tokenizer.js';
  * @returns {Tokenizer}
  */
 export function tokenizerOf(text) {
-  const json = JSON.parse(text),
-    { model } = json;
+  const json = JSON.parse(text);
+  const { model } = json;
   return new Tokenizer({ ...json, ...(model.type === PIECES && { model: SentencePieces.fromJSON(model) }) });
 }

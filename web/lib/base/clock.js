@@ -54,8 +54,8 @@ export class Rate {
    */
   add(n, ms) {
     this.#spans.push({ n, ms });
-    let done = 0,
-      time = 0;
+    let done = 0;
+    let time = 0;
     for (let i = this.#spans.length - 1; i >= 0; i--) {
       done += this.#spans[i].n;
       time += this.#spans[i].ms;

@@ -96,9 +96,9 @@ const IMPORT =
  */
 export function outward(error, signal) {
   if (error instanceof GlassformerError || (signal?.aborted && Object.is(error, signal.reason))) return error;
-  const why = said(error),
-    ours = (/** @type {string} */ code, /** @type {string} */ sentence) =>
-      new GlassformerError(code, sentence, { cause: error });
+  const why = said(error);
+  const ours = (/** @type {string} */ code, /** @type {string} */ sentence) =>
+    new GlassformerError(code, sentence, { cause: error });
   if (error instanceof RangeError && !/call stack/i.test(why))
     // an array that could not be allocated
     return ours('out-of-memory', `there is not enough memory for the result: ${why}`);
@@ -139,8 +139,8 @@ export async function guardedAsync(run, signal) {
 /** Most characters of a value in an error message. */
 const SHOWN = 80;
 /** Most entries of a list or an object in an error message, and most levels. */
-const ENTRIES = 20,
-  DEPTH = 3;
+const ENTRIES = 20;
+const DEPTH = 3;
 
 /**
  * A value for an error message: JSON, cut to 80 characters, without reading all of a large value.
@@ -171,10 +171,10 @@ function brief(value, depth) {
   if (value instanceof URL) return JSON.stringify(value.href.slice(0, SHOWN));
   if (ArrayBuffer.isView(value))
     return `${Object.prototype.toString.call(value).slice(8, -1)} of ${value.byteLength} bytes`;
-  const list = Array.isArray(value),
-    keys = list
-      ? Array.from({ length: Math.min(value.length, ENTRIES + 1) }, (_, i) => String(i))
-      : Object.keys(value).slice(0, ENTRIES + 1);
+  const list = Array.isArray(value);
+  const keys = list
+    ? Array.from({ length: Math.min(value.length, ENTRIES + 1) }, (_, i) => String(i))
+    : Object.keys(value).slice(0, ENTRIES + 1);
   const parts = keys.slice(0, ENTRIES).map((key) => {
     const part = depth ? brief(/** @type {any} */ (value)[key], depth - 1) : '...';
     return list ? part : `${JSON.stringify(key.slice(0, SHOWN))}:${part}`;

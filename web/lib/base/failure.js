@@ -2,8 +2,8 @@
 import { CODES, GlassformerError, show } from './errors.js';
 
 /** Longest chain of causes, and most characters of a stack trace, that are posted. */
-const CHAIN = 16,
-  STACK = 20_000;
+const CHAIN = 16;
+const STACK = 20_000;
 
 /**
  * @typedef
@@ -76,8 +76,8 @@ export function unpacked(from) {
   const unpack = (p) => {
     if ('value' in p) return p.value;
     if ('same' in p) return met[p.same];
-    const { name, message, stack, code, cause, errors } = p,
-      own = name === 'GlassformerError' && Object.hasOwn(CODES, code);
+    const { name, message, stack, code, cause, errors } = p;
+    const own = name === 'GlassformerError' && Object.hasOwn(CODES, code);
     const error = own ? new GlassformerError(code, message) : new (KINDS[name] ?? Error)(message);
     met.push(error);
     const more = {

@@ -180,8 +180,8 @@ export function checkedIds(list, what, vocab) {
  * @returns {any}
  */
 export function plain(value, what, { values = LIMITS.config, code = 'bad-argument', functions = false } = {}) {
-  let left = values,
-    characters = LIMITS.data;
+  let left = values;
+  let characters = LIMITS.data;
   /** @type {Set<object>} */
   const path = new Set();
   /**
@@ -269,13 +269,13 @@ export function bytesOrObject(value, what) {
  * @returns {Kind}
  */
 const scalar = (expected) => (value, name) => {
-  const kind = typeof value,
-    fine =
-      value === null ||
-      kind === 'number' ||
-      kind === 'boolean' ||
-      kind === 'bigint' ||
-      (kind === 'string' && value.length <= LIMITS.word);
+  const kind = typeof value;
+  const fine =
+    value === null ||
+    kind === 'number' ||
+    kind === 'boolean' ||
+    kind === 'bigint' ||
+    (kind === 'string' && value.length <= LIMITS.word);
   return fine ? value : fail('bad-option', `${name} is ${show(value)}, expected ${expected}`);
 };
 /** Checked where it is used. @type {Kind} */

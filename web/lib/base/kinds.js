@@ -7,8 +7,8 @@
  * @param {PropertyKey} name
  */
 const getter = (from, name) => /** @type {() => any} */ (Object.getOwnPropertyDescriptor(from, name)?.get);
-const typeOf = getter(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag),
-  lengthOf = getter(ArrayBuffer.prototype, 'byteLength');
+const typeOf = getter(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag);
+const lengthOf = getter(ArrayBuffer.prototype, 'byteLength');
 
 /**
  * Of any realm: in jsdom the constructors differ from those of Node's functions.

@@ -69,8 +69,8 @@ function nodeWorker(code, isText = false) {
   const file = isText || !code.startsWith('file:') ? code : new URL(code);
   const thread = new threads.Worker(file, { eval: isText, execArgv: [] }); // flags such as --input-type are the program's own
   // Node leaves files open that a thread was importing when it was ended: a thread is ended once it has answered.
-  let answered = false,
-    ended = false;
+  let answered = false;
+  let ended = false;
   thread.once('message', () => {
     answered = true;
     if (ended) thread.terminate();

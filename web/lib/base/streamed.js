@@ -52,8 +52,8 @@ export function addressed(source, fetch) {
   return {
     source: named,
     fetch: async (input, init) => {
-      const url = String(input),
-        response = waiting.get(url);
+      const url = String(input);
+      const response = waiting.get(url);
       if (!response) {
         if (url.startsWith('stream:')) fail('bad-state', `${url}: a stream can be read once only`);
         return (fetch ?? globalThis.fetch)(input, init);

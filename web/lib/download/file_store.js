@@ -22,9 +22,9 @@ const node = (name) => /** @type {any} */ (globalThis.process).getBuiltinModule(
  * @returns {string}
  */
 export function defaultCacheDir() {
-  const { env, platform } = /** @type {any} */ (globalThis.process),
-    { homedir } = node('os'),
-    { join } = node('path');
+  const { env, platform } = /** @type {any} */ (globalThis.process);
+  const { homedir } = node('os');
+  const { join } = node('path');
   const base =
     platform === 'win32'
       ? env.LOCALAPPDATA || join(homedir(), 'AppData', 'Local')
@@ -82,8 +82,8 @@ export async function fileStore(cacheDir) {
     },
     put: async (url) => {
       await removeStale(fs, folder, join);
-      const path = pathOf(url),
-        part = `${path}.${crypto.randomUUID()}${PART}`;
+      const path = pathOf(url);
+      const part = `${path}.${crypto.randomUUID()}${PART}`;
       const file = await openFile(part, 'wx');
       const discard = async () => {
         await file.close().catch(() => {});
@@ -119,8 +119,8 @@ function contents(file) {
     {
       async pull(controller) {
         try {
-          const buffer = new Uint8Array(PIECE),
-            bytes = await file.read(buffer);
+          const buffer = new Uint8Array(PIECE);
+          const bytes = await file.read(buffer);
           if (bytes) return controller.enqueue(buffer.subarray(0, bytes));
         } catch (error) {
           await file.close();
@@ -143,8 +143,8 @@ function contents(file) {
 async function removeStale(fs, folder, join) {
   for (const name of await fs.readdir(folder).catch(() => /** @type {string[]} */ ([]))) {
     if (!name.endsWith(PART)) continue;
-    const path = join(folder, name),
-      stat = await fs.stat(path).catch(() => null);
+    const path = join(folder, name);
+    const stat = await fs.stat(path).catch(() => null);
     if (stat && Date.now() - stat.mtimeMs > STALE_MS) await fs.rm(path, { force: true }).catch(() => {});
   }
 }

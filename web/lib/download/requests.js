@@ -54,10 +54,10 @@ function firstAddress(source, { hfEndpoint, token }) {
  * @returns {HeaderPairs}
  */
 function headersFor({ headers = [], token, hfEndpoint }, hub) {
-  const env = globalThis.process?.env ?? {},
-    mayUse = hub && (hfEndpoint === undefined || hfEndpoint === (env.HF_ENDPOINT ?? HUB));
-  const own = mayUse && env.HF_TOKEN?.trim(),
-    secret = token ?? (own ? headerToken(own, '$HF_TOKEN') : undefined);
+  const env = globalThis.process?.env ?? {};
+  const mayUse = hub && (hfEndpoint === undefined || hfEndpoint === (env.HF_ENDPOINT ?? HUB));
+  const own = mayUse && env.HF_TOKEN?.trim();
+  const secret = token ?? (own ? headerToken(own, '$HF_TOKEN') : undefined);
   const named = headers.some(([name]) => name === 'authorization');
   if (token !== undefined && named)
     fail('bad-option', 'token and headers both hold an authorization: give one of them');

@@ -16,9 +16,9 @@ const WAIT_MS = 150;
  */
 export function resuming(fetch) {
   return async (input, init) => {
-    const url = String(input),
-      response = answerOf(await fetch(input, init), url),
-      validator = validatorOf(response);
+    const url = String(input);
+    const response = answerOf(await fetch(input, init), url);
+    const validator = validatorOf(response);
     if (
       !/^https?:/.test(url) ||
       response.status !== 200 ||
@@ -168,13 +168,13 @@ class Body {
    * @param {Response} response
    */
   #accepts(response) {
-    const { status, headers } = response,
-      { name, value } = this.#validator;
+    const { status, headers } = response;
+    const { name, value } = this.#validator;
     if (status >= 500 || status === 408 || status === 429) return false;
     if (status !== 200 && status !== 206 && status !== 416)
       this.#refuse(`the server then answered ${status} ${response.statusText}`.trim());
-    const same = headers.get(name) === value,
-      range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
+    const same = headers.get(name) === value;
+    const range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
     const size = status === 206 ? (range && range[2] !== '*' ? Number(range[2]) : null) : null;
     if (status === 416 || !same || (size !== null && this.#total !== null && size !== this.#total)) {
       response.body?.cancel().catch(() => {});

@@ -1,8 +1,8 @@
 // sha256.js - SHA-256 of bytes that come in pieces (FIPS 180-4); the platform's own wants them all at once
 
 /** Fractions of the square roots of the first 8 primes and of the cube roots of the first 64, 32 bits each. */
-const START = new Int32Array(8),
-  K = new Int32Array(64);
+const START = new Int32Array(8);
+const K = new Int32Array(64);
 for (let n = 2, i = 0; i < 64; n++) {
   if (Array.from({ length: n - 2 }, (_, k) => k + 2).some((d) => n % d === 0)) continue;
   if (i < 8) START[i] = ((n ** 0.5 % 1) * 2 ** 32) | 0;
@@ -31,8 +31,8 @@ export class Sha256 {
 
   /** @returns {string} 64 hexadecimal digits */
   digest() {
-    const bits = this.#length * 8,
-      end = new Uint8Array((this.#used < 56 ? 64 : 128) - this.#used);
+    const bits = this.#length * 8;
+    const end = new Uint8Array((this.#used < 56 ? 64 : 128) - this.#used);
     end[0] = 0x80;
     const view = new DataView(end.buffer);
     view.setUint32(end.length - 8, Math.floor(bits / 2 ** 32));
@@ -42,13 +42,13 @@ export class Sha256 {
   }
 
   #mix() {
-    const w = this.#w,
-      view = new DataView(this.#block.buffer),
-      H = this.#h;
+    const w = this.#w;
+    const view = new DataView(this.#block.buffer);
+    const H = this.#h;
     for (let i = 0; i < 16; i++) w[i] = view.getInt32(4 * i);
     for (let i = 16; i < 64; i++) {
-      const a = w[i - 15],
-        b = w[i - 2];
+      const a = w[i - 15];
+      const b = w[i - 2];
       w[i] = w[i - 16] + (turn(a, 7) ^ turn(a, 18) ^ (a >>> 3)) + w[i - 7] + (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10));
     }
     let [a, b, c, d, e, f, g, h] = H;

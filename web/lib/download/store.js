@@ -122,8 +122,8 @@ async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }
           ? lenient(await (await import('./file_store.js')).fileStore(cacheDir))
           : null;
   return async (input, init) => {
-    const url = String(input),
-      mine = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
+    const url = String(input);
+    const mine = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
     const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
     let stored = await mine?.get(url);
     if (stored && wanted) {
@@ -196,13 +196,13 @@ async function mark(store, marker, status) {
  * @returns {Response} with the same body
  */
 function through(response, url, wanted, copy) {
-  const hash = wanted ? new Sha256() : null,
-    reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(),
-    writer = copy?.getWriter();
-  const parts = /** @type {Uint8Array<ArrayBuffer>[]} */ ([]),
-    needed = extension(url) === 'json' ? Infinity : HEAD;
-  let storing = !!writer,
-    seen = 0;
+  const hash = wanted ? new Sha256() : null;
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+  const writer = copy?.getWriter();
+  const parts = /** @type {Uint8Array<ArrayBuffer>[]} */ ([]);
+  const needed = extension(url) === 'json' ? Infinity : HEAD;
+  let storing = !!writer;
+  let seen = 0;
   const forget = (/** @type {unknown} */ why) => {
     storing = false;
     writer?.abort(why).catch(() => {});
@@ -285,8 +285,8 @@ function checkDigest(name, found, wanted) {
  * @param {AbortSignal | null} [signal]
  */
 async function digestOf(chunks, signal) {
-  const hash = new Sha256(),
-    yielder = new Yielder(signal ?? undefined);
+  const hash = new Sha256();
+  const yielder = new Yielder(signal ?? undefined);
   try {
     for (let step = await chunks.next(); !step.done; step = await chunks.next()) {
       for (let at = 0; at < step.value.length; at += PIECE) {
@@ -324,8 +324,8 @@ async function checkHere(source, wanted, signal) {
  * @param {AbortSignal} [signal]
  */
 export async function storedFetch(source, { cache, cacheDir, sha256, hfEndpoint }, fetch, onHit, signal) {
-  const weights = source?.weights ?? source,
-    address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
+  const weights = source?.weights ?? source;
+  const address = typeof weights === 'string' || weights instanceof URL ? String(weights) : '';
   if (sha256 !== undefined) {
     if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256))
       fail('bad-option', `sha256 is ${show(sha256)}, expected 64 hexadecimal digits`);

@@ -85,8 +85,8 @@ async function compileOwn(file, copy) {
       cause = error;
     }
   }
-  const key = `embedded ${copy}`,
-    known = compiled.get(key);
+  const key = `embedded ${copy}`;
+  const known = compiled.get(key);
   if (known) return known;
   const bytes = await embeddedBinary(copy);
   if (bytes === null)

@@ -259,8 +259,8 @@ export class Engine {
    */
   async startThreads(wanted, watch, file = globalThis.location?.href) {
     if (!this.#module || this.#pool) return;
-    const module = this.#module,
-      { memory, x } = this;
+    const module = this.#module;
+    const { memory, x } = this;
     if (!file) {
       this.#threads = 'one thread: the address of the worker file is unknown';
       return;
@@ -311,8 +311,9 @@ export class Engine {
       at += bytes;
     };
     put('weights', this.model ? this.x.gf_abi_model_bytes(this.model) : 0);
-    let kv = 0,
-      scratch = this.#workBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES);
+    let kv = 0;
+    let scratch =
+      this.#workBytes + this.schema.error.bytes + this.schema.config_bytes + (this.#staging && STAGING_BYTES);
     for (const s of this.sessions) {
       kv += s.kvBytes;
       scratch += s.scratchBytes;
@@ -340,8 +341,8 @@ export class Engine {
    * @param {number[]} ids
    */
   evalAll(sessions, ids) {
-    const n = sessions.length,
-      p = this.scratch(8 * n);
+    const n = sessions.length;
+    const p = this.scratch(8 * n);
     new Uint32Array(this.memory.buffer, p, n).set(sessions.map((s) => s.ptr));
     new Int32Array(this.memory.buffer, p + 4 * n, n).set(ids);
     this.check(this.x.gf_sessions_eval(p, p + 4 * n, n, this.error));
@@ -390,8 +391,8 @@ export class Engine {
 
   /** @param {number} p */
   choice(p) {
-    const view = new DataView(this.memory.buffer),
-      at = this.schema.choice;
+    const view = new DataView(this.memory.buffer);
+    const at = this.schema.choice;
     return { id: view.getInt32(p + at.id, true), logprob: view.getFloat32(p + at.logprob, true) };
   }
 
@@ -400,8 +401,8 @@ export class Engine {
    * @param {Sampling} s
    */
   putSampling(p, { temperature, topP, minP, repetitionPenalty, topK }) {
-    const view = new DataView(this.memory.buffer),
-      at = this.schema.sampling;
+    const view = new DataView(this.memory.buffer);
+    const at = this.schema.sampling;
     view.setFloat32(p + at.temperature, temperature, true);
     view.setFloat32(p + at.top_p, topP, true);
     view.setFloat32(p + at.min_p, minP, true);
@@ -501,8 +502,8 @@ export class Engine {
       const i32 = (f) => view.getInt32(t[f], true);
       /** @param {string} f */
       const u64 = (f) => Number(view.getBigUint64(t[f], true));
-      const stack = i32('stack'),
-        layer = i32('layer');
+      const stack = i32('stack');
+      const layer = i32('layer');
       return {
         name: this.#string(p + t.name),
         component: this.schema.components[i32('component')],

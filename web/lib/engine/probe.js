@@ -29,8 +29,8 @@ export function capture({ engine: e, ptr }, { stack, layer, point }, on) {
  * @returns {{data: Float32Array, dims: number[]} | null}
  */
 export function captured({ engine: e, ptr }, { stack, layer, point }) {
-  const dims = e.scratch(12),
-    p = e.x.gf_session_captured(ptr, stack, layer, point, dims);
+  const dims = e.scratch(12);
+  const p = e.x.gf_session_captured(ptr, stack, layer, point, dims);
   if (!p) return null;
   const d = Array.from(new Int32Array(e.memory.buffer, dims, 3));
   return { data: e.floats(p, d[0] * d[1] * d[2]), dims: d };
@@ -47,8 +47,8 @@ export function captured({ engine: e, ptr }, { stack, layer, point }) {
  * @param {number | ArrayLike<number>} value
  */
 export function edit({ engine: e, ptr }, { stack, layer, point }, head, position, index, op, value) {
-  const values = typeof value === 'number' ? new Float32Array([value]) : value,
-    p = e.scratch(4 * values.length);
+  const values = typeof value === 'number' ? new Float32Array([value]) : value;
+  const p = e.scratch(4 * values.length);
   new Float32Array(e.memory.buffer, p, values.length).set(values);
   e.check(
     e.x.gf_session_edit(
@@ -82,11 +82,11 @@ export function trace({ engine: e, ptr }) {
  * @returns {{op: string, stack: number, layer: number, ms: number}[]}
  */
 export function traced({ engine: e, ptr }) {
-  const count = e.scratch(4),
-    { ops, op_time: at } = e.schema;
-  const p = e.x.gf_session_traced(ptr, count),
-    [n] = new Int32Array(e.memory.buffer, count, 1),
-    view = new DataView(e.memory.buffer);
+  const count = e.scratch(4);
+  const { ops, op_time: at } = e.schema;
+  const p = e.x.gf_session_traced(ptr, count);
+  const [n] = new Int32Array(e.memory.buffer, count, 1);
+  const view = new DataView(e.memory.buffer);
   return Array.from({ length: n }, (_, i) => {
     const row = (p >>> 0) + i * at.bytes;
     return {
@@ -105,8 +105,8 @@ export function traced({ engine: e, ptr }) {
  * @returns {import('./engine.js').Tensor} [positions, d_model]
  */
 export function hidden({ engine: e, ptr }, dModel) {
-  const n = e.scratch(4),
-    p = e.x.gf_session_hidden(ptr, 1, n) || fail('bad-state', 'there are no hidden states yet');
+  const n = e.scratch(4);
+  const p = e.x.gf_session_hidden(ptr, 1, n) || fail('bad-state', 'there are no hidden states yet');
   const [rows] = new Int32Array(e.memory.buffer, n, 1);
   return { data: e.floats(p, rows * dModel), shape: [rows, dModel] };
 }
@@ -132,8 +132,8 @@ export function tensorRow(engine, i, row, cols) {
  * @param {number[]} seen        ids for the repetition penalty
  */
 export function distribution(engine, logits, sampling, seen) {
-  const n = logits.length,
-    p = engine.scratch(8 * n + 4 * seen.length + engine.schema.sampling.bytes);
+  const n = logits.length;
+  const p = engine.scratch(8 * n + 4 * seen.length + engine.schema.sampling.bytes);
   new Float32Array(engine.memory.buffer, p, n).set(logits);
   new Int32Array(engine.memory.buffer, p + 8 * n, seen.length).set(seen);
   const how = engine.putSampling(p + 8 * n + 4 * seen.length, sampling);

@@ -52,9 +52,9 @@ export class EngineSession {
    * @param {ArrayLike<number>} ids
    */
   eval(ids) {
-    const e = this.engine,
-      n = ids.length,
-      p = e.scratch(4 * n);
+    const e = this.engine;
+    const n = ids.length;
+    const p = e.scratch(4 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
     e.check(e.x.gf_session_eval(this.ptr, p, n, e.error));
   }
@@ -65,9 +65,9 @@ export class EngineSession {
    * @param {ArrayLike<number> | null} mask  0 hides a position
    */
   encode(ids, mask) {
-    const e = this.engine,
-      n = ids.length,
-      p = e.scratch(5 * n);
+    const e = this.engine;
+    const n = ids.length;
+    const p = e.scratch(5 * n);
     new Int32Array(e.memory.buffer, p, n).set(ids);
     if (mask) new Uint8Array(e.memory.buffer, p + 4 * n, n).set(Array.from(mask, (m) => (m ? 1 : 0)));
     e.check(e.x.gf_session_encode(this.ptr, p, mask ? p + 4 * n : 0, n, e.error));
@@ -91,8 +91,8 @@ export class EngineSession {
    * @param {number} k
    */
   top(row, vocab, k) {
-    const e = this.engine,
-      out = e.scratch(8 * k);
+    const e = this.engine;
+    const out = e.scratch(8 * k);
     return e.topAt(e.pointer(e.x.gf_session_logits(this.ptr, row, 1, e.error)), vocab, k, out);
   }
 
@@ -125,9 +125,9 @@ export class EngineSession {
    * @returns {{id: number, logprob: number}}
    */
   sample(sampling) {
-    const e = this.engine,
-      p = e.scratch(64),
-      out = p + 32;
+    const e = this.engine;
+    const p = e.scratch(64);
+    const out = p + 32;
     e.check(e.x.gf_session_sample(this.ptr, e.putSampling(p, sampling), out, e.error));
     return e.choice(out);
   }

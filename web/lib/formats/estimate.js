@@ -49,18 +49,18 @@ export function countParameters(config) {
  * @returns {Estimate}
  */
 export function estimate(config, options) {
-  const c = configOf(config),
-    {
-      contextLength,
-      batch = 1,
-      dtype = 'f32',
-      kvDtype = 'f16',
-    } = optionsOf('estimate', options, {
-      contextLength: anything,
-      batch: anything,
-      dtype: anything,
-      kvDtype: anything,
-    });
+  const c = configOf(config);
+  const {
+    contextLength,
+    batch = 1,
+    dtype = 'f32',
+    kvDtype = 'f16',
+  } = optionsOf('estimate', options, {
+    contextLength: anything,
+    batch: anything,
+    dtype: anything,
+    kvDtype: anything,
+  });
   for (const [name, v] of Object.entries({ contextLength, batch })) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
@@ -68,8 +68,8 @@ export function estimate(config, options) {
     if (!isDtype(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${DTYPES}`);
   const { rows, total } = parameterTable(c);
   const vectors = typeof dtype === 'string' && dtype.startsWith('q') ? 'f32' : dtype;
-  let matrices = 0,
-    weightBytes = 0;
+  let matrices = 0;
+  let weightBytes = 0;
   for (const { component, shape, count } of rows) {
     // an encoder's blocks and the keys and values of cross-attention are computed once per source, not per new token
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;

@@ -93,13 +93,13 @@ class Header {
   arrived(list, n) {
     const { buf, at } = this.r;
     const v = new DataView(buf.buffer, buf.byteOffset, buf.length);
-    let end = at,
-      text = '',
-      begin = 0;
+    let end = at;
+    let text = '';
+    let begin = 0;
     while (list.length < n && end + 8 <= buf.length) {
-      const from = end + 8,
-        length = v.getUint32(end, true),
-        to = from + length;
+      const from = end + 8;
+      const length = v.getUint32(end, true);
+      const to = from + length;
       if (v.getUint32(end + 4, true) || length > MAX_STRING || to > buf.length) break;
       if (to > begin + text.length) text = LATIN.decode(buf.subarray((begin = from), Math.max(to, from + WINDOW)));
       try {
@@ -269,8 +269,8 @@ async function tensorInfo(h, file) {
   for (let i = 0; i < rank; i++) shape.unshift(await h.count(`a dimension of ${show(name)}`, 2 ** 40));
   const type = await h.u32(name);
   const offset = await h.count(`the offset of ${show(name)}`, Number.MAX_SAFE_INTEGER);
-  const theirs = TYPES[type],
-    dtype = theirs?.toLowerCase();
+  const theirs = TYPES[type];
+  const dtype = theirs?.toLowerCase();
   if (!isDtype(dtype))
     return fail(
       'unknown-dtype',
@@ -292,8 +292,8 @@ async function tensorInfo(h, file) {
  * @param {number} alignment
  */
 function tiled(r, entries, start, alignment) {
-  let at = start,
-    end = entries.length ? start : r.pos; // a file without tensors may end before the padding
+  let at = start;
+  let end = entries.length ? start : r.pos; // a file without tensors may end before the padding
   for (const e of entries) e.offset += start;
   for (const e of [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes)) {
     if (e.offset < at)

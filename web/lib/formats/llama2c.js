@@ -122,8 +122,8 @@ export async function readLlama2c(r, warnings) {
 export async function pipeInt8(r, t, write) {
   const { groupSize } = /** @type {import('./plan.js').Int8Blocks} */ (t.int8);
   const n = t.shape[0] * t.shape[1];
-  let q = new Int8Array(0),
-    have = 0;
+  let q = new Int8Array(0);
+  let have = 0;
   await r.pipe(
     n,
     (view) => {
@@ -182,8 +182,8 @@ export function llama2cTokenizer(where, bytes) {
   if (longest < 1 || longest > 1 << 16)
     no('this is neither a tokenizer.json nor a GGUF nor a tokenizer.bin of llama2.c');
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  const texts = [],
-    scores = [];
+  const texts = [];
+  const scores = [];
   for (let at = 4; at < bytes.length;) {
     if (at + 8 > bytes.length) no(`token ${texts.length} is cut off`);
     const score = v.getFloat32(at, true);

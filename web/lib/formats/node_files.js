@@ -19,8 +19,8 @@ const nodeFs = () => /** @type {any} */ (globalThis.process).getBuiltinModule('n
  * @returns {Promise<Folder | null>}
  */
 export async function folderAt(path) {
-  const fs = nodeFs(),
-    stat = await fs.stat(path).catch(() => null);
+  const fs = nodeFs();
+  const stat = await fs.stat(path).catch(() => null);
   if (!stat?.isDirectory()) return path.endsWith('/') ? fail('not-found', `${path}: there is no such folder`) : null;
   const base = path.endsWith('/') ? path : `${path}/`;
   return {
@@ -75,8 +75,8 @@ function fileChunks(file, size) {
   return {
     next: async () => {
       if (!open) return END;
-      const buffer = new Uint8Array(Math.min(1 << 20, size + 1)),
-        bytes = await file.read(buffer);
+      const buffer = new Uint8Array(Math.min(1 << 20, size + 1));
+      const bytes = await file.read(buffer);
       return bytes ? { done: false, value: buffer.subarray(0, bytes) } : end();
     },
     return: end,

@@ -36,8 +36,8 @@ export class SentencePieces {
 
   /** JSON has no infinite numbers; scores are f32, so the largest double is as good. */
   toJSON() {
-    const { texts, types, scores, unk_token } = this,
-      most = Number.MAX_VALUE;
+    const { texts, types, scores, unk_token } = this;
+    const most = Number.MAX_VALUE;
     return {
       type: PIECES,
       texts,
@@ -89,8 +89,8 @@ export class SentencePieces {
    * @param {number} score
    */
   better(score) {
-    let low = 0,
-      high = this.ascending.length;
+    let low = 0;
+    let high = this.ascending.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (this.ascending[middle] > score) high = middle;

@@ -30,8 +30,8 @@ export async function ropeFreqs(r, e, meta) {
       'bad-shape',
       `${r.name}: ${ROPE_FREQS} has ${e.shape[0]} factors, expected one for each pair of d_head, ${pairs}`,
     );
-  const from = e.offset - r.pos,
-    end = from + e.bytes;
+  const from = e.offset - r.pos;
+  const end = from + e.bytes;
   if (end > NEAR)
     fail('unsupported', `${r.name}: ${ROPE_FREQS} lies ${from} bytes behind the header, expected within ${NEAR}`);
   const bytes = await r.peek(end);
@@ -39,8 +39,8 @@ export async function ropeFreqs(r, e, meta) {
   const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const factors = Float32Array.from({ length: e.shape[0] }, (_, i) => v.getFloat32(from + 4 * i, true));
   if (factors.every((x) => x === 1)) return null;
-  const type = of('rope.scaling.type') ?? 'linear',
-    stretch = of('rope.scaling.factor') ?? of('rope.scale_linear') ?? 1;
+  const type = of('rope.scaling.type') ?? 'linear';
+  const stretch = of('rope.scaling.factor') ?? of('rope.scale_linear') ?? 1;
   if (type !== 'none' && (type !== 'linear' || stretch !== 1))
     fail('unsupported', `${r.name}: ${ROPE_FREQS} and ${arch}.rope.scaling ${show(type)} together are not supported`);
   return llama3Scaling(r.name, factors, Number(of('rope.freq_base') ?? 10000));
@@ -52,9 +52,9 @@ export async function ropeFreqs(r, e, meta) {
  * @param {number} theta
  */
 function llama3Scaling(where, factors, theta) {
-  const factor = factors.reduce((a, b) => Math.max(a, b), 0),
-    low = 1,
-    high = 4;
+  const factor = factors.reduce((a, b) => Math.max(a, b), 0);
+  const low = 1;
+  const high = 4;
   for (let context = 8192; context <= 1 << 17; context *= 2) {
     const rule = (/** @type {number} */ i) => {
       const turns = (context * theta ** (-i / factors.length)) / (2 * Math.PI);

@@ -2,10 +2,10 @@
 // tokenizer.json
 
 /** Token types of GGUF. */
-export const NORMAL = 1,
-  CONTROL = 3,
-  USER_DEFINED = 4,
-  BYTE = 6;
+export const NORMAL = 1;
+export const CONTROL = 3;
+export const USER_DEFINED = 4;
+export const BYTE = 6;
 
 /**
  * Models that pieces.js has made. A tokenizer.json from a file is never in this set, whatever it contains.

@@ -148,9 +148,9 @@ export function loadOptions(call, options) {
  */
 export function watchedProgress(told, given) {
   if (!told) return { signal: given, onProgress: undefined, end() {} };
-  const controller = new AbortController(),
-    { signal: both } = controller,
-    stop = () => controller.abort(given?.reason);
+  const controller = new AbortController();
+  const { signal: both } = controller;
+  const stop = () => controller.abort(given?.reason);
   given?.addEventListener('abort', stop, { once: true });
   return {
     signal: both,

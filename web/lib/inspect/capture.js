@@ -44,8 +44,8 @@ const MAX_PATTERNS = 1024;
  * @param {string} pattern
  */
 function fits(name, pattern) {
-  const [first, ...between] = pattern.split('*'),
-    last = between.pop();
+  const [first, ...between] = pattern.split('*');
+  const last = between.pop();
   if (last === undefined) return name === first;
   if (!name.startsWith(first) || !name.endsWith(last)) return false;
   let at = first.length;
@@ -241,8 +241,8 @@ function joinRows(parts, axes) {
  * @returns {Tensor} [head, query, key]
  */
 function joinScores(parts, masked) {
-  const heads = parts[0].dims[0],
-    keys = parts[parts.length - 1].dims[2];
+  const heads = parts[0].dims[0];
+  const keys = parts[parts.length - 1].dims[2];
   const queries = parts.reduce((n, p) => n + p.dims[1], 0);
   if (parts.length === 1) return { data: parts[0].data, shape: [heads, queries, keys] };
   const data = new Float32Array(heads * queries * keys).fill(masked);

@@ -122,8 +122,8 @@ class Formulas {
     const { captured, logits } = await this.pass(this.needs());
     this.captured = captured;
     const own = this.at === 'logits' ? /** @type {Tensor} */ (logits) : captured[this.at];
-    const keyed = /scores|pattern/.test(this.point),
-      headed = own.shape.length === 3;
+    const keyed = /scores|pattern/.test(this.point);
+    const headed = own.shape.length === 3;
     const [positions, heads, width] = keyed
       ? [own.shape[1], own.shape[0], own.shape[2]]
       : headed
@@ -237,8 +237,8 @@ class Formulas {
    * @returns {Float32Array}
    */
   row(name, position, head) {
-    const { data, shape } = this.captured[name],
-      width = /** @type {number} */ (shape.at(-1));
+    const { data, shape } = this.captured[name];
+    const width = /** @type {number} */ (shape.at(-1));
     const at = (head === undefined ? position : position * shape[1] + head) * width;
     return data.subarray(at, at + width);
   }
@@ -275,12 +275,12 @@ class Formulas {
    * @param {number} position
    */
   read(ln, norm, stream, position) {
-    const { c } = this,
-      d = c.d_model,
-      normal = this.local(`${ln}.hook_normalized`);
+    const { c } = this;
+    const d = c.d_model;
+    const normal = this.local(`${ln}.hook_normalized`);
     if (!this.pre || !c.use_norm) return { at: this.local(stream), x: this.row(this.local(stream), position) };
-    const gain = weight(this.model, `${this.block}.${norm}.weight`),
-      bias = this.weights(`${this.block}.${norm}.bias`, d);
+    const gain = weight(this.model, `${this.block}.${norm}.weight`);
+    const bias = this.weights(`${this.block}.${norm}.bias`, d);
     return { at: normal, x: Float64Array.from(this.row(normal, position), (v, j) => v * gain[j] + bias[j]) };
   }
 
@@ -293,8 +293,8 @@ class Formulas {
    * @param {string} what
    */
   product(name, row, { at, x, head }, position, what) {
-    const w = weight(this.model, `${name}.weight`, row),
-      size = this.c.d_head;
+    const w = weight(this.model, `${name}.weight`, row);
+    const size = this.c.d_head;
     /** @type {Term[]} */
     const terms = Array.from(x, (v, j) => ({
       name: `${what} ${j}`,
@@ -360,8 +360,8 @@ class Formulas {
    * @returns {Made}
    */
   scaled(norm, at, position, index) {
-    const x = this.row(at, position)[index],
-      gain = weight(this.model, `${norm}.weight`)[index];
+    const x = this.row(at, position)[index];
+    const gain = weight(this.model, `${norm}.weight`)[index];
     /** @type {Term[]} */
     const terms = [
       {
@@ -404,9 +404,9 @@ class Formulas {
         at: this.last(),
         x: Float64Array.from(this.row(this.last(), position), (v, j) => v + this.positions(position)[j]),
       };
-    const [stream, out] = this.beside(ln),
-      at = this.local(stream),
-      x = this.row(at, position);
+    const [stream, out] = this.beside(ln);
+    const at = this.local(stream);
+    const x = this.row(at, position);
     if (this.pre) return { at, x: Float64Array.from(x) };
     const added = this.row(this.local(out), position);
     return { at: null, x: Float64Array.from(added, (v, j) => v + (this.c.use_residual ? x[j] : 0)) };
@@ -431,8 +431,8 @@ class Formulas {
    */
   turned(which, position, head) {
     const part = this.cross ? 'cross_attn' : 'attn';
-    const rotated = this.local(`${part}.hook_rot_${which}`),
-      plain = this.local(`${part}.hook_${which}`);
+    const rotated = this.local(`${part}.hook_rot_${which}`);
+    const plain = this.local(`${part}.hook_${which}`);
     if (!this.cross && this.captured[rotated]) return { at: rotated, x: this.row(rotated, position, head) };
     return { at: plain, x: this.headNormed(which, position, head) };
   }
@@ -462,8 +462,8 @@ class Formulas {
    */
   formula(position, head, index) {
     const { c, model, block, point, twoStacks, cross } = this;
-    const part = cross ? 'cross_attn' : 'attn',
-      group = Math.floor(head / (c.n_heads / c.n_kv_heads));
+    const part = cross ? 'cross_attn' : 'attn';
+    const group = Math.floor(head / (c.n_heads / c.n_kv_heads));
     const norms = {
       attn: ['ln1', 'norm1', 'hook_resid_pre'],
       cross_attn: ['ln_cross', 'norm2', 'hook_resid_mid'],
@@ -482,13 +482,13 @@ class Formulas {
 
     switch (point.replace('cross_attn.', 'attn.')) {
       case 'logits': {
-        const at = `${this.whole}ln_final.hook_normalized`,
-          normal = c.final_norm && c.use_final_norm;
-        const gain = normal ? weight(model, 'final_norm.weight') : null,
-          bias = this.weights('final_norm.bias', c.d_model);
-        const last = this.last(),
-          x = this.row(normal ? at : last, position),
-          plus = this.positions(position);
+        const at = `${this.whole}ln_final.hook_normalized`;
+        const normal = c.final_norm && c.use_final_norm;
+        const gain = normal ? weight(model, 'final_norm.weight') : null;
+        const bias = this.weights('final_norm.bias', c.d_model);
+        const last = this.last();
+        const x = this.row(normal ? at : last, position);
+        const plus = this.positions(position);
         return this.product(
           'head',
           index,
@@ -498,9 +498,9 @@ class Formulas {
         );
       }
       case 'hook_embed': {
-        const name = this.whole === 'encoder.' && !c.shared_embedding ? 'encoder.embed.weight' : 'embed.weight',
-          row = this.ids[position],
-          value = weight(model, name, row)[index];
+        const name = this.whole === 'encoder.' && !c.shared_embedding ? 'encoder.embed.weight' : 'embed.weight';
+        const row = this.ids[position];
+        const value = weight(model, name, row)[index];
         return {
           how: 'given',
           formula: `the token's row of ${name}${c.embedding_scale === 1 ? '' : ` × ${c.embedding_scale}`}`,
@@ -511,16 +511,16 @@ class Formulas {
       }
       case 'hook_pos_embed': {
         if (c.position === 'learned') {
-          const name = `${this.whole === 'encoder.' ? 'encoder.' : ''}position.weight`,
-            value = weight(model, name, position)[index];
+          const name = `${this.whole === 'encoder.' ? 'encoder.' : ''}position.weight`;
+          const value = weight(model, name, position)[index];
           return {
             how: 'given',
             formula: `row ${position} of ${name}`,
             terms: [{ name: `position ${position}`, value, weight: { name, row: position, column: index, value } }],
           };
         }
-        const angle = position / 10000 ** ((2 * (index >> 1)) / c.d_model),
-          wave = index % 2 ? 'cos' : 'sin'; // Vaswani 2017, section 3.5
+        const angle = position / 10000 ** ((2 * (index >> 1)) / c.d_model);
+        const wave = index % 2 ? 'cos' : 'sin'; // Vaswani 2017, section 3.5
         return {
           how: 'given',
           formula: `${wave}(${position} / 10000^(${2 * (index >> 1)} / d_model))`,
@@ -553,8 +553,8 @@ class Formulas {
       case 'ln2.hook_scale':
       case 'ln_cross.hook_scale':
       case 'ln_final.hook_scale': {
-        const { at, x } = this.normed(point.split('.')[0], position),
-          mean = c.norm === 'layernorm' ? x.reduce((a, b) => a + b, 0) / x.length : 0;
+        const { at, x } = this.normed(point.split('.')[0], position);
+        const mean = c.norm === 'layernorm' ? x.reduce((a, b) => a + b, 0) / x.length : 0;
         const terms = Array.from(x, (v, j) => ({
           name: `dimension ${j}, squared`,
           value: (v - mean) ** 2,
@@ -575,10 +575,10 @@ class Formulas {
       case 'ln2.hook_normalized':
       case 'ln_cross.hook_normalized':
       case 'ln_final.hook_normalized': {
-        const ln = point.split('.')[0],
-          { at, x } = this.normed(ln, position),
-          scale = this.at.replace('normalized', 'scale'),
-          [stream, out] = at ? [] : this.beside(ln);
+        const ln = point.split('.')[0];
+        const { at, x } = this.normed(ln, position);
+        const scale = this.at.replace('normalized', 'scale');
+        const [stream, out] = at ? [] : this.beside(ln);
         const terms = at ? [term(at, x[index])] : this.sum(stream, out, position, index);
         if (c.norm === 'layernorm')
           terms.push({ name: 'minus the mean', value: -x.reduce((a, b) => a + b, 0) / x.length });
@@ -603,8 +603,8 @@ class Formulas {
       case 'attn.hook_attn_scores': {
         if (this.keys(this.at, head, position)[index] === -Infinity)
           return { how: 'masked', formula: 'this position does not see that key', terms: [] };
-        const q = this.turned('q', position, head),
-          k = this.turned('k', index, group);
+        const q = this.turned('q', position, head);
+        const k = this.turned('k', index, group);
         const divisor = point.endsWith('raw') || !c.scale_scores ? 1 : Math.sqrt(c.d_head);
         return {
           how: 'sum',
@@ -620,9 +620,9 @@ class Formulas {
         };
       }
       case 'attn.hook_pattern': {
-        const at = this.local(`${part}.hook_attn_scores`),
-          scores = this.keys(at, head, position),
-          most = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+        const at = this.local(`${part}.hook_attn_scores`);
+        const scores = this.keys(at, head, position);
+        const most = scores.reduce((a, b) => Math.max(a, b), -Infinity);
         if (scores[index] === -Infinity)
           return { how: 'masked', formula: 'this position does not see that key', terms: [] };
         const terms = Array.from(scores, (s, k) => ({
@@ -639,9 +639,9 @@ class Formulas {
         };
       }
       case 'attn.hook_z': {
-        const at = this.local(`${part}.hook_pattern`),
-          v = this.local(`${part}.hook_v`),
-          pattern = this.keys(at, head, position);
+        const at = this.local(`${part}.hook_pattern`);
+        const v = this.local(`${part}.hook_v`);
+        const pattern = this.keys(at, head, position);
         return {
           how: 'sum',
           formula: 'the values, weighted by the pattern',
@@ -658,10 +658,10 @@ class Formulas {
         };
       }
       case 'attn.hook_result': {
-        const at = this.local(`${part}.hook_z`),
-          z = this.row(at, position, head),
-          w = weight(model, `${block}.${part}.o.weight`, index),
-          from = head * c.d_head;
+        const at = this.local(`${part}.hook_z`);
+        const z = this.row(at, position, head);
+        const w = weight(model, `${block}.${part}.o.weight`, index);
+        const from = head * c.d_head;
         return {
           how: 'sum',
           formula: `row ${index} of ${block}.${part}.o.weight, this head's columns`,
@@ -676,8 +676,8 @@ class Formulas {
       }
       case 'hook_attn_out':
       case 'hook_cross_attn_out': {
-        const at = this.local(`${part}.hook_result`),
-          bias = this.weights(`${block}.${part}.o.bias`, index + 1)[index];
+        const at = this.local(`${part}.hook_result`);
+        const bias = this.weights(`${block}.${part}.o.bias`, index + 1)[index];
         const terms = Array.from({ length: c.n_heads }, (_, h) =>
           term(at, this.row(at, position, h)[index], `head ${h}`, { head: h }),
         );
@@ -733,12 +733,12 @@ class Formulas {
    * @param {number} position
    */
   memory(position) {
-    const { c } = this,
-      normal = 'encoder.ln_final.hook_normalized',
-      last = this.last('encoder');
+    const { c } = this;
+    const normal = 'encoder.ln_final.hook_normalized';
+    const last = this.last('encoder');
     if (!this.captured[normal]) return { at: last, x: this.row(last, position) };
-    const gain = weight(this.model, 'encoder.final_norm.weight'),
-      bias = this.weights('encoder.final_norm.bias', c.d_model);
+    const gain = weight(this.model, 'encoder.final_norm.weight');
+    const bias = this.weights('encoder.final_norm.bias', c.d_model);
     return { at: normal, x: Float64Array.from(this.row(normal, position), (v, j) => v * gain[j] + bias[j]) };
   }
 
@@ -751,14 +751,14 @@ class Formulas {
    * @returns {Made}
    */
   rotated(which, position, head, index) {
-    const { c } = this,
-      half = c.d_head / 2,
-      at = this.local(`attn.hook_${which}`),
-      x = this.headNormed(which, position, head);
-    const pair = c.rope_pairs === 'half' ? index % half : index >> 1,
-      second = c.rope_pairs === 'half' ? index >= half : index % 2 === 1;
-    const other = c.rope_pairs === 'half' ? (index + half) % c.d_head : index ^ 1,
-      angle = position * frequency(c, pair);
+    const { c } = this;
+    const half = c.d_head / 2;
+    const at = this.local(`attn.hook_${which}`);
+    const x = this.headNormed(which, position, head);
+    const pair = c.rope_pairs === 'half' ? index % half : index >> 1;
+    const second = c.rope_pairs === 'half' ? index >= half : index % 2 === 1;
+    const other = c.rope_pairs === 'half' ? (index + half) % c.d_head : index ^ 1;
+    const angle = position * frequency(c, pair);
     const own = {
       name: `${which} ${index} × cos`,
       value: x[index] * Math.cos(angle),

@@ -61,8 +61,8 @@ export async function forwardOne(model, ids, o, yielder) {
 function shown(mask, n) {
   oneMask(mask, 'mask');
   if (mask.length !== n) fail('bad-option', `mask has ${mask.length} entries, the sequence has ${n} positions`);
-  const list = Array.from(mask, Boolean),
-    end = list.lastIndexOf(true) + 1;
+  const list = Array.from(mask, Boolean);
+  const end = list.lastIndexOf(true) + 1;
   if (!end || (list.indexOf(false) < end && list.includes(false)))
     fail(
       'bad-option',
@@ -109,8 +109,8 @@ export async function embed(model, input, options = {}, hooks = {}) {
   if (isList(input))
     fail('bad-argument', 'the input is a list of several, embed takes one text or one list of ids at a time');
   const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(model, input, options, hooks));
-  const [n, d] = hidden.shape,
-    mean = new Float64Array(d);
+  const [n, d] = hidden.shape;
+  const mean = new Float64Array(d);
   let count = 0;
   for (let i = 0; i < n; i++) {
     if (options.mask && !options.mask[i]) continue;
@@ -132,8 +132,8 @@ function stack(list) {
   list.forEach((t, b) => {
     const copy = (/** @type {number} */ axis, /** @type {number} */ from, /** @type {number} */ to) => {
       if (axis === shape.length - 1) return data.set(t.data.subarray(from, from + t.shape[axis]), to);
-      const inFrom = t.shape.slice(axis + 1).reduce((x, y) => x * y, 1),
-        inTo = shape.slice(axis + 1).reduce((x, y) => x * y, 1);
+      const inFrom = t.shape.slice(axis + 1).reduce((x, y) => x * y, 1);
+      const inTo = shape.slice(axis + 1).reduce((x, y) => x * y, 1);
       for (let i = 0; i < t.shape[axis]; i++) copy(axis + 1, from + i * inFrom, to + i * inTo);
     };
     copy(0, 0, b * size);

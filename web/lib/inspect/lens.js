@@ -53,8 +53,8 @@ const prefix = (model, call) => (
  *   prediction
  */
 export async function logitLens(model, input, options, { signal } = {}) {
-  const { top = 5, source, sourceMask } = options,
-    stack = prefix(model, 'logitLens');
+  const { top = 5, source, sourceMask } = options;
+  const stack = prefix(model, 'logitLens');
   const { n_layers: layers, vocab_size: v, d_model: d } = model.config;
   number('top', top, 1, v, true);
   const yielder = new Yielder(signal);
@@ -101,9 +101,9 @@ export async function logitLens(model, input, options, { signal } = {}) {
  * @returns {Promise<Attribution>}
  */
 export async function attribution(model, input, options, { signal } = {}) {
-  const { source, sourceMask } = options,
-    stack = prefix(model, 'attribution'),
-    c = model.config;
+  const { source, sourceMask } = options;
+  const stack = prefix(model, 'attribution');
+  const c = model.config;
   const ids = model.ids(input, 'input', options.addSpecialTokens);
   const position = number('position', options.position ?? ids.length - 1, 0, ids.length - 1, true);
   const whole = c.kind === 'encoder_decoder' ? 'decoder.' : '';
@@ -129,8 +129,8 @@ export async function attribution(model, input, options, { signal } = {}) {
     { source, sourceMask, capture: [...all, ...outside] },
     new Yielder(signal),
   );
-  const { data } = /** @type {Tensor} */ (logits),
-    row = data.subarray(position * c.vocab_size, (position + 1) * c.vocab_size);
+  const { data } = /** @type {Tensor} */ (logits);
+  const row = data.subarray(position * c.vocab_size, (position + 1) * c.vocab_size);
   const token = tokenOf(model, options.token ?? model.engine.top(row, 1)[0].id);
 
   /** @type {{name: string, kind: Part['kind'], layer: number | null, head: number | null, vector: Float64Array}[]} */
@@ -152,8 +152,8 @@ export async function attribution(model, input, options, { signal } = {}) {
    * @param {number} [head]
    */
   const at = (name, head) => {
-    const t = captured[name],
-      width = t.shape.slice(1).reduce((a, b) => a * b, 1);
+    const t = captured[name];
+    const width = t.shape.slice(1).reduce((a, b) => a * b, 1);
     const from = position * width + (head ?? 0) * d;
     return t.data.subarray(from, from + (head === undefined ? width : d));
   };
@@ -164,8 +164,8 @@ export async function attribution(model, input, options, { signal } = {}) {
    * @param {number | null} layer
    */
   const norm = (name, point, layer) => {
-    const gain = weight(model, `${name}.weight`),
-      bias = c.norm === 'layernorm' && c.bias_norm ? weight(model, `${name}.bias`) : null;
+    const gain = weight(model, `${name}.weight`);
+    const bias = c.norm === 'layernorm' && c.bias_norm ? weight(model, `${name}.bias`) : null;
     const [scale] = at(point);
     for (const { vector } of parts) {
       const mean = c.norm === 'layernorm' ? vector.reduce((a, b) => a + b, 0) / d : 0;
@@ -176,8 +176,8 @@ export async function attribution(model, input, options, { signal } = {}) {
 
   add('embedding', 'embed', at(`${whole}hook_embed`));
   if (captured[`${whole}hook_pos_embed`]) add('position', 'pos_embed', at(`${whole}hook_pos_embed`));
-  const post = c.norm_placement === 'post',
-    cross = c.kind === 'encoder_decoder';
+  const post = c.norm_placement === 'post';
+  const cross = c.kind === 'encoder_decoder';
   for (let l = 0; l < c.n_layers; l++) {
     const b = `${stack}.${l}`;
     const sublayer = (/** @type {() => void} */ own, /** @type {string} */ normName, /** @type {string} */ scale) => {
@@ -194,8 +194,8 @@ export async function attribution(model, input, options, { signal } = {}) {
     if (cross) sublayer(attend('cross_attn'), 'norm2', 'ln_cross.hook_scale');
     sublayer(
       () => {
-        const out = Float64Array.from(at(`${b}.hook_mlp_out`)),
-          bias = c.bias_ffn ? weight(model, `${b}.ffn.down.bias`) : null;
+        const out = Float64Array.from(at(`${b}.hook_mlp_out`));
+        const bias = c.bias_ffn ? weight(model, `${b}.ffn.down.bias`) : null;
         if (bias) for (let j = 0; j < d; j++) out[j] -= bias[j];
         add('ffn', `${b}.ffn`, out, l);
         add('bias', `${b}.ffn.down.bias`, bias, l);

@@ -30,8 +30,8 @@ import { Yielder } from '../base/event_loop.js';
 /** With longer clock ticks, most operations of a pass would measure as 0. */
 const FINE_MS = 0.2;
 /** Further passes with such a clock: their total time in ms, and their greatest number. */
-const REPEAT_MS = 400,
-  REPEATS = 400;
+const REPEAT_MS = 400;
+const REPEATS = 400;
 
 /**
  * Replace times by their means over more passes.
@@ -58,9 +58,9 @@ async function repeat(pass, sums) {
  * @returns {Promise<TraceRow[]>} in the order of the computation
  */
 export async function trace(model, input, options, { signal } = {}) {
-  const { config: c } = model,
-    yielder = new Yielder(signal),
-    encoder = c.kind === 'encoder';
+  const { config: c } = model;
+  const yielder = new Yielder(signal);
+  const encoder = c.kind === 'encoder';
   const ids = model.ids(input, 'input', options.addSpecialTokens);
   model.fits(ids.length, 'input');
   const source = options.source === undefined ? undefined : model.ids(options.source, 'source');
@@ -72,8 +72,8 @@ export async function trace(model, input, options, { signal } = {}) {
     const sequence = await model.openSequence();
     const gather = () => {
       for (const t of traced(sequence.session)) {
-        const key = `${t.stack} ${t.layer} ${t.op}`,
-          known = sums.get(key);
+        const key = `${t.stack} ${t.layer} ${t.op}`;
+        const known = sums.get(key);
         if (known) {
           known.ms += t.ms;
           known.passes++;
@@ -125,20 +125,20 @@ function pairs(model, queries, causal) {
  * @returns {TraceRow}
  */
 function describe(model, { op, stack, layer, ms, passes }, positions, source) {
-  const { config: c } = model,
-    two = c.kind === 'encoder_decoder',
-    inEncoder = stack === 1;
-  const T = two && inEncoder ? source : positions,
-    d = c.d_model,
-    wide = c.d_ff;
-  const q = [c.n_heads, c.d_head],
-    k = [c.n_kv_heads, c.d_head],
-    heads = c.n_heads * c.d_head,
-    kv = c.n_kv_heads * c.d_head;
-  const gated = c.ffn === 'swiglu',
-    plain = T * d;
-  const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain,
-    added = Number(c.use_residual) * plain;
+  const { config: c } = model;
+  const two = c.kind === 'encoder_decoder';
+  const inEncoder = stack === 1;
+  const T = two && inEncoder ? source : positions;
+  const d = c.d_model;
+  const wide = c.d_ff;
+  const q = [c.n_heads, c.d_head];
+  const k = [c.n_kv_heads, c.d_head];
+  const heads = c.n_heads * c.d_head;
+  const kv = c.n_kv_heads * c.d_head;
+  const gated = c.ffn === 'swiglu';
+  const plain = T * d;
+  const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain;
+  const added = Number(c.use_residual) * plain;
   const seen = op.startsWith('cross') ? T * source : pairs(model, T, c.causal && !inEncoder);
   const bias = (/** @type {boolean} */ has, /** @type {number} */ n) => (has ? n : 0);
   const linear = (
@@ -224,8 +224,8 @@ function tiedBytes(model, name) {
  * @param {boolean} inEncoder
  */
 function weightsOf(model, op, block, inEncoder) {
-  const { config: c } = model,
-    two = c.kind === 'encoder_decoder';
+  const { config: c } = model;
+  const two = c.kind === 'encoder_decoder';
   /** @type {Record<string, RegExp>} */
   const parts = {
     norm1: /^norm1\./,

@@ -74,8 +74,8 @@ export async function* generateMany(model, prompts, o, { signal }) {
   }
   const sum = (/** @type {'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
   // the texts of a batch share their passes: the decode time is that of the longest one
-  const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs)),
-    n = summaries.reduce((k, s) => k + s.ids.length, 0);
+  const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs));
+  const n = summaries.reduce((k, s) => k + s.ids.length, 0);
   return {
     text: summaries.map((s) => s.text).join('\n'),
     ids: summaries.flatMap((s) => s.ids),

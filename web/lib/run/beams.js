@@ -28,8 +28,9 @@ export async function* beamSearch(model, prompt, o, { signal }) {
   const eos = o.ignoreEos ? [] : model.special.eos;
   const first = await model.openSequence(o);
   /** @type {Beam[]} */
-  let beams = [{ sequence: first, ids: [], logprobs: [], sum: 0 }],
-    /** @type {Beam[]} */ next = [];
+  let beams = [{ sequence: first, ids: [], logprobs: [], sum: 0 }];
+  /** @type {Beam[]} */
+  let next = [];
   /** @type {{ids: number[], logprobs: number[], value: number, eos: boolean} | null} */
   let best = null;
   const offer = (/** @type {Beam} */ b, /** @type {number} */ value, /** @type {boolean} */ ended) => {

@@ -95,8 +95,8 @@ export class StepBuffer {
     const out = [];
     let at = 0;
     while (this.#held.length) {
-      const step = this.#held[0],
-        end = at + step.text.length;
+      const step = this.#held[0];
+      const end = at + step.text.length;
       if (this.stopped) {
         if (at >= free && (step.text || at > free)) break; // the whole token lies in the stop string or after it
         step.text = step.text.slice(0, free - at);
@@ -187,8 +187,8 @@ export class Generation {
    * @returns {Step[]} the steps that can be delivered
    */
   choose() {
-    const { ids, sequence, o, buffer } = this,
-      { session } = sequence;
+    const { ids, sequence, o, buffer } = this;
+    const { session } = sequence;
     if (this.#made >= o.maxTokens) return this.#end('maxTokens');
     if (ids.length >= session.context) return this.#end('contextFull');
     const { id, logprob } = session.sample(o.sampling);

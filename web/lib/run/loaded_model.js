@@ -75,11 +75,11 @@ export class LoadedModel {
     signal?.throwIfAborted();
     const report = progress(onProgress);
     const starting = start(options, report, binary);
-    let downloaded = 0,
-      total = /** @type {number | null} */ (null);
+    let downloaded = 0;
+    let total = /** @type {number | null} */ (null);
     let fromCache = false;
-    const request = requests(source, options, fetch),
-      isCallers = fetch !== undefined;
+    const request = requests(source, options, fetch);
+    const isCallers = fetch !== undefined;
     fetch = request;
     if ((options.cache ?? 'none') !== 'none' || options.sha256 !== undefined) {
       fetch = await (
@@ -134,8 +134,8 @@ export class LoadedModel {
    * @param {Hooks} hooks
    */
   static async create(config, options, { signal, onProgress, watch, helper, engine: binary }) {
-    const { seed, ...given } = options,
-      rest = loadOptions(given);
+    const { seed, ...given } = options;
+    const rest = loadOptions(given);
     const engine = await start(rest, progress(onProgress), binary);
     signal?.throwIfAborted();
     try {
@@ -224,12 +224,12 @@ export class LoadedModel {
    */
   ids(input, what, addSpecialTokens = true) {
     const ids =
-        typeof input !== 'string'
-          ? checkedIds(Array.from(input), what, this.config.vocab_size)
-          : input
-            ? this.encode(input, { addSpecialTokens })
-            : [],
-      { bos } = this.special;
+      typeof input !== 'string'
+        ? checkedIds(Array.from(input), what, this.config.vocab_size)
+        : input
+          ? this.encode(input, { addSpecialTokens })
+          : [];
+    const { bos } = this.special;
     if (!ids.length && bos !== null && addSpecialTokens && what !== 'source' && this.config.kind === 'encoder_decoder')
       return [bos];
     return ids.length ? ids : fail('empty-prompt', `the ${what} is empty: ${show(input)} has no tokens`);
@@ -359,8 +359,8 @@ function loadOptions(o) {
   };
   for (const name of ['dtype', 'quantize']) oneOf(name, ['keep', 'f32', 'f16', 'q8_0', 'q4_0']);
   for (const name of ['kvDtype', 'kvCache']) oneOf(name, ['f32', 'f16', 'q8_0', 'q8']);
-  const kv = kvDtypeOf(o.kvDtype),
-    kvCache = kvDtypeOf(o.kvCache);
+  const kv = kvDtypeOf(o.kvDtype);
+  const kvCache = kvDtypeOf(o.kvCache);
   for (const [name, value, alias, other] of [
     ['dtype', o.dtype, 'quantize', o.quantize],
     ['kvDtype', kv, 'kvCache', kvCache],
@@ -476,8 +476,8 @@ async function fill(engine, checkpoint, signal, onBytes) {
   const yielder = new Yielder(signal);
   /** @type {ReturnType<Engine['tensor']> | null} */
   let tensor = null;
-  let name = '',
-    bytes = 0;
+  let name = '';
+  let bytes = 0;
   const named = (/** @type {() => void} */ step) => {
     try {
       step();

@@ -46,8 +46,8 @@ export class Sequence {
     if (capture?.length === 0 && edits?.length === 0) return;
     // loaded at the first capture or edit
     const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js');
-    const points = await this.model.points(),
-      budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
+    const points = await this.model.points();
+    const budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
     const wanted = points.match(capture);
     /** @param {Sequence} sequence */
     const watch = (sequence) => {

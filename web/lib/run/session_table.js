@@ -59,10 +59,10 @@ export class SessionTable {
    * @param {Hooks} hooks
    */
   async eval(id, input, { signal }) {
-    const entry = this.#get(id),
-      { sequence } = entry,
-      { session } = sequence,
-      { causal, vocab_size: v } = this.model.config;
+    const entry = this.#get(id);
+    const { sequence } = entry;
+    const { session } = sequence;
+    const { causal, vocab_size: v } = this.model.config;
     const ids = this.model.ids(input, 'input', session.length === 0);
     const before = session.length;
     if (before + ids.length > session.context) {

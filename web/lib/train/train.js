@@ -196,8 +196,8 @@ async function orderOf(config, data, o) {
   number('vocabSize', vocabSize, 257, 8192, true);
   number('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
   const complete = configOf(config, { ...USUAL, vocab_size: vocabSize });
-  const { kind, context_length: context } = complete,
-    { batch_tokens: batch } = options;
+  const { kind, context_length: context } = complete;
+  const { batch_tokens: batch } = options;
   if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
   if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
   // in passes of equal size, at most half of them in each: the trainer has two lanes
@@ -205,8 +205,8 @@ async function orderOf(config, data, o) {
   let each = Math.max(1, sequences >> 1);
   while (sequences % each) each--;
   Object.assign(options, { batch_tokens: sequences * context, micro_tokens: each * context });
-  let text = await bytesOf(data, 'data'),
-    held = null;
+  let text = await bytesOf(data, 'data');
+  let held = null;
   if (typeof validation === 'number') {
     if (!(validation > 0 && validation < 1))
       fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
@@ -234,8 +234,8 @@ async function vocabularyOf(source) {
   const known = learnt.get(source);
   if (known) return known;
   const json =
-      source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source)),
-    { vocab, merges } = json.model ?? {};
+    source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source));
+  const { vocab, merges } = json.model ?? {};
   if (!vocab || Array.isArray(vocab) || !Array.isArray(merges))
     fail('bad-tokenizer', 'the tokenizer is not byte-pair encoding with merges');
   return JSON.stringify({
@@ -442,8 +442,8 @@ async function measure(config, seed, tokens, given) {
   const complete = configOf(config, { vocab_size: 256, context_length: 128 });
   if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
   given?.throwIfAborted();
-  const { remote, engine } = await startTrainer(undefined, given),
-    stop = () => remote.close();
+  const { remote, engine } = await startTrainer(undefined, given);
+  const stop = () => remote.close();
   given?.addEventListener('abort', stop, { once: true });
   try {
     return await remote.call('depth', [complete, seed, tokens], { engine });

@@ -73,19 +73,19 @@ const calls = {
    * @returns {TrainStep[]}
    */
   steps() {
-    const t = running(),
-      { steps, validateEvery, validates } = plan,
-      began = performance.now(),
-      told = failure;
+    const t = running();
+    const { steps, validateEvery, validates } = plan;
+    const began = performance.now();
+    const told = failure;
     /** @type {TrainStep[]} */
     const done = [];
     failure = null;
     if (told) throw told.error;
     try {
       while (t.steps < steps && (!done.length || performance.now() - began < POST_MS)) {
-        const from = performance.now(),
-          { counted, ...s } = t.step(),
-          tokensPerSecond = rate.add(counted, performance.now() - from);
+        const from = performance.now();
+        const { counted, ...s } = t.step();
+        const tokensPerSecond = rate.add(counted, performance.now() - from);
         const due = validates && (s.step === steps || (validateEvery && s.step % validateEvery === 0));
         done.push({ ...s, steps, tokensPerSecond, validation: due ? t.validate() : null });
       }
@@ -150,8 +150,8 @@ function wrap(state, tokenizer) {
  * @returns {{state: Uint8Array, tokenizer: string}}
  */
 function unwrap(bytes) {
-  const end = bytes.length - 4,
-    n = end < 0 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(end, true);
+  const end = bytes.length - 4;
+  const n = end < 0 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(end, true);
   const tokenizer = n <= end ? new TextDecoder().decode(bytes.subarray(end - n, end)) : '';
   try {
     if (JSON.parse(tokenizer).model.vocab) return { state: bytes.subarray(0, end - n), tokenizer };

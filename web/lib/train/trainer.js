@@ -192,8 +192,8 @@ export class Trainer {
    * @returns {number}
    */
   #put(bytes) {
-    const p = this.#alloc(bytes.length + 1),
-      view = new Uint8Array(this.#memory.buffer, p, bytes.length + 1);
+    const p = this.#alloc(bytes.length + 1);
+    const view = new Uint8Array(this.#memory.buffer, p, bytes.length + 1);
     view.set(bytes);
     view[bytes.length] = 0;
     return p;

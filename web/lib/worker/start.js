@@ -30,8 +30,8 @@ export async function startWorker(file, given = true, signal) {
       .catch((error) => fail('worker', `the function given as worker failed: ${said(error)}`, error));
     return { worker: await answering(worker, signal), address: null };
   }
-  const own = typeof given === 'boolean',
-    address = own ? addressOf(file) : absolute(given);
+  const own = typeof given === 'boolean';
+  const address = own ? addressOf(file) : absolute(given);
   /** @type {unknown} */
   let cause;
   if (address !== null) {
