@@ -7,8 +7,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { packed, unpacked } from '../../web/lib/base/failure.js';
-import { guarded, outward, show } from '../../web/lib/base/errors.js';
+import { packError, unpackError } from '../../web/lib/base/failure.js';
+import { guarded, publicError, show } from '../../web/lib/base/errors.js';
 import {
   CODES,
   GlassformerError,
@@ -799,7 +799,7 @@ describe('storage that is blocked or full', () => {
 // ---- errors from a worker
 
 describe('errors that are posted between threads', () => {
-  const sent = (error) => unpacked(structuredClone(packed(error)));
+  const sent = (error) => unpackError(structuredClone(packError(error)));
   test('keep name, message, stack, code and the chain of causes', () => {
     const deepest = Object.assign(new RangeError('deepest'), { code: 'ERR_X' }),
       middle = new GlassformerError('network', 'middle', { cause: deepest });
@@ -858,8 +858,8 @@ describe('errors that are posted between threads', () => {
     const own = new GlassformerError('network', 'x'),
       reason = { why: 1 },
       aborted = AbortSignal.abort(reason);
-    assert.equal(outward(own), own);
-    assert.equal(outward(reason, aborted), reason);
+    assert.equal(publicError(own), own);
+    assert.equal(publicError(reason, aborted), reason);
     for (const [error, code] of [
       [new TypeError('t'), 'internal'],
       [new RangeError('Array buffer allocation failed'), 'out-of-memory'],
@@ -869,7 +869,7 @@ describe('errors that are posted between threads', () => {
       [Object.assign(new Error('Cannot find module x'), { code: 'ERR_MODULE_NOT_FOUND' }), 'not-found'],
       [new TypeError('Failed to fetch dynamically imported module: x'), 'not-found'],
     ]) {
-      const out = outward(error);
+      const out = publicError(error);
       assert.ok(out instanceof GlassformerError);
       assert.equal(out.code, code);
       assert.equal(out.cause, error);

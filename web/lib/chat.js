@@ -1,6 +1,6 @@
 // chat.js - formats a conversation as one prompt, by the model's chat template
 import { Template } from '@huggingface/jinja';
-import { fail, said } from './base/errors.js';
+import { fail, messageOf } from './base/errors.js';
 
 /**
  * @param {{chatTemplate: string | null, special: import('./formats/source.js').Special}} model
@@ -20,6 +20,6 @@ export async function chatPrompt({ chatTemplate, special: { bos, eos, texts } },
   try {
     return new Template(chatTemplate).render({ messages, add_generation_prompt: true, ...tokens, ...values });
   } catch (error) {
-    return fail('bad-option', `the chat template refuses these messages: ${said(error)}`, error);
+    return fail('bad-option', `the chat template refuses these messages: ${messageOf(error)}`, error);
   }
 }

@@ -7,7 +7,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { progressLine } from './cli_progress.js';
 import { defaultCacheDir } from './download/file_store.js';
-import { outward } from './base/errors.js';
+import { publicError } from './base/errors.js';
 import { load, countParameters, estimate, GlassformerError, PRESETS } from './index.js';
 
 /** The package's folder: this file lies in dist/ of the package, in web/lib/ of the source tree. */
@@ -309,7 +309,7 @@ try {
   }
 } catch (error) {
   const usage = String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS');
-  const e = usage ? /** @type {Error} */ (error) : outward(error);
+  const e = usage ? /** @type {Error} */ (error) : publicError(error);
   console.error(`glassformer: ${e.message}${'code' in e && e.code === 'internal' ? `\n${e.cause?.stack ?? ''}` : ''}`);
   process.exitCode = usage ? 2 : 1;
 }

@@ -15,11 +15,11 @@ export { Session } from './session.js';
 export { Training } from './training.js';
 export { Tokenizer } from './tokenizer.js';
 export { CODES, GlassformerError } from './base/errors.js';
-export { LIMITS } from './base/given.js';
+export { LIMITS } from './base/values.js';
 export { PRESETS } from './formats/presets.js';
 
 import { fail, guarded, guardedAsync } from './base/errors.js';
-import { addressed } from './base/given.js';
+import { addressed } from './base/values.js';
 import { camelConfig } from './formats/config.js';
 import { configOf, countParameters as count, estimate as estimated } from './formats/estimate.js';
 import { engineModule } from './engine/binary.js';

@@ -2,7 +2,7 @@
 // model_handle.js - a loaded model on the caller's side; model.js is the other end
 import { callOptions, idsOf, inputOf, limitsOf, logitsOf, messagesOf } from './input/arguments.js';
 import { guardedAsync } from './base/errors.js';
-import { LIMITS, number, textOf } from './base/given.js';
+import { LIMITS, number, checkedText } from './base/values.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { Session } from './session.js';
 
@@ -216,7 +216,7 @@ export class Model {
    * console.log(await model.encode('Once upon a time'));                   // [ 0, 423, 436, 259, 395 ]
    */
   async encode(text, options) {
-    return this.#call('encode', [textOf(text, 'the text'), callOptions('encode', options)[0]]);
+    return this.#call('encode', [checkedText(text, 'the text'), callOptions('encode', options)[0]]);
   }
 
   /**
@@ -417,7 +417,7 @@ export class Model {
   async weight(name, row = 0) {
     return this.#call('inspect', [
       'weight',
-      [textOf(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)],
+      [checkedText(name, 'the name of a weight', LIMITS.word), number(row, 'row', null)],
     ]);
   }
 

@@ -3,7 +3,7 @@
 import { GlassformerError } from './base/errors.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { callOptions, inputOf } from './input/arguments.js';
-import { number } from './base/given.js';
+import { number } from './base/values.js';
 
 /** @typedef {import('./index.js').Ids} Ids */
 /** @typedef {import('./engine/engine.js').Tensor} Tensor */

@@ -4,21 +4,21 @@
 // Vocabularies of GGUF files and of llama2.c arrive in the form of a tokenizer.json (formats/vocab.js). This file adds
 // checks that the library lacks, lossless decoding, and a stream that withholds incomplete characters.
 import { Tokenizer as Library } from '@huggingface/tokenizers';
-import { fail, guardedAsync, said, show } from './base/errors.js';
+import { fail, guardedAsync, messageOf, show } from './base/errors.js';
 import {
   LIMITS,
   addressed,
-  bytesOrObject,
+  fileOrObject,
   callback,
-  entries,
+  entriesOf,
   flag,
   isStreamed,
-  optionsOf,
-  reading,
+  checkedOptions,
+  readValue,
   signal,
-  textOf,
+  checkedText,
   word,
-} from './base/given.js';
+} from './base/values.js';
 import { openTokenizer } from './formats/source.js';
 import { pieceModels } from './formats/tokenizer_json.js';
 
@@ -52,7 +52,7 @@ export class Tokenizer {
    * @throws {GlassformerError} `bad-tokenizer`
    */
   constructor(json) {
-    const { model, added_tokens: added } = reading('the tokenizer', () => check(/** @type {Json} */ (json)));
+    const { model, added_tokens: added } = readValue('the tokenizer', () => check(/** @type {Json} */ (json)));
     const pieces = pieceModels.has(model) ? model : null;
     this.#json = json;
     try {
@@ -70,7 +70,7 @@ export class Tokenizer {
       );
       pieces?.enter(this.#lib.model);
     } catch (e) {
-      fail('bad-tokenizer', `the tokenizer cannot be built: ${said(e)}`, e);
+      fail('bad-tokenizer', `the tokenizer cannot be built: ${messageOf(e)}`, e);
     }
     keepBom(this.#lib.decoder);
     const vocab = pieces
@@ -100,13 +100,13 @@ export class Tokenizer {
    * console.log(tokenizer.decode(tokenizer.encode('a red ball')));        // <|endoftext|>a red ball
    */
   static async load(file, options) {
-    const given = optionsOf('Tokenizer.load', options, {
+    const given = checkedOptions('Tokenizer.load', options, {
       fetch: callback,
       signal,
       onBytes: callback,
       hfEndpoint: word,
     });
-    const from = reading('the tokenizer', () => bytesOrObject(file, 'the tokenizer'));
+    const from = readValue('the tokenizer', () => fileOrObject(file, 'the tokenizer'));
     return guardedAsync(async () => {
       if (!isStreamed(from)) return new Tokenizer(await openTokenizer(from, given));
       const { source, fetch } = /** @type {import('./base/streamed.js').Addressed} */ (
@@ -153,8 +153,8 @@ export class Tokenizer {
    * @throws {GlassformerError} `bad-tokenizer`: the vocabulary cannot express the text
    */
   encode(text, options) {
-    textOf(text, 'the text');
-    const { addSpecialTokens = true } = optionsOf('encode', options, { addSpecialTokens: flag });
+    checkedText(text, 'the text');
+    const { addSpecialTokens = true } = checkedOptions('encode', options, { addSpecialTokens: flag });
     const library = this.#lib;
     const { ids } = understood('encode', () => library.encode(text, { add_special_tokens: addSpecialTokens }));
     const hole = ids.findIndex((/** @type {number | undefined} */ id) => id === undefined);
@@ -171,7 +171,7 @@ export class Tokenizer {
    * @throws {GlassformerError} `bad-token`
    */
   decode(ids, options) {
-    const { skipSpecialTokens = false } = optionsOf('decode', options, { skipSpecialTokens: flag });
+    const { skipSpecialTokens = false } = checkedOptions('decode', options, { skipSpecialTokens: flag });
     const list = listOf(ids);
     for (const id of list) {
       if (!this.knows(id)) fail('bad-token', `${show(id)} is not the id of a token`);
@@ -242,8 +242,8 @@ export class Tokenizer {
  */
 function listOf(ids) {
   return (
-    reading('ids', () =>
-      entries(ids, LIMITS.ids, (n) => fail('bad-argument', `ids has ${n} entries, at most ${LIMITS.ids} are taken`)),
+    readValue('ids', () =>
+      entriesOf(ids, LIMITS.ids, (n) => fail('bad-argument', `ids has ${n} entries, at most ${LIMITS.ids} are taken`)),
     ) ?? fail('bad-argument', `ids is ${show(ids)}, expected a list of token ids`)
   );
 }
@@ -260,7 +260,7 @@ function understood(what, use) {
   try {
     return use();
   } catch (e) {
-    return fail('bad-tokenizer', `the tokenizer cannot ${what}: ${said(e)}`, e);
+    return fail('bad-tokenizer', `the tokenizer cannot ${what}: ${messageOf(e)}`, e);
   }
 }
 

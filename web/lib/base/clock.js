@@ -1,18 +1,20 @@
-// clock.js - computes speeds from a coarse clock: Firefox and WebKit round performance.now() to whole milliseconds in
-// pages that are not cross-origin isolated, and a token of a small model takes less
+// clock.js - computes speeds from a coarse clock
+//
+// Firefox and WebKit round performance.now() to whole milliseconds in pages that are not cross-origin isolated, and one
+// token of a small model takes less than that.
 
-/** A speed is computed from times of at least this many ticks; its error is then below a tenth. */
+/** A speed is computed from times of at least this many ticks, which keeps its error below 10 %. */
 const TICKS = 10;
-/** Number of ticks measured; the shortest counts, since a busy machine lengthens some. */
+/** Number of ticks measured. The shortest is taken, because a busy machine lengthens some of them. */
 const SAMPLES = 3;
-/** Most readings of the clock while waiting for a tick, in case it does not advance. */
+/** Most readings of the clock for one tick, in case the clock stands still. */
 const READINGS = 1e6;
 
 let tick = 0;
 
 /**
- * The smallest step of performance.now() here, in ms. Measured at the first call, which takes three such steps.
- * @returns {number}
+ * The smallest step of performance.now() in this environment. The first call measures it and takes three such steps.
+ * @returns {number} ms
  */
 export function clockTick() {
   if (tick) return tick;
@@ -27,30 +29,34 @@ export function clockTick() {
 }
 
 /**
- * Whether a time of so many ms is long enough for a speed.
+ * Whether a time span is long enough to compute a speed from it.
  * @param {number} ms
  */
 const measurable = (ms) => ms > 0 && ms >= TICKS * clockTick();
 
 /**
- * @param {number} n
- * @param {number} ms
- * @returns {number} n a second; 0 where the time is too short for this clock
+ * The speed of work that was timed once.
+ * @param {number} n   units of work
+ * @param {number} ms  time that they took
+ * @returns {number} units per second; 0 when the time is too short for this clock
  */
 export function perSecond(n, ms) {
   return measurable(ms) ? (n * 1000) / ms : 0;
 }
 
-/** The current speed of repeated short work, from as few of the newest time spans as the clock can measure. */
+/** The current speed of repeated short work, computed from the newest time spans that are measurable together. */
 export class Rate {
-  /** The newest last. @type {{n: number, ms: number}[]} */
+  /**
+   * Time spans, the newest last.
+   * @type {{n: number, ms: number}[]}
+   */
   #spans = [];
 
   /**
-   * A span has ended.
-   * @param {number} n what was done in it
-   * @param {number} ms
-   * @returns {number} n a second; 0 while all are too short together
+   * Add a time span.
+   * @param {number} n   units of work done in it
+   * @param {number} ms  its length
+   * @returns {number} units per second; 0 while all spans together are too short for this clock
    */
   add(n, ms) {
     this.#spans.push({ n, ms });
@@ -60,7 +66,7 @@ export class Rate {
       done += this.#spans[i].n;
       time += this.#spans[i].ms;
       if (!measurable(time)) continue;
-      this.#spans.splice(0, i); // older spans are not needed any more
+      this.#spans.splice(0, i); // drop the spans that were not used
       return (done * 1000) / time;
     }
     return 0;

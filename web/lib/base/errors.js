@@ -1,6 +1,6 @@
 // errors.js - the one error class of the package and its stable codes
 //
-// A code never changes its meaning; the sentence names the file or tensor, what was expected and what was found.
+// A code never changes its meaning. The message names the file or tensor, what was found and what was expected.
 
 /**
  * Every code that a GlassformerError can have, with its meaning. Codes are stable; messages are not.
@@ -83,32 +83,32 @@ export function fail(code, message, cause) {
   throw new GlassformerError(code, message, cause === undefined ? undefined : { cause });
 }
 
-/** Messages of JavaScript engines when a dynamic import fails. */
-const IMPORT =
+/** Codes and messages of JavaScript engines when a dynamic import fails. */
+const IMPORT_FAILED =
   /dynamically imported module|importing a module script|ERR_MODULE_NOT_FOUND|Cannot find module|Loading chunk/i;
 
 /**
- * The error that a public call throws instead of any other: a GlassformerError as it is, an abort as the reason of the
- * caller's signal.
+ * Converts anything thrown inside the package to what a public call throws. A GlassformerError and the abort reason of
+ * the caller's signal stay as they are; everything else becomes the cause of a GlassformerError.
  * @param {any} error
- * @param {AbortSignal} [signal]
+ * @param {AbortSignal} [signal] the caller's
  * @returns {any}
  */
-export function outward(error, signal) {
+export function publicError(error, signal) {
   if (error instanceof GlassformerError || (signal?.aborted && Object.is(error, signal.reason))) return error;
-  const why = said(error);
-  const ours = (/** @type {string} */ code, /** @type {string} */ sentence) =>
-    new GlassformerError(code, sentence, { cause: error });
+  const why = messageOf(error);
+  const wrap = (/** @type {string} */ code, /** @type {string} */ message) =>
+    new GlassformerError(code, message, { cause: error });
+  // JavaScript engines throw a RangeError when an array cannot be allocated, and also when the stack overflows.
   if (error instanceof RangeError && !/call stack/i.test(why))
-    // an array that could not be allocated
-    return ours('out-of-memory', `there is not enough memory for the result: ${why}`);
-  if (IMPORT.test(`${error?.code} ${why}`))
-    return ours('not-found', `a file of the package could not be loaded: ${why}`);
-  return ours('internal', `an error of the package itself: ${error instanceof Error ? `${error.name}: ` : ''}${why}`);
+    return wrap('out-of-memory', `there is not enough memory for the result: ${why}`);
+  if (IMPORT_FAILED.test(`${error?.code} ${why}`))
+    return wrap('not-found', `a file of the package could not be loaded: ${why}`);
+  return wrap('internal', `an error of the package itself: ${error instanceof Error ? `${error.name}: ` : ''}${why}`);
 }
 
 /**
- * Run a function; whatever it throws becomes a GlassformerError.
+ * Run a function and convert what it throws with `publicError`.
  * @template T
  * @param {() => T} run
  * @returns {T}
@@ -117,12 +117,12 @@ export function guarded(run) {
   try {
     return run();
   } catch (error) {
-    throw outward(error);
+    throw publicError(error);
   }
 }
 
 /**
- * The same for an asynchronous function.
+ * `guarded` for an asynchronous function.
  * @template T
  * @param {() => T | Promise<T>} run
  * @param {AbortSignal} [signal]
@@ -132,39 +132,42 @@ export async function guardedAsync(run, signal) {
   try {
     return await run();
   } catch (error) {
-    throw outward(error, signal);
+    throw publicError(error, signal);
   }
 }
 
 /** Most characters of a value in an error message. */
 const SHOWN = 80;
-/** Most entries of a list or an object in an error message, and most levels. */
+/** Most entries of a list or an object in an error message. */
 const ENTRIES = 20;
+/** Most levels of nested lists and objects in an error message. */
 const DEPTH = 3;
 
 /**
- * A value for an error message: JSON, cut to 80 characters, without reading all of a large value.
+ * A value for an error message: JSON, cut to 80 characters. Only the part that is shown is read.
  * @param {unknown} value
  * @returns {string}
  */
 export function show(value) {
   let text;
   try {
-    text = brief(value, DEPTH);
+    text = summary(value, DEPTH);
   } catch {
+    // a getter or a Proxy of the caller's threw
     text = 'something that cannot be read';
-  } // a getter or a Proxy that throws
+  }
   return text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text;
 }
 
 /**
+ * Short JSON of a value, with words for what JSON does not have.
  * @param {unknown} value
- * @param {number} depth
+ * @param {number} depth  levels of nesting that are shown
  * @returns {string}
  */
-function brief(value, depth) {
+function summary(value, depth) {
+  // A long string is not sliced: V8 would first flatten all of a concatenated string.
   if (typeof value === 'string')
-    // slicing a concatenated string would first flatten all of it
     return value.length > 1e5 ? `a text of ${value.length} characters` : JSON.stringify(value.slice(0, SHOWN));
   if (typeof value === 'function') return 'a function';
   if (value === null || typeof value !== 'object') return String(value);
@@ -176,7 +179,7 @@ function brief(value, depth) {
     ? Array.from({ length: Math.min(value.length, ENTRIES + 1) }, (_, i) => String(i))
     : Object.keys(value).slice(0, ENTRIES + 1);
   const parts = keys.slice(0, ENTRIES).map((key) => {
-    const part = depth ? brief(/** @type {any} */ (value)[key], depth - 1) : '...';
+    const part = depth ? summary(/** @type {any} */ (value)[key], depth - 1) : '...';
     return list ? part : `${JSON.stringify(key.slice(0, SHOWN))}:${part}`;
   });
   if (keys.length > ENTRIES) parts.push('...');
@@ -184,11 +187,11 @@ function brief(value, depth) {
 }
 
 /**
- * The message of anything that was thrown, cut to 300 characters.
+ * The message of any thrown value, cut to 300 characters.
  * @param {unknown} error
  * @returns {string}
  */
-export function said(error) {
+export function messageOf(error) {
   try {
     return String(/** @type {any} */ (error)?.message ?? error).slice(0, 300);
   } catch {

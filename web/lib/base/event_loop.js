@@ -1,4 +1,4 @@
-// event_loop.js - yields to the event loop during long computations, so that messages, timers and aborts are handled
+// event_loop.js - yields to the event loop during long computations, which lets messages, timers and aborts be handled
 
 /** Longest computation without a yield, in ms: one frame at 60 Hz. */
 const MAX_BLOCKING_MS = 15;
@@ -10,8 +10,8 @@ const MAX_BLOCKING_MS = 15;
 function yieldToEventLoop() {
   const { setImmediate } = /** @type {any} */ (globalThis);
   if (setImmediate) return new Promise((resolve) => setImmediate(resolve));
+  // A MessageChannel, because browsers delay a nested setTimeout by at least 4 ms.
   return new Promise((resolve) => {
-    // a nested setTimeout would wait at least 4 ms
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {
       port1.close();
@@ -22,8 +22,8 @@ function yieldToEventLoop() {
 }
 
 /**
- * Called between the pieces of a long computation: throws when the signal is aborted, and yields when the last yield is
- * long ago.
+ * Divides a long computation: `yieldIfDue` is called between its pieces, throws when the signal is aborted, and yields
+ * when the last yield was 15 ms ago or more.
  */
 export class Yielder {
   #last = performance.now();
@@ -34,8 +34,8 @@ export class Yielder {
   }
 
   /**
-   * @returns {Promise<void> | undefined} undefined when no yield is due: callers in hot loops skip the await
-   * @throws the signal's reason
+   * Throws the signal's reason when it is aborted; yields when a yield is due.
+   * @returns {Promise<void> | undefined} undefined when no yield is due, which lets hot loops skip the await
    */
   yieldIfDue() {
     this.signal?.throwIfAborted();

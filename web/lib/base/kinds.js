@@ -1,8 +1,10 @@
-// kinds.js - tells what kind of value a caller gave: bytes, a stream. Values of other realms (jsdom, frames) count as
-// those of this one
+// kinds.js - recognises bytes and streams among callers' values, also those of another realm (a frame, jsdom)
+//
+// `instanceof` is false for an object of another realm, whose constructors differ.
 
 /**
- * The getter of an accessor: it reads what an object is in any realm and runs no code of the caller's.
+ * The getter of an accessor property. Called on an object of any realm, it reads an internal slot and runs no code of
+ * the caller's.
  * @param {object} from
  * @param {PropertyKey} name
  */
@@ -11,14 +13,14 @@ const typeOf = getter(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStri
 const lengthOf = getter(ArrayBuffer.prototype, 'byteLength');
 
 /**
- * Of any realm: in jsdom the constructors differ from those of Node's functions.
+ * Whether `v` is a Uint8Array of any realm.
  * @param {unknown} v
  * @returns {v is Uint8Array}
  */
 export const isUint8Array = (v) => typeOf.call(v) === 'Uint8Array';
 
 /**
- * Of any realm.
+ * Whether `v` is an ArrayBuffer of any realm.
  * @param {unknown} v
  * @returns {v is ArrayBuffer}
  */
@@ -32,6 +34,7 @@ export function isArrayBuffer(v) {
 }
 
 /**
+ * Whether `v` is an address, or bytes.
  * @param {unknown} v
  * @returns {v is import('../formats/source.js').Bytes}
  */
@@ -40,8 +43,9 @@ export function isBytes(v) {
 }
 
 /**
+ * Whether `value` is a ReadableStream, or a Response of any implementation of fetch.
  * @param {any} value
- * @returns {boolean} a Response of any implementation of fetch, or a stream
+ * @returns {boolean}
  */
 export const isStreamed = (value) =>
   typeof value?.getReader === 'function' ||

@@ -7,15 +7,15 @@
 export const finalizers = new FinalizationRegistry((/** @type {() => void} */ free) => free());
 
 /**
- * Handles by their running calls: a handle cannot be collected while a promise or generator of its own is reachable.
+ * The handle of each running call (a promise or a generator). While the call is reachable, its handle is not collected.
  * @type {WeakMap<object, object>}
  */
 const owners = new WeakMap();
 
 /**
- * Keep a handle alive as long as a call of its own.
+ * Keep a handle alive while one of its calls is reachable.
  * @template {object} T
- * @param {T} call  a promise or a generator
+ * @param {T} call  a promise or a generator of the handle
  * @param {object} handle
  * @returns {T} the same call
  */

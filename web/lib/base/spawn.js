@@ -1,22 +1,22 @@
-// spawn.js - makes a worker from the address of a file or from a text, in browsers and in Node
+// spawn.js - creates a worker from the address of a file or from a text, in browsers and in Node
 
 /**
- * A worker, or a worker thread of Node. That it runs is known from its first message only.
+ * Creates a worker (in Node a worker thread). Only its first message shows that it has started.
  * @param {string} address  of its file
  * @param {string} name     for developer tools
- * @param {boolean} [own]   the file is the package's, a script without imports; another may be a module
+ * @param {boolean} [own]   whether the file is the package's, a script without imports; a caller's file may be a module
  * @returns {Worker}
  */
 export function spawn(address, name, own = true) {
   if (typeof Worker === 'undefined') return nodeWorker(address);
   // a worker from a data: address has an opaque origin and cannot share memory
   if (address.startsWith('data:')) return spawnText(textOf(address), name);
-  const { origin, crossOriginIsolated } = globalThis; // of a sandboxed frame: 'null', unlike location.origin
+  const { origin, crossOriginIsolated } = globalThis; // globalThis.origin is 'null' in a sandboxed frame
+  // A page can start workers of its own origin only: a file of another origin is imported by a worker from a text.
   if (/^https?:/.test(address) && origin !== undefined && new URL(address).origin !== origin) {
-    // a page may start workers of its own origin only
     const text = JSON.stringify(address);
-    // import needs CORS headers. importScripts needs none, but an isolated page asks it for
-    // Cross-Origin-Resource-Policy, which fewer servers send
+    // `import` needs CORS headers. `importScripts` needs none, but in an isolated page it needs the header
+    // Cross-Origin-Resource-Policy, which fewer servers send.
     return own && !crossOriginIsolated
       ? spawnText(`importScripts(${text});`, name, 'classic')
       : spawnText(`import ${text};`, name);
@@ -25,8 +25,8 @@ export function spawn(address, name, own = true) {
 }
 
 /**
- * The text of a worker file that a bundler has inlined.
- * @param {string} address data:
+ * The text of a worker file that a bundler has inlined as a data: address.
+ * @param {string} address
  */
 function textOf(address) {
   const [head, body] = [address.slice(0, address.indexOf(',')), address.slice(address.indexOf(',') + 1)];
@@ -35,17 +35,17 @@ function textOf(address) {
 }
 
 /**
- * Addresses by text, never revoked: the worker's helper threads start from them, and so do later workers.
+ * Blob addresses by text. They are never revoked, because helper threads and later workers start from them too.
  * @type {Map<string, string>}
  */
 const blobs = new Map();
 
 /**
- * A worker whose script is a text.
+ * Creates a worker whose script is a text.
  * @param {string} text
- * @param {string} name
- * @param {WorkerType} [type] Chromium starts no module worker from a Blob where the origin is opaque: in a sandboxed
- *   frame, in a page from a file
+ * @param {string} name  for developer tools
+ * @param {WorkerType} [type] classic where the origin is opaque (a sandboxed frame, a page from a file), because
+ *   Chromium starts no module worker from a Blob there
  * @returns {Worker}
  */
 export function spawnText(text, name, type = globalThis.origin === 'null' ? 'classic' : 'module') {
@@ -59,16 +59,17 @@ export function spawnText(text, name, type = globalThis.origin === 'null' ? 'cla
 }
 
 /**
- * A worker thread of Node behind the interface of a Web Worker.
- * @param {string} code  address of its file; a path or a file: URL
- * @param {boolean} [isText]  code is its text
+ * Creates a worker thread of Node with the interface of a Web Worker.
+ * @param {string} code  a path, a file: URL, or the text of the script
+ * @param {boolean} [isText]  whether `code` is the text
  * @returns {Worker}
  */
 function nodeWorker(code, isText = false) {
   const threads = /** @type {any} */ (globalThis.process).getBuiltinModule('node:worker_threads');
   const file = isText || !code.startsWith('file:') ? code : new URL(code);
-  const thread = new threads.Worker(file, { eval: isText, execArgv: [] }); // flags such as --input-type are the program's own
-  // Node leaves files open that a thread was importing when it was ended: a thread is ended once it has answered.
+  // No execArgv: flags of the program such as --input-type would break the worker.
+  const thread = new threads.Worker(file, { eval: isText, execArgv: [] });
+  // A thread is terminated after its first message only: Node leaks the files that a thread was importing when it ended.
   let answered = false;
   let ended = false;
   thread.once('message', () => {

@@ -1,33 +1,35 @@
-// streamed.js - a Response or a stream as a source: gives it an address, and a fetch function that answers requests for
-// this address
+// streamed.js - makes a Response or a stream usable as a source of `load`: it gets an address, and a fetch function
+// answers requests for this address with its bytes
 import { fail } from './errors.js';
 import { isStreamed } from './kinds.js';
 
 /** @typedef {Response | ReadableStream<Uint8Array>} Streamed */
+
 /**
- * @typedef {{source: any, fetch: typeof globalThis.fetch, close: () => void}} Addressed close: cancels what was not
- *   read
+ * The source with addresses, and the fetch function that answers them. `close` cancels the streams that were not read.
+ * @typedef {{source: any, fetch: typeof globalThis.fetch, close: () => void}} Addressed
  */
 
 /**
+ * Whether `value` is a Response rather than a stream.
  * @param {any} value
  * @returns {value is Response}
  */
 const isResponse = (value) => isStreamed(value) && typeof value.getReader !== 'function';
 
 /**
- * The same source with an address for each Response and stream. A Response keeps its own, so that files beside it are
- * found.
+ * Replaces each Response and stream of a source by an address. A Response keeps its own URL, relative to which the files
+ * beside it are found.
  * @param {any} source
  * @param {typeof globalThis.fetch} [fetch]  for all other addresses
- * @returns {Addressed | null} null where there is none
+ * @returns {Addressed | null} null when the source has no Response or stream
  */
 export function addressed(source, fetch) {
   /** @type {Map<string, Response>} */
   const waiting = new Map();
   /**
    * @param {any} value
-   * @param {string} part
+   * @param {string} part  name of the file within the source
    */
   const address = (value, part) => {
     if (!isStreamed(value)) return value;
@@ -69,8 +71,9 @@ export function addressed(source, fetch) {
 }
 
 /**
+ * Check that the body of a Response can be read.
  * @param {Response} response
- * @param {string} name
+ * @param {string} name  for the message
  */
 function checked(response, name) {
   if (response.bodyUsed || response.body?.locked)
@@ -81,8 +84,10 @@ function checked(response, name) {
 }
 
 /**
- * @param {ReadableStream<Uint8Array>} stream @param {string} name
- * @returns {ReadableStream<Uint8Array<ArrayBuffer>>} the same bytes; anything else in it is refused
+ * The bytes of a stream. A chunk that is not bytes is refused.
+ * @param {ReadableStream<Uint8Array>} stream
+ * @param {string} name  for the message
+ * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
  */
 function bytesOnly(stream, name) {
   if (stream.locked) fail('bad-argument', `${name}: the stream is locked, something else reads it`);

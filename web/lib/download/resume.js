@@ -3,7 +3,7 @@
 // A validator (a strong ETag or Last-Modified) has to show that the file on the server is still the same. Responses
 // without one, or with a content encoding, are passed on as they are.
 import { GlassformerError, fail } from '../base/errors.js';
-import { answerOf, chunkOf } from '../base/given.js';
+import { checkedResponse, checkedChunk } from '../base/values.js';
 
 /** Most requests in a row that bring no new byte. */
 const ATTEMPTS = 5;
@@ -17,7 +17,7 @@ const WAIT_MS = 150;
 export function resuming(fetch) {
   return async (input, init) => {
     const url = String(input);
-    const response = answerOf(await fetch(input, init), url);
+    const response = checkedResponse(await fetch(input, init), url);
     const validator = validatorOf(response);
     if (
       !/^https?:/.test(url) ||
@@ -114,7 +114,7 @@ class Body {
         const { done, value } = await this.#reader.read();
         if (done && (this.#total === null || this.#position >= this.#total)) return null;
         if (!done) {
-          chunkOf(value, this.#url);
+          checkedChunk(value, this.#url);
           const over = Math.min(this.#skip, value.length);
           this.#skip -= over;
           if (over === value.length) continue;
@@ -147,7 +147,7 @@ class Body {
         // across origins it would need Access-Control-Allow-Headers
         if (!this.#distant) headers.set('if-range', this.#validator.value);
         const fetch = this.#fetch; // a browser's own refuses to be called as a method
-        response = answerOf(await fetch(this.#url, { ...this.#init, headers }), this.#url);
+        response = checkedResponse(await fetch(this.#url, { ...this.#init, headers }), this.#url);
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof GlassformerError) throw error;

@@ -2,8 +2,8 @@
 //
 // A file is written to its store while it is downloaded and becomes visible when it is complete. Nothing is stored of a
 // download that breaks, of a file with the wrong checksum, or of an HTML error page served with status 200.
-import { GlassformerError, fail, said, show } from '../base/errors.js';
-import { answerOf, chunkOf, isBytes } from '../base/given.js';
+import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
+import { checkedResponse, checkedChunk, isBytes } from '../base/values.js';
 import { Opener, openBytes, streamChunks } from '../formats/source.js';
 import { Sha256 } from './sha256.js';
 import { Yielder } from '../base/event_loop.js';
@@ -86,7 +86,7 @@ async function opened(cache, open) {
     if (error instanceof GlassformerError) throw error;
     return fail(
       'storage',
-      `the cache ${show(cache)} cannot be used (${said(error)}): allow this site to store data, or load with { cache: 'none' }`,
+      `the cache ${show(cache)} cannot be used (${messageOf(error)}): allow this site to store data, or load with { cache: 'none' }`,
       error,
     );
   }
@@ -141,7 +141,7 @@ async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }
     }
     let response;
     try {
-      response = answerOf(await fetch(input, init), url);
+      response = checkedResponse(await fetch(input, init), url);
     } catch (error) {
       // offline: a file recorded as absent is reported as absent again
       const absent = init?.signal?.aborted ? null : await mine?.get(markerOf(url));
@@ -213,7 +213,7 @@ function through(response, url, wanted, copy) {
         try {
           const { done, value: chunk } = await reader.read();
           if (!done) {
-            const value = chunkOf(chunk, url);
+            const value = checkedChunk(chunk, url);
             hash?.update(value);
             if (storing) {
               if (seen < needed) parts.push(value.slice(0, needed));
@@ -310,7 +310,7 @@ async function checkHere(source, wanted, signal) {
   const { name, chunks } = await openBytes(source, {});
   const found = await digestOf(chunks, signal).catch((error) => {
     signal?.throwIfAborted();
-    return fail('bad-file', `${name}: reading failed: ${said(error)}`, error);
+    return fail('bad-file', `${name}: reading failed: ${messageOf(error)}`, error);
   });
   checkDigest(name, found, wanted.toLowerCase());
 }

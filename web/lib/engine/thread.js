@@ -3,7 +3,7 @@
 //
 // A helper runs the same file as the engine's worker, so that there is one file to deploy: bundlers turn a file as
 // small as this one into a data: address, whose worker has an opaque origin and cannot share memory.
-import { packed } from '../base/failure.js';
+import { packError } from '../base/failure.js';
 
 /**
  * Join the pool and end the worker afterwards. Posts 'joined' on its line, then 'left', or `{ crash }` when a tile
@@ -26,7 +26,7 @@ export function help({ module, memory, pool, index, stack, line }) {
     line.postMessage('left');
   } catch (error) {
     // in the middle of a tile
-    line.postMessage({ crash: packed(error) });
+    line.postMessage({ crash: packError(error) });
   }
   const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
   if (parent) parent.close();

@@ -2,8 +2,8 @@
 //
 // Headers are small and are collected in a buffer (need, take); tensor bytes are passed on without a copy (pipe). No
 // length field of a file determines an allocation: the buffer grows with the bytes that have arrived.
-import { GlassformerError, fail, said } from '../base/errors.js';
-import { chunkOf } from '../base/given.js';
+import { GlassformerError, fail, messageOf } from '../base/errors.js';
+import { checkedChunk } from '../base/values.js';
 
 /** The result of an iterator at its end. @type {IteratorReturnResult<any>} */
 export const END = { done: true, value: undefined };
@@ -59,13 +59,13 @@ export class ByteReader {
       } catch (e) {
         signal?.throwIfAborted();
         if (e instanceof GlassformerError) throw e;
-        return fail('network', `${this.name}: reading failed after ${this.pos + this.ready} bytes: ${said(e)}`, e);
+        return fail('network', `${this.name}: reading failed after ${this.pos + this.ready} bytes: ${messageOf(e)}`, e);
       }
       if (step.done) {
         this.done = true;
         break;
       }
-      const chunk = chunkOf(step.value, this.name);
+      const chunk = checkedChunk(step.value, this.name);
       if (!chunk.length) continue;
       this.onBytes?.(chunk.length);
       return chunk;

@@ -2,7 +2,7 @@
 import { completeConfig } from './config.js';
 import { DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
-import { LIMITS, anything, optionsOf, plain, textOf } from '../base/given.js';
+import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from '../base/values.js';
 import { readConfig } from './huggingface.js';
 import { presetConfig } from './presets.js';
 import { dtypeBytes, parameterTable } from './roster.js';
@@ -22,8 +22,8 @@ import { dtypeBytes, parameterTable } from './roster.js';
  */
 export function configOf(config) {
   return typeof config === 'string'
-    ? completeConfig(presetConfig(textOf(config, 'the preset', LIMITS.word)), `preset ${config}`)
-    : readConfig(plain(config, 'the configuration', { code: 'bad-config', functions: true }));
+    ? completeConfig(presetConfig(checkedText(config, 'the preset', LIMITS.word)), `preset ${config}`)
+    : readConfig(jsonCopy(config, 'the configuration', { code: 'bad-config', functions: true }));
 }
 
 /**
@@ -55,7 +55,7 @@ export function estimate(config, options) {
     batch = 1,
     dtype = 'f32',
     kvDtype = 'f16',
-  } = optionsOf('estimate', options, {
+  } = checkedOptions('estimate', options, {
     contextLength: anything,
     batch: anything,
     dtype: anything,

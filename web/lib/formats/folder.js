@@ -5,7 +5,7 @@ import { fail, show } from '../base/errors.js';
 import { readHfConfig } from './huggingface.js';
 import { planTensors } from './plan.js';
 import { checkMap, readSafetensors } from './safetensors.js';
-import { isBytes } from '../base/given.js';
+import { isBytes } from '../base/values.js';
 
 /** @typedef {import('./source.js').Opener} Opener */
 /** @typedef {import('./source.js').Bytes} Bytes */

@@ -1,7 +1,7 @@
 // node_files.js - reads files and folders of Node's file system; a module of its own, so that bundlers put it into a
 // separate chunk
 import { END } from './bytes.js';
-import { GlassformerError, fail, said } from '../base/errors.js';
+import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { openFile } from './node_file.js';
 
 /** @typedef {import('./source.js').Opened} Opened */
@@ -26,7 +26,7 @@ export async function folderAt(path) {
   return {
     name: base,
     get: (file) => base + file,
-    list: () => fs.readdir(path).catch((error) => fail('not-found', `${path}: ${said(error)}`, error)),
+    list: () => fs.readdir(path).catch((error) => fail('not-found', `${path}: ${messageOf(error)}`, error)),
   };
 }
 

@@ -6,8 +6,8 @@
 import { BLOCKS } from '../base/blocks.js';
 import { ByteReader, END } from './bytes.js';
 import { chatTemplate } from './chat_template.js';
-import { GlassformerError, fail, said, show } from '../base/errors.js';
-import { answerOf, isBytes, notASource } from '../base/given.js';
+import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
+import { checkedResponse, isBytes, failNotASource } from '../base/values.js';
 import { ggufModel, readGguf } from './gguf.js';
 import { planTensors } from './plan.js';
 import { pieceModels } from './tokenizer_json.js';
@@ -116,7 +116,7 @@ export class Opener {
     }
     if (isFileList(source)) return this.folder(fileFolder(source), {});
     if (source === null || typeof source !== 'object' || !('weights' in source)) {
-      return notASource(source);
+      return failNotASource(source);
     }
     const { weights, config, tokenizer } = /** @type {Parts} */ (source);
     if (Array.isArray(weights)) {
@@ -539,7 +539,7 @@ function localPath(at) {
     try {
       return globalThis.process.getBuiltinModule('node:url').fileURLToPath(text);
     } catch (error) {
-      return fail('bad-argument', `${text}: not the address of a file here: ${said(error)}`, error);
+      return fail('bad-argument', `${text}: not the address of a file here: ${messageOf(error)}`, error);
     }
   }
   return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
@@ -594,11 +594,11 @@ async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === glob
   const name = String(url);
   let res;
   try {
-    res = answerOf(await fetch(url, { signal }), name);
+    res = checkedResponse(await fetch(url, { signal }), name);
   } catch (e) {
     signal?.throwIfAborted();
     if (e instanceof GlassformerError) throw e;
-    return fail('network', `${name}: the request failed: ${said(e)}`, e);
+    return fail('network', `${name}: the request failed: ${messageOf(e)}`, e);
   }
   if (!res.ok) {
     res.body?.cancel().catch(() => {});

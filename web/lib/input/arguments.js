@@ -1,21 +1,21 @@
-// arguments.js - checks the arguments and options of a model's calls: types and sizes (base/given.js reads the values)
+// arguments.js - checks the arguments and options of a model's calls: types and sizes (base/values.js reads the values)
 import { fail, show } from '../base/errors.js';
 import { contextFull, number as inRange } from './options.js';
 import {
   LIMITS,
   checkedIds,
-  entries,
+  entriesOf,
   flag,
   number,
-  optionsOf,
-  plain,
-  reading,
+  checkedOptions,
+  jsonCopy,
+  readValue,
   signal,
-  textOf,
+  checkedText,
   word,
-} from '../base/given.js';
+} from '../base/values.js';
 
-/** @typedef {import('../base/given.js').Kind} Kind */
+/** @typedef {import('../base/values.js').OptionCheck} Kind */
 /**
  * The limits of one model.
  * @typedef {object} Limits
@@ -44,7 +44,7 @@ export function limitsOf({ contextLength, config: { contextLength: own, vocabSiz
  */
 function idList(value, what, vocab, most, tooMany) {
   const list =
-    reading(`the ${what}`, () => entries(value, most, tooMany)) ??
+    readValue(`the ${what}`, () => entriesOf(value, most, tooMany)) ??
     fail('bad-argument', `the ${what} is ${show(value)}, expected text or a list of token ids`);
   return checkedIds(list, what, vocab);
 }
@@ -99,7 +99,7 @@ export function inputOf(value, what, limits, many = false) {
    */
   const full = (name) => (n) => contextFull(name, n, most);
   if (typeof value === 'string') return textIn(value, what);
-  return reading(`the ${what}`, () => {
+  return readValue(`the ${what}`, () => {
     if (!many || !Array.isArray(value)) return idList(value, what, limits.vocab, most, full(what));
     /**
      * @param {number} n
@@ -110,7 +110,7 @@ export function inputOf(value, what, limits, many = false) {
       isSequence(first)
         ? fail('bad-argument', `the ${what} is a list of ${n} sequences, at most ${LIMITS.sequences} are taken`)
         : full(what)(n);
-    const list = /** @type {any[]} */ (entries(value, Math.max(most, LIMITS.sequences), (n) => tooMany(n, value[0])));
+    const list = /** @type {any[]} */ (entriesOf(value, Math.max(most, LIMITS.sequences), (n) => tooMany(n, value[0])));
     if (list.length > (isSequence(list[0]) ? LIMITS.sequences : most)) tooMany(list.length, list[0]);
     if (!isSequence(list[0])) return checkedIds(list, what, limits.vocab);
     return list.map((one, i) =>
@@ -135,7 +135,7 @@ const mask = (value, name, limits) => {
    * @returns {any[]}
    */
   const list = (one, at) =>
-    entries(one, Math.max(limits.source, LIMITS.sequences), (n) =>
+    entriesOf(one, Math.max(limits.source, LIMITS.sequences), (n) =>
       fail('bad-option', `${at} has ${n} entries, the context holds ${limits.source} positions`),
     ) ?? fail('bad-option', `${at} is ${show(one)}, expected a list of 0 and 1`);
   /**
@@ -170,7 +170,7 @@ const tooMany = (name, most) => (n) => fail('bad-option', `${name} has ${n} entr
  * @returns {string[]}
  */
 function texts(name, value, most, length) {
-  const list = entries(value, most, tooMany(name, most));
+  const list = entriesOf(value, most, tooMany(name, most));
   if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list of texts`);
   list.forEach((text, i) => {
     if (typeof text !== 'string' || text.length > length)
@@ -188,7 +188,7 @@ const stop = (value, name) => {
     typeof value === 'string'
       ? [value]
       : Array.isArray(value)
-        ? entries(value, LIMITS.stops, tooMany(name, LIMITS.stops))
+        ? entriesOf(value, LIMITS.stops, tooMany(name, LIMITS.stops))
         : null;
   const fine = list?.every((text) => typeof text === 'string' && text && text.length <= LIMITS.stopLength);
   return fine
@@ -203,7 +203,7 @@ const EDIT = ['at', 'scale', 'set', 'add', 'head', 'position', 'index'];
 
 /** @type {Kind} */
 const edits = (value, name, limits) => {
-  const list = entries(value, LIMITS.edits, tooMany(name, LIMITS.edits));
+  const list = entriesOf(value, LIMITS.edits, tooMany(name, LIMITS.edits));
   if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
   let left = LIMITS.editNumbers;
   /**
@@ -215,7 +215,7 @@ const edits = (value, name, limits) => {
     if (given === undefined || given === null || typeof given === 'number') return given;
     const most = Math.min(limits.row, left);
     const numbers =
-      entries(given, most, (n) =>
+      entriesOf(given, most, (n) =>
         fail(
           'bad-option',
           most < limits.row
@@ -231,7 +231,7 @@ const edits = (value, name, limits) => {
   };
   return list.map((wanted, i) => {
     const where = `${name}[${i}]`;
-    return reading(where, () => {
+    return readValue(where, () => {
       if (wanted === null || typeof wanted !== 'object' || Array.isArray(wanted) || ArrayBuffer.isView(wanted))
         fail('bad-option', `${where} is ${show(wanted)}, expected { at, scale | set | add }`);
       const { at, scale, set, add, ...places } = Object.fromEntries(EDIT.map((field) => [field, wanted[field]]));
@@ -252,12 +252,12 @@ const edits = (value, name, limits) => {
 
 /** @type {Kind} */
 const token = (value, name) =>
-  typeof value === 'string' ? textOf(value, name, LIMITS.word) : number(value, name, null);
+  typeof value === 'string' ? checkedText(value, name, LIMITS.word) : number(value, name, null);
 /** @type {Kind} */
 const seen = (value, name, limits) => (value === null ? undefined : idsOf(value, `list ${name}`, limits.vocab));
 /** @type {Kind} */
 const template = (value, name) =>
-  value === null ? undefined : plain(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true });
+  value === null ? undefined : jsonCopy(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true });
 
 const reads = { source, sourceMask: mask, signal };
 /** Its range is checked here, since it is otherwise read only when something is captured. @type {Kind} */
@@ -303,7 +303,7 @@ const CALLS = {
  * @returns {[Record<string, any>, {signal?: AbortSignal}]}
  */
 export function callOptions(call, options, limits) {
-  const { signal: given, ...rest } = optionsOf(call, options, CALLS[call], limits);
+  const { signal: given, ...rest } = checkedOptions(call, options, CALLS[call], limits);
   return [rest, { signal: given }];
 }
 
@@ -312,8 +312,10 @@ export function callOptions(call, options, limits) {
  * @returns {Float32Array}
  */
 export function logitsOf(value) {
-  const list = reading('logits', () =>
-    entries(value, LIMITS.ids, (n) => fail('bad-argument', `logits has ${n} entries, at most ${LIMITS.ids} are taken`)),
+  const list = readValue('logits', () =>
+    entriesOf(value, LIMITS.ids, (n) =>
+      fail('bad-argument', `logits has ${n} entries, at most ${LIMITS.ids} are taken`),
+    ),
   );
   if (!list?.length || !list.every((x) => typeof x === 'number'))
     fail('bad-argument', `logits is ${show(value)}, expected numbers`);
@@ -325,8 +327,8 @@ export function logitsOf(value) {
  * @returns {{role: string, content: string}[]}
  */
 export function messagesOf(value) {
-  return reading('messages', () => {
-    const list = Array.isArray(value) ? plain(value, 'messages', { values: LIMITS.messages * 8 }) : null;
+  return readValue('messages', () => {
+    const list = Array.isArray(value) ? jsonCopy(value, 'messages', { values: LIMITS.messages * 8 }) : null;
     if (list?.length > LIMITS.messages)
       fail('bad-argument', `messages has ${list.length} entries, at most ${LIMITS.messages} are taken`);
     if (

@@ -2,7 +2,7 @@
 //
 // No refusal quotes a value, which may be a secret.
 import { fail, show } from '../base/errors.js';
-import { LIMITS, entries } from '../base/given.js';
+import { LIMITS, entriesOf } from '../base/values.js';
 
 /** @typedef {[name: string, value: string][]} HeaderPairs */
 
@@ -25,7 +25,7 @@ export function headerPairs(value, option) {
     value instanceof Headers
       ? [...value]
       : Array.isArray(value)
-        ? (entries(value, MAX_HEADERS, tooMany) ?? [])
+        ? (entriesOf(value, MAX_HEADERS, tooMany) ?? [])
         : Object.entries(value);
   if (list.length > MAX_HEADERS) tooMany(list.length);
   const headers = new Headers();

@@ -1,25 +1,25 @@
 // loading.js - checks the arguments of load and create and brings them into a form that can be posted
-import { GlassformerError, fail, said, show } from '../base/errors.js';
+import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import {
   LIMITS,
-  bytesOf,
-  bytesOrObject,
+  resolvedFile,
+  fileOrObject,
   callback,
-  entries,
+  entriesOf,
   flag,
   isBytes,
   isReadable,
   isStreamed,
-  notASource,
+  failNotASource,
   number,
-  optionsOf,
-  reading,
+  checkedOptions,
+  readValue,
   signal,
   word,
-} from '../base/given.js';
+} from '../base/values.js';
 import { headerPairs, headerToken } from './headers.js';
 
-/** @typedef {import('../base/given.js').Kind} Kind */
+/** @typedef {import('../base/values.js').OptionCheck} Kind */
 
 /**
  * @param {any} source what sourceOf gave
@@ -33,7 +33,7 @@ export const hasStream = (source) => [source, source.weights, source.config, sou
  * @returns {any[]}
  */
 function filesOf(value, what) {
-  const list = entries(value, LIMITS.files, (n) =>
+  const list = entriesOf(value, LIMITS.files, (n) =>
     fail('bad-argument', `${what} has ${n} entries, at most ${LIMITS.files} files are taken`),
   );
   return /** @type {any[]} */ (list);
@@ -45,9 +45,9 @@ function filesOf(value, what) {
  * @returns {any}
  */
 export function sourceOf(source) {
-  return reading('the source', () => {
-    if (isReadable(source)) return bytesOf(source, 'the source');
-    const no = () => notASource(source);
+  return readValue('the source', () => {
+    if (isReadable(source)) return resolvedFile(source, 'the source');
+    const no = () => failNotASource(source);
     if (source === null || typeof source !== 'object' || ArrayBuffer.isView(source)) return no();
     if (!('weights' in source)) {
       if (!('length' in source)) return no();
@@ -59,9 +59,9 @@ export function sourceOf(source) {
     if (several ? !several.length || !several.every(isReadable) : !isReadable(weights))
       fail('bad-argument', `weights: expected an address, a path or bytes, or a list of such, found ${show(weights)}`);
     return {
-      weights: several ? several.map((w) => bytesOf(w, 'weights')) : bytesOf(weights, 'weights'),
-      ...(config !== undefined && { config: bytesOrObject(config, 'config') }),
-      ...(tokenizer !== undefined && { tokenizer: bytesOrObject(tokenizer, 'tokenizer') }),
+      weights: several ? several.map((w) => resolvedFile(w, 'weights')) : resolvedFile(weights, 'weights'),
+      ...(config !== undefined && { config: fileOrObject(config, 'config') }),
+      ...(tokenizer !== undefined && { tokenizer: fileOrObject(tokenizer, 'tokenizer') }),
     };
   });
 }
@@ -71,14 +71,14 @@ const wasm = (value, name) => {
   if (value === null) return undefined;
   if (value instanceof WebAssembly.Module || value instanceof Response) return value;
   return isBytes(value)
-    ? bytesOf(value, name)
+    ? resolvedFile(value, name)
     : fail('bad-option', `${name} is ${show(value)}, expected an address, bytes, a Response or a WebAssembly.Module`);
 };
 /** @type {Kind} */
 const idea = (value, name) => flag(value, `switches.${name}`, null);
 /** @type {Kind} */
 const switches = (value, name) =>
-  optionsOf(name, value, {
+  checkedOptions(name, value, {
     causal: idea,
     scaleScores: idea,
     usePosition: idea,
@@ -135,7 +135,7 @@ const KINDS = {
  */
 export function loadOptions(call, options) {
   if (options === null) fail('bad-option', `the options of ${call} are null, expected an object`);
-  return optionsOf(call, options, KINDS[call]);
+  return checkedOptions(call, options, KINDS[call]);
 }
 
 /**
@@ -159,7 +159,7 @@ export function watchedProgress(told, given) {
       try {
         told(progress);
       } catch (error) {
-        controller.abort(new GlassformerError('callback', `onProgress threw: ${said(error)}`, { cause: error }));
+        controller.abort(new GlassformerError('callback', `onProgress threw: ${messageOf(error)}`, { cause: error }));
       }
     },
     end: () => given?.removeEventListener('abort', stop),

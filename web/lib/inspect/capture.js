@@ -4,7 +4,7 @@
 // every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
 import { capture, captured, edit } from '../engine/probe.js';
 import { fail, show } from '../base/errors.js';
-import { LIMITS } from '../base/given.js';
+import { LIMITS } from '../base/values.js';
 
 /** @typedef {import('../engine/engine.js').Engine} Engine */
 /** @typedef {import('../engine/session.js').EngineSession} EngineSession */

@@ -7,7 +7,7 @@ import { weight } from './weight.js';
 import { Yielder } from '../base/event_loop.js';
 import { number } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
-import { checkedIds } from '../base/given.js';
+import { checkedIds } from '../base/values.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */

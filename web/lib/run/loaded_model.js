@@ -9,7 +9,7 @@ import { generate } from './generate.js';
 import { contextFull, generateOptions, isList, number, oneMask, seedOf, switched } from '../input/options.js';
 import { fail, GlassformerError, show } from '../base/errors.js';
 import { camelConfig } from '../formats/config.js';
-import { checkedIds } from '../base/given.js';
+import { checkedIds } from '../base/values.js';
 import { parameterTable } from '../formats/roster.js';
 import { openCheckpoint } from '../formats/source.js';
 import { requests } from '../download/requests.js';

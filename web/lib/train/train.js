@@ -2,21 +2,21 @@
 // are read
 import { number } from '../input/options.js';
 import { completeConfig } from '../formats/config.js';
-import { fail, guardedAsync, said, show } from '../base/errors.js';
+import { fail, guardedAsync, messageOf, show } from '../base/errors.js';
 import {
   LIMITS,
-  bytesOrObject,
+  fileOrObject,
   flag,
   number as anyNumber,
   isBytes,
-  optionsOf,
-  plain,
-  reading,
+  checkedOptions,
+  jsonCopy,
+  readValue,
   signal,
-  steady,
-  textOf,
+  stableBytes,
+  checkedText,
   word,
-} from '../base/given.js';
+} from '../base/values.js';
 import { presetConfig } from '../formats/presets.js';
 import { openTokenizer } from '../formats/source.js';
 import { Tokenizer } from '../tokenizer.js';
@@ -51,7 +51,7 @@ const NUMBERS = [
   ['weightDecay', 'weight_decay', 0.1, 0, 10],
   ['clip', 'clip', 1, 0, 1e6],
 ];
-/** @type {import('../base/given.js').Kind} */
+/** @type {import('../base/values.js').OptionCheck} */
 const workerFile = (value, name) =>
   typeof value === 'function' ||
   (isBytes(value) && (value instanceof URL || (typeof value === 'string' && value.length <= LIMITS.word)))
@@ -60,21 +60,21 @@ const workerFile = (value, name) =>
         'bad-option',
         `${name} is ${show(value)}, expected the address of a worker file or a function that starts one`,
       );
-/** @type {import('../base/given.js').Kind} */
+/** @type {import('../base/values.js').OptionCheck} */
 const vocabulary = (value, name) => {
   if (value === null || value instanceof Tokenizer) return value;
   return isBytes(value) || typeof value === 'object'
-    ? bytesOrObject(value, name)
+    ? fileOrObject(value, name)
     : fail('bad-option', `${name} is ${show(value)}, expected a Tokenizer, a file or an object`);
 };
-/** @type {import('../base/given.js').Kind} */
+/** @type {import('../base/values.js').OptionCheck} */
 const saved = (value, name) =>
   value === null
     ? null
     : value instanceof Uint8Array
-      ? steady(value)
+      ? stableBytes(value)
       : fail('bad-option', `${name} is ${show(value)}, expected bytes from run.checkpoint()`);
-/** @type {import('../base/given.js').Kind} */
+/** @type {import('../base/values.js').OptionCheck} */
 const heldOut = (value, name) =>
   value === null || typeof value === 'number' || (isBytes(value) && !(value instanceof URL))
     ? value
@@ -110,8 +110,8 @@ async function startTrainer(given, signal) {
 function configOf(config, usual) {
   const given =
     typeof config === 'string'
-      ? presetConfig(textOf(config, 'the preset', LIMITS.word))
-      : plain(config, 'the configuration', { code: 'bad-config', functions: true });
+      ? presetConfig(checkedText(config, 'the preset', LIMITS.word))
+      : jsonCopy(config, 'the configuration', { code: 'bad-config', functions: true });
   if (given === null || typeof given !== 'object')
     fail('bad-argument', `expected a configuration, found ${show(config)}`);
   const { vocab_size: _, vocabSize: __, ...fields } = /** @type {Record<string, any>} */ (given);
@@ -126,7 +126,7 @@ function configOf(config, usual) {
  * @returns {Promise<Uint8Array>}
  */
 async function bytesOf(text, what) {
-  const size = reading(what, () =>
+  const size = readValue(what, () =>
     typeof text === 'string'
       ? text.length
       : text instanceof Blob
@@ -143,9 +143,9 @@ async function bytesOf(text, what) {
   if (typeof text === 'string') return new TextEncoder().encode(text);
   if (text instanceof Blob)
     return new Uint8Array(
-      await text.arrayBuffer().catch((error) => fail('bad-file', `${what} cannot be read: ${said(error)}`, error)),
+      await text.arrayBuffer().catch((error) => fail('bad-file', `${what} cannot be read: ${messageOf(error)}`, error)),
     );
-  return steady(/** @type {Uint8Array | ArrayBuffer} */ (text));
+  return stableBytes(/** @type {Uint8Array | ArrayBuffer} */ (text));
 }
 
 /**
@@ -251,7 +251,7 @@ async function vocabularyOf(source) {
  * @returns {Promise<TrainingRun>}
  */
 export async function startTraining(config, data, options, begun) {
-  const given = optionsOf('train', options, KINDS);
+  const given = checkedOptions('train', options, KINDS);
   return guardedAsync(() => start(config, data, given, begun), given.signal);
 }
 
@@ -393,7 +393,7 @@ export class TrainingRun {
    * @returns {Promise<{name: string, bytes: Uint8Array<ArrayBuffer>}[]>}
    */
   files(options) {
-    const { dtype = 'f32' } = optionsOf('files', options, { dtype: word });
+    const { dtype = 'f32' } = checkedOptions('files', options, { dtype: word });
     this.stop();
     if (!['f32', 'f16', 'q8_0', 'q4_0'].includes(dtype))
       fail('bad-option', `dtype is ${show(dtype)}, expected f32, f16, q8_0 or q4_0`);
@@ -425,7 +425,7 @@ export async function depth(config, options) {
     seed = 1,
     tokens = 256,
     signal: given,
-  } = optionsOf('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
+  } = checkedOptions('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
   number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
   number('tokens', tokens, 2, 1 << 16, true);
   return guardedAsync(() => measure(config, seed, tokens, given), given);

@@ -1,6 +1,6 @@
 // port.js - the message port between a worker and the thread that started it, with one interface for Web Workers and
 // for Node's threads
-import { packed } from '../base/failure.js';
+import { packError } from '../base/failure.js';
 
 const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
 
@@ -67,8 +67,8 @@ export function post(message) {
 export function postError(id, error, aborted = false) {
   post(
     error instanceof WebAssembly.RuntimeError
-      ? { crash: packed(error) }
-      : { id, error: { packed: packed(error), aborted } },
+      ? { crash: packError(error) }
+      : { id, error: { packed: packError(error), aborted } },
   );
 }
 

@@ -1,7 +1,7 @@
 // relay.js - lets a worker use the caller's fetch function: the caller's side makes the request, the worker's side
 // reads the body by messages
-import { packed, unpacked } from '../base/failure.js';
-import { answerOf, chunkOf } from '../base/given.js';
+import { packError, unpackError } from '../base/failure.js';
+import { checkedResponse, checkedChunk } from '../base/values.js';
 
 /**
  * The caller's side: make the request that a worker asks for.
@@ -11,7 +11,7 @@ import { answerOf, chunkOf } from '../base/given.js';
  */
 export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
   /** @param {any} error */
-  const fail = (error) => port.postMessage({ error: packed(error) });
+  const fail = (error) => port.postMessage({ error: packError(error) });
   /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
   let reader;
   port.onmessage = ({ data }) => {
@@ -21,14 +21,14 @@ export async function answerFetch({ fetch: url, init, port }, fetch, signal) {
     } else if (reader) {
       reader
         .read()
-        .then(({ done, value }) => port.postMessage({ done, value: done ? undefined : chunkOf(value, url) }))
+        .then(({ done, value }) => port.postMessage({ done, value: done ? undefined : checkedChunk(value, url) }))
         .catch(fail);
     } else {
       port.postMessage({ done: true });
     }
   };
   try {
-    const response = answerOf(await fetch(url, { ...init, signal }), url);
+    const response = checkedResponse(await fetch(url, { ...init, signal }), url);
     reader = response.body?.getReader();
     port.postMessage({
       status: response.status,
@@ -63,7 +63,7 @@ export function relayedFetch(post) {
         signal?.addEventListener('abort', abort, { once: true });
         port1.onmessage = ({ data }) => {
           signal?.removeEventListener('abort', abort);
-          if (data.error) reject(unpacked(data.error));
+          if (data.error) reject(unpackError(data.error));
           else resolve(data);
         };
       });

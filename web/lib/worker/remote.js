@@ -6,8 +6,8 @@
 // { id, done, memory } { id, fetch, init, port } and, so that the caller notices the end of the worker: { lock }
 // { line } { crash } credit and more are numbers of steps that the worker may send before the reader has consumed them.
 // Arrays in answers are transferred.
-import { unpacked } from '../base/failure.js';
-import { GlassformerError, outward, said } from '../base/errors.js';
+import { unpackError } from '../base/failure.js';
+import { GlassformerError, publicError, messageOf } from '../base/errors.js';
 
 /** @typedef {import('../run/loaded_model.js').Hooks} Hooks */
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
@@ -59,7 +59,7 @@ export class LocalModel {
    * @returns {unknown} the error for the caller; after a trap the model is unusable
    */
   #after(error, signal) {
-    if (!(error instanceof WebAssembly.RuntimeError)) return outward(error, signal);
+    if (!(error instanceof WebAssembly.RuntimeError)) return publicError(error, signal);
     this.#model = null;
     this.#why = () => crash(error.message, error);
     return this.#why();
@@ -140,8 +140,8 @@ export class WorkerModel {
       const { memory, crash: trap, line, lock } = data;
       if (memory) this.#memory = memory;
       if (trap) {
-        const cause = unpacked(trap);
-        this.#end(() => crash(said(cause), cause));
+        const cause = unpackError(trap);
+        this.#end(() => crash(messageOf(cause), cause));
       }
       if (line) this.#watch(line);
       if (lock) navigator.locks.request(lock, () => this.#end(() => failed('it was ended from outside')));
@@ -171,8 +171,8 @@ export class WorkerModel {
       if (data === 'joined') line.addEventListener('close', died);
       else if (data === 'left') line.removeEventListener('close', died);
       else {
-        const cause = unpacked(data.crash);
-        this.#end(() => crash(said(cause), cause));
+        const cause = unpackError(data.crash);
+        this.#end(() => crash(messageOf(cause), cause));
       }
     };
   }
@@ -194,7 +194,7 @@ export class WorkerModel {
               .then(({ answerFetch }) => answerFetch(m, /** @type {typeof globalThis.fetch} */ (fetch), signal))
               .catch((error) => {
                 end();
-                reject(outward(error, signal));
+                reject(publicError(error, signal));
               });
           end();
           if (m.error) reject(revive(m.error, signal));
@@ -219,11 +219,11 @@ export class WorkerModel {
           })
           .catch((error) => {
             end();
-            reject(outward(error, signal));
+            reject(publicError(error, signal));
           });
       } catch (error) {
         end();
-        reject(outward(error, signal));
+        reject(publicError(error, signal));
       }
     });
   }
@@ -322,16 +322,16 @@ export class WorkerModel {
     try {
       this.#worker.postMessage(message);
     } catch (error) {
-      throw new GlassformerError('bad-option', said(error), { cause: error });
+      throw new GlassformerError('bad-option', messageOf(error), { cause: error });
     }
   }
 }
 
 /**
  * The error for the caller, from one that the worker sent.
- * @param {{packed: import('../base/failure.js').Packed, aborted?: boolean}} e
+ * @param {{packed: import('../base/failure.js').PackedError, aborted?: boolean}} e
  * @param {AbortSignal} [signal]
  */
 function revive({ packed, aborted }, signal) {
-  return aborted && signal?.aborted ? signal.reason : outward(unpacked(packed));
+  return aborted && signal?.aborted ? signal.reason : publicError(unpackError(packed));
 }

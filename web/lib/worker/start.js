@@ -1,6 +1,6 @@
 // start.js - starts the package's workers: from their file, from another origin, or from the embedded copy
 import { addressOf, embeddedWorker } from '../files.js';
-import { GlassformerError, fail, said, show } from '../base/errors.js';
+import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import { spawn, spawnText } from '../base/spawn.js';
 
 /** @typedef {import('../files.js').WorkerFile} WorkerFile */
@@ -27,7 +27,7 @@ export async function startWorker(file, given = true, signal) {
   if (typeof given === 'function') {
     const worker = await Promise.resolve()
       .then(given)
-      .catch((error) => fail('worker', `the function given as worker failed: ${said(error)}`, error));
+      .catch((error) => fail('worker', `the function given as worker failed: ${messageOf(error)}`, error));
     return { worker: await answering(worker, signal), address: null };
   }
   const own = typeof given === 'boolean';

@@ -1,17 +1,17 @@
-// given.js - checks the type and size of values that callers give, and copies them, before anything is computed or
-// posted
+// values.js - checks the type and size of callers' values and copies them, before anything is computed or posted
 //
-// Each value is read once, so that a getter, a Proxy or a changing buffer cannot pass the check with one value and give
-// the engine another. A length is checked before the first entry is read. Results are plain data that can be posted and
+// Each value is read once: otherwise a getter, a Proxy or a changing buffer could pass the check with one value and give
+// the engine another. A length is checked before the first entry is read. Results are copies that can be posted and
 // that the caller has no reference to.
-import { GlassformerError, fail, said, show } from './errors.js';
+import { GlassformerError, fail, messageOf, show } from './errors.js';
 import { isArrayBuffer, isBytes, isStreamed, isUint8Array } from './kinds.js';
 
 export { isArrayBuffer, isBytes, isStreamed, isUint8Array };
 
 /**
- * The most that calls take, whatever the model: more is refused with `bad-argument` or `bad-option` before any of it is
- * read or copied. A prompt or source with more tokens than the context is refused with `context-full`.
+ * The largest sizes of arguments and options, for every model. A larger value is refused with `bad-argument` or
+ * `bad-option` before it is read or copied. A prompt or source with more tokens than the context is refused with
+ * `context-full`.
  */
 export const LIMITS = /* @__PURE__ */ Object.freeze({
   /** Characters of a text, and of all texts of one call together. */
@@ -28,7 +28,7 @@ export const LIMITS = /* @__PURE__ */ Object.freeze({
   edits: 65536,
   /** Numbers in all entries of `edits` together. */
   editNumbers: 2 ** 24,
-  /** Changes that all entries of `edits` make, each at one point: an entry with `at: '*'` makes one at each. */
+  /** Changes of all entries of `edits` together. An entry with a pattern such as `at: '*'` changes many points. */
   editChanges: 2 ** 18,
   /** Characters of a name, an address or a path. */
   word: 65536,
@@ -53,11 +53,12 @@ export const LIMITS = /* @__PURE__ */ Object.freeze({
 });
 
 /**
- * Check the result of a caller's fetch.
- * @param {any} value @param {string} url
- * @returns {Response}
+ * Check the result of the caller's `fetch`.
+ * @param {any} value
+ * @param {string} url  for the message
+ * @returns {Response} the same value
  */
-export function answerOf(value, url) {
+export function checkedResponse(value, url) {
   return typeof value?.ok === 'boolean' &&
     typeof value.headers?.get === 'function' &&
     Number.isInteger(value.status) &&
@@ -68,10 +69,11 @@ export function answerOf(value, url) {
 
 /**
  * Check a chunk of a response's body.
- * @param {any} chunk @param {string} name
- * @returns {Uint8Array}
+ * @param {any} chunk
+ * @param {string} name  of the file, for the message
+ * @returns {Uint8Array} the same bytes, as an array of this realm
  */
-export function chunkOf(chunk, name) {
+export function checkedChunk(chunk, name) {
   if (chunk instanceof Uint8Array) return chunk;
   return isUint8Array(chunk)
     ? new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length)
@@ -79,20 +81,20 @@ export function chunkOf(chunk, name) {
 }
 
 /**
- * streamed.js, which is loaded where something is streamed. The only import of it: Rspack's development server names a
- * lazy chunk by all modules that import it, and reloads the page when one more of them is loaded. Here, in a module
- * that every page loads, because bundlers would otherwise put it into a chunk with the tokenizer.
+ * `addressed` of streamed.js, which is loaded at the first call. This must stay the only import of that file, and in a
+ * module that every page loads: Rspack's development server names a lazy chunk by all modules that import it and
+ * reloads the page when another of them is loaded, and other bundlers would put it into a chunk with the tokenizer.
  * @param {Parameters<typeof import('./streamed.js').addressed>} args
  */
 export const addressed = async (...args) => (await import('./streamed.js')).addressed(...args);
 
 /**
- * Bytes that cannot change while they are read, and that can be posted: a copy of shared or resizable buffers, empty
- * for detached ones.
+ * Bytes that cannot change while they are read and that can be posted. A shared or resizable buffer is copied, a
+ * detached one gives an empty array.
  * @param {Uint8Array | ArrayBuffer} bytes
  * @returns {Uint8Array}
  */
-export function steady(bytes) {
+export function stableBytes(bytes) {
   if (!bytes.byteLength) return new Uint8Array(0);
   const view = isArrayBuffer(bytes) ? new Uint8Array(bytes) : bytes;
   return view.buffer instanceof ArrayBuffer && !(/** @type {any} */ (view.buffer).resizable)
@@ -101,18 +103,19 @@ export function steady(bytes) {
 }
 
 /**
- * Read something of a caller's object, which may run the caller's code (a getter, a Proxy).
+ * Read a property of a caller's object. This may run the caller's code (a getter, a Proxy); what it throws becomes the
+ * cause of a `bad-argument` error.
  * @template T
- * @param {string} what  its name in the error message when that throws
+ * @param {string} what  name of the value, for the message
  * @param {() => T} get
  * @returns {T}
  */
-export function reading(what, get) {
+export function readValue(what, get) {
   try {
     return get();
   } catch (error) {
     if (error instanceof GlassformerError) throw error;
-    return fail('bad-argument', `${what} cannot be read: ${said(error)}`, error);
+    return fail('bad-argument', `${what} cannot be read: ${messageOf(error)}`, error);
   }
 }
 
@@ -121,21 +124,22 @@ const { get: typedLength } = /** @type {{get(): number}} */ (
 );
 
 /**
+ * Whether `value` is a typed array. Its length is read with the accessor above, which the caller cannot override.
  * @param {unknown} value
- * @returns {value is ArrayLike<any>} any typed array; what its length is, none of its own properties can change
+ * @returns {value is ArrayLike<any>}
  */
-const isTyped = (value) => ArrayBuffer.isView(value) && !(value instanceof DataView);
+const isTypedArray = (value) => ArrayBuffer.isView(value) && !(value instanceof DataView);
 
 /**
- * The entries of an array, or of anything with a length.
+ * The entries of an array or of any object with a length, copied.
  * @param {any} value
- * @param {number} most
- * @param {(n: number) => never} tooMany
- * @returns {any[] | null} null where it has no length
+ * @param {number} most  entries that are accepted
+ * @param {(n: number) => never} tooMany  called when there are more; throws the error
+ * @returns {any[] | null} null when the value has no length
  */
-export function entries(value, most, tooMany) {
+export function entriesOf(value, most, tooMany) {
   if (value === null || typeof value !== 'object') return null;
-  const n = isTyped(value) ? typedLength.call(value) : value.length;
+  const n = isTypedArray(value) ? typedLength.call(value) : value.length;
   if (!Number.isInteger(n) || n < 0) return null;
   if (n > most) tooMany(n);
   const list = [];
@@ -144,12 +148,13 @@ export function entries(value, most, tooMany) {
 }
 
 /**
+ * Check that a value is a text.
  * @param {unknown} value
- * @param {string} what
- * @param {number} [most] characters
- * @returns {string}
+ * @param {string} what  name of the value, for the message
+ * @param {number} [most]  characters that are accepted
+ * @returns {string} the same text
  */
-export function textOf(value, what, most = LIMITS.text) {
+export function checkedText(value, what, most = LIMITS.text) {
   if (typeof value !== 'string') fail('bad-argument', `${what} is ${show(value)}, expected a text`);
   return value.length <= most
     ? value
@@ -157,10 +162,11 @@ export function textOf(value, what, most = LIMITS.text) {
 }
 
 /**
+ * Check that every entry of a list is a token id.
  * @param {any[]} list
- * @param {string} what
- * @param {number} vocab
- * @returns {number[]} the same, each a token id
+ * @param {string} what   name of the list, for the message
+ * @param {number} vocab  number of tokens of the vocabulary
+ * @returns {number[]} the same list
  */
 export function checkedIds(list, what, vocab) {
   const bad = list.findIndex((id) => !Number.isInteger(id) || id < 0 || id >= vocab);
@@ -173,13 +179,14 @@ export function checkedIds(list, what, vocab) {
 }
 
 /**
- * A copy of a value of JSON: a configuration, a tokenizer, messages.
+ * A deep copy of a JSON value: a configuration, a tokenizer, messages. Anything that JSON does not have is refused.
  * @param {any} value
- * @param {string} what
- * @param {{values?: number, code?: string, functions?: boolean}} [how]  functions: taken as they are
+ * @param {string} what  name of the value, for the message
+ * @param {{values?: number, code?: string, functions?: boolean}} [limits] values: most values in total;
+ *   code: of the error; functions: functions are accepted and not copied
  * @returns {any}
  */
-export function plain(value, what, { values = LIMITS.config, code = 'bad-argument', functions = false } = {}) {
+export function jsonCopy(value, what, { values = LIMITS.config, code = 'bad-argument', functions = false } = {}) {
   let left = values;
   let characters = LIMITS.data;
   /** @type {Set<object>} */
@@ -201,7 +208,7 @@ export function plain(value, what, { values = LIMITS.config, code = 'bad-argumen
     path.add(v);
     const out = Array.isArray(v)
       ? /** @type {any[]} */ (
-          entries(v, left, (n) =>
+          entriesOf(v, left, (n) =>
             fail(code, `${what} holds a list of ${n} entries, more than ${values} values are not taken`),
           )
         ).map(copy)
@@ -209,37 +216,43 @@ export function plain(value, what, { values = LIMITS.config, code = 'bad-argumen
     path.delete(v);
     return out;
   };
-  return reading(what, () => copy(value));
+  return readValue(what, () => copy(value));
 }
 
 /**
- * @param {any} bytes
- * @param {string} what
- * @returns {any} an address in full, or bytes that stay as they are while they are read
+ * A file of the caller's, ready to be posted to a worker: an address becomes absolute (relative to the page), bytes
+ * become bytes that cannot change. Anything else is returned as it is.
+ * @param {any} file
+ * @param {string} what  name of the file, for the message
+ * @returns {any}
  */
-export function bytesOf(bytes, what) {
-  if (bytes instanceof URL) bytes = bytes.href;
-  if (typeof bytes === 'string') {
-    if (bytes.length > LIMITS.data || (bytes.length > LIMITS.word && !bytes.startsWith('data:')))
-      fail('bad-argument', `${what} has ${bytes.length} characters, an address has at most ${LIMITS.word}`);
+export function resolvedFile(file, what) {
+  if (file instanceof URL) file = file.href;
+  if (typeof file === 'string') {
+    if (file.length > LIMITS.data || (file.length > LIMITS.word && !file.startsWith('data:')))
+      fail('bad-argument', `${what} has ${file.length} characters, an address has at most ${LIMITS.word}`);
     const base = globalThis.document?.baseURI ?? globalThis.location?.href;
     try {
-      return base && !bytes.startsWith('hf:') ? new URL(bytes, base).href : bytes;
+      return base && !file.startsWith('hf:') ? new URL(file, base).href : file;
     } catch {
-      return bytes;
+      return file;
     }
   }
-  return isArrayBuffer(bytes) || isUint8Array(bytes) ? steady(bytes) : bytes;
+  return isArrayBuffer(file) || isUint8Array(file) ? stableBytes(file) : file;
 }
 
-/** @param {any} value */
+/**
+ * Whether a value is a file in one of the forms of `load`: an address, bytes, a Blob, a Response or a stream.
+ * @param {any} value
+ */
 export const isReadable = (value) => isBytes(value) || isStreamed(value);
 
 /**
+ * Throws the error for a source of `load` that has none of its forms.
  * @param {any} source
  * @returns {never}
  */
-export function notASource(source) {
+export function failNotASource(source) {
   return fail(
     'bad-argument',
     `expected an address, a path, bytes or { weights, config, tokenizer }, found ${show(source)}`,
@@ -247,26 +260,27 @@ export function notASource(source) {
 }
 
 /**
+ * A file of the caller's, or the object that the file would contain, copied.
  * @param {any} value
- * @param {string} what
- * @returns {any} bytes, or a copy of an object
+ * @param {string} what  name of the value, for the message
+ * @returns {any}
  */
-export function bytesOrObject(value, what) {
-  if (isReadable(value)) return bytesOf(value, what);
+export function fileOrObject(value, what) {
+  if (isReadable(value)) return resolvedFile(value, what);
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     fail('bad-argument', `${what} is ${show(value)}, expected a file or an object`);
-  return plain(value, what, { values: LIMITS.tokenizer });
+  return jsonCopy(value, what, { values: LIMITS.tokenizer });
 }
 
 /**
- * How one option is checked and copied. `undefined` is an option that was not given and never comes here.
- * @typedef {(value: any, name: string, limits: any) => any} Kind
+ * Checks one option and returns its copy. It is never called with `undefined`, which means that the option is absent.
+ * @typedef {(value: any, name: string, limits: any) => any} OptionCheck
  */
 
 /**
- * A number, boolean or short text; its range is checked where it is used.
+ * A check for a number, a boolean or a short text. The range is checked where the option is used.
  * @param {string} expected
- * @returns {Kind}
+ * @returns {OptionCheck}
  */
 const scalar = (expected) => (value, name) => {
   const kind = typeof value;
@@ -278,19 +292,22 @@ const scalar = (expected) => (value, name) => {
     (kind === 'string' && value.length <= LIMITS.word);
   return fine ? value : fail('bad-option', `${name} is ${show(value)}, expected ${expected}`);
 };
-/** Checked where it is used. @type {Kind} */
+/**
+ * Accepts everything: the option is checked where it is used.
+ * @type {OptionCheck}
+ */
 export const anything = (value) => value;
 export const number = scalar('a number');
 export const word = scalar(`a text of at most ${LIMITS.word} characters`);
-/** @type {Kind} */
+/** @type {OptionCheck} */
 export const flag = (value, name) =>
   typeof value === 'boolean' ? value : fail('bad-option', `${name} is ${show(value)}, expected true or false`);
-/** @type {Kind} */
+/** @type {OptionCheck} */
 export const callback = (value, name) =>
   value === null || typeof value === 'function'
     ? (value ?? undefined)
     : fail('bad-option', `${name} is ${show(value)}, expected a function`);
-/** @type {Kind} */
+/** @type {OptionCheck} */
 export const signal = (value, name) => {
   if (value === null) return undefined;
   const fine =
@@ -303,27 +320,27 @@ export const signal = (value, name) => {
 
 /**
  * The options of a call, checked and copied. An unknown name is refused.
- * @param {string} call
- * @param {any} options  null and undefined: none
- * @param {Record<string, Kind>} kinds
- * @param {any} [limits]  for the kinds
+ * @param {string} call  name of the call, for the message
+ * @param {any} options  null and undefined mean no options
+ * @param {Record<string, OptionCheck>} checks  by the name of the option
+ * @param {any} [limits]  passed to each check
  * @returns {Record<string, any>}
  */
-export function optionsOf(call, options, kinds, limits) {
+export function checkedOptions(call, options, checks, limits) {
   /** @type {Record<string, any>} */
   const out = {};
   if (options === undefined || options === null) return out;
-  return reading(`the options of ${call}`, () => {
+  return readValue(`the options of ${call}`, () => {
     if (typeof options !== 'object' || Array.isArray(options) || ArrayBuffer.isView(options))
       fail('bad-option', `the options of ${call} are ${show(options)}, expected an object`);
-    for (const [name, kind] of Object.entries(kinds)) {
-      reading(name, () => {
+    for (const [name, check] of Object.entries(checks)) {
+      readValue(name, () => {
         const value = options[name];
-        if (value !== undefined) out[name] = kind(value, name, limits);
+        if (value !== undefined) out[name] = check(value, name, limits);
       });
     }
     for (const name of Object.keys(options))
-      if (!Object.hasOwn(kinds, name) && options[name] !== undefined)
+      if (!Object.hasOwn(checks, name) && options[name] !== undefined)
         fail('bad-option', `${call} has no option ${show(name)}`);
     return out;
   });
