@@ -64,11 +64,11 @@ export class Tokenizer {
           decoder: null,
           ...json,
           added_tokens: added,
-          model: pieces?.outline ?? model,
+          model: pieces?.withoutVocabulary ?? model,
         },
         { clean_up_tokenization_spaces: false },
       );
-      pieces?.enter(this.#lib.model);
+      pieces?.installIn(this.#lib.model);
     } catch (e) {
       fail('bad-tokenizer', `the tokenizer cannot be built: ${messageOf(e)}`, e);
     }
@@ -375,20 +375,21 @@ function check(json) {
    * @param {string} why
    * @returns {never}
    */
-  const no = (why) => fail('bad-tokenizer', `tokenizer: ${why}`);
-  if (json === null || typeof json !== 'object' || Array.isArray(json)) no(`expected an object, found ${show(json)}`);
+  const refuse = (why) => fail('bad-tokenizer', `tokenizer: ${why}`);
+  if (json === null || typeof json !== 'object' || Array.isArray(json))
+    refuse(`expected an object, found ${show(json)}`);
   const { model, added_tokens: added = [] } = json;
   if (pieceModels.has(model)) return { model, added_tokens: added }; // made from checked parts
-  if (model === null || typeof model !== 'object') no('there is no model in it');
+  if (model === null || typeof model !== 'object') refuse('there is no model in it');
   const type = model.type ?? (model.merges ? 'BPE' : Array.isArray(model.vocab) ? 'Unigram' : undefined);
   if (type !== 'BPE' && type !== 'Unigram')
     fail(
       'unsupported',
       `tokenizer: the model ${show(type ?? 'without a type')} is not supported, expected BPE or Unigram`,
     );
-  if (!Array.isArray(added)) no('added_tokens is not a list');
+  if (!Array.isArray(added)) refuse('added_tokens is not a list');
   for (const t of added) {
-    if (typeof t?.content !== 'string' || !isId(t.id)) no(`the added token ${show(t)} has no content or no id`);
+    if (typeof t?.content !== 'string' || !isId(t.id)) refuse(`the added token ${show(t)} has no content or no id`);
   }
   if (type === 'Unigram') {
     const fine =
@@ -396,27 +397,27 @@ function check(json) {
       model.vocab.every(
         (/** @type {any} */ v) => Array.isArray(v) && typeof v[0] === 'string' && Number.isFinite(v[1]),
       );
-    if (!fine || !model.vocab.length) no('the vocabulary is not a list of tokens with scores');
+    if (!fine || !model.vocab.length) refuse('the vocabulary is not a list of tokens with scores');
     return { model: { ...model, type }, added_tokens: added };
   }
   const { vocab, merges } = model;
-  if (vocab === null || typeof vocab !== 'object' || Array.isArray(vocab)) no('the vocabulary is not an object');
+  if (vocab === null || typeof vocab !== 'object' || Array.isArray(vocab)) refuse('the vocabulary is not an object');
   const ids = new Set();
   for (const [token, id] of Object.entries(vocab)) {
-    if (!isId(id)) no(`the token ${show(token)} has the id ${show(id)}`);
-    if (ids.has(id)) no(`the id ${id} belongs to two tokens, one of them ${show(token)}`);
+    if (!isId(id)) refuse(`the token ${show(token)} has the id ${show(id)}`);
+    if (ids.has(id)) refuse(`the id ${id} belongs to two tokens, one of them ${show(token)}`);
     ids.add(id);
   }
-  if (!ids.size && !added.length) no('the vocabulary is empty');
-  if (!Array.isArray(merges)) no('the merges are missing');
+  if (!ids.size && !added.length) refuse('the vocabulary is empty');
+  if (!Array.isArray(merges)) refuse('the merges are missing');
   const prefix = (model.continuing_subword_prefix ?? '').length;
   const pairs = merges.map((/** @type {any} */ m) => {
     const pair = typeof m === 'string' ? m.split(' ') : m;
     if (!Array.isArray(pair) || pair.length !== 2 || !pair.every((p) => typeof p === 'string' && p))
-      no(`the merge ${show(m)} is not two tokens`);
+      refuse(`the merge ${show(m)} is not two tokens`);
     for (const token of [pair[0], pair[1], pair[0] + pair[1].slice(prefix)]) {
       if (!Object.hasOwn(vocab, token))
-        no(`the merge ${show(m)} needs the token ${show(token)}, which is not in the vocabulary`);
+        refuse(`the merge ${show(m)} needs the token ${show(token)}, which is not in the vocabulary`);
     }
     return pair;
   });

@@ -69,7 +69,8 @@ function nodeWorker(code, isText = false) {
   const file = isText || !code.startsWith('file:') ? code : new URL(code);
   // No execArgv: flags of the program such as --input-type would break the worker.
   const thread = new threads.Worker(file, { eval: isText, execArgv: [] });
-  // A thread is terminated after its first message only: Node leaks the files that a thread was importing when it ended.
+  // A thread is terminated after its first message only: Node leaks the files that a thread was importing when it
+  // ended.
   let answered = false;
   let ended = false;
   thread.once('message', () => {

@@ -18,8 +18,8 @@ import { isStreamed } from './kinds.js';
 const isResponse = (value) => isStreamed(value) && typeof value.getReader !== 'function';
 
 /**
- * Replaces each Response and stream of a source by an address. A Response keeps its own URL, relative to which the files
- * beside it are found.
+ * Replaces each Response and stream of a source by an address. A Response keeps its own URL, relative to which the
+ * files beside it are found.
  * @param {any} source
  * @param {typeof globalThis.fetch} [fetch]  for all other addresses
  * @returns {Addressed | null} null when the source has no Response or stream

@@ -1,8 +1,8 @@
 // values.js - checks the type and size of callers' values and copies them, before anything is computed or posted
 //
-// Each value is read once: otherwise a getter, a Proxy or a changing buffer could pass the check with one value and give
-// the engine another. A length is checked before the first entry is read. Results are copies that can be posted and
-// that the caller has no reference to.
+// Each value is read once: otherwise a getter, a Proxy or a changing buffer could pass the check with one value and
+// give the engine another. A length is checked before the first entry is read. Results are copies that can be posted
+// and that the caller has no reference to.
 import { GlassformerError, fail, messageOf, show } from './errors.js';
 import { isArrayBuffer, isBytes, isStreamed, isUint8Array } from './kinds.js';
 

@@ -4,7 +4,8 @@
 // download that breaks, of a file with the wrong checksum, or of an HTML error page served with status 200.
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import { checkedResponse, checkedChunk, isBytes } from '../base/values.js';
-import { Opener, openBytes, streamChunks } from '../formats/source.js';
+import { openBytes, streamChunks } from '../formats/open_file.js';
+import { Opener } from '../formats/source.js';
 import { Sha256 } from './sha256.js';
 import { Yielder } from '../base/event_loop.js';
 

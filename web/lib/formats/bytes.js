@@ -1,39 +1,52 @@
 // bytes.js - a file as a sequence of chunks, read once from front to back
 //
-// Headers are small and are collected in a buffer (need, take); tensor bytes are passed on without a copy (pipe). No
-// length field of a file determines an allocation: the buffer grows with the bytes that have arrived.
+// Headers are small and are collected in a buffer (`need`, `take`). Tensor bytes are passed on without a copy (`pipe`).
+// No length field of a file determines an allocation: the buffer grows with the bytes that have arrived.
 import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { checkedChunk } from '../base/values.js';
 
-/** The result of an iterator at its end. @type {IteratorReturnResult<any>} */
+/**
+ * The result of an iterator at its end.
+ * @type {IteratorReturnResult<any>}
+ */
 export const END = { done: true, value: undefined };
-/** Longest view that pipe hands out. */
+/** Longest view that `pipe` passes on, in bytes. */
 const MAX_VIEW = 1 << 20;
-/** Chunks below this size are copied into the buffer instead of being kept as views. */
-const FEW = 1 << 12;
+/** Most bytes beyond the needed ones that are copied into the buffer; a longer rest of a chunk is kept as a view. */
+const SMALL_REST = 1 << 12;
 
+/**
+ * @typedef {object} ReaderOptions
+ * @property {string} name  of the file, for messages
+ * @property {number | null} [total]  size of the file in bytes; null where it is unknown
+ * @property {boolean} [bounded]  whether no more than `total` bytes can arrive
+ * @property {(n: number) => void} [onBytes]  called with the size of each chunk
+ * @property {AbortSignal} [signal]
+ */
+
+/** Reads a file from front to back. */
 export class ByteReader {
   /**
-   * @param {AsyncIterator<Uint8Array>} chunks
-   * @param {{name: string, total?: number | null, sure?: boolean, onBytes?: (n: number) => void, signal?: AbortSignal}}
-   *   about
+   * @param {AsyncIterator<Uint8Array>} chunks  owned by the reader, which ends it in `close`
+   * @param {ReaderOptions} options
    */
-  constructor(chunks, { name, total = null, sure = false, onBytes, signal }) {
+  constructor(chunks, { name, total = null, bounded = false, onBytes, signal }) {
     this.name = name;
-    /** Size of the whole file, where it is known. */
+    /** Size of the file in bytes, null where it is unknown. */
     this.total = total;
-    /** Whether no more bytes than `total` can arrive, so that the end needs no further read. */
-    this.sure = sure;
+    /** Whether no more than `total` bytes can arrive: after them no further read is needed. */
+    this.bounded = bounded;
     /** Bytes consumed so far. */
     this.pos = 0;
     this.chunks = chunks;
     this.onBytes = onBytes;
     this.signal = signal;
-    /** @type {Uint8Array} the bytes that have arrived and are not consumed: buf[at..] */
+    /** @type {Uint8Array} buf[at..] has arrived and is not consumed */
     this.buf = new Uint8Array(0);
     this.at = 0;
-    /** @type {Uint8Array | null} chunks that have arrived after buf */
-    this.later = null;
+    /** @type {Uint8Array | null} the rest of a chunk that follows buf; `next` returns it first */
+    this.pushedBack = null;
+    /** Whether the source has ended. */
     this.done = false;
   }
 
@@ -43,13 +56,13 @@ export class ByteReader {
   }
 
   /**
-   * The next chunk, or null at the end.
-   * @returns {Promise<Uint8Array | null>}
+   * Wait for the next chunk.
+   * @returns {Promise<Uint8Array | null>} null at the end
    */
   async next() {
-    const { later } = this;
-    this.later = null;
-    if (later) return later;
+    const { pushedBack } = this;
+    this.pushedBack = null;
+    if (pushedBack) return pushedBack;
     while (!this.done) {
       const { signal } = this;
       signal?.throwIfAborted();
@@ -76,38 +89,38 @@ export class ByteReader {
   /**
    * Wait until n bytes have arrived.
    * @param {number} n
-   * @param {string} [what] its name in the error message when the file ends before
+   * @param {string} [what] what the bytes are, for the message when the file ends before
    */
   async need(n, what = 'its data') {
     let have = this.ready;
     if (have >= n) return;
-    const start = this.pos;
-    if (this.total !== null && start + n > this.total) this.short(n, this.total - start, what);
+    if (this.total !== null && this.pos + n > this.total) this.failTruncated(n, this.total - this.pos, what);
     const parts = [this.buf.subarray(this.at)];
     while (have < n) {
       const chunk = await this.next();
       if (!chunk) {
-        this.buf = join(parts, have);
+        this.buf = concatenate(parts, have);
         this.at = 0;
-        return this.short(n, have, what);
+        return this.failTruncated(n, have, what);
       }
-      // of a large chunk only what is needed is copied behind the rest of another
-      const missing = have && have + chunk.length > n + FEW ? n - have : chunk.length;
-      if (missing < chunk.length) this.later = chunk.subarray(missing);
-      parts.push(chunk.subarray(0, missing));
-      have += missing;
+      // Parts are copied together below: of a large chunk, only the bytes that are needed.
+      const size = have && have + chunk.length > n + SMALL_REST ? n - have : chunk.length;
+      if (size < chunk.length) this.pushedBack = chunk.subarray(size);
+      parts.push(chunk.subarray(0, size));
+      have += size;
     }
-    this.buf = parts[0].length ? join(parts, have) : parts.length === 2 ? parts[1] : join(parts, have);
+    this.buf = parts[0].length ? concatenate(parts, have) : parts.length === 2 ? parts[1] : concatenate(parts, have);
     this.at = 0;
   }
 
   /**
-   * @param {number} n
-   * @param {number} have
-   * @param {string} what
+   * Throw the error for a file that ends early.
+   * @param {number} n     bytes that were expected from here on
+   * @param {number} have  bytes that there are
+   * @param {string} what  what the bytes are
    * @returns {never}
    */
-  short(n, have, what) {
+  failTruncated(n, have, what) {
     if (this.pos + have === 0) fail('truncated', `${this.name}: the file is empty`);
     return fail(
       'truncated',
@@ -116,7 +129,7 @@ export class ByteReader {
   }
 
   /**
-   * Consume n bytes that are ready. The view is valid until the next wait.
+   * Consume n bytes that are ready. The view is valid until the next call that waits.
    * @param {number} n
    */
   takeReady(n) {
@@ -137,8 +150,9 @@ export class ByteReader {
   }
 
   /**
-   * At most n of the first bytes, not consumed; fewer only where the file is shorter.
+   * Wait for the next n bytes without consuming them.
    * @param {number} n
+   * @returns {Promise<Uint8Array>} fewer than n bytes where the file is shorter
    */
   async peek(n) {
     const known = this.total === null ? n : Math.min(n, this.total - this.pos);
@@ -151,6 +165,7 @@ export class ByteReader {
   }
 
   /**
+   * Consume n bytes and drop them.
    * @param {number} n
    * @param {string} [what]
    */
@@ -159,16 +174,16 @@ export class ByteReader {
   }
 
   /**
-   * Pass the next n bytes to fn, in order, as views that end on whole blocks and are valid until fn returns (or its
-   * promise settles).
-   * @param {number} n a multiple of block
+   * Pass the next n bytes to a function, in order, as views of whole blocks. A view is valid until the function returns
+   * or its promise settles.
+   * @param {number} n  a multiple of block
    * @param {(view: Uint8Array) => void | Promise<void>} fn
-   * @param {number} [block] bytes
+   * @param {number} [block]  bytes of a block
    * @param {string} [what]
    */
   async pipe(n, fn, block = 1, what) {
     if (this.total !== null && this.pos + n > this.total)
-      this.short(n, Math.max(0, this.total - this.pos), what ?? 'its data');
+      this.failTruncated(n, Math.max(0, this.total - this.pos), what ?? 'its data');
     for (let left = n; left > 0;) {
       if (this.ready < Math.min(block, left)) await this.need(Math.min(block, left), what);
       let size = Math.min(left, this.ready, MAX_VIEW);
@@ -180,23 +195,21 @@ export class ByteReader {
   }
 
   /**
-   * Throw when the size of the file, where it is known, differs from what its header describes.
-   * @param {number} end
-   * @param {number} [padding] bytes that may follow
+   * Throw when the size of the file is known and differs from the size that its header describes.
+   * @param {number} end  bytes that the header describes
+   * @param {number} [padding]  further bytes that may follow
    */
-  fits(end, padding = 0) {
+  checkSize(end, padding = 0) {
     if (this.total === null || (this.total >= end && this.total <= end + padding)) return;
-    const short = this.total < end;
-    fail(
-      short ? 'truncated' : 'bad-file',
-      `${this.name}: the file has ${this.total} bytes, its header describes ${end}${short ? '' : `: ${this.total - end} bytes follow the last tensor`}`,
-    );
+    const sizes = `${this.name}: the file has ${this.total} bytes, its header describes ${end}`;
+    if (this.total < end) fail('truncated', sizes);
+    fail('bad-file', `${sizes}: ${this.total - end} bytes follow the last tensor`);
   }
 
-  /** Throw when bytes follow the end. */
+  /** Throw when bytes follow the ones that were consumed. */
   async end() {
-    if (this.sure && this.pos === this.total) {
-      this.chunks.next().catch(() => {}); // read to its end, so that the browser caches it
+    if (this.bounded && this.pos === this.total) {
+      this.chunks.next().catch(() => {}); // a browser caches a response that was read to its end
       this.chunks = { next: async () => END };
       return;
     }
@@ -209,17 +222,18 @@ export class ByteReader {
     fail('bad-file', `${this.name}: the model ends after ${this.pos} bytes, but there are more`);
   }
 
-  /** Close the source and ignore its failures. */
+  /** Close the source. Errors of the source are ignored. */
   close() {
     this.done = true;
     this.buf = new Uint8Array(0);
     this.at = 0;
-    this.later = null;
+    this.pushedBack = null;
     Promise.resolve(this.chunks.return?.()).catch(() => {});
   }
 }
 
 /**
+ * A promise that rejects with the signal's reason when the signal is aborted first.
  * @template T
  * @param {Promise<T>} promise
  * @param {AbortSignal} [signal]
@@ -235,10 +249,12 @@ function untilAborted(promise, signal) {
 }
 
 /**
+ * The bytes of several arrays in one.
  * @param {Uint8Array[]} parts
- * @param {number} length
+ * @param {number} length  of all parts together
+ * @returns {Uint8Array}
  */
-function join(parts, length) {
+export function concatenate(parts, length) {
   const out = new Uint8Array(length);
   let at = 0;
   for (const p of parts) {

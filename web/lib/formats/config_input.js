@@ -1,4 +1,4 @@
-// config_input.js - types only: what a caller may give as a configuration, so that an editor can complete it
+// config_input.js - types only: the configurations that callers may pass, for completion in editors
 
 /** @typedef {import('./config.js').Config} Fields */
 /**
@@ -6,9 +6,12 @@
  * @template {string} S
  * @typedef {S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S} Camel
  */
-/** Token ids that a config.json names: one, several or none. @typedef {number | number[] | null} TokenIds */
 /**
- * What config.json files of every family carry beside the sizes.
+ * Token ids of a config.json: one, several or none.
+ * @typedef {number | number[] | null} TokenIds
+ */
+/**
+ * Keys of config.json that every family has, besides the sizes.
  * @typedef {object} Common
  * @property {string[] | null} [architectures]
  * @property {TokenIds} [bos_token_id]
@@ -30,12 +33,15 @@
  * @typedef {{[K in keyof Fields as Camel<K>]?: Fields[K]}} OwnConfigCamel
  */
 /**
- * Fields that Hugging Face's config.json has, and those of the tutorials. An object from JSON.parse may hold further
- * ones: what changes nothing is skipped, what the engine lacks is refused by name.
- * @typedef {object} TheirFields
- * @property
- *   {'llama' | 'mistral' | 'qwen2' | 'qwen3' | 'gpt2' | 'rlvr-from-scratch' | 'bare-bones-ml-transformer' | 'gpt-prenorm-erf' | (string & {})}
- *   model_type
+ * Values of model_type that are supported.
+ * @typedef {'llama' | 'mistral' | 'qwen2' | 'qwen3' | 'gpt2' | 'rlvr-from-scratch' | 'bare-bones-ml-transformer'
+ *   | 'gpt-prenorm-erf'} ModelType
+ */
+/**
+ * Keys of a config.json of Hugging Face, and of the tutorials. An object from JSON.parse may hold further keys: keys
+ * without effect on the numbers are skipped, features that the engine lacks are refused by name.
+ * @typedef {object} HfFields
+ * @property {ModelType | (string & {})} model_type
  * @property {number} [vocab_size]
  * @property {boolean} [tie_word_embeddings]
  * @property {number} [hidden_size]                 Llama and those like it
@@ -105,10 +111,11 @@
  * @property {boolean} [ln_bias]
  * @property {boolean} [fused_qkv]
  */
-/** @typedef {TheirFields & Common} TheirConfig */
+/** @typedef {HfFields & Common} HfConfig */
 /**
- * Our own fields in either spelling, the JSON of any config.json that is read, or a preset's name.
- * @typedef {OwnConfig | OwnConfigCamel | TheirConfig | import('./presets.js').Preset} ConfigInput
+ * A configuration as callers pass it: our own fields in either spelling, the JSON of a supported config.json, or the
+ * name of a preset.
+ * @typedef {OwnConfig | OwnConfigCamel | HfConfig | import('./presets.js').Preset} ConfigInput
  */
 
 export {};

@@ -1,4 +1,4 @@
-// estimate.js - parameters, floating-point operations and bytes of a model, from its configuration alone
+// estimate.js - computes parameters, floating-point operations and bytes of a model from its configuration alone
 import { completeConfig } from './config.js';
 import { DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
@@ -9,14 +9,15 @@ import { dtypeBytes, parameterTable } from './roster.js';
 
 /**
  * @typedef {object} Estimate
- * @property {number} flopsPerToken2N   two per parameter: the rule of thumb
- * @property {number} flopsPerToken     exact multiply-adds of one new token at the end of contextLength, times two
- * @property {number} weightBytes
- * @property {number} kvBytes           keys and values of contextLength positions, of the whole batch
+ * @property {number} flopsPerToken2N   the rule of thumb: two operations per parameter
+ * @property {number} flopsPerToken     two operations per multiply-add of one new token at the end of contextLength
+ * @property {number} weightBytes       all weights, stored in the given dtype
+ * @property {number} kvBytes           keys and values of contextLength positions, for the whole batch
  * @property {number} activationBytes   f32 buffers of a forward pass over batch sequences of contextLength positions
  */
 
 /**
+ * A caller's configuration or preset name as a complete configuration.
  * @param {import('./config_input.js').ConfigInput} config
  * @returns {import('./config.js').Config}
  */
@@ -27,6 +28,7 @@ export function configOf(config) {
 }
 
 /**
+ * The parameter table of a configuration or preset.
  * @param {import('./config_input.js').ConfigInput} config
  * @returns {import('./roster.js').ParameterTable}
  */
@@ -42,8 +44,9 @@ export function countParameters(config) {
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default f16; 'q8' is the older name of 'q8_0'
  */
 /**
- * The exact count includes every matrix that a token is multiplied by. Lookup tables do not count; a tied embedding
- * counts as the head. Attention adds 4 x d_head for each head and key: scores and their weighted sum.
+ * Estimates compute and memory of a configuration. `flopsPerToken` counts every matrix that a token is multiplied by:
+ * not the lookup tables, but a tied embedding, which is the head. Attention adds 4 x d_head for each head and key: the
+ * scores and the weighted sum of the values.
  * @param {import('./config_input.js').ConfigInput} config
  * @param {EstimateOptions} options
  * @returns {Estimate}
@@ -71,7 +74,7 @@ export function estimate(config, options) {
   let matrices = 0;
   let weightBytes = 0;
   for (const { component, shape, count } of rows) {
-    // an encoder's blocks and the keys and values of cross-attention are computed once per source, not per new token
+    // Includes an encoder's blocks and the keys and values of cross-attention, although they run once per source.
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
     weightBytes += dtypeBytes(count, shape.length === 2 && count % 32 === 0 ? dtype : vectors);
   }

@@ -1,46 +1,48 @@
-// folder.js - safetensors as Hugging Face lays them out: with config.json, tokenizer.json, in one file or in shards
+// folder.js - opens a checkpoint in the layout of Hugging Face: config.json, tokenizer.json, and safetensors in one
+// file or in shards
 import { chatTemplate } from './chat_template.js';
 import { tokenIds } from './config.js';
 import { fail, show } from '../base/errors.js';
 import { readHfConfig } from './huggingface.js';
 import { planTensors } from './plan.js';
-import { checkMap, readSafetensors } from './safetensors.js';
+import { checkShards, readSafetensors } from './safetensors.js';
 import { isBytes } from '../base/values.js';
 
 /** @typedef {import('./source.js').Opener} Opener */
 /** @typedef {import('./source.js').Bytes} Bytes */
 /** @typedef {import('./source.js').Checkpoint} Checkpoint */
 /** @typedef {import('./source.js').Folder} Folder */
+/** @typedef {import('./source.js').Overrides} Overrides */
 /** @typedef {import('./source.js').Parsed} Parsed */
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 
-/** Most connections that are left open after the header was read; a browser allows six to one host. */
-const MAX_WAITING = 4;
+/** Most shards whose connection stays open after the header was read. A browser allows six connections to one host. */
+const MAX_OPEN_SHARDS = 4;
 
 /**
- * A folder as Hugging Face lays it out, or one that holds a single GGUF.
+ * Opens a folder in the layout of Hugging Face, or one that holds a single GGUF.
  * @param {Opener} opener
  * @param {Folder} folder
- * @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given
+ * @param {Overrides} overrides
  * @returns {Promise<Checkpoint>}
  */
-export async function openFolder(opener, folder, given) {
-  const config = given.config ?? (await opener.maybeJson(folder.get('config.json')));
+export async function openFolder(opener, folder, overrides) {
+  const config = overrides.config ?? (await opener.optionalJson(folder.get('config.json')));
   if (!config) {
     const ggufs = (await folder.list()).filter((f) => f.endsWith('.gguf'));
     const only = ggufs.length === 1 ? folder.get(ggufs[0]) : null;
-    if (only) return opener.weights([only], given);
+    if (only) return opener.weights([only], overrides);
     return fail('not-found', `${folder.name}: there is no config.json`);
   }
   /** @type {Error[]} */
   const refusals = [];
-  const whole = await optional(refusals, opener.maybe(folder.get('model.safetensors'), true));
+  const whole = await unlessForbidden(refusals, opener.optionalReader(folder.get('model.safetensors'), true));
   /** @type {(Bytes | ByteReader)[]} */
   let files = whole ? [whole] : [];
   /** @type {Record<string, string>} */
   let map = {};
   if (!files.length) {
-    const index = await optional(refusals, opener.maybeJson(folder.get('model.safetensors.index.json')));
+    const index = await unlessForbidden(refusals, opener.optionalJson(folder.get('model.safetensors.index.json')));
     if (!index && refusals.length) throw refusals[0];
     if (!index)
       return fail('not-found', `${folder.name}: there is neither model.safetensors nor model.safetensors.index.json`);
@@ -49,23 +51,27 @@ export async function openFolder(opener, folder, given) {
       .sort()
       .map((f) => folder.get(f) ?? fail('not-found', `${folder.name}: there is no ${f}`));
   }
-  const generation = await optional(refusals, opener.maybeJson(folder.get('generation_config.json')));
-  const about = await optional(refusals, opener.maybeJson(folder.get('tokenizer_config.json')));
+  const generation = await unlessForbidden(refusals, opener.optionalJson(folder.get('generation_config.json')));
+  const tokenizerConfig = await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer_config.json')));
   const template =
-    about?.chat_template ?? (await optional(refusals, opener.maybeText(folder.get('chat_template.jinja'))));
-  const tokenizer = given.tokenizer ?? (await optional(refusals, opener.maybeJson(folder.get('tokenizer.json'))));
+    tokenizerConfig?.chat_template ??
+    (await unlessForbidden(refusals, opener.optionalText(folder.get('chat_template.jinja'))));
+  const tokenizer =
+    overrides.tokenizer ?? (await unlessForbidden(refusals, opener.optionalJson(folder.get('tokenizer.json'))));
   warn(opener, refusals);
-  const ckpt = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
+  const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
-  ckpt.special.eos = [...new Set([...ckpt.special.eos, ...eos])];
-  ckpt.chatTemplate = chatTemplate(template);
-  if (ckpt.chatTemplate)
-    ckpt.special.texts = { bos_token: tokenText(about?.bos_token), eos_token: tokenText(about?.eos_token) };
-  return ckpt;
+  checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
+  checkpoint.chatTemplate = chatTemplate(template);
+  if (checkpoint.chatTemplate) {
+    const { bos_token: bos, eos_token: eosToken } = tokenizerConfig ?? {};
+    checkpoint.special.texts = { bos_token: tokenText(bos), eos_token: tokenText(eosToken) };
+  }
+  return checkpoint;
 }
 
 /**
- * As tokenizer_config.json has it: a string, or an object with its content, or null where there is none.
+ * The text of a special token in tokenizer_config.json, which is a string, an object with a `content`, or null.
  * @param {any} token
  * @returns {string | undefined}
  */
@@ -75,15 +81,16 @@ function tokenText(token) {
 }
 
 /**
- * Read an optional file. S3 answers 403 for a missing file unless its files may be listed.
+ * The result of reading an optional file; null when the server answers 403. S3 answers 403 for a missing file when its
+ * files may not be listed.
  * @template T
- * @param {Error[]} refusals  receives that error
- * @param {Promise<T>} reading
+ * @param {Error[]} refusals  the 403 error is appended
+ * @param {Promise<T>} promise
  * @returns {Promise<T | null>}
  */
-async function optional(refusals, reading) {
+async function unlessForbidden(refusals, promise) {
   try {
-    return await reading;
+    return await promise;
   } catch (error) {
     if (/** @type {any} */ (error)?.cause !== 403) throw error;
     refusals.push(/** @type {Error} */ (error));
@@ -92,6 +99,7 @@ async function optional(refusals, reading) {
 }
 
 /**
+ * Adds a warning for each optional file that the server refused.
  * @param {Opener} opener
  * @param {Error[]} refusals
  */
@@ -100,26 +108,28 @@ function warn(opener, refusals) {
 }
 
 /**
- * Safetensors, one or several, with a config.json.
+ * Opens one or several safetensors files with a config.json.
  * @param {Opener} opener
- * @param {ByteReader} first
+ * @param {ByteReader} first  of the first file
  * @param {(Bytes | ByteReader)[]} files
- * @param {{config?: Bytes | object, tokenizer?: Bytes | object}} given
- * @param {Record<string, string>} map
+ * @param {Overrides} overrides
+ * @param {Record<string, string>} map  file name by tensor; empty without an index
  * @returns {Promise<Parsed>}
  */
-export async function openSafetensors(opener, first, files, given, map) {
-  let { config: json } = given;
+export async function openSafetensors(opener, first, files, overrides, map) {
+  let { config: json } = overrides;
   if (json === undefined) {
     const near = typeof files[0] === 'string' || files[0] instanceof URL ? sibling(files[0], 'config.json') : null;
     if (near === null)
       return fail('bad-argument', `${first.name}: a safetensors file needs { weights, config }, or a folder`);
-    json = (await opener.maybeJson(near)) ?? fail('not-found', `${first.name}: there is no config.json beside it`);
+    json = (await opener.optionalJson(near)) ?? fail('not-found', `${first.name}: there is no config.json beside it`);
     /** @type {Error[]} */
     const refusals = [];
-    given.tokenizer ??=
-      (await optional(refusals, opener.maybeJson(sibling(/** @type {string | URL} */ (files[0]), 'tokenizer.json')))) ??
-      undefined;
+    overrides.tokenizer ??=
+      (await unlessForbidden(
+        refusals,
+        opener.optionalJson(sibling(/** @type {string | URL} */ (files[0]), 'tokenizer.json')),
+      )) ?? undefined;
     warn(opener, refusals);
   } else if (isBytes(json)) {
     json = await opener.json(json);
@@ -134,20 +144,21 @@ export async function openSafetensors(opener, first, files, given, map) {
     const r = i === 0 ? first : await opener.reader(/** @type {Bytes} */ (file), true);
     names.push(r.name);
     entries.push(...(await readSafetensors(r, i)));
-    if (i < MAX_WAITING) {
+    if (i < MAX_OPEN_SHARDS) {
       readers.push(async () => r);
       continue;
     }
-    opener.drop(r);
+    opener.release(r);
     readers.push(async () => opener.reader(/** @type {Bytes} */ (file), true, false));
   }
-  checkMap(map, entries, names);
+  checkShards(map, entries, names);
   const found = places(new Set(entries.map((e) => e.name)));
   const tensors = planTensors(config, entries, found, isBuffer, names, opener.warnings);
   return { config, tensors, special, chatTemplate: null, readers };
 }
 
 /**
+ * The file name of each tensor, from the JSON of model.safetensors.index.json.
  * @param {any} index
  * @returns {Record<string, string>}
  */
@@ -164,7 +175,8 @@ function weightMap(index) {
 }
 
 /**
- * @param {string | URL} at
- * @param {string} file
+ * The address of another file in the same folder.
+ * @param {string | URL} at  address of a file
+ * @param {string} file  name of the other
  */
 const sibling = (at, file) => String(at).replace(/[^/\\]*$/, file);

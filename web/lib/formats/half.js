@@ -1,9 +1,9 @@
-// half.js - f16 and bf16 conversion for writers and tests; the engine converts what it reads
+// half.js - converts f16 and bf16, for writers and tests; loaded weights are converted by the engine
 const f32 = new Float32Array(1);
 const u32 = new Uint32Array(f32.buffer);
 
 /**
- * IEEE half, rounded to nearest even.
+ * A number as IEEE half, rounded to nearest even.
  * @param {number} x
  * @returns {number} 16 bits
  */
@@ -25,6 +25,7 @@ export function toHalf(x) {
 }
 
 /**
+ * The value of an IEEE half.
  * @param {number} h 16 bits
  * @returns {number}
  */
@@ -37,7 +38,7 @@ export function fromHalf(h) {
 }
 
 /**
- * Upper half of an f32, rounded to nearest even.
+ * A number as bfloat16, the upper half of an f32, rounded to nearest even.
  * @param {number} x
  * @returns {number} 16 bits
  */
@@ -49,6 +50,7 @@ export function toBfloat(x) {
 }
 
 /**
+ * The value of a bfloat16.
  * @param {number} b 16 bits
  * @returns {number}
  */

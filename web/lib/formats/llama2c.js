@@ -4,27 +4,26 @@
 //   v1  "ak42", version, 7 x i32, u8 shared head, zeros up to byte 256, f32 weights
 //   v2  the same and i32 group size; norms f32, each matrix as int8 and then its f32 scales, one per group
 //
-// Tensors have no names; their order is fixed. Adjacent pairs rotate, epsilon is 1e-5, theta 10000.
+// Tensors have no names; their order is fixed. RoPE rotates adjacent pairs, norm_eps is 1e-5, rope_theta 10000.
 import { completeConfig } from './config.js';
 import { fail } from '../base/errors.js';
+import { LLAMA2C_MAGIC } from './detect.js';
 import { placesByName, planTensors } from './plan.js';
-import { spmJson } from './pieces.js';
-import { BYTE, CONTROL, NORMAL, numbered } from './tokenizer_json.js';
+import { sentencePieceJson } from './pieces.js';
+import { BYTE, CONTROL, NORMAL, idsByText } from './tokenizer_json.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
 
-/** "ak42" as the little-endian number that it is written as. */
-const MAGIC = 0x616b3432;
-
 /**
- * @param {ByteReader} r at the start of the file
- * @param {string[]} warnings grows
+ * Reads the header.
+ * @param {ByteReader} r  at the start of the file; afterwards at the start of the weights
+ * @param {string[]} warnings  appended to
  * @returns {Promise<{config: import('./config.js').Config, tensors: TensorSource[]}>}
  */
 export async function readLlama2c(r, warnings) {
   const first = await r.peek(8);
-  const magic = first.length === 8 && new DataView(first.buffer, first.byteOffset).getUint32(0, true) === MAGIC;
+  const magic = first.length === 8 && new DataView(first.buffer, first.byteOffset).getUint32(0, true) === LLAMA2C_MAGIC;
   const b = await r.take(magic ? 256 : 28, 'the header');
   const h = new DataView(b.buffer, b.byteOffset, b.length);
   const version = magic ? h.getInt32(4, true) : 0;
@@ -61,7 +60,7 @@ export async function readLlama2c(r, warnings) {
 
   const kv = kvHeads * config.d_head;
   const V = config.vocab_size;
-  /** @type {[string, number[]][]} our weight of layer *, its shape */
+  /** @type {[string, number[]][]} weight of a block in the roster, its shape */
   const matrices = [
     ['attn.q', [d, d]],
     ['attn.k', [kv, d]],
@@ -69,12 +68,12 @@ export async function readLlama2c(r, warnings) {
     ['attn.o', [d, d]],
   ];
   /** @type {[string, number[]][]} */
-  const feed = [
+  const feedForward = [
     ['ffn.gate', [ff, d]],
     ['ffn.down', [d, ff]],
     ['ffn.up', [ff, d]],
   ];
-  /** @type {[string | null, number[]][]} the file from front to back; null = not a weight */
+  /** @type {[string | null, number[]][]} the file from front to back; null: not a weight */
   const order = [];
   /** @param {[string, number[]][]} list */
   const perLayer = (list) => {
@@ -83,7 +82,7 @@ export async function readLlama2c(r, warnings) {
   };
   if (version === 0) {
     order.push(['embed.weight', [V, d]]);
-    perLayer([['norm1', [d]], ...matrices, ['norm2', [d]], ...feed]);
+    perLayer([['norm1', [d]], ...matrices, ['norm2', [d]], ...feedForward]);
     order.push(['final_norm.weight', [d]], [null, [context, config.d_head / 2]], [null, [context, config.d_head / 2]]);
   } else {
     perLayer([
@@ -91,7 +90,7 @@ export async function readLlama2c(r, warnings) {
       ['norm2', [d]],
     ]);
     order.push(['final_norm.weight', [d]], ['embed.weight', [V, d]]);
-    perLayer([...matrices, ...feed]);
+    perLayer([...matrices, ...feedForward]);
   }
   if (!tied) order.push(['head.weight', [V, d]]);
 
@@ -107,17 +106,17 @@ export async function readLlama2c(r, warnings) {
     entries.push({ name: label, dtype: 'f32', shape, file: 0, offset, bytes });
     offset += bytes;
   }
-  r.fits(offset);
+  r.checkSize(offset);
   const tensors = planTensors(config, entries, placesByName(config, {}), () => true, [r.name], warnings);
   if (groupSize) for (const t of tensors) if (t.shape.length === 2) t.int8 = { groupSize };
   return { config, tensors };
 }
 
 /**
- * Read a v2 matrix and pass it on as f32. Its scales follow the int8 values, which are buffered until then.
- * @param {ByteReader} r
+ * Reads a matrix of version 2 and passes it on as f32. The int8 values are buffered, because the scales follow them.
+ * @param {ByteReader} r  at the start of the matrix
  * @param {TensorSource} t
- * @param {(view: Uint8Array) => void | Promise<void>} write
+ * @param {(view: Uint8Array) => void | Promise<void>} write  receives whole groups
  */
 export async function pipeInt8(r, t, write) {
   const { groupSize } = /** @type {import('./plan.js').Int8Blocks} */ (t.int8);
@@ -128,10 +127,10 @@ export async function pipeInt8(r, t, write) {
     n,
     (view) => {
       if (have + view.length > q.length) {
-        // grows with the bytes that arrive: n comes from the header and may be wrong
-        const more = new Int8Array(Math.min(n, 2 * (have + view.length)));
-        more.set(q);
-        q = more;
+        // Grows with the bytes that arrive: n comes from the header and may be wrong.
+        const larger = new Int8Array(Math.min(n, 2 * (have + view.length)));
+        larger.set(q);
+        q = larger;
       }
       q.set(new Int8Array(view.buffer, view.byteOffset, view.length), have);
       have += view.length;
@@ -163,12 +162,12 @@ export async function pipeInt8(r, t, write) {
 }
 
 /**
- * llama2.c's tokenizer.bin: i32 longest token | per token f32 score, i32 length, bytes. Ids 0, 1, 2 are unknown, begin
- * and end (under names with line breaks, so that no text means them), then the bytes where it has them; spaces are
- * plain.
- * @param {string} where
- * @param {Uint8Array} bytes
- * @returns {object}
+ * Converts llama2.c's tokenizer.bin: i32 longest token | per token f32 score, i32 length, bytes. Ids 0, 1 and 2 are the
+ * unknown token, the beginning and the end; line breaks in their texts keep them from matching ordinary text. Tokens
+ * for single bytes follow, where the file has them. A space is a plain space.
+ * @param {string} where  file name, for messages
+ * @param {Uint8Array} bytes  the whole file
+ * @returns {object} in the form of a tokenizer.json
  */
 export function llama2cTokenizer(where, bytes) {
   const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -176,32 +175,32 @@ export function llama2cTokenizer(where, bytes) {
    * @param {string} why
    * @returns {never}
    */
-  const no = (why) => fail('bad-tokenizer', `${where}: ${why}`);
-  if (bytes.length < 4) no('too short for a tokenizer.bin');
+  const refuse = (why) => fail('bad-tokenizer', `${where}: ${why}`);
+  if (bytes.length < 4) refuse('too short for a tokenizer.bin');
   const longest = v.getInt32(0, true);
   if (longest < 1 || longest > 1 << 16)
-    no('this is neither a tokenizer.json nor a GGUF nor a tokenizer.bin of llama2.c');
+    refuse('this is neither a tokenizer.json nor a GGUF nor a tokenizer.bin of llama2.c');
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const texts = [];
   const scores = [];
   for (let at = 4; at < bytes.length;) {
-    if (at + 8 > bytes.length) no(`token ${texts.length} is cut off`);
+    if (at + 8 > bytes.length) refuse(`token ${texts.length} is cut off`);
     const score = v.getFloat32(at, true);
     const n = v.getInt32(at + 4, true);
     if (n < 0 || n > longest || at + 8 + n > bytes.length || Number.isNaN(score))
-      no(`token ${texts.length} claims ${n} bytes and the score ${score}`);
+      refuse(`token ${texts.length} claims ${n} bytes and the score ${score}`);
     try {
       texts.push(utf8.decode(bytes.subarray(at + 8, at + 8 + n)));
     } catch {
-      no(`token ${texts.length} is not UTF-8`);
+      refuse(`token ${texts.length} is not UTF-8`);
     }
     scores.push(score);
     at += 8 + n;
   }
-  if (texts.length < 3) no('there are no tokens in it');
-  const ids = numbered(texts);
+  if (texts.length < 3) refuse('there are no tokens in it');
+  const ids = idsByText(texts);
   const types = [...ids.keys()].map((t, id) =>
     id === 0 ? 2 : id < 3 ? CONTROL : /^<0x[0-9A-F]{2}>$/.test(t) ? BYTE : NORMAL,
   );
-  return spmJson({ ids, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
+  return sentencePieceJson({ ids, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
 }

@@ -1,13 +1,14 @@
-// node_file.js - an open file of Node by its descriptor
+// node_file.js - reads and writes a file of Node by its descriptor
 //
-// Node closes file descriptors when a worker thread is terminated, but not those of a FileHandle (fs/promises) that is
-// being read at that moment.
+// FileHandle (fs/promises) is not used: when a worker thread is terminated, Node closes its file descriptors, but not
+// the one of a FileHandle that is being read at that moment.
 
 /** @typedef {Awaited<ReturnType<typeof openFile>>} NodeFile */
 
 /**
+ * Opens a file.
  * @param {string} path
- * @param {string} [flags]  as fs.open takes them
+ * @param {string} [flags]  of fs.open
  */
 export async function openFile(path, flags = 'r') {
   const fs = /** @type {typeof import('node:fs')} */ (
@@ -31,9 +32,9 @@ export async function openFile(path, flags = 'r') {
     /** @returns {Promise<import('node:fs').Stats>} */
     stat: () => use((done) => fs.fstat(descriptor, done)),
     /**
-     * Read from where the last call ended.
+     * Read on from the end of the last read.
      * @param {Uint8Array} buffer
-     * @returns {Promise<number>} bytes that were read, 0 at the end
+     * @returns {Promise<number>} bytes that were read; 0 at the end of the file
      */
     read: (buffer) => use((done) => fs.read(descriptor, buffer, 0, buffer.length, null, done)),
     /**
@@ -44,9 +45,9 @@ export async function openFile(path, flags = 'r') {
     /** @returns {Promise<void>} */
     sync: () => use((done) => fs.fsync(descriptor, done)),
     /**
-     * After what was called before has ended, and once only: the system gives the number to the next file. Node forgets
-     * a descriptor when its close begins, and a thread that is terminated then would leave the file open: hence
-     * closeSync.
+     * Close the file once, after the calls before have ended: the system reuses the number of a closed descriptor for
+     * the next file. closeSync, because Node drops a descriptor from its list when an asynchronous close begins, and a
+     * thread that is terminated then would leave the file open.
      * @returns {Promise<void>}
      */
     close: () => (closed ??= pending.then(() => fs.closeSync(descriptor))),

@@ -1,20 +1,21 @@
-// node_files.js - reads files and folders of Node's file system; a module of its own, so that bundlers put it into a
-// separate chunk
+// node_files.js - reads files and folders of Node's file system
+//
+// It is loaded only in Node: open_file.js imports it dynamically.
 import { END } from './bytes.js';
 import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { openFile } from './node_file.js';
 
-/** @typedef {import('./source.js').Opened} Opened */
+/** @typedef {import('./open_file.js').Opened} Opened */
 /** @typedef {import('./source.js').Folder} Folder */
 
 /**
- * Not imported, so that bundlers for the browser find no module of Node.
+ * Node's file system. It is not imported, because bundlers for browsers would not find the module.
  * @returns {typeof import('node:fs/promises')}
  */
 const nodeFs = () => /** @type {any} */ (globalThis.process).getBuiltinModule('node:fs/promises');
 
 /**
- * The folder at a path, or null where it is a file.
+ * The folder at a path; null where the path is a file.
  * @param {string} path
  * @returns {Promise<Folder | null>}
  */
@@ -31,6 +32,7 @@ export async function folderAt(path) {
 }
 
 /**
+ * Opens the file at a path.
  * @param {string} path
  * @returns {Promise<Opened>}
  */
@@ -55,12 +57,16 @@ export async function openPath(path) {
   return { name: path, chunks: size === 0 ? empty() : fileChunks(file, size ?? Infinity), total: size };
 }
 
-/** @returns {AsyncIterator<Uint8Array>} */
+/**
+ * The chunks of an empty file.
+ * @returns {AsyncIterator<Uint8Array>}
+ */
 const empty = () => ({ next: async () => END });
 
 /**
+ * The chunks of a file, which is closed at its end or by `return`.
  * @param {import('./node_file.js').NodeFile} file
- * @param {number} size
+ * @param {number} size  in bytes; Infinity where it is unknown
  * @returns {AsyncIterator<Uint8Array>}
  */
 function fileChunks(file, size) {

@@ -1,15 +1,15 @@
-// pieces.js - SentencePiece vocabularies, of GGUF's "llama" kind and of llama2.c, in the shape of a tokenizer.json
-import { BYTE, NORMAL, common, pieceModels } from './tokenizer_json.js';
+// pieces.js - SentencePiece vocabularies, of GGUF's "llama" kind and of llama2.c, in the form of a tokenizer.json
+import { BYTE, NORMAL, sharedFields, pieceModels } from './tokenizer_json.js';
 
-/** @typedef {import('./tokenizer_json.js').Base} Base */
+/** @typedef {import('./tokenizer_json.js').VocabularyBase} VocabularyBase */
 
-/** The type of a SentencePieces model in a tokenizer's text; no tokenizer.json has it. */
+/** `type` of a SentencePieces model in a saved tokenizer. A tokenizer.json of Hugging Face never has it. */
 export const PIECES = 'SentencePieces';
 
 /**
- * A SentencePiece vocabulary as the model of a tokenizer.json. The rank of a pair is the rank of the score of the
- * joined token: better scores have lower ranks, and among equal ranks the leftmost pair is joined. Ranks are computed
- * on demand, since 32,000 tokens have 60,000 pairs and a text contains few of them; `merges` is empty.
+ * A SentencePiece vocabulary as the BPE model of a tokenizer.json. The rank of a merge is the number of tokens with a
+ * better score than the merged token; among equal ranks the leftmost pair is merged. Ranks are computed when they are
+ * needed, because 32,000 tokens have 60,000 merges and a text contains few of them: `merges` is empty.
  */
 export class SentencePieces {
   type = 'BPE';
@@ -18,10 +18,10 @@ export class SentencePieces {
   merges = [];
 
   /**
-   * @param {Map<string, number>} ids
-   * @param {number[]} types
-   * @param {number[]} scores
-   * @param {number} unk
+   * @param {Map<string, number>} ids  by text
+   * @param {number[]} types   of GGUF, by id
+   * @param {number[]} scores  by id
+   * @param {number} unk  id of the unknown token
    */
   constructor(ids, types, scores, unk) {
     this.ids = ids;
@@ -34,7 +34,7 @@ export class SentencePieces {
     pieceModels.add(this);
   }
 
-  /** JSON has no infinite numbers; scores are f32, so the largest double is as good. */
+  /** JSON has no infinite numbers: they become the largest double, which no score, an f32, can reach. */
   toJSON() {
     const { texts, types, scores, unk_token } = this;
     const most = Number.MAX_VALUE;
@@ -47,7 +47,7 @@ export class SentencePieces {
     };
   }
 
-  /** @param {{texts: string[], types: number[], scores: number[], unk: number}} json what toJSON gave */
+  /** @param {{texts: string[], types: number[], scores: number[], unk: number}} json  from toJSON */
   static fromJSON({ texts, types, scores, unk }) {
     return new SentencePieces(new Map(texts.map((text, id) => [text, id])), types, scores, unk);
   }
@@ -56,39 +56,40 @@ export class SentencePieces {
     return Object.fromEntries(this.ids);
   }
 
-  /** The model without its vocabulary, for the library to build. */
-  get outline() {
+  /** The model of a tokenizer.json without its vocabulary, from which the tokenizers library builds its own model. */
+  get withoutVocabulary() {
     const { type, fuse_unk, byte_fallback, unk_token, merges } = this;
     return { type, fuse_unk, byte_fallback, unk_token, merges, vocab: {} };
   }
 
   /**
-   * The rank of a pair: the interface of the Map that the library uses.
-   * @param {string} key the pair as JSON
+   * The rank of a merge. The library calls this like `get` of its Map of ranks.
+   * @param {string} key  the pair as JSON
    * @returns {number | undefined}
    */
   get(key) {
     const [a, b] = JSON.parse(key);
-    const id = this.plain(a + b);
-    return id === undefined || this.plain(a) === undefined || this.plain(b) === undefined
+    const id = this.normalId(a + b);
+    return id === undefined || this.normalId(a) === undefined || this.normalId(b) === undefined
       ? undefined
-      : this.better(this.scores[id]);
+      : this.countBetterScores(this.scores[id]);
   }
 
   /**
+   * The id of an ordinary token; undefined for control tokens, bytes and unknown texts.
    * @param {string} text
    * @returns {number | undefined}
    */
-  plain(text) {
+  normalId(text) {
     const id = this.ids.get(text);
     return id !== undefined && this.types[id] === NORMAL ? id : undefined;
   }
 
   /**
-   * Number of better scores.
+   * Number of tokens with a better score.
    * @param {number} score
    */
-  better(score) {
+  countBetterScores(score) {
     let low = 0;
     let high = this.ascending.length;
     while (low < high) {
@@ -100,10 +101,10 @@ export class SentencePieces {
   }
 
   /**
-   * Install this vocabulary in the library's model that was built from the outline.
-   * @param {any} model
+   * Put this vocabulary into the library's model that was built from `withoutVocabulary`.
+   * @param {any} model  of the library
    */
-  enter(model) {
+  installIn(model) {
     model.tokens_to_ids = this.ids;
     model.vocab = this.texts;
     model.unk_token_id = this.ids.get(this.unk_token);
@@ -112,11 +113,13 @@ export class SentencePieces {
 }
 
 /**
- * @param {Base & {scores: number[], unk: number, prefix: boolean, space?: string}} v space: what the texts have for one
+ * A SentencePiece vocabulary in the form of a tokenizer.json.
+ * @param {VocabularyBase & {scores: number[], unk: number, prefix: boolean, space?: string}} vocabulary
+ *   prefix: a space is put before every text; space: the character that stands for a space in the tokens
  */
-export function spmJson({ scores, unk, prefix, space = '\u2581', ...base }) {
+export function sentencePieceJson({ scores, unk, prefix, space = '\u2581', ...base }) {
   return {
-    ...common(base),
+    ...sharedFields(base),
     normalizer: {
       type: 'Sequence',
       normalizers: [

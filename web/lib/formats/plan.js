@@ -1,55 +1,69 @@
 // plan.js - assigns the tensors of a file to the weights of a configuration
 //
-// A reader gives the list of its header and a mapping of names. Every tensor is compared with the roster before any
+// A reader passes the tensors of its header and a mapping of names. Every tensor is compared with the roster before any
 // data is read: none may be missing, duplicated or left over, and every shape must match.
 import { DTYPES, isDtype } from '../base/blocks.js';
-import { fail } from '../base/errors.js';
+import { fail, show } from '../base/errors.js';
 import { roster } from './roster.js';
 
 /** @typedef {import('../base/blocks.js').Dtype} Dtype */
 /**
+ * A tensor of a file, and the weights that it fills.
  * @typedef {object} TensorSource
  * @property {string} name       in the file, for messages
- * @property {string[]} covers   roster names it fills, stacked by rows in this order; [] = bytes to skip
+ * @property {string[]} covers   names of these weights in the roster, stacked by rows in this order; []: to be skipped
  * @property {Dtype} dtype
  * @property {'rows'|'cols'} layout  cols: stored [in, out]
  * @property {number[]} shape    as stored, outermost first
  * @property {number} file       index into the files
  * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes      in the file
- * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, handed on as f32
+ * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
  */
 /** @typedef {{groupSize: number}} Int8Blocks */
 /**
- * What a header lists.
+ * A tensor as a header lists it.
  * @typedef {object} Entry
  * @property {string} name
- * @property {string} dtype      ours where we have it, otherwise the file's name for it
- * @property {number[]} shape
- * @property {number} file
- * @property {number} offset
+ * @property {string} dtype      a Dtype, or the file's name of a type that the engine lacks
+ * @property {number[]} shape    outermost first
+ * @property {number} file       index into the files
+ * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes
  */
-/** @typedef {{covers: string[], layout?: 'rows'|'cols'}} Place */
 /**
- * Names in a file by names of the roster, without layer and without .weight or .bias: 'embed', 'attn.q', 'ffn.up'. A
- * `*` stands for the last part, so that 'attn.*': 'self_attn.*_proj' names four; where several come to one name, that
- * tensor holds them all, stacked. 'blocks', 'encoder', 'decoder' name the stacks, '' is put before all names but those
- * that begin with '/'.
- * 'decoder.attn.*' is for one stack, 'embed.weight' for one tensor with its ending.
+ * The weights that a tensor fills, and its layout.
+ * @typedef {{covers: string[], layout?: 'rows'|'cols'}} Place
+ */
+/**
+ * Names of tensors in a file by names of the roster, without layer and without .weight or .bias: 'embed', 'attn.q',
+ * 'ffn.up'.
+ *
+ * - `*` stands for the last part: 'attn.*': 'self_attn.*_proj' names q, k, v and o.
+ * - Weights with the same name in the file are stacked in one tensor.
+ * - 'blocks', 'encoder' and 'decoder' name the stacks.
+ * - '' is a prefix of all names, except of those that begin with '/'.
+ * - 'decoder.attn.*' is for one stack only, 'embed.weight' for one tensor with its ending.
  * @typedef {Record<string, string>} Names
  */
+/**
+ * How a framework stores tensors. cols: matrices of blocks are [in, out]; gamma: norms have .gamma and .beta instead of
+ * .weight and .bias.
+ * @typedef {{cols?: boolean, gamma?: boolean}} Conventions
+ */
 
-/** @param {number[]} shape */
+/**
+ * A shape in messages: [768, 2304].
+ * @param {number[]} shape
+ */
 export const shapeText = (shape) => `[${shape.join(', ')}]`;
 
 /**
  * Every weight of a configuration under the name that a file gives it.
  * @param {import('./config.js').Config} config
  * @param {Names} names
- * @param {{cols?: boolean, gamma?: boolean}} [how] cols: matrices of blocks are stored [in, out]; gamma: norms have
- *   .gamma and .beta
- * @returns {Map<string, Place>}
+ * @param {Conventions} [conventions]
+ * @returns {Map<string, Place>} by name in the file
  */
 export function placesByName(config, names, { cols, gamma } = {}) {
   /** @type {Map<string, Place>} */
@@ -61,24 +75,25 @@ export function placesByName(config, names, { cols, gamma } = {}) {
     const ending = gamma && /(^|\.)(final_)?norm\d?$/.test(part) ? { '.weight': '.gamma', '.bias': '.beta' }[end] : end;
     const stem = names[`${stack}.${part}`] ?? names[part] ?? names[`${stack}.${any}`] ?? names[any] ?? part;
     const local = names[name] ?? stem.replace('*', part.slice(dot)) + ending;
-    const theirs =
+    const fileName =
       local[0] === '/'
         ? local.slice(1)
         : `${names[''] ?? ''}${stack ? `${names[stack] ?? stack}.${layer}.` : ''}${local}`;
-    const place = places.get(theirs) ?? { covers: [], layout: cols && stack && shape.length === 2 ? 'cols' : 'rows' };
+    const place = places.get(fileName) ?? { covers: [], layout: cols && stack && shape.length === 2 ? 'cols' : 'rows' };
     place.covers.push(name);
-    places.set(theirs, place);
+    places.set(fileName, place);
   }
   return places;
 }
 
 /**
+ * Compares the tensors of a header with the roster and assigns them to its weights.
  * @param {import('./config.js').Config} config
  * @param {Entry[]} entries
  * @param {Map<string, Place>} places  by name in the file
- * @param {(entry: Entry) => boolean} isBuffer  a tensor that frameworks save and nobody needs
+ * @param {(entry: Entry) => boolean} isBuffer  whether a tensor is a buffer of a framework, which is skipped
  * @param {string[]} files  names, for messages
- * @param {string[]} warnings  grows
+ * @param {string[]} warnings  appended to
  * @returns {TensorSource[]} in file order
  */
 export function planTensors(config, entries, places, isBuffer, files, warnings) {
@@ -100,12 +115,12 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
       continue;
     }
     const { covers, layout = 'rows' } = place;
-    const want = stacked(
+    const expected = stackedShape(
       covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`)),
       layout,
     );
-    if (want.length !== e.shape.length || want.some((n, i) => n !== e.shape[i])) {
-      fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(want)}`);
+    if (expected.length !== e.shape.length || expected.some((n, i) => n !== e.shape[i])) {
+      fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(expected)}`);
     }
     if (!isDtype(e.dtype)) fail('unknown-dtype', `${at}: stored as ${e.dtype}, expected one of ${DTYPES}`);
     for (const name of covers) {
@@ -115,29 +130,61 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
     }
     plan.push({ ...e, dtype: e.dtype, covers, layout });
   }
-  if (filled.size < shapes.size) missing(shapes, filled, places, files);
+  if (filled.size < shapes.size) failMissing(shapes, filled, places, files);
   return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);
 }
 
 /**
- * @param {number[][]} shapes
- * @param {'rows'|'cols'} layout
- * @returns {number[]} of the tensor that contains all of them
+ * Throws unless the tensors follow each other without overlap, and with only the padding of their alignment between
+ * them.
+ * @param {string} where  file name, for messages
+ * @param {Entry[]} entries
+ * @param {number} start  where the first tensor must begin, in bytes
+ * @param {number} [alignment]  in bytes
+ * @returns {number} the end of the last tensor
  */
-function stacked(shapes, layout) {
+export function checkTiling(where, entries, start, alignment = 1) {
+  let next = start;
+  let end = start;
+  for (const e of [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes)) {
+    if (e.offset !== next) {
+      const position = e.offset < next ? 'inside the tensor before it' : 'after bytes of no tensor';
+      fail('overlap', `${where}: ${show(e.name)} begins at byte ${e.offset}, ${position}; expected ${next}`);
+    }
+    end = e.offset + e.bytes;
+    next = align(end, alignment);
+  }
+  return end;
+}
+
+/**
+ * The next multiple of `alignment` from n on.
+ * @param {number} n
+ * @param {number} alignment
+ */
+export const align = (n, alignment) => Math.ceil(n / alignment) * alignment;
+
+/**
+ * The shape of a tensor in which weights are stacked by rows.
+ * @param {number[][]} shapes  of the weights
+ * @param {'rows'|'cols'} layout
+ * @returns {number[]}
+ */
+function stackedShape(shapes, layout) {
   const rows = shapes.reduce((n, s) => n + s[0], 0);
   const whole = [rows, ...shapes[0].slice(1)];
   return layout === 'cols' ? whole.reverse() : whole;
 }
 
 /**
- * @param {Map<string, number[]>} shapes
- * @param {Map<string, string>} filled
- * @param {Map<string, Place>} places
- * @param {string[]} files
+ * Throws the error for weights that no tensor fills.
+ * @param {Map<string, number[]>} shapes  of all weights, by name
+ * @param {Map<string, string>} filled    name in the file by name of the weight
+ * @param {Map<string, Place>} places     by name in the file
+ * @param {string[]} files                names, for messages
  * @returns {never}
  */
-function missing(shapes, filled, places, files) {
+function failMissing(shapes, filled, places, files) {
   const names = [...shapes.keys()].filter((name) => !filled.has(name));
   /** @type {string | undefined} */
   let stored;

@@ -23,13 +23,14 @@ const PLAIN_GPT = {
 };
 
 /**
- * @typedef
- *   {'gpt2' | 'gpt2-medium' | 'gpt2-large' | 'gpt2-xl' | 'llama-7b' | 'llama2-7b' | 'llama3-8b' | 'llama3-70b' | 'smollm2-135m'  | 'modern-124m' | 'modern-124m-untied' | 'classical-decoder' | 'transformer-2017' | 'tutorial-2' | 'tutorial-3'
- *   | 'tutorial-5' | 'tutorial-5-walk' | 'tutorial-5-quiz'} Preset
+ * @typedef {'gpt2' | 'gpt2-medium' | 'gpt2-large' | 'gpt2-xl' | 'llama-7b' | 'llama2-7b' | 'llama3-8b' | 'llama3-70b'
+ *   | 'smollm2-135m' | 'modern-124m' | 'modern-124m-untied' | 'classical-decoder' | 'transformer-2017' | 'tutorial-2'
+ *   | 'tutorial-3' | 'tutorial-5' | 'tutorial-5-walk' | 'tutorial-5-quiz'} Preset
  */
 /**
- * Our own fields by name. The tutorials are numbered as in the documentation: 1 the modern decoder, 2 the
- * encoder-decoder of 2017, 3 the block, 4 GPT-2, 5 the full GPT and its exercises.
+ * Fields of Config by the name of the preset; absent fields have their defaults. The tutorials are numbered as in the
+ * documentation: 1 the modern decoder, 2 the encoder-decoder of 2017, 3 the block, 4 GPT-2, 5 the full GPT and its
+ * exercises.
  * @type {Readonly<Record<Preset, Readonly<Record<string, any>>>>}
  */
 export const PRESETS = Object.freeze({
@@ -175,6 +176,7 @@ export const PRESETS = Object.freeze({
 });
 
 /**
+ * The fields of a preset; an unknown name is refused.
  * @param {string} name
  * @returns {Readonly<Record<string, any>>}
  */

@@ -1,10 +1,11 @@
-// safetensors.js - the header of a .safetensors file, read strictly
+// safetensors.js - reads and checks the header of a .safetensors file
 //
 //   u64 n | n bytes of JSON { name: { dtype, shape, data_offsets: [begin, end] }, "__metadata__": {...} } | data
 //
 // JSON.parse keeps the last of two equal keys, so the text is scanned for duplicates. The ranges must tile the data
 // exactly: no hole, no overlap, nothing after them.
 import { fail, show } from '../base/errors.js';
+import { checkTiling } from './plan.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./plan.js').Entry} Entry */
@@ -34,8 +35,9 @@ const BITS = {
 };
 
 /**
+ * Reads the header.
  * @param {ByteReader} r  at the start of the file; afterwards at the start of the data
- * @param {number} file
+ * @param {number} file  its index, for the entries
  * @returns {Promise<Entry[]>}
  */
 export async function readSafetensors(r, file) {
@@ -73,17 +75,17 @@ export async function readSafetensors(r, file) {
       entries.push(entry(r.name, name, info, start, file));
     }
   }
-  const end = tiled(r.name, entries, start);
-  r.fits(end);
+  r.checkSize(checkTiling(r.name, entries, start));
   return entries;
 }
 
 /**
- * @param {string} where
- * @param {string} name
- * @param {any} info
- * @param {number} start
- * @param {number} file
+ * One entry of the header, checked.
+ * @param {string} where  file name, for messages
+ * @param {string} name   of the tensor
+ * @param {any} info      its value in the header
+ * @param {number} start  offset of the data in the file, in bytes
+ * @param {number} file   index of the file
  * @returns {Entry}
  */
 function entry(where, name, info, start, file) {
@@ -104,39 +106,24 @@ function entry(where, name, info, start, file) {
   if (want !== BigInt(bytes)) {
     fail('bad-header', `${at}: shape ${show(shape)} in ${dtype} needs ${want} bytes, data_offsets give ${bytes}`);
   }
-  const ours = { F32: 'f32', F16: 'f16', BF16: 'bf16' }[dtype] ?? dtype;
-  return { name, dtype: ours, shape, file, offset: start + range[0], bytes };
+  const knownDtype = { F32: 'f32', F16: 'f16', BF16: 'bf16' }[dtype];
+  return { name, dtype: knownDtype ?? dtype, shape, file, offset: start + range[0], bytes };
 }
 
-/** @param {unknown} v */
+/**
+ * Whether a value is a whole number from 0.
+ * @param {unknown} v
+ */
 const isCount = (v) => Number.isSafeInteger(v) && Number(v) >= 0;
 
 /**
- * @param {string} where
- * @param {Entry[]} entries
- * @param {number} start
- * @returns {number} the end of the last tensor
- */
-function tiled(where, entries, start) {
-  let at = start;
-  const sorted = [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes);
-  for (const e of sorted) {
-    if (e.offset < at)
-      fail('overlap', `${where}: ${show(e.name)} begins at byte ${e.offset}, inside the tensor before it`);
-    if (e.offset > at) fail('overlap', `${where}: ${e.offset - at} bytes before ${show(e.name)} belong to no tensor`);
-    at += e.bytes;
-  }
-  return at;
-}
-
-/**
- * The first duplicate key of the outermost object or of one of its entries. For text that is not JSON the result is
- * arbitrary: JSON.parse refuses it.
+ * The first duplicate key of the outermost object or of one of its entries; null when there is none. For text that is
+ * not JSON the result is arbitrary, and JSON.parse refuses the text.
  * @param {string} text
  * @returns {string | null}
  */
 function duplicateKey(text) {
-  /** @type {Set<string>[]} one set per open object, down to the depth that is looked at */
+  /** @type {Set<string>[]} keys of the open object of each depth */
   const keys = [];
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
@@ -165,12 +152,12 @@ function duplicateKey(text) {
 }
 
 /**
- * Every tensor must be in the shard that the index names.
- * @param {Record<string, string>} map
- * @param {{name: string, file: number}[]} entries
- * @param {string[]} names
+ * Throws unless every tensor of the index is in the shard that the index names, and no tensor is in two shards.
+ * @param {Record<string, string>} map  file name by tensor, from the index
+ * @param {{name: string, file: number}[]} entries  of all shards
+ * @param {string[]} names  of the files
  */
-export function checkMap(map, entries, names) {
+export function checkShards(map, entries, names) {
   /** @type {Map<string, number>} */
   const at = new Map();
   for (const e of entries) {
@@ -180,6 +167,6 @@ export function checkMap(map, entries, names) {
   for (const [tensor, file] of Object.entries(map)) {
     const i = at.get(tensor);
     if (i === undefined || !names[i].endsWith(file))
-      fail('missing-tensor', `${file}: ${show(tensor)} is missing, which the index puts there`);
+      fail('missing-tensor', `${file}: ${show(tensor)} is missing, but the index names it there`);
   }
 }

@@ -1,5 +1,4 @@
-// tokenizer_json.js - what the vocabularies of vocab.js and pieces.js share when they are written in the shape of a
-// tokenizer.json
+// tokenizer_json.js - the parts of a tokenizer.json that vocab.js and pieces.js build in the same way
 
 /** Token types of GGUF. */
 export const NORMAL = 1;
@@ -8,17 +7,17 @@ export const USER_DEFINED = 4;
 export const BYTE = 6;
 
 /**
- * Models that pieces.js has made. A tokenizer.json from a file is never in this set, whatever it contains.
+ * The models that pieces.js has created. An object from a tokenizer.json is never in this set, whatever it contains.
  * @type {WeakSet<object>}
  */
 export const pieceModels = new WeakSet();
 
 /**
- * Every token's id, in order. Of two tokens with equal texts the second gets another name: a text always means the
- * first.
- * @param {string[]} tokens
+ * The id of every token, in order. When two tokens have the same text, the second gets the text "[token 123]".
+ * @param {string[]} tokens  texts
+ * @returns {Map<string, number>} id by text
  */
-export function numbered(tokens) {
+export function idsByText(tokens) {
   /** @type {Map<string, number>} */
   const ids = new Map();
   for (let id = 0; id < tokens.length; id++) {
@@ -31,25 +30,28 @@ export function numbered(tokens) {
 }
 
 /**
- * @typedef {object} Base
+ * @typedef {object} VocabularyBase
  * @property {Map<string, number>} ids  by text
- * @property {number[]} types
- * @property {number | null} bos  put before every text
- * @property {number | null} eos  put after every text
+ * @property {number[]} types  of GGUF, by id
+ * @property {number | null} bos  id that is put before every text; null: none
+ * @property {number | null} eos  id that is put after every text; null: none
  */
 
-/** @param {Base} base */
-export function common({ ids: of, types, bos, eos }) {
-  const texts = [...of.keys()];
+/**
+ * `added_tokens` and `post_processor` of a tokenizer.json.
+ * @param {VocabularyBase} vocabulary
+ */
+export function sharedFields({ ids: idByText, types, bos, eos }) {
+  const texts = [...idByText.keys()];
   const added = [...types.keys()]
     .filter((id) => types[id] === CONTROL || types[id] === USER_DEFINED)
     .map((id) => ({ id, content: texts[id], normalized: false, special: types[id] === CONTROL }));
   /** @param {number} id */
-  const one = (id) => ({ SpecialToken: { id: texts[id], type_id: 0 } });
+  const specialToken = (id) => ({ SpecialToken: { id: texts[id], type_id: 0 } });
   const single = [
-    ...(bos === null ? [] : [one(bos)]),
+    ...(bos === null ? [] : [specialToken(bos)]),
     { Sequence: { id: 'A', type_id: 0 } },
-    ...(eos === null ? [] : [one(eos)]),
+    ...(eos === null ? [] : [specialToken(eos)]),
   ];
   const ids = [bos, eos].filter((id) => id !== null);
   const special = Object.fromEntries(ids.map((id) => [texts[id], { id: texts[id], ids: [id], tokens: [texts[id]] }]));

@@ -1,25 +1,31 @@
 // vocab.js - converts the vocabulary of a GGUF to the form of a tokenizer.json
 //
-// GGUF holds either a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern) or a SentencePiece BPE
-// ("llama": tokens with scores and no merges); llama2.c's tokenizer.bin is the second kind (llama2c.js). SentencePiece
-// always joins the neighbours whose union has the best score, which is what merges ranked by that score do; those are
-// never listed: see pieces.js, a module of its own for such a vocabulary.
+// A GGUF holds either a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern) or a SentencePiece BPE
+// ("llama": tokens with scores, no merges), like llama2.c's tokenizer.bin. SentencePiece merges the neighbours whose
+// union has the best score, as BPE does with merges that are ranked by this score (pieces.js).
 import { fail, show } from '../base/errors.js';
-import { NORMAL, common, numbered } from './tokenizer_json.js';
+import { NORMAL, sharedFields, idsByText } from './tokenizer_json.js';
 
-/** @typedef {import('./tokenizer_json.js').Base} Base */
+/** @typedef {import('./tokenizer_json.js').VocabularyBase} VocabularyBase */
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
 
 const GPT2_SPLIT = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
-/** @param {string} digits */
-const llama3Split = (digits) =>
-  `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`;
+/**
+ * The split pattern of Llama 3 and Qwen 2.
+ * @param {string} digits  pattern of a group of digits
+ */
+const llama3Pattern = (digits) =>
+  `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}|` +
+  ' ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
 
-/** Split patterns by llama.cpp's names for them, applied one after the other. @type {Record<string, string[]>} */
+/**
+ * Split patterns by the names of llama.cpp. The patterns of a list are applied one after the other.
+ * @type {Record<string, string[]>}
+ */
 const SPLITS = {
   'gpt-2': [GPT2_SPLIT],
-  'llama-bpe': [llama3Split('\\p{N}{1,3}')],
-  qwen2: [llama3Split('\\p{N}')],
+  'llama-bpe': [llama3Pattern('\\p{N}{1,3}')],
+  qwen2: [llama3Pattern('\\p{N}')],
   refact: ['\\p{N}', GPT2_SPLIT],
   default: [
     '[\\p{P}\\$\\+<=>\\^~\\|]+',
@@ -28,7 +34,10 @@ const SPLITS = {
     '[0-9][0-9][0-9]',
   ],
 };
-/** @type {Record<string, string>} */
+/**
+ * Further names of llama.cpp for these patterns.
+ * @type {Record<string, string>}
+ */
 const ALIASES = {
   'phi-2': 'gpt-2',
   llama3: 'llama-bpe',
@@ -41,7 +50,8 @@ const ALIASES = {
 };
 
 /**
- * @param {string} where
+ * The vocabulary in the metadata of a GGUF.
+ * @param {string} where  file name, for messages
  * @param {Map<string, any>} meta
  * @returns {Promise<Vocabulary | null>} null where the file has no vocabulary
  */
@@ -56,13 +66,14 @@ export async function ggufTokenizer(where, meta) {
    * @param {string} why
    * @returns {never}
    */
-  const no = (why) => fail('bad-tokenizer', `${where}: ${why}`);
+  const refuse = (why) => fail('bad-tokenizer', `${where}: ${why}`);
 
   const tokens = get('tokens');
-  if (!Array.isArray(tokens) || !tokens.length || typeof tokens[0] !== 'string') no('tokenizer.ggml.tokens is missing');
+  if (!Array.isArray(tokens) || !tokens.length || typeof tokens[0] !== 'string')
+    refuse('tokenizer.ggml.tokens is missing');
   const types = get('token_type') ?? tokens.map(() => NORMAL);
   if (types.length !== tokens.length)
-    no(`tokenizer.ggml.token_type has ${types.length} entries for ${tokens.length} tokens`);
+    refuse(`tokenizer.ggml.token_type has ${types.length} entries for ${tokens.length} tokens`);
   /**
    * @param {string} key
    * @param {number | null} fallback
@@ -71,7 +82,7 @@ export async function ggufTokenizer(where, meta) {
   const id = (key, fallback) => {
     const value = get(`${key}_token_id`) ?? fallback;
     if (value !== null && !(Number.isInteger(value) && value >= 0 && value < tokens.length))
-      no(`tokenizer.ggml.${key}_token_id is ${show(value)}, the vocabulary has ${tokens.length} tokens`);
+      refuse(`tokenizer.ggml.${key}_token_id is ${show(value)}, the vocabulary has ${tokens.length} tokens`);
     return value;
   };
   const spm = kind === 'llama';
@@ -83,32 +94,36 @@ export async function ggufTokenizer(where, meta) {
   const addBos = bos !== null && (get('add_bos_token') ?? (spm || name === 'llama-bpe')) === true;
   const addEos = eos.length > 0 && get('add_eos_token') === true;
 
-  const ids = numbered(tokens);
+  const ids = idsByText(tokens);
   const base = { ids, types, bos: addBos ? bos : null, eos: addEos ? eos[0] : null };
   if (spm) {
     const scores = get('scores');
     if (!Array.isArray(scores) || scores.length !== tokens.length)
-      no(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
-    const odd = scores.findIndex((/** @type {any} */ score) => !(score <= Infinity));
-    if (odd >= 0) no(`tokenizer.ggml.scores has no number at place ${odd}`);
-    const { spmJson } = await import('./pieces.js');
+      refuse(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
+    const wrong = scores.findIndex((/** @type {any} */ score) => !(score <= Infinity));
+    if (wrong >= 0) refuse(`tokenizer.ggml.scores has no number at place ${wrong}`);
+    const { sentencePieceJson } = await import('./pieces.js');
     return {
-      json: spmJson({ ...base, scores, unk: id('unknown', 0) ?? 0, prefix: get('add_space_prefix') !== false }),
+      json: sentencePieceJson({
+        ...base,
+        scores,
+        unk: id('unknown', 0) ?? 0,
+        prefix: get('add_space_prefix') !== false,
+      }),
       special: { bos, eos, addBos },
     };
   }
-  if (!Object.hasOwn(SPLITS, name))
-    fail(
-      'unsupported',
-      `${where}: tokenizer.ggml.pre ${show(pre)} is not supported, expected one of ${Object.keys({ ...SPLITS, ...ALIASES }).join(', ')}`,
-    );
+  if (!Object.hasOwn(SPLITS, name)) {
+    const supported = Object.keys({ ...SPLITS, ...ALIASES }).join(', ');
+    fail('unsupported', `${where}: tokenizer.ggml.pre ${show(pre)} is not supported, expected one of ${supported}`);
+  }
   const merges = get('merges');
-  if (!Array.isArray(merges)) no('tokenizer.ggml.merges is missing');
+  if (!Array.isArray(merges)) refuse('tokenizer.ggml.merges is missing');
   const pairs = merges.map((/** @type {any} */ m) => {
     const at = String(m).indexOf(' ', 1); // a token may itself begin with a space
-    return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : no(`the merge ${show(m)} is not two tokens`);
+    return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : refuse(`the merge ${show(m)} is not two tokens`);
   });
-  // merges whose tokens are missing have no effect; llama.cpp accepts such files
+  // A merge whose tokens are missing has no effect. llama.cpp accepts such files.
   const useful = pairs.filter((/** @type {string[]} */ [a, b]) => ids.has(a) && ids.has(b) && ids.has(a + b));
   return {
     json: bpeJson({ ...base, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }),
@@ -116,10 +131,13 @@ export async function ggufTokenizer(where, meta) {
   };
 }
 
-/** @param {Base & {merges: string[][], splits: string[], ignoreMerges: boolean}} v */
+/**
+ * A byte-level BPE vocabulary in the form of a tokenizer.json.
+ * @param {VocabularyBase & {merges: string[][], splits: string[], ignoreMerges: boolean}} vocabulary
+ */
 function bpeJson({ merges, splits, ignoreMerges, ...base }) {
   return {
-    ...common(base),
+    ...sharedFields(base),
     normalizer: null,
     pre_tokenizer: {
       type: 'Sequence',

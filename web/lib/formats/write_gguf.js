@@ -1,12 +1,16 @@
-// write_gguf.js - GGUF version 3, for converting and for tests; loading does not need it
+// write_gguf.js - writes GGUF version 3, for conversion and tests; loading does not need it
 import { toBfloat, toHalf } from './half.js';
 
-/** @typedef {{type: number, value: any, of?: number}} Value */
 /**
+ * A value of the metadata with its value type; `of` is the type of the elements of an array.
+ * @typedef {{type: number, value: any, of?: number}} Value
+ */
+/**
+ * A tensor; its shape is outermost first.
  * @typedef {{name: string, shape: number[], type: 'F32'|'F16'|'BF16'|'Q8_0'|'Q4_0'|'Q4_1', data: Float32Array}} Tensor
- *   shape outermost first
  */
 
+/** Numbers of ggml's tensor types. */
 const TYPE = { F32: 0, F16: 1, Q4_0: 2, Q4_1: 3, Q8_0: 8, BF16: 30 };
 
 /**
@@ -46,19 +50,20 @@ export const i32s = (value) => ({ type: 9, of: 5, value });
 export const f32s = (value) => ({ type: 9, of: 6, value });
 
 /** A growing byte buffer. */
-class Out {
+class ByteWriter {
   bytes = new Uint8Array(1 << 16);
   length = 0;
 
   /**
+   * Append n zero bytes.
    * @param {number} n
-   * @returns {DataView} room for n bytes
+   * @returns {DataView} of these bytes, valid until the next call
    */
   room(n) {
     if (this.length + n > this.bytes.length) {
-      const more = new Uint8Array(Math.max(2 * this.bytes.length, this.length + n));
-      more.set(this.bytes.subarray(0, this.length));
-      this.bytes = more;
+      const larger = new Uint8Array(Math.max(2 * this.bytes.length, this.length + n));
+      larger.set(this.bytes.subarray(0, this.length));
+      this.bytes = larger;
     }
     this.length += n;
     return new DataView(this.bytes.buffer, this.length - n, n);
@@ -98,7 +103,10 @@ class Out {
     else this.u32(x);
   }
 
-  /** @param {number} to */
+  /**
+   * Append zeros up to a multiple of `to` bytes.
+   * @param {number} to
+   */
   pad(to) {
     this.room(Math.ceil(this.length / to) * to - this.length);
   }
@@ -109,13 +117,14 @@ class Out {
 }
 
 /**
+ * The bytes of a GGUF file.
  * @param {Record<string, Value>} meta
  * @param {Tensor[]} tensors
- * @param {number} [alignment]
+ * @param {number} [alignment]  in bytes
  * @returns {Uint8Array}
  */
 export function writeGguf(meta, tensors, alignment = 32) {
-  const out = new Out();
+  const out = new ByteWriter();
   out.put(new TextEncoder().encode('GGUF'));
   out.u32(3);
   out.u64(tensors.length);
@@ -173,9 +182,10 @@ export function encode(type, x) {
 }
 
 /**
+ * Blocks of 32 numbers.
  * @param {Float32Array} x
- * @param {number} size bytes of a block
- * @param {(v: DataView, x: Float32Array) => void} pack
+ * @param {number} size  bytes of a block
+ * @param {(v: DataView, x: Float32Array) => void} pack  writes one block
  */
 function blocks(x, size, pack) {
   if (x.length % 32) throw new RangeError(`${x.length} numbers are no whole blocks of 32`);
@@ -185,51 +195,51 @@ function blocks(x, size, pack) {
   return out;
 }
 
-const f = Math.fround;
+const fround = Math.fround;
 /**
- * Half away from zero, as C's roundf.
+ * Rounds half away from zero, like C's roundf.
  * @param {number} v
  */
 const round = (v) => Math.sign(v) * Math.floor(Math.abs(v) + 0.5);
 
 /**
- * f16 d | 32 x i8
+ * Writes a q8_0 block: f16 d | 32 x i8; x = d q
  * @param {DataView} v
  * @param {Float32Array} x
  */
 function q8(v, x) {
-  const d = f(x.reduce((m, y) => Math.max(m, Math.abs(y)), 0) / 127);
-  const inverse = d ? f(1 / d) : 0;
+  const d = fround(x.reduce((m, y) => Math.max(m, Math.abs(y)), 0) / 127);
+  const inverse = d ? fround(1 / d) : 0;
   v.setUint16(0, toHalf(d), true);
-  for (let i = 0; i < 32; i++) v.setInt8(2 + i, round(f(x[i] * inverse)));
+  for (let i = 0; i < 32; i++) v.setInt8(2 + i, round(fround(x[i] * inverse)));
 }
 
 /**
- * f16 d | 16 bytes, low nibbles first half, high nibbles second; x = d (q - 8)
+ * Writes a q4_0 block: f16 d | 16 bytes, the low nibbles are the first half, the high ones the second; x = d (q - 8)
  * @param {DataView} v
  * @param {Float32Array} x
  */
 function q4(v, x) {
   const most = x.reduce((m, y) => (Math.abs(y) > Math.abs(m) ? y : m), 0);
-  const d = f(most / -8);
-  const inverse = d ? f(1 / d) : 0;
+  const d = fround(most / -8);
+  const inverse = d ? fround(1 / d) : 0;
   /** @param {number} y */
-  const q = (y) => Math.min(15, Math.floor(f(f(y * inverse) + 8.5)));
+  const q = (y) => Math.min(15, Math.floor(fround(fround(y * inverse) + 8.5)));
   v.setUint16(0, toHalf(d), true);
   for (let i = 0; i < 16; i++) v.setUint8(2 + i, q(x[i]) | (q(x[i + 16]) << 4));
 }
 
 /**
- * f16 d | f16 m | 16 bytes as above; x = d q + m
+ * Writes a q4_1 block: f16 d | f16 m | 16 bytes as above; x = d q + m
  * @param {DataView} v
  * @param {Float32Array} x
  */
 function q41(v, x) {
   const min = x.reduce((a, b) => Math.min(a, b), Infinity);
-  const d = f(f(x.reduce((a, b) => Math.max(a, b), -Infinity) - min) / 15);
-  const inverse = d ? f(1 / d) : 0;
+  const d = fround(fround(x.reduce((a, b) => Math.max(a, b), -Infinity) - min) / 15);
+  const inverse = d ? fround(1 / d) : 0;
   /** @param {number} y */
-  const q = (y) => Math.min(15, Math.floor(f(f(f(y - min) * inverse) + 0.5)));
+  const q = (y) => Math.min(15, Math.floor(fround(fround(fround(y - min) * inverse) + 0.5)));
   v.setUint16(0, toHalf(d), true);
   v.setUint16(2, toHalf(min), true);
   for (let i = 0; i < 16; i++) v.setUint8(4 + i, q(x[i]) | (q(x[i + 16]) << 4));

@@ -4,7 +4,8 @@ import { encode } from './write_gguf.js';
 /** @typedef {{name: string, shape: number[], dtype: 'F32'|'F16'|'BF16', data: Float32Array}} Tensor */
 
 /**
- * Tensors in the order given, without holes; the header is padded to eight bytes as the reference implementation does.
+ * The bytes of a .safetensors file: the tensors in the given order without holes, the header padded to eight bytes like
+ * that of the reference implementation.
  * @param {Tensor[]} tensors
  * @param {Record<string, string>} [metadata]
  * @returns {Uint8Array}

@@ -1,0 +1,137 @@
+// open_file.js - opens one file as a sequence of chunks: bytes, a Blob, an address or a path
+import { END } from './bytes.js';
+import { GlassformerError, fail, messageOf } from '../base/errors.js';
+import { checkedResponse } from '../base/values.js';
+
+/** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array} Bytes */
+/** @typedef {import('./source.js').OpenOptions} OpenOptions */
+
+/**
+ * An open file.
+ * @typedef {object} Opened
+ * @property {string} name  for messages
+ * @property {AsyncIterator<Uint8Array>} chunks
+ * @property {number | null} total  size in bytes; null where it is unknown
+ * @property {boolean} [exact]  false: `total` may be the size of the compressed file
+ * @property {boolean} [bounded]  whether no more than `total` bytes can arrive
+ */
+
+/**
+ * Throws the error for a web page that was served in place of a file.
+ * @param {string} name  of the file
+ * @returns {never}
+ */
+export const failWebPage = (name) => fail('html', `${name}: this is a web page, not a model`);
+
+const inNode = Boolean(globalThis.process?.versions?.node) && typeof window === 'undefined';
+
+/**
+ * node_files.js, which is loaded at the first call, in Node only. This is its only import: see `addressed` in
+ * base/values.js.
+ */
+export const nodeFiles = () => import('./node_files.js');
+
+/**
+ * The path in Node's file system that a path or a file: address means; null for other addresses, and outside Node.
+ * @param {string | URL} at
+ * @returns {string | null}
+ */
+export function localPath(at) {
+  if (!inNode) return null;
+  const text = String(at);
+  if (text.startsWith('file:')) {
+    try {
+      return globalThis.process.getBuiltinModule('node:url').fileURLToPath(text);
+    } catch (error) {
+      return fail('bad-argument', `${text}: not the address of a file here: ${messageOf(error)}`, error);
+    }
+  }
+  return /^[a-z][a-z0-9+.-]+:/i.test(text) ? null : text;
+}
+
+/**
+ * Opens a file in any of its forms.
+ * @param {Bytes} source
+ * @param {OpenOptions} options
+ * @returns {Promise<Opened>}
+ */
+export async function openBytes(source, options) {
+  if (source instanceof ArrayBuffer) return openBytes(new Uint8Array(source), options);
+  if (source instanceof Uint8Array)
+    return { name: 'the bytes given', chunks: singleChunk(source), total: source.length };
+  if (source instanceof Blob) {
+    const name = /** @type {any} */ (source).name || 'the blob given';
+    return { name, chunks: streamChunks(source.stream()), total: source.size };
+  }
+  const path = localPath(source);
+  return path === null ? openUrl(source, options) : (await nodeFiles()).openPath(path);
+}
+
+/**
+ * Bytes as a sequence of one chunk.
+ * @param {Uint8Array} bytes
+ */
+async function* singleChunk(bytes) {
+  yield bytes;
+}
+
+/**
+ * The chunks of a stream; `return` cancels the stream. This is not a generator: `return` of a generator that was never
+ * started does not run its finally block.
+ * @param {ReadableStream<Uint8Array>} stream
+ * @returns {AsyncIterator<Uint8Array>}
+ */
+export function streamChunks(stream) {
+  const reader = stream.getReader();
+  return /** @type {any} */ ({
+    next: () => reader.read(),
+    return: async () => {
+      reader.cancel().catch(() => {});
+      return END;
+    },
+  });
+}
+
+/**
+ * Requests an address.
+ * @param {string | URL} url
+ * @param {OpenOptions} options
+ * @returns {Promise<Opened>}
+ */
+async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === globalThis.fetch, signal }) {
+  const name = String(url);
+  let res;
+  try {
+    res = checkedResponse(await fetch(url, { signal }), name);
+  } catch (e) {
+    signal?.throwIfAborted();
+    if (e instanceof GlassformerError) throw e;
+    return fail('network', `${name}: the request failed: ${messageOf(e)}`, e);
+  }
+  if (!res.ok) {
+    res.body?.cancel().catch(() => {});
+    return fail(
+      res.status === 404 || res.status === 410 ? 'not-found' : 'network',
+      `${name}: the server answered ${res.status} ${res.statusText}`.trim() +
+        (res.status === 401 ? ' (it asks for a token or headers)' : ''),
+      res.status,
+    );
+  }
+  if (/^text\/html/i.test(res.headers.get('content-type') ?? '')) {
+    res.body?.cancel().catch(() => {});
+    return failWebPage(name);
+  }
+  const length = res.headers.get('content-length');
+  const encoding = res.headers.get('content-encoding');
+  const total =
+    length !== null && /^\d+$/.test(length) && (!encoding || encoding === 'identity') ? Number(length) : null;
+  // The encoding of a response of another origin is hidden: its length may be that of the compressed bytes.
+  const exact = res.type !== 'cors';
+  return {
+    name,
+    chunks: res.body ? streamChunks(res.body) : singleChunk(new Uint8Array(0)),
+    total,
+    exact,
+    bounded: exact && trusted,
+  };
+}
