@@ -106,7 +106,7 @@ for (const engine of ENGINES) {
             } = await inPage(page, SMALL, { backend, ...(isolate ? { threads: 2 } : { worker: false }) });
             if (!(await page.evaluate((bytes) => WebAssembly.validate(new Uint8Array(bytes)), [...PROBES[backend]]))) {
               assert.equal(`${engine} ${backend}`, 'webkit relaxed'); // the other engines have both
-              assert.match(failed, /^unsupported: backend relaxed was asked for/);
+              assert.match(failed, /^unsupported: backend relaxed was requested/);
               return t.skip(`${browser.version} lacks an instruction of the relaxed binary`);
             }
             assert.deepEqual({ failed, ...answers }, { failed: undefined, ...(await inNode(SMALL)) });
@@ -140,7 +140,7 @@ for (const engine of ENGINES) {
             }, cache);
             if (cache === 'opfs' && !(await page.evaluate(() => 'getDirectory' in (navigator.storage ?? {})))) {
               assert.equal(engine, 'webkit'); // WebKitGTK has no such cache; Safari has one
-              assert.match(failed, /^unsupported: opfs was asked for/);
+              assert.match(failed, /^unsupported: opfs was requested/);
               return t.skip(`${browser.version} has no private file system`);
             }
             const [first, second] = answers ?? assert.fail(failed);

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Engine } from '../../web/lib/engine/engine.js';
-import { distribution, edit, tensorRow } from '../../web/lib/engine/probe.js';
+import { distribution, addEdit, tensorRow } from '../../web/lib/engine/probe.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { completeConfig } from '../../web/lib/formats/config.js';
 import { encode } from '../../web/lib/formats/write_gguf.js';
@@ -74,7 +74,7 @@ test('loading writes within its allocations, for tensors in pieces of any size',
     const matrix = t.shape.length === 2,
       data = Float32Array.from({ length: t.count }, (_, k) => rows[k % rows.length]),
       bytes = encode(matrix ? 'Q8_0' : 'F32', data);
-    const tensor = engine.tensor(i, 1, matrix ? 'q8_0' : 'f32', 'rows');
+    const tensor = engine.receiveTensor(i, 1, matrix ? 'q8_0' : 'f32', 'rows');
     for (let at = 0, n = 0; at < bytes.length; n++) {
       // larger and smaller than the engine's buffer, never a multiple of a block
       const size = [300_001, 77, 262_139, 1, 500_000][n % 5];
@@ -98,7 +98,7 @@ test('ids, masks, logits, edits and samples are written within their allocations
     );
     engine.randomize(1, 0.02);
     const ids = numbers(n, 1024, n),
-      session = engine.session(2048, 'f32');
+      session = engine.openSession(2048, 'f32');
     session.encode(
       ids,
       ids.map((_, i) => (i % 3 ? 0 : 1)),
@@ -121,9 +121,9 @@ test('ids, masks, logits, edits and samples are written within their allocations
     );
     assert.ok(Math.abs(shares.reduce((a, b) => a + b, 0) - 1) < 1e-4);
     intact();
-    const second = engine.session(2048, 'f32');
+    const second = engine.openSession(2048, 'f32');
     second.encode([1], null);
-    edit(
+    addEdit(
       second,
       { stack: 0, layer: 0, point: engine.schema.points.findIndex(([name]) => name === 'attn.hook_pattern') },
       -1,
@@ -134,7 +134,7 @@ test('ids, masks, logits, edits and samples are written within their allocations
     );
     intact();
     const some = Array.from({ length: Math.min(n, engine.schema.chunk) }, () => {
-      const s = engine.session(64, 'f32');
+      const s = engine.openSession(64, 'f32');
       s.encode([1, 2], null);
       return s;
     });

@@ -241,7 +241,7 @@ describe('memory', () => {
         engine.roster(config).map(() => 'f32'),
       );
       engine.randomize(i, 0.02);
-      const session = engine.session(0, 'f32');
+      const session = engine.openSession(0, 'f32');
       session.eval([1, 2, 3]);
       sizes.push(engine.memoryBytes);
       engine.close();

@@ -170,7 +170,7 @@ describe('a binary that does not compile', () => {
     engineWithout('relaxed');
     await assert.rejects(load(model, { backend: 'relaxed' }), {
       code: 'bad-wasm',
-      message: /^backend relaxed was asked for, but its binary does not compile here: .*relaxed is not known/,
+      message: /^backend relaxed was requested, but its binary does not compile here: .*relaxed is not known/,
     });
   });
 
@@ -179,10 +179,7 @@ describe('a binary that does not compile', () => {
     const { backend, warnings } = await loaded();
     assert.match(backend, /^simd128, one thread/);
     assert.equal(warnings.length, 1);
-    assert.match(
-      warnings[0],
-      /^the binary relaxed does not compile here, simd takes its place \(.*relaxed is not known/,
-    );
+    assert.match(warnings[0], /^the binary relaxed does not compile here, simd replaces it \(.*relaxed is not known/);
   });
 
   test('with threads is replaced by the one without, after SIMD was tried instead of relaxed SIMD', async () => {
@@ -190,7 +187,7 @@ describe('a binary that does not compile', () => {
     const { backend, warnings } = await loaded({ worker: true, threads: 2 });
     assert.match(backend, /one thread: the WebAssembly file has no threads$/);
     assert.deepEqual(
-      warnings.map((w) => /^the binary (\S+) does not compile here, (\S+) takes/.exec(w)?.slice(1)),
+      warnings.map((w) => /^the binary (\S+) does not compile here, (\S+) replaces/.exec(w)?.slice(1)),
       [
         ['relaxed-threads', 'simd-threads'],
         ['simd-threads', 'relaxed'],

@@ -100,7 +100,7 @@ describe('headers', () => {
   test('are not sent, in a page, to a part on another server', async () => {
     const node = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(globalThis, 'process'));
     Object.defineProperty(globalThis, 'process', { ...node, get: () => undefined });
-    const { requests } = await import('../../web/lib/download/requests.js?page').finally(() =>
+    const { loadFetch } = await import('../../web/lib/download/requests.js?page').finally(() =>
       Object.defineProperty(globalThis, 'process', node),
     );
     const asked = /** @type {[string, boolean, string | undefined][]} */ ([]);
@@ -110,7 +110,7 @@ describe('headers', () => {
     };
     const weights = 'https://home.example/m.safetensors',
       config = 'https://away.example/config.json';
-    const fetch = requests({ weights, config }, { headers: Object.entries(headers) }, answer);
+    const fetch = loadFetch({ weights, config }, { headers: Object.entries(headers) }, answer);
     await fetch(weights);
     await fetch(config);
     assert.deepEqual(asked, [

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, load } from '../../web/lib/index.js';
-import { suitable } from '../../web/lib/engine/threads.js';
+import { threadCount } from '../../web/lib/engine/threads.js';
 import { collect, numbers, sameBits, stories } from './helpers.js';
 
 const library = new URL('../../web/lib/index.js', import.meta.url);
@@ -110,7 +110,7 @@ test('a small model uses one thread on every machine, a larger one as many as th
       [64, 4],
     ]) {
       Object.defineProperty(globalThis, 'navigator', { value: { hardwareConcurrency: cores }, configurable: true });
-      assert.deepEqual([0, 1e6, 4e6 - 1, 4e6, 1e9].map(suitable), [1, 1, 1, most, most], `${cores} cores`);
+      assert.deepEqual([0, 1e6, 4e6 - 1, 4e6, 1e9].map(threadCount), [1, 1, 1, most, most], `${cores} cores`);
     }
   } finally {
     if (before) Object.defineProperty(globalThis, 'navigator', before);

@@ -24,7 +24,7 @@ import { camelConfig } from './formats/config.js';
 import { configOf, countParameters as count, estimate as estimated } from './formats/estimate.js';
 import { engineModule } from './engine/binary.js';
 import { whyNoThreads } from './engine/features.js';
-import { hasStream, loadOptions, sourceOf, watchedProgress } from './input/loading.js';
+import { hasStream, loadOptions, checkedSource, abortableProgress } from './input/loading.js';
 import { Model } from './model_handle.js';
 import { LocalModel, WorkerModel } from './worker/remote.js';
 import { startWorker } from './worker/start.js';
@@ -49,7 +49,7 @@ const isNode = !!globalThis.process?.versions?.node;
  * model.dispose();
  */
 export async function load(source, options = {}) {
-  const from = sourceOf(source);
+  const from = checkedSource(source);
   const checked = loadOptions('load', options);
   return guardedAsync(async () => {
     const streamed = hasStream(from) ? await addressed(from, checked.fetch) : null;
@@ -136,7 +136,7 @@ async function open(method, what, options) {
   if (worker && typeof worker !== 'function' && typeof Worker === 'undefined' && !isNode)
     fail('unsupported', 'there are no workers here: use { worker: false }');
   given?.throwIfAborted();
-  const { signal, onProgress, end } = watchedProgress(told, given);
+  const { signal, onProgress, end } = abortableProgress(told, given);
   /** @type {import('./worker/remote.js').Remote | null} */
   let remote = null;
   try {

@@ -1,6 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // model_handle.js - a loaded model on the caller's side; model.js is the other end
-import { callOptions, idsOf, inputOf, limitsOf, logitsOf, messagesOf } from './input/arguments.js';
+import {
+  callOptions,
+  checkedIdList,
+  checkedInput,
+  limitsOf,
+  checkedLogits,
+  checkedMessages,
+} from './input/arguments.js';
 import { guardedAsync } from './base/errors.js';
 import { LIMITS, number, checkedText } from './base/values.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
@@ -228,7 +235,7 @@ export class Model {
    * console.log(await model.decode(await model.encode('a red ball')));    // <|endoftext|>a red ball
    */
   async decode(ids) {
-    return this.#call('decode', [idsOf(ids, 'list of ids', this.#limits.vocab)]);
+    return this.#call('decode', [checkedIdList(ids, 'list of ids', this.#limits.vocab)]);
   }
 
   /**
@@ -255,7 +262,7 @@ export class Model {
   generate(prompt, options) {
     try {
       const [rest, hooks] = callOptions('generate', options, this.#limits);
-      return keepAlive(this.#remote.generate([inputOf(prompt, 'prompt', this.#limits, true), rest], hooks), this);
+      return keepAlive(this.#remote.generate([checkedInput(prompt, 'prompt', this.#limits, true), rest], hooks), this);
     } catch (error) {
       return refusal(error);
     }
@@ -277,7 +284,7 @@ export class Model {
    */
   async *chat(messages, options) {
     const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits);
-    const list = messagesOf(messages);
+    const list = checkedMessages(messages);
     const prompt = await guardedAsync(async () =>
       (await import('./chat.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)),
     );
@@ -292,7 +299,7 @@ export class Model {
    */
   async #ask(call, input, options, many) {
     const [rest, hooks] = callOptions(call, options, this.#limits);
-    return this.#call('inspect', [call, [inputOf(input, 'input', this.#limits, many), rest]], hooks);
+    return this.#call('inspect', [call, [checkedInput(input, 'input', this.#limits, many), rest]], hooks);
   }
 
   /**
@@ -343,7 +350,7 @@ export class Model {
   async distribution(logits, options) {
     return this.#call('inspect', [
       'distribution',
-      [logitsOf(logits), callOptions('distribution', options, this.#limits)[0]],
+      [checkedLogits(logits), callOptions('distribution', options, this.#limits)[0]],
     ]);
   }
 

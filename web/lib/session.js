@@ -2,7 +2,7 @@
 // session.js - the public class Session; run/session_table.js answers its messages
 import { GlassformerError } from './base/errors.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
-import { callOptions, inputOf } from './input/arguments.js';
+import { callOptions, checkedInput } from './input/arguments.js';
 import { number } from './base/values.js';
 
 /** @typedef {import('./index.js').Ids} Ids */
@@ -92,7 +92,7 @@ export class Session {
     const [, hooks] = callOptions('eval', options);
     const { logits, captured, length, bytes } = await this.#call(
       'eval',
-      [inputOf(input, 'input', this.#limits)],
+      [checkedInput(input, 'input', this.#limits)],
       hooks,
     );
     this.#length = length;

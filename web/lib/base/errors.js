@@ -41,7 +41,7 @@ export const CODES = /* @__PURE__ */ Object.freeze({
   'bad-wasm': 'the WebAssembly file is not this engine, or cannot run here',
   blocked: 'a policy of the page forbids what the engine needs; the sentence names the header to change',
   worker: 'the worker could not be started, or failed, or was ended: dispose, and load again',
-  storage: 'the cache that was asked for cannot be used: the browser or the system blocks it, or it is full',
+  storage: 'the requested cache cannot be used: the browser or the system blocks it, or it is full',
   callback: "a function of the caller's threw, which ended the load: onProgress",
   internal: 'an error of the package itself, with what was thrown as its cause: please report it',
   crashed: 'the engine broke off in the middle of its work, which no input may bring about: dispose, and load again',

@@ -1,25 +1,25 @@
-// file_store.js - the store of cache: 'file', a folder of Node's file system
+// file_store.js - the store of the option cache: 'file', a folder of Node's file system
 import { fail } from '../base/errors.js';
 import { openFile } from '../formats/node_file.js';
 import { Sha256 } from './sha256.js';
 
-/** Ending of files that are still being written; a process that died leaves one behind. */
+/** Ending of files that are being written. A process that is killed leaves such a file behind. */
 const PART = '.part';
 /** Age after which such a file is removed. */
 const STALE_MS = 24 * 3600 * 1000;
-/** Bytes read at a time. */
-const PIECE = 1 << 20;
+/** Bytes that are read at a time. */
+const READ_BYTES = 1 << 20;
 
 /**
- * A module of Node, without an import that bundlers for the browser would try to resolve.
+ * A module of Node. It is not imported, because bundlers for browsers would not find it.
  * @param {string} name
  * @returns {any}
  */
 const node = (name) => /** @type {any} */ (globalThis.process).getBuiltinModule(`node:${name}`);
 
 /**
- * `glassformer` in the user's cache folder.
- * @returns {string}
+ * The default folder: `glassformer` in the user's cache folder.
+ * @returns {string} its path
  */
 export function defaultCacheDir() {
   const { env, platform } = /** @type {any} */ (globalThis.process);
@@ -37,14 +37,15 @@ export function defaultCacheDir() {
 }
 
 /**
- * @param {string} [cacheDir]
+ * Opens the store. Throws `unsupported` outside Node, and `storage` when the folder cannot be used.
+ * @param {string} [cacheDir]  the folder
  * @returns {Promise<import('./store.js').Store>}
  */
 export async function fileStore(cacheDir) {
   if (!globalThis.process?.versions?.node)
     return fail(
       'unsupported',
-      "cache 'file' was asked for, but there is no file system here: in a browser use 'cache-storage' or 'opfs'",
+      "cache 'file' was requested, but there is no file system here: in a browser use 'cache-storage' or 'opfs'",
     );
   /** @type {typeof import('node:fs/promises')} */
   const fs = node('fs/promises');
@@ -54,13 +55,14 @@ export async function fileStore(cacheDir) {
   const blocked = (/** @type {any} */ error) =>
     fail(
       'storage',
-      `the cache folder ${folder} cannot be used (${error?.code ?? error?.message}): name another with cacheDir, or load with cache: 'none'`,
+      `the cache folder ${folder} cannot be used (${error?.code ?? error?.message}): ` +
+        "name another with cacheDir, or load with cache: 'none'",
       error,
     );
   await fs.mkdir(folder, { recursive: true }).catch(blocked);
   await fs.access(folder, fs.constants.R_OK | fs.constants.W_OK).catch(blocked);
   /**
-   * SHA-256 of the address, and the last part of its path for readers.
+   * The path of a stored file: SHA-256 of the address, and the last part of the address, which people can read.
    * @param {string} url
    */
   const pathOf = (url) => {
@@ -97,7 +99,7 @@ export async function fileStore(cacheDir) {
           try {
             await file.sync(); // before the rename: a crash must not leave an incomplete file
             await file.close();
-            await fs.rename(part, path); // atomic; of two processes the last one wins
+            await fs.rename(part, path); // atomic; of two processes that write the file, the last one wins
           } catch (error) {
             await discard();
             throw error;
@@ -119,7 +121,7 @@ function contents(file) {
     {
       async pull(controller) {
         try {
-          const buffer = new Uint8Array(PIECE);
+          const buffer = new Uint8Array(READ_BYTES);
           const bytes = await file.read(buffer);
           if (bytes) return controller.enqueue(buffer.subarray(0, bytes));
         } catch (error) {
@@ -136,6 +138,7 @@ function contents(file) {
 }
 
 /**
+ * Remove old files that were never completed.
  * @param {typeof import('node:fs/promises')} fs
  * @param {string} folder
  * @param {typeof import('node:path').join} join

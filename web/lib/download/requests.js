@@ -1,9 +1,9 @@
-// requests.js - the fetch of one load: sends the caller's headers to the source's origin only, and resumes cut
-// downloads
+// requests.js - the fetch of one load: sends the caller's headers to the origin of the source only, and resumes
+// interrupted downloads
 import { fail, show } from '../base/errors.js';
 import { Opener } from '../formats/source.js';
 import { headerToken } from '../input/headers.js';
-import { resuming } from './resume.js';
+import { withResume } from './resume.js';
 
 /** @typedef {import('../input/headers.js').HeaderPairs} HeaderPairs */
 
@@ -13,20 +13,22 @@ const MAX_REDIRECTS = 20;
 const inNode = !!globalThis.process?.versions?.node;
 
 /**
- * @param {any} source  as load takes it, in a form that can be posted
+ * The fetch of one load.
+ * @param {any} source  as checked by input/loading.js
  * @param {{headers?: HeaderPairs, token?: string, hfEndpoint?: string}} options
- * @param {typeof globalThis.fetch} [fetch]
+ * @param {typeof globalThis.fetch} [fetch]  the caller's
  * @returns {typeof globalThis.fetch}
  */
-export function requests(source, options, fetch = globalThis.fetch) {
+export function loadFetch(source, options, fetch = globalThis.fetch) {
   const address = firstAddress(source, options);
-  return resuming(address ? withHeaders(fetch, address.origin, headersFor(options, address.hub)) : fetch);
+  return withResume(address ? withHeaders(fetch, address.origin, headersFor(options, address.hub)) : fetch);
 }
 
 /**
  * The origin that receives the headers: that of the weights, or of the first other part with an address.
- * @param {any} source @param {{hfEndpoint?: string, token?: unknown}} options
- * @returns {{origin: string, hub: boolean} | null}
+ * @param {any} source
+ * @param {{hfEndpoint?: string, token?: unknown}} options
+ * @returns {{origin: string, hub: boolean} | null} hub: whether the address begins with hf:
  */
 function firstAddress(source, { hfEndpoint, token }) {
   const parts = [source?.weights ?? source, source?.config, source?.tokenizer]
@@ -42,32 +44,35 @@ function firstAddress(source, { hfEndpoint, token }) {
   try {
     url = new URL(String(new Opener({ hfEndpoint }).resolve(first)));
   } catch {
-    return null;
-  } // refused when it is opened
+    return null; // the address is refused when it is opened
+  }
   return { origin: url.origin, hub };
 }
 
 /**
- * The caller's headers, and the token of the hub: that of the options, or in Node $HF_TOKEN, which is for its own
- * endpoint only.
- * @param {{headers?: HeaderPairs, token?: string, hfEndpoint?: string}} options @param {boolean} hub
+ * The caller's headers and the authorization for the hub: the option `token`, or in Node $HF_TOKEN, which is sent only
+ * to the hub or to $HF_ENDPOINT.
+ * @param {{headers?: HeaderPairs, token?: string, hfEndpoint?: string}} options
+ * @param {boolean} hub  whether the source begins with hf:
  * @returns {HeaderPairs}
  */
 function headersFor({ headers = [], token, hfEndpoint }, hub) {
   const env = globalThis.process?.env ?? {};
   const mayUse = hub && (hfEndpoint === undefined || hfEndpoint === (env.HF_ENDPOINT ?? HUB));
-  const own = mayUse && env.HF_TOKEN?.trim();
-  const secret = token ?? (own ? headerToken(own, '$HF_TOKEN') : undefined);
-  const named = headers.some(([name]) => name === 'authorization');
-  if (token !== undefined && named)
+  const envToken = mayUse && env.HF_TOKEN?.trim();
+  const secret = token ?? (envToken ? headerToken(envToken, '$HF_TOKEN') : undefined);
+  const hasAuthorization = headers.some(([name]) => name === 'authorization');
+  if (token !== undefined && hasAuthorization)
     fail('bad-option', 'token and headers both hold an authorization: give one of them');
-  return secret && !named ? [...headers, ['authorization', `Bearer ${secret}`]] : headers;
+  return secret && !hasAuthorization ? [...headers, ['authorization', `Bearer ${secret}`]] : headers;
 }
 
 /**
- * A fetch that sends these headers to one origin. After a redirect to another origin they are not sent again, not even
- * to the first.
- * @param {typeof globalThis.fetch} fetch @param {string} origin @param {HeaderPairs} pairs
+ * A fetch that sends headers to one origin. After a redirect to another origin they are not sent any more, even when it
+ * redirects back.
+ * @param {typeof globalThis.fetch} fetch
+ * @param {string} origin
+ * @param {HeaderPairs} pairs
  * @returns {typeof globalThis.fetch}
  */
 function withHeaders(fetch, origin, pairs) {
@@ -75,12 +80,12 @@ function withHeaders(fetch, origin, pairs) {
   return async (input, init) => {
     let url = new URL(String(input));
     if (url.origin !== origin) return fetch(input, init);
-    const all = new Headers(init?.headers);
-    for (const [name, value] of pairs) all.set(name, value);
-    if (!inNode) return inBrowser(fetch, url.href, { ...init, headers: all }, pairs);
+    const headers = new Headers(init?.headers);
+    for (const [name, value] of pairs) headers.set(name, value);
+    if (!inNode) return fetchInBrowser(fetch, url.href, { ...init, headers: headers }, pairs);
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
       if (url.origin !== origin) return fetch(url.href, init);
-      const response = await fetch(url.href, { ...init, headers: all, redirect: 'manual' });
+      const response = await fetch(url.href, { ...init, headers: headers, redirect: 'manual' });
       const to = [301, 302, 303, 307, 308].includes(response.status) ? response.headers.get('location') : null;
       if (to === null) return response;
       response.body?.cancel().catch(() => {});
@@ -97,16 +102,20 @@ function withHeaders(fetch, origin, pairs) {
 }
 
 /**
- * A page cannot read the target of a redirect. Browsers remove an authorization header when the target has another
- * origin, but keep all others: with these a redirect is an error.
- * @param {typeof globalThis.fetch} fetch @param {string} url @param {RequestInit} init @param {HeaderPairs} pairs
+ * A request with headers in a browser, where a redirect's target cannot be read. Browsers remove an authorization
+ * header when the target has another origin, and keep all others: with other headers a redirect is an error.
+ * @param {typeof globalThis.fetch} fetch
+ * @param {string} url
+ * @param {RequestInit} init
+ * @param {HeaderPairs} pairs
  */
-async function inBrowser(fetch, url, init, pairs) {
+async function fetchInBrowser(fetch, url, init, pairs) {
   if (pairs.every(([name]) => name === 'authorization')) return fetch(url, init);
   const response = await fetch(url, { ...init, redirect: 'manual' });
   if (response.type !== 'opaqueredirect') return response;
   return fail(
     'network',
-    `${url}: the server redirects, and a browser would send the headers to the target of the redirect too: give the final address, or use authorization as the only header`,
+    `${url}: the server redirects, and a browser would send the headers to the target of the redirect too: ` +
+      'give the final address, or use authorization as the only header',
   );
 }

@@ -1,20 +1,21 @@
-// resume.js - a fetch that requests the rest of a body when the connection was cut
+// resume.js - a fetch that requests the rest of a body when the connection was interrupted
 //
-// A validator (a strong ETag or Last-Modified) has to show that the file on the server is still the same. Responses
-// without one, or with a content encoding, are passed on as they are.
+// A validator (a strong ETag or Last-Modified) must show that the file on the server has not changed. Responses without
+// a validator, or with a content encoding, are not resumed.
 import { GlassformerError, fail } from '../base/errors.js';
 import { checkedResponse, checkedChunk } from '../base/values.js';
 
-/** Most requests in a row that bring no new byte. */
+/** Most requests in succession without a new byte. */
 const ATTEMPTS = 5;
-/** Wait before the first of them; doubled each time. */
+/** Wait before the first of these requests; doubled each time. */
 const WAIT_MS = 150;
 
 /**
+ * A fetch whose bodies are resumed.
  * @param {typeof globalThis.fetch} fetch
  * @returns {typeof globalThis.fetch}
  */
-export function resuming(fetch) {
+export function withResume(fetch) {
   return async (input, init) => {
     const url = String(input);
     const response = checkedResponse(await fetch(input, init), url);
@@ -27,10 +28,10 @@ export function resuming(fetch) {
       new Headers(init?.headers).has('range')
     )
       return response;
-    const body = new Body(fetch, url, init, response, validator);
+    const body = new ResumedBody(fetch, url, init, response, validator);
     const { status, statusText, headers, type } = response;
     const whole = new Response(body.stream(), { status, statusText, headers });
-    // a reader asks for both
+    // The type and the url of a constructed Response are empty, but readers use them.
     return Object.defineProperties(whole, { type: { value: type }, url: { value: response.url } });
   };
 }
@@ -38,13 +39,13 @@ export function resuming(fetch) {
 /** @typedef {{name: 'etag'|'last-modified', value: string}} Validator */
 
 /**
- * What identifies this version of the file; null where no range of it can be requested.
+ * The validator of a response; null where no range of the file can be requested.
  * @param {Response} response
  * @returns {Validator | null}
  */
 function validatorOf({ headers }) {
   const encoding = headers.get('content-encoding');
-  // a range counts encoded bytes
+  // With an encoding, a range would count encoded bytes.
   if ((encoding && encoding !== 'identity') || headers.get('accept-ranges') === 'none') return null;
   for (const name of /** @type {const} */ (['etag', 'last-modified'])) {
     const value = headers.get(name);
@@ -53,21 +54,21 @@ function validatorOf({ headers }) {
   return null;
 }
 
-class Body {
-  /** Bytes delivered. */
+class ResumedBody {
+  /** Number of bytes delivered. */
   #position = 0;
   /** Requests since the last delivered byte. */
   #attempts = 0;
-  /** Bytes to drop, where a server without ranges sends the whole file again. */
+  /** Bytes to drop from a server without ranges, which sends the whole file again. */
   #skip = 0;
   #fetch;
   #url;
   #init;
   #validator;
-  /** Of the whole file, where it is known. @type {number | null} */
+  /** @type {number | null} size of the whole file, null where it is unknown */
   #total;
-  /** Whether the response is cross-origin, so that only exposed headers can be read. */
-  #distant;
+  /** Whether the response is of another origin: then only exposed headers can be read. */
+  #crossOrigin;
   /** @type {ReadableStreamDefaultReader<Uint8Array>} */
   #reader;
 
@@ -83,14 +84,17 @@ class Body {
     this.#url = url;
     this.#init = init;
     this.#validator = validator;
-    this.#distant = response.type === 'cors';
+    this.#crossOrigin = response.type === 'cors';
     const length = response.headers.get('content-length');
-    // it may be that of compressed bytes
-    this.#total = length !== null && /^\d+$/.test(length) && !this.#distant ? Number(length) : null;
+    // The length of a response of another origin may be that of compressed bytes.
+    this.#total = length !== null && /^\d+$/.test(length) && !this.#crossOrigin ? Number(length) : null;
     this.#reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
   }
 
-  /** @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
+  /**
+   * The body.
+   * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
+   */
   stream() {
     return new ReadableStream(
       {
@@ -105,7 +109,10 @@ class Body {
     );
   }
 
-  /** @returns {Promise<Uint8Array | null>} null at the end */
+  /**
+   * The next bytes, after a new request where one is needed.
+   * @returns {Promise<Uint8Array | null>} null at the end
+   */
   async #next() {
     for (;;) {
       /** @type {unknown} */
@@ -115,12 +122,12 @@ class Body {
         if (done && (this.#total === null || this.#position >= this.#total)) return null;
         if (!done) {
           checkedChunk(value, this.#url);
-          const over = Math.min(this.#skip, value.length);
-          this.#skip -= over;
-          if (over === value.length) continue;
-          this.#position += value.length - over;
+          const skipped = Math.min(this.#skip, value.length);
+          this.#skip -= skipped;
+          if (skipped === value.length) continue;
+          this.#position += value.length - skipped;
           this.#attempts = 0;
-          return value.subarray(over);
+          return value.subarray(skipped);
         }
       } catch (error) {
         this.#init?.signal?.throwIfAborted();
@@ -144,9 +151,9 @@ class Body {
       try {
         const headers = new Headers(this.#init?.headers);
         headers.set('range', `bytes=${this.#position}-`);
-        // across origins it would need Access-Control-Allow-Headers
-        if (!this.#distant) headers.set('if-range', this.#validator.value);
-        const fetch = this.#fetch; // a browser's own refuses to be called as a method
+        // A request to another origin would need Access-Control-Allow-Headers for if-range.
+        if (!this.#crossOrigin) headers.set('if-range', this.#validator.value);
+        const fetch = this.#fetch; // the platform's fetch throws when it is called as a method
         response = checkedResponse(await fetch(this.#url, { ...this.#init, headers }), this.#url);
       } catch (error) {
         signal?.throwIfAborted();
@@ -164,7 +171,7 @@ class Body {
   }
 
   /**
-   * Whether this response continues the body. Throws where no later one can.
+   * Whether a response continues the body. Throws when no later request can succeed.
    * @param {Response} response
    */
   #accepts(response) {
@@ -180,16 +187,17 @@ class Body {
       response.body?.cancel().catch(() => {});
       this.#refuse('the file on the server has changed since: load it again');
     }
-    if (status === 206 && !range && this.#distant)
+    if (status === 206 && !range && this.#crossOrigin)
       this.#refuse('the server does not let pages of other origins read Content-Range (Access-Control-Expose-Headers)');
     if (status === 206 && Number(range?.[1] ?? -1) !== this.#position)
-      this.#refuse('the server then sent another part of the file than was asked for');
+      this.#refuse('the server then sent another part of the file than the requested one');
     if (status === 206) this.#total ??= size;
     this.#skip = status === 200 ? this.#position : 0; // a server without ranges sends the whole file
     return !!response.body;
   }
 
   /**
+   * Throw the error for a body that cannot be resumed.
    * @param {string} why
    * @param {unknown} [cause]
    * @returns {never}
@@ -205,6 +213,7 @@ class Body {
 }
 
 /**
+ * Waits, or rejects with the signal's reason.
  * @param {number} ms
  * @param {AbortSignal} [signal]
  * @returns {Promise<void>}

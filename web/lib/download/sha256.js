@@ -1,4 +1,4 @@
-// sha256.js - SHA-256 of bytes that come in pieces (FIPS 180-4); the platform's own wants them all at once
+// sha256.js - SHA-256 of bytes that arrive in pieces (FIPS 180-4); crypto.subtle needs all bytes at once
 
 /** Fractions of the square roots of the first 8 primes and of the cube roots of the first 64, 32 bits each. */
 const START = new Int32Array(8);
@@ -9,6 +9,7 @@ for (let n = 2, i = 0; i < 64; n++) {
   K[i++] = ((n ** (1 / 3) % 1) * 2 ** 32) | 0;
 }
 
+/** Computes one digest: `update` any number of times, then `digest` once. */
 export class Sha256 {
   #h = START.slice();
   #w = new Int32Array(64);
@@ -49,12 +50,17 @@ export class Sha256 {
     for (let i = 16; i < 64; i++) {
       const a = w[i - 15];
       const b = w[i - 2];
-      w[i] = w[i - 16] + (turn(a, 7) ^ turn(a, 18) ^ (a >>> 3)) + w[i - 7] + (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10));
+      w[i] =
+        w[i - 16] +
+        (rotateRight(a, 7) ^ rotateRight(a, 18) ^ (a >>> 3)) +
+        w[i - 7] +
+        (rotateRight(b, 17) ^ rotateRight(b, 19) ^ (b >>> 10));
     }
     let [a, b, c, d, e, f, g, h] = H;
     for (let i = 0; i < 64; i++) {
-      const s = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + K[i] + w[i]) | 0;
-      const t = (s + (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+      const s =
+        (h + (rotateRight(e, 6) ^ rotateRight(e, 11) ^ rotateRight(e, 25)) + ((e & f) ^ (~e & g)) + K[i] + w[i]) | 0;
+      const t = (s + (rotateRight(a, 2) ^ rotateRight(a, 13) ^ rotateRight(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
       h = g;
       g = f;
       f = e;
@@ -77,9 +83,10 @@ export class Sha256 {
 }
 
 /**
+ * Rotates 32 bits.
  * @param {number} x
- * @param {number} n bits to the right, around
+ * @param {number} n  bits to the right
  */
-function turn(x, n) {
+function rotateRight(x, n) {
   return (x >>> n) | (x << (32 - n));
 }

@@ -1,7 +1,7 @@
 // store.js - caches for downloads, in browsers and in Node, and the SHA-256 of a weight file
 //
-// A file is written to its store while it is downloaded and becomes visible when it is complete. Nothing is stored of a
-// download that breaks, of a file with the wrong checksum, or of an HTML error page served with status 200.
+// A file is written to its store while it is downloaded, and becomes visible when it is complete. Interrupted
+// downloads, files with a wrong checksum and HTML error pages served with status 200 are not stored.
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import { checkedResponse, checkedChunk, isBytes } from '../base/values.js';
 import { openBytes, streamChunks } from '../formats/open_file.js';
@@ -11,24 +11,27 @@ import { Yielder } from '../base/event_loop.js';
 
 /** Name of the cache and of the folder. */
 const NAME = 'glassformer';
-/** Status codes for a missing file: S3 answers 403 where files may not be listed. */
+/** Status codes for a missing file. S3 answers 403 where files may not be listed. */
 const ABSENT = [403, 404, 410];
-/** First bytes that are checked before a file is stored; JSON is checked whole. */
+/** Number of first bytes that are checked before a file is stored; a JSON file is checked whole. */
 const HEAD = 64;
-/** Bytes hashed at a time, some 10 ms. */
-const PIECE = 1 << 20;
+/** Bytes that are hashed at a time; this takes some 10 ms. */
+const HASH_BYTES = 1 << 20;
 
 /**
+ * A cache of files by address. Closing the stream of `put` stores the file, aborting it discards the file.
  * @typedef {object} Store
  * @property {(url: string) => Promise<Response | null>} get
- * @property {(url: string, headers: Headers) => Promise<WritableStream<Uint8Array>>} put close stores the file, abort
- *   discards it
+ * @property {(url: string, headers: Headers) => Promise<WritableStream<Uint8Array>>} put
  */
 
-/** @returns {Promise<Store>} */
+/**
+ * The store of the option cache: 'cache-storage'.
+ * @returns {Promise<Store>}
+ */
 async function cacheStorage() {
   if (typeof caches === 'undefined')
-    fail('unsupported', 'cache-storage was asked for, but it is not there (it needs a browser and https)');
+    fail('unsupported', 'cache-storage was requested, but it is not there (it needs a browser and https)');
   const cache = await caches.open(NAME);
   return {
     get: async (url) => (await cache.match(url)) ?? null,
@@ -36,7 +39,7 @@ async function cacheStorage() {
       const { readable, writable } = new TransformStream();
       const stored = cache.put(url, new Response(readable, { headers }));
       const writer = writable.getWriter();
-      stored.catch((error) => writer.abort(error)).catch(() => {}); // otherwise a write would wait for ever
+      stored.catch((error) => writer.abort(error)).catch(() => {}); // without it a write would wait for ever
       return new WritableStream({
         write: (chunk) => writer.write(chunk),
         close: async () => {
@@ -50,13 +53,13 @@ async function cacheStorage() {
 }
 
 /**
- * Files of the origin's private file system, named by the hash of their address.
+ * The store of the option cache: 'opfs': files of the origin's private file system, named by the hash of their address.
  * @returns {Promise<Store>}
  */
 async function opfs() {
   const root = await globalThis.navigator?.storage?.getDirectory?.().catch(() => null);
   if (!root)
-    fail('unsupported', 'opfs was asked for, but there is no private file system here (it needs a browser and https)');
+    fail('unsupported', 'opfs was requested, but there is no private file system here (it needs a browser and https)');
   const folder = await root.getDirectoryHandle(NAME, { create: true });
   const nameOf = (/** @type {string} */ url) => new Sha256().update(new TextEncoder().encode(url)).digest();
   return {
@@ -67,7 +70,7 @@ async function opfs() {
       );
       return file && file.size ? new Response(file, { headers: { 'content-length': String(file.size) } }) : null;
     },
-    // the written bytes become visible when the stream is closed
+    // The written bytes become visible when the stream is closed.
     put: async (url) =>
       /** @type {WritableStream<Uint8Array>} */ (
         await (await folder.getFileHandle(nameOf(url), { create: true })).createWritable()
@@ -76,30 +79,32 @@ async function opfs() {
 }
 
 /**
- * @param {string} cache
+ * Opens a store. Its failures become `storage` errors.
+ * @param {string} cache  the option
  * @param {() => Promise<Store>} open
  * @returns {Promise<Store>}
  */
-async function opened(cache, open) {
+async function openStore(cache, open) {
   try {
     return await open();
   } catch (error) {
     if (error instanceof GlassformerError) throw error;
     return fail(
       'storage',
-      `the cache ${show(cache)} cannot be used (${messageOf(error)}): allow this site to store data, or load with { cache: 'none' }`,
+      `the cache ${show(cache)} cannot be used (${messageOf(error)}): ` +
+        "allow this site to store data, or load with { cache: 'none' }",
       error,
     );
   }
 }
 
 /**
- * A store whose failures do not fail a load: a read that fails is a miss, and a write that fails (a full disk, for
- * example) stores nothing.
+ * A store whose failures do not fail a load: after a failed read the file is downloaded, and a failed write (on a full
+ * disk, for example) stores nothing.
  * @param {Store} store
  * @returns {Store}
  */
-function lenient({ get, put }) {
+function withoutFailures({ get, put }) {
   return {
     get: (url) => get(url).catch(() => null),
     put: (url, headers) => put(url, headers).catch(() => new WritableStream()),
@@ -116,25 +121,25 @@ function lenient({ get, put }) {
 async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }) {
   const store =
     cache === 'cache-storage'
-      ? lenient(await opened(cache, cacheStorage))
+      ? withoutFailures(await openStore(cache, cacheStorage))
       : cache === 'opfs'
-        ? lenient(await opened(cache, opfs))
+        ? withoutFailures(await openStore(cache, opfs))
         : cache === 'file'
-          ? lenient(await (await import('./file_store.js')).fileStore(cacheDir))
+          ? withoutFailures(await (await import('./file_store.js')).fileStore(cacheDir))
           : null;
   return async (input, init) => {
     const url = String(input);
-    const mine = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
-    const wanted = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
-    let stored = await mine?.get(url);
-    if (stored && wanted) {
-      // a new version may be at the same address: it replaces a cached file with another checksum
+    const cacheable = /^https?:/.test(url) && !new Headers(init?.headers).has('range') ? store : null;
+    const expectedDigest = sha256 && isWeights(url) ? sha256.toLowerCase() : null;
+    let stored = await cacheable?.get(url);
+    if (stored && expectedDigest) {
+      // A cached file with another checksum is downloaded again: the address may have a new version.
       const found = await digestOf(
         streamChunks(/** @type {ReadableStream<Uint8Array>} */ (stored.body)),
         init?.signal,
       ).catch(() => null);
       init?.signal?.throwIfAborted();
-      stored = found === wanted ? await mine?.get(url) : null;
+      stored = found === expectedDigest ? await cacheable?.get(url) : null;
     }
     if (stored) {
       onHit();
@@ -144,18 +149,19 @@ async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }
     try {
       response = checkedResponse(await fetch(input, init), url);
     } catch (error) {
-      // offline: a file recorded as absent is reported as absent again
-      const absent = init?.signal?.aborted ? null : await mine?.get(markerOf(url));
+      // Offline, a file that is recorded as absent is reported as absent again.
+      const absent = init?.signal?.aborted ? null : await cacheable?.get(markerOf(url));
       const status = Number(await absent?.text().catch(() => ''));
       if (!ABSENT.includes(status)) throw error;
       return new Response(null, { status });
     }
-    if (mine && ABSENT.includes(response.status)) await mark(mine, markerOf(url), response.status).catch(() => {});
-    if (!response.ok || !response.body || !(wanted || mine)) return response;
+    if (cacheable && ABSENT.includes(response.status))
+      await recordAbsent(cacheable, markerOf(url), response.status).catch(() => {});
+    if (!response.ok || !response.body || !(expectedDigest || cacheable)) return response;
     const headers = new Headers();
     for (const name of ['content-type', 'content-length']) {
       const value = response.headers.get(name);
-      // content-length counts encoded bytes, and across origins it is unknown whether the body is encoded
+      // content-length counts encoded bytes, and for another origin it is unknown whether the body is encoded.
       if (
         value &&
         !(name === 'content-length' && (response.headers.has('content-encoding') || response.type === 'cors'))
@@ -163,7 +169,7 @@ async function cachingFetch(fetch, { cache, cacheDir, sha256, isWeights, onHit }
         headers.set(name, value);
     }
     if (/^text\/html/i.test(headers.get('content-type') ?? '')) return response;
-    return through(response, url, wanted, mine && (await mine.put(url, headers)));
+    return withHashAndCopy(response, url, expectedDigest, cacheable && (await cacheable.put(url, headers)));
   };
 }
 
@@ -178,11 +184,12 @@ function markerOf(url) {
 }
 
 /**
+ * Record that a file does not exist.
  * @param {Store} store
- * @param {string} marker
- * @param {number} status the server's answer
+ * @param {string} marker  from markerOf
+ * @param {number} status  the server's answer
  */
-async function mark(store, marker, status) {
+async function recordAbsent(store, marker, status) {
   const writer = (await store.put(marker, new Headers())).getWriter();
   await writer.write(new TextEncoder().encode(String(status)));
   await writer.close();
@@ -196,15 +203,15 @@ async function mark(store, marker, status) {
  * @param {WritableStream<Uint8Array> | null} copy  into the store
  * @returns {Response} with the same body
  */
-function through(response, url, wanted, copy) {
+function withHashAndCopy(response, url, wanted, copy) {
   const hash = wanted ? new Sha256() : null;
   const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
   const writer = copy?.getWriter();
   const parts = /** @type {Uint8Array<ArrayBuffer>[]} */ ([]);
-  const needed = extension(url) === 'json' ? Infinity : HEAD;
+  const sampleBytes = extension(url) === 'json' ? Infinity : HEAD;
   let storing = !!writer;
   let seen = 0;
-  const forget = (/** @type {unknown} */ why) => {
+  const discardCopy = (/** @type {unknown} */ why) => {
     storing = false;
     writer?.abort(why).catch(() => {});
   };
@@ -217,44 +224,47 @@ function through(response, url, wanted, copy) {
             const value = checkedChunk(chunk, url);
             hash?.update(value);
             if (storing) {
-              if (seen < needed) parts.push(value.slice(0, needed));
+              if (seen < sampleBytes) parts.push(value.slice(0, sampleBytes));
               seen += value.length;
-              // a full disk loses the copy; the load goes on
-              await /** @type {WritableStreamDefaultWriter} */ (writer).write(value).catch(forget);
+              // When the disk is full, the copy is discarded and the load continues.
+              await /** @type {WritableStreamDefaultWriter} */ (writer).write(value).catch(discardCopy);
             }
             return controller.enqueue(value);
           }
           const found = hash?.digest();
           if (wanted !== null) checkDigest(url, String(found), wanted);
-          if (storing && !(await looksRight(url, new Blob(parts)))) forget('the answer is not the file');
+          if (storing && !(await beginsAsNamed(url, new Blob(parts)))) discardCopy('the response is not the file');
           if (storing) await /** @type {WritableStreamDefaultWriter} */ (writer).close().catch(() => {});
           controller.close();
         } catch (error) {
-          forget(error);
+          discardCopy(error);
           controller.error(error);
         }
       },
       cancel(why) {
-        forget(why);
+        discardCopy(why);
         return reader.cancel(why);
       },
     },
     { highWaterMark: 0 },
   );
   const { status, statusText, headers, type } = response;
-  // the readers look at the type
+  // The type of a constructed Response is "default", but readers use it.
   return Object.defineProperty(new Response(body, { status, statusText, headers }), 'type', { value: type });
 }
 
-/** @param {string} url */
+/**
+ * The file name extension of an address, in lower case.
+ * @param {string} url
+ */
 const extension = (url) => /\.(\w+)(?:[?#].*)?$/.exec(url)?.[1].toLowerCase();
 
 /**
- * Whether a body begins as its file name lets expect: overloaded servers answer with an error page and status 200.
+ * Whether a body begins like a file of its name. Overloaded servers answer with an error page and status 200.
  * @param {string} url
- * @param {Blob} begin  the first bytes; all of a JSON file
+ * @param {Blob} begin  the first bytes; of a JSON file all
  */
-async function looksRight(url, begin) {
+async function beginsAsNamed(url, begin) {
   const text = await begin.text();
   switch (extension(url)) {
     case 'gguf':
@@ -273,15 +283,17 @@ async function looksRight(url, begin) {
 }
 
 /**
- * @param {string} name
+ * Throws when a checksum is wrong.
+ * @param {string} name  of the file
  * @param {string} found
- * @param {string} wanted
+ * @param {string} expected
  */
-function checkDigest(name, found, wanted) {
-  if (found !== wanted) fail('bad-file', `${name}: its SHA-256 is ${found}, expected ${wanted}`);
+function checkDigest(name, found, expected) {
+  if (found !== expected) fail('bad-file', `${name}: its SHA-256 is ${found}, expected ${expected}`);
 }
 
 /**
+ * The SHA-256 of chunks.
  * @param {AsyncIterator<Uint8Array>} chunks
  * @param {AbortSignal | null} [signal]
  */
@@ -290,8 +302,8 @@ async function digestOf(chunks, signal) {
   const yielder = new Yielder(signal ?? undefined);
   try {
     for (let step = await chunks.next(); !step.done; step = await chunks.next()) {
-      for (let at = 0; at < step.value.length; at += PIECE) {
-        hash.update(step.value.subarray(at, at + PIECE));
+      for (let at = 0; at < step.value.length; at += HASH_BYTES) {
+        hash.update(step.value.subarray(at, at + HASH_BYTES));
         await yielder.yieldIfDue();
       }
     }
@@ -302,23 +314,23 @@ async function digestOf(chunks, signal) {
 }
 
 /**
- * Compare the checksum of a local file or of bytes.
+ * Check the checksum of a local file or of bytes.
  * @param {import('../formats/source.js').Bytes} source  a string is a path
- * @param {string} wanted
+ * @param {string} expected  SHA-256
  * @param {AbortSignal} [signal]
  */
-async function checkHere(source, wanted, signal) {
+async function checkLocal(source, expected, signal) {
   const { name, chunks } = await openBytes(source, {});
   const found = await digestOf(chunks, signal).catch((error) => {
     signal?.throwIfAborted();
     return fail('bad-file', `${name}: reading failed: ${messageOf(error)}`, error);
   });
-  checkDigest(name, found, wanted.toLowerCase());
+  checkDigest(name, found, expected.toLowerCase());
 }
 
 /**
- * The fetch of a load with the options cache or sha256.
- * @param {any} source
+ * The fetch of a load with the options cache or sha256. A local file is checked at once.
+ * @param {any} source  as checked by input/loading.js
  * @param {Record<string, any>} options
  * @param {typeof globalThis.fetch | undefined} fetch
  * @param {() => void} onHit  called when a file comes from the cache
@@ -333,8 +345,14 @@ export async function storedFetch(source, { cache, cacheDir, sha256, hfEndpoint 
     if (Array.isArray(weights) || address.endsWith('/') || /^hf:[^/]*\/[^/]*$/.test(address))
       fail('bad-option', 'sha256 is the checksum of one file of weights, the source is a folder or several files');
     if (isBytes(weights) && !/^(https?|hf|data|blob|stream):/.test(address))
-      await checkHere(address || weights, sha256, signal); // other values are refused when the source is opened
+      await checkLocal(address || weights, sha256, signal); // any other value is refused when the source is opened
   }
-  const whole = address && String(new Opener({ hfEndpoint }).resolve(address));
-  return cachingFetch(fetch ?? globalThis.fetch, { cache, cacheDir, sha256, onHit, isWeights: (url) => url === whole });
+  const weightsUrl = address && String(new Opener({ hfEndpoint }).resolve(address));
+  return cachingFetch(fetch ?? globalThis.fetch, {
+    cache,
+    cacheDir,
+    sha256,
+    onHit,
+    isWeights: (url) => url === weightsUrl,
+  });
 }

@@ -1,6 +1,6 @@
 // binary.js - chooses, fetches and compiles the WebAssembly binaries
 //
-// The caller's side compiles and posts the module to its worker, so that a second model needs no second download and
+// The caller's side compiles and posts the module to its worker. A second model then needs no second download, and
 // workers need no addresses.
 import { chooseBackend } from './features.js';
 import { addressOf, embeddedBinary } from '../files.js';
@@ -8,39 +8,38 @@ import { GlassformerError, fail, show } from '../base/errors.js';
 
 /** @typedef {string | URL | Blob | ArrayBuffer | Uint8Array | Response | WebAssembly.Module} Wasm */
 
-/** Compiled modules by address; failed ones are removed. @type {Map<string, Promise<WebAssembly.Module>>} */
+/**
+ * Compiled modules by address. A module that failed is removed.
+ * @type {Map<string, Promise<WebAssembly.Module>>}
+ */
 const compiled = new Map();
 
 /**
- * The binary for this machine, or the one given. If a binary does not compile although the probes of features.js
- * passed, another replaces it: SIMD instead of relaxed SIMD, one thread instead of several.
+ * The compiled binary for this machine, or the one that the caller supplies as `wasm`. When a binary does not compile
+ * although the probes of features.js passed, another replaces it: SIMD instead of relaxed SIMD, one thread instead of
+ * several.
  * @param {{backend?: 'auto'|'simd'|'relaxed', threaded?: boolean, wasm?: Wasm, warnings?: string[]}} [options]
- *   threaded: the binary with threads; warnings: receives a sentence for each replacement
+ *   threaded: whether to use the binary with threads; warnings: a sentence for each replacement is appended
  * @returns {Promise<WebAssembly.Module>}
  */
 export async function engineModule({ backend, threaded = false, wasm, warnings = [] } = {}) {
-  const choice = chooseBackend(backend); // refuses before anything is fetched
-  if (wasm) return compileGiven(wasm);
+  const choice = chooseBackend(backend); // throws before anything is fetched
+  if (wasm) return compileSupplied(wasm);
   const kinds = choice === 'relaxed' && backend !== 'relaxed' ? /** @type {const} */ (['relaxed', 'simd']) : [choice];
-  const suitable = [
+  const candidates = [
     ...(threaded ? kinds.map((kind) => ({ kind, file: /** @type {const} */ (`${kind}-threads`) })) : []),
     ...kinds.map((kind) => ({ kind, file: kind })),
   ];
-  for (const [i, { kind, file }] of suitable.entries()) {
+  for (const [i, { kind, file }] of candidates.entries()) {
     try {
-      return await compileOwn(file, kind);
+      return await compilePackaged(file, kind);
     } catch (error) {
       if (!(error instanceof GlassformerError && error.cause instanceof WebAssembly.CompileError)) throw error;
-      if (i + 1 < suitable.length)
-        warnings.push(
-          `the binary ${file} does not compile here, ${suitable[i + 1].file} takes its place (${error.message})`,
-        );
+      const { message, cause } = error;
+      if (i + 1 < candidates.length)
+        warnings.push(`the binary ${file} does not compile here, ${candidates[i + 1].file} replaces it (${message})`);
       else if (backend === 'relaxed')
-        fail(
-          'bad-wasm',
-          `backend relaxed was asked for, but its binary does not compile here: ${error.message}`,
-          error.cause,
-        );
+        fail('bad-wasm', `backend relaxed was requested, but its binary does not compile here: ${message}`, cause);
       else throw error;
     }
   }
@@ -48,19 +47,20 @@ export async function engineModule({ backend, threaded = false, wasm, warnings =
 }
 
 /**
- * The trainer's binary.
+ * The compiled binary that trains.
  * @returns {Promise<WebAssembly.Module>}
  */
 export async function trainerModule() {
   chooseBackend();
-  return compileOwn('train', 'train');
+  return compilePackaged('train', 'train');
 }
 
 /**
+ * Compiles the binary that the caller supplies.
  * @param {Wasm} wasm
  * @returns {Promise<WebAssembly.Module>}
  */
-async function compileGiven(wasm) {
+async function compileSupplied(wasm) {
   if (wasm instanceof WebAssembly.Module) return wasm;
   return typeof wasm === 'string' || wasm instanceof URL
     ? compileAddress(String(wasm))
@@ -68,12 +68,12 @@ async function compileGiven(wasm) {
 }
 
 /**
- * A binary of the package: from its address, or from the embedded copy where the file is missing.
+ * Compiles a binary of the package: from its address, or from the embedded copy where the file cannot be fetched.
  * @param {import('../files.js').File} file
- * @param {'simd'|'relaxed'|'train'} copy
+ * @param {'simd'|'relaxed'|'train'} copy  name of the embedded copy
  * @returns {Promise<WebAssembly.Module>}
  */
-async function compileOwn(file, copy) {
+async function compilePackaged(file, copy) {
   const address = addressOf(file);
   /** @type {unknown} */
   let cause;
@@ -86,8 +86,8 @@ async function compileOwn(file, copy) {
     }
   }
   const key = `embedded ${copy}`;
-  const known = compiled.get(key);
-  if (known) return known;
+  const cached = compiled.get(key);
+  if (cached) return cached;
   const bytes = await embeddedBinary(copy);
   if (bytes === null)
     throw cause ?? new GlassformerError('not-found', `the engine's WebAssembly file (${file}) has no address here`);
@@ -97,6 +97,7 @@ async function compileOwn(file, copy) {
 }
 
 /**
+ * Compiles the file at an address, once.
  * @param {string} address
  * @returns {Promise<WebAssembly.Module>}
  */
@@ -111,11 +112,12 @@ function compileAddress(address) {
 }
 
 /**
- * @param {string} address URL; in Node also a path
+ * Fetches and compiles the file at an address.
+ * @param {string} address  a URL; in Node also a path
  * @returns {Promise<WebAssembly.Module>}
  */
 async function fetchAndCompile(address) {
-  // Node's fetch refuses file:, and getBuiltinModule keeps its names out of bundlers' sight.
+  // Node's fetch refuses file: addresses. getBuiltinModule, because bundlers for browsers would not find an import.
   const fs = globalThis.process?.getBuiltinModule?.('node:fs/promises');
   if (fs && !/^(https?|data|blob):/.test(address)) {
     const bytes = await fs.readFile(address.startsWith('file:') ? new URL(address) : address).catch((error) => {
@@ -134,8 +136,9 @@ async function fetchAndCompile(address) {
 }
 
 /**
+ * Compiles bytes or a response. Anything else than WebAssembly is refused.
  * @param {Blob | ArrayBuffer | Uint8Array | Response} source
- * @param {string} where
+ * @param {string} where  its name, for messages
  * @returns {Promise<WebAssembly.Module>}
  */
 async function compile(source, where) {
@@ -152,7 +155,7 @@ async function compile(source, where) {
     if (type.startsWith('application/wasm')) {
       return WebAssembly.compileStreaming(source).catch((error) => refuse(where, error.message, error));
     }
-    bytes = new Uint8Array(await source.arrayBuffer()); // many static servers have no type for .wasm
+    bytes = new Uint8Array(await source.arrayBuffer()); // compileStreaming needs a type, which many servers do not send
   } else {
     bytes = new Uint8Array(source instanceof Blob ? await source.arrayBuffer() : /** @type {ArrayBuffer} */ (source));
   }
@@ -161,7 +164,8 @@ async function compile(source, where) {
     if (start.startsWith('<')) {
       fail(
         'html',
-        `${where}: a web page (it begins with ${show(start.slice(0, 20))}) instead of the engine's WebAssembly file; is the file deployed at this address?`,
+        `${where}: a web page (it begins with ${show(start.slice(0, 20))}) instead of the engine's WebAssembly file; ` +
+          'is the file deployed at this address?',
       );
     }
     refuse(where, `it begins with ${show(start.slice(0, 8))} and not with \\0asm`);
@@ -170,7 +174,8 @@ async function compile(source, where) {
 }
 
 /**
- * @param {string} where
+ * Throws the error for a file that does not compile.
+ * @param {string} where  its name
  * @param {string} why
  * @param {unknown} [cause]
  * @returns {never}
@@ -179,7 +184,8 @@ function refuse(where, why, cause) {
   if (/content security policy|\bCSP\b|unsafe-eval/i.test(why)) {
     fail(
       'blocked',
-      `${where}: the page's Content-Security-Policy forbids WebAssembly; add 'wasm-unsafe-eval' to its script-src (${why})`,
+      `${where}: the page's Content-Security-Policy forbids WebAssembly; ` +
+        `add 'wasm-unsafe-eval' to its script-src (${why})`,
       cause,
     );
   }

@@ -1,8 +1,8 @@
-// engine.js - one WebAssembly instance with its memory
+// engine.js - one WebAssembly instance, its linear memory and its model
 //
-// This file, session.js and probe.js are the only ones that touch linear memory. Addresses are numbers, and structs are
-// read by the offsets that gf_schema() gives. A view is created, used and dropped within one function, because memory
-// growth detaches it; results are copies.
+// Only this folder touches linear memory. Addresses are numbers, and structs are read by the offsets that gf_schema()
+// returns. A view is created, used and dropped within one function, because memory growth detaches it. Results are
+// copies.
 import { BLOCKS } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { allocate } from './allocate.js';
@@ -18,9 +18,9 @@ import { sharedMemory, whyNoThreads } from './features.js';
  * @property {Record<string, string>} status        codes by number
  * @property {string[]} fields                  configuration fields in the engine's order
  * @property {Record<string, string[]>} enums
- * @property {string[]} components
- * @property {string[]} dtypes
- * @property {[name: string, axes: string, whole: 0 | 1][]} points
+ * @property {string[]} components              of weights, by number
+ * @property {string[]} dtypes                  by number
+ * @property {[name: string, axes: string, whole: 0 | 1][]} points  by number; whole: 1 for points outside the blocks
  * @property {string[]} kv_types
  * @property {Record<string, number>} tensor    byte offsets of struct gf_tensor, and its size as `bytes`
  * @property {Record<string, number>} sampling  the same of struct gf_sampling
@@ -29,7 +29,7 @@ import { sharedMemory, whyNoThreads } from './features.js';
  * @property {Record<string, number>} op_time   of struct gf_op_time
  * @property {Record<string, number>} error     of struct gf_error
  * @property {number} config_bytes
- * @property {number} chunk                     most tokens that one eval should take
+ * @property {number} chunk                     recommended largest number of tokens of one eval
  */
 /**
  * One weight of the loaded model.
@@ -43,9 +43,10 @@ import { sharedMemory, whyNoThreads } from './features.js';
  * @property {string} dtype
  * @property {number} bytes
  * @property {number} address
- * @property {number} tiedTo        roster index or -1
+ * @property {number} tiedTo        roster index of the weight that it shares, or -1
  */
 /**
+ * Parameters of the sampler.
  * @typedef {object} Sampling
  * @property {number} temperature        0: argmax
  * @property {number} topK               0: off
@@ -54,12 +55,13 @@ import { sharedMemory, whyNoThreads } from './features.js';
  * @property {number} repetitionPenalty  1: off
  */
 
+/** Layouts of stored matrices by their number in C. */
 const LAYOUTS = ['rows', 'cols'];
-/** Size of the buffer through which tensor bytes enter the engine: large enough that the calls cost little. */
+/** Size of the buffer through which tensor bytes are passed to the engine: large enough that the calls cost little. */
 const STAGING_BYTES = 256 * 1024;
 
 /**
- * The engine's imports. Views are never stored, so memory growth needs no reaction.
+ * The functions that the binary imports. Growth of memory needs no reaction, because views are never stored.
  * @type {Record<string, () => number>}
  */
 const HOST = { emscripten_notify_memory_growth: () => 0, gf_now_ms: () => performance.now() };
@@ -68,28 +70,40 @@ const utf8 = new TextDecoder();
 
 /** One instance, its memory and at most one model. */
 export class Engine {
-  /** @type {Record<string, (...args: number[]) => any>} */
+  /**
+   * The functions that the binary exports.
+   * @type {Record<string, (...args: number[]) => any>}
+   */
   x;
   /** @type {WebAssembly.Memory} */
   memory;
   /** @type {Schema} */
   schema;
+  /** Address of the struct gf_error that every call may fill. */
   error = 0;
-  #config = 0;
+  /** Address of a struct gf_config. */
+  #configAddress = 0;
+  /** Address of the struct gf_model; 0 without a model. */
   model = 0;
+  /** Address of the buffer that `scratch` returns. */
   #work = 0;
   #workBytes = 0;
+  /** Address of the staging buffer; 0 when nothing is loaded. */
   #staging = 0;
   /** Address of the first weight. */
   #weightsAt = 0;
   /** @type {Config | null} */
-  #cfg = null;
+  #config = null;
   /** @type {Set<EngineSession>} */
   sessions = new Set();
-  /** For helper threads; null without shared memory. @type {WebAssembly.Module | null} */
+  /**
+   * The module that helper threads instantiate; null without shared memory.
+   * @type {WebAssembly.Module | null}
+   */
   #module = null;
+  /** Address of the struct gf_pool; 0 without helper threads. */
   #pool = 0;
-  /** "2 threads", or "one thread" and why. */
+  /** "2 threads", or "one thread" with the reason. */
   #threads = 'one thread';
 
   /**
@@ -111,7 +125,7 @@ export class Engine {
           `the WebAssembly file imports ${from}.${name} (${kind}), which this version of the package does not provide`,
         );
       }
-      // imports of the C library: errno 52, ENOSYS
+      // Any other function is one of the C library, which is never reached: it returns errno 52, ENOSYS.
       (imports[from] ??= {})[name] = kind === 'memory' ? (memory = sharedMemory()) : (HOST[name] ?? (() => 52));
     }
     const { exports } = await WebAssembly.instantiate(module, imports);
@@ -131,21 +145,25 @@ export class Engine {
     exports._initialize?.();
     this.schema = JSON.parse(this.#string(this.x.gf_schema()));
     this.error = this.#alloc(this.schema.error.bytes);
-    this.#config = this.#alloc(this.schema.config_bytes);
+    this.#configAddress = this.#alloc(this.schema.config_bytes);
   }
 
   /**
-   * "simd128, one thread: the page is not cross-origin isolated", "relaxed, signed dot, 2 threads", ...
+   * Instructions and threads in use: "simd128, one thread: the page is not cross-origin isolated", "relaxed, signed
+   * dot, 2 threads".
    * @returns {string}
    */
   get backend() {
     return `${this.#string(this.x.gf_backend())}, ${this.#threads}`;
   }
-  /** @returns {Config} */
+  /**
+   * The configuration of the open model.
+   * @returns {Config}
+   */
   get config() {
-    return this.#cfg ?? fail('bad-state', 'there is no model');
+    return this.#config ?? fail('bad-state', 'there is no model');
   }
-  /** Bytes of linear memory, as large as it has grown. */
+  /** Current size of linear memory in bytes. */
   get memoryBytes() {
     return this.memory.buffer.byteLength;
   }
@@ -153,40 +171,47 @@ export class Engine {
   // ---- configuration and roster
 
   /**
-   * Every weight of a configuration. Allocates no memory for them.
+   * Every weight of a configuration, without data. Allocates nothing.
    * @param {Config} config
    * @returns {EngineTensor[]}
    */
   roster(config) {
     this.#setConfig(config);
-    const n = this.x.gf_roster_count(this.#config);
-    return this.#tensors(n, (i, out) => this.x.gf_roster_tensor(this.#config, i, out));
+    const n = this.x.gf_roster_count(this.#configAddress);
+    return this.#tensors(n, (i, out) => this.x.gf_roster_tensor(this.#configAddress, i, out));
   }
 
-  /** @param {Config} config */
+  /**
+   * The number of parameters of a configuration.
+   * @param {Config} config
+   * @returns {number}
+   */
   countParameters(config) {
     this.#setConfig(config);
-    return this.x.gf_abi_count_parameters(this.#config);
+    return this.x.gf_abi_count_parameters(this.#configAddress);
   }
 
-  /** @param {Config} config */
+  /**
+   * Write a configuration to the engine's struct and check it there.
+   * @param {Config} config
+   */
   #setConfig(config) {
-    this.x.gf_config_default(this.#config);
+    this.x.gf_config_default(this.#configAddress);
     this.schema.fields.forEach((field, i) => {
       const value = config[field];
       if (value === undefined || value === null) return;
       const number = typeof value === 'string' ? (this.schema.enums[field]?.indexOf(value) ?? NaN) : Number(value);
-      this.check(this.x.gf_config_set(this.#config, i, number, this.error));
+      this.check(this.x.gf_config_set(this.#configAddress, i, number, this.error));
     });
-    this.check(this.x.gf_config_check(this.#config, this.error));
+    this.check(this.x.gf_config_check(this.#configAddress, this.error));
   }
 
   // ---- model
 
   /**
-   * Reserve memory for every tensor.
+   * Open a model: reserve memory for every weight.
    * @param {Config} config
-   * @param {string[]} dtypes  of each roster entry; matrices only, the rest is f32
+   * @param {string[]} dtypes  of each roster entry; used for matrices, vectors are f32
    */
   open(config, dtypes) {
     if (this.model) fail('bad-state', 'a model is already open');
@@ -194,11 +219,11 @@ export class Engine {
     const p = this.#alloc(dtypes.length);
     try {
       new Uint8Array(this.memory.buffer, p, dtypes.length).set(dtypes.map((d) => this.#dtype(d)));
-      this.model = this.pointer(this.x.gf_model_open(this.#config, p, this.error));
+      this.model = this.pointer(this.x.gf_model_open(this.#configAddress, p, this.error));
     } finally {
       this.x.gf_free(p);
     }
-    this.#cfg = config;
+    this.#config = config;
   }
 
   /**
@@ -207,25 +232,25 @@ export class Engine {
    * @param {number} n       entries it fills, stacked by rows
    * @param {import('../base/blocks.js').Dtype} dtype   as stored
    * @param {'rows'|'cols'} layout  rows: [out, in]; cols: [in, out]
-   * @returns {{write(bytes: Uint8Array): void, end(): void}} write takes the bytes in order, in pieces of any size
+   * @returns {{write(bytes: Uint8Array): void, end(): void}} write: takes the bytes in order, in pieces of any size
    */
-  tensor(first, n, dtype, layout) {
+  receiveTensor(first, n, dtype, layout) {
     this.check(this.x.gf_tensor_begin(this.model, first, n, this.#dtype(dtype), LAYOUTS.indexOf(layout), this.error));
     this.#staging ||= this.#alloc(STAGING_BYTES);
-    const full = STAGING_BYTES - (STAGING_BYTES % BLOCKS[dtype][1]); // whole blocks only
-    let held = 0;
+    const capacity = STAGING_BYTES - (STAGING_BYTES % BLOCKS[dtype][1]); // whole blocks only
+    let staged = 0;
     const flush = () => {
-      if (held) this.check(this.x.gf_tensor_write(this.model, this.#staging, held, this.error));
-      held = 0;
+      if (staged) this.check(this.x.gf_tensor_write(this.model, this.#staging, staged, this.error));
+      staged = 0;
     };
     return {
       write: (bytes) => {
         for (let at = 0; at < bytes.length;) {
-          const part = bytes.subarray(at, at + full - held);
-          new Uint8Array(this.memory.buffer, this.#staging + held, part.length).set(part);
-          held += part.length;
+          const part = bytes.subarray(at, at + capacity - staged);
+          new Uint8Array(this.memory.buffer, this.#staging + staged, part.length).set(part);
+          staged += part.length;
           at += part.length;
-          if (held === full) flush();
+          if (staged === capacity) flush();
         }
       },
       end: () => {
@@ -235,7 +260,7 @@ export class Engine {
     };
   }
 
-  /** To be called after the last tensor: the model can then be used, and its weights can no longer change. */
+  /** Finish loading, after the last tensor. The model can then be used, and its weights can no longer change. */
   seal() {
     this.check(this.x.gf_model_seal(this.model, this.error));
     if (this.#staging) this.x.gf_free(this.#staging);
@@ -243,9 +268,9 @@ export class Engine {
   }
 
   /**
-   * Fill the model with random weights (matrices and tables normal(0, std), gains 1, biases 0) and seal it.
+   * Fill the model with random weights and seal it: matrices and tables are normal(0, std), gains 1 and biases 0.
    * @param {number} seed  0 .. 2^53 - 1
-   * @param {number} std
+   * @param {number} std   standard deviation
    */
   randomize(seed, std) {
     this.check(this.x.gf_abi_randomize(this.model, ...words(seed), std, this.error));
@@ -253,11 +278,11 @@ export class Engine {
 
   /**
    * Start helper threads for the open model. Does nothing where there is no shared memory.
-   * @param {number} [wanted]  threads, the engine's own included; default: what suits machine and model
-   * @param {(line: MessagePort) => void} [watch]
+   * @param {number} [threads]  including the engine's own; default: chosen for the machine and the size of the model
+   * @param {(port: MessagePort) => void} [onHelper]  receives the port of each helper (threads.js)
    * @param {string} [file]  address of the worker's file; default: that of this worker
    */
-  async startThreads(wanted, watch, file = globalThis.location?.href) {
+  async startThreads(threads, onHelper, file = globalThis.location?.href) {
     if (!this.#module || this.#pool) return;
     const module = this.#module;
     const { memory, x } = this;
@@ -265,22 +290,22 @@ export class Engine {
       this.#threads = 'one thread: the address of the worker file is unknown';
       return;
     }
-    const { startHelpers, suitable } = await import('./threads.js');
-    const n = wanted ?? suitable(x.gf_abi_model_bytes(this.model));
+    const { startHelpers, threadCount } = await import('./threads.js');
+    const n = threads ?? threadCount(x.gf_abi_model_bytes(this.model));
     if (n === 1) {
       this.#threads = 'one thread: enough for this model';
       return;
     }
-    this.backend; // initialises what the first call of gf_backend caches, before other threads read it
+    this.backend; // the first call of gf_backend writes a cache in memory, which other threads then only read
     const pool = (this.#pool = x.gf_pool_open(n));
     if (!pool) fail('out-of-memory', `the stacks of ${n} threads could not be allocated`);
     x.gf_model_set_pool(this.model, pool);
-    startHelpers(n, file, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), watch);
+    startHelpers(n, file, (index) => ({ module, memory, pool, index, stack: x.gf_pool_stack(pool, index) }), onHelper);
     this.#threads = `${n} threads`;
   }
 
   /**
-   * Every roster entry with dtype, bytes and address.
+   * Every weight of the open model, with dtype, bytes and address.
    * @returns {EngineTensor[]}
    */
   tensors() {
@@ -289,9 +314,9 @@ export class Engine {
   }
 
   /**
-   * How linear memory is divided. Weights have their true address, and everything before them counts as constants.
-   * Caches and buffers are allocated in pieces: they are listed after the weights, with their true sizes but not their
-   * addresses.
+   * How linear memory is used. The weights have their true address, and everything before them counts as constants.
+   * Caches and buffers are allocated in several pieces: they are listed after the weights, with their true sizes but
+   * not their addresses.
    * @returns {MemoryMap}
    */
   memoryMap() {
@@ -325,10 +350,12 @@ export class Engine {
   }
 
   /**
-   * @param {number} context  most positions; 0: the model's own
-   * @param {string} kvType   f32, f16 or q8
+   * Open a session.
+   * @param {number} context  most positions; 0: the context length of the model
+   * @param {string} kvType   of the key/value cache: f32, f16 or q8
+   * @returns {EngineSession} owned by the caller, who closes it
    */
-  session(context, kvType) {
+  openSession(context, kvType) {
     return this.adopt(
       this.pointer(this.x.gf_session_open(this.model, context, this.schema.kv_types.indexOf(kvType), this.error)),
     );
@@ -337,8 +364,8 @@ export class Engine {
   /**
    * Run one token in each of several sessions, in one pass over the weights. The results are bit-equal to separate
    * calls.
-   * @param {EngineSession[]} sessions  at most schema.chunk, none that captures, edits or traces
-   * @param {number[]} ids
+   * @param {EngineSession[]} sessions  at most schema.chunk; none of them captures, edits or traces
+   * @param {number[]} ids  one for each session
    */
   evalAll(sessions, ids) {
     const n = sessions.length;
@@ -348,29 +375,34 @@ export class Engine {
     this.check(this.x.gf_sessions_eval(p, p + 4 * n, n, this.error));
   }
 
-  /** @param {number} ptr */
+  /**
+   * Register a session that C has opened.
+   * @param {number} ptr  address of the struct gf_session
+   */
   adopt(ptr) {
     const session = new EngineSession(this, ptr);
     this.sessions.add(session);
     return session;
   }
 
-  /** Free the model and its sessions. The instance is garbage-collected. */
+  /** Free the model and its sessions. The instance itself is garbage-collected. */
   close() {
     for (const s of [...this.sessions]) s.close();
     if (this.model) this.x.gf_model_close(this.model);
     for (const p of [this.#staging, this.#work]) if (p) this.x.gf_free(p);
     if (this.#pool) this.x.gf_pool_close(this.#pool);
     this.model = this.#staging = this.#work = this.#workBytes = this.#pool = 0;
-    this.#cfg = null;
+    this.#config = null;
   }
 
   // ---- sampling without a session
 
   /**
-   * The k most likely ids of a row of logits; of equal logits the smaller id comes first. logprob is at temperature 1.
-   * @param {Float32Array} logits
+   * The k most likely ids of a row of logits, the most likely first. Of equal logits the smaller id comes first. The
+   * logprob is the one at temperature 1.
+   * @param {Float32Array} logits  [vocab_size]
    * @param {number} k
+   * @returns {{id: number, logprob: number}[]}
    */
   top(logits, k) {
     const p = this.scratch(4 * logits.length + 8 * k);
@@ -379,17 +411,21 @@ export class Engine {
   }
 
   /**
-   * @param {number} logits
-   * @param {number} n
+   * `top` for logits in linear memory.
+   * @param {number} logits  address
+   * @param {number} n       number of logits
    * @param {number} k
-   * @param {number} out
+   * @param {number} out     address of k structs gf_choice
    */
   topAt(logits, n, k, out) {
     this.check(this.x.gf_top(logits, n, k, out, this.error));
     return Array.from({ length: k }, (_, i) => this.choice(out + i * this.schema.choice.bytes));
   }
 
-  /** @param {number} p */
+  /**
+   * Read a struct gf_choice.
+   * @param {number} p  its address
+   */
   choice(p) {
     const view = new DataView(this.memory.buffer);
     const at = this.schema.choice;
@@ -397,8 +433,10 @@ export class Engine {
   }
 
   /**
-   * @param {number} p
-   * @param {Sampling} s
+   * Write a struct gf_sampling.
+   * @param {number} p  its address
+   * @param {Sampling} sampling
+   * @returns {number} the same address
    */
   putSampling(p, { temperature, topP, minP, repetitionPenalty, topK }) {
     const view = new DataView(this.memory.buffer);
@@ -414,8 +452,10 @@ export class Engine {
   // ---- memory and errors, for this folder
 
   /**
-   * Memory for the arguments and results of one call; the next call overwrites it.
-   * @param {number} n bytes
+   * Memory for the arguments and results of one call. It is owned by the engine and valid until the next call of
+   * `scratch`.
+   * @param {number} n  bytes
+   * @returns {number} address
    */
   scratch(n) {
     if (!(n <= this.#workBytes)) {
@@ -433,7 +473,10 @@ export class Engine {
     return allocate(this.x, n);
   }
 
-  /** @param {string} name */
+  /**
+   * The number of a dtype.
+   * @param {string} name
+   */
   #dtype(name) {
     const i = this.schema.dtypes.indexOf(name);
     if (i < 0)
@@ -442,7 +485,8 @@ export class Engine {
   }
 
   /**
-   * @param {number} p
+   * A copy of n floats.
+   * @param {number} p  address
    * @param {number} n
    */
   floats(p, n) {
@@ -450,8 +494,8 @@ export class Engine {
   }
 
   /**
-   * A C string. The bytes are copied first, because TextDecoder refuses views of shared memory.
-   * @param {number} p
+   * The text of a C string. The bytes are copied first, because TextDecoder refuses views of shared memory.
+   * @param {number} p  address
    */
   #string(p) {
     const bytes = new Uint8Array(this.memory.buffer, p);
@@ -460,8 +504,9 @@ export class Engine {
   }
 
   /**
+   * Throw the engine's error when a call returned a negative status.
    * @param {number} status
-   * @returns {number}
+   * @returns {number} the same
    */
   check(status) {
     if (status < 0) this.#fail(status);
@@ -469,8 +514,9 @@ export class Engine {
   }
 
   /**
+   * Throw the engine's error when a call returned NULL.
    * @param {number} p
-   * @returns {number}
+   * @returns {number} the same
    */
   pointer(p) {
     if (!p) this.#fail(new Int32Array(this.memory.buffer, this.error + this.schema.error.status, 1)[0]);
@@ -478,6 +524,7 @@ export class Engine {
   }
 
   /**
+   * Throw the error in struct gf_error.
    * @param {number} status
    * @returns {never}
    */
@@ -487,8 +534,9 @@ export class Engine {
   }
 
   /**
+   * Read n structs gf_tensor.
    * @param {number} n
-   * @param {(i: number, out: number) => number} read
+   * @param {(i: number, out: number) => number} read  writes the i-th to the address `out`; returns a status
    * @returns {EngineTensor[]}
    */
   #tensors(n, read) {

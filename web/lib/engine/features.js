@@ -1,10 +1,10 @@
-// features.js - which WebAssembly features this machine has, and which binary and how many threads follow from them
+// features.js - finds out which WebAssembly features this machine has, and chooses the binary and the number of threads
 import { fail, show } from '../base/errors.js';
 
 /**
- * The smallest modules that are valid only where the binaries are: one function () -> v128 with the instructions that
- * decide it. Engines add instructions one by one, so the relaxed one has every relaxed instruction of the relaxed
- * binaries (a test scans them for others).
+ * Small modules that are valid only where the binaries are: one function () -> v128 with the instructions that not
+ * every browser has. Browsers add instructions one by one: the relaxed module has every relaxed instruction of the
+ * relaxed binaries, and a test scans these for others.
  */
 export const PROBES = {
   /** i32.const 0  i8x16.splat  i8x16.popcnt */
@@ -13,67 +13,50 @@ export const PROBES = {
   relaxed: probe([65, 0, 253, 15, 65, 0, 253, 15, 65, 0, 253, 15, 253, 147, 2]),
 };
 
-/** @param {number[]} body  instructions of a function () -> v128, without its end */
+/**
+ * The bytes of a module with one function.
+ * @param {number[]} body  instructions of a function () -> v128, without its end
+ */
 function probe(body) {
+  const header = [0, 97, 115, 109, 1, 0, 0, 0]; // \0asm, version 1
+  const types = [1, 5, 1, 96, 0, 1, 123]; // section 1, 5 bytes: one type, () -> v128
+  const functions = [3, 2, 1, 0]; // section 3, 2 bytes: one function, of type 0
   const n = body.length + 2;
-  return new Uint8Array([
-    0,
-    97,
-    115,
-    109,
-    1,
-    0,
-    0,
-    0,
-    1,
-    5,
-    1,
-    96,
-    0,
-    1,
-    123,
-    3,
-    2,
-    1,
-    0,
-    10,
-    n + 2,
-    1,
-    n,
-    0,
-    ...body,
-    11,
-  ]);
+  const code = [10, n + 2, 1, n, 0, ...body, 11]; // section 10: one body of n bytes without locals, and its end
+  return new Uint8Array([...header, ...types, ...functions, ...code]);
 }
 
 /**
- * The best binary that this machine can run; nothing is fetched.
- * @param {'auto'|'simd'|'relaxed'} [wanted]
+ * The fastest backend that this machine can run. Nothing is fetched.
+ * @param {'auto'|'simd'|'relaxed'} [backend]  the option of load
  * @returns {'simd'|'relaxed'}
  */
-export function chooseBackend(wanted = 'auto') {
-  if (!['auto', 'simd', 'relaxed'].includes(wanted)) {
-    fail('bad-option', `backend is ${show(wanted)}, expected auto, simd or relaxed`);
+export function chooseBackend(backend = 'auto') {
+  if (!['auto', 'simd', 'relaxed'].includes(backend)) {
+    fail('bad-option', `backend is ${show(backend)}, expected auto, simd or relaxed`);
   }
   if (typeof WebAssembly === 'undefined' || !WebAssembly.validate(PROBES.simd)) {
     fail('unsupported', 'this browser or runtime has no WebAssembly SIMD, which the engine needs');
   }
   const relaxed = WebAssembly.validate(PROBES.relaxed);
-  if (wanted === 'relaxed' && !relaxed) {
-    fail('unsupported', 'backend relaxed was asked for, but this browser or runtime has no relaxed SIMD');
+  if (backend === 'relaxed' && !relaxed) {
+    fail('unsupported', 'backend relaxed was requested, but this browser or runtime has no relaxed SIMD');
   }
-  return wanted === 'simd' || !relaxed ? 'simd' : 'relaxed';
-}
-
-/** Whether this code runs in a worker, which may block while its helper threads compute. */
-function inWorker() {
-  const node = globalThis.process?.getBuiltinModule?.('node:worker_threads');
-  return 'WorkerGlobalScope' in globalThis || node?.isMainThread === false; // Deno: a Web Worker, which Node's module calls the main thread
+  return backend === 'simd' || !relaxed ? 'simd' : 'relaxed';
 }
 
 /**
- * Why only one thread can compute, or null when several can: they need shared memory, which a page has when it is
- * cross-origin isolated, and an engine in a worker, because a page's own thread may not block.
+ * Whether this code runs in a worker, which may block while its helper threads compute. In Deno, isMainThread of Node's
+ * module is true in a Web Worker too.
+ */
+function inWorker() {
+  const node = globalThis.process?.getBuiltinModule?.('node:worker_threads');
+  return 'WorkerGlobalScope' in globalThis || node?.isMainThread === false;
+}
+
+/**
+ * The reason why only one thread can compute, or null when several can. They need shared memory, which a page has when
+ * it is cross-origin isolated, and an engine in a worker, because the main thread of a page must not block.
  * @param {boolean} [worker]  whether the engine runs in a worker; default: whether this code does
  * @returns {string | null}
  */
@@ -87,10 +70,10 @@ export function whyOneThread(worker = inWorker()) {
 }
 
 /**
- * Default number of threads, at most 4: half of the logical processors, since two of them often share the vector units
- * of one core and the page needs one, and four threads saturate the memory bandwidth of most machines.
+ * The default number of threads: half of the logical processors, because two of them often share the vector units of
+ * one core and the page needs one; at most 4, which saturate the memory bandwidth of most machines.
  */
-export function usualThreads() {
+export function defaultThreads() {
   const cores =
     globalThis.navigator?.hardwareConcurrency ??
     globalThis.process?.getBuiltinModule?.('node:os').availableParallelism() ??
@@ -99,8 +82,8 @@ export function usualThreads() {
 }
 
 /**
- * Memory that threads share. Its maximum must be given at creation; where the address space for the largest one is
- * missing, half of it is tried.
+ * Memory that threads share. Its maximum size is fixed at creation. Where the address space is too small for 4 GiB,
+ * half of it is tried, down to 256 MiB.
  * @returns {WebAssembly.Memory}
  */
 export function sharedMemory() {
@@ -114,12 +97,12 @@ export function sharedMemory() {
 }
 
 /**
- * Why the binary without threads is used.
- * @param {number} [threads]  the option; default: what suits the machine
+ * The reason why the binary without threads is used.
+ * @param {number} [threads]  the option of load; default: chosen for the machine
  * @param {boolean} [worker]  as in whyOneThread
  * @returns {string | null}  null: the binary with threads is used; '': one thread was requested; otherwise the reason
  */
 export function whyNoThreads(threads, worker) {
   if (threads === 1) return '';
-  return whyOneThread(worker) ?? (threads || usualThreads() > 1 ? null : 'enough for this machine');
+  return whyOneThread(worker) ?? (threads || defaultThreads() > 1 ? null : 'enough for this machine');
 }

@@ -1,4 +1,4 @@
-// probe.js - captures, edits, timings, hidden states and weights of the engine
+// probe.js - reads and edits the inside of the engine: captures, edits, timings, hidden states and weights
 //
 // Same rules as engine.js: a view is created, used and dropped within one function, and results are copies.
 import { fail } from '../base/errors.js';
@@ -6,8 +6,8 @@ import { fail } from '../base/errors.js';
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./session.js').EngineSession} EngineSession */
 /**
- * @typedef {{stack: number, layer: number, point: number}} Place stack 0: decoder, 1: encoder; layer -1: outside the
- *   blocks; point: index into schema.points
+ * A point. stack: 0 decoder, 1 encoder; layer: -1 outside the blocks; point: index into schema.points.
+ * @typedef {{stack: number, layer: number, point: number}} Place
  */
 
 const EDIT_OPS = { scale: 0, set: 1, add: 2 };
@@ -18,7 +18,7 @@ const EDIT_OPS = { scale: 0, set: 1, add: 2 };
  * @param {Place} place
  * @param {boolean} on
  */
-export function capture({ engine: e, ptr }, { stack, layer, point }, on) {
+export function setCapture({ engine: e, ptr }, { stack, layer, point }, on) {
   e.check(e.x.gf_session_capture(ptr, stack, layer, point, on ? 1 : 0, e.error));
 }
 
@@ -26,9 +26,9 @@ export function capture({ engine: e, ptr }, { stack, layer, point }, on) {
  * The values at a captured point in the last eval or encode.
  * @param {EngineSession} session
  * @param {Place} place
- * @returns {{data: Float32Array, dims: number[]} | null}
+ * @returns {{data: Float32Array, dims: number[]} | null} three dims; null when the point was not captured
  */
-export function captured({ engine: e, ptr }, { stack, layer, point }) {
+export function readCapture({ engine: e, ptr }, { stack, layer, point }) {
   const dims = e.scratch(12);
   const p = e.x.gf_session_captured(ptr, stack, layer, point, dims);
   if (!p) return null;
@@ -42,11 +42,11 @@ export function captured({ engine: e, ptr }, { stack, layer, point }) {
  * @param {Place} place
  * @param {number} head      or -1 for all
  * @param {number} position  absolute, or -1 for all
- * @param {number} index     a place within the row (a neuron, a component, a key), or -1 for all
+ * @param {number} index     within the row (a neuron, a component, a key), or -1 for all
  * @param {'scale'|'set'|'add'} op
- * @param {number | ArrayLike<number>} value
+ * @param {number | ArrayLike<number>} value  a number for all of the row, or one for each index
  */
-export function edit({ engine: e, ptr }, { stack, layer, point }, head, position, index, op, value) {
+export function addEdit({ engine: e, ptr }, { stack, layer, point }, head, position, index, op, value) {
   const values = typeof value === 'number' ? new Float32Array([value]) : value;
   const p = e.scratch(4 * values.length);
   new Float32Array(e.memory.buffer, p, values.length).set(values);
@@ -72,7 +72,7 @@ export function edit({ engine: e, ptr }, { stack, layer, point }, head, position
  * Measure the time of each operation in later passes.
  * @param {EngineSession} session
  */
-export function trace({ engine: e, ptr }) {
+export function startTrace({ engine: e, ptr }) {
   e.check(e.x.gf_session_trace(ptr, 1, e.error));
 }
 
@@ -81,7 +81,7 @@ export function trace({ engine: e, ptr }) {
  * @param {EngineSession} session
  * @returns {{op: string, stack: number, layer: number, ms: number}[]}
  */
-export function traced({ engine: e, ptr }) {
+export function readTrace({ engine: e, ptr }) {
   const count = e.scratch(4);
   const { ops, op_time: at } = e.schema;
   const p = e.x.gf_session_traced(ptr, count);
@@ -104,7 +104,7 @@ export function traced({ engine: e, ptr }) {
  * @param {number} dModel
  * @returns {import('./engine.js').Tensor} [positions, d_model]
  */
-export function hidden({ engine: e, ptr }, dModel) {
+export function readHidden({ engine: e, ptr }, dModel) {
   const n = e.scratch(4);
   const p = e.x.gf_session_hidden(ptr, 1, n) || fail('bad-state', 'there are no hidden states yet');
   const [rows] = new Int32Array(e.memory.buffer, n, 1);
@@ -112,11 +112,11 @@ export function hidden({ engine: e, ptr }, dModel) {
 }
 
 /**
- * One row of a weight, dequantised.
+ * One row of a weight as f32.
  * @param {Engine} engine
- * @param {number} i  roster entry
+ * @param {number} i     roster entry
  * @param {number} row
- * @param {number} cols
+ * @param {number} cols  length of the row
  */
 export function tensorRow(engine, i, row, cols) {
   const p = engine.scratch(4 * cols);
@@ -125,18 +125,19 @@ export function tensorRow(engine, i, row, cols) {
 }
 
 /**
- * The probabilities with which the sampler draws from these logits.
+ * The probabilities with which the sampler draws each token.
  * @param {Engine} engine
- * @param {Float32Array} logits  [n], may hold -Infinity
+ * @param {Float32Array} logits  [vocab_size], may hold -Infinity
  * @param {import('./engine.js').Sampling} sampling
- * @param {number[]} seen        ids for the repetition penalty
+ * @param {number[]} seen        ids that the repetition penalty applies to
+ * @returns {Float32Array<ArrayBuffer>} [vocab_size]
  */
 export function distribution(engine, logits, sampling, seen) {
   const n = logits.length;
   const p = engine.scratch(8 * n + 4 * seen.length + engine.schema.sampling.bytes);
   new Float32Array(engine.memory.buffer, p, n).set(logits);
   new Int32Array(engine.memory.buffer, p + 8 * n, seen.length).set(seen);
-  const how = engine.putSampling(p + 8 * n + 4 * seen.length, sampling);
-  engine.check(engine.x.gf_distribution(p + 4 * n, p, n, how, p + 8 * n, seen.length, engine.error));
+  const samplingAddress = engine.putSampling(p + 8 * n + 4 * seen.length, sampling);
+  engine.check(engine.x.gf_distribution(p + 4 * n, p, n, samplingAddress, p + 8 * n, seen.length, engine.error));
   return engine.floats(p + 4 * n, n);
 }

@@ -1,5 +1,6 @@
-// session.js - one session of the engine: a key/value cache, its position and a sampler. Same rules on memory as
-// engine.js
+// session.js - one session of the engine: a key/value cache, its position and a sampler
+//
+// Same rules as engine.js: a view is created, used and dropped within one function, and results are copies.
 import { GlassformerError } from '../base/errors.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
@@ -7,11 +8,12 @@ import { GlassformerError } from '../base/errors.js';
 
 /** One session of the engine's model. */
 export class EngineSession {
+  /** Address of the struct gf_session; 0 after close. */
   #p;
 
   /**
    * @param {Engine} engine
-   * @param {number} ptr
+   * @param {number} ptr  address of the struct gf_session, owned from now on
    */
   constructor(engine, ptr) {
     this.engine = engine;
@@ -25,30 +27,36 @@ export class EngineSession {
   }
 
   /**
-   * Positions held.
+   * Number of positions in the cache.
    * @returns {number}
    */
   get length() {
     return this.engine.x.gf_session_length(this.ptr);
   }
   /**
-   * Most positions.
+   * Most positions that the cache can hold.
    * @returns {number}
    */
   get context() {
     return this.engine.x.gf_session_context(this.ptr);
   }
-  /** @returns {number} */
+  /**
+   * Bytes of the key/value cache.
+   * @returns {number}
+   */
   get kvBytes() {
     return this.engine.x.gf_abi_kv_bytes(this.ptr);
   }
-  /** @returns {number} */
+  /**
+   * Bytes of the buffers for one pass.
+   * @returns {number}
+   */
   get scratchBytes() {
     return this.engine.x.gf_abi_scratch_bytes(this.ptr);
   }
 
   /**
-   * Run tokens through the decoder, after the positions held. After a failure the session is unchanged.
+   * Run one pass over tokens that follow those in the cache. After an error the session is unchanged.
    * @param {ArrayLike<number>} ids
    */
   eval(ids) {
@@ -74,10 +82,11 @@ export class EngineSession {
   }
 
   /**
-   * Logits of rows first .. first + n - 1 of the last eval.
+   * The logits of rows first .. first + n - 1 of the last eval.
    * @param {number} first
    * @param {number} n
-   * @param {number} vocab
+   * @param {number} vocab  vocab_size
+   * @returns {Float32Array<ArrayBuffer>} [n, vocab_size], a copy
    */
   logits(first, n, vocab) {
     const e = this.engine;
@@ -85,9 +94,9 @@ export class EngineSession {
   }
 
   /**
-   * The k most likely ids after row `row` of the last eval.
+   * The k most likely next ids after a row of the last eval.
    * @param {number} row
-   * @param {number} vocab
+   * @param {number} vocab  vocab_size
    * @param {number} k
    */
   top(row, vocab, k) {
@@ -97,7 +106,7 @@ export class EngineSession {
   }
 
   /**
-   * Keep the first n positions.
+   * Keep the first n positions in the cache and drop the rest.
    * @param {number} n
    */
   rewind(n) {
@@ -106,15 +115,18 @@ export class EngineSession {
   }
 
   /**
-   * An independent copy of cache, encoder memory and sampler; not of captures and edits.
-   * @returns {EngineSession}
+   * An independent copy of the cache, the encoder's output and the sampler. Captures and edits are not copied.
+   * @returns {EngineSession} owned by the caller, who closes it
    */
   fork() {
     const e = this.engine;
     return e.adopt(e.pointer(e.x.gf_session_fork(this.ptr, e.error)));
   }
 
-  /** @param {number} seed 0 .. 2^53 - 1 */
+  /**
+   * Seed the sampler.
+   * @param {number} seed  0 .. 2^53 - 1
+   */
   seed(seed) {
     this.engine.x.gf_abi_seed(this.ptr, ...words(seed));
   }
@@ -132,6 +144,7 @@ export class EngineSession {
     return e.choice(out);
   }
 
+  /** Free the session. */
   close() {
     if (!this.#p) return;
     this.engine.x.gf_session_close(this.#p);

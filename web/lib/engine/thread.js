@@ -1,32 +1,40 @@
-// thread.js - a helper thread of the engine's worker: a second instance of the module on the same memory. It computes
-// tiles until the pool is closed or the engine's worker ends (src/base/pool.h)
+// thread.js - a helper thread of the engine's worker: another instance of the module on the same memory
 //
-// A helper runs the same file as the engine's worker, so that there is one file to deploy: bundlers turn a file as
-// small as this one into a data: address, whose worker has an opaque origin and cannot share memory.
+// A helper computes tiles until the pool is closed or the engine's worker ends (src/base/pool.h). It runs the same file
+// as the engine's worker: there is one file to deploy, and bundlers would turn a file as small as this one into a data:
+// address, whose worker has an opaque origin and cannot share memory.
 import { packError } from '../base/failure.js';
 
 /**
- * Join the pool and end the worker afterwards. Posts 'joined' on its line, then 'left', or `{ crash }` when a tile
- * trapped.
- * @param
- *   {{module: WebAssembly.Module, memory: WebAssembly.Memory, pool: number, index: number, stack: number, line: MessagePort}}
- *   job
+ * The message that starts a helper.
+ * @typedef {object} HelperJob
+ * @property {WebAssembly.Module} module
+ * @property {WebAssembly.Memory} memory
+ * @property {number} pool   address of the struct gf_pool
+ * @property {number} index  of the thread in the pool
+ * @property {number} stack  address of the top of its stack
  */
-export function help({ module, memory, pool, index, stack, line }) {
+
+/**
+ * Join the pool and end the worker afterwards. Posts 'joined' on its port, then 'left', or `{ crash }` when a tile
+ * trapped.
+ * @param {HelperJob & {port: MessagePort}} job
+ */
+export function help({ module, memory, pool, index, stack, port }) {
   /** @type {Record<string, Record<string, any>>} */
   const imports = {};
   for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
-    (imports[from] ??= {})[name] = kind === 'memory' ? memory : () => 0; // tiles call no imported function
+    (imports[from] ??= {})[name] = kind === 'memory' ? memory : () => 0; // a tile never calls an imported function
   }
   const x = /** @type {any} */ (new WebAssembly.Instance(module, imports).exports);
   x.__stack_pointer.value = stack;
-  line.postMessage('joined');
+  port.postMessage('joined');
   try {
     x.gf_pool_worker(pool, index);
-    line.postMessage('left');
+    port.postMessage('left');
   } catch (error) {
-    // in the middle of a tile
-    line.postMessage({ crash: packError(error) });
+    // a tile trapped
+    port.postMessage({ crash: packError(error) });
   }
   const parent = globalThis.process?.getBuiltinModule?.('node:worker_threads')?.parentPort;
   if (parent) parent.close();

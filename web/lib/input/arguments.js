@@ -1,6 +1,8 @@
-// arguments.js - checks the arguments and options of a model's calls: types and sizes (base/values.js reads the values)
+// arguments.js - checks the types and sizes of the arguments and options of a model's calls
+//
+// The values are read with base/values.js. Ranges of sampling options are checked in options.js.
 import { fail, show } from '../base/errors.js';
-import { contextFull, number as inRange } from './options.js';
+import { failContextFull, numberInRange as inRange, isSequence } from './options.js';
 import {
   LIMITS,
   checkedIds,
@@ -15,17 +17,18 @@ import {
   word,
 } from '../base/values.js';
 
-/** @typedef {import('../base/values.js').OptionCheck} Kind */
+/** @typedef {import('../base/values.js').OptionCheck} OptionCheck */
 /**
  * The limits of one model.
  * @typedef {object} Limits
  * @property {number} context  positions of a sequence
  * @property {number} source   positions of a source
- * @property {number} vocab
+ * @property {number} vocab    vocab_size
  * @property {number} row      numbers in the longest row of any point
  */
 
 /**
+ * The limits of a model.
  * @param {{contextLength: number, config: import('../index.js').Config}} info
  * @returns {Limits}
  */
@@ -35,11 +38,12 @@ export function limitsOf({ contextLength, config: { contextLength: own, vocabSiz
 }
 
 /**
- * Token ids, each a whole number below `vocab`.
+ * A copy of a list of token ids, checked.
  * @param {any} value
- * @param {string} what  its name in error messages
- * @param {number} vocab
- * @param {(n: number) => never} tooMany  @param {number} most
+ * @param {string} what  name of the value, for messages
+ * @param {number} vocab  vocab_size
+ * @param {number} most  ids that are accepted
+ * @param {(n: number) => never} tooMany  throws the error for more
  * @returns {number[]}
  */
 function idList(value, what, vocab, most, tooMany) {
@@ -50,36 +54,33 @@ function idList(value, what, vocab, most, tooMany) {
 }
 
 /**
- * Ids that the context does not limit: those to decode, and those that the repetition penalty counts.
+ * Token ids whose number the context does not limit: those to decode, and those that the repetition penalty applies to.
  * @param {any} value
- * @param {string} what
- * @param {number} vocab
+ * @param {string} what  name of the value, for messages
+ * @param {number} vocab  vocab_size
  */
-export function idsOf(value, what, vocab) {
+export function checkedIdList(value, what, vocab) {
   return idList(value, what, vocab, LIMITS.ids, (n) =>
     fail('bad-argument', `the ${what} has ${n} entries, at most ${LIMITS.ids} are taken`),
   );
 }
 
-/** @param {any} entry of a list: a text or a list, as opposed to an id */
-const isSequence = (entry) => typeof entry === 'string' || (typeof entry === 'object' && entry !== null);
-
 /**
- * What a model runs on: a text or token ids, or a list of several.
+ * The input of a pass: a text or token ids, or a list of several such sequences. Copied and checked.
  * @param {any} value
- * @param {string} what
+ * @param {string} what  name of the value, for messages
  * @param {Limits} limits
- * @param {boolean} [many]  whether several are taken
+ * @param {boolean} [many]  whether several sequences are accepted
  * @returns {string | number[] | (string | number[])[]}
  */
-export function inputOf(value, what, limits, many = false) {
+export function checkedInput(value, what, limits, many = false) {
   const most = what === 'source' ? limits.source : limits.context;
   let characters = LIMITS.text;
   /**
    * @param {string} text
    * @param {string} name
    */
-  const textIn = (text, name) => {
+  const limitedText = (text, name) => {
     const room = LIMITS.textPerPosition * most;
     if (text.length > room)
       fail(
@@ -97,10 +98,10 @@ export function inputOf(value, what, limits, many = false) {
    * @param {string} name
    * @returns {(n: number) => never}
    */
-  const full = (name) => (n) => contextFull(name, n, most);
-  if (typeof value === 'string') return textIn(value, what);
+  const tooManyTokens = (name) => (n) => failContextFull(name, n, most);
+  if (typeof value === 'string') return limitedText(value, what);
   return readValue(`the ${what}`, () => {
-    if (!many || !Array.isArray(value)) return idList(value, what, limits.vocab, most, full(what));
+    if (!many || !Array.isArray(value)) return idList(value, what, limits.vocab, most, tooManyTokens(what));
     /**
      * @param {number} n
      * @param {any} first
@@ -109,53 +110,60 @@ export function inputOf(value, what, limits, many = false) {
     const tooMany = (n, first) =>
       isSequence(first)
         ? fail('bad-argument', `the ${what} is a list of ${n} sequences, at most ${LIMITS.sequences} are taken`)
-        : full(what)(n);
+        : tooManyTokens(what)(n);
     const list = /** @type {any[]} */ (entriesOf(value, Math.max(most, LIMITS.sequences), (n) => tooMany(n, value[0])));
     if (list.length > (isSequence(list[0]) ? LIMITS.sequences : most)) tooMany(list.length, list[0]);
     if (!isSequence(list[0])) return checkedIds(list, what, limits.vocab);
-    return list.map((one, i) =>
-      typeof one === 'string'
-        ? textIn(one, `${what} ${i}`)
-        : idList(one, `${what} ${i}`, limits.vocab, most, full(`${what} ${i}`)),
+    return list.map((sequence, i) =>
+      typeof sequence === 'string'
+        ? limitedText(sequence, `${what} ${i}`)
+        : idList(sequence, `${what} ${i}`, limits.vocab, most, tooManyTokens(`${what} ${i}`)),
     );
   });
 }
 
 // ---- options
 
-/** @type {Kind} */
-const source = (value, name, limits) => (value === null ? undefined : inputOf(value, 'source', limits, true));
+/**
+ * The encoder's input.
+ * @type {OptionCheck}
+ */
+const source = (value, name, limits) => (value === null ? undefined : checkedInput(value, 'source', limits, true));
 
-/** 0 or 1 for each position, or a list of such. @type {Kind} */
+/**
+ * A mask, 0 or 1 for each position, or a list of masks.
+ * @type {OptionCheck}
+ */
 const mask = (value, name, limits) => {
   if (value === null) return undefined;
   /**
-   * @param {any} one
-   * @param {string} at
+   * @param {any} entry
+   * @param {string} at  name of the entry, for messages
    * @returns {any[]}
    */
-  const list = (one, at) =>
-    entriesOf(one, Math.max(limits.source, LIMITS.sequences), (n) =>
+  const list = (entry, at) =>
+    entriesOf(entry, Math.max(limits.source, LIMITS.sequences), (n) =>
       fail('bad-option', `${at} has ${n} entries, the context holds ${limits.source} positions`),
-    ) ?? fail('bad-option', `${at} is ${show(one)}, expected a list of 0 and 1`);
+    ) ?? fail('bad-option', `${at} is ${show(entry)}, expected a list of 0 and 1`);
   /**
-   * @param {any[]} all
+   * @param {any[]} values
    * @param {string} at
    */
-  const bits = (all, at) =>
-    Uint8Array.from(all, (x, i) => {
+  const bits = (values, at) =>
+    Uint8Array.from(values, (x, i) => {
       if (typeof x !== 'number' && typeof x !== 'boolean')
         fail('bad-option', `${at} holds ${show(x)} at place ${i}, expected 0 or 1`);
       return x ? 1 : 0;
     });
-  const all = list(value, name);
-  if (!all.some((x) => typeof x === 'object' && x !== null)) return bits(all, name);
-  return all.map((one, i) =>
-    one === undefined || one === null ? undefined : bits(list(one, `${name}[${i}]`), `${name}[${i}]`),
+  const entries = list(value, name);
+  if (!entries.some((x) => typeof x === 'object' && x !== null)) return bits(entries, name);
+  return entries.map((entry, i) =>
+    entry === undefined || entry === null ? undefined : bits(list(entry, `${name}[${i}]`), `${name}[${i}]`),
   );
 };
 
 /**
+ * A function that throws the error for an option with too many entries.
  * @param {string} name
  * @param {number} most
  * @returns {(n: number) => never}
@@ -163,10 +171,11 @@ const mask = (value, name, limits) => {
 const tooMany = (name, most) => (n) => fail('bad-option', `${name} has ${n} entries, at most ${most} are taken`);
 
 /**
- * @param {string} name
+ * A copy of a list of texts, checked.
+ * @param {string} name  of the option
  * @param {any} value
- * @param {number} most
- * @param {number} length
+ * @param {number} most    texts that are accepted
+ * @param {number} length  most characters of each
  * @returns {string[]}
  */
 function texts(name, value, most, length) {
@@ -179,9 +188,9 @@ function texts(name, value, most, length) {
   return list;
 }
 
-/** @type {Kind} */
+/** @type {OptionCheck} */
 const capture = (value, name) => texts(name, value, LIMITS.names, LIMITS.word);
-/** @type {Kind} */
+/** @type {OptionCheck} */
 const stop = (value, name) => {
   if (value === null) return undefined;
   const list =
@@ -195,47 +204,49 @@ const stop = (value, name) => {
     ? list
     : fail(
         'bad-option',
-        `${name} is ${show(value)}, expected a text or a list of texts, none of them empty or longer than ${LIMITS.stopLength} characters`,
+        `${name} is ${show(value)}, expected a text or a list of texts, ` +
+          `none of them empty or longer than ${LIMITS.stopLength} characters`,
       );
 };
 
-const EDIT = ['at', 'scale', 'set', 'add', 'head', 'position', 'index'];
+const EDIT_FIELDS = ['at', 'scale', 'set', 'add', 'head', 'position', 'index'];
 
-/** @type {Kind} */
+/** @type {OptionCheck} */
 const edits = (value, name, limits) => {
   const list = entriesOf(value, LIMITS.edits, tooMany(name, LIMITS.edits));
   if (!list || !Array.isArray(value)) return fail('bad-option', `${name} is ${show(value)}, expected a list`);
   let left = LIMITS.editNumbers;
   /**
-   * One number, or one for each place of a row.
-   * @param {any} given
+   * `set` or `add` of an edit: one number, or one for each index of a row.
+   * @param {any} values
    * @param {string} where
    */
-  const row = (given, where) => {
-    if (given === undefined || given === null || typeof given === 'number') return given;
+  const row = (values, where) => {
+    if (values === undefined || values === null || typeof values === 'number') return values;
     const most = Math.min(limits.row, left);
     const numbers =
-      entriesOf(given, most, (n) =>
+      entriesOf(values, most, (n) =>
         fail(
           'bad-option',
           most < limits.row
             ? `${name}: at most ${LIMITS.editNumbers} numbers are taken`
             : `${where} has ${n} entries, the longest row of this model has ${limits.row}`,
         ),
-      ) ?? fail('bad-option', `${where} is ${show(given)}, expected a number, or a list of numbers for one row`);
+      ) ?? fail('bad-option', `${where} is ${show(values)}, expected a number, or a list of numbers for one row`);
     left -= numbers.length;
     const bad = numbers.findIndex((x) => typeof x !== 'number');
     return bad < 0
       ? Float32Array.from(numbers)
       : fail('bad-option', `${where} holds ${show(numbers[bad])} at place ${bad}, expected numbers`);
   };
-  return list.map((wanted, i) => {
+  return list.map((edit, i) => {
     const where = `${name}[${i}]`;
     return readValue(where, () => {
-      if (wanted === null || typeof wanted !== 'object' || Array.isArray(wanted) || ArrayBuffer.isView(wanted))
-        fail('bad-option', `${where} is ${show(wanted)}, expected { at, scale | set | add }`);
-      const { at, scale, set, add, ...places } = Object.fromEntries(EDIT.map((field) => [field, wanted[field]]));
-      const unknown = Object.keys(wanted).find((field) => !EDIT.includes(field));
+      if (edit === null || typeof edit !== 'object' || Array.isArray(edit) || ArrayBuffer.isView(edit))
+        fail('bad-option', `${where} is ${show(edit)}, expected { at, scale | set | add }`);
+      const fields = Object.fromEntries(EDIT_FIELDS.map((field) => [field, edit[field]]));
+      const { at, scale, set, add, ...places } = fields;
+      const unknown = Object.keys(edit).find((field) => !EDIT_FIELDS.includes(field));
       if (unknown !== undefined) fail('bad-option', `${where}: there is no field ${show(unknown)}`);
       if (typeof at !== 'string' || at.length > LIMITS.word)
         fail('bad-option', `${where}.at is ${show(at)}, expected the name of a point`);
@@ -250,24 +261,27 @@ const edits = (value, name, limits) => {
   });
 };
 
-/** @type {Kind} */
+/** @type {OptionCheck} */
 const token = (value, name) =>
   typeof value === 'string' ? checkedText(value, name, LIMITS.word) : number(value, name, null);
-/** @type {Kind} */
-const seen = (value, name, limits) => (value === null ? undefined : idsOf(value, `list ${name}`, limits.vocab));
-/** @type {Kind} */
+/** @type {OptionCheck} */
+const seen = (value, name, limits) => (value === null ? undefined : checkedIdList(value, `list ${name}`, limits.vocab));
+/** @type {OptionCheck} */
 const template = (value, name) =>
   value === null ? undefined : jsonCopy(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true });
 
-const reads = { source, sourceMask: mask, signal };
-/** Its range is checked here, since it is otherwise read only when something is captured. @type {Kind} */
+const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
+/**
+ * The range is checked here, because the option is used only when something is captured.
+ * @type {OptionCheck}
+ */
 const captureBudget = (value, name) => (value === null ? undefined : inRange(name, value, 0, Infinity));
-const sees = { capture, captureBudget, edits };
-const samples = { temperature: number, topK: number, topP: number, minP: number, repetitionPenalty: number };
-const generates = {
-  ...reads,
-  ...sees,
-  ...samples,
+const CAPTURE_OPTIONS = { capture, captureBudget, edits };
+const SAMPLING_OPTIONS = { temperature: number, topK: number, topP: number, minP: number, repetitionPenalty: number };
+const GENERATION_OPTIONS = {
+  ...SOURCE_OPTIONS,
+  ...CAPTURE_OPTIONS,
+  ...SAMPLING_OPTIONS,
   maxTokens: number,
   seed: number,
   stop,
@@ -277,41 +291,45 @@ const generates = {
   lengthPenalty: number,
   addSpecialTokens: flag,
 };
-const asks = { ...reads, addSpecialTokens: flag };
+const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
 
-/** The options of every call, and their checks. @type {Record<string, Record<string, Kind>>} */
+/**
+ * The options of every call, and their checks.
+ * @type {Record<string, Record<string, OptionCheck>>}
+ */
 const CALLS = {
   encode: { addSpecialTokens: flag },
-  generate: generates,
-  chat: { ...generates, template },
-  forward: { ...asks, ...sees, mask },
+  generate: GENERATION_OPTIONS,
+  chat: { ...GENERATION_OPTIONS, template },
+  forward: { ...PASS_OPTIONS, ...CAPTURE_OPTIONS, mask },
   embed: { mask, addSpecialTokens: flag, signal },
-  distribution: { ...samples, seen },
-  logitLens: { ...asks, top: number },
-  attribution: { ...asks, token, position: number },
-  explain: { ...asks, at: word, position: number, head: number, index: number },
-  trace: asks,
-  session: { ...reads, ...sees },
+  distribution: { ...SAMPLING_OPTIONS, seen },
+  logitLens: { ...PASS_OPTIONS, top: number },
+  attribution: { ...PASS_OPTIONS, token, position: number },
+  explain: { ...PASS_OPTIONS, at: word, position: number, head: number, index: number },
+  trace: PASS_OPTIONS,
+  session: { ...SOURCE_OPTIONS, ...CAPTURE_OPTIONS },
   eval: { signal },
 };
 
 /**
- * The options of a model's call, and its signal, which is not posted with them.
- * @param {string} call
+ * The options of a model's call, checked and copied. The signal is returned separately, because it cannot be posted.
+ * @param {string} call  its name
  * @param {any} options
  * @param {Limits} [limits]
  * @returns {[Record<string, any>, {signal?: AbortSignal}]}
  */
 export function callOptions(call, options, limits) {
-  const { signal: given, ...rest } = checkedOptions(call, options, CALLS[call], limits);
-  return [rest, { signal: given }];
+  const { signal: callerSignal, ...rest } = checkedOptions(call, options, CALLS[call], limits);
+  return [rest, { signal: callerSignal }];
 }
 
 /**
+ * Logits of the caller's, copied and checked.
  * @param {any} value
  * @returns {Float32Array}
  */
-export function logitsOf(value) {
+export function checkedLogits(value) {
   const list = readValue('logits', () =>
     entriesOf(value, LIMITS.ids, (n) =>
       fail('bad-argument', `logits has ${n} entries, at most ${LIMITS.ids} are taken`),
@@ -323,10 +341,11 @@ export function logitsOf(value) {
 }
 
 /**
+ * The messages of a chat, copied and checked.
  * @param {any} value
  * @returns {{role: string, content: string}[]}
  */
-export function messagesOf(value) {
+export function checkedMessages(value) {
   return readValue('messages', () => {
     const list = Array.isArray(value) ? jsonCopy(value, 'messages', { values: LIMITS.messages * 8 }) : null;
     if (list?.length > LIMITS.messages)

@@ -1,6 +1,6 @@
-// headers.js - the headers and the token that a caller gives: checked, and in a form that can be posted
+// headers.js - checks the options `headers` and `token`, and brings headers into a form that can be posted
 //
-// No refusal quotes a value, which may be a secret.
+// No message quotes a value, because it may be a secret.
 import { fail, show } from '../base/errors.js';
 import { LIMITS, entriesOf } from '../base/values.js';
 
@@ -10,12 +10,16 @@ const MAX_HEADERS = 256;
 /** Headers that the package or the platform sets. */
 const RESERVED = ['range', 'if-range', 'host', 'content-length', 'accept-encoding', 'connection', 'transfer-encoding'];
 
-/** @param {unknown} value */
+/**
+ * The type of a value, for messages.
+ * @param {unknown} value
+ */
 const typeName = (value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
 /**
- * @param {any} value
- * @param {string} option its name
+ * The headers of an option, checked.
+ * @param {any} value  a Headers object, a list of pairs, or an object
+ * @param {string} option  its name
  * @returns {HeaderPairs}
  */
 export function headerPairs(value, option) {
@@ -39,7 +43,8 @@ export function headerPairs(value, option) {
     if (typeof text !== 'string' || text.length > LIMITS.word)
       fail(
         'bad-option',
-        `${option}: the value of ${show(name)} is of type ${typeName(text)}, expected a text of at most ${LIMITS.word} characters`,
+        `${option}: the value of ${show(name)} is of type ${typeName(text)}, ` +
+          `expected a text of at most ${LIMITS.word} characters`,
       );
     if (RESERVED.includes(name.toLowerCase()))
       fail('bad-option', `${option} may not hold ${show(name)}: the package sets it itself`);
@@ -53,15 +58,17 @@ export function headerPairs(value, option) {
 }
 
 /**
+ * Throws the error for too many headers.
  * @param {number} n
  * @returns {never}
  */
 const tooMany = (n) => fail('bad-option', `headers has ${n} entries, at most ${MAX_HEADERS} are taken`);
 
 /**
+ * An access token, checked.
  * @param {any} value
- * @param {string} option its name
- * @returns {string} an access token
+ * @param {string} option  its name
+ * @returns {string}
  */
 export function headerToken(value, option) {
   if (typeof value !== 'string')

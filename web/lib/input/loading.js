@@ -1,4 +1,4 @@
-// loading.js - checks the arguments of load and create and brings them into a form that can be posted
+// loading.js - checks the arguments of load and create, and brings them into a form that can be posted
 import { GlassformerError, fail, messageOf, show } from '../base/errors.js';
 import {
   LIMITS,
@@ -19,20 +19,22 @@ import {
 } from '../base/values.js';
 import { headerPairs, headerToken } from './headers.js';
 
-/** @typedef {import('../base/values.js').OptionCheck} Kind */
+/** @typedef {import('../base/values.js').OptionCheck} OptionCheck */
 
 /**
- * @param {any} source what sourceOf gave
- * @returns {boolean} whether a part of it is a Response or a stream
+ * Whether a part of a source is a Response or a stream, which cannot be posted everywhere.
+ * @param {any} source  from checkedSource
+ * @returns {boolean}
  */
 export const hasStream = (source) => [source, source.weights, source.config, source.tokenizer].flat().some(isStreamed);
 
 /**
+ * A copy of a list of files.
  * @param {any} value
- * @param {string} what
+ * @param {string} what  name of the list, for messages
  * @returns {any[]}
  */
-function filesOf(value, what) {
+function fileList(value, what) {
   const list = entriesOf(value, LIMITS.files, (n) =>
     fail('bad-argument', `${what} has ${n} entries, at most ${LIMITS.files} files are taken`),
   );
@@ -40,22 +42,22 @@ function filesOf(value, what) {
 }
 
 /**
- * Check the source of a checkpoint.
- * @param {any} source
+ * The source of a checkpoint, checked; addresses are absolute, and bytes cannot change any more.
+ * @param {any} source  the argument of load
  * @returns {any}
  */
-export function sourceOf(source) {
+export function checkedSource(source) {
   return readValue('the source', () => {
     if (isReadable(source)) return resolvedFile(source, 'the source');
-    const no = () => failNotASource(source);
-    if (source === null || typeof source !== 'object' || ArrayBuffer.isView(source)) return no();
+    const refuse = () => failNotASource(source);
+    if (source === null || typeof source !== 'object' || ArrayBuffer.isView(source)) return refuse();
     if (!('weights' in source)) {
-      if (!('length' in source)) return no();
-      const files = filesOf(source, 'the source');
-      return files?.every((f) => f instanceof Blob) ? files : no();
+      if (!('length' in source)) return refuse();
+      const files = fileList(source, 'the source');
+      return files?.every((f) => f instanceof Blob) ? files : refuse();
     }
     const { weights, config, tokenizer } = source;
-    const several = Array.isArray(weights) ? filesOf(weights, 'weights') : null;
+    const several = Array.isArray(weights) ? fileList(weights, 'weights') : null;
     if (several ? !several.length || !several.every(isReadable) : !isReadable(weights))
       fail('bad-argument', `weights: expected an address, a path or bytes, or a list of such, found ${show(weights)}`);
     return {
@@ -66,7 +68,10 @@ export function sourceOf(source) {
   });
 }
 
-/** The engine's own file. @type {Kind} */
+/**
+ * The engine's binary.
+ * @type {OptionCheck}
+ */
 const wasm = (value, name) => {
   if (value === null) return undefined;
   if (value instanceof WebAssembly.Module || value instanceof Response) return value;
@@ -74,20 +79,23 @@ const wasm = (value, name) => {
     ? resolvedFile(value, name)
     : fail('bad-option', `${name} is ${show(value)}, expected an address, bytes, a Response or a WebAssembly.Module`);
 };
-/** @type {Kind} */
-const idea = (value, name) => flag(value, `switches.${name}`, null);
-/** @type {Kind} */
+/** @type {OptionCheck} */
+const switchFlag = (value, name) => flag(value, `switches.${name}`, null);
+/** @type {OptionCheck} */
 const switches = (value, name) =>
   checkedOptions(name, value, {
-    causal: idea,
-    scaleScores: idea,
-    usePosition: idea,
-    useResidual: idea,
-    useNorm: idea,
-    useFinalNorm: idea,
+    causal: switchFlag,
+    scaleScores: switchFlag,
+    usePosition: switchFlag,
+    useResidual: switchFlag,
+    useNorm: switchFlag,
+    useFinalNorm: switchFlag,
   });
 
-/** Where the engine runs. @type {Kind} */
+/**
+ * Where the engine runs.
+ * @type {OptionCheck}
+ */
 const worker = (value, name) => {
   if (typeof value === 'string') return word(value, name, null);
   return typeof value === 'boolean' || typeof value === 'function' || value instanceof URL
@@ -98,7 +106,7 @@ const worker = (value, name) => {
       );
 };
 
-const both = {
+const SHARED_OPTIONS = {
   dtype: word,
   quantize: word,
   contextLength: number,
@@ -112,10 +120,13 @@ const both = {
   onProgress: callback,
 };
 
-/** The options of each call. @type {Record<'load' | 'create', Record<string, Kind>>} */
-const KINDS = {
+/**
+ * The options of each call, and their checks.
+ * @type {Record<'load' | 'create', Record<string, OptionCheck>>}
+ */
+const CHECKS = {
   load: {
-    ...both,
+    ...SHARED_OPTIONS,
     hfEndpoint: word,
     token: headerToken,
     headers: headerPairs,
@@ -125,43 +136,44 @@ const KINDS = {
     switches,
     fetch: callback,
   },
-  create: { ...both, seed: number },
+  create: { ...SHARED_OPTIONS, seed: number },
 };
 
 /**
+ * The options of load or create, checked and copied.
  * @param {'load' | 'create'} call
  * @param {any} options
  * @returns {Record<string, any>}
  */
 export function loadOptions(call, options) {
   if (options === null) fail('bad-option', `the options of ${call} are null, expected an object`);
-  return checkedOptions(call, options, KINDS[call]);
+  return checkedOptions(call, options, CHECKS[call]);
 }
 
 /**
- * A caller's onProgress and signal: where onProgress throws, the load is aborted, and rejects with what was thrown as
- * the cause.
- * @param {((p: import('../run/loaded_model.js').Progress) => void) | undefined} told
- * @param {AbortSignal | undefined} given
- * @returns {{signal: AbortSignal | undefined, onProgress: typeof told, end: () => void}} end: to be called when the
- *   load has ended
+ * The caller's onProgress and signal, joined: when onProgress throws, the returned signal is aborted with a `callback`
+ * error whose cause is what was thrown.
+ * @param {((p: import('../run/loaded_model.js').Progress) => void) | undefined} onProgress
+ * @param {AbortSignal | undefined} signal
+ * @returns {{signal: AbortSignal | undefined, onProgress: typeof onProgress, end: () => void}} end: to be called when
+ *   the load has ended
  */
-export function watchedProgress(told, given) {
-  if (!told) return { signal: given, onProgress: undefined, end() {} };
+export function abortableProgress(onProgress, signal) {
+  if (!onProgress) return { signal, onProgress: undefined, end() {} };
   const controller = new AbortController();
-  const { signal: both } = controller;
-  const stop = () => controller.abort(given?.reason);
-  given?.addEventListener('abort', stop, { once: true });
+  const { signal: joined } = controller;
+  const stop = () => controller.abort(signal?.reason);
+  signal?.addEventListener('abort', stop, { once: true });
   return {
-    signal: both,
+    signal: joined,
     onProgress: (progress) => {
-      if (both.aborted) return;
+      if (joined.aborted) return;
       try {
-        told(progress);
+        onProgress(progress);
       } catch (error) {
         controller.abort(new GlassformerError('callback', `onProgress threw: ${messageOf(error)}`, { cause: error }));
       }
     },
-    end: () => given?.removeEventListener('abort', stop),
+    end: () => signal?.removeEventListener('abort', stop),
   };
 }

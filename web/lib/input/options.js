@@ -1,40 +1,39 @@
-// options.js - generation and sampling options: defaults, ranges and checks
+// options.js - defaults and ranges of the options of generation, sampling and switches
 import { fail, show } from '../base/errors.js';
 
 /** @typedef {import('../engine/engine.js').Sampling} Sampling */
 
 /**
  * Check that an option is a number in a range.
- * @param {string} name
+ * @param {string} name  of the option
  * @param {unknown} value
  * @param {number} least
  * @param {number} most
- * @param {boolean} [whole]
- * @returns {number}
+ * @param {boolean} [whole]  whether it must be a whole number
+ * @returns {number} the same value
  */
-export function number(name, value, least, most, whole = false) {
+export function numberInRange(name, value, least, most, whole = false) {
   if (typeof value !== 'number' || !(value >= least && value <= most) || (whole && !Number.isInteger(value))) {
     const range =
       most === Infinity || most >= Number.MAX_SAFE_INTEGER ? `from ${least} up` : `from ${least} to ${most}`;
-    fail(
-      'bad-option',
-      `${name} is ${typeof value === 'number' ? value : show(value)}, expected a ${whole ? 'whole ' : ''}number ${range}`,
-    );
+    const found = typeof value === 'number' ? value : show(value);
+    fail('bad-option', `${name} is ${found}, expected a ${whole ? 'whole ' : ''}number ${range}`);
   }
   return value;
 }
 
 /**
- * @param {string} what
- * @param {number} n tokens
- * @param {number} most
+ * Throws the error for a sequence that is longer than the context.
+ * @param {string} what  name of the sequence
+ * @param {number} n     its tokens
+ * @param {number} most  positions of the context
  * @returns {never}
  */
-export function contextFull(what, n, most) {
+export function failContextFull(what, n, most) {
   return fail('context-full', `the ${what} has ${n} tokens, the context holds ${most}`);
 }
 
-/** The option `switches` of load: parts that can be left out of a model, and their configuration fields. */
+/** The configuration field of each part that the option `switches` of load can leave out. */
 const SWITCHES = /** @type {Record<string, keyof import('../formats/config.js').Config>} */ ({
   causal: 'causal',
   scaleScores: 'scale_scores',
@@ -45,49 +44,54 @@ const SWITCHES = /** @type {Record<string, keyof import('../formats/config.js').
 });
 
 /**
- * @param {import('../formats/config.js').Config} config @param {Record<string, boolean>} [switches]
- * @returns {import('../formats/config.js').Config} with the fields of disabled parts set to false
+ * A copy of a configuration in which the fields of disabled parts are false.
+ * @param {import('../formats/config.js').Config} config
+ * @param {Record<string, boolean>} [switches]  the option of load
+ * @returns {import('../formats/config.js').Config}
  */
-export function switched(config, switches = {}) {
+export function applySwitches(config, switches = {}) {
   const off = Object.entries(switches).filter(([, on]) => on === false);
   return { ...config, ...Object.fromEntries(off.map(([name]) => [SWITCHES[name], false])) };
 }
 
 /**
+ * The option `seed`, checked; a random number when it is absent.
  * @param {unknown} seed
- * @returns {number} 0 .. 2^53 - 1, random when not given
+ * @returns {number} 0 .. 2^53 - 1
  */
-export function seedOf(seed) {
+export function checkedSeed(seed) {
   if (seed === undefined) return crypto.getRandomValues(new Uint32Array(1))[0];
-  return number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
+  return numberInRange('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
 }
 
 /**
- * @param {Partial<Sampling>} o
+ * The sampling options, checked, with defaults.
+ * @param {Partial<Sampling>} options
  * @returns {Sampling}
  */
-export function samplingOf({ temperature = 1, topK = 0, topP = 1, minP = 0, repetitionPenalty = 1 }) {
+export function checkedSampling({ temperature = 1, topK = 0, topP = 1, minP = 0, repetitionPenalty = 1 }) {
   for (const [name, x, most] of /** @type {[string, number, number][]} */ ([
     ['repetitionPenalty', repetitionPenalty, 1e6],
     ['topP', topP, 1],
   ])) {
-    if (!Math.fround(number(name, x, 0, most)))
+    if (!Math.fround(numberInRange(name, x, 0, most)))
       fail('bad-option', `${name} is ${x}, expected a number above 0 (1: off)`);
   }
   return {
-    temperature: number('temperature', temperature, 0, 1e6),
-    topK: number('topK', topK, 0, 2 ** 31 - 1, true),
+    temperature: numberInRange('temperature', temperature, 0, 1e6),
+    topK: numberInRange('topK', topK, 0, 2 ** 31 - 1, true),
     topP,
-    minP: number('minP', minP, 0, 1),
+    minP: numberInRange('minP', minP, 0, 1),
     repetitionPenalty,
   };
 }
 
 /**
- * @param {Record<string, any>} options
+ * The options of generate, checked, with defaults.
+ * @param {Record<string, any>} options  their types are checked already (arguments.js)
  * @param {number} vocabSize
  */
-export function generateOptions(options, vocabSize) {
+export function checkedGeneration(options, vocabSize) {
   const {
     maxTokens = Infinity,
     stop = [],
@@ -101,10 +105,10 @@ export function generateOptions(options, vocabSize) {
     captureBudget,
     edits = [],
   } = options;
-  if (maxTokens !== Infinity) number('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER, true);
-  number('logprobs', logprobs, 0, vocabSize, true);
-  number('beams', beams, 1, 64, true);
-  number('lengthPenalty', lengthPenalty, 0, 100);
+  if (maxTokens !== Infinity) numberInRange('maxTokens', maxTokens, 0, Number.MAX_SAFE_INTEGER, true);
+  numberInRange('logprobs', logprobs, 0, vocabSize, true);
+  numberInRange('beams', beams, 1, 64, true);
+  numberInRange('lengthPenalty', lengthPenalty, 0, 100);
   if (beams > 1) {
     for (const name of ['logprobs', 'temperature', 'topK', 'topP', 'minP', 'repetitionPenalty']) {
       if (options[name]) fail('bad-option', `${name} cannot be combined with beams: a beam search draws no tokens`);
@@ -123,28 +127,28 @@ export function generateOptions(options, vocabSize) {
     capture,
     captureBudget,
     edits,
-    sampling: samplingOf(options),
-    seed: seedOf(options.seed),
+    sampling: checkedSampling(options),
+    seed: checkedSeed(options.seed),
   };
 }
 
 /**
- * Throws when the mask is a list of masks, which only calls with several sequences take.
+ * Throws when a mask is a list of masks, which only calls with several sequences accept.
  * @param {ArrayLike<any>} mask
- * @param {string} what
+ * @param {string} what  name of the option
  */
-export function oneMask(mask, what) {
+export function checkSingleMask(mask, what) {
   if (typeof mask[0] === 'object') fail('bad-option', `${what} is a list of masks, expected 0 or 1 for each position`);
 }
 
 /**
- * Whether the input is several sequences (a list of texts or of lists of ids) and not one list of ids.
+ * Whether an entry of a list is a sequence (a text or a list of ids) and not an id.
+ * @param {any} entry
+ */
+export const isSequence = (entry) => typeof entry === 'string' || (typeof entry === 'object' && entry !== null);
+
+/**
+ * Whether an input is a list of sequences and not one list of ids.
  * @param {any} input
  */
-export function isList(input) {
-  return (
-    Array.isArray(input) &&
-    input.length > 0 &&
-    (typeof input[0] === 'string' || (typeof input[0] === 'object' && input[0] !== null))
-  );
-}
+export const isSequenceList = (input) => Array.isArray(input) && input.length > 0 && isSequence(input[0]);

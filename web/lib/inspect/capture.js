@@ -1,8 +1,8 @@
-// capture.js - capture points: their names, patterns of names, and the joining of several passes into one tensor
+// capture.js - capture points: finds those of a model, matches patterns of names, collects values and applies edits
 //
-// Names are TransformerLens's without the batch axis: hook_embed, blocks.0.attn.hook_pattern; in an encoder_decoder
-// every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
-import { capture, captured, edit } from '../engine/probe.js';
+// Names are those of TransformerLens: hook_embed, blocks.0.attn.hook_pattern. Tensors have no batch axis. In an
+// encoder_decoder every name begins with encoder. or decoder. (decoder.hook_embed, encoder.0.attn.hook_pattern).
+import { setCapture, readCapture, addEdit } from '../engine/probe.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS } from '../base/values.js';
 
@@ -11,24 +11,27 @@ import { LIMITS } from '../base/values.js';
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
 /** @typedef {import('../formats/config.js').Config} Config */
 /**
+ * One point of a model.
  * @typedef {object} Point
  * @property {string} name
  * @property {number} stack   0 decoder, 1 encoder
- * @property {number} layer   -1: of the whole model
+ * @property {number} layer   -1: outside the blocks
  * @property {number} point   index into the schema's list
  * @property {string} axes    D, Q, K, S, F, R or 1: see glassformer.h
- * @property {boolean} source its rows (or keys) are the source's positions: encoder points, cross keys and values
+ * @property {boolean} source whether its rows (or keys) are positions of the source: encoder points, and keys and
+ *   values of cross-attention
  */
 /**
+ * A change of the values at a point during a pass: one of scale, set and add.
  * @typedef {object} Edit
  * @property {string} at          a point's name; `*` matches anything, dots included
  * @property {number} [head]      one head; all when absent
  * @property {number} [position]  one absolute position; all when absent
- * @property {number} [index] one place of the row: a neuron of the FFN, a component of the stream or of a head, a key
- *   of a pattern
- * @property {number} [scale]     multiply
- * @property {number | ArrayLike<number>} [set]  replace: one row's worth, or one number
- * @property {number | ArrayLike<number>} [add]  add: one row's worth, or one number
+ * @property {number} [index]     one index of the row (a neuron of the FFN, a component of the stream or of a head, a
+ *   key of a pattern); all when absent
+ * @property {number} [scale]     factor
+ * @property {number | ArrayLike<number>} [set]  new values: a row, or one number for all of it
+ * @property {number | ArrayLike<number>} [add]  summands: a row, or one number for all of it
  */
 
 /** Default of the option captureBudget, in bytes. */
@@ -43,7 +46,7 @@ const MAX_PATTERNS = 1024;
  * @param {string} name
  * @param {string} pattern
  */
-function fits(name, pattern) {
+function matches(name, pattern) {
   const [first, ...between] = pattern.split('*');
   const last = between.pop();
   if (last === undefined) return name === first;
@@ -61,12 +64,12 @@ function fits(name, pattern) {
 export class Points {
   /** @type {Point[]} */
   #all = [];
-  /** Cached matches. @type {Map<string, Point[]>} */
+  /** @type {Map<string, Point[]>} the points of patterns that were used before */
   #byPattern = new Map();
   #config;
 
   /**
-   * Finds the points of this architecture by switching the capture of each on and off.
+   * Find the points of an architecture: the engine refuses to capture a point that does not exist.
    * @param {Engine} engine
    * @param {Config} config
    * @param {EngineSession} session  any session of the model; no capture remains on in it
@@ -86,11 +89,11 @@ export class Points {
           if (!!isWhole !== layer < 0) return;
           const place = { stack, layer, point };
           try {
-            capture(session, place, true);
+            setCapture(session, place, true);
           } catch {
             return;
           }
-          capture(session, place, false);
+          setCapture(session, place, false);
           this.#all.push({
             name: layer < 0 ? whole + name : `${block}${layer}.${name}`,
             ...place,
@@ -102,46 +105,46 @@ export class Points {
     }
   }
 
+  /** The names of all points, by stack and layer. */
   get names() {
     return this.#all.map((p) => p.name);
   }
 
   /**
-   * The points that these patterns name, in the order of the computation's stacks and layers.
+   * The points that match patterns, by stack and layer.
    * @param {string[]} patterns
    * @returns {Point[]}
    */
   match(patterns) {
-    const found = new Set([...new Set(patterns)].flatMap((pattern) => this.one(pattern)));
+    const found = new Set([...new Set(patterns)].flatMap((pattern) => this.matchOne(pattern)));
     return this.#all.filter((p) => found.has(p));
   }
 
   /**
+   * The points that match a pattern. A pattern without a match is refused.
    * @param {string} pattern
    * @returns {Point[]} at least one
    */
-  one(pattern) {
-    const known = this.#byPattern.get(pattern);
-    if (known) return known;
-    const found = this.#all.filter((p) => fits(p.name, pattern));
+  matchOne(pattern) {
+    const cached = this.#byPattern.get(pattern);
+    if (cached) return cached;
+    const found = this.#all.filter((p) => matches(p.name, pattern));
     if (found.length && this.#byPattern.size < MAX_PATTERNS) this.#byPattern.set(pattern, found);
     if (!found.length) {
       const last = pattern.slice(pattern.lastIndexOf('.') + 1).replace(/\*/g, '');
       const near = this.names.filter((n) => last && n.includes(last)).slice(0, 3);
-      fail(
-        'unknown-point',
-        `this model has no point ${show(pattern)}; ${near.length ? `near it: ${near.join(', ')}` : `there are ${this.names.slice(0, 3).join(', ')}, ...`}`,
-      );
+      const hint = near.length ? `near it: ${near.join(', ')}` : `there are ${this.names.slice(0, 3).join(', ')}, ...`;
+      fail('unknown-point', `this model has no point ${show(pattern)}; ${hint}`);
     }
     return found;
   }
 
   /**
-   * Bytes of these points for given numbers of queries, keys and source positions.
+   * The bytes that the values of points take.
    * @param {Point[]} points
-   * @param {number} queries
-   * @param {number} keys
-   * @param {number} source
+   * @param {number} queries  number of positions in the pass
+   * @param {number} keys     number of positions that they attend to
+   * @param {number} source   number of positions of the source
    */
   bytes(points, queries, keys, source) {
     const c = this.#config;
@@ -166,7 +169,9 @@ export class Points {
   }
 }
 
-/** Captures points of a session: collects them after each pass and joins the passes into whole tensors. */
+/**
+ * Captures points of a session: collects their values after each pass, and joins the passes into one tensor a point.
+ */
 export class Recorder {
   /** @type {Map<Point, {data: Float32Array, dims: number[]}[]>} */
   #parts = new Map();
@@ -180,17 +185,17 @@ export class Recorder {
   constructor(session, points) {
     this.#session = session;
     this.#points = points;
-    for (const p of points) capture(session, p, true);
+    for (const p of points) setCapture(session, p, true);
   }
 
   /**
-   * Collect the points of an eval (source false) or of an encode (source true).
-   * @param {boolean} [source]
+   * Collect the values of the last pass.
+   * @param {boolean} [source]  whether it was the encoder's pass over a source
    */
   gather(source = false) {
     for (const p of this.#points) {
       if (p.source !== source) continue;
-      const part = captured(this.#session, p);
+      const part = readCapture(this.#session, p);
       if (!part) fail('bad-state', `${p.name} was not captured`);
       const parts = this.#parts.get(p);
       if (parts) parts.push(part);
@@ -217,9 +222,10 @@ export class Recorder {
 }
 
 /**
- * @param {{data: Float32Array, dims: number[]}[]} parts
- * @param {string} axes
- * @returns {Tensor} the rows of all parts in order
+ * Joins the rows of several passes, in order.
+ * @param {{data: Float32Array, dims: number[]}[]} parts  one for each pass
+ * @param {string} axes  of the point
+ * @returns {Tensor} [position, ...]
  */
 function joinRows(parts, axes) {
   const inner = 'QKR'.includes(axes) ? parts[0].dims.slice(1) : [parts[0].dims[1]];
@@ -235,7 +241,7 @@ function joinRows(parts, axes) {
 }
 
 /**
- * Join scores or patterns of passes, each of which has more keys than the one before.
+ * Joins scores or patterns of several passes, each of which has more keys than the one before.
  * @param {{data: Float32Array, dims: number[]}[]} parts  [head, query, key]
  * @param {number} masked  value for the keys that a pass did not have
  * @returns {Tensor} [head, query, key]
@@ -249,11 +255,11 @@ function joinScores(parts, masked) {
   let row = 0;
   for (const {
     data: part,
-    dims: [, n, seen],
+    dims: [, n, nKeys],
   } of parts) {
     for (let h = 0; h < heads; h++) {
       for (let i = 0; i < n; i++) {
-        data.set(part.subarray((h * n + i) * seen, (h * n + i + 1) * seen), (h * queries + row + i) * keys);
+        data.set(part.subarray((h * n + i) * nKeys, (h * n + i + 1) * nKeys), (h * queries + row + i) * keys);
       }
     }
     row += n;
@@ -262,7 +268,7 @@ function joinScores(parts, masked) {
 }
 
 /**
- * Apply edits to a session.
+ * Sets the edits of later passes of a session.
  * @param {EngineSession} session
  * @param {Points} points
  * @param {Edit[]} edits  checked: see arguments.js
@@ -270,24 +276,25 @@ function joinScores(parts, masked) {
 export function applyEdits(session, points, edits) {
   let changes = 0;
   for (const [i, { at, scale, set, add, head, position, index }] of edits.entries()) {
-    const hows = Object.entries({ scale, set, add }).filter(([, by]) => by !== undefined && by !== null);
-    const all = points.one(at);
-    changes += all.length * hows.length;
+    const operations = Object.entries({ scale, set, add }).filter(([, value]) => value !== undefined && value !== null);
+    const matches = points.matchOne(at);
+    changes += matches.length * operations.length;
     if (changes > LIMITS.editChanges)
       fail(
         'bad-option',
-        `edits[${i}]: with it the edits are ${changes} changes at single points, at most ${LIMITS.editChanges} are taken`,
+        `edits[${i}]: with it the edits are ${changes} changes at single points, ` +
+          `at most ${LIMITS.editChanges} are taken`,
       );
-    for (const p of all) {
-      for (const [how, by] of hows)
-        edit(
+    for (const p of matches) {
+      for (const [operation, value] of operations)
+        addEdit(
           session,
           p,
           head ?? -1,
           position ?? -1,
           index ?? -1,
-          /** @type {'scale' | 'set' | 'add'} */ (how),
-          /** @type {number | ArrayLike<number>} */ (by),
+          /** @type {'scale' | 'set' | 'add'} */ (operation),
+          /** @type {number | ArrayLike<number>} */ (value),
         );
     }
   }

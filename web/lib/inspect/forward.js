@@ -1,8 +1,8 @@
-// forward.js - whole passes: over one sequence, over several, and what is averaged over one
-import { hidden } from '../engine/probe.js';
+// forward.js - one pass over a sequence or over several, and the mean hidden state of an encoder
+import { readHidden } from '../engine/probe.js';
 import { Yielder } from '../base/event_loop.js';
-import { isList, oneMask } from '../input/options.js';
-import { withOwnSource } from '../input/sources.js';
+import { isSequenceList, checkSingleMask } from '../input/options.js';
+import { optionsPerSequence } from '../input/sources.js';
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
@@ -10,6 +10,7 @@ import { fail } from '../base/errors.js';
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
 
 /**
+ * Runs the public call forward.
  * @param {LoadedModel} model
  * @param {any} input  text, ids, or a list of several
  * @param {Record<string, any>} [options]
@@ -18,29 +19,31 @@ import { fail } from '../base/errors.js';
 export async function forward(model, input, options = {}, { signal } = {}) {
   const yielder = new Yielder(signal);
   await yielder.yieldIfDue();
-  if (isList(input)) return forwardMany(model, Array.from(input), options, yielder);
+  if (isSequenceList(input)) return forwardMany(model, Array.from(input), options, yielder);
   return forwardOne(model, model.ids(input, 'input', options.addSpecialTokens), options, yielder);
 }
 
 /**
+ * One pass over one sequence.
  * @param {LoadedModel} model
  * @param {number[]} ids
- * @param {Record<string, any>} o
+ * @param {Record<string, any>} o  options of forward
  * @param {Yielder} yielder
- * @returns {Promise<{logits?: Tensor, hidden?: Tensor, captured: Record<string, Tensor>}>}
+ * @returns {Promise<{logits?: Tensor, hidden?: Tensor, captured: Record<string, Tensor>}>} logits: [position,
+ *   vocab_size]; hidden: of an encoder, [position, d_model]
  */
 export async function forwardOne(model, ids, o, yielder) {
   const { config } = model;
-  model.fits(ids.length, 'input');
+  model.checkLength(ids.length, 'input');
   if (o.source !== undefined) o = { ...o, source: model.ids(o.source, 'source') };
   const sequence = await model.openSequence(o);
   try {
     if (config.kind === 'encoder') {
       await sequence.encodeSource(o, yielder);
       sequence.encodeOnly(ids, model.mask(o.mask, ids.length, 'mask'));
-      return { hidden: hidden(sequence.session, config.d_model), captured: sequence.takeCaptured() ?? {} };
+      return { hidden: readHidden(sequence.session, config.d_model), captured: sequence.takeCaptured() ?? {} };
     }
-    const n = o.mask !== undefined && o.mask !== null ? shown(o.mask, ids.length) : ids.length;
+    const n = o.mask !== undefined && o.mask !== null ? positionsBeforePadding(o.mask, ids.length) : ids.length;
     await sequence.encodeSource(o, yielder);
     const data = new Float32Array(ids.length * config.vocab_size);
     await sequence.prefill(ids.slice(0, n), yielder, (first, rows) => {
@@ -53,13 +56,13 @@ export async function forwardOne(model, ids, o, yielder) {
 }
 
 /**
- * A decoder's mask can only mark padding at the end.
+ * The number of positions before the padding. The mask of a decoder can only hide padding at the end.
  * @param {ArrayLike<number>} mask
  * @param {number} n  positions of the sequence
- * @returns {number} positions before the padding
+ * @returns {number}
  */
-function shown(mask, n) {
-  oneMask(mask, 'mask');
+function positionsBeforePadding(mask, n) {
+  checkSingleMask(mask, 'mask');
   if (mask.length !== n) fail('bad-option', `mask has ${mask.length} entries, the sequence has ${n} positions`);
   const list = Array.from(mask, Boolean);
   const end = list.lastIndexOf(true) + 1;
@@ -72,8 +75,8 @@ function shown(mask, n) {
 }
 
 /**
- * One pass for each sequence. The results are stacked, [sequence, position, ...], and zero after the end of shorter
- * sequences.
+ * One pass for each sequence. The results are stacked, [sequence, position, ...]; shorter sequences are padded with
+ * zeros.
  * @param {LoadedModel} model
  * @param {any[]} list
  * @param {Record<string, any>} o
@@ -82,7 +85,7 @@ function shown(mask, n) {
 async function forwardMany(model, list, o, yielder) {
   if (o.mask && o.mask.length !== list.length)
     fail('bad-option', `mask has ${o.mask.length} rows, there are ${list.length} sequences`);
-  const each = withOwnSource(o, list.length);
+  const each = optionsPerSequence(o, list.length);
   const batch = list.map((s, i) => model.ids(s, `input ${i}`, o.addSpecialTokens));
   const results = [];
   for (let i = 0; i < batch.length; i++) {
@@ -96,7 +99,7 @@ async function forwardMany(model, list, o, yielder) {
 }
 
 /**
- * Mean of an encoder's hidden states over the positions that the mask shows.
+ * The mean of an encoder's hidden states over the positions that the mask does not hide.
  * @param {LoadedModel} model
  * @param {any} input
  * @param {{mask?: ArrayLike<number>}} [options]
@@ -106,7 +109,7 @@ async function forwardMany(model, list, o, yielder) {
 export async function embed(model, input, options = {}, hooks = {}) {
   if (model.config.kind !== 'encoder')
     fail('unsupported', `embed needs an encoder, this model is of kind ${model.config.kind}`);
-  if (isList(input))
+  if (isSequenceList(input))
     fail('bad-argument', 'the input is a list of several, embed takes one text or one list of ids at a time');
   const { hidden } = /** @type {{hidden: Tensor}} */ (await forward(model, input, options, hooks));
   const [n, d] = hidden.shape;

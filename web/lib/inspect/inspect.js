@@ -1,7 +1,6 @@
-// inspect.js - every function of this folder that the public Model calls, in one chunk that is loaded at the first such
-// call
+// inspect.js - the functions of this folder that the public Model calls; loaded together at the first such call
 import { distribution as probabilities } from '../engine/probe.js';
-import { samplingOf } from '../input/options.js';
+import { checkedSampling } from '../input/options.js';
 
 export { explain } from './explain.js';
 export { embed, forward } from './forward.js';
@@ -19,5 +18,5 @@ export { weight } from './weight.js';
  * @returns {Float32Array}
  */
 export function distribution(model, logits, options = {}) {
-  return probabilities(model.engine, logits, samplingOf(options), options.seen ?? []);
+  return probabilities(model.engine, logits, checkedSampling(options), options.seen ?? []);
 }

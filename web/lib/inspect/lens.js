@@ -1,11 +1,11 @@
-// lens.js - the logit lens and direct logit attribution
+// lens.js - computes the logit lens and direct logit attribution
 //
-// logitLens: nostalgebraist 2020, "interpreting GPT: the logit lens". attribution: direct logit attribution, Elhage et
-// al. 2021, "A Mathematical Framework for Transformer Circuits".
+// logitLens: nostalgebraist 2020, "interpreting GPT: the logit lens". attribution: Elhage et al. 2021, "A Mathematical
+// Framework for Transformer Circuits".
 import { forwardOne } from './forward.js';
 import { weight } from './weight.js';
 import { Yielder } from '../base/event_loop.js';
-import { number } from '../input/options.js';
+import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 import { checkedIds } from '../base/values.js';
 
@@ -28,23 +28,24 @@ import { checkedIds } from '../base/values.js';
  * @property {string} text
  * @property {number} position
  * @property {number} logit   as the model computed it
- * @property {number} sum of the parts; for weights in f32, f16 or bf16 within 1e-4 of the logit. Quantised models also
- *   round activations, which no part contains
+ * @property {number} sum     of the parts; for weights in f32, f16 or bf16 within 1e-4 of the logit. Quantised models
+ *   also round activations, which no part contains
  * @property {Part[]} parts
  */
 
 /**
+ * The prefix of the decoder's blocks in names of points. Throws for models that are only an encoder.
  * @param {LoadedModel} model
- * @param {string} call
+ * @param {string} call  name of the call, for the message
  */
-const prefix = (model, call) => (
-  model.needDecoder(call),
-  model.config.kind === 'encoder_decoder' ? 'decoder' : 'blocks'
-);
+function decoderPrefix(model, call) {
+  model.requireDecoder(call);
+  return model.config.kind === 'encoder_decoder' ? 'decoder' : 'blocks';
+}
 
 /**
- * The final norm and the head applied to the residual stream after each layer. The stream after a layer replaces the
- * stream after the last layer in another pass, so that the engine itself computes norm and head.
+ * Applies the final norm and the head to the residual stream after each layer. The engine itself computes them: in
+ * another pass, an edit sets the stream after the last layer to the stream after this layer.
  * @param {LoadedModel} model
  * @param {any} input
  * @param {{top?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}} options
@@ -54,9 +55,9 @@ const prefix = (model, call) => (
  */
 export async function logitLens(model, input, options, { signal } = {}) {
   const { top = 5, source, sourceMask } = options;
-  const stack = prefix(model, 'logitLens');
+  const stack = decoderPrefix(model, 'logitLens');
   const { n_layers: layers, vocab_size: v, d_model: d } = model.config;
-  number('top', top, 1, v, true);
+  numberInRange('top', top, 1, v, true);
   const yielder = new Yielder(signal);
   const ids = model.ids(input, 'input', options.addSpecialTokens);
   const point = (/** @type {number} */ l) => `${stack}.${l}.hook_resid_post`;
@@ -91,8 +92,8 @@ export async function logitLens(model, input, options, { signal } = {}) {
 }
 
 /**
- * One logit as the sum of the contributions of embedding, heads, feed-forward layers and biases. The scale of every
- * norm is held at its value in this pass.
+ * Decomposes one logit into the contributions of embedding, heads, feed-forward layers and biases. The scale of every
+ * norm is fixed at its value in this pass, which makes the norm linear.
  * @param {LoadedModel} model
  * @param {any} input
  * @param {{token?: number | string, position?: number, source?: any, sourceMask?: any, addSpecialTokens?: boolean}}
@@ -102,10 +103,10 @@ export async function logitLens(model, input, options, { signal } = {}) {
  */
 export async function attribution(model, input, options, { signal } = {}) {
   const { source, sourceMask } = options;
-  const stack = prefix(model, 'attribution');
+  const stack = decoderPrefix(model, 'attribution');
   const c = model.config;
   const ids = model.ids(input, 'input', options.addSpecialTokens);
-  const position = number('position', options.position ?? ids.length - 1, 0, ids.length - 1, true);
+  const position = numberInRange('position', options.position ?? ids.length - 1, 0, ids.length - 1, true);
   const whole = c.kind === 'encoder_decoder' ? 'decoder.' : '';
   const names = [
     'attn.hook_result',
@@ -122,7 +123,7 @@ export async function attribution(model, input, options, { signal } = {}) {
   const outside = (await model.points()).names.filter((n) =>
     ['hook_embed', 'hook_pos_embed', 'ln_final.hook_scale'].some((m) => n === whole + m),
   );
-  // with causal attention, later positions cannot influence this one and are not computed
+  // With causal attention, later positions cannot influence this one and are not computed.
   const { logits, captured } = await forwardOne(
     model,
     c.causal ? ids.slice(0, position + 1) : ids,
@@ -223,8 +224,9 @@ export async function attribution(model, input, options, { signal } = {}) {
 }
 
 /**
+ * The id of the option `token`.
  * @param {LoadedModel} model
- * @param {number | string} token an id, or a text that is one token
+ * @param {number | string} token  an id, or a text that is one token
  */
 function tokenOf(model, token) {
   const ids =

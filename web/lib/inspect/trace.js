@@ -1,5 +1,5 @@
-// trace.js - the operations of a pass: shapes, parameters, cost by formula, measured time
-import { trace as measure, traced } from '../engine/probe.js';
+// trace.js - lists the operations of a pass: shapes, parameters, computed cost, measured time
+import { startTrace, readTrace } from '../engine/probe.js';
 import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
 
@@ -11,48 +11,49 @@ import { Yielder } from '../base/event_loop.js';
  * @property {string} op          the name without the block
  * @property {'decoder'|'encoder'} stack
  * @property {number | null} layer
- * @property {number[]} in shape of what is read; attention reads queries here, and keys and values of as many positions
- *   as there are
- * @property {number[]} out
- * @property {number} parameters  that belong to this operation; each counted once, a tied head 0
- * @property {number} flops multiplications and additions, those of matrices and of attention counted exactly; of norms,
- *   activations, rotations and sums: one for each arithmetic step of an element
- * @property {number} bytes moved: weights as they are kept, once for each chunk of the pass, and what is read and
- *   written, in f32
- * @property {number} ms          measured; where the clock ticks coarsely, the mean of several passes
+ * @property {number[]} in        shape of its input; for attention that of the queries
+ * @property {number[]} out       shape of its output
+ * @property {number} parameters  of this operation; 0 for a tied head, whose parameters count for the embedding
+ * @property {number} flops       multiplications and additions. Those of matrices and of attention are exact; norms,
+ *   activations, rotations and sums count one for each arithmetic step of an element
+ * @property {number} bytes       moved bytes: weights as stored in memory, once for each chunk of the pass, and input
+ *   and output in f32
+ * @property {number} ms          measured time; with a coarse clock, the mean of several passes
  */
 
 /**
- * By operation.
+ * Measured times by operation.
  * @typedef {Map<string, {op: string, stack: number, layer: number, ms: number, passes: number}>} Times
  */
 
-/** With longer clock ticks, most operations of a pass would measure as 0. */
+/** With a longer tick of the clock, most operations of a pass would measure as 0. */
 const FINE_MS = 0.2;
-/** Further passes with such a clock: their total time in ms, and their greatest number. */
+/** Total time of the further passes with such a clock, in ms. */
 const REPEAT_MS = 400;
-const REPEATS = 400;
+/** Most further passes. */
+const MAX_REPEATS = 400;
 
 /**
- * Replace times by their means over more passes.
+ * Replaces the times of one pass by their means over further passes.
  * @param {(sums: Times) => Promise<void>} pass
- * @param {Times} sums of one pass
+ * @param {Times} sums  of one pass
  */
-async function repeat(pass, sums) {
+async function averageTimes(pass, sums) {
   /** @type {Times} */
-  const more = new Map();
+  const repeated = new Map();
   const began = performance.now();
   let n = 0;
-  while (n < REPEATS && performance.now() - began < REPEAT_MS) {
-    await pass(more);
+  while (n < MAX_REPEATS && performance.now() - began < REPEAT_MS) {
+    await pass(repeated);
     n++;
   }
-  for (const [key, t] of sums) t.ms = (t.ms + (more.get(key)?.ms ?? 0)) / (n + 1);
+  for (const [key, t] of sums) t.ms = (t.ms + (repeated.get(key)?.ms ?? 0)) / (n + 1);
 }
 
 /**
+ * Runs one pass and measures its operations.
  * @param {LoadedModel} model
- * @param {any} input
+ * @param {any} input  text or ids
  * @param {Record<string, any>} options
  * @param {import('../run/loaded_model.js').Hooks} hooks
  * @returns {Promise<TraceRow[]>} in the order of the computation
@@ -62,16 +63,16 @@ export async function trace(model, input, options, { signal } = {}) {
   const yielder = new Yielder(signal);
   const encoder = c.kind === 'encoder';
   const ids = model.ids(input, 'input', options.addSpecialTokens);
-  model.fits(ids.length, 'input');
+  model.checkLength(ids.length, 'input');
   const source = options.source === undefined ? undefined : model.ids(options.source, 'source');
   /**
-   * One pass, its times added to these.
+   * One pass, whose times are added to the sums.
    * @param {Times} sums
    */
   const pass = async (sums) => {
     const sequence = await model.openSequence();
     const gather = () => {
-      for (const t of traced(sequence.session)) {
+      for (const t of readTrace(sequence.session)) {
         const key = `${t.stack} ${t.layer} ${t.op}`;
         const known = sums.get(key);
         if (known) {
@@ -81,7 +82,7 @@ export async function trace(model, input, options, { signal } = {}) {
       }
     };
     try {
-      measure(sequence.session);
+      startTrace(sequence.session);
       await sequence.encodeSource({ source, sourceMask: options.sourceMask }, yielder);
       if (source) gather();
       if (encoder) {
@@ -100,17 +101,17 @@ export async function trace(model, input, options, { signal } = {}) {
   /** @type {Times} */
   const sums = new Map();
   await pass(sums);
-  if (clockTick() > FINE_MS) await repeat(pass, sums);
-  return [...sums.values()].map((t) => describe(model, t, ids.length, source?.length ?? 0));
+  if (clockTick() > FINE_MS) await averageTimes(pass, sums);
+  return [...sums.values()].map((t) => traceRow(model, t, ids.length, source?.length ?? 0));
 }
 
 /**
- * The number of pairs of a query and a key that it attends to.
+ * The number of pairs of a query and a key to which it attends.
  * @param {LoadedModel} model
  * @param {number} queries
  * @param {boolean} causal
  */
-function pairs(model, queries, causal) {
+function attentionPairs(model, queries, causal) {
   const window = model.config.sliding_window || Infinity;
   let sum = 0;
   for (let i = 0; i < queries; i++) sum += Math.min(window, causal ? i + 1 : queries);
@@ -118,13 +119,14 @@ function pairs(model, queries, causal) {
 }
 
 /**
+ * One row of the trace: shapes and cost of an operation, computed from the configuration.
  * @param {LoadedModel} model
  * @param {{op: string, stack: number, layer: number, ms: number, passes: number}} t
- * @param {number} positions of the decoder (or of an encoder alone)
- * @param {number} source
+ * @param {number} positions  of the input
+ * @param {number} source     positions of the source
  * @returns {TraceRow}
  */
-function describe(model, { op, stack, layer, ms, passes }, positions, source) {
+function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
   const { config: c } = model;
   const two = c.kind === 'encoder_decoder';
   const inEncoder = stack === 1;
@@ -139,7 +141,7 @@ function describe(model, { op, stack, layer, ms, passes }, positions, source) {
   const plain = T * d;
   const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain;
   const added = Number(c.use_residual) * plain;
-  const seen = op.startsWith('cross') ? T * source : pairs(model, T, c.causal && !inEncoder);
+  const seen = op.startsWith('cross') ? T * source : attentionPairs(model, T, c.causal && !inEncoder);
   const bias = (/** @type {boolean} */ has, /** @type {number} */ n) => (has ? n : 0);
   const linear = (
     /** @type {number} */ n,
@@ -147,7 +149,7 @@ function describe(model, { op, stack, layer, ms, passes }, positions, source) {
     /** @type {number} */ to,
     /** @type {boolean} */ has,
   ) => 2 * n * from * to + bias(has, n * to);
-  /** in, out, flops @type {Record<string, [number[], number[], number]>} */
+  /** @type {Record<string, [input: number[], output: number[], flops: number]>} by operation */
   const table = {
     embed: [
       [T],
@@ -186,10 +188,10 @@ function describe(model, { op, stack, layer, ms, passes }, positions, source) {
   };
   const [input, output, flops] = table[op];
   const block = layer < 0 ? '' : `${two ? (inEncoder ? 'encoder' : 'decoder') : 'blocks'}.${layer}.`;
-  const rows = weightsOf(model, op, block, inEncoder);
+  const rows = weightsOfOperation(model, op, block, inEncoder);
   const weights = rows.reduce((n, r) => n + (r.count ? r.memoryBytes : tiedBytes(model, r.tiedTo)), 0);
   const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
-  // a lookup reads only its rows
+  // A lookup reads one row of the table for each position.
   const read = op === 'embed' ? (T * d * weights) / Math.max(1, size(rows[0]?.shape ?? [1])) : weights * passes;
   return {
     name: (layer < 0 && two ? (inEncoder ? 'encoder.' : 'decoder.') : block) + op,
@@ -209,8 +211,9 @@ function describe(model, { op, stack, layer, ms, passes }, positions, source) {
 }
 
 /**
+ * The bytes of the weight that a tied head shares.
  * @param {LoadedModel} model
- * @param {string | null} name
+ * @param {string | null} name  of this weight
  */
 function tiedBytes(model, name) {
   return model.table.rows.find((r) => r.name === name)?.memoryBytes ?? 0;
@@ -223,7 +226,7 @@ function tiedBytes(model, name) {
  * @param {string} block
  * @param {boolean} inEncoder
  */
-function weightsOf(model, op, block, inEncoder) {
+function weightsOfOperation(model, op, block, inEncoder) {
   const { config: c } = model;
   const two = c.kind === 'encoder_decoder';
   /** @type {Record<string, RegExp>} */

@@ -1,21 +1,21 @@
 // weight.js - reads the values of a weight from the engine
 import { tensorRow } from '../engine/probe.js';
-import { number } from '../input/options.js';
+import { numberInRange } from '../input/options.js';
 import { fail, show } from '../base/errors.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 
 /**
- * The values of a weight, dequantised: a vector, or one row of a matrix.
+ * The values of a vector, or of one row of a matrix, as f32.
  * @param {LoadedModel} model
  * @param {string} name  as in the parameter table
  * @param {number} [row]
- * @returns {Float32Array}
+ * @returns {Float32Array} [cols]
  */
 export function weight(model, name, row = 0) {
   const i = model.table.rows.findIndex((r) => r.name === name);
   if (i < 0) fail('bad-argument', `there is no weight ${show(name)}`);
   const { shape } = model.table.rows[i];
-  number(`the row of ${name}`, row, 0, shape.length === 1 ? 0 : shape[0] - 1, true);
+  numberInRange(`the row of ${name}`, row, 0, shape.length === 1 ? 0 : shape[0] - 1, true);
   return tensorRow(model.engine, i, row, shape[shape.length - 1]);
 }

@@ -1,31 +1,31 @@
-// batch.js - the generation of several texts in one call
+// batch.js - generates several texts in one call
 import { beamSearch } from './beams.js';
 import { perSecond } from '../base/clock.js';
 import { Generation } from './generate.js';
 import { advanceAll } from './advance.js';
 import { Yielder } from '../base/event_loop.js';
-import { withOwnSource } from '../input/sources.js';
+import { optionsPerSequence } from '../input/sources.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./generate.js').Step} Step */
 /** @typedef {import('./generate.js').Summary} Summary */
-/** @typedef {import('./generate.js').Checked} Checked */
+/** @typedef {import('./generate.js').GenerationOptions} GenerationOptions */
 
 /**
- * Continue several prompts together: each pass runs one token of every text. The i-th prompt draws with seed + i and
- * gives the same text as alone.
+ * Continue several prompts together: each pass runs one token of every text. The i-th prompt is sampled with seed + i,
+ * and its text is the same as in a call of its own.
  * @param {LoadedModel} model
  * @param {number[][]} prompts
- * @param {Checked} o
+ * @param {GenerationOptions} o
  * @param {import('./generate.js').Delivery} hooks
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
 export async function* generateMany(model, prompts, o, { signal }) {
   const yielder = new Yielder(signal);
-  const below = o.seed - 2 ** 53; // seed + i may exceed 2^53, where doubles lose digits; below + i does not
-  const each = withOwnSource(o, prompts.length).map((own, i) => ({
+  const seedBelowZero = o.seed - 2 ** 53; // seed + i may exceed 2^53, where doubles lose digits; below + i does not
+  const optionsOfEach = optionsPerSequence(o, prompts.length).map((own, i) => ({
     ...own,
-    seed: below + i + (below + i < 0 ? 2 ** 53 : 0),
+    seed: seedBelowZero + i + (seedBelowZero + i < 0 ? 2 ** 53 : 0),
     source: own.source === undefined ? undefined : model.ids(own.source, `source ${i}`),
   }));
   /** @type {Generation[]} */
@@ -35,7 +35,7 @@ export async function* generateMany(model, prompts, o, { signal }) {
   try {
     if (o.beams > 1) {
       for (const [sequence, prompt] of prompts.entries()) {
-        const search = beamSearch(model, prompt, each[sequence], { signal });
+        const search = beamSearch(model, prompt, optionsOfEach[sequence], { signal });
         try {
           for (;;) {
             const { done, value } = await search.next();
@@ -46,25 +46,25 @@ export async function* generateMany(model, prompts, o, { signal }) {
             yield value.map((step) => ({ ...step, sequence }));
           }
         } finally {
-          await search.return(/** @type {any} */ (undefined)); // a reader that stops ends the search too
+          await search.return(/** @type {any} */ (undefined)); // ends the search when the reader of the steps stops
         }
       }
     } else {
       for (const [i, prompt] of prompts.entries())
-        generations.push(await Generation.open(model, prompt, each[i], yielder));
-      let live = generations;
-      while (live.length) {
-        const steps = live.flatMap((generation) =>
+        generations.push(await Generation.open(model, prompt, optionsOfEach[i], yielder));
+      let running = generations;
+      while (running.length) {
+        const steps = running.flatMap((generation) =>
           generation.choose().map((step) => ({ ...step, sequence: generations.indexOf(generation) })),
         );
         if (steps.length) yield steps;
-        live = live.filter((generation) => generation.running);
+        running = running.filter((generation) => generation.running);
         await yielder.yieldIfDue();
-        for (const generation of live) generation.startPass();
+        for (const generation of running) generation.startPass();
         advanceAll(
           model,
-          live.map((generation) => generation.sequence),
-          live.map((generation) => generation.ids),
+          running.map((generation) => generation.sequence),
+          running.map((generation) => generation.ids),
         );
       }
       summaries.push(...generations.map((generation) => generation.summary()));
@@ -73,7 +73,7 @@ export async function* generateMany(model, prompts, o, { signal }) {
     for (const generation of generations) generation.sequence.close();
   }
   const sum = (/** @type {'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
-  // the texts of a batch share their passes: the decode time is that of the longest one
+  // The texts share their passes: the decode time is that of the longest text. Beam searches run one after the other.
   const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs));
   const n = summaries.reduce((k, s) => k + s.ids.length, 0);
   return {

@@ -8,15 +8,15 @@ import { Yielder } from '../base/event_loop.js';
 /** @typedef {import('./sequence.js').Sequence} Sequence */
 /** @typedef {import('./generate.js').Step} Step */
 /** @typedef {import('./generate.js').Summary} Summary */
-/** @typedef {import('./generate.js').Checked} Checked */
+/** @typedef {import('./generate.js').GenerationOptions} GenerationOptions */
 
 /**
- * The most likely continuation that a search of width `beams` finds. A hypothesis of n tokens scores
- * sum(logprob) / ((5 + n) / 6)^lengthPenalty (Wu et al. 2016, equation 14); 0 compares plain sums.
- * The best hypothesis is known at the end only, so all steps are delivered together.
+ * Find a likely continuation by beam search of width `beams`. The score of a hypothesis of n tokens is
+ * sum(logprob) / ((5 + n) / 6)^lengthPenalty (Wu et al. 2016, equation 14); a penalty of 0 compares plain sums. All
+ * steps are delivered together, because the best hypothesis is known only at the end.
  * @param {LoadedModel} model
  * @param {number[]} prompt
- * @param {Checked} o
+ * @param {GenerationOptions} o
  * @param {import('./generate.js').Delivery} hooks
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
@@ -33,20 +33,19 @@ export async function* beamSearch(model, prompt, o, { signal }) {
   let next = [];
   /** @type {{ids: number[], logprobs: number[], value: number, eos: boolean} | null} */
   let best = null;
-  const offer = (/** @type {Beam} */ b, /** @type {number} */ value, /** @type {boolean} */ ended) => {
+  const consider = (/** @type {Beam} */ b, /** @type {number} */ value, /** @type {boolean} */ ended) => {
     if (!best || value > best.value) best = { ids: b.ids, logprobs: b.logprobs, value, eos: ended };
   };
   try {
-    let from = performance.now();
+    let startTime = performance.now();
     await first.encodeSource(o, yielder);
     await first.prefill(prompt, yielder);
-    const prefillMs = performance.now() - from;
-    from = performance.now();
-    const most = Math.min(o.maxTokens, first.session.context - prompt.length);
+    const prefillMs = performance.now() - startTime;
+    startTime = performance.now();
+    const maxSteps = Math.min(o.maxTokens, first.session.context - prompt.length);
     let passes = 0;
-    for (let n = 1; n <= most && beams.length; n++) {
-      // `beams` hypotheses survive. The best candidates of each may be end tokens, so |eos| more candidates are
-      // considered
+    for (let n = 1; n <= maxSteps && beams.length; n++) {
+      // `beams` hypotheses survive. The best candidates may be end tokens: |eos| more candidates are considered.
       const candidates = beams.flatMap((b) =>
         b.sequence
           .top(Math.min(model.config.vocab_size, o.beams + eos.length))
@@ -57,17 +56,18 @@ export async function* beamSearch(model, prompt, o, { signal }) {
       const chosen = [];
       candidates.forEach((c, rank) => {
         if (eos.includes(c.id)) {
-          if (rank < o.beams) offer(c.b, score(c, n), true);
+          if (rank < o.beams) consider(c.b, score(c, n), true);
         } else if (chosen.length < o.beams) chosen.push(c);
       });
-      // log-probabilities are negative, so this is the best score that the beam can still reach
-      const reach = o.lengthPenalty ? most : n;
-      const alive = chosen.filter((c) => !best || score(c, reach) > best.value);
+      // A hypothesis survives while the best score that it can still reach beats the best one: later log-probabilities
+      // are 0 at most.
+      const reachableLength = o.lengthPenalty ? maxSteps : n;
+      const alive = chosen.filter((c) => !best || score(c, reachableLength) > best.value);
       next = [];
       for (const c of alive) {
-        const again = alive.indexOf(c) !== alive.findIndex((d) => d.b === c.b);
+        const isShared = alive.indexOf(c) !== alive.findIndex((d) => d.b === c.b);
         next.push({
-          sequence: again ? c.b.sequence.fork() : c.b.sequence,
+          sequence: isShared ? c.b.sequence.fork() : c.b.sequence,
           ids: [...c.b.ids, c.id],
           logprobs: [...c.b.logprobs, c.logprob],
           sum: c.sum,
@@ -75,7 +75,7 @@ export async function* beamSearch(model, prompt, o, { signal }) {
       }
       for (const b of beams) if (!next.some((c) => c.sequence === b.sequence)) b.sequence.close();
       beams = next;
-      if (n === most) break;
+      if (n === maxSteps) break;
       advanceAll(
         model,
         beams.map((b) => b.sequence),
@@ -84,20 +84,22 @@ export async function* beamSearch(model, prompt, o, { signal }) {
       passes++;
       await yielder.yieldIfDue();
     }
-    for (const b of beams) offer(b, score(b, b.ids.length || 1), false);
-    const found = /** @type {{ids: number[], logprobs: number[], eos: boolean}} */ (/** @type {unknown} */ (best));
-    const decodeMs = performance.now() - from;
+    for (const b of beams) consider(b, score(b, b.ids.length || 1), false);
+    const bestHypothesis = /** @type {{ids: number[], logprobs: number[], eos: boolean}} */ (
+      /** @type {unknown} */ (best)
+    );
+    const decodeMs = performance.now() - startTime;
     const buffer = new StepBuffer(o.stop, model.decoder(prompt));
     /** @type {Step[]} */
     const steps = [];
-    for (let i = 0; i < found.ids.length && !buffer.stopped; i++) {
+    for (let i = 0; i < bestHypothesis.ids.length && !buffer.stopped; i++) {
       steps.push(
         ...buffer.push({
-          id: found.ids[i],
+          id: bestHypothesis.ids[i],
           text: '',
           position: prompt.length + i,
-          logprob: found.logprobs[i],
-          ms: decodeMs / found.ids.length,
+          logprob: bestHypothesis.logprobs[i],
+          ms: decodeMs / bestHypothesis.ids.length,
         }),
       );
     }
@@ -105,9 +107,9 @@ export async function* beamSearch(model, prompt, o, { signal }) {
     if (steps.length) yield steps;
     const stopReason = buffer.stopped
       ? 'stop'
-      : found.eos
+      : bestHypothesis.eos
         ? 'eos'
-        : found.ids.length >= o.maxTokens
+        : bestHypothesis.ids.length >= o.maxTokens
           ? 'maxTokens'
           : 'contextFull';
     return {

@@ -1,47 +1,52 @@
-// generate.js - the generation of one text: prefill, sampling, stop strings, and when a step can be delivered
+// generate.js - generates one text: prefill, sampling, stop strings, and the delivery of steps
 import { perSecond } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
 /**
+ * One new token of a generation.
  * @typedef {object} Step
- * @property {number} id
+ * @property {number} id          of the token
  * @property {string} text        '' without a tokenizer, and while the bytes of a character are incomplete
- * @property {number} position    of this token, counted from the beginning of the prompt
- * @property {number} logprob     natural logarithm of the model's own probability (temperature 1, nothing cut off)
+ * @property {number} position    of the token, counted from the beginning of the prompt
+ * @property {number} logprob     natural logarithm of the token's probability before sampling options apply
  * @property {number} ms          engine time of this token; some browsers round it to whole ms
- * @property {{id: number, text: string, logprob: number}[]} [top]  the `logprobs` most likely tokens at this place
- * @property {Record<string, Tensor>} [captured] values at the captured points in the pass before this token: rows of
- *   the last position, at the first step rows of the whole prompt. The rows of all steps joined are those of the whole
- *   sequence
- * @property {number} [sequence]  which prompt, when several were given
+ * @property {{id: number, text: string, logprob: number}[]} [top]  the `logprobs` most likely tokens at this position
+ * @property {Record<string, Tensor>} [captured] values at the captured points in the pass before this token: the row of
+ *   the last position, at the first step the rows of the whole prompt. The rows of all steps together are those of the
+ *   whole sequence
+ * @property {number} [sequence]  index of the prompt, when there are several
  */
 /**
+ * The result of a generation.
  * @typedef {object} Summary
- * @property {string} text
- * @property {number[]} ids
- * @property {number} seed
- * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason  of several prompts the first one's
- * @property {number} prefillMs
- * @property {number} decodeMs
- * @property {number} tokensPerSecond decode passes per second of engine time; 0 when there was none, or less than ten
- *   ticks of the clock
- * @property {number[][]} [sequences]   several prompts: each followed by its new tokens
- * @property {Summary[]} [summaries]    several prompts: each one's own
+ * @property {string} text       new text, without the prompt
+ * @property {number[]} ids      new tokens
+ * @property {number} seed       that the tokens were sampled with
+ * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason  of the first prompt, when there are several
+ * @property {number} prefillMs  engine time of the prompt
+ * @property {number} decodeMs   engine time of the new tokens
+ * @property {number} tokensPerSecond  decode passes per second of engine time; 0 without such passes, and when their
+ *   time is less than ten ticks of the clock
+ * @property {number[][]} [sequences]   with several prompts: the tokens of each, followed by its new ones
+ * @property {Summary[]} [summaries]    with several prompts: the result of each
  */
-/** @typedef {ReturnType<typeof import('../input/options.js').generateOptions>} Checked */
+/** @typedef {ReturnType<typeof import('../input/options.js').checkedGeneration>} GenerationOptions */
 /**
- * How steps are delivered: in lists, so that a worker can post many in one message.
+ * How steps are delivered. They come in lists, so that a worker can post several in one message.
  * @typedef {object} Delivery
  * @property {AbortSignal} [signal]
- * @property {(steps: Step[]) => boolean} [due]  whether to deliver the steps collected so far; default: at once
+ * @property {(steps: Step[]) => boolean} [due]  whether to deliver the steps collected so far; default: always
  */
 
-/** Delays steps whose text may be the beginning of a stop string, or half a character, until later tokens decide it. */
+/**
+ * Withholds steps whose text may be the beginning of a stop string, or an incomplete character, until later tokens
+ * decide it. `text` and `ids` are those of the steps released so far.
+ */
 export class StepBuffer {
   /** @type {Step[]} */
-  #held = [];
+  #pending = [];
   text = '';
   /** @type {number[]} */
   ids = [];
@@ -57,61 +62,67 @@ export class StepBuffer {
   }
 
   /**
-   * @param {Step} step its text is set here
+   * Add a step.
+   * @param {Step} step  its text is set here
    * @returns {Step[]} the steps that can be delivered
    */
   push(step) {
     step.text = this.decoder ? this.decoder.push(step.id) : '';
-    this.#held.push(step);
+    this.#pending.push(step);
     return this.#release(false);
   }
 
   /**
-   * No more steps.
+   * Release the withheld steps: no further token follows.
    * @returns {Step[]}
    */
   end() {
     const rest = this.decoder?.end();
-    const last = this.#held.at(-1);
-    if (rest && last) last.text += rest; // an incomplete character that no token follows
+    const last = this.#pending.at(-1);
+    if (rest && last) last.text += rest; // an incomplete character at the end
     return this.#release(true);
   }
 
   /**
-   * @param {boolean} all
+   * Take the steps that can be delivered out of the buffer.
+   * @param {boolean} all  whether no further token follows
    * @returns {Step[]}
    */
   #release(all) {
-    const text = this.#held.map((s) => s.text).join('');
+    const text = this.#pending.map((s) => s.text).join('');
     const found = this.stops.map((s) => text.indexOf(s)).filter((i) => i >= 0);
-    let free = text.length; // characters that can be delivered
+    let deliverable = text.length; // characters that can be delivered
     if (found.length) {
       this.stopped = true;
-      free = Math.min(...found);
+      deliverable = Math.min(...found);
     } else if (!all) {
-      free -= Math.max(0, ...this.stops.map((s) => overlap(text, s)));
+      deliverable -= Math.max(0, ...this.stops.map((s) => overlap(text, s)));
     }
     /** @type {Step[]} */
     const out = [];
     let at = 0;
-    while (this.#held.length) {
-      const step = this.#held[0];
+    while (this.#pending.length) {
+      const step = this.#pending[0];
       const end = at + step.text.length;
       if (this.stopped) {
-        if (at >= free && (step.text || at > free)) break; // the whole token lies in the stop string or after it
-        step.text = step.text.slice(0, free - at);
-      } else if (!all && (end > free || (this.decoder && end === text.length && (!step.text || this.decoder.half)))) {
-        break; // it may begin a stop string, or the next token may complete its last character
+        // The text of this token lies in the stop string, or after it.
+        if (at >= deliverable && (step.text || at > deliverable)) break;
+        step.text = step.text.slice(0, deliverable - at);
+      } else if (
+        !all &&
+        (end > deliverable || (this.decoder && end === text.length && (!step.text || this.decoder.half)))
+      ) {
+        break; // the text may begin a stop string, or the next token may complete its last character
       }
       out.push(step);
-      this.#held.shift();
+      this.#pending.shift();
       at = end;
     }
     for (const step of out) {
       this.text += step.text;
       this.ids.push(step.id);
     }
-    if (this.stopped) this.#held = [];
+    if (this.stopped) this.#pending = [];
     return out;
   }
 }
@@ -127,15 +138,15 @@ function overlap(text, stop) {
 }
 
 /**
- * The generation of one text. Its loop: choose a token, deliver steps, run the token (startPass, then
- * Sequence.advance), choose the next.
+ * The generation of one text. Its user repeats: `choose` a token, deliver the steps, `startPass`, and run the token
+ * with Sequence.advance.
  */
 export class Generation {
   prefillMs = 0;
   decodeMs = 0;
   #passes = 0;
-  #from = 0;
-  #made = 0;
+  #passStart = 0;
+  #generated = 0;
   /** @type {Summary['stopReason'] | null} */
   #reason = null;
 
@@ -143,7 +154,7 @@ export class Generation {
    * @param {LoadedModel} model
    * @param {import('./sequence.js').Sequence} sequence  closed by the caller
    * @param {number[]} prompt
-   * @param {Checked} o
+   * @param {GenerationOptions} o
    */
   constructor(model, sequence, prompt, o) {
     this.sequence = sequence;
@@ -158,7 +169,7 @@ export class Generation {
    * Open a sequence and run the prompt.
    * @param {LoadedModel} model
    * @param {number[]} prompt
-   * @param {Checked} o
+   * @param {GenerationOptions} o
    * @param {Yielder} yielder
    */
   static async open(model, prompt, o, yielder) {
@@ -168,8 +179,8 @@ export class Generation {
       generation.sequence.session.seed(o.seed);
       await generation.sequence.encodeSource(o, yielder);
       await generation.sequence.prefill(prompt, yielder);
-      generation.#from = performance.now();
-      generation.prefillMs = generation.#from - from;
+      generation.#passStart = performance.now();
+      generation.prefillMs = generation.#passStart - from;
       return generation;
     } catch (error) {
       generation.sequence.close();
@@ -177,19 +188,19 @@ export class Generation {
     }
   }
 
-  /** Whether another token follows. */
+  /** Whether another token is to be chosen. */
   get running() {
     return this.#reason === null;
   }
 
   /**
-   * Choose the next token.
+   * Sample the next token, or end the generation.
    * @returns {Step[]} the steps that can be delivered
    */
   choose() {
     const { ids, sequence, o, buffer } = this;
     const { session } = sequence;
-    if (this.#made >= o.maxTokens) return this.#end('maxTokens');
+    if (this.#generated >= o.maxTokens) return this.#end('maxTokens');
     if (ids.length >= session.context) return this.#end('contextFull');
     const { id, logprob } = session.sample(o.sampling);
     if (this.eos.includes(id)) return this.#end('eos');
@@ -199,25 +210,26 @@ export class Generation {
     const captured = sequence.takeCaptured();
     if (captured) step.captured = captured;
     ids.push(id);
-    this.#made++;
-    step.ms = performance.now() - this.#from;
+    this.#generated++;
+    step.ms = performance.now() - this.#passStart;
     this.decodeMs += step.ms;
     const steps = buffer.push(step);
     if (buffer.stopped) this.#reason = 'stop';
-    else if (this.#made >= o.maxTokens) steps.push(...this.#end('maxTokens'));
+    else if (this.#generated >= o.maxTokens) steps.push(...this.#end('maxTokens'));
     else if (ids.length >= session.context) steps.push(...this.#end('contextFull'));
     return steps;
   }
 
   /** Start the clock of the next pass. To be called before the chosen token is run. */
   startPass() {
-    this.#from = performance.now();
+    this.#passStart = performance.now();
     this.#passes++;
   }
 
   /**
+   * End the generation.
    * @param {Summary['stopReason']} reason
-   * @returns {Step[]}
+   * @returns {Step[]} the steps that were withheld
    */
   #end(reason) {
     const steps = this.buffer.end();
@@ -225,7 +237,10 @@ export class Generation {
     return steps;
   }
 
-  /** @returns {Summary} */
+  /**
+   * The result, after the end.
+   * @returns {Summary}
+   */
   summary() {
     const {
       prefillMs,
@@ -242,7 +257,7 @@ export class Generation {
  * Continue a prompt.
  * @param {LoadedModel} model
  * @param {number[]} prompt
- * @param {Checked} o
+ * @param {GenerationOptions} o
  * @param {Delivery} hooks
  * @returns {AsyncGenerator<Step[], Summary, void>}
  */
@@ -260,7 +275,7 @@ export async function* generate(model, prompt, o, { signal, due = () => true }) 
         steps = [];
       }
       if (!generation.running) return generation.summary();
-      const wait = yielder.yieldIfDue(); // usually undefined: awaiting it would cost as much as the rest of the loop
+      const wait = yielder.yieldIfDue(); // usually undefined; awaiting undefined costs as much as the rest of the loop
       if (wait) await wait;
       generation.startPass();
       generation.sequence.advance(generation.ids);

@@ -1,6 +1,5 @@
-// sequence.js - one sequence in the engine: encoder pass, prefill in chunks, single tokens, and what is captured and
-// edited during them
-import { number } from '../input/options.js';
+// sequence.js - one sequence in the engine: encoder pass, prefill in chunks, decode, with captures and edits
+import { numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
@@ -8,23 +7,33 @@ import { fail } from '../base/errors.js';
 /** @typedef {import('../engine/engine.js').Tensor} Tensor */
 /** @typedef {import('../base/event_loop.js').Yielder} Yielder */
 
+/**
+ * @typedef {object} ObserveOptions
+ * @property {string[]} [capture]  names or patterns of points
+ * @property {number} [captureBudget]  most bytes captured in one pass
+ * @property {import('../inspect/capture.js').Edit[]} [edits]
+ */
+
 /** An engine session with its captures and edits. Its owner closes it. */
 export class Sequence {
   /** @type {import('../inspect/capture.js').Recorder | null} */
   #recorder = null;
-  /** Throws when capturing this many query positions would exceed the budget. @type {(queries: number) => void} */
-  #afford = () => {};
-  /** Rows of logits of the last eval. */
+  /**
+   * Throws when a pass over this many positions would capture more than the budget.
+   * @type {(queries: number) => void}
+   */
+  checkBudget = () => {};
+  /** Number of rows of logits of the last eval. */
   #rows = 0;
   /**
-   * Applies the captures and edits of this sequence to another one; null without any.
+   * Sets the captures and edits of this sequence in another one; null without any.
    * @type {((sequence: Sequence) => void) | null}
    */
-  #observeLike = null;
+  observeSequence = null;
 
-  /** Whether there are neither captures nor edits, so that the sequence can be evaluated together with others. */
+  /** Whether there are neither captures nor edits: only then the sequence can share a pass with others. */
   get unobserved() {
-    return !this.#observeLike;
+    return !this.observeSequence;
   }
 
   /**
@@ -37,35 +46,34 @@ export class Sequence {
   }
 
   /**
-   * Set the captures and edits of all passes that follow.
-   * @param
-   *   {{capture?: string[], captureBudget?: number, edits?: import('../inspect/capture.js').Edit[], source?: ArrayLike<number>}}
-   *   o
+   * Set the captures and edits of all later passes.
+   * @param {ObserveOptions & {source?: ArrayLike<number>}} o
    */
   async observe({ capture = [], captureBudget, edits = [], source }) {
     if (capture?.length === 0 && edits?.length === 0) return;
     // loaded at the first capture or edit
     const { CAPTURE_BUDGET, Recorder, applyEdits } = await import('../inspect/capture.js');
     const points = await this.model.points();
-    const budget = number('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
-    const wanted = points.match(capture);
+    const budget = numberInRange('captureBudget', captureBudget ?? CAPTURE_BUDGET, 0, Infinity);
+    const names = points.match(capture);
     /** @param {Sequence} sequence */
-    const watch = (sequence) => {
-      sequence.#observeLike = watch;
+    const observeSequence = (sequence) => {
+      sequence.observeSequence = observeSequence;
       applyEdits(sequence.session, points, edits);
-      if (!wanted.length) return;
-      sequence.#recorder = new Recorder(sequence.session, wanted);
-      sequence.#afford = (queries) => {
-        const bytes = points.bytes(wanted, queries, sequence.session.length + queries, source?.length ?? 0);
+      if (!names.length) return;
+      sequence.#recorder = new Recorder(sequence.session, names);
+      sequence.checkBudget = (queries) => {
+        const bytes = points.bytes(names, queries, sequence.session.length + queries, source?.length ?? 0);
         if (bytes > budget) {
           fail(
             'capture-too-large',
-            `capturing ${wanted.length} points at ${queries} positions takes ${bytes} bytes, more than the budget of ${budget}; name fewer points or raise captureBudget`,
+            `capturing ${names.length} points at ${queries} positions takes ${bytes} bytes, ` +
+              `more than the budget of ${budget}; name fewer points or raise captureBudget`,
           );
         }
       };
     };
-    watch(this);
+    observeSequence(this);
   }
 
   /**
@@ -82,35 +90,35 @@ export class Sequence {
     }
     if (source === undefined) fail('bad-option', 'an encoder_decoder needs { source }: the text or ids to read');
     const ids = model.ids(source, 'source');
-    this.#afford(0);
+    this.checkBudget(0);
     this.session.encode(ids, model.mask(sourceMask, ids.length, 'sourceMask'));
     this.#recorder?.gather(true);
     await yielder.yieldIfDue();
   }
 
   /**
-   * The single pass of an encoder.
+   * Run the pass of a model that is only an encoder.
    * @param {number[]} ids
-   * @param {ArrayLike<number> | null} mask
+   * @param {ArrayLike<number> | null} mask  0 hides a position
    */
   encodeOnly(ids, mask) {
-    this.#afford(ids.length);
+    this.checkBudget(ids.length);
     this.session.encode(ids, mask);
     this.#recorder?.gather();
   }
 
   /**
-   * Run tokens through the decoder in chunks. Between chunks the event loop runs, and an abort takes effect.
+   * Run tokens through the decoder in chunks. Between chunks it yields, and an abort takes effect.
    * @param {ArrayLike<number>} ids
    * @param {Yielder} yielder
    * @param {(first: number, n: number) => void} [each]  called after each chunk with its first row and their number
    */
   async prefill(ids, yielder, each) {
     const { model } = this;
-    // Bidirectional attention cannot be cut into chunks: every row reads the keys of all later rows.
+    // With bidirectional attention there is one chunk: every row reads the keys of all later rows.
     const chunk = model.config.causal ? model.engine.schema.chunk : ids.length;
     const all = Array.from(ids);
-    this.#afford(all.length);
+    this.checkBudget(all.length);
     for (let at = 0; at < all.length; at += chunk) {
       const part = all.slice(at, at + chunk);
       this.#eval(part);
@@ -120,22 +128,22 @@ export class Sequence {
   }
 
   /**
-   * Run the last token of `ids`.
-   * @param {number[]} ids all tokens of the sequence so far
+   * Run the last token of `ids`, which follows the positions in the cache.
+   * @param {number[]} ids  all tokens of the sequence
    */
   advance(ids) {
-    this.#afford(this.model.config.causal ? 1 : ids.length);
+    this.checkBudget(this.model.config.causal ? 1 : ids.length);
     if (this.model.config.causal) {
       this.#eval([ids[ids.length - 1]]);
     } else {
-      // bidirectional attention: earlier positions read the new one, so all are computed again
+      // With bidirectional attention earlier positions read the new one: all are computed again.
       this.session.rewind(0);
       this.#eval(ids);
     }
   }
 
-  /** To be called after Engine.evalAll has run one token of this sequence. */
-  noteAdvance() {
+  /** Must be called after Engine.evalAll has run one token of this sequence. */
+  afterSharedPass() {
     this.#rows = 1;
   }
 
@@ -157,16 +165,16 @@ export class Sequence {
       .map(({ id, logprob }) => ({ id, text: model.tokenText(id), logprob }));
   }
 
-  /** What was captured since the last call; undefined without captures. */
+  /** The values captured since the last call; undefined without captures. */
   takeCaptured() {
     return this.#recorder?.take();
   }
 
-  /** An independent copy; later passes have the same captures and edits. */
+  /** An independent copy with the same captures and edits, owned by the caller. */
   fork() {
     const copy = new Sequence(this.model, this.session.fork());
     try {
-      this.#observeLike?.(copy);
+      this.observeSequence?.(copy);
     } catch (error) {
       copy.close();
       throw error;

@@ -1,20 +1,20 @@
-// session_table.js - the sequences behind the caller's Session objects (../session.js), by number
+// session_table.js - the sequences of the caller's Session objects (../session.js), by number
 import { Yielder } from '../base/event_loop.js';
-import { number } from '../input/options.js';
+import { numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./loaded_model.js').Hooks} Hooks */
 /**
- * @typedef {{sequence: import('./sequence.js').Sequence, ids: number[]}} Entry ids: all tokens so far, which models
- *   with bidirectional attention run again in each eval
+ * ids: all tokens of the session; a model with bidirectional attention runs them again in each eval.
+ * @typedef {{sequence: import('./sequence.js').Sequence, ids: number[]}} Entry
  */
 
-/** Its methods are those that Session calls through messages. */
+/** Its methods are called by Session through messages; their results can be posted. */
 export class SessionTable {
   /** @type {Map<number, Entry>} */
-  #entry = new Map();
-  #last = 0;
+  #entries = new Map();
+  #lastId = 0;
 
   /** @param {LoadedModel} model */
   constructor(model) {
@@ -23,8 +23,8 @@ export class SessionTable {
 
   /** @param {Entry} entry */
   #add(entry) {
-    this.#entry.set(++this.#last, entry);
-    return { session: this.#last, ...measure(entry) };
+    this.#entries.set(++this.#lastId, entry);
+    return { session: this.#lastId, ...sizes(entry) };
   }
 
   /**
@@ -32,15 +32,16 @@ export class SessionTable {
    * @returns {Entry}
    */
   #get(id) {
-    return this.#entry.get(id) ?? fail('bad-state', 'the session was closed');
+    return this.#entries.get(id) ?? fail('bad-state', 'the session was closed');
   }
 
   /**
+   * Open a session.
    * @param {Record<string, any>} options
    * @param {Hooks} hooks
    */
   async open(options, { signal }) {
-    this.model.needDecoder('session');
+    this.model.requireDecoder('session');
     const o = { ...options };
     if (o.source !== undefined) o.source = this.model.ids(o.source, 'source');
     const sequence = await this.model.openSequence(o);
@@ -54,8 +55,9 @@ export class SessionTable {
   }
 
   /**
-   * @param {number} id
-   * @param {any} input
+   * Run tokens in a session. After an error the session is unchanged.
+   * @param {number} id  of the session
+   * @param {any} input  text or ids
    * @param {Hooks} hooks
    */
   async eval(id, input, { signal }) {
@@ -68,7 +70,8 @@ export class SessionTable {
     if (before + ids.length > session.context) {
       fail(
         'context-full',
-        `the session holds ${before} positions and the input has ${ids.length} tokens, the context holds ${session.context}`,
+        `the session holds ${before} positions and the input has ${ids.length} tokens, ` +
+          `the context holds ${session.context}`,
       );
     }
     const all = [...entry.ids, ...ids];
@@ -79,42 +82,52 @@ export class SessionTable {
         logits = session.logits(n - 1, 1, v);
       });
     } catch (error) {
-      // restore the state before this call
+      // Restore the state before this call.
       session.rewind(causal ? before : 0);
       if (!causal && before) session.eval(entry.ids);
       sequence.takeCaptured();
       throw error;
     }
     entry.ids = all;
-    return { logits, captured: sequence.takeCaptured() ?? {}, ...measure(entry) };
+    return { logits, captured: sequence.takeCaptured() ?? {}, ...sizes(entry) };
   }
 
   /**
+   * Keep the first n positions of a session.
    * @param {number} id
    * @param {number} n
    */
   rewind(id, n) {
     const entry = this.#get(id);
-    number('the number of positions to keep', n, 0, entry.sequence.session.length, true);
+    numberInRange('the number of positions to keep', n, 0, entry.sequence.session.length, true);
     entry.sequence.session.rewind(n);
     entry.ids.length = n;
-    return measure(entry);
+    return sizes(entry);
   }
 
-  /** @param {number} id */
+  /**
+   * Copy a session.
+   * @param {number} id
+   */
   fork(id) {
     const { sequence, ids } = this.#get(id);
     return this.#add({ sequence: sequence.fork(), ids: [...ids] });
   }
 
-  /** @param {number} id */
+  /**
+   * Close a session. Nothing happens when it is closed already.
+   * @param {number} id
+   */
   close(id) {
-    this.#entry.get(id)?.sequence.close();
-    this.#entry.delete(id);
+    this.#entries.get(id)?.sequence.close();
+    this.#entries.delete(id);
   }
 }
 
-/** @param {Entry} entry */
-function measure({ sequence: { session } }) {
+/**
+ * Positions and cache bytes of a session.
+ * @param {Entry} entry
+ */
+function sizes({ sequence: { session } }) {
   return { length: session.length, bytes: session.kvBytes };
 }

@@ -1,6 +1,6 @@
 // train.js - the caller's side of training: checks the options, starts the worker and requests steps from it as they
 // are read
-import { number } from '../input/options.js';
+import { numberInRange } from '../input/options.js';
 import { completeConfig } from '../formats/config.js';
 import { fail, guardedAsync, messageOf, show } from '../base/errors.js';
 import {
@@ -191,10 +191,11 @@ async function orderOf(config, data, o) {
   } = o;
   /** @type {Record<string, number>} */
   const options = { muon: Number(muon) };
-  for (const [ours, theirs, usual, ...range] of NUMBERS) options[theirs] = number(ours, o[ours] ?? usual, ...range);
+  for (const [ours, theirs, usual, ...range] of NUMBERS)
+    options[theirs] = numberInRange(ours, o[ours] ?? usual, ...range);
   // the 256 bytes and the separator; counts of pairs are kept for its square
-  number('vocabSize', vocabSize, 257, 8192, true);
-  number('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
+  numberInRange('vocabSize', vocabSize, 257, 8192, true);
+  numberInRange('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
   const complete = configOf(config, { ...USUAL, vocab_size: vocabSize });
   const { kind, context_length: context } = complete;
   const { batch_tokens: batch } = options;
@@ -426,8 +427,8 @@ export async function depth(config, options) {
     tokens = 256,
     signal: given,
   } = checkedOptions('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
-  number('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
-  number('tokens', tokens, 2, 1 << 16, true);
+  numberInRange('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
+  numberInRange('tokens', tokens, 2, 1 << 16, true);
   return guardedAsync(() => measure(config, seed, tokens, given), given);
 }
 

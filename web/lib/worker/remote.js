@@ -74,8 +74,8 @@ export class LocalModel {
     try {
       hooks.signal?.throwIfAborted();
       if (method === 'load' || method === 'create') {
-        const { LoadedModel } = await import('../run/loaded_model.js');
-        this.#model = await LoadedModel[/** @type {'load'|'create'} */ (method)](args[0], args[1], hooks);
+        const { loadModel, createModel } = await import('../run/load_model.js');
+        this.#model = await (method === 'load' ? loadModel : createModel)(args[0], args[1], hooks);
         // a copy, as a worker sends one: changes by the caller do not reach the engine
         return structuredClone(this.#model.info());
       }
@@ -137,13 +137,13 @@ export class WorkerModel {
     this.#worker = worker;
     this.#why = () => gone(what);
     worker.addEventListener('message', ({ data }) => {
-      const { memory, crash: trap, line, lock } = data;
+      const { memory, crash: trap, helperPort, lock } = data;
       if (memory) this.#memory = memory;
       if (trap) {
         const cause = unpackError(trap);
         this.#end(() => crash(messageOf(cause), cause));
       }
-      if (line) this.#watch(line);
+      if (helperPort) this.#watch(helperPort);
       if (lock) navigator.locks.request(lock, () => this.#end(() => failed('it was ended from outside')));
       this.#waiting.get(data.id)?.message(data);
     });
@@ -163,13 +163,13 @@ export class WorkerModel {
 
   /**
    * Watch a helper thread: when it ends inside a tile, the engine would wait for that tile for ever.
-   * @param {MessagePort} line
+   * @param {MessagePort} helperPort
    */
-  #watch(line) {
+  #watch(helperPort) {
     const died = () => this.#end(() => failed('one of its helper threads ended'));
-    line.onmessage = ({ data }) => {
-      if (data === 'joined') line.addEventListener('close', died);
-      else if (data === 'left') line.removeEventListener('close', died);
+    helperPort.onmessage = ({ data }) => {
+      if (data === 'joined') helperPort.addEventListener('close', died);
+      else if (data === 'left') helperPort.removeEventListener('close', died);
       else {
         const cause = unpackError(data.crash);
         this.#end(() => crash(messageOf(cause), cause));

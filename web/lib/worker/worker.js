@@ -1,12 +1,12 @@
 // worker.js - the worker's side of a model: answers the messages of WorkerModel (remote.js)
-import { LoadedModel } from '../run/loaded_model.js';
+import { createModel, loadModel } from '../run/load_model.js';
 import { listen, port, post, postError, watched } from './port.js';
 import { help } from '../engine/thread.js';
 
 /** Steps are collected for this time, less than a frame: a message costs more than a token of a small model. */
 const POST_MS = 12;
 
-/** @type {LoadedModel | null} */
+/** @type {import('../run/loaded_model.js').LoadedModel | null} */
 let model = null;
 /**
  * @type
@@ -54,14 +54,14 @@ function loaded() {
  * @param {{onProgress?: boolean, fetch?: boolean, helper?: string}} hooks
  */
 async function open(id, call, method, args, hooks) {
-  model = await LoadedModel[method](args[0], args[1], {
+  model = await (method === 'load' ? loadModel : createModel)(args[0], args[1], {
     signal: call.controller.signal,
     engine: new Promise((resolve) => {
       call.deliver = resolve;
     }),
     helper: hooks.helper,
     onProgress: hooks.onProgress ? (progress) => post({ id, progress }) : undefined,
-    watch: (line) => port.postMessage({ line }, [line]),
+    onHelper: (helperPort) => port.postMessage({ helperPort }, [helperPort]),
     fetch: hooks.fetch
       ? (await import('./relay.js')).relayedFetch((message, transfer) => port.postMessage({ id, ...message }, transfer))
       : undefined,

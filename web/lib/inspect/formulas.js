@@ -1,0 +1,461 @@
+// formulas.js - the formula of every capture point: the terms that each of its values is computed from
+import { PassValues } from './pass_values.js';
+import { weight } from './weight.js';
+import { fail } from '../base/errors.js';
+
+/** @typedef {import('./explain.js').Cell} Cell */
+/** @typedef {import('./explain.js').Term} Term */
+/** @typedef {import('./explain.js').Explanation} Explanation */
+
+/** Activation functions by their name in the configuration; that of swiglu is applied to the gate. */
+export const ACTIVATIONS = {
+  relu: (/** @type {number} */ x) => Math.max(0, x),
+  gelu_erf: (/** @type {number} */ x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
+  gelu_tanh: (/** @type {number} */ x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
+  swiglu: (/** @type {number} */ x) => x / (1 + Math.exp(-x)),
+};
+
+/**
+ * The error function: Abramowitz & Stegun 7.1.26, absolute error below 1.5e-7.
+ * @param {number} x
+ */
+function erf(x) {
+  const t = 1 / (1 + 0.3275911 * Math.abs(x));
+  const p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+  return Math.sign(x) * (1 - p * Math.exp(-x * x));
+}
+
+/**
+ * The formula of one value.
+ * @typedef {Pick<Explanation, 'how' | 'formula' | 'terms'> & {divisor?: number}} Derivation
+ */
+
+/** The formulas of one point of a model. */
+export class Formulas extends PassValues {
+  /**
+   * One row of W x + b.
+   * @param {string} name  of the layer, whose weights are name.weight and name.bias
+   * @param {number} row
+   * @param {{at: string, x: ArrayLike<number>, head?: boolean}} from  its input; head: whether it is divided into heads
+   * @param {number} position
+   * @param {string} what  name of an index of the input: dimension, neuron
+   * @returns {Derivation}
+   */
+  product(name, row, { at, x, head }, position, what) {
+    const w = weight(this.model, `${name}.weight`, row);
+    const size = this.config.d_head;
+    /** @type {Term[]} */
+    const terms = Array.from(x, (v, j) => ({
+      name: `${what} ${j}`,
+      value: v * w[j],
+      input: v,
+      weight: { name: `${name}.weight`, row, column: j, value: w[j] },
+      from: { at, position, ...(head ? { head: Math.floor(j / size), index: j % size } : { index: j }) },
+    }));
+    const bias = this.model.table.rows.some((r) => r.name === `${name}.bias`)
+      ? weight(this.model, `${name}.bias`)[row]
+      : null;
+    if (bias !== null) terms.push({ name: 'bias', value: bias, weight: { name: `${name}.bias`, row, value: bias } });
+    return {
+      how: /** @type {const} */ ('sum'),
+      formula: `row ${row} of ${name}.weight times its input${bias === null ? '' : ', plus the bias'}`,
+      terms,
+    };
+  }
+
+  /**
+   * The residual stream after a sublayer; with post-norm, the output of its norm.
+   * @param {string} norm  name of the norm in weights
+   * @param {string} ln    name of the norm in points
+   * @param {string} from  point of the stream before the sublayer
+   * @param {string} out   point of the sublayer's output
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  residual(norm, ln, from, out, position, index) {
+    const { config: c } = this;
+    if (!this.preNorm && c.use_norm)
+      return this.normOutput(`${this.block}.${norm}`, this.inBlock(`${ln}.hook_normalized`), position, index);
+    const terms = this.residualTerms(from, out, position, index);
+    return {
+      how: 'sum',
+      formula: terms.length > 1 ? 'the stream before it, plus what the sublayer wrote' : 'what the sublayer wrote',
+      terms,
+    };
+  }
+
+  /**
+   * The terms of the sum of stream and sublayer output.
+   * @param {string} from  point of the stream before the sublayer
+   * @param {string} out   point of the sublayer's output
+   * @param {number} position
+   * @param {number} index
+   * @returns {Term[]}
+   */
+  residualTerms(from, out, position, index) {
+    return [...(this.config.use_residual ? [from] : []), out].map((n) => ({
+      name: n,
+      value: this.row(this.inBlock(n), position)[index],
+      from: { at: this.inBlock(n), position, index },
+    }));
+  }
+
+  /**
+   * The output of a norm: normalised, times the gain, plus the bias.
+   * @param {string} norm  name of the norm in weights
+   * @param {string} at    point of the normalised values
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  normOutput(norm, at, position, index) {
+    const x = this.row(at, position)[index];
+    const gain = weight(this.model, `${norm}.weight`)[index];
+    /** @type {Term[]} */
+    const terms = [
+      {
+        name: 'normalised, times the gain',
+        value: x * gain,
+        input: x,
+        from: { at, position, index },
+        weight: { name: `${norm}.weight`, row: index, value: gain },
+      },
+    ];
+    const bias = this.weights(`${norm}.bias`, index + 1)[index];
+    if (this.config.norm === 'layernorm' && this.config.bias_norm)
+      terms.push({ name: 'bias', value: bias, weight: { name: `${norm}.bias`, row: index, value: bias } });
+    return { how: 'sum', formula: "the norm of the stream and the sublayer's output together", terms };
+  }
+
+  /**
+   * The formula of one value of the point.
+   * @param {number} position
+   * @param {number} head   0 for points without heads
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  formula(position, head, index) {
+    const { config: c, model, block, point, hasCross, cross } = this;
+    const part = cross ? 'cross_attn' : 'attn';
+    const group = Math.floor(head / (c.n_heads / c.n_kv_heads));
+    const norms = {
+      attn: ['ln1', 'norm1', 'hook_resid_pre'],
+      cross_attn: ['ln_cross', 'norm2', 'hook_resid_mid'],
+      ffn: ['ln2', hasCross ? 'norm3' : 'norm2', hasCross ? 'hook_resid_mid_cross' : 'hook_resid_mid'],
+    };
+    const input = (/** @type {'attn'|'cross_attn'|'ffn'} */ of) =>
+      this.sublayerInput(/** @type {any} */ (norms[of][0]), norms[of][1], norms[of][2], position);
+    /**
+     * @param {string} at
+     * @param {number} value
+     * @param {string} [name]
+     * @param {{head?: number}} [cell]
+     * @returns {Term}
+     */
+    const term = (at, value, name = at, cell = {}) => ({ name, value, from: { at, position, index, ...cell } });
+
+    switch (point.replace('cross_attn.', 'attn.')) {
+      case 'logits': {
+        const at = `${this.stackPrefix}ln_final.hook_normalized`;
+        const normal = c.final_norm && c.use_final_norm;
+        const gain = normal ? weight(model, 'final_norm.weight') : null;
+        const bias = this.weights('final_norm.bias', c.d_model);
+        const last = this.lastStream();
+        const x = this.row(normal ? at : last, position);
+        const plus = this.addedPositions(position);
+        return this.product(
+          'head',
+          index,
+          { at: normal ? at : last, x: Float64Array.from(x, (v, j) => (gain ? v * gain[j] + bias[j] : v + plus[j])) },
+          position,
+          'dimension',
+        );
+      }
+      case 'hook_embed': {
+        const name = this.stackPrefix === 'encoder.' && !c.shared_embedding ? 'encoder.embed.weight' : 'embed.weight';
+        const row = this.ids[position];
+        const value = weight(model, name, row)[index];
+        return {
+          how: 'given',
+          formula: `the token's row of ${name}${c.embedding_scale === 1 ? '' : ` × ${c.embedding_scale}`}`,
+          terms: [
+            { name: `token ${row}`, value: value * c.embedding_scale, weight: { name, row, column: index, value } },
+          ],
+        };
+      }
+      case 'hook_pos_embed': {
+        if (c.position === 'learned') {
+          const name = `${this.stackPrefix === 'encoder.' ? 'encoder.' : ''}position.weight`;
+          const value = weight(model, name, position)[index];
+          return {
+            how: 'given',
+            formula: `row ${position} of ${name}`,
+            terms: [{ name: `position ${position}`, value, weight: { name, row: position, column: index, value } }],
+          };
+        }
+        const angle = position / 10000 ** ((2 * (index >> 1)) / c.d_model);
+        const wave = index % 2 ? 'cos' : 'sin'; // Vaswani 2017, section 3.5
+        return {
+          how: 'given',
+          formula: `${wave}(${position} / 10000^(${2 * (index >> 1)} / d_model))`,
+          terms: [{ name: wave, value: Math[wave](angle), input: angle }],
+        };
+      }
+      case 'hook_resid_pre': {
+        if (this.layer > 0) {
+          const before = `${block.replace(/\d+$/, '')}${this.layer - 1}.hook_resid_post`;
+          return {
+            how: 'sum',
+            formula: 'the stream after the previous block',
+            terms: [term(before, this.row(before, position)[index])],
+          };
+        }
+        const parts = [`${this.stackPrefix}hook_embed`, `${this.stackPrefix}hook_pos_embed`].filter(
+          (n) => this.captured[n],
+        );
+        return {
+          how: 'sum',
+          formula: parts.length > 1 ? 'embedding plus position' : 'the embedding',
+          terms: parts.map((n) => term(n, this.row(n, position)[index])),
+        };
+      }
+      case 'hook_resid_mid':
+        return this.residual('norm1', 'ln1', 'hook_resid_pre', 'hook_attn_out', position, index);
+      case 'hook_resid_mid_cross':
+        return this.residual('norm2', 'ln_cross', 'hook_resid_mid', 'hook_cross_attn_out', position, index);
+      case 'hook_resid_post':
+        return this.residual(norms.ffn[1], 'ln2', norms.ffn[2], 'hook_mlp_out', position, index);
+      case 'ln1.hook_scale':
+      case 'ln2.hook_scale':
+      case 'ln_cross.hook_scale':
+      case 'ln_final.hook_scale': {
+        const { at, x } = this.normInput(point.split('.')[0], position);
+        const mean = c.norm === 'layernorm' ? x.reduce((a, b) => a + b, 0) / x.length : 0;
+        const terms = Array.from(x, (v, j) => ({
+          name: `dimension ${j}, squared`,
+          value: (v - mean) ** 2,
+          input: v,
+          ...(at && { from: { at, position, index: j } }),
+        }));
+        return {
+          how: 'root',
+          formula:
+            c.norm === 'layernorm'
+              ? 'the root of the variance, plus epsilon'
+              : 'the root of the mean of the squares, plus epsilon',
+          divisor: x.length,
+          terms: [...terms, { name: 'epsilon', value: c.norm_eps * x.length }],
+        };
+      }
+      case 'ln1.hook_normalized':
+      case 'ln2.hook_normalized':
+      case 'ln_cross.hook_normalized':
+      case 'ln_final.hook_normalized': {
+        const ln = point.split('.')[0];
+        const { at, x } = this.normInput(ln, position);
+        const scale = this.at.replace('normalized', 'scale');
+        const [stream, out] = at ? [] : this.streamAndOutput(ln);
+        const terms = at ? [term(at, x[index])] : this.residualTerms(stream, out, position, index);
+        if (c.norm === 'layernorm')
+          terms.push({ name: 'minus the mean', value: -x.reduce((a, b) => a + b, 0) / x.length });
+        return { how: 'sum', formula: `divided by ${scale}`, divisor: this.row(scale, position)[0], terms };
+      }
+      case 'attn.hook_q':
+        return this.product(`${block}.${part}.q`, head * c.d_head + index, input(part), position, 'dimension');
+      case 'attn.hook_k':
+      case 'attn.hook_v':
+        return this.product(
+          `${block}.${part}.${point.at(-1)}`,
+          head * c.d_head + index,
+          cross ? this.encoderOutput(position) : input(part),
+          position,
+          'dimension',
+        );
+      case 'attn.hook_rot_q':
+      case 'attn.hook_rot_k':
+        return this.rotation(point.at(-1) === 'q' ? 'q' : 'k', position, head, index);
+      case 'attn.hook_attn_scores_raw':
+      case 'attn.hook_attn_scores_scaled':
+      case 'attn.hook_attn_scores': {
+        if (this.scoreRow(this.at, head, position)[index] === -Infinity)
+          return { how: 'masked', formula: 'this position does not see that key', terms: [] };
+        const q = this.scoreVector('q', position, head);
+        const k = this.scoreVector('k', index, group);
+        const divisor = point.endsWith('raw') || !c.scale_scores ? 1 : Math.sqrt(c.d_head);
+        return {
+          how: 'sum',
+          formula: divisor === 1 ? 'q · k' : 'q · k / √d_head',
+          divisor,
+          terms: Array.from(q.x, (v, i) => ({
+            name: `q ${i} × k ${i}`,
+            value: v * k.x[i],
+            input: v,
+            from: { at: q.at, position, head, index: i },
+            times: { from: { at: k.at, position: index, head: group, index: i }, input: k.x[i] },
+          })),
+        };
+      }
+      case 'attn.hook_pattern': {
+        const at = this.inBlock(`${part}.hook_attn_scores`);
+        const scores = this.scoreRow(at, head, position);
+        const most = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+        if (scores[index] === -Infinity)
+          return { how: 'masked', formula: 'this position does not see that key', terms: [] };
+        const terms = Array.from(scores, (s, k) => ({
+          name: `e^(score of key ${k} − the largest)`,
+          value: Math.exp(s - most),
+          input: s,
+          from: { at, position, head, index: k },
+        }));
+        return {
+          how: 'share',
+          formula: 'its share of the row',
+          divisor: terms.reduce((a, t) => a + t.value, 0),
+          terms,
+        };
+      }
+      case 'attn.hook_z': {
+        const at = this.inBlock(`${part}.hook_pattern`);
+        const v = this.inBlock(`${part}.hook_v`);
+        const pattern = this.scoreRow(at, head, position);
+        return {
+          how: 'sum',
+          formula: 'the values, weighted by the pattern',
+          terms: Array.from(pattern, (p, k) => {
+            const value = this.row(v, k, group)[index];
+            return {
+              name: `key ${k}`,
+              value: p * value,
+              input: p,
+              from: { at, position, head, index: k },
+              times: { from: { at: v, position: k, head: group, index }, input: value },
+            };
+          }),
+        };
+      }
+      case 'attn.hook_result': {
+        const at = this.inBlock(`${part}.hook_z`);
+        const z = this.row(at, position, head);
+        const w = weight(model, `${block}.${part}.o.weight`, index);
+        const from = head * c.d_head;
+        return {
+          how: 'sum',
+          formula: `row ${index} of ${block}.${part}.o.weight, this head's columns`,
+          terms: Array.from(z, (v, i) => ({
+            name: `z ${i}`,
+            value: v * w[from + i],
+            input: v,
+            from: { at, position, head, index: i },
+            weight: { name: `${block}.${part}.o.weight`, row: index, column: from + i, value: w[from + i] },
+          })),
+        };
+      }
+      case 'hook_attn_out':
+      case 'hook_cross_attn_out': {
+        const at = this.inBlock(`${part}.hook_result`);
+        const bias = this.weights(`${block}.${part}.o.bias`, index + 1)[index];
+        const terms = Array.from({ length: c.n_heads }, (_, h) =>
+          term(at, this.row(at, position, h)[index], `head ${h}`, { head: h }),
+        );
+        return {
+          how: 'sum',
+          formula: c.bias_attn_out ? 'the heads, plus the bias' : 'the heads',
+          terms: c.bias_attn_out
+            ? [
+                ...terms,
+                { name: 'bias', value: bias, weight: { name: `${block}.${part}.o.bias`, row: index, value: bias } },
+              ]
+            : terms,
+        };
+      }
+      case 'mlp.hook_pre':
+        return this.product(
+          `${block}.ffn.${c.ffn === 'swiglu' ? 'gate' : 'up'}`,
+          index,
+          input('ffn'),
+          position,
+          'dimension',
+        );
+      case 'mlp.hook_pre_linear':
+        return this.product(`${block}.ffn.up`, index, input('ffn'), position, 'dimension');
+      case 'mlp.hook_post': {
+        const pre = term(this.inBlock('mlp.hook_pre'), this.row(this.inBlock('mlp.hook_pre'), position)[index]);
+        if (c.ffn !== 'swiglu') return { how: 'activation', formula: c.ffn, terms: [pre] };
+        const up = term(
+          this.inBlock('mlp.hook_pre_linear'),
+          this.row(this.inBlock('mlp.hook_pre_linear'), position)[index],
+        );
+        return {
+          how: 'product',
+          formula: 'silu(gate) × up',
+          terms: [{ ...pre, name: 'silu(gate)', input: pre.value, value: ACTIVATIONS.swiglu(pre.value) }, up],
+        };
+      }
+      case 'hook_mlp_out':
+        return this.product(
+          `${block}.ffn.down`,
+          index,
+          { at: this.inBlock('mlp.hook_post'), x: this.row(this.inBlock('mlp.hook_post'), position) },
+          position,
+          'neuron',
+        );
+      default:
+        return fail('unsupported', `${this.at} cannot be explained`);
+    }
+  }
+
+  /**
+   * q or k after RoPE: each pair of dimensions is rotated by position × frequency (Su et al. 2021).
+   * @param {'q'|'k'} which
+   * @param {number} position
+   * @param {number} head
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  rotation(which, position, head, index) {
+    const { config: c } = this;
+    const half = c.d_head / 2;
+    const at = this.inBlock(`attn.hook_${which}`);
+    const x = this.headNormed(which, position, head);
+    const pair = c.rope_pairs === 'half' ? index % half : index >> 1;
+    const second = c.rope_pairs === 'half' ? index >= half : index % 2 === 1;
+    const other = c.rope_pairs === 'half' ? (index + half) % c.d_head : index ^ 1;
+    const angle = position * frequency(c, pair);
+    const cosine = {
+      name: `${which} ${index} × cos`,
+      value: x[index] * Math.cos(angle),
+      input: x[index],
+      from: { at, position, head, index },
+    };
+    const sine = {
+      name: `${which} ${other} × ${second ? '' : '−'}sin`,
+      value: x[other] * Math.sin(angle) * (second ? 1 : -1),
+      input: x[other],
+      from: { at, position, head, index: other },
+    };
+    return {
+      how: 'sum',
+      formula: `pair ${pair} rotated by ${position} × ${frequency(c, pair).toPrecision(4)} radians`,
+      terms: [cosine, sine],
+    };
+  }
+}
+
+/**
+ * The frequency of a pair, with the configuration's scaling.
+ * @param {import('../formats/config.js').Config} c
+ * @param {number} pair
+ * @returns {number} radians per position
+ */
+function frequency(c, pair) {
+  const plain = c.rope_theta ** ((-2 * pair) / c.d_head);
+  if (c.rope_scaling === 'linear') return plain / c.rope_factor;
+  if (c.rope_scaling !== 'llama3') return plain;
+  const { rope_low_freq_factor: low, rope_high_freq_factor: high, rope_original_context: context } = c;
+  const rotations = (context * plain) / (2 * Math.PI);
+  if (rotations < low) return plain / c.rope_factor;
+  if (rotations > high) return plain;
+  const smooth = (rotations - low) / (high - low);
+  return ((1 - smooth) * plain) / c.rope_factor + smooth * plain;
+}

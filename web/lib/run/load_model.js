@@ -1,0 +1,268 @@
+// load_model.js - loads a checkpoint into an engine, or creates a model with random weights
+//
+// It runs beside the engine: in the worker, or in the caller's thread when there is no worker.
+import { Engine } from '../engine/engine.js';
+import { LoadedModel } from './loaded_model.js';
+import { Yielder } from '../base/event_loop.js';
+import { numberInRange, checkedSeed, applySwitches } from '../input/options.js';
+import { fail, GlassformerError, show } from '../base/errors.js';
+import { openCheckpoint } from '../formats/source.js';
+import { loadFetch } from '../download/requests.js';
+import { Tokenizer } from '../tokenizer.js';
+
+/** @typedef {import('../formats/config.js').Config} Config */
+/** @typedef {import('./loaded_model.js').Hooks} Hooks */
+/** @typedef {import('./loaded_model.js').Progress} Progress */
+
+/** Standard deviation of random weights, as in GPT-2. */
+const INITIAL_STD = 0.02;
+
+/**
+ * Loads a checkpoint into a new engine.
+ * @param {any} source  as checked by input/loading.js
+ * @param {Record<string, any>} options
+ * @param {Hooks} hooks
+ */
+export async function loadModel(source, options, { signal, onProgress, fetch, onHelper, helper, engine: binary }) {
+  options = checkedLoadOptions(options);
+  signal?.throwIfAborted();
+  const report = progressReporter(onProgress);
+  const starting = startEngine(options, report, binary);
+  let downloaded = 0;
+  let total = /** @type {number | null} */ (null);
+  let fromCache = false;
+  const isStored = (options.cache ?? 'none') !== 'none' || options.sha256 !== undefined;
+  const isPlatformFetch = fetch === undefined && !isStored;
+  fetch = loadFetch(source, options, fetch);
+  if (isStored) {
+    const { storedFetch } = await import('../download/store.js');
+    const onHit = () => {
+      fromCache = true;
+    };
+    fetch = await storedFetch(source, options, fetch, onHit, signal);
+  }
+  const checkpoint = await openCheckpoint(source, {
+    fetch,
+    signal,
+    hfEndpoint: options.hfEndpoint,
+    trusted: isPlatformFetch,
+    onBytes: (loaded, all) => {
+      downloaded = loaded;
+      total = all ?? null;
+      report('download', loaded, total, loaded === total, fromCache);
+    },
+  });
+  /** @type {Engine | undefined} */
+  let engine;
+  try {
+    const tokenizer = checkpoint.tokenizer && new Tokenizer(checkpoint.tokenizer);
+    engine = await starting;
+    const warnings = [...checkpoint.warnings];
+    checkContext(options.contextLength, checkpoint.config, warnings);
+    openModel(engine, applySwitches(checkpoint.config, options.switches), checkpoint.tensors, options.dtype, warnings);
+    await engine.startThreads(options.threads, onHelper, helper);
+    const tensorBytes = checkpoint.tensors.reduce((n, t) => n + t.bytes, 0);
+    let copied = 0;
+    await loadTensors(engine, checkpoint, signal, (bytes) => report('load', (copied = bytes), tensorBytes));
+    engine.seal();
+    report('download', downloaded, total ?? downloaded, true, fromCache);
+    report('load', copied, tensorBytes, true);
+    return new LoadedModel(engine, checkpoint, tokenizer, options, warnings);
+  } catch (error) {
+    checkpoint.close();
+    engine?.close();
+    throw error;
+  }
+}
+
+/**
+ * Creates a model with random weights in a new engine.
+ * @param {Config} config  complete and checked
+ * @param {Record<string, any>} options
+ * @param {Hooks} hooks
+ */
+export async function createModel(config, options, { signal, onProgress, onHelper, helper, engine: binary }) {
+  const { seed, ...loadOptions } = options;
+  const rest = checkedLoadOptions(loadOptions);
+  const engine = await startEngine(rest, progressReporter(onProgress), binary);
+  signal?.throwIfAborted();
+  try {
+    const dtype = rest.dtype === 'keep' ? 'f32' : rest.dtype;
+    /** @type {string[]} */
+    const warnings = [];
+    checkContext(rest.contextLength, config, warnings);
+    openModel(engine, config, null, dtype, warnings);
+    await engine.startThreads(rest.threads, onHelper, helper);
+    engine.randomize(checkedSeed(seed), INITIAL_STD);
+    return new LoadedModel(engine, null, null, rest, warnings);
+  } catch (error) {
+    engine.close();
+    throw error;
+  }
+}
+
+/**
+ * The options of load and create, checked, with older names replaced. dtype and kvDtype are always present, kvDtype in
+ * the engine's spelling.
+ * @param {Record<string, any>} o
+ * @returns {Record<string, any>}
+ */
+function checkedLoadOptions(o) {
+  const oneOf = (/** @type {string} */ name, /** @type {string[]} */ values) => {
+    if (o[name] !== undefined && !values.includes(o[name]))
+      fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
+  };
+  for (const name of ['dtype', 'quantize']) oneOf(name, ['keep', 'f32', 'f16', 'q8_0', 'q4_0']);
+  for (const name of ['kvDtype', 'kvCache']) oneOf(name, ['f32', 'f16', 'q8_0', 'q8']);
+  const kv = kvDtypeOf(o.kvDtype);
+  const kvCache = kvDtypeOf(o.kvCache);
+  for (const [name, value, alias, other] of [
+    ['dtype', o.dtype, 'quantize', o.quantize],
+    ['kvDtype', kv, 'kvCache', kvCache],
+  ]) {
+    if (value !== undefined && other !== undefined && value !== other)
+      fail(
+        'bad-option',
+        `${name} is ${show(o[name])} and ${alias}, its older name, is ${show(o[alias])}: give one of them`,
+      );
+  }
+  oneOf('cache', ['none', 'cache-storage', 'opfs', 'file']);
+  if (o.cacheDir !== undefined) {
+    if (typeof o.cacheDir !== 'string' || !o.cacheDir)
+      fail('bad-option', `cacheDir is ${show(o.cacheDir)}, expected the path of a folder`);
+    if (o.cache !== 'file')
+      fail('bad-option', `cacheDir is the folder of cache: 'file', but cache is ${show(o.cache ?? 'none')}`);
+  }
+  if (o.contextLength !== undefined) numberInRange('contextLength', o.contextLength, 1, 2 ** 31 - 1, true);
+  if (o.threads !== undefined) numberInRange('threads', o.threads, 1, 64, true);
+  return { ...o, dtype: o.dtype ?? o.quantize ?? 'keep', kvDtype: kv ?? kvCache ?? 'f32' };
+}
+
+/**
+ * Throws when contextLength is longer than the table of learned positions. With other positions, adds a warning: the
+ * model was not trained on positions beyond its own context length.
+ * @param {number | undefined} length  the option contextLength
+ * @param {Config} config
+ * @param {string[]} warnings  appended to
+ */
+function checkContext(length, { context_length: own, position }, warnings) {
+  if (length === undefined || length <= own) return;
+  if (position === 'learned')
+    fail('bad-argument', `contextLength is ${length}, but this model has learned positions for ${own}`);
+  warnings.push(
+    `contextLength is ${length}, the model was made for ${own} positions: its output beyond them may be poor`,
+  );
+}
+
+/**
+ * The engine's name of a type of the key/value cache: 'q8_0' is 'q8' there.
+ * @param {unknown} value
+ */
+const kvDtypeOf = (value) => (value === 'q8_0' ? 'q8' : value);
+
+/**
+ * Start an engine when its binary is compiled.
+ * @param {Record<string, any>} options
+ * @param {ReturnType<typeof progressReporter>} report
+ * @param {Promise<WebAssembly.Module> | undefined} binary
+ * @returns {Promise<Engine>}
+ */
+function startEngine({ threads }, report, binary) {
+  const engine = /** @type {Promise<WebAssembly.Module>} */ (binary).then((module) => Engine.start(module, threads));
+  // The caller awaits the same promise and reports its failure.
+  engine.then(() => report('compile', 1, 1, true)).catch(() => {});
+  return engine;
+}
+
+/**
+ * A function that calls onProgress, at most every 50 ms for each phase.
+ * @param {Hooks['onProgress']} onProgress
+ */
+function progressReporter(onProgress) {
+  /** @type {Record<string, number>} */
+  const last = {};
+  return (
+    /** @type {Progress['phase']} */ phase,
+    /** @type {number} */ loaded,
+    /** @type {number | null} */ total,
+    now = false,
+    fromCache = false,
+  ) => {
+    const time = performance.now();
+    if (!onProgress || (!now && time - (last[phase] ?? -Infinity) < 50)) return;
+    last[phase] = time;
+    onProgress({ phase, loaded, total, fromCache });
+  };
+}
+
+/**
+ * Reserve the model's memory. Adds a warning when a weight cannot have the requested dtype.
+ * @param {Engine} engine
+ * @param {Config} config
+ * @param {import('../formats/plan.js').TensorSource[] | null} tensors  of the checkpoint
+ * @param {string} quantize  dtype of the matrices; keep: as stored
+ * @param {string[]} warnings  appended to
+ */
+function openModel(engine, config, tensors, quantize, warnings) {
+  /** @type {Map<string, string>} */
+  const stored = new Map();
+  for (const t of tensors ?? []) for (const name of t.covers) stored.set(name, t.dtype);
+  const list = engine.roster(config);
+  const wanted = list.map((t) => {
+    if (t.shape.length === 1 || t.component === 'position') return 'f32';
+    return quantize === 'keep' ? (stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32') : quantize;
+  });
+  engine.open(config, wanted);
+  const changed = engine.tensors().filter((t, i) => t.dtype !== wanted[i]);
+  if (changed.length) {
+    const [t] = changed;
+    const names = `${t.name}${changed.length > 1 ? ` and ${changed.length - 1} more weights are` : ' is'}`;
+    const requested = wanted[list.findIndex((w) => w.name === t.name)];
+    warnings.push(`${names} kept as ${t.dtype} instead of ${requested}`);
+  }
+}
+
+/**
+ * Copy the checkpoint's tensors into the engine while they arrive.
+ * @param {Engine} engine
+ * @param {import('../formats/source.js').Checkpoint} checkpoint
+ * @param {AbortSignal | undefined} signal
+ * @param {(bytes: number) => void} onBytes
+ */
+async function loadTensors(engine, checkpoint, signal, onBytes) {
+  const place = new Map(engine.roster(engine.config).map((t, i) => [t.name, i]));
+  const yielder = new Yielder(signal);
+  /** @type {ReturnType<Engine['receiveTensor']> | null} */
+  let tensor = null;
+  let name = '';
+  let bytes = 0;
+  const withTensorName = (/** @type {() => void} */ step) => {
+    try {
+      step();
+    } catch (error) {
+      if (error instanceof GlassformerError && !error.message.includes(name))
+        error.message = `${name}: ${error.message}`;
+      throw error;
+    }
+  };
+  await checkpoint.stream({
+    begin(/** @type {import('../formats/plan.js').TensorSource} */ t) {
+      name = t.name;
+      const first = place.get(t.covers[0]);
+      if (first === undefined) tensor = null;
+      else
+        withTensorName(() => {
+          tensor = engine.receiveTensor(first, t.covers.length, t.dtype, t.layout);
+        });
+    },
+    write(/** @type {Uint8Array} */ view) {
+      if (tensor) withTensorName(() => /** @type {any} */ (tensor).write(view));
+      onBytes((bytes += view.length));
+      return yielder.yieldIfDue();
+    },
+    end() {
+      if (tensor) withTensorName(() => /** @type {any} */ (tensor).end());
+      tensor = null;
+    },
+  });
+}
