@@ -1,4 +1,4 @@
-/* base_test.c - the ground under everything: sizes, memory, seeded numbers, sentences. */
+/* base_test.c - src/base: sizes, memory, random numbers, error sentences. */
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/half.h"
@@ -6,14 +6,14 @@
 #include "base/status.h"
 #include "check.h"
 
-/* Allocations that cannot succeed are part of what is tested. */
+/* The tests make allocations that cannot succeed. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
 static void size_arithmetic_reports_overflow(void) {
     const uint64_t half = UINT64_C(1) << 63;
     CHECK(gf_add_u64(2, 3) == 5);
-    CHECK(gf_add_u64(half, half - 1) == GF_TOO_MUCH); /* the largest number is kept for "too much" */
+    CHECK(gf_add_u64(half, half - 1) == GF_TOO_MUCH); /* the largest number means "too much" */
     CHECK(gf_add_u64(half, half - 2) == GF_TOO_MUCH - 1);
     CHECK(gf_add_u64(half, half) == GF_TOO_MUCH);
     CHECK(gf_add_u64(GF_TOO_MUCH, 0) == GF_TOO_MUCH);
@@ -30,7 +30,7 @@ static void size_arithmetic_reports_overflow(void) {
     CHECK(gf_round_up(65, 64) == 128);
     CHECK(gf_round_up(GF_TOO_MUCH - 5, 64) == GF_TOO_MUCH);
     CHECK(gf_round_up(GF_TOO_MUCH, 64) == GF_TOO_MUCH);
-    /* a whole formula is checked once at its end */
+    /* the result of a whole formula is checked once */
     CHECK(gf_add_u64(gf_mul_u64(gf_mul_u64(half, 4), 2), 1) == GF_TOO_MUCH);
 }
 
@@ -53,7 +53,7 @@ static void an_arena_gives_zeroed_aligned_memory_until_it_is_full(void) {
         uint8_t *p = gf_arena_take(&a, sizes[i]);
         CHECK(p != NULL && (uintptr_t)p % 64 == 0);
         CHECK(all_zero(p, sizes[i]));
-        CHECK(!last || p >= last); /* what was taken before is not touched again */
+        CHECK(!last || p >= last); /* allocations do not overlap */
         memset(p, 0xab, (size_t)sizes[i]);
         last = p + sizes[i];
     }
@@ -125,7 +125,7 @@ static void uniform_numbers_are_spread_evenly_over_the_interval(void) {
     for (int i = 0; i < BINS; i++) chi2 += pow(count[i] - N / BINS, 2) / (N / BINS);
     CHECK_NEAR(chi2, BINS - 1, 4 * sqrt(2.0 * (BINS - 1)));
     CHECK_NEAR(sum / N, 0.5, 4 * sqrt(1 / 12.0 / N));
-    CHECK_NEAR(together / N, 0, 4 / 12.0 / sqrt(N)); /* neighbours know nothing of each other */
+    CHECK_NEAR(together / N, 0, 4 / 12.0 / sqrt(N)); /* successive numbers are not correlated */
 }
 
 static void normal_numbers_follow_the_normal_distribution(void) {
@@ -157,8 +157,9 @@ static void normal_numbers_follow_the_normal_distribution(void) {
     CHECK_NEAR(beyond_3, N * 0.0026998, 4 * sqrt(N * 0.0027));
 }
 
-/* What a weight starts as must be the same everywhere: no libm in it. The bits of 100,000 draws, as
- * tests/golden/normal.py makes them; its logarithm differs from libm's by at most 4.4e-16 of it. */
+/* Initial weights must have the same bits on every machine, so the generator does not use libm. The expected bits of
+ * 100,000 numbers come from tests/golden/normal.py. Its logarithm differs from libm's by at most 4.4e-16,
+ * relatively. */
 static void normal_numbers_have_the_same_bits_on_every_machine(void) {
     struct gf_rng r;
     gf_rng_seed(&r, 7);
@@ -177,8 +178,8 @@ static void normal_numbers_have_the_same_bits_on_every_machine(void) {
 
 static uint64_t rotr(uint64_t x, int k) { return x >> k | x << (64 - k); }
 
-/* Points on the edge of the unit circle, and its centre, are drawn again. The state is solved for
- * from the two numbers it is to give next, by xoshiro256++'s formula. */
+/* Points on the unit circle and its centre are rejected and drawn again. The state is computed from the two numbers
+ * that it is to give next, with the formula of xoshiro256++. */
 static void normal_numbers_redraw_points_on_the_circle_and_at_its_centre(void) {
     static const uint64_t edges[][2] = {{UINT64_C(1) << 63, UINT64_C(1) << 63}, /* u = v = 0 */
                                         {UINT64_C(1) << 63, 0},                 /* u = 0, v = -1 */
@@ -199,7 +200,7 @@ static float float_of(uint32_t bits) {
     return x;
 }
 
-/* kernels_test.c goes through all halves; here are the floats that no half stands for. */
+/* kernels_test.c tests all f16 values; these are floats outside their range. */
 static void floats_above_the_largest_f16_convert_to_infinity(void) {
     for (uint32_t u = 0x477fe000; u < 0x47900000; u++) { /* 65504 up to 73728 */
         const float x = float_of(u);
@@ -217,7 +218,7 @@ static void floats_above_the_largest_f16_convert_to_infinity(void) {
         CHECK_INT(gf_f32_to_bf16(-float_of(mid + 1)), (h + 1) | 0x8000);
     }
     static const uint32_t nans[] = {0x7f800001, 0x7fc00000, 0xff800001, 0xffffffff, 0x7f801fff};
-    for (int i = 0; i < 5; i++) { /* also those whose upper bits alone are infinity's */
+    for (int i = 0; i < 5; i++) { /* also NaN whose upper 16 bits are those of infinity */
         CHECK(isnan(gf_f16_to_f32(gf_f32_to_f16(float_of(nans[i])))));
         CHECK(isnan(gf_bf16_to_f32(gf_f32_to_bf16(float_of(nans[i])))));
         CHECK_INT(gf_f32_to_f16(float_of(nans[i])) >> 15, nans[i] >> 31);

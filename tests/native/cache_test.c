@@ -1,4 +1,4 @@
-/* cache_test.c - keys and values at the borders of their blocks of 64 positions: forks and rewinds. */
+/* cache_test.c - the kv cache at the boundaries of its blocks of 64 positions: forks, rewinds, NaN. */
 #include "check.h"
 #include "glassformer.h"
 #include "model/kv.h"
@@ -24,7 +24,7 @@ static struct gf_model *small_model(int32_t kind) {
 
 static int32_t id(int32_t at) { return (at * 29 + at / 7) % 37; }
 
-/* Positions from the present length on, with ids moved by `by`. */
+/* Evaluate n positions after the present length, with ids shifted by `by`. */
 static void run(struct gf_session *s, int32_t n, int32_t by) {
     int32_t ids[300];
     const int32_t from = gf_session_length(s);
@@ -51,13 +51,13 @@ static void encode(struct gf_session *s, int32_t n, int masked) {
 static const int32_t lengths[] = {0, 1, 63, 64, 65, 127, 128, 129, 192};
 enum { N_LENGTHS = sizeof lengths / sizeof *lengths };
 
-/* A fork holds the blocks of its length, no more and no less, and goes on as its original does; and
- * as a session that was never forked. source: positions of an encoder_decoder's; 0: a decoder. */
+/* A fork has the blocks of its length, no more and no fewer. Fork and original continue like a session that was never
+ * forked. source: the positions of an encoder_decoder's source; 0: a decoder. */
 static void fork_at(const struct gf_model *m, int32_t type, int32_t length, int rewound, int32_t source, int masked) {
     struct gf_session *s = gf_session_open(m, 0, type, &err), *fresh = gf_session_open(m, 0, type, &err);
     if (source) encode(s, source, masked), encode(fresh, source, masked);
     run(s, length, 0);
-    if (rewound) { /* blocks behind the length stay allocated */
+    if (rewound) { /* blocks after the length stay allocated */
         run(s, 200 - length, 1);
         CHECK_INT(gf_session_rewind(s, length, &err), GF_OK);
     }
@@ -75,7 +75,7 @@ static void fork_at(const struct gf_model *m, int32_t type, int32_t length, int 
     run(fresh, length + 3, 0);
     check_same_logits(f, s);
     check_same_logits(f, fresh);
-    run(s, 5, 2); /* apart from here on: neither writes into the other's blocks */
+    run(s, 5, 2); /* other tokens than the original from here on: neither writes into the other's blocks */
     run(f, 5, 0);
     run(fresh, 5, 0);
     check_same_logits(f, fresh);
@@ -101,8 +101,8 @@ static void a_fork_keeps_the_source_of_its_original(void) {
     gf_model_close(m);
 }
 
-/* NaN in a key, a query or a value reaches what is computed with it, and nothing else: a weight of
- * 0 adds nothing, whichever of the queries that are computed together has it. */
+/* NaN in a key, a query or a value reaches the results that are computed with it, and no others. A weight of 0 adds
+ * nothing, for any of the queries that are computed together. */
 static void nan_in_a_query_key_or_value_reaches_its_results_only(void) {
     enum { D = 10, Q = 7, BAD = 5 };
     static _Alignas(64) uint8_t kb[64 * (D + 2) * 4 + 256], vb[64 * (D + 2) * 4 + 256];

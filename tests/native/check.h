@@ -1,10 +1,10 @@
-/* check.h - what a native test needs.
+/* check.h - checks and their report for native tests.
  *
  *   static void softmax_sums_to_one(void) { ... CHECK_NEAR(sum, 1, 1e-6); }
  *   int main(void) { RUN(softmax_sums_to_one); return check_end(); }
  *
- * A failed check prints place and numbers and goes on. check_end fails if anything failed or if
- * nothing was checked. */
+ * A failed check prints its place and its values, and the test continues. check_end returns 1 if a check failed or none
+ * was made. */
 #ifndef GF_CHECK_H
 #define GF_CHECK_H
 #include <math.h>
@@ -14,7 +14,7 @@
 
 static long check_count, check_failures, check_failures_here;
 
-/* One check done. Returns 1 if its failure should be printed: the first ten of a test are. */
+/* Count a check. Returns 1 if its failure is to be printed: the first ten of a test are. */
 static inline int check_note(int ok, const char *file, int line) {
     check_count++;
     if (ok) return 0;
@@ -35,7 +35,7 @@ static inline int check_note(int ok, const char *file, int line) {
         if (check_note(got_ == want_, __FILE__, __LINE__)) printf("%s: %lld, expected %lld\n", #got, got_, want_);     \
     } while (0)
 
-/* |got - want| <= bound; NaN never is. */
+/* |got - want| <= bound. Fails if a value is NaN. */
 #define CHECK_NEAR(got, want, bound)                                                                                   \
     do {                                                                                                               \
         double got_ = (got), want_ = (want), bound_ = (bound);                                                         \
@@ -43,7 +43,7 @@ static inline int check_note(int ok, const char *file, int line) {
             printf("%s: %.9g, expected %.9g +- %.3g\n", #got, got_, want_, bound_);                                    \
     } while (0)
 
-/* The same bytes. Prints the first float that differs. */
+/* The bytes are equal. A failure prints the first float that differs. */
 #define CHECK_BITS(got, want, n_bytes)                                                                                 \
     do {                                                                                                               \
         const void *got_ = (got), *want_ = (want);                                                                     \

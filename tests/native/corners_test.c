@@ -1,5 +1,5 @@
-/* corners_test.c - settings and orders of calls that golden models and the other tests do not have.
- * Each stands for a planted fault that no native test caught. */
+/* corners_test.c - settings and orders of calls that golden models and the other tests do not have. For each there was
+ * a planted fault that no other native test detected. */
 #include "check.h"
 #include "glassformer.h"
 #include "model/position.h"
@@ -43,7 +43,7 @@ static void encode(struct gf_session *s, int32_t n, const uint8_t *mask) {
     CHECK_INT(gf_session_encode(s, ids, mask, n, &err), GF_OK);
 }
 
-/* The last row's logits of both are the same bits. */
+/* Check that the last rows' logits of both sessions have the same bits, or, with same = 0, that they differ. */
 static void check_same_logits(struct gf_session *a, struct gf_session *b, int same) {
     int32_t rows_a, rows_b;
     gf_session_hidden(a, GF_STACK_DECODER, &rows_a);
@@ -85,7 +85,7 @@ static void a_fork_has_the_context_length_of_its_original(void) {
     gf_model_close(m);
 }
 
-/* A source that is longer than anything the first session has made room for. */
+/* The second session's source is longer than any that the first has allocated for. */
 static void sessions_evaluated_together_keep_their_own_sources(void) {
     const struct gf_config c = config(GF_ENCODER_DECODER);
     struct gf_model *m = model_of(&c);
@@ -122,13 +122,13 @@ static void a_source_without_a_mask_ignores_the_mask_of_the_one_before(void) {
     check_same_logits(s, fresh, 1);
     encode(s, 20, mask);
     run(s, 3);
-    check_same_logits(s, fresh, 0); /* and a mask counts */
+    check_same_logits(s, fresh, 0); /* the mask has an effect */
     gf_session_close(s);
     gf_session_close(fresh);
     gf_model_close(m);
 }
 
-/* Scores that a mask or a window hides stay hidden, whatever is set there. */
+/* Scores outside the causal mask or the window stay -inf after an edit. */
 static void edits_do_not_unmask_masked_scores(void) {
     struct gf_config c = config(GF_DECODER);
     c.sliding_window = 4;
@@ -216,7 +216,7 @@ static void a_fused_tensor_of_two_weight_types_is_stored_as_floats(void) {
     }
 }
 
-/* Meta's formula for Llama 3.1 with factors other than theirs. */
+/* The formula of Llama 3.1, with factors other than Meta's. */
 static void llama3_scaling_follows_its_factors(void) {
     static const struct {
         float factor, low, high;
@@ -246,8 +246,8 @@ static void llama3_scaling_follows_its_factors(void) {
     }
 }
 
-/* The token that crosses p stays: with p reached exactly, the next one too. Cold sampling penalises
- * what was said like any other. */
+/* The token at which the sum exceeds p stays: if the sum is exactly p, the next one too. Temperature 0 applies the
+ * repetition penalty like any other. */
 static void sampling_at_the_limits_of_its_settings(void) {
     const float equal[] = {1, 1, 1, 1, -INFINITY, 1}, two[] = {2, 1.5f, 1.9f, -3};
     const struct gf_sampling half = {.temperature = 1, .top_p = 0.6f, .repetition_penalty = 1},

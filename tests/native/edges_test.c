@@ -1,5 +1,4 @@
-/* edges_test.c - kernels far from where models usually are: infinities, and numbers that nearly
- * vanish. */
+/* edges_test.c - kernels with values that models rarely have: infinities and tiny numbers. */
 #include "check.h"
 #include "kernels/kernels.h"
 #include "kernels/wide.h"
@@ -8,18 +7,18 @@ static void logsumexp_handles_infinities(void) {
     float x[5000];
     for (int i = 0; i < 5000; i++) x[i] = (float)(i % 7);
     CHECK(gf_logsumexp(x, 0, NULL) == -INFINITY);
-    x[4321] = INFINITY; /* behind the first stretch of 2,048 */
+    x[4321] = INFINITY; /* after the first part of 2,048 */
     CHECK(gf_logsumexp(x, 5000, NULL) == INFINITY);
     CHECK(isfinite(gf_logsumexp(x, 4321, NULL)));
     x[4321] = NAN;
     CHECK(isnan(gf_logsumexp(x, 5000, NULL)));
     for (int i = 0; i < 5000; i++) x[i] = -INFINITY;
     CHECK(gf_logsumexp(x, 5000, NULL) == -INFINITY);
-    x[3000] = 2.5f; /* and nothing else counts */
+    x[3000] = 2.5f; /* the only finite value */
     CHECK(gf_logsumexp(x, 5000, NULL) == 2.5f);
 }
 
-/* Its logarithm is rounded once, from double: as libm's. */
+/* The logarithm is rounded once, from double, like libm's. */
 static void logsumexp_is_rounded_once(void) {
     int32_t wrong = 0;
     for (int32_t i = 0; i < 400000; i++) {
@@ -31,9 +30,9 @@ static void logsumexp_is_rounded_once(void) {
     CHECK_INT(wrong, 0);
 }
 
-/* The training kernels against libm in double, by relative error, as far down as they say. */
+/* The training kernels have their documented relative error, against libm in double, down to their documented limit. */
 static void training_kernels_are_accurate_for_tiny_numbers(void) {
-    enum { N = 173 }; /* and a rest of 13 */
+    enum { N = 173 }; /* a remainder of 13 */
     float x[N], y[N], up[N], dy[N], dg[N], du[N];
     double sum = 0;
     for (int i = 0; i < N; i++) x[i] = -0.5f * (float)((i * 37) % N); /* 0 down to -86 */

@@ -239,14 +239,14 @@ void golden_close(struct golden *g) {
     memset(g, 0, sizeof *g);
 }
 
-/* ---- feeding an engine ------------------------------------------------------------------------------------------- */
+/* ---- loading the weights ----------------------------------------------------------------------------------------- */
 
 static int ends(const char *name, const char *end) {
     size_t n = strlen(name), m = strlen(end);
     return n >= m && !strcmp(name + n - m, end);
 }
 
-/* The weight that goes to roster entry i. */
+/* The weight for roster entry i. */
 static const struct golden_weight *weight_for(const struct golden *g, const struct gf_tensor *t,
                                               const struct feeding *how) {
     char name[64];
@@ -262,7 +262,7 @@ static const struct golden_weight *weight_for(const struct golden *g, const stru
     return NULL;
 }
 
-/* Roster entries first .. first + n - 1 as one tensor. */
+/* Load roster entries first ... first + n - 1 as one tensor. */
 static int32_t feed(struct gf_model *m, const struct golden *g, const struct feeding *how, int32_t first, int32_t n,
                     uint64_t *random, struct gf_error *err) {
     const int32_t dtype = how->file_dtype, block = gf_dtype_block_bytes(dtype), per = gf_dtype_block_cols(dtype);
@@ -303,7 +303,7 @@ static int32_t feed(struct gf_model *m, const struct golden *g, const struct fee
         status = gf_tensor_begin(m, first, n, dtype, transpose, err);
     }
     for (int64_t at = 0, blocks = count / per; at < blocks && status == GF_OK;) {
-        int64_t piece = (int64_t)(test_random(random) % 97); /* an empty one now and then */
+        int64_t piece = (int64_t)(test_random(random) % 97); /* sometimes an empty one */
         if (piece > blocks - at) piece = blocks - at;
         status = gf_tensor_write(m, bytes + at * block, (uint32_t)(piece * block), err);
         at += piece;

@@ -1,6 +1,5 @@
-/* golden.h - tests/golden/models: tiny models with everything that happens inside them, written by
- * make_golden.py, an implementation that shares nothing with the engine. The tests run in the
- * project's root. */
+/* golden.h - reads tests/golden/models: tiny models with their inputs, outputs and all intermediate values, written by
+ * make_golden.py, an implementation that shares no code with the engine. The tests run in the project's root. */
 #ifndef GF_GOLDEN_H
 #define GF_GOLDEN_H
 #include "glassformer.h"
@@ -16,7 +15,7 @@ struct golden_point {
     int32_t dims[3];
     const float *data;
 };
-struct golden_decoy { /* the output that a mistake would have given */
+struct golden_decoy { /* the output of a model with a known mistake */
     char name[64];
     const float *output;
 };
@@ -28,10 +27,10 @@ struct golden_edit { /* the output with one edit */
 };
 struct golden_run {
     char name[64];
-    struct gf_config cfg; /* the model's, with what this run changes */
+    struct gf_config cfg; /* the model's, with the changes of this run */
     int32_t n, n_source, n_mask, full;
     const int32_t *ids, *source;
-    const uint8_t *mask; /* NULL where nothing is hidden */
+    const uint8_t *mask; /* NULL: nothing is masked */
     float tolerance;
     int32_t rows, cols; /* of the output: logits, or an encoder's states */
     const float *output;
@@ -52,37 +51,37 @@ struct golden {
 extern const char *const golden_names[];
 enum { N_GOLDEN = 21 };
 
-/* Read a model; the process ends with a sentence if it is not there. */
+/* Read a model. If it is missing, the process ends with a sentence. */
 void golden_open(struct golden *g, const char *name);
 void golden_close(struct golden *g);
 
-/* How weights reach an engine. */
+/* How weights are loaded into a model. */
 struct feeding {
-    const uint8_t *dtypes;    /* [roster] kept as; NULL: f32 */
-    int32_t file_dtype;       /* bytes arrive as */
-    int32_t transposed;       /* matrices arrive as [in, out] */
-    int32_t claim_transposed; /* matrices arrive as [out, in] but are announced as [in, out] */
-    int32_t stacked;          /* q, k, v (and their biases) arrive as one tensor */
-    const char *a, *b;        /* names that end so are exchanged: ".gate.weight", ".up.weight" */
-    int32_t zero_head;        /* 1 + a head of layer 0 whose columns of the output projection are 0 */
-    uint64_t seed;            /* of the sizes of the pieces */
+    const uint8_t *dtypes;    /* [roster] the types in memory; NULL: f32 */
+    int32_t file_dtype;       /* the type in the file */
+    int32_t transposed;       /* matrices are written as [in, out] */
+    int32_t claim_transposed; /* matrices are written as [out, in] but announced as [in, out] */
+    int32_t stacked;          /* q, k, v (and their biases) are written as one tensor */
+    const char *a, *b;        /* weights whose names end in a and in b are exchanged */
+    int32_t zero_head;        /* 1 + the head of layer 0 whose columns of the output projection are set to 0 */
+    uint64_t seed;            /* for the sizes of the pieces */
 };
-/* A sealed model with the golden weights, through gf_tensor_begin, write and end; NULL and err when
- * refused. how may be NULL. */
+/* A sealed model with the golden weights, loaded by gf_tensor_begin, write and end. NULL with err if that is refused.
+ * how may be NULL. */
 struct gf_model *golden_model(const struct golden *g, const struct gf_config *cfg, const struct feeding *how,
                               struct gf_error *err);
-/* Encode and evaluate a run in one go; rows [run->rows, run->cols], owned by the session. NULL and
+/* Encode and evaluate a run in one call each. Returns the rows [run->rows, run->cols], owned by the session; NULL with
  * err on failure. */
 const float *golden_eval(struct gf_session *s, const struct golden_run *r, struct gf_error *err);
-/* A session of its own: its output to out [rows * cols]. 0, or the status. */
+/* Evaluate a run in a new session and copy its output to out [rows * cols]. Returns GF_OK or the failure. */
 int32_t golden_output(const struct gf_model *m, const struct golden_run *r, float *out, struct gf_error *err);
-/* Largest difference; infinite where one is NaN or an infinity only one side has. */
+/* The largest difference; infinite if a value is NaN, or infinite on one side only. */
 double max_diff(const float *a, const float *b, int64_t n);
-/* xorshift64*: tests need numbers too. */
+/* Random numbers for the tests (xorshift64*). */
 uint64_t test_random(uint64_t *state);
-/* Any configuration that can be built, of at most 40 wide and 90 long. */
+/* A random valid configuration, with widths of at most 40 and a context of at most 90. */
 struct gf_config test_config(uint64_t *state);
-/* The point's number by its name, -1 if there is none. */
+/* The number of the point with this name; -1 if there is none. */
 int32_t point_by_name(const char *name);
 const char *point_name(int32_t point);
 #endif

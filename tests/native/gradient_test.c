@@ -1,8 +1,7 @@
 /* gradient_test.c - every gradient of every variant against central differences in double.
  *
- * The model's own sources are compiled here a second time with double in place of float and the
- * reference kernels in place of the fast ones, so that what is checked is the formulas in the files
- * that ship, to five digits, and not rounding. */
+ * The model's sources are compiled here a second time, with double instead of float and the reference kernels instead
+ * of the fast ones. So the formulas of these files are checked to five digits, without rounding errors. */
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
@@ -13,7 +12,7 @@
 
 #include "check.h"
 
-/* Names of this second set, beside the first that is linked too. */
+/* Other names for the second set of functions, because the first is linked too. */
 #define gf_config_get               gf64_config_get
 #define gf_config_default           gf64_config_default
 #define gf_config_set               gf64_config_set
@@ -165,7 +164,7 @@ static struct gf_batch fixed_batch(int32_t vocab_size, int two) {
                              .source_ids = source_ids};
 }
 
-/* Largest relative error over all parameters; |error| below 1e-9 counts as none. */
+/* The largest relative error over all parameters. An absolute error below 1e-9 counts as 0. */
 static void check_gradients(const char *name, const struct gf_config *c, double dropout, gf_gemm_fn gemm) {
     struct gf_error err;
     if (gf_config_check(c, &err) != GF_OK) {
@@ -205,8 +204,8 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
             if (check_note(error <= 1e-5, __FILE__, __LINE__))
                 printf("%s: d %s[%d] is %.12g, differences say %.12g\n", name, w.list[i].t.name, (int)j, got, want);
         }
-        /* a key bias shifts all scores of a query alike, and unused rows exist: but no whole matrix
-         * may stay without a gradient */
+        /* Single gradients may be 0 (a key bias shifts all scores of a query equally; some rows are unused), but not
+         * those of a whole matrix. */
         if (w.list[i].t.rank == 2) CHECK(norm2 > 0);
     }
     CHECK_INT(count, gf_count_parameters(c));
@@ -277,7 +276,7 @@ static void gradients_of_encoder_decoders_match_central_differences(void) {
             c.ffn = GF_GELU_TANH);
 }
 
-/* The same masks on the way there and back. */
+/* Forward and backward drop the same elements. */
 static void gradients_with_dropout_match_central_differences(void) {
     struct gf_config c = base();
     check_gradients("dropout 0.3", &c, 0.3, gf_gemm_ref);
@@ -285,8 +284,8 @@ static void gradients_with_dropout_match_central_differences(void) {
     check_gradients("dropout 0.3, 2017", &c, 0.3, gf_gemm_ref);
 }
 
-/* Two teachers of another architecture. What is minimised is the cross-entropy with the mixed
- * targets, put together here from the plain losses of every token as the target. */
+/* Two teachers of another architecture. The loss is the cross-entropy with the mixed targets; the test computes it from
+ * the losses with each token as the target. */
 static double mixed_loss(struct gf_graph *g, const struct gf_weights *w, const struct gf_batch *b, const double *mix) {
     const int32_t vocab_size = g->cfg.vocab_size;
     int32_t all[14];
@@ -366,7 +365,7 @@ static void gradients_with_two_teachers_match_central_differences(void) {
     free(mix);
 }
 
-/* Sizes that fill no block of gemm.c evenly, and the ones above. */
+/* Sizes that are no multiples of the blocks of gemm.c, and the sizes above. */
 static void gradients_with_the_own_matrix_product_match_central_differences(void) {
     struct gf_config c = base();
     check_gradients("own matrix products", &c, 0, gf_gemm);

@@ -1,10 +1,9 @@
-/* kernels_test.c - every kernel against its definition, at sizes around every lane boundary, with
- * buffers that end at an unreadable page, and against itself bit for bit where that is promised.
+/* kernels_test.c - compares every kernel with its definition, at sizes around every lane boundary and with buffers that
+ * end at an unreadable page, and with itself bit for bit where kernels.h promises equal bits.
  *
- * All outputs of the fast kernels go into one hash. It is written down here because the native,
- * SIMD128 and relaxed builds, which cannot meet in one process, must all arrive at it. It changes
- * with the arithmetic and with the inputs of these tests; then the native build's becomes the new
- * one. */
+ * All outputs of the fast kernels go into one hash, which is recorded here, because the native, SIMD128 and relaxed
+ * builds must have the same and cannot run in one process. It changes with the arithmetic and with the inputs of these
+ * tests; the new value is then that of the native build. */
 #define EVERY_BUILD 0x190eb4cc4c477f6cu
 
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
@@ -42,7 +41,7 @@ static void record(const void *p, int64_t n_bytes) {
     for (int64_t i = 0; i < n_bytes; i++) hash = (hash ^ ((const uint8_t *)p)[i]) * 1099511628211u;
 }
 
-/* n bytes that end where reading is forbidden (natively). All given back by release(). */
+/* n bytes before an unreadable page (natively). release() frees all of them. */
 static struct {
     void *base;
     size_t n_bytes;
@@ -76,7 +75,7 @@ static void release(void) {
 
 /* ---- half -------------------------------------------------------------------------------------------------------- */
 
-/* By the definition of binary16, not by bit tricks. */
+/* The value of an f16 by the definition of binary16. */
 static double f16_value(uint32_t h) {
     double sign = h & 0x8000 ? -1 : 1, mantissa = h & 0x3ff;
     int exponent = h >> 10 & 31;
@@ -99,7 +98,7 @@ static void f16_conversion_is_exact_and_rounds_to_even(void) {
         else
             CHECK_INT(gf_f32_to_bf16(b), h);
         if ((h & 0x7fff) >= 0x7bff) continue;
-        /* halfway to the next: to the even one; one float less or more: to the near one */
+        /* halfway to the next f16: rounds to the even one; one float less or more: to the nearer one */
         float mid = (float)((f16_value(h) + f16_value(h + 1)) / 2);
         CHECK_INT(gf_f32_to_f16(mid), h + (h & 1));
         CHECK_INT(gf_f32_to_f16(nextafterf(mid, x)), h);
@@ -116,7 +115,7 @@ static void f16_conversion_is_exact_and_rounds_to_even(void) {
 
 /* ---- functions of one number ------------------------------------------------------------------------------------- */
 
-/* Distance of got from the true value, in units of the last place of the float nearest to it. */
+/* The error of got in units of the last place of the float nearest to the true value. */
 static double ulps(float got, double want) {
     float w = (float)want;
     if (isnan(want)) return isnan(got) ? 0 : INFINITY;
@@ -128,7 +127,7 @@ static double ulps(float got, double want) {
 
 typedef void unary(float *y, const float *x, int64_t n);
 
-/* Largest error over every 1009th float of magnitude below `limit`. */
+/* The largest error over every 1009th float of magnitude below `limit`. */
 static double worst_ulps(unary *f, double (*truth)(double), float limit, float *where) {
     double worst = 0;
     for (uint64_t u = 0; u < 1ull << 32; u += 4 * 1009) {
@@ -141,7 +140,7 @@ static double worst_ulps(unary *f, double (*truth)(double), float limit, float *
         for (int i = 0; i < 4; i++) {
             if (!(fabsf(x[i]) < limit)) continue;
             double want = truth(x[i]), d = ulps(y[i], want);
-            if (y[i] == 0 && fabs(want) < 0x1p-125) d = 0; /* small enough to be none */
+            if (y[i] == 0 && fabs(want) < 0x1p-125) d = 0; /* may be flushed to 0 */
             if (d > worst) worst = d, *where = x[i];
         }
     }
@@ -231,7 +230,7 @@ static void elementwise_kernels_match_ref(void) {
         BOTH(gf_exp(y, a, n), gf_exp_ref(z, a, n), 2 * EPS * z[i]);
         BOTH(gf_tanh(y, a, n), gf_tanh_ref(z, a, n), 2 * EPS);
         BOTH(gf_erf(y, a, n), gf_erf_ref(z, a, n), 2 * EPS);
-        /* in place, and each value as if alone: bits do not depend on where it stands */
+        /* in place, and each value by itself: the bits do not depend on its position */
         gf_exp(y, a, n), memcpy(z, a, (size_t)n * 4), gf_exp(z, z, n);
         CHECK_BITS(z, y, n * 4);
         for (int i = 0; i < n; i++) gf_exp(z + i, a + i, 1);
@@ -264,7 +263,7 @@ static void norms_match_ref(void) {
                 }
             }
             record(y, rows * n * 4);
-            gf_layernorm(z, x + (rows - 1) * n, g, b, NULL, NULL, 1, n, 1e-5f); /* one row alone */
+            gf_layernorm(z, x + (rows - 1) * n, g, b, NULL, NULL, 1, n, 1e-5f); /* one row by itself */
             CHECK_BITS(z, y + (rows - 1) * n, n * 4);
             memcpy(z, x, (size_t)(rows * n) * 4), gf_layernorm(z, z, g, b, NULL, NULL, rows, n, 1e-5f);
             CHECK_BITS(z, y, rows * n * 4);
@@ -298,7 +297,7 @@ static void softmax_logsumexp_and_argmax_match_ref(void) {
         record(&sum, 4);
         memcpy(z, x, (size_t)n * 4), gf_softmax(z, z, n);
         CHECK_BITS(z, y, n * 4);
-        /* padded with -inf: the same bits in front, exact zeros behind */
+        /* padded with -inf: the same bits for the first values, exact zeros for the others */
         for (int more = 1; more <= 70; more += 23) {
             float *p = floats(n + more), *q = floats(n + more);
             memcpy(p, x, (size_t)n * 4);
@@ -308,7 +307,7 @@ static void softmax_logsumexp_and_argmax_match_ref(void) {
             for (int i = n; i < n + more; i++) CHECK(q[i] == 0 && !signbit(q[i]));
             CHECK(gf_logsumexp(p, n + more, NULL) == sum);
         }
-        /* argmax: anywhere, the first of equals, nothing from what is not finite */
+        /* argmax: at any position, the first of equals, -1 for values that are not finite */
         for (int at = 0; at < n; at++) {
             float old = x[at];
             x[at] = 11;
@@ -345,7 +344,7 @@ static void softmax_logsumexp_and_argmax_match_ref(void) {
         CHECK_NEAR(sum, gf_logsumexp_ref(x, n), 100 * EPS);
         record(&sum, 4);
         for (int threads = 2; threads <= 3; threads++) CHECK(gf_logsumexp(x, n, pools[threads]) == sum);
-        for (int i = 0; i < n / 2; i++) x[i] = -INFINITY; /* whole parts that hold nothing */
+        for (int i = 0; i < n / 2; i++) x[i] = -INFINITY; /* whole parts of -inf */
         CHECK_NEAR(gf_logsumexp(x, n, NULL), gf_logsumexp_ref(x, n), 100 * EPS);
         x[n - 1] = NAN;
         CHECK(isnan(gf_logsumexp(x, n, NULL)));
@@ -407,7 +406,7 @@ static void block_formats_match_hand_computed_bytes(void) {
         gf_quantize(b, x, type, 32), gf_dequantize(y, b, type, 32);
         for (int i = 0; i < 32; i++) CHECK(y[i] == 0);
     }
-    /* One divided by such a step is infinite, and infinity became an int8. */
+    /* 1 divided by so small a step is infinite, and infinity was once converted to int8. */
     for (int i = 0; i < 32; i++) x[i] = i % 3 ? 1e-40f : -1e-41f * (float)i;
     for (int type = GF_Q8_0; type < GF_N_DTYPES; type++) {
         gf_quantize(b, x, type, 32), gf_dequantize(y, b, type, 32);
@@ -437,7 +436,7 @@ static void quantising_loses_at_most_half_a_step(void) {
                                : type == GF_Q4_0 ? top / 8 * 0.5 + top * 0x1p-11
                                                  : (most - least) / 15 * 0.5 + 2 * top * 0x1p-10;
                 if (type >= GF_Q8_0) bound += 128 * 0x1p-24; /* scales below f16's normal range */
-                /* q4_0 reaches -8 steps but only +7: the far end may lose a whole step */
+                /* q4_0 has -8 to +7 steps: at the positive end the error may be a whole step */
                 if (type == GF_Q4_0 && fabsf(x[i]) > top * 0.9) bound += top / 8 * 0.5;
                 CHECK_NEAR(y[i], x[i], bound);
             }
@@ -450,7 +449,7 @@ static void quantising_loses_at_most_half_a_step(void) {
 static void *bind(struct gf_mat *w, int type, int layout, int rows, int cols) {
     uint64_t n = gf_mat_bytes(type, layout, rows, cols);
     void *p = guarded(n);
-    memset(p, 0x5a, n); /* padding may hold anything */
+    memset(p, 0x5a, n); /* padding may have any value */
     gf_mat_bind(w, type, layout, rows, cols, p);
     return p;
 }
@@ -485,7 +484,7 @@ static void matrices_return_the_values_that_were_stored(void) {
                     uint64_t size = gf_mat_bytes(type, layout, rows, cols);
                     void *p = bind(&w, type, layout, rows, cols), *q = bind(&v, type, layout, rows, cols);
                     fill(x, rows * cols, 3);
-                    for (int i = 0; i < rows; i++) { /* in two pieces, in any order */
+                    for (int i = 0; i < rows; i++) { /* in two pieces, in either order */
                         int first = cols / 2 / per * per;
                         gf_quantize(blocks + i * bytes, x + i * cols, type, cols);
                         gf_mat_put(&w, i, first, x + i * cols + first, cols - first);
@@ -504,7 +503,7 @@ static void matrices_return_the_values_that_were_stored(void) {
                 }
 }
 
-/* One shape of matmul, every claim. */
+/* All properties of gf_matmul for one shape. */
 static void matmul_case(int type, int layout, int rows, int cols, int n) {
     int ldx = cols + 1, ldy = rows + 2;
     struct gf_mat w;
@@ -523,7 +522,7 @@ static void matmul_case(int type, int layout, int rows, int cols, int n) {
     gf_matmul_ref(want, ldy, x, ldx, &w, b, n, scratch, NULL);
     for (int t = 0; t < n; t++)
         for (int i = 0; i < ldy && t * ldy + i < n * ldy - 2; i++) {
-            if (i >= rows) { /* between the rows of y nothing is written */
+            if (i >= rows) { /* nothing is written between the rows of y */
                 CHECK(y[t * ldy + i] == 777);
                 continue;
             }
@@ -534,7 +533,7 @@ static void matmul_case(int type, int layout, int rows, int cols, int n) {
             }
             double bound = (cols + 1) * EPS * (sum_abs + fabsf(b[i]) + 1e-9);
             CHECK_NEAR(y[t * ldy + i], want[t * ldy + i], bound);
-            /* against the weights themselves; int8 activations are within half a step of 1 / 127 */
+            /* compared with the unquantised product; int8 activations have an error of half a step of 1 / 127 */
             double step = type < GF_Q8_0 ? 0 : 0.5 / 127;
             double loss = 0;
             for (int c = 0; c < cols && step > 0; c++) loss += step * fabsf(plain[(int64_t)i * cols + c]);
@@ -545,7 +544,7 @@ static void matmul_case(int type, int layout, int rows, int cols, int n) {
         gf_matmul(again, ldy, x, ldx, &w, b, n, scratch, pools[threads]);
         CHECK_BITS(again, y, ((int64_t)n * ldy - 2) * 4);
     }
-    for (int t = 0; t < n; t++) { /* row t alone is row t of many */
+    for (int t = 0; t < n; t++) { /* row t by itself has the same bits */
         gf_matmul(want, rows, x + (int64_t)t * ldx, cols, &w, b, 1, scratch_1, NULL);
         CHECK_BITS(want, y + (int64_t)t * ldy, rows * 4);
     }
@@ -556,7 +555,7 @@ static void matmul_case(int type, int layout, int rows, int cols, int n) {
     gf_matmul(again, ldy, x, ldx, &w, NULL, n, scratch, NULL); /* b is added last */
     for (int t = 0; t < n; t++)
         for (int i = 0; i < rows; i++) CHECK(again[t * ldy + i] + b[i] == y[t * ldy + i]);
-    if (type == GF_F32) { /* both layouts run the same sums */
+    if (type == GF_F32) { /* both layouts compute the same sums */
         struct gf_mat other;
         bind(&other, type, !layout, rows, cols);
         for (int i = 0; i < rows; i++) gf_mat_put(&other, i, 0, plain + (int64_t)i * cols, cols);
@@ -583,7 +582,7 @@ static void matmul_matches_ref_and_does_not_depend_on_the_batch(void) {
 }
 
 static void matmul_handles_extreme_bytes_and_values(void) {
-    /* extreme bytes: weights of -128 (no quantizer writes them, a file may), activations of +-127 */
+    /* extreme bytes: weights of -128, which a file may have although no quantiser writes them; activations of +-127 */
     struct gf_mat w;
     uint8_t block[34];
     float x[64], y[2 * 3];
@@ -600,7 +599,7 @@ static void matmul_handles_extreme_bytes_and_values(void) {
         CHECK(y[0] == -128 * 127 * 32 && y[1] == 127 * 127 * 32 && y[2] == -127 * 16);
         if (n == 2) CHECK(y[3] == 0 && y[4] == 0 && y[5] == -127 * 255 * 16);
     }
-    /* nothing hides a number that is not finite; tiny blocks count as zero */
+    /* values that are not finite reach the result; blocks of tiny values count as 0 */
     for (int bad = 0; bad < 3; bad++) {
         x[5] = bad == 0 ? NAN : bad == 1 ? INFINITY : -INFINITY;
         gf_matmul(y, 3, x, 32, &w, NULL, 1, scratch, NULL);
@@ -609,7 +608,7 @@ static void matmul_handles_extreme_bytes_and_values(void) {
     for (int i = 0; i < 32; i++) x[i] = 0x1p-140f;
     gf_matmul(y, 3, x, 32, &w, NULL, 1, scratch, NULL);
     CHECK(y[0] == 0 && y[1] == 0 && y[2] == 0);
-    /* f16: every finite half, subnormals too, and activations too large to be scaled up */
+    /* f16: every finite value, subnormals included, and activations too large to be multiplied by 2^112 */
     struct gf_mat h;
     float *hx = floats(256), *hy = floats(248), *big = floats(248), *many = floats(2 * 248);
     char *hs = guarded(gf_matmul_scratch(2, 256));
@@ -671,7 +670,7 @@ static void attention_matches_ref(void) {
             memset(kb, 0, gf_kv_key_bytes(type, d));
             memset(vb, 0xff, gf_kv_value_bytes(type, d)); /* unwritten values are NaN */
             fill(q, m * ldq - 1, 2), fill(k, 64 * d, 2), fill(v, 64 * d, 2), fill(p, m * lds - 6, 1);
-            /* every other case without negative weights, as softmax gives them */
+            /* every second case without negative weights, like those of softmax */
             for (int i = 0; h % 2 && i < m * lds - 6; i++) p[i] = fabsf(p[i]);
             int count = 1 + (h * 7 + type * 13) % 64;
             for (int j = 0; j < 64; j++) {
@@ -749,7 +748,7 @@ static void attention_matches_ref(void) {
             }
             release();
         }
-    /* p = 0 adds nothing, not even of a NaN written into V */
+    /* p = 0 adds nothing, even if V is NaN */
     float v[8], z[8] = {-0.0f, 1, 2, 3, 4, 5, 6, 7}, p[2] = {0, 0.5f}, zs[16];
     for (int type = 0; type < GF_N_KV_TYPES; type++) {
         void *vb = guarded(gf_kv_value_bytes(type, 8));
@@ -785,7 +784,7 @@ static void pool_runs_each_tile_once(void) {
         gf_pool_run(pools[threads], count_tile, &t, 0);
         if (pools[threads]) CHECK_INT(gf_pool_threads(pools[threads]), threads);
     }
-    for (int i = 0; i < 20; i++) { /* opened, barely used, closed */
+    for (int i = 0; i < 20; i++) { /* opened, used for one job, closed */
         static struct tally t;
         struct gf_pool *p = gf_pool_open(3);
         memset(&t, 0, sizeof t);

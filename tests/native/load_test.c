@@ -1,7 +1,7 @@
-/* load_test.c - tensors on their way into a model: every layout, stack and piece, read back.
+/* load_test.c - loads tensors in every layout, stack and piece size, and reads them back.
  *
- * Widths are beyond the 32 columns that a transposed tensor gathers, and no multiple of 32 unless a
- * block format needs it: with golden models, which are narrower, a column's place was never seen. */
+ * Widths exceed the 32 columns that a transposed tensor gathers, and are multiples of 32 only if a block format needs
+ * it. The golden models are narrower and do not detect a column in the wrong place. */
 #include "check.h"
 #include "glassformer.h"
 #include <stdlib.h>
@@ -25,8 +25,8 @@ static struct gf_config wide_config(int blocks_of_32) {
     return c;
 }
 
-/* Entry e's value at (row, col): a whole number that every format holds exactly; in every 32
- * columns of a row, and in every 32 rows of a column, one is 127 (q8_0's scale is then 1). */
+/* Entry e's value at (row, col): an integer that every format represents exactly. In each 32 columns of a row and in
+ * each 32 rows of a column one value is 127, so that the scale of q8_0 is 1. */
 static float value(int32_t e, int32_t row, int32_t col) {
     if ((row + col) % 32 == e % 32) return 127;
     return (float)((e * 7919 + row * 131 + col * 17) % 253 - 126);
@@ -37,7 +37,7 @@ struct way {
     int32_t file;                             /* dtype of matrices in the file */
 };
 
-/* Entries first .. first + n - 1 arrive as one tensor of floats. */
+/* Load entries first ... first + n - 1 as one tensor. */
 static void load(struct gf_model *m, int32_t first, int32_t n, const struct way *how) {
     struct gf_tensor t;
     int32_t rows = 0, cols = 0;
@@ -79,7 +79,7 @@ static int ends(const struct gf_tensor *t, const char *with) {
 }
 
 static void a_tensor_loads_equally_in_every_layout_stack_and_piece_size(void) {
-    for (int i = 0; i < 32; i++) { /* kept as f32, f16, q8_0, and q8_0 in the file too */
+    for (int i = 0; i < 32; i++) { /* stored as f32, f16, q8_0, and q8_0 in the file too */
         const int form = i / 4 % 4;
         const struct way how = {i % 2, i / 2 % 2, form < 3 ? form : 2,
                                 i < 16     ? 1 << 20
@@ -121,7 +121,7 @@ static void a_tensor_loads_equally_in_every_layout_stack_and_piece_size(void) {
     }
 }
 
-/* Entries that differ in columns, or in rank, are no stack. */
+/* Entries that differ in columns or in rank cannot be stacked. */
 static void stacks_of_unequal_columns_or_rank_are_refused(void) {
     struct gf_config c = wide_config(0);
     c.bias_qkv = c.bias_ffn = 0; /* v is followed by o, of other columns; up by down */
@@ -136,13 +136,13 @@ static void stacks_of_unequal_columns_or_rank_are_refused(void) {
         const int32_t status = gf_tensor_begin(m, e, 2, GF_F32, 0, &err);
         CHECK_INT(status, fits ? GF_OK : GF_ERR_SHAPE);
         refused += !fits;
-        if (status == GF_OK) gf_tensor_end(m, &err); /* nothing has come: dropped */
+        if (status == GF_OK) gf_tensor_end(m, &err); /* nothing was written: it is discarded */
     }
     CHECK(refused > 5);
     gf_model_close(m);
 }
 
-/* Two matrices in one stack, one kept as the blocks that arrive, the other as floats. */
+/* Two matrices in one stack: the blocks of one are stored unchanged, those of the other as floats. */
 static void a_stack_may_be_stored_in_two_weight_types(void) {
     struct gf_config c = wide_config(1);
     c.n_layers = 0, c.final_norm = 0, c.position = GF_POS_ROPE, c.bias_head = 0;

@@ -1,11 +1,10 @@
-/* model_test.c - models against tests/golden: every variant's output, every capture point, every
- * edit, in every form that weights arrive in; mistakes that must not go unnoticed; counts; what is
- * refused and in which words. */
+/* model_test.c - compares models with tests/golden: outputs of every variant, capture points, edits, all ways to load
+ * weights. Also: the comparison detects known mistakes; parameter counts; refusals and their sentences. */
 #include "check.h"
 #include "golden.h"
 #include <stdlib.h>
 
-/* Allocations that cannot succeed are part of what is tested. */
+/* The tests make allocations that cannot succeed. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
@@ -51,7 +50,7 @@ static double largest(const float *x, int64_t n) {
     return most;
 }
 
-/* Models whose weights some block format holds exactly are kept in it. */
+/* Models whose weights a block format represents exactly are stored in it. */
 static int block_dtype(const struct golden *g) {
     return !strcmp(g->name, "q8_0")   ? GF_Q8_0
            : !strcmp(g->name, "q4_0") ? GF_Q4_0
@@ -71,7 +70,7 @@ static struct gf_model *model_of(const struct golden *g, const struct gf_config 
     return m;
 }
 
-/* The largest difference from a run's output of the same run in model m. */
+/* The largest difference between a run's golden output and that of model m. */
 static double off_by(const struct gf_model *m, const struct golden_run *r, const float *want) {
     if (!m) return 0;
     const int64_t n = (int64_t)r->rows * r->cols;
@@ -171,7 +170,7 @@ static void every_capture_point_matches_the_golden_models(void) {
                     there += gf_session_capture(s, stack, layer, point, 1, &err) == GF_OK;
         CHECK(golden_eval(s, r, &err) != NULL);
         for (int32_t i = 0; i < r->n_points; i++) check_point(g, r, &r->points[i], s);
-        /* nothing the engine shows is left unchecked, nothing the architecture has is missing */
+        /* every point that the engine captures is checked, and every point of the architecture exists */
         if (r->full) CHECK_INT(there, r->n_points);
         gf_session_close(s);
         gf_model_close(m);
@@ -209,8 +208,8 @@ static void an_edit_at_every_point_matches_the_golden_models(void) {
 
 /* ---- how weights arrive ------------------------------------------------------------------------------------------ */
 
-/* Values that f32, f16 and bf16 all hold: whatever they are read from and kept as, transposed or not,
- * stacked or not, in whatever pieces, the model is the same one, bit for bit. */
+/* Weights that f32, f16 and bf16 represent exactly give the same bits for every type in the file and in memory,
+ * transposed or not, stacked or not, in pieces of any size. */
 static void float_types_layouts_and_piece_sizes_give_the_same_bits(void) {
     static const char *const names[] = {"modern_tied", "gpt2"};
     static const uint8_t formats[] = {GF_F32, GF_F16, GF_BF16};
@@ -242,14 +241,14 @@ static void float_types_layouts_and_piece_sizes_give_the_same_bits(void) {
     }
 }
 
-/* Weights that a block format holds exactly go in as floats and can be read back as they were. */
+/* Weights that a block format represents exactly are loaded as floats and read back unchanged. */
 static void block_formats_keep_weights_that_they_represent_exactly(void) {
     for (int dtype = GF_Q8_0; dtype < GF_N_DTYPES; dtype++) {
         const struct golden *g = golden(dtype == GF_Q8_0 ? "q8_0" : dtype == GF_Q4_0 ? "q4_0" : "q4_1");
         const struct golden_run *r = &g->runs[0];
         const size_t n_bytes = (size_t)r->rows * (size_t)r->cols * sizeof(float);
         float *first = malloc(n_bytes), *y = malloc(n_bytes);
-        for (int way = 0; way < 2; way++) { /* quantised on the way in; the second time transposed */
+        for (int way = 0; way < 2; way++) { /* quantised while loading; the second time transposed */
             struct feeding how = {
                 .dtypes = all_kept_as(dtype), .transposed = way, .stacked = way, .seed = (uint64_t)way};
             struct gf_model *m = golden_model(g, &r->cfg, &how, &err);
@@ -265,7 +264,7 @@ static void block_formats_keep_weights_that_they_represent_exactly(void) {
                 gf_model_tensor(m, i, &t);
                 kept += t.dtype == dtype;
                 float row[64];
-                for (int32_t k = 0; k < t.rows; k++) { /* and they can be read back */
+                for (int32_t k = 0; k < t.rows; k++) { /* read back */
                     CHECK_OK(gf_tensor_read(m, i, k, row, &err));
                     const struct golden_weight *w = NULL;
                     for (int32_t j = 0; j < g->n_weights; j++)
@@ -282,7 +281,7 @@ static void block_formats_keep_weights_that_they_represent_exactly(void) {
     }
 }
 
-/* One matrix of a file arrives as its blocks, one by one; kept as `kept`. */
+/* Load one matrix block by block and store it as `kept`. */
 static void check_blocks(const struct golden *from, int32_t entry, int dtype, int kept) {
     struct gf_model *m = gf_model_open(&from->cfg, all_kept_as(kept), &err);
     CHECK(m != NULL);
@@ -302,7 +301,7 @@ static void check_blocks(const struct golden *from, int32_t entry, int dtype, in
         CHECK_OK(gf_tensor_read(m, entry, i, row, &err));
         if (kept == dtype || kept == GF_F32)
             CHECK_BITS(row, want, (size_t)w->cols * sizeof *row);
-        else /* the others round; the worst is q4_0, whose one side ends at 7/8 of the other */
+        else /* the others round; q4_0 most, because its positive side ends at 7/8 of the negative one */
             CHECK_CLOSE(max_diff(row, want, w->cols), 0.126 * largest(want, w->cols), "%s: dtype %d kept as %d",
                         w->name, dtype, kept);
     }
@@ -335,8 +334,8 @@ static void the_comparison_distinguishes_the_outputs_of_known_mistakes(void) {
     CHECK(n > 40);
 }
 
-/* The same comparison on a model that has the mistake: it must fail, and where the mistake is one
- * of the decoys, it must be that decoy. */
+/* Compare a model that has the mistake with the golden output: they must differ. If the mistake is one of the decoys,
+ * its output must be that decoy. */
 static void fault(const char *name, const char *decoy, void (*spoil)(struct gf_config *), const struct feeding *how) {
     const struct golden *g = golden(name);
     const struct golden_run *r = &g->runs[0];
@@ -408,8 +407,8 @@ static void the_comparison_fails_for_models_with_planted_faults(void) {
     fault("gpt2", NULL, NULL, &norms);
 }
 
-/* A rotation that is one position off: queries rotated here, in double, and set by an edit. Turned
- * by the right angle the output stays the golden one; by the next position's it does not. */
+/* The test rotates the queries itself, in double, and sets them by an edit. With the right angle the output is the
+ * golden one, with the angle of the next position it is not. */
 static void the_comparison_fails_for_a_rope_offset_of_one(void) {
     const struct golden *g = golden("modern_tied");
     const struct golden_run *r = &g->runs[0];
@@ -518,7 +517,7 @@ static void parameter_counts_match_the_published_ones(void) {
 static uint64_t seed = 12345;
 static int32_t below(int32_t n) { return (int32_t)(test_random(&seed) >> 33) % n; }
 
-/* Written down once more, by hand, from the papers. */
+/* The same count, written by hand from the papers. */
 static uint64_t count_by_formula(const struct gf_config *c) {
     const uint64_t d = (uint64_t)c->d_model, q = (uint64_t)(c->n_heads * c->d_head),
                    kv = (uint64_t)(c->n_kv_heads * c->d_head), f = (uint64_t)c->d_ff, v = (uint64_t)c->vocab_size,
@@ -586,7 +585,7 @@ static void random_weights_are_normal_and_depend_on_the_seed_only(void) {
         CHECK_OK(gf_model_randomize(m[i], i < 2 ? 7 : 8, 0.02f, &err));
     }
     double sum = 0, square = 0, n = 0, same = 0;
-    /* tenths of the normal distribution end at these */
+    /* the deciles of the normal distribution */
     static const double edges[] = {-1.2815515655, -0.8416212336, -0.5244005127, -0.2533471031, 0,
                                    0.2533471031,  0.5244005127,  0.8416212336,  1.2815515655};
     double bins[10] = {0};
@@ -640,7 +639,7 @@ static void a_random_model_has_the_loss_of_uniform_guessing(void) {
     gf_model_close(m);
 }
 
-/* A block at initialisation: how far a unit-normal input is from its output, relative to it. */
+/* The relative difference between input and output of a block at initialisation, for a unit-normal input. */
 static double change_of_a_block(int32_t placement, uint64_t seed_) {
     struct gf_config c = config(16, 64, 1, 4, 256, 16);
     c.norm = GF_LAYERNORM, c.ffn = GF_GELU_ERF, c.position = GF_POS_NONE;
@@ -683,7 +682,7 @@ static void a_pre_norm_block_starts_near_the_identity(void) {
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
-/* The call fails with this status and a sentence that names these words. */
+/* The call fails with this status and a sentence that contains these words. */
 #define CHECK_REFUSED(call, wanted, ...)                                                                               \
     do {                                                                                                               \
         memset(&err, 0, sizeof err);                                                                                   \
@@ -694,7 +693,7 @@ static void a_pre_norm_block_starts_near_the_identity(void) {
             if (check_note(strstr(err.text, words_[i_]) != NULL, __FILE__, __LINE__))                                  \
                 printf("\"%s\" does not say \"%s\"\n", err.text, words_[i_]);                                          \
     } while (0)
-/* The same for calls that give a pointer. */
+/* The same for calls that return a pointer. */
 #define STATUS_OF(pointer) ((pointer) == NULL ? err.status : 0)
 
 static void impossible_configurations_are_refused(void) {
@@ -740,7 +739,7 @@ static void impossible_configurations_are_refused(void) {
     CHECK_INT((int32_t)gf_config_get(&c, 1), 51);
     CHECK(isnan(gf_config_get(&c, -1)) && isnan(gf_config_get(&c, 10000)));
 
-    /* What is set comes back: an integer as it is, a float rounded, also where that is its limit. */
+    /* gf_config_get returns the value that was set: an integer unchanged, a float rounded, also at its limits. */
 #define FIELD_LIMITS(type, name, standard, least, most) {#name, _Generic((type)0, int32_t : 0, float : 1), least, most},
     static const struct {
         const char *name;
@@ -759,7 +758,7 @@ static void impossible_configurations_are_refused(void) {
         if (limits[f].most == (double)1e12f) CHECK_OK(gf_config_set(&c, f, 1e12, &err));
     }
 
-    c = good; /* more than any machine has */
+    c = good; /* more memory than any machine has */
     c.vocab_size = 1 << 22, c.d_model = 1 << 16, c.n_layers = 4096, c.d_ff = 1 << 20;
     c.n_heads = c.n_kv_heads = 64, c.d_head = 1024;
     CHECK_REFUSED(STATUS_OF(gf_model_open(&c, NULL, &err)), GF_ERR_MEMORY, "bytes", "memory");
@@ -773,8 +772,8 @@ static int32_t entry(const struct gf_config *c, const char *name) {
     return -1;
 }
 
-/* Position tables are f32 whatever the matrices beside them are kept as. In a model without blocks
- * the fuzzer stacked one with the head: their formats were compared where a table has none. */
+/* Position tables are f32, whatever the type of the matrices. The fuzzer stacked one with the head, and the engine read
+ * the type of a matrix that a table does not have. */
 static void a_position_table_and_matrices_load_as_one_stack(void) {
     struct gf_config c = config(5, 32, 0, 4, 32, 3);
     c.position = GF_POS_LEARNED, c.final_norm = 0, c.tie_word_embeddings = 0;
@@ -832,7 +831,7 @@ static void tensors_of_wrong_shape_order_or_length_are_refused(void) {
     CHECK_REFUSED(gf_model_seal(m, &err), GF_ERR_STATE, "still being loaded");
     CHECK_REFUSED(gf_model_randomize(m, 1, 0.02f, &err), GF_ERR_STATE, "already");
     CHECK_REFUSED(gf_tensor_write(m, x, 6, &err), GF_ERR_ARGUMENT, "embed.weight", "6", "4");
-    CHECK_REFUSED(gf_tensor_write(m, x, 4, &err), GF_ERR_STATE, "no tensor"); /* that ended it */
+    CHECK_REFUSED(gf_tensor_write(m, x, 4, &err), GF_ERR_STATE, "no tensor"); /* the failed write has discarded it */
 
     CHECK_OK(gf_tensor_begin(m, embed, 1, GF_F32, 0, &err));
     CHECK_OK(gf_tensor_write(m, x, sizeof x - 4, &err));
@@ -913,7 +912,7 @@ static void session_calls_with_wrong_arguments_or_state_are_refused(void) {
     CHECK_REFUSED(STATUS_OF(gf_session_logits(s, -1, 1, &err)), GF_ERR_ARGUMENT, "-1");
     CHECK_REFUSED(STATUS_OF(gf_session_logits(s, 0, 0, &err)), GF_ERR_ARGUMENT, "rows");
     CHECK_REFUSED(STATUS_OF(gf_session_logits(s, 3, INT32_MAX, &err)), GF_ERR_ARGUMENT, "rows");
-    CHECK_INT(gf_session_length(s), 4); /* and the session is as it was */
+    CHECK_INT(gf_session_length(s), 4); /* the session is unchanged */
     memcpy(after, gf_session_logits(s, 3, 1, &err), sizeof after);
     CHECK_BITS(after, before, sizeof after);
 

@@ -1,5 +1,5 @@
-/* sample_test.c - from logits to a token: the distribution against the plain definition in double,
- * the draws against the distribution. */
+/* sample_test.c - sampling: the distribution is compared with its definition in double, the draws with the
+ * distribution. */
 #include "check.h"
 #include "golden.h"
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int more_likely_first(const void *a, const void *b) {
     return i - k;
 }
 
-/* Distance of some decision from its edge: nearer than this a float may decide otherwise. */
+/* How close a decision of the definition is to its limit. Below a bound float may decide differently from double. */
 static double edge;
 
 /* Penalty, temperature, top-k, top-p, min-p, one after the other, in double. */
@@ -48,14 +48,14 @@ static void define(double *probs, const float *logits, int32_t n, const struct g
     int32_t kept = n;
     if (p->top_k > 0 && p->top_k < n) {
         kept = p->top_k;
-        while (kept < n && x[order[kept]] == x[order[p->top_k - 1]]) kept++; /* ties stay */
+        while (kept < n && x[order[kept]] == x[order[p->top_k - 1]]) kept++; /* tokens that tie with the k-th stay */
     }
     for (int32_t i = 0; i < kept; i++)
         sum += probs[order[i]] = exp((x[order[i]] - x[order[0]]) / (double)p->temperature);
     if (p->top_p < 1) {
         double mass = 0;
         int32_t i = 0;
-        while (i < kept) { /* the token that crosses p stays */
+        while (i < kept) { /* the token at which the sum exceeds p stays */
             mass += probs[order[i++]] / sum;
             edge = fmin(edge, fabs(mass - (double)p->top_p));
             if (mass > (double)p->top_p) break;
@@ -100,7 +100,7 @@ static void distributions_match_the_definition_in_double(void) {
             if (round % 7 == 0 && below(4) == 0) logits[i] = -INFINITY;
         }
         logits[below(n)] = 3;
-        for (int i = 0; i < 12; i++) seen[i] = below(n + 4) - 2; /* some nowhere */
+        for (int i = 0; i < 12; i++) seen[i] = below(n + 4) - 2; /* some outside the vocabulary */
         const struct gf_sampling p = {.temperature = round % 11 == 0 ? 0 : (float)(0.05 + 3 * uniform() * uniform()),
                                       .top_p = below(2) ? 1 : (float)(0.02 + 0.97 * uniform()),
                                       .min_p = below(2) ? 0 : (float)(0.4 * uniform()),
@@ -110,7 +110,7 @@ static void distributions_match_the_definition_in_double(void) {
     }
 }
 
-/* Each setting by itself, on numbers that can be checked on paper: weights 8, 4, 2, 1, 1. */
+/* Each setting by itself, with weights that can be computed by hand: 8, 4, 2, 1, 1. */
 static void each_sampling_setting_matches_values_computed_by_hand(void) {
     const float ln2 = 0.693147180559945f, logits[5] = {ln2, 3 * ln2, 2 * ln2, 0, 0}; /* weights 2, 8, 4, 1, 1 */
     const struct {
@@ -124,7 +124,7 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
         {{1, 1, 0, 1, 4}, {2, 8, 4, 1, 1}}, /* the fourth and fifth tie: both stay */
         {{1, 1, 0, 1, 99}, {2, 8, 4, 1, 1}},
         {{1, 0.4f, 0, 1, 0}, {0, 16, 0, 0, 0}},
-        {{1, 0.51f, 0, 1, 0}, {0, 32. / 3, 16. / 3, 0, 0}}, /* the one that crosses stays */
+        {{1, 0.51f, 0, 1, 0}, {0, 32. / 3, 16. / 3, 0, 0}}, /* the token at which the sum exceeds p stays */
         {{1, 0.8f, 0, 1, 0}, {16. * 2 / 14, 16. * 8 / 14, 16. * 4 / 14, 0, 0}},
         {{1, 1e-6f, 0, 1, 0}, {0, 16, 0, 0, 0}},
         {{1, 1, 0.3f, 1, 0}, {0, 32. / 3, 16. / 3, 0, 0}},
@@ -136,7 +136,7 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
         CHECK_INT(gf_distribution(got, logits, 5, &rows[i].p, NULL, 0, &err), GF_OK);
         for (int k = 0; k < 5; k++) CHECK_NEAR((double)got[k] * 16, rows[i].sixteenths[k], 1e-5);
     }
-    /* the penalty divides what is above 0, multiplies what is below, once for each token */
+    /* the penalty divides positive logits and multiplies negative ones, once for each token */
     const float both[3] = {2, -1, 0};
     const int32_t seen[5] = {0, 1, 0, 0, 1};
     const struct gf_sampling penalty = {1, 1, 0, 2, 0};
@@ -146,7 +146,7 @@ static void each_sampling_setting_matches_values_computed_by_hand(void) {
     CHECK_NEAR((double)got[0], exp(1) / sum, 1e-6);
     CHECK_NEAR((double)got[1], exp(-2) / sum, 1e-6);
     CHECK_NEAR((double)got[2], 1 / sum, 1e-6);
-    /* no overflow, no underflow to nothing */
+    /* neither overflow nor underflow of all weights */
     const float big[4] = {1e4f, 9.99e3f, -1e4f, 0};
     const struct gf_sampling plain = {0.5f, 1, 0, 1, 0};
     float four[4];
@@ -168,7 +168,7 @@ static void extreme_settings_give_finite_probabilities(void) {
             CHECK_INT(gf_distribution(got, k ? huge : logits, 4, &rows[i], seen, 2, &err), GF_OK);
             for (int j = 0; j < 4; j++) sum += (double)got[j];
             CHECK_NEAR(sum, 1, 1e-5);
-            if (i < 2) CHECK(got[k ? 0 : 1] == 1); /* next to 0 is next to greedy */
+            if (i < 2) CHECK(got[k ? 0 : 1] == 1); /* a temperature near 0 is nearly greedy */
         }
 }
 
@@ -210,7 +210,7 @@ static void draws_follow_the_distribution(void) {
                 break;
             }
             count[c.id]++;
-            /* its own probability, whatever was cut off and sharpened */
+            /* the model's probability, before temperature and cuts */
             if (k % 997 == 0) CHECK_NEAR((double)c.logprob, (double)logits[c.id] - log(all), 1e-5);
         }
         CHECK_INT(gf_distribution(probs, logits, 30, &rows[i], ids, 6, &err), GF_OK);
@@ -222,7 +222,8 @@ static void draws_follow_the_distribution(void) {
             else
                 chi2 += (count[k] - want) * (count[k] - want) / want, kinds++;
         }
-        /* mean kinds - 1, deviation sqrt(2 (kinds - 1)); the seed is fixed, so this is no lottery */
+        /* chi-square: mean kinds - 1, deviation sqrt(2 (kinds - 1)). The seed is fixed, so the result is always the
+         * same. */
         CHECK(kinds > 1);
         CHECK_NEAR(chi2, kinds - 1, 4 * sqrt(2.0 * (kinds - 1)));
     }
@@ -252,7 +253,7 @@ static void the_same_seed_gives_the_same_tokens(void) {
     CHECK(!memcmp(a, b, sizeof a));
     struct gf_session *t = gf_session_open(m, 0, GF_KV_F32, &err);
     gf_session_seed(t, 8);
-    generate(t, &hot, b, 20); /* the generator's state goes with a fork */
+    generate(t, &hot, b, 20); /* a fork copies the generator's state */
     struct gf_session *f = gf_session_fork(t, &err);
     CHECK(f != NULL);
     for (int i = 20; i < 39 && f; i++) {
@@ -268,7 +269,7 @@ static void the_same_seed_gives_the_same_tokens(void) {
     gf_session_seed(s, 9);
     generate(s, &hot, c, 39);
     CHECK(memcmp(a, c, sizeof a));
-    /* greedy: the largest logit, and no number is drawn for it */
+    /* greedy: the largest logit, and no random number is used */
     CHECK_INT(gf_session_rewind(s, 0, &err), GF_OK);
     generate(s, &greedy, c, 39);
     CHECK_INT(gf_session_rewind(s, 0, &err), GF_OK);

@@ -1,5 +1,5 @@
-/* session_test.c - one timeline, however it was walked: token by token, in chunks, rewound, forked,
- * watched, traced, threaded or in company, the bits are the same; and what edits promise. */
+/* session_test.c - a session gives the same bits token by token, in chunks, after rewinding or forking, with captures,
+ * with tracing, with threads and together with other sessions. Also the effects of edits. */
 #include "base/pool.h"
 #include "check.h"
 #include "golden.h"
@@ -14,7 +14,7 @@ static struct gf_error err;
         int32_t status_ = (call);                                                                                      \
         if (check_note(status_ == GF_OK, __FILE__, __LINE__)) printf("%s: status %d: %s\n", #call, status_, err.text); \
     } while (0)
-/* Bits, with the model's name. */
+/* The same bits; a failure prints the model's name. */
 #define CHECK_SAME(got, want, n, name, ...)                                                                            \
     do {                                                                                                               \
         const float *got_ = (got), *want_ = (want);                                                                    \
@@ -45,7 +45,7 @@ enum { N_LENGTHS = sizeof lengths / sizeof *lengths };
 
 static int32_t length_of(const struct golden *g, int32_t i) { return lengths[i] ? lengths[i] : g->cfg.context_length; }
 
-/* A session, with a source where the model wants one. */
+/* Open a session, with a source if the model is an encoder_decoder. */
 static struct gf_session *open_session(const struct golden *g, const struct gf_model *m, int32_t kv_type) {
     struct gf_session *s = gf_session_open(m, 0, kv_type, &err);
     CHECK(s != NULL);
@@ -54,7 +54,7 @@ static struct gf_session *open_session(const struct golden *g, const struct gf_m
     return s;
 }
 
-/* Sizes of pieces: all at once, one by one, odd ones. */
+/* Sizes of the chunks: all at once, one by one, odd ones. */
 enum { AT_ONCE, ONE_BY_ONE, ODD, N_PLANS };
 static int32_t piece(int32_t plan, int32_t k, int32_t left) {
     static const int32_t odd[] = {3, 1, 5, 63, 2, 7, 13};
@@ -62,7 +62,7 @@ static int32_t piece(int32_t plan, int32_t k, int32_t left) {
     return n < left ? n : left;
 }
 
-/* Evaluate tokens[from .. to); their logits to out. */
+/* Evaluate tokens [from, to) and copy their logits to out. */
 static void eval(struct gf_session *s, int32_t vocab, const int32_t *tokens, int32_t from, int32_t to, int32_t plan,
                  float *out) {
     for (int32_t at = from, k = 0, n; at < to; at += n, k++) {
@@ -80,7 +80,7 @@ static float *floats(int64_t n) {
     return p;
 }
 
-/* ---- walking ----------------------------------------------------------------------------------------------------- */
+/* ---- chunks, rewinds, forks, threads ----------------------------------------------------------------------------- */
 
 static void one_pass_single_tokens_and_odd_chunks_give_the_same_bits(void) {
     EACH_DECODER(g, m)
@@ -99,7 +99,7 @@ static void one_pass_single_tokens_and_odd_chunks_give_the_same_bits(void) {
         }
 }
 
-/* The same for configurations nobody thought of. */
+/* The same for random configurations. */
 static void random_causal_configurations_give_the_same_bits_in_any_chunks(void) {
     uint64_t seed = 4711;
     int walked = 0;
@@ -129,7 +129,7 @@ static void random_causal_configurations_give_the_same_bits_in_any_chunks(void) 
     CHECK(walked > 40);
 }
 
-/* Logits of other rows, in other portions, are the same rows. */
+/* The logits of a row do not depend on which rows are requested together. */
 static void logits_of_any_rows_are_the_same_bits(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 67 < g->cfg.context_length ? 67 : 64;
@@ -152,7 +152,7 @@ static void logits_of_any_rows_are_the_same_bits(void) {
 
 static void f16_and_q8_caches_stay_close_to_f32(void) {
     EACH_DECODER(g, m) {
-        if (has_blocks(g)) continue; /* int8 activations fall to the other side of an edge */
+        if (has_blocks(g)) continue; /* int8 activations may round differently */
         const int32_t v = g->cfg.vocab_size, n = 40;
         float *y[GF_N_KV_TYPES];
         uint64_t bytes[GF_N_KV_TYPES];
@@ -169,8 +169,8 @@ static void f16_and_q8_caches_stay_close_to_f32(void) {
             f16 += pow((double)y[GF_KV_F16][i] - (double)y[0][i], 2);
             q8 += pow((double)y[GF_KV_Q8][i] - (double)y[0][i], 2);
         }
-        /* a step of f16 is 2^-11, of q8 1/254 of the largest; some scores here are sharp and make
-         * several times that of it */
+        /* A step of f16 is 2^-11, one of q8 is 1/254 of the largest value. Large scores make the error several times as
+         * large. */
         CHECK_NEAR(sqrt(f16 / all_of_it), 0, 4 * 0x1p-11);
         CHECK_NEAR(sqrt(q8 / all_of_it), 0, 8.0 / 254);
         CHECK(max_diff(y[GF_KV_F16], y[0], (int64_t)n * v) > 0);
@@ -212,7 +212,7 @@ static void a_rewound_session_equals_a_fresh_one(void) {
             struct gf_session *s = open_session(g, m, GF_KV_F16), *fresh = open_session(g, m, GF_KV_F16);
             eval(s, v, ids, 0, before, AT_ONCE, got);
             CHECK_OK(gf_session_rewind(s, k, &err));
-            CHECK(gf_session_logits(s, 0, 1, &err) == NULL); /* of what? */
+            CHECK(gf_session_logits(s, 0, 1, &err) == NULL); /* nothing has been evaluated */
             eval(s, v, other, k, n, ODD, got);
             eval(fresh, v, other, 0, n, AT_ONCE, want);
             CHECK_SAME(got, want + (int64_t)k * v, (int64_t)(n - k) * v, g->name, "rewound to %d", k);
@@ -241,13 +241,13 @@ static void a_fork_and_its_original_continue_independently(void) {
         CHECK(last != NULL);
         if (last) CHECK_SAME(last, got + (int64_t)(at - 1) * v, v, g->name, "the fork's last row");
         struct gf_sampling hot = {2, 1, 0, 1.5f, 0};
-        for (int i = 0; i < 5; i++) { /* the same sampler, the same tokens seen */
+        for (int i = 0; i < 5; i++) { /* the same generator state and the same tokens for the penalty */
             struct gf_choice a, b;
             CHECK_OK(gf_session_sample(s, &hot, &a, &err));
             CHECK_OK(gf_session_sample(f, &hot, &b, &err));
             CHECK_INT(a.id, b.id);
         }
-        eval(s, v, ids, at, at + 3, ONE_BY_ONE, got); /* both go on, in turn */
+        eval(s, v, ids, at, at + 3, ONE_BY_ONE, got); /* both continue, alternately */
         eval(f, v, other, at, at + 4, ONE_BY_ONE, got);
         eval(fresh, v, other, 0, at + 4, AT_ONCE, want);
         CHECK_SAME(got, want + (int64_t)at * v, 4 * (int64_t)v, g->name, "the fork");
@@ -255,7 +255,7 @@ static void a_fork_and_its_original_continue_independently(void) {
         CHECK_OK(gf_session_rewind(fresh, 0, &err));
         eval(fresh, v, ids, 0, at + 5, AT_ONCE, want);
         CHECK_SAME(got, want + (int64_t)(at + 3) * v, 2 * (int64_t)v, g->name, "the original");
-        gf_session_close(s); /* the fork outlives it */
+        gf_session_close(s); /* the fork remains usable */
         eval(f, v, other, at + 4, at + 5, AT_ONCE, got);
         CHECK_OK(gf_session_rewind(fresh, 0, &err));
         eval(fresh, v, other, 0, at + 5, AT_ONCE, want);
@@ -318,7 +318,7 @@ static void sessions_evaluated_together_give_the_same_bits_as_alone(void) {
                 CHECK_INT(gf_session_length(s[i]), held[i] + step + 1);
             }
         }
-        /* who captured once and no longer does, may join */
+        /* a session that no longer captures may join */
         CHECK_OK(gf_session_capture(s[0], 0, 0, GF_P_Z, 1, &err));
         CHECK_INT(gf_sessions_eval(s, next, 2, &err), GF_ERR_STATE);
         CHECK_OK(gf_session_capture(s[0], 0, 0, GF_P_Z, 0, &err));
@@ -327,7 +327,7 @@ static void sessions_evaluated_together_give_the_same_bits_as_alone(void) {
         struct gf_session *twice[2] = {s[0], s[0]};
         CHECK_INT(gf_sessions_eval(twice, next, 2, &err), GF_ERR_ARGUMENT);
         CHECK_INT(gf_sessions_eval(s, next, 0, &err), GF_ERR_ARGUMENT);
-        next[1] = v; /* all or nothing */
+        next[1] = v; /* one bad token: no session is evaluated */
         CHECK_INT(gf_sessions_eval(s, next, 2, &err), GF_ERR_TOKEN);
         CHECK_INT(gf_session_length(s[0]), held[0] + 3);
         for (int i = 0; i < 5; i++) gf_session_close(s[i]), gf_session_close(alone[i]);
@@ -364,7 +364,7 @@ static void a_model_without_a_causal_mask_evaluates_the_whole_sequence_at_once(v
         if (!free_model) continue;
         struct gf_session *s = open_session(g, free_model, 0), *fresh = open_session(g, free_model, 0);
         float *want = floats((int64_t)70 * v), *got = floats((int64_t)70 * v);
-        eval(fresh, v, ids, 0, 70, AT_ONCE, want); /* one pass, more than a chunk */
+        eval(fresh, v, ids, 0, 70, AT_ONCE, want); /* one call, more than a chunk */
         for (int32_t n = 68; n <= 70; n++) {
             CHECK_OK(gf_session_rewind(s, 0, &err));
             eval(s, v, ids, 0, n, AT_ONCE, got);
@@ -372,7 +372,7 @@ static void a_model_without_a_causal_mask_evaluates_the_whole_sequence_at_once(v
         CHECK_SAME(got, want, (int64_t)70 * v, g->name, "the prefix again and again");
         CHECK_OK(gf_session_rewind(s, 0, &err));
         eval(s, v, ids, 0, 69, AT_ONCE, got);
-        CHECK(max_diff(got, want, v) > 1e-4 || g->cfg.n_layers == 0); /* the first row sees the last */
+        CHECK(max_diff(got, want, v) > 1e-4 || g->cfg.n_layers == 0); /* the first row depends on the last token */
         free(want), free(got);
         gf_session_close(s), gf_session_close(fresh);
         gf_model_close(free_model);
@@ -403,12 +403,12 @@ static void masked_source_positions_have_no_effect(void) {
         if (is_double(g)) {
             eval(s, v, ids, 0, 20, ONE_BY_ONE, got);
             CHECK_SAME(got, logits, 20 * v, g->name, "other hidden tokens");
-            /* a new source starts the decoder again */
+            /* a new source empties the decoder's cache */
             CHECK_OK(gf_session_encode(s, source, NULL, 9, &err));
             CHECK_INT(gf_session_length(s), 0);
             CHECK(gf_session_logits(s, 0, 1, &err) == NULL);
         }
-        /* hidden at the end is the same as not given */
+        /* masked positions at the end have the same effect as a shorter source */
         static const uint8_t tail[11] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0};
         CHECK_OK(gf_session_encode(s, source, tail, 11, &err));
         memcpy(want, gf_session_hidden(s, GF_STACK_ENCODER, &n), (size_t)(8 * d) * sizeof *want);
@@ -425,7 +425,7 @@ static void masked_source_positions_have_no_effect(void) {
     }
 }
 
-/* ---- watching ---------------------------------------------------------------------------------------------------- */
+/* ---- captures and traces ----------------------------------------------------------------------------------------- */
 
 static int32_t capture_all(struct gf_session *s) {
     int32_t n = 0;
@@ -436,8 +436,8 @@ static int32_t capture_all(struct gf_session *s) {
     return n;
 }
 
-/* Rows row0 .. of a captured point, seen in a pass of fewer rows, are those rows of the whole pass;
- * keys after the last one seen are 0 in a pattern and -inf in scores. */
+/* The rows from row0 on of a point captured in a shorter pass equal those rows of the whole pass. Later keys are 0 in a
+ * pattern and -inf in scores. */
 static void check_rows(const struct golden *g, struct gf_session *part, struct gf_session *whole, int32_t layer,
                        int32_t point, int32_t row0) {
     int32_t a[3], b[3];
@@ -462,8 +462,7 @@ static void check_rows(const struct golden *g, struct gf_session *part, struct g
     CHECK(empty);
 }
 
-/* Rows of a causal pattern sum to 1, with nothing after the diagonal or left of the window, where
- * the scores are -inf. */
+/* The rows of a causal pattern sum to 1. After the diagonal and before the window they are 0, and the scores -inf. */
 static void check_patterns(const struct golden *g, struct gf_session *s, int32_t layer, int32_t n) {
     const int32_t window = g->cfg.sliding_window;
     int32_t dims[3];
@@ -540,7 +539,7 @@ static void capturing_any_single_point_changes_no_bit(void) {
     }
 }
 
-/* Captured [rows, width] of a point as it stands. */
+/* The captured values [rows, width] of a point. */
 static const float *seen(struct gf_session *s, int32_t layer, int32_t point) {
     int32_t dims[3];
     const float *x = gf_session_captured(s, 0, layer, point, dims);
@@ -587,7 +586,7 @@ static void captured_parts_add_up_to_the_residual_stream(void) {
                     CHECK_NEAR(total, 1, 1e-6);
                 }
             }
-        /* the residual stream at any depth is the embedding and every contribution before it */
+        /* the residual stream at any depth is the sum of the embedding and all contributions before it */
         if (c->norm_placement == GF_PRE_NORM) {
             const float *embed = seen(s, -1, GF_P_EMBED),
                         *pos = c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL
@@ -663,7 +662,7 @@ static void tracing_changes_no_bit(void) {
     }
 }
 
-/* ---- changing ---------------------------------------------------------------------------------------------------- */
+/* ---- edits ------------------------------------------------------------------------------------------------------- */
 
 static void after_clearing_edits_a_session_equals_a_fresh_one(void) {
     EACH_MODEL(g, m) {
@@ -709,7 +708,7 @@ static void scaling_by_one_changes_no_bit(void) {
     }
 }
 
-/* The same as zeros in its columns of the output projection, in a model loaded that way. */
+/* Compared with a model whose output projection has zeros in the head's columns. */
 static void ablating_a_head_equals_zeroing_its_output_columns(void) {
     EACH_DECODER(g, m) {
         if (is_double(g) || has_blocks(g)) continue;
@@ -787,7 +786,7 @@ static void edits_apply_at_their_position_in_any_chunks(void) {
     }
 }
 
-/* Later edits see what earlier ones left, and captures what the last one left. */
+/* Each edit changes the result of the one before, and a capture shows the result of the last. */
 static void edits_apply_in_order_before_capture(void) {
     struct golden *g = &all[1];
     const int32_t d = g->cfg.d_model, v = g->cfg.vocab_size;
@@ -808,7 +807,7 @@ static void edits_apply_in_order_before_capture(void) {
     gf_session_close(s);
 }
 
-/* One neuron, or one key of a pattern, and nothing beside it; masked scores stay masked. */
+/* An index edits one neuron, or one key of a pattern, and no other. Masked scores stay masked. */
 static void an_index_edits_one_neuron_or_one_key(void) {
     struct golden *g = &all[1];
     const int32_t d_ff = g->cfg.d_ff, v = g->cfg.vocab_size, n = 4;
@@ -828,7 +827,7 @@ static void an_index_edits_one_neuron_or_one_key(void) {
     const float *scores = gf_session_captured(cut, 0, 1, GF_P_SCORES, dims);
     for (int32_t q = 0; q < n; q++)
         for (int32_t k = 0; k < n; k++) CHECK(k > q ? isinf(scores[q * dims[2] + k]) : scores[q * dims[2] + k] == 0);
-    /* a key that is not there yet: the fuzzer overflowed the last one's successor */
+    /* a key beyond the cache: with INT32_MAX the fuzzer made index + 1 overflow */
     gf_session_clear_edits(cut);
     CHECK_OK(gf_session_rewind(cut, 0, &err));
     for (int32_t op = GF_EDIT_SCALE; op <= GF_EDIT_ADD; op++) {
@@ -843,8 +842,8 @@ static void an_index_edits_one_neuron_or_one_key(void) {
     gf_session_close(cut);
 }
 
-/* Each head's part of one row, whatever number format the weights have: an edited row was the sum
- * of heads once, and those not edited were so too. */
+/* An edit of a head's result changes one row, for every weight type. Once all rows, edited or not, became sums over
+ * heads. */
 static void an_edited_head_result_changes_its_own_row_only(void) {
     EACH_DECODER(g, m) {
         const int32_t v = g->cfg.vocab_size, n = 9;
@@ -860,7 +859,7 @@ static void an_edited_head_result_changes_its_own_row_only(void) {
     }
 }
 
-/* Weight put on a key beyond the window was captured and not computed with. */
+/* A pattern value set outside the window was once captured but not used in the output. */
 static void an_edited_pattern_outside_the_window_is_computed_with(void) {
     struct gf_config c;
     gf_config_default(&c);
@@ -875,7 +874,7 @@ static void an_edited_pattern_outside_the_window_is_computed_with(void) {
     for (int i = 0; i < MOST; i++) tokens[i] = ids[i] % v;
     float *y = floats((int64_t)n * v), *z = floats((int64_t)n * v);
     for (int k = 0; k < 4; k++) {
-        const int32_t index = k < 2 ? 0 : n - 20; /* blocks away, and in the window's own */
+        const int32_t index = k < 2 ? 0 : n - 20; /* in a block far from the window, and in the window's block */
         struct gf_session *plain = gf_session_open(m, 0, 0, &err), *cut = gf_session_open(m, 0, 0, &err);
         const float one = 1;
         CHECK_OK(gf_session_edit(cut, 0, 0, GF_P_PATTERN, -1, n - 1, index, GF_EDIT_SET, 0, &one, 1, &err));
@@ -889,7 +888,7 @@ static void an_edited_pattern_outside_the_window_is_computed_with(void) {
     gf_model_close(m);
 }
 
-/* Rows whose whole window is padding were not numbers. */
+/* The output of rows whose whole window is masked was once NaN. */
 static void rows_whose_keys_are_all_masked_are_finite(void) {
     struct gf_config c;
     gf_config_default(&c);

@@ -1,6 +1,6 @@
-/* train_corners_test.c - the trainer where the other tests do not look: files, teachers, rates,
- * dropout, and what the WebAssembly boundary hands out.
- * Each stands for a planted fault that no native test caught. */
+/* train_corners_test.c - parts of the trainer that the other tests do not cover: files, teachers, learning rates,
+ * dropout, and the results of the WebAssembly interface. For each there was a planted fault that no other native test
+ * detected. */
 #include "check.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
 #include "base/rng.h"
@@ -11,7 +11,7 @@
 
 static struct gf_error err;
 
-/* Under the sanitizers no allocation is larger than 8 MB: one test needs memory to end. */
+/* The sanitizers refuse allocations above 8 MB: one test needs a failing allocation. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=8"; }
 
@@ -44,7 +44,7 @@ static void a_failed_file_is_removed(void) {
     gf_put_format(&to, "%s", text);
     CHECK_INT(to.bad, 0);
     CHECK_INT(m.n, 1023);
-    text[1023] = 'x', text[1024] = 0; /* more than it can format */
+    text[1023] = 'x', text[1024] = 0; /* longer than the buffer of gf_put_format */
     gf_put_format(&to, "%s", text);
     CHECK_INT(to.bad, 1);
     CHECK_INT(m.n, 1023);
@@ -84,11 +84,10 @@ static void the_learning_rate_ends_at_final_rate(void) {
     CHECK_NEAR(gf_trainer_rate(&o, 10), 1, 1e-6);
     CHECK_NEAR(gf_trainer_rate(&o, 55), 0.625, 1e-6);
     for (int64_t step = 100; step < 400; step += 37)
-        CHECK_NEAR(gf_trainer_rate(&o, step), 0.25, 1e-6); /* a run that goes on */
+        CHECK_NEAR(gf_trainer_rate(&o, step), 0.25, 1e-6); /* after the last step */
 }
 
-/* Each pass of each step drops other elements, and so does another seed. Without learning, only
- * dropout changes the loss of the same text. */
+/* Each pass, step and seed drops other elements. With a learning rate of 0 only dropout changes the loss of a text. */
 static double loss_with(int32_t micro, int32_t batch, int steps) {
     const struct setting more[] = {{"dropout", 0.5},
                                    {"seed", 1},
@@ -102,7 +101,7 @@ static double loss_with(int32_t micro, int32_t batch, int steps) {
                                    {NULL, 0}};
     static char text[2000];
     double out[6] = {0};
-    text[0] = 0; /* stories of one window each, all alike */
+    text[0] = 0; /* equal stories of one window each */
     for (int i = 0; i < 12; i++) strcat(text, "abcdefgh ijklmnop qrst uvw xyz.\n<|endoftext|>\n");
     struct gf_run *r = open_run(more, text, 0);
     for (int i = 0; i < steps; i++) CHECK_INT(gf_train_step(r, out, &err), GF_OK);
@@ -114,7 +113,7 @@ static void dropout_masks_differ_by_seed_step_and_pass(void) {
     CHECK(loss_with(32, 32, 1) == one);
     CHECK(loss_with(32, 32, 2) != one);
     CHECK(loss_with(32, 64, 1) != one); /* two passes; the first is the same */
-    /* The initial weights come from the seed too: what is dropped is looked at alone. */
+    /* The initial weights depend on the seed too, so the dropped elements are compared directly. */
     const struct gf_config cfg = {.d_model = 64};
     float x[64], y[3][64];
     for (int i = 0; i < 64; i++) x[i] = 1;
@@ -171,7 +170,7 @@ static void batch_tokens_must_be_a_multiple_of_micro_tokens(void) {
     gf_train_close(r);
 }
 
-/* What JavaScript is told of a step; that files hold the average; that a vocabulary may stay small. */
+/* The results of a step; files contain the average; a vocabulary may be smaller than requested. */
 static void the_wasm_interface_returns_the_documented_values(void) {
     const struct setting more[] = {{"average", 0.9}, {"vocab_size", 600}, {NULL, 0}};
     struct gf_run *r = open_run(more, "one fish two fish\n<|endoftext|>\nred fish blue fish\n", 0);
@@ -183,8 +182,8 @@ static void the_wasm_interface_returns_the_documented_values(void) {
         CHECK(out[0] == i && out[4] == before + out[5] && out[5] > 0);
         before = out[4];
     }
-    CHECK_INT(gf_train_validate(r, out, &err), GF_ERR_STATE); /* nothing is held out */
-    /* (1 + t) / (10 + t) forgets the start, and is below 0.9 for long */
+    CHECK_INT(gf_train_validate(r, out, &err), GF_ERR_STATE); /* there is no validation text */
+    /* the decay is (1 + t) / (10 + t) while that is below 0.9 */
     CHECK(memcmp(r->trainer.averaged.data, r->trainer.weights.data, 64) != 0);
     struct gf_memory m;
     struct gf_sink to = gf_memory_sink(&m);
@@ -196,14 +195,14 @@ static void the_wasm_interface_returns_the_documented_values(void) {
     gf_memory_close(&m);
     to = gf_memory_sink(&m);
     file = gf_train_file(r, TOKENIZER, 0, &n, &err);
-    gf_bpe_write(&r->bpe, 1, &to); /* stories begin with the separator */
+    gf_bpe_write(&r->bpe, 1, &to); /* with `begin`, as for stories */
     CHECK(file && n == m.n && !memcmp(file, m.bytes, n));
     free(file);
     gf_memory_close(&m);
     gf_train_close(r);
 }
 
-/* After one step the average is w0 + (1 - 2/11) (w1 - w0), though 0.9 was asked for. */
+/* After one step the average is w0 + (1 - 2/11) (w1 - w0), although average = 0.9. */
 static void the_running_average_forgets_the_initial_weights(void) {
     const struct setting more[] = {{"average", 0.9}, {NULL, 0}};
     struct gf_run *r = open_run(more, NULL, 0);
@@ -232,14 +231,14 @@ static void pairs_train_through_the_wasm_interface(void) {
     CHECK_INT(gf_train_validate(r, out, &err), GF_OK);
     CHECK(out[0] > 0 && out[1] > 0 && isfinite(out[0]) && isfinite(out[1]));
     void *file = gf_train_file(r, TOKENIZER, 0, &n, &err);
-    gf_bpe_write(&r->bpe, 0, &to); /* sources have no separator */
+    gf_bpe_write(&r->bpe, 0, &to); /* without `begin`, as for pairs */
     CHECK(file && n == m.n && !memcmp(file, m.bytes, n));
     free(file);
     gf_memory_close(&m);
     gf_train_close(r);
 }
 
-/* normal(0, std), and what writes into the residual stream divided by sqrt(2 layers). */
+/* normal(0, std); for the matrices that write into the residual stream divided by sqrt(2 n_layers). */
 static void initial_weights_have_the_requested_deviation(void) {
     for (int kind = 0; kind < 2; kind++)
         for (int scaled = 0; scaled < 2; scaled++) {
@@ -269,8 +268,7 @@ static void initial_weights_have_the_requested_deviation(void) {
         }
 }
 
-/* Root mean squares over the matrices of a layer: norm gains, whose gradients are larger, are none
- * of them. */
+/* Root mean squares over the matrices of a layer, without norm gains, whose gradients are larger. */
 static void depth_is_measured_over_matrices_only(void) {
     struct gf_run *r = open_run(NULL, NULL, 0);
     const struct gf_config *c = &r->recipe.cfg;
@@ -312,7 +310,7 @@ static int says(const struct gf_config *c, const char *what) {
     return found;
 }
 
-/* One field away from a plain GPT-2 or Llama, a folder is our own. */
+/* A configuration that differs from GPT-2 or Llama in one field gets the model_type "glassformer". */
 static void only_plain_gpt2_and_llama_get_hugging_face_folders(void) {
     struct gf_config llama;
     gf_config_default(&llama);
@@ -350,8 +348,7 @@ static void only_plain_gpt2_and_llama_get_hugging_face_folders(void) {
 #undef OWN
 }
 
-/* A state of 10 MB, for which there is no memory: what was written of it is given back. The leak is
- * the sanitizer's to find. */
+/* A state of 10 MB, for which memory is missing. What was written of it is freed; the sanitizer reports a leak. */
 static void a_file_for_which_memory_is_missing_returns_null_and_leaks_nothing(void) {
     const struct setting more[] = {{"d_model", 128}, {"d_ff", 1000}, {NULL, 0}};
     struct gf_run *r = open_run(more, NULL, 0);

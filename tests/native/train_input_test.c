@@ -1,5 +1,5 @@
-/* train_input_test.c - numbers that reach the trainer from outside: checkpoints, files, curves and
- * the calls of the WebAssembly boundary, which is compiled in here. */
+/* train_input_test.c - wrong numbers from outside: in checkpoints, files, curves and calls of the WebAssembly
+ * interface, whose source is included here. */
 #include "check.h"
 #include "train/report.h"
 #include "train/text/synthetic.h"
@@ -41,7 +41,7 @@ static void *state_of(struct gf_run *r, uint32_t *n) {
     return state;
 }
 
-/* What a checkpoint begins with (trainer.c). */
+/* The start of a checkpoint (trainer.c). */
 struct head {
     char magic[8];
     struct gf_config cfg;
@@ -51,7 +51,7 @@ struct head {
     char data[64];
 };
 
-/* A step count near 2^63 was accepted and multiplied. */
+/* A step count near 2^63 was once accepted, and its product overflowed. */
 static void checkpoints_with_impossible_counts_are_refused(void) {
     static const int64_t steps[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 2, GF_STEPS_MOST + 1};
     static const int64_t tokens[] = {-1, INT64_MIN, INT64_MAX, GF_TOKENS_MOST + 1};
@@ -80,7 +80,7 @@ static void checkpoints_with_impossible_counts_are_refused(void) {
     CHECK_INT(m, n);
     CHECK_BITS(still, good, n);
     free(still);
-    h.step = GF_STEPS_MOST; /* the last that is possible: training goes on */
+    h.step = GF_STEPS_MOST; /* the largest that is accepted: training continues */
     h.tokens = GF_TOKENS_MOST;
     memcpy(bad, &h, sizeof h);
     CHECK_INT(gf_train_load(r, bad, n, &err), GF_OK);
@@ -168,7 +168,7 @@ static void calls_in_the_wrong_order_are_refused(void) {
     CHECK_INT(gf_train_vocabulary(r, "{}", 2, &err), GF_ERR_MISSING);
     CHECK(gf_train_steps(r) == 0);
     CHECK_INT(gf_train_set(r, "width", 3, &err), GF_ERR_CONFIG);
-    /* opened with too little memory in a pass: no second try on what is half open */
+    /* opening fails (a pass is shorter than the context): a second gf_train_open is refused */
     CHECK_INT(gf_train_set(r, "micro_tokens", 16, &err), GF_OK);
     CHECK_INT(open_run(r, &err), GF_ERR_ARGUMENT);
     CHECK_INT(gf_train_set(r, "micro_tokens", 64, &err), GF_OK);
@@ -184,7 +184,7 @@ static void calls_in_the_wrong_order_are_refused(void) {
     CHECK(!gf_train_file(r, 9, 0, &n, &err) && err.status == GF_ERR_ARGUMENT);
     CHECK(!gf_train_file(r, -1, 0, &n, &err) && err.status == GF_ERR_ARGUMENT);
     CHECK(!gf_train_file(r, GGUF, GF_Q4_1, &n, &err) && err.status == GF_ERR_ARGUMENT);
-    /* seeds and lengths that a conversion or a product would have overflowed */
+    /* seeds and lengths for which a conversion or a product would overflow */
     static const double seeds[] = {NAN, -1, 1e300, INFINITY};
     static const int32_t lengths[] = {-1, 0, 1, GF_DEPTH_TOKENS + 1, 1 << 30, INT32_MAX};
     for (int i = 0; i < 4; i++) CHECK_INT(gf_train_depth(r, seeds[i], 8, depth, &err), GF_ERR_ARGUMENT);
@@ -212,7 +212,7 @@ static void the_learning_rate_is_finite_at_every_step(void) {
 
 static void a_tokenizer_with_too_many_tokens_is_refused(void) {
     static const char head[] = "\"merges\":[";
-    enum { MERGES = (1 << 22) - 256 }; /* and 257 tokens that need no merge */
+    enum { MERGES = (1 << 22) - 256 }; /* and 257 tokens without a merge */
     const size_t n = sizeof head - 1 + 2 * (size_t)MERGES;
     struct gf_error err = {0};
     struct gf_bpe b;
@@ -224,7 +224,7 @@ static void a_tokenizer_with_too_many_tokens_is_refused(void) {
     free(json);
 }
 
-/* A loss.csv without a loss: the scale began at infinity and its labels never ended. */
+/* For a loss.csv without a loss the scale once started at infinity, and drawing its labels did not end. */
 static void a_loss_curve_of_any_numbers_is_drawn(void) {
     static const char *const lines[] = {"5,100\n",
                                         "5,100,-1e300,0,,\n",

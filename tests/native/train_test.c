@@ -1,4 +1,4 @@
-/* train_test.c - the trainer: against PyTorch, against the engine that ships, against itself. */
+/* train_test.c - the trainer compared with PyTorch, with sessions of the engine and with itself. */
 #include "check.h"
 #include "glassformer.h"
 #include "train/text/bpe.h"
@@ -87,7 +87,7 @@ static void against_pytorch(const char *name) {
     CHECK_NEAR(loss, g.loss, 1e-5 * g.loss);
     at = 0;
     for (int32_t i = 0; i < w.n_list; at += (int64_t)w.list[i++].t.count) {
-        double error = 0, size = 0; /* of a tensor: rounding does not know which element is small */
+        double error = 0, size = 0; /* over a whole tensor: small elements have the rounding errors of large ones */
         for (uint64_t j = 0; j < w.list[i].t.count; j++) {
             const double got = (double)d.data[w.list[i].offset + j], want = (double)g.gradients[(uint64_t)at + j];
             error += (got - want) * (got - want);
@@ -121,7 +121,7 @@ static void gradients_and_fifty_steps_match_pytorch(void) {
     against_pytorch("translation");
 }
 
-/* ---- a corpus of our own ----------------------------------------------------------------------------------------- */
+/* ---- a synthetic corpus ------------------------------------------------------------------------------------------ */
 
 static void a_vocabulary_is_learned_written_and_read_back(void) {
     static const char *const texts[] = {"Once upon a time, there's a  dog.\n\n \"Hello!\" 42  ",
@@ -153,11 +153,11 @@ static void a_vocabulary_is_learned_written_and_read_back(void) {
         }
         CHECK_TEXT(back, texts[i]);
     }
-    CHECK(gf_bpe_encode(&b, text, 1000, ids, 4096) < 500); /* it compresses */
+    CHECK(gf_bpe_encode(&b, text, 1000, ids, 4096) < 500); /* fewer ids than bytes */
     gf_bpe_close(&again);
     CHECK_INT(gf_bpe_read(&again, json, m.n / 2, &err), GF_ERR_MISSING);
     CHECK_INT(gf_bpe_read(&again, json, m.n - 4, &err), GF_ERR_TRUNCATED);
-    /* Half a letter took the quote behind it along: more merges were read than had been counted. */
+    /* An incomplete UTF-8 character once included the quote after it, and more merges were read than counted. */
     static const char odd[] = "\"merges\":[\"\xc4\" ]\",\"! !\",\"! !\"]";
     CHECK_INT(gf_bpe_read(&again, odd, sizeof odd - 1, &err), GF_ERR_SHAPE);
     gf_memory_close(&m);
@@ -165,7 +165,7 @@ static void a_vocabulary_is_learned_written_and_read_back(void) {
     free(text);
 }
 
-/* A line without a space was one piece, and its tokens grew longer than any that can be written. */
+/* A line without a space was once one piece, and its tokens became longer than gf_bpe_write can write. */
 static void no_token_is_longer_than_a_piece(void) {
     struct gf_error err;
     struct gf_bpe b, again;
@@ -184,7 +184,7 @@ static void no_token_is_longer_than_a_piece(void) {
     CHECK_INT(again.vocab_size, b.vocab_size);
     gf_bpe_close(&again);
     gf_memory_close(&m);
-    /* and a 0 byte, which ends a text in C, is none */
+    /* a text with a 0 byte is refused */
     struct gf_data d;
     text[5000] = 0;
     CHECK_INT(gf_data_open(&d, text, n, 0, &b, 16, 1, &err), GF_ERR_ARGUMENT);
@@ -227,7 +227,7 @@ static void a_replaced_word_is_replaced_throughout_a_text(void) {
     got = gf_swap_apply(&s, text, sizeof text - 1, 3, &n);
     CHECK(n == strlen(copy) && !memcmp(got, copy, n));
     gf_swap_close(&s);
-    /* A text of short words had no room for long ones; the sanitizer sees it. */
+    /* Replacing short words by long ones once wrote beyond the result; the sanitizer reports it. */
     char dense[3000];
     for (size_t i = 0; i < sizeof dense; i++) dense[i] = "Ed "[i % 3];
     CHECK_INT(gf_swap_open(&s, "1 Ed Annabellachristina\n", "Annabellachristina Ed", 21, &err), GF_OK);
@@ -236,8 +236,8 @@ static void a_replaced_word_is_replaced_throughout_a_text(void) {
         CHECK(got && (n == sizeof dense || n == sizeof dense / 3 * 19));
     }
     gf_swap_close(&s);
-    /* Its words were not given back when it was refused; the sanitizer sees it. */
-    /* lines as Windows ends them, and a name among words */
+    /* The words of a refused file were once not freed; the sanitizer reports it. */
+    /* lines that end in CR LF, and a name among words */
     CHECK_INT(gf_swap_open(&s, "1 dog\tRex\r\n", "dog dog Rex", 11, &err), GF_OK);
     got = gf_swap_apply(&s, "Dog ran.", 8, 1, &n);
     CHECK(got && n == 8 && (!memcmp(got, "Rex ran.", n) || !memcmp(got, "Dog ran.", n)));
@@ -282,7 +282,7 @@ static void close_small(struct small *s) {
     gf_bpe_close(&s->bpe);
 }
 
-/* Uniform guessing costs ln V. */
+/* The loss of uniform guessing is ln vocab_size. */
 static void an_untrained_model_has_the_loss_of_uniform_guessing(void) {
     static const char *const variants[][4] = {{NULL},
                                               {"norm=layernorm", "ffn=gelu_tanh", "position=learned", NULL},
@@ -346,7 +346,7 @@ static void a_continued_run_gives_the_same_bits_as_an_uninterrupted_one(void) {
     CHECK_INT(s.t.step, 0);
     close_small(&s);
 
-    /* Every truncation, and places that these texts do not have. */
+    /* Truncated checkpoints, and positions that the corpus does not have. */
     if (!open_small(&s, lines, 60)) return;
     const size_t ends[] = {0, 7, 8, 100, half.n / 2, half.n - 1};
     for (int i = 0; i < 6; i++) CHECK_INT(gf_trainer_load(&s.t, half.bytes, ends[i], &err), GF_ERR_TRUNCATED);
@@ -356,7 +356,7 @@ static void a_continued_run_gives_the_same_bits_as_an_uninterrupted_one(void) {
     CHECK_INT(gf_data_seek(&s.data, 0, 3, 1 << 20), -1);
     CHECK_INT(gf_data_seek(&s.data, 0, 3, -1), -1);
     close_small(&s);
-    if (!open_small(&s, lines, 3)) return; /* three stories only: the run above was at another */
+    if (!open_small(&s, lines, 3)) return; /* a corpus of three stories does not have the position of the run above */
     CHECK_INT(s.bpe.vocab_size, 300);
     struct gf_memory fresh = state_of(&s);
     CHECK_INT(gf_trainer_load(&s.t, half.bytes, half.n, &err), GF_ERR_CONFIG);
@@ -372,7 +372,7 @@ static void a_continued_run_gives_the_same_bits_as_an_uninterrupted_one(void) {
     gf_memory_close(&still);
 }
 
-/* The weights of a step that cannot be taken stay as they were; they became NaN once. */
+/* A step whose loss is not finite changes no weight. All weights once became NaN. */
 static void a_step_whose_loss_is_not_finite_changes_no_weight(void) {
     static const char *const lines[] = {NULL};
     struct gf_error err;
@@ -416,10 +416,9 @@ static void two_threads_give_the_same_bits_as_one(void) {
     gf_pool_close(pool);
 }
 
-/* What is said of deep stacks, measured on 24 layers. Pre-norm: the stream grows, and every layer
- * gets its share of gradient. Post-norm: the stream stays at 1. Neither residuals nor norms: signal
- * and gradient die out on the way. Residuals alone carry both through. (Norms alone do too: each
- * restores the size that its layer took away.) */
+/* Measured on 24 layers. Pre-norm: the residual stream grows, and each layer gets a similar gradient. Post-norm: the
+ * stream stays at 1. Without residual connections and norms, signal and gradient vanish. Residual connections by
+ * themselves keep both (and so do norms, which restore the size after each layer). */
 static void gradients_of_deep_models_follow_norm_and_residual_placement(void) {
     struct gf_error err;
     struct gf_depth pre[24], post[24], carried[24], bare[24];
@@ -450,7 +449,7 @@ static void gradients_of_deep_models_follow_norm_and_residual_placement(void) {
            bare[0].weights, bare[23].weights);
 }
 
-/* Training reads whole sequences, a session its cache: one model, one bits per byte. */
+/* Training computes whole sequences, a session uses its cache: both give the same bits per byte. */
 static void validation_equals_the_bits_per_byte_of_a_session(void) {
     static const char *const variants[][8] = {
         {NULL},
@@ -488,7 +487,7 @@ static void sha256_matches_the_published_examples(void) {
     CHECK_TEXT(digits, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-/* A file that was written is read back: exactly, or within half a step of its quantisation. */
+/* Weights read back from a written file are equal, or differ by at most half a quantisation step. */
 static void weights_read_from_a_gguf_equal_those_written(void) {
     static const char *const variants[][8] = {
         {NULL},
@@ -538,7 +537,7 @@ static void recipes_with_unknown_keys_or_invalid_values_are_refused(void) {
     CHECK_TEXT(err.text, "a recipe has no key width");
     CHECK_INT(gf_recipe_line(&r, "d_model = many", &err), GF_ERR_CONFIG);
     CHECK_INT(gf_recipe_line(&r, "d_model", &err), GF_ERR_CONFIG);
-    /* Numbers were converted whatever they were. */
+    /* Numbers out of range were once converted without a check. */
     static const char *const wild[] = {
         "steps = 1e999", "batch_tokens = nan", "muon = -inf",      "lr = 1e40",
         "seed = -1",     "sample_every = 0.5", "micro_tokens = 0", "checkpoint_every = -1"};

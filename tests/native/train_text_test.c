@@ -1,5 +1,5 @@
-/* train_text_test.c - from text to batches: ties between pairs, pieces, epochs, windows, pairs,
- * swaps. Each test stands for a planted fault that no native test caught. */
+/* train_text_test.c - src/train/text: vocabularies, pieces, epochs, windows, pairs, word replacements. For each test
+ * there was a planted fault that no other native test detected. */
 #include "base/rng.h"
 #include "check.h"
 #include "train/files/tokenizer_json.h"
@@ -18,8 +18,8 @@ static char *copy_of(const char *text, size_t n) {
 
 /* ---- vocabularies ------------------------------------------------------------------------------------------------ */
 
-/* The pair that is most frequent in pieces of letters, each as often as it stands there; of equals
- * the one with the smallest ids. Counted anew for each merge. */
+/* The most frequent pair in pieces of letters; of equals the one with the smallest ids. Counted again for each
+ * merge. */
 enum { WORDS = 60, LONG = 8, MERGES = 60 };
 static void best_pair(int32_t words[WORDS][LONG], const int32_t *n, int32_t best[2]) {
     static int32_t count[400][400];
@@ -77,7 +77,7 @@ static void text_is_divided_by_gpt2s_pattern(void) {
     CHECK(ids[0] == 1 + 'x' && ids[1] == 1 + ' ' && ids[2] == 257);
     CHECK_INT(gf_bpe_encode(&b, "x  ", 3, ids, 9), 3);
     gf_bpe_close(&b);
-    /* A piece is at most 4,096 bytes: what is longer is as two. */
+    /* A piece has at most 4,096 bytes; a longer one is divided. */
     char line[9000];
     for (int i = 0; i < 9000; i++) line[i] = "abc"[i % 3];
     CHECK_INT(gf_bpe_train(&b, line, sizeof line, 259, &err), GF_OK); /* ab, then abc */
@@ -145,7 +145,7 @@ static void each_epoch_has_its_own_order(void) {
         for (int i = 0; i < N; i++) moved[e] += orders[e][i] != orders[e ? e - 1 : 2][i];
     }
     CHECK(moved[1] > N / 2 && moved[2] > N / 2);
-    CHECK_INT(gf_data_seek(&d, 0, 0, 0), 0); /* the same again */
+    CHECK_INT(gf_data_seek(&d, 0, 0, 0), 0); /* an earlier epoch has the same order again */
     CHECK_BITS(d.order, orders[0], sizeof orders[0]);
     gf_data_close(&d);
     gf_bpe_close(&b);
@@ -163,7 +163,7 @@ static void the_last_window_ends_with_the_text(void) {
         memset(line, 'a', sizeof line);
         CHECK_INT(gf_data_open(&d, copy_of(line, (size_t)n), (size_t)n, 0, &b, 8, 1, &err), GF_OK);
         for (int32_t w = 0; w < windows + 3; w++) CHECK_INT(gf_data_seek(&d, 0, 0, w), w < windows ? 0 : -1);
-        /* in order, in rooms for one window each: every byte counts once */
+        /* in file order, one window a batch: each byte counts once */
         int64_t bytes = 0, targets = 0;
         int32_t passes = 0;
         CHECK_INT(gf_batch_open(&buffer, 8, 1), 0);
@@ -200,7 +200,7 @@ static void only_the_target_of_a_pair_is_predicted(void) {
     gf_bpe_close(&b);
 }
 
-/* Two words never become one, and a word with a vowel in front stays behind its "an". */
+/* Two words never get the same replacement, and a word after "an" is replaced by one that begins with a vowel. */
 static void different_words_get_different_replacements(void) {
     static const char text[] = "Lily Tim an owl Ben a dog", all[] = "Lily Tim Ben Mia Sam owl dog ant cat";
     struct gf_swap s;
