@@ -48,11 +48,12 @@ npm_packages() {
 wasm() {
   npm_packages
   local inputs
-  inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js)
+  inputs=$(find src -name '*.[ch]' -o -name '*exports.txt' | LC_ALL=C sort; echo scripts/compile.js scripts/config_fields.js)
   # shellcheck disable=SC2086
   if changed wasm $inputs || ! node scripts/compile.js --have wasm || [ ! -f build/stamps/toolchain ]; then
     local key=$sum
     forget wasm
+    run_step 'configuration fields' "$fix_line" node scripts/config_fields.js
     find_emcc
     run_step 'engine, WebAssembly' "$fix_line" compile_with_emcc wasm
     remember_toolchain

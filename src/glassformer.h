@@ -36,62 +36,103 @@ enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE };
 /* GF_ROPE_HALF, GF_ROPE_ADJACENT: kernels.h */
 enum { GF_ROPE_SCALING_NONE, GF_ROPE_SCALING_LINEAR, GF_ROPE_SCALING_LLAMA3 };
 
-/* X(C type, name, default, least, most): every field of a configuration, once. Flags are 0 or 1. */
+/* GF_ENUMS and the three tables below are the only place that says what a configuration may be.
+ * scripts/config_fields.js makes web/lib/formats/config_fields.js from them, so their expressions use only what means
+ * the same in C and JavaScript: c->field, the enumerators above, numbers without suffix, + - * % ! && || ?:,
+ * comparisons, parentheses, GF_CEIL_DIV(a, b) = a / b rounded up, and GF_GIVEN. An enumerated field is compared with
+ * its own enumerators only. */
+
+/* X(C type, name, default, least, most): every field, in the order in which defaults are filled in. default: an
+ * expression over the fields before it, or GF_NO_DEFAULT: the field must be given. Flags are 0 or 1. */
 #define GF_CONFIG_FIELDS(X)                                                                                            \
     X(int32_t, kind, GF_DECODER, 0, 2)                                                                                 \
-    X(int32_t, vocab_size, 0, 1, 1 << 22)                                                                              \
-    X(int32_t, d_model, 0, 1, 1 << 16)                                                                                 \
-    X(int32_t, n_layers, 0, 0, 1 << 12)         /* decoder blocks; encoder blocks of an 'encoder' */                   \
-    X(int32_t, n_encoder_layers, 0, 0, 1 << 12) /* of an 'encoder_decoder' */                                          \
-    X(int32_t, n_heads, 0, 1, 1 << 12)                                                                                 \
-    X(int32_t, n_kv_heads, 0, 1, 1 << 12)                                                                              \
-    X(int32_t, d_head, 0, 1, 1 << 12)                                                                                  \
-    X(int32_t, d_ff, 0, 1, 1 << 20)                                                                                    \
-    X(int32_t, context_length, 0, 1, INT32_MAX)                                                                        \
-    X(int32_t, norm, GF_RMSNORM, 0, 1)                                                                                 \
-    X(float, norm_eps, 1e-5f, 0, 1) /* inside the square root */                                                       \
-    X(int32_t, norm_placement, GF_PRE_NORM, 0, 1)                                                                      \
-    X(int32_t, final_norm, 1, 0, 1)                                                                                    \
-    X(int32_t, qk_norm, 0, 0, 1) /* RMSNorm on each head's q and k (Qwen3) */                                          \
+    X(int32_t, vocab_size, GF_NO_DEFAULT, 1, 1 << 22)                                                                  \
+    X(int32_t, d_model, GF_NO_DEFAULT, 1, 1 << 16)                                                                     \
+    X(int32_t, n_layers, GF_NO_DEFAULT, 1, 1 << 12) /* decoder blocks; encoder blocks of an 'encoder' */               \
+    X(int32_t, n_encoder_layers, c->kind == GF_ENCODER_DECODER ? c->n_layers : 0, 0, 1 << 12)                          \
+    X(int32_t, n_heads, GF_NO_DEFAULT, 1, 1 << 12)                                                                     \
+    X(int32_t, n_kv_heads, c->n_heads, 1, 1 << 12)                                                                     \
+    X(int32_t, d_head, GF_CEIL_DIV(c->d_model, c->n_heads), 1, 1 << 12) /* by rule without remainder */                \
     X(int32_t, ffn, GF_SWIGLU, 0, 3)                                                                                   \
+    X(int32_t, d_ff, c->ffn == GF_SWIGLU ? 64 * GF_CEIL_DIV(8 * c->d_model, 192) : 4 * c->d_model, 1, 1 << 20)         \
+    X(int32_t, context_length, 1024, 1, INT32_MAX)                                                                     \
+    X(int32_t, norm, GF_RMSNORM, 0, 1)                                                                                 \
+    X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1) /* inside the square root */                         \
+    X(int32_t, norm_placement, GF_PRE_NORM, 0, 1)                                                                      \
+    X(int32_t, final_norm, c->norm_placement == GF_PRE_NORM, 0, 1)                                                     \
+    X(int32_t, qk_norm, 0, 0, 1) /* RMSNorm on each head's q and k (Qwen3) */                                          \
     X(int32_t, position, GF_POS_ROPE, 0, 3)                                                                            \
-    X(float, rope_theta, 10000.0f, 0, 1e12f)                                                                           \
+    X(float, rope_theta, 10000, 1e-6, 1e12)                                                                            \
     X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1)                                                                         \
     X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 2)                                                               \
-    X(float, rope_factor, 1, 0, 1e6f)                                                                                  \
-    X(float, rope_low_freq_factor, 1, 0, 1e6f)                                                                         \
-    X(float, rope_high_freq_factor, 4, 0, 1e6f)                                                                        \
-    X(int32_t, rope_original_context, 8192, 0, INT32_MAX)                                                              \
+    X(float, rope_factor, 1, 1e-6, 1e6)                                                                                \
+    X(float, rope_low_freq_factor, 1, 1e-6, 1e6)                                                                       \
+    X(float, rope_high_freq_factor, 4, 1e-6, 1e6)                                                                      \
+    X(int32_t, rope_original_context, 0, 0, INT32_MAX)                                                                 \
     X(int32_t, bias_qkv, 0, 0, 1)                                                                                      \
     X(int32_t, bias_attn_out, 0, 0, 1)                                                                                 \
     X(int32_t, bias_ffn, 0, 0, 1)                                                                                      \
-    X(int32_t, bias_norm, 1, 0, 1) /* LayerNorm only */                                                                \
+    X(int32_t, bias_norm, c->norm == GF_LAYERNORM, 0, 1)                                                               \
     X(int32_t, bias_head, 0, 0, 1)                                                                                     \
     X(int32_t, sliding_window, 0, 0, INT32_MAX) /* query i sees keys i - window + 1 .. i; 0: all */                    \
-    X(int32_t, tie_word_embeddings, 1, 0, 1)                                                                           \
-    X(float, embedding_scale, 1, 0, 1e6f)                                                                              \
-    X(int32_t, shared_embedding, 1, 0, 1) /* one table for encoder and decoder */                                      \
-    X(int32_t, causal, 1, 0, 1)           /* from here: switches for teaching */                                       \
+    X(int32_t, tie_word_embeddings, c->kind != GF_ENCODER, 0, 1)                                                       \
+    X(float, embedding_scale, 1, 1e-6, 1e6)                                                                            \
+    X(int32_t, shared_embedding, 1, 0, 1)           /* one table for encoder and decoder */                            \
+    X(int32_t, causal, c->kind != GF_ENCODER, 0, 1) /* from here: switches for teaching */                             \
     X(int32_t, scale_scores, 1, 0, 1)                                                                                  \
     X(int32_t, use_position, 1, 0, 1)                                                                                  \
     X(int32_t, use_residual, 1, 0, 1)                                                                                  \
     X(int32_t, use_norm, 1, 0, 1)                                                                                      \
     X(int32_t, use_final_norm, 1, 0, 1)
 
+/* X(condition, flag): where the condition holds the architecture has no such part, and the flag becomes 0 whatever was
+ * given. */
+#define GF_CONFIG_UNUSED(X)                                                                                            \
+    X(c->norm == GF_RMSNORM, bias_norm)                                                                                \
+    X(c->kind == GF_ENCODER, tie_word_embeddings)                                                                      \
+    X(c->kind == GF_ENCODER, bias_head)
+
+/* X(condition, sentence): what must hold between the fields once each is in its range, checked in this order. In the
+ * refusal {field} becomes the field's name and value. GF_GIVEN(field): it was given, not filled in. */
+#define GF_CONFIG_RULES(X)                                                                                             \
+    X(GF_GIVEN(d_head) || c->d_model % c->n_heads == 0, "{d_model} is not divisible by {n_heads}")                     \
+    X(c->n_heads % c->n_kv_heads == 0, "{n_heads} is not a multiple of {n_kv_heads}")                                  \
+    X(c->n_heads * c->d_head <= 65536, "{n_heads} times {d_head} is more than 65536")                                  \
+    X(c->position != GF_POS_ROPE || c->d_head % 2 == 0, "{d_head} is odd, rotary positions rotate pairs")              \
+    X(c->position != GF_POS_LEARNED || c->context_length <= 16777216,                                                  \
+      "{context_length} is more than 16777216, the longest table of learned positions")                                \
+    X(c->kind != GF_ENCODER_DECODER || c->n_encoder_layers > 0, "an encoder_decoder needs n_encoder_layers above 0")   \
+    X(c->kind == GF_ENCODER_DECODER || c->n_encoder_layers == 0,                                                       \
+      "{n_encoder_layers} does not fit {kind}: only an encoder_decoder has encoder layers of its own")                 \
+    X(c->kind == GF_ENCODER_DECODER || c->shared_embedding, "only an encoder_decoder can have two embeddings")         \
+    X(c->kind != GF_ENCODER || !c->causal, "an encoder is bidirectional, causal cannot be true")                       \
+    X(c->rope_scaling != GF_ROPE_SCALING_LLAMA3 || c->rope_original_context > 0,                                       \
+      "{rope_scaling} needs rope_original_context above 0")                                                            \
+    X(c->rope_scaling != GF_ROPE_SCALING_LLAMA3 || c->rope_high_freq_factor > c->rope_low_freq_factor,                 \
+      "{rope_high_freq_factor} is not above {rope_low_freq_factor}")
+
 struct gf_config {
 #define GF_FIELD(type, name, ...) type name;
     GF_CONFIG_FIELDS(GF_FIELD)
 #undef GF_FIELD
 };
+/* GF_FIELD_kind, GF_FIELD_vocab_size, ...: a field's index. */
+#define GF_FIELD(type, name, ...) GF_FIELD_##name,
+enum gf_field { GF_CONFIG_FIELDS(GF_FIELD) GF_N_FIELDS };
+#undef GF_FIELD
 
-/* First call: set every field to its default. Sizes become 0, which gf_config_check refuses until they are set. */
+/* First call: set every field to its default where nothing is given. Sizes that have none become 0, which
+ * gf_config_check refuses. */
 void gf_config_default(struct gf_config *cfg);
-/* Set or read a field by its index in GF_CONFIG_FIELDS. A value that is out of range, or not an integer where one is
- * needed, gives GF_ERR_CONFIG. */
+/* Set or read a field by its index. A value that is out of range, or not an integer where one is needed, gives
+ * GF_ERR_CONFIG. */
 int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct gf_error *err);
 double gf_config_get(const struct gf_config *cfg, int32_t field);
-/* GF_OK when cfg describes a model that can be built; otherwise GF_ERR_CONFIG and the reason. gf_model_open checks
- * too. */
+/* Fill in every field that was not given, from those that were, and check the result. given: [GF_N_FIELDS], 1 where
+ * cfg holds a given value. GF_ERR_CONFIG: the reason, and cfg may be filled in part. */
+int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct gf_error *err);
+/* GF_OK when cfg, every field taken as given, describes a model that can be built; otherwise GF_ERR_CONFIG and the
+ * reason. gf_model_open checks too. */
 int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err);
 
 /* ---- the roster: every weight, enumerated once ------------------------------------------------------------------- */

@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import prettier from 'prettier';
+import { TARGET, expectedText } from '../scripts/config_fields.js';
 import { builtSums, recordedSums, toolchain } from '../scripts/sums.js';
 
 const top = fileURLToPath(new URL('..', import.meta.url));
@@ -193,6 +194,10 @@ test('JavaScript is formatted by Prettier', async () => {
     if (!(await prettier.check(read(file), { ...options, filepath: file }))) wrong.push(`npx prettier --write ${file}`);
   }
   assert.deepEqual(wrong, []);
+});
+
+test('the fields of a configuration in JavaScript are those of src/glassformer.h', async () => {
+  assert.equal(read(TARGET), await expectedText(), 'after a change of the header: node scripts/config_fields.js');
 });
 
 const binaries = files('web/lib/wasm', /\.wasm$/);

@@ -1,84 +1,198 @@
-/* config.c - the numbers that say which transformer this is. */
-#include "glassformer.h"
+/* config.c - fills in, checks and names the fields of a configuration, by the tables in glassformer.h. */
+#include "model/config.h"
+#include "base/decimal.h"
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
-enum field_type { FIELD_I32, FIELD_F32 };
+enum { MOST_WORDS = 4 };
 struct field {
     const char *name;
     size_t offset;
-    enum field_type type;
-    double standard, least, most;
+    int is_float;
+    double least, most;
 };
-#define TYPE_OF(t) _Generic((t)0, int32_t : FIELD_I32, float : FIELD_F32)
-#define FIELD_ROW(type, name, standard, least, most)                                                                   \
-    {#name, offsetof(struct gf_config, name), TYPE_OF(type), standard, least, most},
+#define IS_FLOAT(t) _Generic((t)0, int32_t : 0, float : 1)
+#define FIELD_ROW(type, name, initial, least, most)                                                                    \
+    {#name, offsetof(struct gf_config, name), IS_FLOAT(type), least, most},
 static const struct field fields[] = {GF_CONFIG_FIELDS(FIELD_ROW)};
-enum { N_FIELDS = sizeof fields / sizeof *fields };
+struct choice {
+    int32_t field;
+    const char *words[MOST_WORDS + 1];
+};
+#define CHOICE(name, ...) {GF_FIELD_##name, {__VA_ARGS__}},
+static const struct choice choices[] = {GF_ENUMS(CHOICE)};
 
-static void put(struct gf_config *cfg, const struct field *f, double value) {
-    void *at = (char *)cfg + f->offset;
-    if (f->type == FIELD_I32)
-        *(int32_t *)at = (int32_t)value;
-    else
+/* ---- names and values -------------------------------------------------------------------------------------------- */
+
+const char *gf_field_name(int32_t field) { return fields[field].name; }
+
+int32_t gf_field_find(const char *name) {
+    for (int32_t i = 0; i < GF_N_FIELDS; i++)
+        if (!strcmp(fields[i].name, name)) return i;
+    return -1;
+}
+
+const char *gf_field_word(int32_t field, int32_t k) {
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (choices[i].field == field) return k >= 0 && k < MOST_WORDS ? choices[i].words[k] : NULL;
+    return NULL;
+}
+
+int gf_field_is_flag(int32_t field) {
+    return !fields[field].is_float && fields[field].most == 1 && !gf_field_word(field, 0);
+}
+
+static void put(struct gf_config *cfg, int32_t field, double value) {
+    void *at = (char *)cfg + fields[field].offset;
+    if (fields[field].is_float)
         *(float *)at = (float)value;
+    else
+        *(int32_t *)at = (int32_t)value;
 }
 
 double gf_config_get(const struct gf_config *cfg, int32_t field) {
-    if (field < 0 || field >= N_FIELDS) return NAN;
+    if (field < 0 || field >= GF_N_FIELDS) return NAN;
     const void *at = (const char *)cfg + fields[field].offset;
-    return fields[field].type == FIELD_I32 ? (double)*(const int32_t *)at : (double)*(const float *)at;
+    return fields[field].is_float ? (double)*(const float *)at : (double)*(const int32_t *)at;
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+/* A text of limited size; what does not fit is cut off. */
+struct line {
+    char text[320];
+    size_t n;
+};
+
+static void append(struct line *line, const char *s) {
+    while (*s && line->n < sizeof line->text - 1) line->text[line->n++] = *s++;
+    line->text[line->n] = 0;
+}
+
+static void append_number(struct line *line, double x, int is_float) {
+    char digits[32];
+    gf_decimal(digits, x, is_float);
+    append(line, digits);
+}
+
+int32_t gf_field_refuse(int32_t field, const char *found, struct gf_error *err) {
+    const struct field *f = &fields[field];
+    struct line expected = {0};
+    const char *word = gf_field_word(field, 0);
+    if (word) {
+        append(&expected, "one of ");
+        for (int32_t k = 1; word; word = gf_field_word(field, k++)) {
+            if (k > 1) append(&expected, ", ");
+            append(&expected, word);
+        }
+    } else if (gf_field_is_flag(field)) {
+        append(&expected, "true or false");
+    } else {
+        append(&expected, f->is_float ? "a number from " : "a whole number from ");
+        append_number(&expected, f->least, 0);
+        append(&expected, " to ");
+        append_number(&expected, f->most, 0);
+    }
+    return gf_fail(err, GF_ERR_CONFIG, "%s is %s, expected %s", f->name, found, expected.text);
+}
+
+/* The limits of a float count as floats too: 1e12 is not below 1e12f, nor 1e-6f below 1e-6. */
+static int32_t check_range(int32_t field, double value, struct gf_error *err) {
+    const struct field *f = &fields[field];
+    if (f->is_float ? (float)value >= (float)f->least && (float)value <= (float)f->most
+                    : value >= f->least && value <= f->most && value == floor(value))
+        return GF_OK;
+    char found[32];
+    gf_decimal(found, value, f->is_float && (double)(float)value == value);
+    return gf_field_refuse(field, found, err);
+}
+
+static void append_value(struct line *line, const struct gf_config *cfg, int32_t field) {
+    const double x = gf_config_get(cfg, field);
+    append(line, fields[field].name);
+    append(line, " ");
+    if (gf_field_word(field, 0))
+        append(line, gf_field_word(field, (int32_t)x));
+    else
+        append_number(line, x, fields[field].is_float);
+}
+
+/* The sentence of a rule, {field} replaced by name and value. */
+static int32_t refuse(const struct gf_config *cfg, const char *sentence, struct gf_error *err) {
+    struct line line = {0};
+    for (const char *s = sentence; *s; s++) {
+        char word[40] = {*s};
+        if (*s != '{') {
+            append(&line, word);
+            continue;
+        }
+        const size_t n = strcspn(++s, "}");
+        memcpy(word, s, n), word[n] = 0;
+        append_value(&line, cfg, gf_field_find(word));
+        s += n;
+    }
+    return gf_fail(err, GF_ERR_CONFIG, "%s", line.text);
+}
+
+/* ---- defaults and rules ------------------------------------------------------------------------------------------ */
+
+#define GF_NO_DEFAULT     0 /* below the least value of every field that has it */
+#define GF_CEIL_DIV(a, b) ceil_div(a, b)
+#define GF_GIVEN(field)   (!given || given[GF_FIELD_##field])
+
+static int32_t ceil_div(int32_t a, int32_t b) { return b > 0 ? (a + b - 1) / b : 0; }
+
+static double default_of(const struct gf_config *c, int32_t field) {
+    switch (field) {
+#define DEFAULT(type, name, initial, ...)                                                                              \
+    case GF_FIELD_##name: return initial;
+        GF_CONFIG_FIELDS(DEFAULT)
+    }
+    return NAN;
 }
 
 void gf_config_default(struct gf_config *cfg) {
-    for (int i = 0; i < N_FIELDS; i++) put(cfg, &fields[i], fields[i].standard);
+    memset(cfg, 0, sizeof *cfg);
+    for (int32_t i = 0; i < GF_N_FIELDS; i++) put(cfg, i, default_of(cfg, i));
 }
 
 int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct gf_error *err) {
-    if (field < 0 || field >= N_FIELDS)
+    if (field < 0 || field >= GF_N_FIELDS)
         return gf_fail(err, GF_ERR_CONFIG, "configuration field %d does not exist", field);
-    const struct field *f = &fields[field];
-    if (f->type == FIELD_F32) value = (double)(float)value; /* 1e12 is not above 1e12f */
-    if (!(value >= f->least && value <= f->most))
-        return gf_fail(err, GF_ERR_CONFIG, "%s: out of range (least %lld, most %lld)", f->name, (long long)f->least,
-                       (long long)f->most);
-    if (f->type == FIELD_I32 && value != floor(value))
-        return gf_fail(err, GF_ERR_CONFIG, "%s: not a whole number", f->name);
-    put(cfg, f, value);
+    const int32_t status = check_range(field, value, err);
+    if (status == GF_OK) put(cfg, field, value);
+    return status;
+}
+
+/* The rules for fields that are each in range. given: as of gf_config_complete, or NULL: all of them. */
+static int32_t check_rules(const struct gf_config *c, const uint8_t *given, struct gf_error *err) {
+#define RULE(condition, sentence)                                                                                      \
+    if (!(condition)) return refuse(c, sentence, err);
+    GF_CONFIG_RULES(RULE)
     return GF_OK;
 }
 
-#define REFUSE(...) return gf_fail(err, GF_ERR_CONFIG, __VA_ARGS__)
+int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct gf_error *err) {
+    for (int32_t i = 0; i < GF_N_FIELDS; i++) {
+        if (!given[i]) put(cfg, i, default_of(cfg, i));
+        const double value = gf_config_get(cfg, i);
+        if (!given[i] && value < fields[i].least) /* GF_NO_DEFAULT */
+            return gf_fail(err, GF_ERR_CONFIG, "%s is missing", fields[i].name);
+        const int32_t status = check_range(i, value, err);
+        if (status != GF_OK) return status;
+    }
+    const struct gf_config *c = cfg;
+#define UNUSED(condition, flag)                                                                                        \
+    if (condition) cfg->flag = 0;
+    GF_CONFIG_UNUSED(UNUSED)
+    return check_rules(cfg, given, err);
+}
 
-int32_t gf_config_check(const struct gf_config *c, struct gf_error *err) {
-    for (int i = 0; i < N_FIELDS; i++) {
-        double v = gf_config_get(c, i);
-        if (!(v >= fields[i].least && v <= fields[i].most))
-            REFUSE("%s: out of range (least %lld, most %lld)", fields[i].name, (long long)fields[i].least,
-                   (long long)fields[i].most);
+int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err) {
+    for (int32_t i = 0; i < GF_N_FIELDS; i++) {
+        const int32_t status = check_range(i, gf_config_get(cfg, i), err);
+        if (status != GF_OK) return status;
     }
-    if (c->n_heads % c->n_kv_heads) REFUSE("n_heads %d is not a multiple of n_kv_heads %d", c->n_heads, c->n_kv_heads);
-    if ((int64_t)c->n_heads * c->d_head > 1 << 16)
-        REFUSE("n_heads %d x d_head %d is more than %d", c->n_heads, c->d_head, 1 << 16);
-    if (c->position == GF_POS_ROPE && c->d_head % 2)
-        REFUSE("d_head %d is odd: rotary positions rotate pairs", c->d_head);
-    if (c->position == GF_POS_ROPE && !(c->rope_theta > 0)) REFUSE("rope_theta must be above 0");
-    if (c->position == GF_POS_ROPE && c->rope_scaling != GF_ROPE_SCALING_NONE) {
-        if (!(c->rope_factor > 0)) REFUSE("rope_factor must be above 0");
-        if (c->rope_scaling == GF_ROPE_SCALING_LLAMA3 &&
-            !(c->rope_low_freq_factor > 0 && c->rope_high_freq_factor > c->rope_low_freq_factor &&
-              c->rope_original_context > 0))
-            REFUSE("llama3 rope scaling needs 0 < rope_low_freq_factor < rope_high_freq_factor and "
-                   "rope_original_context above 0");
-    }
-    if (c->position == GF_POS_LEARNED && c->context_length > 1 << 24)
-        REFUSE("context_length %d is too long for a table of learned positions", c->context_length);
-    if (c->kind == GF_ENCODER_DECODER && c->n_encoder_layers < 1)
-        REFUSE("an encoder_decoder needs n_encoder_layers of at least 1");
-    if (c->kind != GF_ENCODER_DECODER && c->n_encoder_layers)
-        REFUSE("n_encoder_layers belongs to kind encoder_decoder only");
-    if (c->kind != GF_ENCODER_DECODER && !c->shared_embedding)
-        REFUSE("shared_embedding false belongs to kind encoder_decoder only");
-    if (c->kind == GF_ENCODER && c->bias_head) REFUSE("an encoder has no head, so no bias_head");
-    return GF_OK;
+    return check_rules(cfg, NULL, err);
 }

@@ -1,6 +1,6 @@
 /* recipe.c - see recipe.h. */
 #include "train/recipe.h"
-#include "train/fields.h"
+#include "model/config.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ void gf_recipe_print_keys(void) {
     struct gf_recipe r;
     gf_recipe_defaults(&r);
     printf("the configuration's fields:\n");
-    for (int32_t f = 0; f < gf_field_count(); f++) {
+    for (int32_t f = 0; f < GF_N_FIELDS; f++) {
         printf("  %s", gf_field_name(f));
         const char *word;
         for (int32_t k = 0; (word = gf_field_word(f, k)); k++) printf("%s%s", k ? ", " : ": ", word);
@@ -104,10 +104,33 @@ static int32_t set_option(struct gf_recipe *r, const struct option *o, double x,
 
 int32_t gf_recipe_set(struct gf_recipe *r, const char *key, double x, struct gf_error *err) {
     const int32_t field = gf_field_find(key);
-    if (field >= 0) return gf_config_set(&r->cfg, field, x, err);
+    if (field >= 0) {
+        const int32_t status = gf_config_set(&r->cfg, field, x, err);
+        if (status == GF_OK) r->given[field] = 1;
+        return status;
+    }
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (!strcmp(options[i].name, key)) return set_option(r, &options[i], x, err);
     return gf_fail(err, GF_ERR_CONFIG, "a recipe has no key %s", key);
+}
+
+int32_t gf_recipe_complete(struct gf_recipe *r, struct gf_error *err) {
+    return gf_config_complete(&r->cfg, r->given, err);
+}
+
+/* A field of the configuration: a word, true, false or a number. */
+static int32_t set_field(struct gf_recipe *r, int32_t field, const char *value, struct gf_error *err) {
+    const char *key = gf_field_name(field), *word = gf_field_word(field, 0);
+    const int flag = gf_field_is_flag(field), yes = flag && !strcmp(value, "true");
+    char *end;
+    for (int32_t k = 0; word; word = gf_field_word(field, ++k))
+        if (!strcmp(word, value)) return gf_recipe_set(r, key, k, err);
+    if (yes || (flag && !strcmp(value, "false"))) return gf_recipe_set(r, key, yes, err);
+    const double x = strtod(value, &end);
+    if (*value && !*end && !gf_field_word(field, 0)) return gf_recipe_set(r, key, x, err);
+    char found[332];
+    snprintf(found, sizeof found, "\"%s\"", value);
+    return gf_field_refuse(field, found, err);
 }
 
 static int32_t set(struct gf_recipe *r, const char *key, const char *value, struct gf_error *err) {
@@ -126,12 +149,7 @@ static int32_t set(struct gf_recipe *r, const char *key, const char *value, stru
         return gf_fail(err, GF_ERR_CONFIG, "task: %s, expected stories or pairs", value);
     }
     const int32_t field = gf_field_find(key);
-    if (field >= 0 && gf_field_word(field, 0)) {
-        const char *word;
-        for (int32_t k = 0; (word = gf_field_word(field, k)); k++)
-            if (!strcmp(word, value)) return gf_recipe_set(r, key, k, err);
-        return gf_fail(err, GF_ERR_CONFIG, "%s: there is no %s", key, value);
-    }
+    if (field >= 0) return set_field(r, field, value, err);
     char *end;
     const double x = strtod(value, &end);
     if (!*value || *end) return gf_fail(err, GF_ERR_CONFIG, "%s: %s is not a number", key, value);

@@ -87,7 +87,7 @@ static int32_t read_arguments(struct run *r, int argc, char **argv) {
             *paths[k].to = argv[i];
     }
     if (status == GF_OK && !r->data_path) status = gf_fail(&r->err, GF_ERR_ARGUMENT, "--data FILE is needed");
-    return status;
+    return status == GF_OK ? gf_recipe_complete(&r->recipe, &r->err) : status;
 }
 
 /* FOLDER/NAME. Valid until the next call. */
@@ -218,6 +218,7 @@ static int32_t open_teachers(struct run *r) {
     if (!r->recipe.teacher[0])
         return gf_fail(&r->err, GF_ERR_ARGUMENT, "--teacher: the recipe does not say which recipe made it (teacher =)");
     int32_t status = read_recipe(&teacher_recipe, beside(r->recipe_path, r->recipe.teacher), &r->err);
+    if (status == GF_OK) status = gf_recipe_complete(&teacher_recipe, &r->err);
     if (status != GF_OK) return status;
     teacher_recipe.cfg.vocab_size = r->recipe.cfg.vocab_size;
     for (int32_t k = 0; k < r->n_teachers && status == GF_OK; k++) {

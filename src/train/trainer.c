@@ -35,7 +35,6 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
     if (cfg->kind == GF_ENCODER) return gf_fail(err, GF_ERR_UNSUPPORTED, "an encoder alone has no next token to learn");
     if (data && data->pairs != (cfg->kind == GF_ENCODER_DECODER))
         return gf_fail(err, GF_ERR_CONFIG, "pairs train an encoder_decoder, stories a decoder");
-    if (cfg->n_layers < 1) return gf_fail(err, GF_ERR_CONFIG, "n_layers is 0");
     const int32_t batch = options->batch_tokens, rows = options->micro_tokens < batch ? options->micro_tokens : batch;
     if (rows < cfg->context_length)
         return gf_fail(err, GF_ERR_ARGUMENT, "passes of %d rows do not hold a context of %d", rows,

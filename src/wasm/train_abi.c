@@ -61,6 +61,7 @@ int32_t gf_train_open(struct gf_run *r, char *text, uint32_t n, char *valid, uin
                      : r->tried ? gf_fail(err, GF_ERR_STATE, "gf_train_open has failed: the run can only be closed")
                                 : GF_OK;
     r->tried = 1;
+    if (status == GF_OK) status = gf_recipe_complete(&r->recipe, err);
     if (status == GF_OK && !r->bpe.vocab_size) status = gf_bpe_train(&r->bpe, text, n, c->vocab_size, err);
     if (status != GF_OK) {
         free(text);
@@ -149,5 +150,7 @@ void *gf_train_file(struct gf_run *r, int32_t kind, int32_t dtype, uint32_t *n, 
 /* Call gf_depth_measure with the run's configuration. The run need not be open. out: [n_layers]. */
 int32_t gf_train_depth(const struct gf_run *r, double seed, int32_t n, struct gf_depth *out, struct gf_error *err) {
     if (!(seed >= 0 && seed <= 0x1p53)) return gf_fail(err, GF_ERR_ARGUMENT, "the seed must be from 0 to 2^53");
-    return gf_depth_measure(&r->recipe.cfg, (uint64_t)seed, n, out, err);
+    struct gf_config cfg = r->recipe.cfg;
+    const int32_t status = gf_config_complete(&cfg, r->recipe.given, err);
+    return status == GF_OK ? gf_depth_measure(&cfg, (uint64_t)seed, n, out, err) : status;
 }

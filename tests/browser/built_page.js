@@ -1,5 +1,5 @@
-// built_page.js - serves the built page without special headers, under a sub-path, and opens it in Chromium. A test
-// file that imports this has server and browser from its first test to its last.
+// built_page.js - the built page on a plain static host, under a sub-path, and visits to it in Chromium. Who imports
+// this has both from the first test to the last.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
@@ -28,10 +28,10 @@ after(async () => {
 });
 
 /**
- * Open the page in a new browser context, and record its requests and its errors and warnings.
+ * A fresh visitor, and what the page asked for and complained of meanwhile.
  * @param
  *   {{hash?: string, width?: number, height?: number, prepare?: (page: any) => Promise<void>} & Record<string, any>}
- *   [how] further options: those of Playwright for a context
+ *   [how] the rest: Playwright's, of a context
  */
 export async function visit({ hash = '', width = 1440, height = 900, prepare, ...how } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: 'reduce', ...how });
@@ -49,15 +49,13 @@ export async function visit({ hash = '', width = 1440, height = 900, prepare, ..
   return { page, requests, complaints, close: () => context.close() };
 }
 
-/** Wait until the larger story model is loaded; no other model replaces it. */
+/** The larger story model has come; nothing takes its place any more. */
 export const settled = (page) =>
   page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, {
     timeout: 60_000,
   });
-/**
- * Wait until nothing is pending or generating and everything is painted. The button's text is not enough: it still says
- * "Go on" between a click and the start of the generation.
- */
+/** Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says "Go on" until a run that was
+ * just asked for has begun. */
 export const resting = (page) => quiet(page, () => /Go on|Run again/.test(document.querySelector('.go').textContent));
-/** Wait until a text of n new tokens is complete and its generation has ended, which is a moment later. */
+/** A text of so many tokens is there and its run has ended, which is a moment later. */
 export const complete = (page, n) => quiet(page, `document.querySelectorAll('.tok:not(.given)').length === ${n}`);

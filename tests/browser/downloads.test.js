@@ -84,7 +84,7 @@ for (const engine of ENGINES) {
     });
 
     for (const worker of [true, false]) {
-      test(`a cross-origin download is resumed after a break ${worker ? 'in the worker' : 'in the page'}`, async () => {
+      test(`an interrupted download from another origin is resumed ${worker ? 'in the worker' : 'in the page'}`, async () => {
         const models = await serveCut(
           { '/m.gguf': { bytes, cuts: [9000, 3000], held: true, headers: { 'cache-control': 'no-store' } } },
           OPEN,

@@ -123,10 +123,9 @@ for (const engine of ENGINES) {
             },
             [first],
           );
-          const facts = await page.evaluate(() =>
-            [...document.querySelectorAll('.facts dd')].map((e) => e.title || e.textContent).join(', '),
+          t.diagnostic(
+            `${browser.version}: ${await page.evaluate(() => [...document.querySelectorAll('.facts dd')].map((e) => e.title || e.textContent).join(', '))}`,
           );
-          t.diagnostic(`${browser.version}: ${facts}`);
         });
 
         test('a prompt is continued as the library continues it in Node', async () => {

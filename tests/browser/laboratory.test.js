@@ -1,5 +1,5 @@
-// laboratory.test.js - the built page in Chromium: comparing and building models, ablations, copied programs, folders,
-// the guided walk
+// laboratory.test.js - the built page in Chromium where models are compared, built, taken apart, passed on and walked
+// through.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ const compared = (page, name) =>
 const changed = (page) =>
   page.locator('.changes tbody tr').evaluateAll((rows) => rows.map((row) => [...row.cells].map((c) => c.textContent)));
 
-test('the comparison of two shipped models names the differences and nothing else', async () => {
+test('what changed between two shipped models is told in words, and nothing that is the same in both', async () => {
   const { page, complaints, close } = await open();
   await page.locator('#preset').selectOption({ label: 'stories-GPT-2' });
   await compared(page, 'stories-GPT-2');
@@ -71,13 +71,13 @@ test('the comparison of two shipped models names the differences and nothing els
     );
   }
   assert.deepEqual(list.find(([title]) => title === 'positions')?.slice(1), ['rotary', 'learned']);
-  // equal in both: not named, not marked
+  // equal in both: not told, not marked
   assert.equal(one.config.vocabSize, two.config.vocabSize);
   assert.ok(!list.some(([title]) => ['vocabulary', 'head tied', 'final norm'].includes(title)), list.join(' | '));
   assert.equal(await page.locator('.flows .box.head.differs').count(), 0);
   one.dispose();
   two.dispose();
-  // fields that a preset leaves open are those of the loaded model: both have a final norm and no biases
+  // a preset leaves open what the loaded model says: both have a final norm and no biases
   await page.locator('#preset').selectOption('llama-7b');
   await compared(page, 'llama-7b');
   const titles = (await changed(page)).map(([title]) => title);
@@ -87,7 +87,7 @@ test('the comparison of two shipped models names the differences and nothing els
     [],
   );
   assert.deepEqual(await page.locator('.flows .box.norm.differs').allTextContents(), []);
-  // the loaded model compared with itself
+  // the loaded one beside itself
   await page.locator('#preset').selectOption({ label: 'stories-5M' });
   await page.waitForFunction(() => /Nothing is set otherwise/.test(document.querySelector('.changes').textContent));
   assert.equal(await page.locator('.flows .differs, .flows .unlike').count(), 0);
@@ -95,7 +95,7 @@ test('the comparison of two shipped models names the differences and nothing els
   await close();
 });
 
-test('an encoder-decoder with grouped queries, q/k norms and its own d_head is built and generates', async () => {
+test('an encoder-decoder with grouped queries, q and k norms and a d_head of its own is built, and writes', async () => {
   const { page, complaints, close } = await open();
   await page.locator('#preset').selectOption('tutorial-5');
   await page.locator('#build-kind').selectOption('encoder_decoder');
@@ -115,7 +115,7 @@ test('an encoder-decoder with grouped queries, q/k norms and its own d_head is b
   await page.locator('.further summary').press('Enter');
   await page.locator('#build-ropeScaling').selectOption('linear');
   await page.locator('#build-ropeFactor').fill('2.5');
-  // by default as many as the decoder has
+  // as many as the decoder's, since nobody said
   assert.equal(await page.locator('#build-nEncoderLayers').inputValue(), '2');
   await page.locator('#build-nEncoderLayers').fill('3');
   // by hand: q 96 x 48, k and v 32 x 48, o 48 x 96, norms of q and k 16 each in self-attention only; FFN 2 x 48 x 192;
@@ -160,7 +160,7 @@ test('an encoder-decoder with grouped queries, q/k norms and its own d_head is b
     ],
     ['encoder_decoder', 16, 2, 4, 500, 'linear', 2.5, true, 3],
   );
-  // its address alone restores it, including the text
+  // its address is all that it takes to have it again, text included
   const idsOf = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
   const link = new URL(await copied(page, 'Copy link'));
   const second = await open(link.hash);
@@ -183,7 +183,7 @@ test('an encoder-decoder with grouped queries, q/k norms and its own d_head is b
     assert.equal(await third.page.locator('.tok:not(.given)').count(), 0);
     await third.close();
   }
-  // an impossible configuration is refused with a message, and no model is created
+  // what cannot be is refused in a sentence, and nothing is made of it
   await page.locator('#build-nKvHeads').fill('4');
   await page.waitForFunction(() =>
     /n_heads 6 is not a multiple of n_kv_heads 4/.test(document.querySelector('.compare-models .wrong').textContent),
@@ -209,9 +209,9 @@ async function walk(page) {
   }
 }
 
-// The 2017 model adds sinusoids, normalises the stream itself and has characters as tokens: the walk once said the
+// The 2017 model adds sinusoids and rescales the stream itself, and reads letter by letter: the walk once said the
 // opposite of all three.
-test('the guided walk describes the loaded model', async () => {
+test('the guided walk tells of the model that is loaded', async () => {
   const { page, complaints, close } = await open();
   const modern = await walk(page);
   assert.match(
@@ -266,7 +266,7 @@ test('the guided walk describes the loaded model', async () => {
   await close();
 });
 
-test('cross-attention heads and encoder parts are switched off by grid, picture and address', async () => {
+test('heads across and parts of the encoder are switched off, from the grid, from the picture and from an address', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/dates/&source=the 1st of may, 1999&prompt=&written=10',
   );
@@ -313,7 +313,7 @@ test('cross-attention heads and encoder parts are switched off by grid, picture 
   await without('Without encoder layer 0, FFN');
   const first = await closeTo([{ at: 'encoder.0.hook_mlp_out', scale: 0 }], 'an FFN of the encoder');
   assert.ok(first > 2 * (await bits([])), 'it changed nothing');
-  // both cross-attention heads of the second layer, one of them in the picture
+  // both heads that look across from the second layer, one from the picture
   await page.getByRole('button', { name: 'All on' }).click();
   await page.getByRole('radio', { name: 'across', exact: true }).click();
   await page.locator('.tile[aria-label="layer 1, head 1"]').click();
@@ -361,7 +361,7 @@ async function printed(program) {
   }
 }
 
-test("a copied program prints the page's text, also after a branch and with parts switched off", async () => {
+test('a copied program prints the text of the page, that of a branch, and the text without the parts that are off', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=12',
   );
@@ -382,7 +382,7 @@ test("a copied program prints the page's text, also after a branch and with part
       .join(''),
     without,
   );
-  // another token is chosen: this text has no seed, so the program has its ids
+  // another token chosen: no seed gives this text, its ids do
   await page.locator('#pace').selectOption('fast');
   await page.locator('#max-tokens').fill('12');
   await page.locator('.tok.given').last().click();
@@ -397,7 +397,7 @@ test("a copied program prints the page's text, also after a branch and with part
   );
   await page.locator('.bar:not(.on):visible button').first().click();
   await page.waitForFunction((before) => {
-    // it continues from there
+    // it goes on from there
     const ids = [...document.querySelectorAll('.tok')].map((t) => t.dataset.id);
     return document.querySelectorAll('.tok:not(.given)').length > 1 && !ids.join().startsWith(before);
   }, before);
@@ -408,7 +408,7 @@ test("a copied program prints the page's text, also after a branch and with part
     again.slice(0, ids.length).map((line) => /^(\d+) reads \d+$/.exec(line)[1]),
     ids,
   );
-  // the file has the same program, and more
+  // the file says the same, and more
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.locator('.stream').getByRole('button', { name: 'Save as JSON' }).click(),
@@ -427,7 +427,7 @@ test("a copied program prints the page's text, also after a branch and with part
   await close();
 });
 
-test('programs copied from an encoder-decoder and from a built model run unchanged', async () => {
+test('a program copied from two stacks, and one from a model built here, run as they are', async () => {
   const { page, complaints, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10');
   await complete(page, 10);
   const date = (await printed(await copied(page, 'Copy as JavaScript')))
@@ -456,8 +456,8 @@ test('programs copied from an encoder-decoder and from a built model run unchang
   await close();
 });
 
-// The page once opened stories-1M with another text and did not say so.
-test('an address of an unavailable model restores what applies, and the page says so', async () => {
+// It once opened stories-1M with another text, unsaid.
+test('an address of a model that is not here keeps what holds, and says so', async () => {
   const { page, close } = await open();
   await page.locator('#model-file').setInputFiles({
     name: 'mine.gguf',
@@ -479,7 +479,7 @@ test('an address of an unavailable model restores what applies, and the page say
   assert.equal(await second.page.getByRole('button', { name: 'Load that model' }).isVisible(), false);
   assert.match(await second.page.locator('.text').innerText(), /The cat$/);
   await second.close();
-  // a model on another origin is not requested until the visitor confirms
+  // one that lies elsewhere is not asked for until the visitor does
   const away = 'https://models.example/far.gguf';
   const context = await browser.newContext({ reducedMotion: 'reduce', serviceWorkers: 'block' });
   const third = await context.newPage();
@@ -504,7 +504,7 @@ test('an address of an unavailable model restores what applies, and the page say
   await context.close();
 });
 
-test('a folder is chosen or dropped; its subfolders are ignored', async () => {
+test('a folder is chosen, and one is dropped; what lies in folders of it is left alone', async () => {
   const { page, complaints, close } = await open();
   const folder = join(mkdtempSync(join(tmpdir(), 'glassformer-folder-')), 'my dates');
   for (const name of ['onnx', 'notes']) mkdirSync(join(folder, name), { recursive: true });
@@ -533,7 +533,7 @@ test('a folder is chosen or dropped; its subfolders are ignored', async () => {
     { timeout: 30_000 },
   );
   assert.match(await page.locator('[data-role="about"]').textContent(), /^encoder-decoder/);
-  // a folder without a model is refused with a message
+  // one without a model is refused in a sentence
   await page.locator('#model-folder').setInputFiles(join(folder, 'notes'));
   await page.waitForFunction(() => !document.querySelector('.error').hidden);
   assert.match(
@@ -570,7 +570,7 @@ const figure = (text) => {
 const broken = (page) =>
   page.locator('.broken tbody tr').evaluateAll((rows) => rows.map((row) => [...row.cells].map((c) => c.textContent)));
 const tryAll = async (page) => {
-  await quiet(page); // no ablation runs during generation
+  await quiet(page); // while a text is written nothing is tried
   await page.getByRole('button', { name: 'Break it, one idea at a time' }).click();
   await page.waitForFunction(
     () => document.querySelectorAll('.broken tbody tr').length > 4 && document.querySelector('.break progress').hidden,
@@ -588,7 +588,7 @@ const IDEAS = {
   'without the final norm': 'useFinalNorm',
 };
 
-test("each part is ablated alone, on a fixed text or on the page's text", async () => {
+test('each idea is left out by itself, on a fixed text, and on the text above where that is chosen', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=The cat&seed=3&written=20');
   await complete(page, 20);
   const rows = await tryAll(page);
@@ -615,7 +615,7 @@ test("each part is ablated alone, on a fixed text or on the page's text", async 
   await close();
 });
 
-test('ablation works for an encoder-decoder and a built model; for an encoder the page says why not', async () => {
+test('an encoder-decoder and a model built here are broken too; an encoder is told why not', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/dates/&source=the 1st of may, 1999&prompt=&t=0&written=10',
   );
@@ -631,7 +631,7 @@ test('ablation works for an encoder-decoder and a built model; for an encoder th
     assert.equal(text, want.text || '(no text)', name);
   }
   assert.equal(rows.length, 6, 'it has no final norm to leave out');
-  await page.locator('#preset').selectOption('tutorial-3'); // its context has 16 tokens
+  await page.locator('#preset').selectOption('tutorial-3'); // its context holds 16 tokens
   const build = page.getByRole('button', { name: 'Make it with random weights' });
   await build.click();
   await page.waitForFunction(
@@ -652,7 +652,7 @@ test('ablation works for an encoder-decoder and a built model; for an encoder th
   await close();
 });
 
-test('two texts that diverge are shown side by side, each with its log-probability', async () => {
+test('two texts that part are set side by side, each with its log-probability', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=16&pace=fast',
   );
@@ -707,7 +707,7 @@ test('two texts that diverge are shown side by side, each with its log-probabili
     );
   assert.deepEqual([Number(tokens), which], [n, by >= 0 ? 'this text' : 'the one left behind']);
   assert.ok(Math.abs(Number(lead) - Math.abs(by)) < 0.06);
-  // restoring one swaps the two, and the button keeps the focus
+  // taken up again, the two change places, and the button keeps the focus
   const [first, second] = await page.locator('.beside .story').allTextContents();
   await page
     .locator('.branches')
@@ -722,7 +722,7 @@ test('two texts that diverge are shown side by side, each with its log-probabili
   await close();
 });
 
-test('the memory map names every region, and the cache of two texts has the computed size', async () => {
+test('the map of memory names every region, and the cache of two texts is predicted by hand', async () => {
   const { page, complaints, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10');
   await complete(page, 10);
   await page.waitForFunction(() =>
@@ -736,7 +736,7 @@ test('the memory map names every region, and the cache of two texts has the comp
   await close();
 });
 
-test('the values of a stage are shown as a table, a few columns at a time', async () => {
+test('the values of a stage are there as a table, a few columns at a time', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=8',
   );
@@ -783,8 +783,8 @@ test('the values of a stage are shown as a table, a few columns at a time', asyn
   await close();
 });
 
-// The lanes' ribbons once shared a class with the diagram of two models, whose style made hidden ribbons visible.
-test('the picture of a pass has one lane per token, and all keys where there is no mask', async () => {
+// The lanes' ribbons once shared a class with the diagram of two models, whose style showed what was hidden.
+test('the picture of a pass has a lane for each token and no more, and all keys where there is no mask', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=The cat');
   const drawn = (selector) =>
     page.locator(selector).evaluateAll((list) => list.filter((e) => getComputedStyle(e).display !== 'none').length);
@@ -824,7 +824,7 @@ for (const [colorScheme, device, width, height] of /** @type {['light' | 'dark',
   ['light', 'phone', 390, 844],
   ['dark', 'desktop', 1440, 900],
 ])) {
-  test(`axe-core reports no problem in comparison, ablation and guided walk: ${colorScheme}, ${device}`, async () => {
+  test(`axe-core finds nothing where models are compared, broken and walked through: ${colorScheme}, ${device}`, async () => {
     const { page, close } = await open(
       '#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10&off=e0.ffn,x1.1',
       { width, height, colorScheme },

@@ -1,5 +1,5 @@
-// page.test.js - the built page in Chromium: prompts, generation, attention, explanations, files, ablations. The values
-// that the page shows are compared with the library in Node on the same file.
+// page.test.js - the built page in Chromium: a visitor types, runs, reads, chooses, stops, breaks.
+// What the page shows is held against the library in Node on the same file.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,8 +49,7 @@ async function shows(page, read, want, what) {
 }
 
 /**
- * Names of the files that the service worker has cached, after waiting until engine and models are cached and no file
- * is added.
+ * Names of the files that the service worker has kept, once the engine and the models are among them and no more come.
  */
 const kept = (page) =>
   page.evaluate(async () => {
@@ -82,7 +81,7 @@ async function runPrompt(page, prompt, { tokens = 40, seed = 7 } = {}) {
   await resting(page);
 }
 
-test("a prompt is continued with the library's text, and nothing is sent to other origins", async (t) => {
+test('a prompt is continued, the same seed gives the library’s text, and nothing leaves the origin', async (t) => {
   const { page, requests, complaints, close } = await open();
   const prompt = 'Once upon a time, there was a little';
   await runPrompt(page, prompt, { tokens: 40, seed: 7 });
@@ -112,7 +111,7 @@ test("a prompt is continued with the library's text, and nothing is sent to othe
   await close();
 });
 
-test('the parameter table adds up to the count of the configuration', async () => {
+test('the table of parameters adds up to what the configuration predicts', async () => {
   const { page, close } = await open();
   const total = (await page.locator('[data-role="total"]').textContent()).replace(/\D/g, '');
   assert.equal(Number(total), countParameters(model.config).total);
@@ -128,7 +127,7 @@ test('the parameter table adds up to the count of the configuration', async () =
   const tensors = await page.locator('tr.tensor:not([hidden])').count();
   const rows = model.parameters.rows.filter((r) => r.component === 'attention');
   assert.equal(tensors, rows.length);
-  // the address of each: inside the region of the weights, without overlaps
+  // where each lies: inside the region of the weights, none over another
   const places = (await page.locator('tr.tensor:not([hidden]) .numbers').allTextContents()).map((text) =>
     /^at ([\d,. ]+) in linear memory, ([\d,. ]+) bytes there(?:, one matrix with (.*))?$/
       .exec(text)
@@ -140,7 +139,7 @@ test('the parameter table adds up to the count of the configuration', async () =
     places.map(([, size]) => size),
     rows.map((r) => r.memoryBytes),
   );
-  const matrices = new Map(); // q, k and v are stored as one matrix
+  const matrices = new Map(); // q, k and v are one matrix
   for (const [start, size] of places) matrices.set(start, (matrices.get(start) ?? 0) + size);
   assert.equal(matrices.size, 2 * model.config.nLayers);
   [...matrices]
@@ -151,7 +150,7 @@ test('the parameter table adds up to the count of the configuration', async () =
   await close();
 });
 
-test('a head and a cell are chosen by keyboard, and the value equals that of the uncached pass', async () => {
+test('a head and a cell are chosen by keyboard, and the value read is the uncached pass’s', async () => {
   const { page, close } = await open();
   await runPrompt(page, 'The dragon was sad because', { tokens: 24 });
   const all = await ids(page);
@@ -167,7 +166,7 @@ test('a head and a cell are chosen by keyboard, and the value equals that of the
   const pattern = captured['blocks.2.attn.hook_pattern'];
   const n = pattern.shape[1];
   await page.locator('.matrix').focus();
-  await page.keyboard.press('ArrowLeft'); // the first key press chooses a cell
+  await page.keyboard.press('ArrowLeft'); // the first key puts a cell in hand
   await page.waitForFunction(() => /→/.test(document.querySelector('#cell').textContent));
   const seen = new Set();
   for (const key of [
@@ -196,13 +195,13 @@ test('a head and a cell are chosen by keyboard, and the value equals that of the
     else assert.ok(Math.abs(parseFloat(value) - want) <= 0.051, `${said}, expected ${want}`);
   }
   assert.ok(seen.size >= 6, `the cursor moved over ${[...seen].join(' ')}`);
-  // the same values as a table
+  // the same numbers as a table
   await page.locator('.attention .as-table:not(.explain) summary').click();
   await page.waitForFunction(() => document.querySelectorAll('.attention .as-table:not(.explain) td').length > 20);
   await close();
 });
 
-test('Enter during prefill waits for its end', async () => {
+test('Enter pressed while the prompt is being read waits for it', async () => {
   const { page, close } = await open();
   await runPrompt(page, 'Tom and Sue', { tokens: 12, seed: 3 });
   const want = await ids(page);
@@ -210,7 +209,7 @@ test('Enter during prefill waits for its end', async () => {
     .getByLabel('Prompt', { exact: true })
     .fill('The dragon was sad because its friend had gone away for a long time');
   await quiet(page);
-  // in one task: typed text is read after a short pause, and Run is pressed during that
+  // in one task: what was typed is taken up after a moment's rest, and Run comes while it is
   await page.evaluate(
     () =>
       new Promise((done) => {
@@ -228,7 +227,7 @@ test('Enter during prefill waits for its end', async () => {
   await close();
 });
 
-test('Stop stops, Step adds one token, Run continues', async () => {
+test('Stop stops, Step adds one token, Run goes on', async () => {
   const { page, close } = await open();
   await page.locator('#pace').selectOption('reading');
   await page.locator('.go').click();
@@ -248,7 +247,7 @@ test('Stop stops, Step adds one token, Run continues', async () => {
   await close();
 });
 
-test('a paused and continued text equals an uninterrupted one', async () => {
+test('paused and continued text equals the text written in one go', async () => {
   const { page, close } = await open();
   await runPrompt(page, 'Tom and Sue went to the park', { tokens: 20, seed: 11 });
   const whole = await ids(page);
@@ -269,7 +268,7 @@ test('a paused and continued text equals an uninterrupted one', async () => {
   await close();
 });
 
-test('after another token is chosen, the text continues from it', async () => {
+test('another token is chosen, and the text goes on from there', async () => {
   const { page, close } = await open();
   await runPrompt(page, 'Once upon a time', { tokens: 12 });
   const before = await ids(page);
@@ -292,7 +291,7 @@ test('after another token is chosen, the text continues from it', async () => {
   await close();
 });
 
-test('next-token probabilities belong to the current text, whatever the text was before', async () => {
+test('what could follow a token is told of the text that is there, whatever was there before', async () => {
   /** The distribution after the second token written, word by word, once it is exact. */
   const told = async (page) => {
     const given = await page.locator('.tok.given').count();
@@ -315,7 +314,7 @@ test('next-token probabilities belong to the current text, whatever the text was
   await two.close();
 });
 
-test('a malformed file is refused with a message, and the loaded model stays usable', async () => {
+test('a broken file is refused in a sentence, and the model still runs', async () => {
   const { page, close } = await open();
   const broken = readFileSync(shipped).subarray(0, 5000);
   for (const [name, buffer] of [
@@ -334,7 +333,7 @@ test('a malformed file is refused with a message, and the loaded model stays usa
   await close();
 });
 
-test('a file from disk is loaded in the page, and its name is shown as plain text', async () => {
+test('a file from disk is loaded here, and its name is text whatever it says', async () => {
   const { page, requests, close } = await open();
   await kept(page);
   const before = requests.length;
@@ -353,11 +352,11 @@ test('a file from disk is loaded in the page, and its name is shown as plain tex
     requests.slice(before).filter((url) => !/\/assets\/|\/icon\.svg$/.test(url)),
     [],
     'opening a local file asked the network for something',
-  ); // the browser requests the icon again for each new address
+  ); // the icon is asked for again with each new address
   await close();
 });
 
-test('the stages of a score agree with each other', async () => {
+test('the stages of a score agree with one another', async () => {
   const { page, complaints, close } = await open();
   await runPrompt(page, 'One day a bird', { tokens: 6 });
   const all = await ids(page);
@@ -428,7 +427,7 @@ const explains = (page, panel, at) =>
     [panel, at],
   );
 
-test('the terms of an attention weight are shown and lead to its query and key, by keyboard', async () => {
+test('one weight is explained by terms that make it, and the way goes on to its query and its key, by keyboard', async () => {
   const { page, requests, complaints, close } = await open();
   await runPrompt(page, 'One day a bird', { tokens: 10 });
   const all = await ids(page);
@@ -495,7 +494,7 @@ test('the terms of an attention weight are shown and lead to its query and key, 
       `${name}: ${x} times ${y} is ${product}`,
     );
   }
-  // to the other factor, the key's, and back along the trail
+  // to the other factor, which is the key's, and back along the trail
   const [i, y] = [Number(score.terms[0][0].split(' ')[1]), score.terms[0][2]];
   await page.locator('.explanation tbody tr').first().locator('.follow').nth(1).press('Enter');
   await explains(page, '.attention', point('hook_rot_k'));
@@ -514,7 +513,7 @@ test('the terms of an attention weight are shown and lead to its query and key, 
   await close();
 });
 
-test('a logit is followed down to the embedding, whose value is that of the file', async () => {
+test('a logit is followed down to the embedding, and what is read there is in the file', async () => {
   const { page, complaints, close } = await open();
   await runPrompt(page, 'Once upon a time', { tokens: 12 });
   const all = await ids(page);
@@ -555,7 +554,7 @@ test('a logit is followed down to the embedding, whose value is that of the file
   await close();
 });
 
-test('a value of a stage is chosen by mouse and by keyboard in an encoder-decoder, and explained', async () => {
+test('a value of a stage is chosen by mouse and by keyboard, in a model of two stacks, and explained', async () => {
   const { page, complaints, close } = await open({ hash: '#model=weights/dates/' });
   await page.locator('#pace').selectOption('fast');
   await page.locator('.go').press('Enter');
@@ -574,7 +573,7 @@ test('a value of a stage is chosen by mouse and by keyboard in an encoder-decode
     made = `decoder.${layer}.cross_attn.hook_v`;
   const { captured } = await dates.forward(all, { source, capture: [point, pattern, made] });
   dates.dispose();
-  const said = await page.locator('.values .cell').textContent(); // the row above that of the chosen token
+  const said = await page.locator('.values .cell').textContent(); // the row above that of the token in hand
   const [position, h, index] = [
     all.length - 3,
     Number(/head (\d+), /.exec(said)[1]),
@@ -598,13 +597,13 @@ test('a value of a stage is chosen by mouse and by keyboard in an encoder-decode
       `${name}: ${weight} times ${v}`,
     );
   }
-  // a click on the picture also requests the explanation
+  // a click on the picture asks as well
   await page.locator('.values-box canvas').click({ position: { x: 40, y: 20 } });
   await page.waitForFunction(
     (before) => document.querySelector('.anatomy .explanation .number').textContent !== before,
     seen.words,
   );
-  // and the explanation leads into the encoder
+  // and the way leads into the encoder
   await page.locator('.anatomy .explanation tbody tr').first().locator('.follow').nth(1).press('Enter');
   await explains(page, '.anatomy', made);
   await page.getByRole('button', { name: /^Follow the/ }).press('Enter');
@@ -615,7 +614,7 @@ test('a value of a stage is chosen by mouse and by keyboard in an encoder-decode
   await close();
 });
 
-test('the anatomy shows the loaded architecture and its values', async () => {
+test('the anatomy follows the loaded architecture and opens its values', async () => {
   const { page, complaints, close } = await open();
   const captions = await page.locator('.stage').allTextContents();
   for (const word of ['Embedding', `${model.config.nHeads} heads`, 'SwiGLU', 'Head, tied']) {
@@ -633,7 +632,7 @@ test('the anatomy shows the loaded architecture and its values', async () => {
   await close();
 });
 
-test("switching a part off shows the library's loss beside that of the unchanged model", async () => {
+test('a part is switched off, and the loss beside the untouched run is the library’s', async () => {
   const { page, complaints, close } = await open();
   await runPrompt(page, 'Once upon a time', { tokens: 16 });
   const all = await ids(page);
@@ -667,7 +666,7 @@ test("switching a part off shows the library's loss beside that of the unchanged
   await close();
 });
 
-test("the lens ends with the model's prediction, and the attribution adds up to the logit", async () => {
+test('the lens ends in the model’s own answer, and the votes add up to the logit', async () => {
   const { page, complaints, close } = await open();
   await runPrompt(page, 'Once upon a time', { tokens: 12 });
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
@@ -705,7 +704,7 @@ test("the lens ends with the model's prediction, and the attribution adds up to 
   await close();
 });
 
-test('an address restores text, head and cell', async () => {
+test('an address reproduces text, head and cell', async () => {
   const first = await open();
   await runPrompt(first.page, 'The little bear', { tokens: 18, seed: 5 });
   await first.page.locator('.tile').nth(9).click();
@@ -726,7 +725,7 @@ test('an address restores text, head and cell', async () => {
   await second.close();
 });
 
-test('the parameter counts of other models are correct', async () => {
+test('the counts of other models come out', async () => {
   const { page, close } = await open();
   const counted = async () =>
     (await page.locator('.compare-models tr.total td').nth(1).textContent()).replace(/\D/g, '');
@@ -744,7 +743,7 @@ test('the parameter counts of other models are correct', async () => {
   await close();
 });
 
-test('a model built in the page runs with random weights', async () => {
+test('a model built here runs, though its weights are random', async () => {
   const { page, complaints, close } = await open();
   await page.locator('#preset').selectOption('tutorial-5');
   await page.getByRole('button', { name: 'Make it with random weights' }).click();
@@ -760,7 +759,7 @@ test('a model built in the page runs with random weights', async () => {
   await close();
 });
 
-test('every kind of architecture is drawn and counted correctly', async (t) => {
+test('every kind of architecture is drawn and counted as it is', async (t) => {
   const shared = `${top}../shared/cases/`;
   if (!existsSync(shared)) return t.skip('no shared data');
   const { page, complaints, close } = await open();
@@ -802,7 +801,7 @@ test('every kind of architecture is drawn and counted correctly', async (t) => {
   await close();
 });
 
-test('dates: the encoder-decoder converts a date and shows its cross-attention', async () => {
+test('dates: the encoder-decoder reads a date and writes it as numbers, and shows where it looked', async () => {
   const { page, complaints, close } = await open();
   await page.locator('.pill').click();
   await page.locator('dialog.models').getByRole('button', { name: 'dates', exact: true }).click();
@@ -819,7 +818,7 @@ test('dates: the encoder-decoder converts a date and shows its cross-attention',
   await page.locator('#source').press('Enter');
   await shows(page, text, '1999-05-01', 'the date typed');
   await resting(page);
-  // a row for each generated character, compared with the library's
+  // a row for each character written, against the library's own
   const dates = await load(`${top}weights/dates/`);
   const all = await ids(page);
   const { captured } = await dates.forward(all, {
@@ -875,7 +874,7 @@ test('dates: the encoder-decoder converts a date and shows its cross-attention',
     '2099-12-31',
     'from its address',
   );
-  // back to stories: their own prompt
+  // back to stories: their own beginning
   await again.page.locator('.pill').click();
   await again.page.locator('dialog.models').getByRole('button', { name: 'stories-5M' }).click();
   await again.page.waitForFunction(
@@ -885,7 +884,7 @@ test('dates: the encoder-decoder converts a date and shows its cross-attention',
   await again.close();
 });
 
-test("switching a neuron off in the picture shows the library's loss", async () => {
+test('a neuron is switched off from the picture, and the loss is the library’s', async () => {
   const { page, complaints, close } = await open();
   await runPrompt(page, 'Once upon a time', { tokens: 12 });
   const all = await ids(page);
@@ -937,7 +936,7 @@ test("switching a neuron off in the picture shows the library's loss", async () 
   await close();
 });
 
-test('the guided walk moves from stop to stop by keyboard and sets the page up for each', async () => {
+test('the guided walk goes from stop to stop by keyboard and sets the page up', async () => {
   const { page, complaints, close } = await open();
   await page.getByRole('button', { name: 'Guided walk' }).focus();
   await page.keyboard.press('Enter');
@@ -957,7 +956,7 @@ test('the guided walk moves from stop to stop by keyboard and sets the page up f
   await close();
 });
 
-test('the page opens a second time without a network', async () => {
+test('the page opens again without a network', async () => {
   const { page, close } = await open();
   const keeps = await kept(page);
   await page.context().setOffline(true);
@@ -970,13 +969,13 @@ test('the page opens a second time without a network', async () => {
   await close();
 });
 
-// The text fills the context, because the end token is ignored. In the wide window every head and the whole picture are
-// in view.
+// Text to the end of the context: the end token does not end it. At the wide size every head is in view, with the whole
+// picture.
 for (const [device, width, height] of [
   ['desktop', 1440, 2000],
   ['phone', 390, 844],
 ]) {
-  test(`the main thread has no long task while 512 tokens stream with attention: ${device}`, async (t) => {
+  test(`the main thread stays free while 512 tokens stream with attention: ${device}`, async (t) => {
     const { page, close } = await open({ width, height });
     await kept(page);
     await page.locator('#past').check();
@@ -1014,15 +1013,14 @@ for (const [device, width, height] of [
         .join(', ') || 'none';
     const frame = (share) => Math.round(frames[Math.min(frames.length - 1, Math.floor(share * frames.length))]);
     t.diagnostic(
-      `longest task ${Math.max(...own).toFixed(1)} ms of processor time; above 50 ms: ${list(own)}; ` +
-        `by wall clock: ${list(wall)}; frames: median ${frame(0.5)} ms, 95 % below ${frame(0.95)} ms, longest ${frame(1)} ms`,
+      `longest task ${Math.max(...own).toFixed(1)} ms of the thread's own time; above 50 ms: ${list(own)}; by the wall: ${list(wall)}; frames: median ${frame(0.5)}, 95 of 100 below ${frame(0.95)}, longest ${frame(1)} ms`,
     );
     assert.ok(Math.max(...own) < 75, `the main thread worked for ${Math.max(...own)} ms without a pause`);
     await close();
   });
 }
 
-test('with 512 tokens, a pixel of a small head shows the largest of its weights', async () => {
+test('with 512 tokens a pixel of a small head is the largest of the weights it stands for', async () => {
   const { page, close } = await open();
   await page.locator('#past').check();
   await runPrompt(page, 'Once upon a time', { tokens: 600 });
@@ -1044,7 +1042,7 @@ test('with 512 tokens, a pixel of a small head shows the largest of its weights'
   assert.equal(n, 512);
   const wide = n / size;
   assert.ok(size <= 128 && Number.isInteger(wide), `${size} pixels`);
-  // the newest token has not been run through the model: its row is missing
+  // the newest token has not been read: its row is missing
   const largest = (y, x) => {
     let most = 0;
     for (let q = y * wide; q < Math.min(n - 1, (y + 1) * wide); q++)
@@ -1060,11 +1058,11 @@ test('with 512 tokens, a pixel of a small head shows the largest of its weights'
       else seen.push([largest(y, x), lightness(pixels[y * size + x])]);
     }
   seen.sort(([a], [b]) => a - b);
-  // darker means a larger weight, in 256 steps
+  // the palette darkens with the weight, in 256 steps
   const wrong = seen.filter(([, light], i) => i && light > seen[i - 1][1]).length;
   assert.ok(wrong === 0, `${wrong} of ${seen.length} pixels are lighter than one of a smaller weight`);
   assert.ok(seen.at(-1)[1] < seen[0][1] - 200, 'the picture is flat');
-  // the page's address also restores a text that continues after the end token
+  // its address goes past the end as well
   const written = await ids(page);
   await page.waitForFunction(() => /past=1/.test(location.hash) && /written=5\d\d/.test(location.hash));
   const hash = await page.evaluate(() => location.hash);
@@ -1075,7 +1073,7 @@ test('with 512 tokens, a pixel of a small head shows the largest of its weights'
   await again.close();
 });
 
-test('the small model opens first, and the larger one replaces it unless the visitor has started', async () => {
+test('a small model opens first, and the better one takes its place unless somebody has begun', async () => {
   for (const touch of [false, true]) {
     const context = await browser.newContext({ reducedMotion: 'reduce', serviceWorkers: 'block' });
     const page = await context.newPage();
@@ -1111,15 +1109,15 @@ for (const colorScheme of ['light', 'dark']) {
     ['desktop', 1440, 900],
     ['phone', 390, 844],
   ]) {
-    test(`axe-core reports no problem: ${colorScheme}, ${device}`, async () => {
+    test(`axe-core finds nothing: ${colorScheme}, ${device}`, async () => {
       const { page, close } = await open({ width, height, colorScheme });
       await runPrompt(page, 'Once upon a time', { tokens: 30 });
-      await page.locator('.anatomy').scrollIntoViewIfNeeded(); // panels far out of view are not drawn
+      await page.locator('.anatomy').scrollIntoViewIfNeeded(); // what is far out of view is not drawn
       await page.locator('.stage').nth(2).click();
       await page.waitForFunction(() => document.querySelector('.values .cell').textContent); // the values are there
       await page.locator('.values-box').press('Enter');
       await page.waitForSelector('.anatomy .explanation tbody tr');
-      await page.getByRole('button', { name: /^Follow the/ }).click(); // two steps of an explanation
+      await page.getByRole('button', { name: /^Follow the/ }).click(); // a way of two steps
       await page.waitForSelector('.anatomy .trail .follow');
       await page.locator('.matrix').press('ArrowLeft');
       await page.locator('.matrix').press('Enter');
@@ -1143,7 +1141,7 @@ for (const colorScheme of ['light', 'dark']) {
   }
 }
 
-test('the page fits a width of 320 px and uses that of 4K', async () => {
+test('320 px is wide enough, and 4K is used', async () => {
   const small = await open({ width: 320, height: 640 });
   assert.ok(
     await small.page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
@@ -1159,7 +1157,7 @@ test('the page fits a width of 320 px and uses that of 4K', async () => {
   await large.close();
 });
 
-test('a chosen theme is remembered', async () => {
+test('the theme is chosen and kept', async () => {
   const { page, close } = await open({ colorScheme: 'light' });
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await paper();

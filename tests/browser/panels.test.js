@@ -1,5 +1,5 @@
-// panels.test.js - the built page in Chromium when model, source or text change while panels show them: afterwards the
-// panels must show the same as on a newly opened page.
+// panels.test.js - the built page in Chromium where what is asked for changes while panels show it: another model,
+// another source, another text. What they say then is what a page says that is opened anew.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { complete, resting, visit } from './built_page.js';
@@ -20,8 +20,8 @@ const SMALL = {
 const made = (config, seed) => `made=${encodeURIComponent(JSON.stringify({ ...config, seed }))}`;
 
 /**
- * Open a page and wait for its prefill. In the page, `hold('trace')` delays calls of the engine until `release()`, and
- * `spoil('trace')` makes the next call fail.
+ * A page with its text read, and what keeps questions to the engine waiting: `hold('trace')`, `release()`;
+ * `spoil('trace')` makes the next fail.
  */
 async function open(hash) {
   const visitor = await visit({
@@ -99,8 +99,8 @@ const make = async (page) => {
   await page.waitForFunction(() => document.querySelectorAll('.tok').length > 4);
 };
 
-// Panels once kept the values of the previous model, because the text was the same.
-test('panels show the values of a model that is created again with another seed or width', async () => {
+// They once kept the numbers of the model before: it had the same text.
+test('a model made again from another seed, or wider, is what the panels tell of', async () => {
   const names = ['.anatomy', '.attention', '.trace', '.lens-card'];
   const rest = '&prompt=Once upon a time&open=ffn&stage=scaled';
   const { page, complaints, close } = await open(`#${made(SMALL, 1)}${rest}`);
@@ -130,7 +130,7 @@ test('panels show the values of a model that is created again with another seed 
   await close();
 });
 
-test('panels show the values for a new source, also when the text is the same', async () => {
+test('another source is what the panels tell of, though the text is the same', async () => {
   const names = ['.anatomy', '.attention', '.lens-card', '.ablate'];
   const of = (source) =>
     `#model=weights/dates/&prompt=1999-05-01&source=${source}&open=encoder&stack=cross&stage=raw&t=0`;
@@ -150,7 +150,7 @@ test('panels show the values for a new source, also when the text is the same', 
   await close();
 });
 
-test('scores of one layer are not shown for another, and a stage without a text is no error', async () => {
+test('scores of a layer are not shown for another one while the text streams, and a stage without a text is no error', async () => {
   const { page, complaints, close } = await open(
     `#${made({ ...SMALL, contextLength: 256 }, 1)}&prompt=Once upon a time&stage=scaled&t=1`,
   );
@@ -164,7 +164,7 @@ test('scores of one layer are not shown for another, and a stage without a text 
   );
   assert.equal(await page.evaluate(SAYS['.attention']), '');
   await page.waitForFunction(() => {
-    // and nothing is drawn
+    // nothing is drawn, either
     const canvas = document.querySelector('.cells');
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
     copy.drawImage(canvas, 0, 0);
@@ -174,7 +174,7 @@ test('scores of one layer are not shown for another, and a stage without a text 
   assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), first);
   await page.locator('.attention').getByRole('radio', { name: 'masked' }).click();
   await calm(page, () => page.evaluate(SAYS['.attention']));
-  await page.getByLabel('Prompt', { exact: true }).fill(''); // this model has no begin token
+  await page.getByLabel('Prompt', { exact: true }).fill(''); // this model has no token to begin with
   await page.waitForFunction(() => !document.querySelector('.tok'));
   await quiet(page);
   assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
@@ -186,7 +186,7 @@ test('scores of one layer are not shown for another, and a stage without a text 
   await close();
 });
 
-test('without the mask, scores of a shorter, earlier text are not shown', async () => {
+test('without the mask scores are not those of the text as it was', async () => {
   const { page, complaints, close } = await open(
     `#${made({ ...SMALL, contextLength: 256, causal: false }, 1)}&prompt=Once upon a time&stage=scaled&t=1`,
   );
@@ -200,7 +200,7 @@ test('without the mask, scores of a shorter, earlier text are not shown', async 
   await close();
 });
 
-test('a model that is replaced during a trace leaves the panel usable for the next one', async () => {
+test('a model taken away in the middle of a trace leaves the panel for the next one', async () => {
   const { page, complaints, close } = await open(`#${made(SMALL, 1)}&prompt=Once upon a time`);
   await page.locator('.trace').scrollIntoViewIfNeeded();
   await calm(page, () => page.evaluate(SAYS['.trace']));
@@ -222,7 +222,7 @@ test('a model that is replaced during a trace leaves the panel usable for the ne
   await close();
 });
 
-test('a text that restarts while its parts are compared gives no stale result', async () => {
+test('a text that starts again while its parts are compared', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=60',
   );
@@ -246,7 +246,7 @@ test('a text that restarts while its parts are compared gives no stale result', 
   await close();
 });
 
-test('a lens result belongs to its text, and a failure is not shown for the next text', async () => {
+test('what the lens was asked of one text is told of that text, and a failure is not told of the next', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20',
   );
@@ -262,7 +262,7 @@ test('a lens result belongs to its text, and a failure is not shown for the next
   await page.getByRole('button', { name: 'New seed' }).click();
   await page.waitForFunction(() => document.querySelectorAll('.tok').length < 10);
   await page.evaluate(() => window.release());
-  // wait for late answers
+  // answers have had their time
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 6);
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
   assert.equal(await note(), about);
@@ -284,7 +284,7 @@ test('a lens result belongs to its text, and a failure is not shown for the next
   await close();
 });
 
-test('deselecting a cell while it is being explained drops the explanation', async () => {
+test('no cell is chosen any more while one is being explained', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&key=1');
   await page.locator('.attention .explain summary').press('Enter');
   await page.waitForSelector('.attention .explanation .number');
@@ -306,7 +306,7 @@ test('deselecting a cell while it is being explained drops the explanation', asy
 const stack = (page) =>
   page.getByRole('radiogroup', { name: 'Which attention' }).locator('[aria-checked="true"]').textContent();
 
-test('a choice in the picture or in the attribution is shown by the attention panels', async () => {
+test('what is pressed in the picture and among the votes is what the panels of attention show', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/dates/&prompt=1999-05-01&source=the 1st of may, 1999&stack=cross',
   );
@@ -324,7 +324,7 @@ test('a choice in the picture or in the attribution is shown by the attention pa
   await close();
 });
 
-test("results of ablations on the page's text are removed with the text", async () => {
+test('ideas tried on the text above are gone with it', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20',
   );
@@ -358,7 +358,7 @@ test("results of ablations on the page's text are removed with the text", async 
   await close();
 });
 
-test('in a model with fewer stops, the guided walk can go back from its last stop', async () => {
+test('a model with fewer stops of the walk leads back from its last', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=The cat');
   await page.getByRole('button', { name: 'Guided walk' }).click();
   for (;;) {
@@ -389,7 +389,7 @@ test('in a model with fewer stops, the guided walk can go back from its last sto
   await close();
 });
 
-test('every layer of an encoder with more layers than the decoder is reached, and a head stays chosen', async () => {
+test('every layer of an encoder with more of them than the decoder is reached, and the way back leaves a head in hand', async () => {
   const deep = { ...SMALL, kind: 'encoder_decoder', nEncoderLayers: 3 };
   const { page, complaints, close } = await open(`#${made(deep, 1)}&prompt=ab&source=cde&open=ffn`);
   const inTurn = () =>
@@ -399,7 +399,7 @@ test('every layer of an encoder with more layers than the decoder is reached, an
   await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '2 of 3');
   assert.match(await page.locator('#h-attention').textContent(), /^Encoder layer 2/);
   assert.deepEqual(await inTurn(), ['layer 2, head 0']);
-  // the picture shows the decoder, and this is its last layer
+  // the picture draws the decoder, whose last layer this is
   await page.waitForFunction(() =>
     /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell').textContent),
   );
@@ -410,7 +410,7 @@ test('every layer of an encoder with more layers than the decoder is reached, an
   await close();
 });
 
-test('arrow keys choose stacks and values, and a pressed button keeps the focus', async () => {
+test('the arrow keys choose among stacks and among values, and a button that was pressed keeps the focus', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/dates/&prompt=1999&source=the 1st of may, 1999&stack=self&open=ffn',
   );
@@ -439,8 +439,8 @@ test('arrow keys choose stacks and values, and a pressed button keeps the focus'
   await close();
 });
 
-// A text restored from ids was drawn before its probabilities were known, and not again afterwards.
-test('a text restored from ids has the same shading as when it was generated', async () => {
+// Opened by its ids, a text was drawn before its probabilities were known, and never again.
+test('a text that came as ids is shaded like the same text as it was written', async () => {
   const shades = (page) =>
     page
       .locator('.tok')
@@ -464,7 +464,7 @@ test('a text restored from ids has the same shading as when it was generated', a
   await close();
 });
 
-test('the sentence about a head belongs to the chosen token', async () => {
+test('the head’s sentence is of the token in hand', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&open=head');
   const said = (/** @type {string} */ word) =>
     page.waitForFunction(
@@ -489,7 +489,7 @@ test('the sentence about a head belongs to the chosen token', async () => {
   await close();
 });
 
-test('the table of attention weights has the row of the newest token after its pass', async () => {
+test('the table of weights has the row of the newest token once that is read', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time');
   await page.locator('.attention .as-table:not(.explain) summary').press('Enter');
   const rows = () => page.locator('.attention .as-table:not(.explain) tbody th').count();
@@ -505,7 +505,7 @@ test('the table of attention weights has the row of the newest token after its p
   await page.waitForFunction(
     () => window.held() > 0 && /has not read this token/.test(document.querySelector('#cell').textContent),
   );
-  await quiet(page); // everything that depends on the choice is painted
+  await quiet(page); // everything is painted that the choice called for
   await page.evaluate(() => window.release());
   await page.waitForFunction(
     (n) => document.querySelector('#h-attention').textContent.includes(`[${n} queries`),
@@ -517,7 +517,7 @@ test('the table of attention weights has the row of the newest token after its p
   await close();
 });
 
-test('a button that disappears moves the focus to another one', async () => {
+test('a button that goes away hands the focus on', async () => {
   const { page, complaints, close } = await open(
     `#${made(SMALL, 1)}&prompt=Once upon a time there was&off=0.n1,0.n2,1.n3&open=head`,
   );
@@ -526,7 +526,7 @@ test('a button that disappears moves the focus to another one', async () => {
   await page.getByRole('button', { name: 'Step' }).press('Enter');
   await page.getByRole('button', { name: 'Start over' }).press('Enter');
   await focused('.go');
-  // each measured part repaints the switches
+  // each part that is measured paints the switches again
   const neurons = page.locator('.ablate .neurons button');
   await page.evaluate(() => window.hold('forward'));
   await page.getByRole('button', { name: 'Measure every part' }).press('Enter');
@@ -540,7 +540,7 @@ test('a button that disappears moves the focus to another one', async () => {
     'the focus is lost where a part is measured',
   );
   for (const next of [/neuron 3, off/, /neuron 1, off/]) {
-    // the next button, or the previous one where there is no next
+    // the one after it, and where there is none the one before
     await page.keyboard.press('Enter');
     await page.waitForFunction((source) => new RegExp(source).test(document.activeElement.textContent), next.source);
   }
@@ -553,7 +553,7 @@ test('a button that disappears moves the focus to another one', async () => {
   await close();
 });
 
-test('screen readers get the new token of a step, not the whole text again', async () => {
+test('a step is told by what is new, the rest of the text is not told again', async () => {
   const { page, complaints, close } = await open(
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast&seed=3&past=1',
   );
@@ -573,7 +573,7 @@ test('screen readers get the new token of a step, not the whole text again', asy
   const rest = (await written()).slice(3).join('');
   assert.match(await spoken(), /^Ended at .* after 12 tokens/);
   assert.equal((await spoken()).split('. ').slice(1).join('. '), rest);
-  await page.getByRole('button', { name: 'Run again' }).press('Enter'); // another text with the same words
+  await page.getByRole('button', { name: 'Run again' }).press('Enter'); // another text, though of the same words
   const whole = (await written()).join('');
   await resting(page);
   assert.ok((await spoken()).endsWith(whole), await spoken());

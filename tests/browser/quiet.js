@@ -115,16 +115,16 @@ export const watchQuiet = (page) => page.addInitScript(count);
 
 /**
  * @param {import('playwright-core').Page} page  of `watchQuiet`
- * @param {(() => boolean) | string} [condition]  that must also hold in the page
+ * @param {(() => boolean) | string} [condition]  that has to hold in the page then, too
  * @param {number} [timeout]  ms
  */
 export async function quiet(page, condition = () => true, timeout = 60_000) {
   const end = Date.now() + timeout;
   while (!((await page.evaluate(() => window.quiet.now())) && (await page.evaluate(condition)))) {
-    if (Date.now() > end) {
-      const state = JSON.stringify(await page.evaluate(() => window.quiet.state()));
-      throw new Error(`the page was not idle within ${timeout / 1000} s: ${state}, ${condition}`);
-    }
+    if (Date.now() > end)
+      throw new Error(
+        `the page did not come to rest within ${timeout / 1000} s: ${JSON.stringify(await page.evaluate(() => window.quiet.state()))}, ${condition}`,
+      );
     await new Promise((resolve) => {
       setTimeout(resolve, 20);
     });

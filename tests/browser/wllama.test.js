@@ -110,13 +110,11 @@ for (const model of models)
         } else {
           const { gap, moved } = await apart(model, [...promptIds, ...ids.slice(0, at)], ids[at], theirs.ids[at]);
           t.diagnostic(
-            `${JSON.stringify(prompt)}: ${at} equal tokens, then ${ids[at]} here and ${theirs.ids[at]} in llama.cpp; ` +
-              `their logits in f32 differ by ${gap.toFixed(4)}, rounding changes a logit by up to ${moved.toFixed(4)}`,
+            `${JSON.stringify(prompt)}: the same ${at} tokens, then ${ids[at]} here and ${theirs.ids[at]} there; ${gap.toFixed(4)} apart in f32, where rounding moves a logit by up to ${moved.toFixed(4)}`,
           );
           assert.ok(
             moved < 0.25 && gap < 2 * moved,
-            `token ${at} differs: ours ${ids[at]}, llama.cpp ${theirs.ids[at]}; ` +
-              `their logits in f32 differ by ${gap}, and rounding changes a logit by ${moved} at most`,
+            `token ${at} differs: ours ${ids[at]}, llama.cpp ${theirs.ids[at]}; in f32 they are ${gap} apart, and rounding moves a logit by ${moved} at most`,
           );
         }
       }

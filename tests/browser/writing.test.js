@@ -1,5 +1,5 @@
-// writing.test.js - the built page in Chromium: automatic generation, its pace, changes during generation, and a new
-// address or model in its place
+// writing.test.js - the built page in Chromium where text is written by itself, at a pace, and changed on the way;
+// where another address or another model takes its place.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../web/lib/index.js';
@@ -18,11 +18,11 @@ async function open(hash = '#model=weights/stories-1m.gguf&prompt=Once upon a ti
   return visitor;
 }
 
-test('automatic generation keeps reading pace while options change, and a new seed restarts it', async () => {
+test('what writes by itself keeps reading pace while it is changed, and a new seed begins it again', async () => {
   const { page, complaints, close } = await visit({ reducedMotion: 'no-preference' });
   await settled(page);
-  await writing(page, 1); // before the first interaction, after which automatic generation stops
-  await page.locator('#past').check(); // stories that end would be restarted
+  await writing(page, 1); // before a first touch, after which nothing writes by itself
+  await page.locator('#past').check(); // stories that end would be begun again
   await writing(page, 2);
   for (let i = 0; i < 3; i++) await page.locator('#sampler-temperature').press('ArrowRight');
   const { n, ms } = await page.evaluate(async () => {
@@ -72,7 +72,7 @@ test('automatic generation keeps reading pace while options change, and a new se
   await close();
 });
 
-test('an encoder and a refused prompt show no probabilities of what was there before', async () => {
+test('an encoder shows no bars of the model before it, and a prompt that cannot be read none of the text before it', async () => {
   const { page, complaints, close } = await open();
   const bars = page.locator('.next .bar:visible');
   await page.waitForFunction(() => /entropy/.test(document.querySelector('#h-next').textContent));
@@ -94,7 +94,7 @@ test('an encoder and a refused prompt show no probabilities of what was there be
   await close();
 });
 
-test('the comparison of two texts closes when they no longer exist', async () => {
+test('a comparison of two texts is closed when they are gone', async () => {
   const { page, complaints, close } = await open();
   const branch = async () => {
     await page.locator('.go').click();
@@ -121,7 +121,7 @@ test('the comparison of two texts closes when they no longer exist', async () =>
   await close();
 });
 
-test('a new address in the same tab is applied, the skip link is not', async () => {
+test('another address put into the same tab is followed, the skip link is not', async () => {
   const { page, complaints, close } = await open();
   await page.evaluate(() => {
     window.same = true;
@@ -129,7 +129,7 @@ test('a new address in the same tab is applied, the skip link is not', async () 
   await page.locator('.skip').press('Enter');
   await quiet(page);
   assert.ok(await page.evaluate(() => window.same), 'the skip link loaded the page again');
-  // a pending update of the address does not overwrite it
+  // a change on its way into the address does not overtake it
   await page.evaluate(() => {
     document.querySelector('#sampler-temperature').dispatchEvent(new Event('input'));
     setTimeout(() => {
@@ -150,7 +150,7 @@ test('a new address in the same tab is applied, the skip link is not', async () 
   await close();
 });
 
-test('Step and Run use the text typed just before', async () => {
+test('Step and Run take what was typed a moment ago', async () => {
   const { page, complaints, close } = await open();
   /** Typed and pressed in one task. */
   const pressed = (name, text, button) =>
@@ -187,7 +187,7 @@ test('Step and Run use the text typed just before', async () => {
   await close();
 });
 
-test('an address of a model built in the page restores its whole prompt', async () => {
+test('an address of a model made on the page brings its whole prompt', async () => {
   const config = { vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 2, dFf: 8, contextLength: 32, seed: 3 };
   const { page, close } = await visit({
     hash: `#made=${encodeURIComponent(JSON.stringify(config))}&prompt=twenty letters and 5 more&written=5`,
@@ -225,9 +225,9 @@ async function another(page, i) {
   await resting(page);
 }
 
-// Both texts were compared from the second-last branch point: with a token that was in neither, and with different
-// beginnings.
-test('previous texts from two branch points are compared and restored completely', async () => {
+// Both texts were taken from the place of the last choice but one: a token that was in neither, and another beginning
+// in each column.
+test('texts left behind at two places are compared from where they part, and come back whole', async () => {
   const { page, complaints, close } = await open();
   await page.locator('#max-tokens').fill('14');
   await page.locator('#max-tokens').press('Tab');
@@ -274,15 +274,14 @@ test('previous texts from two branch points are compared and restored completely
   await close();
 });
 
-// Their log-probabilities arrived after they were drawn.
-test("tokens from an address or a choice are shaded by the model's probability", async () => {
+// Their log-probabilities came after they were drawn.
+test('tokens that came by an address or by a choice are shaded as the model expected them', async () => {
   const model = await load(`${top}weights/stories-1m.gguf`);
   const prompt = await model.encode('Once upon a time'),
     text = [];
   for await (const step of model.generate(prompt, { maxTokens: 9, temperature: 0.8, seed: 4 })) text.push(step.id);
-  const written = text.map((id) => id.toString(36)).join('.');
   const { page, complaints, close } = await open(
-    `#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast&ids=${written}`,
+    `#model=weights/stories-1m.gguf&prompt=Once upon a time&pace=fast&ids=${text.map((id) => id.toString(36)).join('.')}`,
   );
   const shaded = async () => {
     const all = await ids(page),
@@ -326,15 +325,15 @@ async function early(how = {}) {
     prepare: (page) =>
       page.route('**/weights/stories-1m.gguf', async (route) => {
         await held;
-        await route.continue().catch(() => {}); // not awaited
+        await route.continue().catch(() => {}); // nobody waits for it
       }),
   });
   await visitor.page.waitForFunction(() => !document.querySelector('.loading').hidden);
   return { ...visitor, release };
 }
 
-// The input was overwritten, and the text continued from the old prompt.
-test('input while the first model loads is kept', async () => {
+// It was written over, and the text went on from the prompt of before.
+test('what is typed and moved while the first model is on its way holds when it is there', async () => {
   const { page, complaints, release, close } = await early({ reducedMotion: 'no-preference' });
   await page.locator('#sampler-temperature').press('Home');
   await page.getByLabel('Prompt', { exact: true }).click();
@@ -349,7 +348,7 @@ test('input while the first model loads is kept', async () => {
     want.join(),
   );
   await begun(page);
-  await page.locator('#seed').focus(); // the box can be changed now
+  await page.locator('#seed').focus(); // the box may be written now
   assert.deepEqual(await ids(page), want, 'written by itself');
   assert.equal(await page.getByLabel('Prompt', { exact: true }).inputValue(), 'Tom and Sue');
   assert.equal(await page.locator('#sampler-temperature').inputValue(), '0');
@@ -357,8 +356,8 @@ test('input while the first model loads is kept', async () => {
   await close();
 });
 
-// The larger shipped model aborted the load and was then discarded itself: no model remained.
-test('a model chosen while the first one loads replaces it', async () => {
+// The better of the shipped models broke its load off, and was itself thrown away: none remained.
+test('a model chosen while the first is on its way is the one that comes', async () => {
   const { page, requests, complaints, release, close } = await early();
   await page.locator('.pill').click();
   await page.locator('#model-file').setInputFiles(`${top}weights/stories-gpt2.gguf`);
@@ -378,7 +377,7 @@ test('a model chosen while the first one loads replaces it', async () => {
   await close();
 });
 
-test('the larger model loads when the first one fails, also after the visitor has started', async () => {
+test('where the first model does not come the better one does, though somebody has begun to do something', async () => {
   let release = () => {};
   const held = new Promise((resolve) => {
     release = () => resolve(undefined);

@@ -1,7 +1,7 @@
 /* run_targets.c - calls the trainer's WebAssembly interface in random order with random arguments, and reads changed
  * loss.csv files. */
 #include "stream.h"
-#include "train/fields.h"
+#include "model/config.h"
 #include "train/report.h"
 #include "train/text/synthetic.h"
 #include "../../src/wasm/train_abi.c" /* no header: only JavaScript calls it */
@@ -51,11 +51,11 @@ static void configure(struct stream *s, struct gf_run *r) {
         cfg.d_head = 8, cfg.d_ff = 24, cfg.context_length = 16 + below(s, 20);
         if (family) {
             cfg.norm = GF_LAYERNORM, cfg.ffn = GF_GELU_TANH, cfg.position = GF_POS_LEARNED;
-            cfg.bias_qkv = cfg.bias_attn_out = cfg.bias_ffn = 1;
+            cfg.bias_qkv = cfg.bias_attn_out = cfg.bias_ffn = cfg.bias_norm = 1;
         }
     }
     cfg.vocab_size = 257 + below(s, 12);
-    for (int32_t f = 0; f < gf_field_count(); f++) {
+    for (int32_t f = 0; f < GF_N_FIELDS; f++) {
         struct gf_error err = {0};
         STATUS(gf_train_set(r, gf_field_name(f), gf_config_get(&cfg, f), &err), err);
     }
@@ -66,8 +66,7 @@ static void configure(struct stream *s, struct gf_run *r) {
     for (int32_t i = below(s, 5); i > 0; i--) {
         struct gf_error none = {0};
         const int field = below(s, 2);
-        const char *name =
-            field ? gf_field_name(below(s, gf_field_count())) : option_names[below(s, COUNT(option_names))];
+        const char *name = field ? gf_field_name(below(s, GF_N_FIELDS)) : option_names[below(s, COUNT(option_names))];
         const double x = below(s, 2) ? setting(s) : (double)number(s);
         STATUS(gf_train_set(r, name, x, &none), none);
     }
@@ -77,8 +76,9 @@ static void configure(struct stream *s, struct gf_run *r) {
 static int is_small(const struct gf_run *r) {
     struct gf_error err;
     const struct gf_trainer_options *o = &r->recipe.options;
-    if (gf_config_check(&r->recipe.cfg, &err) != GF_OK) return 1; /* gf_train_open refuses it */
-    return o->batch_tokens <= 512 && r->recipe.cfg.vocab_size <= 512 && gf_count_parameters(&r->recipe.cfg) <= 1 << 14;
+    struct gf_config c = r->recipe.cfg;
+    if (gf_config_complete(&c, r->recipe.given, &err) != GF_OK) return 1; /* gf_train_open refuses it */
+    return o->batch_tokens <= 512 && c.vocab_size <= 512 && gf_count_parameters(&c) <= 1 << 14;
 }
 
 static void open_run(struct stream *s, struct gf_run *r) {

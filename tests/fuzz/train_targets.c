@@ -42,6 +42,7 @@ static void open_small(void) {
     small.open = 1;
     gf_recipe_defaults(&small.recipe);
     for (int i = 0; lines[i]; i++) must(gf_recipe_line(&small.recipe, lines[i], &err) == GF_OK, &err);
+    must(gf_recipe_complete(&small.recipe, &err) == GF_OK, &err);
     const struct gf_config *c = &small.recipe.cfg;
     char *text = gf_synthetic_stories(3, 12, &n);
     must(text && gf_bpe_train(&small.bpe, text, n, c->vocab_size, &err) == GF_OK, &err);
@@ -246,7 +247,7 @@ static void recipe(const uint8_t *bytes, size_t n) {
         STATUS(gf_recipe_line(&r, line, &err), err);
     }
     struct gf_error err = {0};
-    const int32_t fine = gf_config_check(&r.cfg, &err);
+    const int32_t fine = gf_recipe_complete(&r, &err);
     STATUS(fine, err);
     if (fine != GF_OK || r.cfg.vocab_size != small.bpe.vocab_size || gf_count_parameters(&r.cfg) > 1 << 15 ||
         r.options.micro_tokens > 1 << 7 || r.options.batch_tokens > 1 << 9)

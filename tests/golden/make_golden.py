@@ -9,7 +9,7 @@ values at every capture point, and decoys: the output that a plausible mistake w
 
 Layout, little endian; text is one length byte and its bytes, numbers u32 unless said otherwise:
   "GFGOLD1\\n"  text: model
-  n, n x (text: field, f64)                                       configuration; what is not named has its default
+  n, n x (text: field, f64)                                       configuration; what is not named: DEFAULTS below
   n, n x (text: name, rank, rows, cols, f32 [rows, cols])         weights, [out, in], in roster order
   n runs, each:
     text: run   n, n x (text: field, f64): changed in this run    n, i32 ids [n]   n, i32 source [n]   n, u8 mask [n] (n may be 0)

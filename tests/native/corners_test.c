@@ -13,7 +13,7 @@ static struct gf_config config(int32_t kind) {
     gf_config_default(&c);
     c.kind = kind, c.vocab_size = VOCAB, c.d_model = 12, c.n_layers = 2, c.n_heads = 2;
     c.n_kv_heads = 1, c.d_head = 6, c.d_ff = 10, c.context_length = 200;
-    c.n_encoder_layers = kind == GF_ENCODER_DECODER;
+    c.n_encoder_layers = kind == GF_ENCODER_DECODER, c.causal = kind != GF_ENCODER;
     return c;
 }
 

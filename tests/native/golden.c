@@ -51,7 +51,7 @@ struct gf_config test_config(uint64_t *state) {
 #define ANY(n) below(state, n)
     struct gf_config c;
     gf_config_default(&c);
-    c.vocab_size = 1 + ANY(90), c.d_model = 1 + ANY(40), c.n_layers = ANY(4);
+    c.vocab_size = 1 + ANY(90), c.d_model = 1 + ANY(40), c.n_layers = 1 + ANY(3);
     c.d_ff = 1 + ANY(70), c.context_length = 90;
     c.kind = ANY(3);
     c.n_encoder_layers = c.kind == GF_ENCODER_DECODER ? 1 + ANY(3) : 0;
@@ -65,6 +65,7 @@ struct gf_config test_config(uint64_t *state) {
     c.bias_norm = ANY(2), c.bias_head = c.kind == GF_ENCODER ? 0 : ANY(2);
     c.tie_word_embeddings = ANY(2), c.sliding_window = ANY(2) * (1 + ANY(20));
     c.shared_embedding = c.kind == GF_ENCODER_DECODER ? ANY(2) : 1;
+    c.causal = c.kind != GF_ENCODER, c.rope_original_context = 8192;
     return c;
 #undef ANY
 }
@@ -205,8 +206,10 @@ void golden_open(struct golden *g, const char *name) {
     struct reader r = {path, bytes, bytes + n};
     if (memcmp(take(&r, 8), "GFGOLD1\n", 8)) stop(path, "is no golden file");
     text(&r, g->name);
-    gf_config_default(&g->cfg);
+    gf_config_default(&g->cfg); /* then DEFAULTS of make_golden.py, where they differ */
+    g->cfg.norm_eps = 1e-5f, g->cfg.rope_original_context = 8192, g->cfg.bias_norm = 1;
     fields(&r, &g->cfg);
+    g->cfg.causal = g->cfg.kind != GF_ENCODER;
     g->n_weights = number(&r);
     g->weights = list(&r, g->n_weights, sizeof *g->weights);
     for (int32_t i = 0; i < g->n_weights; i++) {

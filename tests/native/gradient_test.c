@@ -17,6 +17,12 @@
 #define gf_config_default           gf64_config_default
 #define gf_config_set               gf64_config_set
 #define gf_config_check             gf64_config_check
+#define gf_config_complete          gf64_config_complete
+#define gf_field_name               gf64_field_name
+#define gf_field_find               gf64_field_find
+#define gf_field_word               gf64_field_word
+#define gf_field_is_flag            gf64_field_is_flag
+#define gf_field_refuse             gf64_field_refuse
 #define gf_roster_walk              gf64_roster_walk
 #define gf_roster_count             gf64_roster_count
 #define gf_roster_tensor            gf64_roster_tensor

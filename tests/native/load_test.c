@@ -21,7 +21,7 @@ static struct gf_config wide_config(int blocks_of_32) {
     c.n_heads = 4, c.n_kv_heads = blocks_of_32 ? 4 : 2, c.d_head = blocks_of_32 ? 24 : 18,
     c.d_ff = blocks_of_32 ? 64 : 83;
     c.context_length = blocks_of_32 ? 32 : 37, c.position = GF_POS_LEARNED, c.tie_word_embeddings = 0;
-    c.norm = GF_LAYERNORM, c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_head = 1;
+    c.norm = GF_LAYERNORM, c.bias_norm = c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_head = 1;
     return c;
 }
 
@@ -145,24 +145,29 @@ static void stacks_of_unequal_columns_or_rank_are_refused(void) {
 /* Two matrices in one stack: the blocks of one are stored unchanged, those of the other as floats. */
 static void a_stack_may_be_stored_in_two_weight_types(void) {
     struct gf_config c = wide_config(1);
-    c.n_layers = 0, c.final_norm = 0, c.position = GF_POS_ROPE, c.bias_head = 0;
-    const int32_t n = gf_roster_count(&c);
-    CHECK_INT(n, 2); /* embed, head */
+    c.position = GF_POS_ROPE, c.bias_qkv = 0;
+    enum { V = 5, O }; /* embed, norm1 and its bias, q, k, v, o */
     for (int i = 0; i < 2; i++) {
-        const uint8_t dtypes[] = {i ? GF_F32 : GF_Q8_0, i ? GF_Q8_0 : GF_F32};
+        uint8_t dtypes[32] = {0};
+        dtypes[V - 2] = dtypes[V - 1] = dtypes[V] = i ? GF_F32 : GF_Q8_0, dtypes[O] = i ? GF_Q8_0 : GF_F32;
         const struct way how = {.piece = 1 << 20, .file = GF_Q8_0};
         struct gf_model *m = gf_model_open(&c, dtypes, &err);
         CHECK(m != NULL);
         if (!m) return;
-        load(m, 0, 2, &how);
-        for (int32_t e = 0; e < 2; e++)
-            for (int32_t r = 0; r < c.vocab_size; r++) {
+        load(m, V, 2, &how);
+        for (int32_t e = V; e <= O; e++) {
+            struct gf_tensor t;
+            CHECK_OK(gf_model_tensor(m, e, &t));
+            CHECK(ends(&t, e == V ? "attn.v.weight" : "attn.o.weight"));
+            CHECK_INT(t.dtype, dtypes[e]);
+            for (int32_t r = 0; r < t.rows; r++) {
                 float row[96];
                 int32_t wrong = 0;
                 CHECK_OK(gf_tensor_read(m, e, r, row, &err));
                 for (int32_t k = 0; k < c.d_model; k++) wrong += row[k] != value(e, r, k);
                 CHECK_INT(wrong, 0);
             }
+        }
         gf_model_close(m);
     }
 }

@@ -1,5 +1,6 @@
 /* model_test.c - compares models with tests/golden: outputs of every variant, capture points, edits, all ways to load
  * weights. Also: the comparison detects known mistakes; parameter counts; refusals and their sentences. */
+#include "base/decimal.h"
 #include "check.h"
 #include "golden.h"
 #include <stdlib.h>
@@ -458,7 +459,7 @@ static struct gf_config config(int32_t vocab, int32_t d, int32_t layers, int32_t
 static struct gf_config gpt2(int32_t d, int32_t layers, int32_t heads) {
     struct gf_config c = config(50257, d, layers, heads, 4 * d, 1024);
     c.norm = GF_LAYERNORM, c.ffn = GF_GELU_TANH, c.position = GF_POS_LEARNED;
-    c.bias_qkv = c.bias_attn_out = c.bias_ffn = 1;
+    c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_norm = 1;
     return c;
 }
 
@@ -499,7 +500,7 @@ static void parameter_counts_match_the_published_ones(void) {
     /* the tiny block, and at twice the width */
     for (int32_t d = 64; d <= 128; d += 64) {
         c = config(256, d, 1, 4, 4 * d, 64);
-        c.norm = GF_LAYERNORM, c.ffn = GF_GELU_ERF, c.position = GF_POS_NONE;
+        c.norm = GF_LAYERNORM, c.bias_norm = 1, c.ffn = GF_GELU_ERF, c.position = GF_POS_NONE;
         CHECK_INT(count_of(&c, GF_C_ATTENTION, 0), d == 64 ? 16384 : 65536);
         CHECK_INT(count_of(&c, GF_C_FFN, 0), d == 64 ? 32768 : 131072);
         CHECK_INT(count_of(&c, GF_C_NORM, 0), d == 64 ? 256 : 512);
@@ -510,7 +511,7 @@ static void parameter_counts_match_the_published_ones(void) {
     c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 2, c.norm = GF_LAYERNORM;
     c.norm_placement = GF_POST_NORM, c.final_norm = 0, c.ffn = GF_RELU;
     c.position = GF_POS_SINUSOIDAL, c.tie_word_embeddings = 0;
-    c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_head = 1;
+    c.bias_qkv = c.bias_attn_out = c.bias_ffn = c.bias_norm = c.bias_head = 1;
     CHECK_INT(gf_count_parameters(&c), 296424);
 }
 
@@ -696,6 +697,71 @@ static void a_pre_norm_block_starts_near_the_identity(void) {
 /* The same for calls that return a pointer. */
 #define STATUS_OF(pointer) ((pointer) == NULL ? err.status : 0)
 
+/* Defaults depend on what was given; what was given stays, but for flags of parts that the architecture lacks. */
+static void fields_that_were_not_given_are_filled_in(void) {
+    struct gf_config c;
+    uint8_t given[GF_N_FIELDS] = {0};
+#define GIVE(field, value) (c.field = value, given[GF_FIELD_##field] = 1)
+    memset(&c, 0x55, sizeof c);
+    CHECK_REFUSED(gf_config_complete(&c, given, &err), GF_ERR_CONFIG, "vocab_size is missing");
+    GIVE(vocab_size, 300), GIVE(d_model, 48), GIVE(n_heads, 5);
+    CHECK_REFUSED(gf_config_complete(&c, given, &err), GF_ERR_CONFIG, "n_layers is missing");
+    GIVE(n_layers, 3);
+    CHECK_REFUSED(gf_config_complete(&c, given, &err), GF_ERR_CONFIG, "d_model 48 is not divisible by n_heads 5");
+    GIVE(n_heads, 4), GIVE(bias_norm, 1);
+    CHECK_OK(gf_config_complete(&c, given, &err));
+    CHECK(c.n_kv_heads == 4 && c.d_head == 12 && c.d_ff == 128 && c.context_length == 1024 && c.n_encoder_layers == 0);
+    CHECK(c.norm_eps == 1e-6f && c.final_norm && c.causal && c.tie_word_embeddings && !c.bias_norm);
+    given[GF_FIELD_bias_norm] = 0;
+    GIVE(norm, GF_LAYERNORM), GIVE(norm_placement, GF_POST_NORM), GIVE(kind, GF_ENCODER_DECODER), GIVE(ffn, GF_RELU);
+    GIVE(n_heads, 5), GIVE(d_head, 6);
+    CHECK_OK(gf_config_complete(&c, given, &err));
+    CHECK(c.n_kv_heads == 5 && c.d_head == 6 && c.d_ff == 192 && c.n_encoder_layers == 3);
+    CHECK(c.norm_eps == 1e-5f && !c.final_norm && c.bias_norm);
+    GIVE(kind, GF_ENCODER), GIVE(bias_head, 1), GIVE(tie_word_embeddings, 1);
+    CHECK_OK(gf_config_complete(&c, given, &err));
+    CHECK(!c.causal && !c.bias_head && !c.tie_word_embeddings && c.n_encoder_layers == 0);
+    GIVE(d_model, 0);
+    CHECK_REFUSED(gf_config_complete(&c, given, &err), GF_ERR_CONFIG, "d_model is 0, expected a whole number from 1");
+#undef GIVE
+}
+
+/* Numbers in sentences are those of JavaScript. */
+static void numbers_are_written_as_javascript_writes_them(void) {
+    static const struct {
+        double x;
+        const char *text;
+    } cases[] = {{0, "0"},
+                 {-0.0, "0"},
+                 {1, "1"},
+                 {-17, "-17"},
+                 {0.1, "0.1"},
+                 {-2.5, "-2.5"},
+                 {1e-6, "0.000001"},
+                 {1.5e-7, "1.5e-7"},
+                 {1e12, "1000000000000"},
+                 {123456789.125, "123456789.125"},
+                 {1e20, "100000000000000000000"},
+                 {1e21, "1e+21"},
+                 {1.25e300, "1.25e+300"},
+                 {2147483648, "2147483648"},
+                 {0.30000000000000004, "0.30000000000000004"},
+                 {9007199254740991, "9007199254740991"},
+                 {5e-324, "5e-324"},
+                 {INFINITY, "Infinity"},
+                 {-INFINITY, "-Infinity"},
+                 {NAN, "NaN"}};
+    char text[32];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gf_decimal(text, cases[i].x, 0);
+        CHECK_TEXT(text, cases[i].text);
+    }
+    gf_decimal(text, (double)0.1f, 1);
+    CHECK_TEXT(text, "0.1");
+    gf_decimal(text, (double)0.1f, 0);
+    CHECK_TEXT(text, "0.10000000149011612");
+}
+
 static void impossible_configurations_are_refused(void) {
     const struct gf_config good = config(50, 24, 2, 4, 40, 96);
     struct gf_config c;
@@ -709,22 +775,24 @@ static void impossible_configurations_are_refused(void) {
     CHECK_OK(gf_config_check(&good, &err));
     REFUSED(c.n_kv_heads = 3, "n_heads 4", "multiple", "n_kv_heads 3");
     REFUSED(c.d_head = 5, "d_head 5 is odd");
-    REFUSED(c.vocab_size = 0, "vocab_size", "least 1");
+    REFUSED(c.vocab_size = 0, "vocab_size is 0, expected a whole number from 1 to 4194304");
     REFUSED(c.d_model = -1, "d_model");
-    REFUSED(c.n_layers = -1, "n_layers");
-    REFUSED(c.n_layers = 1 << 20, "n_layers", "most 4096");
+    REFUSED(c.n_layers = 0, "n_layers is 0, expected a whole number from 1 to 4096");
+    REFUSED(c.n_layers = 1 << 20, "n_layers is 1048576");
     REFUSED(c.context_length = 0, "context_length");
-    REFUSED(c.norm_eps = -1, "norm_eps");
-    REFUSED(c.norm_eps = NAN, "norm_eps");
-    REFUSED(c.ffn = 4, "ffn");
-    REFUSED(c.kind = 7, "kind");
+    REFUSED(c.norm_eps = -0.1f, "norm_eps is -0.1, expected a number from 0 to 1");
+    REFUSED(c.norm_eps = NAN, "norm_eps is NaN");
+    REFUSED(c.ffn = 4, "ffn is 4, expected one of relu, gelu_erf, gelu_tanh, swiglu");
+    REFUSED(c.causal = 7, "causal is 7, expected true or false");
     REFUSED(c.rope_theta = 0, "rope_theta");
     REFUSED((c.rope_scaling = GF_ROPE_SCALING_LINEAR, c.rope_factor = 0), "rope_factor");
-    REFUSED((c.rope_scaling = GF_ROPE_SCALING_LLAMA3, c.rope_low_freq_factor = 4), "llama3", "rope_low_freq_factor");
+    REFUSED(c.rope_scaling = GF_ROPE_SCALING_LLAMA3, "rope_scaling llama3 needs rope_original_context");
+    REFUSED((c.rope_scaling = GF_ROPE_SCALING_LLAMA3, c.rope_original_context = 9, c.rope_low_freq_factor = 4.5f),
+            "rope_high_freq_factor 4 is not above rope_low_freq_factor 4.5");
     REFUSED(c.n_encoder_layers = 1, "n_encoder_layers", "encoder_decoder");
     REFUSED(c.kind = GF_ENCODER_DECODER, "n_encoder_layers");
-    REFUSED(c.shared_embedding = 0, "shared_embedding");
-    REFUSED((c.kind = GF_ENCODER, c.bias_head = 1), "bias_head");
+    REFUSED(c.shared_embedding = 0, "two embeddings");
+    REFUSED(c.kind = GF_ENCODER, "causal");
     REFUSED((c.n_heads = c.n_kv_heads = 4096, c.d_head = 4096), "n_heads 4096", "d_head 4096");
     REFUSED((c.position = GF_POS_LEARNED, c.context_length = 1 << 30), "context_length", "learned");
 #undef REFUSED
@@ -732,8 +800,8 @@ static void impossible_configurations_are_refused(void) {
     CHECK_REFUSED(gf_config_set(&c, -1, 1, &err), GF_ERR_CONFIG, "field -1");
     CHECK_REFUSED(gf_config_set(&c, 10000, 1, &err), GF_ERR_CONFIG, "field 10000");
     CHECK_REFUSED(gf_config_set(&c, 1, 2.5, &err), GF_ERR_CONFIG, "vocab_size", "whole");
-    CHECK_REFUSED(gf_config_set(&c, 1, NAN, &err), GF_ERR_CONFIG, "vocab_size", "range");
-    CHECK_REFUSED(gf_config_set(&c, 1, 1e300, &err), GF_ERR_CONFIG, "vocab_size", "range");
+    CHECK_REFUSED(gf_config_set(&c, 1, NAN, &err), GF_ERR_CONFIG, "vocab_size is NaN", "4194304");
+    CHECK_REFUSED(gf_config_set(&c, 1, 1e300, &err), GF_ERR_CONFIG, "vocab_size is 1e+300", "4194304");
     CHECK_INT(c.vocab_size, 50);
     CHECK_OK(gf_config_set(&c, 1, 51, &err));
     CHECK_INT((int32_t)gf_config_get(&c, 1), 51);
@@ -755,7 +823,7 @@ static void impossible_configurations_are_refused(void) {
         }
         CHECK_REFUSED(gf_config_set(&c, f, limits[f].least - 1, &err), GF_ERR_CONFIG, limits[f].name);
         CHECK_REFUSED(gf_config_set(&c, f, limits[f].most * 1.001 + 1, &err), GF_ERR_CONFIG, limits[f].name);
-        if (limits[f].most == (double)1e12f) CHECK_OK(gf_config_set(&c, f, 1e12, &err));
+        if (limits[f].most == 1e12) CHECK_OK(gf_config_set(&c, f, 1e12, &err));
     }
 
     c = good; /* more memory than any machine has */
@@ -772,38 +840,29 @@ static int32_t entry(const struct gf_config *c, const char *name) {
     return -1;
 }
 
-/* Position tables are f32, whatever the type of the matrices. The fuzzer stacked one with the head, and the engine read
- * the type of a matrix that a table does not have. */
-static void a_position_table_and_matrices_load_as_one_stack(void) {
-    struct gf_config c = config(5, 32, 0, 4, 32, 3);
-    c.position = GF_POS_LEARNED, c.final_norm = 0, c.tie_word_embeddings = 0;
-    uint8_t blocks[(3 + 5) * 34]; /* rows of 32 numbers at the scale 1, which is 0x3c00 in f16 */
-    for (int row = 0; row < 3 + 5; row++) {
+/* Position tables are f32 whatever the matrices beside them are kept as. The fuzzer stacked one with a matrix: their
+ * formats were compared although a table has none. */
+static void a_matrix_and_a_position_table_load_as_one_stack(void) {
+    struct gf_config c = config(5, 32, 1, 4, 32, 3);
+    c.position = GF_POS_LEARNED;
+    uint8_t blocks[(5 + 3) * 34]; /* rows of 32 numbers at the scale 1, which is 0x3c00 in f16 */
+    for (int row = 0; row < 5 + 3; row++) {
         uint8_t *b = blocks + 34 * row;
         b[0] = 0, b[1] = 0x3c;
         for (int i = 0; i < 32; i++) b[2 + i] = (uint8_t)(row + i);
     }
     struct gf_model *m = gf_model_open(&c, all_kept_as(GF_Q8_0), &err);
-    const int32_t embed = 0, table = 1, head = 2;
+    const int32_t embed = 0, table = 1;
+    CHECK_INT(entry(&c, "embed.weight"), embed);
     CHECK_INT(entry(&c, "position.weight"), table);
-    CHECK_INT(entry(&c, "head.weight"), head);
-    CHECK_OK(gf_tensor_begin(m, table, 2, GF_Q8_0, 0, &err));
-    CHECK_OK(gf_tensor_write(m, blocks, sizeof blocks, &err));
-    CHECK_OK(gf_tensor_end(m, &err));
-    for (int row = 0; row < 3 + 5; row++) {
-        float x[32];
-        CHECK_OK(gf_tensor_read(m, row < 3 ? table : head, row < 3 ? row : row - 3, x, &err));
-        for (int i = 0; i < 32; i++) CHECK_NEAR(x[i], row + i, row < 3 ? 0 : 38 / 127.0 / 2);
-    }
-    gf_model_close(m);
-
-    m = gf_model_open(&c, all_kept_as(GF_Q8_0), &err); /* the matrix first */
     CHECK_OK(gf_tensor_begin(m, embed, 2, GF_Q8_0, 0, &err));
     CHECK_OK(gf_tensor_write(m, blocks, sizeof blocks, &err));
     CHECK_OK(gf_tensor_end(m, &err));
-    float x[32];
-    CHECK_OK(gf_tensor_read(m, table, 2, x, &err));
-    for (int i = 0; i < 32; i++) CHECK_NEAR(x[i], 7 + i, 0);
+    for (int row = 0; row < 5 + 3; row++) {
+        float x[32];
+        CHECK_OK(gf_tensor_read(m, row < 5 ? embed : table, row < 5 ? row : row - 5, x, &err));
+        for (int i = 0; i < 32; i++) CHECK_NEAR(x[i], row + i, row < 5 ? 38 / 127.0 / 2 : 0);
+    }
     gf_model_close(m);
 }
 
@@ -958,7 +1017,7 @@ static void session_calls_with_wrong_arguments_or_state_are_refused(void) {
     gf_session_close(s);
     gf_model_close(m);
 
-    c.kind = GF_ENCODER, c.n_encoder_layers = 0;
+    c.kind = GF_ENCODER, c.n_encoder_layers = 0, c.causal = 0;
     m = gf_model_open(&c, NULL, &err);
     CHECK_OK(gf_model_randomize(m, 1, 0.3f, &err));
     s = gf_session_open(m, 0, GF_KV_F32, &err);
@@ -1002,8 +1061,10 @@ int main(void) {
     RUN(random_weights_are_normal_and_depend_on_the_seed_only);
     RUN(a_random_model_has_the_loss_of_uniform_guessing);
     RUN(a_pre_norm_block_starts_near_the_identity);
+    RUN(fields_that_were_not_given_are_filled_in);
+    RUN(numbers_are_written_as_javascript_writes_them);
     RUN(impossible_configurations_are_refused);
-    RUN(a_position_table_and_matrices_load_as_one_stack);
+    RUN(a_matrix_and_a_position_table_load_as_one_stack);
     RUN(tensors_of_wrong_shape_order_or_length_are_refused);
     RUN(session_calls_with_wrong_arguments_or_state_are_refused);
     RUN(sampling_from_overflowing_logits_returns_a_status);

@@ -37,6 +37,7 @@ static int read_golden(struct golden *g, const char *name) {
         if (!ok) printf("  %s: %s\n", path, err.text);
     }
     if (f) fclose(f);
+    if (ok) CHECK_INT(gf_recipe_complete(&g->recipe, &err), GF_OK);
     snprintf(path, sizeof path, "tests/golden/train/%s.bin", name);
     f = ok ? fopen(path, "rb") : NULL;
     int32_t h[5];
@@ -264,6 +265,7 @@ static int open_small(struct small *s, const char *const *lines, int n_stories) 
                                          "micro_tokens=128", "batch_tokens=256", "steps=40",   NULL};
     for (int i = 0; common[i]; i++) CHECK_INT(gf_recipe_line(&s->recipe, common[i], &err), GF_OK);
     for (; *lines; lines++) CHECK_INT(gf_recipe_line(&s->recipe, *lines, &err), GF_OK);
+    CHECK_INT(gf_recipe_complete(&s->recipe, &err), GF_OK);
     int32_t status = gf_bpe_train(&s->bpe, text, n, s->recipe.cfg.vocab_size, &err);
     if (status == GF_OK)
         status = gf_data_open(&s->data, text, n, 0, &s->bpe, s->recipe.cfg.context_length, 5, &err);
@@ -532,10 +534,17 @@ static void recipes_with_unknown_keys_or_invalid_values_are_refused(void) {
     CHECK_INT(gf_recipe_line(&r, "ffn = gelu_erf  # why", &err), GF_OK);
     CHECK_INT(r.cfg.ffn, GF_GELU_ERF);
     CHECK_INT(gf_recipe_line(&r, "ffn = gelu", &err), GF_ERR_CONFIG);
-    CHECK_TEXT(err.text, "ffn: there is no gelu");
+    CHECK_TEXT(err.text, "ffn is \"gelu\", expected one of relu, gelu_erf, gelu_tanh, swiglu");
     CHECK_INT(gf_recipe_line(&r, "width = 3", &err), GF_ERR_CONFIG);
     CHECK_TEXT(err.text, "a recipe has no key width");
     CHECK_INT(gf_recipe_line(&r, "d_model = many", &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "d_model is \"many\", expected a whole number from 1 to 65536");
+    CHECK_INT(gf_recipe_line(&r, "norm_eps = 1.5", &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "norm_eps is 1.5, expected a number from 0 to 1");
+    CHECK_INT(gf_recipe_line(&r, "causal = 2", &err), GF_ERR_CONFIG);
+    CHECK_TEXT(err.text, "causal is 2, expected true or false");
+    CHECK_INT(gf_recipe_line(&r, "final_norm = false", &err), GF_OK);
+    CHECK_INT(r.cfg.final_norm, 0);
     CHECK_INT(gf_recipe_line(&r, "d_model", &err), GF_ERR_CONFIG);
     /* Numbers out of range were once converted without a check. */
     static const char *const wild[] = {

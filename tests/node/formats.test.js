@@ -333,12 +333,14 @@ test('int8 groups of llama2.c v2 give scale times integer', async () => {
 // The reader allocated a matrix of the size in the header: 4 GB ended in a RangeError.
 test('a llama2.c v2 header with larger sizes than the body is refused as truncated', async () => {
   for (const [at, value] of [
-    [28, 2 ** 31 - 64],
-    [12, 2 ** 27],
+    [28, 2 ** 22],
+    [12, 2 ** 20],
   ]) {
     // the vocabulary, the width of the feed-forward layer
-    const claims = llama2cFile(2);
-    new DataView(claims.buffer).setInt32(at, value, true);
+    const claims = llama2cFile(2),
+      header = new DataView(claims.buffer);
+    header.setInt32(8, 8192, true); // d_model
+    header.setInt32(at, value, true);
     await rejects('https://files.test/x.bin', 'truncated', /the file ends after \d+ bytes/, { fetch: unsized(claims) });
   }
 });
@@ -802,10 +804,18 @@ test('features of a config.json that the engine lacks are refused, and named', (
     ],
     [{ ...qwen, layer_types: ['full_attention', 'sliding_attention'] }, 'unsupported', /layer_types/],
     [{ ...hf, num_attention_heads: 0 }, 'bad-config', /num_attention_heads is 0/],
-    [{ ...hf, num_attention_heads: 3 }, 'bad-config', /not divisible by n_heads 3/],
+    [{ ...hf, num_attention_heads: 3 }, 'bad-config', /hidden_size 8 is not divisible by num_attention_heads 3/],
     [{ ...hf, vocab_size: '6' }, 'bad-config', /"6"/],
-    [{ ...hf, num_hidden_layers: 1e9 }, 'bad-config', /at most 4096/],
-    [{ ...hf, hidden_size: 2 ** 31 }, 'bad-config', /hidden_size is 2147483648, expected a whole number above 0/],
+    [
+      { ...hf, num_hidden_layers: 1e9 },
+      'bad-config',
+      /num_hidden_layers is 1000000000, expected a whole number from 1 to 4096/,
+    ],
+    [
+      { ...hf, hidden_size: 2 ** 31 },
+      'bad-config',
+      /hidden_size is 2147483648, expected a whole number from 1 to 65536/,
+    ],
     [{ ...hf, rms_norm_eps: '1e-5' }, 'bad-config', /rms_norm_eps/],
     [{ ...hf, max_position_embeddings: 0 }, 'bad-config', /max_position_embeddings/],
     [{ ...hf, eos_token_id: 'x' }, 'bad-config', /eos_token_id/],

@@ -4,7 +4,7 @@
  * other architecture with model_type "glassformer" and the names of the roster. */
 #include "glassformer.h"
 #include "train/files/export.h"
-#include "train/fields.h"
+#include "model/config.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
         break;
     case OWN:
         gf_put_text(to, "{\n  \"model_type\": \"glassformer\",\n");
-        for (int32_t i = 0; i < gf_field_count(); i++) put_field(to, c, i);
+        for (int32_t i = 0; i < GF_N_FIELDS; i++) put_field(to, c, i);
         if (c->kind == GF_ENCODER_DECODER) gf_put_text(to, "  \"decoder_start_token_id\": 0,\n");
         break;
     }

@@ -1,8 +1,9 @@
-// config.js - the fields of a configuration, their defaults and their checks
+// config.js - completes and checks a configuration, by the tables of config_fields.js
 //
 // Readers of other formats translate into these fields and then come through completeConfig, so every
-// configuration that reaches the engine has passed the same checks.
+// configuration that reaches the engine has passed the same checks. gf_config_complete does the same in C.
 import { fail, show } from '../base/errors.js';
+import { FIELDS, RULES, UNUSED } from './config_fields.js';
 
 /**
  * @typedef {object} Config
@@ -47,95 +48,11 @@ import { fail, show } from '../base/errors.js';
  * @property {boolean} use_final_norm  false: no norm before the head
  */
 
-/** Most blocks a stack may have: a bound for tables that are built before any weight is seen. */
-const MAX_LAYERS = 4096;
-const MAX_SIZE = 2 ** 31 - 1; // the engine counts in int32
-
-/** The values of enumerated fields. @type {Record<string, string[]>} */
-const WORDS = {
-  kind: ['decoder', 'encoder', 'encoder_decoder'],
-  norm: ['layernorm', 'rmsnorm'],
-  norm_placement: ['pre', 'post'],
-  ffn: ['relu', 'gelu_erf', 'gelu_tanh', 'swiglu'],
-  position: ['none', 'sinusoidal', 'learned', 'rope'],
-  rope_pairs: ['half', 'adjacent'],
-  rope_scaling: ['none', 'linear', 'llama3'],
-};
-/** Numbers that need not be integers; all others must be. */
-const REALS = [
-  'norm_eps',
-  'rope_theta',
-  'rope_factor',
-  'rope_low_freq_factor',
-  'rope_high_freq_factor',
-  'embedding_scale',
-];
-/** Numbers that may be 0; all others must be positive. */
-const FROM_ZERO = ['n_encoder_layers', 'sliding_window', 'rope_original_context', 'norm_eps'];
-
-/**
- * The modern decoder: RMSNorm, pre, SwiGLU, RoPE, no biases, tied.
- * @param {Record<string, any>} given
- * @returns {Config}
- */
-function defaults({
-  kind = 'decoder',
-  norm = 'rmsnorm',
-  norm_placement: placement = 'pre',
-  ffn = 'swiglu',
-  d_model: d,
-  n_heads: heads,
-  n_layers: layers,
-}) {
-  return {
-    kind,
-    vocab_size: 0,
-    d_model: 0,
-    n_layers: 0,
-    n_encoder_layers: kind === 'encoder_decoder' ? layers : 0,
-    n_heads: 0,
-    n_kv_heads: heads,
-    d_head: d / heads,
-    d_ff: ffn === 'swiglu' ? Math.ceil((8 * d) / 3 / 64) * 64 : 4 * d,
-    context_length: 1024,
-    norm,
-    norm_eps: norm === 'rmsnorm' ? 1e-6 : 1e-5,
-    norm_placement: placement,
-    final_norm: placement === 'pre',
-    qk_norm: false,
-    ffn,
-    position: 'rope',
-    rope_theta: 10000,
-    rope_pairs: 'half',
-    rope_scaling: 'none',
-    rope_factor: 1,
-    rope_low_freq_factor: 1,
-    rope_high_freq_factor: 4,
-    rope_original_context: 0,
-    bias_qkv: false,
-    bias_attn_out: false,
-    bias_ffn: false,
-    bias_norm: norm === 'layernorm',
-    bias_head: false,
-    sliding_window: 0,
-    tie_word_embeddings: kind !== 'encoder',
-    embedding_scale: 1,
-    shared_embedding: true,
-    causal: kind !== 'encoder',
-    scale_scores: true,
-    use_position: true,
-    use_residual: true,
-    use_norm: true,
-    use_final_norm: true,
-  };
-}
-const MODERN = /* @__PURE__ */ defaults({});
-
 /**
  * @param {string} name
  * @returns {boolean} whether our configurations have such a field, in either spelling
  */
-export const isField = (name) => Object.hasOwn(MODERN, snake(name));
+export const isField = (name) => Object.hasOwn(FIELDS, snake(name));
 
 /**
  * @param {string} name
@@ -158,20 +75,19 @@ export function camelConfig(config) {
 }
 
 /**
- * @param {string} field
+ * @param {import('./config_fields.js').Field} field
  * @param {unknown} v
  * @returns {string | null} what was expected, or null when v is fine
  */
 function expected(field, v) {
-  if (WORDS[field])
-    return WORDS[field].includes(/** @type {string} */ (v)) ? null : `one of ${WORDS[field].join(', ')}`;
-  if (typeof MODERN[/** @type {keyof Config} */ (field)] === 'boolean')
-    return typeof v === 'boolean' ? null : 'true or false';
-  const n = typeof v === 'number' ? v : NaN;
-  const whole = !REALS.includes(field),
-    zero = FROM_ZERO.includes(field);
-  const fine = (zero ? n >= 0 : n > 0) && n <= (whole ? MAX_SIZE : Number.MAX_VALUE) && (!whole || Number.isInteger(n));
-  return fine ? null : `a ${whole ? 'whole ' : ''}number ${zero ? 'from' : 'above'} 0${whole ? ' to 2^31 - 1' : ''}`;
+  if (field.type === 'word')
+    return field.words.includes(/** @type {string} */ (v)) ? null : `one of ${field.words.join(', ')}`;
+  if (field.type === 'flag') return typeof v === 'boolean' ? null : 'true or false';
+  const whole = field.type === 'whole';
+  // the engine keeps floats, and their limits count as floats too
+  const [n, least, most] = [typeof v === 'number' ? v : NaN, field.least, field.most].map(whole ? Number : Math.fround);
+  const fine = n >= least && n <= most && (!whole || Number.isInteger(n));
+  return fine ? null : `a ${whole ? 'whole ' : ''}number from ${field.least} to ${field.most}`;
 }
 
 /**
@@ -180,7 +96,7 @@ function expected(field, v) {
  *   default
  * @param {string} [where] named in refusals
  * @param {Record<string, string>} [names] what the file calls our fields, for refusals
- * @param {string[]} [need] fields that must be given, beyond the sizes that have no default
+ * @param {string[]} [need] fields that must be given, beyond those that have no default
  * @returns {Config} complete, a new object
  */
 export function completeConfig(fields, where = 'config', names = {}, need = []) {
@@ -189,6 +105,14 @@ export function completeConfig(fields, where = 'config', names = {}, need = []) 
    * @returns {never}
    */
   const no = (why) => fail('bad-config', `${where}: ${why}`);
+  /**
+   * @param {string} name
+   * @param {unknown} value
+   */
+  const inRange = (name, value) => {
+    const want = expected(FIELDS[/** @type {keyof Config} */ (name)], value);
+    if (want) no(`${names[name] ?? name} is ${show(value)}, expected ${want}`);
+  };
   if (fields === null || typeof fields !== 'object' || Array.isArray(fields))
     no(`expected an object, found ${show(fields)}`);
   /** @type {Record<string, any>} */
@@ -198,48 +122,25 @@ export function completeConfig(fields, where = 'config', names = {}, need = []) 
     if (!isField(name)) no(`there is no field ${show(key)}`);
     if (value === null || value === undefined) continue;
     if (Object.hasOwn(given, name)) no(`${name} is given twice, as ${name} and ${camel(name)}`);
-    const want = expected(name, value);
-    if (want) no(`${names[name] ?? name} is ${show(value)}, expected ${want}`);
+    inRange(name, value);
     given[name] = value;
   }
-  for (const name of ['vocab_size', 'd_model', 'n_layers', 'n_heads', ...need]) {
-    if (!Object.hasOwn(given, name)) no(`${names[name] ?? name} is missing`);
-  }
-  if (!given.d_head && given.d_model % given.n_heads)
-    no(`d_model ${given.d_model} is not divisible by n_heads ${given.n_heads}`);
-  const c = { ...defaults(given), ...given };
-  if (c.norm === 'rmsnorm') c.bias_norm = false;
-  if (c.kind === 'encoder') c.tie_word_embeddings = c.bias_head = false;
-  check(c, no);
-  return c;
-}
-
-/**
- * Checks that involve several fields.
- * @param {Config} c
- * @param {(why: string) => never} no
- */
-function check(c, no) {
-  const layers = Math.max(c.n_layers, c.n_encoder_layers);
-  if (layers > MAX_LAYERS) no(`n_layers is ${layers}, at most ${MAX_LAYERS} are possible`);
-  if (c.n_heads % c.n_kv_heads) no(`n_heads ${c.n_heads} is not a multiple of n_kv_heads ${c.n_kv_heads}`);
-  if (c.position === 'rope' && c.d_head % 2) no(`d_head ${c.d_head} is odd, rotary positions turn pairs`);
-  if (c.position === 'sinusoidal' && c.d_model % 2)
-    no(`d_model ${c.d_model} is odd, sinusoidal positions come in pairs`);
-  if (c.n_heads * c.d_head > MAX_SIZE) no(`n_heads ${c.n_heads} times d_head ${c.d_head} is too large`);
-  if (c.kind === 'encoder_decoder' ? c.n_encoder_layers < 1 : c.n_encoder_layers > 0) {
-    no(`n_encoder_layers is ${c.n_encoder_layers} for kind ${c.kind}`);
-  }
-  if (c.kind !== 'encoder_decoder' && !c.shared_embedding) no('only an encoder_decoder can have two embeddings');
-  if (c.kind === 'encoder' && c.causal) no('an encoder is bidirectional, causal cannot be true');
-  if (c.rope_scaling === 'llama3') {
-    if (!c.rope_original_context) no('rope_scaling llama3 needs rope_original_context');
-    if (c.rope_high_freq_factor <= c.rope_low_freq_factor) {
-      no(
-        `rope_high_freq_factor ${c.rope_high_freq_factor} is not above rope_low_freq_factor ${c.rope_low_freq_factor}`,
-      );
+  /** @type {any} */
+  const c = {};
+  for (const [name, field] of Object.entries(FIELDS)) {
+    if (Object.hasOwn(given, name)) {
+      c[name] = given[name];
+      continue;
     }
+    if (field.default === undefined || need.includes(name)) no(`${names[name] ?? name} is missing`);
+    c[name] = typeof field.default === 'function' ? field.default(c) : field.default;
+    inRange(name, c[name]);
   }
+  for (const { field, when } of UNUSED) if (when(c)) c[field] = false;
+  for (const { holds, sentence } of RULES) {
+    if (!holds(c, given)) no(sentence.replace(/\{(\w+)\}/g, (_, name) => `${names[name] ?? name} ${c[name]}`));
+  }
+  return c;
 }
 
 /**

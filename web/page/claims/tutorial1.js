@@ -641,7 +641,7 @@ export const claims = [
       'not divisible': { d_model: 30 },
       'not a multiple': { n_kv_heads: 3 },
       'is odd': { d_model: 20 },
-      'expected a whole number above 0': { n_layers: 0 },
+      'expected a whole number from 1': { n_layers: 0 },
       'there is no field': { heads: 4 },
     };
     const said = await Promise.all(

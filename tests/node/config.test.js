@@ -1,0 +1,380 @@
+// config.test.js - a configuration is completed and checked the same way everywhere: by JavaScript, by the engine's C
+// and by the trainer, from a recipe or from train()
+//
+// Defaults and checks once stood in C and in JavaScript: a recipe's RMSNorm had an epsilon of 1e-5 and that of train()
+// 1e-6, post-norm models had a final norm in one of them, and each refused what the other took.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import fc from 'fast-check';
+import { engineModule, trainerModule } from '../../web/lib/engine/binary.js';
+import { Engine } from '../../web/lib/engine/engine.js';
+import { completeConfig } from '../../web/lib/formats/config.js';
+import { FIELDS, RULES, UNUSED } from '../../web/lib/formats/config_fields.js';
+import { readConfig } from '../../web/lib/formats/huggingface.js';
+import { PRESETS, train } from '../../web/lib/index.js';
+import { presetConfig } from '../../web/lib/formats/presets.js';
+import { openCheckpoint } from '../../web/lib/formats/source.js';
+import { Trainer } from '../../web/lib/train/trainer.js';
+import { top } from './helpers.js';
+
+const names = Object.keys(FIELDS);
+const engine = await Engine.start(await engineModule());
+const base = { vocab_size: 300, d_model: 48, n_layers: 2, n_heads: 4 };
+
+/** Real numbers as the engine keeps them. */
+const asFloats = (config) =>
+  Object.fromEntries(
+    Object.entries(config).map(([name, value]) => [name, FIELDS[name].type === 'real' ? Math.fround(value) : value]),
+  );
+
+/** The completed configuration, or the sentence of the refusal. */
+function inJavaScript(fields) {
+  try {
+    return asFloats(completeConfig(fields, 'x'));
+  } catch (error) {
+    assert.equal(error.code, 'bad-config', error.stack);
+    return error.message.replace('x: ', '');
+  }
+}
+
+/** The same from gf_config_set, one field after the other, and gf_config_complete. */
+function inC(fields) {
+  const { x, schema } = engine;
+  const [config, given, error] = [schema.config_bytes, names.length, schema.error.bytes].map(
+    (n) => x.gf_alloc(n) >>> 0,
+  );
+  const bytes = () => new Uint8Array(engine.memory.buffer);
+  const sentence = () => {
+    const text = bytes().subarray(error + schema.error.text);
+    return new TextDecoder().decode(text.slice(0, text.indexOf(0)));
+  };
+  try {
+    bytes().fill(0xa5, config, config + schema.config_bytes); // fields that are not given hold anything
+    bytes().fill(0, given, given + names.length);
+    for (const [name, value] of Object.entries(fields)) {
+      const field = schema.fields.indexOf(name);
+      const number = typeof value === 'string' ? schema.enums[name].indexOf(value) : Number(value);
+      if (x.gf_config_set(config, field, number, error) < 0) return sentence();
+      bytes()[given + field] = 1;
+    }
+    if (x.gf_config_complete(config, given, error) < 0) return sentence();
+    assert.equal(x.gf_config_check(config, error), 0, 'what is complete passes the check');
+    return Object.fromEntries(
+      names.map((name) => {
+        const value = x.gf_config_get(config, schema.fields.indexOf(name));
+        const { type } = FIELDS[name];
+        return [name, type === 'word' ? schema.enums[name][value] : type === 'flag' ? Boolean(value) : value];
+      }),
+    );
+  } finally {
+    for (const p of [config, given, error]) x.gf_free(p);
+  }
+}
+
+/** Both, which must agree. */
+function both(fields) {
+  const found = inJavaScript(fields);
+  assert.deepEqual(inC(fields), found, JSON.stringify(fields));
+  return found;
+}
+
+/** Values of a field: mostly usual ones, some at and beyond its limits. */
+function anyValue(name) {
+  const field = FIELDS[name];
+  if (field.type === 'word') return fc.constantFrom(...field.words);
+  if (field.type === 'flag') return fc.boolean();
+  const { least, most } = field;
+  const usual = { d_model: [12, 24, 48, 60], n_heads: [1, 2, 3, 4, 6], n_kv_heads: [1, 2, 3], d_head: [4, 6, 7, 8] };
+  const edges = [least, most, least - 1, most * 2, 0, NaN, Infinity, 0.5, 1e21];
+  const plain = usual[name] ?? (field.type === 'real' ? [0.000001, 0.1, 0.25, 1, 2.5, 4, 10000] : [1, 2, 3, 8, 100]);
+  return fc.oneof(
+    { weight: 60, arbitrary: fc.constantFrom(...plain) },
+    { weight: 1, arbitrary: fc.constantFrom(...edges) },
+  );
+}
+const anyConfig = fc
+  .record(Object.fromEntries(names.map((name) => [name, fc.option(anyValue(name), { nil: undefined, freq: 2 })])))
+  .map((fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)))
+  .chain((fields) =>
+    fc
+      .record({
+        missing: fc.constantFrom(...Array(30).fill(null), ...Object.keys(base)),
+        alone: fc.boolean(),
+      })
+      .map(({ missing, alone }) => {
+        const all = { ...base, ...fields };
+        // where an encoder or a decoder only is tried, fields of encoder-decoders would refuse nearly every case
+        if (alone && all.kind !== 'encoder_decoder')
+          for (const name of ['n_encoder_layers', 'shared_embedding']) delete all[name];
+        if (alone && all.kind === 'encoder') delete all.causal;
+        delete all[missing ?? ''];
+        return all;
+      }),
+  );
+
+describe('C and JavaScript complete and refuse the same configurations', () => {
+  test('defaults, one field given at a time', () => {
+    assert.deepEqual(engine.schema.fields.filter(Boolean), names);
+    assert.equal(typeof both(base), 'object');
+    for (const name of names) {
+      const field = FIELDS[name];
+      const values =
+        field.type === 'word' ? field.words : field.type === 'flag' ? [false, true] : [field.least, field.most];
+      for (const value of values) both({ ...base, [name]: value });
+    }
+    for (const kind of FIELDS.kind.words)
+      for (const norm of FIELDS.norm.words)
+        for (const norm_placement of FIELDS.norm_placement.words)
+          for (const ffn of FIELDS.ffn.words)
+            assert.equal(typeof both({ ...base, kind, norm, norm_placement, ffn }), 'object');
+  });
+
+  test('the documented defaults', () => {
+    const c = completeConfig(base);
+    assert.deepEqual([c.n_kv_heads, c.d_head, c.d_ff, c.context_length], [4, 12, 128, 1024]);
+    assert.deepEqual([c.norm, c.norm_eps, c.final_norm, c.bias_norm], ['rmsnorm', 1e-6, true, false]);
+    const old = completeConfig({
+      ...base,
+      kind: 'encoder_decoder',
+      norm: 'layernorm',
+      norm_placement: 'post',
+      ffn: 'relu',
+    });
+    assert.deepEqual([old.norm_eps, old.final_norm, old.bias_norm, old.d_ff], [1e-5, false, true, 192]);
+    assert.deepEqual([old.n_encoder_layers, old.causal, old.tie_word_embeddings], [2, true, true]);
+    const encoder = completeConfig({ ...base, kind: 'encoder' });
+    assert.deepEqual([encoder.n_encoder_layers, encoder.causal, encoder.tie_word_embeddings], [0, false, false]);
+    assert.equal(c.rope_original_context, 0);
+  });
+
+  test('every limit, and what lies beyond it', () => {
+    for (const [name, field] of Object.entries(FIELDS)) {
+      if (field.type === 'word' || field.type === 'flag') continue;
+      const { least, most } = field;
+      const sentence = `expected a ${field.type === 'whole' ? 'whole ' : ''}number from ${least} to ${most}`;
+      for (const value of [least, most])
+        assert.doesNotMatch(String(both({ ...base, [name]: value })), new RegExp(`^${name} is`));
+      const beyond = field.type === 'whole' ? [least - 1, most + 1, least + 0.5] : [least - 0.5, most * 2, -1];
+      for (const value of [...beyond, NaN, Infinity, -Infinity, 1e300, -1.5e-7])
+        assert.equal(both({ ...base, [name]: value }), `${name} is ${value}, ${sentence}`);
+    }
+    assert.equal(both({ ...base, causal: 2 }), 'causal is 2, expected true or false');
+    assert.equal(both({ ...base, norm: 2 }), 'norm is 2, expected one of layernorm, rmsnorm');
+  });
+
+  test('what has no default must be given', () => {
+    for (const name of Object.keys(base)) {
+      const { [name]: _, ...rest } = base;
+      assert.equal(both(rest), `${name} is missing`);
+    }
+    assert.deepEqual(
+      names.filter((name) => FIELDS[name].default === undefined),
+      Object.keys(base),
+    );
+  });
+
+  test('flags of parts that the architecture lacks are false, whatever was given', () => {
+    const without = {
+      bias_norm: { norm: 'rmsnorm' },
+      tie_word_embeddings: { kind: 'encoder' },
+      bias_head: { kind: 'encoder' },
+    };
+    assert.deepEqual(UNUSED.map(({ field }) => field).sort(), Object.keys(without).sort());
+    for (const [field, architecture] of Object.entries(without))
+      assert.equal(both({ ...base, ...architecture, [field]: true })[field], false);
+  });
+
+  test('each rule', () => {
+    const llama3 = { rope_scaling: 'llama3', rope_original_context: 64 };
+    /** @type {[Record<string, any>, string][]} */
+    const cases = [
+      [{ n_heads: 5 }, 'd_model 48 is not divisible by n_heads 5'],
+      [{ n_kv_heads: 3 }, 'n_heads 4 is not a multiple of n_kv_heads 3'],
+      [{ n_heads: 4096, d_head: 18 }, 'n_heads 4096 times d_head 18 is more than 65536'],
+      [{ d_head: 7 }, 'd_head 7 is odd, rotary positions rotate pairs'],
+      [
+        { position: 'learned', context_length: 16777217 },
+        'context_length 16777217 is more than 16777216, the longest table of learned positions',
+      ],
+      [{ kind: 'encoder_decoder', n_encoder_layers: 0 }, 'an encoder_decoder needs n_encoder_layers above 0'],
+      [
+        { kind: 'encoder', n_encoder_layers: 2 },
+        'n_encoder_layers 2 does not fit kind encoder: only an encoder_decoder has encoder layers of its own',
+      ],
+      [{ shared_embedding: false }, 'only an encoder_decoder can have two embeddings'],
+      [{ kind: 'encoder', causal: true }, 'an encoder is bidirectional, causal cannot be true'],
+      [{ rope_scaling: 'llama3' }, 'rope_scaling llama3 needs rope_original_context above 0'],
+      [{ ...llama3, rope_low_freq_factor: 4.1 }, 'rope_high_freq_factor 4 is not above rope_low_freq_factor 4.1'],
+    ];
+    const unseen = new Set(RULES.map(({ sentence }) => sentence));
+    for (const [change, sentence] of cases) {
+      assert.equal(both({ ...base, ...change }), sentence);
+      const of = RULES.find(({ sentence: rule }) =>
+        new RegExp(`^${rule.replace(/\{(\w+)\}/g, '$1 \\S+')}$`).test(sentence),
+      );
+      unseen.delete(of?.sentence ?? '');
+    }
+    assert.deepEqual([...unseen], []);
+    // at the limits the rules hold
+    assert.equal(typeof both({ ...base, n_heads: 4096, d_head: 16 }), 'object');
+    assert.equal(typeof both({ ...base, position: 'learned', context_length: 16777216 }), 'object');
+    assert.equal(typeof both({ ...base, position: 'none', d_head: 7 }), 'object');
+    assert.equal(typeof both({ ...base, n_heads: 5, d_head: 10 }), 'object');
+    // floats: these two are one number in the engine
+    assert.match(String(both({ ...base, ...llama3, rope_high_freq_factor: 4, rope_low_freq_factor: 4 })), /not above/);
+    assert.match(
+      inJavaScript({ ...base, ...llama3, rope_high_freq_factor: 4.00000001, rope_low_freq_factor: 4 }),
+      /not above/,
+    );
+  });
+
+  test('random ones, some fields given', () => {
+    const seen = { complete: 0, refused: new Set() };
+    fc.assert(
+      fc.property(anyConfig, (fields) => {
+        const found = both(fields);
+        if (typeof found === 'string') seen.refused.add(found.replace(/\d[\d.e+-]*/g, '?'));
+        else seen.complete++;
+      }),
+      { numRuns: 3000, seed: 14 },
+    );
+    assert.ok(seen.complete > 500, `${seen.complete} of 3000 were complete`);
+    assert.ok(seen.refused.size > 30, `${seen.refused.size} kinds of refusals`);
+  });
+
+  test('every preset', () => {
+    for (const name of Object.keys(PRESETS)) assert.equal(typeof both(presetConfig(name)), 'object', name);
+  });
+});
+
+describe('a recipe and train() build the same model from the same fields', () => {
+  const room = mkdtempSync(join(tmpdir(), 'glassformer-config-'));
+  after(() => rmSync(room, { recursive: true, force: true }));
+  const stories = 'one two three\n<|endoftext|>\nfour five six\n<|endoftext|>\n'.repeat(4),
+    pairs = 'one two\tun deux\nthree\ttrois\n'.repeat(4);
+  const sizes = { d_model: 12, n_layers: 1, n_heads: 2, context_length: 16, vocab_size: 257 };
+  const texts = (config) => (config.kind === 'encoder_decoder' ? pairs : stories);
+  const cases = {
+    'sizes only': {},
+    'post-norm, LayerNorm': { norm: 'layernorm', norm_placement: 'post', ffn: 'relu', position: 'sinusoidal' },
+    'GPT-2': {
+      norm: 'layernorm',
+      ffn: 'gelu_tanh',
+      position: 'learned',
+      bias_qkv: true,
+      bias_attn_out: true,
+      bias_ffn: true,
+    },
+    'encoder-decoder': { kind: 'encoder_decoder', norm_placement: 'post', shared_embedding: false },
+    'grouped, wide heads': { n_kv_heads: 1, d_head: 8, qk_norm: true, rope_theta: 500.5 },
+    'llama3 scaling': { rope_scaling: 'llama3', rope_factor: 8, rope_original_context: 64 },
+    'a bias that RMSNorm lacks': { bias_norm: true, final_norm: false },
+  };
+
+  /** What a config.json of the trainer describes. */
+  const described = (bytes) => asFloats(readConfig(JSON.parse(new TextDecoder().decode(bytes))));
+
+  /** What a GGUF describes. */
+  const inGguf = async (bytes) => (await openCheckpoint(new Uint8Array(bytes))).config;
+
+  test("the trainer's own completion, of the fields in C", async () => {
+    const module = await trainerModule();
+    const config = fc.record(
+      {
+        norm: fc.constantFrom(...FIELDS.norm.words),
+        norm_placement: fc.constantFrom(...FIELDS.norm_placement.words),
+        ffn: fc.constantFrom(...FIELDS.ffn.words),
+        position: fc.constantFrom(...FIELDS.position.words),
+        kind: fc.constantFrom('decoder', 'encoder_decoder'),
+        n_heads: fc.constantFrom(1, 2, 3, 5),
+        n_kv_heads: fc.constantFrom(1, 2),
+        d_head: fc.constantFrom(2, 3, 4),
+        n_encoder_layers: fc.constantFrom(0, 1, 2),
+        norm_eps: fc.constantFrom(1e-5, 0.1),
+        bias_norm: fc.boolean(),
+        final_norm: fc.boolean(),
+        tie_word_embeddings: fc.boolean(),
+        shared_embedding: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    );
+    let opened = 0,
+      refused = 0;
+    await fc.assert(
+      fc.asyncProperty(config, async (more) => {
+        const fields = { ...sizes, ...more };
+        const expected = inJavaScript(fields);
+        const trainer = await Trainer.start(module);
+        const open = () => {
+          trainer.configure(fields, { batch_tokens: 32, micro_tokens: 16 });
+          trainer.open(new TextEncoder().encode(texts(fields)), null);
+        };
+        if (typeof expected === 'string') {
+          refused++;
+          assert.throws(open, { code: 'bad-config', message: expected });
+          return;
+        }
+        opened++;
+        open();
+        assert.deepEqual(described(trainer.file('config')), expected);
+      }),
+      { numRuns: 100, seed: 14 },
+    );
+    assert.ok(opened > 20 && refused > 20, `${opened} opened, ${refused} refused`);
+  });
+
+  const program = join(top, 'build/native/glassformer-train');
+  const skip = !existsSync(program) && 'the trainer is not built: ./build.sh native';
+  /** The program with a recipe of these fields. */
+  function recipe(name, fields) {
+    const folder = join(room, name),
+      file = join(room, 'fields.recipe'),
+      data = join(room, 'data.txt');
+    const lines = Object.entries(fields).map(([field, value]) => `${field} = ${value}`);
+    if (fields.kind === 'encoder_decoder') lines.push('task = pairs');
+    lines.push('steps = 1', 'batch_tokens = 32', 'micro_tokens = 16', 'sample_every = 0');
+    writeFileSync(file, lines.join('\n'));
+    writeFileSync(data, texts(fields));
+    const { status, stderr } = spawnSync(program, [file, '--data', data, '--out', folder], { encoding: 'utf8' });
+    return { status, stderr, config: () => described(readFileSync(join(folder, 'config.json'))) };
+  }
+  for (const [name, more] of Object.entries(cases)) {
+    test(name, { skip }, async () => {
+      const { vocab_size: vocabSize, ...fields } = { ...sizes, ...more };
+      const run = train(fields, texts(fields), { vocabSize, steps: 1, batchTokens: 32 });
+      try {
+        for await (const _ of run);
+        const native = recipe(name, { ...sizes, ...more });
+        assert.equal(native.status, 0, native.stderr);
+        assert.deepEqual(native.config(), inJavaScript({ ...sizes, ...more }));
+        // what has a name in GGUF is written as GGUF, anything else as a folder
+        const [file] = (await run.files()).filter((each) => /^config\.json$|\.gguf$/.test(each.name));
+        if (file.name === 'config.json') assert.deepEqual(described(file.bytes), native.config());
+        else assert.deepEqual(await inGguf(file.bytes), await inGguf(readFileSync(join(room, name, 'model-f32.gguf'))));
+      } finally {
+        await run.dispose();
+      }
+    });
+  }
+
+  test('what cannot be is refused with the same sentence', { skip }, async () => {
+    for (const [name, value] of Object.entries({
+      n_kv_heads: 3,
+      d_head: 5,
+      norm_eps: 1.5,
+      ffn: 'gelu',
+      n_layers: 0.5,
+    })) {
+      const { vocab_size: vocabSize, ...fields } = { ...sizes, [name]: value };
+      const sentence = inJavaScript({ ...sizes, [name]: value });
+      const run = train(fields, stories, { vocabSize, steps: 1, batchTokens: 32 });
+      await assert.rejects(run.files(), { code: 'bad-config', message: `config: ${sentence}` });
+      await run.dispose();
+      assert.equal(recipe('refused', { ...sizes, [name]: value }).stderr, `glassformer-train: ${sentence}\n`);
+    }
+  });
+});

@@ -1,0 +1,121 @@
+// config_fields.js - the fields of a configuration: types, defaults, ranges and rules
+//
+// Made from src/glassformer.h by scripts/config_fields.js, which ./build.sh wasm runs. Do not edit it.
+
+/** @typedef {import('./config.js').Config} Config */
+/**
+ * type: one of words, true or false, a whole number, or any number. default: the value, or what computes it from the
+ * fields before it; without one the field must be given.
+ * @typedef {(
+ *   | { type: 'word', words: string[], default: string }
+ *   | { type: 'flag', default: boolean | ((c: Config) => boolean) }
+ *   | { type: 'whole' | 'real', least: number, most: number, default?: number | ((c: Config) => number) }
+ * )} Field
+ */
+
+/** Every field, in the order in which defaults are filled in. @type {Record<keyof Config, Field>} */
+export const FIELDS = {
+  kind: { type: 'word', words: ['decoder', 'encoder', 'encoder_decoder'], default: 'decoder' },
+  vocab_size: { type: 'whole', least: 1, most: 4194304 },
+  d_model: { type: 'whole', least: 1, most: 65536 },
+  n_layers: { type: 'whole', least: 1, most: 4096 },
+  n_encoder_layers: {
+    type: 'whole',
+    least: 0,
+    most: 4096,
+    default: (c) => (c.kind === 'encoder_decoder' ? c.n_layers : 0),
+  },
+  n_heads: { type: 'whole', least: 1, most: 4096 },
+  n_kv_heads: { type: 'whole', least: 1, most: 4096, default: (c) => c.n_heads },
+  d_head: { type: 'whole', least: 1, most: 4096, default: (c) => Math.ceil(c.d_model / c.n_heads) },
+  ffn: { type: 'word', words: ['relu', 'gelu_erf', 'gelu_tanh', 'swiglu'], default: 'swiglu' },
+  d_ff: {
+    type: 'whole',
+    least: 1,
+    most: 1048576,
+    default: (c) => (c.ffn === 'swiglu' ? 64 * Math.ceil((8 * c.d_model) / 192) : 4 * c.d_model),
+  },
+  context_length: { type: 'whole', least: 1, most: 2147483647, default: 1024 },
+  norm: { type: 'word', words: ['layernorm', 'rmsnorm'], default: 'rmsnorm' },
+  norm_eps: { type: 'real', least: 0, most: 1, default: (c) => (c.norm === 'rmsnorm' ? 1e-6 : 1e-5) },
+  norm_placement: { type: 'word', words: ['pre', 'post'], default: 'pre' },
+  final_norm: { type: 'flag', default: (c) => c.norm_placement === 'pre' },
+  qk_norm: { type: 'flag', default: false },
+  position: { type: 'word', words: ['none', 'sinusoidal', 'learned', 'rope'], default: 'rope' },
+  rope_theta: { type: 'real', least: 0.000001, most: 1000000000000, default: 10000 },
+  rope_pairs: { type: 'word', words: ['half', 'adjacent'], default: 'half' },
+  rope_scaling: { type: 'word', words: ['none', 'linear', 'llama3'], default: 'none' },
+  rope_factor: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
+  rope_low_freq_factor: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
+  rope_high_freq_factor: { type: 'real', least: 0.000001, most: 1000000, default: 4 },
+  rope_original_context: { type: 'whole', least: 0, most: 2147483647, default: 0 },
+  bias_qkv: { type: 'flag', default: false },
+  bias_attn_out: { type: 'flag', default: false },
+  bias_ffn: { type: 'flag', default: false },
+  bias_norm: { type: 'flag', default: (c) => c.norm === 'layernorm' },
+  bias_head: { type: 'flag', default: false },
+  sliding_window: { type: 'whole', least: 0, most: 2147483647, default: 0 },
+  tie_word_embeddings: { type: 'flag', default: (c) => c.kind !== 'encoder' },
+  embedding_scale: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
+  shared_embedding: { type: 'flag', default: true },
+  causal: { type: 'flag', default: (c) => c.kind !== 'encoder' },
+  scale_scores: { type: 'flag', default: true },
+  use_position: { type: 'flag', default: true },
+  use_residual: { type: 'flag', default: true },
+  use_norm: { type: 'flag', default: true },
+  use_final_norm: { type: 'flag', default: true },
+};
+
+/**
+ * Flags that are false, whatever was given, where the architecture has no such part.
+ * @type {{ field: keyof Config, when: (c: Config) => boolean }[]}
+ */
+export const UNUSED = [
+  { field: 'bias_norm', when: (c) => c.norm === 'rmsnorm' },
+  { field: 'tie_word_embeddings', when: (c) => c.kind === 'encoder' },
+  { field: 'bias_head', when: (c) => c.kind === 'encoder' },
+];
+
+/**
+ * What must hold between the fields, in this order. given: the fields that were not filled in. In a sentence {field}
+ * stands for the field's name and value.
+ * @type {{ holds: (c: Config, given: Partial<Config>) => boolean, sentence: string }[]}
+ */
+export const RULES = [
+  {
+    holds: (c, given) => Object.hasOwn(given, 'd_head') || c.d_model % c.n_heads === 0,
+    sentence: '{d_model} is not divisible by {n_heads}',
+  },
+  { holds: (c) => c.n_heads % c.n_kv_heads === 0, sentence: '{n_heads} is not a multiple of {n_kv_heads}' },
+  { holds: (c) => c.n_heads * c.d_head <= 65536, sentence: '{n_heads} times {d_head} is more than 65536' },
+  {
+    holds: (c) => c.position !== 'rope' || c.d_head % 2 === 0,
+    sentence: '{d_head} is odd, rotary positions rotate pairs',
+  },
+  {
+    holds: (c) => c.position !== 'learned' || c.context_length <= 16777216,
+    sentence: '{context_length} is more than 16777216, the longest table of learned positions',
+  },
+  {
+    holds: (c) => c.kind !== 'encoder_decoder' || c.n_encoder_layers > 0,
+    sentence: 'an encoder_decoder needs n_encoder_layers above 0',
+  },
+  {
+    holds: (c) => c.kind === 'encoder_decoder' || c.n_encoder_layers === 0,
+    sentence: '{n_encoder_layers} does not fit {kind}: only an encoder_decoder has encoder layers of its own',
+  },
+  {
+    holds: (c) => c.kind === 'encoder_decoder' || c.shared_embedding,
+    sentence: 'only an encoder_decoder can have two embeddings',
+  },
+  { holds: (c) => c.kind !== 'encoder' || !c.causal, sentence: 'an encoder is bidirectional, causal cannot be true' },
+  {
+    holds: (c) => c.rope_scaling !== 'llama3' || c.rope_original_context > 0,
+    sentence: '{rope_scaling} needs rope_original_context above 0',
+  },
+  {
+    holds: (c) =>
+      c.rope_scaling !== 'llama3' || Math.fround(c.rope_high_freq_factor) > Math.fround(c.rope_low_freq_factor),
+    sentence: '{rope_high_freq_factor} is not above {rope_low_freq_factor}',
+  },
+];
