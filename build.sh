@@ -23,7 +23,7 @@ usage: ./build.sh COMMAND
   docs [--check] write docs/api.md from the JSDoc; --check: only compare. Installs TypeDoc into build/typedoc
   fuzz [SECONDS] give the readers, the trainer and the engine random wrong input (default: 60 seconds);
                  inputs that cause a failure are written to build/fuzz
-  bench          measure this engine and wllama in Chromium (tests/bench/README.md);
+  bench          measure this engine and wllama in Chromium (tests/bench/README.md): --cpu, --isa, --against DIR;
                  --kernels [FILTER]: only the kernels, and the download sizes
   train RECIPE   compile the trainer and run it; without arguments it prints its usage
   clean          remove built files (but not downloads and training runs)

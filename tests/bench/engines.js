@@ -95,3 +95,51 @@ export function wllama3({ Wllama }, library) {
     close: () => wllama.exit(),
   };
 }
+
+/**
+ * onnxruntime-web on the page's own thread, as Transformers.js uses it: the cache of keys and values leaves a run as
+ * output and enters the next one as input.
+ */
+export function onnxruntime({ InferenceSession, Tensor, env }, library) {
+  let session, threads;
+  const caches = () => session.inputMetadata.filter(({ name }) => name.startsWith('past.'));
+  const emptyCache = () =>
+    Object.fromEntries(
+      caches().map(({ name, shape: [, heads, , width] }) => [
+        name,
+        new Tensor('float32', new Float32Array(0), [1, heads, 0, width]),
+      ]),
+    );
+  /** One pass over `ids` after the positions that `past` holds: the most likely next token, and the new cache. */
+  async function pass(ids, past, nPast) {
+    const total = nPast + ids.length;
+    const outputs = await session.run({
+      ...past,
+      input_ids: new Tensor('int64', BigInt64Array.from(ids, BigInt), [1, ids.length]),
+      seqlens_k: new Tensor('int32', Int32Array.of(total - 1), [1]),
+      total_sequence_length: new Tensor('int32', Int32Array.of(total), [1]),
+    });
+    const logits = outputs.logits.data;
+    let token = 0;
+    for (let i = 1; i < logits.length; i++) if (logits[i] > logits[token]) token = i;
+    const present = Object.fromEntries(caches().map(({ name }) => [name, outputs[name.replace('past', 'present')]]));
+    return { token, present };
+  }
+  return {
+    async load(job) {
+      threads = job.threads;
+      env.wasm.wasmPaths = library;
+      env.wasm.numThreads = threads;
+      session = await InferenceSession.create(job.model, { executionProviders: ['wasm'] });
+    },
+    async run(n, k) {
+      const start = performance.now();
+      let { token, present } = await pass(promptIds(n), emptyCache(), 0);
+      const first = performance.now();
+      for (let i = 1; i < k; i++) ({ token, present } = await pass([token], present, n + i - 1));
+      return { prefillMs: first - start, decodeMs: performance.now() - first, decoded: k - 1 };
+    },
+    backend: () => `${threads} thread${threads > 1 ? 's' : ''}`,
+    close: () => session.release(),
+  };
+}

@@ -11,12 +11,14 @@ export const SIZES = {
   '110M': { dModel: 768, nLayers: 12, nHeads: 12, nKvHeads: 12, dFf: 2048, vocabSize: 32000 },
   '135M': { dModel: 576, nLayers: 30, nHeads: 9, nKvHeads: 3, dFf: 1536, vocabSize: 49152 },
 };
-const CONTEXT = 2048;
+export const CONTEXT = 2048,
+  NORM_EPS = 1e-5,
+  ROPE_THETA = 10000;
 const FILE_TYPE = { f32: 0, f16: 1, q4_0: 2, q8_0: 7 };
 const BITS = { f32: 32, f16: 16, q8_0: 8.5, q4_0: 4.5 };
 
 /** @param {keyof SIZES} name */
-function shape(name) {
+export function shape(name) {
   const s = SIZES[name],
     dHead = s.dModel / s.nHeads;
   return { ...s, dHead, dKv: dHead * s.nKvHeads };
@@ -50,10 +52,11 @@ function random(n, std, seed) {
 }
 
 /**
+ * Names, shapes and f32 values of all weights, and the type that each has in a GGUF file of `dtype`.
  * @param {ReturnType<typeof shape>} s
  * @param {string} dtype
  */
-function tensors(s, dtype) {
+export function tensors(s, dtype) {
   const { dModel: d, dKv, dFf, nLayers, vocabSize } = s,
     list = [];
   const matrix = (name, rows, cols, std) =>
@@ -120,8 +123,8 @@ export function modelFile(folder, name, dtype) {
       'llama.rope.dimension_count': u32(s.dHead),
       'llama.attention.head_count': u32(s.nHeads),
       'llama.attention.head_count_kv': u32(s.nKvHeads),
-      'llama.attention.layer_norm_rms_epsilon': f32(1e-5),
-      'llama.rope.freq_base': f32(10000),
+      'llama.attention.layer_norm_rms_epsilon': f32(NORM_EPS),
+      'llama.rope.freq_base': f32(ROPE_THETA),
       'tokenizer.ggml.model': text('llama'),
       'tokenizer.ggml.pre': text('default'),
       'tokenizer.ggml.tokens': texts(tokens),

@@ -1,32 +1,40 @@
 // page.js - the measured page. Its address has the engine and the model, and it starts at once, as a visitor's page
 // does. window.cold has the times from the start of navigation until the engine was loaded and until the first token.
-import { load } from '../../dist/index.js';
-import { glassformer, wllama2, wllama3 } from './engines.js';
+import { glassformer, onnxruntime, wllama2, wllama3 } from './engines.js';
+import { probe } from './isa.js';
 import { readLimit } from './limits.js';
 
 const job = JSON.parse(decodeURIComponent(location.hash.slice(1) || 'null'));
-const own = { wllama2, wllama3 };
+const others = {
+  wllama2: [wllama2, 'index.js'],
+  wllama3: [wllama3, 'index.js'],
+  onnxruntime: [onnxruntime, 'ort.wasm.min.mjs'],
+};
 
-async function open() {
+async function open(load) {
   const start = performance.now();
-  const engine =
-    job.engine === 'glassformer'
-      ? glassformer({ load })
-      : own[job.engine](
-          await import(/* @vite-ignore */ new URL(`${job.library}index.js`, location.href).href),
-          new URL(job.library, location.href).href,
-        );
+  let engine;
+  if (job.engine === 'glassformer') engine = glassformer({ load });
+  else {
+    const [adapter, script] = others[job.engine],
+      library = new URL(job.library, location.href).href;
+    engine = adapter(await import(/* @vite-ignore */ library + script), library);
+  }
   await engine.load({ ...job, model: new URL(job.model, location.href).href });
   const loaded = performance.now();
   await engine.run(16, 1);
   return { engine, cold: { loadMs: loaded - start, firstTokenMs: performance.now(), backend: engine.backend() } };
 }
 
-/** Begin. */
-export function start() {
+/**
+ * Begin.
+ * @param {typeof import('../../web/lib/index.js').load} load  of the measured checkout
+ */
+export function start(load) {
   window.readLimit = readLimit;
+  window.probe = probe;
   if (!job) return;
-  const opened = open();
+  const opened = open(load);
   opened.then(
     ({ cold }) => {
       window.cold = cold;

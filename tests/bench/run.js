@@ -2,15 +2,16 @@
 // limits
 //
 //   ./build.sh bench [--sizes 3M,15M,42M,110M,135M] [--dtypes q8_0,f32,f16,q4_0] [--threads 1,2]
-//                    [--backends relaxed,simd] [--caches f32,f16,q8] [--engines glassformer,wllama2,wllama3]
-//                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cpu] [--node] [--drawing]
-//                    [--kernels [FILTER]]
+//                    [--backends relaxed,simd] [--caches f32,f16,q8]
+//                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
+//                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cpu]
+//                    [--node] [--with-node 24.21.0] [--drawing] [--kernels [FILTER]]
 //
 // README.md in this folder explains the output.
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, homedir, loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -19,8 +20,13 @@ import { launch } from '../../scripts/chromium.js';
 import { relaxedSimd } from '../../scripts/node-flags.js';
 import { serve } from '../../scripts/serve.js';
 import { measureDrawing } from './drawing.js';
-import { readLimit } from './limits.js';
+import { ONNXRUNTIME, fetchNode, fetchPackage } from './fetch.js';
+import { ISAS, missing, v8Flags } from './isa.js';
+import { compareKernels } from './kernels.js';
 import { SIZES, bytesPerToken, modelFile } from './models.js';
+import { ONNX_TYPES, onnxFile } from './onnx.js';
+import { measureSpeeds } from './speeds.js';
+import { median, tablesOf } from './tables.js';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'glassformer/bench');
@@ -38,6 +44,9 @@ const { values: given, positionals } = parseArgs({
     engines: { ...list, default: 'glassformer,wllama2,wllama3' },
     contexts: list,
     repeats: list,
+    isa: list,
+    against: list,
+    'with-node': list,
     neighbour: flag,
     quick: flag,
     cpu: flag,
@@ -56,62 +65,128 @@ const threads = words(given.threads).map(Number);
 const contexts = words(given.contexts ?? (given.quick ? '64' : '64,512,1000')).map(Number);
 const prefills = given.quick ? [128] : [128, 512];
 const repeats = Number(given.repeats ?? (given.quick ? 1 : 3));
-const unknown = [
-  ...sizes.filter((s) => !SIZES[s]),
-  ...dtypes.filter((d) => !['q8_0', 'f32', 'f16', 'q4_0'].includes(d)),
-];
-if (unknown.length) {
-  console.error(
-    `There is no ${unknown.join(', ')}; sizes are ${Object.keys(SIZES).join(', ')}, types q8_0, f32, f16, q4_0.`,
-  );
+/** The instruction sets to measure; undefined: the machine's own, without any flag. */
+const isas = given.isa === undefined ? [undefined] : words(given.isa);
+/** The checkout to compare with, or null. */
+const against = given.against === undefined ? null : resolve(given.against);
+
+function stop(message) {
+  console.error(message);
   process.exit(1);
 }
+/** @param {string} option @param {(string | undefined)[]} values @param {string[]} allowed */
+function check(option, values, allowed) {
+  const unknown = values.filter((value) => value !== undefined && !allowed.includes(value));
+  if (unknown.length) stop(`--${option}: there is no ${unknown.join(', ')}; choose from ${allowed.join(', ')}.`);
+}
+check('sizes', sizes, Object.keys(SIZES));
+check('dtypes', dtypes, ['q8_0', 'f32', 'f16', 'q4_0']);
+check('engines', engines, ['glassformer', 'wllama2', 'wllama3', 'onnxruntime']);
+check('isa', isas, Object.keys(ISAS));
+if (against && !existsSync(against)) stop(`--against: there is no folder ${against}.`);
+if (given['with-node'] && !/^\d+(?:\.\d+){0,2}$/.test(given['with-node']))
+  stop(`--with-node is ${given['with-node']}, expected a version, for example 24.21.0.`);
+if (given.drawing && (given.isa || against)) stop('--drawing takes neither --isa nor --against.');
 
 const machine = () => `${cpus()[0].model}, ${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)}`;
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
+
+/** The first existing one of a checkout's files. */
+function fileOf(checkout, ...paths) {
+  const found = paths.map((path) => join(checkout, path)).find((path) => existsSync(path));
+  return found ?? stop(`${checkout} has no ${paths.join(' or ')}: run ./build.sh package there.`);
+}
+/** A checkout's commit, with + where files differ from it. */
+function commitOf(checkout) {
+  try {
+    const git = (...args) => execFileSync('git', ['-C', checkout, ...args], { encoding: 'utf8', stdio: 'pipe' }).trim();
+    return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', '--untracked-files=no') ? '+' : '');
+  } catch {
+    return 'no commit';
+  }
+}
+function printConditions(what) {
+  console.log(`${machine()}; ${what}`);
+  if (against) console.log(`before: ${commitOf(against)}, built in ${against}; now: ${commitOf(top)}`);
+  console.log();
+}
 
 // ---- the measured engines
 
-/**
- * One column of a table.
- * @typedef {object} Contender
- * @property {string} name
- * @property {string} engine
- * @property {string} [backend]
- * @property {string} [kvCache]
- * @property {number} threads
- * @property {string} [library]
- * @property {boolean} [neighbour]
- */
+/** @typedef {import('./tables.js').Contender} Contender */
 
-/** @returns {Contender[]} */
-function contenders() {
+/**
+ * @param {string} dtype
+ * @param {(string | undefined)[]} measured  instruction sets
+ * @returns {Contender[]}
+ */
+function contenders(dtype, measured) {
   const all = [];
   for (const n of threads) {
     const suffix = n > 1 ? ` ${n}t` : '';
     for (const engine of engines) {
-      if (engine !== 'glassformer')
+      if (engine === 'onnxruntime') {
+        if (ONNX_TYPES[dtype]) all.push({ name: engine + suffix, engine, threads: n, library: '/onnxruntime-web/' });
+      } else if (engine !== 'glassformer')
         all.push({ name: engine + suffix, engine, threads: n, library: `/node_modules/${engine}/esm/` });
       else
         for (const backend of backends)
-          for (const kvCache of caches)
-            all.push({
-              name: `${backend}${kvCache === 'f32' ? '' : ` ${kvCache}`}${suffix}`,
-              engine,
-              backend,
-              kvCache,
-              threads: n,
-            });
+          for (const kvCache of caches) {
+            const name = `${backend}${kvCache === 'f32' ? '' : ` ${kvCache}`}${suffix}`,
+              ours = { name, engine, backend, kvCache, threads: n };
+            all.push(ours);
+            if (against) all.push({ ...ours, name: `before ${name}`, before: true });
+          }
     }
   }
-  return given.neighbour
+  const busy = given.neighbour
     ? all.flatMap((c) => (c.threads > 1 ? [c, { ...c, name: `${c.name} busy`, neighbour: true }] : [c]))
     : all;
+  return busy.flatMap((c) => measured.map((isa) => (isa ? { ...c, isa } : c)));
+}
+
+/** What to run in a visit. Slow engines run less often. */
+const speedsOf = (who) => ({
+  contexts,
+  prefills,
+  cpu: given.cpu,
+  times: who.engine !== 'glassformer' ? (given.quick ? 1 : 3) : given.cpu ? 20 : 9,
+});
+
+/**
+ * Visits all contenders in turn, in every second round in reverse order. Each round begins with the speed of memory.
+ * @param {string} title @param {Contender[]} who
+ * @param {(c: Contender) => Promise<Record<string, any>>} visitOf
+ * @param {(isa?: string) => Promise<number>} limitOf  GB/s
+ */
+async function inTurn(title, who, visitOf, limitOf) {
+  const results = new Map(who.map((c) => [c, []])),
+    speeds = new Map(who.map(({ isa }) => [isa, []]));
+  let stopped = false; // Ctrl-C prints the results so far
+  const onStop = () => {
+    stopped = true;
+  };
+  process.once('SIGINT', onStop);
+  for (let round = 0; round < repeats; round++) {
+    for (const [isa, list] of speeds) list.push(await limitOf(isa));
+    for (const c of round % 2 ? who.toReversed() : who) {
+      if (stopped) continue;
+      const name = c.isa ? `${c.name}, ${c.isa}` : c.name;
+      process.stderr.write(`\r\x1b[K${title}, visit ${round + 1} of ${repeats}: ${name}`);
+      try {
+        results.get(c).push({ ...(await visitOf(c)), round });
+      } catch (error) {
+        console.error(`\n${name}: this visit failed: ${error.message}`);
+      }
+    }
+  }
+  process.off('SIGINT', onStop);
+  process.stderr.write('\r\x1b[K');
+  return { results, limits: new Map([...speeds].map(([isa, list]) => [isa, median(list)])) };
 }
 
 // ---- one visit: a fresh page, cold; then warm
 
-/** The processes of the browser's pages: memory in MB (Linux only) and processor time in ms. */
+/** The processes of the browser's pages: memory in MB (Linux only), and processor time in ms by process. */
 async function rendererUse(browser) {
   const cdp = await browser.newBrowserCDPSession();
   const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
@@ -124,12 +199,14 @@ async function rendererUse(browser) {
       return 0;
     }
   };
-  const sum = (of) => pages.reduce((total, each) => total + of(each), 0);
   return {
-    memory: existsSync('/proc/self/statm') ? sum(resident) / 1e6 : null,
-    cpu: sum(({ cpuTime }) => cpuTime) * 1e3,
+    memory: existsSync('/proc/self/statm') ? pages.reduce((total, page) => total + resident(page), 0) / 1e6 : null,
+    cpu: new Map(pages.map(({ id, cpuTime }) => [id, cpuTime * 1e3])),
   };
 }
+/** Processor time of the browser's pages between two calls of rendererUse, ms. */
+const cpuBetween = (before, after) =>
+  [...after.cpu].reduce((total, [id, ms]) => total + ms - (before.cpu.get(id) ?? 0), 0);
 
 /** Another process that computes without end, for as long as fn takes. */
 async function besideNeighbour(on, fn) {
@@ -147,36 +224,29 @@ async function visit(browser, server, who, model) {
     const page = await context.newPage();
     page.on('pageerror', (error) => console.error(`\n${who.name}: ${error.message}`));
     await page.goto(`${server.url}empty.html`);
-    const before = (await rendererUse(browser)).memory;
-    const asked = server.requests.length;
-    await page.goto(`${server.url}#${encodeURIComponent(JSON.stringify({ ...who, model }))}`);
+    const before = await rendererUse(browser);
+    const asked = server.requests.length,
+      side = who.before ? 'before' : 'now';
+    await page.goto(`${server.url}${side}/#${encodeURIComponent(JSON.stringify({ ...who, model }))}`);
     await page.waitForFunction(() => window.cold, null, { timeout: 300_000 });
     const cold = await page.evaluate(() => window.cold);
-    if (cold.error) throw new Error(`${who.name}: ${cold.error}`);
+    if (cold.error) throw new Error(cold.error);
     const files = new Set(server.requests.slice(asked).map((path) => path.split('?')[0]));
     const result = { load: cold.loadMs, 'first token': cold.firstTokenMs, backend: cold.backend, files };
+    result['CPU first token'] = cpuBetween(before, await rendererUse(browser));
     const fast = who.engine === 'glassformer';
     await page.evaluate(([ms]) => window.warmUp(64, 32, 2, ms), [fast ? 1500 : 500]);
-    if (before !== null) result.memory = (await rendererUse(browser)).memory - before;
-    await besideNeighbour(who.neighbour, async () => {
-      const measure = (n, k, times) => page.evaluate(([n, k, times]) => window.measure(n, k, times), [n, k, times]);
-      for (const n of contexts) {
-        const { decode } = await measure(n, n > 64 ? 32 : 64, fast ? 9 : given.quick ? 1 : 3);
-        result[`decode @${n}`] = decode;
-      }
-      for (const n of prefills) result[`prefill ${n}`] = (await measure(n, 1, fast ? 9 : given.quick ? 1 : 3)).prefill;
-    });
-    if (given.cpu) {
-      const times = fast ? 20 : 3;
-      const cost = async (n, k) => {
-        const { cpu } = await rendererUse(browser);
-        await page.evaluate(([n, k, times]) => window.measure(n, k, times), [n, k, times]);
-        return ((await rendererUse(browser)).cpu - cpu) / times;
-      };
-      const prefill = await cost(64, 1);
-      result['CPU @64'] = ((await cost(64, 65)) - prefill) / 64;
-      result['CPU 128'] = (await cost(128, 1)) / 128;
+    if (before.memory !== null) result.memory = (await rendererUse(browser)).memory - before.memory;
+
+    /** Runs of n and k tokens in the page: rates, and processor time of one run. */
+    async function measure(n, k, times) {
+      const start = await rendererUse(browser);
+      const rates = await page.evaluate(([n, k, times]) => window.measure(n, k, times), [n, k, times]);
+      return { ...rates, cpu: cpuBetween(start, await rendererUse(browser)) / times };
     }
+    await besideNeighbour(who.neighbour, async () => {
+      Object.assign(result, await measureSpeeds(measure, speedsOf(who)));
+    });
     await page.evaluate(() => window.end());
     return result;
   } finally {
@@ -193,7 +263,7 @@ const moved = (name, dtype, kvCache) => Math.ceil(bytesPerToken(name, dtype, 64,
 async function readLimitInPage(browser, server, bytes) {
   const page = await browser.newPage();
   try {
-    await page.goto(server.url);
+    await page.goto(`${server.url}now/`);
     await page.waitForFunction(() => window.readLimit);
     return await page.evaluate((n) => window.readLimit(n), bytes);
   } finally {
@@ -201,99 +271,67 @@ async function readLimitInPage(browser, server, bytes) {
   }
 }
 
-// ---- printing
-
-const digits = (v, unit) =>
-  v === undefined || v === null
-    ? '–'
-    : unit === 'ms/token'
-      ? v.toFixed(3)
-      : unit === 'ms' || unit === 'KB' || v >= 100
-        ? v.toFixed(0)
-        : v.toFixed(1);
-
-function printTable(rows, columns) {
-  const widths = columns.map((name, i) => Math.max(name.length, ...rows.map((row) => row.cells[i].length)));
-  const first = Math.max(...rows.map((row) => row.label.length), 4);
-  const line = (label, cells) =>
-    console.log(`| ${label.padEnd(first)} | ${cells.map((cell, i) => cell.padStart(widths[i])).join(' | ')} |`);
-  line('', columns);
-  console.log(`|${'-'.repeat(first + 2)}|${widths.map((w) => `${'-'.repeat(w + 1)}:`).join('|')}|`);
-  for (const { label, cells } of rows) line(label, cells);
-  console.log();
+/** What the browser computes with. */
+async function probeInPage(browser, server) {
+  const page = await browser.newPage();
+  try {
+    await page.goto(`${server.url}now/`);
+    await page.waitForFunction(() => window.probe);
+    return await page.evaluate(() => window.probe());
+  } finally {
+    await page.close();
+  }
 }
 
-const unitOf = (measure) =>
-  /^(?:decode|prefill)/.test(measure)
-    ? 'tokens/s'
-    : measure === 'memory'
-      ? 'MB'
-      : measure === 'download'
-        ? 'KB'
-        : /^CPU/.test(measure)
-          ? 'ms/token'
-          : 'ms';
+// ---- printing
 
-function printModel(name, dtype, who, results, limit) {
-  const measures = [
-    ...contexts.map((n) => `decode @${n}`),
-    ...prefills.map((n) => `prefill ${n}`),
-    ...(given.cpu ? ['CPU @64', 'CPU 128'] : []),
-    'load',
-    'first token',
-    'memory',
-    'download',
-  ];
-  const value = (c, measure) => {
-    const values = results
-      .get(c)
-      .map((r) => r[measure])
-      .filter((v) => v !== undefined && v !== null);
-    return values.length ? median(values) : undefined;
-  };
-  const rows = measures.map((measure) => ({
-    label: `${measure}, ${unitOf(measure)}`,
-    cells: who.map((c) => digits(value(c, measure), unitOf(measure))),
-  }));
-  printTable(
-    rows,
-    who.map((c) => c.name),
-  );
+const measures = () => [
+  ...contexts.map((n) => `decode @${n}`),
+  ...prefills.map((n) => `prefill ${n}`),
+  ...(given.cpu
+    ? [...contexts.map((n) => `CPU decode @${n}`), ...prefills.map((n) => `CPU prefill ${n}`), 'CPU first token']
+    : []),
+  'load',
+  'first token',
+  'memory',
+  'download',
+];
 
-  const peersOf = (c) =>
-    who.filter((p) => p.engine !== 'glassformer' && p.threads === c.threads && !!p.neighbour === !!c.neighbour);
-  const ours = who.filter((c) => c.engine === 'glassformer' && peersOf(c).length);
-  if (ours.length) {
-    console.log('Times better than the better wllama with as many threads:');
-    printTable(
-      measures.map((measure) => ({
-        label: measure,
-        cells: ours.map((c) => {
-          const faster = unitOf(measure) === 'tokens/s';
-          const theirs = peersOf(c)
-              .map((p) => value(p, measure))
-              .filter((v) => v !== undefined),
-            mine = value(c, measure);
-          if (!theirs.length || mine === undefined) return '–';
-          return (faster ? mine / Math.max(...theirs) : Math.min(...theirs) / mine).toFixed(2);
-        }),
-      })),
-      ours.map((c) => c.name),
-    );
+/**
+ * @param {string} title @param {string} name @param {string} dtype
+ * @param {import('./tables.js').Results} results
+ * @param {Map<string | undefined, number>} limits  GB/s of reading, by instruction set
+ */
+function printModel(title, name, dtype, results, limits) {
+  const tables = tablesOf(measures(), results),
+    all = [...results.keys()],
+    measured = [...limits.keys()];
+  console.log(`## ${title}\n`);
+  for (const isa of measured) {
+    const who = all.filter((c) => c.isa === isa);
+    if (isa) console.log(`### ${ISAS[isa].label}\n`);
+    tables.print(who);
+    printShares(who, tables, name, dtype, limits.get(isa));
+    for (const c of who) console.log(`${c.name}: ${results.get(c)[0]?.backend ?? 'not measured'}`);
+    console.log();
   }
-  const alone = (c) =>
-    who.find(
-      (p) => p.engine === 'glassformer' && p.backend === c.backend && p.kvCache === c.kvCache && p.threads === 1,
-    );
-  for (const c of who) {
-    if (c.engine !== 'glassformer') continue;
-    const rate = value(c, 'decode @64');
+  if (measured.length > 1) tables.printSideBySide(all, measured);
+}
+
+/** How much faster two threads are than one, and which share of the machine's limit decoding reaches. */
+function printShares(who, { valueOf }, name, dtype, limit) {
+  const ours = who.filter((c) => c.engine === 'glassformer' && !c.before);
+  for (const c of ours) {
+    const rate = valueOf(c, 'decode @64');
     if (rate === undefined) continue;
-    if (c.threads > 1 && alone(c))
-      console.log(
-        `${c.name}: decode @64 is ${(rate / value(alone(c), 'decode @64')).toFixed(2)} times that of one thread`,
-      );
-    if (c.threads > 1) continue;
+    const one = ours.find((p) => p.backend === c.backend && p.kvCache === c.kvCache && p.threads === 1);
+    if (c.threads > 1) {
+      if (one)
+        console.log(
+          `${c.name}: decode @64 is ${(rate / valueOf(one, 'decode @64')).toFixed(2)} times that of one thread`,
+        );
+      continue;
+    }
     const bytes = moved(name, dtype, c.kvCache),
       speed = (bytes * rate) / 1e9;
     console.log(
@@ -301,133 +339,193 @@ function printModel(name, dtype, who, results, limit) {
         `${((100 * speed) / limit).toFixed(0)} % of the ${limit.toFixed(1)} GB/s at which one thread reads that much`,
     );
   }
-  for (const c of who) console.log(`${c.name}: ${results.get(c)[0]?.backend ?? 'not measured'}`);
-  console.log();
 }
 
 // ---- runs
 
-/** What a visitor fetches besides the model, KB gzipped. */
-function downloadOf(files, dist) {
+/** What a visitor fetches besides the model, KB gzipped. `folders`: by the path under which they are served. */
+function downloadOf(requested, folders) {
   let total = 0;
-  for (const path of files) {
-    if (path === '/' || /\.(?:html|gguf|ico)$/.test(path)) continue;
-    const file = path.startsWith('/node_modules/') ? join(top, path) : join(dist, path);
+  for (const path of requested) {
+    if (path.endsWith('/') || /\.(?:html|gguf|onnx|ico)$/.test(path)) continue;
+    const at = Object.keys(folders).find((prefix) => path.startsWith(prefix)),
+      file = join(folders[at], path.slice(at.length));
     if (existsSync(file)) total += gzipSync(readFileSync(file), { level: 9 }).length;
   }
   return total / 1e3;
 }
 
-async function inPages() {
-  const folder = mkdtempSync(join(tmpdir(), 'glassformer-bench-'));
-  const html = (script) => `<!doctype html><html><head><title></title></head><body>${script}</body></html>\n`;
-  writeFileSync(join(folder, 'index.html'), html('<script type="module" src="./main.js"></script>'));
+/** Builds the measured page with a checkout's package into folder/site/side. */
+async function buildPage(folder, side, checkout) {
+  const root = join(folder, side);
+  mkdirSync(root);
+  writeFileSync(join(root, 'index.html'), html('<script type="module" src="./main.js"></script>'));
   writeFileSync(
-    join(folder, 'main.js'),
-    `import { start } from ${JSON.stringify(join(top, 'tests/bench/page.js'))};\nstart();\n`,
+    join(root, 'main.js'),
+    `import { load } from ${JSON.stringify(fileOf(checkout, 'dist/index.js', 'web/lib/index.js'))};\n` +
+      `import { start } from ${JSON.stringify(join(top, 'tests/bench/page.js'))};\nstart(load);\n`,
   );
   await build({
-    root: folder,
+    root,
     base: './',
     configFile: false,
     logLevel: 'error',
     publicDir: false,
     worker: { format: 'es' },
-    build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: false },
+    build: {
+      target: 'es2022',
+      assetsInlineLimit: 0,
+      modulePreload: false,
+      outDir: join(folder, 'site', side),
+      emptyOutDir: true,
+    },
   });
-  writeFileSync(join(folder, 'dist/empty.html'), html(''));
-  for (const name of sizes) for (const dtype of dtypes) modelFile(cache, name, dtype);
-  const server = await serve(join(folder, 'dist'), {
-    also: { '/models/': cache, '/node_modules/': join(top, 'node_modules') },
-  });
-  const browser = await launch({ handleSIGINT: false });
+}
+const html = (script) => `<!doctype html><html><head><title></title></head><body>${script}</body></html>\n`;
+
+async function inPages() {
+  const folder = mkdtempSync(join(tmpdir(), 'glassformer-bench-')),
+    site = join(folder, 'site');
+  mkdirSync(site);
+  writeFileSync(join(site, 'empty.html'), html(''));
+  await buildPage(folder, 'now', top);
+  if (against) await buildPage(folder, 'before', against);
+  const also = { '/models/': cache, '/node_modules/': join(top, 'node_modules') };
+  if (engines.includes('onnxruntime'))
+    also['/onnxruntime-web/'] = join(fetchPackage(cache, 'onnxruntime-web', ONNXRUNTIME), 'dist');
+  const model = (c, name, dtype) => (c.engine === 'onnxruntime' ? onnxFile : modelFile)(cache, name, dtype);
+  for (const name of sizes)
+    for (const dtype of dtypes) for (const c of contenders(dtype, [undefined])) model(c, name, dtype);
+
+  const server = await serve(site, { also });
+  const browsers = new Map(); // instruction set -> the browser that is limited to it
   try {
-    let stopped = false; // Ctrl-C prints the results so far
-    process.once('SIGINT', () => {
-      stopped = true;
-    });
-    console.log(`${machine()}; Chromium ${browser.version()}; medians of ${repeats} visits, taken in turn\n`);
+    for (const isa of isas) {
+      const args = isa && ISAS[isa].without.length ? [`--js-flags=${v8Flags(isa).join(' ')}`] : [];
+      const browser = await launch({ handleSIGINT: false, args });
+      browsers.set(isa, browser);
+      const why = isa ? missing(isa, await probeInPage(browser, server)) : null;
+      if (!why) continue;
+      console.log(why);
+      browsers.delete(isa);
+      await browser.close();
+    }
+    if (!browsers.size) return;
+    const measured = [...browsers.keys()];
+    printConditions(
+      `Chromium ${browsers.get(measured[0]).version()}; medians of ${repeats} visits, taken in turn` +
+        (given.cpu ? '; CPU: processor time' : ''),
+    );
     for (const name of sizes) {
       for (const dtype of dtypes) {
-        const who = contenders(),
-          results = new Map(who.map((c) => [c, []])),
-          limits = [];
-        for (let i = 0; i < repeats; i++) {
-          limits.push(await readLimitInPage(browser, server, moved(name, dtype)));
-          for (const c of who) {
-            process.stderr.write(`\r\x1b[K${name} ${dtype}, visit ${i + 1} of ${repeats}: ${c.name}`);
-            if (stopped) continue;
-            const result = await visit(browser, server, c, `/models/${modelFile(cache, name, dtype)}`).catch(
-              (error) => {
-                console.error(`\n${c.name}: this visit failed: ${error.message}`);
-              },
-            );
-            if (!result) continue;
-            result.download = downloadOf(result.files, join(folder, 'dist'));
-            results.get(c).push(result);
-          }
-        }
-        process.stderr.write('\r\x1b[K');
-        console.log(`## ${name}, ${dtype}\n`);
-        printModel(name, dtype, who, results, median(limits));
+        const { results, limits } = await inTurn(
+          `${name} ${dtype}`,
+          contenders(dtype, measured),
+          async (c) => {
+            const result = await visit(browsers.get(c.isa), server, c, `/models/${model(c, name, dtype)}`);
+            return { ...result, download: downloadOf(result.files, { ...also, '/': site }) };
+          },
+          (isa) => readLimitInPage(browsers.get(isa), server, moved(name, dtype)),
+        );
+        printModel(`${name}, ${dtype}`, name, dtype, results, limits);
       }
     }
   } finally {
-    await browser.close();
+    for (const browser of browsers.values()) await browser.close();
     await server.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** The same runs of this engine in Node, its worker a worker thread. */
+/** The path of the Node that runs WebAssembly, and its flags for relaxed SIMD. */
+function otherNode() {
+  if (given['with-node']) return { node: fetchNode(cache, given['with-node']), flags: [] };
+  if (isas.some((isa) => isa && ISAS[isa].without.length)) {
+    const known = execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' });
+    if (!/--enable-avx-vnni\b/.test(known))
+      stop(`Node ${process.versions.node} has no flag for AVX-VNNI: add --with-node 24.21.0 to --isa.`);
+  }
+  return { node: process.execPath, flags: relaxedSimd };
+}
+
+/** The same runs of this engine in Node, each visit in a process of its own, its worker a worker thread. */
 async function inNode() {
-  const { load } = await import('../../web/lib/index.js');
-  const { glassformer } = await import('./engines.js');
-  console.log(`${machine()}; Node ${process.versions.node}\n`);
+  const { node, flags } = otherNode();
+  const script = join(top, 'tests/bench/node_visit.js');
+  const child = (isa, job) =>
+    new Promise((done, failed) => {
+      const process = spawn(node, [...flags, ...(isa ? v8Flags(isa) : []), script, JSON.stringify(job)], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let output = '';
+      process.stdout.on('data', (data) => {
+        output += data;
+      });
+      process.on('error', failed);
+      process.on('close', (status) =>
+        status === 0 ? done(JSON.parse(output)) : failed(new Error(`Node ended with ${status}`)),
+      );
+    });
+  const measured = [];
+  for (const isa of isas) {
+    const why = isa ? missing(isa, (await child(isa, { probe: true })).found) : null;
+    if (why) console.log(why);
+    else measured.push(isa);
+  }
+  if (!measured.length) return;
+  const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1);
+  printConditions(`Node ${version}; medians of ${repeats} visits, taken in turn`);
+  const library = (c) => fileOf(c.before ? against : top, 'dist/index.js', 'web/lib/index.js');
   for (const name of sizes) {
     for (const dtype of dtypes) {
-      const who = contenders().filter((c) => c.engine === 'glassformer'),
-        results = new Map(who.map((c) => [c, []]));
-      for (let i = 0; i < repeats; i++) {
-        for (const c of who) {
-          const engine = glassformer({ load }),
-            start = performance.now();
-          await engine.load({ ...c, worker: true, model: join(cache, modelFile(cache, name, dtype)) });
-          const result = { load: performance.now() - start, backend: engine.backend() };
-          await engine.run(16, 1);
-          result['first token'] = performance.now() - start;
-          for (const end = performance.now() + 1500; performance.now() < end;) await engine.run(64, 32);
-          await besideNeighbour(c.neighbour, async () => {
-            const times = async (n, k, of) => {
-              const runs = [];
-              for (let j = 0; j < 9; j++) runs.push(of(await engine.run(n, k)));
-              return median(runs);
-            };
-            for (const n of contexts)
-              result[`decode @${n}`] = await times(n, n > 64 ? 32 : 64, (r) => (r.decoded / r.decodeMs) * 1e3);
-            for (const n of prefills) result[`prefill ${n}`] = await times(n, 1, (r) => (n / r.prefillMs) * 1e3);
-          });
-          engine.close();
-          results.get(c).push(result);
-        }
-      }
-      console.log(`## ${name}, ${dtype}, Node\n`);
-      printModel(name, dtype, who, results, readLimit(moved(name, dtype)));
+      const model = join(cache, modelFile(cache, name, dtype));
+      const who = contenders(dtype, measured).filter((c) => c.engine === 'glassformer');
+      const { results, limits } = await inTurn(
+        `${name} ${dtype}, Node`,
+        who,
+        (c) =>
+          besideNeighbour(c.neighbour, () => child(c.isa, { ...c, model, library: library(c), speeds: speedsOf(c) })),
+        async (isa) => (await child(isa, { limit: moved(name, dtype) })).limit,
+      );
+      printModel(`${name}, ${dtype}, Node`, name, dtype, results, limits);
     }
   }
 }
 
+/** The kernels: as compiled, or side by side with --isa and --against. */
+async function kernels() {
+  if (!given.isa && !against) {
+    execFileSync(process.execPath, [join(top, 'scripts/bench.js'), ...positionals], { stdio: 'inherit', cwd: top });
+    return;
+  }
+  const { node, flags } = otherNode();
+  const measured = isas.filter((isa) => {
+    if (!isa) return true;
+    const args = [...flags, ...v8Flags(isa), join(top, 'tests/bench/node_visit.js'), JSON.stringify({ probe: true })];
+    const why = missing(isa, JSON.parse(execFileSync(node, args, { encoding: 'utf8' })).found);
+    if (why) console.log(why);
+    return !why;
+  });
+  const rounds = Number(given.repeats ?? 1);
+  printConditions(`the best of ${rounds} round${rounds > 1 ? 's' : ''} of every column, taken in turn`);
+  compareKernels({
+    checkouts: [...(against ? [{ name: 'before', folder: against }] : []), { name: against ? 'now' : '', folder: top }],
+    isas: measured,
+    node,
+    flags,
+    rounds,
+    filter: positionals,
+  });
+}
+
 if (given.kernels) {
-  execFileSync(process.execPath, [join(top, 'scripts/bench.js'), ...positionals], { stdio: 'inherit', cwd: top });
+  await kernels();
 } else if (given.drawing) {
   const { tokens, shares, median } = await measureDrawing(top, given.repeats ? repeats : 9);
   console.log(
     `${tokens} tokens of 5M while the page draws each, as a share of the library's speed in an empty page: ` +
       `median ${median.toFixed(2)} of ${shares.map((x) => x.toFixed(2)).join(', ')}`,
   );
-} else if (given.node && relaxedSimd.some((option) => !process.execArgv.includes(option))) {
-  process.exitCode =
-    spawnSync(process.execPath, [...relaxedSimd, ...process.argv.slice(1)], { stdio: 'inherit' }).status ?? 1;
 } else if (given.node) {
   await inNode();
 } else {

@@ -1,0 +1,107 @@
+// bench.test.js - how the benchmark reads, subtracts and compares what it measured
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { ISAS, missing, probe } from '../bench/isa.js';
+import { figuresOf } from '../bench/kernels.js';
+import { measureSpeeds } from '../bench/speeds.js';
+import { tablesOf } from '../bench/tables.js';
+import { relaxedSimd } from '../../scripts/node-flags.js';
+
+test('a row of the kernel benchmark gives its name and the figure to compare', () => {
+  const rows = figuresOf(
+    [
+      'kernels: simd128',
+      '1 MB                                  46.1 GB/s',
+      'gemv q8_0 1 MB       288 x 288          20.1 GB/s   44 %     18.92 G weights/s',
+      'gemm q8_0 x 128      768 x 768          62.4 GOPS    91 %',
+      'scores f32, 1 query d_head 48           11.2 GB/s     5.6 GFLOPS    8.57 ns per key and query',
+      'exp                  768               0.412 ns per value',
+    ].join('\n'),
+  );
+  assert.deepEqual(
+    [...rows].map(([label, { value, unit }]) => [label, value, unit]),
+    [
+      ['1 MB', 46.1, 'GB/s'],
+      ['gemv q8_0 1 MB 288 x 288', 18.92, 'G weights/s'],
+      ['gemm q8_0 x 128 768 x 768', 62.4, 'GOPS'],
+      ['scores f32, 1 query d_head 48', 5.6, 'GFLOPS'],
+      ['exp 768', 0.412, 'ns per value'],
+    ],
+  );
+});
+
+test('processor time of a decoded token is the difference between two runs, each measured once', async () => {
+  const runs = [];
+  const measure = async (n, k, times) => {
+    runs.push([n, k, times]);
+    return { decode: 1000, prefill: 5000, cpu: n * 0.1 + (k - 1) * 0.75 };
+  };
+  const job = { contexts: [64, 512], prefills: [128, 512], cpu: true, times: 7 };
+  const speeds = await measureSpeeds(measure, job);
+  const rounded = Object.fromEntries(Object.entries(speeds).map(([name, value]) => [name, Number(value.toFixed(6))]));
+  assert.deepEqual(rounded, {
+    'decode @64': 1000,
+    'CPU decode @64': 0.75,
+    'decode @512': 1000,
+    'CPU decode @512': 0.75,
+    'prefill 128': 5000,
+    'CPU prefill 128': 0.1,
+    'prefill 512': 5000,
+    'CPU prefill 512': 0.1,
+  });
+  assert.deepEqual(runs, [
+    [64, 64, 7],
+    [64, 1, 7],
+    [512, 128, 7],
+    [512, 1, 7],
+    [128, 1, 7],
+  ]);
+});
+
+test('ratios: against before within each round, against wllama from the better median', (t) => {
+  const now = { name: 'relaxed', engine: 'glassformer', threads: 1, isa: 'avx2' },
+    before = { ...now, name: 'before relaxed', before: true },
+    wllama2 = { name: 'wllama2', engine: 'wllama2', threads: 1, isa: 'avx2' },
+    wllama3 = { name: 'wllama3', engine: 'wllama3', threads: 1, isa: 'avx2' },
+    twoThreads = { name: 'wllama2 2t', engine: 'wllama2', threads: 2, isa: 'avx2' };
+  const visits = (...speeds) => speeds.map((speed, round) => ({ round, 'decode @64': speed, load: 1e6 / speed }));
+  const results = new Map([
+    [now, visits(1000, 500, 1100)],
+    [before, visits(500, 400, 1000)],
+    [wllama2, visits(100, 90, 110)],
+    [wllama3, visits(80, 125, 130)],
+    [twoThreads, visits(900, 900, 900)],
+  ]);
+  const lines = [];
+  t.mock.method(console, 'log', (line = '') => lines.push(line));
+  tablesOf(['decode @64', 'load'], results).print([...results.keys()]);
+  const cells = (title) => {
+    const at = lines.findIndex((line) => line.startsWith(title));
+    return lines.slice(at + 3, at + 5).map((line) => line.split('|')[2].trim());
+  };
+  assert.deepEqual(cells('Times better than the better wllama'), ['8.00', '8.00']);
+  assert.deepEqual(cells('Times better than before'), ['1.25', '1.25']); // of 2, 1.25 and 1.1
+});
+
+test('an instruction set that a process does not have is named', () => {
+  for (const [isa, { dot, fused }] of Object.entries(ISAS)) assert.equal(missing(isa, { dot, fused }), null, isa);
+  assert.match(missing('vnni', { dot: 'saturating', fused: true }), /has no AVX-VNNI$/);
+  assert.match(missing('avx2', { dot: 'saturating', fused: false }), /has no AVX2$/);
+  assert.match(missing('avx2', { dot: 'unsigned', fused: true }), /does not obey --no-enable-avx-vnni /);
+  assert.match(missing('sse', { dot: 'signed', fused: true }), /is not an x86$/);
+  assert.match(missing('sse', null), /no relaxed SIMD/);
+});
+
+test('the test of the instruction set is valid WebAssembly, and its results are known ones', () => {
+  const program = `import { probe } from ${JSON.stringify(fileURLToPath(new URL('../bench/isa.js', import.meta.url)))};
+    console.log(JSON.stringify(probe()));`;
+  const args = [...relaxedSimd, '--input-type=module', '-e', program];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const found = JSON.parse(stdout || 'null');
+  assert.ok(found, `this Node runs relaxed SIMD with ${relaxedSimd.join(' ') || 'no flag'}: ${stderr}`);
+  assert.match(found.dot, /^(?:unsigned|signed|saturating)$/);
+  assert.equal(typeof found.fused, 'boolean');
+  if (relaxedSimd.length === 0) assert.deepEqual(probe(), found);
+});
