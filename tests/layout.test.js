@@ -182,7 +182,10 @@ test('imported packages are the declared ones', () => {
   assert.deepEqual(dependencies, {});
 });
 
-test('JavaScript is formatted by Prettier', async () => {
+// Most columns of a line of the library.
+const MAX_COLUMNS = 120;
+
+test('JavaScript is formatted by Prettier, and no line of the library is longer than 120 columns', async () => {
   const options = await prettier.resolveConfig(join(top, 'package.json'));
   const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.js'], {
     cwd: top,
@@ -191,7 +194,13 @@ test('JavaScript is formatted by Prettier', async () => {
   const wrong = [];
   for (const file of tracked.split('\n').filter(Boolean)) {
     if (!existsSync(join(top, file))) continue; // deleted, and the deletion not yet staged
-    if (!(await prettier.check(read(file), { ...options, filepath: file }))) wrong.push(`npx prettier --write ${file}`);
+    const text = read(file);
+    if (!(await prettier.check(text, { ...options, filepath: file })))
+      wrong.push(`${file}: npx prettier --write ${file}`);
+    if (!file.startsWith('web/lib/')) continue;
+    text.split('\n').forEach((line, i) => {
+      if (line.length > MAX_COLUMNS) wrong.push(`${file}:${i + 1} has ${line.length} columns`);
+    });
   }
   assert.deepEqual(wrong, []);
 });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Tokenizer, countParameters, depth, load, train } from '../../web/lib/index.js';
-import { split } from '../../web/lib/train/train.js';
+import { holdOut } from '../../web/lib/train/train.js';
 import { depthInDouble } from './gradients.js';
 import { collect, stories, top } from './helpers.js';
 import { randomConfig } from './random_config.js';
@@ -288,7 +288,7 @@ describe('the trained model', () => {
     await refused(tiny, 'w', { ...small, validation: 0.5 }, 'bad-option', /too short to hold out/);
     // A share that begins inside the last separator held out a part of the separator.
     const heldOf = (/** @type {string} */ whole, /** @type {number} */ share, /** @type {string} */ mark) => {
-      const { text: first, held } = split(new TextEncoder().encode(whole), share, mark);
+      const { text: first, held } = holdOut(new TextEncoder().encode(whole), share, mark);
       assert.equal(new TextDecoder().decode(first) + new TextDecoder().decode(held), whole);
       return new TextDecoder().decode(held);
     };
@@ -305,7 +305,7 @@ describe('the trained model', () => {
       ['word', 100 * 4],
     ])) {
       for (const share of [0.5, 0.499, 0.498, 0.497]) {
-        const { text: first, held } = split(new TextEncoder().encode(word.repeat(100)), share, '<|endoftext|>');
+        const { text: first, held } = holdOut(new TextEncoder().encode(word.repeat(100)), share, '<|endoftext|>');
         const decoder = new TextDecoder('utf-8', { fatal: true });
         assert.equal(decoder.decode(first) + decoder.decode(held), word.repeat(100));
         assert.ok(Math.abs(held.length - share * bytes) <= 3, `${held.length} of ${bytes}`);

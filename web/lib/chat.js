@@ -3,11 +3,12 @@ import { Template } from '@huggingface/jinja';
 import { fail, messageOf } from './base/errors.js';
 
 /**
+ * The prompt of a conversation.
  * @param {{chatTemplate: string | null, special: import('./formats/source.js').Special}} model
  * @param {{role: string, content: string}[]} messages
  * @param {Record<string, any> | undefined} values  further variables of the template
  * @param {(ids: number[]) => Promise<string>} decode
- * @returns {Promise<string>} it ends where the model's answer begins
+ * @returns {Promise<string>} ends where the model's answer begins
  */
 export async function chatPrompt({ chatTemplate, special: { bos, eos, texts } }, messages, values, decode) {
   if (!chatTemplate) return fail('no-chat-template', 'this model came without a chat template: use generate');

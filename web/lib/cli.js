@@ -16,8 +16,8 @@ const PACKAGE = [new URL('../', import.meta.url), new URL('../../', import.meta.
 );
 const DEFAULT_MODEL = fileURLToPath(new URL('weights/stories-1m.gguf', PACKAGE));
 
-const HELP = `usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, the text of standard input
-       glassformer count [--json] CONFIG      parameters of a config.json, a checkpoint's, or a preset
+const HELP = `usage: glassformer [options] [PROMPT]      continue a text; without PROMPT, or with -, standard input
+       glassformer count [--json] CONFIG      parameters of a config.json, of a checkpoint or of a preset
 
   -m, --model SOURCE     .gguf, .bin, a folder ending in /, an address, or hf:owner/name[/file.gguf]
                          (default: the small story model of this package)
@@ -40,7 +40,8 @@ const HELP = `usage: glassformer [options] [PROMPT]      continue a text; withou
       --cache-dir DIR    the folder that keeps them
                          (default: ${defaultCacheDir()})
       --no-cache         neither write nor read the download cache
-      --token TOKEN      access token of the Hugging Face hub; $HF_TOKEN does the same and is not visible to other users of the machine
+      --token TOKEN      access token of the Hugging Face hub; $HF_TOKEN does the same
+                         and is not visible to other users of the machine
       --header 'N: V'    sent to the origin of the model's address only; may be repeated
 
   -v, --version
@@ -144,7 +145,8 @@ async function write(prompt, o) {
   if (!o.model && !existsSync(DEFAULT_MODEL)) {
     throw new GlassformerError(
       'not-found',
-      'this installation has no model of its own: name one with --model (a .gguf file, a folder ending in /, or hf:owner/name)',
+      'this installation has no model of its own: ' +
+        'name one with --model (a .gguf file, a folder ending in /, or hf:owner/name)',
     );
   }
   if (o.system !== undefined && !o.chat) throw new GlassformerError('bad-option', '--system belongs to --chat');
@@ -183,10 +185,11 @@ async function write(prompt, o) {
         continue;
       }
       if (o.json) console.log(JSON.stringify({ prompt, ...value }));
-      else if (!o.quiet)
-        process.stderr.write(
-          `\n\n${value.ids.length} tokens, ${value.tokensPerSecond.toFixed(0)} a second (${model.backend}), ended by ${value.stopReason}, seed ${value.seed}\n`,
-        );
+      else if (!o.quiet) {
+        const { ids, tokensPerSecond, stopReason, seed } = value;
+        const speed = `${ids.length} tokens, ${tokensPerSecond.toFixed(0)} a second (${model.backend})`;
+        process.stderr.write(`\n\n${speed}, ended by ${stopReason}, seed ${seed}\n`);
+      }
       return;
     }
   } catch (error) {
@@ -279,9 +282,9 @@ async function count(name, json) {
   const n = (/** @type {number} */ x) => x.toLocaleString('en-US').padStart(18);
   for (const [part, { tensors, count: sum }] of parts) {
     const tied = part === 'head' && sum === 0 ? '  shared with the embedding' : '';
-    console.log(
-      `${part.replace(/_/g, ' ').padEnd(26)}${String(tensors).padStart(6)} tensors${n(sum)}${((100 * sum) / table.total).toFixed(2).padStart(8)} %${tied}`,
-    );
+    const name = part.replace(/_/g, ' ').padEnd(26);
+    const percent = ((100 * sum) / table.total).toFixed(2).padStart(8);
+    console.log(`${name}${String(tensors).padStart(6)} tensors${n(sum)}${percent} %${tied}`);
   }
   console.log(`${'total'.padEnd(26)}${String(table.rows.length).padStart(6)} tensors${n(table.total)}`);
   console.log(`${'without embeddings'.padEnd(40)}${n(table.nonEmbedding)}`);

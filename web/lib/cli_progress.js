@@ -24,7 +24,9 @@ export function bytesText(bytes) {
 export function progressText({ loaded, total, fromCache }, seconds) {
   const share = total ? ` (${Math.floor((100 * loaded) / total)} %)` : '';
   const rate = seconds > 0 && !fromCache ? `, ${bytesText(Math.round(loaded / seconds))}/s` : '';
-  return `${fromCache ? 'reading from the cache' : 'loading'}: ${bytesText(loaded)}${total === null ? '' : ` of ${bytesText(total)}`}${share}${rate}`;
+  const action = fromCache ? 'reading from the cache' : 'loading';
+  const size = total === null ? '' : ` of ${bytesText(total)}`;
+  return `${action}: ${bytesText(loaded)}${size}${share}${rate}`;
 }
 
 /**

@@ -1,18 +1,18 @@
 // files.js - addresses of the package's own files: the two workers and the WebAssembly binaries
 //
-// The caller's side resolves every address; workers are given what they need. Where a bundler has not copied the files,
-// the copy embedded in the package replaces them.
+// The caller's side resolves every address and posts the result to workers. Where a bundler has not copied the files,
+// the copies embedded in the package are used.
+
 /** @typedef {keyof typeof ADDRESSES} File */
 /** @typedef {'worker'|'train_worker'} WorkerFile */
 /**
- * @typedef {{worker?: string, wasm?: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded wasm: base64 of the
- *   raw deflate stream
+ * Embedded copies. worker: text of the worker; wasm: base64 of a raw deflate stream.
+ * @typedef {{worker?: string, wasm?: Partial<Record<'simd'|'relaxed'|'train', string>>}} Embedded
  */
 
 /**
- * Each address is a literal `new URL('./file', import.meta.url)`: bundlers find the files they have to copy by this
- * form. Functions, because
- * `import.meta.url` is missing in some outputs, and the constructor then throws.
+ * Each address is a literal `new URL('./file', import.meta.url)`, the form by which bundlers find the files to copy.
+ * They are functions, because `import.meta.url` is missing in some output formats, where the constructor throws.
  */
 const ADDRESSES = {
   worker: () => new URL('./worker.js', import.meta.url),
@@ -26,13 +26,16 @@ const ADDRESSES = {
 
 let embeddedOnly = false;
 
-/** The development server of Vite 5 to 7 bundles a dependency into this cache, without the files beside it; it still serves them from the
- * package's own folder. */
+/**
+ * Matches addresses in the cache of Vite's development server (5 to 7). It bundles a dependency into this cache without
+ * the files beside it, but serves them from the package's own folder.
+ */
 const VITE_CACHE = /^(.*\/node_modules\/)\.(?:vite|cache\/vite)\/(?:[^?#]*\/)?deps\/([^?#]*).*$/;
 
 /**
+ * The address of a file of the package.
  * @param {File} file
- * @returns {string | null} null where the embedded copies are preferred, or a bundler's output format has no
+ * @returns {string | null} null where the embedded copies are preferred, or the output format of a bundler has no
  *   import.meta.url
  */
 export function addressOf(file) {
@@ -52,6 +55,7 @@ const COPIES = {
 };
 
 /**
+ * Loads embedded copies.
  * @param {keyof typeof COPIES} kind
  * @returns {Promise<Embedded | null>} null in the source tree, which has no copies, and where their file is missing too
  */
@@ -63,7 +67,7 @@ async function copyOf(kind) {
   }
 }
 
-/** Use the embedded copies at once and request no file of the package: the entry `glassformer/inline`. */
+/** Use the embedded copies only and request no file of the package. Called by the entry `glassformer/inline`. */
 export function useEmbedded() {
   embeddedOnly = true;
 }

@@ -66,9 +66,7 @@ export async function load(source, options = {}) {
  * Make a model with random weights: normal with standard deviation 0.02, gains 1, biases 0. The same seed gives the
  * same model on every machine.
  * @param {ConfigInput} config
- * @param
- *   {{seed?: number} & Omit<LoadOptions, 'cache'|'cacheDir'|'fetch'|'headers'|'hfEndpoint'|'sha256'|'switches'|'token'>}
- *   [options] seed: 0 .. 2^53 - 1, default drawn
+ * @param {CreateOptions} [options]
  * @returns {Promise<Model>}  the caller's to dispose
  * @throws {GlassformerError} `bad-config`, `out-of-memory`, `blocked`, `worker`
  * @example
@@ -175,7 +173,8 @@ async function open(method, what, options) {
  * @throws {GlassformerError} at the first step: `bad-config`, `bad-option`, `unsupported`, `bad-file` for a wrong
  *   checkpoint, `worker`
  * @example
- * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. The dog sat on the log.', { steps: 5 });
+ * const text = 'The cat sat on the mat. The dog sat on the log.';
+ * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, text, { steps: 5 });
  * for await (const { step, loss } of run) console.log(step, loss);        // loss: nats a token
  * const trained = await run.model();
  * await run.dispose();
@@ -230,12 +229,21 @@ export async function depth(config, options = {}) {
 /** @typedef {import('./inspect/trace.js').TraceRow} TraceRow */
 /** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
 /**
- * .gguf, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending in "/", or the files
- * of one, as a file input gives them); 'hf:owner/name[@revision][/file.gguf]'; or a Response or ReadableStream, also
- * for single parts.
- * @typedef
- *   {Bytes | Streamed | ArrayLike<File> | {weights: Bytes | Streamed | (Bytes | Streamed)[], config?: Bytes | Streamed | object, tokenizer?: Bytes | Streamed | object}}
- *   Source
+ * The parts of a checkpoint. config and tokenizer replace those beside the weights.
+ * @typedef {object} SourceParts
+ * @property {Bytes | Streamed | (Bytes | Streamed)[]} weights  one file, or all files of a sharded checkpoint
+ * @property {Bytes | Streamed | object} [config]     a config.json, as a file or as an object
+ * @property {Bytes | Streamed | object} [tokenizer]  a tokenizer.json, as a file or as an object
+ */
+/**
+ * A checkpoint: a .gguf file, a safetensors file with its config, llama2.c's .bin; a folder (an address or path ending
+ * in "/", or the files of a file input); 'hf:owner/name[@revision][/file.gguf]'; or a Response or ReadableStream.
+ * @typedef {Bytes | Streamed | ArrayLike<File> | SourceParts} Source
+ */
+/** @typedef {'cache'|'cacheDir'|'fetch'|'headers'|'hfEndpoint'|'sha256'|'switches'|'token'} DownloadOption */
+/**
+ * Options of `create`: those of `load` that do not concern files, and `seed`, 0 .. 2^53 - 1, drawn when absent.
+ * @typedef {{seed?: number} & Omit<LoadOptions, DownloadOption>} CreateOptions
  */
 /** @typedef {import('./base/errors.js').ErrorCode} ErrorCode */
 /** @typedef {import('./formats/presets.js').Preset} Preset */
@@ -287,6 +295,16 @@ export async function depth(config, options = {}) {
  * @property {boolean} useFinalNorm  false: no norm before the head
  */
 /**
+ * Parts of the architecture; false removes the part.
+ * @typedef {object} Switches
+ * @property {boolean} [causal]        the causal mask
+ * @property {boolean} [scaleScores]   the division of scores by sqrt(d_head)
+ * @property {boolean} [usePosition]   position embeddings, or RoPE
+ * @property {boolean} [useResidual]   residual connections
+ * @property {boolean} [useNorm]       the norms inside the blocks
+ * @property {boolean} [useFinalNorm]  the norm before the head
+ */
+/**
  * @typedef {object} LoadOptions
  * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [dtype] of matrices in memory; default 'keep': as the file stores them;
  *   'f32' gives the most exact numbers
@@ -310,10 +328,8 @@ export async function depth(config, options = {}) {
  * @property {string} [cacheDir] the folder of cache 'file'; default: `glassformer` in the user's cache folder
  *   ($XDG_CACHE_HOME or ~/.cache, ~/Library/Caches, %LOCALAPPDATA%)
  * @property {string} [sha256]               of the one weight file, 64 hexadecimal digits; refused when it differs
- * @property
- *   {{causal?: boolean, scaleScores?: boolean, usePosition?: boolean, useResidual?: boolean, useNorm?: boolean, useFinalNorm?: boolean}}
- *   [switches] false removes that part from the loaded model, to see what it contributes; `create` takes the same in
- *   its configuration
+ * @property {Switches} [switches] removes parts from the loaded model, to see what they contribute; `create` takes the
+ *   same fields in its configuration
  * @property {string} [hfEndpoint]           instead of https://huggingface.co (in Node: $HF_ENDPOINT)
  * @property {string} [token] access token of the hub, for 'hf:' sources; default in Node: $HF_TOKEN, for
  *   https://huggingface.co and $HF_ENDPOINT only

@@ -250,7 +250,8 @@ export class Model {
    *   `unknown-point`, `capture-too-large`
    * @example
    * let text = '';
-   * for await (const step of model.generate('Once upon a time', { maxTokens: 20, temperature: 0.8, seed: 1 })) text += step.text;
+   * const options = { maxTokens: 20, temperature: 0.8, seed: 1 };
+   * for await (const step of model.generate('Once upon a time', options)) text += step.text;
    * console.log(text);
    * @example
    * // the summary is the generator's return value
@@ -277,7 +278,8 @@ export class Model {
    * @throws {GlassformerError} at the first step: `no-chat-template`, and those of `generate`
    * @example
    * try {
-   *   for await (const { text } of model.chat([{ role: 'user', content: 'Hello' }], { maxTokens: 20 })) console.log(text);
+   *   const messages = [{ role: 'user', content: 'Hello' }];
+   *   for await (const { text } of model.chat(messages, { maxTokens: 20 })) console.log(text);
    * } catch (error) {
    *   console.log(error.code);    // no-chat-template
    * }

@@ -1,10 +1,12 @@
-// model_tokenizer.js - builds Model.tokenizer on the caller's side; a chunk of its own, so that pages that do not use
-// it do not fetch the library
+// model_tokenizer.js - builds Model.tokenizer on the caller's side
+//
+// It is loaded at the first use: pages that do not use it do not fetch the tokenizers library.
 import { PIECES, SentencePieces } from './formats/pieces.js';
 import { Tokenizer } from './tokenizer.js';
 
 /**
- * @param {string} text the result of Tokenizer.toText in the worker
+ * A Tokenizer from its text.
+ * @param {string} text  the result of Tokenizer.toText in the worker
  * @returns {Tokenizer}
  */
 export function tokenizerOf(text) {

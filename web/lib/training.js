@@ -8,6 +8,7 @@ import { loadOptions } from './input/loading.js';
 /** @typedef {import('./index.js').Model} Model */
 /** @typedef {import('./index.js').Config} Config */
 /** @typedef {import('./index.js').ParameterTable} ParameterTable */
+/** @typedef {import('./train/train.js').TrainingRun} TrainingRun */
 /** @typedef {import('./train/train_worker.js').TrainStep} TrainStep */
 /** @typedef {import('./tokenizer.js').Tokenizer} Tokenizer */
 
@@ -18,7 +19,8 @@ import { loadOptions } from './input/loading.js';
  * continues it.
  * @implements {AsyncIterableIterator<TrainStep>}
  * @example
- * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. The dog sat on the log.', { steps: 6 });
+ * const text = 'The cat sat on the mat. The dog sat on the log.';
+ * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, text, { steps: 6 });
  * for await (const { step } of run) if (step === 3) break;
  * const { value } = await run.next();
  * console.log(value.step);                                                // 4
@@ -35,9 +37,7 @@ export class Training {
   /**
    * Called by train.
    * @ignore
-   * @param
-   *   {(begun: (run: import('./train/train.js').TrainingRun) => void) => Promise<import('./train/train.js').TrainingRun>}
-   *   start
+   * @param {(onStart: (run: TrainingRun) => void) => Promise<TrainingRun>} start
    * @param {typeof import('./index.js').load} load
    */
   constructor(start, load) {
@@ -119,7 +119,8 @@ export class Training {
    * @param {{dtype?: 'f32'|'f16'|'q8_0'|'q4_0'} & LoadOptions} [options]
    * @returns {Promise<Model>}  the caller's to dispose
    * @example
-   * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, 'The cat sat on the mat. The dog sat on the log.', { steps: 2 });
+   * const corpus = 'The cat sat on the mat. The dog sat on the log.';
+   * const run = train({ d_model: 16, n_layers: 1, n_heads: 2 }, corpus, { steps: 2 });
    * for await (const { step } of run);
    * const model = await run.model();
    * for await (const { text } of model.generate('The', { maxTokens: 3 })) console.log(text);

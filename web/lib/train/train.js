@@ -28,16 +28,19 @@ import { trainerModule } from '../engine/binary.js';
 /** @typedef {import('./train_worker.js').TrainStep} TrainStep */
 /** @typedef {string | Uint8Array | ArrayBuffer | Blob} Text */
 
-/** Default sizes: a model that a page trains in minutes. */
-const USUAL = { vocab_size: 512, context_length: 128 };
-/** The tokenizer.json of vocabularies that training runs have learnt. @type {WeakMap<object, string>} */
-const learnt = new WeakMap();
+/** Default sizes of a model, which a page trains in minutes. */
+const DEFAULT_SIZES = { vocab_size: 512, context_length: 128 };
+/**
+ * The tokenizer.json, in the trainer's form, of Tokenizers that come from training runs.
+ * @type {WeakMap<object, string>}
+ */
+const learntVocabularies = new WeakMap();
 /** The separator between stories; id 0 of every vocabulary. */
 const SEPARATOR = '<|endoftext|>';
 
 /**
- * Our options, the trainer's names for those that it takes as they are, and what they may be.
- * @type {[ours: string, theirs: string, usual: number, least: number, most: number, whole?: boolean][]}
+ * Options that are passed to the trainer as they are, with their names there, defaults and ranges.
+ * @type {[name: string, nameInC: string, byDefault: number, least: number, most: number, whole?: boolean][]}
  */
 const NUMBERS = [
   ['steps', 'steps', 500, 1, 1e7, true],
@@ -79,7 +82,7 @@ const heldOut = (value, name) =>
   value === null || typeof value === 'number' || (isBytes(value) && !(value instanceof URL))
     ? value
     : fail('bad-option', `${name} is ${show(value)}, expected a text or a share between 0 and 1`);
-const KINDS = {
+const CHECKS = {
   ...Object.fromEntries(NUMBERS.map(([name]) => [name, anyNumber])),
   worker: workerFile,
   muon: flag,
@@ -92,37 +95,40 @@ const KINDS = {
 };
 
 /**
- * @param {Exclude<import('../worker/start.js').WorkerOption, boolean>} [given]
+ * Start a worker for training, and compile its binary.
+ * @param {Exclude<import('../worker/start.js').WorkerOption, boolean>} [workerOption]
  * @param {AbortSignal} [signal]
  */
-async function startTrainer(given, signal) {
+async function startTrainer(workerOption, signal) {
   const engine = trainerModule();
-  engine.catch(() => {}); // reported by the first call
-  const { worker } = await startWorker('train_worker', given, signal);
+  engine.catch(() => {}); // the first call reports the error
+  const { worker } = await startWorker('train_worker', workerOption, signal);
   return { remote: new WorkerModel(worker, 'run'), engine };
 }
 
 /**
+ * A caller's configuration or preset name as a complete configuration, with its own vocabulary size.
  * @param {object | string} config
- * @param {Record<string, number>} usual
+ * @param {Record<string, number>} sizes  vocab_size, and the default of context_length
  * @returns {import('../formats/config.js').Config}
  */
-function configOf(config, usual) {
-  const given =
+function configOf(config, sizes) {
+  const input =
     typeof config === 'string'
       ? presetConfig(checkedText(config, 'the preset', LIMITS.word))
       : jsonCopy(config, 'the configuration', { code: 'bad-config', functions: true });
-  if (given === null || typeof given !== 'object')
+  if (input === null || typeof input !== 'object')
     fail('bad-argument', `expected a configuration, found ${show(config)}`);
-  const { vocab_size: _, vocabSize: __, ...fields } = /** @type {Record<string, any>} */ (given);
-  const context = fields.context_length ?? fields.contextLength ?? usual.context_length;
+  const { vocab_size: _, vocabSize: __, ...fields } = /** @type {Record<string, any>} */ (input);
+  const context = fields.context_length ?? fields.contextLength ?? sizes.context_length;
   delete fields.contextLength;
-  return completeConfig({ ...fields, vocab_size: usual.vocab_size, context_length: context });
+  return completeConfig({ ...fields, vocab_size: sizes.vocab_size, context_length: context });
 }
 
 /**
+ * The bytes of a text to train on, checked.
  * @param {unknown} text
- * @param {string} what
+ * @param {string} what  name of the argument, for messages
  * @returns {Promise<Uint8Array>}
  */
 async function bytesOf(text, what) {
@@ -135,11 +141,10 @@ async function bytesOf(text, what) {
           ? text.byteLength
           : fail('bad-argument', `${what} is ${show(text)}, expected a text, its bytes or a Blob`),
   );
-  if (size > LIMITS.trainingText)
-    fail(
-      'bad-argument',
-      `${what} has ${size} ${typeof text === 'string' ? 'characters' : 'bytes'}, at most ${LIMITS.trainingText} are taken`,
-    );
+  if (size > LIMITS.trainingText) {
+    const unit = typeof text === 'string' ? 'characters' : 'bytes';
+    fail('bad-argument', `${what} has ${size} ${unit}, at most ${LIMITS.trainingText} are taken`);
+  }
   if (typeof text === 'string') return new TextEncoder().encode(text);
   if (text instanceof Blob)
     return new Uint8Array(
@@ -149,23 +154,24 @@ async function bytesOf(text, what) {
 }
 
 /**
- * The last share of a text, held out: from the next story (the next line of pairs) on, where it has several; from a
- * word, or at least a letter, on otherwise.
+ * Divides a text into one to train on and the last share of it, which is held out. The held-out part begins at a story
+ * (or at a line of pairs) where the text has several, otherwise at a word or at least at a character.
  * @param {Uint8Array} text
- * @param {number} share
- * @param {string} mark
+ * @param {number} share  0 .. 1
+ * @param {string} mark   separator between stories
+ * @returns {{text: Uint8Array, held: Uint8Array}}
  */
-export function split(text, share, mark) {
-  const letters = new TextDecoder('latin1').decode(text); // one for each byte
-  let last = letters.trimEnd(); // up to the end of the last story: what follows it is nobody's
+export function holdOut(text, share, mark) {
+  const letters = new TextDecoder('latin1').decode(text); // one letter for each byte
+  let last = letters.trimEnd(); // up to the end of the last story, without separators and white space after it
   while (last.endsWith(mark)) last = last.slice(0, -mark.length).trimEnd();
   const want = Math.min(Math.floor(text.length * (1 - share)), Math.max(last.length - 1, 0));
   const ends = [letters.indexOf(mark, want), letters.lastIndexOf(mark, want)]
     .filter((at) => at >= 0)
     .map((at) => at + mark.length);
-  const space = letters.slice(want).search(/[ \n\r\t]/); // others are parts of letters here
+  const space = letters.slice(want).search(/[ \n\r\t]/); // no \s: bytes of UTF-8 characters would match it
   let letter = want;
-  while ((text[letter] & 0xc0) === 0x80) letter++; // within one of UTF-8
+  while ((text[letter] & 0xc0) === 0x80) letter++; // inside a character of UTF-8
   ends.push(...(space >= 0 ? [want + space] : []), letter);
   const full = (/** @type {string} */ part) => part.replaceAll(mark, '').trim() !== '';
   const at = ends.find((end) => full(letters.slice(0, end)) && full(letters.slice(end)));
@@ -174,16 +180,16 @@ export function split(text, share, mark) {
 }
 
 /**
- * Everything checked, and in the form in which the worker takes it.
+ * The arguments of train, checked, as the message that starts the run.
  * @param {object | string} config
  * @param {Text} data
  * @param {Record<string, any>} o
  * @returns {Promise<Order>}
  */
-async function orderOf(config, data, o) {
+async function checkedOrder(config, data, o) {
   const {
     muon = true,
-    vocabSize = USUAL.vocab_size,
+    vocabSize = DEFAULT_SIZES.vocab_size,
     tokenizer = null,
     validation = null,
     validateEvery = 50,
@@ -191,27 +197,27 @@ async function orderOf(config, data, o) {
   } = o;
   /** @type {Record<string, number>} */
   const options = { muon: Number(muon) };
-  for (const [ours, theirs, usual, ...range] of NUMBERS)
-    options[theirs] = numberInRange(ours, o[ours] ?? usual, ...range);
-  // the 256 bytes and the separator; counts of pairs are kept for its square
+  for (const [name, nameInC, byDefault, ...range] of NUMBERS)
+    options[nameInC] = numberInRange(name, o[name] ?? byDefault, ...range);
+  // At least the 256 bytes and the separator. The trainer counts all pairs of tokens in a square table.
   numberInRange('vocabSize', vocabSize, 257, 8192, true);
   numberInRange('validateEvery', validateEvery, 0, Number.MAX_SAFE_INTEGER, true);
-  const complete = configOf(config, { ...USUAL, vocab_size: vocabSize });
+  const complete = configOf(config, { ...DEFAULT_SIZES, vocab_size: vocabSize });
   const { kind, context_length: context } = complete;
   const { batch_tokens: batch } = options;
   if (kind === 'encoder') fail('unsupported', 'an encoder alone has no next token to learn');
   if (batch < context) fail('bad-option', `batchTokens is ${batch}, less than one sequence of the context, ${context}`);
-  // in passes of equal size, at most half of them in each: the trainer has two lanes
+  // A batch is divided into passes of equal size, at least two where possible: the trainer computes two at a time.
   const sequences = Math.floor(batch / context);
-  let each = Math.max(1, sequences >> 1);
-  while (sequences % each) each--;
-  Object.assign(options, { batch_tokens: sequences * context, micro_tokens: each * context });
+  let perPass = Math.max(1, sequences >> 1);
+  while (sequences % perPass) perPass--;
+  Object.assign(options, { batch_tokens: sequences * context, micro_tokens: perPass * context });
   let text = await bytesOf(data, 'data');
   let held = null;
   if (typeof validation === 'number') {
     if (!(validation > 0 && validation < 1))
       fail('bad-option', `validation is ${validation}, expected a text or a share between 0 and 1`);
-    ({ text, held } = split(text, validation, kind === 'encoder_decoder' ? '\n' : SEPARATOR));
+    ({ text, held } = holdOut(text, validation, kind === 'encoder_decoder' ? '\n' : SEPARATOR));
   } else if (validation !== null) {
     held = await bytesOf(validation, 'validation');
   }
@@ -227,12 +233,12 @@ async function orderOf(config, data, o) {
 }
 
 /**
- * A tokenizer.json as the trainer writes one.
+ * A vocabulary as a tokenizer.json in the trainer's form.
  * @param {any} source
  * @returns {Promise<string>}
  */
 async function vocabularyOf(source) {
-  const known = learnt.get(source);
+  const known = learntVocabularies.get(source);
   if (known) return known;
   const json =
     source instanceof Tokenizer ? JSON.parse(source.toText()) : /** @type {any} */ (await openTokenizer(source));
@@ -245,32 +251,34 @@ async function vocabularyOf(source) {
 }
 
 /**
+ * Starts a training run.
  * @param {object | string} config
  * @param {Text} data
  * @param {Record<string, any>} options
- * @param {(run: TrainingRun) => void} begun  called when there is something to dispose
- * @returns {Promise<TrainingRun>}
+ * @param {(run: TrainingRun) => void} onStart  called when there is a run to dispose, before it is open
+ * @returns {Promise<TrainingRun>} open
  */
-export async function startTraining(config, data, options, begun) {
-  const given = checkedOptions('train', options, KINDS);
-  return guardedAsync(() => start(config, data, given, begun), given.signal);
+export async function startTraining(config, data, options, onStart) {
+  const checked = checkedOptions('train', options, CHECKS);
+  return guardedAsync(() => start(config, data, checked, onStart), checked.signal);
 }
 
 /**
+ * Starts a training run from checked options.
  * @param {any} config
  * @param {Text} data
- * @param {Record<string, any>} given checked
- * @param {(run: TrainingRun) => void} begun
+ * @param {Record<string, any>} options
+ * @param {(run: TrainingRun) => void} onStart
  * @returns {Promise<TrainingRun>}
  */
-async function start(config, data, given, begun) {
-  const { signal: stop, worker } = given;
+async function start(config, data, options, onStart) {
+  const { signal: stop, worker } = options;
   stop?.throwIfAborted();
-  const order = await orderOf(config, data, given);
+  const order = await checkedOrder(config, data, options);
   stop?.throwIfAborted();
   const { remote, engine } = await startTrainer(worker, stop);
   const run = new TrainingRun(remote, engine, stop);
-  begun(run);
+  onStart(run);
   try {
     await run.open(order);
   } catch (error) {
@@ -286,21 +294,21 @@ export class TrainingRun {
   #engine;
   #signal;
   /**
-   * Known when it is open.
+   * Configuration, parameter table and tokenizer; null before the run is open.
    * @type {{config: any, parameters: import('../formats/roster.js').ParameterTable, tokenizer: Tokenizer} | null}
    */
   about = null;
-  /** Steps received and not yet read. @type {TrainStep[]} */
+  /** @type {TrainStep[]} steps received and not yet read */
   #queue = [];
-  /** The request for further steps. @type {Promise<TrainStep[]> | null} */
-  #asked = null;
-  /** Concurrent readers are served one after the other. @type {Promise<any>} */
-  #last = Promise.resolve();
+  /** @type {Promise<TrainStep[]> | null} the request for further steps */
+  #request = null;
+  /** @type {Promise<any>} the last call of `next`, which a concurrent call waits for */
+  #lastRead = Promise.resolve();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #soon;
+  #prefetchTimer;
   /** @type {{wait: Promise<void>, go: () => void} | null} */
-  #pause = null;
-  #stop = () => this.dispose();
+  #paused = null;
+  #onAbort = () => this.dispose();
 
   /**
    * @param {WorkerModel} remote
@@ -311,7 +319,7 @@ export class TrainingRun {
     this.#remote = remote;
     this.#engine = engine;
     this.#signal = signal;
-    signal?.addEventListener('abort', this.#stop, { once: true });
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   /**
@@ -332,51 +340,54 @@ export class TrainingRun {
   async open(order) {
     const { config, parameters, tokenizer } = await this.#call('open', order);
     this.about = { config, parameters, tokenizer: new Tokenizer(JSON.parse(tokenizer)) };
-    learnt.set(this.about.tokenizer, tokenizer);
+    learntVocabularies.set(this.about.tokenizer, tokenizer);
   }
 
   /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
   next() {
-    const step = this.#last.then(() => this.#next());
-    this.#last = step.catch(() => {});
+    const step = this.#lastRead.then(() => this.#next());
+    this.#lastRead = step.catch(() => {});
     return step;
   }
 
   /** @returns {Promise<IteratorResult<TrainStep, undefined>>} */
   async #next() {
-    while (this.#pause || !this.#queue.length) {
-      if (this.#pause) {
-        await this.#pause.wait;
+    while (this.#paused || !this.#queue.length) {
+      if (this.#paused) {
+        await this.#paused.wait;
         continue;
       }
-      const steps = this.#ask();
-      this.#asked = null; // a failure is reported once; the next reader requests again
+      const steps = this.#requestSteps();
+      this.#request = null; // a failure is reported once; the next reader requests again
       this.#queue = await steps;
       if (!this.#queue.length) return { done: true, value: undefined };
     }
     const value = /** @type {TrainStep} */ (this.#queue.shift());
-    // The next step is computed while the reader works; a reader that stops here has stopped the run by then.
-    if (!this.#queue.length && value.step < value.steps) this.#soon = setTimeout(() => this.#ask(), 0);
+    // The next step is computed while the reader uses this one. A timer, because a reader that ends its loop here calls
+    // `stop` before.
+    if (!this.#queue.length && value.step < value.steps)
+      this.#prefetchTimer = setTimeout(() => this.#requestSteps(), 0);
     return { done: false, value };
   }
 
-  #ask() {
+  #requestSteps() {
     this.stop();
-    this.#asked ??= this.#call('steps');
-    this.#asked.catch(() => {});
-    return this.#asked;
+    this.#request ??= this.#call('steps');
+    this.#request.catch(() => {});
+    return this.#request;
   }
 
   /** Request no further steps until the next read. */
   stop() {
-    clearTimeout(this.#soon);
+    clearTimeout(this.#prefetchTimer);
   }
 
+  /** Request no further steps, and let reads wait, until `resume`. */
   pause() {
     this.stop();
-    if (this.#pause) return;
+    if (this.#paused) return;
     let go = () => {};
-    this.#pause = {
+    this.#paused = {
       wait: new Promise((resolve) => {
         go = resolve;
       }),
@@ -385,8 +396,8 @@ export class TrainingRun {
   }
 
   resume() {
-    this.#pause?.go();
-    this.#pause = null;
+    this.#paused?.go();
+    this.#paused = null;
   }
 
   /**
@@ -409,7 +420,7 @@ export class TrainingRun {
 
   dispose() {
     this.stop();
-    this.#signal?.removeEventListener('abort', this.#stop);
+    this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#remote.close();
     this.#queue = [];
     this.resume(); // waiting readers get the error
@@ -417,6 +428,7 @@ export class TrainingRun {
 }
 
 /**
+ * Measures how much gradient reaches each layer of a model with random weights.
  * @param {object | string} config
  * @param {{seed?: number, tokens?: number, signal?: AbortSignal}} options
  * @returns {Promise<{weights: number, stream: number}[]>}
@@ -429,7 +441,7 @@ export async function depth(config, options) {
   } = checkedOptions('depth', options, { seed: anyNumber, tokens: anyNumber, signal });
   numberInRange('seed', seed, 0, Number.MAX_SAFE_INTEGER, true);
   numberInRange('tokens', tokens, 2, 1 << 16, true);
-  return guardedAsync(() => measure(config, seed, tokens, given), given);
+  return guardedAsync(() => measureDepth(config, seed, tokens, given), given);
 }
 
 /**
@@ -439,7 +451,7 @@ export async function depth(config, options) {
  * @param {AbortSignal | undefined} given
  * @returns {Promise<{weights: number, stream: number}[]>}
  */
-async function measure(config, seed, tokens, given) {
+async function measureDepth(config, seed, tokens, given) {
   const complete = configOf(config, { vocab_size: 256, context_length: 128 });
   if (complete.kind !== 'decoder') fail('unsupported', `depth is measured in decoders, not in kind ${complete.kind}`);
   given?.throwIfAborted();

@@ -8,28 +8,29 @@ import { parameterTable } from '../formats/roster.js';
 
 /** @typedef {import('../formats/config.js').Config} Config */
 /**
- * What train.js has checked.
+ * The arguments of a training run, checked by train.js.
  * @typedef {object} Order
- * @property {Config} config             vocab_size: what a learnt vocabulary may have
+ * @property {Config} config             vocab_size: the largest size of a learnt vocabulary
  * @property {Record<string, number>} options  of the trainer, by their names in C
- * @property {string | null} tokenizer   a tokenizer.json in the trainer's own writing
+ * @property {string | null} tokenizer   a tokenizer.json in the trainer's form; null: learnt from the text
  * @property {Uint8Array} text
- * @property {Uint8Array | null} held    to validate on
- * @property {number} validateEvery      steps; 0: only after the last
- * @property {Uint8Array | null} checkpoint
+ * @property {Uint8Array | null} held    held-out text for validation
+ * @property {number} validateEvery      in steps; 0: only after the last one
+ * @property {Uint8Array | null} checkpoint  to continue from
  */
 /**
+ * One step of a training run.
  * @typedef {object} TrainStep
  * @property {number} step    1 .. steps
  * @property {number} steps   of the whole run
- * @property {number} loss    nats a token, of the weights before the step on its batch, with dropout
- * @property {number} norm    of its gradient, before clipping
- * @property {number} rate    share of the learning rates, 0 .. 1: warm-up and cosine
- * @property {number} tokens  learnt from so far
- * @property {number} tokensPerSecond of this step without validation; of the newest steps where the clock is too coarse
- *   for one, 0 before there are enough of them
- * @property {{nats: number, bitsPerByte: number} | null} validation nats a token, of the weights behind the step; null:
- *   none was due
+ * @property {number} loss    in nats per token, on the batch of this step, before the weights change, with dropout
+ * @property {number} norm    of the gradient, before clipping
+ * @property {number} rate    factor of the learning rates, 0 .. 1: warm-up and cosine decay
+ * @property {number} tokens  processed since the start of the run
+ * @property {number} tokensPerSecond  of this step, without validation; with a coarse clock, of the newest steps, and 0
+ *   before there are enough of them
+ * @property {{nats: number, bitsPerByte: number} | null} validation  loss per token and per byte on the held-out text,
+ *   after the step; null when none was due
  */
 
 /** Steps of a tiny model are posted together, about once a frame. */
@@ -38,49 +39,57 @@ const POST_MS = 12;
 /** @type {Trainer | null} */
 let trainer = null;
 /**
- * Of the order; its texts and checkpoint are not kept.
+ * The part of the order that later steps need.
  * @type {{steps: number, validateEvery: number, validates: boolean}}
  */
 let plan;
 const rate = new Rate();
-/** An error is reported after the steps computed before it. @type {{error: unknown} | null} */
+/**
+ * An error of a step, which is reported by the next call: the steps before it are returned first.
+ * @type {{error: unknown} | null}
+ */
 let failure = null;
 
-function running() {
+/** The trainer; throws before it is open. */
+function requireTrainer() {
   return trainer ?? fail('bad-state', 'the run did not start');
 }
 
+/** The methods that train.js calls by messages. */
 const calls = {
-  /** @param {Order} order */
+  /**
+   * Start the run.
+   * @param {Order} order
+   */
   async open({ config, options, checkpoint, text, held, validateEvery, ...order }) {
     const t = await Trainer.start(await engine);
     plan = { steps: options.steps, validateEvery, validates: held !== null };
     t.configure(config, options);
-    const saved = checkpoint ? unwrap(checkpoint) : null;
+    const saved = checkpoint ? unpackCheckpoint(checkpoint) : null;
     const json = saved ? saved.tokenizer : order.tokenizer;
     if (json !== null) t.vocabulary(json);
     config.vocab_size = t.open(text, held);
     if (saved) t.load(saved.state);
     const tokenizer = new TextDecoder().decode(t.file('tokenizer'));
-    if (json !== null) sameTokens(JSON.parse(json), JSON.parse(tokenizer));
+    if (json !== null) checkTokenIds(JSON.parse(json), JSON.parse(tokenizer));
     trainer = t;
     await watched;
     return { config: camelConfig(config), parameters: parameterTable(config), tokenizer };
   },
 
   /**
-   * The next steps: as many as fit into a frame, one at least; none after the last.
-   * @returns {TrainStep[]}
+   * Run further steps: as many as fit into a frame, and at least one.
+   * @returns {TrainStep[]} empty after the last step
    */
   steps() {
-    const t = running();
+    const t = requireTrainer();
     const { steps, validateEvery, validates } = plan;
     const began = performance.now();
-    const told = failure;
+    const earlierFailure = failure;
     /** @type {TrainStep[]} */
     const done = [];
     failure = null;
-    if (told) throw told.error;
+    if (earlierFailure) throw earlierFailure.error;
     try {
       while (t.steps < steps && (!done.length || performance.now() - began < POST_MS)) {
         const from = performance.now();
@@ -97,11 +106,11 @@ const calls = {
   },
 
   /**
-   * The model as files: one GGUF where that has a name for the architecture, a folder's otherwise.
+   * The model as files: one GGUF where the format supports the architecture, otherwise the files of a folder.
    * @param {string} dtype
    */
   files(dtype) {
-    const t = running();
+    const t = requireTrainer();
     try {
       return [{ name: 'model.gguf', bytes: t.file('gguf', dtype) }];
     } catch (error) {
@@ -114,13 +123,14 @@ const calls = {
     ];
   },
 
-  /** Everything that the next step depends on, and the vocabulary. */
+  /** A checkpoint: the state on which the next step depends, and the vocabulary. */
   checkpoint() {
-    const t = running();
-    return wrap(t.file('state'), t.file('tokenizer'));
+    const t = requireTrainer();
+    return packCheckpoint(t.file('state'), t.file('tokenizer'));
   },
 
   /**
+   * Measure how much gradient reaches each layer of a model with random weights.
    * @param {Config} config
    * @param {number} seed
    * @param {number} tokens
@@ -133,11 +143,11 @@ const calls = {
 };
 
 /**
- * A checkpoint: the trainer's state, a tokenizer.json, the length of that.
+ * The bytes of a checkpoint: the trainer's state | a tokenizer.json | u32 length of the tokenizer.json.
  * @param {Uint8Array} state
  * @param {Uint8Array} tokenizer
  */
-function wrap(state, tokenizer) {
+function packCheckpoint(state, tokenizer) {
   const bytes = new Uint8Array(state.length + tokenizer.length + 4);
   bytes.set(state);
   bytes.set(tokenizer, state.length);
@@ -146,37 +156,44 @@ function wrap(state, tokenizer) {
 }
 
 /**
+ * The parts of a checkpoint.
  * @param {Uint8Array} bytes
  * @returns {{state: Uint8Array, tokenizer: string}}
  */
-function unwrap(bytes) {
+function unpackCheckpoint(bytes) {
   const end = bytes.length - 4;
   const n = end < 0 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(end, true);
   const tokenizer = n <= end ? new TextDecoder().decode(bytes.subarray(end - n, end)) : '';
   try {
     if (JSON.parse(tokenizer).model.vocab) return { state: bytes.subarray(0, end - n), tokenizer };
   } catch {
-    /* said below */
+    // the error is thrown below
   }
   return fail('bad-file', 'the checkpoint was not written by this package, or is incomplete');
 }
 
 /**
- * The trainer numbers tokens in its own way: a vocabulary in another order would be read as something else.
- * @param {any} given
- * @param {any} made
+ * Throws when a vocabulary has other ids than the trainer assigns to its tokens.
+ * @param {any} callerJson   the caller's tokenizer.json
+ * @param {any} trainerJson  the trainer's
  */
-function sameTokens(given, made) {
-  const [theirs, ours] = [given, made].map((json) => /** @type {Record<string, number>} */ (json.model.vocab));
-  const odd = Object.keys({ ...ours, ...theirs }).find((token) => theirs[token] !== ours[token]);
-  if (odd !== undefined)
+function checkTokenIds(callerJson, trainerJson) {
+  const [ids, trainerIds] = [callerJson, trainerJson].map(
+    (json) => /** @type {Record<string, number>} */ (json.model.vocab),
+  );
+  const wrong = Object.keys({ ...trainerIds, ...ids }).find((token) => ids[token] !== trainerIds[token]);
+  if (wrong !== undefined)
     fail(
       'bad-tokenizer',
-      `the token ${show(odd)} has the number ${theirs[odd] ?? 'none'} in the tokenizer, ${ours[odd] ?? 'none'} in the trainer: it takes vocabularies that it has learnt itself`,
+      `the token ${show(wrong)} has the id ${ids[wrong] ?? 'none'} in the tokenizer and ` +
+        `${trainerIds[wrong] ?? 'none'} in the trainer, which accepts only vocabularies that it has learnt itself`,
     );
 }
 
-/** The compiled binary comes in a message of its own. @type {(module: WebAssembly.Module) => void} */
+/**
+ * Receives the compiled binary, which is posted in a message of its own.
+ * @type {(module: WebAssembly.Module) => void}
+ */
 let deliver;
 /** @type {Promise<WebAssembly.Module>} */
 const engine = new Promise((resolve) => {

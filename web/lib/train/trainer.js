@@ -8,12 +8,13 @@ import { allocate } from '../engine/allocate.js';
 /** @typedef {import('../formats/config.js').Config} Config */
 /** @typedef {import('../engine/engine.js').Schema} Schema */
 
-/** As src/wasm/train_abi.c numbers them. */
+/** The files of a run by their number in src/wasm/train_abi.c. */
 const KINDS = ['gguf', 'config', 'safetensors', 'tokenizer', 'state'];
 const F64 = 8;
 
 const utf8 = new TextEncoder();
 
+/** One training run in an instance of its own. */
 export class Trainer {
   /** @type {Record<string, (...args: number[]) => any>} */
   #x;
@@ -21,9 +22,11 @@ export class Trainer {
   #memory;
   /** @type {Schema} */
   #schema;
-  /** Address of struct gf_error, which calls fill when they fail, and of the numbers that calls return. */
+  /** Address of the struct gf_error that a failing call fills. */
   #error = 0;
+  /** Address of the numbers that calls return. */
   #out = 0;
+  /** Address of the run. */
   #run = 0;
 
   /**
@@ -34,7 +37,7 @@ export class Trainer {
   static async start(module) {
     /** @type {Record<string, Record<string, any>>} */
     const imports = {};
-    // growth needs no answer
+    // Growth of memory needs no reaction, because views are never stored.
     for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] = () => 0;
     const { exports } = await WebAssembly.instantiate(module, imports);
     return new Trainer(exports);
@@ -52,9 +55,9 @@ export class Trainer {
   }
 
   /**
-   * Fields and options by their names in C.
+   * Set the configuration and the options.
    * @param {Config} config
-   * @param {Record<string, number>} [options]
+   * @param {Record<string, number>} [options]  by their names in C
    */
   configure(config, options = {}) {
     for (const field of this.#schema.fields) {
@@ -74,7 +77,7 @@ export class Trainer {
   }
 
   /**
-   * The vocabulary of a tokenizer.json, instead of one learnt from the text.
+   * Use the vocabulary of a tokenizer.json instead of one learnt from the text.
    * @param {string} json
    */
   vocabulary(json) {
@@ -83,9 +86,9 @@ export class Trainer {
   }
 
   /**
-   * Learn the vocabulary and make everything ready for steps.
+   * Learn the vocabulary, where none is set, and prepare the first step.
    * @param {Uint8Array} text
-   * @param {Uint8Array | null} held  to validate on
+   * @param {Uint8Array | null} held  held-out text for validation
    * @returns {number} tokens of the vocabulary
    */
   open(text, held) {
@@ -97,7 +100,7 @@ export class Trainer {
       this.#x.gf_free(p);
       throw error;
     }
-    // both are its own now
+    // The run owns both buffers from here on.
     this.#check(this.#x.gf_train_open(this.#run, p, text.length, q, held?.length ?? 0, this.#error));
     return this.#x.gf_train_vocab_size(this.#run);
   }
@@ -151,7 +154,7 @@ export class Trainer {
   }
 
   /**
-   * Go on from a state that `file` wrote.
+   * Continue from a state that `file` returned.
    * @param {Uint8Array} state
    */
   load(state) {
@@ -159,7 +162,7 @@ export class Trainer {
   }
 
   /**
-   * How much gradient reaches each layer of a fresh model of the configuration.
+   * How much gradient reaches each layer of a model with random weights.
    * @param {number} layers
    * @param {number} seed
    * @param {number} tokens
@@ -187,9 +190,9 @@ export class Trainer {
   }
 
   /**
-   * A copy in linear memory, a 0 behind it.
+   * Copy bytes to linear memory, followed by a 0. The caller frees them with gf_free.
    * @param {Uint8Array} bytes
-   * @returns {number}
+   * @returns {number} address
    */
   #put(bytes) {
     const p = this.#alloc(bytes.length + 1);
@@ -200,7 +203,7 @@ export class Trainer {
   }
 
   /**
-   * The same for one call.
+   * Copy bytes to linear memory for the time of one call.
    * @param {Uint8Array} bytes
    * @param {(p: number) => void} call
    */

@@ -15,7 +15,7 @@ export const port = parent
   : /** @type {any} */ (globalThis);
 
 /**
- * Settles once the owner can detect the end of this worker; the first answer waits for it.
+ * Settles when the owner can detect the end of this worker. The first answer of a call waits for it.
  * @type {Promise<unknown> | undefined}
  */
 export let watched;
@@ -30,13 +30,17 @@ export function listen(receive) {
     port.postMessage({ ready: true });
     if (!parent) watched = holdLock();
   };
+  // An error that is thrown here becomes an error event for the owner.
   if (!parent)
     globalThis.onmessageerror = () => {
       throw new Error('a message to it could not be read');
-    }; // an error event for the owner
+    };
 }
 
-/** A browser sends no event when it ends a worker, but it then releases the worker's lock, which the owner requests. */
+/**
+ * Hold a lock as long as the worker lives, and post its name. A browser sends no event when it ends a worker, but it
+ * releases the lock, which the owner requests. An opaque origin has no locks.
+ */
 function holdLock() {
   return new Promise(
     (done) =>
@@ -47,11 +51,11 @@ function holdLock() {
           return new Promise(() => {});
         })
         .catch(done) ?? done(0),
-  ); // an opaque origin has no locks
+  );
 }
 
 /**
- * Post a message and transfer its arrays, which the sender must not use any more.
+ * Post a message and transfer its arrays. The sender must not use them any more.
  * @param {any} message
  */
 export function post(message) {
@@ -73,6 +77,7 @@ export function postError(id, error, aborted = false) {
 }
 
 /**
+ * The buffers of all arrays in a message.
  * @param {any} value
  * @returns {Set<ArrayBuffer>}
  */

@@ -1,10 +1,11 @@
-// relay.js - lets a worker use the caller's fetch function: the caller's side makes the request, the worker's side
-// reads the body by messages
+// relay.js - lets a worker use the caller's fetch function
+//
+// The caller's side makes the request, and the worker's side reads the body by messages.
 import { packError, unpackError } from '../base/failure.js';
 import { checkedResponse, checkedChunk } from '../base/values.js';
 
 /**
- * The caller's side: make the request that a worker asks for.
+ * The caller's side: make a request for a worker.
  * @param {{fetch: string, init: any, port: MessagePort}} message
  * @param {typeof globalThis.fetch} fetch
  * @param {AbortSignal} [signal]
@@ -93,7 +94,7 @@ export function relayedFetch(post) {
         statusText: head.statusText,
         headers: head.headers,
       });
-      // a redirect not followed
+      // An opaque redirect has status 0, with which no Response can be constructed.
       if (!head.status) Object.defineProperties(response, { status: { value: 0 }, ok: { value: false } });
       return Object.defineProperties(response, { url: { value: head.url }, type: { value: head.type } });
     });

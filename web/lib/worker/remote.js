@@ -2,54 +2,63 @@
 // one interface
 //
 // Messages to the worker: { hello } { id, method, args, hooks } { id, engine } { id, args, stream, credit }
-// { id, abort } { id, more } and from it: { ready } { id, value, memory } { id, error } { id, progress } { id, steps }
+// { id, abort } { id, addedCredit }
+// and from it: { ready } { id, value, memory } { id, error } { id, progress } { id, steps }
 // { id, done, memory } { id, fetch, init, port } and, so that the caller notices the end of the worker: { lock }
-// { line } { crash } credit and more are numbers of steps that the worker may send before the reader has consumed them.
-// Arrays in answers are transferred.
+// { helperPort } { crash } credit and addedCredit are numbers of steps that the worker may send before the reader has
+// consumed them. Arrays in answers are transferred.
 import { unpackError } from '../base/failure.js';
 import { GlassformerError, publicError, messageOf } from '../base/errors.js';
 
 /** @typedef {import('../run/loaded_model.js').Hooks} Hooks */
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 /**
+ * The interface of both.
  * @typedef {object} Remote
  * @property {(method: string, args: any[], hooks?: Hooks) => Promise<any>} call
  * @property {(args: any[], hooks?: Hooks) => AsyncGenerator<any, any, void>} generate
- * @property {() => import('../engine/engine.js').MemoryMap} memory  as of the last answer
- * @property {() => void} close
+ * @property {() => import('../engine/engine.js').MemoryMap} memory  at the last answer
+ * @property {() => void} close  ends all calls and frees the model
  */
 
 /**
- * Steps that a worker may compute ahead of its reader: enough to hide the time of a message, few enough that a stop
- * wastes little.
+ * Steps that a worker may send before its reader has consumed them: enough to hide the time of a message, and few
+ * enough that little is wasted when the reader stops.
  */
-const AHEAD = 256;
+const MAX_CREDIT = 256;
 
-/** @param {string} [what] */
-const gone = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
 /**
- * After a WebAssembly trap linear memory may be inconsistent, so the model cannot be used any more.
+ * The error of calls after `close`.
+ * @param {string} [what]
+ */
+const disposedError = (what = 'model') => new GlassformerError('bad-state', `the ${what} was disposed`);
+/**
+ * The error after a WebAssembly trap. Linear memory may be inconsistent, and the model cannot be used any more.
  * @param {string} why
  * @param {unknown} [cause]
  */
-const crash = (why, cause) =>
+const crashError = (why, cause) =>
   new GlassformerError('crashed', `the engine broke off in the middle of its work: ${why}`, { cause });
 /**
+ * The error after the end of a worker.
  * @param {string} why
  * @param {unknown} [cause]
  */
-const failed = (why, cause) =>
+const workerError = (why, cause) =>
   new GlassformerError('worker', `the worker failed: ${why}`, cause === undefined ? undefined : { cause });
 
-/** A model in the caller's thread. @implements {Remote} */
+/**
+ * A model in the caller's thread.
+ * @implements {Remote}
+ */
 export class LocalModel {
   /** @type {LoadedModel | null} */
   #model = null;
-  /** Creates the error for calls when there is no model any more. */
-  #why = () => gone();
+  /** Creates the error of calls after the end of the model. */
+  #unavailable = () => disposedError();
 
-  #alive() {
-    if (!this.#model) throw this.#why();
+  #requireModel() {
+    if (!this.#model) throw this.#unavailable();
     return this.#model;
   }
 
@@ -58,11 +67,11 @@ export class LocalModel {
    * @param {AbortSignal} [signal]
    * @returns {unknown} the error for the caller; after a trap the model is unusable
    */
-  #after(error, signal) {
+  #publicError(error, signal) {
     if (!(error instanceof WebAssembly.RuntimeError)) return publicError(error, signal);
     this.#model = null;
-    this.#why = () => crash(error.message, error);
-    return this.#why();
+    this.#unavailable = () => crashError(error.message, error);
+    return this.#unavailable();
   }
 
   /**
@@ -76,14 +85,14 @@ export class LocalModel {
       if (method === 'load' || method === 'create') {
         const { loadModel, createModel } = await import('../run/load_model.js');
         this.#model = await (method === 'load' ? loadModel : createModel)(args[0], args[1], hooks);
-        // a copy, as a worker sends one: changes by the caller do not reach the engine
+        // A copy, like that from a worker: changes by the caller must not reach the engine.
         return structuredClone(this.#model.info());
       }
-      const value = await /** @type {any} */ (this.#alive())[method](...args, hooks);
-      this.#alive(); // a concurrent call may have trapped
+      const value = await /** @type {any} */ (this.#requireModel())[method](...args, hooks);
+      this.#requireModel(); // a concurrent call may have trapped
       return value;
     } catch (error) {
-      throw this.#after(error, hooks.signal);
+      throw this.#publicError(error, hooks.signal);
     }
   }
 
@@ -92,23 +101,23 @@ export class LocalModel {
    * @param {Hooks} [hooks]
    */
   async *generate(args, hooks = {}) {
-    const inner = this.#alive().generate(args[0], args[1], hooks);
+    const inner = this.#requireModel().generate(args[0], args[1], hooks);
     try {
       for (;;) {
         const { done, value } = await inner.next();
-        this.#alive();
+        this.#requireModel();
         if (done) return value;
         for (const step of value) yield step;
       }
     } catch (error) {
-      throw this.#after(error, hooks.signal);
+      throw this.#publicError(error, hooks.signal);
     } finally {
       if (this.#model) await inner.return(/** @type {any} */ (undefined));
     }
   }
 
   memory() {
-    return this.#alive().memory();
+    return this.#requireModel().memory();
   }
 
   close() {
@@ -117,15 +126,18 @@ export class LocalModel {
   }
 }
 
-/** A model, or a training run, in a Web Worker or a worker thread of Node. @implements {Remote} */
+/**
+ * A model, or a training run, in a Web Worker or a worker thread of Node.
+ * @implements {Remote}
+ */
 export class WorkerModel {
   /** @type {Worker | null} */
   #worker;
-  /** Creates the error for calls when there is no worker any more. */
-  #why;
-  #next = 0;
+  /** Creates the error of calls after the end of the worker. */
+  #unavailable;
+  #lastId = 0;
   /** @type {Map<number, {message(m: any): void, fail(e: unknown): void}>} */
-  #waiting = new Map();
+  #calls = new Map();
   /** @type {import('../engine/engine.js').MemoryMap} */
   #memory = { totalBytes: 0, regions: [] };
 
@@ -135,24 +147,24 @@ export class WorkerModel {
    */
   constructor(worker, what) {
     this.#worker = worker;
-    this.#why = () => gone(what);
+    this.#unavailable = () => disposedError(what);
     worker.addEventListener('message', ({ data }) => {
       const { memory, crash: trap, helperPort, lock } = data;
       if (memory) this.#memory = memory;
       if (trap) {
         const cause = unpackError(trap);
-        this.#end(() => crash(messageOf(cause), cause));
+        this.#end(() => crashError(messageOf(cause), cause));
       }
       if (helperPort) this.#watch(helperPort);
-      if (lock) navigator.locks.request(lock, () => this.#end(() => failed('it was ended from outside')));
-      this.#waiting.get(data.id)?.message(data);
+      if (lock) navigator.locks.request(lock, () => this.#end(() => workerError('it was ended from outside')));
+      this.#calls.get(data.id)?.message(data);
     });
     for (const name of ['error', 'messageerror', 'exit']) {
       // 'exit' is sent by worker threads of Node
       worker.addEventListener(name, (/** @type {any} */ event) => {
         event.preventDefault?.();
         this.#end(() =>
-          failed(
+          workerError(
             event.message || 'its file or a message could not be read',
             event.error ?? (event instanceof Error ? event : undefined),
           ),
@@ -166,13 +178,13 @@ export class WorkerModel {
    * @param {MessagePort} helperPort
    */
   #watch(helperPort) {
-    const died = () => this.#end(() => failed('one of its helper threads ended'));
+    const died = () => this.#end(() => workerError('one of its helper threads ended'));
     helperPort.onmessage = ({ data }) => {
       if (data === 'joined') helperPort.addEventListener('close', died);
       else if (data === 'left') helperPort.removeEventListener('close', died);
       else {
         const cause = unpackError(data.crash);
-        this.#end(() => crash(messageOf(cause), cause));
+        this.#end(() => crashError(messageOf(cause), cause));
       }
     };
   }
@@ -197,7 +209,7 @@ export class WorkerModel {
                 reject(publicError(error, signal));
               });
           end();
-          if (m.error) reject(revive(m.error, signal));
+          if (m.error) reject(receivedError(m.error, signal));
           else resolve(m.value);
         },
         fail: (error) => {
@@ -207,7 +219,7 @@ export class WorkerModel {
       });
       const abort = () => this.#post({ id, abort: true });
       const end = () => {
-        this.#waiting.delete(id);
+        this.#calls.delete(id);
         signal?.removeEventListener('abort', abort);
       };
       signal?.addEventListener('abort', abort);
@@ -215,7 +227,7 @@ export class WorkerModel {
         this.#post({ id, method, args, hooks: { onProgress: !!onProgress, fetch: !!fetch, helper } });
         engine
           ?.then((module) => {
-            if (this.#waiting.has(id)) this.#post({ id, engine: module });
+            if (this.#calls.has(id)) this.#post({ id, engine: module });
           })
           .catch((error) => {
             end();
@@ -243,7 +255,7 @@ export class WorkerModel {
       message: (m) => {
         if (end) return; // aborted: ignore steps that were already sent
         if (m.steps) queue.push(...m.steps);
-        else end = m.error ? { error: revive(m.error, signal) } : { done: m.done };
+        else end = m.error ? { error: receivedError(m.error, signal) } : { done: m.done };
         wake();
       },
       fail: (error) => {
@@ -255,19 +267,20 @@ export class WorkerModel {
     const stop = () => {
       if (this.#worker) this.#post({ id, abort: true });
     };
+    // The worker is told at once, because the reader may never call next() again.
     const abort = () => {
       end = { error: signal?.reason };
       queue = [];
       wake();
       stop();
-    }; // the reader may never call next() again
+    };
     signal?.addEventListener('abort', abort);
     try {
-      this.#post({ id, args, stream: true, credit: AHEAD });
+      this.#post({ id, args, stream: true, credit: MAX_CREDIT });
       for (let read = 0; ;) {
         if (queue.length) {
           const step = queue.shift();
-          if (++read % (AHEAD / 4) === 0) this.#post({ id, more: AHEAD / 4 });
+          if (++read % (MAX_CREDIT / 4) === 0) this.#post({ id, addedCredit: MAX_CREDIT / 4 });
           yield step;
         } else if (end) {
           const { done, error } = /** @type {{done?: any, error?: unknown}} */ (end);
@@ -281,19 +294,19 @@ export class WorkerModel {
       }
     } finally {
       signal?.removeEventListener('abort', abort);
-      this.#waiting.delete(id);
+      this.#calls.delete(id);
       const { done } = /** @type {any} */ (end ?? {});
       if (done === undefined) stop(); // the reader stopped early, or an error occurred on this side
     }
   }
 
   memory() {
-    if (!this.#worker) throw this.#why();
+    if (!this.#worker) throw this.#unavailable();
     return this.#memory;
   }
 
   close() {
-    this.#end(this.#why);
+    this.#end(this.#unavailable);
   }
 
   /**
@@ -304,21 +317,24 @@ export class WorkerModel {
     if (!this.#worker) return;
     this.#worker.terminate();
     this.#worker = null;
-    this.#why = why;
-    for (const w of [...this.#waiting.values()]) w.fail(why());
-    this.#waiting.clear();
+    this.#unavailable = why;
+    for (const w of [...this.#calls.values()]) w.fail(why());
+    this.#calls.clear();
   }
 
   /** @param {{message(m: any): void, fail(e: unknown): void}} handlers */
   #open(handlers) {
-    if (!this.#worker) throw this.#why();
-    this.#waiting.set(++this.#next, handlers);
-    return this.#next;
+    if (!this.#worker) throw this.#unavailable();
+    this.#calls.set(++this.#lastId, handlers);
+    return this.#lastId;
   }
 
-  /** @param {any} message */
+  /**
+   * Post a message to the worker.
+   * @param {any} message
+   */
   #post(message) {
-    if (!this.#worker) throw this.#why();
+    if (!this.#worker) throw this.#unavailable();
     try {
       this.#worker.postMessage(message);
     } catch (error) {
@@ -328,10 +344,10 @@ export class WorkerModel {
 }
 
 /**
- * The error for the caller, from one that the worker sent.
+ * The error for the caller, from the error that the worker posted.
  * @param {{packed: import('../base/failure.js').PackedError, aborted?: boolean}} e
  * @param {AbortSignal} [signal]
  */
-function revive({ packed, aborted }, signal) {
+function receivedError({ packed, aborted }, signal) {
   return aborted && signal?.aborted ? signal.reason : publicError(unpackError(packed));
 }

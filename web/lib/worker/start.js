@@ -5,38 +5,38 @@ import { spawn, spawnText } from '../base/spawn.js';
 
 /** @typedef {import('../files.js').WorkerFile} WorkerFile */
 /**
- * @typedef {boolean | string | URL | (() => Worker | Promise<Worker>)} WorkerOption a URL of the worker's file, or a
- *   function that starts it
+ * The option `worker`: the address of the worker's file, or a function that starts the worker.
+ * @typedef {boolean | string | URL | (() => Worker | Promise<Worker>)} WorkerOption
  */
 
 const NAMES = { worker: 'glassformer', train_worker: 'glassformer training' };
 
 /**
- * A worker that runs and has answered, and the address of its file; null: unknown.
+ * A worker that has answered, and the address of its file (null: unknown).
  * @typedef {{worker: Worker, address: string | null}} Started
  */
 
 /**
  * Start a worker and wait for its answer.
  * @param {WorkerFile} file
- * @param {WorkerOption} [given]  instead of the package's own file
+ * @param {WorkerOption} [option]  the caller's; default: the package's own file
  * @param {AbortSignal} [signal]
  * @returns {Promise<Started>}
  */
-export async function startWorker(file, given = true, signal) {
-  if (typeof given === 'function') {
+export async function startWorker(file, option = true, signal) {
+  if (typeof option === 'function') {
     const worker = await Promise.resolve()
-      .then(given)
+      .then(option)
       .catch((error) => fail('worker', `the function given as worker failed: ${messageOf(error)}`, error));
-    return { worker: await answering(worker, signal), address: null };
+    return { worker: await firstAnswer(worker, signal), address: null };
   }
-  const own = typeof given === 'boolean';
-  const address = own ? addressOf(file) : absolute(given);
+  const own = typeof option === 'boolean';
+  const address = own ? addressOf(file) : absolute(option);
   /** @type {unknown} */
   let cause;
   if (address !== null) {
     try {
-      return { worker: await answering(spawn(address, NAMES[file], own), signal), address };
+      return { worker: await firstAnswer(spawn(address, NAMES[file], own), signal), address };
     } catch (error) {
       signal?.throwIfAborted();
       cause = error;
@@ -45,16 +45,19 @@ export async function startWorker(file, given = true, signal) {
   const text = own ? await embeddedWorker(file) : null;
   if (text !== null) {
     try {
-      return { worker: await answering(spawnText(text, NAMES[file]), signal), address: null };
+      return { worker: await firstAnswer(spawnText(text, NAMES[file]), signal), address: null };
     } catch (error) {
       signal?.throwIfAborted();
       cause ??= error;
     }
   }
-  return refuse(file, address, cause);
+  return failToStart(file, address, cause);
 }
 
-/** @param {string | URL} address */
+/**
+ * An absolute address, relative to the page.
+ * @param {string | URL} address
+ */
 function absolute(address) {
   try {
     return new URL(address, globalThis.document?.baseURI ?? globalThis.location?.href).href;
@@ -69,7 +72,7 @@ function absolute(address) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<Worker>}
  */
-function answering(worker, signal) {
+function firstAnswer(worker, signal) {
   if (typeof worker?.postMessage !== 'function' || typeof worker.addEventListener !== 'function') {
     fail('bad-option', `the function given as worker returned ${show(worker)}, expected a Worker`);
   }
@@ -103,7 +106,7 @@ function answering(worker, signal) {
         );
       });
     }
-    // also after an abort: a thread of Node can be ended safely once it has answered
+    // It is also sent after an abort: a thread of Node must not be ended before it has answered (base/spawn.js).
     worker.postMessage({ hello: true });
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
@@ -111,19 +114,19 @@ function answering(worker, signal) {
 }
 
 /**
- * Throw an error that says why the worker did not start and what to change.
+ * Throws the error for a worker that did not start, with the reason and what to change.
  * @param {WorkerFile} file
  * @param {string | null} address
  * @param {unknown} cause
  * @returns {Promise<never>}
  */
-async function refuse(file, address, cause) {
+async function failToStart(file, address, cause) {
   if (!(cause instanceof Error) || (cause instanceof GlassformerError && cause.code !== 'worker')) throw cause;
   const why = address === null ? 'its file has no address here' : ((await diagnosis(address)) ?? cause.message);
   fail(
     'worker',
-    `the worker${address === null ? '' : ` of ${address}`} could not be started: ${why}. Serve the package's dist/${file}.js at that address, or pass ` +
-      '{ worker: () => new Worker(...) }' +
+    `the worker${address === null ? '' : ` of ${address}`} could not be started: ${why}. ` +
+      `Serve the package's dist/${file}.js at that address, or pass { worker: () => new Worker(...) }` +
       (file === 'worker' ? ', or { worker: false } to compute in the calling thread' : ''),
     cause,
   );
@@ -142,8 +145,13 @@ async function diagnosis(address) {
     if (!response.ok) return `the server answers with status ${response.status}`;
     const type = response.headers.get('content-type') ?? 'no type';
     if (!/javascript|ecmascript/.test(type)) return `the server answers with ${type} instead of JavaScript`;
-    return 'the file is there, so a policy of the page forbids it (Content-Security-Policy: worker-src must allow its address, and blob: for another origin; Cross-Origin-Embedder-Policy: the file needs the same header)';
+    return (
+      'the file is there, so a policy of the page forbids it ' +
+      '(Content-Security-Policy: worker-src must allow its address, and blob: for another origin; ' +
+      'Cross-Origin-Embedder-Policy: the file needs the same header)'
+    );
   } catch {
-    return 'the request for it failed (offline, blocked by connect-src in the Content-Security-Policy, or refused by CORS)';
+    const reasons = 'offline, blocked by connect-src in the Content-Security-Policy, or refused by CORS';
+    return `the request for it failed (${reasons})`;
   }
 }

@@ -3,26 +3,32 @@ import { createModel, loadModel } from '../run/load_model.js';
 import { listen, port, post, postError, watched } from './port.js';
 import { help } from '../engine/thread.js';
 
-/** Steps are collected for this time, less than a frame: a message costs more than a token of a small model. */
+/** Steps are collected for this time, less than a frame: a message takes longer than a token of a small model. */
 const POST_MS = 12;
 
 /** @type {import('../run/loaded_model.js').LoadedModel | null} */
 let model = null;
 /**
- * @type
- *   {Map<number, {controller: AbortController, credit: number, wake: () => void, deliver: (engine: WebAssembly.Module) => void}>}
+ * A call that has not ended. credit: steps that may still be posted; wake: called when it grows; deliver: called with
+ * the compiled binary.
+ * @typedef {object} Call
+ * @property {AbortController} controller
+ * @property {number} credit
+ * @property {() => void} wake
+ * @property {(engine: WebAssembly.Module) => void} deliver
  */
+/** @type {Map<number, Call>} */
 const running = new Map();
 
 listen(async (data) => {
   if (data.help) return help(data.help);
-  const { id, method, args, hooks, abort, more, stream, engine, credit = 0 } = data;
+  const { id, method, args, hooks, abort, addedCredit, stream, engine, credit = 0 } = data;
   const known = running.get(id);
   if (abort) return known?.controller.abort();
   if (engine) return known?.deliver(engine);
-  if (more) {
+  if (addedCredit) {
     if (known) {
-      known.credit += more;
+      known.credit += addedCredit;
       known.wake();
     }
     return;
@@ -31,7 +37,7 @@ listen(async (data) => {
   const call = { controller, credit, wake: () => {}, deliver: (/** @type {WebAssembly.Module} */ _) => {} };
   running.set(id, call);
   try {
-    if (stream) await pump(id, call, args);
+    if (stream) await streamSteps(id, call, args);
     else if (method === 'load' || method === 'create') await open(id, call, method, args, hooks);
     else await answer(id, method, args, controller.signal);
   } catch (error) {
@@ -41,14 +47,16 @@ listen(async (data) => {
   }
 });
 
-function loaded() {
+/** The model; throws before it is loaded. */
+function requireModel() {
   if (!model) throw new Error('no model was loaded');
   return model;
 }
 
 /**
+ * Load or create the model.
  * @param {number} id
- * @param {{controller: AbortController, deliver: (engine: WebAssembly.Module) => void}} call
+ * @param {Call} call
  * @param {'load'|'create'} method
  * @param {any[]} args
  * @param {{onProgress?: boolean, fetch?: boolean, helper?: string}} hooks
@@ -71,14 +79,15 @@ async function open(id, call, method, args, hooks) {
 }
 
 /**
+ * Call a method of the model and post its result.
  * @param {number} id
  * @param {string} method
  * @param {any[]} args
  * @param {AbortSignal} signal
  */
 async function answer(id, method, args, signal) {
-  const value = await /** @type {any} */ (loaded())[method](...args, { signal });
-  post({ id, value, memory: loaded().memory() });
+  const value = await /** @type {any} */ (requireModel())[method](...args, { signal });
+  post({ id, value, memory: requireModel().memory() });
 }
 
 /**
@@ -87,16 +96,16 @@ async function answer(id, method, args, signal) {
  * @param {{controller: AbortController, credit: number, wake: () => void}} call
  * @param {any[]} args
  */
-async function pump(id, call, args) {
+async function streamSteps(id, call, args) {
   const { signal } = call.controller;
   let last = 0; // the first step is posted at once
   const due = (/** @type {any[]} */ steps) => steps.length >= call.credit || performance.now() - last >= POST_MS;
-  const generator = loaded().generate(args[0], args[1], { signal, due });
+  const generator = requireModel().generate(args[0], args[1], { signal, due });
   const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   try {
     for (;;) {
       const { done, value } = await generator.next();
-      if (done) return post({ id, done: value, memory: loaded().memory() });
+      if (done) return post({ id, done: value, memory: requireModel().memory() });
       post({ id, steps: value });
       last = performance.now();
       call.credit -= value.length;
