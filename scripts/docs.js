@@ -35,11 +35,11 @@ const FURTHER = [
   ['formats/estimate', 'EstimateOptions'],
   ['inspect/lens', 'Part'],
   ['inspect/explain', 'Term'],
-  ['run/loaded_model', 'Placed'],
+  ['run/loaded_model', 'Placement', 'LoadedRow'],
   ['tokenizer', 'TextStream'],
   ['formats/source', 'OpenOptions'],
   ['formats/roster', 'Component'],
-  ['formats/config_input', 'OwnConfig', 'OwnConfigCamel', 'TheirConfig', 'TheirFields', 'Fields'],
+  ['formats/config_input', 'OwnConfig', 'OwnConfigCamel', 'HfConfig', 'HfFields', 'ModelType', 'Fields'],
 ];
 
 const INTRODUCTION = `# API reference

@@ -357,7 +357,7 @@ describe('the trained model', () => {
       text,
       { tokenizer: other(tokens, []) },
       'bad-tokenizer',
-      /it takes vocabularies that it has learnt itself/,
+      /which accepts only vocabularies that it has learnt itself/,
     );
     await refused(
       tiny,
