@@ -213,50 +213,58 @@ static void dot_keys(int32_t *a, const char *keys, const char *units, int32_t gr
 #endif
 }
 
-static void scores_q8(float *s, const float *q, const char *keys, int32_t d_head, float scale) {
+/* One query against n_blocks blocks. s holds the integer sums until the last of them is complete. */
+static void scores_q8(float *s, const float *q, const void *const *blocks, int32_t n_blocks, int32_t d_head,
+                      float scale) {
     char units[2 * Q_CHUNK];
-    int32_t a[GF_KV_BLOCK], start = 0;
+    int32_t start = 0, *sums = (int32_t *)(void *)s;
     float inverse, sq = int8_scale(q, d_head, &inverse);
-    const float *ks = (const float *)(keys + key_groups(d_head) * 4 * GF_KV_BLOCK);
-    memset(a, 0, sizeof a);
+    memset(s, 0, (size_t)n_blocks * GF_KV_BLOCK * sizeof *s);
     for (int32_t c = 0; c < d_head; c += Q_CHUNK) {
         int32_t n = d_head - c < Q_CHUNK ? d_head - c : Q_CHUNK;
         start -= query_columns(units, q, c, n, d_head, inverse);
-        dot_keys(a, keys + (int64_t)c * GF_KV_BLOCK, units, (n + 3) / 4);
+        for (int32_t b = 0; b < n_blocks; b++)
+            dot_keys(sums + b * GF_KV_BLOCK, (const char *)blocks[b] + (int64_t)c * GF_KV_BLOCK, units, (n + 3) / 4);
     }
     /* the scale is applied last, as it is where the unscaled scores are captured */
     v128 k = f4_splat(sq), last = f4_splat(scale), from = i4_splat(start);
-    for (int i = 0; i < GF_KV_BLOCK; i += 4) {
-        v128 dot = f4_from_i4(i4_add(v_load(a + i), from));
-        v_store(s + i, f4_mul(f4_mul(dot, f4_mul(v_load(ks + i), k)), last));
+    for (int32_t b = 0; b < n_blocks; b++, s += GF_KV_BLOCK) {
+        const float *ks = (const float *)((const char *)blocks[b] + key_groups(d_head) * 4 * GF_KV_BLOCK);
+        for (int i = 0; i < GF_KV_BLOCK; i += 4) {
+            v128 dot = f4_from_i4(i4_add(v_load(s + i), from));
+            v_store(s + i, f4_mul(f4_mul(dot, f4_mul(v_load(ks + i), k)), last));
+        }
     }
 }
 
-GF_INLINE void scores_form(float *s, int32_t lds, const float *q, int32_t ldq, int m, enum form form, const char *keys,
-                           int32_t d_head, float scale) {
-    if (m == 4)
-        scores_float(s, lds, q, ldq, 4, form, keys, d_head, scale);
-    else if (m == 2)
-        scores_float(s, lds, q, ldq, 2, form, keys, d_head, scale);
-    else
-        scores_float(s, lds, q, ldq, 1, form, keys, d_head, scale);
+GF_INLINE void scores_form(float *s, int32_t lds, const float *q, int32_t ldq, int m, enum form form,
+                           const void *const *blocks, int32_t n_blocks, int32_t d_head, float scale) {
+    for (int32_t b = 0; b < n_blocks; b++, s += GF_KV_BLOCK) {
+        if (m == 4)
+            scores_float(s, lds, q, ldq, 4, form, blocks[b], d_head, scale);
+        else if (m == 2)
+            scores_float(s, lds, q, ldq, 2, form, blocks[b], d_head, scale);
+        else
+            scores_float(s, lds, q, ldq, 1, form, blocks[b], d_head, scale);
+    }
 }
 
-void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type, const void *kblock,
-                    int32_t d_head, float scale) {
+void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
+                    const void *const *blocks, int32_t n_blocks, int32_t d_head, float scale) {
     if (type == GF_KV_Q8) {
-        for (int32_t t = 0; t < m; t++) scores_q8(s + (int64_t)t * lds, q + (int64_t)t * ldq, kblock, d_head, scale);
+        for (int32_t t = 0; t < m; t++)
+            scores_q8(s + (int64_t)t * lds, q + (int64_t)t * ldq, blocks, n_blocks, d_head, scale);
         return;
     }
     while (m > 0) {
         float scaled[4 * Q_CHUNK];
         int k = m >= 4 ? 4 : m >= 2 ? 2 : 1;
         if (type == GF_KV_F32)
-            scores_form(s, lds, q, ldq, k, F32, kblock, d_head, scale);
+            scores_form(s, lds, q, ldq, k, F32, blocks, n_blocks, d_head, scale);
         else if (d_head <= Q_CHUNK && gf_scale_up(scaled, q, ldq, k, d_head))
-            scores_form(s, lds, scaled, d_head, k, F16_LOW, kblock, d_head, scale);
+            scores_form(s, lds, scaled, d_head, k, F16_LOW, blocks, n_blocks, d_head, scale);
         else
-            scores_form(s, lds, q, ldq, k, F16, kblock, d_head, scale);
+            scores_form(s, lds, q, ldq, k, F16, blocks, n_blocks, d_head, scale);
         s += (int64_t)k * lds, q += (int64_t)k * ldq, m -= k;
     }
 }

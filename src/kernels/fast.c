@@ -89,10 +89,30 @@ GF_INLINE v128 f4_gelu_erf(v128 x) {
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
-/* y[i] = EXPR of a = A[i] and b = B[i], four at a time */
+/* y[i] = EXPR of a = A[i] and b = B[i]. EACH: four at a time. EACH_8: eight, for long expressions, so that two
+ * independent chains hide each other's latency and share the loads of constants. */
 #define EACH(y, A, B, n, EXPR)                                                                                         \
     do {                                                                                                               \
         int64_t i = 0;                                                                                                 \
+        EACH_4(y, A, B, n, EXPR);                                                                                      \
+    } while (0)
+#define EACH_8(y, A, B, n, EXPR)                                                                                       \
+    do {                                                                                                               \
+        int64_t i = 0;                                                                                                 \
+        for (; i + 8 <= (n); i += 8) {                                                                                 \
+            v128 r[2];                                                                                                 \
+            GF_UNROLL                                                                                                  \
+            for (int j = 0; j < 2; j++) {                                                                              \
+                v128 a = v_load((A) + i + 4 * j), b = v_load((B) + i + 4 * j);                                         \
+                (void)b;                                                                                               \
+                r[j] = EXPR;                                                                                           \
+            }                                                                                                          \
+            v_store((y) + i, r[0]), v_store((y) + i + 4, r[1]);                                                        \
+        }                                                                                                              \
+        EACH_4(y, A, B, n, EXPR);                                                                                      \
+    } while (0)
+#define EACH_4(y, A, B, n, EXPR)                                                                                       \
+    do {                                                                                                               \
         for (; i + 4 <= (n); i += 4) {                                                                                 \
             v128 a = v_load((A) + i), b = v_load((B) + i);                                                             \
             (void)b;                                                                                                   \
@@ -120,9 +140,9 @@ void gf_relu(float *y, const float *x, int64_t n) { /* NaN stays NaN */
 void gf_gelu_erf(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_gelu_erf(a)); }
 void gf_gelu_tanh(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_gelu_tanh(a)); }
 void gf_silu_mul(float *y, const float *gate, const float *up, int64_t n) {
-    EACH(y, gate, up, n, f4_mul(f4_silu(a), b));
+    EACH_8(y, gate, up, n, f4_mul(f4_silu(a), b));
 }
-void gf_exp(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_exp(a)); }
+void gf_exp(float *y, const float *x, int64_t n) { EACH_8(y, x, x, n, f4_exp(a)); }
 void gf_tanh(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_tanh(a)); }
 void gf_erf(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_erf(a)); }
 

@@ -55,7 +55,8 @@ static void take_sample(struct sample *to) {
         gf_matmul(five, GF_PANEL, x, COLS, &w, NULL, 5, scratch, NULL);
     }
     for (int j = 0; j < GF_KV_BLOCK; j++) gf_kv_put(GF_KV_Q8, memory, NULL, j, p + 3 * j, NULL, D_HEAD);
-    gf_attn_scores(to->s, GF_KV_BLOCK, x, D_HEAD, 7, GF_KV_Q8, memory, D_HEAD, 1);
+    const void *keys = memory;
+    gf_attn_scores(to->s, GF_KV_BLOCK, x, D_HEAD, 7, GF_KV_Q8, &keys, 1, D_HEAD, 1);
     for (int j = 0; j < GF_KV_BLOCK; j++) gf_kv_put(GF_KV_Q8, NULL, memory, j, NULL, x + 2 * j, D_HEAD);
     gf_attn_mix(to->z, D_HEAD, p, GF_KV_BLOCK, 7, GF_KV_Q8, memory, GF_KV_BLOCK, D_HEAD);
 }

@@ -6,7 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { TOGETHER = 4 }; /* queries that share one reading of a block of keys */
+enum {
+    TOGETHER = 4,    /* queries that share one reading of a block of keys */
+    KEY_BLOCKS = 32, /* blocks of keys that share one preparation of the queries */
+};
 
 /* First and last key (exclusive) that a row sees. */
 static int32_t keys_from(const struct gf_attend *a, int32_t row) {
@@ -43,9 +46,11 @@ static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t 
                   b1 = (keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
                   to = b1 * GF_KV_BLOCK;
     const int staged = gf_tapped(o, p->stack, a->layer, a->raw) || gf_tapped(o, p->stack, a->layer, a->scaled);
-    for (int32_t b = b0; b < b1; b++)
-        gf_attn_scores(s + b * GF_KV_BLOCK, ld, q, dq, m, a->kv->type, gf_kv_keys(a->kv, a->layer, kv_head, b), d,
-                       staged ? 1 : scale);
+    for (int32_t b = b0, n; b < b1; b += n) {
+        const void *keys[KEY_BLOCKS];
+        for (n = 0; n < KEY_BLOCKS && b + n < b1; n++) keys[n] = gf_kv_keys(a->kv, a->layer, kv_head, b + n);
+        gf_attn_scores(s + b * GF_KV_BLOCK, ld, q, dq, m, a->kv->type, keys, n, d, staged ? 1 : scale);
+    }
     for (int32_t i = 0; i < m; i++) {
         float *row = s + (int64_t)i * ld;
         const int32_t r = a->row0 + row_of[i], seen = keys_to(a, row_of[i]);

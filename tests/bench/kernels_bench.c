@@ -249,9 +249,9 @@ static void many_tokens(void) {
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
 static void run_scores(struct work *w) { /* n queries against count blocks */
-    char *k = w->memory;
-    for (int i = 0; i < w->count; i++, k += w->bytes)
-        gf_attn_scores(w->y + 64 * i, w->rows, w->x, w->cols, w->n, w->type, k, w->cols, 0.1f);
+    const void *blocks[16];
+    for (int i = 0; i < w->count; i++) blocks[i] = (const char *)w->memory + w->bytes * (uint64_t)i;
+    gf_attn_scores(w->y, w->rows, w->x, w->cols, w->n, w->type, blocks, w->count, w->cols, 0.1f);
 }
 static void run_mix(struct work *w) {
     char *v = w->memory;

@@ -118,7 +118,8 @@ static void nan_in_a_query_key_or_value_reaches_its_results_only(void) {
             for (int i = 0; i < D; i++) q[t * D + i] = (float)(i + t) / 8 + 1;
             if (t == 2) q[t * D + 9] = NAN;
         }
-        gf_attn_scores(s, 64, q, D, Q, type, kb, D, 0.5f);
+        const void *keys = kb;
+        gf_attn_scores(s, 64, q, D, Q, type, &keys, 1, D, 0.5f);
         const int kept = type != GF_KV_F16; /* halves are clamped to +-65504, NaN too */
         for (int t = 0; t < Q; t++)
             for (int j = 0; j < 64; j++) CHECK(isnan(s[t * 64 + j]) == (t == 2 || (kept && j == BAD)));

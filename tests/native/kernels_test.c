@@ -693,7 +693,14 @@ static void attention_matches_ref(void) {
                 }
             }
             record(kr, 64 * d * 4), record(vr, count * d * 4);
-            gf_attn_scores(s, lds, q, ldq, m, type, kb, d, 0.3f);
+            const void *keys[2] = {kb, kb};
+            gf_attn_scores(s, lds, q, ldq, m, type, keys, 1, d, 0.3f);
+            float *twice = floats(m * 134 - 6);
+            gf_attn_scores(twice, 134, q, ldq, m, type, keys, 2, d, 0.3f);
+            for (int t = 0; t < m; t++) {
+                CHECK_BITS(twice + t * 134, s + t * lds, 256);
+                CHECK_BITS(twice + t * 134 + 64, s + t * lds, 256);
+            }
             gf_attn_scores_ref(sr, lds, q, ldq, m, type, kb, d, 0.3f);
             for (int t = 0; t < m; t++)
                 for (int j = 0; j < 64; j++) {
@@ -711,7 +718,7 @@ static void attention_matches_ref(void) {
             for (int t = 0; t < m; t++) record(s + t * lds, 256);
             for (int k_at_once = 1; k_at_once < 7; k_at_once++)
                 for (int t = 0; t + k_at_once <= m; t++) {
-                    gf_attn_scores(sr, lds, q + t * ldq, ldq, k_at_once, type, kb, d, 0.3f);
+                    gf_attn_scores(sr, lds, q + t * ldq, ldq, k_at_once, type, keys, 1, d, 0.3f);
                     for (int i = 0; i < k_at_once; i++) CHECK_BITS(sr + i * lds, s + (t + i) * lds, 256);
                 }
             for (int zeros = 0; zeros < 3; zeros++) { /* none, a causal triangle, all of some rows */
