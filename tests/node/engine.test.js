@@ -7,7 +7,7 @@ import { Engine } from '../../web/lib/engine/engine.js';
 import { engineModule } from '../../web/lib/engine/binary.js';
 import { chooseBackend } from '../../web/lib/engine/features.js';
 import { completeConfig } from '../../web/lib/formats/config.js';
-import { PRESETS, countParameters, create, load } from '../../web/lib/index.js';
+import { PRESETS, countParameters, create, estimate, load } from '../../web/lib/index.js';
 import { parameterTable } from '../../web/lib/formats/roster.js';
 import { collect, numbers, stories, top } from './helpers.js';
 
@@ -115,8 +115,11 @@ describe('memory', () => {
       placed = model.parameters.rows.filter((r) => r.address);
     assert.equal(start, Math.min(...placed.map((r) => r.address)));
     assert.ok(placed.every((r) => r.address + r.memoryBytes <= start + bytes));
-    // 6 layers, 6 heads of 32, two blocks of 64 positions, keys and values in f32
-    assert.equal(session.bytes, 6 * 6 * 32 * 2 * 64 * 2 * 4);
+    // 6 layers, 6 heads of 32, two blocks of 64 positions, keys and values in int8 with a float scale each
+    assert.equal(session.bytes, 6 * 6 * 2 * 64 * 2 * (32 + 4));
+    const { nLayers, nKvHeads, dHead } = model.config;
+    assert.deepEqual([nLayers, nKvHeads, dHead, model.kvDtype], [6, 6, 32, 'q8_0']);
+    assert.equal(estimate(model.config, { contextLength: 128, kvDtype: model.kvDtype }).kvBytes, session.bytes);
     model.dispose();
   });
 

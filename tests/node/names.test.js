@@ -48,6 +48,18 @@ describe('options of load and create', () => {
     const cost = (kvDtype) => estimate(tiny, { contextLength: 16, kvDtype }).kvBytes;
     assert.ok(cost('q8_0') === cost('q8') && cost('q8') < cost('f16'));
   });
+  test('without kvDtype the cache is q8_0 for quantised weights and f32 for others', async () => {
+    const kvDtype = async (/** @type {object} */ options) => {
+      const model = await load(gguf, options);
+      model.dispose();
+      return model.kvDtype;
+    };
+    assert.equal(await kvDtype({ dtype: 'keep' }), 'q8_0');
+    assert.equal(await kvDtype({ dtype: 'q4_0', worker: true }), 'q8_0');
+    assert.equal(await kvDtype({ dtype: 'f16' }), 'f32');
+    assert.equal(await kvDtype({ dtype: 'f32' }), 'f32');
+    assert.equal(await kvDtype({ dtype: 'keep', kvDtype: 'f16' }), 'f16');
+  });
   test('both names with different values are refused', async () => {
     for (const worker of [false, true]) {
       await refused(

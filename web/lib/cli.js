@@ -30,7 +30,7 @@ const HELP = `usage: glassformer [options] [PROMPT]      continue a text; withou
       --seed N           default: drawn, and reported at the end
       --stop TEXT        end before this text; may be repeated
       --dtype DTYPE      keep (default), f32, f16, q8_0 or q4_0 (also --quantize)
-      --kv-dtype DTYPE   f32 (default), f16 or q8_0
+      --kv-dtype DTYPE   f32, f16 or q8_0 (default: q8_0 for quantised models, else f32)
       --threads N        compute in a worker with N threads
       --json             the result as JSON instead of text
       --progress         download progress also where standard error is no terminal

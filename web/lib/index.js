@@ -315,7 +315,8 @@ export async function depth(config, options = {}) {
  *   what suits machine and model
  * @property {'auto'|'simd'|'relaxed'} [backend] which binary; default 'auto': relaxed SIMD where there is some. Both
  *   give the same numbers
- * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype] of the key/value cache; default 'f32'; 'q8' is the older name of 'q8_0'
+ * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype] of the key/value cache; default: 'q8_0' where the model's matrices are
+ *   quantised, else 'f32'; 'q8' is the older name of 'q8_0'
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvCache]  older name of kvDtype; refused when both are given and differ
  * @property {boolean | string | URL | (() => Worker | Promise<Worker>)} [worker] true: the package's own worker
  *   (default in browsers); false: the calling thread (default in Node); the address of a copy of its file

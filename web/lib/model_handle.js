@@ -185,6 +185,13 @@ export class Model {
     return this.#info.contextLength;
   }
   /**
+   * How keys and values are stored in the cache.
+   * @returns {'f32'|'f16'|'q8_0'}
+   */
+  get kvDtype() {
+    return this.#info.kvDtype;
+  }
+  /**
    * The Jinja template that came with the model and that `chat` uses; null without one.
    * @returns {string | null}
    */

@@ -606,7 +606,7 @@ export function createRun(store) {
     restore,
     setSampler,
     /** @param {number} n */
-    costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: 'f32' }),
+    costAt: (n) => estimate(state.model.config, { contextLength: n, kvDtype: state.model.kvDtype }),
   };
 }
 

@@ -44,6 +44,18 @@ export function countParameters(config) {
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default f16; 'q8' is the older name of 'q8_0'
  */
 /**
+ * Bytes of the keys and values of one position in one attention. The engine's int8 cache has a float scale for each key
+ * and value of a head, and pads a key's columns to a multiple of 4.
+ * @param {number} heads  of keys and values
+ * @param {number} dHead
+ * @param {string} dtype
+ */
+const keyValueBytes = (heads, dHead, dtype) =>
+  dtype === 'q8' || dtype === 'q8_0'
+    ? heads * (Math.ceil(dHead / 4) * 4 + dHead + 8)
+    : 2 * dtypeBytes(heads * dHead, /** @type {any} */ (dtype));
+
+/**
  * Estimates compute and memory of a configuration. `flopsPerToken` counts every matrix that a token is multiplied by:
  * not the lookup tables, but a tied embedding, which is the head. Attention adds 4 x d_head for each head and key: the
  * scores and the weighted sum of the values.
@@ -83,8 +95,7 @@ export function estimate(config, options) {
   const attentions = c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1) + c.n_encoder_layers;
   const scores = attentions * 4 * c.n_heads * c.d_head * keys;
   const cached = c.kind === 'encoder' ? 0 : c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1);
-  const kvBytes =
-    batch * cached * 2 * contextLength * dtypeBytes(c.n_kv_heads * c.d_head, kvDtype === 'q8' ? 'q8_0' : kvDtype);
+  const kvBytes = batch * cached * contextLength * keyValueBytes(c.n_kv_heads, c.d_head, kvDtype);
   const width =
     4 * c.d_model +
     (c.n_heads + 2 * c.n_kv_heads) * c.d_head +

@@ -102,8 +102,8 @@ export async function createModel(config, options, { signal, onProgress, onHelpe
 }
 
 /**
- * The options of load and create, checked, with older names replaced. dtype and kvDtype are always present, kvDtype in
- * the engine's spelling.
+ * The options of load and create, checked, with older names replaced, kvDtype in the engine's spelling. dtype is always
+ * present.
  * @param {Record<string, any>} o
  * @returns {Record<string, any>}
  */
@@ -135,7 +135,7 @@ function checkedLoadOptions(o) {
   }
   if (o.contextLength !== undefined) numberInRange('contextLength', o.contextLength, 1, 2 ** 31 - 1, true);
   if (o.threads !== undefined) numberInRange('threads', o.threads, 1, 64, true);
-  return { ...o, dtype: o.dtype ?? o.quantize ?? 'keep', kvDtype: kv ?? kvCache ?? 'f32' };
+  return { ...o, dtype: o.dtype ?? o.quantize ?? 'keep', kvDtype: kv ?? kvCache };
 }
 
 /**

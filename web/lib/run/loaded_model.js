@@ -54,8 +54,8 @@ export class LoadedModel {
     this.special = checkpoint?.special ?? { bos: null, eos: [], addBos: false };
     this.warnings = warnings;
     this.contextLength = options.contextLength ?? this.config.context_length;
-    this.kvDtype = options.kvDtype;
     this.table = tableOf(engine);
+    this.kvDtype = options.kvDtype ?? defaultKvDtype(this.table.rows);
     this.#open().close(); // throws now, instead of at the first call, when memory for contextLength is missing
   }
 
@@ -70,6 +70,7 @@ export class LoadedModel {
       hasTokenizer: !!this.tokenizer,
       chatTemplate: this.chatTemplate,
       contextLength: this.contextLength,
+      kvDtype: this.kvDtype === 'q8' ? 'q8_0' : this.kvDtype,
     };
   }
 
@@ -276,6 +277,13 @@ export class LoadedModel {
 /** @typedef {import('../formats/roster.js').ParameterTable} ParameterTable */
 /** @typedef {import('../formats/roster.js').ParameterRow & Placement} LoadedRow */
 /** @typedef {Omit<ParameterTable, 'rows'> & {rows: LoadedRow[]}} LoadedTable */
+
+/**
+ * The cache of a model with quantised weights is quantised too: its products round activations to 8 bits anyway, and
+ * the cache takes a quarter of the memory and is read faster. Other models keep exact keys and values.
+ * @param {{dtype?: string}[]} rows of the model's parameter table
+ */
+const defaultKvDtype = (rows) => (rows.some(({ dtype }) => dtype?.startsWith('q')) ? 'q8' : 'f32');
 
 /**
  * The parameter table of the loaded model, compared with the engine's own list.
