@@ -90,11 +90,14 @@ if (given.drawing && (given.isa || against)) stop('--drawing takes neither --isa
 
 const machine = () => `${cpus()[0].model}, ${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)}`;
 
-/** The first existing one of a checkout's files. */
-function fileOf(checkout, ...paths) {
-  const found = paths.map((path) => join(checkout, path)).find((path) => existsSync(path));
-  return found ?? stop(`${checkout} has no ${paths.join(' or ')}: run ./build.sh package there.`);
+/** The package of a checkout as npm publishes it, which is what pages load. */
+function builtPackage(checkout) {
+  const file = join(checkout, 'dist/index.js');
+  return existsSync(file) ? file : stop(`${checkout} has no dist/index.js: run ./build.sh package there.`);
 }
+/** The package of a checkout for Node: its sources when their binaries are built, otherwise as npm publishes it. */
+const packageForNode = (checkout) =>
+  existsSync(join(checkout, 'web/lib/wasm')) ? join(checkout, 'web/lib/index.js') : builtPackage(checkout);
 /** A checkout's commit, with + where files differ from it. */
 function commitOf(checkout) {
   try {
@@ -362,7 +365,7 @@ async function buildPage(folder, side, checkout) {
   writeFileSync(join(root, 'index.html'), html('<script type="module" src="./main.js"></script>'));
   writeFileSync(
     join(root, 'main.js'),
-    `import { load } from ${JSON.stringify(fileOf(checkout, 'dist/index.js', 'web/lib/index.js'))};\n` +
+    `import { load } from ${JSON.stringify(builtPackage(checkout))};\n` +
       `import { start } from ${JSON.stringify(join(top, 'tests/bench/page.js'))};\nstart(load);\n`,
   );
   await build({
@@ -384,6 +387,7 @@ async function buildPage(folder, side, checkout) {
 const html = (script) => `<!doctype html><html><head><title></title></head><body>${script}</body></html>\n`;
 
 async function inPages() {
+  for (const checkout of [top, against]) if (checkout) builtPackage(checkout);
   const folder = mkdtempSync(join(tmpdir(), 'glassformer-bench-')),
     site = join(folder, 'site');
   mkdirSync(site);
@@ -475,7 +479,7 @@ async function inNode() {
   if (!measured.length) return;
   const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1);
   printConditions(`Node ${version}; medians of ${repeats} visits, taken in turn`);
-  const library = (c) => fileOf(c.before ? against : top, 'dist/index.js', 'web/lib/index.js');
+  const library = (c) => packageForNode(c.before ? against : top);
   for (const name of sizes) {
     for (const dtype of dtypes) {
       const model = join(cache, modelFile(cache, name, dtype));
@@ -506,6 +510,9 @@ async function kernels() {
     if (why) console.log(why);
     return !why;
   });
+  for (const folder of [top, against])
+    if (folder && !existsSync(join(folder, 'build/bench')))
+      stop(`${folder} has no build/bench: run ./build.sh bench --kernels there, which compiles it.`);
   const rounds = Number(given.repeats ?? 1);
   printConditions(`the best of ${rounds} round${rounds > 1 ? 's' : ''} of every column, taken in turn`);
   compareKernels({

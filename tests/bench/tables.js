@@ -89,13 +89,16 @@ export function tablesOf(measures, results) {
   function printRatios(title, who, peersOf, of) {
     const columns = who.filter((c) => ours(c) && !c.before && peersOf(c).length);
     if (!columns.length) return;
+    const rows = measures
+      .map((measure) => ({
+        label: measure,
+        cells: columns.map((c) => of(c, peersOf(c), measure)?.toFixed(2) ?? '–'),
+      }))
+      .filter(({ cells }) => cells.some((cell) => cell !== '–'));
+    if (!rows.length) return;
     console.log(`${title}:`);
-    const rows = measures.map((measure) => ({
-      label: measure,
-      cells: columns.map((c) => of(c, peersOf(c), measure)?.toFixed(2) ?? '–'),
-    }));
     printTable(
-      rows.filter(({ cells }) => cells.some((cell) => cell !== '–')),
+      rows,
       columns.map((c) => c.name),
     );
   }
