@@ -4,6 +4,7 @@
  * other architecture with model_type "glassformer" and the names of the roster. */
 #include "glassformer.h"
 #include "train/files/export.h"
+#include "train/files/family.h"
 #include "model/config.h"
 #include <math.h>
 #include <stdio.h>
@@ -24,26 +25,17 @@ static void put_field(struct gf_sink *to, const struct gf_config *cfg, int32_t f
         gf_put_format(to, x == floor(x) ? "  \"%s\": %.0f,\n" : "  \"%s\": %.9g,\n", name, x);
 }
 
-/* Whose fields and names the files have. */
-enum family { OWN, LLAMA, GPT2 };
-
-static enum family family_of(const struct gf_config *c) {
-    const int plain = c->kind == GF_DECODER && c->norm_placement == GF_PRE_NORM && c->final_norm && !c->qk_norm &&
-                      !c->sliding_window && !c->bias_head && !c->bias_ffn == !c->bias_qkv &&
-                      !c->bias_qkv == !c->bias_attn_out && c->embedding_scale == 1 && c->causal && c->scale_scores &&
-                      c->use_position && c->use_residual && c->use_norm && c->use_final_norm && c->tie_word_embeddings;
-    if (plain && c->norm == GF_RMSNORM && c->ffn == GF_SWIGLU && c->position == GF_POS_ROPE &&
-        c->rope_pairs == GF_ROPE_HALF && c->rope_scaling == GF_ROPE_SCALING_NONE && !c->bias_qkv)
-        return LLAMA;
-    if (plain && c->norm == GF_LAYERNORM && c->bias_norm && c->ffn == GF_GELU_TANH && c->position == GF_POS_LEARNED &&
-        c->bias_qkv && c->n_kv_heads == c->n_heads && c->n_heads * c->d_head == c->d_model)
-        return GPT2;
-    return OWN;
+/* Whose fields and names the files have. A Llama of Hugging Face rotates halves; the names here are those of tied
+ * embeddings. */
+static enum gf_family names_of(const struct gf_config *c) {
+    const enum gf_family family = gf_family_of(c);
+    const int llama = c->rope_pairs == GF_ROPE_HALF && c->tie_word_embeddings;
+    return family == GF_FAMILY_LLAMA && !llama ? GF_FAMILY_OWN : family;
 }
 
 void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
-    switch (family_of(c)) {
-    case LLAMA:
+    switch (names_of(c)) {
+    case GF_FAMILY_LLAMA:
         gf_put_format(to,
                       "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n  \"model_type\": \"llama\",\n"
                       "  \"vocab_size\": %d,\n  \"hidden_size\": %d,\n  \"intermediate_size\": %d,\n"
@@ -55,7 +47,7 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
                       c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->n_kv_heads, c->d_head,
                       c->context_length, (double)c->norm_eps, (double)c->rope_theta);
         break;
-    case GPT2:
+    case GF_FAMILY_GPT2:
         gf_put_format(to,
                       "{\n  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n"
                       "  \"vocab_size\": %d,\n  \"n_embd\": %d,\n  \"n_inner\": %d,\n  \"n_layer\": %d,\n"
@@ -64,13 +56,14 @@ void gf_export_config(const struct gf_config *c, struct gf_sink *to) {
                       c->vocab_size, c->d_model, c->d_ff, c->n_layers, c->n_heads, c->context_length,
                       (double)c->norm_eps);
         break;
-    case OWN:
+    case GF_FAMILY_OWN:
         gf_put_text(to, "{\n  \"model_type\": \"glassformer\",\n");
         for (int32_t i = 0; i < GF_N_FIELDS; i++) put_field(to, c, i);
         if (c->kind == GF_ENCODER_DECODER) gf_put_text(to, "  \"decoder_start_token_id\": 0,\n");
         break;
     }
-    if (family_of(c) != OWN) gf_put_text(to, "  \"tie_word_embeddings\": true,\n  \"torch_dtype\": \"float32\",\n");
+    if (names_of(c) != GF_FAMILY_OWN)
+        gf_put_text(to, "  \"tie_word_embeddings\": true,\n  \"torch_dtype\": \"float32\",\n");
     gf_put_text(to, "  \"bos_token_id\": 0,\n  \"eos_token_id\": 0\n}\n");
 }
 
@@ -158,13 +151,13 @@ static void put_tensor(struct tensors *t, const char *name, const struct gf_para
 }
 
 static void put_tensors(struct tensors *t, const struct gf_config *c) {
-    const enum family family = family_of(c);
-    for (int32_t i = 0; family == OWN && i < t->p->n_list; i++) {
+    const enum gf_family family = names_of(c);
+    for (int32_t i = 0; family == GF_FAMILY_OWN && i < t->p->n_list; i++) {
         const struct gf_param *e = &t->p->list[i];
         put_tensor(t, e->t.name, &e, 1, 0);
     }
-    if (family == OWN) return;
-    for (const struct row *r = family == LLAMA ? llama_rows : gpt2_rows; r->file; r++) {
+    if (family == GF_FAMILY_OWN) return;
+    for (const struct row *r = family == GF_FAMILY_LLAMA ? llama_rows : gpt2_rows; r->file; r++) {
         const char *mark = strstr(r->file, "%d");
         for (int32_t l = 0; l < (mark ? c->n_layers : 1); l++) {
             const struct gf_param *parts[3];

@@ -7,6 +7,7 @@
  *
  * The same code writes and reads: when reading, everything but the weights must equal what would be written. */
 #include "train/files/export.h"
+#include "train/files/family.h"
 #include "train/files/tokenizer_json.h" /* gf_bpe_spell */
 #include "glassformer.h"
 #include <math.h>
@@ -257,19 +258,6 @@ static void put_tensors(struct writer *w, int section) {
         for (const struct row *r = block; r->gguf; r++) put_tensor(w, r, l);
 }
 
-/* Whether GGUF has an architecture (llama or gpt2) that computes what this configuration does. */
-static int has_architecture(const struct gf_config *c) {
-    const int common = c->kind == GF_DECODER && c->norm_placement == GF_PRE_NORM && c->final_norm && !c->qk_norm &&
-                       !c->sliding_window && !c->bias_head && c->embedding_scale == 1 && c->causal && c->scale_scores &&
-                       c->use_position && c->use_residual && c->use_norm && c->use_final_norm;
-    const int llama = c->norm == GF_RMSNORM && c->ffn == GF_SWIGLU && c->position == GF_POS_ROPE &&
-                      c->rope_scaling == GF_ROPE_SCALING_NONE && !c->bias_qkv && !c->bias_attn_out && !c->bias_ffn;
-    const int gpt2 = c->norm == GF_LAYERNORM && c->bias_norm && c->ffn == GF_GELU_TANH &&
-                     c->position == GF_POS_LEARNED && c->bias_qkv && c->bias_attn_out && c->bias_ffn &&
-                     c->n_kv_heads == c->n_heads && c->n_heads * c->d_head == c->d_model && c->tie_word_embeddings;
-    return common && (llama || gpt2);
-}
-
 /* Write the whole file, or read it. */
 static void put_file(struct gguf *g, struct writer *w, const struct gf_bpe *bpe, const char *name) {
     const struct gguf start = *g;
@@ -289,7 +277,7 @@ static void put_file(struct gguf *g, struct writer *w, const struct gf_bpe *bpe,
 }
 
 static int32_t check_exportable(const struct gf_config *cfg, const struct gf_bpe *bpe, struct gf_error *err) {
-    if (!has_architecture(cfg))
+    if (gf_family_of(cfg) == GF_FAMILY_OWN)
         return gf_fail(err, GF_ERR_UNSUPPORTED, "GGUF has no architecture for this configuration");
     if (bpe->vocab_size != cfg->vocab_size)
         return gf_fail(err, GF_ERR_CONFIG, "the vocabulary has %d tokens, the model expects %d", bpe->vocab_size,
