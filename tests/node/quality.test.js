@@ -36,8 +36,8 @@ function texts() {
 }
 
 /** Mean of log p(token | those before it) over all stories, in nats. */
-async function logLikelihood(quantize, list) {
-  const model = await load(stories, { quantize });
+async function logLikelihood(quantize, list, file = stories) {
+  const model = await load(file, { quantize });
   const v = model.config.vocabSize;
   let sum = 0,
     count = 0;
@@ -79,5 +79,20 @@ test(
       );
       assert.ok(change < limit, `${dtype}: ${mean}, f32: ${exact}`);
     }
+  },
+);
+
+const [small, small4] = ['stories-1m.gguf', 'stories-1m-q4_0.gguf'].map((name) => join(top, 'weights', name));
+test(
+  'stories-1m-q4_0.gguf, quantised with error compensation, loses less than rounding, and less than 2.5 %',
+  { skip: !existsSync(small4) && 'the shipped model is missing' },
+  async (t) => {
+    const { list, from } = texts();
+    const { mean: exact } = await logLikelihood('f32', list, small),
+      { mean: rounded } = await logLikelihood('q4_0', list, small),
+      { mean: compensated } = await logLikelihood('keep', list, small4);
+    const loss = (/** @type {number} */ mean) => mean / exact - 1;
+    t.diagnostic(`${from}: ${(100 * loss(compensated)).toFixed(2)} %, rounded ${(100 * loss(rounded)).toFixed(2)} %`);
+    assert.ok(loss(compensated) < 0.025 && loss(compensated) < loss(rounded));
   },
 );
