@@ -25,6 +25,7 @@ usage: ./build.sh COMMAND
                  inputs that cause a failure are written to build/fuzz
   bench          measure this engine and wllama in Chromium (tests/bench/README.md): --cpu, --isa, --against DIR;
                  --kernels [FILTER]: only the kernels, and the download sizes
+                 --slow-line: only the page's first story at 1.6 Mbit/s
   train RECIPE   compile the trainer and run it; without arguments it prints its usage
   clean          remove built files (but not downloads and training runs)
 HELP
@@ -88,7 +89,7 @@ native() {
 page() {
   package
   # shellcheck disable=SC2046
-  if changed page vite.config.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
+  if changed page vite.config.js scripts/precompress.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
     local key=$sum
     forget page
     run_step 'page' 'The bundler names the file above: fix it and run the command again.' node_modules/.bin/vite build

@@ -1,12 +1,14 @@
 // The page: web/page and the package in dist/, built into site/, a folder that any static server
 // can serve from any path.
-import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
+import { precompress } from './scripts/precompress.js';
+import { SHIPPED } from './web/page/models.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const weights = join(here, 'weights');
 
 // Nothing from elsewhere, except a model that the visitor names by its address.
 const policy = [
@@ -22,57 +24,73 @@ const policy = [
   "form-action 'none'",
 ].join('; ');
 
-/** The shipped checkpoints appear as weights/NAME.gguf or weights/NAME/, a folder with a config.json, beside the page, built or in
- * development. */
+/** The files of the models that the page offers, at the same addresses beside the page, built or in development. */
 function shippedWeights() {
-  const parts = ['config.json', 'model.safetensors', 'tokenizer.json'];
-  const names = () =>
-    (existsSync(weights) ? readdirSync(weights) : []).flatMap((name) =>
-      name.endsWith('.gguf')
-        ? [name]
-        : existsSync(join(weights, name, 'config.json'))
-          ? parts.map((part) => `${name}/${part}`)
-          : [],
-    );
+  const files = SHIPPED.flatMap(({ file, parts = [''] }) => parts.map((part) => file + part));
   return {
     name: 'shipped-weights',
     configureServer(server) {
       server.middlewares.use((request, response, next) => {
-        const name = /^\/weights\/(.+)$/.exec(request.url.split('?')[0])?.[1];
-        if (!names().includes(name)) return next();
-        const file = join(weights, name);
+        const name = request.url.split('?')[0].slice(1);
+        if (!files.includes(name)) return next();
+        const file = join(here, name);
         response.setHeader('Content-Type', 'application/octet-stream');
         response.setHeader('Content-Length', statSync(file).size);
         createReadStream(file).pipe(response);
       });
     },
     generateBundle() {
-      for (const name of names()) {
-        this.emitFile({ type: 'asset', fileName: `weights/${name}`, source: readFileSync(join(weights, name)) });
-      }
+      for (const fileName of files)
+        this.emitFile({ type: 'asset', fileName, source: readFileSync(join(here, fileName)) });
     },
   };
 }
 
-/** The policy belongs to the built page only: Vite's development client needs inline scripts. */
-function contentSecurityPolicy() {
+/**
+ * Requests the first model before any other script is there: the model is most of what a first visit downloads. main.js
+ * takes the response. An address that names another model needs that one instead.
+ */
+const firstRequest =
+  `if(!/[#&](model|made|from)=/.test(location.hash))` +
+  `(window.firstModel=fetch(${JSON.stringify(`./${SHIPPED[0].file}`)},{priority:"low"})).catch(()=>{})`;
+
+/** Inline script and policy belong to the built page only: Vite's development client needs other inline scripts. */
+function headOfBuiltPage() {
+  const hash = createHash('sha256').update(firstRequest).digest('base64');
   return {
-    name: 'content-security-policy',
+    name: 'head-of-built-page',
     apply: 'build',
     transformIndexHtml: () => [
       {
         tag: 'meta',
         injectTo: 'head-prepend',
-        attrs: { 'http-equiv': 'Content-Security-Policy', content: policy },
+        attrs: {
+          'http-equiv': 'Content-Security-Policy',
+          content: policy.replace("script-src 'self'", `script-src 'self' 'sha256-${hash}'`),
+        },
       },
+      { tag: 'script', injectTo: 'head-prepend', children: firstRequest },
     ],
+  };
+}
+
+/** Copies in Brotli and gzip beside the built files. */
+function precompressed() {
+  return {
+    name: 'precompressed',
+    apply: 'build',
+    closeBundle: {
+      sequential: true,
+      order: 'post',
+      handler: async () => void (await precompress(join(here, 'site'))),
+    },
   };
 }
 
 export default defineConfig({
   root: join(here, 'web/page'),
   base: './',
-  plugins: [shippedWeights(), contentSecurityPolicy()],
+  plugins: [shippedWeights(), headOfBuiltPage(), precompressed()],
   build: {
     outDir: join(here, 'site'),
     emptyOutDir: true,
@@ -80,6 +98,15 @@ export default defineConfig({
     assetsInlineLimit: 0, // data: addresses are against the policy
     modulePreload: { polyfill: false },
     reportCompressedSize: true,
+    rolldownOptions: {
+      output: {
+        // One file instead of one for each chunk of the package: fewer requests before the first paint. main.js stays
+        // apart: it awaits the first model, and a module that is imported meanwhile must not depend on its end.
+        codeSplitting: {
+          groups: [{ name: 'start', tags: ['$initial'], test: (id) => !/\/page\/(?:index\.html|main\.js)$/.test(id) }],
+        },
+      },
+    },
   },
   resolve: {
     alias: [

@@ -3,7 +3,7 @@
 //   node scripts/serve.js FOLDER [--port N] [--open]
 //
 // Sends the two headers that allow a page shared memory, so that the engine can use threads. Answers range requests.
-// Tests import `serve`.
+// Sends FILE.br or FILE.gz (precompress.js) instead of FILE to clients that accept the encoding. Tests import `serve`.
 import { createReadStream, readFileSync, realpathSync, statSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -28,6 +28,41 @@ const types = {
   '.woff2': 'font/woff2',
   '.woff': 'font/woff',
 };
+
+/** Precompressed copies: content coding and file name extension, the preferred one first. */
+const ENCODINGS = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+];
+
+/**
+ * Whether an Accept-Encoding header permits a content coding (RFC 9110, 12.5.3): listed, or covered by `*`, with a
+ * weight above 0.
+ * @param {string} header
+ * @param {string} coding
+ */
+export function accepts(header, coding) {
+  /** @type {Map<string, number>} */
+  const weights = new Map();
+  for (const entry of header.toLowerCase().split(',')) {
+    const [name, ...parameters] = entry.split(';').map((part) => part.trim());
+    const q = parameters.find((parameter) => parameter.startsWith('q='));
+    weights.set(name, q === undefined ? 1 : Number(q.slice(2)));
+  }
+  return (weights.get(coding) ?? weights.get('*') ?? 0) > 0;
+}
+
+/**
+ * The precompressed copies of a file that exist.
+ * @param {string} file
+ * @returns {{coding: string, file: string, size: number}[]}
+ */
+function copiesOf(file) {
+  return ENCODINGS.flatMap(([coding, extension]) => {
+    const found = statSync(file + extension, { throwIfNoEntry: false });
+    return found?.isFile() ? [{ coding, file: file + extension, size: found.size }] : [];
+  });
+}
 
 const isolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -92,6 +127,16 @@ export async function serve(
     if (head && extname(file) === '.html') {
       response.writeHead(200, headers);
       return response.end(readFileSync(file, 'utf8').replace('<head>', () => `<head>${head}`));
+    }
+    const copies = copiesOf(file);
+    if (copies.length) headers.Vary = 'Accept-Encoding';
+    // a range counts bytes of the file itself, so that a client can join ranges with or without an encoding
+    const copy =
+      request.headers.range === undefined &&
+      copies.find(({ coding }) => accepts(String(request.headers['accept-encoding'] ?? ''), coding));
+    if (copy) {
+      headers['Content-Encoding'] = copy.coding;
+      ({ file, size } = copy);
     }
     let start = 0,
       end = size - 1,

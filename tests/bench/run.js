@@ -5,7 +5,7 @@
 //                    [--backends relaxed,simd] [--caches f32,f16,q8]
 //                    [--engines glassformer,wllama2,wllama3,onnxruntime] [--isa vnni,avx2,sse] [--against DIR]
 //                    [--repeats 3] [--contexts 64,512,1000] [--neighbour] [--quick] [--cpu]
-//                    [--node] [--with-node 24.21.0] [--drawing] [--kernels [FILTER]]
+//                    [--node] [--with-node 24.21.0] [--drawing] [--slow-line] [--kernels [FILTER]]
 //
 // README.md in this folder explains the output.
 import { execFileSync, spawn } from 'node:child_process';
@@ -25,6 +25,7 @@ import { ISAS, missing, v8Flags } from './isa.js';
 import { compareKernels } from './kernels.js';
 import { SIZES, bytesPerToken, modelFile } from './models.js';
 import { ONNX_TYPES, onnxFile } from './onnx.js';
+import { measureSlowLine } from './slow_line.js';
 import { measureSpeeds } from './speeds.js';
 import { median, tablesOf } from './tables.js';
 
@@ -52,6 +53,7 @@ const { values: given, positionals } = parseArgs({
     cpu: flag,
     node: flag,
     drawing: flag,
+    'slow-line': flag,
     kernels: flag,
   },
 });
@@ -527,6 +529,8 @@ async function kernels() {
 
 if (given.kernels) {
   await kernels();
+} else if (given['slow-line']) {
+  await measureSlowLine(top, repeats);
 } else if (given.drawing) {
   const { tokens, shares, median } = await measureDrawing(top, given.repeats ? repeats : 9);
   console.log(

@@ -3,7 +3,18 @@
 // Content-Security-Policy.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -207,10 +218,41 @@ const freePort = () =>
   });
 
 /**
+ * A server sends the precompressed copies with the type of the file, and the file itself to others.
+ * @param {string} url @param {string} coding @param {string} extension
+ */
+async function checkCopies(url, coding, extension) {
+  const binary = readdirSync(join(site, 'assets')).find((name) => /^glassformer-simd-\w+\.wasm$/.test(name)),
+    script = readdirSync(join(site, 'assets')).find((name) => /^start-.*\.js$/.test(name));
+  for (const [name, type] of /** @type {[string, RegExp][]} */ ([
+    [`assets/${binary}`, /^application\/wasm/],
+    [`assets/${script}`, /javascript/],
+    ['index.html', /^text\/html/],
+  ])) {
+    for (const accepted of [coding, 'identity']) {
+      const file = join(site, name) + (accepted === coding ? extension : '');
+      const { headers, body } = await new Promise((resolve, reject) => {
+        get(url + name, { headers: { 'Accept-Encoding': accepted } }, (response) => {
+          const chunks = [];
+          response.on('data', (chunk) => chunks.push(chunk));
+          response.on('end', () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
+        }).on('error', reject);
+      });
+      assert.equal(headers['content-encoding'], accepted === coding ? coding : undefined, name);
+      assert.match(headers['content-type'], type, name);
+      assert.match(headers.vary ?? '', /Accept-Encoding/i, name);
+      assert.ok(body.equals(readFileSync(file)), `${name}: not the bytes of ${file}`);
+    }
+  }
+}
+
+/**
  * Start a web server in the foreground, visit the page, stop the server.
  * @param {string} program @param {string[]} args @param {string} url
+ * @param {string} coding  of the precompressed copies that it sends
+ * @param {string} extension  of these copies
  */
-async function visitOn(program, args, url) {
+async function visitOn(program, args, url, coding, extension) {
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (text) => {
@@ -228,6 +270,7 @@ async function visitOn(program, args, url) {
       assert.ok(i < 100 && child.exitCode === null, `${program} does not answer: ${said}`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
+    await checkCopies(url, coding, extension);
     check(await written(url), url, true);
   } finally {
     child.kill('SIGTERM');
@@ -269,6 +312,8 @@ test(
       /** @type {string} */ (nginx),
       ['-c', join(folder, 'nginx.conf'), '-p', folder],
       `http://127.0.0.1:${port}/glassformer/`,
+      'gzip',
+      '.gz',
     );
   },
 );
@@ -290,7 +335,7 @@ test(
         `ErrorLog ${folder}/error.log`,
         `Listen 127.0.0.1:${port}`,
         'ServerName localhost',
-        ...['mpm_event', 'authz_core', 'dir', 'mime', 'headers'].map(
+        ...['mpm_event', 'authz_core', 'dir', 'mime', 'headers', 'rewrite'].map(
           (name) => `LoadModule ${name}_module ${modules}/mod_${name}.so`,
         ),
         ...(process.getuid?.() === 0 ? ['User www-data', 'Group www-data'] : []),
@@ -312,6 +357,8 @@ test(
       /** @type {string} */ (apache),
       ['-DFOREGROUND', '-f', join(folder, 'apache.conf')],
       `http://127.0.0.1:${port}/glassformer/`,
+      'br',
+      '.br',
     );
   },
 );

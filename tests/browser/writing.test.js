@@ -323,7 +323,7 @@ async function early(how = {}) {
   const visitor = await visit({
     ...how,
     prepare: (page) =>
-      page.route('**/weights/stories-1m.gguf', async (route) => {
+      page.route('**/weights/stories-1m-q4_0.gguf', async (route) => {
         await held;
         await route.continue().catch(() => {}); // nobody waits for it
       }),
@@ -385,7 +385,7 @@ test('where the first model does not come the better one does, though somebody h
   const { page, close } = await visit({
     serviceWorkers: 'block',
     prepare: async (page) => {
-      await page.route('**/weights/stories-1m.gguf', (route) => route.fulfill({ body: 'nothing' }));
+      await page.route('**/weights/stories-1m-q4_0.gguf', (route) => route.fulfill({ body: 'nothing' }));
       await page.route('**/weights/stories.gguf', async (route) => {
         await held;
         await route.continue();
@@ -397,5 +397,44 @@ test('where the first model does not come the better one does, though somebody h
   release();
   await settled(page);
   await page.waitForSelector('.tok');
+  await close();
+});
+
+const FIRST = /\/stories-1m-q4_0\.gguf$/;
+
+test('the first model is requested once, before the scripts have run', async () => {
+  const { page, requests, complaints, close } = await visit();
+  await settled(page);
+  const first = requests.findIndex((url) => FIRST.test(url)),
+    worker = requests.findIndex((url) => /\/worker-[^/]*\.js$/.test(url));
+  assert.ok(first > 0 && first < worker, requests.join('\n'));
+  assert.equal(requests.filter((url) => FIRST.test(url)).length, 1);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('where the address names another model the first is not requested', async () => {
+  const { page, requests, complaints, close } = await visit({ hash: '#model=weights/stories-1m.gguf&prompt=Once' });
+  await page.waitForSelector('.tok');
+  assert.deepEqual(
+    requests.filter((url) => FIRST.test(url)),
+    [],
+  );
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('after an early request that failed the first model is requested again', async () => {
+  let failures = 0;
+  const { page, requests, close } = await visit({
+    serviceWorkers: 'block',
+    prepare: (page) =>
+      page.route('**/weights/stories-1m-q4_0.gguf', (route) =>
+        failures++ ? route.continue() : route.abort('connectionreset'),
+      ),
+  });
+  await page.waitForFunction(() => /^stories-[15]M/.test(document.querySelector('.pill').textContent));
+  await page.waitForSelector('.tok');
+  assert.equal(requests.filter((url) => FIRST.test(url)).length, 2);
   await close();
 });

@@ -149,6 +149,27 @@ for (const type of ['pointerdown', 'keydown', 'drop'])
     },
     { once: true, capture: true },
   );
+/** The fonts. They come after the first text, which they would delay on a slow line; a visitor who returns has them. */
+const fonts = () => import('./fonts.css').catch(() => {}); // system fonts do as well
+if (navigator.serviceWorker?.controller) void fonts();
+
+/**
+ * The response to the request for the first model that the page's head has sent already (vite.config.js).
+ * @type {Promise<Response> | undefined}
+ */
+let requested = /** @type {any} */ (window).firstModel;
+/**
+ * A fetch function that answers the first request for that model with this response, if it arrived. It makes every
+ * other request itself.
+ * @type {typeof fetch}
+ */
+async function fetchRequested(input, init) {
+  if (String(input) !== new URL(SHIPPED[0].file, document.baseURI).href) return fetch(input, init);
+  const response = await requested?.catch(() => null);
+  requested = undefined;
+  if (init?.signal?.aborted) response?.body?.cancel().catch(() => {}); // its bytes would take the line from others
+  return response?.ok ? response : fetch(input, init);
+}
 const none = () => !store.state.model && !store.state.progress; // here or on its way
 const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
 const made = !!asked.made && (await run.make(asked.made.config, asked.made.seed, asked.opens));
@@ -161,6 +182,7 @@ if (!made && none())
     name: wanted.name,
     address: wanted.file,
     opens: { ...wanted.opens, ...asked.opens },
+    ...(requested && wanted === SHIPPED[0] && { fetch: fetchRequested }),
   });
 if (made || store.state.model?.address === wanted.file) await follow(asked, store, run);
 keepAddress(store);
@@ -168,6 +190,7 @@ keepAddress(store);
 // A page that was only opened begins to write by itself, unless motion is unwelcome; Stop is where it always is.
 const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
 if (!touched && !still && store.state.model && document.visibilityState === 'visible') void run.run();
+const styled = fonts().then(() => document.fonts.ready);
 
 const better = SHIPPED.find((m) => m.better && m !== wanted);
 let arrived = Promise.resolve();
@@ -186,7 +209,7 @@ if (better && !asked.model && !made && (!touched || none())) {
 
 // From here on the page opens without a network. No file is fetched twice at once: the better model comes first.
 await arrived;
-await Promise.all(late.map((show) => show()));
+await Promise.all([styled, ...late.map((show) => show())]);
 if (/** @type {any} */ (import.meta).env.PROD && 'serviceWorker' in navigator) {
   try {
     await navigator.serviceWorker.register(new URL('sw.js', document.baseURI));

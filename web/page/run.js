@@ -60,8 +60,8 @@ export function createRun(store) {
 
   /** Load a model and make it the one in hand. The one before stays until the new one is whole, and for good if it
    * never is. @param {any} source @param {{ name: string, address?: string, fileBytes?: number | null,
-   *   opens?: import('./models.js').Opening, instead?: () => boolean }} about `instead` is asked once the model is
-   *   there whether it may still replace the other, if there is one */
+   *   opens?: import('./models.js').Opening, instead?: () => boolean, fetch?: typeof fetch }} about `instead` is asked
+   *   once the model is there whether it may still replace the other, if there is one */
   async function loadModel(source, about) {
     loading?.abort();
     const mine = (loading = new AbortController());
@@ -75,6 +75,7 @@ export function createRun(store) {
     try {
       const api = await load(source, {
         signal: mine.signal,
+        ...(about.fetch && { fetch: about.fetch }),
         onProgress(p) {
           if (p.phase === 'download' && p.total) fileBytes = p.total;
           if (loading === mine)

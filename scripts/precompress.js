@@ -1,0 +1,69 @@
+// precompress.js - writes FILE.br and FILE.gz beside the files of a built folder, for servers that send precompressed
+// files (serve.js, nginx, Apache; docs/hosting.md)
+//
+//   node scripts/precompress.js FOLDER
+//
+// vite.config.js calls `precompress` after each build of the page.
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+/** Fonts and images are compressed already. */
+const EXTENSIONS = new Set(['.js', '.css', '.html', '.svg', '.json', '.wasm', '.txt', '.webmanifest', '.gguf']);
+/**
+ * A copy is written if it has at most this share of the file's bytes. Most Q8_0 weights stay above it: for a few percent
+ * it is better to send them with their own Content-Length, which shows progress in percent and permits resuming.
+ */
+const WORTHWHILE = 0.9;
+/** Below this a response is mostly headers. */
+const SMALLEST = 256;
+
+const encoders = {
+  '.br': (/** @type {Buffer} */ bytes) =>
+    promisify(brotliCompress)(bytes, {
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+      },
+    }),
+  '.gz': (/** @type {Buffer} */ bytes) => promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION }),
+};
+
+/**
+ * Compress the files below a folder. Existing copies are replaced.
+ * @param {string} folder
+ * @returns {Promise<{file: string, size: number, br?: number, gz?: number}[]>} the files that got a copy; sizes in bytes
+ */
+export async function precompress(folder) {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && EXTENSIONS.has(extname(entry.name)))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  const written = [];
+  for (const file of files) {
+    const bytes = readFileSync(file);
+    if (bytes.length < SMALLEST) continue;
+    /** @type {{file: string, size: number} & Record<string, any>} */
+    const row = { file, size: bytes.length };
+    // gzip first: it is fast, and where it saves almost nothing Brotli does not save much either
+    for (const extension of /** @type {const} */ (['.gz', '.br'])) {
+      const copy = await encoders[extension](bytes);
+      if (copy.length > WORTHWHILE * bytes.length) break;
+      writeFileSync(file + extension, copy);
+      row[extension.slice(1)] = copy.length;
+    }
+    if (row.gz) written.push(row);
+  }
+  return written;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [folder] = process.argv.slice(2);
+  if (!folder) {
+    console.error('usage: node scripts/precompress.js FOLDER');
+    process.exit(2);
+  }
+  for (const { file, size, br, gz } of await precompress(folder)) console.log(`${file}  ${size}  br ${br}  gz ${gz}`);
+}
