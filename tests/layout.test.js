@@ -205,6 +205,20 @@ test('JavaScript is formatted by Prettier, and no line of the library is longer 
   assert.deepEqual(wrong, []);
 });
 
+test('no line of the C sources is longer than 120 columns, and each of their folders has a README', () => {
+  const wrong = [];
+  for (const file of files('src', /\.[ch]$/)) {
+    read(file)
+      .split('\n')
+      .forEach((line, i) => {
+        if (line.length > MAX_COLUMNS) wrong.push(`${file}:${i + 1} has ${line.length} columns`);
+      });
+    const folder = dirname(file);
+    if (folder !== 'src' && !existsSync(join(top, folder, 'README.md'))) wrong.push(`${folder} has no README.md`);
+  }
+  assert.deepEqual(wrong, []);
+});
+
 test('the fields of a configuration in JavaScript are those of src/glassformer.h', async () => {
   assert.equal(read(TARGET), await expectedText(), 'after a change of the header: node scripts/config_fields.js');
 });

@@ -51,10 +51,10 @@ void gf_pool_worker(struct gf_pool *pool, int32_t index) { (void)pool, (void)ind
 #define DONE_SPINS   (JOB_SPINS / 3)
 /* Stalls. When the operating system suspends a helper in the middle of a tile, the caller waits for that tile. A wait
  * of more than STALL_MS is a stall. One may be chance. A second within STALL_WINDOW jobs, if the caller waited longer
- * than it worked on the job, means that another process uses the helper's core: the caller runs the next SOLO_FIRST jobs
- * without helpers, and twice as many each further time, up to SOLO_MOST. After as many jobs without a stall as the next
- * solo period would have, its length is SOLO_FIRST again. Jobs on which the caller works for LONG_JOB_MS or more
- * (training) start no solo period: there a suspended helper costs less than running without helpers. */
+ * than it worked on the job, means that another process uses the helper's core: the caller runs the next SOLO_FIRST
+ * jobs without helpers, and twice as many each further time, up to SOLO_MOST. After as many jobs without a stall as
+ * the next solo period would have, its length is SOLO_FIRST again. Jobs on which the caller works for LONG_JOB_MS or
+ * more (training) start no solo period: there a suspended helper costs less than running without helpers. */
 #define STALL_MS     3.0
 #define LONG_JOB_MS  30.0
 #define STALL_WINDOW 1024

@@ -142,8 +142,8 @@ GF_INLINE void scores_float(float *s, int32_t lds, const float *q, int32_t ldq, 
 /* ---- scores, q8 keys --------------------------------------------------------------------------------------------- */
 
 /* Columns c .. c + n of a query, quantised, padded to a multiple of 16, into units of 4 columns: 4 int8, or for
- * GF_DOT_I16 4 int16, x1, x3, 256 x0 - x1, 256 x2 - x3 (matmul_int8.c). Returns what keys that are stored as w + 128 add
- * to a sum. */
+ * GF_DOT_I16 4 int16, x1, x3, 256 x0 - x1, 256 x2 - x3 (matmul_int8.c). Returns the amount by which keys that are
+ * stored as w + 128 increase a sum. */
 static int32_t query_columns(char *units, const float *q, int32_t c, int32_t n, int32_t d_head, float inverse) {
     const enum gf_dot kind = gf_dot_kind();
     v128 sum = i4_splat(0), sum_even = sum;

@@ -206,8 +206,8 @@ uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);
 void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head);
 /* s[64 b + j] = scale * sum_d q[d] K_b[d][j] for all 64 slots of each block K_b = blocks[b] (unwritten slots give
  * whatever lies there; the caller masks them). Sum over d in order; for q8 the query is quantised like a key, once for
- * all blocks, and the sum is an exact integer. m queries: q rows ldq apart, s rows lds apart; a row's bits do not depend
- * on m or n_blocks. Multiples of 4 queries are the fastest. _ref takes one block. */
+ * all blocks, and the sum is an exact integer. m queries: q rows ldq apart, s rows lds apart; a row's bits do not
+ * depend on m or n_blocks. Multiples of 4 queries are the fastest. _ref takes one block. */
 void gf_attn_scores(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type,
                     const void *const *blocks, int32_t n_blocks, int32_t d_head, float scale);
 void gf_attn_scores_ref(float *s, int32_t lds, const float *q, int32_t ldq, int32_t m, int32_t type, const void *kblock,

@@ -10,7 +10,8 @@ int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n);
 
 /* x, quantised: groups of `lanes` tokens (1 if n == 1, else 4; missing tokens are zero), columns in fours: q
  * [groups][cols/4][lanes], a unit of 4 int8 or, for GF_DOT_I16, of 4 int16 (matmul_int8.c). One number per token and
- * block of 32 columns each, [groups][cols/32][lanes]: scale; start, where the integer sum begins; sum = scale * sum(q) */
+ * block of 32 columns each, [groups][cols/32][lanes]: scale; start, where the integer sum begins; sum = scale *
+ * sum(q) */
 struct gf_acts {
     int32_t lanes, groups, cols;
     char *q;

@@ -1,7 +1,7 @@
 /* recipe.h - a training run as a text file of lines "key = value", # for remarks.
  *
- * Keys are the fields of gf_config by name (enumerations by their words, flags as 0, 1, false or true), the options below, and the name of the run.
- * An unknown key is refused. */
+ * Keys are the fields of gf_config by name (enumerations by their words, flags as 0, 1, false or true), the options
+ * below, and the name of the run. An unknown key is refused. */
 #ifndef GF_RECIPE_H
 #define GF_RECIPE_H
 #include "train/trainer.h"
