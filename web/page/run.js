@@ -163,6 +163,7 @@ export function createRun(store) {
         parameters: api.parameters,
         counted: countParameters(config).total,
         backend: api.backend,
+        kvDtype: api.kvDtype,
         warnings: api.warnings ?? [],
         api,
       },
