@@ -121,6 +121,7 @@ function callsOf(r, model, config) {
             r.of([
               () => session.eval(...spoilt(r, [one, stops(r)])),
               () => session.rewind(...spoilt(r, [1])),
+              () => drain(session.generate(...spoilt(r, [one, { maxTokens: 2, ...stops(r) }]))),
               async () => {
                 const fork = await session.fork();
                 try {

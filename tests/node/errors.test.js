@@ -241,6 +241,29 @@ const CALLS = {
     'input',
     { signal: reads.signal },
   ],
+  'generate in a session': [
+    async (m, a, o) => {
+      const s = await m.plain.session();
+      try {
+        await collect(s.generate(a, withDefaults({ maxTokens: 1 }, o)));
+      } finally {
+        await s.close();
+      }
+    },
+    [1],
+    IDS,
+    'input',
+    {
+      maxTokens: generates.maxTokens,
+      seed: generates.seed,
+      temperature: generates.temperature,
+      stop: generates.stop,
+      logprobs: generates.logprobs,
+      ignoreEos: [FLAG],
+      addSpecialTokens: [FLAG],
+      signal: reads.signal,
+    },
+  ],
   rewind: [
     async (m, a) => {
       const s = await m.plain.session();

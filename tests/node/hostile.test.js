@@ -83,6 +83,14 @@ const LISTS = {
   sourceMask: (m, list) => m.forward(ids, { sourceMask: list }),
   source: (m, list) => m.forward(ids, { source: list }),
   messages: (m, list) => collect(m.chat(list)),
+  async 'the input of a generation in a session'(m, list) {
+    const session = await m.session();
+    try {
+      await collect(session.generate(list, { maxTokens: 1 }));
+    } finally {
+      await session.close();
+    }
+  },
   async 'the input of a session'(m, list) {
     const session = await m.session();
     try {

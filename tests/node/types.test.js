@@ -126,6 +126,12 @@ const ids: number[] | undefined = tokenizer?.encode(template ?? '');
 model.generate('x', { stop: '.' }); model.generate('x', { stop: ['.'] });
 const session = await model.session();
 const done: Promise<void> = session.dispose();
+for await (const { text, id } of session.generate('x', { stop: '.', seed: 3 })) console.log(text.length, id + 1);
+for await (const step of model.chat([{ role: 'user', content: 'x' }], { session })) console.log(step.position);
+const { value, done: ended } = await session.generate([1]).next();
+if (ended && value) console.log(value.prefilledTokens + value.reusedTokens);
+// @ts-expect-error a beam search has sequences of its own
+session.generate('x', { beams: 2 });
 await using other = await model.session();
 using last = await load('x');
 tokenizer?.dispose();

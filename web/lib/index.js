@@ -370,6 +370,11 @@ export async function depth(config, options = {}) {
  * @property {AbortSignal} [signal] aborted: the generator rejects with the signal's reason, and the engine stops
  */
 /**
+ * Options of Session.generate. Source, captures and edits are options of Model.session.
+ * @typedef {Omit<GenerateOptions, 'source'|'sourceMask'|'capture'|'captureBudget'|'edits'|'beams'|'lengthPenalty'>}
+ *   SessionGenerateOptions
+ */
+/**
  * @typedef {object} ForwardOptions
  * @property {string | Ids | (string | Ids)[]} [source] encoder-decoders: what the encoder reads; of several inputs one
  *   for all, or a list

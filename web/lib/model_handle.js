@@ -8,10 +8,10 @@ import {
   checkedLogits,
   checkedMessages,
 } from './input/arguments.js';
-import { guardedAsync } from './base/errors.js';
+import { fail, guardedAsync, refusal, show } from './base/errors.js';
 import { LIMITS, number, checkedText } from './base/values.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
-import { Session } from './session.js';
+import { Session, generateWhole, isSessionOf } from './session.js';
 
 /** @typedef {import('./index.js').Config} Config */
 /** @typedef {import('./index.js').Ids} Ids */
@@ -40,6 +40,8 @@ import { Session } from './session.js';
  * Options of Model.chat beside those of generate.
  * @typedef {object} ChatExtras
  * @property {Record<string, any>} [template]  further values for the template, such as { enable_thinking: false }
+ * @property {Session} [session]  of this model; keeps the conversation, instead of the model's own sequence. It cannot
+ *   be combined with `source`, `capture`, `edits` and `beams`
  */
 /**
  * What every call that reads one input takes.
@@ -91,13 +93,8 @@ import { Session } from './session.js';
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
 
-/**
- * @param {unknown} error
- * @returns {AsyncGenerator<any, any, void>} which is refused when its first step is asked for
- */
-async function* refusal(error) {
-  throw error;
-}
+/** Options of generate that a generation in a session cannot have. */
+const OWN_SEQUENCE = ['source', 'sourceMask', 'capture', 'captureBudget', 'edits', 'beams', 'lengthPenalty'];
 
 /**
  * A loaded model, made by `load`, `create` or `Training.model`. Its weights never change; calls and sessions are
@@ -111,6 +108,9 @@ export class Model {
   #limits;
   /** @type {Promise<Tokenizer> | null} */
   #tokenizer = null;
+  /** Holds the newest conversation of `chat`. @type {Session | null} */
+  #conversation = null;
+  #chatting = false;
   #disposed = false;
 
   /**
@@ -278,7 +278,10 @@ export class Model {
 
   /**
    * Continue a conversation. The messages become one prompt by the chat template that came with the model; otherwise
-   * this is `generate`.
+   * this is `generate`, with the same steps. The model keeps the keys and values of the newest conversation, so that
+   * the next turn runs only the tokens that differ or are new: the summary's `prefilledTokens`; `reusedTokens` are the
+   * others. With the option `session` a session keeps them. Every token is run again with `source`, `capture`, `edits`
+   * or `beams`, in a model with bidirectional attention, and in a second `chat` while a first one runs.
    * @param {Message[]} messages
    * @param {GenerateOptions & ChatExtras} [options]
    * @returns {AsyncGenerator<Step, Summary, void>}
@@ -292,12 +295,35 @@ export class Model {
    * }
    */
   async *chat(messages, options) {
-    const [{ template, ...rest }, hooks] = callOptions('chat', options, this.#limits);
+    const [{ template, session, ...rest }, hooks] = callOptions('chat', options, this.#limits);
+    const unfit = OWN_SEQUENCE.find((name) => rest[name] !== undefined);
+    if (session !== undefined) {
+      if (!isSessionOf(session, this))
+        fail('bad-option', `session is ${show(session)}, expected a session of this model`);
+      if (unfit) fail('bad-option', `${unfit} cannot be combined with session, which has a sequence of its own`);
+    }
     const list = checkedMessages(messages);
     const prompt = await guardedAsync(async () =>
       (await import('./chat.js')).chatPrompt(this.#info, list, template, (ids) => this.decode(ids)),
     );
-    return yield* this.generate(prompt, { ...rest, ...hooks, addSpecialTokens: false });
+    const own = { ...rest, addSpecialTokens: false };
+    if (session !== undefined) return yield* generateWhole(session, prompt, own, hooks);
+    const { kind, causal } = this.config;
+    if (unfit || kind !== 'decoder' || !causal || this.#chatting)
+      return yield* this.generate(prompt, { ...own, ...hooks });
+    this.#chatting = true;
+    try {
+      this.#conversation ??= await this.session();
+      return yield* generateWhole(this.#conversation, prompt, own, hooks);
+    } catch (error) {
+      if (/** @type {any} */ (error)?.code === 'out-of-memory') {
+        this.#conversation?.dispose();
+        this.#conversation = null;
+      }
+      throw error;
+    } finally {
+      this.#chatting = false;
+    }
   }
 
   /**

@@ -1,17 +1,32 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // session.js - the public class Session; run/session_table.js answers its messages
-import { GlassformerError } from './base/errors.js';
+import { GlassformerError, refusal } from './base/errors.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { callOptions, checkedInput } from './input/arguments.js';
 import { number } from './base/values.js';
 
 /** @typedef {import('./index.js').Ids} Ids */
+/** @typedef {import('./index.js').Step} Step */
+/** @typedef {import('./index.js').Summary} Summary */
+/** @typedef {import('./index.js').SessionGenerateOptions} SessionGenerateOptions */
 /** @typedef {import('./engine/engine.js').Tensor} Tensor */
 
 /**
- * One sequence in a model that the caller runs: `eval` takes tokens and returns logits; it can be rewound and forked.
- * Made by `Model.session`. Calls on one session run one after the other. Methods reject with `bad-state` after the
- * session or its model was disposed.
+ * Generate in a session from a whole sequence: the positions that the session holds of it are kept.
+ * @type {(session: Session, prompt: string | Ids, options: Record<string, any>, hooks: {signal?: AbortSignal}) =>
+ *   AsyncGenerator<Step, Summary, void>}
+ */
+export let generateWhole;
+/**
+ * Whether a value is a session of this model.
+ * @type {(value: any, model: object) => value is Session}
+ */
+export let isSessionOf;
+
+/**
+ * One sequence in a model that the caller runs: `eval` takes tokens and returns logits, `generate` appends new tokens;
+ * it can be rewound and forked. Made by `Model.session`. Calls on one session run one after the other: a call waits for
+ * the end of a generation that has begun. Methods reject with `bad-state` after the session or its model was disposed.
  */
 export class Session {
   #model;
@@ -21,6 +36,8 @@ export class Session {
   #length;
   #bytes;
   #closed = false;
+  /** Whether a generation runs, or waits for its reader. */
+  #generating = false;
   /** The last call: calls run one after the other. @type {Promise<any>} */
   #last = Promise.resolve();
   /**
@@ -30,7 +47,7 @@ export class Session {
   captured = {};
 
   /**
-   * Called by Model.session.
+   * Called by Model.session and fork.
    * @ignore
    * @param {object} model  referenced so that it is not collected before the session
    * @param {import('./worker/remote.js').Remote} remote
@@ -50,6 +67,14 @@ export class Session {
         remote.call('session', ['close', [session]]).catch(() => {});
       },
       this,
+    );
+  }
+
+  static {
+    generateWhole = (session, prompt, options, hooks) =>
+      session.#generate(checkedInput(prompt, 'prompt', session.#limits), options, hooks, true);
+    isSessionOf = /** @type {typeof isSessionOf} */ (
+      (value, model) => typeof value === 'object' && value !== null && #model in value && value.#model === model
     );
   }
 
@@ -102,6 +127,90 @@ export class Session {
   }
 
   /**
+   * Append tokens, then new ones until a reason to stop, as `Model.generate` does. Afterwards the session holds what it
+   * held before, the input, and exactly the new tokens that were delivered: those of the summary, or after `break`,
+   * an abort or an error those of the steps so far. When not even one step was delivered before an abort or an error,
+   * the session is as it was before. The last new token counts in `length` and is run by the next call, together with
+   * what follows it. The steps are the same as those of a new generation from the whole sequence.
+   * @param {string | Ids} input  may be empty when the session holds positions: the text then continues after these
+   * @param {SessionGenerateOptions} [options]
+   * @returns {AsyncGenerator<Step, Summary, void>} the steps' positions count from the beginning of the session, and
+   *   their `captured` holds the points that the session captures. Until it ends or is left, other calls on the session
+   *   wait: awaiting one between two steps would wait for ever. `dispose` does not wait and ends it
+   * @throws {GlassformerError} at the first step: `empty-prompt`, `context-full`, `bad-token`, `no-tokenizer`,
+   *   `capture-too-large`
+   * @example
+   * const session = await model.session();
+   * const options = { maxTokens: 8, temperature: 0 };
+   * let text = 'Once upon a time';
+   * for await (const step of session.generate(text, options)) text += step.text;
+   * for await (const step of session.generate(' Then', options)) text += step.text;
+   * console.log(session.length);                                          // 22
+   * await session.dispose();
+   */
+  generate(input, options) {
+    try {
+      const [rest, hooks] = callOptions('session.generate', options, this.#limits);
+      return keepAlive(this.#generate(checkedInput(input, 'input', this.#limits), rest, hooks, false), this);
+    } catch (error) {
+      return refusal(error);
+    }
+  }
+
+  /**
+   * @param {any} input
+   * @param {Record<string, any>} options
+   * @param {{signal?: AbortSignal}} hooks
+   * @param {boolean} whole  whether the input is the whole sequence
+   * @returns {AsyncGenerator<Step, Summary, void>}
+   */
+  async *#generate(input, options, hooks, whole) {
+    if (this.#closed) throw new GlassformerError('bad-state', 'the session was closed');
+    const previous = this.#last;
+    let end = () => {};
+    this.#last = new Promise((resolve) => {
+      end = () => resolve(undefined);
+    });
+    /** How many of the new tokens the session keeps; null: it is restored. @type {number | null} */
+    let kept = null;
+    try {
+      await previous;
+      this.#generating = true;
+      const steps = this.#remote.generate([input, options, { session: this.#id, whole }], hooks);
+      try {
+        for (;;) {
+          const { done, value } = await steps.next();
+          kept ??= 0;
+          if (done) return value;
+          kept++;
+          yield value;
+        }
+      } finally {
+        await steps.return(/** @type {any} */ (undefined));
+        await this.#settle(kept);
+      }
+    } finally {
+      this.#generating = false;
+      end();
+    }
+  }
+
+  /**
+   * End a generation on the engine's side. A session that was closed meanwhile has nothing to settle, and neither has
+   * one whose model has failed: then the reader receives that error.
+   * @param {number | null} kept
+   */
+  async #settle(kept) {
+    try {
+      const { length, bytes } = await this.#remote.call('session', ['settle', [this.#id, kept]]);
+      this.#length = length;
+      this.#bytes = bytes;
+    } catch {
+      // the next call reports it
+    }
+  }
+
+  /**
    * Keep the first n positions and drop the others. Nothing is computed again.
    * @param {number} n
    * @returns {Promise<void>}
@@ -136,12 +245,13 @@ export class Session {
   }
 
   /**
-   * Free the session's memory. Settles when it is free and never rejects. A second call does nothing.
+   * Free the session's memory, and end a generation that runs. Settles when it is free and never rejects. A second call
+   * does nothing.
    * @returns {Promise<void>}
    */
   async close() {
     if (this.#closed) return;
-    const done = this.#call('close', []);
+    const done = this.#generating ? this.#remote.call('session', ['close', [this.#id]]) : this.#call('close', []);
     this.#closed = true;
     finalizers.unregister(this);
     await done.catch(() => {});

@@ -136,6 +136,15 @@ export async function guardedAsync(run, signal) {
   }
 }
 
+/**
+ * A generator that throws at its first step: what a call returns whose arguments were refused.
+ * @param {unknown} error
+ * @returns {AsyncGenerator<any, any, void>}
+ */
+export async function* refusal(error) {
+  throw error;
+}
+
 /** Most characters of a value in an error message. */
 const SHOWN = 80;
 /** Most entries of a list or an object in an error message. */

@@ -278,19 +278,29 @@ const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
 const captureBudget = (value, name) => (value === null ? undefined : inRange(name, value, 0, Infinity));
 const CAPTURE_OPTIONS = { capture, captureBudget, edits };
 const SAMPLING_OPTIONS = { temperature: number, topK: number, topP: number, minP: number, repetitionPenalty: number };
-const GENERATION_OPTIONS = {
-  ...SOURCE_OPTIONS,
-  ...CAPTURE_OPTIONS,
+/** Options of a generation in a session, which has its source, captures and edits already. */
+const SESSION_GENERATION_OPTIONS = {
   ...SAMPLING_OPTIONS,
   maxTokens: number,
   seed: number,
   stop,
   logprobs: number,
   ignoreEos: flag,
+  addSpecialTokens: flag,
+  signal,
+};
+const GENERATION_OPTIONS = {
+  ...SOURCE_OPTIONS,
+  ...CAPTURE_OPTIONS,
+  ...SESSION_GENERATION_OPTIONS,
   beams: number,
   lengthPenalty: number,
-  addSpecialTokens: flag,
 };
+/**
+ * A session, or null. Model.chat checks that it is one of its own.
+ * @type {OptionCheck}
+ */
+const session = (value) => value ?? undefined;
 const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
 
 /**
@@ -300,7 +310,7 @@ const PASS_OPTIONS = { ...SOURCE_OPTIONS, addSpecialTokens: flag };
 const CALLS = {
   encode: { addSpecialTokens: flag },
   generate: GENERATION_OPTIONS,
-  chat: { ...GENERATION_OPTIONS, template },
+  chat: { ...GENERATION_OPTIONS, template, session },
   forward: { ...PASS_OPTIONS, ...CAPTURE_OPTIONS, mask },
   embed: { mask, addSpecialTokens: flag, signal },
   distribution: { ...SAMPLING_OPTIONS, seen },
@@ -310,6 +320,7 @@ const CALLS = {
   trace: PASS_OPTIONS,
   session: { ...SOURCE_OPTIONS, ...CAPTURE_OPTIONS },
   eval: { signal },
+  'session.generate': SESSION_GENERATION_OPTIONS,
 };
 
 /**

@@ -72,7 +72,7 @@ export async function* generateMany(model, prompts, o, { signal }) {
   } finally {
     for (const generation of generations) generation.sequence.close();
   }
-  const sum = (/** @type {'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
+  const sum = (/** @type {'prefilledTokens'|'prefillMs'|'decodeMs'} */ k) => summaries.reduce((n, s) => n + s[k], 0);
   // The texts share their passes: the decode time is that of the longest text. Beam searches run one after the other.
   const decodeMs = o.beams > 1 ? sum('decodeMs') : Math.max(...summaries.map((s) => s.decodeMs));
   const n = summaries.reduce((k, s) => k + s.ids.length, 0);
@@ -81,6 +81,8 @@ export async function* generateMany(model, prompts, o, { signal }) {
     ids: summaries.flatMap((s) => s.ids),
     seed: o.seed,
     stopReason: summaries[0].stopReason,
+    prefilledTokens: sum('prefilledTokens'),
+    reusedTokens: 0,
     prefillMs: sum('prefillMs'),
     decodeMs,
     tokensPerSecond: perSecond(n, decodeMs),

@@ -117,6 +117,8 @@ export async function* beamSearch(model, prompt, o, { signal }) {
       ids: buffer.ids,
       seed: o.seed,
       stopReason,
+      prefilledTokens: prompt.length,
+      reusedTokens: 0,
       prefillMs,
       decodeMs,
       tokensPerSecond: perSecond(passes, decodeMs),

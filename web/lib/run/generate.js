@@ -25,6 +25,9 @@ import { Yielder } from '../base/event_loop.js';
  * @property {number[]} ids      new tokens
  * @property {number} seed       that the tokens were sampled with
  * @property {'maxTokens'|'eos'|'stop'|'contextFull'} stopReason  of the first prompt, when there are several
+ * @property {number} prefilledTokens  tokens of the prompt that were run, in prefillMs
+ * @property {number} reusedTokens     tokens of the prompt whose keys and values the cache held already: of
+ *   `Session.generate` and `chat`, otherwise 0
  * @property {number} prefillMs  engine time of the prompt
  * @property {number} decodeMs   engine time of the new tokens
  * @property {number} tokensPerSecond  decode passes per second of engine time; 0 without such passes, and when their
@@ -144,6 +147,8 @@ function overlap(text, stop) {
 export class Generation {
   prefillMs = 0;
   decodeMs = 0;
+  prefilledTokens = 0;
+  reusedTokens = 0;
   #passes = 0;
   #passStart = 0;
   #generated = 0;
@@ -176,16 +181,29 @@ export class Generation {
     const generation = new Generation(model, await model.openSequence(o), prompt, o);
     try {
       const from = performance.now();
-      generation.sequence.session.seed(o.seed);
       await generation.sequence.encodeSource(o, yielder);
-      await generation.sequence.prefill(prompt, yielder);
-      generation.#passStart = performance.now();
+      await generation.prefill(yielder);
       generation.prefillMs = generation.#passStart - from;
       return generation;
     } catch (error) {
       generation.sequence.close();
       throw error;
     }
+  }
+
+  /**
+   * Seed the sampler and run the tokens of the prompt that follow those in the cache, at least one.
+   * @param {Yielder} yielder
+   */
+  async prefill(yielder) {
+    const { sequence, ids, o } = this;
+    const from = performance.now();
+    this.reusedTokens = sequence.session.length;
+    this.prefilledTokens = ids.length - this.reusedTokens;
+    sequence.session.seed(o.seed);
+    await sequence.prefill(ids.slice(this.reusedTokens), yielder);
+    this.#passStart = performance.now();
+    this.prefillMs = this.#passStart - from;
   }
 
   /** Whether another token is to be chosen. */
@@ -243,13 +261,48 @@ export class Generation {
    */
   summary() {
     const {
+      prefilledTokens,
+      reusedTokens,
       prefillMs,
       decodeMs,
       buffer: { text, ids },
       o: { seed },
     } = this;
-    const stopReason = /** @type {Summary['stopReason']} */ (this.#reason);
-    return { text, ids, seed, stopReason, prefillMs, decodeMs, tokensPerSecond: perSecond(this.#passes, decodeMs) };
+    return {
+      text,
+      ids,
+      seed,
+      stopReason: /** @type {Summary['stopReason']} */ (this.#reason),
+      prefilledTokens,
+      reusedTokens,
+      prefillMs,
+      decodeMs,
+      tokensPerSecond: perSecond(this.#passes, decodeMs),
+    };
+  }
+}
+
+/**
+ * The steps of a generation whose prompt was run.
+ * @param {Generation} generation
+ * @param {Yielder} yielder
+ * @param {(steps: Step[]) => boolean} due  see Delivery
+ * @returns {AsyncGenerator<Step[], Summary, void>}
+ */
+export async function* decode(generation, yielder, due) {
+  /** @type {Step[]} */
+  let steps = [];
+  for (;;) {
+    steps.push(...generation.choose());
+    if (steps.length && (!generation.running || due(steps))) {
+      yield steps;
+      steps = [];
+    }
+    if (!generation.running) return generation.summary();
+    const wait = yielder.yieldIfDue(); // usually undefined; awaiting undefined costs as much as the rest of the loop
+    if (wait) await wait;
+    generation.startPass();
+    generation.sequence.advance(generation.ids);
   }
 }
 
@@ -266,20 +319,7 @@ export async function* generate(model, prompt, o, { signal, due = () => true }) 
   await yielder.yieldIfDue();
   const generation = await Generation.open(model, prompt, o, yielder);
   try {
-    /** @type {Step[]} */
-    let steps = [];
-    for (;;) {
-      steps.push(...generation.choose());
-      if (steps.length && (!generation.running || due(steps))) {
-        yield steps;
-        steps = [];
-      }
-      if (!generation.running) return generation.summary();
-      const wait = yielder.yieldIfDue(); // usually undefined; awaiting undefined costs as much as the rest of the loop
-      if (wait) await wait;
-      generation.startPass();
-      generation.sequence.advance(generation.ids);
-    }
+    return yield* decode(generation, yielder, due);
   } finally {
     generation.sequence.close();
   }

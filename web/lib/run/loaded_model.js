@@ -226,8 +226,18 @@ export class LoadedModel {
    * @param {any} prompt  text, ids, or a list of several
    * @param {Record<string, any>} options
    * @param {import('./generate.js').Delivery} hooks
+   * @param {import('./session_table.js').InSession} [inSession]  continue a session instead of a new sequence
+   * @returns {AsyncGenerator<import('./generate.js').Step[], import('./generate.js').Summary, void>}
    */
-  async *generate(prompt, options, hooks) {
+  async *generate(prompt, options, hooks, inSession) {
+    // Synchronous up to here: a later message about the session finds the generation running.
+    if (inSession)
+      return yield* /** @type {import('./session_table.js').SessionTable} */ (this.#sessions).generate(
+        prompt,
+        options,
+        hooks,
+        inSession,
+      );
     this.requireDecoder('generate');
     const o = checkedGeneration(options, this.config.vocab_size);
     const many = isSequenceList(prompt);
@@ -251,7 +261,7 @@ export class LoadedModel {
 
   /**
    * Call a method of the session table.
-   * @param {'open'|'eval'|'rewind'|'fork'|'close'} method
+   * @param {'open'|'eval'|'settle'|'rewind'|'fork'|'close'} method
    * @param {any[]} args
    * @param {Hooks} [hooks]
    */

@@ -1,13 +1,25 @@
 // session_table.js - the sequences of the caller's Session objects (../session.js), by number
+import { Generation, decode } from './generate.js';
 import { Yielder } from '../base/event_loop.js';
-import { numberInRange } from '../input/options.js';
+import { checkedGeneration, numberInRange } from '../input/options.js';
 import { fail } from '../base/errors.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./loaded_model.js').Hooks} Hooks */
 /**
- * ids: all tokens of the session; a model with bidirectional attention runs them again in each eval.
- * @typedef {{sequence: import('./sequence.js').Sequence, ids: number[]}} Entry
+ * A generation in a session that was not settled yet. ids: the prompt and all tokens that were chosen; ended: resolves
+ * when it makes no more engine calls.
+ * @typedef {{ids: number[], prompt: number, ended: Promise<void>}} Started
+ */
+/**
+ * ids: all tokens that the session holds. The engine's cache holds the first of them, and those that are missing there
+ * (the last token of a generation) are run by the next call. A model with bidirectional attention runs all of them
+ * again in each call.
+ * @typedef {{sequence: import('./sequence.js').Sequence, ids: number[], started: Started | null}} Entry
+ */
+/**
+ * Which session a generation continues. whole: the input is the whole sequence and not what follows the tokens held.
+ * @typedef {{session: number, whole: boolean}} InSession
  */
 
 /** Its methods are called by Session through messages; their results can be posted. */
@@ -51,7 +63,7 @@ export class SessionTable {
       sequence.close();
       throw error;
     }
-    return this.#add({ sequence, ids: [] });
+    return this.#add({ sequence, ids: [], started: null });
   }
 
   /**
@@ -65,31 +77,105 @@ export class SessionTable {
     const { sequence } = entry;
     const { session } = sequence;
     const { causal, vocab_size: v } = this.model.config;
-    const ids = this.model.ids(input, 'input', session.length === 0);
-    const before = session.length;
-    if (before + ids.length > session.context) {
-      fail(
-        'context-full',
-        `the session holds ${before} positions and the input has ${ids.length} tokens, ` +
-          `the context holds ${session.context}`,
-      );
-    }
+    const ids = this.#appended(entry, input);
     const all = [...entry.ids, ...ids];
     let logits = new Float32Array(0);
     try {
+      const yielder = new Yielder(signal);
       if (!causal) session.rewind(0);
-      await sequence.prefill(causal ? ids : all, new Yielder(signal), (_, n) => {
+      else if (session.length < entry.ids.length) {
+        await sequence.prefill(entry.ids.slice(session.length), yielder);
+        sequence.takeCaptured(); // these rows do not belong to this call
+      }
+      await sequence.prefill(causal ? ids : all, yielder, (_, n) => {
         logits = session.logits(n - 1, 1, v);
       });
     } catch (error) {
-      // Restore the state before this call.
-      session.rewind(causal ? before : 0);
-      if (!causal && before) session.eval(entry.ids);
+      keep(entry, causal ? entry.ids.length : 0);
       sequence.takeCaptured();
       throw error;
     }
     entry.ids = all;
     return { logits, captured: sequence.takeCaptured() ?? {}, ...sizes(entry) };
+  }
+
+  /**
+   * The ids of an input that follows the tokens of a session, checked.
+   * @param {Entry} entry
+   * @param {any} input  text or ids
+   * @param {boolean} [addSpecialTokens]  at the beginning of the session
+   */
+  #appended({ ids: held, sequence: { session } }, input, addSpecialTokens = true) {
+    const ids = this.model.ids(input, 'input', addSpecialTokens && held.length === 0);
+    if (held.length + ids.length > session.context) {
+      fail(
+        'context-full',
+        `the session holds ${held.length} positions and the input has ${ids.length} tokens, ` +
+          `the context holds ${session.context}`,
+      );
+    }
+    return ids;
+  }
+
+  /**
+   * Continue a session with generated tokens. The caller calls `settle` after its end, however it ended.
+   * @param {any} input  text or ids; with `whole` the whole sequence, of which the part is kept that the session holds
+   * @param {Record<string, any>} options
+   * @param {import('./generate.js').Delivery} hooks
+   * @param {InSession} inSession
+   * @returns {AsyncGenerator<import('./generate.js').Step[], import('./generate.js').Summary, void>}
+   */
+  async *generate(input, options, { signal, due = () => true }, { session: id, whole }) {
+    const { model } = this;
+    const entry = this.#get(id);
+    const { sequence } = entry;
+    const o = checkedGeneration(options, model.config.vocab_size);
+    /** @type {number[]} */
+    let prompt;
+    if (whole) {
+      prompt = model.ids(input, 'prompt', options.addSpecialTokens);
+      model.checkLength(prompt.length, 'prompt');
+      const differing = prompt.findIndex((token, i) => token !== entry.ids[i]);
+      entry.ids.length = differing < 0 ? prompt.length : differing;
+    } else {
+      const isEmpty = input.length === 0 && entry.ids.length > 0;
+      prompt = isEmpty ? [...entry.ids] : [...entry.ids, ...this.#appended(entry, input, options.addSpecialTokens)];
+    }
+    // The logits come from the prompt's last token, which is therefore run in any case.
+    keep(entry, model.config.causal ? Math.min(entry.ids.length, prompt.length - 1) : 0);
+    const generation = new Generation(model, sequence, prompt, o);
+    let end = () => {};
+    /** @type {Promise<void>} */
+    const ended = new Promise((resolve) => {
+      end = resolve;
+    });
+    entry.started = { ids: generation.ids, prompt: prompt.length, ended };
+    try {
+      const yielder = new Yielder(signal);
+      await yielder.yieldIfDue();
+      await generation.prefill(yielder);
+      return yield* decode(generation, yielder, due);
+    } finally {
+      end();
+    }
+  }
+
+  /**
+   * Determine what a session holds after a generation, when that makes no more engine calls.
+   * @param {number} id
+   * @param {number | null} delivered  how many of the new tokens are kept; null: neither them nor the prompt
+   */
+  async settle(id, delivered) {
+    const entry = this.#get(id);
+    const { started } = entry;
+    if (!started) return sizes(entry); // it failed before its first pass
+    await started.ended;
+    this.#get(id); // throws when it was closed meanwhile
+    entry.started = null;
+    if (delivered !== null) entry.ids = started.ids.slice(0, started.prompt + delivered);
+    keep(entry, this.model.config.causal ? entry.ids.length : 0);
+    entry.sequence.takeCaptured();
+    return sizes(entry);
   }
 
   /**
@@ -99,9 +185,9 @@ export class SessionTable {
    */
   rewind(id, n) {
     const entry = this.#get(id);
-    numberInRange('the number of positions to keep', n, 0, entry.sequence.session.length, true);
-    entry.sequence.session.rewind(n);
+    numberInRange('the number of positions to keep', n, 0, entry.ids.length, true);
     entry.ids.length = n;
+    keep(entry, n);
     return sizes(entry);
   }
 
@@ -111,7 +197,7 @@ export class SessionTable {
    */
   fork(id) {
     const { sequence, ids } = this.#get(id);
-    return this.#add({ sequence: sequence.fork(), ids: [...ids] });
+    return this.#add({ sequence: sequence.fork(), ids: [...ids], started: null });
   }
 
   /**
@@ -128,6 +214,15 @@ export class SessionTable {
  * Positions and cache bytes of a session.
  * @param {Entry} entry
  */
-function sizes({ sequence: { session } }) {
-  return { length: session.length, bytes: session.kvBytes };
+function sizes({ ids, sequence: { session } }) {
+  return { length: ids.length, bytes: session.kvBytes };
+}
+
+/**
+ * Keep at most the first n positions in the engine's cache.
+ * @param {Entry} entry
+ * @param {number} n
+ */
+function keep({ sequence: { session } }, n) {
+  if (session.length > n) session.rewind(n);
 }

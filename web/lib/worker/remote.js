@@ -101,7 +101,7 @@ export class LocalModel {
    * @param {Hooks} [hooks]
    */
   async *generate(args, hooks = {}) {
-    const inner = this.#requireModel().generate(args[0], args[1], hooks);
+    const inner = this.#requireModel().generate(args[0], args[1], hooks, args[2]);
     try {
       for (;;) {
         const { done, value } = await inner.next();

@@ -100,7 +100,7 @@ async function streamSteps(id, call, args) {
   const { signal } = call.controller;
   let last = 0; // the first step is posted at once
   const due = (/** @type {any[]} */ steps) => steps.length >= call.credit || performance.now() - last >= POST_MS;
-  const generator = requireModel().generate(args[0], args[1], { signal, due });
+  const generator = requireModel().generate(args[0], args[1], { signal, due }, args[2]);
   const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   try {
     for (;;) {
