@@ -1,6 +1,7 @@
-/* attend.c - blocks of 64 cached keys and values: in, out, and scores against the keys.
+/* attend.c - the key/value cache's blocks of 64 positions: their sizes, storing keys and values, and the scores of
+ * queries against the keys.
  *
- * Keys are kept transposed, a lane for each key, so that a score is a chain over d_head with no horizontal sum.
+ * Keys are kept transposed, a lane for each key, so that a score is a sum over d_head within one lane.
  * Up to 4 queries share what is loaded.
  *
  * q8 sums are exact integers: keys meet a query quantised like them (one scale for the head, max|q|
@@ -32,10 +33,10 @@ static float *value_scales(void *vblock, int32_t d_head) {
     return (float *)((char *)vblock + (int64_t)d_head * GF_KV_BLOCK);
 }
 
-/* ---- in and out -------------------------------------------------------------------------------------------------- */
+/* ---- storing ----------------------------------------------------------------------------------------------------- */
 
-/* scale = max|x| / 127 over n values, and its inverse, 0 for a scale that has none. Not finite:
- * scale NaN, inverse 0. */
+/* Returns scale = max|x| / 127 over n values. *inverse = 1 / scale, or 0 where the scale is too small for it. If a
+ * value is not finite: scale NaN, inverse 0. */
 static float int8_scale(const float *x, int32_t n, float *inverse) {
     v128 top = i4_splat(0);
     for (int32_t i = 0; i < n; i += 4) top = i4_max(top, f4_abs(v_load_to(x, i, n)));
@@ -50,7 +51,7 @@ static float int8_scale(const float *x, int32_t n, float *inverse) {
     return scale;
 }
 
-/* Columns i .. i+3 of x as int8 in int32 lanes; without an inverse all are 0. */
+/* Columns i .. i+3 of x as int8 in int32 lanes; all 0 if inverse is 0. */
 GF_INLINE v128 int8_columns(const float *x, int32_t i, int32_t n, float inverse) {
     if (inverse == 0) return i4_splat(0);
     return i4_nearest(f4_mul(v_load_to(x, i, n), f4_splat(inverse)));

@@ -1,4 +1,4 @@
-/* dot.c - see dot.h. */
+/* dot.c - keeps the kind of int8 products in use; see dot.h. */
 #include "kernels/dot.h"
 #include "kernels/simd.h" /* GF_RELAXED */
 

@@ -1,8 +1,8 @@
-/* dot.h - how this machine forms products of int8 numbers.
+/* dot.h - which instructions compute products of int8 weights and int8 activations, and how the weights are stored
+ * for them.
  *
- * int8 weights times int8 activations give exact integers, so every way of forming them gives the same result. Which
- * way
- * is fast and exact is a property of the machine: gf_kernels_init (probe.c) finds it once. */
+ * The products are exact integers, so every kind gives the same result. gf_kernels_init (probe.c) chooses the fastest
+ * kind that is exact on this machine. */
 #ifndef GF_DOT_H
 #define GF_DOT_H
 #include <stdint.h>
@@ -14,11 +14,12 @@ enum gf_dot {
     GF_DOT_SIGNED,   /* i4_rdot, b signed; stored as they are */
 };
 
-/* The way in use: GF_DOT_I16 until gf_dot_use is called. Weights and keys stored before a change must be stored
+/* The kind in use: GF_DOT_I16 until gf_dot_use is called. Weights and keys stored before a change must be stored
  * again. */
 enum gf_dot gf_dot_kind(void);
-/* Builds without i4_rdot stay at GF_DOT_I16. */
+/* Set the kind; builds without i4_rdot keep GF_DOT_I16. Called by probe.c and tests. */
 void gf_dot_use(enum gf_dot kind);
-/* What the stored q8 byte of a column of weights or keys is XORed with: 0x80 where it is stored as w + 128, else 0. */
+/* The byte to XOR with an int8 weight or key of this column when it is stored or read: 0x80 where it is stored as
+ * w + 128, else 0. */
 uint8_t gf_dot_flip(int32_t column);
 #endif

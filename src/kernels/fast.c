@@ -185,7 +185,7 @@ GF_INLINE float row_sum(enum term kind, float *y, const float *x, int64_t n, flo
     return f4_sum(f4_add(f4_add(s[0], s[1]), f4_add(s[2], s[3])));
 }
 
-/* Largest of x[0..n), n >= 1; NaN compares as nothing. */
+/* Largest of x[0..n), n >= 1; NaN is skipped. */
 static float row_max(const float *x, int64_t n) {
     v128 m = v_splat32(x), m2 = m;
     int64_t i = 0;
@@ -253,7 +253,8 @@ static double log_exactly(float s) {
     return (double)e * 0.69314718055994530942 + 2 * f * t;
 }
 
-/* In stretches, each from its own maximum, that threads take and that are added up in their order. */
+/* The row is divided into pieces of fixed length, which threads compute, each relative to its own maximum. The results
+ * are added in the order of the pieces. */
 enum { LSE_PARTS = 64, LSE_LEAST = 2048 };
 struct lse {
     const float *x;
@@ -283,11 +284,11 @@ float gf_logsumexp(const float *x, int32_t n, struct gf_pool *pool) {
     return sum >= 1 ? (float)((double)top + log_exactly(sum)) : sum; /* else NaN */
 }
 
-/* First the largest value and where, to 64; then its place among those. */
+/* First the largest value and the group of 64 that holds it, then its index in that group. */
 int32_t gf_argmax(const float *x, int32_t n) {
     float top = -INFINITY;
     int32_t from = 0;
-    v128 number = i4_splat(-1); /* lanes that met no NaN */
+    v128 number = i4_splat(-1); /* lanes without a NaN so far */
     for (int32_t i = 0; i < n; i += 64) {
         v128 m = f4_splat(-INFINITY), l = m;
         int32_t j = i, end = n - i < 64 ? n : i + 64;

@@ -1,8 +1,8 @@
-/* gemm.c - see gemm.h. Blocks of B and A are packed, so that the inner loop reads both in sequence
- * whichever way they are stored: B as [k][COLS columns], A as [k][ROWS rows].
+/* gemm.c - C = alpha op(A) op(B) + beta C, see gemm.h. Blocks of B and A are copied (packed), so that the inner loop
+ * reads both in sequence, transposed or not: B as [k][COLS columns], A as [k][ROWS rows].
  *
- * A sum runs over k in chunks of DEPTH: within a chunk one chain, chunk sums added in order. That
- * depends on k alone, so splitting m or n among threads changes no bit. */
+ * A sum runs over k in chunks of DEPTH: products are added in order within a chunk, then the sums of the chunks in
+ * order. This order depends on k alone, so splitting m or n among threads changes no bit. */
 #include "kernels/gemm.h"
 #include <string.h>
 
@@ -19,7 +19,7 @@ typedef float lanes __attribute__((vector_size(COLS * sizeof(float)), aligned(4)
 
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
-/* to [k][width] = columns (or, transposed, rows) of `from`; those past n become zeros. */
+/* Pack: to [k][width] = n columns (or, transposed, n rows) of `from`; columns n .. width - 1 become zeros. */
 static void pack(float *to, int32_t width, const float *from, int32_t ld, int transposed, int32_t n, int32_t k) {
     for (int32_t i = 0; i < k; i++, to += width) {
         if (!transposed && n == width) {

@@ -1,4 +1,4 @@
-/* kernels.h - the arithmetic: arrays in, arrays out.
+/* kernels.h - the arithmetic on arrays: conversions, matrix products, norms, activations, softmax, RoPE, attention.
  *
  * Functions that compute exist twice with one contract: NAME_ref in ref.c is the definition (plain loops, sums in
  * double unless it says otherwise); NAME is the fast version on the vector operations of simd.h, in fast.c (rows and
@@ -17,22 +17,20 @@
 
 struct gf_pool; /* base/pool.h; NULL means: this thread alone */
 
-/* Find out which integer products this machine computes exactly (probe.c). Call it before the first matrix or cache is
- * filled, because the storage of int8 weights and keys depends on it; further calls do nothing. Without it the relaxed
- * build gives the same results, more slowly. */
+/* Choose the fastest integer product that this machine computes exactly (probe.c). Call it before the first matrix or
+ * cache is filled, because the storage of int8 weights and keys depends on it; further calls do nothing. Without it the
+ * relaxed build gives the same results, more slowly. */
 void gf_kernels_init(void);
-/* What was found: "native", "simd128", or "relaxed, " and one of "unsigned dot", "signed dot",
+/* The choice: "native", "simd128", or "relaxed, " and one of "unsigned dot", "signed dot",
  * "split dot", "16-bit dot". All give the same bits. */
 const char *gf_kernels_name(void);
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
 /* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum):
- * every
- * type a weight can have, once. A block of a quantised type is an f16 scale d, an f16 minimum m if it has one, and the
- * integers q: x = (q - zero) d + m. 4-bit types: 16 bytes, the low nibbles are columns 0..15 (quant.c draws them). A
- * new
- * type is a row here, its conversions in quant.c and its kernel in matmul_int8.c. */
+ * every type that a weight can have. A block of a quantised type is an f16 scale d, an f16 minimum m if the type has
+ * one, and the integers q: x = (q - zero) d + m. In 4-bit types the low nibbles of the 16 bytes are columns 0..15
+ * (layouts: quant.c). CONTRIBUTING lists what a new type needs besides its row here. */
 #define GF_DTYPES(X)                                                                                                   \
     X(GF_F32, 0, "f32", 1, 4, 32, 0, 0)                                                                                \
     X(GF_F16, 1, "f16", 1, 2, 16, 0, 0)   /* IEEE half; in products infinity and NaN read as finite, 2^16 or more */   \
@@ -52,7 +50,8 @@ union gf_any_block {
 #undef GF_DTYPE_ROOM
 enum { GF_BLOCK_ROOM = sizeof(union gf_any_block) };
 
-/* The table, by dtype. Here, so that a kernel compiled for one type is left with constants. */
+/* The table, indexed by dtype. It stands in the header so that the compiler replaces its entries by constants in a
+ * kernel that is compiled for one type. */
 struct gf_dtype_row {
     const char *name;
     int32_t block_cols, block_bytes, bits, zero, has_minimum;
@@ -72,7 +71,7 @@ enum gf_layout {
 
 /* A weight W [rows = out, cols = in]. GF_PANELS keeps 16 output rows side by side, so that one
  * sequential stream feeds 16 sums and each SIMD lane is an output row. Rows are padded to a
- * multiple of 16 (with anything), cols of quantised types must be a multiple of 32.
+ * multiple of 16 (their values do not matter), cols of quantised types must be a multiple of 32.
  *
  *   f32, f16, bf16  [rows/16][cols][16]
  *   q8_0            [rows/16][cols/32][8][16 rows][4 cols] int8   scale [rows/16][cols/32][16] f32
@@ -92,7 +91,7 @@ struct gf_mat {
 /* Bytes that W takes in memory, scales included, rounded up to 64; UINT64_MAX when cols does not
  * suit the type. */
 uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols);
-/* Describe memory (64-byte aligned, gf_mat_bytes of it, the caller's) as W. Zeroes nothing. */
+/* Make W describe `memory`: 64-byte aligned, gf_mat_bytes long, owned by the caller. Its bytes are not changed. */
 void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory);
 /* n values of a file's dtype (n a multiple of the block's columns) to float. */
 void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n);

@@ -1,6 +1,4 @@
-/* mat.c - the layout of a weight in memory: its size, storing rows, reading rows back.
- *
- * The layouts are drawn in kernels.h. */
+/* mat.c - stores weights in their memory layout (panels of 16 rows) and reads rows back. The layouts: kernels.h. */
 #include "base/half.h"
 #include "kernels/dot.h" /* gf_dot_flip */
 #include "kernels/kernels.h"
@@ -9,7 +7,7 @@
 /* Floats of a block in memory: its scale, and its minimum if it has one. */
 static int32_t scales_of(int32_t dtype) { return 1 + gf_dtypes[dtype].has_minimum; }
 
-/* Bytes of the panels' numbers, and of their scales; 0 when cols does not suit the type. */
+/* *data, *scale = bytes of the values and of the scales. Returns 0 when the shape or the type is not possible. */
 static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint64_t *data, uint64_t *scale) {
     if (rows < 0 || cols < 0 || dtype < 0 || dtype >= GF_N_DTYPES) return 0;
     uint64_t values = (uint64_t)rows * (uint64_t)cols;
@@ -41,14 +39,15 @@ void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, 
     if (scale) w->scale = (float *)((char *)memory + round64(data));
 }
 
-/* Index of (row, col) among the numbers of a float matrix; its column is a stride of 16 (or 1). */
+/* Index of (row, col) among the values of a float matrix. */
 static int64_t place(const struct gf_mat *w, int32_t row, int32_t col) {
     if (w->layout == GF_ROWS) return (int64_t)row * w->cols + col;
     return ((int64_t)(row / GF_PANEL) * w->cols + col) * GF_PANEL + row % GF_PANEL;
 }
+/* Distance of neighbouring columns of a row in a float matrix, in values. */
 static int64_t col_stride(const struct gf_mat *w) { return w->layout == GF_ROWS ? 1 : GF_PANEL; }
 
-/* First byte of a row within a block of a quantised panel, and its scale. */
+/* The first byte of a row's part of a block of a quantised matrix, and the row's scale in that block. */
 static uint8_t *block_data(const struct gf_mat *w, int32_t row, int32_t block) {
     int64_t blocks = w->cols / GF_QBLOCK, bytes = GF_PANEL * GF_QBLOCK * gf_dtypes[w->dtype].bits / 8;
     return (uint8_t *)w->data + ((row / GF_PANEL) * blocks + block) * bytes + row % GF_PANEL * 4;
@@ -58,7 +57,7 @@ static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
     return w->scale + ((row / GF_PANEL) * blocks + block) * n + row % GF_PANEL;
 }
 
-/* One block of a file into its place. */
+/* Store one block of a file, p, as block `block` of a row. */
 static void put_block(struct gf_mat *w, int32_t row, int32_t block, const uint8_t *p) {
     uint8_t *to = block_data(w, row, block);
     float *scale = block_scale(w, row, block);
@@ -138,8 +137,7 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
         const uint8_t *p = block_data(w, row, b);
         const float *s = block_scale(w, row, b);
         if (gf_dtypes[w->dtype].bits == 8) {
-            for (int j = 0; j < 32; j++)
-                y[j] = (float)(int8_t)(p[j / 4 * 64 + j % 4] ^ (j % 2 ? odd : even)) * *s;
+            for (int j = 0; j < 32; j++) y[j] = (float)(int8_t)(p[j / 4 * 64 + j % 4] ^ (j % 2 ? odd : even)) * *s;
             continue;
         }
         const int zero = gf_dtypes[w->dtype].zero, minimum = gf_dtypes[w->dtype].has_minimum;

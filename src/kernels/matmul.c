@@ -1,4 +1,5 @@
-/* matmul.c - y = x W^T + b: the float types, and how every type is cut into tiles.
+/* matmul.c - gf_matmul, y = x W^T + b: the products of float weights, and the division of all products into tiles for
+ * threads. Products of quantised weights: matmul_int8.c.
  *
  * A tile is a few panels of W times all tokens; its result does not depend on the thread. A SIMD lane is a row of W,
  * and a float sum adds columns 0, 1, 2, ... in that order, so 1 token and 4 tokens give the same bits. */
@@ -18,8 +19,8 @@ struct job {
     const float *scaled; /* f16, one token: x times 2^112; NULL if that would overflow */
 };
 
-/* y[0..rows) = sums + b; n tokens, sums 16 apart. p: the panel. */
-static void emit(const struct job *j, int32_t p, int32_t token, const float *sums, int32_t n) {
+/* Store the sums of panel p, [n][16], for n tokens from `token` on: y = sums + b, without the panel's padding rows. */
+static void store_sums(const struct job *j, int32_t p, int32_t token, const float *sums, int32_t n) {
     int32_t row = p * GF_PANEL;
     int32_t rows = j->w->rows - row < GF_PANEL ? j->w->rows - row : GF_PANEL;
     float *y = j->y + (int64_t)token * j->ldy + row;
@@ -80,8 +81,8 @@ static void float_by_1(const struct job *j, int32_t p, int32_t end) {
             panels_by_1(out, data, next, j->scaled, w->cols, F16_LOW);
         else
             panels_by_1(out, data, next, j->x, w->cols, F16);
-        emit(j, p, 0, out, 1);
-        if (two) emit(j, p + 1, 0, out + GF_PANEL, 1);
+        store_sums(j, p, 0, out, 1);
+        if (two) store_sums(j, p + 1, 0, out + GF_PANEL, 1);
     }
 }
 
@@ -117,8 +118,8 @@ static void unpack(float *dst, const struct gf_mat *w, int32_t p, int32_t c, int
  * <= 8 accumulators stay in registers over all columns: a column costs `vectors` loads of weights, `tokens` broadcasts
  * of x and tokens * vectors products. 4 tokens x 2 vectors read 6 values for 8 products; 1 token x 4 vectors read 5 for
  * 4. */
-GF_INLINE void step(float *sums, const float *w, const float *x, int32_t ldx, int32_t k, int tokens, int vectors,
-                    int row) {
+GF_INLINE void add_columns(float *sums, const float *w, const float *x, int32_t ldx, int32_t k, int tokens, int vectors,
+                           int row) {
     v128 s[8];
     const float *xt[4];
     w += row, sums += row;
@@ -150,28 +151,28 @@ GF_INLINE void step(float *sums, const float *w, const float *x, int32_t ldx, in
 static void float_by_many(const struct job *j, int32_t p) {
     const struct gf_mat *w = j->w;
     float sums[TOKENS * GF_PANEL], unpacked[CHUNK * GF_PANEL];
-    int straight = w->dtype == GF_F32 && w->layout == GF_PANELS;
+    int in_place = w->dtype == GF_F32 && w->layout == GF_PANELS;
     for (int32_t t0 = 0; t0 < j->n; t0 += TOKENS) {
         int32_t n = j->n - t0 < TOKENS ? j->n - t0 : TOKENS;
         memset(sums, 0, sizeof *sums * GF_PANEL * (size_t)n);
         for (int32_t c = 0; c < w->cols; c += CHUNK) {
             int32_t k = w->cols - c < CHUNK ? w->cols - c : CHUNK, t = 0;
             const float *panel = unpacked, *x = j->x + (int64_t)t0 * j->ldx + c;
-            if (straight)
+            if (in_place)
                 panel = (const float *)w->data + ((int64_t)p * w->cols + c) * GF_PANEL;
             else
                 unpack(unpacked, w, p, c, k);
             for (; t + 4 <= n; t += 4) {
-                step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 0);
-                step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 8);
+                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 0);
+                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 4, 2, 8);
             }
             if (t + 2 <= n) {
-                step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 2, 4, 0);
+                add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, j->ldx, k, 2, 4, 0);
                 t += 2;
             }
-            if (t < n) step(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, 0, k, 1, 4, 0);
+            if (t < n) add_columns(sums + t * GF_PANEL, panel, x + (int64_t)t * j->ldx, 0, k, 1, 4, 0);
         }
-        emit(j, p, t0, sums, n);
+        store_sums(j, p, t0, sums, n);
     }
 }
 
@@ -183,13 +184,13 @@ static void tile(void *ctx, int32_t index) {
     if (end > j->panels) end = j->panels;
     if (gf_dtype_is_quantized(j->w->dtype)) {
         float sums[TOKENS * GF_PANEL];
-        int32_t lanes = j->acts.lanes, most = lanes == 1 ? 1 : TOKENS / 4;
+        int32_t lanes = j->acts.lanes, max_groups = lanes == 1 ? 1 : TOKENS / 4;
         for (; p < end; p++)
-            for (int32_t g = 0; g < j->acts.groups; g += most) {
-                int32_t groups = j->acts.groups - g < most ? j->acts.groups - g : most;
+            for (int32_t g = 0; g < j->acts.groups; g += max_groups) {
+                int32_t groups = j->acts.groups - g < max_groups ? j->acts.groups - g : max_groups;
                 int32_t left = j->n - g * lanes;
                 gf_int8_panel(sums, j->w, p, &j->acts, g, groups);
-                emit(j, p, g * lanes, sums, left < groups * lanes ? left : groups * lanes);
+                store_sums(j, p, g * lanes, sums, left < groups * lanes ? left : groups * lanes);
             }
     } else if (j->n == 1 && j->w->layout == GF_PANELS)
         float_by_1(j, p, end);

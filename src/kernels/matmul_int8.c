@@ -19,7 +19,8 @@
 
 /* ---- activations ------------------------------------------------------------------------------------------------- */
 
-static void *take(char **at, uint64_t bytes) {
+/* The next `bytes` bytes of scratch, rounded up to 64. */
+static void *carve(char **at, uint64_t bytes) {
     void *p = *at;
     *at += (bytes + 63) & ~(uint64_t)63;
     return p;
@@ -32,10 +33,10 @@ void gf_acts_bind(struct gf_acts *a, int32_t n, int32_t cols, void *scratch) {
     char *at = scratch;
     a->lanes = n == 1 ? 1 : 4, a->groups = (n + a->lanes - 1) / a->lanes, a->cols = cols;
     uint64_t tokens = (uint64_t)a->lanes * (uint64_t)a->groups, blocks = (uint64_t)cols / GF_QBLOCK;
-    a->q = take(&at, tokens * (uint64_t)cols / 4 * (uint64_t)unit_bytes());
-    a->scale = take(&at, tokens * blocks * 4);
-    a->sum = take(&at, tokens * blocks * 4);
-    a->start = take(&at, tokens * blocks * 4);
+    a->q = carve(&at, tokens * (uint64_t)cols / 4 * (uint64_t)unit_bytes());
+    a->scale = carve(&at, tokens * blocks * 4);
+    a->sum = carve(&at, tokens * blocks * 4);
+    a->start = carve(&at, tokens * blocks * 4);
 }
 
 /* 32 floats to integers -127..127 in 8 vectors: x / scale to the nearest, scale = max|x| / 127.
@@ -124,15 +125,17 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int
 
 /* ---- products, one token ----------------------------------------------------------------------------------------- */
 
-/* What a panel's product reads; it advances block by block. */
-struct at {
+/* Where the product of a panel reads: weights w with scales ws; activations x with scales xs, sums and starts (struct
+ * gf_acts). Advanced block by block. */
+struct operands {
     const char *w, *x;
     const float *ws, *xs, *sum;
     const int32_t *start;
 };
 
-/* f += float(s) * (scale_w * scale_x), and for q4_1 f += minimum_w * sum_x */
-GF_INLINE v128 finish(v128 f, v128 s, int dtype, const float *ws, const float *xs, const float *sum) {
+/* Add the integer sum s of a block: f += float(s) * (scale_w * scale_x), and for types with a minimum f += minimum_w *
+ * sum_x */
+GF_INLINE v128 add_block(v128 f, v128 s, int dtype, const float *ws, const float *xs, const float *sum) {
     f = f4_add(f, f4_mul(f4_from_i4(s), f4_mul(v_load(ws), v_splat32(xs))));
     if (gf_dtypes[dtype].has_minimum) f = f4_add(f, f4_mul(v_load(ws + GF_PANEL), v_splat32(sum)));
     return f;
@@ -144,7 +147,7 @@ GF_INLINE v128 add_pairs(v128 s, v128 w, v128 odd, v128 pairs) {
 }
 
 /* s [4] = 16 rows of a block times x, plus start. The rolled loops update each accumulator once per iteration. */
-GF_INLINE void block_by_1(v128 s[4], struct at *at, int dtype, enum gf_dot dot) {
+GF_INLINE void block_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
     v128 low = I4(0x0f0f0f0f), start = v_splat32(at->start), t[4];
     int bytes = gf_dtypes[dtype].bits == 8;
@@ -215,14 +218,14 @@ GF_INLINE void block_by_1(v128 s[4], struct at *at, int dtype, enum gf_dot dot) 
 }
 
 /* out [16] = 16 rows times 1 token */
-GF_INLINE void panel_by_1(float *out, struct at at, int32_t blocks, int dtype, enum gf_dot dot) {
+GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};
     GF_ROLLED
     for (; blocks > 0; blocks--) {
         v128 s[4];
         block_by_1(s, &at, dtype, dot);
         GF_UNROLL
-        for (int j = 0; j < 4; j++) f[j] = finish(f[j], s[j], dtype, at.ws + 4 * j, at.xs, at.sum);
+        for (int j = 0; j < 4; j++) f[j] = add_block(f[j], s[j], dtype, at.ws + 4 * j, at.xs, at.sum);
         at.ws += gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL, at.xs++, at.sum++, at.start++;
     }
     GF_UNROLL
@@ -231,8 +234,8 @@ GF_INLINE void panel_by_1(float *out, struct at at, int32_t blocks, int dtype, e
 
 /* ---- products, four tokens at a time ----------------------------------------------------------------------------- */
 
-/* 4-bit weights are first unpacked to bytes, [cols/4][16 rows][4], the layout of 8-bit weights: 64 tokens share the
- * work. */
+/* 4-bit weights are first unpacked to bytes, [cols/4][16 rows][4], the layout of 8-bit weights. One unpacking serves
+ * up to 64 tokens. */
 #define CHUNK 8 /* blocks unpacked at a time: 4 KB on the stack */
 
 static void unpack(char *to, const char *w, int32_t blocks) {
@@ -281,7 +284,7 @@ GF_INLINE void block_by_4(v128 s[8], const char **weights, const char **acts, en
 }
 
 /* sums [4][16], 8 rows from `row` on, += `blocks` blocks */
-GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int dtype, enum gf_dot dot) {
+GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[8]; /* [4 tokens][2] */
     at.w += 4 * row, at.ws += row, sums += row;
     GF_UNROLL
@@ -294,7 +297,7 @@ GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int
         for (int j = 0; j < 8; j++) {
             int t = j / 2;
             v128 whole = i4_add(s[j], v_splat32(at.start + t));
-            f[j] = finish(f[j], whole, dtype, at.ws + j % 2 * 4, at.xs + t, at.sum + t);
+            f[j] = add_block(f[j], whole, dtype, at.ws + j % 2 * 4, at.xs + t, at.sum + t);
         }
         at.ws += gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL;
         at.xs += 4, at.sum += 4, at.start += 4;
@@ -304,7 +307,7 @@ GF_INLINE void part_by_4(float *sums, struct at at, int row, int32_t blocks, int
 }
 
 /* sums [groups * 4][16] = a panel times groups of 4 tokens, the first of them at `first` */
-GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a, int32_t groups, int dtype,
+GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_acts *a, int32_t groups, int dtype,
                           enum gf_dot dot) {
     char unpacked[CHUNK * 512];
     int bytes = gf_dtypes[dtype].bits == 8;
@@ -313,7 +316,7 @@ GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a,
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += chunk) {
         int32_t n = blocks - b < chunk ? blocks - b : chunk;
-        struct at at = first;
+        struct operands at = first;
         at.w += (int64_t)b * w_bytes, at.ws += (int64_t)b * w_scales;
         at.x += (int64_t)b * x_bytes, at.xs += 4 * b, at.sum += 4 * b, at.start += 4 * b;
         if (!bytes) unpack(unpacked, at.w, n), at.w = unpacked;
@@ -324,8 +327,10 @@ GF_INLINE void panel_by_4(float *sums, struct at first, const struct gf_acts *a,
     }
 }
 
-/* The cases that differ in code: UNSIGNED and SIGNED do only for one token and 4 bits. */
-GF_INLINE void panel(float *out, struct at at, const struct gf_acts *a, int32_t groups, int dtype, enum gf_dot dot) {
+/* Calls the specialisation for the type and the kind of dot. UNSIGNED and SIGNED differ in code only for one token and
+ * 4 bits. A new type needs a branch of its own: the last branch is q4_1. */
+GF_INLINE void panel(float *out, struct operands at, const struct gf_acts *a, int32_t groups, int dtype,
+                     enum gf_dot dot) {
     int32_t blocks = a->cols / GF_QBLOCK;
     enum gf_dot bytes = dot == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : dot;
     if (a->lanes == 1) {
@@ -349,12 +354,12 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
     int64_t s = (int64_t)g * blocks * lanes;
     int64_t panel_bytes = (int64_t)a->cols * (gf_dtypes[dtype].bits == 8 ? GF_PANEL : GF_PANEL / 2);
     int64_t panel_scales = (int64_t)blocks * (gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL);
-    struct at at = {.w = (const char *)w->data + p * panel_bytes,
-                    .x = a->q + (int64_t)g * a->cols / 4 * lanes * unit_bytes(),
-                    .ws = w->scale + p * panel_scales,
-                    .xs = a->scale + s,
-                    .sum = a->sum + s,
-                    .start = a->start + s};
+    struct operands at = {.w = (const char *)w->data + p * panel_bytes,
+                          .x = a->q + (int64_t)g * a->cols / 4 * lanes * unit_bytes(),
+                          .ws = w->scale + p * panel_scales,
+                          .xs = a->scale + s,
+                          .sum = a->sum + s,
+                          .start = a->start + s};
     if (dot == GF_DOT_I16) panel(out, at, a, groups, dtype, GF_DOT_I16);
 #if GF_RELAXED
     else if (dot == GF_DOT_SIGNED)

@@ -1,4 +1,4 @@
-/* mix.c - z += pattern v over one block of cached values, the second half of attention.
+/* mix.c - gf_attn_mix: z += pattern v over one block of cached values, after the softmax of attention.
  *
  * A lane is a column of the values, and a sum adds keys 0, 1, 2, ... in that order. Up to 4 queries share each load.
  * For q8 values the weights p times the value's scale are quantised to 14 bits, relative to the largest of the block;
@@ -89,6 +89,7 @@ GF_INLINE void mix_form(float *z, int32_t ldz, const float *w, int m, enum form 
         mix_m(z, ldz, w, 1, form, v, count, d_head);
 }
 
+/* Whether a weight of m queries is 0 for one of the keys 0 .. count - 1. */
 static int has_zero(const float *p, int32_t ldp, int m, int32_t count) {
     v128 zero = i4_splat(0);
     for (int t = 0; t < m; t++, p += ldp)
@@ -120,7 +121,8 @@ static void mix_float(float *z, int32_t ldz, const float *p, int32_t ldp, int m,
 
 /* ---- mixtures, q8 values ----------------------------------------------------------------------------------------- */
 
-/* Weights of up to 4 queries in whole units; high * 128 + low, both 0..127, while none is negative. */
+/* Weights of up to 4 queries, quantised to integers w: weight = w * unit. While none is negative, w = high * 128 + low,
+ * both 0..127. */
 struct units {
     float unit[4];
     int16_t w[4][GF_KV_BLOCK];
@@ -147,7 +149,7 @@ static void mix_weights(struct units *u, int t, const float *p, const float *sca
     float most;
     memcpy(&most, &bits, 4);
     float unit = most / 16383.0f, inverse = unit < 0x1p-126f ? 0 : 1.0f / unit;
-    if (bits >= 0x7f800000) unit = most - most; /* NaN, which times 0 stays */
+    if (bits >= 0x7f800000) unit = most - most; /* NaN, so that the result is NaN although w is 0 */
     u->unit[t] = inverse == 0 && bits < 0x7f800000 ? 0 : unit;
     u->negative |= v_any(i4_shr(signs, 31));
     if (bits >= 0x7f800000) inverse = 0;

@@ -1,9 +1,8 @@
-/* probe.c - finds out which integer products this machine does exactly (gf_kernels_init).
+/* probe.c - gf_kernels_init: chooses the kind of int8 products (dot.h) that this machine computes exactly.
  *
- * Three products show how i4_rdot reads its second operand. Then the kernels must give the same bits as with
- * GF_DOT_I16 on
- * a few numbers: Node 20 (V8 11.3, relaxed SIMD behind a flag) compiles some of them wrongly in its baseline
- * compiler. */
+ * Three products show whether i4_rdot reads its second operand as signed or unsigned. Then all int8 kernels are run on
+ * a few numbers and must give the same bits as with GF_DOT_I16, because Node 20 (V8 11.3, relaxed SIMD behind a flag)
+ * compiles some of them wrongly in its baseline compiler. A new int8 kernel needs a call in take_sample. */
 #include "kernels/dot.h"
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
@@ -16,7 +15,7 @@ static int32_t product(int32_t a, int32_t b) {
 }
 
 static enum gf_dot operand_kind(void) {
-    /* volatile: the answer is this machine's, not the compiler's */
+    /* volatile: the products are computed at run time and not folded by the compiler */
     volatile int32_t a[3] = {127, -128, 1}, b[3] = {255, 255, 128};
     int32_t p = product(a[0], b[0]), q = product(a[1], b[1]), r = product(a[2], b[2]);
     if (p == 4 * 127 * 255 && q == 4 * -128 * 255 && r == 4 * 128) return GF_DOT_UNSIGNED;
@@ -30,8 +29,8 @@ struct sample {
     float y[GF_N_DTYPES][2][5 * GF_PANEL], s[7 * GF_KV_BLOCK], z[7 * D_HEAD];
 };
 
-/* What the kernels compute from the same numbers with gf_dot_kind(): matrices with 1 and 5 tokens, attention
- * with 7 queries, which is 4 and 2 and 1. */
+/* The results of the int8 kernels on fixed numbers, with the current gf_dot_kind(): products with 1 and 5 tokens, and
+ * attention with 7 queries, which runs the code for 4, 2 and 1. */
 static void take_sample(struct sample *to) {
     _Alignas(64) char memory[2560], scratch[2560];
     float x[7 * COLS], p[7 * GF_KV_BLOCK];

@@ -1,4 +1,5 @@
-/* quant.c - the block formats of checkpoint files, to float and back.
+/* quant.c - converts the block formats of checkpoint files to float and back (gf_dequantize, gf_quantize).
+ * Memory layouts of weights are in mat.c.
  *
  *   q8_0  | d f16 | q0 q1 ... q31 int8 |                      34 bytes   x = q d
  *   q4_0  | d f16 | q0 q16 | q1 q17 | ... | q15 q31 |         18 bytes   x = (q - 8) d
@@ -56,7 +57,8 @@ void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n) {
         }
 }
 
-/* A number of steps; where the step has vanished or overflowed there is none. */
+/* x truncated to an integer; 0 where it is NaN or outside -128..127, which happens where the scale has underflowed or
+ * overflowed. */
 static int steps(float x) { return x > -129 && x < 128 ? (int)x : 0; }
 
 static void quantize_q8_0(uint8_t *p, const float *x) {

@@ -1,8 +1,8 @@
 /* ref.c - the definition of every kernel: plain loops, sums in double.
  *
- * Not to be optimised: the tests compare the fast kernels with it. It reads the packed layouts by the formulas in
- * kernels.h and shares no code with the files that write them, except gf_dot_flip, which says how q8 bytes are stored
- * on this machine. */
+ * The tests compare the fast kernels with it, so it stays simple and slow. It reads the packed layouts by the
+ * formulas in kernels.h and shares no code with the files that write them, except gf_dot_flip, which says how q8
+ * bytes are stored on this machine. */
 #include "base/half.h"
 #include "kernels/dot.h" /* gf_dot_flip */
 #include "kernels/kernels.h"
@@ -36,7 +36,7 @@ static double scale_of(const struct gf_mat *w, int64_t r, int64_t b, int which) 
     return w->scale[(r / 16 * (w->cols / 32) + b) * per + which * 16 + r % 16];
 }
 
-/* max|x| / 127 in float, and the integers x / scale, ties to even. */
+/* q [n] = x / scale to the nearest integer, ties to even; returns scale = max|x| / 127, computed in float. */
 static float quantize_row(int8_t *q, const float *x, int32_t n) {
     float amax = 0;
     for (int32_t i = 0; i < n; i++) amax = fabsf(x[i]) > amax ? fabsf(x[i]) : amax;

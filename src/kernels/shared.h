@@ -1,17 +1,17 @@
-/* shared.h - what the kernels share among themselves: activations prepared for products. */
+/* shared.h - internal to kernels/: activations quantised or scaled for products with weights, keys and values. */
 #ifndef GF_KERNELS_SHARED_H
 #define GF_KERNELS_SHARED_H
 #include "kernels/dot.h"
 #include "kernels/kernels.h"
 
-/* For F16_LOW (simd.h): to [m][n] = x [m][n], rows ldx apart, times 2^112. 0 if some of it is not
- * finite then. */
+/* For F16_LOW (simd.h): to [m][n] = x [m][n], rows ldx apart, times 2^112. Returns 1 if all results are finite, else
+ * 0. */
 int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n);
 
-/* x, quantised: groups of `lanes` tokens (1 if n == 1, else 4; missing tokens are zero), columns in fours: q
- * [groups][cols/4][lanes], a unit of 4 int8 or, for GF_DOT_I16, of 4 int16 (matmul_int8.c). One number per token and
- * block of 32 columns each, [groups][cols/32][lanes]: scale; start, where the integer sum begins; sum = scale *
- * sum(q) */
+/* Activations x [n, cols], quantised to int8 in blocks of 32 columns: groups of `lanes` tokens (1 if n == 1, else 4;
+ * missing tokens are zero), columns in fours: q [groups][cols/4][lanes], a unit of 4 int8 or, for GF_DOT_I16, of 4
+ * int16 (matmul_int8.c). One number per token and block of 32 columns each, [groups][cols/32][lanes]: scale; start,
+ * where the integer sum begins; sum = scale * sum(q) */
 struct gf_acts {
     int32_t lanes, groups, cols;
     char *q;

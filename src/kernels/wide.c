@@ -1,5 +1,5 @@
-/* wide.c - see wide.h. Sixteen values at a time, as vectors that the compiler splits into whatever
- * the machine has. */
+/* wide.c - softmax and SiLU for training, see wide.h. Sixteen values at a time, in vectors that the compiler splits
+ * into registers of the machine's width. */
 #include "kernels/wide.h"
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 enum { W = 16 };
 typedef float lanes __attribute__((vector_size(W * sizeof(float))));
 
-/* Values i .. i + 15 of x; `fill` past n. */
+/* v = values i .. i + 15 of x; `fill` where there are only n. */
 static inline void load(lanes *v, const float *x, int32_t i, int32_t n, float fill) {
     if (i + W <= n) {
         memcpy(v, x + i, sizeof *v);
@@ -34,12 +34,13 @@ static inline void larger(lanes *a, const lanes *b) {
 #else
 typedef int32_t whole __attribute__((vector_size(W * sizeof(int32_t))));
 
-/* a where the mask is set, else b; a macro, because a vector that wide is no good return value */
+/* a where the mask is set, else b. A macro, because compilers warn about the calling convention of functions that
+ * return such wide vectors. */
 #define SELECT(mask, a, b) (lanes)(((mask) & (whole)(a)) | (~(mask) & (whole)(b)))
 static inline void larger(lanes *a, const lanes *b) { *a = SELECT(*b > *a, *b, *a); }
 
 /* e^x = 2^k e^r, k = round(x / ln 2), |r| <= ln 2 / 2, e^r by the polynomial of Cephes' expf. Below
- * -87 the result is 0, above 88 it stays there: softmax and the sigmoid need no more. */
+ * -87 the result is 0, above 88 it is e^88: softmax and the sigmoid need no more. */
 static inline void exp_w(lanes *y) {
     const lanes zero = {0}, low = zero - 87.0f, high = zero + 88.0f, x = *y;
     lanes v = SELECT(x > high, high, x), k, p;

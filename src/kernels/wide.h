@@ -1,7 +1,8 @@
-/* wide.h - what training does most besides products, on as many lanes as the machine has.
+/* wide.h - softmax and SiLU for training, on vectors of 16 values.
  *
- * The kernels of kernels.h give the same bits in every build and so stay at four lanes; a gradient
- * need not. Same contracts otherwise; exp within 3 ulp. */
+ * The kernels of kernels.h use 4 lanes in every build, so that all builds give the same bits. Gradients need not be
+ * equal between builds, therefore these functions use vectors as wide as the machine has. Otherwise the contracts are
+ * those of kernels.h; exp is within 3 ulp. */
 #ifndef GF_WIDE_H
 #define GF_WIDE_H
 #include <stdint.h>

@@ -1,5 +1,6 @@
-/* attend_cached.c - see attend_cached.h. Up to 4 queries share one read of a block of keys. The softmax runs over all
- * keys of a row at once, so a row's result does not depend on the other queries. */
+/* attend_cached.c - attention over cached keys and values for inference, with taps; see attend_cached.h. Training
+ * uses attend_whole.c. Threads divide the kv heads. Up to 4 queries share one read of a block of keys. The softmax
+ * runs over all keys of a row at once, so a row's result does not depend on the other queries. */
 #include "model/attend_cached.h"
 #include "base/pool.h"
 #include "kernels/kernels.h" /* gf_attn_scores, gf_softmax, gf_attn_mix */
@@ -7,17 +8,18 @@
 #include <string.h>
 
 enum {
-    TOGETHER = 4,    /* queries that share one reading of a block of keys */
-    KEY_BLOCKS = 32, /* blocks of keys that share one preparation of the queries */
+    MAX_QUERIES = 4, /* queries that share one read of a block of keys */
+    KEY_BLOCKS = 32, /* blocks of keys for which the queries are converted or quantised once */
 };
 
-/* First and last key (exclusive) that a row sees. */
+/* The first key that a row sees, and the one after the last. */
 static int32_t keys_from(const struct gf_attend *a, int32_t row) {
     const int32_t pos = a->pos0 + row;
     return a->window && pos >= a->window ? pos - a->window + 1 : 0;
 }
 static int32_t keys_to(const struct gf_attend *a, int32_t row) { return a->causal ? a->pos0 + row + 1 : a->n_keys; }
 
+/* Masking: s[j] = -inf for the keys from .. to - 1 that the row does not see. */
 static void hide(const struct gf_attend *a, float *s, int32_t row, int32_t from, int32_t to) {
     const int32_t first = keys_from(a, row), end = keys_to(a, row);
     for (int32_t j = from; j < first; j++) s[j] = -INFINITY;
@@ -33,14 +35,14 @@ static int pattern_edited(const struct gf_attend *a) {
 }
 
 /* m queries of one kv head, rows row_of[i] and heads head_of[i]; q and z rows dq and dz apart. */
-static void attend_together(const struct gf_attend *a, int32_t kv_head, int32_t m, const int32_t *row_of,
-                            const int32_t *head_of, const float *q, int32_t dq, float *z, int32_t dz) {
+static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m, const int32_t *row_of,
+                           const int32_t *head_of, const float *q, int32_t dq, float *z, int32_t dz) {
     const struct gf_pass *p = a->p;
     const struct gf_config *c = p->cfg;
     struct gf_observe *o = p->observe;
     const int32_t ld = p->scores_ld, d = c->d_head;
     const float scale = c->scale_scores ? (float)(1 / sqrt((double)d)) : 1;
-    float *s = p->scores + (int64_t)kv_head * TOGETHER * ld;
+    float *s = p->scores + (int64_t)kv_head * MAX_QUERIES * ld;
     /* keys before the window's first block matter only if an edit may give them weight */
     const int32_t b0 = pattern_edited(a) ? 0 : keys_from(a, row_of[0]) / GF_KV_BLOCK,
                   b1 = (keys_to(a, row_of[m - 1]) + GF_KV_BLOCK - 1) / GF_KV_BLOCK, from = b0 * GF_KV_BLOCK,
@@ -86,23 +88,23 @@ static void attend_kv_head(void *ctx, int32_t kv_head) {
     const struct gf_attend *a = ctx;
     const struct gf_config *c = a->p->cfg;
     const int32_t group = c->n_heads / c->n_kv_heads, d = c->d_head, head0 = kv_head * group;
-    int32_t row_of[TOGETHER], head_of[TOGETHER];
+    int32_t row_of[MAX_QUERIES], head_of[MAX_QUERIES];
     if (group == 1) { /* up to 4 neighbouring rows share the keys */
-        for (int32_t row = 0; row < a->n; row += TOGETHER) {
+        for (int32_t row = 0; row < a->n; row += MAX_QUERIES) {
             int32_t m = 0;
-            for (; m < TOGETHER && row + m < a->n; m++) row_of[m] = row + m, head_of[m] = head0;
-            attend_together(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + (int64_t)head0 * d, a->ldq,
-                            a->z + (int64_t)row * a->ldz + (int64_t)head0 * d, a->ldz);
+            for (; m < MAX_QUERIES && row + m < a->n; m++) row_of[m] = row + m, head_of[m] = head0;
+            attend_queries(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + (int64_t)head0 * d, a->ldq,
+                           a->z + (int64_t)row * a->ldz + (int64_t)head0 * d, a->ldz);
         }
         return;
     }
-    for (int32_t row = 0; row < a->n; row++) /* up to 4 heads of the group share them */
-        for (int32_t h = 0; h < group; h += TOGETHER) {
+    for (int32_t row = 0; row < a->n; row++) /* up to 4 heads of the group share the keys */
+        for (int32_t h = 0; h < group; h += MAX_QUERIES) {
             int32_t m = 0;
-            for (; m < TOGETHER && h + m < group; m++) row_of[m] = row, head_of[m] = head0 + h + m;
+            for (; m < MAX_QUERIES && h + m < group; m++) row_of[m] = row, head_of[m] = head0 + h + m;
             const int64_t at = (int64_t)(head0 + h) * d;
-            attend_together(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + at, d,
-                            a->z + (int64_t)row * a->ldz + at, d);
+            attend_queries(a, kv_head, m, row_of, head_of, a->q + (int64_t)row * a->ldq + at, d,
+                           a->z + (int64_t)row * a->ldz + at, d);
         }
 }
 

@@ -3,13 +3,13 @@
 #define GF_ATTEND_CACHED_H
 #include "model/pass.h"
 
-/* The rows of one segment attending in one layer. */
+/* The attention of one segment's rows in one layer. */
 struct gf_attend {
     const struct gf_pass *p;
     int32_t layer;
     int32_t raw, scaled, scores, pattern; /* points to tap */
     const struct gf_kv *kv;
-    const uint8_t *mask;
+    const uint8_t *mask; /* [n_keys], 0: no row sees this key; NULL: no mask */
     int32_t causal, window;
     int32_t row0, n; /* rows of the pass */
     int32_t pos0;    /* position of row0 */

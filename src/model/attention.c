@@ -15,6 +15,7 @@
 #include "model/norm.h" /* gf_head_norm_forward */
 #include <string.h>
 
+/* One segment's self-attention for gf_attend_whole, in training; row: its first row of the pass. */
 static struct gf_whole whole_self(const struct gf_pass *p, const struct gf_seg *g, int32_t row, const float *qkv,
                                   float *z) {
     const struct gf_config *c = p->cfg;
@@ -35,6 +36,7 @@ static struct gf_whole whole_self(const struct gf_pass *p, const struct gf_seg *
                              .ldz = wq};
 }
 
+/* The same for cross-attention. */
 static struct gf_whole whole_cross(const struct gf_pass *p, const struct gf_seg *g, int32_t row, const float *q,
                                    const float *kv, float *z) {
     const struct gf_config *c = p->cfg;
@@ -113,6 +115,7 @@ static void rotate_segment(const struct gf_pass *p, const struct gf_seg *g, floa
     }
 }
 
+/* RoPE on the q and k of all segments, in place. */
 static void rotate(const struct gf_pass *p, int32_t layer, float *qkv) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv;
@@ -125,7 +128,8 @@ static void rotate(const struct gf_pass *p, int32_t layer, float *qkv) {
     gf_tap(p->observe, p->stack, layer, GF_P_ROT_K, qkv + wq, ld, p->n, wkv);
 }
 
-/* z of the rows of one segment, the first of them row `row` of the pass, over the keys of `kv`. */
+/* z = attention of one segment's rows over the cache a.kv; row: its first row of the pass. a: the fields that differ
+ * between self and cross. */
 static void attend_segment(const struct gf_pass *p, int32_t layer, const struct attn_points *points, struct gf_attend a,
                            int32_t row, const float *q, int32_t ldq, float *z) {
     const int32_t wq = p->cfg->n_heads * p->cfg->d_head;
@@ -143,7 +147,7 @@ static void attend_segment(const struct gf_pass *p, int32_t layer, const struct 
     gf_attend_cached(&a);
 }
 
-/* b->z of b->qkv; the keys and values join their segments' caches. */
+/* b->z = attention of b->qkv. In inference the keys and values are first appended to their segments' caches. */
 static void attend(const struct gf_pass *p, int32_t layer, const struct gf_bufs *b) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv;
@@ -168,7 +172,7 @@ static void attend(const struct gf_pass *p, int32_t layer, const struct gf_bufs 
     }
 }
 
-/* b->cross_z of b->cross_q, over the encoder's keys and values. */
+/* b->cross_z = attention of b->cross_q over the encoder's keys and values. */
 static void attend_cross(const struct gf_pass *p, int32_t layer, const struct gf_bufs *b) {
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
@@ -183,9 +187,8 @@ static void attend_cross(const struct gf_pass *p, int32_t layer, const struct gf
     }
 }
 
-/* Each head's contribution to the output, result[h] = z_h Wo[:, h]. Computed only where it is captured or edited; an
- * edit
- * changes the output by the difference. Scratch was reserved by gf_observe_begin. */
+/* Each head's contribution to the output, result[h] = z_h Wo[:, h]. Computed only where it is captured or edited. An
+ * edit is added to the output as its difference. gf_observe_begin reserved the scratch. */
 static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, int32_t layer, int32_t point, float *out,
                              const float *z) {
     struct gf_observe *o = p->observe;

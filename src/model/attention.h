@@ -1,16 +1,14 @@
-/* attention.h - scaled dot-product attention over cached keys and values. */
+/* attention.h - multi-head attention, self and cross, forward and backward. */
 #ifndef GF_ATTENTION_H
 #define GF_ATTENTION_H
 #include "model/pass.h"
 
-/* b->attn_out = self-attention of the rows x [n, d_model], whose keys and values join their segments' caches. Leaves
- * in b
- * what backward reads. */
+/* b->attn_out = self-attention of the rows x [n, d_model], whose keys and values are appended to their segments'
+ * caches. In training, b then holds what the backward function reads. */
 void gf_attention_forward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, const struct gf_bufs *b,
                           const float *x);
-/* b->cross_out = attention of the rows x to the encoder's output, whose keys and values each segment's `cross`
- * holds; in
- * training they are computed here, into b->cross_kv. */
+/* b->cross_out = attention of the rows x to the encoder's output, whose keys and values are in each segment's `cross`;
+ * in training they are computed here, into b->cross_kv. */
 void gf_cross_attention_forward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w,
                                 const struct gf_bufs *b, const float *x);
 /* Keys and values of a decoder layer's cross-attention for the encoder's output memory [n, d_model]

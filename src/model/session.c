@@ -1,4 +1,5 @@
-/* session.c - running a model along one timeline: prefill, decode, encode, rewind, fork. */
+/* session.c - runs a model on one sequence of tokens with its key/value cache: prefill and decode (eval), encode,
+ * rewind, fork, logits. Sampling is in sample.c, captures and edits in session_observe.c. */
 #include "model/session.h"
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -106,8 +107,8 @@ no_memory:
 
 /* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
-/* Floats of every buffer for `rows` rows; with `carve` they are taken from the arena. One list, so
- * that size and use agree. */
+/* Bytes of all buffers of a pass of `rows` rows over `keys` keys; with `carve` they are also allocated from the arena.
+ * One list serves both, so that size and use agree. */
 static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, int carve) {
     const struct gf_config *c = &s->model->cfg;
     const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wqkv = wq + 2 * c->n_kv_heads * c->d_head,
@@ -154,6 +155,7 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     return total;
 }
 
+/* Grow the scratch to passes of `rows` rows over `keys` keys. 0, or -1 without memory: nothing has changed then. */
 static int ensure_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
     if (rows <= s->scratch_rows && keys <= s->scores_ld) return 0;
     /* a quarter in reserve, so that a cache that grows block by block does not move the scratch
@@ -177,6 +179,7 @@ static int ensure_scratch(struct gf_session *s, int32_t rows, int32_t keys) {
     return 0;
 }
 
+/* Grow *rows, [*room, width], to `need` rows; the old ones are copied. 0, or -1 without memory. */
 static int ensure_rows(float **rows, int32_t *room, int32_t need, int32_t width) {
     if (need <= *room) return 0;
     float *more = gf_take((uint64_t)need * (uint64_t)width * sizeof *more);
@@ -207,8 +210,7 @@ static int32_t check_ids(const struct gf_model *m, const int32_t *ids, int32_t n
     return GF_OK;
 }
 
-/* n rows of some segments through a whole stack, embedding to final norm, on s's scratch; hidden
- * [n, d_model]. */
+/* hidden [n, d_model] = the whole stack, embedding to final norm, for the n rows of the segments, on s's scratch. */
 static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *segs, int32_t n_segs, int32_t n,
                       const int32_t *ids, float *hidden) {
     const struct gf_model *m = s->model;
@@ -240,7 +242,7 @@ static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *
     if (c->final_norm) gf_mark(s->trace, stack, -1, GF_OP_FINAL_NORM);
 }
 
-/* Whether n more tokens may be evaluated. */
+/* GF_OK if n more tokens can be evaluated, otherwise the error. */
 static int32_t refuse_eval(const struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err) {
     if (s->model->cfg.kind == GF_ENCODER) return gf_fail(err, GF_ERR_STATE, "an encoder has no next token: use encode");
     if (n < 1) return gf_fail(err, GF_ERR_ARGUMENT, "at least one token is needed");
@@ -252,8 +254,7 @@ static int32_t refuse_eval(const struct gf_session *s, const int32_t *ids, int32
     return check_ids(s->model, ids, n, err);
 }
 
-/* Everything that n more positions of s need, on scratch for `rows` rows in one go. 0, or -1
- * without memory. */
+/* Reserve the memory for n more positions of s, with scratch for passes of `rows` rows. 0, or -1 without memory. */
 static int make_room(struct gf_session *s, int32_t n, int32_t rows) {
     int32_t keys = s->kv.length + n;
     if (gf_kv_reserve(&s->kv, keys) || ensure_ids(s, keys)) return -1;
@@ -261,6 +262,7 @@ static int make_room(struct gf_session *s, int32_t n, int32_t rows) {
     return ensure_scratch(s, rows, keys) || ensure_rows(&s->hidden, &s->hidden_room, n, s->model->cfg.d_model);
 }
 
+/* After a pass: add its n tokens to the sequence. */
 static void advance(struct gf_session *s, const int32_t *ids, int32_t n) {
     memcpy(s->ids + s->kv.length, ids, (size_t)n * sizeof *ids);
     s->kv.length += n;
@@ -273,7 +275,7 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     const int32_t pos0 = s->kv.length;
     int32_t status = refuse_eval(s, ids, n, err);
     if (status != GF_OK) return status;
-    /* without the causal mask every row sees every other: no chunks then */
+    /* without the causal mask every row sees every other, so the rows cannot be divided into chunks */
     const int32_t step = c->causal && n > GF_CHUNK ? GF_CHUNK : n;
     if (make_room(s, n, step) ||
         (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
@@ -372,7 +374,8 @@ const float *gf_session_hidden(const struct gf_session *s, int32_t stack, int32_
     return *n ? (stack == GF_STACK_ENCODER ? s->encoded : s->hidden) : NULL;
 }
 
-/* Keys and values of every decoder layer for the encoded rows. */
+/* Fill s->cross with the keys and values of every decoder layer for the n encoded rows, and start the decoder's
+ * sequence anew. 0, or -1 without memory. */
 static int encode_cross(struct gf_session *s, const uint8_t *mask, int32_t n) {
     const struct gf_model *m = s->model;
     const struct gf_config *c = &m->cfg;

@@ -1,4 +1,5 @@
-/* session.h - one timeline over a model: what changes while it runs. */
+/* session.h - struct gf_session: the state of one sequence of tokens over a model. The public calls are declared in
+ * glassformer.h. */
 #ifndef GF_SESSION_H
 #define GF_SESSION_H
 #include "base/arena.h"

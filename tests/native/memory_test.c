@@ -77,7 +77,33 @@ static void an_eval_for_which_memory_is_missing_fails_and_captures_nothing(void)
     gf_model_close(m);
 }
 
+static void a_fork_for_which_memory_is_missing_fails_and_leaves_the_session_usable(void) {
+    struct gf_error err = {0};
+    struct gf_model *m = model();
+    struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err), *copy = NULL;
+    CHECK_INT(gf_session_eval(s, ids, TOKENS, &err), GF_OK);
+    int k = 1;
+    for (; k < MOST_ALLOCATIONS && !copy; k++) {
+        memset(&err, 0, sizeof err);
+        fail_allocations(k);
+        copy = gf_session_fork(s, &err);
+        allow_allocations();
+        if (copy) break;
+        CHECK_INT(err.status, GF_ERR_MEMORY);
+        CHECK_TEXT(err.text, "no memory for a copy of a session of 5 positions");
+        CHECK_INT(gf_session_length(s), TOKENS);
+    }
+    CHECK(k > 2 && k < MOST_ALLOCATIONS); /* some forks failed, and one did not */
+    CHECK_INT(gf_session_eval(s, ids, 1, &err), GF_OK);
+    CHECK_INT(gf_session_eval(copy, ids, 1, &err), GF_OK);
+    CHECK_BITS(gf_session_logits(copy, 0, 1, &err), gf_session_logits(s, 0, 1, &err), 11 * sizeof(float));
+    gf_session_close(copy);
+    gf_session_close(s);
+    gf_model_close(m);
+}
+
 int main(void) {
     RUN(an_eval_for_which_memory_is_missing_fails_and_captures_nothing);
+    RUN(a_fork_for_which_memory_is_missing_fails_and_leaves_the_session_usable);
     return check_end();
 }
