@@ -67,15 +67,24 @@ static void put_block(struct gf_mat *w, int32_t row, int32_t block, const uint8_
         scale[GF_PANEL] = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
         p += 2;
     }
-    if (gf_dtypes[w->dtype].bits == 8) {
-        const uint8_t even = gf_dot_flip(0), odd = gf_dot_flip(1);
-        for (int j = 0; j < 32; j++) to[j / 4 * 64 + j % 4] = p[j] ^ (j % 2 ? odd : even);
+    if (gf_dtypes[w->dtype].bits == 8) { /* 4 columns at a time */
+        const uint32_t flip = (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u;
+        for (int j = 0; j < 8; j++) {
+            uint32_t four;
+            memcpy(&four, p + 4 * j, 4);
+            four ^= flip;
+            memcpy(to + 64 * j, &four, 4);
+        }
         return;
     }
-    for (int j = 0; j < 16; j++) { /* byte j%4 of group j/4: columns c and c + 4 */
-        int c = j / 4 * 8 + j % 4, d = c + 4;
-        int low = c < 16 ? p[c] & 15 : p[c - 16] >> 4, high = d < 16 ? p[d] & 15 : p[d - 16] >> 4;
-        to[j / 4 * 64 + j % 4] = (uint8_t)(low | high << 4);
+    for (int j = 0; j < 2; j++) { /* of 8 bytes the low nibbles are columns 8j .., the high ones columns 16 + 8j .. */
+        uint32_t a, b;
+        memcpy(&a, p + 8 * j, 4);
+        memcpy(&b, p + 8 * j + 4, 4);
+        const uint32_t low = (a & 0x0f0f0f0fu) | (b & 0x0f0f0f0fu) << 4;
+        const uint32_t high = (a >> 4 & 0x0f0f0f0fu) | (b & 0xf0f0f0f0u);
+        memcpy(to + 64 * j, &low, 4);
+        memcpy(to + 64 * (j + 2), &high, 4);
     }
 }
 

@@ -135,6 +135,18 @@ static int32_t check_finite(const struct gf_model *m, const float *x, int32_t n,
                    (long long)at);
 }
 
+/* The same for n values in blocks of a quantised type: they are finite where the scale, and the minimum, are. */
+static int32_t check_blocks_finite(const struct gf_model *m, const uint8_t *blocks, int32_t dtype, int32_t n,
+                                   uint64_t at, struct gf_error *err) {
+    const struct gf_dtype_row *type = &gf_dtypes[dtype];
+    for (int32_t i = 0; i < n; i += type->block_cols, blocks += type->block_bytes)
+        for (int32_t j = 0; j <= type->has_minimum; j++)
+            if ((blocks[2 * j + 1] & 0x7c) == 0x7c) /* the exponent of an f16 that is infinite or NaN */
+                return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite",
+                               m->slots[m->loading->first].t.name, (long long)at + i);
+    return GF_OK;
+}
+
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err) {
     struct gf_loading *l = m->loading;
     if (!l) return gf_fail(err, GF_ERR_STATE, "no tensor is being loaded");
@@ -152,9 +164,13 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
         const int32_t line = (int32_t)(l->done / (uint64_t)along), from = (int32_t)(l->done % (uint64_t)along);
         int32_t n = along - from;
         if ((uint64_t)n > left) n = (int32_t)left;
-        float *to = l->line + from + (l->transposed ? (size_t)(line % GATHER) * (size_t)along : 0);
-        gf_dequantize(to, in, l->dtype, n);
-        status = check_finite(m, to, n, l->done, err);
+        if (l->verbatim) {
+            status = check_blocks_finite(m, in, l->dtype, n, l->done, err);
+        } else {
+            float *to = l->line + from + (l->transposed ? (size_t)(line % GATHER) * (size_t)along : 0);
+            gf_dequantize(to, in, l->dtype, n);
+            status = check_finite(m, to, n, l->done, err);
+        }
         if (status != GF_OK) break;
         if (l->verbatim) {
             int32_t row = line;

@@ -172,7 +172,33 @@ static void a_stack_may_be_stored_in_two_weight_types(void) {
     }
 }
 
+/* Blocks that are stored bit for bit are not dequantised while they load: their scales and minima are checked. */
+static void a_scale_or_minimum_that_is_not_finite_is_refused_with_the_first_element_of_its_block(void) {
+    static const struct {
+        int32_t dtype, at; /* byte of a half in the block */
+    } halves[] = {{GF_Q8_0, 0}, {GF_Q4_0, 0}, {GF_Q4_1, 0}, {GF_Q4_1, 2}};
+    static const uint16_t odd[] = {0x7c00, 0xfc00, 0x7e00, 0xffff}; /* infinities and NaNs */
+    const struct gf_config c = wide_config(1);                      /* rows of 3 blocks */
+    for (size_t i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) {
+            uint8_t dtypes[64], rows[6 * 34] = {0};
+            memset(dtypes, halves[i].dtype, sizeof dtypes);
+            struct gf_model *m = gf_model_open(&c, dtypes, &err);
+            CHECK(m != NULL);
+            const int32_t block = gf_dtype_block_bytes(halves[i].dtype);
+            for (int b = 0; b < 6; b++) rows[b * block + 1] = 0x3c; /* scale 1, minimum 0 */
+            CHECK_OK(gf_tensor_begin(m, 0, 1, halves[i].dtype, 0, &err));
+            CHECK_OK(gf_tensor_write(m, rows, (uint32_t)(6 * block), &err));
+            uint8_t *half = rows + 4 * block + halves[i].at;
+            half[0] = (uint8_t)odd[k], half[1] = (uint8_t)(odd[k] >> 8);
+            CHECK_INT(gf_tensor_write(m, rows, (uint32_t)(6 * block), &err), GF_ERR_NOT_FINITE);
+            CHECK(strstr(err.text, "embed.weight: element 320 ") != NULL); /* 6 + 4 blocks before it */
+            gf_model_close(m);
+        }
+}
+
 int main(void) {
+    RUN(a_scale_or_minimum_that_is_not_finite_is_refused_with_the_first_element_of_its_block);
     RUN(a_stack_may_be_stored_in_two_weight_types);
     RUN(a_tensor_loads_equally_in_every_layout_stack_and_piece_size);
     RUN(stacks_of_unequal_columns_or_rank_are_refused);
