@@ -21,6 +21,7 @@
  * @property {any} parameters     the table of the file that was loaded
  * @property {number} counted     parameters that the config alone predicts
  * @property {string} backend
+ * @property {'f32' | 'f16' | 'q8_0'} kvDtype  of the key/value cache
  * @property {string[]} warnings
  * @property {any} api            the library's Model; panels ask it for values and never write to it
  *
