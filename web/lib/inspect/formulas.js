@@ -128,6 +128,53 @@ export class Formulas extends PassValues {
     return { how: 'sum', formula: "the norm of the stream and the sublayer's output together", terms };
   }
 
+  /** Name of the point's attention in weights. */
+  get part() {
+    return this.cross ? 'cross_attn' : 'attn';
+  }
+
+  /**
+   * The head of keys and values that a query head reads.
+   * @param {number} head
+   */
+  kvHead(head) {
+    return Math.floor(head / (this.config.n_heads / this.config.n_kv_heads));
+  }
+
+  /** The norm of each sublayer in points and in weights, and the point of the stream before it. */
+  get norms() {
+    const { hasCross } = this;
+    return {
+      attn: ['ln1', 'norm1', 'hook_resid_pre'],
+      cross_attn: ['ln_cross', 'norm2', 'hook_resid_mid'],
+      ffn: ['ln2', hasCross ? 'norm3' : 'norm2', hasCross ? 'hook_resid_mid_cross' : 'hook_resid_mid'],
+    };
+  }
+
+  /**
+   * What a sublayer reads at a position.
+   * @param {'attn'|'cross_attn'|'ffn'} sublayer
+   * @param {number} position
+   */
+  inputOf(sublayer, position) {
+    const [ln, norm, stream] = this.norms[sublayer];
+    return this.sublayerInput(/** @type {any} */ (ln), norm, stream, position);
+  }
+
+  /**
+   * A term that is the value of another point, at the same position and index unless `cell` says otherwise.
+   * @param {number} position
+   * @param {number} index
+   * @param {string} at
+   * @param {number} value
+   * @param {string} [name]
+   * @param {{head?: number}} [cell]
+   * @returns {Term}
+   */
+  term(position, index, at, value, name = at, cell = {}) {
+    return { name, value, from: { at, position, index, ...cell } };
+  }
+
   /**
    * The formula of one value of the point.
    * @param {number} position
@@ -136,90 +183,17 @@ export class Formulas extends PassValues {
    * @returns {Derivation}
    */
   formula(position, head, index) {
-    const { config: c, model, block, point, hasCross, cross } = this;
-    const part = cross ? 'cross_attn' : 'attn';
-    const group = Math.floor(head / (c.n_heads / c.n_kv_heads));
-    const norms = {
-      attn: ['ln1', 'norm1', 'hook_resid_pre'],
-      cross_attn: ['ln_cross', 'norm2', 'hook_resid_mid'],
-      ffn: ['ln2', hasCross ? 'norm3' : 'norm2', hasCross ? 'hook_resid_mid_cross' : 'hook_resid_mid'],
-    };
-    const input = (/** @type {'attn'|'cross_attn'|'ffn'} */ of) =>
-      this.sublayerInput(/** @type {any} */ (norms[of][0]), norms[of][1], norms[of][2], position);
-    /**
-     * @param {string} at
-     * @param {number} value
-     * @param {string} [name]
-     * @param {{head?: number}} [cell]
-     * @returns {Term}
-     */
-    const term = (at, value, name = at, cell = {}) => ({ name, value, from: { at, position, index, ...cell } });
-
+    const { config: c, block, point, part, norms } = this;
+    const row = head * c.d_head + index; // of q, k and v
     switch (point.replace('cross_attn.', 'attn.')) {
-      case 'logits': {
-        const at = `${this.stackPrefix}ln_final.hook_normalized`;
-        const normal = c.final_norm && c.use_final_norm;
-        const gain = normal ? weight(model, 'final_norm.weight') : null;
-        const bias = this.weights('final_norm.bias', c.d_model);
-        const last = this.lastStream();
-        const x = this.row(normal ? at : last, position);
-        const plus = this.addedPositions(position);
-        return this.product(
-          'head',
-          index,
-          { at: normal ? at : last, x: Float64Array.from(x, (v, j) => (gain ? v * gain[j] + bias[j] : v + plus[j])) },
-          position,
-          'dimension',
-        );
-      }
-      case 'hook_embed': {
-        const name = this.stackPrefix === 'encoder.' && !c.shared_embedding ? 'encoder.embed.weight' : 'embed.weight';
-        const row = this.ids[position];
-        const value = weight(model, name, row)[index];
-        return {
-          how: 'given',
-          formula: `the token's row of ${name}${c.embedding_scale === 1 ? '' : ` × ${c.embedding_scale}`}`,
-          terms: [
-            { name: `token ${row}`, value: value * c.embedding_scale, weight: { name, row, column: index, value } },
-          ],
-        };
-      }
-      case 'hook_pos_embed': {
-        if (c.position === 'learned') {
-          const name = `${this.stackPrefix === 'encoder.' ? 'encoder.' : ''}position.weight`;
-          const value = weight(model, name, position)[index];
-          return {
-            how: 'given',
-            formula: `row ${position} of ${name}`,
-            terms: [{ name: `position ${position}`, value, weight: { name, row: position, column: index, value } }],
-          };
-        }
-        const angle = position / 10000 ** ((2 * (index >> 1)) / c.d_model);
-        const wave = index % 2 ? 'cos' : 'sin'; // Vaswani 2017, section 3.5
-        return {
-          how: 'given',
-          formula: `${wave}(${position} / 10000^(${2 * (index >> 1)} / d_model))`,
-          terms: [{ name: wave, value: Math[wave](angle), input: angle }],
-        };
-      }
-      case 'hook_resid_pre': {
-        if (this.layer > 0) {
-          const before = `${block.replace(/\d+$/, '')}${this.layer - 1}.hook_resid_post`;
-          return {
-            how: 'sum',
-            formula: 'the stream after the previous block',
-            terms: [term(before, this.row(before, position)[index])],
-          };
-        }
-        const parts = [`${this.stackPrefix}hook_embed`, `${this.stackPrefix}hook_pos_embed`].filter(
-          (n) => this.captured[n],
-        );
-        return {
-          how: 'sum',
-          formula: parts.length > 1 ? 'embedding plus position' : 'the embedding',
-          terms: parts.map((n) => term(n, this.row(n, position)[index])),
-        };
-      }
+      case 'logits':
+        return this.logit(position, index);
+      case 'hook_embed':
+        return this.tokenEmbedding(position, index);
+      case 'hook_pos_embed':
+        return this.positionEmbedding(position, index);
+      case 'hook_resid_pre':
+        return this.blockInput(position, index);
       case 'hook_resid_mid':
         return this.residual('norm1', 'ln1', 'hook_resid_pre', 'hook_attn_out', position, index);
       case 'hook_resid_mid_cross':
@@ -229,182 +203,354 @@ export class Formulas extends PassValues {
       case 'ln1.hook_scale':
       case 'ln2.hook_scale':
       case 'ln_cross.hook_scale':
-      case 'ln_final.hook_scale': {
-        const { at, x } = this.normInput(point.split('.')[0], position);
-        const mean = c.norm === 'layernorm' ? x.reduce((a, b) => a + b, 0) / x.length : 0;
-        const terms = Array.from(x, (v, j) => ({
-          name: `dimension ${j}, squared`,
-          value: (v - mean) ** 2,
-          input: v,
-          ...(at && { from: { at, position, index: j } }),
-        }));
-        return {
-          how: 'root',
-          formula:
-            c.norm === 'layernorm'
-              ? 'the root of the variance, plus epsilon'
-              : 'the root of the mean of the squares, plus epsilon',
-          divisor: x.length,
-          terms: [...terms, { name: 'epsilon', value: c.norm_eps * x.length }],
-        };
-      }
+      case 'ln_final.hook_scale':
+        return this.normScale(position);
       case 'ln1.hook_normalized':
       case 'ln2.hook_normalized':
       case 'ln_cross.hook_normalized':
-      case 'ln_final.hook_normalized': {
-        const ln = point.split('.')[0];
-        const { at, x } = this.normInput(ln, position);
-        const scale = this.at.replace('normalized', 'scale');
-        const [stream, out] = at ? [] : this.streamAndOutput(ln);
-        const terms = at ? [term(at, x[index])] : this.residualTerms(stream, out, position, index);
-        if (c.norm === 'layernorm')
-          terms.push({ name: 'minus the mean', value: -x.reduce((a, b) => a + b, 0) / x.length });
-        return { how: 'sum', formula: `divided by ${scale}`, divisor: this.row(scale, position)[0], terms };
-      }
+      case 'ln_final.hook_normalized':
+        return this.normalized(position, index);
       case 'attn.hook_q':
-        return this.product(`${block}.${part}.q`, head * c.d_head + index, input(part), position, 'dimension');
+        return this.product(`${block}.${part}.q`, row, this.inputOf(part, position), position, 'dimension');
       case 'attn.hook_k':
-      case 'attn.hook_v':
-        return this.product(
-          `${block}.${part}.${point.at(-1)}`,
-          head * c.d_head + index,
-          cross ? this.encoderOutput(position) : input(part),
-          position,
-          'dimension',
-        );
+      case 'attn.hook_v': {
+        const input = this.cross ? this.encoderOutput(position) : this.inputOf(part, position);
+        return this.product(`${block}.${part}.${point.at(-1)}`, row, input, position, 'dimension');
+      }
       case 'attn.hook_rot_q':
       case 'attn.hook_rot_k':
         return this.rotation(point.at(-1) === 'q' ? 'q' : 'k', position, head, index);
       case 'attn.hook_attn_scores_raw':
       case 'attn.hook_attn_scores_scaled':
-      case 'attn.hook_attn_scores': {
-        if (this.scoreRow(this.at, head, position)[index] === -Infinity)
-          return { how: 'masked', formula: 'this position does not see that key', terms: [] };
-        const q = this.scoreVector('q', position, head);
-        const k = this.scoreVector('k', index, group);
-        const divisor = point.endsWith('raw') || !c.scale_scores ? 1 : Math.sqrt(c.d_head);
-        return {
-          how: 'sum',
-          formula: divisor === 1 ? 'q · k' : 'q · k / √d_head',
-          divisor,
-          terms: Array.from(q.x, (v, i) => ({
-            name: `q ${i} × k ${i}`,
-            value: v * k.x[i],
-            input: v,
-            from: { at: q.at, position, head, index: i },
-            times: { from: { at: k.at, position: index, head: group, index: i }, input: k.x[i] },
-          })),
-        };
-      }
-      case 'attn.hook_pattern': {
-        const at = this.inBlock(`${part}.hook_attn_scores`);
-        const scores = this.scoreRow(at, head, position);
-        const most = scores.reduce((a, b) => Math.max(a, b), -Infinity);
-        if (scores[index] === -Infinity)
-          return { how: 'masked', formula: 'this position does not see that key', terms: [] };
-        const terms = Array.from(scores, (s, k) => ({
-          name: `e^(score of key ${k} − the largest)`,
-          value: Math.exp(s - most),
-          input: s,
-          from: { at, position, head, index: k },
-        }));
-        return {
-          how: 'share',
-          formula: 'its share of the row',
-          divisor: terms.reduce((a, t) => a + t.value, 0),
-          terms,
-        };
-      }
-      case 'attn.hook_z': {
-        const at = this.inBlock(`${part}.hook_pattern`);
-        const v = this.inBlock(`${part}.hook_v`);
-        const pattern = this.scoreRow(at, head, position);
-        return {
-          how: 'sum',
-          formula: 'the values, weighted by the pattern',
-          terms: Array.from(pattern, (p, k) => {
-            const value = this.row(v, k, group)[index];
-            return {
-              name: `key ${k}`,
-              value: p * value,
-              input: p,
-              from: { at, position, head, index: k },
-              times: { from: { at: v, position: k, head: group, index }, input: value },
-            };
-          }),
-        };
-      }
-      case 'attn.hook_result': {
-        const at = this.inBlock(`${part}.hook_z`);
-        const z = this.row(at, position, head);
-        const w = weight(model, `${block}.${part}.o.weight`, index);
-        const from = head * c.d_head;
-        return {
-          how: 'sum',
-          formula: `row ${index} of ${block}.${part}.o.weight, this head's columns`,
-          terms: Array.from(z, (v, i) => ({
-            name: `z ${i}`,
-            value: v * w[from + i],
-            input: v,
-            from: { at, position, head, index: i },
-            weight: { name: `${block}.${part}.o.weight`, row: index, column: from + i, value: w[from + i] },
-          })),
-        };
-      }
+      case 'attn.hook_attn_scores':
+        return this.score(position, head, index);
+      case 'attn.hook_pattern':
+        return this.patternWeight(position, head, index);
+      case 'attn.hook_z':
+        return this.mixture(position, head, index);
+      case 'attn.hook_result':
+        return this.headResult(position, head, index);
       case 'hook_attn_out':
-      case 'hook_cross_attn_out': {
-        const at = this.inBlock(`${part}.hook_result`);
-        const bias = this.weights(`${block}.${part}.o.bias`, index + 1)[index];
-        const terms = Array.from({ length: c.n_heads }, (_, h) =>
-          term(at, this.row(at, position, h)[index], `head ${h}`, { head: h }),
-        );
-        return {
-          how: 'sum',
-          formula: c.bias_attn_out ? 'the heads, plus the bias' : 'the heads',
-          terms: c.bias_attn_out
-            ? [
-                ...terms,
-                { name: 'bias', value: bias, weight: { name: `${block}.${part}.o.bias`, row: index, value: bias } },
-              ]
-            : terms,
-        };
+      case 'hook_cross_attn_out':
+        return this.attentionOutput(position, index);
+      case 'mlp.hook_pre': {
+        const name = `${block}.ffn.${c.ffn === 'swiglu' ? 'gate' : 'up'}`;
+        return this.product(name, index, this.inputOf('ffn', position), position, 'dimension');
       }
-      case 'mlp.hook_pre':
-        return this.product(
-          `${block}.ffn.${c.ffn === 'swiglu' ? 'gate' : 'up'}`,
-          index,
-          input('ffn'),
-          position,
-          'dimension',
-        );
       case 'mlp.hook_pre_linear':
-        return this.product(`${block}.ffn.up`, index, input('ffn'), position, 'dimension');
-      case 'mlp.hook_post': {
-        const pre = term(this.inBlock('mlp.hook_pre'), this.row(this.inBlock('mlp.hook_pre'), position)[index]);
-        if (c.ffn !== 'swiglu') return { how: 'activation', formula: c.ffn, terms: [pre] };
-        const up = term(
-          this.inBlock('mlp.hook_pre_linear'),
-          this.row(this.inBlock('mlp.hook_pre_linear'), position)[index],
-        );
-        return {
-          how: 'product',
-          formula: 'silu(gate) × up',
-          terms: [{ ...pre, name: 'silu(gate)', input: pre.value, value: ACTIVATIONS.swiglu(pre.value) }, up],
-        };
+        return this.product(`${block}.ffn.up`, index, this.inputOf('ffn', position), position, 'dimension');
+      case 'mlp.hook_post':
+        return this.activation(position, index);
+      case 'hook_mlp_out': {
+        const at = this.inBlock('mlp.hook_post');
+        return this.product(`${block}.ffn.down`, index, { at, x: this.row(at, position) }, position, 'neuron');
       }
-      case 'hook_mlp_out':
-        return this.product(
-          `${block}.ffn.down`,
-          index,
-          { at: this.inBlock('mlp.hook_post'), x: this.row(this.inBlock('mlp.hook_post'), position) },
-          position,
-          'neuron',
-        );
       default:
         return fail('unsupported', `${this.at} cannot be explained`);
     }
   }
 
+  /**
+   * A logit: the final norm of the stream times a row of the head.
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  logit(position, index) {
+    const { config: c, model } = this;
+    const at = `${this.stackPrefix}ln_final.hook_normalized`;
+    const normal = c.final_norm && c.use_final_norm;
+    const gain = normal ? weight(model, 'final_norm.weight') : null;
+    const bias = this.weights('final_norm.bias', c.d_model);
+    const last = this.lastStream();
+    const x = this.row(normal ? at : last, position);
+    const plus = this.addedPositions(position);
+    return this.product(
+      'head',
+      index,
+      { at: normal ? at : last, x: Float64Array.from(x, (v, j) => (gain ? v * gain[j] + bias[j] : v + plus[j])) },
+      position,
+      'dimension',
+    );
+  }
+
+  /**
+   * A value of the token embedding.
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  tokenEmbedding(position, index) {
+    const { config: c, model } = this;
+    const name = this.stackPrefix === 'encoder.' && !c.shared_embedding ? 'encoder.embed.weight' : 'embed.weight';
+    const row = this.ids[position];
+    const value = weight(model, name, row)[index];
+    return {
+      how: 'given',
+      formula: `the token's row of ${name}${c.embedding_scale === 1 ? '' : ` × ${c.embedding_scale}`}`,
+      terms: [{ name: `token ${row}`, value: value * c.embedding_scale, weight: { name, row, column: index, value } }],
+    };
+  }
+
+  /**
+   * A value of the position embedding: learned, or the sinusoid of Vaswani 2017, section 3.5.
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  positionEmbedding(position, index) {
+    const { config: c, model } = this;
+    if (c.position === 'learned') {
+      const name = `${this.stackPrefix === 'encoder.' ? 'encoder.' : ''}position.weight`;
+      const value = weight(model, name, position)[index];
+      return {
+        how: 'given',
+        formula: `row ${position} of ${name}`,
+        terms: [{ name: `position ${position}`, value, weight: { name, row: position, column: index, value } }],
+      };
+    }
+    const angle = position / 10000 ** ((2 * (index >> 1)) / c.d_model);
+    const wave = index % 2 ? 'cos' : 'sin'; // Vaswani 2017, section 3.5
+    return {
+      how: 'given',
+      formula: `${wave}(${position} / 10000^(${2 * (index >> 1)} / d_model))`,
+      terms: [{ name: wave, value: Math[wave](angle), input: angle }],
+    };
+  }
+
+  /**
+   * The residual stream before a block.
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  blockInput(position, index) {
+    const { block } = this;
+    if (this.layer > 0) {
+      const before = `${block.replace(/\d+$/, '')}${this.layer - 1}.hook_resid_post`;
+      return {
+        how: 'sum',
+        formula: 'the stream after the previous block',
+        terms: [this.term(position, index, before, this.row(before, position)[index])],
+      };
+    }
+    const parts = [`${this.stackPrefix}hook_embed`, `${this.stackPrefix}hook_pos_embed`].filter(
+      (n) => this.captured[n],
+    );
+    return {
+      how: 'sum',
+      formula: parts.length > 1 ? 'embedding plus position' : 'the embedding',
+      terms: parts.map((n) => this.term(position, index, n, this.row(n, position)[index])),
+    };
+  }
+
+  /**
+   * The denominator of a norm.
+   * @param {number} position
+   * @returns {Derivation}
+   */
+  normScale(position) {
+    const { config: c, point } = this;
+    const { at, x } = this.normInput(point.split('.')[0], position);
+    const mean = c.norm === 'layernorm' ? x.reduce((a, b) => a + b, 0) / x.length : 0;
+    const terms = Array.from(x, (v, j) => ({
+      name: `dimension ${j}, squared`,
+      value: (v - mean) ** 2,
+      input: v,
+      ...(at && { from: { at, position, index: j } }),
+    }));
+    return {
+      how: 'root',
+      formula:
+        c.norm === 'layernorm'
+          ? 'the root of the variance, plus epsilon'
+          : 'the root of the mean of the squares, plus epsilon',
+      divisor: x.length,
+      terms: [...terms, { name: 'epsilon', value: c.norm_eps * x.length }],
+    };
+  }
+
+  /**
+   * A value after a norm, before its gain.
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  normalized(position, index) {
+    const { config: c, point } = this;
+    const ln = point.split('.')[0];
+    const { at, x } = this.normInput(ln, position);
+    const scale = this.at.replace('normalized', 'scale');
+    const [stream, out] = at ? [] : this.streamAndOutput(ln);
+    const terms = at ? [this.term(position, index, at, x[index])] : this.residualTerms(stream, out, position, index);
+    if (c.norm === 'layernorm') terms.push({ name: 'minus the mean', value: -x.reduce((a, b) => a + b, 0) / x.length });
+    return { how: 'sum', formula: `divided by ${scale}`, divisor: this.row(scale, position)[0], terms };
+  }
+
+  /**
+   * A score of attention, before or after its scaling and mask.
+   * @param {number} position
+   * @param {number} head
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  score(position, head, index) {
+    const { config: c, point } = this;
+    const group = this.kvHead(head);
+    if (this.scoreRow(this.at, head, position)[index] === -Infinity)
+      return { how: 'masked', formula: 'this position does not see that key', terms: [] };
+    const q = this.scoreVector('q', position, head);
+    const k = this.scoreVector('k', index, group);
+    const divisor = point.endsWith('raw') || !c.scale_scores ? 1 : Math.sqrt(c.d_head);
+    return {
+      how: 'sum',
+      formula: divisor === 1 ? 'q · k' : 'q · k / √d_head',
+      divisor,
+      terms: Array.from(q.x, (v, i) => ({
+        name: `q ${i} × k ${i}`,
+        value: v * k.x[i],
+        input: v,
+        from: { at: q.at, position, head, index: i },
+        times: { from: { at: k.at, position: index, head: group, index: i }, input: k.x[i] },
+      })),
+    };
+  }
+
+  /**
+   * A weight of the attention pattern: softmax of a row of scores.
+   * @param {number} position
+   * @param {number} head
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  patternWeight(position, head, index) {
+    const { part } = this;
+    const at = this.inBlock(`${part}.hook_attn_scores`);
+    const scores = this.scoreRow(at, head, position);
+    const most = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+    if (scores[index] === -Infinity)
+      return { how: 'masked', formula: 'this position does not see that key', terms: [] };
+    const terms = Array.from(scores, (s, k) => ({
+      name: `e^(score of key ${k} − the largest)`,
+      value: Math.exp(s - most),
+      input: s,
+      from: { at, position, head, index: k },
+    }));
+    return {
+      how: 'share',
+      formula: 'its share of the row',
+      divisor: terms.reduce((a, t) => a + t.value, 0),
+      terms,
+    };
+  }
+
+  /**
+   * A value of z: the values of all keys, weighted by the pattern.
+   * @param {number} position
+   * @param {number} head
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  mixture(position, head, index) {
+    const { part } = this;
+    const group = this.kvHead(head);
+    const at = this.inBlock(`${part}.hook_pattern`);
+    const v = this.inBlock(`${part}.hook_v`);
+    const pattern = this.scoreRow(at, head, position);
+    return {
+      how: 'sum',
+      formula: 'the values, weighted by the pattern',
+      terms: Array.from(pattern, (p, k) => {
+        const value = this.row(v, k, group)[index];
+        return {
+          name: `key ${k}`,
+          value: p * value,
+          input: p,
+          from: { at, position, head, index: k },
+          times: { from: { at: v, position: k, head: group, index }, input: value },
+        };
+      }),
+    };
+  }
+
+  /**
+   * A head's contribution to the output of attention.
+   * @param {number} position
+   * @param {number} head
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  headResult(position, head, index) {
+    const { config: c, model, block, part } = this;
+    const at = this.inBlock(`${part}.hook_z`);
+    const z = this.row(at, position, head);
+    const w = weight(model, `${block}.${part}.o.weight`, index);
+    const from = head * c.d_head;
+    return {
+      how: 'sum',
+      formula: `row ${index} of ${block}.${part}.o.weight, this head's columns`,
+      terms: Array.from(z, (v, i) => ({
+        name: `z ${i}`,
+        value: v * w[from + i],
+        input: v,
+        from: { at, position, head, index: i },
+        weight: { name: `${block}.${part}.o.weight`, row: index, column: from + i, value: w[from + i] },
+      })),
+    };
+  }
+
+  /**
+   * The output of attention: the sum of its heads.
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  attentionOutput(position, index) {
+    const { config: c, block, part } = this;
+    const at = this.inBlock(`${part}.hook_result`);
+    const bias = this.weights(`${block}.${part}.o.bias`, index + 1)[index];
+    const terms = Array.from({ length: c.n_heads }, (_, h) =>
+      this.term(position, index, at, this.row(at, position, h)[index], `head ${h}`, { head: h }),
+    );
+    return {
+      how: 'sum',
+      formula: c.bias_attn_out ? 'the heads, plus the bias' : 'the heads',
+      terms: c.bias_attn_out
+        ? [
+            ...terms,
+            { name: 'bias', value: bias, weight: { name: `${block}.${part}.o.bias`, row: index, value: bias } },
+          ]
+        : terms,
+    };
+  }
+
+  /**
+   * A neuron after the activation function.
+   * @param {number} position
+   * @param {number} index
+   * @returns {Derivation}
+   */
+  activation(position, index) {
+    const { config: c } = this;
+    const pre = this.term(
+      position,
+      index,
+      this.inBlock('mlp.hook_pre'),
+      this.row(this.inBlock('mlp.hook_pre'), position)[index],
+    );
+    if (c.ffn !== 'swiglu') return { how: 'activation', formula: c.ffn, terms: [pre] };
+    const up = this.term(
+      position,
+      index,
+      this.inBlock('mlp.hook_pre_linear'),
+      this.row(this.inBlock('mlp.hook_pre_linear'), position)[index],
+    );
+    return {
+      how: 'product',
+      formula: 'silu(gate) × up',
+      terms: [{ ...pre, name: 'silu(gate)', input: pre.value, value: ACTIVATIONS.swiglu(pre.value) }, up],
+    };
+  }
   /**
    * q or k after RoPE: each pair of dimensions is rotated by position × frequency (Su et al. 2021).
    * @param {'q'|'k'} which
