@@ -223,6 +223,18 @@ int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err)
 /* An independent copy of cache, encoder output and sampler, without captures and edits. The caller closes it. */
 struct gf_session *gf_session_fork(const struct gf_session *s, struct gf_error *err);
 
+/* The cache as bytes, a block of GF_KV_BLOCK positions at a time; the same on every machine. Source, sampler, captures
+ * and edits are not in it. gf_session_block_bytes: bytes of one block. gf_session_save copies block 0, 1, .. of the
+ * positions held; what is not used of the last block is 0. gf_session_restore appends the first n (1 .. GF_KV_BLOCK)
+ * positions of a saved block, those of the tokens ids, to a session that holds whole blocks. It needs no pass; the next
+ * logits come from the next eval. Wrong sizes, tokens and values (NaN, infinity) are refused, and the session is
+ * unchanged. Whether model and tokens are those of the bytes is not checked. */
+uint64_t gf_session_block_bytes(const struct gf_session *s);
+int32_t gf_session_save(const struct gf_session *s, int32_t block, uint8_t *out, uint64_t n_bytes,
+                        struct gf_error *err);
+int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, const uint8_t *saved, uint64_t n_bytes,
+                           struct gf_error *err);
+
 /* Prefill and decode: run n >= 1 tokens through the decoder at positions length .. length + n - 1. For causal models
  * one call gives the same bits as n calls of one token. On failure the session is unchanged. A caller that wants to
  * stop early passes at most GF_CHUNK tokens a call. An encoder_decoder needs gf_session_encode first. With causal = 0 a

@@ -57,6 +57,13 @@ GF_INLINE v128 int8_columns(const float *x, int32_t i, int32_t n, float inverse)
     return i4_nearest(f4_mul(v_load_to(x, i, n), f4_splat(inverse)));
 }
 
+void gf_kv_flip(int32_t type, void *kblock, int32_t d_head) {
+    if (type != GF_KV_Q8) return;
+    const uint8_t flip[2] = {gf_dot_flip(0), gf_dot_flip(1)};
+    uint8_t *keys = kblock;
+    for (int64_t i = 0; i < key_groups(d_head) * 4 * GF_KV_BLOCK; i++) keys[i] ^= flip[i % 2];
+}
+
 void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head) {
     int32_t d = d_head;
     int32_t lane[4];

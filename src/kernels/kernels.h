@@ -202,6 +202,9 @@ enum gf_kv_type { GF_KV_TYPES(GF_KV_TYPE_ENUM) GF_N_KV_TYPES };
 uint64_t gf_kv_key_bytes(int32_t type, int32_t d_head);
 uint64_t gf_kv_value_bytes(int32_t type, int32_t d_head);
 /* Write position `slot` (0..63) of a block. k or v may be NULL (left alone). */
+/* XOR a block of stored q8 keys with the pattern that this machine's dot product reads (kernels/dot.h): from int8 to
+ * stored, and back. Other types are stored alike everywhere and do not change. */
+void gf_kv_flip(int32_t type, void *kblock, int32_t d_head);
 void gf_kv_put(int32_t type, void *kblock, void *vblock, int32_t slot, const float *k, const float *v, int32_t d_head);
 /* s[64 b + j] = scale * sum_d q[d] K_b[d][j] for all 64 slots of each block K_b = blocks[b] (unwritten slots give
  * whatever lies there; the caller masks them). Sum over d in order; for q8 the query is quantised like a key, once for

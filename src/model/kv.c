@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "kernels/kernels.h" /* gf_kv_put, gf_kv_key_bytes, gf_kv_value_bytes */
 #include "model/position.h"  /* gf_position_table, gf_position_width */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,4 +70,71 @@ void gf_kv_write(struct gf_kv *kv, int32_t layer, int32_t pos0, int32_t n, const
                       v + at, kv->d_head);
         }
     }
+}
+
+/* ---- saved blocks ------------------------------------------------------------------------------------------------ */
+
+/* Keys are rows of GF_KV_BLOCK elements of this many bytes; the scales of q8 are the last row. */
+static uint64_t key_element(const struct gf_kv *kv) { return kv->type == GF_KV_F16 ? 2 : 4; }
+
+/* Set the slots from `used` on to 0. */
+static void clear_unused(const struct gf_kv *kv, uint8_t *keys, uint8_t *values, uint64_t used) {
+    const uint64_t e = key_element(kv), d = (uint64_t)kv->d_head;
+    for (uint64_t row = 0; row < kv->key_bytes; row += GF_KV_BLOCK * e)
+        memset(keys + row + used * e, 0, (size_t)((GF_KV_BLOCK - used) * e));
+    if (kv->type != GF_KV_Q8) {
+        memset(values + used * d * e, 0, (size_t)((GF_KV_BLOCK - used) * d * e));
+        return;
+    }
+    for (uint64_t slot = used; slot < GF_KV_BLOCK; slot++)
+        for (uint64_t i = 0; i < d; i++) values[slot / 4 * 4 * d + 4 * i + slot % 4] = 0;
+    memset(values + GF_KV_BLOCK * d + used * 4, 0, (size_t)((GF_KV_BLOCK - used) * 4));
+}
+
+void gf_kv_save(const struct gf_kv *kv, int32_t block, uint8_t *out) {
+    const int32_t left = kv->length - block * GF_KV_BLOCK;
+    const uint64_t used = left < 0 ? 0 : left < GF_KV_BLOCK ? (uint64_t)left : GF_KV_BLOCK;
+    memcpy(out, kv->blocks[block], (size_t)kv->table_at);
+    for (uint64_t at = 0; at < kv->table_at; at += kv->key_bytes + kv->value_bytes) {
+        gf_kv_flip(kv->type, out + at, kv->d_head);
+        clear_unused(kv, out + at, out + at + kv->key_bytes, used);
+    }
+}
+
+static int sound_floats(const uint8_t *p, uint64_t bytes, int scales) {
+    for (uint64_t i = 0; i < bytes; i += 4) {
+        float x;
+        memcpy(&x, p + i, 4);
+        if (!isfinite(x) || (scales && x < 0)) return 0;
+    }
+    return 1;
+}
+
+static int sound_halves(const uint8_t *p, uint64_t bytes) {
+    for (uint64_t i = 0; i < bytes; i += 2)
+        if ((p[i + 1] & 0x7c) == 0x7c) return 0;
+    return 1;
+}
+
+/* int8, then a row of scales. */
+static int sound_int8(const uint8_t *p, uint64_t bytes) {
+    const uint64_t n = bytes - GF_KV_BLOCK * 4;
+    for (uint64_t i = 0; i < n; i++)
+        if (p[i] == 0x80) return 0;
+    return sound_floats(p + n, GF_KV_BLOCK * 4, 1);
+}
+
+int gf_kv_is_sound(const struct gf_kv *kv, const uint8_t *saved) {
+    if (kv->type == GF_KV_F32) return sound_floats(saved, kv->table_at, 0);
+    if (kv->type == GF_KV_F16) return sound_halves(saved, kv->table_at);
+    for (uint64_t at = 0; at < kv->table_at; at += kv->key_bytes + kv->value_bytes)
+        if (!sound_int8(saved + at, kv->key_bytes) || !sound_int8(saved + at + kv->key_bytes, kv->value_bytes))
+            return 0;
+    return 1;
+}
+
+void gf_kv_restore(struct gf_kv *kv, int32_t block, const uint8_t *saved) {
+    memcpy(kv->blocks[block], saved, (size_t)kv->table_at);
+    for (uint64_t at = 0; at < kv->table_at; at += kv->key_bytes + kv->value_bytes)
+        gf_kv_flip(kv->type, kv->blocks[block] + at, kv->d_head);
 }

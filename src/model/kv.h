@@ -27,6 +27,15 @@ uint64_t gf_kv_table_bytes(const struct gf_kv *kv); /* the blocks' share of posi
 /* Copy of everything up to length. 0, or -1 without memory. */
 int gf_kv_copy(struct gf_kv *to, const struct gf_kv *from);
 
+/* Copy the keys and values of one block, table_at bytes, as every machine stores them: q8 keys are int8, and positions
+ * from kv->length on are 0. */
+void gf_kv_save(const struct gf_kv *kv, int32_t block, uint8_t *out);
+/* Whether saved bytes of a block hold only values that the cache can hold: finite numbers; q8: -127 .. 127 with scales
+ * >= 0. */
+int gf_kv_is_sound(const struct gf_kv *kv, const uint8_t *saved);
+/* Fill a block that is reserved with saved bytes. */
+void gf_kv_restore(struct gf_kv *kv, int32_t block, const uint8_t *saved);
+
 static inline uint8_t *gf_kv_head(const struct gf_kv *kv, int32_t layer, int32_t head, int32_t block) {
     int32_t l = layer % kv->n_layers;
     return kv->blocks[block] + (uint64_t)(l * kv->n_kv_heads + head) * (kv->key_bytes + kv->value_bytes);

@@ -296,6 +296,41 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     return GF_OK;
 }
 
+uint64_t gf_session_block_bytes(const struct gf_session *s) { return s->kv.table_at; }
+
+int32_t gf_session_save(const struct gf_session *s, int32_t block, uint8_t *out, uint64_t n_bytes,
+                        struct gf_error *err) {
+    if (block < 0 || (int64_t)block * GF_KV_BLOCK >= s->kv.length)
+        return gf_fail(err, GF_ERR_ARGUMENT, "block %d does not exist, the session holds %d positions", block,
+                       s->kv.length);
+    if (n_bytes != s->kv.table_at)
+        return gf_fail(err, GF_ERR_ARGUMENT, "a block of the cache has %llu bytes, not %llu",
+                       (unsigned long long)s->kv.table_at, (unsigned long long)n_bytes);
+    gf_kv_save(&s->kv, block, out);
+    return GF_OK;
+}
+
+int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, const uint8_t *saved, uint64_t n_bytes,
+                           struct gf_error *err) {
+    int32_t status = refuse_eval(s, ids, n, err);
+    if (status != GF_OK) return status;
+    if (n > GF_KV_BLOCK || s->kv.length % GF_KV_BLOCK)
+        return gf_fail(err, GF_ERR_ARGUMENT,
+                       "%d positions cannot be restored after %d, expected 1 to %d after whole blocks", n, s->kv.length,
+                       GF_KV_BLOCK);
+    if (n_bytes != s->kv.table_at)
+        return gf_fail(err, GF_ERR_ARGUMENT, "a block of the cache has %llu bytes, not %llu",
+                       (unsigned long long)s->kv.table_at, (unsigned long long)n_bytes);
+    if (!gf_kv_is_sound(&s->kv, saved))
+        return gf_fail(err, GF_ERR_NOT_FINITE, "the saved keys and values hold NaN, infinity or a number out of range");
+    if (gf_kv_reserve(&s->kv, s->kv.length + n) || ensure_ids(s, s->kv.length + n))
+        return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
+    gf_kv_restore(&s->kv, s->kv.length / GF_KV_BLOCK, saved);
+    advance(s, ids, n);
+    s->hidden_rows = 0;
+    return GF_OK;
+}
+
 int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids, int32_t n, struct gf_error *err) {
     if (n < 1 || n > GF_CHUNK)
         return gf_fail(err, GF_ERR_ARGUMENT, "1 to %d sessions can be evaluated together", GF_CHUNK);

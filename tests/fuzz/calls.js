@@ -121,6 +121,12 @@ function callsOf(r, model, config) {
             r.of([
               () => session.eval(...spoilt(r, [one, stops(r)])),
               () => session.rewind(...spoilt(r, [1])),
+              async () => {
+                const state = await session.save();
+                if (state.length && r.below(2)) state[r.below(state.length)] ^= 1 << r.below(8);
+                const other = await model.session(...spoilt(r, [{ ...two, ...see, state }]));
+                await other.dispose();
+              },
               () => drain(session.generate(...spoilt(r, [one, { maxTokens: 2, ...stops(r) }]))),
               async () => {
                 const fork = await session.fork();

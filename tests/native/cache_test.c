@@ -139,7 +139,78 @@ static void nan_in_a_query_key_or_value_reaches_its_results_only(void) {
     }
 }
 
+/* Save a session of `length` positions, restore it into an empty one, and continue both. */
+static void save_at(const struct gf_model *m, int32_t type, int32_t length) {
+    struct gf_session *s = gf_session_open(m, 0, type, &err), *r = gf_session_open(m, 0, type, &err);
+    run(s, 200, 1); /* positions that are dropped must not be in the bytes */
+    CHECK_INT(gf_session_rewind(s, 0, &err), GF_OK);
+    run(s, length, 0);
+    const uint64_t n_bytes = gf_session_block_bytes(s);
+    uint8_t *bytes = malloc((size_t)n_bytes), *again = malloc((size_t)n_bytes);
+    CHECK(bytes && again);
+    if (!bytes || !again) exit(1);
+    const int32_t blocks = (length + GF_KV_BLOCK - 1) / GF_KV_BLOCK;
+    struct gf_session *fresh = gf_session_open(m, 0, type, &err);
+    run(fresh, length, 0);
+    for (int32_t b = 0; b < blocks; b++) {
+        int32_t ids[GF_KV_BLOCK + 1] = {0}, n = length - b * GF_KV_BLOCK;
+        if (n > GF_KV_BLOCK) n = GF_KV_BLOCK;
+        for (int32_t i = 0; i < n; i++) ids[i] = id(b * GF_KV_BLOCK + i) % 37;
+        CHECK_INT(gf_session_save(s, b, bytes, n_bytes, &err), GF_OK);
+        CHECK_INT(gf_session_save(fresh, b, again, n_bytes, &err), GF_OK);
+        CHECK_BITS(bytes, again, n_bytes);
+        const int32_t before = gf_session_length(r);
+        CHECK_INT(gf_session_restore(r, ids, n, bytes, n_bytes - 1, &err), GF_ERR_ARGUMENT);
+        CHECK_INT(gf_session_restore(r, ids, 0, bytes, n_bytes, &err), GF_ERR_ARGUMENT);
+        CHECK_INT(gf_session_restore(r, ids, GF_KV_BLOCK + 1, bytes, n_bytes, &err) == GF_OK, 0);
+        ids[n - 1] += 37;
+        CHECK_INT(gf_session_restore(r, ids, n, bytes, n_bytes, &err), GF_ERR_TOKEN);
+        ids[n - 1] -= 37;
+        /* NaN or infinity in the first element, and in the last one of the block (a scale of q8) */
+        for (int last = 0; last <= 1; last++) {
+            const uint32_t size = type == GF_KV_F16 ? 2 : 4, bad = type == GF_KV_F16 ? 0x7c00u
+                                                                   : last            ? 0x7fc00000u
+                                                                                     : 0xff800000u;
+            const uint32_t kept_size = type == GF_KV_Q8 && !last ? 1 : size, value = kept_size == 1 ? 0x80u : bad;
+            uint8_t *at = bytes + (last ? n_bytes - size : 0);
+            uint8_t kept[4];
+            memcpy(kept, at, kept_size);
+            memcpy(at, &value, kept_size); /* little-endian, as every machine here */
+            CHECK_INT(gf_session_restore(r, ids, n, bytes, n_bytes, &err), GF_ERR_NOT_FINITE);
+            memcpy(at, kept, kept_size);
+        }
+        CHECK_INT(gf_session_length(r), before);
+        CHECK_INT(gf_session_restore(r, ids, n, bytes, n_bytes, &err), GF_OK);
+        CHECK(gf_session_logits(r, 0, 1, &err) == NULL); /* no pass has been run */
+        CHECK_INT(gf_session_save(r, b, again, n_bytes, &err), GF_OK);
+        CHECK_BITS(bytes, again, n_bytes);
+        if (n < GF_KV_BLOCK) CHECK_INT(gf_session_restore(r, ids, 1, bytes, n_bytes, &err), GF_ERR_ARGUMENT);
+    }
+    CHECK_INT(gf_session_length(r), length);
+    CHECK_INT(gf_session_save(s, blocks, bytes, n_bytes, &err), GF_ERR_ARGUMENT);
+    CHECK_INT(gf_session_save(s, -1, bytes, n_bytes, &err), GF_ERR_ARGUMENT);
+    if (blocks) CHECK_INT(gf_session_save(s, 0, bytes, n_bytes + 1, &err), GF_ERR_ARGUMENT);
+    for (int step = 0; step < 2; step++) {
+        run(r, 1 + 66 * step, 0);
+        run(fresh, 1 + 66 * step, 0);
+        check_same_logits(r, fresh);
+    }
+    free(bytes);
+    free(again);
+    gf_session_close(s);
+    gf_session_close(r);
+    gf_session_close(fresh);
+}
+
+static void a_saved_session_continues_with_the_same_bits(void) {
+    struct gf_model *m = small_model(GF_DECODER);
+    for (int32_t type = 0; type < GF_N_KV_TYPES; type++)
+        for (int i = 0; i < N_LENGTHS; i++) save_at(m, type, lengths[i]);
+    gf_model_close(m);
+}
+
 int main(void) {
+    RUN(a_saved_session_continues_with_the_same_bits);
     RUN(nan_in_a_query_key_or_value_reaches_its_results_only);
     RUN(a_fork_allocates_the_blocks_of_its_length);
     RUN(a_fork_keeps_the_source_of_its_original);

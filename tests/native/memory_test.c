@@ -102,7 +102,38 @@ static void a_fork_for_which_memory_is_missing_fails_and_leaves_the_session_usab
     gf_model_close(m);
 }
 
+static void a_restore_for_which_memory_is_missing_fails_and_changes_nothing(void) {
+    enum { MOST_BYTES = 1 << 16 };
+    static uint8_t saved[MOST_BYTES];
+    struct gf_error err = {0};
+    struct gf_model *m = model();
+    struct gf_session *s = gf_session_open(m, 0, GF_KV_F32, &err);
+    CHECK_INT(gf_session_eval(s, ids, TOKENS, &err), GF_OK);
+    const uint64_t n = gf_session_block_bytes(s);
+    CHECK(n <= MOST_BYTES);
+    CHECK_INT(gf_session_save(s, 0, saved, n, &err), GF_OK);
+    int k = 1;
+    for (; k < MOST_ALLOCATIONS; k++) {
+        struct gf_session *r = gf_session_open(m, 0, GF_KV_F32, &err);
+        memset(&err, 0, sizeof err);
+        fail_allocations(k);
+        const int32_t status = gf_session_restore(r, ids, TOKENS, saved, n, &err);
+        allow_allocations();
+        CHECK_INT(gf_session_length(r), status == GF_OK ? TOKENS : 0);
+        if (status != GF_OK) {
+            CHECK_INT(status, GF_ERR_MEMORY);
+            CHECK_INT(gf_session_restore(r, ids, TOKENS, saved, n, &err), GF_OK);
+        }
+        gf_session_close(r);
+        if (status == GF_OK) break;
+    }
+    CHECK(k > 1 && k < MOST_ALLOCATIONS);
+    gf_session_close(s);
+    gf_model_close(m);
+}
+
 int main(void) {
+    RUN(a_restore_for_which_memory_is_missing_fails_and_changes_nothing);
     RUN(an_eval_for_which_memory_is_missing_fails_and_captures_nothing);
     RUN(a_fork_for_which_memory_is_missing_fails_and_leaves_the_session_usable);
     return check_end();

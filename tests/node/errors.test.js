@@ -210,7 +210,13 @@ const CALLS = {
     },
   ],
   trace: [(m, a, o) => m.plain.trace(a, o), [1], IDS, 'input', { ...reads, addSpecialTokens: [FLAG] }],
-  session: [(m, a, o) => m.plain.session(o), null, [], '', { ...reads, ...sees }],
+  session: [
+    (m, a, o) => m.plain.session(o),
+    null,
+    [],
+    '',
+    { ...reads, ...sees, state: [[5, 'x', {}, [1], Symbol('odd')]] },
+  ],
   weight: [(m, a) => m.plain.weight(a), 'embed.weight', [5, {}, Symbol('odd'), null, 'nothing'], 'weight', {}],
   'row of a weight': [(m, a) => m.plain.weight('embed.weight', a), 0, NUMBER, 'row', {}],
   chat: [

@@ -90,6 +90,7 @@ import { Session, generateWhole, isSessionOf } from './session.js';
  * @property {string[]} [capture] points by name, `*` matches anything; each eval leaves them in `captured`
  * @property {number} [captureBudget]            most bytes of one capture; default 512 MiB
  * @property {Edit[]} [edits]                    apply to each eval
+ * @property {Uint8Array} [state]                what Session.save returned: the session begins with its positions
  * @property {AbortSignal} [signal]              aborted: the call rejects with the signal's reason
  */
 
@@ -479,7 +480,8 @@ export class Model {
    * own until it is disposed.
    * @param {SessionOptions} [options]
    * @returns {Promise<Session>}
-   * @throws {GlassformerError} `out-of-memory`, `unknown-point`
+   * @throws {GlassformerError} `out-of-memory`, `unknown-point`; with `state` also `truncated`, `bad-file`,
+   *   `bad-token`, `not-finite`, `context-full`, and `unsupported` for a version that is not known
    * @example
    * const session = await model.session();
    * const logits = await session.eval('Once upon a');

@@ -245,6 +245,28 @@ export class Session {
   }
 
   /**
+   * The session as bytes: its tokens, and its keys and values as they are in the cache. `model.session({ state })`
+   * opens a session from them, in the same model loaded again, with the same types of weights and of cache, on any
+   * machine. It runs nothing but the last position, whose result shows whether model and state belong together. An
+   * encoder-decoder needs its `source` again. Captures, edits and the sampler are not saved; the state of a session
+   * with edits is restored without that check.
+   * @returns {Promise<Uint8Array>}
+   * @throws {GlassformerError} `out-of-memory`
+   * @example
+   * const session = await model.session();
+   * await session.eval('Once upon a');
+   * const state = await session.save();
+   * const other = await model.session({ state });
+   * console.log(other.length);                                            // 4
+   * const [a, b] = await Promise.all([session.eval(' time'), other.eval(' time')]);
+   * console.log(a.every((logit, i) => logit === b[i]));                   // true
+   * await Promise.all([session.dispose(), other.dispose()]);
+   */
+  async save() {
+    return this.#call('save', []);
+  }
+
+  /**
    * Free the session's memory, and end a generation that runs. Settles when it is free and never rejects. A second call
    * does nothing.
    * @returns {Promise<void>}

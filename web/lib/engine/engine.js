@@ -30,6 +30,7 @@ import { sharedMemory, whyNoThreads } from './features.js';
  * @property {Record<string, number>} error     of struct gf_error
  * @property {number} config_bytes
  * @property {number} chunk                     recommended largest number of tokens of one eval
+ * @property {number} kv_block                  positions of one block of the cache
  */
 /**
  * One weight of the loaded model.

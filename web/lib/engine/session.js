@@ -2,6 +2,7 @@
 //
 // Same rules as engine.js: a view is created, used and dropped within one function, and results are copies.
 import { GlassformerError } from '../base/errors.js';
+import { allocate } from './allocate.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./engine.js').Sampling} Sampling */
@@ -121,6 +122,49 @@ export class EngineSession {
   fork() {
     const e = this.engine;
     return e.adopt(e.pointer(e.x.gf_session_fork(this.ptr, e.error)));
+  }
+
+  /**
+   * Bytes of one block of the cache, as it is saved.
+   * @returns {number}
+   */
+  get blockBytes() {
+    return this.engine.x.gf_abi_block_bytes(this.ptr);
+  }
+
+  /**
+   * The keys and values of a block of positions; what is not used of the last block is 0.
+   * @param {number} block
+   * @returns {Uint8Array<ArrayBuffer>} a copy, the same on every machine
+   */
+  saveBlock(block) {
+    const e = this.engine;
+    const n = this.blockBytes;
+    const p = allocate(e.x, n);
+    try {
+      e.check(e.x.gf_abi_save(this.ptr, block, p, n, e.error));
+      return new Uint8Array(e.memory.buffer, p, n).slice();
+    } finally {
+      e.x.gf_free(p);
+    }
+  }
+
+  /**
+   * Append the positions of a saved block. After an error the session is unchanged.
+   * @param {number[]} ids  their tokens
+   * @param {Uint8Array} bytes
+   */
+  restoreBlock(ids, bytes) {
+    const e = this.engine;
+    const p = allocate(e.x, 4 * ids.length + bytes.length);
+    const bytesAt = p + 4 * ids.length;
+    try {
+      new Int32Array(e.memory.buffer, p, ids.length).set(ids);
+      new Uint8Array(e.memory.buffer, bytesAt, bytes.length).set(bytes);
+      e.check(e.x.gf_abi_restore(this.ptr, p, ids.length, bytesAt, bytes.length, e.error));
+    } finally {
+      e.x.gf_free(p);
+    }
   }
 
   /**

@@ -7,6 +7,9 @@ import {
   LIMITS,
   checkedIds,
   entriesOf,
+  isArrayBuffer,
+  isUint8Array,
+  stableBytes,
   flag,
   number,
   checkedOptions,
@@ -270,6 +273,17 @@ const seen = (value, name, limits) => (value === null ? undefined : checkedIdLis
 const template = (value, name) =>
   value === null ? undefined : jsonCopy(value, name, { values: LIMITS.tokenizer, code: 'bad-option', functions: true });
 
+/**
+ * What Session.save returned, copied.
+ * @type {OptionCheck}
+ */
+const state = (value, name) => {
+  if (value === null) return undefined;
+  if (!isUint8Array(value) && !isArrayBuffer(value))
+    fail('bad-option', `${name} is ${show(value)}, expected a Uint8Array`);
+  return new Uint8Array(stableBytes(value));
+};
+
 const SOURCE_OPTIONS = { source, sourceMask: mask, signal };
 /**
  * The range is checked here, because the option is used only when something is captured.
@@ -318,7 +332,7 @@ const CALLS = {
   attribution: { ...PASS_OPTIONS, token, position: number },
   explain: { ...PASS_OPTIONS, at: word, position: number, head: number, index: number },
   trace: PASS_OPTIONS,
-  session: { ...SOURCE_OPTIONS, ...CAPTURE_OPTIONS },
+  session: { ...SOURCE_OPTIONS, ...CAPTURE_OPTIONS, state },
   eval: { signal },
   'session.generate': SESSION_GENERATION_OPTIONS,
 };

@@ -261,7 +261,7 @@ export class LoadedModel {
 
   /**
    * Call a method of the session table.
-   * @param {'open'|'eval'|'settle'|'rewind'|'fork'|'close'} method
+   * @param {'open'|'eval'|'settle'|'rewind'|'fork'|'save'|'close'} method
    * @param {any[]} args
    * @param {Hooks} [hooks]
    */

@@ -30,6 +30,8 @@ export class Sequence {
    * @type {((sequence: Sequence) => void) | null}
    */
   observeSequence = null;
+  /** Whether values were changed in its passes. */
+  isEdited = false;
 
   /** Whether there are neither captures nor edits: only then the sequence can share a pass with others. */
   get unobserved() {
@@ -59,6 +61,7 @@ export class Sequence {
     /** @param {Sequence} sequence */
     const observeSequence = (sequence) => {
       sequence.observeSequence = observeSequence;
+      sequence.isEdited = sequence.isEdited || edits?.length > 0;
       applyEdits(sequence.session, points, edits);
       if (!names.length) return;
       sequence.#recorder = new Recorder(sequence.session, names);
@@ -173,6 +176,7 @@ export class Sequence {
   /** An independent copy with the same captures and edits, owned by the caller. */
   fork() {
     const copy = new Sequence(this.model, this.session.fork());
+    copy.isEdited = this.isEdited;
     try {
       this.observeSequence?.(copy);
     } catch (error) {

@@ -56,14 +56,23 @@ export class SessionTable {
     this.model.requireDecoder('session');
     const o = { ...options };
     if (o.source !== undefined) o.source = this.model.ids(o.source, 'source');
-    const sequence = await this.model.openSequence(o);
+    const { state, ...rest } = o;
+    const yielder = new Yielder(signal);
+    // With a state, captures and edits begin after the check of that state, which is a pass.
+    const sequence = await this.model.openSequence(state ? {} : rest);
+    /** @type {number[]} */
+    let ids = [];
     try {
-      await sequence.encodeSource(o, new Yielder(signal));
+      await sequence.encodeSource(rest, yielder);
+      if (state) {
+        ids = await (await import('./saved.js')).restore(this.model, sequence, state, yielder);
+        await sequence.observe(rest);
+      }
     } catch (error) {
       sequence.close();
       throw error;
     }
-    return this.#add({ sequence, ids: [], started: null });
+    return this.#add({ sequence, ids, started: null });
   }
 
   /**
@@ -198,6 +207,15 @@ export class SessionTable {
   fork(id) {
     const { sequence, ids } = this.#get(id);
     return this.#add({ sequence: sequence.fork(), ids: [...ids], started: null });
+  }
+
+  /**
+   * A session as bytes.
+   * @param {number} id
+   */
+  async save(id) {
+    const { savedBytes } = await import('./saved.js');
+    return savedBytes(this.model, this.#get(id));
   }
 
   /**
