@@ -36,7 +36,7 @@ const REWRITES = [
 ];
 
 rmSync(types, { recursive: true, force: true });
-execFileSync(process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', join(top, 'tsconfig.json')], {
+execFileSync(process.execPath, [join(top, 'node_modules/typescript-native/bin/tsc'), '-p', join(top, 'tsconfig.json')], {
   stdio: 'inherit',
 });
 for (const name of readdirSync(types, { recursive: true })

@@ -162,7 +162,7 @@ tokenizer.lib;
         files: ['consumer.ts'],
       }),
     );
-    output('node', [join(top, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'], project);
+    output('node', [join(top, 'node_modules/typescript-native/bin/tsc'), '-p', 'tsconfig.json'], project);
   });
 }
 
