@@ -89,7 +89,7 @@ native() {
 page() {
   package
   # shellcheck disable=SC2046
-  if changed page vite.config.js scripts/precompress.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
+  if changed page vite.config.js svelte.config.js scripts/precompress.js package-lock.json $(find web weights -type f | LC_ALL=C sort) || [ ! -f site/index.html ]; then
     local key=$sum
     forget page
     run_step 'page' 'The bundler names the file above: fix it and run the command again.' node_modules/.bin/vite build
@@ -125,7 +125,7 @@ test_groups='layout native wasm node browser package'
 
 prepare_group() {
   case $1 in
-  layout) wasm ;;
+  layout) package ;;
   native)
     find_cc
     run_step "native tests ($CC, sanitizers)" "$fix_line" node scripts/compile.js native-test

@@ -4,9 +4,10 @@ import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vite';
 import { precompress } from './scripts/precompress.js';
-import { SHIPPED } from './web/page/models.js';
+import { SHIPPED } from './web/page/state/models.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 
@@ -90,7 +91,7 @@ function precompressed() {
 export default defineConfig({
   root: join(here, 'web/page'),
   base: './',
-  plugins: [shippedWeights(), headOfBuiltPage(), precompressed()],
+  plugins: [svelte(), shippedWeights(), headOfBuiltPage(), precompressed()],
   build: {
     outDir: join(here, 'site'),
     emptyOutDir: true,

@@ -36,9 +36,13 @@ const REWRITES = [
 ];
 
 rmSync(types, { recursive: true, force: true });
-execFileSync(process.execPath, [join(top, 'node_modules/typescript-native/bin/tsc'), '-p', join(top, 'tsconfig.json')], {
-  stdio: 'inherit',
-});
+execFileSync(
+  process.execPath,
+  [join(top, 'node_modules/typescript-native/bin/tsc'), '-p', join(top, 'tsconfig.json')],
+  {
+    stdio: 'inherit',
+  },
+);
 for (const name of readdirSync(types, { recursive: true })
   .map(String)
   .filter((each) => each.endsWith('.d.ts'))) {

@@ -1,7 +1,7 @@
 // layout.test.js - the structure of the project: which file includes or imports which, what a binary exports, and texts
 // that no file may contain.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, posix } from 'node:path';
 import { test } from 'node:test';
@@ -82,7 +82,7 @@ const imports = (file) =>
 
 test("the page imports the library only by the package's name", () => {
   const wrong = [];
-  for (const file of files('web/page', /\.js$/)) {
+  for (const file of files('web/page', /\.(?:js|svelte)$/)) {
     for (const name of imports(file)) {
       if (!name.startsWith('.')) continue; // the package is imported by its name
       const target = posix.join(dirname(file), name);
@@ -187,7 +187,7 @@ const MAX_COLUMNS = 120;
 
 test('JavaScript is formatted by Prettier, and no line of the library is longer than 120 columns', async () => {
   const options = await prettier.resolveConfig(join(top, 'package.json'));
-  const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.js'], {
+  const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.js', '*.svelte'], {
     cwd: top,
     encoding: 'utf8',
   });
@@ -203,6 +203,35 @@ test('JavaScript is formatted by Prettier, and no line of the library is longer 
     });
   }
   assert.deepEqual(wrong, []);
+});
+
+// Files of the page that are not typed yet. A file that is converted to Svelte leaves this list.
+const UNTYPED = /^web\/page\/(?:claims|panels|training)\/|^web\/page\/state\/(?:inquiry|patterns|run|words)\.js$/;
+
+test('svelte-check finds no error in the page', () => {
+  const { stdout } = spawnSync(
+    process.execPath,
+    [
+      'node_modules/svelte-check/bin/svelte-check',
+      '--tsconfig',
+      'web/page/tsconfig.json',
+      '--output',
+      'machine-verbose',
+    ],
+    { cwd: top, encoding: 'utf8', maxBuffer: 1 << 26 },
+  );
+  const lines = stdout.split('\n').map((line) => line.slice(line.indexOf(' ') + 1));
+  const problems = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+  assert.ok(
+    lines.some((line) => line.startsWith('COMPLETED')),
+    stdout.slice(0, 2000),
+  );
+  assert.deepEqual(
+    problems
+      .filter(({ type, filename }) => (type === 'ERROR' || filename.endsWith('.svelte')) && !UNTYPED.test(filename))
+      .map(({ filename, start, message }) => `${filename}:${start.line + 1} ${message}`),
+    [],
+  );
 });
 
 test('no line of the C sources is longer than 120 columns, and each of their folders has a README', () => {

@@ -2,7 +2,7 @@
 // is mocked: it advances by the same amount at each reading, so nothing here depends on the speed of this machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { meanSpeed, stepMs } from '../../web/page/speed.js';
+import { meanSpeed, stepMs } from '../../web/page/state/speed.js';
 
 const real = performance.now.bind(performance);
 /** ms between two readings, the current time, and how the clock rounds it. */

@@ -1,7 +1,7 @@
 // inquiry.test.js - the page's calls about its text use the current text
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createInquiry } from '../../web/page/inquiry.js';
+import { createInquiry } from '../../web/page/state/inquiry.js';
 
 /**
  * A store, and a model whose results identify the calls: logits are [number of tokens, last token], summed over earlier

@@ -27,7 +27,7 @@ before(() => {
 
 for (const key of ['model', 'stack']) {
   test(`a panel is built before it is filled: a new ${key} while the panel was out of view`, async () => {
-    const { createStore } = await import('../../web/page/store.js');
+    const { createStore } = await import('../../web/page/state/store.js');
     const store = createStore(/** @type {any} */ ({ status: 'ready', pace: 'fast' })),
       root = /** @type {any} */ ({});
     /** @type {string[]} */

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { camelConfig, completeConfig } from '../../web/lib/formats/config.js';
 import { PRESETS, countParameters, create, estimate, load } from '../../web/lib/index.js';
 import { NAMES } from '../../web/page/panels/trace.js';
-import { OPERATIONS, stagesOf, timeOf } from '../../web/page/stages.js';
+import { OPERATIONS, stagesOf, timeOf } from '../../web/page/text/stages.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const sum = (list) => list.reduce((a, b) => a + b, 0);

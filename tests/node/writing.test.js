@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { addressOf, follow, holding, keepAddress, readAddress } from '../../web/page/address.js';
-import { createRun } from '../../web/page/run.js';
+import { addressOf, follow, holding, keepAddress, readAddress } from '../../web/page/state/address.js';
+import { createRun } from '../../web/page/state/run.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const dates = {

@@ -2,17 +2,17 @@
 // the present one, side by side from the token at which they part.
 
 import { el } from './dom.js';
-import { figures, percent, quoted } from './format.js';
-import { parting } from './run.js';
+import { figures, percent, quoted } from './text/format.js';
+import { parting } from './state/run.js';
 
 const SHARED = 8; // tokens before the parting that are shown
 const SHOWN = 24; // of a text in the list
 
-/** @typedef {import('./store.js').Token} Token */
+/** @typedef {import('./state/store.js').Token} Token */
 
 /**
- * @param {import('./store.js').Store} store
- * @param {import('./run.js').Run} run
+ * @param {import('./state/store.js').Store} store
+ * @param {import('./state/run.js').Run} run
  */
 export function createBranches(store, run) {
   const { state } = store;

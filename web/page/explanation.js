@@ -2,7 +2,7 @@
 // as far as the embedding; the way stays above as a trail that leads back.
 
 import { el } from './dom.js';
-import { far, int, percent, quoted, value } from './format.js';
+import { far, int, percent, quoted, value } from './text/format.js';
 
 const ROWS = 12;
 const MORE = 100;
@@ -47,8 +47,8 @@ const number = (/** @type {number} */ x) =>
 const keyed = (/** @type {string} */ at) => /scores|pattern/.test(at);
 
 /**
- * @param {import('./store.js').State} state
- * @param {import('./run.js').Run} run
+ * @param {import('./state/store.js').State} state
+ * @param {import('./state/run.js').Run} run
  * @param {string} of what is explained here, to tell one place from another
  */
 export function createExplanation(state, run, of) {

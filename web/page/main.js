@@ -1,11 +1,14 @@
 // main.js - puts the page together: the state, the model, the panels.
 
-import { createStore } from './store.js';
-import { createRun } from './run.js';
-import { SHIPPED, shippedAs } from './models.js';
-import { readAddress, holding, heedAddress, keepAddress, follow } from './address.js';
+import { mount } from 'svelte';
+import { contextOf } from './state/context.js';
+import { observed } from './state/observed.js';
+import { createStore } from './state/store.js';
+import { createRun } from './state/run.js';
+import { SHIPPED, shippedAs } from './state/models.js';
+import { readAddress, holding, heedAddress, keepAddress, follow } from './state/address.js';
 import { el } from './dom.js';
-import { onDemand } from './late.js';
+import { onDemand } from './state/late.js';
 import * as header from './panels/header.js';
 import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
@@ -16,7 +19,7 @@ import * as anatomy from './panels/anatomy.js';
 import * as heads from './panels/heads.js';
 import * as attention from './panels/attention.js';
 import * as parameters from './panels/parameters.js';
-import * as memory from './panels/memory.js';
+import Memory from './views/count/Memory.svelte';
 import * as cost from './panels/cost.js';
 import * as walk from './panels/walk.js';
 import * as breakIt from './panels/break.js';
@@ -81,7 +84,6 @@ for (const [name, panel] of Object.entries({
   heads,
   attention,
   parameters,
-  memory,
   cost,
   trace,
   lens,
@@ -92,6 +94,14 @@ for (const [name, panel] of Object.entries({
   walk,
 })) {
   panel.create(sectionOf(name), store, run);
+}
+
+const context = contextOf({ page: observed(store), set: store.set, run, store });
+/** Put a component in the place of the section of this name. */
+for (const [name, component] of Object.entries({ memory: Memory })) {
+  const place = sectionOf(name);
+  mount(component, { target: /** @type {Element} */ (place.parentElement), anchor: place, context });
+  place.remove();
 }
 
 // Panels that few come for: their code is fetched when they are near, or when everything else is there. One that did

@@ -1,7 +1,7 @@
 // plot.js - curves over a logarithmic axis, in SVG at the size that they are shown at, so that type stays type.
 
 import { el, svg } from './dom.js';
-import { power } from './format.js';
+import { power } from './text/format.js';
 
 const LEFT = 40,
   RIGHT = 12,

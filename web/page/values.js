@@ -3,8 +3,8 @@
 // More than zero takes the hue of what it is (q blue, k vermilion, v green, FFN ochre, else violet), less takes ink.
 
 import { el, roving } from './dom.js';
-import { label, quoted, value } from './format.js';
-import { createInks, palette } from './heatmap.js';
+import { label, quoted, value } from './text/format.js';
+import { createInks, palette } from './draw/heatmap.js';
 
 const ROWS = 24;
 const HEIGHT = 15; // px of a row

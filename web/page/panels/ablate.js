@@ -4,9 +4,9 @@
 // Every answer compares two runs over the same tokens, one untouched. The text above is never changed.
 
 import { el } from '../dom.js';
-import { far, figures, label, percent } from '../format.js';
-import { editsOf, headKey, partOf } from '../parts.js';
-import { distribution } from '../sampler.js';
+import { far, figures, label, percent } from '../text/format.js';
+import { editsOf, headKey, partOf } from '../state/switches.js';
+import { distribution } from '../state/sampler.js';
 
 const MOST = 160; // tokens of the text that are scored
 const AHEAD = 32; // tokens of the continuations
@@ -15,8 +15,8 @@ const PLAIN = { temperature: 1, topK: 0, topP: 1 };
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const { state } = store;
@@ -38,7 +38,7 @@ export function create(root, store, run) {
   );
   root.append(split);
 
-  /** @type {(import('../parts.js').Part & { button: HTMLElement })[]} */
+  /** @type {(import('../state/switches.js').Part & { button: HTMLElement })[]} */
   let parts = [];
   let of = null;
   /** bits per token that each part's absence costs, once measured */
@@ -60,7 +60,7 @@ export function create(root, store, run) {
     const mark = (/** @type {string} */ text) => el('span', { class: 'row-label', 'aria-hidden': 'true' }, text);
     const cells = [el('span'), ...Array.from({ length: nHeads }, (_, h) => mark(String(h))), mark('FFN')];
     const add = (/** @type {string} */ key) => {
-      const { name, edit } = /** @type {import('../parts.js').Part} */ (partOf(model.config, key));
+      const { name, edit } = /** @type {import('../state/switches.js').Part} */ (partOf(model.config, key));
       const button = el(
         'button',
         {
@@ -75,7 +75,7 @@ export function create(root, store, run) {
     };
     const row = (
       /** @type {string} */ name,
-      /** @type {import('../patterns.js').Stack} */ stack,
+      /** @type {import('../state/patterns.js').Stack} */ stack,
       /** @type {number} */ layer,
     ) => {
       cells.push(mark(name));

@@ -8,13 +8,13 @@
 // at a time, are painted on a canvas over the picture.
 
 import { el, svg } from '../dom.js';
-import { int, label, percent, quoted, si, time, value } from '../format.js';
-import { createInks, shade } from '../heatmap.js';
-import { onDemand } from '../late.js';
-import { inView } from '../patterns.js';
-import { blockPoint } from '../points.js';
-import { chance, following } from '../sampler.js';
-import { stagesOf, timeOf } from '../stages.js';
+import { int, label, percent, quoted, si, time, value } from '../text/format.js';
+import { createInks, shade } from '../draw/heatmap.js';
+import { onDemand } from '../state/late.js';
+import { inView } from '../state/patterns.js';
+import { blockPoint } from '../state/points.js';
+import { chance, following } from '../state/sampler.js';
+import { stagesOf, timeOf } from '../text/stages.js';
 import { createValues } from '../values.js';
 
 const LANES = 9;
@@ -92,8 +92,8 @@ function write(node, text) {
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const { state } = store;

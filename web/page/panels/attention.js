@@ -5,12 +5,12 @@
 // no more than 16.
 
 import { el, roving } from '../dom.js';
-import { figures, label, percent, quoted, value } from '../format.js';
-import { onDemand } from '../late.js';
-import { headKey } from '../parts.js';
-import { inView } from '../patterns.js';
-import { csv, saveFile } from '../save.js';
-import { Triangle, createInks, css, paletteOf, roomFor, shade } from '../heatmap.js';
+import { figures, label, percent, quoted, value } from '../text/format.js';
+import { onDemand } from '../state/late.js';
+import { headKey } from '../state/switches.js';
+import { inView } from '../state/patterns.js';
+import { csv, saveFile } from '../state/save.js';
+import { Triangle, createInks, css, paletteOf, roomFor, shade } from '../draw/heatmap.js';
 
 const LEFT = 92; // room for query labels, CSS pixels
 const TOP = 78; // room for key labels
@@ -30,8 +30,8 @@ const STAGES = /** @type {const} */ ([
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const { state } = store;

@@ -6,7 +6,7 @@
 
 import { create as createModel, load } from 'glassformer';
 import { el } from '../dom.js';
-import { far } from '../format.js';
+import { far } from '../text/format.js';
 
 const MOST = 120;
 const AHEAD = 24;
@@ -29,8 +29,8 @@ const SWITCHES = /** @type {[string, string, string][]} */ ([
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const { state } = store;

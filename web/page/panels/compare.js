@@ -7,9 +7,9 @@
 
 import { PRESETS, completeConfig, countParameters, estimate, load } from 'glassformer';
 import { el } from '../dom.js';
-import { bytes, int, percent, si } from '../format.js';
-import { SHIPPED, shippedAs } from '../models.js';
-import { RUNNABLE } from '../run.js';
+import { bytes, int, percent, si } from '../text/format.js';
+import { SHIPPED, shippedAs } from '../state/models.js';
+import { RUNNABLE } from '../state/run.js';
 import { ORDER } from './parameters.js';
 
 const NAMES = {
@@ -154,8 +154,8 @@ function chosen(config) {
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(

@@ -2,12 +2,12 @@
 // figure.
 
 import { el } from '../dom.js';
-import { bytes, int, percent, si, time } from '../format.js';
+import { bytes, int, percent, si, time } from '../text/format.js';
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const at = el('small');

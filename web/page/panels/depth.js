@@ -6,7 +6,7 @@
 
 import { depth } from 'glassformer';
 import { el } from '../dom.js';
-import { far, figures } from '../format.js';
+import { far, figures } from '../text/format.js';
 import { createPlot } from '../plot.js';
 
 const WAYS = /** @type {Record<string, { name: string, changes: Record<string, any> }>} */ ({

@@ -1,13 +1,13 @@
 // panels/header.js - which model, how fast, how much memory, which engine; the theme.
 
-import { backendName, bytes, figures, int } from '../format.js';
-import { keep, recall } from '../kept.js';
+import { backendName, bytes, figures, int } from '../text/format.js';
+import { keep, recall } from '../state/kept.js';
 
 const KIND = { decoder: '', encoder: 'encoder · ', encoder_decoder: 'encoder-decoder · ' };
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
+ * @param {import('../state/store.js').Store} store
  */
 export function create(root, store) {
   const part = (/** @type {string} */ role) => /** @type {HTMLElement} */ (root.querySelector(`[data-role="${role}"]`));

@@ -1,16 +1,16 @@
 // panels/heads.js - every layer and head as a small triangle that gains a row with each token.
 
 import { el, roving } from '../dom.js';
-import { figures, percent } from '../format.js';
-import { inView } from '../patterns.js';
-import { Triangle, paletteOf, roomFor } from '../heatmap.js';
+import { figures, percent } from '../text/format.js';
+import { inView } from '../state/patterns.js';
+import { Triangle, paletteOf, roomFor } from '../draw/heatmap.js';
 
 const PIXELS = 128; // of a tile's side, at most
 const SLICE_MS = 3; // of painting in one frame
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
+ * @param {import('../state/store.js').Store} store
  */
 export function create(root, store) {
   const { state } = store;

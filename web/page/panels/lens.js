@@ -1,9 +1,9 @@
 // panels/lens.js - where the answer comes from: what each layer would already say, and who voted for the chosen token.
 
 import { el } from '../dom.js';
-import { figures, label, percent, quoted } from '../format.js';
-import { blockPoint } from '../points.js';
-import { distribution } from '../sampler.js';
+import { figures, label, percent, quoted } from '../text/format.js';
+import { blockPoint } from '../state/points.js';
+import { distribution } from '../state/sampler.js';
 
 const COLUMNS = 9;
 const ABOUT =
@@ -12,8 +12,8 @@ const PLAIN = { temperature: 1, topK: 0, topP: 1 };
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const { state } = store;

@@ -1,12 +1,12 @@
 // panels/models.js - the dialog in which a model is chosen: shipped, from disk, or from an address.
 
 import { el } from '../dom.js';
-import { SHIPPED, nameOf } from '../models.js';
+import { SHIPPED, nameOf } from '../state/models.js';
 
 /**
  * @param {HTMLDialogElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const shipped = el(

@@ -1,15 +1,15 @@
 // panels/next.js - what could follow the token in hand, under the model and under the sampler; choosing one branches.
 
 import { el, svg } from '../dom.js';
-import { figures, label, percent, quoted } from '../format.js';
-import { chance, following } from '../sampler.js';
+import { figures, label, percent, quoted } from '../text/format.js';
+import { chance, following } from '../state/sampler.js';
 
 const N = 10;
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const { state } = store;
@@ -42,7 +42,7 @@ export function create(root, store, run) {
   });
 
   let asked = -1;
-  /** @param {import('../store.js').State} s */
+  /** @param {import('../state/store.js').State} s */
   function paint(s) {
     const token = s.tokens[s.cursor];
     const reads = s.model?.config.kind === 'encoder'; // it predicts nothing

@@ -1,16 +1,16 @@
 // panels/notice.js - what is being loaded, what went wrong and what a visitor has to know, in the place where the page
 // begins.
 
-import { bytes } from '../format.js';
+import { bytes } from '../text/format.js';
 import { el } from '../dom.js';
-import { nameOf } from '../models.js';
+import { nameOf } from '../state/models.js';
 
 const PHASE = { download: 'Loading', compile: 'Preparing the engine for', load: 'Unpacking' };
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const text = el('label', { for: 'progress' });

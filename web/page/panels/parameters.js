@@ -1,15 +1,15 @@
 // panels/parameters.js - every parameter counted: by component, with the formula, the numbers put in, and each tensor.
 
 import { el, roving } from '../dom.js';
-import { int, percent } from '../format.js';
-import { csv, saveFile } from '../save.js';
+import { int, percent } from '../text/format.js';
+import { csv, saveFile } from '../state/save.js';
 
 export const ORDER = ['embedding', 'position', 'attention', 'cross_attention', 'ffn', 'norm', 'final_norm', 'head'];
 const FFN = { swiglu: 'SwiGLU FFN', relu: 'ReLU FFN', gelu_erf: 'GELU-erf FFN', gelu_tanh: 'GELU-tanh FFN' };
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
+ * @param {import('../state/store.js').Store} store
  */
 export function create(root, store) {
   const check = el('small');

@@ -4,8 +4,8 @@ import { el } from '../dom.js';
 
 /**
  * @param {HTMLFormElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const { state } = store;

@@ -1,11 +1,11 @@
 // panels/stream.js - the text, a chip per token: the prompt dimmed, the rest shaded by how unlikely the model found it.
 
-import { addressOf } from '../address.js';
+import { addressOf } from '../state/address.js';
 import { createBranches } from '../branches.js';
 import { el, roving, svg } from '../dom.js';
-import { figures, int, percent, quoted } from '../format.js';
-import { editsOf } from '../parts.js';
-import { asJavaScript, copyButton, saveFile } from '../save.js';
+import { figures, int, percent, quoted } from '../text/format.js';
+import { editsOf } from '../state/switches.js';
+import { asJavaScript, copyButton, saveFile } from '../state/save.js';
 
 const REASON = {
   maxTokens: 'the limit of tokens',
@@ -16,8 +16,8 @@ const REASON = {
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const { state } = store;
@@ -65,13 +65,13 @@ export function create(root, store, run) {
 
   /** @type {HTMLElement[]} */
   const chips = [];
-  /** @type {import('../store.js').Token[]} */
+  /** @type {import('../state/store.js').Token[]} */
   const shown = [];
   /** What each was drawn with: of a token that was not asked about it comes later. @type {(number | null)[]} */
   const drawn = [];
 
   /** How unlikely the model found it, in five steps; none where nobody asked. */
-  const shadeOf = (/** @type {import('../store.js').Token} */ token) =>
+  const shadeOf = (/** @type {import('../state/store.js').Token} */ token) =>
     token.given || token.logprob === null ? '' : ` shade-${Math.min(4, Math.floor((1 - Math.exp(token.logprob)) * 5))}`;
 
   /** The blank in front stays outside the shading, so that a line never ends in a shaded blank. */
@@ -159,7 +159,7 @@ export function create(root, store, run) {
   });
 
   let marked = { here: -1, key: -1, stop: /** @type {HTMLElement | null} */ (null) };
-  /** @param {import('../store.js').State} s */
+  /** @param {import('../state/store.js').State} s */
   function mark({ cursor, key, hover, stack }) {
     const own = stack === 'self'; // elsewhere queries or keys are places of another text
     const here = hover && stack !== 'encoder' ? hover.query : cursor;
@@ -183,7 +183,7 @@ export function create(root, store, run) {
   store.watch(['cursor', 'key', 'hover'], mark);
 
   // Not per token: a screen reader hears the text once it rests, and what it has heard not again.
-  /** @type {import('../store.js').Token[]} */
+  /** @type {import('../state/store.js').Token[]} */
   let heard = [];
   store.watch(['status'], (s) => {
     root.classList.toggle('writing', s.status === 'running');

@@ -2,7 +2,7 @@
 // goes.
 
 import { el } from '../dom.js';
-import { figures, si } from '../format.js';
+import { figures, si } from '../text/format.js';
 
 const SMALL = 'Norms and sums';
 /** What the operations of the engine are called here; those of one name make one row. @type {Record<string, string>} */
@@ -34,8 +34,8 @@ const time = (/** @type {number} */ ms) =>
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   const { state } = store;

@@ -5,10 +5,10 @@
 
 import { train } from 'glassformer';
 import { el } from '../dom.js';
-import { figures, int, percent, si } from '../format.js';
+import { figures, int, percent, si } from '../text/format.js';
 import { createPlot } from '../plot.js';
-import { meanSpeed } from '../speed.js';
-import { saveFile } from '../save.js';
+import { meanSpeed } from '../state/speed.js';
+import { saveFile } from '../state/save.js';
 import { createFilm } from '../training/film.js';
 import { RHYMES } from '../training/rhymes.js';
 import { createSetup } from '../training/setup.js';
@@ -38,8 +38,8 @@ const stories = (text) =>
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
- * @param {import('../run.js').Run} run
+ * @param {import('../state/store.js').Store} store
+ * @param {import('../state/run.js').Run} run
  */
 export function create(root, store, run) {
   /** @type {HTMLElement} */ (root.querySelector('h2')).append(

@@ -4,7 +4,7 @@
 import * as glassformer from 'glassformer';
 import { TUTORIALS, flipping, runClaim } from '../claims/index.js';
 import { el, svg } from '../dom.js';
-import { figures } from '../format.js';
+import { figures } from '../text/format.js';
 
 /** @param {HTMLElement} root */
 export function create(root) {

@@ -2,11 +2,11 @@
 // words that are true of its architecture.
 
 import { el } from '../dom.js';
-import { int, percent, quoted } from '../format.js';
-import { keep, recall } from '../kept.js';
+import { int, percent, quoted } from '../text/format.js';
+import { keep, recall } from '../state/kept.js';
 
 /**
- * @typedef {import('../store.js').State} State
+ * @typedef {import('../state/store.js').State} State
  * @typedef
  *   {{ title: string, at: string, text: (s: State, c: any) => string, set?: (s: State) => Partial<State>, when?: (c: any) => boolean }}
  *   Stop `c` is the configuration: what is said is true of the model that is loaded; `when` it has such a part
@@ -146,7 +146,7 @@ const stopsOf = (s) => (s.model ? STOPS.filter((stop) => stop.when?.(s.model?.co
 
 /**
  * @param {HTMLElement} root
- * @param {import('../store.js').Store} store
+ * @param {import('../state/store.js').Store} store
  */
 export function create(root, store) {
   const { state } = store;

@@ -1,9 +1,9 @@
 // training/film.js - attention while it forms: every layer and head over one sentence, a frame for each look taken.
 
 import { el } from '../dom.js';
-import { label, percent } from '../format.js';
-import { Triangle, paletteOf } from '../heatmap.js';
-import { PatternStore } from '../patterns.js';
+import { label, percent } from '../text/format.js';
+import { Triangle, paletteOf } from '../draw/heatmap.js';
+import { PatternStore } from '../state/patterns.js';
 import { superfluous } from './thin.js';
 
 // What a head may turn out to do: the weight that a query puts on some keys, null where there is no such key. The last

@@ -2,7 +2,7 @@
 
 import { countParameters, estimate } from 'glassformer';
 import { el } from '../dom.js';
-import { int, si } from '../format.js';
+import { int, si } from '../text/format.js';
 
 const BIASES = { bias_qkv: true, bias_attn_out: true, bias_ffn: true };
 /** What the papers put together. Widths are multiples of 32, so that Q8_0 and Q4_0 hold every matrix. */

@@ -6,7 +6,7 @@
 // text what holds for any model: whoever opens it is told.
 
 import { shippedAs } from './models.js';
-import { isPart, partOf } from './parts.js';
+import { isPart, partOf } from './switches.js';
 import { inView } from './patterns.js';
 
 const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', seed: 'seed' });

@@ -83,6 +83,8 @@ export function createStore(state) {
    */
   /** @type {Watcher[]} */
   const watchers = [];
+  /** Callbacks of components, by the key that they read. @type {Map<string, Set<() => void>>} */
+  const subscribers = new Map();
   const changed = new Set();
   let frame = 0;
   /** @type {any} */
@@ -112,6 +114,7 @@ export function createStore(state) {
       waited = new Set(due);
     if (rebuilt) due.clear();
     for (const w of watchers) if (w.keys.some((k) => changed.has(k)) || (rebuilt && waited.has(w))) due.add(w);
+    for (const key of changed) for (const update of subscribers.get(key) ?? []) update();
     changed.clear();
     /** @type {Watcher[]} */
     const unfinished = [];
@@ -172,6 +175,17 @@ export function createStore(state) {
       Object.assign(state, patch);
       for (const k of Object.keys(patch)) changed.add(k);
       plan();
+    },
+    /**
+     * Call `update` in each frame in which this key was set.
+     * @param {string} key
+     * @param {() => void} update
+     * @returns {() => void} ends the subscription
+     */
+    subscribe(key, update) {
+      const list = subscribers.get(key) ?? new Set();
+      subscribers.set(key, list.add(update));
+      return () => list.delete(update);
     },
     /** Paint once soon, then in each frame in which one of the keys was set; while text streams, at most every so many ms.
      * With a `root`, only while that is in view or near it. Who answers 'more' is called again soon.

@@ -1,6 +1,6 @@
 // heatmap.js - weights as pixels: one palette of 256 colours, one pass per row into ImageData, scaled by CSS.
 
-import { el } from './dom.js';
+import { el } from '../dom.js';
 
 /** '#rrggbb' or 'rgb(r, g, b)' -> [r, g, b] */
 function rgb(/** @type {string} */ css) {

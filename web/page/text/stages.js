@@ -1,7 +1,7 @@
 // stages.js - the stages of one forward pass, as the loaded architecture has them: what each is called, the shape of
 // what it makes, its weights, its operations, and where its values can be read.
 
-import { blockPoint } from './points.js';
+import { blockPoint } from '../state/points.js';
 
 const NORM = {
   rmsnorm: ['RMSNorm', 'y = x / √(mean(x²) + ε) · gain'],

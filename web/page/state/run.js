@@ -6,7 +6,7 @@
 import { create, load, countParameters, estimate } from 'glassformer';
 import { breather, pause } from './breath.js';
 import { createExperiments } from './experiments.js';
-import { int } from './format.js';
+import { int } from '../text/format.js';
 import { createInquiry } from './inquiry.js';
 import { logprob } from './likelihood.js';
 import { PatternStore } from './patterns.js';

@@ -1,7 +1,7 @@
 // save.js - what a visitor takes along: links, files, code.
 
-import { el } from './dom.js';
-import { editsOf } from './parts.js';
+import { el } from '../dom.js';
+import { editsOf } from './switches.js';
 import { inView } from './patterns.js';
 
 /**

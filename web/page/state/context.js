@@ -1,0 +1,24 @@
+// context.js - what every component of the page gets: the state, how to change it, and the engine
+import { getContext } from 'svelte';
+
+const KEY = 'page';
+
+/**
+ * @typedef {object} PageContext
+ * @property {Readonly<import('./store.js').State>} page  the state: reading a key in a component subscribes to it
+ * @property {import('./store.js').Store['set']} set      writes keys of the state and announces them
+ * @property {import('./run.js').Run} run                 the only access to the engine
+ * @property {import('./store.js').Store} store           for code outside components
+ */
+
+/**
+ * The context map for `mount`.
+ * @param {PageContext} context
+ */
+export const contextOf = (context) => new Map([[KEY, context]]);
+
+/**
+ * Call while a component is created.
+ * @returns {PageContext}
+ */
+export const usePage = () => getContext(KEY);
