@@ -25,10 +25,12 @@ import { fail, show } from '../base/errors.js';
  * @property {number} value          the summand; in a product the factor
  * @property {Cell} [from]           the cell that its input comes from
  * @property {number} [input]        the value of that cell
+ * @property {number} [rounded]      the number that the engine multiplies in its place: int8 with a scale in products
+ *   with quantised weights and in an int8 cache, f16 in an f16 cache
  * @property {{name: string, row: number, column?: number, value: number}} [weight] the weight that the input was
  *   multiplied by
- * @property {{from: Cell, input: number}} [times] the cell that the input was multiplied by, where this is a key or a
- *   value instead of a weight
+ * @property {{from: Cell, input: number, rounded?: number}} [times] the cell that the input was multiplied by, where
+ *   this is a key or a value instead of a weight
  */
 /**
  * @typedef {Cell & {
@@ -43,7 +45,7 @@ import { fail, show } from '../base/errors.js';
  *   sum: (t1 + t2 + ...) / divisor. product: t1 t2. share: the cell's own term / divisor, the sum of all terms. root:
  *   sqrt((t1 + ...) / divisor), one term is the epsilon. activation: a function of the only term. given: read from a
  *   table. masked: -inf or 0, because the position does not attend to the key.
- *   A quantised model also rounds activations, which no term contains.
+ *   Terms are products of what the engine multiplies: of rounded activations, keys and values where it rounds them.
  */
 
 /**

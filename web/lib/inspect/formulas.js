@@ -1,5 +1,6 @@
 // formulas.js - the formula of every capture point: the terms that each of its values is computed from
-import { PassValues } from './pass_values.js';
+import { PassValues, scaled } from './pass_values.js';
+import { BLOCK, asHalf, asInt8, patternUnits } from './rounding.js';
 import { weight } from './weight.js';
 import { fail } from '../base/errors.js';
 
@@ -44,11 +45,13 @@ export class Formulas extends PassValues {
   product(name, row, { at, x, head }, position, what) {
     const w = weight(this.model, `${name}.weight`, row);
     const size = this.config.d_head;
+    const rounded = this.isQuantised(`${name}.weight`) ? asInt8(x, BLOCK).rounded : null;
     /** @type {Term[]} */
     const terms = Array.from(x, (v, j) => ({
       name: `${what} ${j}`,
-      value: v * w[j],
+      value: (rounded ? rounded[j] : v) * w[j],
       input: v,
+      ...(rounded && { rounded: rounded[j] }),
       weight: { name: `${name}.weight`, row, column: j, value: w[j] },
       from: { at, position, ...(head ? { head: Math.floor(j / size), index: j % size } : { index: j }) },
     }));
@@ -268,7 +271,7 @@ export class Formulas extends PassValues {
     return this.product(
       'head',
       index,
-      { at: normal ? at : last, x: Float64Array.from(x, (v, j) => (gain ? v * gain[j] + bias[j] : v + plus[j])) },
+      { at: normal ? at : last, x: gain ? scaled(x, gain, bias) : Float32Array.from(x, (v, j) => v + plus[j]) },
       position,
       'dimension',
     );
@@ -402,16 +405,24 @@ export class Formulas extends PassValues {
     const q = this.scoreVector('q', position, head);
     const k = this.scoreVector('k', index, group);
     const divisor = point.endsWith('raw') || !c.scale_scores ? 1 : Math.sqrt(c.d_head);
+    // An int8 cache also rounds the query.
+    const roundedQ = this.cacheType === 'q8' ? asInt8(q.x).rounded : null;
+    const roundedK = this.cacheType === 'q8' ? asInt8(k.x).rounded : this.cacheType === 'f16' ? asHalf(k.x) : null;
     return {
       how: 'sum',
       formula: divisor === 1 ? 'q · k' : 'q · k / √d_head',
       divisor,
       terms: Array.from(q.x, (v, i) => ({
         name: `q ${i} × k ${i}`,
-        value: v * k.x[i],
+        value: (roundedQ ?? q.x)[i] * (roundedK ?? k.x)[i],
         input: v,
+        ...(roundedQ && { rounded: roundedQ[i] }),
         from: { at: q.at, position, head, index: i },
-        times: { from: { at: k.at, position: index, head: group, index: i }, input: k.x[i] },
+        times: {
+          from: { at: k.at, position: index, head: group, index: i },
+          input: k.x[i],
+          ...(roundedK && { rounded: roundedK[i] }),
+        },
       })),
     };
   }
@@ -457,19 +468,47 @@ export class Formulas extends PassValues {
     const at = this.inBlock(`${part}.hook_pattern`);
     const v = this.inBlock(`${part}.hook_v`);
     const pattern = this.scoreRow(at, head, position);
+    const { weights, values } = this.mixed(
+      pattern,
+      Array.from(pattern, (_, k) => this.row(v, k, group)),
+    );
     return {
       how: 'sum',
       formula: 'the values, weighted by the pattern',
       terms: Array.from(pattern, (p, k) => {
-        const value = this.row(v, k, group)[index];
+        const value = values ? values[k][index] : this.row(v, k, group)[index];
         return {
           name: `key ${k}`,
-          value: p * value,
+          value: (weights ?? pattern)[k] * value,
           input: p,
+          ...(weights && { rounded: weights[k] }),
           from: { at, position, head, index: k },
-          times: { from: { at: v, position: k, head: group, index }, input: value },
+          times: {
+            from: { at: v, position: k, head: group, index },
+            input: this.row(v, k, group)[index],
+            ...(values && { rounded: value }),
+          },
         };
       }),
+    };
+  }
+
+  /**
+   * Weights and values as the engine multiplies them in a mixture; null where it takes them as they are.
+   * @param {ArrayLike<number>} pattern     [key]
+   * @param {ArrayLike<number>[]} vectors  of values, [key][d_head]
+   * @returns {{weights: Float64Array | null, values: Float64Array[] | null}}
+   */
+  mixed(pattern, vectors) {
+    if (this.cacheType === 'f32') return { weights: null, values: null };
+    if (this.cacheType === 'f16') return { weights: null, values: vectors.map(asHalf) };
+    const values = vectors.map((vector) => asInt8(vector));
+    return {
+      weights: patternUnits(
+        pattern,
+        values.map(({ scales }) => scales[0]),
+      ),
+      values: values.map(({ rounded }) => rounded),
     };
   }
 
@@ -486,17 +525,56 @@ export class Formulas extends PassValues {
     const z = this.row(at, position, head);
     const w = weight(model, `${block}.${part}.o.weight`, index);
     const from = head * c.d_head;
+    const rounded = this.isQuantised(`${block}.${part}.o.weight`) ? this.roundedResult(z, from) : null;
     return {
       how: 'sum',
       formula: `row ${index} of ${block}.${part}.o.weight, this head's columns`,
       terms: Array.from(z, (v, i) => ({
         name: `z ${i}`,
-        value: v * w[from + i],
+        value: (rounded ? rounded[i] : v) * w[from + i],
         input: v,
+        ...(rounded && { rounded: rounded[i] }),
         from: { at, position, head, index: i },
         weight: { name: `${block}.${part}.o.weight`, row: index, column: from + i, value: w[from + i] },
       })),
     };
+  }
+
+  /**
+   * z of one head as the engine multiplies it for the head's own result: rounded in a row whose other heads are 0.
+   * @param {ArrayLike<number>} z
+   * @param {number} from  first column of the head
+   */
+  roundedResult(z, from) {
+    const row = new Float32Array(this.config.n_heads * this.config.d_head);
+    row.set(z, from);
+    return asInt8(row, BLOCK).rounded.subarray(from, from + z.length);
+  }
+
+  /**
+   * The contribution of each head to the output of attention. Where heads share a block of rounded activations, their
+   * own results have other scales and do not add up to the output.
+   * @param {number} position
+   * @param {number} index
+   * @returns {number[]}
+   */
+  headContributions(position, index) {
+    const { config: c, block, part } = this;
+    const name = `${block}.${part}.o.weight`;
+    const heads = Array.from({ length: c.n_heads }, (_, h) => h);
+    if (!this.isQuantised(name) || c.d_head % BLOCK === 0)
+      return heads.map((h) => this.row(this.inBlock(`${part}.hook_result`), position, h)[index]);
+    const w = weight(this.model, name, index);
+    const z = heads.map((h) => this.row(this.inBlock(`${part}.hook_z`), position, h));
+    const { rounded } = asInt8(
+      z.flatMap((row) => [...row]),
+      BLOCK,
+    );
+    return heads.map((h) => {
+      let sum = 0;
+      for (let i = h * c.d_head; i < (h + 1) * c.d_head; i++) sum += rounded[i] * w[i];
+      return sum;
+    });
   }
 
   /**
@@ -509,8 +587,8 @@ export class Formulas extends PassValues {
     const { config: c, block, part } = this;
     const at = this.inBlock(`${part}.hook_result`);
     const bias = this.weights(`${block}.${part}.o.bias`, index + 1)[index];
-    const terms = Array.from({ length: c.n_heads }, (_, h) =>
-      this.term(position, index, at, this.row(at, position, h)[index], `head ${h}`, { head: h }),
+    const terms = this.headContributions(position, index).map((value, h) =>
+      this.term(position, index, at, value, `head ${h}`, { head: h }),
     );
     return {
       how: 'sum',

@@ -1,6 +1,7 @@
 // pass_values.js - the values of one captured pass that the formulas of a point are made of
 //
 // Rows of captured points, weights, and the inputs of sublayers and norms, which are not all points themselves.
+import { BLOCKS } from '../base/blocks.js';
 import { weight } from './weight.js';
 import { fail } from '../base/errors.js';
 
@@ -164,6 +165,21 @@ export class PassValues {
   }
 
   /**
+   * Whether products with a matrix of weights round their inputs to int8.
+   * @param {string} name
+   */
+  isQuantised(name) {
+    const row = this.model.table.rows.find((r) => r.name === name);
+    return !!row && BLOCKS[/** @type {import('../base/blocks.js').Dtype} */ (row.dtype)][0] > 1;
+  }
+
+  /** The type of the cache of the point's attention: f32, f16 or q8. An encoder keeps none and rounds nothing. */
+  get cacheType() {
+    const encodes = this.config.kind === 'encoder' || this.stackPrefix === 'encoder.';
+    return encodes ? 'f32' : this.model.kvDtype;
+  }
+
+  /**
    * The input of a sublayer, and the point that it comes from.
    * @param {string} ln      name of the norm in points: ln1, ln2, ln_cross
    * @param {string} norm    name of the norm in weights
@@ -178,7 +194,7 @@ export class PassValues {
     if (!this.preNorm || !c.use_norm) return { at: this.inBlock(stream), x: this.row(this.inBlock(stream), position) };
     const gain = weight(this.model, `${this.block}.${norm}.weight`);
     const bias = this.weights(`${this.block}.${norm}.bias`, d);
-    return { at: normal, x: Float64Array.from(this.row(normal, position), (v, j) => v * gain[j] + bias[j]) };
+    return { at: normal, x: scaled(this.row(normal, position), gain, bias) };
   }
 
   /**
@@ -268,6 +284,15 @@ export class PassValues {
     if (!this.captured[normal]) return { at: last, x: this.row(last, position) };
     const gain = weight(this.model, 'encoder.final_norm.weight');
     const bias = this.weights('encoder.final_norm.bias', c.d_model);
-    return { at: normal, x: Float64Array.from(this.row(normal, position), (v, j) => v * gain[j] + bias[j]) };
+    return { at: normal, x: scaled(this.row(normal, position), gain, bias) };
   }
 }
+
+/**
+ * Normalised values times the gain, plus the bias, in f32 and in the engine's order.
+ * @param {ArrayLike<number>} x
+ * @param {ArrayLike<number>} gain
+ * @param {ArrayLike<number>} bias
+ * @returns {Float32Array}
+ */
+export const scaled = (x, gain, bias) => Float32Array.from(x, (v, j) => Math.fround(v * gain[j]) + bias[j]);
