@@ -59,3 +59,12 @@ export const settled = (page) =>
 export const resting = (page) => quiet(page, () => /Go on|Run again/.test(document.querySelector('.go').textContent));
 /** A text of so many tokens is there and its run has ended, which is a moment later. */
 export const complete = (page, n) => quiet(page, `document.querySelectorAll('.tok:not(.given)').length === ${n}`);
+/**
+ * Words of the panel "Next token" that were not drawn, those excluded by the sampler too.
+ * @param {any} page
+ */
+export async function otherWords(page) {
+  const folded = page.locator('.excluded button[aria-expanded="false"]');
+  if (await folded.isVisible()) await folded.click();
+  return page.locator('.bar:not(.on):visible button');
+}

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { relaxedSimd } from '../../scripts/node-flags.js';
 import { load } from '../../web/lib/index.js';
-import { axe, browser, complete, resting, server, settled, top, visit } from './built_page.js';
+import { axe, browser, complete, otherWords, resting, server, settled, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
 /** A fresh page with its model loaded. */
@@ -395,7 +395,7 @@ test('a copied program prints the text of the page, that of a branch, and the te
       .map((t) => t.dataset.id)
       .join(),
   );
-  await page.locator('.bar:not(.on):visible button').first().click();
+  await (await otherWords(page)).first().click();
   await page.waitForFunction((before) => {
     // it goes on from there
     const ids = [...document.querySelectorAll('.tok')].map((t) => t.dataset.id);
@@ -668,7 +668,7 @@ test('two texts that part are set side by side, each with its log-probability', 
   await page.waitForFunction(
     () => document.querySelector('.bar.on') && /entropy/.test(document.querySelector('#h-next').textContent),
   );
-  await page.locator('.bar:not(.on):visible button').first().click();
+  await (await otherWords(page)).first().click();
   await resting(page);
   const now = await ids();
   assert.deepEqual(now.slice(0, at), left.slice(0, at));

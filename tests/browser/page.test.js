@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { countParameters, load } from '../../web/lib/index.js';
-import { axe, browser, site, resting, server, settled, top, visit } from './built_page.js';
+import { axe, browser, otherWords, site, resting, server, settled, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 import { ownTasks } from './tasks.js';
 
@@ -278,8 +278,8 @@ test('another token is chosen, and the text goes on from there', async () => {
     .nth(given + 2)
     .click();
   await page.waitForFunction(() => document.querySelector('.bar.on'));
-  const other = page.locator('.bar:not(.on):visible button').first();
   await page.waitForFunction(() => /entropy/.test(document.querySelector('#h-next').textContent));
+  const other = (await otherWords(page)).first();
   const id = Number(await other.getAttribute('data-id'));
   await other.click();
   await page.waitForFunction((n) => document.querySelectorAll('.tok').length > n, given + 4);

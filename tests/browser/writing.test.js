@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../web/lib/index.js';
-import { resting, settled, top, visit } from './built_page.js';
+import { otherWords, resting, settled, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
 const ids = (page, only = '') =>
@@ -76,6 +76,7 @@ test('an encoder shows no bars of the model before it, and a prompt that cannot 
   const { page, complaints, close } = await open();
   const bars = page.locator('.next .bar:visible');
   await page.waitForFunction(() => /entropy/.test(document.querySelector('#h-next').textContent));
+  await otherWords(page); // unfolds those that the sampler excludes
   assert.equal(await bars.count(), 10);
   await page.getByLabel('Prompt', { exact: true }).fill('word '.repeat(600));
   await page.waitForFunction(() => !document.querySelector('.error').hidden);
@@ -103,7 +104,7 @@ test('a comparison of two texts is closed when they are gone', async () => {
     await page.waitForFunction(
       () => document.querySelector('.bar.on') && /entropy/.test(document.querySelector('#h-next').textContent),
     );
-    await page.locator('.bar:not(.on):visible button').first().click();
+    await (await otherWords(page)).first().click();
     await page.waitForSelector('.branches li');
     await resting(page);
   };
@@ -220,7 +221,7 @@ async function another(page, i) {
     () => document.querySelector('.bar.on') && /entropy/.test(document.querySelector('#h-next').textContent),
   );
   const n = await page.locator('.branches li').count();
-  await page.locator('.bar:not(.on):visible button').first().click();
+  await (await otherWords(page)).first().click();
   await page.waitForFunction((n) => document.querySelectorAll('.branches li').length > n, n);
   await resting(page);
 }

@@ -14,11 +14,11 @@ import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
 import * as prompt from './panels/prompt.js';
 import * as stream from './panels/stream.js';
-import * as next from './panels/next.js';
 import * as anatomy from './panels/anatomy.js';
 import * as heads from './panels/heads.js';
 import * as attention from './panels/attention.js';
 import * as parameters from './panels/parameters.js';
+import NextToken from './views/write/NextToken.svelte';
 import Memory from './views/count/Memory.svelte';
 import * as cost from './panels/cost.js';
 import * as walk from './panels/walk.js';
@@ -79,7 +79,6 @@ for (const [name, panel] of Object.entries({
   notice,
   prompt,
   stream,
-  next,
   anatomy,
   heads,
   attention,
@@ -98,7 +97,7 @@ for (const [name, panel] of Object.entries({
 
 const context = contextOf({ page: observed(store), set: store.set, run, store });
 /** Put a component in the place of the section of this name. */
-for (const [name, component] of Object.entries({ memory: Memory })) {
+for (const [name, component] of Object.entries({ next: NextToken, memory: Memory })) {
   const place = sectionOf(name);
   mount(component, { target: /** @type {Element} */ (place.parentElement), anchor: place, context });
   place.remove();

@@ -1,0 +1,49 @@
+// candidates.js - the rows of the panel "Next token"
+
+import { following } from '../../state/sampler.js';
+import { label } from '../../text/format.js';
+
+export const ROWS = 10;
+
+/**
+ * @typedef {object} Row
+ * @property {import('../../state/sampler.js').Candidate} candidate
+ * @property {string} word
+ * @property {boolean} drawn
+ * @property {boolean} out      the sampler cannot draw it
+ * @property {number} model     length of the model's bar, 0..1
+ * @property {number} sampled   length of the sampler's bar, 0..1
+ */
+
+/**
+ * The likeliest candidates after the token in hand, null where nothing is known yet.
+ * @param {import('../../state/store.js').State} state
+ */
+export function nextOf(state) {
+  const token = state.tokens[state.cursor];
+  if (!token || state.model?.config.kind === 'encoder') return null;
+  const next = following(state, ROWS);
+  if (!next) return null;
+  const drawn = state.tokens[state.cursor + 1];
+  const most = Math.max(...next.candidates.flatMap((c) => [c.model, c.sampled ?? 0]), 1e-9);
+  /** @type {Row[]} */
+  const rows = next.candidates.map((candidate) => ({
+    candidate,
+    word: wordOf(candidate, state.words),
+    drawn: drawn?.id === candidate.id,
+    out: candidate.sampled === 0,
+    model: candidate.model / most,
+    sampled: (candidate.sampled ?? 0) / most,
+  }));
+  return { ...next, rows };
+}
+
+/**
+ * What a candidate adds to the text; an ellipsis until that is known.
+ * @param {import('../../state/sampler.js').Candidate} candidate
+ * @param {Map<number, string>} words
+ */
+export function wordOf({ id, text }, words) {
+  const known = text || words.get(id);
+  return known === undefined ? '…' : label({ text: known, id });
+}
