@@ -62,14 +62,22 @@ function grow(name, { gain: by = 1, clear = false } = {}) {
 function growEmbedding() {
   const from = small.matrix('token_embd.weight'),
     to = large.matrix('token_embd.weight');
-  const ids = new Map(small.meta.get('tokenizer.ggml.tokens').map((t, id) => [t, id]));
+  const ids = new Map(
+    small.meta
+      .get('tokenizer.ggml.tokens')
+      .toArray()
+      .map((t, id) => [t, id]),
+  );
   to.data.fill(0);
-  large.meta.get('tokenizer.ggml.tokens').forEach((token, row) => {
-    const pieces = spell(token, ids);
-    for (const id of pieces) {
-      for (let c = 0; c < d; c++) to.data[row * D + c] += from.data[id * d + c] / pieces.length;
-    }
-  });
+  large.meta
+    .get('tokenizer.ggml.tokens')
+    .toArray()
+    .forEach((token, row) => {
+      const pieces = spell(token, ids);
+      for (const id of pieces) {
+        for (let c = 0; c < d; c++) to.data[row * D + c] += from.data[id * d + c] / pieces.length;
+      }
+    });
 }
 
 /** Spell a text with known tokens: repeatedly the longest one that begins the rest. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { SentencePieces } from '../../web/lib/formats/pieces.js';
+import { Texts, TokenTexts } from '../../web/lib/formats/texts.js';
 import { Tokenizer, create, estimate, load, train } from '../../web/lib/index.js';
 import { tokenizerOf } from '../../web/lib/model_tokenizer.js';
 import { collect, golden, json, openCase, refused, stories, top } from './helpers.js';
@@ -193,7 +194,7 @@ test('a tokenizer can be written as JSON and read again, for every kind of vocab
   }
   // tokenizer.bin has infinite scores for tokens that its training never met
   const pieces = new SentencePieces(
-    new Map(['a', 'b', 'ab', 'ba'].map((t, i) => [t, i])),
+    new TokenTexts(Texts.from(['a', 'b', 'ab', 'ba'])),
     [1, 1, 1, 1],
     [0, -Infinity, Infinity, -3],
     0,

@@ -38,6 +38,11 @@ export class Tokenizer {
   /** The tokenizer.json it was built from. @type {Json | null} */
   #json;
   /**
+   * The SentencePiece vocabulary; null: of another kind.
+   * @type {import('./formats/pieces.js').SentencePieces | null}
+   */
+  #pieceModel;
+  /**
    * An ordinary token that is put before another one, since decoders treat the first token differently.
    * @type {number[]}
    */
@@ -55,6 +60,7 @@ export class Tokenizer {
     const { model, added_tokens: added } = readValue('the tokenizer', () => check(/** @type {Json} */ (json)));
     const pieces = pieceModels.has(model) ? model : null;
     this.#json = json;
+    this.#pieceModel = /** @type {any} */ (pieces);
     try {
       this.#library = new Library(
         {
@@ -74,7 +80,7 @@ export class Tokenizer {
     }
     keepBom(this.#lib.decoder);
     const vocab = pieces
-      ? [pieces.texts.length - 1]
+      ? [pieces.texts.size - 1]
       : Array.isArray(model.vocab)
         ? model.vocab.map((/** @type {any} */ _, /** @type {number} */ id) => id)
         : Object.values(model.vocab);
@@ -136,7 +142,7 @@ export class Tokenizer {
 
   /** Free the vocabulary (about 20 MB for 50,000 tokens). No model or stream of a model needs it. */
   dispose() {
-    this.#library = this.#json = null;
+    this.#library = this.#json = this.#pieceModel = null;
     this.#pieces.clear();
   }
 
@@ -176,9 +182,10 @@ export class Tokenizer {
     for (const id of list) {
       if (!this.knows(id)) fail('bad-token', `${show(id)} is not the id of a token`);
     }
-    return list.length
-      ? understood('decode', () => this.#lib.decode(list, { skip_special_tokens: skipSpecialTokens }))
-      : '';
+    if (!list.length) return '';
+    const library = this.#lib;
+    this.#pieceModel?.decodable(library.model, list);
+    return understood('decode', () => library.decode(list, { skip_special_tokens: skipSpecialTokens }));
   }
 
   /**
@@ -187,7 +194,9 @@ export class Tokenizer {
    * @returns {boolean}
    */
   knows(id) {
-    return Number.isInteger(id) && this.#lib.id_to_token(id) !== undefined;
+    const library = this.#lib;
+    if (!Number.isInteger(id)) return false;
+    return this.#pieceModel ? id >= 0 && id < this.#pieceModel.texts.size : library.id_to_token(id) !== undefined;
   }
 
   /**

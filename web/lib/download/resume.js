@@ -4,6 +4,8 @@
 // a validator, or with a content encoding, are not resumed.
 import { GlassformerError, fail } from '../base/errors.js';
 import { checkedResponse, checkedChunk } from '../base/values.js';
+import { END } from '../formats/bytes.js';
+import { chunksByResponse, reusedChunks, streamChunks } from '../formats/open_file.js';
 
 /** Most requests in succession without a new byte. */
 const ATTEMPTS = 5;
@@ -32,7 +34,9 @@ export function withResume(fetch) {
     const { status, statusText, headers, type } = response;
     const whole = new Response(body.stream(), { status, statusText, headers });
     // The type and the url of a constructed Response are empty, but readers use them.
-    return Object.defineProperties(whole, { type: { value: type }, url: { value: response.url } });
+    Object.defineProperties(whole, { type: { value: type }, url: { value: response.url } });
+    chunksByResponse.set(whole, (reused) => body.chunks(reused));
+    return whole;
   };
 }
 
@@ -69,8 +73,12 @@ class ResumedBody {
   #total;
   /** Whether the response is of another origin: then only exposed headers can be read. */
   #crossOrigin;
-  /** @type {ReadableStreamDefaultReader<Uint8Array>} */
-  #reader;
+  /** @type {ReadableStream<Uint8Array>} */
+  #body;
+  /** The chunks of #body; null before its first read. @type {AsyncIterator<Uint8Array> | null} */
+  #reader = null;
+  /** Whether a chunk is valid only until the next one is requested. */
+  #reused = false;
 
   /**
    * @param {typeof globalThis.fetch} fetch
@@ -88,7 +96,7 @@ class ResumedBody {
     const length = response.headers.get('content-length');
     // The length of a response of another origin may be that of compressed bytes.
     this.#total = length !== null && /^\d+$/.test(length) && !this.#crossOrigin ? Number(length) : null;
-    this.#reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+    this.#body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
   }
 
   /**
@@ -103,10 +111,37 @@ class ResumedBody {
           if (chunk) controller.enqueue(/** @type {Uint8Array<ArrayBuffer>} */ (chunk));
           else controller.close();
         },
-        cancel: (why) => this.#reader.cancel(why),
+        cancel: () => this.#cancel(),
       },
       { highWaterMark: 0 },
     );
+  }
+
+  /**
+   * The body as chunks, for a caller that does not read the stream.
+   * @param {boolean} reused  whether a chunk may be valid only until the next one is requested
+   * @returns {AsyncIterator<Uint8Array>}
+   */
+  chunks(reused) {
+    this.#reused = reused;
+    return /** @type {any} */ ({
+      next: async () => {
+        const value = await this.#next();
+        return value ? { done: false, value } : END;
+      },
+      return: async () => {
+        this.#cancel();
+        return END;
+      },
+    });
+  }
+
+  #open() {
+    return (this.#reader ??= (this.#reused ? reusedChunks : streamChunks)(this.#body));
+  }
+
+  #cancel() {
+    this.#open().return?.();
   }
 
   /**
@@ -118,7 +153,7 @@ class ResumedBody {
       /** @type {unknown} */
       let cause;
       try {
-        const { done, value } = await this.#reader.read();
+        const { done, value } = await this.#open().next();
         if (done && (this.#total === null || this.#position >= this.#total)) return null;
         if (!done) {
           checkedChunk(value, this.#url);
@@ -162,7 +197,8 @@ class ResumedBody {
         continue;
       }
       if (this.#accepts(response)) {
-        this.#reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+        this.#body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
+        this.#reader = null;
         return;
       }
       response.body?.cancel().catch(() => {});

@@ -10,6 +10,7 @@ import { checkedChunk } from '../base/values.js';
  * @type {IteratorReturnResult<any>}
  */
 export const END = { done: true, value: undefined };
+export const EMPTY = new Uint8Array(0);
 /** Longest view that `pipe` passes on, in bytes. */
 const MAX_VIEW = 1 << 20;
 /** Most bytes beyond the needed ones that are copied into the buffer; a longer rest of a chunk is kept as a view. */
@@ -20,6 +21,7 @@ const SMALL_REST = 1 << 12;
  * @property {string} name  of the file, for messages
  * @property {number | null} [total]  size of the file in bytes; null where it is unknown
  * @property {boolean} [bounded]  whether no more than `total` bytes can arrive
+ * @property {boolean} [reused]  whether a chunk is valid only until the next one is requested
  * @property {(n: number) => void} [onBytes]  called with the size of each chunk
  * @property {AbortSignal} [signal]
  */
@@ -30,12 +32,14 @@ export class ByteReader {
    * @param {AsyncIterator<Uint8Array>} chunks  owned by the reader, which ends it in `close`
    * @param {ReaderOptions} options
    */
-  constructor(chunks, { name, total = null, bounded = false, onBytes, signal }) {
+  constructor(chunks, { name, total = null, bounded = false, reused = false, onBytes, signal }) {
     this.name = name;
     /** Size of the file in bytes, null where it is unknown. */
     this.total = total;
     /** Whether no more than `total` bytes can arrive: after them no further read is needed. */
     this.bounded = bounded;
+    /** Whether a chunk is valid only until the next one is requested. */
+    this.reused = reused;
     /** Bytes consumed so far. */
     this.pos = 0;
     this.chunks = chunks;
@@ -66,6 +70,10 @@ export class ByteReader {
     while (!this.done) {
       const { signal } = this;
       signal?.throwIfAborted();
+      if (!this.ready) {
+        this.buf = EMPTY; // a reused buffer has no length while it is read into
+        this.at = 0;
+      }
       let step;
       try {
         step = await untilAborted(this.chunks.next(), signal);
@@ -97,6 +105,11 @@ export class ByteReader {
     if (this.total !== null && this.pos + n > this.total) this.failTruncated(n, this.total - this.pos, what);
     const parts = [this.buf.subarray(this.at)];
     while (have < n) {
+      if (this.reused) {
+        parts.push(/** @type {Uint8Array<ArrayBuffer>} */ (parts.pop()).slice());
+        this.buf = parts[0];
+        this.at = 0;
+      }
       const chunk = await this.next();
       if (!chunk) {
         this.buf = concatenate(parts, have);
@@ -225,7 +238,7 @@ export class ByteReader {
   /** Close the source. Errors of the source are ignored. */
   close() {
     this.done = true;
-    this.buf = new Uint8Array(0);
+    this.buf = EMPTY;
     this.at = 0;
     this.pushedBack = null;
     Promise.resolve(this.chunks.return?.()).catch(() => {});

@@ -5,12 +5,17 @@
 // All numbers are little-endian. The dimensions of a tensor are listed innermost first.
 import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
+import { concatenate } from './bytes.js';
 import { align, checkTiling } from './plan.js';
+import { Texts } from './texts.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./plan.js').Entry} Entry */
 /** @typedef {number | boolean | string} Scalar */
-/** @typedef {Scalar | Scalar[]} Value */
+/**
+ * The last three are the long arrays of a vocabulary.
+ * @typedef {Scalar | Scalar[] | Texts | Float32Array | Int32Array} Value
+ */
 /**
  * @typedef {object} Gguf
  * @property {Map<string, Value>} meta  by key
@@ -79,7 +84,16 @@ class HeaderReader {
    * @param {number} max  larger values are refused
    */
   async count(what, max) {
-    const n = (await this.view(8, what)).getBigUint64(0, true);
+    return this.checkedCount(await this.view(8, what), what, max);
+  }
+
+  /**
+   * @param {DataView} view
+   * @param {string} what
+   * @param {number} max
+   */
+  checkedCount(view, what, max) {
+    const n = view.getBigUint64(0, true);
     return n <= BigInt(max) ? Number(n) : this.refuse(`${what} is ${n}, at most ${max} are possible`);
   }
 
@@ -95,35 +109,69 @@ class HeaderReader {
   }
 
   /**
-   * Append to a list the strings that have arrived completely. A vocabulary has 100,000 strings and more; one `await`
-   * and one call of the decoder for each would take most of the time. Stops before a string that is malformed or
-   * incomplete, which `string` then reads or refuses.
-   * @param {Scalar[]} list
-   * @param {number} n  length of the complete list
+   * An array of strings. One `await` for each would take most of the time: all that have arrived are taken together.
+   * @param {number} n  length of the array
+   * @param {string} what
+   * @returns {Promise<Texts>}
    */
-  readBufferedStrings(list, n) {
-    const { buf, at } = this.r;
-    const v = new DataView(buf.buffer, buf.byteOffset, buf.length);
-    let end = at;
-    let text = ''; // one character a byte, decoded from buf[begin] on
-    let begin = 0;
-    while (list.length < n && end + 8 <= buf.length) {
-      const from = end + 8;
-      const length = v.getUint32(end, true);
-      const to = from + length;
-      if (v.getUint32(end + 4, true) || length > MAX_STRING || to > buf.length) break;
-      if (to > begin + text.length)
-        text = LATIN.decode(buf.subarray((begin = from), Math.max(to, from + DECODE_AHEAD)));
-      try {
-        list.push(
-          isAscii(buf, from, to) ? text.slice(from - begin, to - begin) : this.utf8.decode(buf.subarray(from, to)),
-        );
-      } catch {
-        break;
+  async texts(n, what) {
+    const { r } = this;
+    /** @type {Uint8Array[]} strings with the eight bytes of their lengths */
+    const parts = [];
+    let size = 0;
+    let starts = new Uint32Array(Math.min(n, 4096)); // grows with the strings that arrive: n may be wrong
+    let ends = new Uint32Array(starts.length);
+    for (let i = 0; i < n;) {
+      const { buf, at } = r;
+      const v = new DataView(buf.buffer, buf.byteOffset, buf.length);
+      let end = at;
+      while (i < n && end + 8 <= buf.length) {
+        const from = end + 8;
+        const length = v.getUint32(end, true);
+        if (v.getUint32(end + 4, true) || length > MAX_STRING || from + length > buf.length) break;
+        if (i === starts.length) [starts, ends] = [longer(starts, n), longer(ends, n)];
+        end = from + length;
+        starts[i] = size + from - at;
+        ends[i++] = size + end - at;
       }
-      end = to;
+      if (end > at) {
+        parts.push(new Uint8Array(r.takeReady(end - at)));
+        size += end - at;
+      }
+      if (i === n) break;
+      const lengthOf = `the length of ${what}`;
+      await r.need(8, lengthOf);
+      await r.need(
+        8 + this.checkedCount(new DataView(r.buf.buffer, r.buf.byteOffset + r.at, 8), lengthOf, MAX_STRING),
+        what,
+      );
     }
-    this.r.takeReady(end - at);
+    const texts = new Texts(parts.length === 1 ? parts[0] : concatenate(parts, size), starts, ends);
+    this.checkUtf8(texts, what);
+    return texts;
+  }
+
+  /**
+   * Throw unless every string of an array is UTF-8. The decoder checks many at once: the bytes of a length below 128
+   * are ASCII, and separate the strings around them.
+   * @param {Texts} texts  as `texts` reads them
+   * @param {string} what
+   */
+  checkUtf8({ bytes, starts, ends }, what) {
+    const check = (/** @type {number} */ from, /** @type {number} */ to) => {
+      try {
+        this.utf8.decode(bytes.subarray(from, to));
+      } catch {
+        this.refuse(`${what} is not UTF-8`);
+      }
+    };
+    let from = 0;
+    for (let i = 0; i < starts.length; i++) {
+      if (ends[i] - starts[i] < 128) continue;
+      check(from, starts[i] - 8);
+      from = starts[i];
+    }
+    check(from, bytes.length);
   }
 
   /**
@@ -140,10 +188,11 @@ class HeaderReader {
 
   /**
    * A value with its type before it.
-   * @param {string} what
-   * @returns {Promise<Value>}
+   * @param {string} key
+   * @returns {Promise<Value>} of COMPACT_TEXTS as Texts, of COMPACT_NUMBERS as a typed array
    */
-  async value(what) {
+  async value(key) {
+    const what = show(key);
     const type = await this.u32(what);
     if (type !== ARRAY) return this.scalar(type, what);
     const of = await this.u32(what);
@@ -155,21 +204,19 @@ class HeaderReader {
     if (this.r.total !== null && n * size > this.r.total - this.r.pos) {
       fail('truncated', `${this.r.name}: ${what} claims ${n} elements, more than the file has bytes for`);
     }
-    /** @type {Scalar[]} */
-    const list = [];
     if (of === STRING) {
-      while (list.length < n) {
-        this.readBufferedStrings(list, n);
-        if (list.length < n) list.push(await this.string(what));
-      }
-      return list;
+      const texts = await this.texts(n, what);
+      return COMPACT_TEXTS.has(key) ? texts : texts.toArray();
     }
     const view = await this.view(n * size, what);
     const TypedArray = TYPED_ARRAYS[of];
     if (TypedArray) {
       const aligned = new Uint8Array(view.buffer, view.byteOffset, n * size).slice();
-      return Array.from(new TypedArray(aligned.buffer));
+      const numbers = new TypedArray(aligned.buffer);
+      return COMPACT_NUMBERS.has(key) ? numbers : Array.from(numbers);
     }
+    /** @type {Scalar[]} */
+    const list = [];
     for (let i = 0; i < n; i++)
       list.push(readNumber(view, i * size, of) ?? this.refuse(`${what} holds a number larger than 2^53`));
     return list;
@@ -182,20 +229,19 @@ class HeaderReader {
  */
 const TYPED_ARRAYS = { 5: Int32Array, 6: Float32Array };
 
-/** Decodes each byte to one character. */
-const LATIN = new TextDecoder('latin1');
-/** Bytes that one call of the decoder reads ahead. */
-const DECODE_AHEAD = 1 << 14;
+/** Keys of the long arrays of a vocabulary. */
+const COMPACT_TEXTS = new Set(['tokenizer.ggml.tokens', 'tokenizer.ggml.merges']);
+const COMPACT_NUMBERS = new Set(['tokenizer.ggml.scores', 'tokenizer.ggml.token_type']);
 
 /**
- * Whether bytes[from..to) are ASCII.
- * @param {Uint8Array} bytes
- * @param {number} from
- * @param {number} to
+ * A copy of an array that grows.
+ * @param {Uint32Array} array
+ * @param {number} most  of its final length
  */
-function isAscii(bytes, from, to) {
-  for (let i = from; i < to; i++) if (bytes[i] > 127) return false;
-  return true;
+function longer(array, most) {
+  const copy = new Uint32Array(Math.min(most, 2 * array.length));
+  copy.set(array);
+  return copy;
 }
 
 /**
@@ -252,7 +298,7 @@ export async function readGguf(r, file) {
   for (let i = 0; i < nKeys; i++) {
     const key = await h.string('a key');
     if (meta.has(key)) h.refuse(`the key ${show(key)} is there twice`);
-    meta.set(key, await h.value(show(key)));
+    meta.set(key, await h.value(key));
   }
   const value = meta.get('general.alignment') ?? 32;
   const isPowerOfTwo = typeof value === 'number' && value >= 1 && value <= 65536 && !(value & (value - 1));
@@ -303,27 +349,4 @@ async function tensorInfo(h, file) {
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER))
     h.refuse(`${show(name)} of shape ${show(shape)} is larger than any file`);
   return { name, dtype, shape, file, offset, bytes: Number(bytes) };
-}
-
-/**
- * Throws unless the tensors follow each other with only alignment between them.
- * @param {ByteReader} r
- * @param {Entry[]} entries
- * @param {number} start
- * @param {number} alignment
- */
-function tiled(r, entries, start, alignment) {
-  let at = start;
-  let end = entries.length ? start : r.pos; // a file without tensors may end before the padding
-  for (const e of entries) e.offset += start;
-  for (const e of [...entries].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes)) {
-    if (e.offset < at)
-      fail('overlap', `${r.name}: ${show(e.name)} begins at byte ${e.offset}, before the end of the tensor before it`);
-    if (e.offset > at) fail('overlap', `${r.name}: ${show(e.name)} begins at byte ${e.offset}, expected ${at}`);
-    end = at + e.bytes;
-    at = align(end, alignment);
-  }
-  const padding = align(end, alignment) - end;
-  r.checkSize(end, padding);
-  return padding;
 }

@@ -5,6 +5,7 @@
 import { completeConfig } from './config.js';
 import { fail, show } from '../base/errors.js';
 import { placesByName } from './plan.js';
+import { Texts } from './texts.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./gguf.js').Gguf} Gguf */
@@ -90,7 +91,7 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
   const byName = new Map(entries.map((e) => [e.name, e]));
   const embed = byName.get('token_embd.weight') ?? fail('missing-tensor', `${where}: token_embd.weight is missing`);
   const tokens = meta.get('tokenizer.ggml.tokens');
-  if (Array.isArray(tokens) && tokens.length !== embed.shape[0]) {
+  if ((Array.isArray(tokens) || tokens instanceof Texts) && tokens.length !== embed.shape[0]) {
     fail(
       'bad-tokenizer',
       `${where}: the vocabulary has ${tokens.length} tokens, token_embd.weight ${embed.shape[0]} rows`,

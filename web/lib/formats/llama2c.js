@@ -10,7 +10,8 @@ import { fail } from '../base/errors.js';
 import { LLAMA2C_MAGIC } from './detect.js';
 import { placesByName, planTensors } from './plan.js';
 import { sentencePieceJson } from './pieces.js';
-import { BYTE, CONTROL, NORMAL, idsByText } from './tokenizer_json.js';
+import { Texts, TokenTexts } from './texts.js';
+import { BYTE, CONTROL, NORMAL } from './tokenizer_json.js';
 
 /** @typedef {import('./bytes.js').ByteReader} ByteReader */
 /** @typedef {import('./plan.js').TensorSource} TensorSource */
@@ -198,9 +199,9 @@ export function llama2cTokenizer(where, bytes) {
     at += 8 + n;
   }
   if (texts.length < 3) refuse('there are no tokens in it');
-  const ids = idsByText(texts);
-  const types = [...ids.keys()].map((t, id) =>
-    id === 0 ? 2 : id < 3 ? CONTROL : /^<0x[0-9A-F]{2}>$/.test(t) ? BYTE : NORMAL,
-  );
-  return sentencePieceJson({ ids, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
+  const tokens = new TokenTexts(Texts.from(texts));
+  const types = tokens
+    .toArray()
+    .map((t, id) => (id === 0 ? 2 : id < 3 ? CONTROL : /^<0x[0-9A-F]{2}>$/.test(t) ? BYTE : NORMAL));
+  return sentencePieceJson({ texts: tokens, types, scores, bos: 1, eos: null, unk: 0, prefix: true, space: ' ' });
 }

@@ -1,5 +1,5 @@
 // open_file.js - opens one file as a sequence of chunks: bytes, a Blob, an address or a path
-import { END } from './bytes.js';
+import { EMPTY, END } from './bytes.js';
 import { GlassformerError, fail, messageOf } from '../base/errors.js';
 import { checkedResponse } from '../base/values.js';
 
@@ -14,6 +14,7 @@ import { checkedResponse } from '../base/values.js';
  * @property {number | null} total  size in bytes; null where it is unknown
  * @property {boolean} [exact]  false: `total` may be the size of the compressed file
  * @property {boolean} [bounded]  whether no more than `total` bytes can arrive
+ * @property {boolean} [reused]  whether a chunk is valid only until the next one is requested
  */
 
 /**
@@ -92,6 +93,56 @@ export function streamChunks(stream) {
   });
 }
 
+/** Bytes that one read of a reused buffer takes at most: few enough to stay in the processor's cache. */
+const READ_BYTES = 1 << 18;
+
+/**
+ * The chunks of a body of the platform, all in one buffer: a chunk is valid until the next one is requested. Chromium
+ * otherwise allocates new memory for each chunk, which takes as long as the transfer from its network process, and a
+ * file's size of it is in use until the next garbage collection.
+ * @param {ReadableStream<Uint8Array>} stream
+ * @returns {AsyncIterator<Uint8Array>}
+ */
+export function reusedChunks(stream) {
+  let reader;
+  try {
+    reader = stream.getReader({ mode: 'byob' });
+  } catch {
+    return streamChunks(stream); // not a stream of bytes in this browser
+  }
+  let buffer = new ArrayBuffer(READ_BYTES);
+  return /** @type {any} */ ({
+    next: async () => {
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      if (done || !value) return END;
+      buffer = value.buffer;
+      return { done, value };
+    },
+    return: async () => {
+      reader.cancel().catch(() => {});
+      return END;
+    },
+  });
+}
+
+/**
+ * Functions that give the body of a response as chunks, without the stream that a wrapper of `fetch` made of it.
+ * @type {WeakMap<Response, (reused: boolean) => AsyncIterator<Uint8Array>>}
+ */
+export const chunksByResponse = new WeakMap();
+
+/**
+ * The chunks of a response's body.
+ * @param {Response} response
+ * @param {boolean} reused  whether a chunk may be valid only until the next one is requested
+ * @returns {AsyncIterator<Uint8Array>}
+ */
+function chunksOf(response, reused) {
+  const { body } = response;
+  if (!body) return singleChunk(EMPTY);
+  return chunksByResponse.get(response)?.(reused) ?? (reused ? reusedChunks(body) : streamChunks(body));
+}
+
 /**
  * Requests an address.
  * @param {string | URL} url
@@ -129,9 +180,10 @@ async function openUrl(url, { fetch = globalThis.fetch, trusted = fetch === glob
   const exact = res.type !== 'cors';
   return {
     name,
-    chunks: res.body ? streamChunks(res.body) : singleChunk(new Uint8Array(0)),
+    chunks: chunksOf(res, trusted),
     total,
     exact,
     bounded: exact && trusted,
+    reused: trusted,
   };
 }

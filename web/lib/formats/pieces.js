@@ -1,4 +1,5 @@
 // pieces.js - SentencePiece vocabularies, of GGUF's "llama" kind and of llama2.c, in the form of a tokenizer.json
+import { Texts, TokenTexts } from './texts.js';
 import { BYTE, NORMAL, sharedFields, pieceModels } from './tokenizer_json.js';
 
 /** @typedef {import('./tokenizer_json.js').VocabularyBase} VocabularyBase */
@@ -17,43 +18,45 @@ export class SentencePieces {
   /** @type {string[][]} */
   merges = [];
 
+  /** All scores in ascending order, sorted at the first use. @type {Float64Array | null} */
+  #ascending = null;
+
   /**
-   * @param {Map<string, number>} ids  by text
-   * @param {number[]} types   of GGUF, by id
-   * @param {number[]} scores  by id
+   * @param {TokenTexts} texts
+   * @param {ArrayLike<number>} types   of GGUF, by id
+   * @param {ArrayLike<number>} scores  by id
    * @param {number} unk  id of the unknown token
    */
-  constructor(ids, types, scores, unk) {
-    this.ids = ids;
-    this.texts = [...ids.keys()];
+  constructor(texts, types, scores, unk) {
+    this.texts = texts;
     this.types = types;
     this.scores = scores;
-    this.unk_token = this.texts[unk];
-    this.byte_fallback = types.includes(BYTE);
-    this.ascending = Float64Array.from(scores).sort();
+    this.unk = unk;
+    this.unk_token = texts.text(unk);
+    this.byte_fallback = Array.prototype.includes.call(types, BYTE);
     pieceModels.add(this);
   }
 
   /** JSON has no infinite numbers: they become the largest double, which no score, an f32, can reach. */
   toJSON() {
-    const { texts, types, scores, unk_token } = this;
+    const { texts, types, scores, unk } = this;
     const most = Number.MAX_VALUE;
     return {
       type: PIECES,
-      texts,
+      texts: texts.toArray(),
       types: Array.from(types),
       scores: Array.from(scores, (s) => Math.min(Math.max(s, -most), most)),
-      unk: this.ids.get(unk_token),
+      unk,
     };
   }
 
   /** @param {{texts: string[], types: number[], scores: number[], unk: number}} json  from toJSON */
   static fromJSON({ texts, types, scores, unk }) {
-    return new SentencePieces(new Map(texts.map((text, id) => [text, id])), types, scores, unk);
+    return new SentencePieces(new TokenTexts(Texts.from(texts)), types, scores, unk);
   }
 
   get vocab() {
-    return Object.fromEntries(this.ids);
+    return Object.fromEntries(this.texts.toArray().map((text, id) => [text, id]));
   }
 
   /** The model of a tokenizer.json without its vocabulary, from which the tokenizers library builds its own model. */
@@ -81,7 +84,7 @@ export class SentencePieces {
    * @returns {number | undefined}
    */
   normalId(text) {
-    const id = this.ids.get(text);
+    const id = this.texts.get(text);
     return id !== undefined && this.types[id] === NORMAL ? id : undefined;
   }
 
@@ -90,14 +93,15 @@ export class SentencePieces {
    * @param {number} score
    */
   countBetterScores(score) {
+    const ascending = (this.#ascending ??= Float64Array.from(this.scores).sort());
     let low = 0;
-    let high = this.ascending.length;
+    let high = ascending.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.ascending[middle] > score) high = middle;
+      if (ascending[middle] > score) high = middle;
       else low = middle + 1;
     }
-    return this.ascending.length - low;
+    return ascending.length - low;
   }
 
   /**
@@ -105,16 +109,25 @@ export class SentencePieces {
    * @param {any} model  of the library
    */
   installIn(model) {
-    model.tokens_to_ids = this.ids;
-    model.vocab = this.texts;
-    model.unk_token_id = this.ids.get(this.unk_token);
+    model.tokens_to_ids = this.texts;
+    model.vocab = new Array(this.texts.size); // filled by `decodable`
+    model.unk_token_id = this.unk;
     model.bpe_ranks = this;
+  }
+
+  /**
+   * Give the library's model the texts of the tokens that it is going to decode.
+   * @param {any} model
+   * @param {number[]} ids
+   */
+  decodable({ vocab }, ids) {
+    for (const id of ids) vocab[id] ??= this.texts.text(id);
   }
 }
 
 /**
  * A SentencePiece vocabulary in the form of a tokenizer.json.
- * @param {VocabularyBase & {scores: number[], unk: number, prefix: boolean, space?: string}} vocabulary
+ * @param {VocabularyBase & {scores: ArrayLike<number>, unk: number, prefix: boolean, space?: string}} vocabulary
  *   prefix: a space is put before every text; space: the character that stands for a space in the tokens
  */
 export function sentencePieceJson({ scores, unk, prefix, space = '\u2581', ...base }) {
@@ -137,6 +150,6 @@ export function sentencePieceJson({ scores, unk, prefix, space = '\u2581', ...ba
         ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
       ],
     },
-    model: new SentencePieces(base.ids, base.types, scores, unk),
+    model: new SentencePieces(base.texts, base.types, scores, unk),
   };
 }

@@ -349,7 +349,7 @@ export class Opener {
    */
   async reader(source, counts = false, first = true) {
     const { signal } = this.options;
-    const { name, chunks, total, exact = true, bounded } = await openBytes(source, this.options);
+    const { name, chunks, total, exact = true, bounded, reused } = await openBytes(source, this.options);
     const onBytes = counts
       ? (/** @type {number} */ n) => {
           this.loaded += n;
@@ -357,7 +357,7 @@ export class Opener {
         }
       : undefined;
     if (counts && first && this.total !== null) this.total = total === null ? null : this.total + total;
-    const r = new ByteReader(chunks, { name, total: exact ? total : null, bounded, onBytes, signal });
+    const r = new ByteReader(chunks, { name, total: exact ? total : null, bounded, reused, onBytes, signal });
     this.open.add(r);
     const head = new TextDecoder('latin1')
       .decode(await r.peek(64))
@@ -406,7 +406,7 @@ export class Opener {
     for (;;) {
       const view = r.ready ? r.takeReady(r.ready) : await r.next();
       if (!view) break;
-      parts.push(view);
+      parts.push(r.reused ? view.slice() : view);
       size += view.length;
       if (size > MAX_JSON) fail('bad-file', `${r.name}: larger than ${MAX_JSON} bytes`);
     }
@@ -451,7 +451,7 @@ export class Opener {
  * @param {number} vocabSize
  */
 function checkVocabulary(json, vocabSize) {
-  const vocab = pieceModels.has(json.model) ? { last: json.model.texts.length - 1 } : json.model?.vocab;
+  const vocab = pieceModels.has(json.model) ? { last: json.model.texts.size - 1 } : json.model?.vocab;
   const ids = [
     ...(Array.isArray(vocab) ? vocab.keys() : Object.values(vocab ?? {})),
     ...[json.added_tokens ?? []].flat().map((t) => t?.id),

@@ -13,26 +13,9 @@ export const BYTE = 6;
 export const pieceModels = new WeakSet();
 
 /**
- * The id of every token, in order. When two tokens have the same text, the second gets the text "[token 123]".
- * @param {string[]} tokens  texts
- * @returns {Map<string, number>} id by text
- */
-export function idsByText(tokens) {
-  /** @type {Map<string, number>} */
-  const ids = new Map();
-  for (let id = 0; id < tokens.length; id++) {
-    let text = tokens[id];
-    if (ids.has(text)) text = `[token ${id}]`;
-    while (ids.has(text)) text += ' ';
-    ids.set(text, id);
-  }
-  return ids;
-}
-
-/**
  * @typedef {object} VocabularyBase
- * @property {Map<string, number>} ids  by text
- * @property {number[]} types  of GGUF, by id
+ * @property {import('./texts.js').TokenTexts} texts
+ * @property {ArrayLike<number>} types  of GGUF, by id
  * @property {number | null} bos  id that is put before every text; null: none
  * @property {number | null} eos  id that is put after every text; null: none
  */
@@ -41,20 +24,21 @@ export function idsByText(tokens) {
  * `added_tokens` and `post_processor` of a tokenizer.json.
  * @param {VocabularyBase} vocabulary
  */
-export function sharedFields({ ids: idByText, types, bos, eos }) {
-  const texts = [...idByText.keys()];
-  const added = [...types.keys()]
-    .filter((id) => types[id] === CONTROL || types[id] === USER_DEFINED)
-    .map((id) => ({ id, content: texts[id], normalized: false, special: types[id] === CONTROL }));
+export function sharedFields({ texts, types, bos, eos }) {
+  const text = (/** @type {number} */ id) => /** @type {string} */ (texts.text(id));
+  const added = [];
+  for (let id = 0; id < types.length; id++)
+    if (types[id] === CONTROL || types[id] === USER_DEFINED)
+      added.push({ id, content: text(id), normalized: false, special: types[id] === CONTROL });
   /** @param {number} id */
-  const specialToken = (id) => ({ SpecialToken: { id: texts[id], type_id: 0 } });
+  const specialToken = (id) => ({ SpecialToken: { id: text(id), type_id: 0 } });
   const single = [
     ...(bos === null ? [] : [specialToken(bos)]),
     { Sequence: { id: 'A', type_id: 0 } },
     ...(eos === null ? [] : [specialToken(eos)]),
   ];
   const ids = [bos, eos].filter((id) => id !== null);
-  const special = Object.fromEntries(ids.map((id) => [texts[id], { id: texts[id], ids: [id], tokens: [texts[id]] }]));
+  const special = Object.fromEntries(ids.map((id) => [text(id), { id: text(id), ids: [id], tokens: [text(id)] }]));
   return {
     added_tokens: added,
     post_processor: ids.length ? { type: 'TemplateProcessing', single, pair: single, special_tokens: special } : null,

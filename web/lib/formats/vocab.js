@@ -4,7 +4,8 @@
 // ("llama": tokens with scores, no merges), like llama2.c's tokenizer.bin. SentencePiece merges the neighbours whose
 // union has the best score, as BPE does with merges that are ranked by this score (pieces.js).
 import { fail, show } from '../base/errors.js';
-import { NORMAL, sharedFields, idsByText } from './tokenizer_json.js';
+import { NORMAL, sharedFields } from './tokenizer_json.js';
+import { Texts, TokenTexts } from './texts.js';
 
 /** @typedef {import('./tokenizer_json.js').VocabularyBase} VocabularyBase */
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
@@ -69,9 +70,8 @@ export async function ggufTokenizer(where, meta) {
   const refuse = (why) => fail('bad-tokenizer', `${where}: ${why}`);
 
   const tokens = get('tokens');
-  if (!Array.isArray(tokens) || !tokens.length || typeof tokens[0] !== 'string')
-    refuse('tokenizer.ggml.tokens is missing');
-  const types = get('token_type') ?? tokens.map(() => NORMAL);
+  if (!(tokens instanceof Texts) || !tokens.length) refuse('tokenizer.ggml.tokens is missing');
+  const types = get('token_type') ?? new Int32Array(tokens.length).fill(NORMAL);
   if (types.length !== tokens.length)
     refuse(`tokenizer.ggml.token_type has ${types.length} entries for ${tokens.length} tokens`);
   /**
@@ -94,14 +94,14 @@ export async function ggufTokenizer(where, meta) {
   const addBos = bos !== null && (get('add_bos_token') ?? (spm || name === 'llama-bpe')) === true;
   const addEos = eos.length > 0 && get('add_eos_token') === true;
 
-  const ids = idsByText(tokens);
-  const base = { ids, types, bos: addBos ? bos : null, eos: addEos ? eos[0] : null };
+  const texts = new TokenTexts(tokens);
+  const base = { texts, types, bos: addBos ? bos : null, eos: addEos ? eos[0] : null };
   if (spm) {
     const scores = get('scores');
-    if (!Array.isArray(scores) || scores.length !== tokens.length)
+    if (!isList(scores) || scores.length !== tokens.length)
       refuse(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
-    const wrong = scores.findIndex((/** @type {any} */ score) => !(score <= Infinity));
-    if (wrong >= 0) refuse(`tokenizer.ggml.scores has no number at place ${wrong}`);
+    for (let i = 0; i < scores.length; i++)
+      if (!(scores[i] <= Infinity)) refuse(`tokenizer.ggml.scores has no number at place ${i}`);
     const { sentencePieceJson } = await import('./pieces.js');
     return {
       json: sentencePieceJson({
@@ -118,24 +118,33 @@ export async function ggufTokenizer(where, meta) {
     fail('unsupported', `${where}: tokenizer.ggml.pre ${show(pre)} is not supported, expected one of ${supported}`);
   }
   const merges = get('merges');
-  if (!Array.isArray(merges)) refuse('tokenizer.ggml.merges is missing');
-  const pairs = merges.map((/** @type {any} */ m) => {
+  if (!isList(merges)) refuse('tokenizer.ggml.merges is missing');
+  const pairs = (merges instanceof Texts ? merges.toArray() : [...merges]).map((/** @type {any} */ m) => {
     const at = String(m).indexOf(' ', 1); // a token may itself begin with a space
     return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : refuse(`the merge ${show(m)} is not two tokens`);
   });
   // A merge whose tokens are missing has no effect. llama.cpp accepts such files.
+  const ids = new Map(texts.toArray().map((text, id) => [text, id]));
   const useful = pairs.filter((/** @type {string[]} */ [a, b]) => ids.has(a) && ids.has(b) && ids.has(a + b));
   return {
-    json: bpeJson({ ...base, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }),
+    json: bpeJson({ ...base, ids, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }),
     special: { bos, eos, addBos },
   };
 }
 
 /**
- * A byte-level BPE vocabulary in the form of a tokenizer.json.
- * @param {VocabularyBase & {merges: string[][], splits: string[], ignoreMerges: boolean}} vocabulary
+ * Whether a value of the metadata is an array.
+ * @param {unknown} value
+ * @returns {value is any[] | Texts | Float32Array | Int32Array}
  */
-function bpeJson({ merges, splits, ignoreMerges, ...base }) {
+const isList = (value) => Array.isArray(value) || value instanceof Texts || ArrayBuffer.isView(value);
+
+/**
+ * A byte-level BPE vocabulary in the form of a tokenizer.json.
+ * @typedef {{ids: Map<string, number>, merges: string[][], splits: string[], ignoreMerges: boolean}} BpeParts
+ * @param {VocabularyBase & BpeParts} vocabulary
+ */
+function bpeJson({ ids, merges, splits, ignoreMerges, ...base }) {
   return {
     ...sharedFields(base),
     normalizer: null,
@@ -150,7 +159,7 @@ function bpeJson({ merges, splits, ignoreMerges, ...base }) {
     model: {
       type: 'BPE',
       ignore_merges: ignoreMerges,
-      vocab: Object.fromEntries(base.ids),
+      vocab: Object.fromEntries(ids),
       merges,
     },
   };
