@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { camelConfig, completeConfig } from '../../web/lib/formats/config.js';
 import { PRESETS, countParameters, create, estimate, load } from '../../web/lib/index.js';
-import { NAMES } from '../../web/page/panels/trace.js';
+import { OPERATION_NAMES as NAMES } from '../../web/page/text/count.js';
 import { OPERATIONS, stagesOf, timeOf } from '../../web/page/text/stages.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));

@@ -17,14 +17,14 @@ import * as stream from './panels/stream.js';
 import * as anatomy from './panels/anatomy.js';
 import * as heads from './panels/heads.js';
 import * as attention from './panels/attention.js';
-import * as parameters from './panels/parameters.js';
 import NextToken from './views/write/NextToken.svelte';
+import Parameters from './views/count/Parameters.svelte';
 import Memory from './views/count/Memory.svelte';
-import * as cost from './panels/cost.js';
+import Cost from './views/count/Cost.svelte';
 import * as walk from './panels/walk.js';
 import * as breakIt from './panels/break.js';
 import * as compare from './panels/compare.js';
-import * as trace from './panels/trace.js';
+import Trace from './views/count/Trace.svelte';
 import * as lens from './panels/lens.js';
 import * as ablate from './panels/ablate.js';
 import * as tutorials from './panels/tutorials.js';
@@ -82,9 +82,6 @@ for (const [name, panel] of Object.entries({
   anatomy,
   heads,
   attention,
-  parameters,
-  cost,
-  trace,
   lens,
   ablate,
   break: breakIt,
@@ -97,7 +94,13 @@ for (const [name, panel] of Object.entries({
 
 const context = contextOf({ page: observed(store), set: store.set, run, store });
 /** Put a component in the place of the section of this name. */
-for (const [name, component] of Object.entries({ next: NextToken, memory: Memory })) {
+for (const [name, component] of Object.entries({
+  next: NextToken,
+  parameters: Parameters,
+  trace: Trace,
+  memory: Memory,
+  cost: Cost,
+})) {
   const place = sectionOf(name);
   mount(component, { target: /** @type {Element} */ (place.parentElement), anchor: place, context });
   place.remove();

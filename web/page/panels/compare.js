@@ -10,7 +10,7 @@ import { el } from '../dom.js';
 import { bytes, int, percent, si } from '../text/format.js';
 import { SHIPPED, shippedAs } from '../state/models.js';
 import { RUNNABLE } from '../state/run.js';
-import { ORDER } from './parameters.js';
+import { ORDER } from '../views/count/parameter_groups.js';
 
 const NAMES = {
   embedding: 'Token embedding',

@@ -1,0 +1,136 @@
+// count.test.js - the view Count in Chromium: every number of parameters, cost and trace against the library in Node on
+// the same file
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { estimate, load } from '../../web/lib/index.js';
+import { bytes, int, percent, si } from '../../web/page/text/format.js';
+import { complete, top, visit } from './built_page.js';
+import { quiet } from './quiet.js';
+
+const FILE = 'weights/stories-1m.gguf';
+const WRITTEN = 12;
+
+/** @type {any} */
+let model;
+before(async () => {
+  model = await load(top + FILE);
+});
+after(() => model?.dispose());
+
+async function open(how = {}) {
+  const visitor = await visit({
+    hash: `#model=${FILE}&prompt=Once upon a time&seed=3&written=${WRITTEN}`,
+    ...how,
+  });
+  await complete(visitor.page, WRITTEN);
+  return visitor;
+}
+
+/** The cells of a table as their texts, a list for each row. */
+const cells = (page, rows) =>
+  page
+    .locator(rows)
+    .evaluateAll((list) =>
+      list.map((row) => [...row.cells].map((cell) => cell.textContent.replace(/\s+/g, ' ').trim())),
+    );
+
+const sum = (list) => list.reduce((a, b) => a + b, 0);
+
+test('every number of the table of parameters is the library’s, by component and by block', async () => {
+  const { page, complaints, close } = await open();
+  const { rows, total, bytes: size, nonEmbedding } = model.parameters;
+  assert.equal(await page.locator('#h-parameters small').getAttribute('data-total'), String(total));
+  for (const by of ['component', 'block']) {
+    await page.getByRole('radio', { name: `by ${by}` }).click();
+    const keyOf = (row) => (by === 'component' || row.layer === null ? row.component : `Block ${row.layer + 1}`);
+    const keys = [...new Set(rows.map(keyOf))];
+    await page.waitForFunction((n) => document.querySelectorAll('.parameters tr.group').length === n, keys.length);
+    const shown = await cells(page, '.parameters tr.group');
+    const wanted = keys.map((key) => {
+      const own = rows.filter((row) => keyOf(row) === key && !row.tiedTo);
+      return [sum(own.map((row) => row.count)), sum(own.map((row) => row.bytes))];
+    });
+    const written = ([count, length]) => [int(count), int(length), count ? percent(count / total) : ''].join(' | ');
+    assert.deepEqual(shown.map((row) => row.slice(2).join(' | ')).sort(), wanted.map(written).sort(), by);
+    for (const [name, formula, count] of shown) {
+      // the numbers of a formula, put in, are the count
+      const numbers = / = (.*)$/.exec(formula)?.[1];
+      if (!numbers) continue;
+      const value = numbers
+        .replace(/ (?:biases.*|q, k gains)/g, '')
+        .replace(/·/g, '*')
+        .replace(/(\d+)²/g, '$1**2');
+      assert.match(value, /^[\d +*()]+$/, `${name}: ${formula}`);
+      assert.equal(int(Function(`return ${value}`)()), count, `${name}: ${formula}`);
+    }
+    assert.ok(shown.some(([, formula]) => / = \d/.test(formula)));
+  }
+  const [[, words, all, length]] = await cells(page, '.parameters tfoot tr');
+  assert.deepEqual([all, length], [int(total), int(size)]);
+  assert.ok(words.startsWith(`non-embedding ${int(nonEmbedding)} · `), words);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('every number of the cost of a token is the library’s estimate', async () => {
+  const { page, complaints, close } = await open();
+  await quiet(page);
+  const kvDtype = model.kvDtype;
+  const at = (length) => estimate(model.config, { contextLength: length, kvDtype });
+  const length = await page.locator('.tok').count();
+  assert.equal(await page.locator('#h-cost small').textContent(), `at position ${length}`);
+  const shown = Object.fromEntries(
+    (await cells(page, '.cost table:first-of-type tr')).map(([name, ...rest]) => [name, rest]),
+  );
+  const here = at(length);
+  assert.deepEqual(shown.FLOPs, [`2N rule ${si(here.flopsPerToken2N)}`, `exact ${si(here.flopsPerToken)}`]);
+  assert.deepEqual(shown['kv cache'], [`${int(at(1).kvBytes)} B a token`, `${bytes(here.kvBytes)} so far`]);
+  const read = model.parameters.bytes + here.kvBytes;
+  assert.equal(shown['Bytes read'][0], bytes(read));
+  // speeds: the shown time, multiplied again
+  const ms = parseFloat(shown.Time[0]);
+  assert.match(shown.Time[0], /^[\d.]+ ms measured$/);
+  const unit = (text) =>
+    parseFloat(text) * { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 }[/ ([kMGT]?)\D+\/s$/.exec(text)[1]];
+  for (const [text, amount] of [
+    [shown['Bytes read'][1], read],
+    [shown.Time[1], here.flopsPerToken],
+  ])
+    assert.ok(Math.abs(((unit(text) / 1000) * ms) / amount - 1) < 0.02, `${text} in ${ms} ms, ${amount} in all`);
+  const later = await cells(page, '.cost h3 + table tbody tr');
+  assert.ok(later.length >= 3);
+  const own = 2 * at(1).flopsPerToken - at(2).flopsPerToken;
+  for (const [position, flops, share, kv] of later) {
+    const want = at(Number(position.replace(/\D/g, '')));
+    assert.deepEqual(
+      [flops, share, kv],
+      [si(want.flopsPerToken), percent((want.flopsPerToken - own) / want.flopsPerToken), bytes(want.kvBytes)],
+      position,
+    );
+  }
+  assert.equal(Number(later.at(-1)[0].replace(/\D/g, '')), model.config.contextLength);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the operations of a measured pass are the library’s, and their times add up', async () => {
+  const { page, complaints, close } = await open();
+  await page.locator('.trace').scrollIntoViewIfNeeded();
+  await page.waitForSelector('.trace tfoot td');
+  const ids = await page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
+  assert.match(await page.locator('#h-trace small').textContent(), new RegExp(`^${ids.length} tokens in one pass`));
+  const trace = await model.trace(ids);
+  const shown = await cells(page, '.trace tbody tr');
+  const [[, flops, ms]] = await cells(page, '.trace tfoot tr');
+  assert.equal(flops, si(sum(trace.map((row) => row.flops))));
+  const only = (op) => si(sum(trace.filter((row) => row.op === op).map((row) => row.flops)));
+  const row = Object.fromEntries(shown.map(([name, count]) => [name, count]));
+  assert.equal(row['q, k, v'], only('attn.qkv'));
+  assert.equal(row['Scores, softmax, weighted values'], only('attn.attend'));
+  assert.equal(row['FFN, down'], only('ffn.down'));
+  assert.equal(row.Head, only('head'));
+  const times = shown.map(([, , time]) => (time.startsWith('<') ? 0 : parseFloat(time)));
+  assert.ok(Math.abs(sum(times) - parseFloat(ms)) < 0.1 * shown.length + 0.1, `${times}, ${ms} in all`);
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -1,0 +1,12 @@
+// in_view.js - tells whether an element is in view, for what is computed only where somebody sees it
+
+/**
+ * An attachment.
+ * @param {(seen: boolean) => void} tell  at once, and whenever it changes
+ * @returns {import('svelte/attachments').Attachment}
+ */
+export const inView = (tell) => (element) => {
+  const sight = new IntersectionObserver((entries) => tell(entries[entries.length - 1].isIntersecting));
+  sight.observe(element);
+  return () => sight.disconnect();
+};

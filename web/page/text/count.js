@@ -1,0 +1,98 @@
+// count.js - sentences of the view Count: parameters, memory, cost, one measured pass
+
+import { int } from './format.js';
+
+/** Components of a model by the library's names, in the order in which a token passes them. */
+export const COMPONENTS = /** @type {Record<string, string>} */ ({
+  embedding: 'Token embedding',
+  position: 'Position embedding',
+  attention: 'Attention',
+  cross_attention: 'Cross-attention',
+  ffn: 'FFN',
+  norm: 'Norms',
+  final_norm: 'Final norm',
+  head: 'Head',
+});
+const FFN = /** @type {Record<string, string>} */ ({
+  swiglu: 'SwiGLU FFN',
+  relu: 'ReLU FFN',
+  gelu_erf: 'GELU-erf FFN',
+  gelu_tanh: 'GELU-tanh FFN',
+});
+
+/**
+ * @param {{ component: string, layers: number, stack: string | null, ffn: string }} of  layers: 0 for what is in no block
+ */
+export function componentName({ component, layers, stack, ffn }) {
+  const name = (component === 'ffn' && FFN[ffn]) || COMPONENTS[component] || component;
+  return layers ? `${name}, ${layers} ${stack ? `${stack} ` : ''}block${layers === 1 ? '' : 's'}` : name;
+}
+
+/**
+ * @param {number} layer  from 0
+ * @param {string | null} stack  of two
+ */
+export const blockName = (layer, stack) => `Block ${layer + 1}${stack ? ` of the ${stack}` : ''}`;
+
+/** What is added to a product: parameters of attention that are no matrix, or a bias. */
+export const BIASES = (/** @type {string} */ component, /** @type {any} */ config) =>
+  component === 'attention' && config.qkNorm ? (config.biasQkv ? 'biases and q, k gains' : 'q, k gains') : 'biases';
+
+/**
+ * @param {number} inFile
+ * @param {number} counted  by the configuration alone
+ */
+export const countCheck = (inFile, counted) =>
+  inFile === counted
+    ? `${int(inFile)} in the file, ${int(counted)} counted from its config ✓`
+    : `${int(inFile)} in the file, ${int(counted)} counted from its config: they differ`;
+
+/**
+ * Where a tensor is in linear memory.
+ * @param {{ address: number, memoryBytes: number }} row
+ * @param {string[]} others  tensors of the same matrix
+ */
+export const tensorPlace = (row, others) =>
+  `at ${int(row.address)} in linear memory, ${int(row.memoryBytes)} bytes there${others.length ? `, one matrix with ${others.join(' and ')}` : ''}`;
+
+/** Instead of a time, before the first token is written. */
+export const UNMEASURED = 'not measured yet';
+
+export const COST = {
+  title: 'Cost of one token',
+  at: (/** @type {number} */ position) => `at position ${int(position)}`,
+  later: 'As the text grows',
+  columns: ['Position', 'FLOPs', 'attention’s share', 'kv cache'],
+};
+
+const SMALL = 'Norms and sums';
+/** Operations of the engine; those of one name make one row. @type {Record<string, string>} */
+export const OPERATION_NAMES = {
+  embed: 'Embedding',
+  norm1: SMALL,
+  'attn.qkv': 'q, k, v',
+  'attn.rope': 'Rotation (RoPE)',
+  'attn.attend': 'Scores, softmax, weighted values',
+  'attn.o': 'Attention output',
+  'attn.residual': SMALL,
+  norm_cross: SMALL,
+  'cross_attn.q': 'Cross-attention: q',
+  'cross_attn.kv': 'Cross-attention: k, v',
+  'cross_attn.attend': 'Cross-attention: scores, softmax, weighted values',
+  'cross_attn.o': 'Cross-attention output',
+  'cross_attn.residual': SMALL,
+  norm2: SMALL,
+  'ffn.up': 'FFN, up',
+  'ffn.act': 'FFN, activation',
+  'ffn.down': 'FFN, down',
+  'ffn.residual': SMALL,
+  final_norm: 'Final norm',
+  head: 'Head',
+};
+
+export const TRACE = {
+  title: 'One pass, measured',
+  about: (/** @type {number} */ tokens) => `${int(tokens)} tokens in one pass, timed by the engine`,
+  columns: ['Operation, all layers', 'FLOPs', 'Time', 'Share of the time'],
+  total: 'The whole pass',
+};

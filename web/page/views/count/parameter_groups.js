@@ -1,0 +1,190 @@
+// parameter_groups.js - the table of parameters by component and by block, each row with the formula that gives its
+// count. A formula is shown only where it gives exactly the count of the file.
+import { groups } from 'd3-array';
+import { BIASES, COMPONENTS, blockName, componentName } from '../../text/count.js';
+
+/**
+ * @typedef {import('glassformer').ParameterRow & { address?: number, memoryBytes?: number }} Row  with the tensor's
+ *   place in linear memory, of a model that is loaded
+ * @typedef {object} Group
+ * @property {string} name
+ * @property {number} count
+ * @property {number} bytes
+ * @property {boolean} tied     every tensor of it is another one's, counted there
+ * @property {Row[]} rows
+ * @property {string} formula   in letters
+ * @property {string} numbers   the same with this model's numbers, '' where there is no formula
+ */
+
+/** Components in the order in which a token passes them, as the library calls them. */
+export const ORDER = Object.keys(COMPONENTS);
+
+/**
+ * Sum over the rows that are not another tensor's.
+ * @param {Row[]} rows
+ * @param {'count' | 'bytes'} key
+ */
+const sum = (rows, key) => rows.reduce((n, row) => n + (row.tiedTo ? 0 : row[key]), 0);
+
+/**
+ * Rows by component and stack.
+ * @param {Row[]} rows
+ * @param {any} config
+ * @returns {Group[]}
+ */
+export function byComponent(rows, config) {
+  const place = (/** @type {Row[]} */ list) => ORDER.indexOf(list[0].component);
+  return groups(rows, (row) => `${row.component} ${row.stack ?? ''}`)
+    .map(([, list]) => list)
+    .sort((a, b) => place(a) - place(b))
+    .map((list) => {
+      const { component, stack, layer } = list[0];
+      const layers = new Set(list.map((row) => row.layer)).size;
+      const tied = list.every((row) => row.tiedTo);
+      const of = config.kind === 'encoder_decoder' ? stack : null;
+      return {
+        name: componentName({ component, layers: layer === null ? 0 : layers, stack: of, ffn: config.ffn }),
+        count: sum(list, 'count'),
+        bytes: sum(list, 'bytes'),
+        tied,
+        rows: list,
+        ...(tied ? { formula: 'shared with the embedding', numbers: '' } : formulaOf(list, layers, config)),
+      };
+    });
+}
+
+/**
+ * Rows by block: what a token passes, in order.
+ * @param {Row[]} rows
+ * @param {any} config
+ * @returns {Group[]}
+ */
+export function byBlock(rows, config) {
+  return groups(rows, (row) => (row.layer === null ? row.component : `${row.stack} ${row.layer}`)).map(([, list]) => {
+    const parts = byComponent(list, config);
+    const { layer, stack } = list[0];
+    if (layer === null) return parts[0];
+    // one block: the formulas of its parts without the factor 1
+    const joined = (/** @type {'formula' | 'numbers'} */ key) =>
+      parts.map((part) => part[key].replace(/^1 · /, '')).join(' + ');
+    return {
+      name: blockName(layer, config.kind === 'encoder_decoder' ? stack : null),
+      count: sum(list, 'count'),
+      bytes: sum(list, 'bytes'),
+      tied: false,
+      rows: list,
+      formula: joined('formula'),
+      numbers: joined('numbers'),
+    };
+  });
+}
+
+/**
+ * A factor of a term by its letter: how it is written, and its number.
+ * @param {any} c  the configuration
+ * @returns {Record<string, [string, number | string, number]>} letter, its number as written, its number
+ */
+const factorsOf = (c) => ({
+  V: ['vocab', c.vocabSize, c.vocabSize],
+  d: ['d', c.dModel, c.dModel],
+  'd²': ['d²', `${c.dModel}²`, c.dModel ** 2],
+  h: ['h', c.nHeads, c.nHeads],
+  g: ['h_kv', c.nKvHeads, c.nKvHeads],
+  e: ['d_head', c.dHead, c.dHead],
+  f: ['d_ff', c.dFf, c.dFf],
+  n: ['n_ctx', c.contextLength, c.contextLength],
+});
+
+/**
+ * The terms of a component's count in one block: products of letters and numbers.
+ * @param {Row[]} rows
+ * @param {number} layers
+ * @param {any} c
+ * @returns {string[] | undefined}
+ */
+function termsOf(rows, layers, c) {
+  const times = (/** @type {number} */ n, /** @type {string} */ term) => (n === 1 ? term : `${n} ${term}`);
+  const tables = rows.filter((row) => !row.tiedTo).length; // two stacks have one each
+  const square = c.nHeads === c.nKvHeads && c.nHeads * c.dHead === c.dModel;
+  return /** @type {Record<string, string[]>} */ ({
+    embedding: [times(tables, 'V d')],
+    head: ['V d'],
+    position: [times(tables, 'n d')],
+    attention: square ? ['4 d²'] : ['2 h e d', '2 g e d'],
+    cross_attention: ['4 d²'],
+    ffn: [c.ffn === 'swiglu' ? '3 d f' : '2 d f'],
+    norm: [`${sum(rows, 'count') / layers / c.dModel} d`],
+    final_norm: [times(tables, 'd')],
+  })[rows[0].component];
+}
+
+/**
+ * @param {Row[]} rows  of one component
+ * @param {number} layers
+ * @param {any} config
+ * @returns {{ formula: string, numbers: string }} how many tensors there are, where no formula gives the count
+ */
+function formulaOf(rows, layers, config) {
+  const { component, layer } = rows[0];
+  const terms = termsOf(rows, layers, config);
+  if (!terms) return { formula: `${rows.length} tensors`, numbers: '' };
+  const factors = factorsOf(config);
+  const vectors = component === 'norm' || component === 'final_norm' ? [] : rows.filter((r) => r.shape.length === 1);
+  const biases = vectors.reduce((n, row) => n + row.count, 0);
+  const value = (/** @type {string} */ term) =>
+    term.split(' ').reduce((n, word) => n * (factors[word]?.[2] ?? Number(word)), 1);
+  const inBlock = terms.reduce((n, term) => n + value(term), 0);
+  if (inBlock * (layer === null ? 1 : layers) + biases !== sum(rows, 'count'))
+    return { formula: `${rows.length} tensors, listed below`, numbers: '' };
+  const written = (/** @type {0 | 1} */ as) => {
+    const inner = terms
+      .map((term) =>
+        term
+          .split(' ')
+          .map((word) => factors[word]?.[as] ?? word)
+          .join(' · '),
+      )
+      .join(' + ');
+    const times = layer === null ? inner : `${layers} · ${terms.length > 1 ? `(${inner})` : inner}`;
+    return biases ? `${times} + ${biases} ${BIASES(component, config)}` : times;
+  };
+  return { formula: written(0), numbers: written(1) };
+}
+
+/**
+ * Tensors that are multiplied with the same input are packed as one matrix: the last words but one of the names of
+ * those that lie where this one does.
+ * @param {Row} row
+ * @param {Row[]} rows
+ */
+export const packedWith = (row, rows) =>
+  rows
+    .filter((other) => other !== row && other.address === row.address && !other.tiedTo)
+    .map((other) => other.name.split('.').at(-2) ?? other.name);
+
+const COLUMNS = /** @type {const} */ ([
+  'name',
+  'component',
+  'stack',
+  'layer',
+  'shape',
+  'dtype',
+  'count',
+  'bytes',
+  'formula',
+  'tiedTo',
+  'address',
+  'memoryBytes',
+]);
+
+/**
+ * The whole table as rows of a file, the names of the columns first.
+ * @param {Row[]} rows
+ * @returns {(string | number)[][]}
+ */
+export const asCells = (rows) => [
+  [...COLUMNS],
+  ...rows.map((row) =>
+    COLUMNS.map((c) => (c === 'shape' ? row.shape.join(' × ') : (/** @type {any} */ (row)[c] ?? ''))),
+  ),
+];
