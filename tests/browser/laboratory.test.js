@@ -702,10 +702,10 @@ test('two texts that part are set side by side, each with its log-probability', 
   const n = Math.min(bits[0].length, bits[1].length);
   const by = sum(bits[1].slice(0, n)) - sum(bits[0].slice(0, n));
   const [, tokens, which, lead] =
-    /Over the (\d+) tokens that both have, (this text|the one left behind) is the likelier, by ([\d.]+) bits/.exec(
+    /Over the (\d+) tokens that both have, (this version|the previous version) is more likely, by ([\d.]+) bits/.exec(
       await page.locator('.beside .hint').textContent(),
     );
-  assert.deepEqual([Number(tokens), which], [n, by >= 0 ? 'this text' : 'the one left behind']);
+  assert.deepEqual([Number(tokens), which], [n, by >= 0 ? 'this version' : 'the previous version']);
   assert.ok(Math.abs(Number(lead) - Math.abs(by)) < 0.06);
   // taken up again, the two change places, and the button keeps the focus
   const [first, second] = await page.locator('.beside .story').allTextContents();

@@ -13,10 +13,10 @@ import * as header from './panels/header.js';
 import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
 import * as prompt from './panels/prompt.js';
-import * as stream from './panels/stream.js';
 import * as anatomy from './panels/anatomy.js';
 import * as heads from './panels/heads.js';
 import * as attention from './panels/attention.js';
+import Text from './views/write/Text.svelte';
 import NextToken from './views/write/NextToken.svelte';
 import Parameters from './views/count/Parameters.svelte';
 import Memory from './views/count/Memory.svelte';
@@ -78,7 +78,6 @@ for (const [name, panel] of Object.entries({
   models,
   notice,
   prompt,
-  stream,
   anatomy,
   heads,
   attention,
@@ -95,6 +94,7 @@ for (const [name, panel] of Object.entries({
 const context = contextOf({ page: observed(store), set: store.set, run, store });
 /** Put a component in the place of the section of this name. */
 for (const [name, component] of Object.entries({
+  stream: Text,
   next: NextToken,
   parameters: Parameters,
   trace: Trace,

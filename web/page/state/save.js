@@ -1,6 +1,5 @@
 // save.js - what a visitor takes along: links, files, code.
 
-import { el } from '../dom.js';
 import { editsOf } from './switches.js';
 import { inView } from './patterns.js';
 
@@ -12,37 +11,8 @@ import { inView } from './patterns.js';
  */
 export function saveFile(name, content, type = 'text/plain') {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
-  const a = el('a', { href: url, download: name });
-  a.click();
+  Object.assign(document.createElement('a'), { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-/**
- * A button that copies and says so.
- * @param {string} name
- * @param {() => string} text
- */
-export function copyButton(name, text) {
-  const b = el(
-    'button',
-    {
-      type: 'button',
-      class: 'quiet',
-      onclick: async () => {
-        try {
-          await navigator.clipboard.writeText(text());
-          b.textContent = 'Copied';
-        } catch {
-          b.textContent = 'The browser refused';
-        }
-        setTimeout(() => {
-          b.textContent = name;
-        }, 1500);
-      },
-    },
-    name,
-  );
-  return b;
 }
 
 /**
@@ -110,4 +80,39 @@ const model = await ${opened};${address || made ? '' : '   // the path of that f
 ${text}
 ${without}model.dispose();
 `;
+}
+
+/**
+ * The text as it stands: everything that is needed to make it again, and what came of it.
+ * @param {import('./store.js').State} s
+ */
+export function asJson(s) {
+  const { name, address, made, config, backend } = s.model ?? {};
+  const token = (/** @type {import('./store.js').Token} */ t, /** @type {number} */ position) => ({
+    position,
+    id: t.id,
+    text: t.text,
+    given: t.given,
+    logprob: t.logprob,
+  });
+  return JSON.stringify(
+    {
+      model: { name, address, ...(made && { made }), config, backend },
+      prompt: s.prompt,
+      ...(config?.kind === 'encoder_decoder' && { source: s.source, sourceIds: s.sourceTokens.map((t) => t.id) }),
+      sampler: s.sampler,
+      fromSeedAlone: s.pure,
+      tokens: s.tokens.map(token),
+      branches: s.branches.map((b) => ({ at: b.at, tokens: b.tokens.map(token) })),
+      off: editsOf(config, s.off),
+      speed: s.speed,
+      pattern: {
+        layer: s.head.layer,
+        head: s.head.head,
+        rows: s.tokens.map((_, q) => Array.from(s.patterns?.row(s.head.layer, s.head.head, q) ?? [])),
+      },
+    },
+    null,
+    1,
+  );
 }

@@ -23,6 +23,7 @@
  * @property {string} backend
  * @property {'f32' | 'f16' | 'q8_0'} kvDtype  of the key/value cache
  * @property {string[]} warnings
+ * @property {boolean} [wordless]  it has no tokenizer: its tokens are shown by their ids
  * @property {any} api            the library's Model; panels ask it for values and never write to it
  *
  * @typedef {object} State

@@ -16,6 +16,7 @@ export function createWords(store, fail) {
       return await model().encode(prompt);
     } catch (error) {
       if (error.code !== 'no-tokenizer') throw error;
+      if (state.model) state.model.wordless = true;
       if (/^[\d\s,]+$/.test(prompt))
         return prompt
           .split(/[\s,]+/)
@@ -34,7 +35,10 @@ export function createWords(store, fail) {
       api.decode(ids.slice(from, to)).then(
         (/** @type {string} */ text) => text.replace(/\uFFFD+$/, ''),
         (/** @type {any} */ error) => {
-          if (error.code === 'no-tokenizer') return '';
+          if (error.code === 'no-tokenizer') {
+            if (state.model?.api === api) state.model.wordless = true;
+            return '';
+          }
           throw error;
         },
       );

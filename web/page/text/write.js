@@ -66,3 +66,99 @@ export function candidateSaid({ sampled }, drawn) {
  */
 export const surpriseSaid = (mean, token, most) =>
   `${figures(mean)} bits a token on average; most at ${quoted(token)}, ${figures(most)} bits.`;
+
+// -- text -------------------------------------------------------------------------------------------------------------
+
+export const TEXT = {
+  title: 'Text',
+  tokens: 'Tokens of the text',
+  expected: 'expected',
+  surprising: 'surprising',
+  arcs: 'Where the chosen head looks',
+  copyLink: 'Copy link',
+  copyProgram: 'Copy as JavaScript',
+  saveJson: 'Save as JSON',
+};
+
+/** @type {Record<string, string>} */
+const REASON = {
+  maxTokens: 'max tokens',
+  eos: 'the end of the story',
+  stop: 'a stop text',
+  contextFull: 'the end of the context',
+};
+
+const speedSaid = (/** @type {number} */ v) => (v ? `, ${v < 100 ? figures(v) : int(v)} tokens per second` : '');
+
+/** @type {(written: number, speed: number) => string} */
+export const pausedSaid = (written, speed) => `Paused after ${written} tokens${speedSaid(speed)}`;
+
+/** @type {(reason: string) => typeof pausedSaid} */
+export const endedSaid = (reason) => (written, speed) =>
+  `Ended at ${REASON[reason] ?? reason} after ${written} tokens${speedSaid(speed)}`;
+
+/**
+ * Why the text ends here, beside it; '' where it may go on.
+ * @param {Pick<import('../state/store.js').State, 'status' | 'stopReason' | 'maxTokens' | 'model'>} state
+ */
+export function ended({ status, stopReason, maxTokens, model }) {
+  if (status !== 'done') return '';
+  switch (stopReason) {
+    case 'contextFull':
+      return `Stopped: the context of ${int(model?.config.contextLength)} tokens is full.`;
+    case 'maxTokens':
+      return `Stopped at max tokens, ${int(maxTokens)}.`;
+    case 'eos':
+      return 'The model ended the text.';
+    default:
+      return '';
+  }
+}
+
+/**
+ * A token in one line.
+ * @param {import('../state/store.js').Token | undefined} token
+ * @param {number} position
+ */
+export const tokenSaid = (token, position) =>
+  token
+    ? `${quoted(token)} · position ${position} · id ${token.id}${token.logprob === null ? '' : `, probability ${percent(Math.exp(token.logprob))}`}`
+    : '';
+
+// -- previous versions ------------------------------------------------------------------------------------------------
+
+export const VERSIONS = {
+  list: 'Previous versions',
+  compare: 'Compare',
+  compared: 'Two versions compared',
+  names: ['This version', 'Previous version'],
+  empty: 'nothing is written here',
+};
+
+/** @param {import('../state/store.js').Token} token */
+export const backTo = (token) => `Back to ${quoted(token)}`;
+
+/** @param {number[]} bits  of each token */
+export function likelihoodSaid(bits) {
+  if (!bits.length) return VERSIONS.empty;
+  const sum = bits.reduce((a, b) => a + b, 0);
+  return `log₂ p = ${figures(-sum)} over ${bits.length} token${bits.length === 1 ? '' : 's'}, ${figures(sum / bits.length)} bits each`;
+}
+
+/** @param {import('../state/store.js').Token} token @param {number} bits */
+export const bitsSaid = (token, bits) => `${quoted(token)}: ${figures(bits)} bits`;
+
+/**
+ * Where two texts part and which the model finds likelier.
+ * @param {import('../state/store.js').Token[][]} texts
+ * @param {number[][]} bits  of each token from there on
+ * @param {number} at
+ */
+export function partingSaid(texts, bits, at) {
+  const n = Math.min(bits[0].length, bits[1].length);
+  if (!n) return '';
+  const sum = (/** @type {number[]} */ list) => list.slice(0, n).reduce((a, b) => a + b, 0);
+  const by = sum(bits[1]) - sum(bits[0]);
+  const first = (/** @type {number} */ i) => `${quoted(texts[i][at])} ${percent(2 ** -bits[i][0])}`;
+  return `They part after ${quoted(texts[0][at - 1])}: the model gave ${first(0)}, ${first(1)}. Over the ${n === 1 ? 'one token' : `${n} tokens`} that both have, ${by >= 0 ? 'this version' : 'the previous version'} is more likely, by ${figures(Math.abs(by))} bits.`;
+}
