@@ -308,9 +308,9 @@ test('heads across and parts of the encoder are switched off, from the grid, fro
     });
   await page
     .locator('.switches')
-    .getByRole('button', { name: /^encoder layer 0, FFN/ })
+    .getByRole('button', { name: /^encoder layer 1, FFN/ })
     .press('Enter');
-  await without('Without encoder layer 0, FFN');
+  await without('Without encoder layer 1, FFN');
   const first = await closeTo([{ at: 'encoder.0.hook_mlp_out', scale: 0 }], 'an FFN of the encoder');
   assert.ok(first > 2 * (await bits([])), 'it changed nothing');
   // both heads that look across from the second layer, one from the picture
@@ -318,11 +318,11 @@ test('heads across and parts of the encoder are switched off, from the grid, fro
   await page.getByRole('radio', { name: 'across', exact: true }).click();
   await page.locator('.tile[aria-label="layer 1, head 1"]').click();
   await page.getByRole('button', { name: 'Switch this head off' }).click();
-  await without('Without layer 1, head 1, across');
+  await without('Without layer 2, head 2, across');
   await closeTo([{ at: 'decoder.1.cross_attn.hook_z', head: 1, scale: 0 }], 'a head across');
   await page
     .locator('.switches')
-    .getByRole('button', { name: /^layer 1, head 0, across/ })
+    .getByRole('button', { name: /^layer 2, head 1, across/ })
     .click();
   await without('Without 2 parts');
   const edits = [1, 0].map((head) => ({ at: 'decoder.1.cross_attn.hook_z', head, scale: 0 }));
@@ -366,8 +366,8 @@ test('a copied program prints the text of the page, that of a branch, and the te
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=12',
   );
   await complete(page, 12);
-  await page.getByRole('button', { name: /^layer 0, FFN/ }).click();
-  await page.waitForFunction(() => /Without layer 0, FFN/.test(document.querySelector('.compare').textContent));
+  await page.getByRole('button', { name: /^layer 1, FFN/ }).click();
+  await page.waitForFunction(() => /Without layer 1, FFN/.test(document.querySelector('.compare').textContent));
   const without = await page.locator('.compare .story').nth(1).textContent();
   const tokens = await page.locator('.tok:not(.given)').evaluateAll((list) => list.map((t) => t.textContent.trim()));
   const lines = await printed(await copied(page, 'Copy as JavaScript'));
@@ -583,7 +583,7 @@ const IDEAS = {
   'without the mask': 'causal',
   'without ÷ √d': 'scaleScores',
   'without positions': 'usePosition',
-  'without the stream': 'useResidual',
+  'without the residual stream': 'useResidual',
   'without norms in the blocks': 'useNorm',
   'without the final norm': 'useFinalNorm',
 };
@@ -857,3 +857,110 @@ for (const [colorScheme, device, width, height] of /** @type {['light' | 'dark',
     await close();
   });
 }
+
+test('what is switched off is written beside the healthy text, which stays', async () => {
+  const { page, complaints, close } = await open(
+    '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=12',
+  );
+  await complete(page, 12);
+  const texts = () => page.locator('.side-by-side .story').allTextContents();
+  const isWritten = (outcome) =>
+    quiet(
+      page,
+      `document.querySelectorAll('.side-by-side .story').length === 2 &&
+      ${outcome}.test(document.querySelector('.live .outcome').textContent)`,
+    );
+  const expected = async (options, edits = [], switches = undefined) => {
+    const api = await load(`${top}weights/stories-1m.gguf`, switches && { switches });
+    let text = 'Once upon a time';
+    for await (const step of api.generate('Once upon a time', { ...options, edits, maxTokens: 48 })) text += step.text;
+    api.dispose();
+    return text;
+  };
+  const likeliest = { temperature: 0 };
+  const sampled = { temperature: 0.8, topK: 40, topP: 0.95, seed: 3 };
+  const press = (name) => page.locator('.ideas').getByRole('button', { name }).press('Enter');
+  assert.equal(await page.locator('.side-by-side').count(), 0);
+
+  await press('without positions');
+  await isWritten('/differ from token \\d+ on/');
+  const healthy = await expected(likeliest);
+  assert.deepEqual(await texts(), [healthy, await expected(likeliest, [], { usePosition: false })]);
+  // where they part is marked, from there on
+  const changed = (await page.locator('.side-by-side .changed').allTextContents()).join('');
+  assert.ok(changed && (await texts())[1].endsWith(changed));
+
+  // a second idea: only the broken text is written again
+  await page
+    .locator('[data-role="healthy"] span')
+    .last()
+    .evaluate((e) => (e.dataset.kept = 'yes'));
+  await press('without ÷ √d');
+  const both = await expected(likeliest, [], { usePosition: false, scaleScores: false });
+  await quiet(page, `document.querySelectorAll('.side-by-side .story')[1]?.textContent === ${JSON.stringify(both)}`);
+  assert.equal(await page.locator('[data-role="healthy"] [data-kept]').count(), 1, 'the healthy text did not stay');
+
+  // parts that are off in the grid count too, and the seed draws the same numbers for both
+  await press('without positions');
+  await press('without ÷ √d');
+  await page.getByRole('button', { name: /^layer 1, FFN/ }).click();
+  await page.locator('#live-choosing').selectOption('seed');
+  const cut = await expected(sampled, [{ at: 'blocks.0.hook_mlp_out', scale: 0 }]);
+  await quiet(page, `document.querySelectorAll('.side-by-side .story')[1]?.textContent === ${JSON.stringify(cut)}`);
+  assert.deepEqual(await texts(), [await expected(sampled), cut]);
+  assert.match(await page.locator('.live').textContent(), /Also off, from “Switch parts off”: layer 1, FFN\./);
+
+  await page.getByRole('button', { name: 'All on' }).click();
+  await page.waitForFunction(() => /Nothing is off/.test(document.querySelector('.live .outcome').textContent));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the grid of parts is one tab stop, and arrow keys move over it', async () => {
+  const { page, complaints, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10');
+  await complete(page, 10);
+  assert.equal(await page.locator('.switches button[tabindex="0"]').count(), 1);
+  const at = () => page.evaluate(() => document.activeElement.textContent.split(':')[0].trim());
+  await page.locator('.switches button[tabindex="0"]').focus();
+  const visited = [await at()];
+  for (const key of [
+    'ArrowRight',
+    'ArrowDown',
+    'ArrowDown',
+    'End',
+    'ArrowUp',
+    'ArrowUp',
+    'ArrowUp',
+    'Home',
+    'ArrowUp',
+  ]) {
+    await page.keyboard.press(key);
+    visited.push(await at());
+  }
+  const dates = JSON.parse(readFileSync(`${top}weights/dates/config.json`, 'utf8'));
+  const heads = dates.num_attention_heads ?? dates.n_heads;
+  assert.deepEqual(visited, [
+    'encoder layer 1, head 1',
+    'encoder layer 1, head 2',
+    'encoder layer 2, head 2',
+    'layer 1, head 2',
+    `layer 2, head ${heads}, across`,
+    `layer 2, head ${heads}`,
+    `layer 1, head ${heads}, across`,
+    `layer 1, head ${heads}`,
+    'encoder layer 1, head 1',
+    'encoder layer 1, head 1',
+  ]);
+  assert.equal(await page.locator('.switches [aria-pressed="true"]').count(), 0, 'an arrow key switched a part off');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Tab');
+  assert.equal(await at(), 'Measure every part');
+  await page.keyboard.press('Shift+Tab');
+  assert.equal(await at(), 'encoder layer 1, head 2');
+  await page.keyboard.press('Space');
+  await page.waitForFunction(() =>
+    /Without encoder layer 1, head 2/.test(document.querySelector('.compare').textContent),
+  );
+  assert.deepEqual(complaints, []);
+  await close();
+});

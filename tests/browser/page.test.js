@@ -641,7 +641,7 @@ test('a part is switched off, and the loss beside the untouched run is the libra
   const { page, complaints, close } = await open();
   await runPrompt(page, 'Once upon a time', { tokens: 16 });
   const all = await ids(page);
-  await page.getByRole('button', { name: /^layer 1, FFN/ }).click();
+  await page.getByRole('button', { name: /^layer 2, FFN/ }).click();
   await page.waitForSelector('.compare .story');
   const shown = (await page.locator('.compare .num').allTextContents())
     .filter((text) => /bits a token/.test(text))
@@ -914,7 +914,7 @@ test('a neuron is switched off from the picture, and the loss is the library’s
   await page.waitForSelector('.compare .story');
   assert.match(
     await page.locator('.ablate .neurons').textContent(),
-    new RegExp(`layer ${layer}, neuron ${index}, off`),
+    new RegExp(`layer ${layer + 1}, neuron ${index}, off`),
   );
   const shown = (await page.locator('.compare .num').allTextContents())
     .filter((text) => /bits a token/.test(text))

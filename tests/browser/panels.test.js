@@ -231,7 +231,7 @@ test('a text that starts again while its parts are compared', async () => {
   await page.evaluate(() => window.hold('forward'));
   await page
     .locator('.switches')
-    .getByRole('button', { name: /^layer 0, FFN/ })
+    .getByRole('button', { name: /^layer 1, FFN/ })
     .click();
   await page.waitForFunction(() => window.held() > 0);
   await page.getByRole('button', { name: 'New seed' }).click();
@@ -239,7 +239,7 @@ test('a text that starts again while its parts are compared', async () => {
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 12);
   assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
-  await page.waitForFunction(() => /Without layer 0, FFN/.test(document.querySelector('.compare').textContent), null, {
+  await page.waitForFunction(() => /Without layer 1, FFN/.test(document.querySelector('.compare').textContent), null, {
     timeout: 30_000,
   });
   assert.deepEqual(complaints, []);

@@ -22,11 +22,12 @@ import Parameters from './views/count/Parameters.svelte';
 import Memory from './views/count/Memory.svelte';
 import Cost from './views/count/Cost.svelte';
 import * as walk from './panels/walk.js';
-import * as breakIt from './panels/break.js';
 import * as compare from './panels/compare.js';
 import Trace from './views/count/Trace.svelte';
 import * as lens from './panels/lens.js';
-import * as ablate from './panels/ablate.js';
+import Ablate from './views/experiment/Ablate.svelte';
+import Late from './parts/Late.svelte';
+import Break from './views/experiment/Break.svelte';
 import * as tutorials from './panels/tutorials.js';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -82,8 +83,6 @@ for (const [name, panel] of Object.entries({
   heads,
   attention,
   lens,
-  ablate,
-  break: breakIt,
   compare,
   tutorials,
   walk,
@@ -92,7 +91,23 @@ for (const [name, panel] of Object.entries({
 }
 
 const context = contextOf({ page: observed(store), set: store.set, run, store });
-/** Put a component in the place of the section of this name. */
+/**
+ * Put a component in the place of the section of this name.
+ * @param {string} name
+ * @param {any} component
+ * @param {Record<string, any>} [props]
+ */
+function put(name, component, props) {
+  const place = sectionOf(name);
+  const exports = mount(component, {
+    target: /** @type {Element} */ (place.parentElement),
+    anchor: place,
+    context,
+    props,
+  });
+  place.remove();
+  return exports;
+}
 for (const [name, component] of Object.entries({
   stream: Text,
   next: NextToken,
@@ -100,48 +115,51 @@ for (const [name, component] of Object.entries({
   trace: Trace,
   memory: Memory,
   cost: Cost,
-})) {
-  const place = sectionOf(name);
-  mount(component, { target: /** @type {Element} */ (place.parentElement), anchor: place, context });
-  place.remove();
-}
+  ablate: Ablate,
+  break: Break,
+}))
+  put(name, component);
 
 // Panels that few come for: their code is fetched when they are near, or when everything else is there. One that did
 // not come says so.
-const late = Object.entries({ train: () => import('./panels/train.js'), depth: () => import('./panels/depth.js') }).map(
-  ([name, fetched]) => {
-    const section = sectionOf(name);
-    const make = onDemand(fetched, (panel) => panel.create(section, store, run));
-    const missing = el('p', { class: 'wrong', role: 'alert' });
-    const again = el('button', { type: 'button', onclick: () => show() }, 'Try again');
-    const show = () =>
-      make().then(
-        () => {
-          if (document.activeElement === again) {
-            // which goes away
-            section.tabIndex = -1;
-            section.focus({ preventScroll: true });
-          }
-          missing.remove();
-          again.remove();
-        },
-        ({ message }) => {
-          missing.textContent = `${message}.`;
-          if (!again.isConnected) section.append(missing, again); // moved, it would drop the focus
-        },
-      );
-    const near = new IntersectionObserver(
-      (entries) => {
-        if (!entries.some((e) => e.isIntersecting)) return;
-        near.disconnect();
-        void show();
+const late = Object.entries({ train: () => import('./panels/train.js') }).map(([name, fetched]) => {
+  const section = sectionOf(name);
+  const make = onDemand(fetched, (panel) => panel.create(section, store, run));
+  const missing = el('p', { class: 'wrong', role: 'alert' });
+  const again = el('button', { type: 'button', onclick: () => show() }, 'Try again');
+  const show = () =>
+    make().then(
+      () => {
+        if (document.activeElement === again) {
+          // which goes away
+          section.tabIndex = -1;
+          section.focus({ preventScroll: true });
+        }
+        missing.remove();
+        again.remove();
       },
-      { rootMargin: '100%' },
+      ({ message }) => {
+        missing.textContent = `${message}.`;
+        if (!again.isConnected) section.append(missing, again); // moved, it would drop the focus
+      },
     );
-    near.observe(section);
-    return show;
-  },
-);
+  const near = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((e) => e.isIntersecting)) return;
+      near.disconnect();
+      void show();
+    },
+    { rootMargin: '100%' },
+  );
+  near.observe(section);
+  return show;
+});
+const depth = put('depth', Late, {
+  id: 'depth',
+  title: 'Depth laboratory',
+  fetched: () => import('./views/experiment/Depth.svelte'),
+});
+late.push(() => depth.show());
 
 dark.addEventListener('change', () => {
   if (!document.documentElement.dataset.theme) store.set({ theme: dark.matches ? 'dark' : 'light' });

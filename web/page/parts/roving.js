@@ -1,27 +1,48 @@
-// roving.js - arrow keys move among the items of a group, of which only the chosen one is in the tab order
+// roving.js - arrow keys move among the items of a group, of which only one is in the tab order
 
 /**
- * An attachment for the element around the items. The item that an arrow key reaches gets the focus and is clicked; the
- * items themselves keep `tabindex` 0 on the chosen one and -1 on the others.
- * @param {() => number} [columns]  of a grid; 1: all four arrow keys move by one
+ * Where a key leads in a grid.
+ * @param {string} key
+ * @param {number} at         the item in hand
+ * @param {number} count      of items
+ * @param {number | number[]} columns  items of a row, or of each row
+ * @returns {number | undefined}  undefined: the key does not move; it may lie outside of the items
+ */
+export function target(key, at, count, columns) {
+  const step = { ArrowRight: 1, ArrowLeft: -1, Home: -at, End: count - 1 - at }[key];
+  if (step !== undefined) return at + step;
+  const by = { ArrowDown: 1, ArrowUp: -1 }[key];
+  if (by === undefined) return undefined;
+  if (typeof columns === 'number') return at + by * columns;
+  let row = 0,
+    first = 0;
+  while (at >= first + columns[row]) first += columns[row++];
+  const next = columns[row + by];
+  if (next === undefined) return -1;
+  return (by > 0 ? first + columns[row] : first - next) + Math.min(at - first, next - 1);
+}
+
+/**
+ * An attachment for the element around the items. The item that an arrow key reaches gets the focus and, if `press`, is
+ * clicked; the items themselves keep `tabindex` 0 on the one in the tab order and -1 on the others.
+ * @param {() => number | number[]} [columns]  of a grid; 1: all four arrow keys move by one
  * @param {string} [selector]       which descendants are items
+ * @param {boolean} [press]         false where an item is a switch, not one of a choice
  * @returns {import('svelte/attachments').Attachment<HTMLElement>}
  */
 export const roving =
-  (columns = () => 1, selector = 'button') =>
+  (columns = () => 1, selector = 'button', press = true) =>
   (root) => {
     /** @param {KeyboardEvent} event */
     function move(event) {
       const items = /** @type {HTMLElement[]} */ ([...root.querySelectorAll(selector)]);
       const at = items.indexOf(/** @type {HTMLElement} */ (event.target));
       if (at < 0) return;
-      const row = columns();
-      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at + row, ArrowUp: at - row, Home: 0 }[event.key];
-      const index = event.key === 'End' ? items.length - 1 : to;
-      if (index === undefined) return;
+      const to = target(event.key, at, items.length, columns());
+      if (to === undefined) return;
       event.preventDefault();
-      items[index]?.focus();
-      items[index]?.click();
+      items[to]?.focus();
+      if (press) items[to]?.click();
     }
     root.addEventListener('keydown', move);
     return () => root.removeEventListener('keydown', move);

@@ -4,6 +4,7 @@
 // Run, Step and Stop only decide how often it is asked. Whatever changes the text's past or the sampler closes it.
 
 import { create, load, countParameters, estimate } from 'glassformer';
+import { createBroken } from './broken.js';
 import { breather, pause } from './breath.js';
 import { createExperiments } from './experiments.js';
 import { int } from '../text/format.js';
@@ -587,6 +588,7 @@ export function createRun(store) {
   return {
     ...inquiry,
     ...createExperiments(store, reads),
+    ...createBroken(store, reads),
     reads,
     idsOf,
     spell,

@@ -1,6 +1,6 @@
 // switches.js - the parts of a model that can be switched off, by the keys that state and address carry: '3.1' is head 1
 // of layer 3, '3.ffn' its FFN, '3.n17' a neuron of that; of an encoder-decoder, 'x3.1' is a head across and 'e3.1',
-// 'e3.ffn', 'e3.n17' are the encoder's.
+// 'e3.ffn', 'e3.n17' are the encoder's. Keys count layers and heads from 0, names from 1.
 
 import { blockPoint } from './points.js';
 
@@ -33,7 +33,7 @@ export function partOf(config, key) {
   const layer = Number(x ? lx : l);
   if (((e || x) && !two) || layer >= (e ? config.nEncoderLayers : config.nLayers)) return undefined;
   const block = e ? `encoder.${layer}` : blockPoint(config, layer);
-  const name = `${e ? 'encoder ' : ''}layer ${layer}`;
+  const name = `${e ? 'encoder ' : ''}layer ${layer + 1}`;
   if (ffn) return { key, name: `${name}, FFN`, edit: { at: `${block}.hook_mlp_out`, scale: 0 } };
   if (n)
     return Number(n) < config.dFf
@@ -43,7 +43,7 @@ export function partOf(config, key) {
   if (head >= config.nHeads) return undefined;
   return {
     key,
-    name: `${name}, head ${head}${x ? ', across' : ''}`,
+    name: `${name}, head ${head + 1}${x ? ', across' : ''}`,
     edit: { at: `${block}.${x ? 'cross_attn' : 'attn'}.hook_z`, head, scale: 0 },
   };
 }

@@ -1,0 +1,28 @@
+// log_marks.js - which values are marked on a logarithmic axis, and what is written there
+
+import { scaleLog } from 'd3-scale';
+import { power } from '../text/format.js';
+
+const MOST = 8; // decades that are all marked
+const FEW = 4; // decades whose 2 and 5 are marked as well
+
+/**
+ * Few decades are marked at 1, 2 and 5, more at powers of ten, many at some of these. Values far from 1 are written as
+ * powers of ten.
+ * @param {[number, number]} axis  lowest and highest
+ * @returns {{ at: number, text: string }[]}
+ */
+export function marks([low, high]) {
+  const decades = Math.log10(high / low);
+  const digits = decades > FEW ? [1] : [1, 2, 5];
+  const near = low >= 1e-3 && decades <= FEW;
+  return scaleLog([low, high], [0, 1])
+    .ticks(decades > FEW ? MOST : FEW + 1)
+    .map((at) => ({ at, exponent: Math.floor(Math.log10(at) + 1e-9) }))
+    .map(({ at, exponent }) => ({ at, exponent, digit: Math.round(at / 10 ** exponent) }))
+    .filter(({ digit }) => digits.includes(digit))
+    .map(({ at, exponent, digit }) => ({
+      at,
+      text: near ? String(Number(at.toPrecision(1))) : digit > 1 ? '' : exponent === 0 ? '1' : power(exponent),
+    }));
+}

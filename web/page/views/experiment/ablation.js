@@ -1,0 +1,102 @@
+// ablation.js - a model's parts as a grid of switches, and two runs over the same tokens compared: one untouched, one
+// with parts switched off
+
+import { editsOf, headKey, partOf } from '../../state/switches.js';
+import { distribution } from '../../state/sampler.js';
+
+/** @typedef {import('../../state/switches.js').Part} Part */
+/** @typedef {import('../../state/store.js').Token} Token */
+
+export const MOST = 160; // tokens of the text that are scored
+export const AHEAD = 32; // tokens of the continuations
+const LIKELIEST = 5;
+const AT_LEAST = 0.1; // bits by which a token counts as affected
+const UNCHANGED = { temperature: 1, topK: 0, topP: 1 };
+
+/**
+ * The rows of the grid: the heads of an attention, and the FFN behind it where there is one.
+ * @param {any} config
+ * @returns {{ label: string, parts: Part[], ffn: boolean }[]}
+ */
+export function rowsOf(config) {
+  const { kind, nLayers, nEncoderLayers, nHeads } = config;
+  const two = kind === 'encoder_decoder';
+  const rows = [];
+  const add = (
+    /** @type {string} */ label,
+    /** @type {import('../../state/patterns.js').Stack} */ stack,
+    /** @type {number} */ layer,
+  ) => {
+    const keys = Array.from({ length: nHeads }, (_, head) => headKey(stack, layer, head));
+    const ffn = stack !== 'cross';
+    if (ffn) keys.push(`${stack === 'encoder' ? 'e' : ''}${layer}.ffn`);
+    rows.push({ label, parts: keys.map((key) => /** @type {Part} */ (partOf(config, key))), ffn });
+  };
+  if (two) for (let layer = 0; layer < nEncoderLayers; layer++) add(`E${layer + 1}`, 'encoder', layer);
+  for (let layer = 0; layer < nLayers; layer++) {
+    add(`L${layer + 1}`, 'self', layer);
+    if (two) add('↔', 'cross', layer);
+  }
+  return rows;
+}
+
+/**
+ * @typedef {object} Side  one of the two runs
+ * @property {number} mean   bits a token
+ * @property {number[]} bits of each token but the first
+ * @property {string[]} steps  the continuation, a text a token
+ * @property {{ word: string, share: number }[]} next  likeliest tokens after the whole text
+ *
+ * @typedef {object} Comparison
+ * @property {string[]} keys      parts that are off
+ * @property {Side} whole
+ * @property {Side} cut
+ * @property {number} parting     first token of the continuations that differs, -1: none
+ * @property {{ token: Token, bits: number }[]} affected  tokens that lost most, largest loss first
+ */
+
+/**
+ * Compare the text with and without these parts.
+ * @param {object} of
+ * @param {import('../../state/run.js').Run} of.run
+ * @param {any} of.config
+ * @param {Token[]} of.tokens   of the text that is scored
+ * @param {string[]} of.keys
+ * @param {AbortSignal} of.signal
+ * @param {(id: number) => string} of.wordOf  asked when the ids were spelled
+ * @returns {Promise<Comparison>}
+ */
+export async function compareWithout({ run, config, tokens, keys, signal, wordOf }) {
+  const ids = tokens.map((t) => t.id);
+  const edits = editsOf(config, keys);
+  const given = ids.slice(0, Math.max(1, tokens.filter((t) => t.given).length));
+  const losses = [await run.lossOf(ids, [], signal), await run.lossOf(ids, edits, signal)];
+  const texts = [await run.continuation(given, [], AHEAD, signal), await run.continuation(given, edits, AHEAD, signal)];
+  const tops = losses.map(({ last }) => distribution(last, UNCHANGED, LIKELIEST).candidates);
+  await run.spell(tops.flat().map((c) => c.id));
+  const [whole, cut] = losses.map(({ mean, bits }, i) => ({
+    mean,
+    bits,
+    steps: texts[i].map((step) => step.text),
+    next: tops[i].map((c) => ({ word: wordOf(c.id), share: c.model })),
+  }));
+  return {
+    keys,
+    whole,
+    cut,
+    parting: texts[0].findIndex((step, i) => step.id !== texts[1][i]?.id),
+    affected: mostAffected(whole.bits, cut.bits).map(({ at, bits }) => ({ token: tokens[at], bits })),
+  };
+}
+
+/**
+ * The three tokens that became hardest to predict. Entry i of the lists belongs to token i + 1.
+ * @param {number[]} whole
+ * @param {number[]} cut
+ */
+export const mostAffected = (whole, cut) =>
+  cut
+    .map((bits, i) => ({ at: i + 1, bits: bits - whole[i] }))
+    .sort((a, b) => b.bits - a.bits)
+    .slice(0, 3)
+    .filter(({ bits }) => bits > AT_LEAST);
