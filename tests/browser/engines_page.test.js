@@ -152,7 +152,7 @@ for (const engine of ENGINES) {
         });
 
         test('another head, a training run, another model', async () => {
-          await click(page, '.tile[aria-label="layer 2, head 1"]');
+          await click(page, '.tile[aria-label="layer 3, head 2"]');
           await until(page, () => /Layer 2, head 1/.test(document.querySelector('#h-attention').textContent));
           await show(page, '.train');
           await until(page, () => document.querySelector('#train-preset') !== null);

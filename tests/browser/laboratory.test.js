@@ -316,7 +316,7 @@ test('heads across and parts of the encoder are switched off, from the grid, fro
   // both heads that look across from the second layer, one from the picture
   await page.getByRole('button', { name: 'All on' }).click();
   await page.getByRole('radio', { name: 'across', exact: true }).click();
-  await page.locator('.tile[aria-label="layer 1, head 1"]').click();
+  await page.locator('.tile[aria-label="layer 2, head 2"]').click();
   await page.getByRole('button', { name: 'Switch this head off' }).click();
   await without('Without layer 2, head 2, across');
   await closeTo([{ at: 'decoder.1.cross_attn.hook_z', head: 1, scale: 0 }], 'a head across');

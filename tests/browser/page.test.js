@@ -161,7 +161,7 @@ test('a head and a cell are chosen by keyboard, and the value read is the uncach
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowRight');
-  await shows(page, () => page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 2, head 1');
+  await shows(page, () => page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 3, head 2');
   await page.waitForFunction(() => /Layer 2, head 1/.test(document.querySelector('#h-attention').textContent));
   const pattern = captured['blocks.2.attn.hook_pattern'];
   const n = pattern.shape[1];
@@ -724,7 +724,7 @@ test('an address reproduces text, head and cell', async () => {
   await shows(
     second.page,
     () => second.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'),
-    'layer 1, head 1',
+    'layer 2, head 2',
   );
   await second.page.waitForFunction((want) => document.querySelector('.attends').textContent === want, weights);
   await second.close();
@@ -1033,7 +1033,7 @@ test('with 512 tokens a pixel of a small head is the largest of the weights it s
   await quiet(page);
   const { layer, head } = { layer: 3, head: 5 };
   const { size, pixels } = await page
-    .locator(`.tile[aria-label="layer ${layer}, head ${head}"] canvas`)
+    .locator(`.tile[aria-label="layer ${layer + 1}, head ${head + 1}"] canvas`)
     .evaluate((c) => ({
       size: c.width,
       pixels: [...new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)],

@@ -157,7 +157,7 @@ test('scores of a layer are not shown for another one while the text streams, an
   const first = await calm(page, () => page.evaluate(SAYS['.attention']));
   await page.locator('.go').click();
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 2);
-  await page.locator('.tile[aria-label="layer 1, head 0"]').press('Enter');
+  await page.locator('.tile[aria-label="layer 2, head 1"]').press('Enter');
   await page.waitForFunction(() => /^Layer 1/.test(document.querySelector('#h-attention').textContent));
   await page.waitForFunction(() =>
     /The scores come when the text rests/.test(document.querySelector('#cell').textContent),
@@ -398,14 +398,14 @@ test('every layer of an encoder with more of them than the decoder is reached, a
   for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Layer after' }).click();
   await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '2 of 3');
   assert.match(await page.locator('#h-attention').textContent(), /^Encoder layer 2/);
-  assert.deepEqual(await inTurn(), ['layer 2, head 0']);
+  assert.deepEqual(await inTurn(), ['layer 3, head 1']);
   // the picture draws the decoder, whose last layer this is
   await page.waitForFunction(() =>
     /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell').textContent),
   );
   await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
   await page.waitForFunction(() => /^Layer 1, head 0/.test(document.querySelector('#h-attention').textContent));
-  assert.deepEqual(await inTurn(), ['layer 1, head 0']);
+  assert.deepEqual(await inTurn(), ['layer 2, head 1']);
   assert.deepEqual(complaints, []);
   await close();
 });

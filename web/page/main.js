@@ -5,6 +5,7 @@ import { contextOf } from './state/context.js';
 import { observed } from './state/observed.js';
 import { createStore } from './state/store.js';
 import { createRun } from './state/run.js';
+import { keepHeadInStack } from './state/head_in_hand.js';
 import { SHIPPED, shippedAs } from './state/models.js';
 import { readAddress, holding, heedAddress, keepAddress, follow } from './state/address.js';
 import { el } from './dom.js';
@@ -14,7 +15,7 @@ import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
 import * as prompt from './panels/prompt.js';
 import * as anatomy from './panels/anatomy.js';
-import * as heads from './panels/heads.js';
+import Heads from './views/inside/Heads.svelte';
 import * as attention from './panels/attention.js';
 import Text from './views/write/Text.svelte';
 import NextToken from './views/write/NextToken.svelte';
@@ -72,6 +73,7 @@ const store = createStore({
   walk: -1,
 });
 const run = createRun(store);
+keepHeadInStack(store);
 const sectionOf = (/** @type {string} */ name) => /** @type {any} */ (document.querySelector(`[data-panel="${name}"]`));
 
 for (const [name, panel] of Object.entries({
@@ -80,7 +82,6 @@ for (const [name, panel] of Object.entries({
   notice,
   prompt,
   anatomy,
-  heads,
   attention,
   lens,
   compare,
@@ -111,6 +112,7 @@ function put(name, component, props) {
 for (const [name, component] of Object.entries({
   stream: Text,
   next: NextToken,
+  heads: Heads,
   parameters: Parameters,
   trace: Trace,
   memory: Memory,
