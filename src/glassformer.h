@@ -175,8 +175,8 @@ struct gf_model;
 struct gf_pool;
 
 /* Start of a model's life: reserve memory for every tensor. dtypes: [gf_roster_count] of enum gf_dtype, the type of
- * each matrix in memory, or NULL for f32. Vectors and position tables are always f32. Matrices that share memory (q, k,
- * v; gate, up) and differ in type, or whose columns are not whole blocks of their type, become f32. */
+ * each matrix in memory, or NULL for f32. Vectors and position tables are always f32; so are matrices whose columns are
+ * not whole blocks of their type, and those of a type that no matrix has in memory (gf_dtype_is_kept). */
 struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes, struct gf_error *err);
 void gf_model_close(struct gf_model *m); /* close its sessions first; NULL is allowed */
 const struct gf_config *gf_model_config(const struct gf_model *m);

@@ -284,8 +284,14 @@ test('the type of model_type lists every model family', async () => {
 
 test('the weight types in JavaScript are those of src/kernels/kernels.h', async () => {
   const { BLOCKS } = await import('../web/lib/base/blocks.js');
-  const rows = read('src/kernels/kernels.h').matchAll(/X\(GF_\w+, \d+, "(\w+)", (\d+), (\d+), \d+, \d+, \d+\)/g);
-  assert.deepEqual(BLOCKS, Object.fromEntries([...rows].map(([, name, cols, bytes]) => [name, [+cols, +bytes]])));
+  const header = read('src/kernels/kernels.h');
+  const rows = [...header.matchAll(/X\((GF_\w+), \d+, "(\w+)", (\d+), (\d+), \d+, \d+, \d+, (GF_\w+), ([01])\)/g)];
+  const names = Object.fromEntries(rows.map(([, id, name]) => [id, name]));
+  const blocks = rows.map(([, , name, cols, bytes, kept, exact]) => [
+    name,
+    [+cols, +bytes, names[kept], exact === '1'],
+  ]);
+  assert.deepEqual(BLOCKS, Object.fromEntries(blocks));
 });
 
 const binaries = files('web/lib/wasm', /\.wasm$/);

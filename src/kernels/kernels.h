@@ -27,17 +27,30 @@ const char *gf_kernels_name(void);
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
-/* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum):
- * every type that a weight can have. A block of a quantised type is an f16 scale d, an f16 minimum m if the type has
- * one, and the integers q: x = (q - zero) d + m. In 4-bit types the low nibbles of the 16 bytes are columns 0..15
- * (layouts: quant.c). CONTRIBUTING lists what a new type needs besides its row here. */
+/* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum,
+ * kept, exact): every type that a file's tensor can have. A quantised value is x = (q - zero) scale + minimum with one
+ * scale, and one minimum if the type has it, for 32 columns of a row (layouts of files: blocks.c; in memory: below).
+ *
+ * kept: the type that weights of this type have in memory, the type itself where its row gives bits. exact: whether
+ * that type holds all its values. CONTRIBUTING lists what a new type needs besides its row here. */
 #define GF_DTYPES(X)                                                                                                   \
-    X(GF_F32, 0, "f32", 1, 4, 32, 0, 0)                                                                                \
-    X(GF_F16, 1, "f16", 1, 2, 16, 0, 0)   /* IEEE half; in products infinity and NaN read as finite, 2^16 or more */   \
-    X(GF_BF16, 2, "bf16", 1, 2, 16, 0, 0) /* upper half of a float */                                                  \
-    X(GF_Q8_0, 3, "q8_0", 32, 34, 8, 0, 0)                                                                             \
-    X(GF_Q4_0, 4, "q4_0", 32, 18, 4, 8, 0)                                                                             \
-    X(GF_Q4_1, 5, "q4_1", 32, 20, 4, 0, 1)
+    X(GF_F32, 0, "f32", 1, 4, 32, 0, 0, GF_F32, 1)                                                                     \
+    /* IEEE half; in products infinity and NaN read as finite, 2^16 or more */                                         \
+    X(GF_F16, 1, "f16", 1, 2, 16, 0, 0, GF_F16, 1)                                                                     \
+    X(GF_BF16, 2, "bf16", 1, 2, 16, 0, 0, GF_BF16, 1) /* upper half of a float */                                      \
+    X(GF_Q8_0, 3, "q8_0", 32, 34, 8, 0, 0, GF_Q8_0, 1)                                                                 \
+    X(GF_Q4_0, 4, "q4_0", 32, 18, 4, 8, 0, GF_Q4_0, 1)                                                                 \
+    X(GF_Q4_1, 5, "q4_1", 32, 20, 4, 0, 1, GF_Q4_1, 1)                                                                 \
+    X(GF_Q4_K, 6, "q4_k", 256, 144, 0, 0, 1, GF_Q4_1, 1)                                                               \
+    X(GF_Q6_K, 7, "q6_k", 256, 210, 0, 0, 0, GF_Q8_0, 0)                                                               \
+    X(GF_Q5_0, 8, "q5_0", 32, 22, 0, 0, 0, GF_Q8_0, 1)                                                                 \
+    X(GF_Q5_1, 9, "q5_1", 32, 24, 0, 0, 1, GF_Q8_0, 0)                                                                 \
+    X(GF_Q5_K, 10, "q5_k", 256, 176, 0, 0, 1, GF_Q8_0, 0)                                                              \
+    X(GF_Q3_K, 11, "q3_k", 256, 110, 0, 0, 0, GF_Q8_0, 0)                                                              \
+    X(GF_Q2_K, 12, "q2_k", 256, 84, 0, 0, 1, GF_Q8_0, 0)                                                               \
+    X(GF_IQ4_NL, 13, "iq4_nl", 32, 18, 0, 0, 0, GF_Q8_0, 1)                                                            \
+    X(GF_IQ4_XS, 14, "iq4_xs", 256, 136, 0, 0, 0, GF_Q8_0, 1)                                                          \
+    X(GF_MXFP4, 15, "mxfp4", 32, 17, 0, 0, 0, GF_Q8_0, 1)
 #define GF_DTYPE_ENUM(id, value, ...) id = value,
 enum gf_dtype { GF_DTYPES(GF_DTYPE_ENUM) GF_N_DTYPES };
 #undef GF_DTYPE_ENUM
@@ -54,12 +67,18 @@ enum { GF_BLOCK_ROOM = sizeof(union gf_any_block) };
  * kernel that is compiled for one type. */
 struct gf_dtype_row {
     const char *name;
-    int32_t block_cols, block_bytes, bits, zero, has_minimum;
+    int32_t block_cols, block_bytes, bits, zero, has_minimum, kept, exact;
 };
 #define GF_DTYPE_ROW(id, value, ...) [id] = {__VA_ARGS__},
 static const struct gf_dtype_row gf_dtypes[] = {GF_DTYPES(GF_DTYPE_ROW)};
 #undef GF_DTYPE_ROW
 static inline int gf_dtype_is_quantized(int32_t dtype) { return gf_dtypes[dtype].block_cols > 1; }
+/* Whether a matrix in memory can have this type; gf_quantize writes only these. */
+static inline int gf_dtype_is_kept(int32_t dtype) { return gf_dtypes[dtype].kept == dtype; }
+/* Whether gf_mat_put_blocks stores blocks of a file's type in a matrix of type `kept`. */
+static inline int gf_dtype_fits(int32_t dtype, int32_t kept) {
+    return gf_dtype_is_quantized(dtype) && gf_dtypes[dtype].kept == kept;
+}
 /* Bytes of one block of a file's dtype, and its columns; 0 and 1 for a dtype that does not exist. */
 int32_t gf_dtype_block_bytes(int32_t dtype);
 int32_t gf_dtype_block_cols(int32_t dtype);
@@ -86,6 +105,9 @@ struct gf_mat {
     int32_t dtype, layout, rows, cols;
     void *data;
     float *scale; /* quantised types only, else NULL */
+    /* The rows that follow, where they have another type (q, k and v of one product); else NULL. The functions here
+     * ignore it: src/model/linear.c multiplies one part after the other. */
+    struct gf_mat *next;
 };
 
 /* Bytes that W takes in memory, scales included, rounded up to 64; UINT64_MAX when cols does not
@@ -95,14 +117,28 @@ uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols)
 void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory);
 /* n values of a file's dtype (n a multiple of the block's columns) to float. */
 void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n);
-/* n floats to a file's dtype; ties to even; q8_0 and q4_0 as ggml's reference quantizers do. */
+/* The first value of the first block with a NaN or an infinity, of n values in blocks of a file's quantised dtype; -1:
+ * all are finite. */
+int64_t gf_blocks_not_finite(const void *blocks, int32_t dtype, int64_t n);
+/* n floats to a file's dtype that is kept; ties to even; q8_0 and q4_0 as ggml's reference quantizers do. */
 void gf_quantize(void *blocks, const float *x, int32_t dtype, int64_t n);
 /* Put n floats into row `row` from column `col` on, converting to W's dtype. Quantised types: col
  * and n multiples of 32. */
 void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n);
-/* Put n columns' worth of blocks of W's own dtype, bit for bit, into row `row` from column `col`
- * on. */
-void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t n);
+/* Put n columns' worth of blocks of a file into row `row` from column `col` on. dtype, that of the blocks, is W's own
+ * or one that fits it (gf_dtype_fits). Values of a type that is not exact are rounded to steps of max|x| / 127 of their
+ * 32 columns; others do not change. */
+void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t dtype, int32_t n);
+
+/* 32 columns of a quantised row as integers: x[j] = q[j] (d factor[j / 16]) + minimum[j / 16]. Types with one scale for
+ * 32 columns have two equal factors and minima; types without a minimum have 0. */
+struct gf_ints {
+    float d, minimum[2];
+    int32_t factor[2];
+    int8_t q[32];
+};
+/* *to = columns 32 part .. 32 part + 31 of one block of a file's quantised dtype. */
+void gf_unpack_block(struct gf_ints *to, const void *block, int32_t dtype, int32_t part);
 /* y [cols] = row `row` of W, dequantised. */
 void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row);
 

@@ -2,6 +2,8 @@
 #include "base/half.h"
 #include "kernels/dot.h" /* gf_dot_flip */
 #include "kernels/kernels.h"
+#include <float.h> /* FLT_MIN */
+#include <math.h>  /* fabsf, nearbyintf */
 #include <string.h>
 
 /* Floats of a block in memory: its scale, and its minimum if it has one. */
@@ -9,7 +11,7 @@ static int32_t scales_of(int32_t dtype) { return 1 + gf_dtypes[dtype].has_minimu
 
 /* *data, *scale = bytes of the values and of the scales. Returns 0 when the shape or the type is not possible. */
 static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint64_t *data, uint64_t *scale) {
-    if (rows < 0 || cols < 0 || dtype < 0 || dtype >= GF_N_DTYPES) return 0;
+    if (rows < 0 || cols < 0 || dtype < 0 || dtype >= GF_N_DTYPES || !gf_dtype_is_kept(dtype)) return 0;
     uint64_t values = (uint64_t)rows * (uint64_t)cols;
     *scale = 0;
     if (layout == GF_ROWS) {
@@ -35,7 +37,7 @@ uint64_t gf_mat_bytes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols)
 void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory) {
     uint64_t data = 0, scale = 0;
     sizes(dtype, layout, rows, cols, &data, &scale);
-    *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL};
+    *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL, NULL};
     if (scale) w->scale = (float *)((char *)memory + round64(data));
 }
 
@@ -57,42 +59,57 @@ static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
     return w->scale + ((row / GF_PANEL) * blocks + block) * n + row % GF_PANEL;
 }
 
-/* Store one block of a file, p, as block `block` of a row. */
-static void put_block(struct gf_mat *w, int32_t row, int32_t block, const uint8_t *p) {
+/* Store 32 columns as block `block` of a row. */
+static void put_ints(struct gf_mat *w, int32_t row, int32_t block, const struct gf_ints *from) {
+    const struct gf_dtype_row *type = &gf_dtypes[w->dtype];
     uint8_t *to = block_data(w, row, block);
     float *scale = block_scale(w, row, block);
-    *scale = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
-    p += 2;
-    if (gf_dtypes[w->dtype].has_minimum) {
-        scale[GF_PANEL] = gf_f16_to_f32((uint16_t)(p[0] | p[1] << 8));
-        p += 2;
-    }
-    if (gf_dtypes[w->dtype].bits == 8) { /* 4 columns at a time */
+    *scale = from->d * (float)from->factor[0];
+    if (type->has_minimum) scale[GF_PANEL] = from->minimum[0];
+    if (type->bits == 8) { /* 4 columns at a time */
         const uint32_t flip = (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u;
         for (int j = 0; j < 8; j++) {
             uint32_t four;
-            memcpy(&four, p + 4 * j, 4);
+            memcpy(&four, from->q + 4 * j, 4);
             four ^= flip;
             memcpy(to + 64 * j, &four, 4);
         }
         return;
     }
-    for (int j = 0; j < 2; j++) { /* of 8 bytes the low nibbles are columns 8j .., the high ones columns 16 + 8j .. */
-        uint32_t a, b;
-        memcpy(&a, p + 8 * j, 4);
-        memcpy(&b, p + 8 * j + 4, 4);
-        const uint32_t low = (a & 0x0f0f0f0fu) | (b & 0x0f0f0f0fu) << 4;
-        const uint32_t high = (a >> 4 & 0x0f0f0f0fu) | (b & 0xf0f0f0f0u);
-        memcpy(to + 64 * j, &low, 4);
-        memcpy(to + 64 * (j + 2), &high, 4);
-    }
+    uint8_t q[32];
+    for (int j = 0; j < 32; j++) q[j] = (uint8_t)(from->q[j] + type->zero);
+    for (int g = 0; g < 4; g++)
+        for (int i = 0; i < 4; i++) to[64 * g + i] = (uint8_t)(q[8 * g + i] | q[8 * g + 4 + i] << 4);
 }
 
-void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t n) {
+/* Round 32 columns of a type that is kept as q8_0 to its steps, with a scale that is not rounded. */
+static void round_to_q8(struct gf_ints *b) {
+    float x[32], top = 0;
+    for (int j = 0; j < 32; j++) {
+        x[j] = (float)b->q[j] * (b->d * (float)b->factor[j / 16]) + b->minimum[j / 16];
+        top = fabsf(x[j]) > top ? fabsf(x[j]) : top;
+    }
+    const float d = top / 127, inverse = d >= FLT_MIN ? 1 / d : 0;
+    for (int j = 0; j < 32; j++) b->q[j] = (int8_t)nearbyintf(x[j] * inverse);
+    b->d = inverse == 0 ? 0 : d, b->factor[0] = b->factor[1] = 1;
+}
+
+/* Store n columns of blocks of a file. */
+static void put_quantized(struct gf_mat *w, int32_t row, int32_t col, const uint8_t *p, int32_t dtype, int32_t n) {
+    const int32_t cols = gf_dtype_block_cols(dtype), bytes = gf_dtype_block_bytes(dtype);
+    for (int32_t i = 0; i < n; i += cols, p += bytes)
+        for (int32_t part = 0; part < cols / GF_QBLOCK; part++) {
+            struct gf_ints b;
+            gf_unpack_block(&b, p, dtype, part);
+            if (!gf_dtypes[dtype].exact) round_to_q8(&b);
+            put_ints(w, row, (col + i) / GF_QBLOCK + part, &b);
+        }
+}
+
+void gf_mat_put_blocks(struct gf_mat *w, int32_t row, int32_t col, const void *blocks, int32_t dtype, int32_t n) {
     const uint8_t *p = blocks;
     if (gf_dtype_is_quantized(w->dtype)) {
-        int32_t bytes = gf_dtype_block_bytes(w->dtype);
-        for (int32_t i = 0; i < n; i += GF_QBLOCK, p += bytes) put_block(w, row, (col + i) / GF_QBLOCK, p);
+        put_quantized(w, row, col, p, dtype, n);
         return;
     }
     int64_t at = place(w, row, col), step = col_stride(w);
@@ -116,9 +133,10 @@ static void put_one(struct gf_mat *w, int64_t at, float x) {
 void gf_mat_put(struct gf_mat *w, int32_t row, int32_t col, const float *x, int32_t n) {
     if (gf_dtype_is_quantized(w->dtype)) {
         uint8_t block[GF_BLOCK_ROOM];
-        for (int32_t i = 0; i < n; i += GF_QBLOCK) {
-            gf_quantize(block, x + i, w->dtype, GF_QBLOCK);
-            put_block(w, row, (col + i) / GF_QBLOCK, block);
+        const int32_t cols = gf_dtype_block_cols(w->dtype);
+        for (int32_t i = 0; i < n; i += cols) {
+            gf_quantize(block, x + i, w->dtype, cols);
+            put_quantized(w, row, col + i, block, w->dtype, cols);
         }
         return;
     }

@@ -40,14 +40,14 @@ static void take_sample(struct sample *to) {
     for (int i = 0; i < 7 * COLS; i++) x[i] = (float)((i * 37) % 101 - 50);
     for (int i = 0; i < 7 * GF_KV_BLOCK; i++) p[i] = (float)((i * 29) % 97);
     for (int type = 0; type < GF_N_DTYPES; type++) {
-        if (!gf_dtype_is_quantized(type)) continue;
+        if (!gf_dtype_is_quantized(type) || !gf_dtype_is_kept(type)) continue;
         struct gf_mat w;
         gf_mat_bind(&w, type, GF_PANELS, GF_PANEL, COLS, memory);
         for (int r = 0; r < GF_PANEL; r++) {
             for (size_t i = 0; i < sizeof block; i++)
                 random = random * 1664525u + 1013904223u, block[i] = (uint8_t)(random >> 24);
             block[0] = block[2] = 0, block[1] = block[3] = 0x3c; /* scale, and minimum if any, 1 */
-            gf_mat_put_blocks(&w, r, 0, block, COLS);
+            gf_mat_put_blocks(&w, r, 0, block, type, COLS);
         }
         float *one = to->y[type][0], *five = to->y[type][1];
         gf_matmul(one, GF_PANEL, x, COLS, &w, NULL, 1, scratch, NULL);

@@ -1,12 +1,7 @@
-/* quant.c - converts the block formats of checkpoint files to float and back (gf_dequantize, gf_quantize).
- * Memory layouts of weights are in mat.c.
+/* quant.c - converts values between the types of checkpoint files and float (gf_dequantize, gf_quantize).
  *
- *   q8_0  | d f16 | q0 q1 ... q31 int8 |                      34 bytes   x = q d
- *   q4_0  | d f16 | q0 q16 | q1 q17 | ... | q15 q31 |         18 bytes   x = (q - 8) d
- *   q4_1  | d f16 | m f16 | nibbles as in q4_0 |              20 bytes   x = q d + m
- *
- * In a pair the first is the low nibble. This is ggml's layout; the quantizers follow its
- * quantize_row_*_ref, whose rounding they must share to give the same bytes. */
+ * The layouts of blocks are described and read in blocks.c, memory layouts of weights are in mat.c. The quantizers
+ * follow ggml's quantize_row_*_ref, whose rounding they must share to give the same bytes. */
 #include "base/half.h"
 #include "kernels/kernels.h"
 #include <math.h> /* roundf, fabsf */
@@ -23,38 +18,32 @@ static void write_f16(uint8_t *p, float x) {
     p[0] = (uint8_t)h, p[1] = (uint8_t)(h >> 8);
 }
 
+/* y [32] = the values of one part of a block. The product of scale and factor is exact. */
+static void values_of(float *y, const struct gf_ints *b, int has_minimum) {
+    for (int i = 0; i < 32; i += 16) {
+        const float scale = b->d * (float)b->factor[i / 16], minimum = b->minimum[i / 16];
+        for (int j = i; j < i + 16; j++) y[j] = (float)b->q[j] * scale;
+        for (int j = i; j < i + 16 && has_minimum; j++) y[j] += minimum;
+    }
+}
+
 void gf_dequantize(float *y, const void *blocks, int32_t dtype, int64_t n) {
     const uint8_t *p = blocks;
-    int32_t bytes = gf_dtype_block_bytes(dtype), cols = gf_dtype_block_cols(dtype);
+    const int32_t bytes = gf_dtype_block_bytes(dtype), cols = gf_dtype_block_cols(dtype);
     if (dtype == GF_F32) {
         memcpy(y, p, (size_t)n * 4);
-        return;
+    } else if (dtype == GF_F16) {
+        for (int64_t i = 0; i < n; i++) y[i] = read_f16(p + 2 * i);
+    } else if (dtype == GF_BF16) {
+        for (int64_t i = 0; i < n; i++) y[i] = gf_bf16_to_f32((uint16_t)(p[2 * i] | p[2 * i + 1] << 8));
+    } else {
+        for (int64_t i = 0; i < n; i += cols, p += bytes)
+            for (int32_t part = 0; part < cols / GF_QBLOCK; part++, y += GF_QBLOCK) {
+                struct gf_ints b;
+                gf_unpack_block(&b, p, dtype, part);
+                values_of(y, &b, gf_dtypes[dtype].has_minimum);
+            }
     }
-    for (int64_t i = 0; i < n; i += cols, p += bytes, y += cols) switch (dtype) {
-        case GF_F16: y[0] = read_f16(p); break;
-        case GF_BF16: y[0] = gf_bf16_to_f32((uint16_t)(p[0] | p[1] << 8)); break;
-        case GF_Q8_0: {
-            float d = read_f16(p);
-            for (int j = 0; j < 32; j++) y[j] = (float)(int8_t)p[2 + j] * d;
-            break;
-        }
-        case GF_Q4_0: {
-            float d = read_f16(p);
-            for (int j = 0; j < 16; j++) {
-                y[j] = (float)((p[2 + j] & 15) - 8) * d;
-                y[j + 16] = (float)((p[2 + j] >> 4) - 8) * d;
-            }
-            break;
-        }
-        case GF_Q4_1: {
-            float d = read_f16(p), m = read_f16(p + 2);
-            for (int j = 0; j < 16; j++) {
-                y[j] = (float)(p[4 + j] & 15) * d + m;
-                y[j + 16] = (float)(p[4 + j] >> 4) * d + m;
-            }
-            break;
-        }
-        }
 }
 
 /* x truncated to an integer; 0 where it is NaN or outside -128..127, which happens where the scale has underflowed or

@@ -10,7 +10,10 @@ void gf_linear_forward(const struct gf_pass *p, const struct gf_linear *l, float
                           l->w.rows);
         return;
     }
-    gf_matmul(y, l->w.rows, x, l->w.cols, &l->w, l->b, n, p->matmul_scratch, p->pool);
+    int32_t rows = 0, row = 0;
+    for (const struct gf_mat *w = &l->w; w; w = w->next) rows += w->rows;
+    for (const struct gf_mat *w = &l->w; w; row += w->rows, w = w->next)
+        gf_matmul(y + row, rows, x, w->cols, w, l->b ? l->b + row : NULL, n, p->matmul_scratch, p->pool);
 }
 
 void gf_linear_backward(const struct gf_pass *p, const struct gf_linear *l, struct gf_linear *dl, float *dx, int add,

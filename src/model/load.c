@@ -3,7 +3,7 @@
  * A tensor is converted row by row as its bytes arrive. Besides the model itself only one row of floats is allocated,
  * or 32 rows for a transposed tensor, so that whole blocks of a quantised type can be stored. */
 #include "model/model.h"
-#include "kernels/kernels.h" /* gf_dequantize, gf_mat_put, gf_mat_put_blocks */
+#include "kernels/kernels.h" /* gf_dequantize, gf_blocks_not_finite, gf_mat_put, gf_mat_put_blocks */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct gf_loading {
     int32_t dtype, transposed;
     int32_t rows, cols;   /* of all entries stacked, as [out, in] */
     uint64_t done, total; /* elements */
-    int32_t verbatim;     /* blocks are stored bit for bit */
+    int32_t verbatim;     /* blocks are stored without conversion to float */
     float *line;          /* one row [cols]; transposed: GATHER rows of the file [GATHER][rows] */
 };
 
@@ -51,7 +51,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
     if (status != GF_OK) return status;
     struct gf_loading l = {.first = first, .n = n, .dtype = dtype};
     const struct gf_slot *a = &m->slots[first];
-    l.verbatim = a->mat && dtype == a->mat->dtype && gf_dtype_is_quantized(dtype);
+    l.verbatim = a->mat && gf_dtype_fits(dtype, a->mat->dtype);
     if (a->t.rank == 1) { /* several vectors are stored as one long row */
         l.rows = 1;
         for (int32_t i = 0; i < n; i++) l.cols += m->slots[first + i].t.cols;
@@ -60,7 +60,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
         for (int32_t i = 0; i < n; i++) {
             const struct gf_slot *s = &m->slots[first + i];
             l.rows += s->t.rows;
-            if (!s->mat || s->mat->dtype != dtype) l.verbatim = 0;
+            if (!s->mat || !gf_dtype_fits(dtype, s->mat->dtype)) l.verbatim = 0;
         }
         l.transposed = layout != 0;
     }
@@ -135,16 +135,13 @@ static int32_t check_finite(const struct gf_model *m, const float *x, int32_t n,
                    (long long)at);
 }
 
-/* The same for n values in blocks of a quantised type: they are finite where the scale, and the minimum, are. */
+/* The same for n values in blocks of a quantised type. */
 static int32_t check_blocks_finite(const struct gf_model *m, const uint8_t *blocks, int32_t dtype, int32_t n,
                                    uint64_t at, struct gf_error *err) {
-    const struct gf_dtype_row *type = &gf_dtypes[dtype];
-    for (int32_t i = 0; i < n; i += type->block_cols, blocks += type->block_bytes)
-        for (int32_t j = 0; j <= type->has_minimum; j++)
-            if ((blocks[2 * j + 1] & 0x7c) == 0x7c) /* the exponent of an f16 that is infinite or NaN */
-                return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite",
-                               m->slots[m->loading->first].t.name, (long long)at + i);
-    return GF_OK;
+    const int64_t bad = gf_blocks_not_finite(blocks, dtype, n);
+    if (bad < 0) return GF_OK;
+    return gf_fail(err, GF_ERR_NOT_FINITE, "%s: element %lld is NaN or infinite", m->slots[m->loading->first].t.name,
+                   (long long)at + bad);
 }
 
 int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes, struct gf_error *err) {
@@ -175,7 +172,7 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
         if (l->verbatim) {
             int32_t row = line;
             struct gf_slot *s = entry_of(m, &row);
-            gf_mat_put_blocks(s->mat, s->row0 + row, from, in, n);
+            gf_mat_put_blocks(s->mat, s->row0 + row, from, in, l->dtype, n);
         } else if (from + n == along) {
             if (!l->transposed)
                 put_row(m, line, l->line);

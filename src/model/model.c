@@ -19,15 +19,47 @@ static int32_t group_end(const struct gf_model *m, int32_t i) {
     return end;
 }
 
-/* The weight type of entries i ... end - 1, which share a matrix: f32 unless all have the same type and it fits. */
-static int32_t group_dtype(const struct gf_model *m, int32_t i, int32_t end, const uint8_t *dtypes) {
-    if (!dtypes) return GF_F32;
-    int32_t dtype = dtypes[i];
-    for (int32_t k = i + 1; k < end; k++)
-        if (dtypes[k] != dtype) return GF_F32;
+/* The weight type of slot i, a matrix: f32 where the requested type does not fit its columns. */
+static int32_t slot_dtype(const struct gf_model *m, int32_t i, const uint8_t *dtypes) {
     const struct gf_slot *s = &m->slots[i];
-    if (dtype >= GF_N_DTYPES || gf_mat_bytes(dtype, GF_PANELS, s->mat_rows, s->t.cols) == GF_TOO_MUCH) return GF_F32;
-    return dtype;
+    if (!dtypes || dtypes[i] >= GF_N_DTYPES) return GF_F32;
+    return gf_mat_bytes(dtypes[i], GF_PANELS, s->t.rows, s->t.cols) == GF_TOO_MUCH ? GF_F32 : dtypes[i];
+}
+
+/* Lay out one part of a matrix: entries i ... end - 1, which have the same type. `before` is the part before it in the
+ * same matrix, or NULL. Returns the number of bytes in the arena. */
+static uint64_t lay_out_part(struct gf_model *m, int32_t i, int32_t end, int32_t dtype, struct gf_mat *before,
+                             int bind) {
+    const int32_t first = m->slots[i].row0, cols = m->slots[i].t.cols;
+    int32_t rows = 0;
+    for (int32_t k = i; k < end; k++) rows += m->slots[k].t.rows;
+    const uint64_t bytes = gf_mat_bytes(dtype, GF_PANELS, rows, cols);
+    struct gf_mat *mat = before ? &m->parts[i] : m->slots[i].mat;
+    if (bind) {
+        gf_mat_bind(mat, dtype, GF_PANELS, rows, cols, gf_arena_take(&m->arena, bytes));
+        if (before) before->next = mat;
+    }
+    for (int32_t k = i; k < end; k++) {
+        struct gf_slot *s = &m->slots[k];
+        s->t.dtype = dtype;
+        /* the padding rows are divided among the entries */
+        s->t.n_bytes = bytes == GF_TOO_MUCH ? bytes : bytes / (uint64_t)rows * (uint64_t)s->t.rows;
+        if (bind) s->mat = mat, s->row0 -= first, s->t.address = (uint64_t)(uintptr_t)mat->data;
+    }
+    return gf_arena_share(bytes);
+}
+
+/* Lay out the matrix of entries i ... end - 1: neighbours of the same type are one part. */
+static uint64_t lay_out_matrix(struct gf_model *m, int32_t i, int32_t end, const uint8_t *dtypes, int bind) {
+    struct gf_mat *before = NULL, *first = m->slots[i].mat;
+    uint64_t total = 0;
+    for (int32_t from = i, to; from < end; from = to) {
+        const int32_t dtype = slot_dtype(m, from, dtypes);
+        for (to = from + 1; to < end && slot_dtype(m, to, dtypes) == dtype;) to++;
+        total = gf_add_u64(total, lay_out_part(m, from, to, dtype, before, bind));
+        before = from == i ? first : &m->parts[from];
+    }
+    return total;
 }
 
 /* Lay out every tensor. Without `bind` only the sizes are summed; with it the arena exists and the pointers are set.
@@ -41,16 +73,7 @@ static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
             s->t.dtype = m->slots[s->t.tied_to].t.dtype;
             s->t.address = m->slots[s->t.tied_to].t.address;
         } else if (s->mat) {
-            int32_t dtype = group_dtype(m, i, end, dtypes);
-            uint64_t bytes = gf_mat_bytes(dtype, GF_PANELS, s->mat_rows, s->t.cols);
-            total = gf_add_u64(total, gf_arena_share(bytes));
-            if (bind) gf_mat_bind(s->mat, dtype, GF_PANELS, s->mat_rows, s->t.cols, gf_arena_take(&m->arena, bytes));
-            for (int32_t k = i; k < end; k++) {
-                m->slots[k].t.dtype = dtype;
-                m->slots[k].t.n_bytes = /* the padding rows are divided among the entries */
-                    bytes == GF_TOO_MUCH ? bytes : bytes / (uint64_t)s->mat_rows * (uint64_t)m->slots[k].t.rows;
-                if (bind) m->slots[k].t.address = (uint64_t)(uintptr_t)s->mat->data;
-            }
+            total = gf_add_u64(total, lay_out_matrix(m, i, end, dtypes, bind));
         } else {
             if (s->offset == 0) {
                 uint64_t bytes = gf_mul_u64(s->vec_len, sizeof(float));
@@ -75,9 +98,10 @@ struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtype
     m->cfg = *cfg;
     m->slots = calloc((size_t)n, sizeof *m->slots);
     m->loaded = calloc((size_t)n, 1);
+    m->parts = calloc((size_t)n, sizeof *m->parts);
     m->w.blocks = calloc((size_t)cfg->n_layers + 1, sizeof *m->w.blocks);
     m->w.encoder_blocks = calloc((size_t)cfg->n_encoder_layers + 1, sizeof *m->w.encoder_blocks);
-    if (!m->slots || !m->loaded || !m->w.blocks || !m->w.encoder_blocks) goto no_memory;
+    if (!m->slots || !m->loaded || !m->parts || !m->w.blocks || !m->w.encoder_blocks) goto no_memory;
     gf_roster_walk(&m->cfg, &m->w, add_slot, m);
     uint64_t bytes = lay_out(m, dtypes, 0);
     if (bytes == GF_TOO_MUCH || gf_arena_open(&m->arena, bytes)) {
@@ -99,6 +123,7 @@ void gf_model_close(struct gf_model *m) {
     gf_arena_close(&m->arena);
     free(m->slots);
     free(m->loaded);
+    free(m->parts);
     free(m->w.blocks);
     free(m->w.encoder_blocks);
     free(m);

@@ -12,6 +12,8 @@ struct gf_model {
     struct gf_weights w;
     struct gf_slot *slots; /* the roster, bound to w */
     int32_t n_slots;
+    struct gf_mat
+        *parts;      /* [n_slots]: the second and later parts of matrices with several types, by their first slot */
     uint8_t *loaded; /* [n_slots] */
     int32_t sealed;
     struct gf_loading *loading;

@@ -159,8 +159,6 @@ static double limit_read(uint64_t bytes) { /* GB/s */
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
-static const char *const type_names[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"};
-
 static void run_matmul(struct work *w) {
     gf_matmul(w->y, w->rows, w->x, w->cols, &w->mats[w->next], NULL, w->n, w->scratch, NULL);
     if (++w->next == w->n_mats) w->next = 0;
@@ -205,8 +203,8 @@ static void one_token(void) {
         char name[64];
         double limit = 0;
         for (int type = 0; type < GF_N_DTYPES; type++) {
-            snprintf(name, sizeof name, "gemv %s %s", type_names[type], at[i].level);
-            if (!wanted(name)) continue;
+            snprintf(name, sizeof name, "gemv %s %s", gf_dtypes[type].name, at[i].level);
+            if (!wanted(name) || !gf_dtype_is_kept(type)) continue;
             if (limit == 0) {
                 limit = limit_read(at[i].bytes);
                 printf("%-34s %7.1f GB/s\n", at[i].level, limit);
@@ -229,8 +227,8 @@ static void many_tokens(void) {
     for (int s = 0; s < 4; s++)
         for (int type = 0; type < GF_N_DTYPES; type++) {
             char name[64];
-            snprintf(name, sizeof name, "gemm %s x %d", type_names[type], shapes[s][2]);
-            if (!wanted(name)) continue;
+            snprintf(name, sizeof name, "gemm %s x %d", gf_dtypes[type].name, shapes[s][2]);
+            if (!wanted(name) || !gf_dtype_is_kept(type)) continue;
             if (flops == 0) {
                 flops = 12 * 8.0 * l.count / measure(&l) * 1e-6;
                 printf("%-34s %7.1f GFLOPS\n", "multiply, add", flops);

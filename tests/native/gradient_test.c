@@ -126,7 +126,7 @@
 #include "../../src/train/params.c"
 
 void gf_mat_bind(struct gf_mat *w, int32_t dtype, int32_t layout, int32_t rows, int32_t cols, void *memory) {
-    *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL};
+    *w = (struct gf_mat){dtype, layout, rows, cols, memory, NULL, NULL};
 }
 void gf_mat_get_row(double *y, const struct gf_mat *w, int32_t row) {
     memcpy(y, (const double *)w->data + (size_t)row * (size_t)w->cols, (size_t)w->cols * sizeof *y);

@@ -668,7 +668,8 @@ test('malformed GGUF headers are refused', async () => {
   await rejects(poke(info, [100]), 'bad-header', /100 dimensions/);
   await rejects(poke(info + 4, [0, 0, 0, 0, 0, 0, 0, 16]), 'bad-header');
   await rejects(poke(info + 20, [77]), 'unknown-dtype', /type 77/);
-  await rejects(poke(info + 20, [12]), 'unknown-dtype', /Q4_K/);
+  await rejects(poke(info + 20, [21]), 'unknown-dtype', /IQ3_S/);
+  await rejects(poke(info + 20, [12]), 'bad-header', /rows of 32, Q4_K needs multiples of 256/);
   await rejects(poke(info + 24, [0, 0, 0, 0, 0, 0, 4]), 'overlap');
   await rejects(poke(info + 24, [3]), 'overlap');
   const strings = ggufFile({ 'tokenizer.ggml.tokens': texts(['a', 'b', 'c', 'd']) });
@@ -1457,7 +1458,7 @@ test('every shared case and public checkpoint opens, with every weight covered o
   let n = 0;
   for (const root of [join(shared, 'cases'), join(shared, 'public')]) {
     for (const entry of readdirSync(root, { withFileTypes: true })) {
-      // quants: single blocks; gguf, families: types and architectures that are not supported yet
+      // quants: single blocks; gguf, families: architectures that are not supported yet
       if (!entry.isDirectory() || ['adversarial', 'gguf_vocab', 'quants', 'gguf', 'families'].includes(entry.name))
         continue;
       const here = join(root, entry.name);

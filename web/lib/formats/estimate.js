@@ -1,6 +1,6 @@
 // estimate.js - computes parameters, floating-point operations and bytes of a model from its configuration alone
 import { completeConfig } from './config.js';
-import { DTYPES, isDtype } from '../base/blocks.js';
+import { BLOCKS, KEPT, isKept } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from '../base/values.js';
 import { readConfig } from './huggingface.js';
@@ -80,7 +80,8 @@ export function estimate(config, options) {
     if (!Number.isInteger(v) || v < 1) fail('bad-argument', `${name} is ${show(v)}, expected a whole number from 1`);
   }
   for (const [name, v] of Object.entries({ dtype, kvDtype: kvDtype === 'q8' ? 'q8_0' : kvDtype }))
-    if (!isDtype(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${DTYPES}`);
+    if (!isKept(v)) fail('bad-argument', `${name} is ${show(v)}, expected one of ${KEPT}`);
+  const [blockCols] = BLOCKS[/** @type {import('../base/blocks.js').KeptDtype} */ (dtype)];
   const { rows, total } = parameterTable(c);
   const vectors = typeof dtype === 'string' && dtype.startsWith('q') ? 'f32' : dtype;
   let matrices = 0;
@@ -88,7 +89,7 @@ export function estimate(config, options) {
   for (const { component, shape, count } of rows) {
     // Includes an encoder's blocks and the keys and values of cross-attention, although they run once per source.
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
-    weightBytes += dtypeBytes(count, shape.length === 2 && count % 32 === 0 ? dtype : vectors);
+    weightBytes += dtypeBytes(count, shape.length === 2 && shape[1] % blockCols === 0 ? dtype : vectors);
   }
   if (c.tie_word_embeddings) matrices += c.vocab_size * c.d_model;
   const keys = c.sliding_window ? Math.min(c.sliding_window, contextLength) : contextLength;

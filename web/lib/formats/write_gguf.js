@@ -6,12 +6,20 @@ import { toBfloat, toHalf } from './half.js';
  * @typedef {{type: number, value: any, of?: number}} Value
  */
 /**
- * A tensor; its shape is outermost first.
- * @typedef {{name: string, shape: number[], type: 'F32'|'F16'|'BF16'|'Q8_0'|'Q4_0'|'Q4_1', data: Float32Array}} Tensor
+ * A tensor; its shape is outermost first. Numbers are written as one of the types that `encode` knows; bytes are
+ * written unchanged, in any type.
+ * @typedef {object} Tensor
+ * @property {string} name
+ * @property {number[]} shape
+ * @property {keyof typeof TYPE} type
+ * @property {Float32Array | Uint8Array} data
  */
 
 /** Numbers of ggml's tensor types. */
-const TYPE = { F32: 0, F16: 1, Q4_0: 2, Q4_1: 3, Q8_0: 8, BF16: 30 };
+const TYPE = {
+  ...{ F32: 0, F16: 1, Q4_0: 2, Q4_1: 3, Q5_0: 6, Q5_1: 7, Q8_0: 8, Q2_K: 10, Q3_K: 11, Q4_K: 12, Q5_K: 13, Q6_K: 14 },
+  ...{ IQ4_NL: 20, IQ4_XS: 23, BF16: 30, MXFP4: 39 },
+};
 
 /**
  * @param {number} value
@@ -140,7 +148,7 @@ export function writeGguf(meta, tensors, alignment = 32) {
     out.u64(value.length);
     for (const x of value) out.scalar(of, x);
   }
-  const blobs = tensors.map(({ type, data }) => encode(type, data));
+  const blobs = tensors.map(({ type, data }) => (data instanceof Uint8Array ? data : encode(type, data)));
   let offset = 0;
   tensors.forEach(({ name, shape, type }, i) => {
     out.text(name);
@@ -176,8 +184,10 @@ export function encode(type, x) {
       return blocks(x, 34, q8);
     case 'Q4_0':
       return blocks(x, 18, q4);
-    default:
+    case 'Q4_1':
       return blocks(x, 20, q41);
+    default:
+      throw new RangeError(`numbers cannot be written as ${type}`);
   }
 }
 

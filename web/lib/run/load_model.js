@@ -3,6 +3,7 @@
 // It runs beside the engine: in the worker, or in the caller's thread when there is no worker.
 import { Engine } from '../engine/engine.js';
 import { LoadedModel } from './loaded_model.js';
+import { BLOCKS } from '../base/blocks.js';
 import { Yielder } from '../base/event_loop.js';
 import { numberInRange, checkedSeed, applySwitches } from '../input/options.js';
 import { fail, GlassformerError, show } from '../base/errors.js';
@@ -196,7 +197,8 @@ function progressReporter(onProgress) {
 }
 
 /**
- * Reserve the model's memory. Adds a warning when a weight cannot have the requested dtype.
+ * Reserve the model's memory. Adds a warning for each type of a file that has another type in memory, and when a weight
+ * cannot have the requested dtype.
  * @param {Engine} engine
  * @param {Config} config
  * @param {import('../formats/plan.js').TensorSource[] | null} tensors  of the checkpoint
@@ -204,22 +206,54 @@ function progressReporter(onProgress) {
  * @param {string[]} warnings  appended to
  */
 function openModel(engine, config, tensors, quantize, warnings) {
-  /** @type {Map<string, string>} */
+  /** @type {Map<string, import('../base/blocks.js').Dtype>} */
   const stored = new Map();
   for (const t of tensors ?? []) for (const name of t.covers) stored.set(name, t.dtype);
   const list = engine.roster(config);
   const wanted = list.map((t) => {
     if (t.shape.length === 1 || t.component === 'position') return 'f32';
-    return quantize === 'keep' ? (stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32') : quantize;
+    if (quantize !== 'keep') return quantize;
+    return BLOCKS[stored.get((t.tiedTo < 0 ? t : list[t.tiedTo]).name) ?? 'f32'][2];
   });
   engine.open(config, wanted);
-  const changed = engine.tensors().filter((t, i) => t.dtype !== wanted[i]);
+  const opened = engine.tensors();
+  if (quantize === 'keep') warnings.push(...conversions(opened, stored));
+  const changed = opened.filter((t, i) => t.dtype !== wanted[i]);
   if (changed.length) {
     const [t] = changed;
     const names = `${t.name}${changed.length > 1 ? ` and ${changed.length - 1} more weights are` : ' is'}`;
     const requested = wanted[list.findIndex((w) => w.name === t.name)];
     warnings.push(`${names} kept as ${t.dtype} instead of ${requested}`);
   }
+}
+
+/**
+ * A sentence for each type of a file that has another type in memory, with the bytes of its matrices before and after.
+ * @param {import('../engine/engine.js').EngineTensor[]} opened  the weights in memory
+ * @param {Map<string, import('../base/blocks.js').Dtype>} stored  type in the file, by name of the weight
+ * @returns {string[]}
+ */
+function conversions(opened, stored) {
+  /** @type {Map<import('../base/blocks.js').Dtype, {n: number, from: number, to: number}>} */
+  const sums = new Map();
+  for (const { name, shape, bytes, tiedTo } of opened) {
+    const dtype = stored.get(name);
+    if (tiedTo >= 0 || dtype === undefined || shape.length < 2 || BLOCKS[dtype][2] === dtype) continue;
+    const sum = sums.get(dtype) ?? { n: 0, from: 0, to: 0 };
+    const [cols, blockBytes] = BLOCKS[dtype];
+    sums.set(dtype, {
+      n: sum.n + 1,
+      from: sum.from + (shape[0] * shape[1] * blockBytes) / cols,
+      to: sum.to + bytes,
+    });
+  }
+  return [...sums].map(([dtype, { n, from, to }]) => {
+    const [, , kept, exact] = BLOCKS[dtype];
+    return (
+      `${n} ${n === 1 ? 'matrix' : 'matrices'} stored as ${dtype} ${n === 1 ? 'is' : 'are'} kept as ${kept}, ` +
+      `${exact ? 'with the same values' : 'rounded to its steps'}: ${from} bytes in the file, ${to} bytes in memory`
+    );
+  });
 }
 
 /**

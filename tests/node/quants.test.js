@@ -1,0 +1,192 @@
+// quants.test.js - the quantised tensor types of GGUF files: values, the types that they have in memory, and malformed
+// blocks
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { BLOCKS } from '../../web/lib/base/blocks.js';
+import { f32, text, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
+import { load } from '../../web/lib/index.js';
+import { numbers, refused } from './helpers.js';
+
+const WIDTH = 512;
+const blocks = fileURLToPath(new URL('../golden/formats/blocks/', import.meta.url));
+const types = Object.keys(BLOCKS).filter((name) => BLOCKS[name][0] > 1);
+const bytesOf = (type) => new Uint8Array(readFileSync(`${blocks}${type.toUpperCase()}.bin`));
+const valuesOf = (type) => new Float32Array(new Uint8Array(readFileSync(`${blocks}${type.toUpperCase()}.f32`)).buffer);
+
+const meta = {
+  'general.architecture': text('llama'),
+  'llama.context_length': u32(16),
+  'llama.embedding_length': u32(WIDTH),
+  'llama.block_count': u32(1),
+  'llama.feed_forward_length': u32(32),
+  'llama.attention.head_count': u32(2),
+  'llama.attention.key_length': u32(16),
+  'llama.attention.value_length': u32(16),
+  'llama.attention.layer_norm_rms_epsilon': f32(1e-5),
+  'llama.rope.dimension_count': u32(16),
+};
+
+/**
+ * A GGUF file of a model with WIDTH columns, four tokens and one layer.
+ * @param {Record<string, {type: string, data: Uint8Array}>} given  tensors by name; the others are f32 noise
+ */
+const file = (given) =>
+  writeGguf(
+    meta,
+    [
+      ['token_embd', [4, WIDTH]],
+      ['output_norm', [WIDTH]],
+      ['blk.0.attn_norm', [WIDTH]],
+      ['blk.0.ffn_norm', [WIDTH]],
+      ['blk.0.attn_q', [32, WIDTH]],
+      ['blk.0.attn_k', [32, WIDTH]],
+      ['blk.0.attn_v', [32, WIDTH]],
+      ['blk.0.attn_output', [WIDTH, 32]],
+      ['blk.0.ffn_gate', [32, WIDTH]],
+      ['blk.0.ffn_up', [32, WIDTH]],
+      ['blk.0.ffn_down', [WIDTH, 32]],
+    ].map(([name, shape], i) => ({
+      name: `${name}.weight`,
+      shape,
+      type: 'F32',
+      data: Float32Array.from(
+        numbers(
+          shape.reduce((a, b) => a * b, 1),
+          2001,
+          i + 1,
+        ),
+        (x) => (x - 1000) / 10000,
+      ),
+      ...given[name],
+    })),
+  );
+const embedded = (type, bytes = bytesOf(type)) => file({ token_embd: { type: type.toUpperCase(), data: bytes } });
+/** The rows of the fixture, `times` times: [4 times, WIDTH]. */
+const repeated = (type, times) => ({
+  type: type.toUpperCase(),
+  data: new Uint8Array(Buffer.concat(Array.from({ length: times }, () => bytesOf(type)))),
+});
+
+const rowsOf = async (model, name, n) => Promise.all(Array.from({ length: n }, (_, i) => model.weight(name, i)));
+const largest = (x) => x.reduce((m, y) => Math.max(m, Math.abs(y)), 0);
+
+describe('every quantised type', () => {
+  for (const type of types) {
+    const [cols, bytes, kept, exact] = BLOCKS[type];
+    const want = valuesOf(type);
+
+    test(`${type}: values are those of the format, also where a scale is subnormal`, async () => {
+      const model = await load(embedded(type), { dtype: 'f32' });
+      const rows = await rowsOf(model, 'embed.weight', 4);
+      rows.forEach((row, r) => {
+        for (let at = 0; at < WIDTH; at += cols) {
+          const expected = want.subarray(r * WIDTH + at, r * WIDTH + at + cols);
+          const bound = 1e-6 * largest(expected);
+          expected.forEach((x, i) => assert.ok(Math.abs(row[at + i] - x) <= bound, `${r}, ${at + i}: ${row[at + i]}`));
+        }
+      });
+      assert.ok(largest(rows[2]) > 0, 'row 2 has subnormal scales');
+      assert.deepEqual(model.warnings, []);
+      model.dispose();
+    });
+
+    test(`${type}: is kept as ${kept}${exact ? ' with the same values' : ''}, and a warning says so`, async () => {
+      const [whole, model] = await Promise.all([load(embedded(type), { dtype: 'f32' }), load(embedded(type))]);
+      const [floats, rows] = await Promise.all([whole, model].map((m) => rowsOf(m, 'embed.weight', 4)));
+      const table = model.parameters.rows.find(({ name }) => name === 'embed.weight');
+      assert.equal(table.dtype, kept);
+      rows.forEach((row, r) => {
+        if (exact) assert.deepEqual(row, floats[r]);
+        else
+          for (let at = 0; at < WIDTH; at += 32) {
+            const half = (largest(floats[r].subarray(at, at + 32)) / 127) * 0.501;
+            for (let i = at; i < at + 32; i++) assert.ok(Math.abs(row[i] - floats[r][i]) <= half, `${r}, ${i}`);
+          }
+      });
+      const [warning] = model.warnings;
+      if (type === kept) assert.equal(warning, undefined);
+      else
+        assert.match(
+          warning,
+          new RegExp(`1 matrix stored as ${type} is kept as ${kept}.*${(4 * WIDTH * bytes) / cols} bytes`),
+        );
+      // the embedding is read by row
+      const { captured } = await model.forward([3, 0, 1, 2], { capture: ['hook_embed'] });
+      [3, 0, 1, 2].forEach((id, i) =>
+        assert.deepEqual(captured.hook_embed.data.slice(i * WIDTH, (i + 1) * WIDTH), rows[id]),
+      );
+      model.dispose();
+      whole.dispose();
+    });
+
+    test(`${type}: a scale that is not finite, and a file that ends early, are refused`, async () => {
+      // bytes of the last block's halves (of mxfp4: its exponent), by setting all bits of each position in turn
+      const data = bytesOf(type);
+      const last = data.length - bytes;
+      const at =
+        { q6_k: [208], q3_k: [108], q2_k: [80, 82], mxfp4: [0] }[type] ?? (/_1$|^q[45]_k$/.test(type) ? [0, 2] : [0]);
+      for (const dtype of ['keep', 'f32', 'q4_0'])
+        for (const half of at) {
+          const bad = data.slice();
+          bad.fill(255, last + half, last + half + (type === 'mxfp4' ? 1 : 2));
+          await refused(load(embedded(type, bad), { dtype }), 'not-finite', /token_embd\.weight|embed\.weight/);
+          if (type === 'mxfp4') continue;
+          bad.set([0, 0x7c], last + half);
+          await refused(load(embedded(type, bad), { dtype }), 'not-finite', /embed\.weight: element \d+ is/);
+        }
+      const all = embedded(type);
+      await refused(load(all.subarray(0, all.length - 1)), ['truncated', 'bad-file', 'bad-header']);
+    });
+  }
+});
+
+test('q, k and v of three types keep a type each, and the product is that of each by itself', async () => {
+  const source = file({
+    'blk.0.attn_q': repeated('q4_k', 8),
+    'blk.0.attn_k': repeated('q8_0', 8),
+    'blk.0.attn_v': repeated('q6_k', 8),
+    'blk.0.ffn_gate': repeated('q5_0', 8),
+  });
+  const model = await load(source);
+  const dtypes = Object.fromEntries(model.parameters.rows.map(({ name, dtype }) => [name, dtype]));
+  assert.equal(dtypes['blocks.0.attn.q.weight'], BLOCKS.q4_k[2]);
+  assert.equal(dtypes['blocks.0.attn.k.weight'], 'q8_0');
+  assert.equal(dtypes['blocks.0.attn.v.weight'], BLOCKS.q6_k[2]);
+  assert.equal(dtypes['blocks.0.ffn.gate.weight'], BLOCKS.q5_0[2]);
+  assert.equal(dtypes['blocks.0.ffn.up.weight'], 'f32');
+  assert.ok(!model.warnings.some((warning) => warning.includes('instead of')), model.warnings.join('\n'));
+  const whole = await load(source, { dtype: 'f32' });
+  const [got, want] = await Promise.all(
+    [model, whole].map((m) => m.forward([0, 1, 3], { capture: ['*.hook_q', '*.hook_k', '*.hook_v', '*.hook_pre'] })),
+  );
+  for (const [name, { data }] of Object.entries(want.captured)) {
+    let error = 0,
+      size = 0;
+    data.forEach((w, i) => {
+      error += (w - got.captured[name].data[i]) ** 2;
+      size += w ** 2;
+    });
+    // one rounding of the activations to int8: 0.5 % (parity.test.js), and one of weights to 8 bits
+    assert.ok(Math.sqrt(error / size) < 0.015, `${name}: ${Math.sqrt(error / size)}`);
+  }
+  model.dispose();
+  whole.dispose();
+});
+
+test('types that are not read are refused by name', async () => {
+  const bytes = Buffer.from(embedded('q8_0'));
+  const at = bytes.indexOf('token_embd.weight') + 'token_embd.weight'.length + 20;
+  for (const [number, name] of [
+    [16, /stored as IQ2_XXS/],
+    [21, /stored as IQ3_S/],
+    [34, /stored as TQ1_0/],
+    [9, /stored as Q8_1/],
+    [24, /stored as I8/],
+    [40, /stored as tensor type 40/],
+  ]) {
+    bytes.writeUInt32LE(number, at);
+    await refused(load(new Uint8Array(bytes)), 'unknown-dtype', name);
+  }
+});
