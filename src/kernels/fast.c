@@ -32,6 +32,21 @@ GF_INLINE v128 f4_exp(v128 x) {
     return v_andnot(f4_add(half, half), zero);
 }
 
+/* exp(x) for x <= 0, with at least exp(-86), 4e-38: for sums that are 1 or more, where so little is lost in rounding.
+ * exp(x) = 2^k 2^r, x log2(e) = k + r, |r| <= 1/2; the polynomial is that of Cephes' exp2f. The rounding of x log2(e)
+ * is a relative error of up to 4e-8 |x|. NaN stays NaN. A third less work than f4_exp. */
+GF_INLINE v128 f4_exp_share(v128 x) {
+    v128 t = f4_mul(f4_max(x, F4(-86.0f)), F4(1.44269504f)), z = f4_add(t, F4(12582912.0f)); /* see i4_nearest */
+    v128 r = f4_sub(t, f4_sub(z, F4(12582912.0f)));
+    v128 p = f4_add(f4_mul(F4(1.535336188319500e-4f), r), F4(1.339887440266574e-3f));
+    p = f4_add(f4_mul(p, r), F4(9.618437357674640e-3f));
+    p = f4_add(f4_mul(p, r), F4(5.550332471162809e-2f));
+    p = f4_add(f4_mul(p, r), F4(2.402264791363012e-1f));
+    p = f4_add(f4_mul(p, r), F4(6.931472028550421e-1f));
+    p = f4_add(f4_mul(p, r), F4(1.0f));
+    return f4_mul(p, i4_add(i4_shl(z, 23), I4(127 << 23)));
+}
+
 /* Below 0.625 Cephes' odd polynomial, from there 1 - 2 / (exp(2|x|) + 1). */
 GF_INLINE v128 f4_tanh(v128 x) {
     v128 a = f4_abs(x), sign = v_and(x, I4(0x80000000)), z = f4_mul(x, x);
@@ -148,12 +163,13 @@ void gf_erf(float *y, const float *x, int64_t n) { EACH(y, x, x, n, f4_erf(a)); 
 
 /* ---- sums over a row --------------------------------------------------------------------------------------------- */
 
-enum term { TERM_X, TERM_SQUARE, TERM_DEVIATION, TERM_EXP };
+enum term { TERM_X, TERM_SQUARE, TERM_DEVIATION, TERM_EXP, TERM_EXP_SHARE };
 
 GF_INLINE v128 term(enum term kind, v128 x, v128 centre) {
     if (kind == TERM_X) return x;
     if (kind == TERM_SQUARE) return f4_mul(x, x);
     x = f4_sub(x, centre);
+    if (kind == TERM_EXP_SHARE) return f4_exp_share(x);
     return kind == TERM_EXP ? f4_exp(x) : f4_mul(x, x);
 }
 
@@ -266,7 +282,7 @@ static void lse_part(void *ctx, int32_t i) {
     const float *x = s->x + (int64_t)i * s->step;
     const int32_t left = s->n - i * s->step, n = left < s->step ? left : s->step;
     const float top = s->top[i] = row_max(x, n);
-    s->sum[i] = top == -INFINITY ? 0 : row_sum(TERM_EXP, NULL, x, n, top);
+    s->sum[i] = top == -INFINITY ? 0 : row_sum(TERM_EXP_SHARE, NULL, x, n, top);
 }
 
 float gf_logsumexp(const float *x, int32_t n, struct gf_pool *pool) {

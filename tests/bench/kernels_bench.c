@@ -317,6 +317,7 @@ static void run_layernorm(struct work *w) { gf_layernorm(w->y, w->x, w->x, w->x,
 static void run_quantize(struct work *w) { /* a matrix of one row: what is left is its activations */
     gf_matmul(w->y, 16, w->x, w->n, w->mats, NULL, 1, w->scratch, NULL);
 }
+static void run_logsumexp(struct work *w) { w->y[0] = gf_logsumexp(w->x, w->n, NULL); }
 static void run_argmax(struct work *w) { w->next = gf_argmax(w->x, w->n); }
 
 static void rows(void) {
@@ -329,9 +330,10 @@ static void rows(void) {
                         {.run = run_softmax, .name = "softmax"},
                         {.run = run_rmsnorm, .name = "rmsnorm"},
                         {.run = run_layernorm, .name = "layernorm"},
+                        {.run = run_logsumexp, .name = "logsumexp"},
                         {.run = run_argmax, .name = "argmax"},
                         {.run = run_quantize, .name = "quantize x"}};
-    for (int i = 0; i < 11; i++) {
+    for (int i = 0; i < 12; i++) {
         struct work *w = &at[i];
         if (!wanted(w->name)) continue;
         w->n = 768, w->x = take(768 * 4), w->y = take(768 * 4);

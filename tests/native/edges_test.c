@@ -18,15 +18,16 @@ static void logsumexp_handles_infinities(void) {
     CHECK(gf_logsumexp(x, 5000, NULL) == 2.5f);
 }
 
-/* The logarithm is rounded once, from double, like libm's. */
+/* The largest value plus the logarithm of a sum is rounded once, from double: n equal values have the sum n, exactly. */
 static void logsumexp_is_rounded_once(void) {
+    static const float values[] = {0, 1.5f, -0.7f, 23.4f, -81.3f};
+    float x[2048];
     int32_t wrong = 0;
-    for (int32_t i = 0; i < 400000; i++) {
-        const float x[] = {0, -(float)i * 2e-5f};
-        float e;
-        gf_exp(&e, x + 1, 1);
-        wrong += gf_logsumexp(x, 2, NULL) != (float)log((double)(1.0f + e));
-    }
+    for (int32_t v = 0; v < 5; v++)
+        for (int32_t n = 1; n <= 2048; n++) {
+            x[n - 1] = values[v];
+            wrong += gf_logsumexp(x, n, NULL) != (float)((double)values[v] + log((double)n));
+        }
     CHECK_INT(wrong, 0);
 }
 
