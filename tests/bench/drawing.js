@@ -81,7 +81,7 @@ export async function measureDrawing(top, rounds) {
         page,
         () =>
           performance.getEntriesByName('generation').length > 0 &&
-          /Go on|Run again/.test(document.querySelector('.go').textContent),
+          /Continue|Run again/.test(document.querySelector('.go').textContent),
       );
     const drawn = async () => {
       await page.bringToFront();
@@ -95,6 +95,7 @@ export async function measureDrawing(top, rounds) {
       }));
     };
     await ended();
+    await page.getByRole('button', { name: /^Sampling/ }).click();
     await page.locator('#max-tokens').fill(String(MOST));
     await page.locator('#max-tokens').blur();
     await drawn();

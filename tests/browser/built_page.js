@@ -27,13 +27,23 @@ after(async () => {
   await server?.close();
 });
 
+/** Runs in a page before its scripts: the fold "Sampling" was left open. */
+export function unfold() {
+  try {
+    localStorage.setItem('sampling', 'open');
+  } catch {
+    // without storage it begins closed
+  }
+}
+
 /**
  * A fresh visitor, and what the page asked for and complained of meanwhile.
  * @param
- *   {{hash?: string, width?: number, height?: number, prepare?: (page: any) => Promise<void>} & Record<string, any>}
- *   [how] the rest: Playwright's, of a context
+ *   {{hash?: string, width?: number, height?: number, sampling?: boolean, prepare?: (page: any) => Promise<void>} & Record<string, any>}
+ *   [how] `sampling`: the fold with seed, limit and pace is open, as a visitor left it; the rest: Playwright's, of a
+ *   context
  */
-export async function visit({ hash = '', width = 1440, height = 900, prepare, ...how } = {}) {
+export async function visit({ hash = '', width = 1440, height = 900, sampling = true, prepare, ...how } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: 'reduce', ...how });
   const page = await context.newPage();
   const requests = [],
@@ -44,6 +54,7 @@ export async function visit({ hash = '', width = 1440, height = 900, prepare, ..
   });
   page.on('pageerror', (error) => complaints.push(error.stack ?? error.message));
   await watchQuiet(page);
+  if (sampling) await page.addInitScript(unfold);
   await prepare?.(page);
   await page.goto(server.url + hash);
   return { page, requests, complaints, close: () => context.close() };
@@ -54,9 +65,10 @@ export const settled = (page) =>
   page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, {
     timeout: 60_000,
   });
-/** Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says "Go on" until a run that was
+/** Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says "Continue" until a run that was
  * just asked for has begun. */
-export const resting = (page) => quiet(page, () => /Go on|Run again/.test(document.querySelector('.go').textContent));
+export const resting = (page) =>
+  quiet(page, () => /Continue|Run again/.test(document.querySelector('.go').textContent));
 /** A text of so many tokens is there and its run has ended, which is a moment later. */
 export const complete = (page, n) => quiet(page, `document.querySelectorAll('.tok:not(.given)').length === ${n}`);
 /**

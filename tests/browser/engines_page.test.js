@@ -137,7 +137,7 @@ for (const engine of ENGINES) {
           await until(page, (want) => [...document.querySelectorAll('.tok')].map((t) => t.dataset.id).join() === want, [
             want,
           ]).catch(async () => assert.equal(await page.evaluate(ids), want));
-          await until(page, () => /Go on|Run again/.test(document.querySelector('.go').textContent));
+          await until(page, () => /Continue|Run again/.test(document.querySelector('.go').textContent));
           assert.match(
             await page.evaluate(() => document.querySelector('[data-role="speed"]').textContent),
             /^[\d,.]+ tok\/s$/,

@@ -241,7 +241,7 @@ test('Stop stops, Step adds one token, Run goes on', async () => {
   await page.getByRole('button', { name: 'Step' }).click();
   await page.waitForFunction((m) => document.querySelectorAll('.tok:not(.given)').length === m, n + 1);
   await page.locator('#pace').selectOption('fast');
-  await page.getByRole('button', { name: 'Go on', exact: true }).click();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.waitForFunction((m) => document.querySelectorAll('.tok:not(.given)').length > m, n + 1);
   await resting(page);
   await close();

@@ -394,7 +394,10 @@ test('where the first model does not come the better one does, though somebody h
     },
   });
   await page.waitForFunction(() => /stories-5M/.test(document.querySelector('.loading').textContent));
-  await page.locator('.controls').click({ position: { x: 2, y: 2 } });
+  await page
+    .locator('.prompt > .controls')
+    .first()
+    .click({ position: { x: 2, y: 2 } });
   release();
   await settled(page);
   await page.waitForSelector('.tok');

@@ -226,6 +226,27 @@ test('under a prompt that is refused no text is shown and none is generated', as
   assert.match(state.tokens.map((t) => t.text).join(''), /2001/);
 });
 
+// A file opened after `dates` kept its temperature 0, its empty prompt and its status.
+test('a model without an opening, after one of another kind, takes back what that opening has set', async () => {
+  const { state, run } = made({ pace: 'fast', maxTokens: 12 });
+  const opens = { prompt: '', source: '3 JAN 2001', temperature: 0, stack: 'cross', examples: ['3 JAN 2001'] };
+  await run.loadModel(dates, { name: 'dates', address: 'd', opens });
+  await run.run();
+  assert.deepEqual([state.status, state.prompt, state.sampler.temperature], ['done', '', 0]);
+  await run.loadModel(stories, { name: 'mine.gguf' });
+  assert.deepEqual(
+    [state.status, state.stopReason, state.prompt, state.sampler.temperature, state.stack, state.examples],
+    ['ready', '', 'Once upon a time', 0.8, 'self', []],
+  );
+  assert.ok(state.tokens.length > 2);
+  // what a visitor has set stays
+  await run.loadModel(dates, { name: 'dates', address: 'd', opens });
+  run.setSampler({ temperature: 1.2 });
+  await run.setPrompt('20');
+  await run.loadModel(stories, { name: 'mine.gguf' });
+  assert.deepEqual([state.prompt, state.sampler.temperature], ['20', 1.2]);
+});
+
 test('an encoder, which predicts no tokens, generates none', async () => {
   const { state, run } = made({ prompt: 'abc' });
   await run.make({ kind: 'encoder', vocabSize: 256, dModel: 8, nLayers: 1, nHeads: 1, dFf: 8, contextLength: 16 }, 1);

@@ -13,10 +13,10 @@ import { onDemand } from './state/late.js';
 import * as header from './panels/header.js';
 import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
-import * as prompt from './panels/prompt.js';
 import * as anatomy from './panels/anatomy.js';
 import Heads from './views/inside/Heads.svelte';
 import * as attention from './panels/attention.js';
+import Prompt from './views/write/Prompt.svelte';
 import Text from './views/write/Text.svelte';
 import NextToken from './views/write/NextToken.svelte';
 import Parameters from './views/count/Parameters.svelte';
@@ -80,7 +80,6 @@ for (const [name, panel] of Object.entries({
   header,
   models,
   notice,
-  prompt,
   anatomy,
   attention,
   lens,
@@ -110,6 +109,7 @@ function put(name, component, props) {
   return exports;
 }
 for (const [name, component] of Object.entries({
+  prompt: Prompt,
   stream: Text,
   next: NextToken,
   heads: Heads,

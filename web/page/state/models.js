@@ -10,6 +10,7 @@
  * @property {string} about
  * @property {string[]} [parts]  the files of a folder
  * @property {boolean} [better]
+ * @property {string} [caution]  what its answers are not
  * @property {Opening} opens   taken over when it follows a model of another kind, or none
  *
  * @typedef {object} Opening
@@ -29,7 +30,7 @@ export const SHIPPED = [
   {
     file: 'weights/stories-1m-q4_0.gguf',
     name: 'stories-1M Q4_0',
-    about: 'writes short stories in simple English; the smallest, here at once',
+    about: 'writes short stories in simple English; small, loads instantly',
     opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 4, head: 0 } },
   },
   {
@@ -56,6 +57,7 @@ export const SHIPPED = [
     parts: ['config.json', 'model.safetensors', 'tokenizer.json'],
     name: 'dates',
     about: 'reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter',
+    caution: 'Trained on dates only: any other text is answered with a date that means nothing.',
     // in layer 1, head 1 each digit of the year looks at that digit in the source, the month at its name, the day at
     // the day
     opens: {

@@ -19,6 +19,9 @@ const READING_MS = 120; // per token: about 250 words a minute with tokens of th
 export const RUNNABLE = 60e6; // parameters that are made here with random weights, at most
 const PATTERN_BUDGET = 256e6; // bytes of attention rows kept; beyond it the text goes on unseen
 
+/** Of a model that is neither shipped nor made here. */
+const OPENING = { prompt: 'Once upon a time', temperature: 0.8 };
+
 const sentence = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));
 const aborted = (/** @type {any} */ error) => error?.name === 'AbortError';
 
@@ -49,6 +52,21 @@ export function createRun(store) {
   const early = new Set(); // what a visitor has set before any model was there: no opening takes its place
 
   const model = () => state.model?.api;
+  /**
+   * The opening of a model that brings none, after one of another kind: what that one's opening has set is taken back.
+   * @param {import('./store.js').LoadedModel} old
+   * @param {string} kind  of the new one
+   * @returns {import('./models.js').Opening}
+   */
+  function plainOpening({ opens }, kind) {
+    const { prompt, sampler } = state;
+    const own = prompt === opens?.prompt ? '' : prompt;
+    return {
+      prompt: kind === 'encoder_decoder' ? own : own || OPENING.prompt,
+      temperature: sampler.temperature === opens?.temperature ? OPENING.temperature : sampler.temperature,
+    };
+  }
+
   /** Of an opening what is not set already. */
   const unset = (/** @type {any} */ opens) =>
     opens && Object.fromEntries(Object.entries(opens).filter(([key]) => state.model || !early.has(key)));
@@ -137,7 +155,10 @@ export function createRun(store) {
     // from here on nothing is waited for: another may be on its way to this place
     const old = state.model;
     // what was typed stays among models of a kind
-    const opens = !old || old.config.kind !== api.config.kind ? unset(about.opens) : undefined;
+    const another = !old || old.config.kind !== api.config.kind;
+    const opens = another
+      ? unset(about.opens ?? (old && !about.made ? plainOpening(old, api.config.kind) : undefined))
+      : undefined;
     const shown = (opens ?? (about.opens?.stack ? {} : about.opens))?.head;
     if (about.made) {
       // it has no token to begin with, and reads bytes: half of its context is left to write in
@@ -159,6 +180,7 @@ export function createRun(store) {
         address: about.address ?? '',
         source: about.source ?? null,
         made: about.made ?? null,
+        opens: about.opens,
         fileBytes: about.fileBytes ?? null,
         config,
         parameters: api.parameters,
@@ -177,6 +199,7 @@ export function createRun(store) {
       key: null,
       hover: null,
       status: 'ready',
+      stopReason: '',
       memory: api.memory,
       stack: opens?.stack ?? 'self',
       examples: about.opens?.examples ?? [],

@@ -16,6 +16,7 @@
  * @property {string} address     where it came from: an address, a file's name, or '' for one built here
  * @property {any} source          what the library was given, to load it again otherwise; null for one built here
  * @property {{ config: any, seed: number } | null} made  of which one built here was made
+ * @property {import('./models.js').Opening} [opens]  what it began with
  * @property {number | null} fileBytes
  * @property {any} config
  * @property {any} parameters     the table of the file that was loaded

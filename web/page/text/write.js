@@ -162,3 +162,56 @@ export function partingSaid(texts, bits, at) {
   const first = (/** @type {number} */ i) => `${quoted(texts[i][at])} ${percent(2 ** -bits[i][0])}`;
   return `They part after ${quoted(texts[0][at - 1])}: the model gave ${first(0)}, ${first(1)}. Over the ${n === 1 ? 'one token' : `${n} tokens`} that both have, ${by >= 0 ? 'this version' : 'the previous version'} is more likely, by ${figures(Math.abs(by))} bits.`;
 }
+
+// -- prompt -----------------------------------------------------------------------------------------------------------
+
+export const PROMPT = {
+  title: 'Prompt and sampling',
+  prompt: 'Prompt',
+  placeholder: 'Write the beginning of a story',
+  step: 'Step',
+  stop: 'Stop',
+  startOver: 'Start over',
+  examples: 'Example prompts',
+  reads: 'reads',
+  sources: 'Examples',
+};
+
+/** @param {import('../state/store.js').State['status']} status @param {boolean} written */
+export const goSaid = (status, written) =>
+  status === 'paused' && written ? 'Continue' : status === 'done' ? 'Run again' : 'Run';
+
+const STORIES = ['The dragon was sad because', 'Tom and Sue went to the park', 'One day, a girl lost her'];
+const ANY = ['Once upon a time', 'The capital of France is', '1, 2, 3, 4,'];
+
+/**
+ * Prompts that suit a decoder.
+ * @param {import('../state/store.js').LoadedModel | null} model
+ */
+export const examplePrompts = (model) =>
+  !model || model.wordless ? [] : /^weights\/stories/.test(model.address) ? STORIES : ANY;
+
+export const SAMPLING = {
+  title: 'Sampling',
+  temperature: 'temperature',
+  topK: 'top-k',
+  topP: 'top-p',
+  seed: 'seed',
+  newSeed: 'New seed',
+  maxTokens: 'max tokens',
+  past: 'continue after end-of-story',
+  pace: 'pace',
+};
+
+export const PACES = /** @type {const} */ ([
+  { key: 'reading', name: 'reading speed' },
+  { key: 'fast', name: 'full speed' },
+  { key: 'step', name: 'one token at a time' },
+]);
+
+export const temperatureSaid = (/** @type {number} */ t) => (t === 0 ? '0, greedy' : t.toFixed(2));
+export const topKSaid = (/** @type {number} */ k) => (k === 0 ? 'off' : String(k));
+export const topPSaid = (/** @type {number} */ p) => (p === 1 ? 'off' : p.toFixed(2));
+
+/** What the fold hides. @param {Sampler} sampler */
+export const samplingSaid = ({ topK, topP, seed }) => `top-k ${topKSaid(topK)}, top-p ${topPSaid(topP)}, seed ${seed}`;
