@@ -89,7 +89,7 @@ test('what changed between two shipped models is told in words, and nothing that
   assert.deepEqual(await page.locator('.flows .box.norm.differs').allTextContents(), []);
   // the loaded one beside itself
   await page.locator('#preset').selectOption({ label: 'stories-5M' });
-  await page.waitForFunction(() => /Nothing is set otherwise/.test(document.querySelector('.changes').textContent));
+  await page.waitForFunction(() => /Both have the same settings/.test(document.querySelector('.changes').textContent));
   assert.equal(await page.locator('.flows .differs, .flows .unlike').count(), 0);
   assert.deepEqual(complaints, []);
   await close();

@@ -23,7 +23,7 @@ import Parameters from './views/count/Parameters.svelte';
 import Memory from './views/count/Memory.svelte';
 import Cost from './views/count/Cost.svelte';
 import * as walk from './panels/walk.js';
-import * as compare from './panels/compare.js';
+import Compare from './views/experiment/Compare.svelte';
 import Trace from './views/count/Trace.svelte';
 import * as lens from './panels/lens.js';
 import Ablate from './views/experiment/Ablate.svelte';
@@ -83,7 +83,6 @@ for (const [name, panel] of Object.entries({
   anatomy,
   attention,
   lens,
-  compare,
   tutorials,
   walk,
 })) {
@@ -119,6 +118,7 @@ for (const [name, component] of Object.entries({
   cost: Cost,
   ablate: Ablate,
   break: Break,
+  compare: Compare,
 }))
   put(name, component);
 
