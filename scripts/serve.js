@@ -3,6 +3,7 @@
 //   node scripts/serve.js FOLDER [--port N] [--open]
 //
 // Sends the two headers that allow a page shared memory, so that the engine can use threads. Answers range requests.
+// Answers 304 to a client whose copy of a file has not changed (ETag).
 // Sends FILE.br or FILE.gz (precompress.js) instead of FILE to clients that accept the encoding. Tests import `serve`.
 import { createReadStream, readFileSync, realpathSync, statSync } from 'node:fs';
 import { spawn } from 'node:child_process';
@@ -108,7 +109,7 @@ export async function serve(
       response.end(`${text}\n`);
     };
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(405, 'only GET and HEAD');
-    let root, file, size;
+    let root, file, size, changed;
     try {
       const path = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
       const mount = mounts.find((each) => path.startsWith(each.path));
@@ -120,6 +121,7 @@ export async function serve(
       const found = statSync(file);
       if (!file.startsWith(root + sep) || !found.isFile()) return refuse(404, 'not found');
       size = found.size;
+      changed = found.mtimeMs;
     } catch {
       return refuse(404, 'not found');
     }
@@ -138,11 +140,20 @@ export async function serve(
       headers['Content-Encoding'] = copy.coding;
       ({ file, size } = copy);
     }
+    const etag = `"${[size, changed].map((n) => Math.round(n).toString(36)).join('-')}${copy ? `-${copy.coding}` : ''}"`;
+    headers.ETag = etag;
+    const known = String(request.headers['if-none-match'] ?? '').split(/\s*,\s*/);
+    if (known.some((each) => each === '*' || each.replace(/^W\//, '') === etag)) {
+      delete headers['Content-Encoding'];
+      response.writeHead(304, headers);
+      return response.end();
+    }
     let start = 0,
       end = size - 1,
       status = 200;
     const range = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '');
-    if (range && (range[1] || range[2])) {
+    const isSame = (request.headers['if-range'] ?? etag) === etag; // otherwise the whole file is sent
+    if (isSame && range && (range[1] || range[2])) {
       start = range[1] ? Number(range[1]) : Math.max(0, size - Number(range[2]));
       if (range[1] && range[2]) end = Math.min(end, Number(range[2]));
       if (start > end) {

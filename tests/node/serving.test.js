@@ -113,6 +113,27 @@ test('a file without copies is sent as it is, without Vary', async () => {
   assert.ok(body.equals(noise));
 });
 
+test('a client that has a file is told so, and one that has another version gets the file', async () => {
+  for (const accepted of ['br', 'gzip', 'identity']) {
+    const first = await ask('assets/main.js', { 'Accept-Encoding': accepted });
+    const { etag } = first.headers;
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const again = await ask('assets/main.js', { 'Accept-Encoding': accepted, 'If-None-Match': known });
+      assert.deepEqual([again.status, again.headers.etag, again.body.length], [304, etag, 0]);
+      assert.equal(again.headers.vary, 'Accept-Encoding');
+    }
+    const other = await ask('assets/main.js', { 'Accept-Encoding': accepted, 'If-None-Match': '"other"' });
+    assert.deepEqual([other.status, other.body.length], [200, first.body.length]);
+  }
+  const tags = await Promise.all(
+    ['br', 'gzip', 'identity'].map((accepted) => ask('assets/main.js', { 'Accept-Encoding': accepted })),
+  );
+  assert.equal(new Set(tags.map(({ headers }) => headers.etag)).size, 3);
+  const { etag } = (await ask('noise.gguf')).headers;
+  assert.equal((await ask('noise.gguf', { Range: 'bytes=1-2', 'If-Range': etag })).status, 206);
+  assert.equal((await ask('noise.gguf', { Range: 'bytes=1-2', 'If-Range': '"other"' })).status, 200);
+});
+
 test('HEAD has the headers of GET and no body', async () => {
   for (const accepted of ['br', 'gzip', 'identity']) {
     const get = await ask('assets/main.js', { 'Accept-Encoding': accepted }),

@@ -1,5 +1,6 @@
 // sessions.test.js - generation in a session, the tokens that chat does not run again, and saved sessions
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -377,9 +378,15 @@ describe('chat', () => {
 
 /** The number at a place of a saved session's header: version, description, tokens, positions, block bytes, edited. */
 const header = (state, i) => new DataView(state.buffer).getUint32(8 + 4 * i, true);
-const changed = (state, change) => {
+const damaged = (state, change) => {
   const copy = state.slice();
   change(copy, new DataView(copy.buffer));
+  return copy;
+};
+/** A change by somebody who also writes the checksum of the changed bytes. */
+const changed = (state, change) => {
+  const copy = damaged(state, change);
+  copy.set(createHash('sha256').update(copy.subarray(0, -32)).digest(), copy.length - 32);
   return copy;
 };
 
@@ -462,9 +469,9 @@ for (const worker of [false, true]) {
         /no saved session/,
       );
       await no(
-        changed(state, (b, v) => v.setUint32(8, 2, true)),
+        changed(state, (b, v) => v.setUint32(8, 1, true)),
         'unsupported',
-        /version 2/,
+        /version 1, expected 2/,
       );
       const text = header(state, 1);
       const idsAt = 32 + text;
@@ -506,7 +513,7 @@ for (const worker of [false, true]) {
         'bad-file',
       );
       await no(
-        changed(state, (b, v) => v.setFloat32(state.length - 4, NaN, true)),
+        changed(state, (b, v) => v.setFloat32(state.length - 36, NaN, true)),
         'not-finite',
       );
       await no(
@@ -515,10 +522,16 @@ for (const worker of [false, true]) {
         /out of range/,
       );
       await no(
-        changed(state, (b) => (b[state.length - 4] ^= 1)),
+        changed(state, (b) => (b[state.length - 36] ^= 1)),
         'bad-file',
         /it was changed/,
       );
+      for (const at of [28, idsAt, idsAt + 4 * 69, blocksAt + 5, state.length - 36, state.length - 1])
+        await no(
+          damaged(state, (b) => (b[at] ^= 1)),
+          'bad-file',
+          /the state was damaged: the checksum at its end is not that of its bytes/,
+        );
       await no(
         changed(state, (b, v) => v.setInt32(idsAt + 4 * 69, 5, true)),
         'bad-file',

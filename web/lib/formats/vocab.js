@@ -100,7 +100,8 @@ export async function ggufTokenizer(where, meta) {
     const scores = get('scores');
     if (!isList(scores) || scores.length !== tokens.length)
       refuse(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
-    for (let i = 0; i < scores.length; i++)
+    const areNumbers = scores instanceof Float32Array && !scores.includes(NaN);
+    for (let i = 0; !areNumbers && i < scores.length; i++)
       if (!(scores[i] <= Infinity)) refuse(`tokenizer.ggml.scores has no number at place ${i}`);
     const { sentencePieceJson } = await import('./pieces.js');
     return {

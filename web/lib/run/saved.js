@@ -2,18 +2,34 @@
 //
 // Little-endian: 8 bytes of MAGIC; six uint32: version, bytes of the description, tokens, positions in the cache, bytes
 // of a block of the cache, 1 where edits were in effect; the description as UTF-8; the tokens as int32; the blocks of
-// 64 positions as gf_session_save writes them. A description is the configuration as JSON, the type of the cache and
-// the types of the weights, each in a line.
+// 64 positions as gf_session_save writes them; the SHA-256 of all bytes before it. A description is the configuration
+// as JSON, the type of the cache and the types of the weights, each in a line.
 import { fail } from '../base/errors.js';
 import { checkedIds } from '../base/values.js';
+import { Sha256 } from '../download/sha256.js';
 import { failContextFull } from '../input/options.js';
 
 /** @typedef {import('./loaded_model.js').LoadedModel} LoadedModel */
 /** @typedef {import('./sequence.js').Sequence} Sequence */
 
 const MAGIC = 'GFsessn\n';
-const VERSION = 1;
+const VERSION = 2;
 const HEADER_BYTES = MAGIC.length + 6 * 4;
+const DIGEST_BYTES = 32;
+
+/**
+ * The SHA-256 of a state's bytes without the last DIGEST_BYTES. Only secure contexts have crypto.subtle; Sha256
+ * takes 20 ms for a million bytes.
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @returns {Promise<Uint8Array>}
+ */
+async function digestOf(bytes) {
+  const covered = bytes.subarray(0, bytes.length - DIGEST_BYTES);
+  const { subtle } = globalThis.crypto ?? {};
+  if (subtle) return new Uint8Array(await subtle.digest('SHA-256', covered));
+  const digits = new Sha256().update(covered).digest();
+  return Uint8Array.from({ length: DIGEST_BYTES }, (_, i) => parseInt(digits.slice(2 * i, 2 * i + 2), 16));
+}
 
 /**
  * What a model must have in common with the one whose session was saved.
@@ -28,9 +44,9 @@ const description = ({ config, kvDtype, table }) =>
  * Write a session.
  * @param {LoadedModel} model
  * @param {{sequence: Sequence, ids: number[]}} entry
- * @returns {Uint8Array<ArrayBuffer>}
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
-export function savedBytes(model, { sequence, ids }) {
+export async function savedBytes(model, { sequence, ids }) {
   const { session } = sequence;
   const text = new TextEncoder().encode(description(model));
   const cached = model.config.causal ? session.length : 0; // otherwise the next call runs every token again
@@ -38,7 +54,8 @@ export function savedBytes(model, { sequence, ids }) {
   const blocks = Math.ceil(cached / model.engine.schema.kv_block);
   const idsAt = HEADER_BYTES + text.length;
   const blocksAt = idsAt + 4 * ids.length;
-  const out = new Uint8Array(blocksAt + blocks * blockBytes);
+  const end = blocksAt + blocks * blockBytes;
+  const out = new Uint8Array(end + DIGEST_BYTES);
   const view = new DataView(out.buffer);
   out.set(new TextEncoder().encode(MAGIC));
   [VERSION, text.length, ids.length, cached, blockBytes, sequence.isEdited ? 1 : 0].forEach((x, i) =>
@@ -47,6 +64,7 @@ export function savedBytes(model, { sequence, ids }) {
   out.set(text, HEADER_BYTES);
   ids.forEach((id, i) => view.setInt32(idsAt + 4 * i, id, true));
   for (let i = 0; i < blocks; i++) out.set(session.saveBlock(i), blocksAt + i * blockBytes);
+  out.set(await digestOf(out), end);
   return out;
 }
 
@@ -54,7 +72,7 @@ export function savedBytes(model, { sequence, ids }) {
  * Fill a new sequence from saved bytes. After an error the caller closes it.
  * @param {LoadedModel} model
  * @param {Sequence} sequence  without captures and edits; of an encoder-decoder with its source
- * @param {Uint8Array} bytes
+ * @param {Uint8Array<ArrayBuffer>} bytes
  * @param {import('../base/event_loop.js').Yielder} yielder
  * @returns {Promise<number[]>} all tokens of the session
  */
@@ -73,7 +91,7 @@ export async function restore(model, sequence, bytes, yielder) {
   const blocks = Math.ceil(cached / block);
   const idsAt = HEADER_BYTES + textBytes;
   const blocksAt = idsAt + 4 * n;
-  const end = blocksAt + blocks * blockBytes;
+  const end = blocksAt + blocks * blockBytes + DIGEST_BYTES;
   if (bytes.length !== end)
     fail(bytes.length < end ? 'truncated' : 'bad-file', `the state has ${bytes.length} bytes, expected ${end}`);
   const lines = new TextDecoder().decode(bytes.slice(HEADER_BYTES, idsAt)).split('\n');
@@ -87,6 +105,9 @@ export async function restore(model, sequence, bytes, yielder) {
   const sizes = `${cached} of ${n} positions in blocks of ${blockBytes} bytes`;
   if (cached > n || edited > 1 || blockBytes !== session.blockBytes || (cached && !model.config.causal))
     fail('bad-file', `the header of the state is malformed: ${sizes}`);
+  const digest = await digestOf(bytes);
+  if (digest.some((byte, i) => byte !== bytes[end - DIGEST_BYTES + i]))
+    fail('bad-file', 'the state was damaged: the checksum at its end is not that of its bytes');
   const ids = checkedIds(
     Array.from({ length: n }, (_, i) => view.getInt32(idsAt + 4 * i, true)),
     'list of saved ids',
