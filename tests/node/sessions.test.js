@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { EngineSession } from '../../web/lib/engine/session.js';
 import { create, load } from '../../web/lib/index.js';
-import { collect, numbers, openCase, refused, sameBits, stories } from './helpers.js';
+import { collect, limited, numbers, openCase, refused, sameBits, stories } from './helpers.js';
 
 const prompt = 'Once upon a time';
 const sampled = { maxTokens: 14, temperature: 0.9, topK: 40, repetitionPenalty: 1.2, seed: 5, logprobs: 2 };
@@ -357,6 +357,52 @@ describe('chat', () => {
     assert.equal((await collect(model.chat(messages, options))).summary.prefilledTokens, 1);
     model.dispose();
   });
+
+  for (const worker of [false, true])
+    test(`a call that runs out of memory frees the conversation and succeeds${worker ? ', in a worker' : ''}`, async () => {
+      const open = () =>
+        load(`${folder}/`, { worker, threads: 1, contextLength: 4096, kvDtype: 'f32', wasm: limited(140) });
+      /** Sessions of 2000 positions until memory is exhausted. */
+      const fill = async (model) => {
+        const sessions = [];
+        for (;;) {
+          const session = await model.session();
+          sessions.push(session);
+          try {
+            await session.eval(new Array(2000).fill(1));
+          } catch (/** @type {any} */ error) {
+            assert.equal(error.code, 'out-of-memory', error.stack);
+            return sessions;
+          }
+        }
+      };
+      const plain = await open();
+      const without = (await fill(plain)).length;
+      plain.dispose();
+      const model = await open();
+      const messages = [user('A'.repeat(3000))];
+      const reused = async () =>
+        (await collect(model.chat(messages, { ...options, maxTokens: 1 }))).summary.reusedTokens;
+      assert.equal(await reused(), 0);
+      assert.ok((await reused()) > 2000);
+      const sessions = await fill(model);
+      assert.ok(without > 2, `${without}`);
+      assert.equal(sessions.length, without);
+      await Promise.all(sessions.map((session) => session.close()));
+      assert.equal(await reused(), 0);
+      // a generation whose prompt takes the place of the conversation
+      const held = []; // a session that nothing refers to would be closed by the garbage collector
+      for (let i = 0; i < without - 3; i++) {
+        held.push(await model.session());
+        await held[i].eval(new Array(2000).fill(1));
+      }
+      assert.ok((await reused()) > 2000);
+      const { ids } = await collect(model.generate(new Array(3900).fill(1), { ...options, ignoreEos: true }));
+      assert.equal(ids.length, options.maxTokens);
+      assert.equal(await reused(), 0);
+      await Promise.all(held.map((session) => session.close()));
+      model.dispose();
+    });
 
   test('a session of another model, and options that belong to the session, are refused', async () => {
     const model = await load(`${folder}/`, { threads: 1 });

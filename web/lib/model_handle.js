@@ -12,6 +12,7 @@ import { fail, guardedAsync, refusal, show } from './base/errors.js';
 import { LIMITS, number, checkedText } from './base/values.js';
 import { finalizers, keepAlive } from './base/lifetimes.js';
 import { Session, generateWhole, isSessionOf } from './session.js';
+import { FreeingRemote } from './worker/freeing.js';
 
 /** @typedef {import('./index.js').Config} Config */
 /** @typedef {import('./index.js').Ids} Ids */
@@ -121,11 +122,23 @@ export class Model {
    * @param {any} info
    */
   constructor(remote, info) {
-    this.#remote = remote;
+    this.#remote = new FreeingRemote(remote, () => this.#freeConversation());
     this.#info = info;
     Object.freeze(info.config); // flat: every field is a number, a word, or true or false
     this.#limits = limitsOf(info);
     finalizers.register(this, () => remote.close(), this);
+  }
+
+  /**
+   * Free the memory of the conversation that the model keeps, which no caller can free.
+   * @returns {Promise<boolean>} false: there is none, or `chat` is running
+   */
+  async #freeConversation() {
+    if (this.#chatting || !this.#conversation) return false;
+    const conversation = this.#conversation;
+    this.#conversation = null;
+    await conversation.close().catch(() => {});
+    return true;
   }
 
   /** @param {Parameters<import('./worker/remote.js').Remote['call']>} args */
