@@ -75,7 +75,7 @@ test('a panel whose code fails to load says so and loads on retry, and the page 
 });
 
 test('an explanation whose code fails to load says so and loads on retry', async () => {
-  const late = '**/assets/explanation-*.js';
+  const late = /\/assets\/explanation[^/]*\.js$/i;
   const { page, complaints, close } = await open({
     hash: `${SMALL}&open=ffn&key=1`,
     serviceWorkers: 'block',

@@ -140,7 +140,7 @@ test('an encoder-decoder with grouped queries, q and k norms and a d_head of its
   await resting(page);
   assert.equal(await page.locator('.tok:not(.given)').count(), 4);
   assert.equal(await page.locator('.error').isVisible(), false);
-  assert.match(await page.locator('.anatomy-svg').textContent(), /6 heads across[^]*Encoder, 3 blocks/);
+  assert.match(await page.locator('.anatomy-svg').textContent(), /6 heads, cross-attention[^]*Encoder, 3 blocks/);
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.locator('.stream').getByRole('button', { name: 'Save as JSON' }).click(),
@@ -742,7 +742,7 @@ test('the values of a stage are there as a table, a few columns at a time', asyn
   );
   await complete(page, 8);
   await page.locator('.stage', { hasText: 'SwiGLU' }).press('Enter');
-  await page.getByRole('radio', { name: 'after it' }).press('Enter');
+  await page.getByRole('radio', { name: 'activation', exact: true }).press('Enter');
   await page.locator('.values .as-table summary').press('Enter');
   const api = await load(`${top}weights/stories-1m.gguf`);
   const all = await page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));
@@ -773,9 +773,9 @@ test('the values of a stage are there as a table, a few columns at a time', asyn
     );
   };
   await shown(0);
-  await page.getByRole('button', { name: 'Numbers after' }).press('Enter');
+  await page.getByRole('button', { name: 'Next numbers' }).press('Enter');
   await shown(16);
-  await page.getByRole('button', { name: 'Numbers before' }).press('Enter');
+  await page.getByRole('button', { name: 'Previous numbers' }).press('Enter');
   await shown(0);
   await page.evaluate(axe);
   assert.deepEqual(await page.evaluate(async () => (await window.axe.run('.anatomy')).violations.map((v) => v.id)), []);

@@ -69,7 +69,7 @@ const SAYS = {
       .slice(0, 4)
       .map((e) => e.textContent)
       .concat(
-        document.querySelector('.inspector .values .cell').textContent,
+        document.querySelector('.inspector .values .cell')?.textContent,
         document.querySelector('.inspector .neurons').textContent,
       )
       .join(' | '),
@@ -395,13 +395,13 @@ test('every layer of an encoder with more of them than the decoder is reached, a
   const inTurn = () =>
     page.locator('.tile[tabindex="0"]').evaluateAll((list) => list.map((t) => t.getAttribute('aria-label')));
   await page.getByRole('radio', { name: 'encoder', exact: true }).click();
-  for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Layer after' }).click();
-  await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '2 of 3');
+  for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Next layer' }).click();
+  await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '3 of 3');
   assert.match(await page.locator('#h-attention').textContent(), /^Encoder layer 2/);
   assert.deepEqual(await inTurn(), ['layer 3, head 1']);
   // the picture draws the decoder, whose last layer this is
   await page.waitForFunction(() =>
-    /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell').textContent),
+    /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell')?.textContent),
   );
   await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
   await page.waitForFunction(() => /^Layer 1, head 0/.test(document.querySelector('#h-attention').textContent));
@@ -426,10 +426,10 @@ test('the arrow keys choose among stacks and among values, and a button that was
   await page.waitForFunction(() => document.querySelectorAll('.values .tabs button').length === 3);
   const values = 'Values of this stage';
   assert.deepEqual(await order(values), ['0 true', '-1 false', '-1 false']);
-  await page.getByRole('radio', { name: 'before the bend' }).press('ArrowRight');
+  await page.getByRole('radio', { name: 'before activation' }).press('ArrowRight');
   assert.deepEqual(await order(values), ['-1 false', '0 true', '-1 false']);
   assert.match(await page.locator('.values .cell').textContent(), /mlp\.hook_post/);
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'after it');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), 'activation');
   await page.locator('[data-tutorial="5"] summary').press('Enter');
   const alone = page.getByRole('button', { name: /^Run this one.*The whole walk/ });
   await alone.press('Enter');
@@ -468,7 +468,7 @@ test('the head’s sentence is of the token in hand', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&open=head');
   const said = (/** @type {string} */ word) =>
     page.waitForFunction(
-      (word) => document.querySelector('.values .cell').textContent.startsWith(`“${word}” is followed by`),
+      (word) => document.querySelector('.values .cell')?.textContent.startsWith(`“${word}” is followed by`),
       word,
     );
   const word = (/** @type {number} */ i) => page.locator('.tok').nth(i).textContent();
@@ -481,7 +481,7 @@ test('the head’s sentence is of the token in hand', async () => {
     .click();
   await said(await word(last - 1));
   await page.locator('.stage', { hasText: 'Embedding' }).press('Enter');
-  await page.waitForFunction(() => /hook_embed/.test(document.querySelector('.values .cell').textContent));
+  await page.waitForFunction(() => /hook_embed/.test(document.querySelector('.values .cell')?.textContent));
   await page.locator('.tok').nth(last).click();
   await page.locator('.stage', { hasText: /^Head/ }).press('Enter');
   await said(await word(last));

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { camelConfig, completeConfig } from '../../web/lib/formats/config.js';
 import { PRESETS, countParameters, create, estimate, load } from '../../web/lib/index.js';
 import { OPERATION_NAMES as NAMES } from '../../web/page/text/count.js';
-import { OPERATIONS, stagesOf, timeOf } from '../../web/page/text/stages.js';
+import { OPERATIONS, stagesOf, timeOf } from '../../web/page/views/inside/anatomy/stages.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
 const sum = (list) => list.reduce((a, b) => a + b, 0);

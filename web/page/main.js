@@ -13,7 +13,7 @@ import { onDemand } from './state/late.js';
 import * as header from './panels/header.js';
 import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
-import * as anatomy from './panels/anatomy.js';
+import Anatomy from './views/inside/anatomy/Anatomy.svelte';
 import Heads from './views/inside/Heads.svelte';
 import * as attention from './panels/attention.js';
 import Prompt from './views/write/Prompt.svelte';
@@ -80,7 +80,6 @@ for (const [name, panel] of Object.entries({
   header,
   models,
   notice,
-  anatomy,
   attention,
   lens,
   tutorials,
@@ -111,6 +110,7 @@ for (const [name, component] of Object.entries({
   prompt: Prompt,
   stream: Text,
   next: NextToken,
+  anatomy: Anatomy,
   heads: Heads,
   parameters: Parameters,
   trace: Trace,

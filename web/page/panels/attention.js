@@ -536,7 +536,7 @@ export function create(root, store, run) {
   const explain = el('details', { class: 'as-table explain' }, el('summary', {}, 'Explain this number'), terms);
   details.before(explain);
   const explanation = onDemand(
-    () => import('../explanation.js'),
+    () => import('../explanation.svelte.js'),
     ({ createExplanation }) => {
       const made = createExplanation(state, run, 'cell');
       terms.replaceChildren(made.root);

@@ -130,7 +130,7 @@ export function createInquiry(store, { turn, reads, has, fail }) {
 
   /**
    * One number of a pass over the text, and the terms that made it.
-   * @param {import('../explanation.js').Cell} cell
+   * @param {import('../views/inside/explanation.js').Cell} cell
    * @param {AbortSignal} signal
    */
   function explain(cell, signal) {

@@ -23,7 +23,7 @@
  */
 
 /**
- * Of the story models' heads those that gather their weight most on few tokens over a whole story.
+ * The story models open on the head of their first layer that gathers its weight most on few tokens over a whole story.
  * @type {Shipped[]}
  */
 export const SHIPPED = [
@@ -31,26 +31,26 @@ export const SHIPPED = [
     file: 'weights/stories-1m-q4_0.gguf',
     name: 'stories-1M Q4_0',
     about: 'writes short stories in simple English; small, loads instantly',
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 4, head: 0 } },
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 0, head: 3 } },
   },
   {
     file: 'weights/stories-1m.gguf',
     name: 'stories-1M',
     about: 'the same weights with 8 instead of 4 bits',
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 4, head: 0 } },
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 0, head: 3 } },
   },
   {
     file: 'weights/stories.gguf',
     name: 'stories-5M',
     about: 'the same stories, better told; modern block, Q8_0',
     better: true,
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 4, head: 1 } },
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 0, head: 0 } },
   },
   {
     file: 'weights/stories-gpt2.gguf',
     name: 'stories-GPT-2',
     about: "the same stories on GPT-2's architecture, the size of the small one, to compare",
-    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 3, head: 1 } },
+    opens: { prompt: 'Once upon a time, a little fox found a', temperature: 0.8, head: { layer: 0, head: 3 } },
   },
   {
     file: 'weights/dates/',
@@ -58,7 +58,7 @@ export const SHIPPED = [
     name: 'dates',
     about: 'reads a date as people write it and writes it as yyyy-mm-dd; encoder-decoder of 2017, letter by letter',
     caution: 'Trained on dates only: any other text is answered with a date that means nothing.',
-    // in layer 1, head 1 each digit of the year looks at that digit in the source, the month at its name, the day at
+    // in block 2, head 2 each digit of the year looks at that digit in the source, the month at its name, the day at
     // the day
     opens: {
       prompt: '',

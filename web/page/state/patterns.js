@@ -83,22 +83,24 @@ export class PatternStore {
     return row ? row.subarray(head * width, (head + 1) * width) : null;
   }
 
-  /** The head to show first: the one whose weight is gathered most on few tokens other than the first and itself. */
+  /**
+   * The head of the first layer to show first: the one whose weight is gathered most on few tokens other than the first
+   * and itself.
+   */
   telling() {
     let best = { layer: 0, head: 0 },
       most = -1;
-    for (let layer = 0; layer < this.nLayers; layer++)
-      for (let head = 0; head < this.nHeads; head++) {
-        let sum = 0;
-        for (let q = 2; q < this.length; q++) {
-          const row = this.row(layer, head, q);
-          for (let k = 1; k < q - 1; k++) sum += row[k] ** 2;
-        }
-        if (sum > most) {
-          most = sum;
-          best = { layer, head };
-        }
+    for (let head = 0; head < this.nHeads; head++) {
+      let sum = 0;
+      for (let q = 2; q < this.length; q++) {
+        const row = this.row(0, head, q);
+        for (let k = 1; k < q - 1; k++) sum += row[k] ** 2;
       }
+      if (sum > most) {
+        most = sum;
+        best = { layer: 0, head };
+      }
+    }
     return best;
   }
 

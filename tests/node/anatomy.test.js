@@ -1,0 +1,164 @@
+// anatomy.test.js - the picture of a forward pass: its layout for every architecture and width, and what it shows of a
+// text
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { camelConfig, completeConfig } from '../../web/lib/formats/config.js';
+import { PRESETS, countParameters } from '../../web/lib/index.js';
+import { lanesFor, tallPicture } from '../../web/page/draw/anatomy_tall.js';
+import { LANES, widePicture } from '../../web/page/draw/anatomy_wide.js';
+import { relativeStrengths, strengths } from '../../web/page/draw/strips.js';
+import { PatternStore } from '../../web/page/state/patterns.js';
+import { frameOf } from '../../web/page/views/inside/anatomy/frame.js';
+import { stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
+
+const small = { vocab_size: 96, d_model: 32, n_layers: 3, n_heads: 4 };
+/** @type {Record<string, any>} */
+const architectures = {
+  ...PRESETS,
+  'post-norm encoder-decoder': {
+    ...small,
+    kind: 'encoder_decoder',
+    n_encoder_layers: 2,
+    norm: 'layernorm',
+    norm_placement: 'post',
+    final_norm: false,
+  },
+  'pre-norm encoder-decoder': { ...small, kind: 'encoder_decoder', n_encoder_layers: 1 },
+  encoder: { ...small, kind: 'encoder', position: 'learned' },
+  'one block, one head': { ...small, n_layers: 1, n_heads: 1 },
+};
+
+/** Stages of each architecture, with its first, a middle and its last layer open. */
+function* partsOfEach() {
+  for (const [name, given] of Object.entries(architectures)) {
+    const config = camelConfig(completeConfig(given));
+    const { rows } = countParameters(given);
+    for (const layer of new Set([0, config.nLayers >> 1, config.nLayers - 1])) {
+      const stages = stagesOf(config, rows, layer, 7, 5);
+      const post = config.normPlacement === 'post';
+      yield { name: `${name}, layer ${layer}`, parts: { stages: stages.map((s) => s.id), post, heads: config.nHeads } };
+    }
+  }
+}
+const numbersIn = (/** @type {string} */ path) => path.match(/-?[\d.]+/g)?.map(Number) ?? [];
+
+test('every stage has one caption and every number of the layout is finite, in both pictures', () => {
+  for (const { name, parts } of partsOfEach()) {
+    for (const picture of [widePicture(parts), tallPicture(parts, 334)]) {
+      const where = `${name}, ${picture.tall ? 'tall' : 'wide'}`;
+      assert.deepEqual(picture.captions.map((c) => c.id).sort(), [...parts.stages].sort(), where);
+      assert.equal(picture.bars.length, parts.stages.includes('head') ? 10 : 0, where);
+      assert.equal(!!picture.cross, parts.stages.includes('cross'), where);
+      for (const lane of picture.lanes) {
+        const paths = [lane.stream, lane.q, lane.k, lane.v, lane.through, lane.pluses, lane.asks ?? 'M0'];
+        for (const d of [...paths, ...lane.flow.map((f) => f.d)]) {
+          assert.ok(!/NaN|undefined/.test(d) && numbersIn(d).length, `${where}: ${d}`);
+        }
+        for (const { x, y, width, height } of [...Object.values(lane.strips), ...lane.norms])
+          assert.ok(x >= 0 && y >= 0 && x + width <= picture.width && y + height <= picture.height, where);
+      }
+    }
+  }
+});
+
+test('the tall picture fits every width of a phone, one stage below the other', () => {
+  assert.equal(lanesFor(334), 5); // a phone of 390 px
+  for (const { name, parts } of partsOfEach())
+    for (const width of [280, 334, 402, 560, 830]) {
+      const { captions, lanes, card, height } = tallPicture(parts, width);
+      assert.equal(lanes.length, lanesFor(width));
+      const tops = captions.map((c) => c.back.y);
+      assert.ok(
+        tops.every((y, i) => !i || y >= tops[i - 1] + captions[i - 1].back.height),
+        `${name}, ${width} px: captions at ${tops}`,
+      );
+      assert.ok(captions.every((c) => c.back.height >= 23 && c.back.y + c.back.height <= height));
+      const last = card.dots.x + (lanes.length - 1) * card.step + card.radius;
+      const front = card.stack[card.stack.length - 1];
+      assert.ok(
+        card.dots.x - card.step - card.radius >= front.x && last <= front.x + front.width,
+        `${name}, ${width} px`,
+      );
+    }
+});
+
+test('before the first block is the embedding, before a later one are the stream and the blocks before it', () => {
+  const config = camelConfig(completeConfig({ ...small, n_layers: 6 }));
+  const { rows } = countParameters({ ...small, n_layers: 6 });
+  const titles = (/** @type {number} */ layer) =>
+    Object.fromEntries(stagesOf(config, rows, layer, 7, 0).map((s) => [s.id, s.title]));
+  assert.equal(titles(0).before, undefined);
+  assert.equal(titles(0).more, '5 blocks after');
+  assert.equal(titles(4).before, 'Stream into block 5');
+  assert.equal(titles(4).more, '1 block after');
+  assert.equal(titles(5).more, undefined);
+});
+
+/** A text of so many tokens, whose queries give these weights in layer 0, head 0. */
+function textOf(/** @type {number} */ n, /** @type {(q: number, k: number) => number} */ weight) {
+  const patterns = new PatternStore(1, 1);
+  const data = Float32Array.from({ length: n * n }, (_, i) => {
+    const [q, k] = [Math.floor(i / n), i % n];
+    return k > q ? 0 : weight(q, k);
+  });
+  patterns.append({ 'blocks.0.attn.hook_pattern': { data, shape: [1, n, n] } });
+  return /** @type {any} */ ({
+    model: { config: { nLayers: 1, nHeads: 1, causal: true, kind: 'decoder' } },
+    tokens: Array.from({ length: n }, (_, id) => ({ id, text: ` t${id}`, top: null })),
+    sourceTokens: [],
+    patterns,
+    otherPatterns: null,
+    head: { layer: 0, head: 0 },
+    stack: 'self',
+    hover: null,
+    key: null,
+    cursor: n - 1,
+    logits: new Map(),
+    words: new Map(),
+    sampler: { temperature: 0, topK: 1, topP: 1, seed: 1 },
+  });
+}
+
+test('lanes show the last tokens, and the weights of the token in hand fill its lane', () => {
+  const text = textOf(14, (q) => 1 / (q + 1));
+  const frame = frameOf(text, LANES, 12);
+  assert.equal(frame.first, 5);
+  assert.deepEqual(
+    frame.lanes.map((lane) => lane.text),
+    Array.from({ length: 9 }, (_, i) => `t${5 + i}`),
+  );
+  assert.equal(frame.here, 8);
+  assert.ok(frame.early.every((opacity) => opacity > 0.06));
+  assert.deepEqual(
+    frame.dots.map((row) => row.length),
+    [1, 2, 3, 4, 5, 6, 7, 8, 9],
+  );
+  // from the sum of the five earlier keys to the end of the lane
+  const places = frame.lanes.map((lane) => /** @type {any} */ (lane.mix).at);
+  assert.ok(
+    Math.abs(places[0] - (-8 + 16 * (5.5 / 14))) < 1e-6 && Math.abs(places[8] - (-8 + 16 * (13.5 / 14))) < 1e-6,
+  );
+  assert.equal(frameOf({ ...text, cursor: 2 }, LANES, 12).first, 0);
+  assert.equal(frameOf({ ...text, cursor: 2 }, LANES, 12).lanes.length, 9);
+});
+
+test('the bars are the model’s probabilities, whatever the sampler makes of them', () => {
+  const text = textOf(3, (q) => 1 / (q + 1));
+  text.logits.set(2, Float32Array.from([0, Math.log(2), Math.log(5), -Infinity]));
+  const bars = frameOf(text, LANES, 12).bars;
+  assert.deepEqual(
+    bars.map((bar) => [bar.id, bar.percent]),
+    [
+      [2, '62.5 %'],
+      [1, '25.0 %'],
+      [0, '12.5 %'],
+      [3, '0.0 %'],
+    ],
+  );
+});
+
+test('a strip shows the strength of each part of a vector', () => {
+  assert.deepEqual(strengths([3, 4, 0, 0, 1, -1], 3), [Math.sqrt(12.5), 0, 1]);
+  const rows = relativeStrengths({ data: Float32Array.from([0, 1, 2, 4]), shape: [2, 2] }, 0, 3, 2);
+  assert.deepEqual(rows, [[0, 0.25], [0.5, 1], []]);
+});

@@ -1,0 +1,105 @@
+// anatomy.js - geometry that both pictures of a forward pass share: the wide one, whose lanes run from left to right
+// (anatomy_wide.js), and the tall one for narrow screens, whose lanes run from top to bottom (anatomy_tall.js)
+import { area, curveBumpX, curveBumpY } from 'd3-shape';
+
+/** @typedef {{ x: number, y: number }} Point */
+/** @typedef {Point & { anchor: 'start' | 'middle' | 'end' }} Text */
+/** @typedef {Point & { width: number, height: number }} Rect */
+/** @typedef {Rect & { hue: string, bins: number }} Strip  hue: class of its ground; a vector is drawn in so many bins */
+/** @typedef {Text & { id: string, small: boolean, sub: Text, back: Rect, leader: Point | null }} Caption leader: where a dotted line from the lowest lane ends */
+/**
+ * One token's lane.
+ * @typedef {object} Lane
+ * @property {Text[]} labels
+ * @property {string} stream              path of the residual stream past everything
+ * @property {{ d: string, hue: string }[]} flow  ribbons that never change
+ * @property {string} q                   ribbons into the card of heads
+ * @property {string} k
+ * @property {string} v
+ * @property {string} through             the value's way past the pattern
+ * @property {string} [asks]              ribbon into the card of cross-attention
+ * @property {Record<string, Strip>} strips  by the name of what they show, see anatomy/captured.js
+ * @property {Rect[]} norms
+ * @property {string} pluses              where the block adds to the stream
+ */
+/**
+ * The card of heads, or of cross-attention: dots of a pattern, one row for each query.
+ * @typedef {object} Card
+ * @property {Rect[]} stack   the last first
+ * @property {Text} queries
+ * @property {Text} keys
+ * @property {Text} [name]
+ * @property {Point} dots     centre of the first query's first key
+ * @property {number} step    between two dots
+ * @property {number} radius
+ */
+/**
+ * @typedef {object} Picture
+ * @property {number} width
+ * @property {number} height
+ * @property {boolean} tall
+ * @property {number} letters       of a label, at most
+ * @property {Rect} block
+ * @property {Text} blockName
+ * @property {Lane[]} lanes
+ * @property {Card} card
+ * @property {(Card & { box: Rect, ribbons: { d: string, hue: string }[] }) | null} cross  box: the encoder
+ * @property {Caption[]} captions
+ * @property {{ word: Text, bar: Rect, number: Point }[]} bars  of the next token; bar.width: the longest
+ * @property {(lane: number, here: number, at: number, size: number) => string} mix  a value on its way into the lane in
+ *   hand, where it arrives `at` of the lane's middle, `size` thick
+ * @property {(lane: number, lit: boolean) => string} toHead
+ * @property {(caption: Caption, lanes: number) => string} leader
+ */
+/** What a picture depends on besides its size. @typedef {{ stages: string[], post: boolean, heads: number }} Parts */
+
+export const KEYS = 8; // tokens of the source on the card of cross-attention
+export const BARS = 10;
+export const BINS = { embed: 11, q: 8, k: 8, v: 8, out: 11, added: 11, ffn: 14, resid: 7, more: 11 };
+/** Hue of each strip. @type {Record<string, string>} */
+export const HUES = { embed: 'ink', q: 'q', k: 'k', v: 'v', out: 'p', added: 'p', ffn: 'f', resid: 'ink', more: 'ink' };
+
+/** @typedef {[number, number, number]} End  x, y, thickness */
+
+const across = area()
+  .x((p) => p[0])
+  .y0((p) => p[1] - /** @type {any} */ (p)[2] / 2)
+  .y1((p) => p[1] + /** @type {any} */ (p)[2] / 2)
+  .curve(curveBumpX)
+  .digits(1);
+const down = area()
+  .y((p) => p[1])
+  .x0((p) => p[0] - /** @type {any} */ (p)[2] / 2)
+  .x1((p) => p[0] + /** @type {any} */ (p)[2] / 2)
+  .curve(curveBumpY)
+  .digits(1);
+
+/**
+ * A ribbon from left to right, as thick as its ends.
+ * @param {End} from
+ * @param {End} to
+ */
+export const ribbonAcross = (from, to) => across(/** @type {any} */ ([from, to])) ?? '';
+/**
+ * A ribbon from top to bottom.
+ * @param {End} from
+ * @param {End} to
+ */
+export const ribbonDown = (from, to) => down(/** @type {any} */ ([from, to])) ?? '';
+
+/** A plus sign. @param {number} x @param {number} y */
+export const plus = (x, y) => `M${x - 3} ${y}h6m-3 -3v6`;
+
+/**
+ * Rectangles of a stack of cards, the last first.
+ * @param {Rect} front
+ * @param {number} cards
+ * @param {number} dx
+ * @param {number} dy
+ * @returns {Rect[]}
+ */
+export const stackOf = (front, cards, dx, dy) =>
+  Array.from({ length: cards }, (_, i) => {
+    const k = cards - 1 - i;
+    return { ...front, x: front.x + k * dx, y: front.y - k * dy };
+  });

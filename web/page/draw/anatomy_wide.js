@@ -1,0 +1,244 @@
+// anatomy_wide.js - the picture of a forward pass whose lanes run from left to right, in units of a viewBox of 1400
+import { BARS, BINS, HUES, KEYS, plus, ribbonAcross as ribbon, stackOf } from './anatomy.js';
+
+/** @typedef {import('./anatomy.js').Picture} Picture */
+/** @typedef {import('./anatomy.js').Parts} Parts */
+/** @typedef {import('./anatomy.js').Strip} Strip */
+
+export const LANES = 9;
+const Y0 = 104; // first lane
+const PITCH = 34;
+const STEP = 15.5; // of the pattern
+const BOTTOM = Y0 + (LANES - 1) * PITCH + 46;
+const ACROSS = 300; // what cross-attention takes, between the heads and the FFN
+const CROSS_W = 152;
+const HEIGHT = 470;
+const BAR = 76; // the longest bar of the next token
+/** @type {Record<string, number>} */
+const LEFT = {
+  label: 104,
+  embed: 114,
+  norm1: 204,
+  qkv: 262,
+  card: 424,
+  out: 756,
+  norm2: 838,
+  ffn: 898,
+  resid: 990,
+  more: 1074,
+  final: 1150,
+  bars: 1256,
+};
+const AFTER_CROSS = ['norm2', 'ffn', 'resid', 'more', 'final', 'bars'];
+/** @type {Record<string, number>} */
+const WIDTH = {
+  added: 44,
+  embed: 44,
+  norm1: 8,
+  qkv: 32,
+  card: 196,
+  out: 44,
+  norm2: 8,
+  ffn: 56,
+  resid: 28,
+  more: 44,
+  final: 8,
+};
+/** Height of each strip, and its distance from the lane's middle. @type {Record<string, [number, number]>} */
+const STRIP = {
+  embed: [18, -9],
+  q: [7, -11],
+  k: [7, -3.5],
+  v: [7, 4],
+  out: [18, -9],
+  added: [18, -9],
+  ffn: [28, -14],
+  resid: [16, -8],
+  more: [18, -9],
+};
+
+const yOf = (/** @type {number} */ lane) => Y0 + lane * PITCH;
+const valueY = (/** @type {number} */ lane) => 372 + lane * 5.2;
+
+/**
+ * @param {Parts} parts
+ * @returns {Picture}
+ */
+export function widePicture({ stages, post, heads }) {
+  const has = (/** @type {string} */ id) => stages.includes(id);
+  const cross = has('cross');
+  /** @type {Record<string, number>} */
+  const X = { ...LEFT, cross: 880, added: 1092 };
+  for (const name of AFTER_CROSS) X[name] += cross ? ACROSS : 0;
+  const end = (/** @type {string} */ name) => X[name] + WIDTH[name];
+  const last = has('final') ? 'final' : has('more') ? 'more' : 'resid';
+  const valuesOut = end('card') + 30;
+  return {
+    width: 1400 + (cross ? ACROSS : 0),
+    height: HEIGHT,
+    tall: false,
+    letters: 12,
+    block: { x: 186, y: 64, width: end('resid') + 18 - 186, height: BOTTOM - 52 },
+    blockName: { x: 200, y: BOTTOM + 2, anchor: 'start' },
+    lanes: Array.from({ length: LANES }, (_, i) => laneOf(i, X, { has, post, cross })),
+    card: {
+      stack: stackOf({ x: X.card, y: 92, width: WIDTH.card, height: 262 }, Math.min(5, heads), 7, 6),
+      queries: { x: X.card + WIDTH.card / 2, y: 122, anchor: 'middle' },
+      keys: { x: X.card + WIDTH.card / 2, y: 150 + LANES * STEP + 14, anchor: 'middle' },
+      name: { x: X.card + WIDTH.card / 2, y: 342, anchor: 'middle' },
+      dots: { x: X.card + (WIDTH.card - (LANES + 1) * STEP) / 2 + STEP + 5, y: 150 },
+      step: STEP,
+      radius: 5.2,
+    },
+    cross: cross ? crossCard(X.cross, heads) : null,
+    captions: stages.map((id) => captionOf(id, X, { post, first: has('before') })),
+    bars: Array.from({ length: has('head') ? BARS : 0 }, (_, i) => {
+      const y = Y0 - 14 + i * 31;
+      return {
+        word: { x: X.bars, y: y + 4.5, anchor: 'end' },
+        bar: { x: X.bars + 9, y: y - 4.5, width: BAR, height: 9 },
+        number: { x: X.bars + 15, y: y + 4 },
+      };
+    }),
+    mix: (lane, here, at, size) => ribbon([valuesOut, valueY(lane), 4.4], [X.out, yOf(here) + at, size]),
+    toHead: (lane, lit) =>
+      !has('head') ? '' : ribbon([end(last), yOf(lane), 14], [X.bars - 64, yOf(lane), lit ? 14 : 3]),
+    leader: ({ leader }, lanes) => (leader ? `M${leader.x} ${yOf(lanes - 1) + 12}V${leader.y}` : ''),
+  };
+}
+
+/**
+ * @param {number} i
+ * @param {Record<string, number>} X
+ * @param {{ has: (id: string) => boolean, post: boolean, cross: boolean }} parts
+ * @returns {import('./anatomy.js').Lane}
+ */
+function laneOf(i, X, { has, post, cross }) {
+  const y = yOf(i),
+    qy = 150 + i * STEP,
+    ky = 306 + i * 5.2,
+    vy = valueY(i);
+  const end = (/** @type {string} */ name) => X[name] + WIDTH[name];
+  const pre = (/** @type {string} */ id) => has(id) && !post;
+  const valuesOut = end('card') + 30;
+  const strip = (/** @type {string} */ name, place = name) => {
+    const [height, dy] = STRIP[name];
+    return {
+      x: X[place],
+      y: y + dy,
+      width: WIDTH[place],
+      height,
+      hue: HUES[name],
+      bins: /** @type {any} */ (BINS)[name],
+    };
+  };
+  /** @type {{ d: string, hue: string }[]} */
+  const flow = [
+    { hue: 'ink', d: ribbon([end('embed'), y, 18], [pre('norm1') ? X.norm1 : X.qkv, y, 15]) },
+    ...(pre('norm1') ? [{ hue: 'ink', d: ribbon([end('norm1'), y, 15], [X.qkv, y, 20]) }] : []),
+    { hue: 'v faint', d: ribbon([valuesOut, vy, 4.4], [X.out, y, 14]) },
+    ...(cross ? [{ hue: 'v faint', d: ribbon([X.cross + CROSS_W, 286, 40], [X.added, y, 14]) }] : []),
+    { hue: 'f', d: ribbon([end(cross ? 'added' : 'out'), y, 18], [pre('norm2') ? X.norm2 : X.ffn, y, 15]) },
+    ...(pre('norm2') ? [{ hue: 'f', d: ribbon([end('norm2'), y, 15], [X.ffn, y, 26]) }] : []),
+    { hue: 'f', d: ribbon([end('ffn'), y, 27], [X.resid, y, 16]) },
+    ...(has('more') || has('final')
+      ? [{ hue: 'ink', d: ribbon([end('resid'), y, 16], [has('more') ? X.more : X.final, y, 16]) }]
+      : []),
+    ...(has('more') && has('final') ? [{ hue: 'ink', d: ribbon([end('more'), y, 16], [X.final, y, 14]) }] : []),
+  ];
+  const norm = (/** @type {number} */ x, tall = false) => ({
+    x,
+    y: y - (tall ? 17 : 9),
+    width: 8,
+    height: tall ? 26 : 18,
+  });
+  return {
+    labels: [{ x: X.label, y: y + 4.5, anchor: 'end' }],
+    stream: `M${end('embed')} ${y - 13}H${X.final}`,
+    flow,
+    q: ribbon([end('qkv'), y - 7.5, 6.5], [X.card, qy, 6]),
+    k: ribbon([end('qkv'), y, 6.5], [X.card, ky, 4.4]),
+    v: ribbon([end('qkv'), y + 7.5, 6.5], [X.card, vy, 4.4]),
+    through: `M${X.card} ${vy - 2.2}H${valuesOut}V${vy + 2.2}H${X.card}Z`,
+    ...(cross && { asks: ribbon([end('out'), y, 15], [X.cross, qy, 6]) }),
+    strips: {
+      embed: strip('embed'),
+      q: strip('q', 'qkv'),
+      k: strip('k', 'qkv'),
+      v: strip('v', 'qkv'),
+      out: strip('out'),
+      ...(cross && { added: strip('added') }),
+      ffn: strip('ffn'),
+      resid: strip('resid'),
+      ...(has('more') && { more: strip('more') }),
+    },
+    norms: [
+      ...(has('norm1') ? [norm(post ? end('out') + 8 : X.norm1, post)] : []),
+      ...(has('norm2') ? [norm(post ? end('resid') + 8 : X.norm2, post)] : []),
+      ...(has('final') ? [norm(X.final)] : []),
+    ],
+    pluses: ['out', ...(cross ? ['added'] : []), 'resid']
+      .map((name) => plus(X[name] + WIDTH[name] / 2, y - 13))
+      .join(''),
+  };
+}
+
+/** The card between the stacks: the text asks from the left, the encoder's keys and values come from below. @param {number} x @param {number} heads */
+function crossCard(x, heads) {
+  const y = 372;
+  const ribbonUp = (/** @type {number} */ at) =>
+    `M${at - 14} 322C${at - 14} 345 ${at - 9} 350 ${at - 9} ${y}H${at + 9}C${at + 9} 350 ${at + 14} 345 ${at + 14} 322Z`;
+  return {
+    stack: stackOf({ x, y: 92, width: CROSS_W, height: 230 }, Math.min(4, heads), 6, 5),
+    queries: { x: x + CROSS_W / 2, y: 122, anchor: /** @type {const} */ ('middle') },
+    keys: { x: x + CROSS_W / 2, y: 150 + LANES * STEP + 14, anchor: /** @type {const} */ ('middle') },
+    dots: { x: x + (CROSS_W - KEYS * STEP) / 2 + STEP / 2, y: 150 },
+    step: STEP,
+    radius: 5.2,
+    box: { x: x - 24, y, width: CROSS_W + 48, height: 50 },
+    ribbons: [
+      { hue: 'k', d: ribbonUp(x + 44) },
+      { hue: 'v', d: ribbonUp(x + 108) },
+    ],
+  };
+}
+
+/**
+ * Captions stand above the lanes; those of norms and of the stream below, with a dotted line.
+ * @param {string} id
+ * @param {Record<string, number>} X
+ * @param {{ post: boolean, first: boolean }} how  first: the embedding is not drawn, blocks before this one are
+ * @returns {import('./anatomy.js').Caption}
+ */
+function captionOf(id, X, { post, first }) {
+  const middle = (/** @type {string} */ name) => X[name] + WIDTH[name] / 2;
+  const x =
+    {
+      embed: first ? X.embed - 10 : middle('embed'),
+      before: middle('embed'),
+      norm1: post ? X.out + WIDTH.out + 14 : middle('norm1'),
+      qkv: middle('qkv'),
+      heads: middle('card') + 10,
+      out: middle('out'),
+      norm2: post ? X.resid + WIDTH.resid + 42 : middle('norm2'),
+      ffn: middle('ffn'),
+      resid: middle('resid') - (post ? 26 : 0),
+      more: middle('more'),
+      final: middle('final'),
+      head: X.bars + 30,
+      cross: X.cross + CROSS_W / 2 + 8,
+      encoder: X.cross + CROSS_W / 2,
+    }[id] ?? 0;
+  const small = ['norm1', 'norm2', 'final', 'resid'].includes(id) || (id === 'embed' && first);
+  const y = id === 'encoder' ? 394 : small ? BOTTOM + 34 : 24;
+  return {
+    id,
+    x,
+    y,
+    anchor: 'middle',
+    small,
+    sub: { x, y: y + 17, anchor: 'middle' },
+    back: { x: x - 32, y: y - 16, width: 64, height: 40 }, // as wide as the words, see Captions.svelte
+    leader: small ? { x: id === 'embed' ? X.embed + 10 : x, y: y - 14 } : null,
+  };
+}

@@ -1,0 +1,64 @@
+// anatomy.js - sentences of the picture of a forward pass and of its inspector
+import { int, quoted } from './format.js';
+import { blocks } from './stages.js';
+
+export const ANATOMY = {
+  title: 'Anatomy',
+  about: 'one forward pass over the text; choose a stage to see its values',
+  picture: 'Picture of the forward pass',
+  stages: 'The forward pass, stage by stage',
+  queries: 'queries',
+  keys: 'keys',
+  sourceKeys: 'keys of the source',
+  early: 'Earlier keys, summed',
+  neuronsHint: 'Press one to switch it off. “Switch parts off” compares the text with and without it.',
+};
+export const STEPPERS = {
+  layer: { name: 'Layer', before: 'Previous layer', after: 'Next layer' },
+  head: { name: 'Head', before: 'Previous head', after: 'Next head' },
+};
+
+/** Layers and heads are counted from 1 here. @param {number} layer @param {number} layers */
+export const nameOfBlock = (layer, layers) => `block ${layer + 1} of ${layers}`;
+/** @param {number} layer @param {number} head @param {number} heads */
+export const nameOfHead = (layer, head, heads) => `layer ${layer + 1}, head ${head + 1} of ${heads}`;
+/** @param {number} index  from 0 @param {number} count */
+export const oneOf = (index, count) => `${index + 1} of ${count}`;
+
+/**
+ * The second line of a caption.
+ * @param {string} id
+ * @param {string} shape
+ * @param {number} layer
+ */
+export const underCaption = (id, shape, layer) =>
+  id === 'embed' && layer
+    ? ''
+    : id === 'before'
+      ? `${blocks(layer)} before`
+      : ['norm1', 'norm2', 'final', 'resid'].includes(id)
+        ? ''
+        : shape;
+
+export const FACTS = {
+  formula: 'Computes',
+  shape: 'Output',
+  params: 'Parameters',
+  flops: 'FLOPs per token',
+  time: 'Measured',
+};
+/** @param {number} params */
+export const paramsOf = (params) => (params ? int(params) : 'none of its own');
+/** @param {string} time @param {number} tokens */
+export const timeFor = (time, tokens) => `${time} for ${tokens} tokens in one pass`;
+
+/** @typedef {{ text: string, id: number }} Token */
+/** @param {Token} token */
+export const afterToken = (token) =>
+  `${quoted(token)} is followed by the tokens at the end of the picture, with the model’s probabilities.`;
+/** @param {Token} token */
+export const explainLogit = (token) => `Explain the logit of ${quoted(token)}`;
+export const STRONGEST = 'Strongest neurons';
+/** @param {Token} token */
+export const strongestAt = (token) => `${STRONGEST} at ${quoted(token)}`;
+export const OFF = ', off';

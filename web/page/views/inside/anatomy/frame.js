@@ -1,0 +1,131 @@
+// frame.js - what the picture of a forward pass shows of the text: which tokens have lanes, how strong each ribbon and dot
+// is, the likeliest next tokens. Layout: draw/anatomy_*.js
+import { KEYS, BARS } from '../../../draw/anatomy.js';
+import { shade } from '../../../draw/heatmap.js';
+import { following } from '../../../state/sampler.js';
+import { label, percent } from '../../../text/format.js';
+
+/** @typedef {import('../../../state/store.js').State} State */
+/**
+ * @typedef {object} LaneState
+ * @property {string} text
+ * @property {boolean} here     the token in hand
+ * @property {boolean} seen     the key in hand
+ * @property {number} strength  opacity of its key and value, by the weight that the token in hand gives them
+ * @property {{ at: number, size: number, opacity: number } | null} mix  its value on the way into the lane in hand
+ */
+/**
+ * @typedef {object} Frame
+ * @property {number} first   position of the first lane
+ * @property {number} here    lane of the token in hand; it may lie outside
+ * @property {LaneState[]} lanes
+ * @property {number[][]} dots   opacity by query and key; of a causal pattern without the masked keys
+ * @property {number[]} early    opacity of the sum of the keys before the lanes, by query
+ * @property {{ from: number, dots: number[][] } | null} cross  from: position of the first key
+ * @property {{ id: number, word: string, share: number, percent: string, on: boolean }[]} bars
+ */
+
+/** The layer that is drawn: the encoder, whose heads may be in hand, can have more. @param {Pick<State, 'head' | 'model'>} s */
+export const layerOf = ({ head, model }) => Math.min(head.layer, (model?.config.nLayers ?? 1) - 1);
+
+/** Opacity of a weight. @param {number} weight */
+const opacity = (weight) => Number((0.06 + 0.94 * (shade(weight) / 255)).toFixed(3));
+const clip = (/** @type {string} */ text, /** @type {number} */ letters) =>
+  text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
+
+/**
+ * Which positions have lanes: the last ones up to the one after the token in hand.
+ * @param {State} s
+ * @param {number} most
+ */
+export function lanesOf({ tokens, patterns, cursor }, most) {
+  if (!tokens.length) return { first: 0, count: 0 };
+  const known = Math.min(tokens.length, Math.max(patterns?.length ?? 0, 1));
+  const last = Math.min(known - 1, Math.max(cursor, most - 1));
+  const first = Math.max(0, last - most + 1);
+  return { first, count: last - first + 1 };
+}
+
+/**
+ * @param {State} s
+ * @param {number} most     lanes
+ * @param {number} letters  of a label
+ * @returns {Frame}
+ */
+export function frameOf(s, most, letters) {
+  const { first, count } = lanesOf(s, most);
+  const layer = layerOf(s);
+  const own = s.stack === 'self';
+  const here = ((own ? s.hover?.query : null) ?? s.cursor) - first;
+  const seen = own ? (s.hover ? s.hover.key : s.key) : null;
+  const row = s.patterns?.row(layer, s.head.head, first + here) ?? null;
+  const visible = here >= 0 && here < count;
+  let sum = 0; // of the weights before a lane's
+  for (let k = 0; row && k < Math.min(first, row.length); k++) sum += row[k];
+  const lanes = Array.from({ length: count }, (_, i) => {
+    const weight = row?.[first + i] ?? 0;
+    const at = -8 + 16 * (sum + weight / 2);
+    sum += weight;
+    return {
+      text: clip(label(s.tokens[first + i]), letters),
+      here: i === here,
+      seen: first + i === seen,
+      strength: row ? Number((0.1 + 0.6 * Math.sqrt(weight)).toFixed(2)) : 0.16,
+      mix:
+        row && visible && weight > 0
+          ? { at, size: Math.max(0.6, 16 * weight), opacity: Number((0.12 + 0.55 * Math.sqrt(weight)).toFixed(2)) }
+          : null,
+    };
+  });
+  return {
+    first,
+    here,
+    lanes,
+    ...patternOf(s, layer, first, count),
+    cross: crossOf(s, layer, first, count),
+    bars: barsOf(s, letters),
+  };
+}
+
+/** @param {State} s @param {number} layer @param {number} first @param {number} count */
+function patternOf(s, layer, first, count) {
+  const causal = s.model?.config.causal;
+  /** @type {number[][]} */
+  const dots = [];
+  const early = [];
+  for (let q = 0; q < count; q++) {
+    const row = s.patterns?.row(layer, s.head.head, first + q) ?? null;
+    let before = 0;
+    for (let k = 0; row && k < first && k < row.length; k++) before += row[k];
+    early.push(first ? opacity(before) : 0);
+    dots.push(Array.from({ length: causal ? q + 1 : count }, (_, k) => opacity(row?.[first + k] ?? 0)));
+  }
+  return { dots, early };
+}
+
+/** @param {State} s @param {number} layer @param {number} first @param {number} count */
+function crossOf(s, layer, first, count) {
+  const rows = s.otherPatterns?.cross;
+  if (s.model?.config.kind !== 'encoder_decoder') return null;
+  const length = s.sourceTokens.length;
+  const from = Math.max(0, length - KEYS);
+  const dots = Array.from({ length: count }, (_, q) => {
+    const weights = rows?.row(layer, s.head.head, first + q);
+    return Array.from({ length: Math.min(KEYS, length) }, (_, k) => opacity(weights?.[from + k] ?? 0));
+  });
+  return { from, dots };
+}
+
+/** The model's probabilities after the token in hand, the largest first. @param {State} s @param {number} letters */
+function barsOf(s, letters) {
+  const drawn = s.tokens[s.cursor + 1];
+  const candidates = following(s, BARS)?.candidates ?? [];
+  const most = Math.max(...candidates.map((c) => c.model), 1e-9);
+  return candidates.map(({ id, text, model }) => ({
+    id,
+    word: clip(label({ id, text: text || s.words.get(id) || '' }), Math.max(12, letters)),
+    share: model / most,
+    percent: percent(model),
+    on: drawn?.id === id,
+  }));
+}

@@ -1,0 +1,128 @@
+// explanation.js - one explained number as a table: which columns, which rows in which order, what they add up to
+import { int, percent, far, value } from '../../text/format.js';
+import {
+  COLUMNS,
+  ENGINE,
+  GAP,
+  POSITION_ENDS,
+  ROUNDED,
+  ROUNDS,
+  TABLE_ENDS,
+  TERM,
+  TIMES,
+  nameOfPoint,
+} from '../../text/explanation.js';
+
+/** @typedef {import('glassformer').Explanation} Explanation */
+/** @typedef {Explanation['terms'][number]} Term */
+/** @typedef {{ at: string, position: number, head?: number, index?: number }} Cell */
+
+/** Terms shown at first, and how many more each press shows. */
+export const ROWS = 12;
+export const MORE = 100;
+
+/**
+ * A number of any size, small ones in powers of ten.
+ * @param {number} x
+ */
+export const number = (x) =>
+  x === 0 || !Number.isFinite(x) || Math.abs(x) >= 1e-3 ? value(x) : `${x < 0 ? '−' : ''}${far(Math.abs(x))}`;
+
+/** Whether the point's index is the position of a key. @param {string} at */
+export const isKeyed = (at) => /scores|pattern/.test(at);
+
+/**
+ * Layer, counted from 1, and name.
+ * @param {Cell} cell
+ */
+export function brief({ at }) {
+  const layer = /^(?:blocks|encoder|decoder)\.(\d+)\./.exec(at)?.[1];
+  const stack = at.startsWith('encoder') ? 'encoder ' : '';
+  return `${stack}${layer === undefined ? '' : `layer ${Number(layer) + 1}, `}${nameOfPoint(at)}`;
+}
+
+/**
+ * Indices of the terms, the largest first. Factors of a product keep their order; of a share, the cell's own term comes
+ * before all others.
+ * @param {Explanation} found
+ * @returns {number[]}
+ */
+export function ordered({ how, terms, index = 0 }) {
+  const list = [...terms.keys()];
+  if (how === 'product') return list;
+  list.sort((a, b) => Math.abs(terms[b].value) - Math.abs(terms[a].value));
+  return how === 'share' ? [index, ...list.filter((i) => i !== index)] : list;
+}
+
+/**
+ * Which columns the table has.
+ * @param {Explanation} found
+ */
+export function columnsOf({ how, terms }) {
+  const given = how === 'given';
+  const times = !given && terms.some((t) => t.weight || t.times);
+  const columns = {
+    input: times || (!given && terms.some((t) => t.input !== undefined)),
+    rounded: !given && terms.some((t) => t.rounded !== undefined),
+    times,
+    timesRounded: !given && terms.some((t) => t.times?.rounded !== undefined),
+  };
+  const [first, last] = COLUMNS[how] ?? COLUMNS.sum;
+  const headings = [
+    TERM,
+    ...(columns.input ? [first] : []),
+    ...(columns.rounded ? [ROUNDED] : []),
+    ...(columns.times ? [TIMES] : []),
+    ...(columns.timesRounded ? [ROUNDED] : []),
+    last,
+  ];
+  return { ...columns, headings };
+}
+
+/**
+ * The rows below the terms.
+ * @param {Explanation} found
+ * @param {number[]} rest  indices of the terms that are not shown
+ * @returns {{ name: string, value: string, role?: 'sum' | 'computed' }[]}
+ */
+export function footOf(found, rest) {
+  const { how, terms, divisor, computed } = found;
+  const add = (/** @type {Iterable<Term>} */ list) => Array.from(list).reduce((sum, t) => sum + t.value, 0);
+  const sum = { name: `sum of ${int(terms.length)}`, value: number(add(terms)) };
+  /** @type {Partial<Record<Explanation['how'], { name: string, value: string, role?: 'sum' | 'computed' }[]>>} */
+  const lines = {
+    sum: [
+      { ...sum, role: 'sum' },
+      ...(divisor === 1
+        ? []
+        : [
+            { name: `divided by ${number(divisor)}`, value: number(computed), role: /** @type {const} */ ('computed') },
+          ]),
+    ],
+    share: [
+      { ...sum, value: number(divisor) },
+      { name: 'share of the first in the sum', value: percent(computed), role: 'computed' },
+    ],
+    root: [{ name: `root of the sum ÷ ${number(divisor)}`, value: number(computed), role: 'computed' }],
+    product: [{ name: 'product', value: number(computed), role: 'computed' }],
+    activation: [{ name: `${found.formula} of the number`, value: number(computed), role: 'computed' }],
+  };
+  return [
+    ...(rest.length ? [{ name: `${int(rest.length)} more`, value: number(add(rest.map((i) => terms[i]))) }] : []),
+    ...(lines[how] ?? []),
+    { name: ENGINE, value: how === 'share' ? percent(found.value) : number(found.value) },
+  ];
+}
+
+/**
+ * What is said below the table.
+ * @param {Explanation} found
+ */
+export function noteOf(found) {
+  const { how, terms, divisor, computed } = found;
+  if (how === 'given') return /hook_embed$/.test(found.at) ? TABLE_ENDS : POSITION_ENDS;
+  const most = Math.max(...terms.map((t) => Math.abs(t.value)), 1e-30);
+  const gap = Math.abs(computed - found.value) > 2e-4 * Math.max(Math.abs(found.value), most / divisor);
+  const rounds = terms.some((t) => t.rounded !== undefined || t.times?.rounded !== undefined);
+  return [rounds ? ROUNDS : '', gap ? GAP : ''].filter(Boolean).join(' ');
+}

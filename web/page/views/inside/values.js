@@ -1,0 +1,68 @@
+// values.js - which part of a tensor [position, ...] is on the picture, and what its cells are called
+
+/** @typedef {{ point: string, name: string, tensor: { data: Float32Array, shape: number[] } }} Named */
+/** @typedef {{ row: number, column: number }} Place */
+
+export const ROWS = 24; // at most on the picture
+export const HEIGHT = 15; // px of a row
+export const PAGE = 16; // numbers of a row that the table shows at once
+
+/** The hue of positive numbers at a point. @param {string} point */
+export const hueOf = (point) =>
+  /mlp/.test(point)
+    ? 'f'
+    : /hook_(rot_)?q$/.test(point)
+      ? 'q'
+      : /hook_(rot_)?k$/.test(point)
+        ? 'k'
+        : /hook_[vz]$/.test(point)
+          ? 'v'
+          : 'p';
+
+/**
+ * Numbers of a row.
+ * @param {Named['tensor']} tensor
+ */
+export const widthOf = ({ data, shape }) => data.length / shape[0];
+
+/**
+ * The rows that are shown: at most ROWS, the one in hand among them.
+ * @param {number} rows
+ * @param {number} row  in hand
+ * @param {number} [first]  row that was the first before
+ */
+export function rowsOf(rows, row, first) {
+  const shown = Math.min(ROWS, rows);
+  const kept = first !== undefined && row >= first && row < first + shown && first + shown <= rows;
+  return { first: kept ? first : Math.max(0, Math.min(rows - shown, row - shown + 1)), shown };
+}
+
+/**
+ * The name of a number in its row: its index, with heads counted from 1.
+ * @param {number} column
+ * @param {number[]} shape
+ */
+export const columnName = (column, shape) =>
+  shape.length === 3 ? `head ${Math.floor(column / shape[2]) + 1}, ${column % shape[2]}` : String(column);
+
+/**
+ * Where a key leads, or null for other keys.
+ * @param {string} key
+ * @param {Place} at
+ * @param {number} rows
+ * @param {number} width
+ * @returns {Place | null}
+ */
+export function moved(key, { row, column }, rows, width) {
+  const by = {
+    ArrowUp: [-1, 0],
+    ArrowDown: [1, 0],
+    ArrowLeft: [0, -1],
+    ArrowRight: [0, 1],
+    PageUp: [0, -PAGE],
+    PageDown: [0, PAGE],
+  }[key];
+  if (!by) return null;
+  const within = (/** @type {number} */ x, /** @type {number} */ n) => Math.max(0, Math.min(n - 1, x));
+  return { row: within(row + by[0], rows), column: within(column + by[1], width) };
+}
