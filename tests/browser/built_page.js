@@ -60,6 +60,18 @@ export async function visit({ hash = '', width = 1440, height = 900, sampling = 
   return { page, requests, complaints, close: () => context.close() };
 }
 
+/**
+ * Open a view by its tab.
+ * @param {any} page
+ * @param {string} id
+ */
+export async function openView(page, id) {
+  const view = page.locator(`#view-${id}`);
+  if (await view.isVisible()) return;
+  await page.locator(`[data-opens="${id}"]`).click();
+  await view.waitFor({ state: 'visible' });
+}
+
 /** The larger story model has come; nothing takes its place any more. */
 export const settled = (page) =>
   page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, {

@@ -8,6 +8,8 @@
 import { shippedAs } from './models.js';
 import { isPart, partOf } from './switches.js';
 import { inView } from './patterns.js';
+import { CONCEALABLE } from '../text/assignment.js';
+import { OWN_ENTRY, viewOf } from './views.js';
 
 const KEYS = /** @type {const} */ ({ t: 'temperature', k: 'topK', p: 'topP', seed: 'seed' });
 
@@ -38,6 +40,12 @@ export function readAddress(hash) {
   state.sampler = sampler;
   if (['reading', 'fast', 'step'].includes(pace)) state.pace = pace;
   if (/^[a-z]+[12]?$/.test(open ?? '')) state.openStage = open;
+  state.view = viewOf(hash);
+  state.chapter = q.get('chapter') ?? '';
+  state.assignment = {
+    question: (q.get('ask') ?? '').slice(0, 500),
+    concealed: (q.get('hide') ?? '').split(',').filter((name) => name in CONCEALABLE),
+  };
   return {
     state,
     model: q.get('model'),
@@ -136,7 +144,8 @@ export async function follow(asked, store, run) {
     const { pace, maxTokens } = state;
     store.set({ pace: 'fast', maxTokens: asked.written });
     await run.run();
-    store.set({ pace, maxTokens });
+    const paused = state.stopReason === 'maxTokens' ? { status: /** @type {const} */ ('paused'), stopReason: '' } : {};
+    store.set({ pace, maxTokens, ...paused }); // the limit was that of the address
   }
   if (state.model !== model) return; // another was chosen
   /** @type {any} */
@@ -162,6 +171,10 @@ export async function follow(asked, store, run) {
  */
 export function addressOf(s) {
   const q = new URLSearchParams();
+  if (s.view !== 'write') q.set('view', s.view);
+  if (s.chapter) q.set('chapter', s.chapter);
+  if (s.assignment.question) q.set('ask', s.assignment.question);
+  if (s.assignment.concealed.length) q.set('hide', s.assignment.concealed.join(','));
   if (s.model?.address) q.set('model', s.model.address);
   else if (s.model?.made) q.set('made', JSON.stringify({ ...s.model.made.config, seed: s.model.made.seed }));
   else if (s.model) q.set('from', s.model.name);
@@ -196,7 +209,7 @@ let leaving = false; // for another address
 /** An address put into this tab opens as in any other. That of the skip link names no state. */
 export function heedAddress() {
   addEventListener('hashchange', ({ newURL }) => {
-    if (!new URL(newURL).hash.includes('=')) return;
+    if (history.state?.view || !new URL(newURL).hash.includes('=')) return;
     leaving = true;
     history.replaceState(null, '', newURL);
     location.reload();
@@ -227,12 +240,15 @@ export function keepAddress(store) {
       'openStage',
       'tokens',
       'model',
+      'view',
+      'chapter',
+      'assignment',
     ],
     (s) => {
       clearTimeout(timer);
       if (!s.model || s.status === 'running') return;
       timer = setTimeout(() => {
-        if (!leaving) history.replaceState(null, '', addressOf(s));
+        if (!leaving) history.replaceState(OWN_ENTRY, '', addressOf(s));
       }, 300);
     },
   );

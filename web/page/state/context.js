@@ -1,5 +1,5 @@
 // context.js - what every component of the page gets: the state, how to change it, and the engine
-import { getContext } from 'svelte';
+import { getContext, setContext } from 'svelte';
 
 const KEY = 'page';
 
@@ -7,9 +7,16 @@ const KEY = 'page';
  * @typedef {object} PageContext
  * @property {Readonly<import('./store.js').State>} page  the state: reading a key in a component subscribes to it
  * @property {import('./store.js').Store['set']} set      writes keys of the state and announces them
+ * @property {(view: string) => void} go                 opens a view, or 'models', the dialog
  * @property {import('./run.js').Run} run                 the only access to the engine
  * @property {import('./store.js').Store} store           for code outside components
  */
+
+/**
+ * For the components below the caller.
+ * @param {PageContext} context
+ */
+export const providePage = (context) => setContext(KEY, context);
 
 /**
  * The context map for `mount`.

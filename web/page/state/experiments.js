@@ -27,15 +27,32 @@ export function createExperiments({ state }, reads) {
     };
   }
 
-  /** The greedy continuation of these ids with some parts changed.
+  /** The continuation of these ids with some parts changed, greedy unless a sampler is given.
    * @param {number[]} ids @param {any[]} edits @param {number} maxTokens @param {AbortSignal} [signal]
-   * @param {any} [api] */
-  async function continuation(ids, edits, maxTokens, signal, api = model()) {
+   * @param {any} [api]
+   * @param {object} [sampler] */
+  async function continuation(ids, edits, maxTokens, signal, api = model(), sampler = { temperature: 0 }) {
     const steps = [];
-    for await (const step of api.generate(ids, { ...reads(), temperature: 0, maxTokens, edits, signal }))
+    for await (const step of api.generate(ids, { ...reads(), ...sampler, maxTokens, edits, signal }))
       steps.push({ id: step.id, text: step.text });
     return steps;
   }
 
-  return { lossOf, continuation };
+  /**
+   * One pass over these ids.
+   * @param {number[]} ids
+   * @param {{ capture?: string[], edits?: any[], signal?: AbortSignal }} [options]
+   * @returns {Promise<{ logits: any, captured: Record<string, any> }>}
+   */
+  const forward = (ids, options) => model().forward(ids, { ...reads(), ...options });
+
+  /**
+   * The likeliest tokens after each layer.
+   * @param {number[]} ids
+   * @param {{ top?: number, signal?: AbortSignal }} [options]
+   * @returns {Promise<any[][][]>} [layer][position][rank]
+   */
+  const lens = (ids, options) => model().logitLens(ids, { ...reads(), ...options });
+
+  return { lossOf, continuation, forward, lens };
 }

@@ -6,13 +6,37 @@ import { createSubscriber } from 'svelte/reactivity';
 /** @typedef {import('./store.js').State} State */
 
 /**
+ * Holds updates back while it is closed, for components that are not seen.
+ * @param {boolean} open
+ */
+export function createGate(open) {
+  /** @type {Set<() => void>} */
+  const waiting = new Set();
+  return {
+    /** @param {() => void} update */
+    pass(update) {
+      if (open) update();
+      else waiting.add(update);
+    },
+    /** @param {boolean} opened */
+    set(opened) {
+      open = opened;
+      if (!open) return;
+      for (const update of waiting) update();
+      waiting.clear();
+    },
+  };
+}
+
+/**
  * @param {import('./store.js').Store} store
+ * @param {ReturnType<typeof createGate>} [gate]
  * @returns {Readonly<State>}
  */
-export function observed(store) {
+export function observed(store, gate) {
   const view = {};
   for (const key of /** @type {(keyof State)[]} */ (Object.keys(store.state))) {
-    const subscribe = createSubscriber((update) => store.subscribe(key, update));
+    const subscribe = createSubscriber((update) => store.subscribe(key, gate ? () => gate.pass(update) : update));
     Object.defineProperty(view, key, {
       enumerable: true,
       get() {

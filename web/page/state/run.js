@@ -615,6 +615,16 @@ export function createRun(store) {
     reads,
     idsOf,
     spell,
+    /**
+     * A text's tokens with what each adds to it.
+     * @param {string} text
+     */
+    async piecesOf(text) {
+      const ids = await idsOf(text);
+      const texts = await textsOf(ids);
+      const { bos } = model().special;
+      return ids.map((/** @type {number} */ id, /** @type {number} */ i) => ({ id, text: id === bos ? '' : texts[i] }));
+    },
     /** Whether the model has this point. */
     has,
     /** What every number depends on: the model, what it reads, the text. Equal keys, equal numbers. */

@@ -28,6 +28,10 @@
  * @property {any} api            the library's Model; panels ask it for values and never write to it
  *
  * @typedef {object} State
+ * @property {import('./views.js').View} view
+ * @property {string} chapter          that is open under Learn, '' for none
+ * @property {{ question: string, concealed: string[] }} assignment  of a link for a class: what is asked, and panels
+ *   that are hidden until the visitor asks for them
  * @property {'light' | 'dark'} theme    what is shown now, chosen or from the system
  * @property {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} status
  * @property {{ name: string, phase: string, loaded: number, total: number | null } | null} progress

@@ -1,0 +1,94 @@
+// opening.js - what the page does when it is opened: the model and text of its address, or the first shipped model, and
+// after that everything that a first visit does not wait for
+import { follow, heedAddress, holding, keepAddress, readAddress } from './address.js';
+import { SHIPPED, shippedAs } from './models.js';
+import { keepOffline } from './offline.js';
+
+/** @typedef {import('./store.js').Store} Store */
+/** @typedef {import('./run.js').Run} Run */
+
+/**
+ * The response to the request for the first model that the page's head has sent already (vite.config.js).
+ * @type {Promise<Response> | undefined}
+ */
+let requested = /** @type {any} */ (window).firstModel;
+
+/**
+ * A fetch function that answers the first request for that model with this response, if it arrived. It makes every
+ * other request itself.
+ * @type {typeof fetch}
+ */
+async function fetchRequested(input, init) {
+  if (String(input) !== new URL(SHIPPED[0].file, document.baseURI).href) return fetch(input, init);
+  const response = await requested?.catch(() => null);
+  requested = undefined;
+  if (init?.signal?.aborted) response?.body?.cancel().catch(() => {}); // its bytes would take the line from others
+  return response?.ok ? response : fetch(input, init);
+}
+
+/** The fonts. They come after the first text, which they would delay on a slow line; a visitor who returns has them. */
+const fonts = () => import('../fonts.css').catch(() => {}); // system fonts do as well
+
+/** Whether the visitor has done something, or came by an address that asks for more than a model. */
+function watchVisitor(/** @type {boolean} */ came) {
+  const visitor = { touched: came };
+  for (const type of ['pointerdown', 'keydown', 'drop'])
+    addEventListener(type, () => (visitor.touched = true), { once: true, capture: true });
+  return visitor;
+}
+
+/**
+ * Load what the address asks for, or the first model.
+ * @param {Store} store
+ * @param {Run} run
+ * @param {ReturnType<typeof readAddress>} asked
+ */
+async function openFirst(store, run, asked) {
+  const none = () => !store.state.model && !store.state.progress; // here or on its way
+  const wanted = shippedAs(asked.model ?? '') ?? SHIPPED[0];
+  const made = !!asked.made && (await run.make(asked.made.config, asked.made.seed, asked.opens));
+  if (asked.made && !made && none()) {
+    asked = holding({ ...asked, from: 'random weights' });
+    store.set({ note: asked.note });
+  }
+  if (!made && none())
+    await run.loadModel(new URL(wanted.file, document.baseURI), {
+      name: wanted.name,
+      address: wanted.file,
+      opens: { ...wanted.opens, ...asked.opens },
+      ...(requested && wanted === SHIPPED[0] && { fetch: fetchRequested }),
+    });
+  if (made || store.state.model?.address === wanted.file) await follow(asked, store, run);
+  return { made, wanted, none };
+}
+
+/**
+ * @param {Store} store
+ * @param {Run} run
+ */
+export async function openPage(store, run) {
+  heedAddress();
+  const asked = holding(readAddress(location.hash));
+  store.set({ ...asked.state, note: asked.note });
+  const visitor = watchVisitor(location.hash.length > 1 && asked.asks);
+  if (navigator.serviceWorker?.controller) void fonts();
+  const { made, wanted, none } = await openFirst(store, run, asked);
+  keepAddress(store);
+
+  // A page that was only opened begins to write by itself, unless motion is unwelcome; Stop is where it always is.
+  const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  const begin = () => !visitor.touched && !still && document.visibilityState === 'visible' && void run.run();
+  if (store.state.model) begin();
+  const styled = fonts().then(() => document.fonts.ready);
+  const better = SHIPPED.find((m) => m.better && m !== wanted);
+  if (better && !asked.model && !made && (!visitor.touched || none())) {
+    await run.loadModel(new URL(better.file, document.baseURI), {
+      name: better.name,
+      address: better.file,
+      opens: better.opens,
+      instead: () => !visitor.touched,
+    });
+    begin();
+  }
+  await styled;
+}

@@ -1,0 +1,26 @@
+// views.js - the views of the page, and how an address names one
+
+/** @typedef {'write' | 'inside' | 'count' | 'experiment' | 'train' | 'learn'} View */
+
+/** @type {{ id: View, name: string }[]} in the order of their tabs */
+export const VIEWS = [
+  { id: 'write', name: 'Write' },
+  { id: 'inside', name: 'Inside' },
+  { id: 'count', name: 'Count' },
+  { id: 'experiment', name: 'Experiment' },
+  { id: 'train', name: 'Train' },
+  { id: 'learn', name: 'Learn' },
+];
+
+/**
+ * The view that an address names.
+ * @param {string} hash
+ * @returns {View}
+ */
+export function viewOf(hash) {
+  const name = new URLSearchParams(hash.slice(1)).get('view');
+  return VIEWS.find(({ id }) => id === name)?.id ?? 'write';
+}
+
+/** Marks the entries of the history that the page made itself: between them no model is loaded again. */
+export const OWN_ENTRY = { view: true };

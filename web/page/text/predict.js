@@ -1,0 +1,44 @@
+// predict.js - the texts and sentences of "Predict, then reveal"
+import { figures, percent, quoted } from './format.js';
+
+/** Short stories of our own, which no model has read. */
+export const STORIES = [
+  'Ben had a small green frog. Every day he gave the frog some water and a leaf. One day the frog jumped out of the box and ran to the door. Ben looked under the bed and behind the chair. Then he heard a sound from the kitchen. The frog was sitting in the sink and it was very happy.',
+  'Mia wanted to bake a cake for her mom. She put eggs, milk and sugar into a big bowl. Her little brother wanted to help, but he dropped an egg on the floor. Mia was not angry. She gave him a towel and they cleaned the floor together. The cake was good and mom gave them a big hug.',
+  'It was raining and the bird could not fly. Its wings were wet and cold. A kind cat saw the bird under a tree. The bird was scared because cats like to eat birds. But the cat smiled and said, "Come with me." They sat in the warm barn until the sun came out again.',
+];
+
+export const PREDICT = {
+  title: 'Predict, then reveal',
+  about: 'you guess the next word, and so does the model',
+  how:
+    'Read the text and type the word that you expect next. The score of a guess is its surprise to the model: minus the ' +
+    'base-2 logarithm of the probability that the model gives it, in bits. Fewer bits are better.',
+  label: 'the next word',
+  guess: 'Guess',
+  next: 'Next word',
+  again: 'Another text',
+  empty: 'Type a word first.',
+  notDecoder: 'A model that predicts no next word cannot play.',
+  result: {
+    you: (/** @type {string} */ word, /** @type {number} */ p) =>
+      `Your guess ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    model: (/** @type {string} */ word, /** @type {number} */ p) =>
+      `The model’s likeliest ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    text: (/** @type {string} */ word, /** @type {number} */ p) =>
+      `The text goes on with ${word}: probability ${percent(p)}, ${bits(p)}.`,
+    knew: (/** @type {number} */ layer, /** @type {number} */ layers) =>
+      layer > layers
+        ? 'No layer of the model had that word first.'
+        : `Read by the head, the stream has that word first from layer ${layer} of ${layers} on.`,
+  },
+  tally: (/** @type {{ rounds: number, you: number, model: number, yourBits: number, modelBits: number }} */ t) =>
+    `After ${t.rounds} ${t.rounds === 1 ? 'word' : 'words'}: you ${t.you} right, ${figures(t.yourBits)} bits; ` +
+    `the model ${t.model} right, ${figures(t.modelBits)} bits.`,
+};
+
+/** @param {number} p */
+const bits = (p) => `${figures(-Math.log2(p))} bits`;
+
+/** A word without its blank in quotes. @param {string} text */
+export const word = (text) => quoted({ text: text.trim(), id: 0 });

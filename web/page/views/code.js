@@ -1,0 +1,13 @@
+// code.js - the views whose code is fetched when they are opened, or when everything else is there
+
+/** @type {Record<string, () => Promise<{ default: import('svelte').Component }>>} */
+export const VIEW_CODE = {
+  inside: () => import('./inside/Inside.svelte'),
+  count: () => import('./count/Count.svelte'),
+  experiment: () => import('./experiment/Experiment.svelte'),
+  train: () => import('./train/TrainView.svelte'),
+  learn: () => import('./learn/Learn.svelte'),
+};
+
+/** The lesson stands above the anatomy, the rest of its view below. */
+export const LESSON_CODE = () => import('./learn/Lesson.svelte');

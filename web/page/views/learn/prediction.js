@@ -1,0 +1,54 @@
+// prediction.js - which words of a text can be guessed, and what a guess is worth
+
+/** @typedef {{ id: number, text: string }} Piece  a token and what it adds to the text */
+
+const FIRST = 5; // tokens that are read before the first guess
+
+/**
+ * Positions whose token is a whole word: it begins with a blank, and no letter follows it.
+ * @param {Piece[]} pieces
+ */
+export const guessable = (pieces) =>
+  pieces.flatMap(({ text }, i) =>
+    i >= FIRST && /^ \p{L}+$/u.test(text) && !/^[\p{L}’']/u.test(pieces[i + 1]?.text ?? 'x') ? [i] : [],
+  );
+
+/**
+ * The probabilities that a row of logits gives to some tokens, and the likeliest of all.
+ * @param {Float32Array} logits  [vocab_size]
+ * @param {number[]} ids
+ */
+export function probabilities(logits, ids) {
+  let best = 0;
+  for (let i = 1; i < logits.length; i++) if (logits[i] > logits[best]) best = i;
+  let sum = 0;
+  for (const x of logits) sum += Math.exp(x - logits[best]);
+  const of = (/** @type {number} */ id) => Math.exp(logits[id] - logits[best]) / sum;
+  return { best: { id: best, p: of(best) }, of: ids.map(of) };
+}
+
+/**
+ * The layer from which on the likeliest token is this one, counted from 1; one more than there are if the last has
+ * another.
+ * @param {number[]} likeliest  ids by layer
+ * @param {number} id
+ */
+export function knownFrom(likeliest, id) {
+  let layer = likeliest.length;
+  while (layer > 0 && likeliest[layer - 1] === id) layer--;
+  return layer + 1;
+}
+
+/**
+ * @typedef {{ rounds: number, you: number, model: number, yourBits: number, modelBits: number }} Tally
+ * @param {Tally} tally
+ * @param {{ guess: { id: number, p: number }, best: { id: number, p: number }, truth: { id: number } }} round
+ * @returns {Tally}
+ */
+export const counted = (tally, { guess, best, truth }) => ({
+  rounds: tally.rounds + 1,
+  you: tally.you + Number(guess.id === truth.id),
+  model: tally.model + Number(best.id === truth.id),
+  yourBits: tally.yourBits - Math.log2(guess.p),
+  modelBits: tally.modelBits - Math.log2(best.p),
+});
