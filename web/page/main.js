@@ -23,8 +23,10 @@ const run = createRun(store);
 keepHeadInStack(store);
 const go = createNavigation(store);
 
+const place = /** @type {HTMLElement} */ (document.querySelector('#page'));
+place.replaceChildren(); // the first line of index.html
 mount(App, {
-  target: document.body,
+  target: place,
   context: contextOf({ page: observed(store), set: store.set, run, go, store }),
 });
 await openPage(store, run);

@@ -9,6 +9,8 @@ export const initialState = () => ({
   theme: 'light',
   status: 'empty',
   progress: null,
+  choosing: false,
+  offer: null,
   error: '',
   note: { text: '', address: '' },
   model: null,

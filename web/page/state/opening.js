@@ -86,9 +86,9 @@ export async function openPage(store, run) {
       name: better.name,
       address: better.file,
       opens: better.opens,
-      instead: () => !visitor.touched,
+      instead: () => !visitor.touched && !store.state.tokens.some((t) => !t.given), // no text is taken from a reader
     });
-    begin();
+    if (!store.state.offer) begin();
   }
   await styled;
 }
