@@ -8,8 +8,6 @@ import { createRun } from './state/run.js';
 import { keepHeadInStack } from './state/head_in_hand.js';
 import { SHIPPED, shippedAs } from './state/models.js';
 import { readAddress, holding, heedAddress, keepAddress, follow } from './state/address.js';
-import { el } from './dom.js';
-import { onDemand } from './state/late.js';
 import * as header from './panels/header.js';
 import * as models from './panels/models.js';
 import * as notice from './panels/notice.js';
@@ -122,46 +120,11 @@ for (const [name, component] of Object.entries({
 }))
   put(name, component);
 
-// Panels that few come for: their code is fetched when they are near, or when everything else is there. One that did
-// not come says so.
-const late = Object.entries({ train: () => import('./panels/train.js') }).map(([name, fetched]) => {
-  const section = sectionOf(name);
-  const make = onDemand(fetched, (panel) => panel.create(section, store, run));
-  const missing = el('p', { class: 'wrong', role: 'alert' });
-  const again = el('button', { type: 'button', onclick: () => show() }, 'Try again');
-  const show = () =>
-    make().then(
-      () => {
-        if (document.activeElement === again) {
-          // which goes away
-          section.tabIndex = -1;
-          section.focus({ preventScroll: true });
-        }
-        missing.remove();
-        again.remove();
-      },
-      ({ message }) => {
-        missing.textContent = `${message}.`;
-        if (!again.isConnected) section.append(missing, again); // moved, it would drop the focus
-      },
-    );
-  const near = new IntersectionObserver(
-    (entries) => {
-      if (!entries.some((e) => e.isIntersecting)) return;
-      near.disconnect();
-      void show();
-    },
-    { rootMargin: '100%' },
-  );
-  near.observe(section);
-  return show;
-});
-const depth = put('depth', Late, {
-  id: 'depth',
-  title: 'Depth laboratory',
-  fetched: () => import('./views/experiment/Depth.svelte'),
-});
-late.push(() => depth.show());
+/** Views that few visitors open: their code is fetched when they come near, or when everything else is there. */
+const late = [
+  { id: 'train', title: 'Train your own', fetched: () => import('./views/train/Train.svelte') },
+  { id: 'depth', title: 'Depth laboratory', fetched: () => import('./views/experiment/Depth.svelte') },
+].map((part) => put(part.id, Late, part).show);
 
 dark.addEventListener('change', () => {
   if (!document.documentElement.dataset.theme) store.set({ theme: dark.matches ? 'dark' : 'light' });
