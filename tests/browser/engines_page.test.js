@@ -162,7 +162,7 @@ for (const engine of ENGINES) {
           await fill(page, { '#train-preset': 'one layer, one head' });
           await fill(page, { '#train-steps': '6', '#train-every': '3' });
           await page.evaluate(() =>
-            [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Start').click(),
+            [...document.querySelectorAll('#train button')].find((b) => b.textContent === 'Teach it this text').click(),
           );
           await until(
             page,

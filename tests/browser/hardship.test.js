@@ -57,7 +57,7 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
 }
 
 test('a panel whose code fails to load says so and loads on retry, and the page is still cached', async () => {
-  const late = '**/assets/{train,Depth}-*.js';
+  const late = '**/assets/{Train,Depth}-*.js';
   const { page, complaints, close } = await open({ prepare: (page) => page.route(late, (route) => route.abort()) });
   for (const panel of ['.train', '.depth'])
     await page.locator(`${panel} [role="alert"]`).filter({ hasText: 'could not be fetched' }).waitFor();

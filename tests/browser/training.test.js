@@ -31,13 +31,20 @@ const lossRows = (page) =>
     .locator('#train tbody tr')
     .evaluateAll((list) => list.map((row) => [...row.cells].map((c) => Number(c.textContent))));
 
+/** Opens the settings of model and training. */
+const settings = (page) =>
+  page.locator('.train .further').evaluate((details) => {
+    details.open = true;
+  });
+
 /** The smallest of the presets, for so many steps. */
 async function train(page, { steps = 30, every = 10, block = 'modern' } = {}) {
+  await settings(page);
   await page.locator('#train-preset').selectOption('one layer, one head');
   await page.locator('#train-block').selectOption(block);
   await page.locator('#train-steps').fill(String(steps));
   await page.locator('#train-every').fill(String(every));
-  await button(page, 'Start').press('Enter');
+  await button(page, 'Teach it this text').press('Enter');
 }
 
 test('training a small model: its binary is fetched at Start, the loss falls, samples and heads appear', async (t) => {
@@ -48,7 +55,6 @@ test('training a small model: its binary is fetched at Start, the loss falls, sa
     null,
     { timeout: 30_000 },
   );
-  await page.waitForTimeout(300);
   const fetched = () => server.requests.filter((url) => /glassformer-train-.*\.wasm/.test(url)).length;
   assert.equal(fetched(), 0, 'the trainer was fetched before anybody asked');
   const config = {
@@ -60,6 +66,7 @@ test('training a small model: its binary is fetched at Start, the loss falls, sa
     d_ff: 96,
     context_length: 64,
   };
+  await settings(page);
   await page.locator('#train-preset').selectOption('one layer, one head');
   const counted = Number(
     (await page.locator('#train .count').textContent()).split(' parameters')[0].replace(/\D/g, ''),
@@ -150,10 +157,25 @@ test('training pauses, resumes and stops, and the loaded model stays usable', as
   await button(page, 'Stop').press('Enter');
   await says(page, /^Stopped at step \d+/);
   assert.match(await page.locator('.pill').textContent(), /^stories-5M/);
-  await button(page, 'Start again').press('Enter');
+  await button(page, 'Teach it again').press('Enter');
   await says(page, /^Training/);
   await button(page, 'Stop').press('Enter');
   await says(page, /^Stopped/);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('without a number of steps as many are taken as fit into 20 seconds, with ten looks', async (t) => {
+  const { page, complaints, close } = await open();
+  await settings(page);
+  await page.locator('#train-preset').selectOption('one layer, one head');
+  assert.equal(await page.locator('#train-steps').inputValue(), '');
+  await button(page, 'Teach it this text').press('Enter');
+  await says(page, /^Done, \d+ steps/);
+  const steps = Number(/\d+/.exec(await status(page))[0]);
+  t.diagnostic(`${steps} steps`);
+  assert.ok(steps >= 60 && steps <= 2000 && steps % 10 === 0, `${steps} steps`);
+  await page.waitForFunction(() => document.querySelectorAll('.film li').length === 11);
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -199,7 +221,7 @@ for (const [block, kept] of /** @type {[string, string[]][]} */ ([
 test('unusable training text is refused with a message, and the panel stays usable', async () => {
   const { page, close } = await open();
   await page.locator('#train-text').fill('');
-  await button(page, 'Start').press('Enter');
+  await button(page, 'Teach it this text').press('Enter');
   await page.waitForFunction(() => document.querySelector('#train [role="alert"]').textContent);
   assert.match(await page.locator('#train [role="alert"]').textContent(), /^[^]{12,}\.$/);
   await page.locator('#train-text').fill('<img src=x onerror=window.broken=1> said the fox. '.repeat(40));

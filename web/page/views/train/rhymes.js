@@ -1,4 +1,4 @@
-// training/rhymes.js - the text that the training panel opens with: our own counting rhymes.
+// rhymes.js - the text that the training panel opens with: our own counting rhymes.
 //
 // All verses are made alike and no two say the same: who goes, where to, and how many go on when one sits down. Whoever
 // only remembers them stumbles over the verses that are kept apart; whoever has learnt the rhyme counts those right

@@ -1,4 +1,4 @@
-// training/thin.js - a strip of looks at a run that stays short however many are taken.
+// thin.js - a strip of looks at a run that stays short however many are taken.
 
 const MOST = 40;
 

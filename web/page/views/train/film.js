@@ -1,0 +1,79 @@
+// film.js - attention while it forms: what each head does over one sentence, at one moment of training
+
+import { PatternStore } from '../../state/patterns.js';
+
+/**
+ * @typedef {{ layer: number, head: number, habits: number[] }} HeadLook  habits: in the order of HABITS
+ * @typedef {{ step: number, patterns: PatternStore, nHeads: number, heads: HeadLook[] }} Frame
+ */
+
+/**
+ * What a head may turn out to do: the weight that a query puts on some keys, null where there is no such key. The last
+ * is what Olsson et al. 2022 call induction. @type {((row: Float32Array, q: number, ids: number[]) => number | null)[]}
+ */
+export const HABITS = [
+  (row, q) => row[q],
+  (row, q) => row[q - 1],
+  (row, q) => (q > 1 ? row[0] : null),
+  (row, q, ids) =>
+    row.reduce(
+      (/** @type {number | null} */ sum, w, k) => (k > 0 && k < q && ids[k - 1] === ids[q] ? (sum ?? 0) + w : sum),
+      null,
+    ),
+];
+const RISE = 0.05; // of a habit's weight, before it is told
+
+/**
+ * @param {number} step
+ * @param {any} config
+ * @param {any} captured  patterns of one pass over the sentence
+ * @param {number[]} ids  of the sentence
+ * @returns {Frame}
+ */
+export function frameOf(step, config, captured, ids) {
+  const patterns = new PatternStore(config.nLayers, config.nHeads);
+  patterns.append(captured);
+  const heads = [];
+  for (let layer = 0; layer < config.nLayers; layer++)
+    for (let head = 0; head < config.nHeads; head++)
+      heads.push({ layer, head, habits: HABITS.map((of) => meanOf(of, patterns, layer, head, ids)) });
+  return { step, patterns, nHeads: config.nHeads, heads };
+}
+
+/** The mean over the queries that have such a key. */
+function meanOf(
+  /** @type {(typeof HABITS)[0]} */ of,
+  /** @type {PatternStore} */ patterns,
+  /** @type {number} */ layer,
+  /** @type {number} */ head,
+  /** @type {number[]} */ ids,
+) {
+  let sum = 0,
+    n = 0;
+  for (let q = 1; q < patterns.length; q++) {
+    const weight = of(/** @type {Float32Array} */ (patterns.row(layer, head, q)), q, ids);
+    if (weight === null) continue;
+    sum += weight;
+    n++;
+  }
+  return n ? sum / n : 0;
+}
+
+/**
+ * The habit that grew most from the first frame to the last, null where none did.
+ * @param {Frame} first
+ * @param {Frame} last
+ */
+export function grown(first, last) {
+  let best = null,
+    rise = RISE;
+  last.heads.forEach(({ layer, head, habits }, i) =>
+    habits.forEach((to, habit) => {
+      const from = first.heads[i].habits[habit];
+      if (to - from <= rise) return;
+      rise = to - from;
+      best = { layer, head, habit, from, to };
+    }),
+  );
+  return /** @type {{ layer: number, head: number, habit: number, from: number, to: number } | null} */ (best);
+}

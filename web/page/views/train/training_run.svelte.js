@@ -1,0 +1,222 @@
+// training_run.svelte.js - a training run and what is shown of it. It lasts longer than the component: a visitor who
+// looks at another view finds it as it goes on.
+
+import { train } from 'glassformer';
+import { TRAIN } from '../../text/train.js';
+import { RHYMES } from './rhymes.js';
+import { FIRST, setupOf, stepsFor } from './setup.js';
+import { frameOf } from './film.js';
+import { unigramLoss } from './losses.js';
+import { superfluous } from './thin.js';
+
+const HELD = 0.1; // share of the text that is held out
+const SENTENCE = 32; // tokens of the film, at most
+const SAMPLE = 64; // tokens of a sample
+const COUNTED = 20_000; // characters whose tokens are counted
+const TIMED = 12; // steps by which the speed is measured
+const SEPARATOR = '<|endoftext|>';
+
+/** Each paragraph is learnt by itself. */
+const stories = (/** @type {string} */ text) =>
+  text
+    .trim()
+    .split(/\n\s*\n/)
+    .join(`\n${SEPARATOR}\n`);
+export const paragraphs = (/** @type {string} */ text) => stories(text).split(SEPARATOR).length;
+export const firstWord = (/** @type {string} */ text) => /\S+/.exec(text)?.[0] ?? '';
+
+export class TrainingRun {
+  text = $state(RHYMES);
+  begins = $state('');
+  values = $state({ ...FIRST });
+  /** @type {'idle' | 'starting' | 'timing' | 'running' | 'paused' | 'stopped' | 'done'} */
+  phase = $state('idle');
+  alarm = $state('');
+  total = $state(400); // steps of the run
+  unigram = $state(0); // nats a token of token frequencies only, 0: not counted yet
+  /** Of the run in hand: what it was begun with. */
+  asked = $state.raw({ ...setupOf(FIRST), prompt: '', material: '' });
+  /** Tokens of the film's sentence. @type {{ id: number, text: string }[]} */
+  sentence = $state.raw([]);
+  /** @type {import('./film.js').Frame[]} */
+  frames = $state.raw([]);
+  /** @type {{ step: number, prompt: string, text: string }[]} */
+  samples = $state.raw([]);
+  /** Of the library; alive until the next one begins. @type {any} */
+  training = null;
+  #steps = /** @type {any[]} */ ([]);
+  #drawn = $state(0); // grows once a frame while steps come
+  #planned = false;
+  #stopping = new AbortController();
+  #ended = false; // by the visitor
+  #looking = Promise.resolve();
+
+  /** Steps so far; announced once a frame. */
+  get steps() {
+    void this.#drawn;
+    return this.#steps;
+  }
+  get busy() {
+    return this.phase !== 'idle' && this.phase !== 'stopped' && this.phase !== 'done';
+  }
+  get status() {
+    const words = TRAIN.status[this.phase];
+    return typeof words === 'string' ? words : words(this.steps.length);
+  }
+
+  #announce() {
+    if (this.#planned) return;
+    this.#planned = true;
+    requestAnimationFrame(() => {
+      this.#planned = false;
+      this.#drawn++;
+    });
+  }
+  #enter(/** @type {TrainingRun['phase']} */ phase) {
+    this.phase = phase;
+    this.#announce();
+  }
+  /** Say what went wrong. */
+  complain(/** @type {unknown} */ error) {
+    const words = error instanceof Error ? error.message : String(error);
+    this.alarm = words && `${words}${/[.!?]$/.test(words) ? '' : '.'}`;
+  }
+
+  async start() {
+    if (this.busy) return;
+    const { signal } = (this.#stopping = new AbortController());
+    const setup = setupOf(this.values);
+    this.asked = { ...setup, prompt: this.begins || firstWord(this.text), material: this.text };
+    this.#steps = [];
+    this.alarm = '';
+    this.#enter(setup.steps ? 'starting' : 'timing');
+    try {
+      await this.#looking;
+      this.unigram = 0;
+      this.sentence = [];
+      this.frames = [];
+      this.samples = [];
+      await this.training?.dispose();
+      this.total = setup.steps ?? (await this.#fitting(signal));
+      if (this.values.every === null) this.asked = { ...this.asked, every: Math.max(1, Math.round(this.total / 10)) };
+      this.#enter('starting');
+      this.training = this.#begin(this.total, signal);
+      await this.#follow();
+    } catch (error) {
+      if (!signal.aborted) this.complain(error);
+      this.#enter(this.#steps.length ? 'stopped' : 'idle');
+    }
+  }
+  /** @param {number} steps @param {AbortSignal} signal */
+  #begin(steps, signal) {
+    const { config, material, options } = this.asked;
+    return train(/** @type {any} */ (config), stories(material), {
+      ...options,
+      steps,
+      validation: material.length * HELD > 60 ? HELD : null,
+      validateEvery: Math.max(1, Math.round(steps / 20)),
+      signal,
+    });
+  }
+  /** How many steps fit into the time, by a few that are not kept. @param {AbortSignal} signal */
+  async #fitting(signal) {
+    const trial = this.#begin(TIMED, signal);
+    const speeds = [];
+    try {
+      for await (const { tokensPerSecond } of trial) speeds.push(tokensPerSecond);
+    } finally {
+      await trial.dispose();
+    }
+    speeds.sort((a, b) => a - b);
+    return stepsFor(speeds[speeds.length >> 1], this.asked.options.batchTokens);
+  }
+
+  /** Read steps until they end or the visitor ends them; another reader goes on from there. */
+  async #follow() {
+    const { every } = this.asked;
+    this.#ended = false;
+    for await (const step of this.training) {
+      this.#steps.push(step);
+      if (this.phase === 'starting') this.#enter('running');
+      this.#announce();
+      if (step.step === 1 || step.step === this.total || step.step % every === 0) await this.#examine(step.step);
+      if (this.#ended) break;
+    }
+    this.#enter(this.#steps.length === this.total ? 'done' : 'stopped');
+  }
+
+  async pauseOrResume() {
+    if (this.phase === 'running') {
+      this.training.pause();
+      return this.#enter('paused');
+    }
+    if (this.phase !== 'paused' && (this.phase !== 'stopped' || !this.#steps.length)) return;
+    const stopped = this.phase === 'stopped';
+    this.#enter('running');
+    if (!stopped) return this.training.resume();
+    try {
+      await this.#follow();
+    } catch (error) {
+      this.complain(error);
+      this.#enter('stopped');
+    }
+  }
+
+  end() {
+    if (!this.busy) return;
+    this.#ended = true;
+    if (this.phase === 'starting' || this.phase === 'timing') this.#stopping.abort();
+    if (this.phase === 'paused') this.training.resume(); // what waits for the next step hears of it there
+  }
+
+  /** Make a model of the weights as they are and show what it writes and where it looks, while training goes on.
+   * @param {number} step */
+  async #examine(step) {
+    const { prompt, material } = this.asked;
+    // asked for at once: of this step, or of one that came with it
+    const [api] = await Promise.all([this.training.model({ dtype: 'f32' }), this.#looking]);
+    const look = async () => {
+      try {
+        if (!this.sentence.length) await this.#learnSentence(api, material);
+        const ids = this.sentence.map((t) => t.id);
+        const { captured } = await api.forward(ids, { capture: ['*attn.hook_pattern'] });
+        const options = { maxTokens: Math.min(SAMPLE, api.contextLength - 8), temperature: 0.6, seed: 1 };
+        let text = '';
+        for await (const { text: piece } of api.generate(prompt, options)) text += piece;
+        this.frames = thinned([...this.frames, frameOf(step, api.config, captured, ids)]);
+        this.samples = thinned([...this.samples, { step, prompt, text }]);
+      } catch (error) {
+        this.complain(error);
+      } finally {
+        api.dispose();
+      }
+    };
+    this.#looking = look();
+  }
+
+  /** The sentence of the film, and how often each token comes. @param {any} api @param {string} material */
+  async #learnSentence(api, material) {
+    const part = material.slice(0, COUNTED);
+    const ids = await api.encode(part, { addSpecialTokens: false });
+    const opening = await api.encode(stories(part).split(SEPARATOR)[0].trim(), { addSpecialTokens: false });
+    const sentence = opening.slice(0, Math.min(SENTENCE, api.contextLength));
+    const prefixes = await Promise.all(
+      sentence.map((/** @type {number} */ _, /** @type {number} */ i) => api.decode(sentence.slice(0, i + 1))),
+    );
+    this.sentence = sentence.map((/** @type {number} */ id, /** @type {number} */ i) => ({
+      id,
+      text: prefixes[i].slice(i ? prefixes[i - 1].length : 0),
+    }));
+    this.unigram = unigramLoss(ids);
+  }
+}
+
+/** @template {{ step: number }} T @param {T[]} looks */
+function thinned(looks) {
+  const gone = superfluous(looks);
+  return gone === null ? looks : looks.filter((_, i) => i !== gone);
+}
+
+/** The page has one. @type {TrainingRun | undefined} */
+let only;
+export const theTrainingRun = () => (only ??= new TrainingRun());
