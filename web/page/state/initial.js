@@ -4,6 +4,7 @@ import { SHIPPED } from './models.js';
 /** @returns {import('./store.js').State} */
 export const initialState = () => ({
   view: 'write',
+  lower: 'anatomy',
   chapter: '',
   assignment: { question: '', concealed: [] },
   theme: 'light',

@@ -29,6 +29,7 @@
  *
  * @typedef {object} State
  * @property {import('./views.js').View} view
+ * @property {'anatomy' | 'parameters'} lower  what the lower half of Write shows
  * @property {string} chapter          that is open under Learn, '' for none
  * @property {{ question: string, concealed: string[] }} assignment  of a link for a class: what is asked, and panels
  *   that are hidden until the visitor asks for them

@@ -3,6 +3,7 @@
 import { backendName, bytes, figures, int } from './format.js';
 
 export const HEADER = {
+  count: 'Count the parameters',
   name: 'glassformer',
   line: 'A real language model, running in your browser. Click anything to see inside.',
   none: 'no model yet',

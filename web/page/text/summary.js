@@ -4,7 +4,4 @@ export const SUMMARY = {
   title: 'Parameters',
   total: (/** @type {string} */ n) => `${n} numbers, all of them learned`,
   more: 'Every tensor, with formulas and bytes',
-  switch: 'What the lower half shows',
-  anatomy: 'Anatomy',
-  parameters: 'Parameters',
 };

@@ -11,3 +11,6 @@ export const VIEW_CODE = {
 
 /** The lesson stands above the anatomy, the rest of its view below. */
 export const LESSON_CODE = () => import('./learn/Lesson.svelte');
+
+/** Below the first screen. */
+export const SURPRISE_CODE = () => import('./write/Surprise.svelte');
