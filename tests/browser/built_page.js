@@ -60,11 +60,16 @@ export async function visit({ hash = '', width = 1440, height = 900, sampling = 
   return { page, requests, complaints, close: () => context.close() };
 }
 
-/** The larger story model has come; nothing takes its place any more. */
+/** The larger story model is in hand; nothing takes its place any more. Where a text is being written it asks first. */
 export const settled = (page) =>
-  page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent), null, {
-    timeout: 60_000,
-  });
+  page.waitForFunction(
+    () => {
+      /** @type {any} */ (document.querySelector('.offer:not([hidden]) .primary'))?.click();
+      return /^stories-5M/.test(document.querySelector('.pill')?.textContent ?? '');
+    },
+    null,
+    { timeout: 60_000 },
+  );
 /** Nothing is under way, neither what was just asked for nor a run, and all of it is painted. The button alone says "Continue" until a run that was
  * just asked for has begun. */
 export const resting = (page) =>

@@ -107,7 +107,10 @@ for (const engine of ENGINES) {
         });
 
         test("it writes by itself before it is touched, and the next token's bars follow", async (t) => {
-          await until(page, () => /^stories-5M/.test(document.querySelector('.pill').textContent));
+          await until(page, () => {
+            document.querySelector('.offer:not([hidden]) .primary')?.click(); // a text is being written
+            return /^stories-5M/.test(document.querySelector('.pill').textContent);
+          });
           const bars = () =>
             page.evaluate(() => [...document.querySelectorAll('.bar')].map((e) => e.textContent).join());
           const [n, first] = [

@@ -1100,6 +1100,19 @@ test('a small model opens first, and the better one takes its place unless someb
     if (touch) {
       await page.waitForTimeout(1000);
       assert.match(await page.locator('.pill').textContent(), /^stories-1M/);
+      await page.getByRole('button', { name: 'Step' }).click();
+      await page.waitForFunction(
+        () => document.querySelector('.tok:not(.given)') && !document.querySelector('.offer').hidden,
+      );
+      const before = await ids(page);
+      await page.getByRole('button', { name: 'Use it' }).click();
+      await page.waitForFunction(
+        (n) =>
+          /^stories-5M/.test(document.querySelector('.pill').textContent) &&
+          document.querySelectorAll('.tok').length === n,
+        before.length,
+      );
+      assert.deepEqual(await ids(page), before, 'the text went with the smaller model');
     } else {
       await page.waitForFunction(() => /^stories-5M/.test(document.querySelector('.pill').textContent));
       await page.waitForFunction(() => /Once upon a time/.test(document.querySelector('.text').textContent));

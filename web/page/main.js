@@ -8,12 +8,12 @@ import { createRun } from './state/run.js';
 import { keepHeadInStack } from './state/head_in_hand.js';
 import { SHIPPED, shippedAs } from './state/models.js';
 import { readAddress, holding, heedAddress, keepAddress, follow } from './state/address.js';
-import * as header from './panels/header.js';
-import * as models from './panels/models.js';
-import * as notice from './panels/notice.js';
 import Anatomy from './views/inside/anatomy/Anatomy.svelte';
 import Heads from './views/inside/Heads.svelte';
 import * as attention from './panels/attention.js';
+import Header from './views/frame/Header.svelte';
+import Notice from './views/frame/Notice.svelte';
+import Models from './views/frame/Models.svelte';
 import Prompt from './views/write/Prompt.svelte';
 import Text from './views/write/Text.svelte';
 import NextToken from './views/write/NextToken.svelte';
@@ -35,6 +35,8 @@ const store = createStore({
   theme: dark.matches ? 'dark' : 'light',
   status: 'empty',
   progress: null,
+  choosing: false,
+  offer: null,
   error: '',
   note: { text: '', address: '' },
   model: null,
@@ -74,18 +76,6 @@ const run = createRun(store);
 keepHeadInStack(store);
 const sectionOf = (/** @type {string} */ name) => /** @type {any} */ (document.querySelector(`[data-panel="${name}"]`));
 
-for (const [name, panel] of Object.entries({
-  header,
-  models,
-  notice,
-  attention,
-  lens,
-  tutorials,
-  walk,
-})) {
-  panel.create(sectionOf(name), store, run);
-}
-
 const context = contextOf({ page: observed(store), set: store.set, run, store });
 /**
  * Put a component in the place of the section of this name.
@@ -105,6 +95,9 @@ function put(name, component, props) {
   return exports;
 }
 for (const [name, component] of Object.entries({
+  header: Header,
+  notice: Notice,
+  models: Models,
   prompt: Prompt,
   stream: Text,
   next: NextToken,
@@ -119,6 +112,14 @@ for (const [name, component] of Object.entries({
   compare: Compare,
 }))
   put(name, component);
+for (const [name, panel] of Object.entries({
+  attention,
+  lens,
+  tutorials,
+  walk,
+})) {
+  panel.create(sectionOf(name), store, run);
+}
 
 /** Views that few visitors open: their code is fetched when they come near, or when everything else is there. */
 const late = [
@@ -195,10 +196,10 @@ if (better && !asked.model && !made && (!touched || none())) {
       name: better.name,
       address: better.file,
       opens: better.opens,
-      instead: () => !touched,
+      instead: () => !touched && !store.state.tokens.some((t) => !t.given), // no text is taken away from a reader
     })
     .then(() => {
-      if (!touched && !still) void run.run();
+      if (!touched && !still && !store.state.offer) void run.run();
     });
 }
 

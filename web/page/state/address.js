@@ -5,6 +5,7 @@
 // random weights from configuration and seed. Of a model that only its owner has, an address keeps the name, and of its
 // text what holds for any model: whoever opens it is told.
 
+import { sourceOf } from './hub.js';
 import { shippedAs } from './models.js';
 import { isPart, partOf } from './switches.js';
 import { inView } from './patterns.js';
@@ -93,8 +94,7 @@ export function holding(asked) {
     opens: { prompt, ...opens },
   } = asked;
   if (from === null && (model === null || shippedAs(model))) return { ...asked, note: { text: '', address: '' } };
-  const address =
-    from === null && model !== null && URL.canParse(model) && /^https?:$/.test(new URL(model).protocol) ? model : '';
+  const address = from === null && model !== null && sourceOf(model) === model ? model : '';
   const what =
     from !== null
       ? `made with “${from}”, a model of whoever made it`

@@ -81,4 +81,7 @@ export const shippedAs = (file) => SHIPPED.find((m) => m.file === file);
  * What a model from an address is called.
  * @param {string} address
  */
-export const nameOf = (address) => new URL(address).pathname.split('/').filter(Boolean).at(-1) ?? new URL(address).host;
+export const nameOf = (address) =>
+  address.startsWith('hf:')
+    ? (address.slice(3).split('/').at(-1) ?? address)
+    : (new URL(address).pathname.split('/').filter(Boolean).at(-1) ?? new URL(address).host);

@@ -41,6 +41,8 @@ export function createRun(store) {
   let loops = 0; // readers of the generator so far: the newest has overtaken the others
   let turn = 0; // grows when the text or the model changes: later answers to earlier questions are dropped
   let loading = null; // AbortController of the model on its way: of several the last that was asked for
+  /** loaded, to be taken in hand if somebody wants it @type {{ api: any, about: any } | null} */
+  let offered = null;
   let recent = []; // ms of the last tokens
   let points = new Set(); // what this model can be asked for
   let fresh = true; // no head was shown for this model yet
@@ -79,8 +81,9 @@ export function createRun(store) {
 
   /** Load a model and make it the one in hand. The one before stays until the new one is whole, and for good if it
    * never is. @param {any} source @param {{ name: string, address?: string, fileBytes?: number | null,
-   *   opens?: import('./models.js').Opening, instead?: () => boolean, fetch?: typeof fetch }} about `instead` is asked
-   *   once the model is there whether it may still replace the other, if there is one */
+   *   opens?: import('./models.js').Opening, instead?: () => boolean, fetch?: typeof fetch, options?: any }} about
+   *   `instead` is asked once the model is there whether it may still replace the other, if there is one: otherwise it is
+   *   offered. `options`: the library's */
   async function loadModel(source, about) {
     loading?.abort();
     const mine = (loading = new AbortController());
@@ -93,6 +96,7 @@ export function createRun(store) {
     });
     try {
       const api = await load(source, {
+        ...about.options,
         signal: mine.signal,
         ...(about.fetch && { fetch: about.fetch }),
         onProgress(p) {
@@ -101,7 +105,8 @@ export function createRun(store) {
             set({ progress: { name: about.name, phase: p.phase, loaded: p.loaded, total: p.total } });
         },
       });
-      if (loading !== mine || (state.model && about.instead?.() === false)) return api.dispose();
+      if (loading !== mine) return api.dispose();
+      if (state.model && about.instead?.() === false) return offer(api, { ...about, fileBytes, source });
       await adopt(api, { ...about, fileBytes, source }, mine);
     } catch (error) {
       if (loading !== mine) return;
@@ -113,6 +118,46 @@ export function createRun(store) {
         set({ progress: null });
       }
     }
+  }
+
+  /** Break off the model on its way. */
+  function stopLoading() {
+    loading?.abort();
+  }
+
+  /**
+   * Keep a loaded model until somebody wants it.
+   * @param {any} api
+   * @param {any} about
+   */
+  function offer(api, about) {
+    dropOffer();
+    offered = { api, about };
+    set({ offer: { name: about.name } });
+  }
+  function dropOffer() {
+    offered?.api.dispose();
+    offered = null;
+    if (state.offer) set({ offer: null });
+  }
+
+  /** Take the offered model in hand. The text stays, and goes on if it was being written. */
+  async function takeOffer() {
+    if (!offered) return;
+    const { api, about } = offered;
+    offered = null;
+    set({ offer: null });
+    loading?.abort();
+    const mine = (loading = new AbortController());
+    const writes = state.status === 'running';
+    const ids = state.tokens.map((t) => t.id);
+    const given = state.tokens.filter((t) => t.given).length;
+    await adopt(api, about, mine);
+    if (loading === mine) loading = null;
+    if (model() !== api) return;
+    const same = ids.slice(0, given).every((id, i) => state.tokens[i]?.id === id);
+    if (same && ids.length > given) await restore(ids.slice(given), given);
+    if (writes) await run();
   }
 
   /** Make a model with random weights and take it in hand. @param {any} config @param {number} [seed]
@@ -152,6 +197,7 @@ export function createRun(store) {
     const named = new Set(await api.points());
     await close();
     if (loading !== mine) return api.dispose();
+    dropOffer();
     // from here on nothing is waited for: another may be on its way to this place
     const old = state.model;
     // what was typed stays among models of a kind
@@ -620,6 +666,9 @@ export function createRun(store) {
     /** What every number depends on: the model, what it reads, the text. Equal keys, equal numbers. */
     textKey: () => `${models}: ${state.sourceTokens.map((t) => t.id)}: ${state.tokens.map((t) => t.id)}`,
     loadModel,
+    stopLoading,
+    takeOffer,
+    dropOffer,
     make,
     setPrompt,
     setSource,

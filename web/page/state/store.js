@@ -31,6 +31,8 @@
  * @property {'light' | 'dark'} theme    what is shown now, chosen or from the system
  * @property {'empty' | 'loading' | 'ready' | 'running' | 'paused' | 'done'} status
  * @property {{ name: string, phase: string, loaded: number, total: number | null } | null} progress
+ * @property {boolean} choosing      the dialog of models is open
+ * @property {{ name: string } | null} offer  a larger model that is loaded and may be taken in hand
  * @property {string} error          one sentence, '' when all is well
  * @property {{ text: string, address: string }} note what a visitor has to know, '' when nothing; the address of a
  *   model that may be loaded, or ''

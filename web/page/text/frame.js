@@ -1,0 +1,105 @@
+// frame.js - sentences around the views: header, notices, the dialog of models
+
+import { backendName, bytes, figures, int } from './format.js';
+
+export const HEADER = {
+  name: 'glassformer',
+  line: 'A real language model, running in your browser. Click anything to see inside.',
+  none: 'no model yet',
+  speed: 'Engine speed',
+  memory: 'Memory',
+  engine: 'Engine',
+  walk: 'Guided walk',
+  toLight: 'Light theme',
+  toDark: 'Dark theme',
+};
+
+/** @type {Record<string, string>} */
+const KIND = { decoder: '', encoder: 'encoder · ', encoder_decoder: 'encoder-decoder · ' };
+
+/** @typedef {import('../state/store.js').LoadedModel} LoadedModel */
+
+/**
+ * The type that holds most of the weights.
+ * @param {{ dtype: string, bytes: number }[]} rows
+ */
+function mainType(rows) {
+  /** @type {Map<string, number>} */
+  const bytesOf = new Map();
+  for (const r of rows) bytesOf.set(r.dtype, (bytesOf.get(r.dtype) ?? 0) + r.bytes);
+  const [[type]] = [...bytesOf].sort((a, b) => b[1] - a[1]);
+  return type.toUpperCase();
+}
+
+/** @param {LoadedModel} model */
+export const modelSaid = ({ name, parameters, fileBytes }) =>
+  `${name} · ${int(parameters.total)} parameters · ${mainType(parameters.rows)}${fileBytes ? ` · ${bytes(fileBytes)}` : ''}`;
+
+/** @param {LoadedModel} model */
+export const shapeSaid = ({ config: c }) =>
+  `${KIND[c.kind] ?? ''}${c.nLayers} layers · ${c.nHeads} heads · d_model ${c.dModel}`;
+
+/** Without the kind of dot product and the reason for one thread, which the tooltip has. @param {string} backend */
+export const engineSaid = (backend) =>
+  backendName(backend)
+    .split(':')[0]
+    .replace(/, (?:unsigned|signed|split|16-bit) dot/, '');
+
+export const speedSaid = (/** @type {number} */ v) => (v ? `${v < 100 ? figures(v) : int(v)} tok/s` : '–');
+
+export const NOTICE = {
+  dismiss: 'Dismiss',
+  stop: 'Stop loading',
+  load: 'Load that model',
+  use: 'Use it',
+  later: 'Not now',
+};
+
+/** @type {Record<string, string>} */
+const PHASE = { download: 'Loading', compile: 'Preparing the engine for', load: 'Unpacking' };
+
+/** @param {NonNullable<import('../state/store.js').State['progress']>} progress */
+export const progressSaid = ({ name, phase, loaded, total }) =>
+  `${PHASE[phase] ?? 'Loading'} ${name}${loaded ? `, ${bytes(loaded)}${total ? ` of ${bytes(total)}` : ''}` : ''}`;
+
+/** @param {string} error @param {LoadedModel | null} model */
+export const errorSaid = (error, model) =>
+  error && `${error}${/[.!?]$/.test(error) ? '' : '.'}${model ? ` ${model.name} is still here and works.` : ''}`;
+
+/** @param {string} name */
+export const offerSaid = (name) => `A larger model is ready: ${name}. Your text stays.`;
+
+export const MODELS = {
+  title: 'Models',
+  close: 'Close',
+  shipped: 'On this page',
+  own: 'Your own',
+  files: 'files',
+  folder: 'a folder',
+  ownHint:
+    'A .gguf, a llama2.c .bin with its tokenizer.bin, or a folder with config.json, model.safetensors and tokenizer.json; its files chosen together will do. Stays on your computer. Dropping files or a folder on the page does the same.',
+  others: 'Models of others',
+  othersHint: 'Downloaded from the Hugging Face hub. Only this download leaves the page.',
+  address: 'Another one: address, hub page or hf:owner/name',
+  placeholder: 'hf:owner/name',
+  load: 'Load',
+  dtype: 'weights in memory',
+  context: 'context, tokens',
+};
+
+export const DTYPES = /** @type {const} */ ([
+  { key: 'keep', name: 'as in the file' },
+  { key: 'q8_0', name: '8 bits (q8_0)' },
+  { key: 'q4_0', name: '4 bits (q4_0)' },
+]);
+
+/**
+ * @param {import('../state/hub.js').HubModel} model
+ * @param {number} memory  bytes of its weights in memory
+ */
+export const hubModelSaid = ({ parameters, format, fileBytes }, memory) =>
+  `${int(Math.round(parameters / 1e6))} M parameters, ${format}, ${bytes(fileBytes)} to download, weights take ${bytes(memory)} of memory`;
+
+/** @param {string} text */
+export const notAnAddress = (text) =>
+  `“${text}” is no address of a model: expected https://…, hf:owner/name or owner/name`;

@@ -1,0 +1,76 @@
+// dropped.js - files and folders that somebody chose or dropped, as sources of a model
+
+/**
+ * Files that belong together make one model: one file by itself, a folder's files, or llama2.c's pair.
+ * @param {File[]} list
+ * @returns {{ source: any, name: string, fileBytes: number | null }}
+ */
+export function sourceOfFiles(list) {
+  const weights = list.filter((f) => /\.(gguf|safetensors|bin)$/i.test(f.name) && !/^tokenizer/i.test(f.name));
+  const tokenizer = list.find((f) => /^tok.*\.bin$/i.test(f.name));
+  const pair = tokenizer && weights.length === 1 && !list.some((f) => f.name === 'config.json');
+  return {
+    source: list.length === 1 ? list[0] : pair ? { weights: weights[0], tokenizer } : list,
+    name: (weights[0] ?? list[0]).name,
+    fileBytes: weights.reduce((n, f) => n + f.size, 0) || null,
+  };
+}
+
+/**
+ * The files that lie in a dropped folder; browsers tell them in parts.
+ * @param {FileSystemDirectoryEntry} directory
+ * @returns {Promise<File[]>}
+ */
+export async function filesIn(directory) {
+  const reader = directory.createReader();
+  /** @type {Promise<File>[]} */
+  const files = [];
+  for (;;) {
+    /** @type {FileSystemEntry[]} */
+    const part = await new Promise((resolve, reject) => {
+      reader.readEntries(resolve, reject);
+    });
+    if (!part.length) return Promise.all(files);
+    for (const entry of part)
+      if (entry.isFile)
+        files.push(
+          new Promise((resolve, reject) => {
+            /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject);
+          }),
+        );
+  }
+}
+
+/**
+ * Listens for files dropped anywhere on the page.
+ * @param {(files: File[], directory: FileSystemDirectoryEntry | undefined) => void} take
+ * @returns {() => void} ends it
+ */
+export function listenForDrops(take) {
+  const ended = new AbortController();
+  const how = { signal: ended.signal };
+  const body = document.body.classList;
+  addEventListener(
+    'dragover',
+    (event) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      body.add('dropping');
+    },
+    how,
+  );
+  addEventListener('dragleave', (event) => !event.relatedTarget && body.remove('dropping'), how);
+  addEventListener(
+    'drop',
+    (event) => {
+      body.remove('dropping');
+      const { files = /** @type {any} */ ([]), items = /** @type {any} */ ([]) } = event.dataTransfer ?? {};
+      if (!files.length || event.defaultPrevented) return;
+      event.preventDefault();
+      const entries = [...items].map((item) => item.webkitGetAsEntry()); // files and entries are gone after this turn
+      take([...files], /** @type {any} */ (entries.find((entry) => entry?.isDirectory)));
+    },
+    how,
+  );
+  return () => ended.abort();
+}
