@@ -156,7 +156,7 @@ for (const engine of ENGINES) {
 
         test('another head, a training run, another model', async () => {
           await click(page, '.tile[aria-label="layer 3, head 2"]');
-          await until(page, () => /Layer 2, head 1/.test(document.querySelector('#h-attention').textContent));
+          await until(page, () => /Layer 3, head 2/.test(document.querySelector('#h-attention').textContent));
           await show(page, '.train');
           await until(page, () => document.querySelector('#train-preset') !== null);
           await fill(page, { '#train-preset': 'one layer, one head' });

@@ -68,3 +68,67 @@ test('what a head looks at on average is what its weights say', async () => {
   assert.deepEqual(complaints, []);
   await close();
 });
+
+/** Row of a head's attention point, the newest token's left out. */
+const rowOf = ({ data, shape: [, n, keys] }, head, query) =>
+  data.subarray((head * n + query) * keys, (head * n + query + 1) * keys);
+
+test('the list beside a head has the largest weights of the token in hand', async () => {
+  const [layer, head, query] = [2, 3, 14];
+  const { page, complaints, close } = await open(`&head=${layer}.${head}&at=${query}`);
+  await page.locator('.attention').scrollIntoViewIfNeeded();
+  await quiet(page);
+  const point = `blocks.${layer}.attn.hook_pattern`;
+  const { captured } = await model.forward(await idsOf(page), { capture: [point] });
+  const row = rowOf(captured[point], head, query);
+  const best = [...row].sort((a, b) => b - a).slice(0, 12);
+  assert.match(await page.locator('#h-attention').textContent(), /^Layer 3, head 4 /);
+  assert.match(await page.locator('.side h3').textContent(), /^Where head 4 looks from “/);
+  assert.deepEqual(await page.locator('.attends .num').allTextContents(), best.map(percent));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('before the mask a score of a later key is q · k, and every stage has as many queries as the pattern', async () => {
+  const [layer, head] = [1, 2];
+  const { page, complaints, close } = await open(`&head=${layer}.${head}&at=3&key=3`);
+  const shape = () => page.locator('#h-attention small').textContent();
+  await quiet(page);
+  const size = / (\[.*\])$/.exec(await shape())[1];
+  const names = ['rot_q', 'rot_k'].map((name) => `blocks.${layer}.attn.hook_${name}`);
+  const [q, k] = Object.values((await model.forward(await idsOf(page), { capture: names })).captured);
+  const vector = ({ data, shape: [, heads, d] }, at) =>
+    data.subarray((at * heads + head) * d, (at * heads + head + 1) * d);
+  const d = q.shape[2];
+  const product = (query, key) => sum([...vector(q, query)].map((x, i) => x * vector(k, key)[i]));
+  await page.locator('.matrix').focus();
+  for (let i = 0; i < 4; i++) await page.keyboard.press('ArrowRight');
+  for (const [stage, factor] of [
+    ['scores', 1],
+    ['÷ √d', 1 / Math.sqrt(d)],
+  ]) {
+    await page.getByRole('radio', { name: stage, exact: true }).click();
+    await page.waitForFunction(() => /masked in a later step$/.test(document.querySelector('#cell').textContent));
+    await quiet(page);
+    const said = await page.locator('#cell').textContent();
+    const [, query, key, shown] = /query (\d+) .* → key (\d+) .*: (−?[\d.]+), masked in a later step$/.exec(said);
+    assert.deepEqual([query, key], ['3', '7']);
+    assert.ok(
+      Math.abs(Number(shown.replace('−', '-')) - factor * product(3, 7)) < 2e-4,
+      `${said}, ${factor * product(3, 7)}`,
+    );
+    assert.ok((await shape()).endsWith(size), await shape());
+    assert.equal(await page.locator('.masked-key').textContent(), 'masked in a later step');
+  }
+  await page.getByRole('radio', { name: 'masked', exact: true }).click();
+  await page.waitForFunction(() => /: masked$/.test(document.querySelector('#cell').textContent));
+  assert.ok((await shape()).endsWith(size), await shape());
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a phone is not told of arrow keys', async () => {
+  const { page, close } = await open('', { width: 390, height: 844, hasTouch: true, isMobile: true });
+  await page.waitForFunction(() => /^Tap a cell/.test(document.querySelector('#cell').textContent));
+  await close();
+});

@@ -162,7 +162,7 @@ test('a head and a cell are chosen by keyboard, and the value read is the uncach
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowRight');
   await shows(page, () => page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'), 'layer 3, head 2');
-  await page.waitForFunction(() => /Layer 2, head 1/.test(document.querySelector('#h-attention').textContent));
+  await page.waitForFunction(() => /Layer 3, head 2/.test(document.querySelector('#h-attention').textContent));
   const pattern = captured['blocks.2.attn.hook_pattern'];
   const n = pattern.shape[1];
   await page.locator('.matrix').focus();
@@ -356,6 +356,12 @@ test('a file from disk is loaded here, and its name is text whatever it says', a
   await close();
 });
 
+/** Layer and head that a heading counts from 1, counted from 0 as in the names of points. */
+function headOf(text) {
+  const [, layer, head] = /Layer (\d+), head (\d+)/.exec(text) ?? assert.fail(text);
+  return { layer: layer - 1, head: head - 1 };
+}
+
 test('the stages of a score agree with one another', async () => {
   const { page, complaints, close } = await open();
   await runPrompt(page, 'One day a bird', { tokens: 6 });
@@ -367,10 +373,7 @@ test('the stages of a score agree with one another', async () => {
   await quiet(page);
   const said = async () => /query (\d+) .* → key (\d+) [^]*: ([^:]+)$/.exec(await page.locator('#cell').textContent());
   const [, q, k] = await said();
-  const { layer, head } = await page
-    .locator('#h-attention')
-    .textContent()
-    .then((text) => /Layer (?<layer>\d+), head (?<head>\d+)/.exec(text).groups);
+  const { layer, head } = await page.locator('#h-attention').textContent().then(headOf);
   const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
   for (const [stage, point] of [
     ['scores', 'hook_attn_scores_raw'],
@@ -437,9 +440,7 @@ test('one weight is explained by terms that make it, and the way goes on to its 
   assert.ok(!requests.some((url) => /explanation/i.test(url)), 'fetched before anybody asked');
   await page.keyboard.press('Enter');
   const [, q, k] = /query (\d+) .* → key (\d+) /.exec(await page.locator('#cell').textContent()).map(Number);
-  const { layer, head } = /Layer (?<layer>\d+), head (?<head>\d+)/.exec(
-    await page.locator('#h-attention').textContent(),
-  ).groups;
+  const { layer, head } = headOf(await page.locator('#h-attention').textContent());
   const { captured } = await model.forward(all, { capture: [`blocks.${layer}.attn.*`] });
   const point = (name) => `blocks.${layer}.attn.${name}`;
   const cell = (name, index = k) => {
@@ -816,7 +817,7 @@ test('dates: the encoder-decoder reads a date and writes it as numbers, and show
       .then((list) => list.join(''));
   await shows(page, text, '2024-09-13', 'what it opens with');
   await resting(page);
-  assert.match(await page.locator('#h-attention').textContent(), /^Across, layer 1, head 1/);
+  assert.match(await page.locator('#h-attention').textContent(), /^Across, layer 2, head 2/);
   await page.locator('#pace').selectOption('fast');
   await page.locator('#source').fill('the 1st of may, 1999');
   await page.locator('#source').press('Enter');

@@ -158,7 +158,7 @@ test('scores of a layer are not shown for another one while the text streams, an
   await page.locator('.go').click();
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 2);
   await page.locator('.tile[aria-label="layer 2, head 1"]').press('Enter');
-  await page.waitForFunction(() => /^Layer 1/.test(document.querySelector('#h-attention').textContent));
+  await page.waitForFunction(() => /^Layer 2/.test(document.querySelector('#h-attention').textContent));
   await page.waitForFunction(() =>
     /The scores come when the text rests/.test(document.querySelector('#cell').textContent),
   );
@@ -316,10 +316,10 @@ test('what is pressed in the picture and among the votes is what the panels of a
   assert.equal(await stack(page), 'decoder');
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   await page.locator('.vote[title^="layer 1, head 1, across"]').click();
-  await page.waitForFunction(() => /^Across, layer 1, head 1/.test(document.querySelector('#h-attention').textContent));
+  await page.waitForFunction(() => /^Across, layer 2, head 2/.test(document.querySelector('#h-attention').textContent));
   assert.equal(await stack(page), 'across');
   await page.locator('.vote[title^="layer 0, head 1:"]').click();
-  await page.waitForFunction(() => /^Layer 0, head 1/.test(document.querySelector('#h-attention').textContent));
+  await page.waitForFunction(() => /^Layer 1, head 2/.test(document.querySelector('#h-attention').textContent));
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -397,14 +397,14 @@ test('every layer of an encoder with more of them than the decoder is reached, a
   await page.getByRole('radio', { name: 'encoder', exact: true }).click();
   for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Next layer' }).click();
   await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '3 of 3');
-  assert.match(await page.locator('#h-attention').textContent(), /^Encoder layer 2/);
+  assert.match(await page.locator('#h-attention').textContent(), /^Encoder layer 3/);
   assert.deepEqual(await inTurn(), ['layer 3, head 1']);
   // the picture draws the decoder, whose last layer this is
   await page.waitForFunction(() =>
     /^decoder\.1\.mlp/.test(document.querySelector('.inspector .values .cell')?.textContent),
   );
   await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
-  await page.waitForFunction(() => /^Layer 1, head 0/.test(document.querySelector('#h-attention').textContent));
+  await page.waitForFunction(() => /^Layer 2, head 1/.test(document.querySelector('#h-attention').textContent));
   assert.deepEqual(await inTurn(), ['layer 2, head 1']);
   assert.deepEqual(complaints, []);
   await close();

@@ -10,7 +10,7 @@ import { SHIPPED, shippedAs } from './state/models.js';
 import { readAddress, holding, heedAddress, keepAddress, follow } from './state/address.js';
 import Anatomy from './views/inside/anatomy/Anatomy.svelte';
 import Heads from './views/inside/Heads.svelte';
-import * as attention from './panels/attention.js';
+import Attention from './views/inside/Attention.svelte';
 import Header from './views/frame/Header.svelte';
 import Notice from './views/frame/Notice.svelte';
 import Models from './views/frame/Models.svelte';
@@ -103,6 +103,7 @@ for (const [name, component] of Object.entries({
   next: NextToken,
   anatomy: Anatomy,
   heads: Heads,
+  attention: Attention,
   parameters: Parameters,
   trace: Trace,
   memory: Memory,
@@ -113,7 +114,6 @@ for (const [name, component] of Object.entries({
 }))
   put(name, component);
 for (const [name, panel] of Object.entries({
-  attention,
   lens,
   tutorials,
   walk,

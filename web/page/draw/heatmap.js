@@ -1,7 +1,5 @@
 // heatmap.js - weights as pixels: one palette of 256 colours, one pass per row into ImageData, scaled by CSS.
 
-import { el } from '../dom.js';
-
 /** '#rrggbb' or 'rgb(r, g, b)' -> [r, g, b] */
 function rgb(/** @type {string} */ css) {
   if (css.startsWith('#')) return [1, 3, 5].map((i) => parseInt(css.slice(i, i + 2), 16));
@@ -56,15 +54,6 @@ export function palette(zero, full) {
 export function paletteOf(element) {
   const style = getComputedStyle(element);
   return palette(style.backgroundColor, style.color);
-}
-
-/** Colours of the style sheet for what is drawn on a canvas: `node` goes anywhere into the page, `read` says what they are now.
- * @param {...string} names  classes `ink-...` */
-export function createInks(...names) {
-  const node = el('span', { hidden: true }, ...names.map((name) => el('i', { class: `ink-${name}` })));
-  /** @returns {Record<string, string>} */
-  const read = () => Object.fromEntries(names.map((name, i) => [name, getComputedStyle(node.children[i]).color]));
-  return { node, read };
 }
 
 /**

@@ -37,3 +37,50 @@ export const HABITS = {
   same: 'earlier copies of it',
   after: 'what followed earlier copies',
 };
+
+/** Over the column that gathers the keys before those shown, in two lines. @param {number} count */
+export const EARLIER = (count) => [`${count} earlier`, 'tokens, summed'];
+
+/** Steps from a query and a key to a weight. */
+export const STAGES = /** @type {const} */ ([
+  { key: 'raw', name: 'scores', title: 'scores before scaling' },
+  { key: 'scaled', name: '÷ √d', title: 'scores, scaled' },
+  { key: 'masked', name: 'masked', title: 'scores, masked' },
+  { key: 'pattern', name: 'softmax', title: 'pattern' },
+]);
+
+const STACK_TITLES = { encoder: 'Encoder layer', cross: 'Across, layer', self: 'Layer' };
+
+export const ATTENTION = {
+  /** @param {Stack} stack @param {Head} of */
+  title: (stack, { layer, head }) => `${STACK_TITLES[stack]} ${layer + 1}, head ${head + 1}`,
+  /** @param {string} stage @param {number} queries @param {number} keys */
+  shape: (stage, queries, keys) =>
+    `${STAGES.find(({ key }) => key === stage)?.title} [${queries} queries, ${keys} keys]`,
+  /** @param {number} near */
+  zooms: (near) => [
+    { key: 'near', name: `last ${near} tokens` },
+    { key: 'whole', name: 'whole text' },
+  ],
+  matrix: 'Attention of the chosen head. Arrow keys move over its cells, Enter explains one.',
+  masked: 'masked',
+  later: 'masked in a later step',
+  point: 'Point at a cell, or move over the picture with the arrow keys.',
+  tap: 'Tap a cell to read its number.',
+  resting: 'The scores come when the text rests.',
+  unread: 'The engine has not read this token yet.',
+  /**
+   * @param {{ query: number, key: number, from: any, to: any, value: string }} cell
+   */
+  cell: ({ query, key, from, to, value }) =>
+    `query ${query} ${quoted(from)} → key ${key} ${to ? quoted(to) : ''}: ${value}`,
+  /** @param {number} head @param {any} query */
+  looks: (head, query) => `Where head ${head + 1} looks from ${quoted(query)}`,
+  about: 'Attention shows where a head reads, not why the model answers. Switch the head off to see what changes.',
+  off: 'Switch this head off',
+  /** @param {Head} of @param {number} from @param {number} to */
+  caption: ({ layer, head }, from, to) =>
+    `Layer ${layer + 1}, head ${head + 1}: positions ${from} to ${to}, rows are queries, columns are keys`,
+  explain: 'Explain this number',
+  choose: 'Choose a cell of the picture.',
+};
