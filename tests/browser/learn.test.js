@@ -47,7 +47,7 @@ test('the lesson plays by itself, can be paused, and tells the numbers of the pa
   const word = (await model.decode([ids.at(-1), best])).slice((await model.decode([ids.at(-1)])).length);
   assert.ok(said.includes(`belongs to “${word}”`), said);
   // the last stop let the sampler draw
-  assert.equal(await page.locator('#view-write .tok:not(.given)').count(), 1);
+  assert.equal(await page.locator('.strip .line span:not(.given)').count(), 1);
   assert.match(await lesson.locator('.stop').innerText(), /At temperature 0 the likeliest token is taken/);
   assert.deepEqual(complaints, []);
   await close();

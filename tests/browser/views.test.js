@@ -5,7 +5,7 @@ import { VIEWS } from '../../web/page/state/views.js';
 import { axe, openView, resting, settled, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
-const shownView = (page) => page.locator('.view:not([hidden])').getAttribute('data-view');
+const shownView = (page) => page.evaluate(() => document.querySelector('[data-opens][aria-current]').dataset.opens);
 const textOf = (page) => page.locator('#view-write .tok').evaluateAll((list) => list.map((t) => t.dataset.id).join());
 
 test('each view has a tab and an address, and the text stays while views change', async () => {
@@ -17,7 +17,7 @@ test('each view has a tab and an address, and the text stays while views change'
     await page.waitForFunction((view) => !document.querySelector(`#view-${view}`)?.hidden, id);
     assert.equal(await shownView(page), id);
     assert.equal(await page.locator('.tabs-of-views a[aria-current]').innerText(), name);
-    assert.equal(await page.locator('.view:not([hidden]) .card').first().isVisible(), true, `${id} is empty`);
+    assert.equal(await page.locator(`#view-${id} .card`).first().isVisible(), true, `${id} is empty`);
     if (id !== 'write') assert.match(new URL(page.url()).hash, new RegExp(`[#&]view=${id}`));
     assert.equal(await textOf(page), before);
   }
@@ -47,7 +47,8 @@ test('an address opens its view with the text and the chosen token', async () =>
     hash: '#view=inside&model=weights/stories-1m-q4_0.gguf&prompt=One+day+a+cat&t=0&written=6&at=2',
   });
   await page.waitForSelector('.strip', { timeout: 60_000 });
-  await quiet(page, () => document.querySelectorAll('.strip .line span').length === 10);
+  // the start token, four words and six written tokens
+  await quiet(page, () => document.querySelectorAll('.strip .line span').length === 11);
   assert.equal(await shownView(page), 'inside');
   assert.equal(await page.locator('.strip .here').innerText(), ' a');
   await close();
@@ -64,8 +65,10 @@ test('the strip moves the chosen token and writes on', async () => {
   await quiet(page);
   assert.notEqual(await page.locator('.strip .chosen').innerText(), chosen);
   await page.locator('.strip').getByRole('button', { name: 'Run' }).click();
-  await page.waitForFunction(() => document.querySelectorAll('#view-write .tok:not(.given)').length > 5);
+  await page.waitForFunction(() => document.querySelectorAll('.strip .line span:not(.given)').length > 5);
+  await openView(page, 'write');
   await resting(page);
+  assert.ok((await page.locator('#view-write .tok:not(.given)').count()) > 5, 'the view that was hidden shows the text');
   await close();
 });
 
