@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { estimate, load } from '../../web/lib/index.js';
 import { bytes, int, percent, si } from '../../web/page/text/format.js';
-import { complete, top, visit } from './built_page.js';
+import { complete, openView, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
@@ -23,6 +23,7 @@ async function open(how = {}) {
     ...how,
   });
   await complete(visitor.page, WRITTEN);
+  await openView(visitor.page, 'count');
   return visitor;
 }
 

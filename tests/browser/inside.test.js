@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { load } from '../../web/lib/index.js';
 import { figures, percent } from '../../web/page/text/format.js';
-import { complete, top, visit } from './built_page.js';
+import { complete, openView, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
 const FILE = 'weights/stories-1m.gguf';
@@ -23,6 +23,7 @@ async function open(more = '', how = {}) {
     ...how,
   });
   await complete(visitor.page, WRITTEN);
+  await openView(visitor.page, 'inside');
   return visitor;
 }
 const idsOf = (page) => page.locator('.tok').evaluateAll((list) => list.map((t) => Number(t.dataset.id)));

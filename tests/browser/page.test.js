@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { countParameters, load } from '../../web/lib/index.js';
-import { axe, browser, otherWords, site, resting, server, settled, top, visit } from './built_page.js';
+import { axe, browser, openView, otherWords, site, resting, server, settled, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 import { ownTasks } from './tasks.js';
 
@@ -30,7 +30,7 @@ async function open(how = {}) {
       }),
   });
   if (!/model=/.test(how.hash)) await settled(visitor.page);
-  await visitor.page.waitForSelector('.tok', { timeout: 30_000 });
+  await visitor.page.waitForSelector('.tok:visible, .strip .line span:visible', { timeout: 30_000 });
   return visitor;
 }
 
@@ -70,13 +70,18 @@ const kept = (page) =>
     }
   });
 
-/** Write a prompt by keyboard and run it to its end at full speed. */
-async function runPrompt(page, prompt, { tokens = 40, seed = 7 } = {}) {
+/** Write a prompt by keyboard; it runs at full speed. */
+async function prepare(page, prompt, { tokens = 40, seed = 7 } = {}) {
   await page.locator('#pace').selectOption('fast');
   await page.locator('#max-tokens').fill(String(tokens));
   await page.locator('#seed').fill(String(seed));
   await page.locator('#seed').press('Tab');
   await page.getByLabel('Prompt', { exact: true }).fill(prompt);
+}
+
+/** Write a prompt by keyboard and run it to its end at full speed. */
+async function runPrompt(page, prompt, how = {}) {
+  await prepare(page, prompt, how);
   await page.getByLabel('Prompt', { exact: true }).press('Enter');
   await resting(page);
 }
@@ -113,6 +118,7 @@ test('a prompt is continued, the same seed gives the library’s text, and nothi
 
 test('the table of parameters adds up to what the configuration predicts', async () => {
   const { page, close } = await open();
+  await openView(page, 'count');
   const total = (await page.locator('[data-role="total"]').textContent()).replace(/\D/g, '');
   assert.equal(Number(total), countParameters(model.config).total);
   const counts = await page.locator('tr.group td.n:nth-child(3)').allTextContents();
@@ -153,6 +159,7 @@ test('the table of parameters adds up to what the configuration predicts', async
 test('a head and a cell are chosen by keyboard, and the value read is the uncached pass’s', async () => {
   const { page, close } = await open();
   await runPrompt(page, 'The dragon was sad because', { tokens: 24 });
+  await openView(page, 'inside');
   const all = await ids(page);
   const { captured } = await model.forward(all, { capture: ['*.attn.hook_pattern'] });
   const first = page.locator('.tile[aria-checked="true"]');
@@ -365,6 +372,7 @@ function headOf(text) {
 test('the stages of a score agree with one another', async () => {
   const { page, complaints, close } = await open();
   await runPrompt(page, 'One day a bird', { tokens: 6 });
+  await openView(page, 'inside');
   const all = await ids(page);
   await page.locator('.matrix').focus();
   await page.keyboard.press('ArrowLeft');
@@ -433,6 +441,7 @@ const explains = (page, panel, at) =>
 test('one weight is explained by terms that make it, and the way goes on to its query and its key, by keyboard', async () => {
   const { page, requests, complaints, close } = await open();
   await runPrompt(page, 'One day a bird', { tokens: 10 });
+  await openView(page, 'inside');
   const all = await ids(page);
   await page.locator('.matrix').focus();
   for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowUp']) await page.keyboard.press(key);
@@ -640,6 +649,7 @@ test('the anatomy follows the loaded architecture and opens its values', async (
 test('a part is switched off, and the loss beside the untouched run is the library’s', async () => {
   const { page, complaints, close } = await open();
   await runPrompt(page, 'Once upon a time', { tokens: 16 });
+  await openView(page, 'experiment');
   const all = await ids(page);
   await page.getByRole('button', { name: /^layer 2, FFN/ }).click();
   await page.waitForSelector('.compare .story');
@@ -674,6 +684,7 @@ test('a part is switched off, and the loss beside the untouched run is the libra
 test('the lens ends in the model’s own answer, and the votes add up to the logit', async () => {
   const { page, complaints, close } = await open();
   await runPrompt(page, 'Once upon a time', { tokens: 12 });
+  await openView(page, 'inside');
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
   await page.waitForSelector('.vote', { timeout: 20_000 });
   const all = await ids(page);
@@ -712,26 +723,31 @@ test('the lens ends in the model’s own answer, and the votes add up to the log
 test('an address reproduces text, head and cell', async () => {
   const first = await open();
   await runPrompt(first.page, 'The little bear', { tokens: 18, seed: 5 });
-  await first.page.locator('.tile').nth(9).click();
   await first.page.locator('.tok').nth(9).click();
-  await first.page.waitForFunction(() => /written=\d+/.test(location.hash) && /at=9/.test(location.hash));
+  await openView(first.page, 'inside');
+  await first.page.locator('.tile').nth(9).click();
+  await first.page.waitForFunction(
+    () => /written=\d+/.test(location.hash) && /at=9/.test(location.hash) && /head=1\.1/.test(location.hash),
+  );
   const hash = await first.page.evaluate(() => location.hash);
   const [text, weights] = [await ids(first.page), await first.page.locator('.attends').textContent()];
   await first.close();
   const second = await open({ hash });
-  await second.page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, text.length);
-  assert.deepEqual(await ids(second.page), text);
   await shows(
     second.page,
     () => second.page.locator('.tile[aria-checked="true"]').getAttribute('aria-label'),
     'layer 2, head 2',
   );
   await second.page.waitForFunction((want) => document.querySelector('.attends').textContent === want, weights);
+  await openView(second.page, 'write');
+  await second.page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, text.length);
+  assert.deepEqual(await ids(second.page), text);
   await second.close();
 });
 
 test('the counts of other models come out', async () => {
   const { page, close } = await open();
+  await openView(page, 'experiment');
   const counted = async () =>
     (await page.locator('.compare-models tr.total td').nth(1).textContent()).replace(/\D/g, '');
   for (const [name, total] of [
@@ -750,9 +766,11 @@ test('the counts of other models come out', async () => {
 
 test('a model built here runs, though its weights are random', async () => {
   const { page, complaints, close } = await open();
+  await openView(page, 'experiment');
   await page.locator('#preset').selectOption('tutorial-5');
   await page.getByRole('button', { name: 'Make it with random weights' }).click();
   await page.waitForFunction(() => /random weights/.test(document.querySelector('.pill').textContent));
+  await openView(page, 'write');
   await page.waitForFunction(() => document.querySelectorAll('.tok').length > 3);
   await page.locator('#pace').selectOption('fast');
   await page.locator('#max-tokens').fill('6');
@@ -779,12 +797,15 @@ test('every kind of architecture is drawn and counted as it is', async (t) => {
     await page
       .locator('#model-file')
       .setInputFiles(['config.json', 'model.safetensors'].map((file) => `${shared}${name}/${file}`));
+    await openView(page, 'count');
     await shows(
       page,
       async () => (await page.locator('[data-role="total"]').textContent()).replace(/\D/g, ''),
       String(counts.total),
       name,
     );
+    assert.equal(await page.locator('.parameters h2 .wrong').count(), 0, name);
+    await openView(page, 'write');
     await page.waitForFunction(
       (list) =>
         list.every((word) => [...document.querySelectorAll('.stage')].some((s) => s.textContent.includes(word))),
@@ -800,7 +821,6 @@ test('every kind of architecture is drawn and counted as it is', async (t) => {
     await resting(page);
     assert.ok((await written(page)) >= 1);
     assert.equal(await page.locator('.error').isVisible(), false, name);
-    assert.equal(await page.locator('.parameters h2 .wrong').count(), 0, name);
   }
   assert.deepEqual(complaints, []);
   await close();
@@ -817,7 +837,9 @@ test('dates: the encoder-decoder reads a date and writes it as numbers, and show
       .then((list) => list.join(''));
   await shows(page, text, '2024-09-13', 'what it opens with');
   await resting(page);
+  await openView(page, 'inside');
   assert.match(await page.locator('#h-attention').textContent(), /^Across, layer 2, head 2/);
+  await openView(page, 'write');
   await page.locator('#pace').selectOption('fast');
   await page.locator('#source').fill('the 1st of may, 1999');
   await page.locator('#source').press('Enter');
@@ -836,10 +858,11 @@ test('dates: the encoder-decoder reads a date and writes it as numbers, and show
     shape: [, queries, keys],
   } = captured['decoder.1.cross_attn.hook_pattern'];
   assert.deepEqual([queries, keys], [11, 20]);
+  await page.locator('.tok').nth(3).click();
+  await openView(page, 'inside');
   await page.waitForFunction(() =>
     document.querySelector('#h-attention').textContent.includes('pattern [10 queries, 20 keys]'),
   );
-  await page.locator('.tok').nth(3).click();
   const row = data.subarray((queries + 3) * keys, (queries + 4) * keys); // head 1
   const best = row.indexOf(row.reduce((a, b) => Math.max(a, b), 0));
   await shows(
@@ -862,6 +885,7 @@ test('dates: the encoder-decoder reads a date and writes it as numbers, and show
     await page.getByRole('radio', { name, exact: true }).click();
     await page.waitForFunction((shape) => document.querySelector('#h-attention').textContent.includes(shape), want);
   }
+  await openView(page, 'write');
   await page.getByRole('button', { name: '20991231' }).click();
   await shows(page, text, '2099-12-31', 'an example');
   await page.waitForFunction(() => /source=20991231/.test(location.hash) && /written=10/.test(location.hash));
@@ -911,6 +935,7 @@ test('a neuron is switched off from the picture, and the loss is the library’s
     row.reduce((b, x, i) => (Math.abs(x) > Math.abs(row[b]) ? i : b), 0),
   );
   await first.click();
+  await openView(page, 'experiment');
   await page.waitForSelector('.compare .story');
   assert.match(
     await page.locator('.ablate .neurons').textContent(),
@@ -974,16 +999,19 @@ test('the page opens again without a network', async () => {
   await close();
 });
 
-// Text to the end of the context: the end token does not end it. At the wide size every head is in view, with the whole
-// picture.
-for (const [device, width, height] of [
-  ['desktop', 1440, 2000],
-  ['phone', 390, 844],
+// Text to the end of the context: the end token does not end it. In the view Inside every head is in view, with the
+// whole picture.
+for (const [device, width, height, view] of [
+  ['desktop', 1440, 2000, 'inside'],
+  ['phone', 390, 844, 'write'],
 ]) {
   test(`the main thread stays free while 512 tokens stream with attention: ${device}`, async (t) => {
     const { page, close } = await open({ width, height });
     await kept(page);
     await page.locator('#past').check();
+    await prepare(page, 'Once upon a time', { tokens: 600 });
+    await openView(page, view);
+    await quiet(page);
     const {
       result: { wall, frames },
       tasks: own,
@@ -999,12 +1027,21 @@ for (const [device, width, height] of [
         };
         window.asked = window.quiet.frame(frame);
       });
-      await runPrompt(page, 'Once upon a time', { tokens: 600 });
+      if (view === 'write') {
+        await page.locator('.go').click();
+        await resting(page);
+      } else {
+        await page.locator('.strip').getByRole('button', { name: 'Run' }).click();
+        await page.locator('.strip').getByRole('button', { name: 'Stop' }).waitFor();
+        await quiet(page, () => ![...document.querySelectorAll('.strip button')].some((b) => b.textContent === 'Stop'));
+      }
       return page.evaluate(() => {
         cancelAnimationFrame(window.asked);
         return { wall: window.longTasks, frames: window.frames.sort((a, b) => a - b) };
       });
     });
+    await openView(page, 'write');
+    await quiet(page);
     assert.equal(await page.locator('.tok').count(), model.config.contextLength);
     assert.match(await page.locator('.stream [aria-live]').textContent(), /^Ended at the end of the context/);
     assert.ok(
@@ -1029,6 +1066,7 @@ test('with 512 tokens a pixel of a small head is the largest of the weights it s
   const { page, close } = await open();
   await page.locator('#past').check();
   await runPrompt(page, 'Once upon a time', { tokens: 600 });
+  await openView(page, 'inside');
   await page.locator('.heads').scrollIntoViewIfNeeded();
   await quiet(page);
   const { layer, head } = { layer: 3, head: 5 };
@@ -1073,6 +1111,7 @@ test('with 512 tokens a pixel of a small head is the largest of the weights it s
   const hash = await page.evaluate(() => location.hash);
   await close();
   const again = await open({ hash });
+  await openView(again.page, 'write');
   await shows(again.page, async () => (await ids(again.page)).join(), written.join(), 'from its address');
   assert.ok(await again.page.locator('#past').isChecked());
   await again.close();
@@ -1137,13 +1176,8 @@ for (const colorScheme of ['light', 'dark']) {
       await page.waitForSelector('.anatomy .explanation tbody tr');
       await page.getByRole('button', { name: /^Explain the (largest|first) term$/ }).click(); // a way of two steps
       await page.waitForSelector('.anatomy .trail .follow');
-      await page.locator('.matrix').press('ArrowLeft');
-      await page.locator('.matrix').press('Enter');
-      await page.waitForSelector('.attention .explanation tbody tr');
-      await page.locator('.attention .as-table:not(.explain) summary').click();
-      await quiet(page);
-      for (const state of ['page', 'dialog']) {
-        if (state === 'dialog') await page.locator('.pill').click();
+      const check = async (state) => {
+        await quiet(page);
         await page.evaluate(axe);
         const found = await page.evaluate(async () =>
           (await window.axe.run()).violations.map(
@@ -1151,7 +1185,16 @@ for (const colorScheme of ['light', 'dark']) {
           ),
         );
         assert.deepEqual(found, [], state);
-      }
+      };
+      await check('Write');
+      await openView(page, 'inside');
+      await page.locator('.matrix').press('ArrowLeft');
+      await page.locator('.matrix').press('Enter');
+      await page.waitForSelector('.attention .explanation tbody tr');
+      await page.locator('.attention .as-table:not(.explain) summary').click();
+      await check('Inside');
+      await page.locator('.pill').click();
+      await check('dialog');
       const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
       assert.ok(over <= 0, `the page is ${over} px too wide`);
       await close();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../web/lib/index.js';
-import { otherWords, resting, settled, top, visit } from './built_page.js';
+import { openView, otherWords, resting, settled, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
 const ids = (page, only = '') =>
@@ -85,9 +85,11 @@ test('an encoder shows no bars of the model before it, and a prompt that cannot 
   assert.equal(await bars.count(), 0);
   await page.getByLabel('Prompt', { exact: true }).fill('Once');
   await bars.first().waitFor();
+  await openView(page, 'experiment');
   await page.locator('#preset').selectOption('tutorial-3');
   await page.locator('#build-kind').selectOption('encoder');
   await page.getByRole('button', { name: 'Make it with random weights' }).click();
+  await openView(page, 'write');
   await page.waitForFunction(() => /an encoder predicts none/.test(document.querySelector('#h-next').textContent));
   assert.equal(await bars.count(), 0);
   assert.equal(await page.locator('.next > .hint').textContent(), '');
