@@ -133,3 +133,90 @@ test('a phone is not told of arrow keys', async () => {
   await page.waitForFunction(() => /^Tap a cell/.test(document.querySelector('#cell').textContent));
   await close();
 });
+
+test('the norms and votes of the lens are those of the library, layers and heads counted from 1', async () => {
+  const { page, complaints, close } = await open('&at=14');
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.waitForSelector('.vote', { timeout: 20_000 });
+  await quiet(page);
+  const ids = await idsOf(page);
+  const { nLayers, nHeads } = model.config;
+  const { captured } = await model.forward(ids.slice(0, 15), { capture: ['*hook_resid_post'] });
+  const norms = Array.from({ length: nLayers }, (_, layer) => {
+    const { data, shape } = captured[`blocks.${layer}.hook_resid_post`];
+    return figures(Math.hypot(...data.subarray(14 * shape[1], 15 * shape[1])));
+  });
+  assert.deepEqual(await page.locator('.lens td.n').allTextContents(), norms);
+  assert.deepEqual(
+    await page.locator('.lens tbody th').allTextContents(),
+    norms.map((_, layer) => `layer ${layer + 1}`),
+  );
+  const { parts } = await model.attribution(ids.slice(0, 15), { token: ids[15] });
+  const said = parts
+    .filter(({ kind }) => kind === 'head')
+    .map(
+      ({ layer, head, value }) =>
+        `layer ${layer + 1}, head ${head + 1}: ${value < 0 ? '−' : '+'}${figures(Math.abs(value))}`,
+    );
+  const titles = await page.locator('.vote').evaluateAll((list) => list.map((b) => b.title));
+  assert.equal(titles.length, nLayers * (nHeads + 1));
+  assert.deepEqual(titles.filter((title) => /head/.test(title)).sort(), said.sort());
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the votes are one tab stop, arrow keys move over them, and one that is pressed is the head in hand', async () => {
+  const { page, complaints, close } = await open();
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.waitForSelector('.vote', { timeout: 20_000 });
+  assert.equal(await page.locator('.vote[tabindex="0"]').count(), 1);
+  await page.locator('.vote').first().focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowRight');
+  const title = await page.evaluate(() => document.activeElement.title);
+  assert.match(title, /^layer 2, head 2: /);
+  assert.equal(await page.locator('.vote[tabindex="0"]').getAttribute('title'), title);
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => /^Layer 2, head 2/.test(document.querySelector('#h-attention').textContent));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the lens asks the engine nothing while another view is open', async () => {
+  const { page, complaints, close } = await open();
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.waitForSelector('.vote', { timeout: 20_000 });
+  await quiet(page);
+  const title = () => page.locator('.lens-card h3').last().textContent();
+  const before = await title();
+  await page.evaluate(() => {
+    window.asked = [];
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (...args) {
+      if (args[0]?.args) window.asked.push(args[0].args[0]);
+      return post.apply(this, args);
+    };
+  });
+  await openView(page, 'write');
+  await page.locator('.tok').nth(9).click();
+  await quiet(page);
+  assert.equal(await title(), before);
+  const asked = await page.evaluate(() => window.asked);
+  assert.equal(asked.filter((name) => /logitLens|attribution/.test(name)).length, 0, asked.join());
+  await openView(page, 'inside');
+  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await page.waitForFunction((old) => document.querySelectorAll('.lens-card h3')[1].textContent !== old, before);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('“Switch this head off” opens the switches with that head off', async () => {
+  const { page, complaints, close } = await open('&head=1.2');
+  await page.getByRole('button', { name: 'Switch this head off' }).click();
+  await page.locator('#ablate').waitFor({ state: 'visible' });
+  await page.waitForFunction(() => Math.abs(document.querySelector('#ablate').getBoundingClientRect().top) < 200);
+  assert.equal(await page.locator('#view-experiment').isVisible(), true);
+  await page.locator('.switches button[aria-pressed="true"][title^="layer 2, head 3"]').waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});

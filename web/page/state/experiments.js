@@ -54,5 +54,13 @@ export function createExperiments({ state }, reads) {
    */
   const lens = (ids, options) => model().logitLens(ids, { ...reads(), ...options });
 
-  return { lossOf, continuation, forward, lens };
+  /**
+   * One logit after these ids as a sum of parts.
+   * @param {number[]} ids
+   * @param {{ token?: number, signal?: AbortSignal }} [options]  token: the most likely one if absent
+   * @returns {Promise<import('../views/inside/lens.js').Attribution>}
+   */
+  const attribution = (ids, options) => model().attribution(ids, { ...reads(), ...options });
+
+  return { lossOf, continuation, forward, lens, attribution };
 }

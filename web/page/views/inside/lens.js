@@ -1,0 +1,101 @@
+// lens.js - the logit lens of the token in hand as a table, and the parts of a logit as a grid and two lists
+
+import { blockPoint } from '../../state/points.js';
+
+/** @typedef {import('../../state/store.js').Token} Token */
+/** @typedef {{ id: number, text: string, probability: number }} LensToken  of the library */
+/**
+ * A part of the library's attribution.
+ * @typedef {object} Part
+ * @property {string} name
+ * @property {'embedding' | 'position' | 'head' | 'ffn' | 'bias'} kind
+ * @property {number | null} layer  from 0
+ * @property {number | null} head   from 0
+ * @property {number} value         in logits
+ */
+/** @typedef {{ token: number, text: string, logit: number, sum: number, parts: Part[] }} Attribution  of the library */
+
+const COLUMNS = 9; // positions in the table, the newest last
+const LONGEST = 5; // entries of a list
+const SHOWN = 5e-4; // smaller gaps vanish in three decimals
+
+/**
+ * Points of the residual stream after each layer.
+ * @param {any} config
+ */
+export const streamsOf = (config) =>
+  Array.from({ length: config.nLayers }, (_, layer) => `${blockPoint(config, layer)}.hook_resid_post`);
+
+/**
+ * Euclidean norm of one row of a tensor [position, d].
+ * @param {{ data: Float32Array, shape: number[] } | undefined} tensor
+ * @param {number} position
+ */
+export function normOf(tensor, position) {
+  if (!tensor) return NaN;
+  const d = tensor.shape[tensor.shape.length - 1];
+  return Math.sqrt(tensor.data.subarray(position * d, (position + 1) * d).reduce((sum, v) => sum + v * v, 0));
+}
+
+/**
+ * The last positions of the lens up to the token in hand.
+ * @param {LensToken[][][]} read  [layer][position][rank] for the tokens up to the one in hand
+ * @param {number[]} norms        of the residual vector of the token in hand after each layer
+ * @param {Token[]} tokens        those read, and the one that follows if there is one
+ */
+export function lensTable(read, norms, tokens) {
+  const n = read[0]?.length ?? 0;
+  const first = Math.max(0, n - COLUMNS);
+  const columns = Array.from({ length: n - first }, (_, i) => ({
+    position: first + i,
+    token: tokens[first + i],
+    next: /** @type {Token | undefined} */ (tokens[first + i + 1]),
+  }));
+  const rows = read.map((list, layer) => ({
+    layer,
+    norm: norms[layer],
+    cells: columns.map(({ position, next }) => {
+      const [best] = list[position];
+      return { best, here: position === n - 1, right: next?.id === best.id };
+    }),
+  }));
+  return { columns, rows };
+}
+
+/**
+ * The parts of a logit: a grid by layer with a second row for cross-attention, the largest and the most negative, and
+ * what they add up to.
+ * @param {Attribution} votes
+ * @param {any} config
+ */
+export function votesOf({ parts: all, sum, logit }, config) {
+  const parts = all.filter(({ kind }) => kind !== 'bias');
+  const biases = all.filter(({ kind }) => kind === 'bias').reduce((n, { value }) => n + value, 0);
+  const most = Math.max(...parts.map(({ value }) => Math.abs(value)), 1e-9);
+  const heads = (/** @type {number} */ layer, /** @type {string} */ stack) =>
+    Array.from({ length: config.nHeads }, (_, head) =>
+      parts.find((p) => p.kind === 'head' && p.layer === layer && p.head === head && p.name.includes(stack)),
+    );
+  const rows = Array.from({ length: config.nLayers }, (_, layer) => [
+    {
+      layer,
+      across: false,
+      heads: heads(layer, '.attn.'),
+      ffn: parts.find((p) => p.kind === 'ffn' && p.layer === layer),
+    },
+    ...(config.kind === 'encoder_decoder'
+      ? [{ layer, across: true, heads: heads(layer, '.cross_attn.'), ffn: undefined }]
+      : []),
+  ]).flat();
+  const order = [...parts].sort((a, b) => b.value - a.value);
+  return {
+    rows,
+    most,
+    largest: order.filter(({ value }) => value > 0).slice(0, LONGEST),
+    smallest: order
+      .filter(({ value }) => value < 0)
+      .slice(-LONGEST)
+      .reverse(),
+    total: { sum, logit, biases, gap: Math.abs(sum - logit) > SHOWN },
+  };
+}
