@@ -128,5 +128,6 @@ export const LESSON_WORDS = {
   back: 'Back',
   next: 'Next',
   again: 'Play again',
+  walk: 'Or walk through the views yourself',
   of: (/** @type {number} */ i, /** @type {number} */ n) => `${i} of ${n}`,
 };
