@@ -1,9 +1,11 @@
 // anatomy.test.js - the picture of a forward pass: its layout for every architecture and width, and what it shows of a
 // text
 import assert from 'node:assert/strict';
+import { area, curveBumpX, curveBumpY } from 'd3-shape';
 import { test } from 'node:test';
 import { camelConfig, completeConfig } from '../../web/lib/formats/config.js';
 import { PRESETS, countParameters } from '../../web/lib/index.js';
+import { ribbonAcross, ribbonDown } from '../../web/page/draw/anatomy.js';
 import { lanesFor, tallPicture } from '../../web/page/draw/anatomy_tall.js';
 import { LANES, widePicture } from '../../web/page/draw/anatomy_wide.js';
 import { relativeStrengths, strengths } from '../../web/page/draw/strips.js';
@@ -161,4 +163,22 @@ test('a strip shows the strength of each part of a vector', () => {
   assert.deepEqual(strengths([3, 4, 0, 0, 1, -1], 3), [Math.sqrt(12.5), 0, 1]);
   const rows = relativeStrengths({ data: Float32Array.from([0, 1, 2, 4]), shape: [2, 2] }, 0, 3, 2);
   assert.deepEqual(rows, [[0, 0.25], [0.5, 1], []]);
+});
+
+test('a ribbon is the area between two ends that d3-shape draws', () => {
+  const [from, to] = [[10, 20, 4], [110, 60.37, 8]]; // prettier-ignore
+  const across = area()
+    .x((p) => p[0])
+    .y0((p) => p[1] - p[2] / 2)
+    .y1((p) => p[1] + p[2] / 2)
+    .curve(curveBumpX)
+    .digits(1);
+  assert.equal(ribbonAcross(from, to), across([from, to]));
+  const down = area()
+    .y((p) => p[1])
+    .x0((p) => p[0] - p[2] / 2)
+    .x1((p) => p[0] + p[2] / 2)
+    .curve(curveBumpY)
+    .digits(1);
+  assert.equal(ribbonDown(from, to), down([from, to]));
 });

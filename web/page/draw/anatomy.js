@@ -1,6 +1,5 @@
 // anatomy.js - geometry that both pictures of a forward pass share: the wide one, whose lanes run from left to right
 // (anatomy_wide.js), and the tall one for narrow screens, whose lanes run from top to bottom (anatomy_tall.js)
-import { area, curveBumpX, curveBumpY } from 'd3-shape';
 
 /** @typedef {{ x: number, y: number }} Point */
 /** @typedef {Point & { anchor: 'start' | 'middle' | 'end' }} Text */
@@ -61,31 +60,41 @@ export const HUES = { embed: 'ink', q: 'q', k: 'k', v: 'v', out: 'p', added: 'p'
 
 /** @typedef {[number, number, number]} End  x, y, thickness */
 
-const across = area()
-  .x((p) => p[0])
-  .y0((p) => p[1] - /** @type {any} */ (p)[2] / 2)
-  .y1((p) => p[1] + /** @type {any} */ (p)[2] / 2)
-  .curve(curveBumpX)
-  .digits(1);
-const down = area()
-  .y((p) => p[1])
-  .x0((p) => p[0] - /** @type {any} */ (p)[2] / 2)
-  .x1((p) => p[0] + /** @type {any} */ (p)[2] / 2)
-  .curve(curveBumpY)
-  .digits(1);
+const round = (/** @type {number} */ x) => Math.round(x * 10) / 10;
+
+/**
+ * The path of a ribbon between two ends: what d3-shape's `area` with `curveBumpX` or `curveBumpY` gives for two points.
+ * d3-shape itself would be 4 kB of the first screen's script.
+ * @param {End} from
+ * @param {End} to
+ * @param {0 | 1} along  the coordinate in whose direction it runs
+ */
+function ribbon(from, to, along) {
+  const half = (/** @type {End} */ end) => end[2] / 2;
+  const [a, b] = [from[along], to[along]];
+  const middle = (a + b) / 2;
+  const point = (/** @type {number} */ at, /** @type {number} */ aside) =>
+    (along ? [aside, at] : [at, aside]).map(round).join();
+  const edge = (/** @type {number} */ side) => [from[1 - along] + side * half(from), to[1 - along] + side * half(to)];
+  const [near, far] = [edge(along ? -1 : 1), edge(along ? 1 : -1)];
+  return (
+    `M${point(a, near[0])}C${point(middle, near[0])},${point(middle, near[1])},${point(b, near[1])}` +
+    `L${point(b, far[1])}C${point(middle, far[1])},${point(middle, far[0])},${point(a, far[0])}Z`
+  );
+}
 
 /**
  * A ribbon from left to right, as thick as its ends.
  * @param {End} from
  * @param {End} to
  */
-export const ribbonAcross = (from, to) => across(/** @type {any} */ ([from, to])) ?? '';
+export const ribbonAcross = (from, to) => ribbon(from, to, 0);
 /**
  * A ribbon from top to bottom.
  * @param {End} from
  * @param {End} to
  */
-export const ribbonDown = (from, to) => down(/** @type {any} */ ([from, to])) ?? '';
+export const ribbonDown = (from, to) => ribbon(from, to, 1);
 
 /** A plus sign. @param {number} x @param {number} y */
 export const plus = (x, y) => `M${x - 3} ${y}h6m-3 -3v6`;
