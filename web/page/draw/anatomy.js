@@ -76,7 +76,7 @@ function ribbon(from, to, along) {
   const point = (/** @type {number} */ at, /** @type {number} */ aside) =>
     (along ? [aside, at] : [at, aside]).map(round).join();
   const edge = (/** @type {number} */ side) => [from[1 - along] + side * half(from), to[1 - along] + side * half(to)];
-  const [near, far] = [edge(along ? -1 : 1), edge(along ? 1 : -1)];
+  const [near, far] = [edge(1), edge(-1)];
   return (
     `M${point(a, near[0])}C${point(middle, near[0])},${point(middle, near[1])},${point(b, near[1])}` +
     `L${point(b, far[1])}C${point(middle, far[1])},${point(middle, far[0])},${point(a, far[0])}Z`
