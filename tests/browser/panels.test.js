@@ -2,7 +2,7 @@
 // another source, another text. What they say then is what a page says that is opened anew.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { complete, resting, visit } from './built_page.js';
+import { complete, openView, resting, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
 const SMALL = {
@@ -62,7 +62,7 @@ async function calm(page, read) {
   return read();
 }
 
-/** What a panel says, once it is seen. */
+/** What a panel says, once it is seen in its view. */
 const SAYS = {
   '.anatomy': () =>
     [...document.querySelectorAll('.inspector .stage-facts dd')]
@@ -86,18 +86,36 @@ const SAYS = {
     ].join(' | '),
   '.ablate': () => document.querySelector('.ablate .hint:last-child').textContent,
 };
+/** The view that a panel is in. */
+const VIEW = {
+  '.anatomy': 'inside',
+  '.attention': 'inside',
+  '.lens-card': 'inside',
+  '.trace': 'count',
+  '.ablate': 'experiment',
+  '.break': 'experiment',
+};
+async function show(page, name) {
+  await openView(page, VIEW[name]);
+  await page.locator(name).scrollIntoViewIfNeeded();
+}
 async function says(page, names) {
   const all = {};
   for (const name of names) {
-    await page.locator(name).scrollIntoViewIfNeeded();
+    await show(page, name);
     all[name] = await calm(page, () => page.evaluate(SAYS[name]));
   }
   return all;
 }
+/** In the view "Experiment", where tokens of the text are those of the strip. */
 const make = async (page) => {
   await page.getByRole('button', { name: 'Make it with random weights' }).click();
-  await page.waitForFunction(() => document.querySelectorAll('.tok').length > 4);
+  await page.waitForFunction(() => document.querySelectorAll('.strip .line span').length > 4);
 };
+async function fill(page, label, text) {
+  await openView(page, 'write');
+  await page.getByLabel(label, { exact: true }).fill(text);
+}
 
 // They once kept the numbers of the model before: it had the same text.
 test('a model made again from another seed, or wider, is what the panels tell of', async () => {
@@ -105,6 +123,7 @@ test('a model made again from another seed, or wider, is what the panels tell of
   const rest = '&prompt=Once upon a time&open=ffn&stage=scaled';
   const { page, complaints, close } = await open(`#${made(SMALL, 1)}${rest}`);
   const one = await says(page, names);
+  await openView(page, 'experiment');
   await page.locator('#preset').selectOption('');
   const scaled = () => page.locator('.attention').getByRole('radio', { name: '÷ √d' }).click();
   for (const [config, seed] of /** @type {[any, number][]} */ ([
@@ -115,13 +134,16 @@ test('a model made again from another seed, or wider, is what the panels tell of
     const want = await says(anew.page, names);
     await anew.close();
     for (const name of names) if (name !== '.trace' || config !== SMALL) assert.notEqual(want[name], one[name]);
+    await openView(page, 'write');
     await page.locator('#seed').fill(String(seed));
     await page.locator('#seed').press('Tab');
+    await openView(page, 'experiment');
     await page.locator('#build-dModel').fill(String(config.dModel));
     await make(page);
+    await openView(page, 'inside');
     await scaled();
     for (const name of names) {
-      await page.locator(name).scrollIntoViewIfNeeded();
+      await show(page, name);
       await quiet(page);
       assert.equal(await page.evaluate(SAYS[name]), want[name], `${name}, seed ${seed}, d_model ${config.dModel}`);
     }
@@ -139,10 +161,11 @@ test('another source is what the panels tell of, though the text is the same', a
   const anew = await open(of('the 2nd of June, 2013'));
   const want = await says(anew.page, names);
   await anew.close();
+  await openView(page, 'write');
   await page.locator('#source').fill('the 2nd of June, 2013');
   for (const name of names) {
     assert.notEqual(want[name], one[name]);
-    await page.locator(name).scrollIntoViewIfNeeded();
+    await show(page, name);
     await quiet(page);
     assert.equal(await page.evaluate(SAYS[name]), want[name], name);
   }
@@ -154,9 +177,11 @@ test('scores of a layer are not shown for another one while the text streams, an
   const { page, complaints, close } = await open(
     `#${made({ ...SMALL, contextLength: 256 }, 1)}&prompt=Once upon a time&stage=scaled&t=1`,
   );
-  const first = await calm(page, () => page.evaluate(SAYS['.attention']));
+  const first = (await says(page, ['.attention']))['.attention'];
+  await openView(page, 'write');
   await page.locator('.go').click();
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 2);
+  await openView(page, 'inside');
   await page.locator('.tile[aria-label="layer 2, head 1"]').press('Enter');
   await page.waitForFunction(() => /^Layer 2/.test(document.querySelector('#h-attention').textContent));
   await page.waitForFunction(() =>
@@ -174,10 +199,12 @@ test('scores of a layer are not shown for another one while the text streams, an
   assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), first);
   await page.locator('.attention').getByRole('radio', { name: 'masked' }).click();
   await calm(page, () => page.evaluate(SAYS['.attention']));
-  await page.getByLabel('Prompt', { exact: true }).fill(''); // this model has no token to begin with
+  await fill(page, 'Prompt', ''); // this model has no token to begin with
   await page.waitForFunction(() => !document.querySelector('.tok'));
   await quiet(page);
   assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
+  await openView(page, 'inside');
+  await quiet(page);
   assert.equal(
     await page.locator('.attention').getByRole('radio', { name: 'masked' }).getAttribute('aria-checked'),
     'true',
@@ -190,9 +217,14 @@ test('without the mask scores are not those of the text as it was', async () => 
   const { page, complaints, close } = await open(
     `#${made({ ...SMALL, contextLength: 256, causal: false }, 1)}&prompt=Once upon a time&stage=scaled&t=1`,
   );
-  assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), '');
+  assert.notEqual((await says(page, ['.attention']))['.attention'], '');
+  await openView(page, 'write');
   await page.locator('.go').click();
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 2);
+  await openView(page, 'inside');
+  await page.waitForFunction(() =>
+    /The scores come when the text rests/.test(document.querySelector('#cell').textContent),
+  );
   assert.equal(await page.evaluate(SAYS['.attention']), '');
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
   assert.notEqual(await calm(page, () => page.evaluate(SAYS['.attention'])), '');
@@ -202,18 +234,19 @@ test('without the mask scores are not those of the text as it was', async () => 
 
 test('a model taken away in the middle of a trace leaves the panel for the next one', async () => {
   const { page, complaints, close } = await open(`#${made(SMALL, 1)}&prompt=Once upon a time`);
-  await page.locator('.trace').scrollIntoViewIfNeeded();
-  await calm(page, () => page.evaluate(SAYS['.trace']));
+  await says(page, ['.trace']);
   await page.evaluate(() => window.hold('trace'));
-  await page.getByLabel('Prompt', { exact: true }).fill('Once upon');
-  await page.locator('.trace').scrollIntoViewIfNeeded();
+  await fill(page, 'Prompt', 'Once upon');
+  await show(page, '.trace');
   await page.waitForFunction(() => window.held() > 0);
   const pill = await page.locator('.pill').textContent();
+  await openView(page, 'experiment');
   await page.locator('#build-dModel').fill('48');
   await make(page);
   await page.waitForFunction((text) => document.querySelector('.pill').textContent !== text, pill);
   await quiet(page);
   await page.evaluate(() => window.release());
+  await openView(page, 'count');
   assert.equal(await page.locator('.trace').isVisible(), true);
   await page.locator('.trace').scrollIntoViewIfNeeded();
   await page.waitForFunction(() => /^9 tokens/.test(document.querySelector('.trace h2 small').textContent));
@@ -227,18 +260,20 @@ test('a text that starts again while its parts are compared', async () => {
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=60',
   );
   await complete(page, 60);
-  await page.locator('.ablate').scrollIntoViewIfNeeded();
+  await show(page, '.ablate');
   await page.evaluate(() => window.hold('forward'));
   await page
     .locator('.switches')
     .getByRole('button', { name: /^layer 1, FFN/ })
     .click();
   await page.waitForFunction(() => window.held() > 0);
+  await openView(page, 'write');
   await page.getByRole('button', { name: 'New seed' }).click();
   await page.evaluate(() => window.release());
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 12);
   assert.equal(await page.locator('.error').isVisible(), false, await page.locator('.error').textContent());
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
+  await show(page, '.ablate');
   await page.waitForFunction(() => /Without layer 1, FFN/.test(document.querySelector('.compare').textContent), null, {
     timeout: 30_000,
   });
@@ -251,31 +286,33 @@ test('what the lens was asked of one text is told of that text, and a failure is
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=20',
   );
   await complete(page, 20);
-  await page.locator('.lens-card').scrollIntoViewIfNeeded();
   const note = () => page.locator('.lens-card .lens-split .hint').first().textContent();
-  await calm(page, () => page.evaluate(SAYS['.lens-card']));
+  await says(page, ['.lens-card']);
   const about = await note();
   await page.evaluate(() => window.hold('logitLens'));
+  await openView(page, 'write');
   await page.locator('.tok').nth(18).click();
-  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await show(page, '.lens-card');
   await page.waitForFunction(() => window.held() > 0);
+  await openView(page, 'write');
   await page.getByRole('button', { name: 'New seed' }).click();
   await page.waitForFunction(() => document.querySelectorAll('.tok').length < 10);
   await page.evaluate(() => window.release());
   // answers have had their time
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length >= 6);
   await page.getByRole('button', { name: 'Stop', exact: true }).first().click();
+  await openView(page, 'inside');
   assert.equal(await note(), about);
-  await calm(page, () => page.evaluate(SAYS['.lens-card']));
+  await says(page, ['.lens-card']);
   await page.evaluate(() => window.spoil('logitLens'));
-  await page.getByLabel('Prompt', { exact: true }).fill('The cat');
-  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await fill(page, 'Prompt', 'The cat');
+  await show(page, '.lens-card');
   await page.waitForFunction(
     (text) => document.querySelector('.lens-card .lens-split .hint').textContent !== text,
     about,
   );
-  await page.getByLabel('Prompt', { exact: true }).fill('The cat sat');
-  await page.locator('.lens-card').scrollIntoViewIfNeeded();
+  await fill(page, 'Prompt', 'The cat sat');
+  await show(page, '.lens-card');
   await page.waitForFunction(
     (text) => document.querySelector('.lens-card .lens-split .hint').textContent === text,
     about,
@@ -286,6 +323,7 @@ test('what the lens was asked of one text is told of that text, and a failure is
 
 test('no cell is chosen any more while one is being explained', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time&key=1');
+  await openView(page, 'inside');
   await page.locator('.attention .explain summary').press('Enter');
   await page.waitForSelector('.attention .explanation .number');
   await page.evaluate(() => window.hold('explain'));
@@ -310,15 +348,16 @@ test('what is pressed in the picture and among the votes is what the panels of a
   const { page, complaints, close } = await open(
     '#model=weights/dates/&prompt=1999-05-01&source=the 1st of may, 1999&stack=cross',
   );
+  await openView(page, 'inside');
   assert.equal(await stack(page), 'across');
   await page.locator('.anatomy-svg .dot:not(.early):not(.masked)').first().dispatchEvent('click');
   await page.waitForFunction(() => /^Layer/.test(document.querySelector('#h-attention').textContent));
   assert.equal(await stack(page), 'decoder');
   await page.locator('.lens-card').scrollIntoViewIfNeeded();
-  await page.locator('.vote[title^="layer 1, head 1, across"]').click();
+  await page.locator('.vote[title^="layer 2, head 2, across"]').click();
   await page.waitForFunction(() => /^Across, layer 2, head 2/.test(document.querySelector('#h-attention').textContent));
   assert.equal(await stack(page), 'across');
-  await page.locator('.vote[title^="layer 0, head 1:"]').click();
+  await page.locator('.vote[title^="layer 1, head 2:"]').click();
   await page.waitForFunction(() => /^Layer 1, head 2/.test(document.querySelector('#h-attention').textContent));
   assert.deepEqual(complaints, []);
   await close();
@@ -337,21 +376,26 @@ test('ideas tried on the text above are gone with it', async () => {
       { timeout: 60_000 },
     );
   const go = page.getByRole('button', { name: 'Break it, one idea at a time' });
+  await show(page, '.break');
   await go.click();
   await tried();
-  await page.getByLabel('Prompt', { exact: true }).fill('The cat');
+  await fill(page, 'Prompt', 'The cat');
   await page.waitForFunction(() => document.querySelectorAll('.tok').length < 5);
+  await show(page, '.break');
   await quiet(page);
   assert.equal(await page.locator('.broken').isVisible(), true, 'the fixed text is still the same');
   await page.locator('#break-text').selectOption('own');
   await go.click();
   await tried();
-  await page.getByLabel('Prompt', { exact: true }).fill('The cat sat on');
+  await fill(page, 'Prompt', 'The cat sat on');
+  await show(page, '.break');
   await page.waitForFunction(
     () => document.querySelector('.broken').closest('[hidden]') || document.querySelector('.broken').hidden,
   );
+  await openView(page, 'write');
   await page.locator('.go').click(); // at reading speed
   await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length > 1);
+  await show(page, '.break');
   await go.click();
   assert.match(await page.locator('.break .hint').textContent(), /still being written/);
   assert.deepEqual(complaints, []);
@@ -375,6 +419,7 @@ test('a model with fewer stops of the walk leads back from its last', async () =
     await page.waitForFunction((text) => document.querySelector('.walk .num').textContent !== text, before);
   }
   const all = Number(/\d+$/.exec(await page.locator('.walk .num').textContent()));
+  await openView(page, 'experiment');
   await page.locator('#preset').selectOption('tutorial-3');
   await page.locator('#build-kind').selectOption('encoder');
   await make(page);
@@ -394,6 +439,7 @@ test('every layer of an encoder with more of them than the decoder is reached, a
   const { page, complaints, close } = await open(`#${made(deep, 1)}&prompt=ab&source=cde&open=ffn`);
   const inTurn = () =>
     page.locator('.tile[tabindex="0"]').evaluateAll((list) => list.map((t) => t.getAttribute('aria-label')));
+  await openView(page, 'inside');
   await page.getByRole('radio', { name: 'encoder', exact: true }).click();
   for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Next layer' }).click();
   await page.waitForFunction(() => document.querySelector('.stepper output').textContent === '3 of 3');
@@ -419,6 +465,7 @@ test('the arrow keys choose among stacks and among values, and a button that was
       .getByRole('radiogroup', { name: group })
       .getByRole('radio')
       .evaluateAll((list) => list.map((b) => `${b.tabIndex} ${b.getAttribute('aria-checked')}`));
+  await openView(page, 'inside');
   await page.getByRole('radio', { name: 'decoder', exact: true }).press('ArrowRight');
   await page.waitForFunction(() => /^Across/.test(document.querySelector('#h-attention').textContent));
   assert.deepEqual(await order('Which attention'), ['-1 false', '-1 false', '0 true']);
@@ -430,6 +477,7 @@ test('the arrow keys choose among stacks and among values, and a button that was
   assert.deepEqual(await order(values), ['-1 false', '0 true', '-1 false']);
   assert.match(await page.locator('.values .cell').textContent(), /mlp\.hook_post/);
   assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), 'activation');
+  await openView(page, 'learn');
   await page.locator('[data-tutorial="5"] summary').press('Enter');
   const alone = page.getByRole('button', { name: /^Run this one.*The whole walk/ });
   await alone.press('Enter');
@@ -491,6 +539,7 @@ test('the head’s sentence is of the token in hand', async () => {
 
 test('the table of weights has the row of the newest token once that is read', async () => {
   const { page, complaints, close } = await open('#model=weights/stories-1m.gguf&prompt=Once upon a time');
+  await openView(page, 'inside');
   await page.locator('.attention .as-table:not(.explain) summary').press('Enter');
   const rows = () => page.locator('.attention .as-table:not(.explain) tbody th').count();
   const given = await page.locator('.tok').count();
@@ -498,10 +547,12 @@ test('the table of weights has the row of the newest token once that is read', a
     (n) => document.querySelectorAll('.attention .as-table:not(.explain) tbody th').length === n,
     given,
   );
+  await openView(page, 'write');
   await page.getByRole('button', { name: 'Step' }).press('Enter');
   await page.waitForFunction((n) => document.querySelectorAll('.tok').length === n, given + 1);
   await page.evaluate(() => window.hold('forward'));
   await page.locator('.tok').last().click();
+  await openView(page, 'inside');
   await page.waitForFunction(
     () => window.held() > 0 && /has not read this token/.test(document.querySelector('#cell').textContent),
   );
@@ -527,6 +578,7 @@ test('a button that goes away hands the focus on', async () => {
   await page.getByRole('button', { name: 'Start over' }).press('Enter');
   await focused('.go');
   // each part that is measured paints the switches again
+  await show(page, '.ablate');
   const neurons = page.locator('.ablate .neurons button');
   await page.evaluate(() => window.hold('forward'));
   await page.getByRole('button', { name: 'Measure every part' }).press('Enter');
@@ -546,6 +598,7 @@ test('a button that goes away hands the focus on', async () => {
   }
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.activeElement.textContent === 'All on');
+  await openView(page, 'inside');
   await page.getByRole('button', { name: /^Explain the logit of/ }).press('Enter');
   await page.getByRole('button', { name: /^Show the other/ }).press('Enter');
   await focused('.anatomy .explanation .number');
