@@ -97,3 +97,28 @@ export async function otherWords(page) {
   if (await folded.isVisible()) await folded.click();
   return page.locator('.bar:not(.on):visible button');
 }
+
+/**
+ * Names of the files that the service worker has kept, once the engine and the models are among them and no more come.
+ * @param {any} page
+ * @returns {Promise<string[]>}
+ */
+export const kept = (page) =>
+  page.evaluate(async () => {
+    await navigator.serviceWorker.ready;
+    for (let i = 0, before = 0, still = 0; ; i++) {
+      const list = (await (await caches.open('glassformer')).keys()).map((r) =>
+        new URL(r.url).pathname.split('/').pop(),
+      );
+      still = list.length === before ? still + 1 : 0;
+      before = list.length;
+      const whole =
+        list.some((n) => /^glassformer-train-.*\.wasm$/.test(n)) &&
+        list.some((n) => /^glassformer-(?!train).*\.wasm$/.test(n)) &&
+        list.some((n) => /\.gguf$/.test(n)) &&
+        list.includes('model.safetensors') &&
+        list.includes('');
+      if (i === 600 || (whole && still >= 5)) return list;
+      await new Promise((r) => setTimeout(r, 100));
+    }
+  });

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { relaxedSimd } from '../../scripts/node-flags.js';
 import { load } from '../../web/lib/index.js';
-import { axe, browser, complete, otherWords, resting, server, settled, top, visit } from './built_page.js';
+import { axe, browser, complete, openView, otherWords, resting, server, settled, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 
 /** A fresh page with its model loaded. */
@@ -21,7 +21,7 @@ async function open(hash = '', how = {}) {
     ...how,
   });
   if (!hash) await settled(visitor.page);
-  await visitor.page.waitForSelector('.tok', { timeout: 30_000 });
+  if (!/view=/.test(hash)) await visitor.page.waitForSelector('.tok', { timeout: 30_000 });
   return visitor;
 }
 
@@ -52,6 +52,7 @@ const changed = (page) =>
 
 test('what changed between two shipped models is told in words, and nothing that is the same in both', async () => {
   const { page, complaints, close } = await open();
+  await openView(page, 'experiment');
   await page.locator('#preset').selectOption({ label: 'stories-GPT-2' });
   await compared(page, 'stories-GPT-2');
   const [one, two] = [await load(`${top}weights/stories.gguf`), await load(`${top}weights/stories-gpt2.gguf`)];
@@ -97,6 +98,7 @@ test('what changed between two shipped models is told in words, and nothing that
 
 test('an encoder-decoder with grouped queries, q and k norms and a d_head of its own is built, and writes', async () => {
   const { page, complaints, close } = await open();
+  await openView(page, 'experiment');
   await page.locator('#preset').selectOption('tutorial-5');
   await page.locator('#build-kind').selectOption('encoder_decoder');
   for (const [key, value] of [
@@ -133,6 +135,7 @@ test('an encoder-decoder with grouped queries, q and k norms and a d_head of its
   );
   await page.getByRole('button', { name: 'Make it with random weights' }).click();
   await page.waitForFunction(() => /random weights/.test(document.querySelector('.pill').textContent));
+  await openView(page, 'write');
   await page.waitForSelector('.tok');
   await page.locator('#pace').selectOption('fast');
   await page.locator('#max-tokens').fill('4');
@@ -184,6 +187,7 @@ test('an encoder-decoder with grouped queries, q and k norms and a d_head of its
     await third.close();
   }
   // what cannot be is refused in a sentence, and nothing is made of it
+  await openView(page, 'experiment');
   await page.locator('#build-nKvHeads').fill('4');
   await page.waitForFunction(() =>
     /n_heads 6 is not a multiple of n_kv_heads 4/.test(document.querySelector('.compare-models .wrong').textContent),
@@ -219,7 +223,7 @@ test('the guided walk tells of the model that is loaded', async () => {
     /cut into \d+ pieces, here words and parts of words, from a fixed list of 2,048[^]*Nothing in them says yet where/,
   );
   assert.match(modern['One scale'], /^Before anything reads[^]*left as it is/);
-  assert.match(modern['Query, key, value'], /turned by an angle/);
+  assert.match(modern['Query, key, value'], /rotated by an angle/);
   assert.match(modern['The stream'], /nothing overwrites it/);
   assert.match(modern['Back to words'], /the same one as at the beginning/);
   assert.ok(!('Across' in modern));
@@ -228,6 +232,7 @@ test('the guided walk tells of the model that is loaded', async () => {
   assert.match(gpt2['Tokens and their rows'], /A second row, chosen by the place in the text, is added/);
   assert.doesNotMatch(gpt2['Query, key, value'], /angle/);
   await choose(page, 'dates');
+  await openView(page, 'write');
   await resting(page);
   const dates = await walk(page);
   assert.match(
@@ -239,7 +244,7 @@ test('the guided walk tells of the model that is loaded', async () => {
   assert.match(dates['Back to words'], /a table of its own/);
   assert.doesNotMatch(
     Object.values(dates).join(' '),
-    /left as it is|nothing overwrites|never sees letters|turned by an angle/,
+    /left as it is|nothing overwrites|never sees letters|rotated by an angle/,
   );
   const config = JSON.parse(readFileSync(`${top}weights/dates/config.json`, 'utf8'));
   await page.locator('#model-file').setInputFiles([
@@ -306,6 +311,7 @@ test('heads across and parts of the encoder are switched off, from the grid, fro
     page.waitForFunction((what) => document.querySelector('.compare')?.textContent.includes(what), what, {
       timeout: 30_000,
     });
+  await openView(page, 'experiment');
   await page
     .locator('.switches')
     .getByRole('button', { name: /^encoder layer 1, FFN/ })
@@ -315,9 +321,11 @@ test('heads across and parts of the encoder are switched off, from the grid, fro
   assert.ok(first > 2 * (await bits([])), 'it changed nothing');
   // both heads that look across from the second layer, one from the picture
   await page.getByRole('button', { name: 'All on' }).click();
+  await openView(page, 'inside');
   await page.getByRole('radio', { name: 'across', exact: true }).click();
   await page.locator('.tile[aria-label="layer 2, head 2"]').click();
   await page.getByRole('button', { name: 'Switch this head off' }).click();
+  await openView(page, 'experiment');
   await without('Without layer 2, head 2, across');
   await closeTo([{ at: 'decoder.1.cross_attn.hook_z', head: 1, scale: 0 }], 'a head across');
   await page
@@ -366,9 +374,11 @@ test('a copied program prints the text of the page, that of a branch, and the te
     '#model=weights/stories-1m.gguf&prompt=Once upon a time&seed=3&written=12',
   );
   await complete(page, 12);
+  await openView(page, 'experiment');
   await page.getByRole('button', { name: /^layer 1, FFN/ }).click();
   await page.waitForFunction(() => /Without layer 1, FFN/.test(document.querySelector('.compare').textContent));
   const without = await page.locator('.compare .story').nth(1).textContent();
+  await openView(page, 'write');
   const tokens = await page.locator('.tok:not(.given)').evaluateAll((list) => list.map((t) => t.textContent.trim()));
   const lines = await printed(await copied(page, 'Copy as JavaScript'));
   assert.deepEqual(
@@ -439,12 +449,14 @@ test('a program copied from two stacks, and one from a model built here, run as 
     page.locator('.stream').getByRole('button', { name: 'Save as JSON' }).click(),
   ]);
   assert.equal(JSON.parse(readFileSync(await download.path(), 'utf8')).source, '3 JAN 2001');
+  await openView(page, 'experiment');
   await page.locator('#preset').selectOption('tutorial-5');
   await page.locator('#build-kind').selectOption('encoder_decoder');
   await page.getByRole('button', { name: 'Make it with random weights' }).click();
   await page.waitForFunction(
     () => /random weights/.test(document.querySelector('.pill').textContent) && document.querySelector('.tok'),
   );
+  await openView(page, 'write');
   await page.locator('#pace').selectOption('fast');
   await page.locator('#max-tokens').fill('3');
   await page.locator('.go').click();
@@ -520,13 +532,17 @@ test('a folder is chosen, and one is dropped; what lies in folders of it is left
   );
   await choose(page, 'stories-1M');
   const devtools = await page.context().newCDPSession(page);
-  for (const type of ['dragEnter', 'dragOver', 'drop'])
+  await quiet(page);
+  for (const type of ['dragEnter', 'dragOver', 'drop']) {
+    // a browser drops only where the page has said that it takes files
+    if (type === 'drop') await page.waitForFunction(() => document.body.classList.contains('dropping'));
     await devtools.send('Input.dispatchDragEvent', {
       type,
       x: 400,
       y: 300,
       data: { items: [], files: [folder], dragOperationsMask: 1 },
     });
+  }
   await page.waitForFunction(
     () => /^my dates · 233,601 parameters/.test(document.querySelector('.pill').textContent),
     null,
@@ -570,6 +586,7 @@ const figure = (text) => {
 const broken = (page) =>
   page.locator('.broken tbody tr').evaluateAll((rows) => rows.map((row) => [...row.cells].map((c) => c.textContent)));
 const tryAll = async (page) => {
+  await openView(page, 'experiment');
   await quiet(page); // while a text is written nothing is tried
   await page.getByRole('button', { name: 'Break it, one idea at a time' }).click();
   await page.waitForFunction(
@@ -642,7 +659,9 @@ test('an encoder-decoder and a model built here are broken too; an encoder is to
     random.every(([, bits]) => Math.abs(figure(bits) - 8) < 1),
     `256 tokens, all alike, are 8 bits: ${random.map(([, bits]) => bits).join(', ')}`,
   );
+  await openView(page, 'write');
   assert.ok((await page.locator('.tok').count()) <= 8, 'the prompt leaves no room to write');
+  await openView(page, 'experiment');
   await page.locator('#build-kind').selectOption('encoder');
   await build.click();
   await page.waitForFunction(() => /An encoder predicts no token/.test(document.querySelector('.break').textContent));
@@ -725,6 +744,7 @@ test('two texts that part are set side by side, each with its log-probability', 
 test('the map of memory names every region, and the cache of two texts is predicted by hand', async () => {
   const { page, complaints, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10');
   await complete(page, 10);
+  await openView(page, 'count');
   await page.waitForFunction(() =>
     /kv cache of 11 tokens and 10 of the source/.test(document.querySelector('.memory').textContent),
   );
@@ -800,14 +820,13 @@ test('the picture of a pass has a lane for each token and no more, and all keys 
   assert.equal(await drawn('.anatomy-svg .lane-flow'), 3);
   assert.equal(await drawn('.anatomy-svg .dot:not(.early)'), 9);
   assert.equal(await drawn('.anatomy-svg .dot.masked'), 3);
+  await openView(page, 'experiment');
   await page.locator('#preset').selectOption('tutorial-3');
   await page.locator('#build-kind').selectOption('encoder');
   await page.getByRole('button', { name: 'Make it with random weights' }).click();
-  await page.waitForFunction(
-    () =>
-      /random weights/.test(document.querySelector('.pill').textContent) &&
-      document.querySelectorAll('.tok').length === 7,
-  );
+  await page.waitForFunction(() => /random weights/.test(document.querySelector('.pill').textContent));
+  await openView(page, 'write');
+  await page.waitForFunction(() => document.querySelectorAll('.tok').length === 7);
   await page.locator('.anatomy').scrollIntoViewIfNeeded();
   await page.waitForFunction(
     () =>
@@ -829,31 +848,36 @@ for (const [colorScheme, device, width, height] of /** @type {['light' | 'dark',
       '#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10&off=e0.ffn,x1.1',
       { width, height, colorScheme },
     );
-    await page.waitForFunction(
-      () =>
-        document.querySelectorAll('.tok:not(.given)').length === 10 &&
-        /Without 2 parts/.test(document.querySelector('.compare')?.textContent),
-      null,
-      { timeout: 30_000 },
-    );
+    await complete(page, 10);
+    await openView(page, 'experiment');
+    await page.waitForFunction(() => /Without 2 parts/.test(document.querySelector('.compare')?.textContent), null, {
+      timeout: 30_000,
+    });
     await page.locator('#preset').selectOption({ label: 'stories-GPT-2' });
     await compared(page, 'stories-GPT-2');
     await page.locator('.further summary').press('Enter');
     await tryAll(page);
+    const clean = async (what) => {
+      await quiet(page);
+      assert.deepEqual(
+        await page.evaluate(async () =>
+          (await window.axe.run()).violations.map(
+            (v) => `${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}`,
+          ),
+        ),
+        [],
+        what,
+      );
+      assert.ok(
+        await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+        `the page scrolls sideways: ${what}`,
+      );
+    };
+    await page.evaluate(axe);
+    await clean('experiments');
     await page.getByRole('button', { name: 'Guided walk' }).press('Enter');
     await page.waitForSelector('.walk .primary');
-    await quiet(page);
-    await page.evaluate(axe);
-    assert.deepEqual(
-      await page.evaluate(async () =>
-        (await window.axe.run()).violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(' ')).join(', ')}`),
-      ),
-      [],
-    );
-    assert.ok(
-      await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
-      'the page scrolls sideways',
-    );
+    await clean('guided walk');
     await close();
   });
 }
@@ -880,6 +904,8 @@ test('what is switched off is written beside the healthy text, which stays', asy
   const likeliest = { temperature: 0 };
   const sampled = { temperature: 0.8, topK: 40, topP: 0.95, seed: 3 };
   const press = (name) => page.locator('.ideas').getByRole('button', { name }).press('Enter');
+  await openView(page, 'experiment');
+  await page.waitForSelector('.ideas');
   assert.equal(await page.locator('.side-by-side').count(), 0);
 
   await press('without positions');
@@ -919,6 +945,8 @@ test('what is switched off is written beside the healthy text, which stays', asy
 test('the grid of parts is one tab stop, and arrow keys move over it', async () => {
   const { page, complaints, close } = await open('#model=weights/dates/&source=3 JAN 2001&prompt=&t=0&written=10');
   await complete(page, 10);
+  await openView(page, 'experiment');
+  await page.waitForSelector('.switches button');
   assert.equal(await page.locator('.switches button[tabindex="0"]').count(), 1);
   const at = () => page.evaluate(() => document.activeElement.textContent.split(':')[0].trim());
   await page.locator('.switches button[tabindex="0"]').focus();

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { countParameters, load } from '../../web/lib/index.js';
-import { axe, browser, openView, otherWords, site, resting, server, settled, top, visit } from './built_page.js';
+import { axe, browser, kept, openView, otherWords, site, resting, server, settled, top, visit } from './built_page.js';
 import { quiet } from './quiet.js';
 import { ownTasks } from './tasks.js';
 
@@ -47,28 +47,6 @@ async function shows(page, read, want, what) {
     await page.waitForTimeout(50);
   }
 }
-
-/**
- * Names of the files that the service worker has kept, once the engine and the models are among them and no more come.
- */
-const kept = (page) =>
-  page.evaluate(async () => {
-    await navigator.serviceWorker.ready;
-    for (let i = 0, before = 0, still = 0; ; i++) {
-      const list = (await (await caches.open('glassformer')).keys()).map((r) =>
-        new URL(r.url).pathname.split('/').pop(),
-      );
-      still = list.length === before ? still + 1 : 0;
-      before = list.length;
-      const whole =
-        list.some((n) => /\.wasm$/.test(n)) &&
-        list.some((n) => /\.gguf$/.test(n)) &&
-        list.includes('model.safetensors') &&
-        list.includes('');
-      if (i === 600 || (whole && still >= 5)) return list;
-      await new Promise((r) => setTimeout(r, 100));
-    }
-  });
 
 /** Write a prompt by keyboard; it runs at full speed. */
 async function prepare(page, prompt, { tokens = 40, seed = 7 } = {}) {

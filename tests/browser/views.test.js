@@ -68,7 +68,10 @@ test('the strip moves the chosen token and writes on', async () => {
   await page.waitForFunction(() => document.querySelectorAll('.strip .line span:not(.given)').length > 5);
   await openView(page, 'write');
   await resting(page);
-  assert.ok((await page.locator('#view-write .tok:not(.given)').count()) > 5, 'the view that was hidden shows the text');
+  assert.ok(
+    (await page.locator('#view-write .tok:not(.given)').count()) > 5,
+    'the view that was hidden shows the text',
+  );
   await close();
 });
 

@@ -4,7 +4,6 @@
 // from the cache when nobody answers.
 
 const CACHE = 'glassformer';
-const ON_DEMAND = /^glassformer-train-/; // not fetched before somebody trains
 
 addEventListener('install', () => skipWaiting());
 addEventListener('activate', (event) => event.waitUntil(clients.claim()));
@@ -15,7 +14,10 @@ addEventListener('message', (event) => {
   event.waitUntil(keep(event.data.keep.filter((url) => new URL(url).origin === location.origin)));
 });
 
-/** These files, and those that their scripts name: the engine is fetched by a worker, which nobody here can watch. */
+/**
+ * These files, and those that their scripts name: workers and binaries, the trainer's too, which the page requests only
+ * when they are needed.
+ */
 async function keep(urls) {
   const cache = await caches.open(CACHE);
   const wanted = new Set(urls);
@@ -25,10 +27,7 @@ async function keep(urls) {
       if (!(await cache.match(url))) await cache.add(url);
       if (!/\/assets\/[^/]+\.js$/.test(url)) continue;
       const text = await (await cache.match(url)).text();
-      for (const [name] of text.matchAll(/[\w.-]+-[\w-]{8}\.(?:js|wasm)\b/g)) {
-        const named = new URL(name, url).href;
-        if (!ON_DEMAND.test(name) || (await cache.match(named))) wanted.add(named);
-      }
+      for (const [name] of text.matchAll(/[\w.-]+-[\w-]{8}\.(?:js|css|wasm)\b/g)) wanted.add(new URL(name, url).href);
     } catch {
       /* a name that is no file; what can be kept is kept */
     }
@@ -57,8 +56,18 @@ async function fromNetworkFirst(request) {
   } catch (error) {
     const kept = await caches.match(request, { ignoreSearch: true, ignoreVary: true });
     if (kept) return kept;
+    if (await isMissing(request.url)) return new Response('', { status: 404 });
     throw error;
   }
+}
+
+/**
+ * Whether this is a file that a model's folder may have and this one has not, such as generation_config.json: its
+ * config.json is kept, and with it all that the library read of the folder.
+ */
+async function isMissing(url) {
+  const beside = new URL('config.json', url).href;
+  return /\.(?:json|jinja)$/.test(new URL(url).pathname) && !!(await caches.match(beside, { ignoreVary: true }));
 }
 
 async function remember(request) {

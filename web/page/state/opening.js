@@ -2,7 +2,6 @@
 // after that everything that a first visit does not wait for
 import { follow, heedAddress, holding, keepAddress, readAddress } from './address.js';
 import { SHIPPED, shippedAs } from './models.js';
-import { keepOffline } from './offline.js';
 
 /** @typedef {import('./store.js').Store} Store */
 /** @typedef {import('./run.js').Run} Run */
