@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { visit } from './built_page.js';
+import { openView, visit } from './built_page.js';
 
 const SMALL = '#model=weights/stories-1m.gguf&prompt=Once upon a time';
 const ours = (/** @type {string[]} */ complaints) =>
@@ -56,20 +56,32 @@ for (const [what, take] of /** @type {[string, () => void][]} */ ([
   });
 }
 
-test('a panel whose code fails to load says so and loads on retry, and the page is still cached', async () => {
-  const late = '**/assets/{Train,Depth}-*.js';
-  const { page, complaints, close } = await open({ prepare: (page) => page.route(late, (route) => route.abort()) });
-  for (const panel of ['.train', '.depth'])
-    await page.locator(`${panel} [role="alert"]`).filter({ hasText: 'could not be fetched' }).waitFor();
+test('a view whose code fails to load says so and loads on retry, and the page is still cached', async () => {
+  const late = '**/assets/{Learn,Lesson}-*.js'; // both are in the view "Learn"
+  const { page, complaints, close } = await visit({
+    hash: `${SMALL}&view=learn`,
+    prepare: (page) => page.route(late, (route) => route.abort()),
+  });
+  for (const view of ['#view-lesson', '#view-learn'])
+    await page.locator(`${view} [role="alert"]`).filter({ hasText: 'could not be fetched' }).waitFor();
   await page.evaluate(() => navigator.serviceWorker.ready);
   await page.unroute(late);
-  await page.locator('.train').getByRole('button', { name: 'Try again' }).press('Enter');
-  await page.waitForSelector('#train-text');
-  await page.locator('.depth').scrollIntoViewIfNeeded(); // the panel loads when it is near the viewport
-  await page.waitForSelector('.depth h2 small');
-  assert.equal(await page.locator('.train > [role="alert"], .depth > [role="alert"]').count(), 0);
-  assert.equal(await page.locator('.train h2 small, .depth h2 small').count(), 2, 'a panel was made twice');
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'train', 'a button that is gone had the focus');
+  await page.locator('#view-learn').getByRole('button', { name: 'Try again' }).press('Enter');
+  await page.waitForSelector('#view-learn .tutorials');
+  assert.equal(
+    await page.evaluate(() => document.activeElement.id),
+    'view-learn',
+    'a button that is gone had the focus',
+  );
+  // one whose view is opened anew needs no button
+  await openView(page, 'write');
+  await page.locator('[data-opens="learn"]').click();
+  await page.waitForSelector('#view-lesson .lesson');
+  assert.equal(
+    await page.locator('#view-lesson > .card > [role="alert"], #view-learn > .card > [role="alert"]').count(),
+    0,
+  );
+  assert.equal(await page.locator('.tutorials, .lesson').count(), 2, 'a panel was made twice');
   assert.deepEqual(ours(complaints), []);
   await close();
 });
@@ -83,6 +95,7 @@ test('an explanation whose code fails to load says so and loads on retry', async
   });
   const missing = (/** @type {string} */ where) =>
     page.locator(`${where} [role="alert"]`).filter({ hasText: 'could not be fetched' });
+  await openView(page, 'inside');
   await page.locator('.attention .explain summary').press('Enter');
   await missing('.attention').waitFor();
   await page.locator('.values-box').press('Enter');
@@ -145,7 +158,7 @@ test('a folder without a model, and an unreadable file, are refused with a messa
   await refused(/^notes: no file lies in this folder itself/);
   await drop(page, 'main', 'unreadable folder');
   await refused(/^notes could not be read: The folder is gone/);
-  await page.locator('#train').scrollIntoViewIfNeeded();
+  await openView(page, 'train');
   await page.waitForSelector('#train-text');
   const before = await page.locator('#train-text').inputValue();
   for (const [how, words] of [
@@ -208,6 +221,8 @@ for (const [width, height] of [
 
 test('“Break it” fits a width of 360 px while it measures', async () => {
   const { page, close } = await open({ width: 360, height: 800 });
+  await openView(page, 'experiment');
+  await page.waitForSelector('.break .buttons button');
   const { over, before, tall, wide } = await page.evaluate(() => {
     const [tools, button, progress] = ['', ' button', ' progress'].map((part) =>
       document.querySelector(`.break .buttons${part}`),
