@@ -24,7 +24,7 @@ export const ABLATE = {
   part: (name, cost) => (cost === undefined ? name : `${name}: ${signed(cost)} bits a token when off`),
   /** @param {string} name @param {number} cost */
   largest: (name, cost) =>
-    `Stronger colour: more loss when that part is off. ${name} matters most, ${signed(cost)} bits a token.`,
+    `Stronger colour: more loss when that part is off. Most: ${name}, ${signed(cost)} bits a token.`,
   /** @param {number} mean @param {number} [change] */
   loss: (mean, change) => [`${far(mean)} bits a token`, change === undefined ? '' : `, ${signed(change)} bits`],
   /** @param {string[]} names */

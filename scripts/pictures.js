@@ -1,0 +1,34 @@
+// pictures.js - takes the pictures of the built page in docs/: each view, light and dark, from a phone to a desktop.
+// docs/page.png is the first screen that the README shows.
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { VIEWS } from '../web/page/state/views.js';
+import { launch } from './chromium.js';
+import { serve } from './serve.js';
+
+const top = fileURLToPath(new URL('..', import.meta.url));
+const WIDTHS = [1440, 1024, 820, 390];
+const HASH = '#model=weights/stories.gguf&prompt=Once+upon+a+time,+a+little+fox+found+a&written=60&head=2.3';
+
+const server = await serve(`${top}site`, { isolate: false });
+const browser = await launch();
+mkdirSync(`${top}docs/pictures`, { recursive: true });
+for (const width of WIDTHS)
+  for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+    const height = width === 390 ? 844 : 900;
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce' });
+    const page = await context.newPage();
+    await page.goto(server.url + HASH);
+    await page.waitForFunction(() => document.querySelectorAll('.tok:not(.given)').length === 60, null, {
+      timeout: 120_000,
+    });
+    for (const { id } of VIEWS) {
+      await page.locator(`[data-opens="${id}"]`).click();
+      await page.locator(`#view-${id}`).waitFor();
+      await page.waitForTimeout(4000); // measured numbers arrive
+      await page.screenshot({ path: `${top}docs/pictures/${id}-${width}-${colorScheme}.png` });
+    }
+    await context.close();
+  }
+await browser.close();
+await server.close();
