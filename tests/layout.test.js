@@ -285,7 +285,7 @@ test('the type of model_type lists every model family', async () => {
 test('the weight types in JavaScript are those of src/kernels/kernels.h', async () => {
   const { BLOCKS } = await import('../web/lib/base/blocks.js');
   const header = read('src/kernels/kernels.h');
-  const rows = [...header.matchAll(/X\((GF_\w+), \d+, "(\w+)", (\d+), (\d+), \d+, \d+, \d+, (GF_\w+), ([01])\)/g)];
+  const rows = [...header.matchAll(/X\((GF_\w+), \d+, "(\w+)", (\d+), (\d+), \d+, \d+, \d+, \d+, (GF_\w+), ([01])\)/g)];
   const names = Object.fromEntries(rows.map(([, id, name]) => [id, name]));
   const blocks = rows.map(([, , name, cols, bytes, kept, exact]) => [
     name,

@@ -1,14 +1,15 @@
 /* load.c - converts the tensors of a file, which arrive in pieces, into the model's memory.
  *
  * A tensor is converted row by row as its bytes arrive. Besides the model itself only one row of floats is allocated,
- * or 32 rows for a transposed tensor, so that whole blocks of a quantised type can be stored. */
+ * or as many for a transposed tensor as a block of the type in memory has columns (32 for types without blocks), so that
+ * whole blocks can be stored. */
 #include "model/model.h"
 #include "kernels/kernels.h" /* gf_dequantize, gf_blocks_not_finite, gf_mat_put, gf_mat_put_blocks */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GATHER = GF_QBLOCK }; /* rows of a transposed tensor that are gathered before they are stored */
+enum { GATHER = 256 }; /* most rows of a transposed tensor that are gathered before they are stored */
 
 struct gf_loading {
     int32_t first, n; /* the roster entries that it contains */
@@ -16,7 +17,8 @@ struct gf_loading {
     int32_t rows, cols;   /* of all entries stacked, as [out, in] */
     uint64_t done, total; /* elements */
     int32_t verbatim;     /* blocks are stored without conversion to float */
-    float *line;          /* one row [cols]; transposed: GATHER rows of the file [GATHER][rows] */
+    int32_t gather;       /* transposed: rows of the file that are gathered, whole blocks of the types in memory */
+    float *line;          /* one row [cols]; transposed: [gather][rows] */
 };
 
 void gf_loading_drop(struct gf_model *m) {
@@ -49,7 +51,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
                         struct gf_error *err) {
     int32_t status = refuse_begin(m, first, n, dtype, err);
     if (status != GF_OK) return status;
-    struct gf_loading l = {.first = first, .n = n, .dtype = dtype};
+    struct gf_loading l = {.first = first, .n = n, .dtype = dtype, .gather = GF_QBLOCK};
     const struct gf_slot *a = &m->slots[first];
     l.verbatim = a->mat && gf_dtype_fits(dtype, a->mat->dtype);
     if (a->t.rank == 1) { /* several vectors are stored as one long row */
@@ -60,6 +62,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
         for (int32_t i = 0; i < n; i++) {
             const struct gf_slot *s = &m->slots[first + i];
             l.rows += s->t.rows;
+            if (s->mat && gf_dtype_block_cols(s->mat->dtype) > l.gather) l.gather = gf_dtype_block_cols(s->mat->dtype);
             if (!s->mat || !gf_dtype_fits(dtype, s->mat->dtype)) l.verbatim = 0;
         }
         l.transposed = layout != 0;
@@ -70,7 +73,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
         return gf_fail(err, GF_ERR_SHAPE, "%s: rows of %d do not divide into blocks of %d", a->t.name, along,
                        gf_dtype_block_cols(dtype));
     if (l.transposed && l.verbatim) l.verbatim = 0;
-    l.line = calloc((size_t)along * (l.transposed ? GATHER : 1), sizeof *l.line);
+    l.line = calloc((size_t)along * (size_t)(l.transposed ? l.gather : 1), sizeof *l.line);
     m->loading = malloc(sizeof l);
     if (!l.line || !m->loading) {
         free(l.line);
@@ -164,7 +167,7 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
         if (l->verbatim) {
             status = check_blocks_finite(m, in, l->dtype, n, l->done, err);
         } else {
-            float *to = l->line + from + (l->transposed ? (size_t)(line % GATHER) * (size_t)along : 0);
+            float *to = l->line + from + (l->transposed ? (size_t)(line % l->gather) * (size_t)along : 0);
             gf_dequantize(to, in, l->dtype, n);
             status = check_finite(m, to, n, l->done, err);
         }
@@ -176,8 +179,8 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
         } else if (from + n == along) {
             if (!l->transposed)
                 put_row(m, line, l->line);
-            else if (line % GATHER == GATHER - 1 || line == l->cols - 1)
-                put_transposed(m, line - line % GATHER, line % GATHER + 1);
+            else if (line % l->gather == l->gather - 1 || line == l->cols - 1)
+                put_transposed(m, line - line % l->gather, line % l->gather + 1);
         }
         in += (size_t)(n / per) * block;
         l->done += (uint64_t)n;
