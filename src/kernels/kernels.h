@@ -29,8 +29,8 @@ const char *gf_kernels_name(void);
 
 /* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum, has
  * factors, kept, exact): every type that a file's tensor can have. A quantised value is x = (q - zero) scale + minimum
- * with one scale, and one minimum if the type has it, for 32 columns of a row. A type with factors has one scale for 256
- * columns, and an integer factor of it for 16 (layouts of files: blocks.c; in memory: below).
+ * with one scale, and one minimum if the type has it, for 32 columns of a row. A type with factors has one scale for
+ * 256 columns, and an integer factor of it for 16 (layouts of files: blocks.c; in memory: below).
  *
  * kept: the type that weights of this type have in memory, the type itself where its row gives bits. exact: whether
  * that type holds all its values. CONTRIBUTING lists what a new type needs besides its row here. */

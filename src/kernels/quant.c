@@ -151,8 +151,8 @@ static void quantize_q4_k(uint8_t *p, const float *x) {
     }
 }
 
-/* The value of largest magnitude of each 16 columns becomes -32, and the largest of their scales -128. ggml searches for
- * better ones. */
+/* The value of largest magnitude of each 16 columns becomes -32, and the largest of their scales -128. ggml searches
+ * for better ones. */
 static void quantize_q6_k(uint8_t *p, const float *x) {
     float scale[16], widest = 0;
     for (int k = 0; k < 16; k++) {

@@ -1,8 +1,8 @@
 /* load.c - converts the tensors of a file, which arrive in pieces, into the model's memory.
  *
  * A tensor is converted row by row as its bytes arrive. Besides the model itself only one row of floats is allocated,
- * or as many for a transposed tensor as a block of the type in memory has columns (32 for types without blocks), so that
- * whole blocks can be stored. */
+ * or as many for a transposed tensor as a block of the type in memory has columns (32 for types without blocks), so
+ * that whole blocks can be stored. */
 #include "model/model.h"
 #include "kernels/kernels.h" /* gf_dequantize, gf_blocks_not_finite, gf_mat_put, gf_mat_put_blocks */
 #include <math.h>

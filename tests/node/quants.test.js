@@ -175,6 +175,42 @@ test('q, k and v of three types keep a type each, and the product is that of eac
   whole.dispose();
 });
 
+test('matrices are rounded to each type that dtype names; where its blocks do not divide the columns they stay f32', async () => {
+  const whole = await load(file({}), { dtype: 'f32' });
+  const want = await rowsOf(whole, 'embed.weight', 4);
+  for (const [dtype, most] of [
+    ['q8_0', 0.006],
+    ['q6_k', 0.03],
+    ['q5_0', 0.05],
+    ['q4_k', 0.08],
+    ['q4_0', 0.09],
+  ]) {
+    const model = await load(file({}), { dtype });
+    const rows = await rowsOf(model, 'embed.weight', 4);
+    let error = 0,
+      size = 0;
+    rows.forEach((row, r) =>
+      row.forEach((x, i) => {
+        error += (x - want[r][i]) ** 2;
+        size += want[r][i] ** 2;
+      }),
+    );
+    const off = Math.sqrt(error / size);
+    assert.ok(off < most && off > most / 3, `${dtype}: ${off}`);
+    const kept = Object.fromEntries(model.parameters.rows.map((row) => [row.name, row.dtype]));
+    assert.equal(kept['embed.weight'], dtype);
+    assert.equal(kept['blocks.0.attn.v.weight'], dtype);
+    const narrow = BLOCKS[dtype][0] === 256; // o and down have 32 columns
+    assert.equal(kept['blocks.0.attn.o.weight'], narrow ? 'f32' : dtype);
+    assert.deepEqual(
+      model.warnings,
+      narrow ? [`blocks.0.attn.o.weight and 1 more weights are kept as f32 instead of ${dtype}`] : [],
+    );
+    model.dispose();
+  }
+  whole.dispose();
+});
+
 test('types that are not read are refused by name', async () => {
   const bytes = Buffer.from(embedded('q8_0'));
   const at = bytes.indexOf('token_embd.weight') + 'token_embd.weight'.length + 20;

@@ -306,9 +306,10 @@ export async function depth(config, options = {}) {
  */
 /**
  * @typedef {object} LoadOptions
- * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [dtype] of matrices in memory; default 'keep': as the file stores them;
- *   'f32' gives the most exact numbers
- * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [quantize]  older name of dtype; refused when both are given and differ
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [dtype] of matrices in memory; default 'keep': as
+ *   the file stores them; 'f32' gives the most exact numbers
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [quantize]  older name of dtype; refused when both
+ *   are given and differ
  * @property {number} [contextLength] most positions of a run; default: the model's own. More than that adds a warning,
  *   and is refused where positions are learned
  * @property {number} [threads] 1 to 64; several need a worker, and a page has to be cross-origin isolated; default:
