@@ -244,17 +244,40 @@ GF_INLINE void load_factors(v128 k[4], const char *f) {
     k[0] = i4_low(low), k[1] = i4_high(low), k[2] = i4_low(high), k[3] = i4_high(high);
 }
 
+/* s, t [4] = 16 rows of the first and the second 16 columns of a block times x, plus starts, for types with factors. */
+GF_INLINE void halves_by_1(v128 s[4], v128 t[4], struct operands *at, int dtype, enum gf_dot dot) {
+    if (dot == GF_DOT_I16) {
+        block_by_1(s, at, GF_QBLOCK / 2, dtype, dot);
+        at->start++;
+        block_by_1(t, at, GF_QBLOCK / 2, dtype, dot);
+    }
+#if GF_RELAXED
+    else {
+        const char *w = at->w, *x = at->x;
+        v128 first = v_splat32(at->start), second = v_splat32(at->start + 1);
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) s[j] = first, t[j] = second;
+        GF_ROLLED
+        for (const char *end = x + 16; x < end; x += 4, w += 64) {
+            v128 k = v_splat32(x), l = v_splat32(x + 16);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) s[j] = i4_rdot(k, v_load(w + 16 * j), s[j]);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) t[j] = i4_rdot(l, v_load(w + 256 + 16 * j), t[j]);
+        }
+        at->w = w + 256, at->x = x + 16, at->start++;
+    }
+#endif
+}
+
 /* s [4] = 16 rows of a block times x, of a type with factors: the sums of 16 columns times their factors, added. */
-GF_INLINE void halves_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot dot) {
-    const char *factors = at->w + GF_PANEL * GF_QBLOCK;
+GF_INLINE void factored_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot dot) {
     v128 t[4], k[4];
-    block_by_1(t, at, GF_QBLOCK / 2, dtype, dot);
-    load_factors(k, factors);
+    halves_by_1(s, t, at, dtype, dot);
+    load_factors(k, at->w);
     GF_UNROLL
-    for (int j = 0; j < 4; j++) s[j] = i4_mul(t[j], k[j]);
-    at->start++;
-    block_by_1(t, at, GF_QBLOCK / 2, dtype, dot);
-    load_factors(k, factors + GF_PANEL);
+    for (int j = 0; j < 4; j++) s[j] = i4_mul(s[j], k[j]);
+    load_factors(k, at->w + GF_PANEL);
     GF_UNROLL
     for (int j = 0; j < 4; j++) s[j] = i4_add(s[j], i4_mul(t[j], k[j]));
     at->w += GF_FACTORS;
@@ -271,7 +294,7 @@ GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dt
             v128 s[4];
             if (dot != GF_DOT_I16) touch(at.w + (at.w < at.ahead ? AHEAD : 0));
             if (gf_dtypes[dtype].has_factors)
-                halves_by_1(s, &at, dtype, dot);
+                factored_by_1(s, &at, dtype, dot);
             else
                 block_by_1(s, &at, GF_QBLOCK, dtype, dot);
             GF_UNROLL

@@ -211,6 +211,21 @@ test('matrices are rounded to each type that dtype names; where its blocks do no
   whole.dispose();
 });
 
+test('while a matrix of any type loads, the memory holds the packed weights and no copy of the matrix', async () => {
+  const rows = 8192;
+  for (const type of types) {
+    const { data } = repeated(type, rows / 4);
+    const model = await load(file({ token_embd: { type: type.toUpperCase(), data, shape: [rows, WIDTH] } }));
+    const { totalBytes, regions } = await model.memory; // linear memory never shrinks: its size is its largest
+    const weights = regions.find(({ name }) => name === 'weights').bytes;
+    const stored = data.length;
+    assert.ok(weights > stored && weights < 3.5 * stored + 1e6, `${type}: ${weights} bytes of weights`);
+    // memory grows by a fifth more than is needed; 1 MB: constants, stack, the buffer of 256 KB, one row
+    assert.ok(totalBytes < 1.2 * (weights + 2 ** 20), `${type}: ${totalBytes} bytes for ${weights} of weights`);
+    model.dispose();
+  }
+});
+
 test('types that are not read are refused by name', async () => {
   const bytes = Buffer.from(embedded('q8_0'));
   const at = bytes.indexOf('token_embd.weight') + 'token_embd.weight'.length + 20;
