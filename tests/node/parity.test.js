@@ -118,8 +118,11 @@ for (const [name, dtype, bound] of [
   ['llama_gqa_f16', 'f16', 1e-5],
   ['gguf_llama_q8_0', 'q8_0', 0.05],
   ['gguf_llama_q4_0', 'q4_0', 0.05],
+  ['gguf_llama_q4_k_m_fallback', 'q5_0', 0.05],
+  ['gguf_llama_q4_k_m_fallback', 'q6_k', 0.05],
+  ['gguf_llama_q3_k_m_fallback', 'q4_k', 0.05],
 ]) {
-  test(`${name} with its stored weights: logits differ by at most ${100 * bound} % (root mean square)`, async () => {
+  test(`${name} with its stored weights (${dtype}): logits differ by at most ${100 * bound} % (root mean square)`, async () => {
     const c = openCase(name);
     const model = await load(c.source);
     const { logits } = await model.forward(c.about.input_ids);
