@@ -266,7 +266,9 @@ test('the typedefs of a configuration list every field with its type', async () 
   const { FIELDS } = await import('../web/lib/formats/config_fields.js');
   const { camel } = await import('../web/lib/formats/config.js');
   const typeOf = ({ type, words }) =>
-    type === 'word' ? words.map((word) => `'${word}'`).join('|') : type === 'flag' ? 'boolean' : 'number';
+    type === 'word'
+      ? words.map((word) => `'${word}'`).join('|')
+      : ({ flag: 'boolean', flags: 'boolean[]', reals: 'number[]' }[type] ?? 'number');
   const expected = Object.entries(FIELDS).map(([name, field]) => [name, typeOf(field)]);
   const sorted = (entries) => Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
   assert.deepEqual(sorted(Object.entries(propertiesOf('web/lib/formats/config.js', 'Config'))), sorted(expected));

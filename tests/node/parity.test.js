@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { FAMILIES } from '../../web/lib/formats/families.js';
 import { load } from '../../web/lib/index.js';
 import { collect, distance, golden, json, noShared, openCase, shared } from './helpers.js';
 
@@ -58,6 +59,11 @@ async function check(c) {
       const d = distance(joined(captured, points), want);
       assert.ok(d <= HIDDEN, `${array} is ${d} off`);
     }
+    if (about.short_input_ids) {
+      const short = await model.forward(about.short_input_ids);
+      const d = distance(short.logits.data, c.array('short_logits'));
+      assert.ok(d <= LOGITS, `short_logits are ${d} off`);
+    }
     if (about.param_counts) assert.equal(model.parameters.total, about.param_counts.total);
     assert.equal(
       model.parameters.rows.reduce((n, r) => n + r.count, 0),
@@ -87,6 +93,20 @@ describe('every shared case', { skip: noShared }, () => {
     (name) => !listed.includes(name) && existsSync(join(shared, 'cases', name, 'case.json')),
   );
   for (const name of [...listed, ...beside]) test(name, () => check(openCase(name, join(shared, 'cases'))));
+});
+
+describe('every shared family, in every spelling of its configuration', { skip: noShared }, () => {
+  const root = join(shared ?? '', 'cases/families');
+  if (!shared || !existsSync(root)) return;
+  for (const name of readdirSync(root).filter((each) => existsSync(join(root, each, 'case.json')))) {
+    const c = openCase(name, root);
+    if (!Object.hasOwn(FAMILIES, c.config.model_type)) continue;
+    for (const file of readdirSync(c.folder).filter((each) => /^config.*\.json$/.test(each)))
+      test(`${name}/${file}`, () => {
+        const source = { weights: join(c.folder, 'model.safetensors'), config: join(c.folder, file) };
+        return check({ ...c, source });
+      });
+  }
 });
 
 // Two llama2.c formats of a model, compared with the expected values of its Hugging Face form.
