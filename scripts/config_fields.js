@@ -2,7 +2,7 @@
 //
 //   node scripts/config_fields.js      writes it; ./build.sh wasm runs this first
 //
-// GF_ENUMS, GF_CONFIG_FIELDS, GF_CONFIG_UNUSED and GF_CONFIG_RULES are read as text. Their expressions are translated
+// GF_ENUMS, GF_CONFIG_FIELDS, GF_CONFIG_LISTS, GF_CONFIG_UNUSED and GF_CONFIG_RULES are read as text. Their expressions are translated
 // word by word: c->field to c.field, an enumerator to the word that JavaScript has for it. What cannot be translated is
 // an error that names the row.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -94,6 +94,9 @@ export async function configFields(glassformer, kernels) {
       places.set(name.trim(), Number(value));
     });
   const rows = rowsOf(header, 'GF_CONFIG_FIELDS');
+  const lists = rowsOf(header, 'GF_CONFIG_LISTS');
+  const most = Number(/#define GF_LIST_MOST (\d+)/.exec(header)?.[1]);
+  if (!most) throw new Error('src/glassformer.h has no GF_LIST_MOST');
   const isFloat = new Set(rows.filter(([type]) => type === 'float').map(([, name]) => name));
   const isFlag = (/** @type {string[]} */ [type, name, , least, most]) =>
     type === 'int32_t' && least === '0' && most === '1' && !words.has(name);
@@ -107,7 +110,7 @@ export async function configFields(glassformer, kernels) {
 
   /** @param {string} text an expression in C @returns {string} in JavaScript */
   const expression = (text) => {
-    const names = rows.map(([, name]) => name);
+    const names = [...rows.map(([, name]) => name), ...lists.map(([name]) => `${name}\\.length`)];
     const out = text
       .replace(
         /c->(\w+) (==|!=) (GF_[A-Z0-9_]+)/g,
@@ -116,6 +119,7 @@ export async function configFields(glassformer, kernels) {
       .replace(/([^=!])(==|!=) /g, '$1$2= ')
       .replace(/GF_GIVEN\((\w+)\)/g, "Object.hasOwn(given, '$1')")
       .replace(/GF_CEIL_DIV\(([^(),]*), ([^(),]*)\)/g, 'Math.ceil(($1) / ($2))')
+      .replace(/c->(\w+)\.n\b/g, 'c.$1.length')
       .replace(/c->(\w+)/g, (_, field) => (isFloat.has(field) ? `Math.fround(c.${field})` : `c.${field}`));
     const known = new RegExp(
       String.raw`\bc\.(?:${names.join('|')})\b|Math\.(?:ceil|fround)|Object\.hasOwn\(given, '\w+'\)|"\w+"|\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b|\) / \(|[-+*%!<>=&|?:,()\s]`,
@@ -149,6 +153,11 @@ export async function configFields(glassformer, kernels) {
     if (!required) members.push(`default: ${value}`);
     return `${name}: { ${members.join(', ')} },`;
   });
+  for (const [name, least, greatest] of lists) {
+    const range =
+      limit(greatest) === 1 ? `type: 'flags'` : `type: 'reals', least: ${limit(least)}, most: ${limit(greatest)}`;
+    fields.push(`${name}: { ${range}, entries: ${most}, default: () => [] },`);
+  }
   const unused = rowsOf(header, 'GF_CONFIG_UNUSED').map(
     ([condition, flag]) => `{ field: '${flag}', when: (c) => ${expression(condition)} },`,
   );
@@ -162,12 +171,14 @@ export async function configFields(glassformer, kernels) {
 
 /** @typedef {import('./config.js').Config} Config */
 /**
- * type: one of words, true or false, a whole number, or any number. default: the value, or what computes it from the
- * fields before it; without one the field must be given.
+ * type: one of words, true or false, a whole number, any number, or a list of up to \`entries\` of these. default: the
+ * value, or what computes it from the fields before it; without one the field must be given.
  * @typedef {(
  *   | { type: 'word', words: string[], default: string }
  *   | { type: 'flag', default: boolean | ((c: Config) => boolean) }
  *   | { type: 'whole' | 'real', least: number, most: number, default?: number | ((c: Config) => number) }
+ *   | { type: 'flags', entries: number, default: () => boolean[] }
+ *   | { type: 'reals', least: number, most: number, entries: number, default: () => number[] }
  * )} Field
  */
 

@@ -19,22 +19,35 @@
 
 /* ---- configuration ----------------------------------------------------------------------------------------------- */
 
-/* An enumeration: C prefix, then the names that JSON and JavaScript use, numbered from 0. */
+/* An enumeration: C prefix, then the names that JSON and JavaScript use, numbered from 0; at most 8. */
 #define GF_ENUMS(E)                                                                                                    \
     E(kind, "decoder", "encoder", "encoder_decoder")                                                                   \
     E(norm, "layernorm", "rmsnorm")                                                                                    \
-    E(norm_placement, "pre", "post")                                                                                   \
-    E(ffn, "relu", "gelu_erf", "gelu_tanh", "swiglu")                                                                  \
-    E(position, "none", "sinusoidal", "learned", "rope")                                                               \
+    E(norm_placement, "pre", "post", "sandwich", "output")                                                             \
+    E(qk_norm_kind, "rmsnorm", "layernorm")                                                                            \
+    E(qk_norm_span, "head", "each_head", "projection")                                                                 \
+    E(ffn, "relu", "gelu_erf", "gelu_tanh", "swiglu", "silu", "reglu", "geglu_erf", "geglu_tanh")                      \
+    E(position, "none", "sinusoidal", "learned", "rope", "alibi")                                                      \
     E(rope_pairs, "half", "adjacent")                                                                                  \
-    E(rope_scaling, "none", "linear", "llama3")
+    E(rope_scaling, "none", "linear", "llama3", "yarn", "dynamic", "longrope")
 enum { GF_DECODER, GF_ENCODER, GF_ENCODER_DECODER };
 enum { GF_LAYERNORM, GF_RMSNORM };
-enum { GF_PRE_NORM, GF_POST_NORM };
-enum { GF_RELU, GF_GELU_ERF, GF_GELU_TANH, GF_SWIGLU };
-enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE };
+/* Before the sublayer; after its residual sum; before the sublayer and on its output; on its output alone. */
+enum { GF_PRE_NORM, GF_POST_NORM, GF_SANDWICH_NORM, GF_OUTPUT_NORM };
+enum { GF_QK_RMSNORM, GF_QK_LAYERNORM };
+/* One gain for all heads; one for each head; one for the whole projection, which is normalised as one vector. */
+enum { GF_SPAN_HEAD, GF_SPAN_EACH_HEAD, GF_SPAN_PROJECTION };
+enum { GF_RELU, GF_GELU_ERF, GF_GELU_TANH, GF_SWIGLU, GF_SILU, GF_REGLU, GF_GEGLU_ERF, GF_GEGLU_TANH };
+enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE, GF_POS_ALIBI };
 /* GF_ROPE_HALF, GF_ROPE_ADJACENT: kernels.h */
-enum { GF_ROPE_SCALING_NONE, GF_ROPE_SCALING_LINEAR, GF_ROPE_SCALING_LLAMA3 };
+enum {
+    GF_ROPE_SCALING_NONE,
+    GF_ROPE_SCALING_LINEAR,
+    GF_ROPE_SCALING_LLAMA3,
+    GF_ROPE_SCALING_YARN,
+    GF_ROPE_SCALING_DYNAMIC,
+    GF_ROPE_SCALING_LONGROPE
+};
 
 /* GF_ENUMS and the three tables below are the only place that says what a configuration may be.
  * scripts/config_fields.js makes web/lib/formats/config_fields.js from them, so their expressions use only what means
@@ -53,30 +66,55 @@ enum { GF_ROPE_SCALING_NONE, GF_ROPE_SCALING_LINEAR, GF_ROPE_SCALING_LLAMA3 };
     X(int32_t, n_heads, GF_NO_DEFAULT, 1, 1 << 12)                                                                     \
     X(int32_t, n_kv_heads, c->n_heads, 1, 1 << 12)                                                                     \
     X(int32_t, d_head, GF_CEIL_DIV(c->d_model, c->n_heads), 1, 1 << 12) /* by rule without remainder */                \
-    X(int32_t, ffn, GF_SWIGLU, 0, 3)                                                                                   \
-    X(int32_t, d_ff, c->ffn == GF_SWIGLU ? 64 * GF_CEIL_DIV(8 * c->d_model, 192) : 4 * c->d_model, 1, 1 << 20)         \
+    X(int32_t, ffn, GF_SWIGLU, 0, 7)                                                                                   \
+    X(int32_t, d_ff,                                                                                                   \
+      c->ffn == GF_SWIGLU || c->ffn == GF_REGLU || c->ffn == GF_GEGLU_ERF || c->ffn == GF_GEGLU_TANH                   \
+          ? 64 * GF_CEIL_DIV(8 * c->d_model, 192)                                                                      \
+          : 4 * c->d_model,                                                                                            \
+      1, 1 << 20)                                                                                                      \
     X(int32_t, context_length, 1024, 1, INT32_MAX)                                                                     \
     X(int32_t, norm, GF_RMSNORM, 0, 1)                                                                                 \
     X(float, norm_eps, c->norm == GF_RMSNORM ? 1e-6 : 1e-5, 0, 1) /* inside the square root */                         \
-    X(int32_t, norm_placement, GF_PRE_NORM, 0, 1)                                                                      \
-    X(int32_t, final_norm, c->norm_placement == GF_PRE_NORM, 0, 1)                                                     \
-    X(int32_t, qk_norm, 0, 0, 1) /* RMSNorm on each head's q and k (Qwen3) */                                          \
-    X(int32_t, position, GF_POS_ROPE, 0, 3)                                                                            \
+    X(int32_t, norm_placement, GF_PRE_NORM, 0, 3)                                                                      \
+    X(int32_t, final_norm, c->norm_placement != GF_POST_NORM, 0, 1)                                                    \
+    X(int32_t, norm_gain, 1, 0, 1)         /* 0: norms have no weights at all (OLMo) */                                \
+    X(int32_t, embed_norm, 0, 0, 1)        /* a norm of the embedding, before the first block (BLOOM) */               \
+    X(int32_t, parallel_residual, 0, 0, 1) /* attention and feed-forward layer read the same stream (GPT-J) */         \
+    X(int32_t, shared_norm, 0, 0, 1)       /* and the same norm of it: there is no norm2 */                            \
+    X(int32_t, qk_norm, 0, 0, 1)           /* a norm of q and k before the rotation (Qwen3) */                         \
+    X(int32_t, qk_norm_kind, GF_QK_RMSNORM, 0, 1)                                                                      \
+    X(int32_t, qk_norm_span, GF_SPAN_HEAD, 0, 2)                                                                       \
+    X(int32_t, position, GF_POS_ROPE, 0, 4)                                                                            \
+    X(int32_t, position_offset, 0, 0, 1024) /* rows of a learned table before that of position 0 (OPT) */              \
     X(float, rope_theta, 10000, 1e-6, 1e12)                                                                            \
+    X(float, rope_local_theta, 0, 0, 1e12) /* of layers with a window; 0: the same */                                  \
+    X(int32_t, rotary_dim, 0, 0, 1 << 12)  /* components of each head that rotate, the first ones; 0: all */           \
     X(int32_t, rope_pairs, GF_ROPE_HALF, 0, 1)                                                                         \
-    X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 2)                                                               \
+    X(int32_t, rope_scaling, GF_ROPE_SCALING_NONE, 0, 5)                                                               \
     X(float, rope_factor, 1, 1e-6, 1e6)                                                                                \
     X(float, rope_low_freq_factor, 1, 1e-6, 1e6)                                                                       \
     X(float, rope_high_freq_factor, 4, 1e-6, 1e6)                                                                      \
     X(int32_t, rope_original_context, 0, 0, INT32_MAX)                                                                 \
+    X(float, rope_beta_fast, 32, 1e-6, 1e6)                                                                            \
+    X(float, rope_beta_slow, 1, 1e-6, 1e6)                                                                             \
+    X(int32_t, rope_truncate, 1, 0, 1)            /* of yarn: the ends of its ramp are whole pairs */                  \
+    X(float, rope_attention_factor, 1, 1e-6, 1e6) /* of cosines and sines */                                           \
     X(int32_t, bias_qkv, 0, 0, 1)                                                                                      \
+    X(int32_t, bias_qk_norm, 0, 0, 1)                                                                                  \
     X(int32_t, bias_attn_out, 0, 0, 1)                                                                                 \
     X(int32_t, bias_ffn, 0, 0, 1)                                                                                      \
-    X(int32_t, bias_norm, c->norm == GF_LAYERNORM, 0, 1)                                                               \
+    X(int32_t, bias_norm, c->norm == GF_LAYERNORM && c->norm_gain, 0, 1)                                               \
     X(int32_t, bias_head, 0, 0, 1)                                                                                     \
     X(int32_t, sliding_window, 0, 0, INT32_MAX) /* query i sees keys i - window + 1 .. i; 0: all */                    \
     X(int32_t, tie_word_embeddings, c->kind != GF_ENCODER, 0, 1)                                                       \
+    X(int32_t, d_embed, 0, 0, 1 << 16) /* width of an embedding that is projected to d_model (OPT); 0: d_model */      \
     X(float, embedding_scale, 1, 1e-6, 1e6)                                                                            \
+    X(float, residual_scale, 1, 1e-6, 1e6) /* of what a sublayer adds to the stream */                                 \
+    X(float, score_scale, 0, 0, 1e6)       /* 0: 1 / sqrt(d_head) */                                                   \
+    X(float, logit_scale, 1, 1e-9, 1e6)                                                                                \
+    X(float, score_softcap, 0, 0, 1e6) /* a score s becomes cap tanh(s / cap), before the mask; 0: as it is */         \
+    X(float, logit_softcap, 0, 0, 1e6)                                                                                 \
+    X(float, clip_qkv, 0, 0, 1e6)                   /* q, k and v are limited to -clip .. clip; 0: as they are */      \
     X(int32_t, shared_embedding, 1, 0, 1)           /* one table for encoder and decoder */                            \
     X(int32_t, causal, c->kind != GF_ENCODER, 0, 1) /* from here: switches for teaching */                             \
     X(int32_t, scale_scores, 1, 0, 1)                                                                                  \
@@ -85,51 +123,108 @@ enum { GF_ROPE_SCALING_NONE, GF_ROPE_SCALING_LINEAR, GF_ROPE_SCALING_LLAMA3 };
     X(int32_t, use_norm, 1, 0, 1)                                                                                      \
     X(int32_t, use_final_norm, 1, 0, 1)
 
+/* X(name, least, most): the fields that are lists, of up to GF_LIST_MOST values; empty unless given. Flags from 0 to 1
+ * are true or false. A list of flags repeats over the layers: that of layer l is entry l modulo its length; an empty
+ * one means all layers. */
+#define GF_CONFIG_LISTS(X)                                                                                             \
+    X(window_layers, 0, 1)           /* which layers have the sliding window */                                        \
+    X(rope_layers, 0, 1)             /* which layers rotate q and k */                                                 \
+    X(rope_short_factors, 1e-6, 1e6) /* of longrope: divisors of the frequencies, one for each pair, for sequences */  \
+    X(rope_long_factors, 1e-6, 1e6)  /* of up to rope_original_context positions, and for longer ones */
+
 /* X(condition, flag): where the condition holds the architecture has no such part, and the flag becomes 0 whatever was
  * given. */
 #define GF_CONFIG_UNUSED(X)                                                                                            \
-    X(c->norm == GF_RMSNORM, bias_norm)                                                                                \
+    X(c->norm == GF_RMSNORM || !c->norm_gain, bias_norm)                                                               \
+    X(!c->qk_norm || c->qk_norm_kind == GF_QK_RMSNORM, bias_qk_norm)                                                   \
     X(c->kind == GF_ENCODER, tie_word_embeddings)                                                                      \
     X(c->kind == GF_ENCODER, bias_head)
 
 /* X(condition, sentence): what must hold between the fields once each is in its range, checked in this order. In the
- * refusal {field} becomes the field's name and value. GF_GIVEN(field): it was given, not filled in. */
+ * refusal {field} becomes the field's name and value. GF_GIVEN(field): it was given, not filled in. c->list.n: the
+ * length of a list. */
 #define GF_CONFIG_RULES(X)                                                                                             \
     X(GF_GIVEN(d_head) || c->d_model % c->n_heads == 0, "{d_model} is not divisible by {n_heads}")                     \
     X(c->n_heads % c->n_kv_heads == 0, "{n_heads} is not a multiple of {n_kv_heads}")                                  \
     X(c->n_heads * c->d_head <= 65536, "{n_heads} times {d_head} is more than 65536")                                  \
-    X(c->position != GF_POS_ROPE || c->d_head % 2 == 0, "{d_head} is odd, rotary positions rotate pairs")              \
+    X(c->position != GF_POS_ROPE || c->rotary_dim <= c->d_head, "{rotary_dim} is more than {d_head}")                  \
+    X(c->position != GF_POS_ROPE || c->rotary_dim > 0 || c->d_head % 2 == 0,                                           \
+      "{d_head} is odd, rotary positions rotate pairs")                                                                \
+    X(c->position != GF_POS_ROPE || c->rotary_dim % 2 == 0, "{rotary_dim} is odd, rotary positions rotate pairs")      \
     X(c->position != GF_POS_LEARNED || c->context_length <= 16777216,                                                  \
       "{context_length} is more than 16777216, the longest table of learned positions")                                \
+    X(c->position == GF_POS_LEARNED || c->position_offset == 0, "{position_offset} needs learned positions")           \
     X(c->kind != GF_ENCODER_DECODER || c->n_encoder_layers > 0, "an encoder_decoder needs n_encoder_layers above 0")   \
     X(c->kind == GF_ENCODER_DECODER || c->n_encoder_layers == 0,                                                       \
       "{n_encoder_layers} does not fit {kind}: only an encoder_decoder has encoder layers of its own")                 \
     X(c->kind == GF_ENCODER_DECODER || c->shared_embedding, "only an encoder_decoder can have two embeddings")         \
     X(c->kind != GF_ENCODER || !c->causal, "an encoder is bidirectional, causal cannot be true")                       \
+    X(c->kind == GF_DECODER || c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_POST_NORM,                  \
+      "{norm_placement} needs kind decoder")                                                                           \
+    X(c->kind == GF_DECODER || !c->parallel_residual, "parallel_residual needs kind decoder")                          \
+    X(c->kind == GF_DECODER || c->d_embed == 0, "{d_embed} needs kind decoder")                                        \
+    X(c->kind == GF_DECODER || c->rope_scaling != GF_ROPE_SCALING_DYNAMIC, "{rope_scaling} needs kind decoder")        \
+    X(c->kind == GF_DECODER || c->rope_scaling != GF_ROPE_SCALING_LONGROPE, "{rope_scaling} needs kind decoder")       \
+    X(!c->parallel_residual || c->norm_placement == GF_PRE_NORM, "parallel_residual needs norm_placement pre")         \
+    X(c->parallel_residual || !c->shared_norm, "shared_norm needs parallel_residual")                                  \
+    X(c->rope_local_theta == 0 || c->rope_local_theta >= 1e-6, "{rope_local_theta} is below 0.000001")                 \
     X(c->rope_scaling != GF_ROPE_SCALING_LLAMA3 || c->rope_original_context > 0,                                       \
       "{rope_scaling} needs rope_original_context above 0")                                                            \
     X(c->rope_scaling != GF_ROPE_SCALING_LLAMA3 || c->rope_high_freq_factor > c->rope_low_freq_factor,                 \
-      "{rope_high_freq_factor} is not above {rope_low_freq_factor}")
+      "{rope_high_freq_factor} is not above {rope_low_freq_factor}")                                                   \
+    X(c->rope_scaling != GF_ROPE_SCALING_YARN || c->rope_original_context > 0,                                         \
+      "{rope_scaling} needs rope_original_context above 0")                                                            \
+    X(c->rope_scaling != GF_ROPE_SCALING_YARN || c->rope_theta > 1, "{rope_scaling} needs {rope_theta} above 1")       \
+    X(c->rope_scaling != GF_ROPE_SCALING_YARN || c->rope_beta_fast >= c->rope_beta_slow,                               \
+      "{rope_beta_fast} is below {rope_beta_slow}")                                                                    \
+    X(c->rope_scaling != GF_ROPE_SCALING_DYNAMIC || c->rope_original_context > 0,                                      \
+      "{rope_scaling} needs rope_original_context above 0")                                                            \
+    X(c->rope_scaling != GF_ROPE_SCALING_DYNAMIC || c->rope_factor >= 1,                                               \
+      "{rope_scaling} needs {rope_factor} of 1 or more")                                                               \
+    X(c->rope_scaling != GF_ROPE_SCALING_DYNAMIC || (c->rotary_dim > 0 ? c->rotary_dim : c->d_head) > 2,               \
+      "{rope_scaling} needs more than one pair of components")                                                         \
+    X(c->rope_scaling != GF_ROPE_SCALING_LONGROPE || c->rope_original_context > 0,                                     \
+      "{rope_scaling} needs rope_original_context above 0")                                                            \
+    X(c->rope_scaling != GF_ROPE_SCALING_LONGROPE ||                                                                   \
+          2 * c->rope_short_factors.n == (c->rotary_dim > 0 ? c->rotary_dim : c->d_head),                              \
+      "{rope_scaling} needs a value of rope_short_factors for each pair of components")                                \
+    X(c->rope_scaling != GF_ROPE_SCALING_LONGROPE ||                                                                   \
+          2 * c->rope_long_factors.n == (c->rotary_dim > 0 ? c->rotary_dim : c->d_head),                               \
+      "{rope_scaling} needs a value of rope_long_factors for each pair of components")
+
+#define GF_LIST_MOST 128
+struct gf_list { /* the entries from n on are 0 */
+    int32_t n;
+    float at[GF_LIST_MOST];
+};
 
 struct gf_config {
 #define GF_FIELD(type, name, ...) type name;
+#define GF_LIST(name, ...)        struct gf_list name;
     GF_CONFIG_FIELDS(GF_FIELD)
+    GF_CONFIG_LISTS(GF_LIST)
 #undef GF_FIELD
+#undef GF_LIST
 };
-/* GF_FIELD_kind, GF_FIELD_vocab_size, ...: a field's index. */
+/* GF_FIELD_kind, GF_FIELD_vocab_size, ..., then the lists: a field's index. */
 #define GF_FIELD(type, name, ...) GF_FIELD_##name,
-enum gf_field { GF_CONFIG_FIELDS(GF_FIELD) GF_N_FIELDS };
+#define GF_LIST(name, ...)        GF_FIELD_##name,
+enum gf_field { GF_CONFIG_FIELDS(GF_FIELD) GF_CONFIG_LISTS(GF_LIST) GF_N_FIELDS };
 #undef GF_FIELD
+#undef GF_LIST
 
 /* First call: set every field to its default where nothing is given. Sizes that have none become 0, which
  * gf_config_check refuses. */
 void gf_config_default(struct gf_config *cfg);
 /* Set or read a field by its index. A value that is out of range, or not an integer where one is needed, gives
- * GF_ERR_CONFIG. */
+ * GF_ERR_CONFIG. To set a list appends to it; gf_config_count is the number of its values (of other fields 1), and
+ * gf_config_get_at reads value i. */
 int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct gf_error *err);
 double gf_config_get(const struct gf_config *cfg, int32_t field);
+int32_t gf_config_count(const struct gf_config *cfg, int32_t field);
+double gf_config_get_at(const struct gf_config *cfg, int32_t field, int32_t i);
 /* Fill in every field that was not given, from those that were, and check the result. given: [GF_N_FIELDS], 1 where
- * cfg holds a given value. GF_ERR_CONFIG: the reason, and cfg may be filled in part. */
+ * cfg holds a given value; a list is empty unless given. GF_ERR_CONFIG: the reason, and cfg may be filled in part. */
 int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct gf_error *err);
 /* GF_OK when cfg, every field taken as given, describes a model that can be built; otherwise GF_ERR_CONFIG and the
  * reason. gf_model_open checks too. */
@@ -185,7 +280,9 @@ uint64_t gf_model_bytes(const struct gf_model *m);
 int32_t gf_model_tensor(const struct gf_model *m, int32_t i, struct gf_tensor *out);
 
 /* Between open and seal: load one tensor of a file into roster entries first .. first + n - 1, stacked by rows (a fused
- * qkv: n = 3). layout 0: [out, in], as the entries' shapes; 1: transposed, [in, out]. dtype: enum gf_dtype of the file.
+ * qkv: n = 3). layout 0: [out, in], as the entries' shapes; 1: transposed, [in, out]; 2: as 0, but the rows of the
+ * entries follow each other head by head: d_head rows of the first entry, of the second, ..., then the next head's; all
+ * entries have n_heads * d_head rows. dtype: enum gf_dtype of the file.
  * After begin, call gf_tensor_write any number of times with whole blocks of that dtype, in order, then gf_tensor_end.
  * A failure discards the tensor. NaN and infinities are refused; the sentence names the element. */
 int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
@@ -218,6 +315,11 @@ int32_t gf_session_length(const struct gf_session *s); /* positions held */
 int32_t gf_session_context(const struct gf_session *s);
 uint64_t gf_session_kv_bytes(const struct gf_session *s); /* allocated for keys and values */
 uint64_t gf_session_scratch_bytes(const struct gf_session *s);
+/* Announce that the following evals reach `length` positions, until they do or the session is rewound; 0: nothing. It
+ * matters where rotary frequencies depend on the length of the sequence (rope_scaling dynamic and longrope): all rows
+ * are computed with those of the announced length. Without it an eval that needs other frequencies first computes all
+ * positions held again. */
+int32_t gf_session_plan(struct gf_session *s, int32_t length, struct gf_error *err);
 /* Drop all positions but the first n (n <= length). Nothing is recomputed, because cached keys are already rotated. */
 int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err);
 /* An independent copy of cache, encoder output and sampler, without captures and edits. The caller closes it. */
@@ -291,6 +393,8 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
 #define GF_POINTS(X)                                                                                                   \
     X(GF_P_EMBED, "@hook_embed", 'D')                                                                                  \
     X(GF_P_POS_EMBED, "@hook_pos_embed", 'D')                                                                          \
+    X(GF_P_LN_EMBED_SCALE, "@embed.ln.hook_scale", '1')                                                                \
+    X(GF_P_LN_EMBED, "@embed.ln.hook_normalized", 'D')                                                                 \
     X(GF_P_RESID_PRE, "hook_resid_pre", 'D')                                                                           \
     X(GF_P_LN1_SCALE, "ln1.hook_scale", '1')                                                                           \
     X(GF_P_LN1, "ln1.hook_normalized", 'D')                                                                            \
@@ -300,12 +404,14 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_ROT_Q, "attn.hook_rot_q", 'Q')                                                                              \
     X(GF_P_ROT_K, "attn.hook_rot_k", 'K')                                                                              \
     X(GF_P_SCORES_RAW, "attn.hook_attn_scores_raw", 'S')       /* q.k before the scale */                              \
-    X(GF_P_SCORES_SCALED, "attn.hook_attn_scores_scaled", 'S') /* q.k / sqrt(d_head) */                                \
-    X(GF_P_SCORES, "attn.hook_attn_scores", 'S')               /* scaled, masked cells -inf */                         \
+    X(GF_P_SCORES_SCALED, "attn.hook_attn_scores_scaled", 'S') /* times the scale, before a soft cap */                \
+    X(GF_P_SCORES, "attn.hook_attn_scores", 'S')               /* capped, masked cells -inf */                         \
     X(GF_P_PATTERN, "attn.hook_pattern", 'S')                                                                          \
     X(GF_P_Z, "attn.hook_z", 'Q')                                                                                      \
     X(GF_P_RESULT, "attn.hook_result", 'R')                                                                            \
-    X(GF_P_ATTN_OUT, "hook_attn_out", 'D')                                                                             \
+    X(GF_P_LN1_POST_SCALE, "ln1_post.hook_scale", '1')                                                                 \
+    X(GF_P_LN1_POST, "ln1_post.hook_normalized", 'D')                                                                  \
+    X(GF_P_ATTN_OUT, "hook_attn_out", 'D') /* what is added to the stream: after the norm of outputs */                \
     X(GF_P_RESID_MID, "hook_resid_mid", 'D')                                                                           \
     X(GF_P_LN_CROSS_SCALE, "ln_cross.hook_scale", '1')                                                                 \
     X(GF_P_LN_CROSS, "ln_cross.hook_normalized", 'D')                                                                  \
@@ -322,9 +428,11 @@ int32_t gf_distribution(float *probs, const float *logits, int32_t n, const stru
     X(GF_P_RESID_MID_CROSS, "hook_resid_mid_cross", 'D')                                                               \
     X(GF_P_LN2_SCALE, "ln2.hook_scale", '1')                                                                           \
     X(GF_P_LN2, "ln2.hook_normalized", 'D')                                                                            \
-    X(GF_P_MLP_PRE, "mlp.hook_pre", 'F')               /* before the non-linearity; SwiGLU: the gate */                \
-    X(GF_P_MLP_PRE_LINEAR, "mlp.hook_pre_linear", 'F') /* SwiGLU: the up branch */                                     \
+    X(GF_P_MLP_PRE, "mlp.hook_pre", 'F')               /* before the non-linearity; gated: the gate */                 \
+    X(GF_P_MLP_PRE_LINEAR, "mlp.hook_pre_linear", 'F') /* gated: the up branch */                                      \
     X(GF_P_MLP_POST, "mlp.hook_post", 'F')                                                                             \
+    X(GF_P_LN2_POST_SCALE, "ln2_post.hook_scale", '1')                                                                 \
+    X(GF_P_LN2_POST, "ln2_post.hook_normalized", 'D')                                                                  \
     X(GF_P_MLP_OUT, "hook_mlp_out", 'D')                                                                               \
     X(GF_P_RESID_POST, "hook_resid_post", 'D')                                                                         \
     X(GF_P_LN_FINAL_SCALE, "@ln_final.hook_scale", '1')                                                                \
@@ -366,6 +474,7 @@ void gf_session_clear_edits(struct gf_session *s);
     X(GF_OP_ROPE, "attn.rope")                                                                                         \
     X(GF_OP_ATTEND, "attn.attend") /* cache, scores, softmax, values */                                                \
     X(GF_OP_ATTN_OUT, "attn.o")                                                                                        \
+    X(GF_OP_NORM1_POST, "norm1_post")                                                                                  \
     X(GF_OP_RESID_ATTN, "attn.residual")                                                                               \
     X(GF_OP_NORM_CROSS, "norm_cross")                                                                                  \
     X(GF_OP_CROSS_Q, "cross_attn.q")                                                                                   \
@@ -377,6 +486,7 @@ void gf_session_clear_edits(struct gf_session *s);
     X(GF_OP_FFN_UP, "ffn.up")                                                                                          \
     X(GF_OP_FFN_ACT, "ffn.act")                                                                                        \
     X(GF_OP_FFN_DOWN, "ffn.down")                                                                                      \
+    X(GF_OP_NORM2_POST, "norm2_post")                                                                                  \
     X(GF_OP_RESID_FFN, "ffn.residual")                                                                                 \
     X(GF_OP_FINAL_NORM, "final_norm")                                                                                  \
     X(GF_OP_HEAD, "head")

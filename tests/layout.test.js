@@ -266,7 +266,9 @@ test('the typedefs of a configuration list every field with its type', async () 
   const { FIELDS } = await import('../web/lib/formats/config_fields.js');
   const { camel } = await import('../web/lib/formats/config.js');
   const typeOf = ({ type, words }) =>
-    type === 'word' ? words.map((word) => `'${word}'`).join('|') : type === 'flag' ? 'boolean' : 'number';
+    type === 'word'
+      ? words.map((word) => `'${word}'`).join('|')
+      : ({ flag: 'boolean', flags: 'boolean[]', reals: 'number[]' }[type] ?? 'number');
   const expected = Object.entries(FIELDS).map(([name, field]) => [name, typeOf(field)]);
   const sorted = (entries) => Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
   assert.deepEqual(sorted(Object.entries(propertiesOf('web/lib/formats/config.js', 'Config'))), sorted(expected));
@@ -285,7 +287,7 @@ test('the type of model_type lists every model family', async () => {
 test('the weight types in JavaScript are those of src/kernels/kernels.h', async () => {
   const { BLOCKS } = await import('../web/lib/base/blocks.js');
   const header = read('src/kernels/kernels.h');
-  const rows = [...header.matchAll(/X\((GF_\w+), \d+, "(\w+)", (\d+), (\d+), \d+, \d+, \d+, (GF_\w+), ([01])\)/g)];
+  const rows = [...header.matchAll(/X\((GF_\w+), \d+, "(\w+)", (\d+), (\d+), \d+, \d+, \d+, \d+, (GF_\w+), ([01])\)/g)];
   const names = Object.fromEntries(rows.map(([, id, name]) => [id, name]));
   const blocks = rows.map(([, , name, cols, bytes, kept, exact]) => [
     name,

@@ -128,8 +128,7 @@ void gf_unpack_block(struct gf_ints *to, const void *block, int32_t dtype, int32
     }
 }
 
-/* Where a block of a type has its scale, an f16; a minimum follows the scale. */
-static int32_t scale_at(int32_t dtype) {
+int32_t gf_block_scale_at(int32_t dtype) {
     switch (dtype) {
     case GF_Q6_K: return 208;
     case GF_Q3_K: return 108;
@@ -157,7 +156,7 @@ int64_t gf_blocks_not_finite(const void *blocks, int32_t dtype, int64_t n) {
             if (mxfp4_overflows(p)) return i;
             continue;
         }
-        const uint8_t *half = p + scale_at(dtype); /* exponent 31: infinite or NaN */
+        const uint8_t *half = p + gf_block_scale_at(dtype); /* exponent 31: infinite or NaN */
         if ((half[1] & 0x7c) == 0x7c || (type->has_minimum && (half[3] & 0x7c) == 0x7c)) return i;
     }
     return -1;

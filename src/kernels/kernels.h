@@ -27,30 +27,31 @@ const char *gf_kernels_name(void);
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
-/* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum,
- * kept, exact): every type that a file's tensor can have. A quantised value is x = (q - zero) scale + minimum with one
- * scale, and one minimum if the type has it, for 32 columns of a row (layouts of files: blocks.c; in memory: below).
+/* X(id, value, name, columns and bytes of a block in a file, bits of a value in memory, zero point, has a minimum, has
+ * factors, kept, exact): every type that a file's tensor can have. A quantised value is x = (q - zero) scale + minimum
+ * with one scale, and one minimum if the type has it, for 32 columns of a row. A type with factors has one scale for
+ * 256 columns, and an integer factor of it for 16 (layouts of files: blocks.c; in memory: below).
  *
  * kept: the type that weights of this type have in memory, the type itself where its row gives bits. exact: whether
  * that type holds all its values. CONTRIBUTING lists what a new type needs besides its row here. */
 #define GF_DTYPES(X)                                                                                                   \
-    X(GF_F32, 0, "f32", 1, 4, 32, 0, 0, GF_F32, 1)                                                                     \
+    X(GF_F32, 0, "f32", 1, 4, 32, 0, 0, 0, GF_F32, 1)                                                                  \
     /* IEEE half; in products infinity and NaN read as finite, 2^16 or more */                                         \
-    X(GF_F16, 1, "f16", 1, 2, 16, 0, 0, GF_F16, 1)                                                                     \
-    X(GF_BF16, 2, "bf16", 1, 2, 16, 0, 0, GF_BF16, 1) /* upper half of a float */                                      \
-    X(GF_Q8_0, 3, "q8_0", 32, 34, 8, 0, 0, GF_Q8_0, 1)                                                                 \
-    X(GF_Q4_0, 4, "q4_0", 32, 18, 4, 8, 0, GF_Q4_0, 1)                                                                 \
-    X(GF_Q4_1, 5, "q4_1", 32, 20, 4, 0, 1, GF_Q4_1, 1)                                                                 \
-    X(GF_Q4_K, 6, "q4_k", 256, 144, 0, 0, 1, GF_Q4_1, 1)                                                               \
-    X(GF_Q6_K, 7, "q6_k", 256, 210, 0, 0, 0, GF_Q8_0, 0)                                                               \
-    X(GF_Q5_0, 8, "q5_0", 32, 22, 0, 0, 0, GF_Q8_0, 1)                                                                 \
-    X(GF_Q5_1, 9, "q5_1", 32, 24, 0, 0, 1, GF_Q8_0, 0)                                                                 \
-    X(GF_Q5_K, 10, "q5_k", 256, 176, 0, 0, 1, GF_Q8_0, 0)                                                              \
-    X(GF_Q3_K, 11, "q3_k", 256, 110, 0, 0, 0, GF_Q8_0, 0)                                                              \
-    X(GF_Q2_K, 12, "q2_k", 256, 84, 0, 0, 1, GF_Q8_0, 0)                                                               \
-    X(GF_IQ4_NL, 13, "iq4_nl", 32, 18, 0, 0, 0, GF_Q8_0, 1)                                                            \
-    X(GF_IQ4_XS, 14, "iq4_xs", 256, 136, 0, 0, 0, GF_Q8_0, 1)                                                          \
-    X(GF_MXFP4, 15, "mxfp4", 32, 17, 0, 0, 0, GF_Q8_0, 1)
+    X(GF_F16, 1, "f16", 1, 2, 16, 0, 0, 0, GF_F16, 1)                                                                  \
+    X(GF_BF16, 2, "bf16", 1, 2, 16, 0, 0, 0, GF_BF16, 1) /* upper half of a float */                                   \
+    X(GF_Q8_0, 3, "q8_0", 32, 34, 8, 0, 0, 0, GF_Q8_0, 1)                                                              \
+    X(GF_Q4_0, 4, "q4_0", 32, 18, 4, 8, 0, 0, GF_Q4_0, 1)                                                              \
+    X(GF_Q4_1, 5, "q4_1", 32, 20, 4, 0, 1, 0, GF_Q4_1, 1)                                                              \
+    X(GF_Q4_K, 6, "q4_k", 256, 144, 4, 0, 1, 0, GF_Q4_K, 1)                                                            \
+    X(GF_Q6_K, 7, "q6_k", 256, 210, 8, 0, 0, 1, GF_Q6_K, 1)                                                            \
+    X(GF_Q5_0, 8, "q5_0", 32, 22, 8, 0, 0, 0, GF_Q5_0, 1)                                                              \
+    X(GF_Q5_1, 9, "q5_1", 32, 24, 8, 0, 1, 0, GF_Q5_1, 1)                                                              \
+    X(GF_Q5_K, 10, "q5_k", 256, 176, 0, 0, 1, 0, GF_Q5_1, 1)                                                           \
+    X(GF_Q3_K, 11, "q3_k", 256, 110, 0, 0, 0, 1, GF_Q6_K, 1)                                                           \
+    X(GF_Q2_K, 12, "q2_k", 256, 84, 0, 0, 1, 1, GF_Q8_0, 0)                                                            \
+    X(GF_IQ4_NL, 13, "iq4_nl", 32, 18, 0, 0, 0, 0, GF_Q8_0, 1)                                                         \
+    X(GF_IQ4_XS, 14, "iq4_xs", 256, 136, 0, 0, 0, 0, GF_Q8_0, 1)                                                       \
+    X(GF_MXFP4, 15, "mxfp4", 32, 17, 0, 0, 0, 0, GF_Q8_0, 1)
 #define GF_DTYPE_ENUM(id, value, ...) id = value,
 enum gf_dtype { GF_DTYPES(GF_DTYPE_ENUM) GF_N_DTYPES };
 #undef GF_DTYPE_ENUM
@@ -67,7 +68,7 @@ enum { GF_BLOCK_ROOM = sizeof(union gf_any_block) };
  * kernel that is compiled for one type. */
 struct gf_dtype_row {
     const char *name;
-    int32_t block_cols, block_bytes, bits, zero, has_minimum, kept, exact;
+    int32_t block_cols, block_bytes, bits, zero, has_minimum, has_factors, kept, exact;
 };
 #define GF_DTYPE_ROW(id, value, ...) [id] = {__VA_ARGS__},
 static const struct gf_dtype_row gf_dtypes[] = {GF_DTYPES(GF_DTYPE_ROW)};
@@ -90,17 +91,30 @@ enum gf_layout {
 
 /* A weight W [rows = out, cols = in]. GF_PANELS keeps 16 output rows side by side, so that one
  * sequential stream feeds 16 sums and each SIMD lane is an output row. Rows are padded to a
- * multiple of 16 (their values do not matter), cols of quantised types must be a multiple of 32.
+ * multiple of 16 (their values do not matter), cols of quantised types must be a multiple of the block's.
  *
  *   f32, f16, bf16  [rows/16][cols][16]
  *   q8_0            [rows/16][cols/32][8][16 rows][4 cols] int8   scale [rows/16][cols/32][16] f32
  *   q4_0            [rows/16][cols/32][4][16 rows][4 bytes]       scale as q8_0
  *                   byte i of a row in group g: low nibble column 8g+i, high nibble column 8g+4+i
- *   q4_1            as q4_0          scale [rows/16][cols/32][2][16]: scales, then minima
+ *   q4_1, q4_k      as q4_0          scale [rows/16][cols/32][2][16]: scales, then minima
+ *   q5_0            as q8_0          scale as q8_0
+ *   q5_1            as q8_0          scale as q4_1
+ *   q6_k            [rows/16][cols/32] of [8][16 rows][4 cols] int8, then the factors of two times 16 columns, [2][16]
+ *                   int8             scale [rows/16][cols/256][16]
  *
- * q8_0 bytes may be stored XOR 0x80, see gf_kernels_init. */
-#define GF_PANEL  16
-#define GF_QBLOCK 32
+ * The int8 of columns may be stored XOR 0x80, see gf_kernels_init. */
+#define GF_PANEL   16
+#define GF_QBLOCK  32
+#define GF_FACTORS (2 * GF_PANEL) /* bytes of factors of a panel's 32 columns */
+/* Blocks of 32 columns that share a scale. */
+static inline int32_t gf_scale_blocks(int32_t dtype) { return gf_dtypes[dtype].has_factors ? 8 : 1; }
+/* Floats of the scales of a panel's rows that belong to such blocks: scales, then minima if the type has them. */
+static inline int32_t gf_panel_scales(int32_t dtype) { return GF_PANEL * (1 + gf_dtypes[dtype].has_minimum); }
+/* Bytes of 32 columns of a panel. */
+static inline int32_t gf_panel_bytes(int32_t dtype) {
+    return GF_PANEL * GF_QBLOCK / 8 * gf_dtypes[dtype].bits + (gf_dtypes[dtype].has_factors ? GF_FACTORS : 0);
+}
 struct gf_mat {
     int32_t dtype, layout, rows, cols;
     void *data;
@@ -137,6 +151,8 @@ struct gf_ints {
     int32_t factor[2];
     int8_t q[32];
 };
+/* The byte of a block of a file's quantised dtype at which its f16 scale is; a minimum follows it. */
+int32_t gf_block_scale_at(int32_t dtype);
 /* *to = columns 32 part .. 32 part + 31 of one block of a file's quantised dtype. */
 void gf_unpack_block(struct gf_ints *to, const void *block, int32_t dtype, int32_t part);
 /* y [cols] = row `row` of W, dequantised. */
@@ -149,8 +165,9 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row);
  * added last. Error bound against _ref: cols * 2^-23 * sum|x w| per element.
  * Quantised types: x is quantised per row to int8 blocks of 32 (scale max|x|/127, as ggml's q8_0
  * but with a float scale), products within a block are exact integers, blocks are added in order as
- * float(sum) * (scale_w * scale_x), plus for q4_1 min_w * (scale_x * sum q_x). _ref quantises x the
- * same way. */
+ * float(sum) * (scale_w * scale_x), plus, for types with a minimum, min_w * (scale_x * sum q_x). For types with factors
+ * the sum is factor_0 * (sum of 16 columns) + factor_1 * (sum of the next 16), below 2^24. _ref quantises x the same
+ * way. */
 uint64_t gf_matmul_scratch(int32_t n, int32_t cols);
 void gf_matmul(float *y, int32_t ldy, const float *x, int32_t ldx, const struct gf_mat *w, const float *b, int32_t n,
                void *scratch, struct gf_pool *pool);

@@ -6,9 +6,6 @@
 #include <math.h>  /* fabsf, nearbyintf */
 #include <string.h>
 
-/* Floats of a block in memory: its scale, and its minimum if it has one. */
-static int32_t scales_of(int32_t dtype) { return 1 + gf_dtypes[dtype].has_minimum; }
-
 /* *data, *scale = bytes of the values and of the scales. Returns 0 when the shape or the type is not possible. */
 static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint64_t *data, uint64_t *scale) {
     if (rows < 0 || cols < 0 || dtype < 0 || dtype >= GF_N_DTYPES || !gf_dtype_is_kept(dtype)) return 0;
@@ -22,7 +19,10 @@ static int sizes(int32_t dtype, int32_t layout, int32_t rows, int32_t cols, uint
     values = ((uint64_t)rows + GF_PANEL - 1) / GF_PANEL * GF_PANEL * (uint64_t)cols;
     if (values > UINT64_MAX / 8) return 0;
     *data = values * (uint64_t)gf_dtypes[dtype].bits / 8;
-    if (gf_dtype_is_quantized(dtype)) *scale = values / GF_QBLOCK * (uint64_t)scales_of(dtype) * sizeof(float);
+    if (!gf_dtype_is_quantized(dtype)) return 1;
+    values /= GF_PANEL * GF_QBLOCK;
+    *data = values * (uint64_t)gf_panel_bytes(dtype);
+    *scale = values / (uint64_t)gf_scale_blocks(dtype) * (uint64_t)gf_panel_scales(dtype) * sizeof(float);
     return 1;
 }
 
@@ -49,14 +49,21 @@ static int64_t place(const struct gf_mat *w, int32_t row, int32_t col) {
 /* Distance of neighbouring columns of a row in a float matrix, in values. */
 static int64_t col_stride(const struct gf_mat *w) { return w->layout == GF_ROWS ? 1 : GF_PANEL; }
 
-/* The first byte of a row's part of a block of a quantised matrix, and the row's scale in that block. */
+/* The first byte of a panel's block in a quantised matrix. */
+static uint8_t *panel_block(const struct gf_mat *w, int32_t row, int32_t block) {
+    return (uint8_t *)w->data + ((int64_t)(row / GF_PANEL) * (w->cols / GF_QBLOCK) + block) * gf_panel_bytes(w->dtype);
+}
+/* The first byte of a row's part of it, the row's two factors, GF_PANEL apart, and its scale. */
 static uint8_t *block_data(const struct gf_mat *w, int32_t row, int32_t block) {
-    int64_t blocks = w->cols / GF_QBLOCK, bytes = GF_PANEL * GF_QBLOCK * gf_dtypes[w->dtype].bits / 8;
-    return (uint8_t *)w->data + ((row / GF_PANEL) * blocks + block) * bytes + row % GF_PANEL * 4;
+    return panel_block(w, row, block) + row % GF_PANEL * 4;
+}
+static int8_t *block_factors(const struct gf_mat *w, int32_t row, int32_t block) {
+    return (int8_t *)panel_block(w, row, block) + GF_PANEL * GF_QBLOCK + row % GF_PANEL;
 }
 static float *block_scale(const struct gf_mat *w, int32_t row, int32_t block) {
-    int64_t blocks = w->cols / GF_QBLOCK, n = GF_PANEL * scales_of(w->dtype);
-    return w->scale + ((row / GF_PANEL) * blocks + block) * n + row % GF_PANEL;
+    const int32_t per = gf_scale_blocks(w->dtype);
+    const int64_t at = (int64_t)(row / GF_PANEL) * (w->cols / GF_QBLOCK / per) + block / per;
+    return w->scale + at * gf_panel_scales(w->dtype) + row % GF_PANEL;
 }
 
 /* Store 32 columns as block `block` of a row. */
@@ -64,7 +71,9 @@ static void put_ints(struct gf_mat *w, int32_t row, int32_t block, const struct 
     const struct gf_dtype_row *type = &gf_dtypes[w->dtype];
     uint8_t *to = block_data(w, row, block);
     float *scale = block_scale(w, row, block);
-    *scale = from->d * (float)from->factor[0];
+    *scale = type->has_factors ? from->d : from->d * (float)from->factor[0];
+    for (int i = 0; i < 2 && type->has_factors; i++)
+        block_factors(w, row, block)[i * GF_PANEL] = (int8_t)from->factor[i];
     if (type->has_minimum) scale[GF_PANEL] = from->minimum[0];
     if (type->bits == 8) { /* 4 columns at a time */
         const uint32_t flip = (gf_dot_flip(0) | (uint32_t)gf_dot_flip(1) << 8) * 0x00010001u;
@@ -160,14 +169,19 @@ void gf_mat_get_row(float *y, const struct gf_mat *w, int32_t row) {
         return;
     }
     const uint8_t even = gf_dot_flip(0), odd = gf_dot_flip(1);
+    const int zero = gf_dtypes[w->dtype].zero, minimum = gf_dtypes[w->dtype].has_minimum;
     for (int32_t b = 0; b < w->cols / GF_QBLOCK; b++, y += GF_QBLOCK) {
         const uint8_t *p = block_data(w, row, b);
         const float *s = block_scale(w, row, b);
         if (gf_dtypes[w->dtype].bits == 8) {
-            for (int j = 0; j < 32; j++) y[j] = (float)(int8_t)(p[j / 4 * 64 + j % 4] ^ (j % 2 ? odd : even)) * *s;
+            float scale[2] = {*s, *s};
+            for (int i = 0; i < 2 && gf_dtypes[w->dtype].has_factors; i++)
+                scale[i] *= (float)block_factors(w, row, b)[i * GF_PANEL];
+            for (int j = 0; j < 32; j++)
+                y[j] = (float)(int8_t)(p[j / 4 * 64 + j % 4] ^ (j % 2 ? odd : even)) * scale[j / 16];
+            for (int j = 0; j < 32 && minimum; j++) y[j] += s[GF_PANEL];
             continue;
         }
-        const int zero = gf_dtypes[w->dtype].zero, minimum = gf_dtypes[w->dtype].has_minimum;
         for (int j = 0; j < 16; j++) {
             const int q = p[j / 4 * 64 + j % 4], c = j / 4 * 8 + j % 4;
             y[c] = (float)((q & 15) - zero) * *s;

@@ -2,8 +2,9 @@
  *
  *   y[t][r] = sum over blocks b of  float(sum_k w[r][k] x[t][k]) * (scale_w[r][b] * scale_x[t][b])
  *
- * The inner sum is an exact integer: 32 products of at most 128 * 127 stay below 2^19. It is formed for 16 rows x 1
- * token, or for 8 rows x 4 tokens, in vectors whose 32-bit lane is a row and holds 4 columns of it:
+ * The inner sum is an exact integer: 32 products of at most 128 * 127 stay below 2^19; for types with factors, sums of
+ * 16 products of at most 32 * 127 are multiplied by integers up to 128, and two of them stay below 2^24. It is formed
+ * for 16 rows x 1 token, or for 8 rows x 4 tokens, in vectors whose 32-bit lane is a row and holds 4 columns of it:
  *
  *   i4_rdot   one instruction multiplies the 4 columns and adds them to the lane.
  *   i4_dot    (GF_DOT_I16) multiplies pairs of int16. Read as int16, the weights of an even and the next odd column are
@@ -36,7 +37,7 @@ void gf_acts_bind(struct gf_acts *a, int32_t n, int32_t cols, void *scratch) {
     a->q = carve(&at, tokens * (uint64_t)cols / 4 * (uint64_t)unit_bytes());
     a->scale = carve(&at, tokens * blocks * 4);
     a->sum = carve(&at, tokens * blocks * 4);
-    a->start = carve(&at, tokens * blocks * 4);
+    a->start = carve(&at, tokens * blocks * 2 * 4);
 }
 
 /* 32 floats to integers -127..127 in 8 vectors: x / scale to the nearest, scale = max|x| / 127.
@@ -77,33 +78,39 @@ static void store_bytes(char *dst, int32_t step, const v128 q[8]) {
     for (int j = 0; to == packed && j < 8; j++) memcpy(dst + j * step, packed + 4 * j, 4);
 }
 
-/* 32 integers for i4_dot, 4 columns at dst + j * step: x1, x3, 256 x0 - x1, 256 x2 - x3. Returns the sum of the even
- * columns, in lanes. */
-static v128 store_pairs(char *dst, int32_t step, const v128 q[8]) {
+/* 32 integers for i4_dot, 4 columns at dst + j * step: x1, x3, 256 x0 - x1, 256 x2 - x3. sum [2] = the sums of the even
+ * ones of columns 0..15 and 16..31, in lanes. */
+static void store_pairs(char *dst, int32_t step, const v128 q[8], v128 sum[2]) {
     char packed[64];
     char *to = step == 8 ? dst : packed;
-    v128 sum = i4_splat(0);
+    sum[0] = sum[1] = i4_splat(0);
     GF_UNROLL
     for (int i = 0; i < 8; i += 2) {
         v128 even = v_evens(q[i], q[i + 1]), odd = v_odds(q[i], q[i + 1]);
         v128 pairs = h8_narrow(odd, i4_sub(i4_shl(even, 8), odd));
         v_store(to + 8 * i, V_SHUFFLE32(pairs, pairs, 0, 2, 1, 3));
-        sum = i4_add(sum, even);
+        sum[i / 4] = i4_add(sum[i / 4], even);
     }
     for (int j = 0; to == packed && j < 8; j++) memcpy(dst + j * step, packed + 8 * j, 8);
-    return sum;
+}
+
+/* Minus what a sum of stored weights times activations is too large by. sum, evens: of the activations, and of those of
+ * even columns. */
+static int32_t start_of(int dtype, enum gf_dot kind, int32_t sum, int32_t evens) {
+    if (gf_dtypes[dtype].bits != 8) return -gf_dtypes[dtype].zero * sum;
+    return kind == GF_DOT_I16 ? -128 * evens : kind == GF_DOT_UNSIGNED ? -128 * sum : 0;
 }
 
 void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int32_t n, int32_t dtype) {
     int32_t blocks = a->cols / GF_QBLOCK, unit = unit_bytes(), step = unit * a->lanes;
-    int bytes = gf_dtypes[dtype].bits == 8, kind = gf_dot_kind();
+    int bytes = gf_dtypes[dtype].bits == 8, kind = gf_dot_kind(), factors = gf_dtypes[dtype].has_factors;
     int64_t group_bytes = (int64_t)a->cols / 4 * step;
     for (int32_t t = 0; t < a->lanes; t++) {
         int32_t row = g * a->lanes + t;
         const float *xr = x + (int64_t)row * ldx;
         int64_t at = (int64_t)g * blocks * a->lanes + t;
         for (int32_t b = 0; b < blocks; b++, at += a->lanes) {
-            v128 q[8], even = i4_splat(0);
+            v128 q[8], even[2];
             float scale = 0;
             GF_UNROLL
             for (int i = 0; i < 8; i++) q[i] = i4_splat(0);
@@ -111,14 +118,20 @@ void gf_acts_fill(struct gf_acts *a, int32_t g, const float *x, int32_t ldx, int
             int32_t sum = i4_sum(sum_of_8(q));
             char *to = a->q + g * group_bytes + (int64_t)b * 8 * step + t * unit;
             if (kind == GF_DOT_I16)
-                even = store_pairs(to, step, q);
+                store_pairs(to, step, q, even);
             else
                 store_bytes(to, step, q);
-            int32_t stored_above = !bytes                    ? gf_dtypes[dtype].zero * sum
-                                   : kind == GF_DOT_I16      ? 128 * i4_sum(even)
-                                   : kind == GF_DOT_UNSIGNED ? 128 * sum
-                                                             : 0;
-            a->scale[at] = scale, a->sum[at] = scale * (float)sum, a->start[at] = -stored_above;
+            a->scale[at] = scale, a->sum[at] = scale * (float)sum;
+            if (!factors) {
+                int32_t evens = kind == GF_DOT_I16 && bytes ? i4_sum(i4_add(even[0], even[1])) : 0;
+                a->start[at] = start_of(dtype, kind, sum, evens);
+                continue;
+            }
+            for (int h = 0; h < 2; h++) { /* 16 columns each */
+                v128 half = i4_add(i4_add(q[4 * h], q[4 * h + 1]), i4_add(q[4 * h + 2], q[4 * h + 3]));
+                a->start[2 * (at - t) + h * a->lanes + t] =
+                    start_of(dtype, kind, i4_sum(half), kind == GF_DOT_I16 ? i4_sum(even[h]) : 0);
+            }
         }
     }
 }
@@ -153,8 +166,9 @@ GF_INLINE v128 add_pairs(v128 s, v128 w, v128 odd, v128 pairs) {
     return i4_add(s, i4_add(i4_dot(w, odd), i4_dot(v_and(w, I4(0x00ff00ff)), pairs)));
 }
 
-/* s [4] = 16 rows of a block times x, plus start. The rolled loops update each accumulator once per iteration. */
-GF_INLINE void block_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot dot) {
+/* s [4] = 16 rows of `cols` columns times x, plus start: a block, or half of one if the type has factors. The rolled
+ * loops update each accumulator once per iteration. */
+GF_INLINE void block_by_1(v128 s[4], struct operands *at, int cols, int dtype, enum gf_dot dot) {
     const char *w = at->w, *x = at->x;
     v128 low = I4(0x0f0f0f0f), start = v_splat32(at->start), t[4];
     int bytes = gf_dtypes[dtype].bits == 8;
@@ -162,14 +176,14 @@ GF_INLINE void block_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot
     for (int j = 0; j < 4; j++) s[j] = dot == GF_DOT_I16 ? i4_splat(0) : start, t[j] = i4_splat(0);
     if (dot == GF_DOT_I16 && bytes) {
         GF_ROLLED
-        for (const char *end = x + 64; x < end; x += 8, w += 64) {
+        for (const char *end = x + 2 * cols; x < end; x += 8, w += 64) {
             v128 odd = v_splat32(x), pairs = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) s[j] = add_pairs(s[j], v_load(w + 16 * j), odd, pairs);
         }
     } else if (dot == GF_DOT_I16) {
         GF_ROLLED
-        for (const char *end = x + 64; x < end; x += 16, w += 64) {
+        for (const char *end = x + 2 * cols; x < end; x += 16, w += 64) {
             v128 odd = v_splat32(x), pairs = v_splat32(x + 4), odd_4 = v_splat32(x + 8), pairs_4 = v_splat32(x + 12);
             GF_UNROLL
             for (int j = 0; j < 4; j++) {
@@ -182,7 +196,7 @@ GF_INLINE void block_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot
 #if GF_RELAXED
     else if (bytes) {
         GF_ROLLED
-        for (const char *end = x + 32; x < end; x += 8, w += 128) {
+        for (const char *end = x + cols; x < end; x += 8, w += 128) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) s[j] = i4_rdot(k, v_load(w + 16 * j), s[j]);
@@ -192,7 +206,7 @@ GF_INLINE void block_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot
     } else if (dot == GF_DOT_UNSIGNED) { /* high nibbles in place count 16-fold: no shift */
         v128 high = I4(0xf0f0f0f0u);
         GF_ROLLED
-        for (const char *end = x + 32; x < end; x += 8, w += 64) {
+        for (const char *end = x + cols; x < end; x += 8, w += 64) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) {
@@ -205,7 +219,7 @@ GF_INLINE void block_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot
         for (int j = 0; j < 4; j++) t[j] = i4_shr(t[j], 4);
     } else {
         GF_ROLLED
-        for (const char *end = x + 32; x < end; x += 8, w += 64) {
+        for (const char *end = x + cols; x < end; x += 8, w += 64) {
             v128 k = v_splat32(x), l = v_splat32(x + 4);
             GF_UNROLL
             for (int j = 0; j < 4; j++) {
@@ -224,17 +238,70 @@ GF_INLINE void block_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot
     at->w = w, at->x = x;
 }
 
+/* The factors of 16 rows, at f, as four vectors. */
+GF_INLINE void load_factors(v128 k[4], const char *f) {
+    v128 low = h8_load8(f), high = h8_load8(f + 8);
+    k[0] = i4_low(low), k[1] = i4_high(low), k[2] = i4_low(high), k[3] = i4_high(high);
+}
+
+/* s, t [4] = 16 rows of the first and the second 16 columns of a block times x, plus starts, for types with factors. */
+GF_INLINE void halves_by_1(v128 s[4], v128 t[4], struct operands *at, int dtype, enum gf_dot dot) {
+    if (dot == GF_DOT_I16) {
+        block_by_1(s, at, GF_QBLOCK / 2, dtype, dot);
+        at->start++;
+        block_by_1(t, at, GF_QBLOCK / 2, dtype, dot);
+    }
+#if GF_RELAXED
+    else {
+        const char *w = at->w, *x = at->x;
+        v128 first = v_splat32(at->start), second = v_splat32(at->start + 1);
+        GF_UNROLL
+        for (int j = 0; j < 4; j++) s[j] = first, t[j] = second;
+        GF_ROLLED
+        for (const char *end = x + 16; x < end; x += 4, w += 64) {
+            v128 k = v_splat32(x), l = v_splat32(x + 16);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) s[j] = i4_rdot(k, v_load(w + 16 * j), s[j]);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) t[j] = i4_rdot(l, v_load(w + 256 + 16 * j), t[j]);
+        }
+        at->w = w + 256, at->x = x + 16, at->start++;
+    }
+#endif
+}
+
+/* s [4] = 16 rows of a block times x, of a type with factors: the sums of 16 columns times their factors, added. */
+GF_INLINE void factored_by_1(v128 s[4], struct operands *at, int dtype, enum gf_dot dot) {
+    v128 t[4], k[4];
+    halves_by_1(s, t, at, dtype, dot);
+    load_factors(k, at->w);
+    GF_UNROLL
+    for (int j = 0; j < 4; j++) s[j] = i4_mul(s[j], k[j]);
+    load_factors(k, at->w + GF_PANEL);
+    GF_UNROLL
+    for (int j = 0; j < 4; j++) s[j] = i4_add(s[j], i4_mul(t[j], k[j]));
+    at->w += GF_FACTORS;
+}
+
 /* out [16] = 16 rows times 1 token */
 GF_INLINE void panel_by_1(float *out, struct operands at, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[4] = {f4_splat(0), f4_splat(0), f4_splat(0), f4_splat(0)};
+    int per = gf_scale_blocks(dtype);
     GF_ROLLED
-    for (; blocks > 0; blocks--) {
-        v128 s[4];
-        if (dot != GF_DOT_I16) touch(at.w + (at.w < at.ahead ? AHEAD : 0));
-        block_by_1(s, &at, dtype, dot);
-        GF_UNROLL
-        for (int j = 0; j < 4; j++) f[j] = add_block(f[j], s[j], dtype, at.ws + 4 * j, at.xs, at.sum);
-        at.ws += gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL, at.xs++, at.sum++, at.start++;
+    for (; blocks > 0; blocks -= per) {
+        GF_ROLLED
+        for (int i = 0; i < per; i++) {
+            v128 s[4];
+            if (dot != GF_DOT_I16) touch(at.w + (at.w < at.ahead ? AHEAD : 0));
+            if (gf_dtypes[dtype].has_factors)
+                factored_by_1(s, &at, dtype, dot);
+            else
+                block_by_1(s, &at, GF_QBLOCK, dtype, dot);
+            GF_UNROLL
+            for (int j = 0; j < 4; j++) f[j] = add_block(f[j], s[j], dtype, at.ws + 4 * j, at.xs, at.sum);
+            at.xs++, at.sum++, at.start++;
+        }
+        at.ws += gf_panel_scales(dtype);
     }
     GF_UNROLL
     for (int j = 0; j < 4; j++) v_store(out + 4 * j, f[j]);
@@ -255,15 +322,15 @@ static void unpack(char *to, const char *w, int32_t blocks) {
         }
 }
 
-/* s [4 tokens][2] = 8 rows of a block times 4 tokens, without start; w, x advance by the block */
-GF_INLINE void block_by_4(v128 s[8], const char **weights, const char **acts, enum gf_dot dot) {
+/* s [4 tokens][2] = 8 rows of `cols` columns times 4 tokens, without start; w, x advance */
+GF_INLINE void block_by_4(v128 s[8], const char **weights, const char **acts, int cols, enum gf_dot dot) {
     const char *w = *weights, *x = *acts;
     GF_UNROLL
     for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
     if (dot == GF_DOT_I16) {
         v128 mask = I4(0x00ff00ff);
         GF_ROLLED
-        for (const char *end = x + 256; x < end; x += 32, w += 64) {
+        for (const char *end = x + 8 * cols; x < end; x += 32, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16), u_even = v_and(u, mask), v_even = v_and(v, mask);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
@@ -278,7 +345,7 @@ GF_INLINE void block_by_4(v128 s[8], const char **weights, const char **acts, en
 #if GF_RELAXED
     else {
         GF_ROLLED
-        for (const char *end = x + 128; x < end; x += 16, w += 64) {
+        for (const char *end = x + 4 * cols; x < end; x += 16, w += 64) {
             v128 u = v_load(w), v = v_load(w + 16);
             GF_UNROLL
             for (int t = 0; t < 4; t++) {
@@ -291,24 +358,52 @@ GF_INLINE void block_by_4(v128 s[8], const char **weights, const char **acts, en
     *weights = w, *acts = x;
 }
 
+/* s [4 tokens][2] = 8 rows, of which the first is `row`, of a block times 4 tokens. w is at the block's columns of that
+ * row. */
+GF_INLINE void whole_by_4(v128 s[8], struct operands *at, int row, int dtype, enum gf_dot dot) {
+    if (!gf_dtypes[dtype].has_factors) {
+        block_by_4(s, &at->w, &at->x, GF_QBLOCK, dot);
+        GF_UNROLL
+        for (int j = 0; j < 8; j++) s[j] = i4_add(s[j], v_splat32(at->start + j / 2));
+        at->start += 4;
+        return;
+    }
+    const char *factors = at->w + GF_PANEL * GF_QBLOCK - 4 * row + row;
+    GF_UNROLL
+    for (int j = 0; j < 8; j++) s[j] = i4_splat(0);
+    for (int h = 0; h < 2; h++, factors += GF_PANEL, at->start += 4) {
+        v128 t[8], eight = h8_load8(factors), k[2] = {i4_low(eight), i4_high(eight)};
+        block_by_4(t, &at->w, &at->x, GF_QBLOCK / 2, dot);
+        GF_UNROLL
+        for (int j = 0; j < 8; j++) {
+            v128 sum = i4_add(t[j], v_splat32(at->start + j / 2));
+            s[j] = i4_add(s[j], i4_mul(sum, k[j % 2]));
+        }
+    }
+    at->w += GF_FACTORS;
+}
+
 /* sums [4][16], 8 rows from `row` on, += `blocks` blocks */
 GF_INLINE void part_by_4(float *sums, struct operands at, int row, int32_t blocks, int dtype, enum gf_dot dot) {
     v128 f[8]; /* [4 tokens][2] */
+    int per = gf_scale_blocks(dtype);
     at.w += 4 * row, at.ws += row, sums += row;
     GF_UNROLL
     for (int j = 0; j < 8; j++) f[j] = v_load(sums + j / 2 * GF_PANEL + j % 2 * 4);
     GF_ROLLED
-    for (; blocks > 0; blocks--) {
-        v128 s[8];
-        block_by_4(s, &at.w, &at.x, dot);
-        GF_UNROLL
-        for (int j = 0; j < 8; j++) {
-            int t = j / 2;
-            v128 whole = i4_add(s[j], v_splat32(at.start + t));
-            f[j] = add_block(f[j], whole, dtype, at.ws + j % 2 * 4, at.xs + t, at.sum + t);
+    for (; blocks > 0; blocks -= per) {
+        GF_ROLLED
+        for (int i = 0; i < per; i++) {
+            v128 s[8];
+            whole_by_4(s, &at, row, dtype, dot);
+            GF_UNROLL
+            for (int j = 0; j < 8; j++) {
+                int t = j / 2;
+                f[j] = add_block(f[j], s[j], dtype, at.ws + j % 2 * 4, at.xs + t, at.sum + t);
+            }
+            at.xs += 4, at.sum += 4;
         }
-        at.ws += gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL;
-        at.xs += 4, at.sum += 4, at.start += 4;
+        at.ws += gf_panel_scales(dtype);
     }
     GF_UNROLL
     for (int j = 0; j < 8; j++) v_store(sums + j / 2 * GF_PANEL + j % 2 * 4, f[j]);
@@ -320,38 +415,47 @@ GF_INLINE void panel_by_4(float *sums, struct operands first, const struct gf_ac
     char unpacked[CHUNK * 512];
     int bytes = gf_dtypes[dtype].bits == 8;
     int32_t blocks = a->cols / GF_QBLOCK, chunk = bytes ? blocks : CHUNK, x_bytes = dot == GF_DOT_I16 ? 256 : 128;
-    int32_t w_bytes = bytes ? 512 : 256, w_scales = gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL;
+    int32_t per = gf_scale_blocks(dtype), starts = gf_dtypes[dtype].has_factors ? 8 : 4;
     memset(sums, 0, sizeof *sums * 4 * GF_PANEL * (size_t)groups);
     for (int32_t b = 0; b < blocks; b += chunk) {
         int32_t n = blocks - b < chunk ? blocks - b : chunk;
         struct operands at = first;
-        at.w += (int64_t)b * w_bytes, at.ws += (int64_t)b * w_scales;
-        at.x += (int64_t)b * x_bytes, at.xs += 4 * b, at.sum += 4 * b, at.start += 4 * b;
+        at.w += (int64_t)b * gf_panel_bytes(dtype), at.ws += (int64_t)(b / per) * gf_panel_scales(dtype);
+        at.x += (int64_t)b * x_bytes, at.xs += 4 * b, at.sum += 4 * b, at.start += starts * b;
         if (!bytes) unpack(unpacked, at.w, n), at.w = unpacked;
         for (int32_t g = 0; g < groups; g++) {
             for (int32_t row = 0; row < GF_PANEL; row += 8) part_by_4(sums + g * 4 * GF_PANEL, at, row, n, dtype, dot);
-            at.x += (int64_t)blocks * x_bytes, at.xs += 4 * blocks, at.sum += 4 * blocks, at.start += 4 * blocks;
+            at.x += (int64_t)blocks * x_bytes, at.xs += 4 * blocks, at.sum += 4 * blocks, at.start += starts * blocks;
         }
     }
 }
 
 /* Calls the specialisation for the type and the kind of dot. UNSIGNED and SIGNED differ in code only for one token and
- * 4 bits. A new type needs a branch of its own: the last branch is q4_1. */
+ * 4 bits. q5_0 and q4_k are in memory like q8_0 and q4_1. A new type needs a branch of its own: the last branch is
+ * q4_1. */
 GF_INLINE void panel(float *out, struct operands at, const struct gf_acts *a, int32_t groups, int dtype,
                      enum gf_dot dot) {
     int32_t blocks = a->cols / GF_QBLOCK;
     enum gf_dot bytes = dot == GF_DOT_UNSIGNED ? GF_DOT_SIGNED : dot;
     if (a->lanes == 1) {
-        if (dtype == GF_Q8_0)
+        if (dtype == GF_Q8_0 || dtype == GF_Q5_0)
             panel_by_1(out, at, blocks, GF_Q8_0, bytes);
         else if (dtype == GF_Q4_0)
             panel_by_1(out, at, blocks, GF_Q4_0, dot);
+        else if (dtype == GF_Q6_K)
+            panel_by_1(out, at, blocks, GF_Q6_K, bytes);
+        else if (dtype == GF_Q5_1)
+            panel_by_1(out, at, blocks, GF_Q5_1, bytes);
         else
             panel_by_1(out, at, blocks, GF_Q4_1, dot);
-    } else if (dtype == GF_Q8_0)
+    } else if (dtype == GF_Q8_0 || dtype == GF_Q5_0)
         panel_by_4(out, at, a, groups, GF_Q8_0, bytes);
     else if (dtype == GF_Q4_0)
         panel_by_4(out, at, a, groups, GF_Q4_0, bytes);
+    else if (dtype == GF_Q6_K)
+        panel_by_4(out, at, a, groups, GF_Q6_K, bytes);
+    else if (dtype == GF_Q5_1)
+        panel_by_4(out, at, a, groups, GF_Q5_1, bytes);
     else
         panel_by_4(out, at, a, groups, GF_Q4_1, bytes);
 }
@@ -360,8 +464,8 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
     int32_t blocks = a->cols / GF_QBLOCK, lanes = a->lanes, dtype = w->dtype;
     enum gf_dot dot = gf_dot_kind();
     int64_t s = (int64_t)g * blocks * lanes;
-    int64_t panel_bytes = (int64_t)a->cols * (gf_dtypes[dtype].bits == 8 ? GF_PANEL : GF_PANEL / 2);
-    int64_t panel_scales = (int64_t)blocks * (gf_dtypes[dtype].has_minimum ? 2 * GF_PANEL : GF_PANEL);
+    int64_t panel_bytes = (int64_t)blocks * gf_panel_bytes(dtype);
+    int64_t panel_scales = (int64_t)(blocks / gf_scale_blocks(dtype)) * gf_panel_scales(dtype);
     int64_t bytes = (w->rows + GF_PANEL - 1) / GF_PANEL * panel_bytes;
     struct operands at = {.w = (const char *)w->data + p * panel_bytes,
                           .ahead = (const char *)w->data + (bytes > AHEAD ? bytes - AHEAD : 0),
@@ -369,7 +473,7 @@ void gf_int8_panel(float *out, const struct gf_mat *w, int32_t p, const struct g
                           .ws = w->scale + p * panel_scales,
                           .xs = a->scale + s,
                           .sum = a->sum + s,
-                          .start = a->start + s};
+                          .start = a->start + s * (gf_dtypes[dtype].has_factors ? 2 : 1)};
     if (dot == GF_DOT_I16) panel(out, at, a, groups, dtype, GF_DOT_I16);
 #if GF_RELAXED
     else if (dot == GF_DOT_SIGNED)

@@ -23,7 +23,7 @@ static enum gf_dot operand_kind(void) {
     return GF_DOT_I16;
 }
 
-#define COLS   32
+#define COLS   256
 #define D_HEAD 28 /* whole vectors and a rest, for 4, 2 and 1 queries */
 struct sample {
     float y[GF_N_DTYPES][2][5 * GF_PANEL], s[7 * GF_KV_BLOCK], z[7 * D_HEAD];
@@ -32,7 +32,7 @@ struct sample {
 /* The results of the int8 kernels on fixed numbers, with the current gf_dot_kind(): products with 1 and 5 tokens, and
  * attention with 7 queries, which runs the code for 4, 2 and 1. */
 static void take_sample(struct sample *to) {
-    _Alignas(64) char memory[2560], scratch[2560];
+    _Alignas(64) char memory[10240], scratch[10240];
     float x[7 * COLS], p[7 * GF_KV_BLOCK];
     uint8_t block[GF_BLOCK_ROOM];
     uint32_t random = 1;
@@ -46,8 +46,11 @@ static void take_sample(struct sample *to) {
         for (int r = 0; r < GF_PANEL; r++) {
             for (size_t i = 0; i < sizeof block; i++)
                 random = random * 1664525u + 1013904223u, block[i] = (uint8_t)(random >> 24);
-            block[0] = block[2] = 0, block[1] = block[3] = 0x3c; /* scale, and minimum if any, 1 */
-            gf_mat_put_blocks(&w, r, 0, block, type, COLS);
+            uint8_t *half = block + gf_block_scale_at(type); /* scale, and minimum if any, 1 */
+            half[0] = 0, half[1] = 0x3c;
+            if (gf_dtypes[type].has_minimum) half[2] = 0, half[3] = 0x3c;
+            for (int c = 0; c < COLS; c += gf_dtypes[type].block_cols)
+                gf_mat_put_blocks(&w, r, c, block, type, gf_dtypes[type].block_cols);
         }
         float *one = to->y[type][0], *five = to->y[type][1];
         gf_matmul(one, GF_PANEL, x, COLS, &w, NULL, 1, scratch, NULL);

@@ -86,6 +86,94 @@ static void quantize_q4_1(uint8_t *p, const float *x) {
     }
 }
 
+/* Write 32 numbers of 5 bits: the low four as 16 nibbles at `low`, the fifth ones at `bits`. */
+static void write_five_bits(uint8_t *bits, uint8_t *low, const uint8_t *q) {
+    memset(bits, 0, 4);
+    for (int j = 0; j < 32; j++) bits[j / 8] |= (uint8_t)((q[j] >> 4) << j % 8);
+    for (int j = 0; j < 16; j++) low[j] = (uint8_t)((q[j] & 15) | (q[j + 16] & 15) << 4);
+}
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* The value of largest magnitude becomes -16, whatever its sign. */
+static void quantize_q5_0(uint8_t *p, const float *x) {
+    float amax = 0, extreme = 0;
+    for (int j = 0; j < 32; j++)
+        if (fabsf(x[j]) > amax) amax = fabsf(x[j]), extreme = x[j];
+    float d = extreme / -16, inverse = d != 0 ? 1 / d : 0;
+    uint8_t q[32];
+    for (int j = 0; j < 32; j++) q[j] = (uint8_t)least(31, steps(x[j] * inverse + 16.5f));
+    write_f16(p, d), write_five_bits(p + 2, p + 6, q);
+}
+
+static void quantize_q5_1(uint8_t *p, const float *x) {
+    float low = x[0], high = x[0];
+    for (int j = 1; j < 32; j++) low = x[j] < low ? x[j] : low, high = x[j] > high ? x[j] : high;
+    float d = (high - low) / 31, inverse = d != 0 ? 1 / d : 0;
+    uint8_t q[32];
+    for (int j = 0; j < 32; j++) q[j] = (uint8_t)least(31, steps((x[j] - low) * inverse + 0.5f));
+    write_f16(p, d), write_f16(p + 2, low), write_five_bits(p + 4, p + 8, q);
+}
+
+/* x / scale to the nearest of low ... high; 0 where the scale is 0. */
+static int nearest_step(float x, float scale, int low, int high) {
+    const float q = scale != 0 ? nearbyintf(x / scale) : 0;
+    return q >= (float)high ? high : q > (float)low ? (int)q : low;
+}
+
+/* Scale and minimum of each 32 columns from their range, which contains 0, in 63rds of the largest. ggml searches for
+ * better ones. */
+static void quantize_q4_k(uint8_t *p, const float *x) {
+    float range[8], low[8], most = 0, deepest = 0;
+    for (int k = 0; k < 8; k++) {
+        float top = 0, bottom = 0;
+        for (int j = 32 * k; j < 32 * k + 32; j++)
+            top = x[j] > top ? x[j] : top, bottom = x[j] < bottom ? x[j] : bottom;
+        range[k] = (top - bottom) / 15, low[k] = -bottom;
+        most = range[k] > most ? range[k] : most, deepest = low[k] > deepest ? low[k] : deepest;
+    }
+    memset(p, 0, 144);
+    write_f16(p, most / 63), write_f16(p + 2, deepest / 63);
+    const float d = read_f16(p), m = read_f16(p + 2);
+    for (int k = 0; k < 8; k++) {
+        const int scale = nearest_step(range[k], d, 0, 63), minimum = nearest_step(low[k], m, 0, 63), at = k % 4;
+        uint8_t *s = p + 4;
+        if (k < 4)
+            s[at] = (uint8_t)scale, s[at + 4] = (uint8_t)minimum;
+        else {
+            s[at + 8] = (uint8_t)((scale & 15) | (minimum & 15) << 4);
+            s[at] |= (uint8_t)(scale >> 4 << 6), s[at + 4] |= (uint8_t)(minimum >> 4 << 6);
+        }
+        for (int j = 0; j < 32; j++) {
+            const int q = nearest_step(x[32 * k + j] + m * (float)minimum, d * (float)scale, 0, 15);
+            p[16 + k / 2 * 32 + j] |= (uint8_t)(q << k % 2 * 4);
+        }
+    }
+}
+
+/* The value of largest magnitude of each 16 columns becomes -32, and the largest of their scales -128. ggml searches
+ * for better ones. */
+static void quantize_q6_k(uint8_t *p, const float *x) {
+    float scale[16], widest = 0;
+    for (int k = 0; k < 16; k++) {
+        float extreme = 0;
+        for (int j = 16 * k; j < 16 * k + 16; j++) extreme = fabsf(x[j]) > fabsf(extreme) ? x[j] : extreme;
+        scale[k] = extreme / -32, widest = fabsf(scale[k]) > fabsf(widest) ? scale[k] : widest;
+    }
+    memset(p, 0, 210);
+    write_f16(p + 208, widest / -128);
+    const float d = read_f16(p + 208);
+    for (int k = 0; k < 16; k++) {
+        const int factor = nearest_step(scale[k], d, -128, 127);
+        p[192 + k] = (uint8_t)factor;
+        for (int j = 16 * k; j < 16 * k + 16; j++) {
+            const int q = nearest_step(x[j], d * (float)factor, -32, 31) + 32, g = j / 32 % 4, l = j % 32;
+            p[j / 128 * 64 + g % 2 * 32 + l] |= (uint8_t)((q & 15) << g / 2 * 4);
+            p[128 + j / 128 * 32 + l] |= (uint8_t)(q >> 4 << g * 2);
+        }
+    }
+}
+
 void gf_quantize(void *blocks, const float *x, int32_t dtype, int64_t n) {
     uint8_t *p = blocks;
     int32_t bytes = gf_dtype_block_bytes(dtype), cols = gf_dtype_block_cols(dtype);
@@ -103,5 +191,9 @@ void gf_quantize(void *blocks, const float *x, int32_t dtype, int64_t n) {
         case GF_Q8_0: quantize_q8_0(p, x); break;
         case GF_Q4_0: quantize_q4_0(p, x); break;
         case GF_Q4_1: quantize_q4_1(p, x); break;
+        case GF_Q5_0: quantize_q5_0(p, x); break;
+        case GF_Q5_1: quantize_q5_1(p, x); break;
+        case GF_Q4_K: quantize_q4_k(p, x); break;
+        case GF_Q6_K: quantize_q6_k(p, x); break;
         }
 }

@@ -13,7 +13,7 @@
 
 static double q_int8(const void *p, int64_t i) { return (int8_t)(((const uint8_t *)p)[i] ^ gf_dot_flip(i % 2)); }
 
-/* W[r][c], for quantised types before scale and minimum. */
+/* W[r][c], for quantised types times its factor, before scale and minimum. */
 static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
     int64_t panel = r / 16, lane = r % 16, block = panel * (w->cols / 32) + c / 32, k = c % 32;
     int64_t at = w->layout == GF_ROWS ? r * w->cols + c : (panel * w->cols + c) * 16 + lane;
@@ -21,7 +21,13 @@ static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
     case GF_F32: return ((const float *)w->data)[at];
     case GF_F16: return gf_f16_to_f32(((const uint16_t *)w->data)[at]);
     case GF_BF16: return gf_bf16_to_f32(((const uint16_t *)w->data)[at]);
-    case GF_Q8_0: return q_int8(w->data, block * 512 + k / 4 * 64 + lane * 4 + k % 4);
+    case GF_Q8_0:
+    case GF_Q5_0:
+    case GF_Q5_1: return q_int8(w->data, block * 512 + k / 4 * 64 + lane * 4 + k % 4);
+    case GF_Q6_K: {
+        const int8_t *factors = (const int8_t *)w->data + block * 544 + 512;
+        return q_int8(w->data, block * 544 + k / 4 * 64 + lane * 4 + k % 4) * factors[k / 16 * 16 + lane];
+    }
     default: {
         int byte = ((const uint8_t *)w->data)[block * 256 + k / 8 * 64 + lane * 4 + k % 4];
         int nibble = k % 8 < 4 ? byte & 15 : byte >> 4;
@@ -33,6 +39,7 @@ static double entry(const struct gf_mat *w, int64_t r, int64_t c) {
 /* The scale of row r in block b (which = 0), or its minimum (1). */
 static double scale_of(const struct gf_mat *w, int64_t r, int64_t b, int which) {
     int64_t per = gf_dtypes[w->dtype].has_minimum ? 32 : 16;
+    if (w->dtype == GF_Q6_K) return w->scale[(r / 16 * (w->cols / 256) + b / 8) * 16 + r % 16];
     return w->scale[(r / 16 * (w->cols / 32) + b) * per + which * 16 + r % 16];
 }
 

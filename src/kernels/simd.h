@@ -68,6 +68,7 @@ GF_INLINE v128 i4_splat(int32_t x) { return wasm_i32x4_splat(x); }
 GF_INLINE v128 i4_make(int32_t a, int32_t b, int32_t c, int32_t d) { return wasm_i32x4_make(a, b, c, d); }
 GF_INLINE v128 i4_add(v128 a, v128 b) { return wasm_i32x4_add(a, b); }
 GF_INLINE v128 i4_sub(v128 a, v128 b) { return wasm_i32x4_sub(a, b); }
+GF_INLINE v128 i4_mul(v128 a, v128 b) { return wasm_i32x4_mul(a, b); }
 GF_INLINE v128 i4_max(v128 a, v128 b) { return wasm_i32x4_max(a, b); }
 GF_INLINE v128 i4_gt(v128 a, v128 b) { return wasm_i32x4_gt(a, b); }
 GF_INLINE v128 i4_shl(v128 a, int k) { return wasm_i32x4_shl(a, (uint32_t)k); }
@@ -144,6 +145,7 @@ GF_INLINE v128 i4_splat(int32_t x) { return (v128){x, x, x, x}; }
 GF_INLINE v128 i4_make(int32_t a, int32_t b, int32_t c, int32_t d) { return (v128){a, b, c, d}; }
 GF_INLINE v128 i4_add(v128 a, v128 b) { return (v128)((v_u4)a + (v_u4)b); }
 GF_INLINE v128 i4_sub(v128 a, v128 b) { return (v128)((v_u4)a - (v_u4)b); }
+GF_INLINE v128 i4_mul(v128 a, v128 b) { return (v128)((v_u4)a * (v_u4)b); }
 GF_INLINE v128 i4_gt(v128 a, v128 b) { return (v128)(a > b); }
 GF_INLINE v128 i4_max(v128 a, v128 b) {
     v128 m = i4_gt(a, b);

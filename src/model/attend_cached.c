@@ -4,7 +4,10 @@
 #include "model/attend_cached.h"
 #include "base/pool.h"
 #include "kernels/kernels.h" /* gf_attn_scores, gf_softmax, gf_attn_mix */
+#include "model/config.h"    /* gf_score_scale */
+#include "model/position.h"  /* gf_alibi_slope */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -29,6 +32,20 @@ static void hide(const struct gf_attend *a, float *s, int32_t row, int32_t from,
         if (!a->mask[j]) s[j] = -INFINITY;
 }
 
+/* The scores of the keys from .. to - 1 of one row, after the scale: the soft cap and ALiBi's distances. */
+static void adjust(const struct gf_attend *a, float *s, int32_t row, int32_t head, int32_t from, int32_t to) {
+    const struct gf_config *c = a->p->cfg;
+    if (c->score_softcap > 0) {
+        gf_scale(s + from, s + from, 1 / c->score_softcap, to - from);
+        gf_tanh(s + from, s + from, to - from);
+        gf_scale(s + from, s + from, c->score_softcap, to - from);
+    }
+    if (a->alibi) {
+        const float slope = gf_alibi_slope(c, head);
+        for (int32_t j = from; j < to; j++) s[j] -= slope * (float)abs(a->pos0 + row - j);
+    }
+}
+
 static int pattern_edited(const struct gf_attend *a) {
     const struct gf_observe *o = a->p->observe;
     return o && o->edited[gf_place(&o->cfg, a->p->stack, a->layer, a->pattern)];
@@ -41,7 +58,8 @@ static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m
     const struct gf_config *c = p->cfg;
     struct gf_observe *o = p->observe;
     const int32_t ld = p->scores_ld, d = c->d_head;
-    const float scale = c->scale_scores ? (float)(1 / sqrt((double)d)) : 1;
+    const float scale = gf_score_scale(c);
+    const int adjusted = c->score_softcap > 0 || a->alibi;
     float *s = p->scores + (int64_t)kv_head * MAX_QUERIES * ld;
     /* keys before the window's first block matter only if an edit may give them weight */
     const int32_t b0 = pattern_edited(a) ? 0 : keys_from(a, row_of[0]) / GF_KV_BLOCK,
@@ -64,6 +82,7 @@ static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m
             gf_scale(row + from, row + from, scale, to - from);
             gf_tap_keys(o, p->stack, a->layer, a->scaled, head_of[i], r, row, seen);
         }
+        if (adjusted) adjust(a, row, row_of[i], head_of[i], from, to);
         hide(a, row, row_of[i], from, to);
         if (o) gf_tap_keys(o, p->stack, a->layer, a->scores, head_of[i], r, row, seen);
         gf_softmax(row + from, row + from, to - from);

@@ -10,7 +10,7 @@ struct gf_attend {
     int32_t raw, scaled, scores, pattern; /* points to tap */
     const struct gf_kv *kv;
     const uint8_t *mask; /* [n_keys], 0: no row sees this key; NULL: no mask */
-    int32_t causal, window;
+    int32_t causal, window, alibi;
     int32_t row0, n; /* rows of the pass */
     int32_t pos0;    /* position of row0 */
     int32_t n_keys;  /* keys in the cache */

@@ -8,7 +8,7 @@
 struct gf_whole {
     const struct gf_pass *p;
     const uint8_t *mask;
-    int32_t causal, window, n, n_keys;
+    int32_t causal, window, alibi, n, n_keys;
     const float *q, *k, *v;
     float *z;
     int32_t ldq, ldk, ldz;
@@ -19,6 +19,7 @@ uint64_t gf_attend_whole_work(int32_t most);
 /* a->z [n, n_heads d_head] = softmax(scores) v. */
 void gf_attend_whole(const struct gf_whole *a);
 /* Set dq and add to dk and dv, which have the layout of q, k and v:
- *   dv = pattern^T dz,  dpattern = dz v^T,  dscores = pattern (dpattern - sum(dz z)) */
+ *   dv = pattern^T dz,  dpattern = dz v^T,  dscores = pattern (dpattern - sum(dz z))
+ *   with a soft cap s = cap tanh(r / cap) of the scores: dr = ds (1 - (s / cap)^2) */
 void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *dq, float *dk, float *dv);
 #endif

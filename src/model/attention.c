@@ -1,30 +1,32 @@
-/* attention.c - multi-head attention: self and cross, causal and not, grouped queries, sliding
- * window.
+/* attention.c - multi-head attention: self and cross, causal and not, grouped queries, sliding window.
  *
  *   q, k, v = x Wq, x Wk, x Wv;  scores = q k^T / sqrt(d_head), masked;  pattern = softmax(scores)
  *   z = pattern v;  out = z Wo
  *
- * Sources: Vaswani 2017 section 3.2; grouped queries, Ainslie et al. 2023; sliding window, Jiang et
- * al. 2023 (query i sees keys i - window + 1 .. i); q and k norms, Qwen3. Rotation happens after
- * projection and before the cache. */
+ * Sources: Vaswani 2017 section 3.2; grouped queries, Ainslie et al. 2023; sliding window, Jiang et al. 2023 (query i
+ * sees keys i - window + 1 .. i); q and k norms, Henry et al. 2020; clip_qkv, MPT and OLMo; soft caps of scores, Gemma
+ * 2. Rotation happens after projection and before the cache; window, rotation and frequencies may differ from layer to
+ * layer. */
 #include "model/attention.h"
 #include "kernels/kernels.h" /* gf_rope */
 #include "model/attend_cached.h"
 #include "model/attend_whole.h"
+#include "model/config.h" /* gf_layer_window, gf_layer_rotates, gf_layer_is_local */
 #include "model/linear.h"
 #include "model/norm.h" /* gf_head_norm_forward */
 #include <string.h>
 
 /* One segment's self-attention for gf_attend_whole, in training; row: its first row of the pass. */
-static struct gf_whole whole_self(const struct gf_pass *p, const struct gf_seg *g, int32_t row, const float *qkv,
-                                  float *z) {
+static struct gf_whole whole_self(const struct gf_pass *p, int32_t layer, const struct gf_seg *g, int32_t row,
+                                  const float *qkv, float *z) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv;
     const float *at = qkv + (int64_t)row * ld;
     return (struct gf_whole){.p = p,
                              .mask = g->mask,
                              .causal = p->causal,
-                             .window = c->sliding_window,
+                             .window = gf_layer_window(c, layer),
+                             .alibi = c->position == GF_POS_ALIBI && c->use_position,
                              .n = g->n,
                              .n_keys = g->n,
                              .q = at,
@@ -58,17 +60,18 @@ static struct gf_whole whole_cross(const struct gf_pass *p, const struct gf_seg 
 /* The operations and points of one kind of attention. */
 struct attn_points {
     int32_t attend_op, out_op;
-    int32_t raw, scaled, scores, pattern, z, result, out;
+    int32_t raw, scaled, scores, pattern, z, result;
 };
-static const struct attn_points self_points = {.attend_op = GF_OP_ATTEND,
-                                               .out_op = GF_OP_ATTN_OUT,
-                                               .raw = GF_P_SCORES_RAW,
-                                               .scaled = GF_P_SCORES_SCALED,
-                                               .scores = GF_P_SCORES,
-                                               .pattern = GF_P_PATTERN,
-                                               .z = GF_P_Z,
-                                               .result = GF_P_RESULT,
-                                               .out = GF_P_ATTN_OUT};
+static const struct attn_points self_points = {
+    .attend_op = GF_OP_ATTEND,
+    .out_op = GF_OP_ATTN_OUT,
+    .raw = GF_P_SCORES_RAW,
+    .scaled = GF_P_SCORES_SCALED,
+    .scores = GF_P_SCORES,
+    .pattern = GF_P_PATTERN,
+    .z = GF_P_Z,
+    .result = GF_P_RESULT,
+};
 static const struct attn_points cross_points = {.attend_op = GF_OP_CROSS_ATTEND,
                                                 .out_op = GF_OP_CROSS_OUT,
                                                 .raw = GF_P_CROSS_SCORES_RAW,
@@ -76,16 +79,20 @@ static const struct attn_points cross_points = {.attend_op = GF_OP_CROSS_ATTEND,
                                                 .scores = GF_P_CROSS_SCORES,
                                                 .pattern = GF_P_CROSS_PATTERN,
                                                 .z = GF_P_CROSS_Z,
-                                                .result = GF_P_CROSS_RESULT,
-                                                .out = GF_P_CROSS_OUT};
+                                                .result = GF_P_CROSS_RESULT};
 
-/* b->qkv = x W^T, rows q | k | v, then the norms of q and k. */
+static void limit(float *x, float most, int64_t n) {
+    for (int64_t i = 0; i < n; i++) x[i] = x[i] > most ? most : x[i] < -most ? -most : x[i];
+}
+
+/* b->qkv = x W^T, rows q | k | v, limited by clip_qkv, then the norms of q and k. */
 static void project(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, const struct gf_bufs *b,
                     const float *x) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv, n = p->n;
     float *q = b->qkv, *k = q + wq, *v = k + wkv;
     gf_linear_forward(p, &w->in, q, x, n);
+    if (c->clip_qkv > 0) limit(q, c->clip_qkv, (int64_t)n * ld);
     gf_mark(p->trace, p->stack, layer, GF_OP_QKV);
     gf_tap(p->observe, p->stack, layer, GF_P_Q, q, ld, n, wq);
     gf_tap(p->observe, p->stack, layer, GF_P_K, k, ld, n, wkv);
@@ -93,25 +100,39 @@ static void project(const struct gf_pass *p, int32_t layer, const struct gf_attn
     if (!c->qk_norm) return;
     for (int64_t i = 0; b->qk_raw && i < n; i++)
         memcpy(b->qk_raw + i * (wq + wkv), q + i * ld, (size_t)(wq + wkv) * sizeof *q);
-    gf_head_norm_forward(c, w->q_norm, q, ld, n, c->n_heads);
-    gf_head_norm_forward(c, w->k_norm, k, ld, n, c->n_kv_heads);
+    gf_head_norm_forward(c, &w->q_norm, q, ld, n, c->n_heads);
+    gf_head_norm_forward(c, &w->k_norm, k, ld, n, c->n_kv_heads);
 }
 
-static int rotary(const struct gf_config *c) { return c->position == GF_POS_ROPE && c->use_position; }
-
-/* Rotate the q and k of one segment, which lie side by side, by the angles of their positions. */
-static void rotate_segment(const struct gf_pass *p, const struct gf_seg *g, float *qk, int32_t ld) {
-    const struct gf_config *c = p->cfg;
+/* Rotate the first rotary_dim components of each head of n rows by rows of a table. */
+static void rotate_rows(const struct gf_config *c, float *qk, int32_t ld, const float *table, int32_t n) {
     const int32_t heads = c->n_heads + c->n_kv_heads;
-    if (GF_TRAINS(p)) {
-        gf_rope(qk, ld, p->training->table, g->n, heads, c->d_head, c->rope_pairs);
+    if (gf_rotary_dim(c) == c->d_head) {
+        gf_rope(qk, ld, table, n, heads, c->d_head, c->rope_pairs);
         return;
     }
+    for (int32_t h = 0; h < heads; h++) gf_rope(qk + h * c->d_head, ld, table, n, 1, gf_rotary_dim(c), c->rope_pairs);
+}
+
+/* The training table's plane for a layer. */
+static const float *training_table(const struct gf_pass *p, int32_t layer) {
+    const struct gf_config *c = p->cfg;
+    return p->training->table + (gf_layer_is_local(c, layer) ? (int64_t)c->context_length * gf_rotary_dim(c) : 0);
+}
+
+/* Rotate the q and k of one segment, which lie side by side, by the angles of their positions. */
+static void rotate_segment(const struct gf_pass *p, int32_t layer, const struct gf_seg *g, float *qk, int32_t ld) {
+    const struct gf_config *c = p->cfg;
+    if (GF_TRAINS(p)) {
+        rotate_rows(c, qk, ld, training_table(p, layer), g->n);
+        return;
+    }
+    const int local = gf_layer_is_local(c, layer);
     for (int32_t r = 0, run; r < g->n; r += run) { /* the cache keeps the table in blocks of positions */
         const int32_t pos = g->pos0 + r;
         run = GF_KV_BLOCK - pos % GF_KV_BLOCK;
         if (run > g->n - r) run = g->n - r;
-        gf_rope(qk + (int64_t)r * ld, ld, gf_kv_table(g->kv, pos), run, heads, c->d_head, c->rope_pairs);
+        rotate_rows(c, qk + (int64_t)r * ld, ld, gf_kv_table(g->kv, pos, local), run);
     }
 }
 
@@ -119,11 +140,12 @@ static void rotate_segment(const struct gf_pass *p, const struct gf_seg *g, floa
 static void rotate(const struct gf_pass *p, int32_t layer, float *qkv) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv;
+    const int rotary = gf_layer_rotates(c, layer);
     float *at = qkv;
-    for (int32_t i = 0; rotary(c) && i < p->n_segs; at += (int64_t)p->segs[i++].n * ld)
-        rotate_segment(p, &p->segs[i], at, ld);
+    for (int32_t i = 0; rotary && i < p->n_segs; at += (int64_t)p->segs[i++].n * ld)
+        rotate_segment(p, layer, &p->segs[i], at, ld);
     gf_mark(p->trace, p->stack, layer, GF_OP_ROPE);
-    if (!rotary(c)) return;
+    if (!rotary) return;
     gf_tap(p->observe, p->stack, layer, GF_P_ROT_Q, qkv, ld, p->n, wq);
     gf_tap(p->observe, p->stack, layer, GF_P_ROT_K, qkv + wq, ld, p->n, wkv);
 }
@@ -155,7 +177,7 @@ static void attend(const struct gf_pass *p, int32_t layer, const struct gf_bufs 
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *g = &p->segs[i];
         if (GF_TRAINS(p)) {
-            const struct gf_whole a = whole_self(p, g, row, b->qkv, b->z);
+            const struct gf_whole a = whole_self(p, layer, g, row, b->qkv, b->z);
             gf_attend_whole(&a);
             continue;
         }
@@ -164,7 +186,8 @@ static void attend(const struct gf_pass *p, int32_t layer, const struct gf_bufs 
         const struct gf_attend a = {.kv = g->kv,
                                     .mask = g->mask,
                                     .causal = p->causal,
-                                    .window = c->sliding_window,
+                                    .window = gf_layer_window(c, layer),
+                                    .alibi = c->position == GF_POS_ALIBI && c->use_position,
                                     .n = g->n,
                                     .pos0 = g->pos0,
                                     .n_keys = g->pos0 + g->n};
@@ -215,13 +238,12 @@ static void per_head_results(const struct gf_pass *p, const struct gf_attn *w, i
 /* out = z Wo^T */
 static void project_out(const struct gf_pass *p, int32_t layer, const struct gf_attn *w,
                         const struct attn_points *points, float *z, float *out) {
-    const int32_t n = p->n, wq = p->cfg->n_heads * p->cfg->d_head, d = p->cfg->d_model;
+    const int32_t n = p->n, wq = p->cfg->n_heads * p->cfg->d_head;
     gf_tap(p->observe, p->stack, layer, points->z, z, wq, n, wq);
     gf_mark(p->trace, p->stack, layer, points->attend_op);
     gf_linear_forward(p, &w->o, out, z, n);
     gf_mark(p->trace, p->stack, layer, points->out_op);
     per_head_results(p, w, layer, points->result, out, z);
-    gf_tap(p->observe, p->stack, layer, points->out, out, d, n, d);
 }
 
 void gf_attention_forward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, const struct gf_bufs *b,
@@ -257,18 +279,18 @@ void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int3
 
 /* The inverse of a rotation is the rotation by the opposite angle: the same kernel with the signs of the sines
  * changed. */
-static void rotate_backward(const struct gf_pass *p, float *dx, int32_t ld, int32_t n) {
+static void rotate_backward(const struct gf_pass *p, int32_t layer, float *dx, int32_t ld, int32_t n) {
     const struct gf_config *c = p->cfg;
-    const int32_t d = c->d_head, half = d / 2;
+    const int32_t d = gf_rotary_dim(c), half = d / 2;
     for (int32_t i = 0; i < n; i++) {
-        const float *row = p->training->table + (int64_t)i * d;
-        float *back = p->training->work; /* free here: [d_head] */
+        const float *row = training_table(p, layer) + (int64_t)i * d;
+        float *back = p->training->work; /* free here: [rotary_dim] */
         for (int32_t j = 0; j < half; j++) back[j] = row[j], back[half + j] = -row[half + j];
-        gf_rope(dx + (int64_t)i * ld, ld, back, 1, c->n_heads + c->n_kv_heads, d, c->rope_pairs);
+        rotate_rows(c, dx + (int64_t)i * ld, ld, back, 1);
     }
 }
 
-void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
+void gf_attention_backward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, struct gf_attn *dw,
                            const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x) {
     const struct gf_config *c = p->cfg;
     const int32_t wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head, ld = wq + 2 * wkv, n = p->n;
@@ -277,14 +299,14 @@ void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, str
     int32_t row = 0;
     for (int32_t i = 0; i < p->n_segs; row += p->segs[i++].n) {
         const struct gf_seg *seg = &p->segs[i];
-        const struct gf_whole a = whole_self(p, seg, row, b->qkv, b->z);
+        const struct gf_whole a = whole_self(p, layer, seg, row, b->qkv, b->z);
         float *dq = g->qkv + (int64_t)row * ld;
         gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq, dq + wq, dq + wq + wkv);
-        if (rotary(c)) rotate_backward(p, dq, ld, seg->n);
+        if (gf_layer_rotates(c, layer)) rotate_backward(p, layer, dq, ld, seg->n);
     }
     if (c->qk_norm) {
-        gf_head_norm_backward(c, w->q_norm, dw->q_norm, g->qkv, ld, b->qk_raw, wq + wkv, n, c->n_heads);
-        gf_head_norm_backward(c, w->k_norm, dw->k_norm, g->qkv + wq, ld, b->qk_raw + wq, wq + wkv, n, c->n_kv_heads);
+        gf_head_norm_backward(c, &w->q_norm, &dw->q_norm, g->qkv, ld, b->qk_raw, wq + wkv, n, c->n_heads);
+        gf_head_norm_backward(c, &w->k_norm, &dw->k_norm, g->qkv + wq, ld, b->qk_raw + wq, wq + wkv, n, c->n_kv_heads);
     }
     gf_linear_backward(p, &w->in, &dw->in, g->in, 0, g->qkv, x, n);
 }

@@ -18,7 +18,7 @@ void gf_cross_keys_values(const struct gf_pass *p, const struct gf_attn *w, int3
 
 /* Training. Given dout, the gradient of the output, and what forward read (x) and left (b): dw += ..., g->in = the
  * gradient of x. g->qkv and g->z are workspace. */
-void gf_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,
+void gf_attention_backward(const struct gf_pass *p, int32_t layer, const struct gf_attn *w, struct gf_attn *dw,
                            const struct gf_bufs *b, struct gf_back *g, const float *dout, const float *x);
 /* The same for cross-attention; g->memory += the gradient of the encoder's output. g->cross_kv is workspace too. */
 void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *w, struct gf_attn *dw,

@@ -5,17 +5,19 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MOST_WORDS = 4 };
+enum { MOST_WORDS = 8 };
 struct field {
     const char *name;
     size_t offset;
-    int is_float;
+    int is_float, is_list;
     double least, most;
 };
 #define IS_FLOAT(t) _Generic((t)0, int32_t : 0, float : 1)
 #define FIELD_ROW(type, name, initial, least, most)                                                                    \
-    {#name, offsetof(struct gf_config, name), IS_FLOAT(type), least, most},
-static const struct field fields[] = {GF_CONFIG_FIELDS(FIELD_ROW)};
+    {#name, offsetof(struct gf_config, name), IS_FLOAT(type), 0, least, most},
+/* A list of flags has the range 0 .. 1; other lists hold floats. */
+#define LIST_ROW(name, least, most) {#name, offsetof(struct gf_config, name), (most) != 1, 1, least, most},
+static const struct field fields[] = {GF_CONFIG_FIELDS(FIELD_ROW) GF_CONFIG_LISTS(LIST_ROW)};
 struct choice {
     int32_t field;
     const char *words[MOST_WORDS + 1];
@@ -43,6 +45,12 @@ int gf_field_is_flag(int32_t field) {
     return !fields[field].is_float && fields[field].most == 1 && !gf_field_word(field, 0);
 }
 
+int gf_field_is_list(int32_t field) { return fields[field].is_list; }
+
+static struct gf_list *list_of(const struct gf_config *cfg, int32_t field) {
+    return fields[field].is_list ? (struct gf_list *)(void *)((char *)(uintptr_t)cfg + fields[field].offset) : NULL;
+}
+
 static void put(struct gf_config *cfg, int32_t field, double value) {
     void *at = (char *)cfg + fields[field].offset;
     if (fields[field].is_float)
@@ -52,9 +60,21 @@ static void put(struct gf_config *cfg, int32_t field, double value) {
 }
 
 double gf_config_get(const struct gf_config *cfg, int32_t field) {
-    if (field < 0 || field >= GF_N_FIELDS) return NAN;
+    if (field < 0 || field >= GF_N_FIELDS || fields[field].is_list) return NAN;
     const void *at = (const char *)cfg + fields[field].offset;
     return fields[field].is_float ? (double)*(const float *)at : (double)*(const int32_t *)at;
+}
+
+int32_t gf_config_count(const struct gf_config *cfg, int32_t field) {
+    if (field < 0 || field >= GF_N_FIELDS) return 0;
+    const struct gf_list *list = list_of(cfg, field);
+    return list ? list->n : 1;
+}
+
+double gf_config_get_at(const struct gf_config *cfg, int32_t field, int32_t i) {
+    if (i < 0 || i >= gf_config_count(cfg, field)) return NAN;
+    const struct gf_list *list = list_of(cfg, field);
+    return list ? (double)list->at[i] : gf_config_get(cfg, field);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -148,20 +168,40 @@ static double default_of(const struct gf_config *c, int32_t field) {
 #define DEFAULT(type, name, initial, ...)                                                                              \
     case GF_FIELD_##name: return initial;
         GF_CONFIG_FIELDS(DEFAULT)
+    default: break;
     }
     return NAN;
 }
 
 void gf_config_default(struct gf_config *cfg) {
     memset(cfg, 0, sizeof *cfg);
-    for (int32_t i = 0; i < GF_N_FIELDS; i++) put(cfg, i, default_of(cfg, i));
+    for (int32_t i = 0; i < GF_N_FIELDS; i++)
+        if (!fields[i].is_list) put(cfg, i, default_of(cfg, i));
 }
 
 int32_t gf_config_set(struct gf_config *cfg, int32_t field, double value, struct gf_error *err) {
     if (field < 0 || field >= GF_N_FIELDS)
         return gf_fail(err, GF_ERR_CONFIG, "configuration field %d does not exist", field);
     const int32_t status = check_range(field, value, err);
-    if (status == GF_OK) put(cfg, field, value);
+    struct gf_list *list = list_of(cfg, field);
+    if (status != GF_OK) return status;
+    if (list && (list->n < 0 || list->n >= GF_LIST_MOST))
+        return gf_fail(err, GF_ERR_CONFIG, "%s has more than %d values", fields[field].name, GF_LIST_MOST);
+    if (list)
+        list->at[list->n++] = (float)value;
+    else
+        put(cfg, field, value);
+    return status;
+}
+
+/* The range of every value of a list. */
+static int32_t check_list(const struct gf_config *cfg, int32_t field, struct gf_error *err) {
+    const struct gf_list *list = list_of(cfg, field);
+    int32_t status = list->n < 0 || list->n > GF_LIST_MOST
+                         ? gf_fail(err, GF_ERR_CONFIG, "%s has %d values, expected 0 to %d", fields[field].name,
+                                   list->n, GF_LIST_MOST)
+                         : GF_OK;
+    for (int32_t i = 0; status == GF_OK && i < list->n; i++) status = check_range(field, (double)list->at[i], err);
     return status;
 }
 
@@ -175,6 +215,12 @@ static int32_t check_rules(const struct gf_config *c, const uint8_t *given, stru
 
 int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct gf_error *err) {
     for (int32_t i = 0; i < GF_N_FIELDS; i++) {
+        if (fields[i].is_list) {
+            if (!given[i]) memset(list_of(cfg, i), 0, sizeof(struct gf_list));
+            const int32_t status = check_list(cfg, i, err);
+            if (status != GF_OK) return status;
+            continue;
+        }
         if (!given[i]) put(cfg, i, default_of(cfg, i));
         const double value = gf_config_get(cfg, i);
         if (!given[i] && value < fields[i].least) /* GF_NO_DEFAULT */
@@ -191,8 +237,15 @@ int32_t gf_config_complete(struct gf_config *cfg, const uint8_t *given, struct g
 
 int32_t gf_config_check(const struct gf_config *cfg, struct gf_error *err) {
     for (int32_t i = 0; i < GF_N_FIELDS; i++) {
-        const int32_t status = check_range(i, gf_config_get(cfg, i), err);
+        const int32_t status = fields[i].is_list ? check_list(cfg, i, err) : check_range(i, gf_config_get(cfg, i), err);
         if (status != GF_OK) return status;
     }
     return check_rules(cfg, NULL, err);
+}
+
+/* ---- what follows from several fields ---------------------------------------------------------------------------- */
+
+float gf_score_scale(const struct gf_config *c) {
+    if (!c->scale_scores) return 1;
+    return c->score_scale > 0 ? c->score_scale : (float)(1 / sqrt((double)c->d_head));
 }

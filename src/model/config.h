@@ -1,4 +1,4 @@
-/* config.h - the fields of a configuration by name, and the words of enumerated ones. */
+/* config.h - the fields of a configuration by name, the words of enumerated ones, and what follows from several. */
 #ifndef GF_MODEL_CONFIG_H
 #define GF_MODEL_CONFIG_H
 #include "glassformer.h"
@@ -7,7 +7,55 @@ const char *gf_field_name(int32_t field);
 int32_t gf_field_find(const char *name); /* -1: there is none */
 /* The word for the value k; NULL: no such value, or the field is a number. */
 const char *gf_field_word(int32_t field, int32_t k);
-int gf_field_is_flag(int32_t field); /* true or false, and no words */
+int gf_field_is_flag(int32_t field); /* true or false, and no words; of a list its values */
+int gf_field_is_list(int32_t field);
 /* "FIELD is FOUND, expected RANGE" into err; returns GF_ERR_CONFIG. */
 int32_t gf_field_refuse(int32_t field, const char *found, struct gf_error *err);
+
+/* The activation of a feed-forward layer by itself: relu, gelu_erf, gelu_tanh or silu. */
+static inline int32_t gf_ffn_activation(const struct gf_config *c) {
+    switch (c->ffn) {
+    case GF_SWIGLU: return GF_SILU;
+    case GF_REGLU: return GF_RELU;
+    case GF_GEGLU_ERF: return GF_GELU_ERF;
+    case GF_GEGLU_TANH: return GF_GELU_TANH;
+    default: return c->ffn;
+    }
+}
+/* Whether a second matrix, the gate, is activated and multiplies `up` (Shazeer 2020). */
+static inline int gf_ffn_gated(const struct gf_config *c) { return gf_ffn_activation(c) != c->ffn; }
+
+/* The flag of a layer in a list that repeats over the layers. */
+static inline int gf_layer_flag(const struct gf_list *list, int32_t layer) {
+    return !list->n || list->at[layer % list->n] != 0;
+}
+/* The sliding window of a layer; 0: none. */
+static inline int32_t gf_layer_window(const struct gf_config *c, int32_t layer) {
+    return gf_layer_flag(&c->window_layers, layer) ? c->sliding_window : 0;
+}
+/* Whether a layer rotates q and k. */
+static inline int gf_layer_rotates(const struct gf_config *c, int32_t layer) {
+    return c->position == GF_POS_ROPE && c->use_position && gf_layer_flag(&c->rope_layers, layer);
+}
+/* Whether it rotates by the frequencies of rope_local_theta. */
+static inline int gf_layer_is_local(const struct gf_config *c, int32_t layer) {
+    return c->rope_local_theta > 0 && gf_layer_window(c, layer) > 0;
+}
+
+/* Components of each head that rotate. */
+static inline int32_t gf_rotary_dim(const struct gf_config *c) { return c->rotary_dim > 0 ? c->rotary_dim : c->d_head; }
+/* Width of the embedding, and whether it is projected to d_model. */
+static inline int32_t gf_embed_width(const struct gf_config *c) { return c->d_embed > 0 ? c->d_embed : c->d_model; }
+static inline int gf_embed_projected(const struct gf_config *c) { return c->d_embed > 0; }
+
+/* Where a sublayer has norms. */
+static inline int gf_norm_before(const struct gf_config *c) {
+    return c->norm_placement == GF_PRE_NORM || c->norm_placement == GF_SANDWICH_NORM;
+}
+static inline int gf_norm_of_output(const struct gf_config *c) {
+    return c->norm_placement == GF_SANDWICH_NORM || c->norm_placement == GF_OUTPUT_NORM;
+}
+
+/* What q.k is multiplied by. */
+float gf_score_scale(const struct gf_config *c);
 #endif

@@ -1,47 +1,72 @@
-/* embed.c - the token embedding, read by row (a tied one is the head's matrix too), and positions
- * that are added. */
+/* embed.c - the token embedding, read by row (a tied one is the head's matrix too), positions that are added, and
+ * where the architecture has them a projection to d_model before and a norm after. */
 #include "model/embed.h"
 #include "kernels/kernels.h" /* gf_mat_get_row, gf_scale, gf_add */
+#include "model/config.h"
+#include "model/linear.h"
+#include "model/norm.h"
 #include <string.h>
 
-void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos, const int32_t *ids) {
+/* x += the positions' rows. */
+static void add_positions(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos) {
     const struct gf_config *c = p->cfg;
     const int32_t d = c->d_model;
-    const size_t row_bytes = (size_t)d * sizeof *x;
     const int encoder = p->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
-    const struct gf_mat *embed = encoder && !c->shared_embedding ? &w->encoder_embed : &w->embed;
     const float *learned = encoder ? w->encoder_position : w->position;
-
-    for (int32_t i = 0; i < p->n; i++) gf_mat_get_row(x + (int64_t)i * d, embed, ids[i]);
-    if (c->embedding_scale != 1) gf_scale(x, x, c->embedding_scale, (int64_t)p->n * d);
-    gf_tap(p->observe, p->stack, -1, GF_P_EMBED, x, d, p->n, d);
-
-    if (!c->use_position || (c->position != GF_POS_LEARNED && c->position != GF_POS_SINUSOIDAL)) return;
     float *to = pos;
     for (int32_t i = 0; i < p->n_segs; i++)
         for (int32_t r = 0; r < p->segs[i].n; r++, to += d) {
             const int32_t at = p->segs[i].pos0 + r;
-            const float *from = learned        ? learned + (int64_t)at * d
+            const float *from = learned        ? learned + (int64_t)(c->position_offset + at) * d
                                 : GF_TRAINS(p) ? p->training->table + (int64_t)at * d
-                                               : gf_kv_table(p->segs[i].kv, at);
-            memcpy(to, from, row_bytes);
+                                               : gf_kv_table(p->segs[i].kv, at, 0);
+            memcpy(to, from, (size_t)d * sizeof *to);
         }
     gf_tap(p->observe, p->stack, -1, GF_P_POS_EMBED, pos, d, p->n, d);
     gf_add(x, x, pos, (int64_t)p->n * d);
 }
 
-void gf_embed_backward(const struct gf_pass *p, struct gf_weights *dw, const float *dx, const int32_t *ids) {
+void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const struct gf_embedded *e, float *x,
+                      const int32_t *ids) {
+    const struct gf_config *c = p->cfg;
+    const int32_t d = c->d_model;
+    const int encoder = p->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER,
+              projected = gf_embed_projected(c);
+    const struct gf_mat *embed = encoder && !c->shared_embedding ? &w->encoder_embed : &w->embed;
+    float *rows = projected ? e->rows : x;
+    for (int32_t i = 0; i < p->n; i++) gf_mat_get_row(rows + (int64_t)i * gf_embed_width(c), embed, ids[i]);
+    if (c->embedding_scale != 1) gf_scale(rows, rows, c->embedding_scale, (int64_t)p->n * gf_embed_width(c));
+    if (projected) gf_linear_forward(p, &w->embed_project, x, rows, p->n);
+    gf_tap(p->observe, p->stack, -1, GF_P_EMBED, x, d, p->n, d);
+    if (c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL))
+        add_positions(p, w, x, e->pos);
+    if (!c->embed_norm) return;
+    if (e->sum != x) memcpy(e->sum, x, (size_t)p->n * (size_t)d * sizeof *x);
+    gf_norm_forward(p, &w->embed_norm, -1, GF_P_LN_EMBED_SCALE, GF_P_LN_EMBED, x, e->sum, e->mean, e->rstd, p->n);
+}
+
+void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
+                       const struct gf_embedded *e, float *drows, float *dx, const int32_t *ids) {
     const struct gf_config *c = p->cfg;
     const int32_t d = c->d_model;
     const int encoder = p->stack == GF_STACK_ENCODER && c->kind == GF_ENCODER_DECODER;
     float *embed = encoder && !c->shared_embedding ? dw->encoder_embed.data : dw->embed.data;
     float *learned = encoder ? dw->encoder_position : dw->position;
+    if (c->embed_norm)
+        gf_norm_backward(p, &w->embed_norm, &dw->embed_norm, GF_P_LN_EMBED, dx, 0, dx, e->sum, e->mean, e->rstd, p->n);
     const float *from = dx;
     if (c->use_position && c->position == GF_POS_LEARNED)
         for (int32_t i = 0; i < p->n_segs; i++)
             for (int32_t r = 0; r < p->segs[i].n; r++, from += d) {
-                float *to = learned + (int64_t)(p->segs[i].pos0 + r) * d;
+                float *to = learned + (int64_t)(c->position_offset + p->segs[i].pos0 + r) * d;
                 gf_add(to, to, from, d);
             }
-    for (int64_t i = 0; i < p->n; i++) gf_axpy(embed + (int64_t)ids[i] * d, dx + i * d, c->embedding_scale, d);
+    from = dx;
+    if (gf_embed_projected(c)) {
+        gf_linear_backward(p, &w->embed_project, &dw->embed_project, drows, 0, dx, e->rows, p->n);
+        from = drows;
+    }
+    for (int64_t i = 0; i < p->n; i++)
+        gf_axpy(embed + (int64_t)ids[i] * gf_embed_width(c), from + i * gf_embed_width(c), c->embedding_scale,
+                gf_embed_width(c));
 }

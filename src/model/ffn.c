@@ -1,53 +1,73 @@
 /* ffn.c - the position-wise feed-forward layer, all variants.
  *
- *   relu, gelu:  y = down( act( up(x) ) )
- *   swiglu:      y = down( silu( gate(x) ) * up(x) )
+ *   relu, gelu, silu:      y = down( act( up(x) ) )
+ *   reglu, geglu, swiglu:  y = down( act( gate(x) ) * up(x) )
  *
- * Sources: Vaswani 2017 eq. 2; Hendrycks & Gimpel 2016 (both GELUs); Shazeer 2020. */
+ * Sources: Vaswani 2017 eq. 2; Hendrycks & Gimpel 2016 (both GELUs); Shazeer 2020 (gates). */
 #include "model/ffn.h"
 #include "kernels/kernels.h" /* gf_relu, gf_gelu_erf, gf_gelu_tanh, gf_silu_mul */
 #include "kernels/wide.h"    /* gf_silu_mul_wide */
+#include "model/config.h"    /* gf_ffn_activation, gf_ffn_gated */
 #include "model/linear.h"
+
+/* y = act(x), n values; y may be x. */
+static void activate(int32_t activation, float *y, const float *x, int64_t n) {
+    enum { STEP = 64 };
+    switch (activation) {
+    case GF_RELU: gf_relu(y, x, n); break;
+    case GF_GELU_ERF: gf_gelu_erf(y, x, n); break;
+    case GF_GELU_TANH: gf_gelu_tanh(y, x, n); break;
+    case GF_SILU: {
+        float ones[STEP];
+        for (int j = 0; j < STEP; j++) ones[j] = 1;
+        for (int64_t i = 0; i < n; i += STEP) gf_silu_mul(y + i, x + i, ones, n - i < STEP ? n - i : STEP);
+        break;
+    }
+    default: break;
+    }
+}
+
+/* post = act(gate) * up for one row. */
+static void activate_gated(const struct gf_pass *p, float *post, const float *gate, const float *up, int32_t n) {
+    const int32_t activation = gf_ffn_activation(p->cfg);
+    if (activation == GF_SILU && GF_TRAINS(p)) {
+        gf_silu_mul_wide(post, gate, up, n);
+    } else if (activation == GF_SILU) {
+        gf_silu_mul(post, gate, up, n);
+    } else {
+        activate(activation, post, gate, n);
+        for (int32_t j = 0; j < n; j++) post[j] *= up[j];
+    }
+}
 
 void gf_ffn_forward(const struct gf_pass *p, int32_t layer, const struct gf_ffn *w, const struct gf_bufs *b,
                     const float *x) {
-    float *pre = b->ffn_pre, *post = b->ffn_post, *out = b->ffn_out;
-    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = p->cfg->ffn == GF_SWIGLU, ld = gated ? 2 * d_ff : d_ff;
-    const int64_t all = (int64_t)n * d_ff;
+    float *pre = b->ffn_pre, *post = b->ffn_post;
+    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = gf_ffn_gated(p->cfg), ld = gated ? 2 * d_ff : d_ff;
     gf_linear_forward(p, &w->up, pre, x, n);
     gf_mark(p->trace, p->stack, layer, GF_OP_FFN_UP);
     gf_tap(p->observe, p->stack, layer, GF_P_MLP_PRE, pre, ld, n, d_ff);
     if (gated) gf_tap(p->observe, p->stack, layer, GF_P_MLP_PRE_LINEAR, pre + d_ff, ld, n, d_ff);
-    switch (p->cfg->ffn) {
-    case GF_RELU: gf_relu(post, pre, all); break;
-    case GF_GELU_ERF: gf_gelu_erf(post, pre, all); break;
-    case GF_GELU_TANH: gf_gelu_tanh(post, pre, all); break;
-    case GF_SWIGLU:
-        for (int32_t i = 0; i < n; i++) {
-            const float *gate = pre + (int64_t)i * ld;
-            if (GF_TRAINS(p))
-                gf_silu_mul_wide(post + (int64_t)i * d_ff, gate, gate + d_ff, d_ff);
-            else
-                gf_silu_mul(post + (int64_t)i * d_ff, gate, gate + d_ff, d_ff);
-        }
-        break;
+    for (int32_t i = 0; gated && i < n; i++) {
+        const float *gate = pre + (int64_t)i * ld;
+        activate_gated(p, post + (int64_t)i * d_ff, gate, gate + d_ff, d_ff);
     }
+    if (!gated) activate(p->cfg->ffn, post, pre, (int64_t)n * d_ff);
     gf_tap(p->observe, p->stack, layer, GF_P_MLP_POST, post, d_ff, n, d_ff);
     gf_mark(p->trace, p->stack, layer, GF_OP_FFN_ACT);
-    gf_linear_forward(p, &w->down, out, post, n);
+    gf_linear_forward(p, &w->down, b->ffn_out, post, n);
     gf_mark(p->trace, p->stack, layer, GF_OP_FFN_DOWN);
-    gf_tap(p->observe, p->stack, layer, GF_P_MLP_OUT, out, p->cfg->d_model, n, p->cfg->d_model);
 }
 
 /* n derivatives of the activation at x, times dy. */
-static void act_backward(int32_t ffn, float *dx, const float *dy, const float *x, int32_t n) {
+static void act_backward(int32_t activation, float *dx, const float *dy, const float *x, int32_t n) {
     enum { STEP = 256 };
     const float root_2 = 0.70710678118654752440f, to_phi = 0.39894228040143267794f; /* 1/sqrt(2 pi) */
     const float k = 0.79788456080286535588f, cubic = 0.044715f;                     /* sqrt(2/pi) */
     float t[STEP], e[STEP];
     for (int32_t i = 0; i < n; i += STEP, dx += STEP, dy += STEP, x += STEP) {
         const int32_t m = n - i < STEP ? n - i : STEP;
-        switch (ffn) {
+        switch (activation) {
         case GF_RELU:
             for (int32_t j = 0; j < m; j++) dx[j] = x[j] > 0 ? dy[j] : 0;
             break;
@@ -64,7 +84,31 @@ static void act_backward(int32_t ffn, float *dx, const float *dy, const float *x
                 dx[j] =
                     dy[j] * (0.5f * (1 + t[j]) + 0.5f * x[j] * (1 - t[j] * t[j]) * k * (1 + 3 * cubic * x[j] * x[j]));
             break;
+        case GF_SILU: /* sigmoid(x) = (1 + tanh(x / 2)) / 2 */
+            for (int32_t j = 0; j < m; j++) t[j] = 0.5f * x[j];
+            gf_tanh(t, t, m);
+            for (int32_t j = 0; j < m; j++) dx[j] = dy[j] * 0.5f * (1 + t[j]) * (1 + 0.5f * x[j] * (1 - t[j]));
+            break;
+        default: break;
         }
+    }
+}
+
+/* Given dpost: the gradients of gate and up, whose row is dpre. */
+static void gated_backward(const struct gf_pass *p, float *dpre, const float *dpost, const float *pre, int32_t n) {
+    enum { STEP = 256 };
+    const int32_t activation = gf_ffn_activation(p->cfg);
+    if (activation == GF_SILU) {
+        gf_silu_mul_back_wide(dpre, dpre + n, dpost, pre, pre + n, n);
+        return;
+    }
+    for (int32_t i = 0; i < n; i += STEP) {
+        const int32_t m = n - i < STEP ? n - i : STEP;
+        float t[STEP];
+        for (int32_t j = 0; j < m; j++) t[j] = dpost[i + j] * pre[n + i + j];
+        act_backward(activation, dpre + i, t, pre + i, m);
+        activate(activation, t, pre + i, m);
+        for (int32_t j = 0; j < m; j++) dpre[n + i + j] = dpost[i + j] * t[j];
     }
 }
 
@@ -72,12 +116,11 @@ void gf_ffn_backward(const struct gf_pass *p, const struct gf_ffn *w, struct gf_
                      struct gf_back *g, const float *dout, const float *x) {
     const float *pre = b->ffn_pre, *post = b->ffn_post;
     float *dpre = g->ffn_pre, *dpost = g->ffn_post;
-    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = p->cfg->ffn == GF_SWIGLU, ld = gated ? 2 * d_ff : d_ff;
+    const int32_t n = p->n, d_ff = p->cfg->d_ff, gated = gf_ffn_gated(p->cfg), ld = gated ? 2 * d_ff : d_ff;
     gf_linear_backward(p, &w->down, &dw->down, dpost, 0, dout, post, n);
     for (int64_t i = 0; i < n; i++) {
         if (gated)
-            gf_silu_mul_back_wide(dpre + i * ld, dpre + i * ld + d_ff, dpost + i * d_ff, pre + i * ld,
-                                  pre + i * ld + d_ff, d_ff);
+            gated_backward(p, dpre + i * ld, dpost + i * d_ff, pre + i * ld, d_ff);
         else
             act_backward(p->cfg->ffn, dpre + i * d_ff, dpost + i * d_ff, pre + i * d_ff, d_ff);
     }

@@ -10,7 +10,7 @@
 
 void gf_kv_open(struct gf_kv *kv, const struct gf_config *cfg, int32_t n_layers, int32_t type) {
     memset(kv, 0, sizeof *kv);
-    kv->cfg = *cfg;
+    kv->cfg = cfg;
     kv->type = type;
     kv->n_layers = n_layers > 0 ? n_layers : 1;
     kv->n_kv_heads = cfg->n_kv_heads;
@@ -28,6 +28,17 @@ void gf_kv_close(struct gf_kv *kv) {
     memset(kv, 0, sizeof *kv);
 }
 
+static void fill_table(const struct gf_kv *kv, uint8_t *block, int32_t index) {
+    if (kv->table_width)
+        gf_position_table(kv->cfg, (float *)(void *)(block + kv->table_at), index * GF_KV_BLOCK, GF_KV_BLOCK,
+                          kv->reach);
+}
+
+void gf_kv_set_reach(struct gf_kv *kv, int32_t reach) {
+    kv->reach = reach;
+    for (int32_t i = 0; i < kv->n_blocks; i++) fill_table(kv, kv->blocks[i], i);
+}
+
 int gf_kv_reserve(struct gf_kv *kv, int32_t positions) {
     int32_t need = positions / GF_KV_BLOCK + (positions % GF_KV_BLOCK != 0);
     if (need <= kv->n_blocks) return 0;
@@ -37,9 +48,7 @@ int gf_kv_reserve(struct gf_kv *kv, int32_t positions) {
     while (kv->n_blocks < need) {
         uint8_t *block = gf_take(kv->block_bytes);
         if (!block) return -1;
-        if (kv->table_width)
-            gf_position_table(&kv->cfg, (float *)(void *)(block + kv->table_at), kv->n_blocks * GF_KV_BLOCK,
-                              GF_KV_BLOCK);
+        fill_table(kv, block, kv->n_blocks);
         kv->blocks[kv->n_blocks++] = block;
     }
     return 0;
@@ -50,7 +59,8 @@ uint64_t gf_kv_bytes(const struct gf_kv *kv) { return (uint64_t)kv->n_blocks * k
 uint64_t gf_kv_table_bytes(const struct gf_kv *kv) { return (uint64_t)kv->n_blocks * (kv->block_bytes - kv->table_at); }
 
 int gf_kv_copy(struct gf_kv *to, const struct gf_kv *from) {
-    gf_kv_open(to, &from->cfg, from->n_layers, from->type);
+    gf_kv_open(to, from->cfg, from->n_layers, from->type);
+    to->reach = from->reach;
     int32_t blocks = (from->length + GF_KV_BLOCK - 1) / GF_KV_BLOCK;
     if (gf_kv_reserve(to, blocks * GF_KV_BLOCK)) {
         gf_kv_close(to);

@@ -12,9 +12,10 @@ struct gf_kv {
     int32_t length;      /* positions written in every layer */
     int32_t n_blocks;    /* allocated */
     int32_t table_width; /* floats of position table per position; 0: none */
+    int32_t reach;       /* of the tables, and so of the keys: gf_position_reach */
     uint64_t key_bytes, value_bytes, table_at, block_bytes;
     uint8_t **blocks;
-    struct gf_config cfg;
+    const struct gf_config *cfg; /* outlives the cache */
 };
 
 /* An encoder passes n_layers 1: it keeps no cache, and each layer overwrites the keys and values of the one before. */
@@ -46,11 +47,14 @@ static inline void *gf_kv_keys(const struct gf_kv *kv, int32_t layer, int32_t he
 static inline void *gf_kv_values(const struct gf_kv *kv, int32_t layer, int32_t head, int32_t block) {
     return gf_kv_head(kv, layer, head, block) + kv->key_bytes;
 }
-/* Row of the positions' table. */
-static inline const float *gf_kv_table(const struct gf_kv *kv, int32_t pos) {
+/* Row of the positions' table. A block has a plane of all its positions after the other; local: the second plane. */
+static inline const float *gf_kv_table(const struct gf_kv *kv, int32_t pos, int local) {
     const float *t = (const float *)(const void *)(kv->blocks[pos / GF_KV_BLOCK] + kv->table_at);
-    return t + (int64_t)(pos % GF_KV_BLOCK) * kv->table_width;
+    const int32_t width = kv->cfg->rope_local_theta > 0 ? kv->table_width / 2 : kv->table_width;
+    return t + (int64_t)(pos % GF_KV_BLOCK + (local ? GF_KV_BLOCK : 0)) * width;
 }
+/* Compute the tables of all blocks for another reach. Keys in the cache are not rotated again. */
+void gf_kv_set_reach(struct gf_kv *kv, int32_t reach);
 /* Write n rows from position pos0 on: k and v rows of all kv heads, ld apart. Room must be
  * reserved. */
 void gf_kv_write(struct gf_kv *kv, int32_t layer, int32_t pos0, int32_t n, const float *k, const float *v, int32_t ld);

@@ -1,22 +1,25 @@
 /* load.c - converts the tensors of a file, which arrive in pieces, into the model's memory.
  *
  * A tensor is converted row by row as its bytes arrive. Besides the model itself only one row of floats is allocated,
- * or 32 rows for a transposed tensor, so that whole blocks of a quantised type can be stored. */
+ * or as many for a transposed tensor as a block of the type in memory has columns (32 for types without blocks), so
+ * that whole blocks can be stored. */
 #include "model/model.h"
 #include "kernels/kernels.h" /* gf_dequantize, gf_blocks_not_finite, gf_mat_put, gf_mat_put_blocks */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GATHER = GF_QBLOCK }; /* rows of a transposed tensor that are gathered before they are stored */
+enum { GATHER = 256 }; /* most rows of a transposed tensor that are gathered before they are stored */
 
 struct gf_loading {
     int32_t first, n; /* the roster entries that it contains */
     int32_t dtype, transposed;
+    int32_t by_head;      /* the entries' rows follow each other head by head: gf_tensor_begin, layout 2 */
     int32_t rows, cols;   /* of all entries stacked, as [out, in] */
     uint64_t done, total; /* elements */
     int32_t verbatim;     /* blocks are stored without conversion to float */
-    float *line;          /* one row [cols]; transposed: GATHER rows of the file [GATHER][rows] */
+    int32_t gather;       /* transposed: rows of the file that are gathered, whole blocks of the types in memory */
+    float *line;          /* one row [cols]; transposed: [gather][rows] */
 };
 
 void gf_loading_drop(struct gf_model *m) {
@@ -26,15 +29,20 @@ void gf_loading_drop(struct gf_model *m) {
     m->loading = NULL;
 }
 
-static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, int32_t dtype, struct gf_error *err) {
+static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
+                            struct gf_error *err) {
     if (m->sealed) return gf_fail(err, GF_ERR_STATE, "the model is sealed");
     if (m->loading) return gf_fail(err, GF_ERR_STATE, "another tensor is still being loaded: end it first");
     if (first < 0 || n < 1 || n > m->n_slots || first > m->n_slots - n)
         return gf_fail(err, GF_ERR_ARGUMENT, "roster entries %d..%lld do not exist", first, (long long)first + n - 1);
     if (dtype < 0 || dtype >= GF_N_DTYPES) return gf_fail(err, GF_ERR_ARGUMENT, "dtype %d does not exist", dtype);
     const struct gf_slot *a = &m->slots[first];
+    if (layout < 0 || layout > 2) return gf_fail(err, GF_ERR_ARGUMENT, "layout %d does not exist", layout);
     for (int32_t i = first; i < first + n; i++) {
         const struct gf_slot *s = &m->slots[i];
+        if (layout == 2 && (a->t.rank == 1 ? s->t.cols : s->t.rows) != m->cfg.n_heads * m->cfg.d_head)
+            return gf_fail(err, GF_ERR_SHAPE, "%s does not have %d rows for each of %d heads", s->t.name, m->cfg.d_head,
+                           m->cfg.n_heads);
         if (s->t.tied_to >= 0)
             return gf_fail(err, GF_ERR_DUPLICATE, "%s is tied to %s and has no values of its own", s->t.name,
                            m->slots[s->t.tied_to].t.name);
@@ -47,9 +55,9 @@ static int32_t refuse_begin(const struct gf_model *m, int32_t first, int32_t n, 
 
 int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dtype, int32_t layout,
                         struct gf_error *err) {
-    int32_t status = refuse_begin(m, first, n, dtype, err);
+    int32_t status = refuse_begin(m, first, n, dtype, layout, err);
     if (status != GF_OK) return status;
-    struct gf_loading l = {.first = first, .n = n, .dtype = dtype};
+    struct gf_loading l = {.first = first, .n = n, .dtype = dtype, .gather = GF_QBLOCK, .by_head = layout == 2};
     const struct gf_slot *a = &m->slots[first];
     l.verbatim = a->mat && gf_dtype_fits(dtype, a->mat->dtype);
     if (a->t.rank == 1) { /* several vectors are stored as one long row */
@@ -60,9 +68,10 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
         for (int32_t i = 0; i < n; i++) {
             const struct gf_slot *s = &m->slots[first + i];
             l.rows += s->t.rows;
+            if (s->mat && gf_dtype_block_cols(s->mat->dtype) > l.gather) l.gather = gf_dtype_block_cols(s->mat->dtype);
             if (!s->mat || !gf_dtype_fits(dtype, s->mat->dtype)) l.verbatim = 0;
         }
-        l.transposed = layout != 0;
+        l.transposed = layout == 1;
     }
     l.total = (uint64_t)l.rows * (uint64_t)l.cols;
     int32_t along = l.transposed ? l.rows : l.cols;
@@ -70,7 +79,7 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
         return gf_fail(err, GF_ERR_SHAPE, "%s: rows of %d do not divide into blocks of %d", a->t.name, along,
                        gf_dtype_block_cols(dtype));
     if (l.transposed && l.verbatim) l.verbatim = 0;
-    l.line = calloc((size_t)along * (l.transposed ? GATHER : 1), sizeof *l.line);
+    l.line = calloc((size_t)along * (size_t)(l.transposed ? l.gather : 1), sizeof *l.line);
     m->loading = malloc(sizeof l);
     if (!l.line || !m->loading) {
         free(l.line);
@@ -82,8 +91,16 @@ int32_t gf_tensor_begin(struct gf_model *m, int32_t first, int32_t n, int32_t dt
     return GF_OK;
 }
 
+/* Element `i` of entries that follow each other head by head: the entry, and its element *i. */
+static struct gf_slot *entry_by_head(struct gf_model *m, int32_t *i) {
+    const int32_t d = m->cfg.d_head, n = m->loading->n, entry = *i / d % n;
+    *i = *i / (n * d) * d + *i % d;
+    return &m->slots[m->loading->first + entry];
+}
+
 /* The entry that row `row` of the stack belongs to; *row becomes its row within that entry. */
 static struct gf_slot *entry_of(struct gf_model *m, int32_t *row) {
+    if (m->loading->by_head) return entry_by_head(m, row);
     struct gf_slot *s = &m->slots[m->loading->first];
     while (*row >= s->t.rows) *row -= s++->t.rows;
     return s;
@@ -92,6 +109,14 @@ static struct gf_slot *entry_of(struct gf_model *m, int32_t *row) {
 /* Store one row of the stack. */
 static void put_row(struct gf_model *m, int32_t row, const float *x) {
     const struct gf_loading *l = m->loading;
+    if (l->by_head && m->slots[l->first].t.rank == 1) {
+        for (int32_t i = 0; i < l->cols; i++) {
+            int32_t at = i;
+            const struct gf_slot *s = entry_by_head(m, &at);
+            (*s->vec)[s->offset + (uint64_t)at] = x[i];
+        }
+        return;
+    }
     if (m->slots[l->first].t.rank == 1) {
         for (int32_t i = l->first; i < l->first + l->n; i++) {
             struct gf_slot *s = &m->slots[i];
@@ -164,7 +189,7 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
         if (l->verbatim) {
             status = check_blocks_finite(m, in, l->dtype, n, l->done, err);
         } else {
-            float *to = l->line + from + (l->transposed ? (size_t)(line % GATHER) * (size_t)along : 0);
+            float *to = l->line + from + (l->transposed ? (size_t)(line % l->gather) * (size_t)along : 0);
             gf_dequantize(to, in, l->dtype, n);
             status = check_finite(m, to, n, l->done, err);
         }
@@ -176,8 +201,8 @@ int32_t gf_tensor_write(struct gf_model *m, const void *bytes, uint32_t n_bytes,
         } else if (from + n == along) {
             if (!l->transposed)
                 put_row(m, line, l->line);
-            else if (line % GATHER == GATHER - 1 || line == l->cols - 1)
-                put_transposed(m, line - line % GATHER, line % GATHER + 1);
+            else if (line % l->gather == l->gather - 1 || line == l->cols - 1)
+                put_transposed(m, line - line % l->gather, line % l->gather + 1);
         }
         in += (size_t)(n / per) * block;
         l->done += (uint64_t)n;

@@ -32,14 +32,17 @@ static void normalise_tapped(const struct gf_pass *p, const struct gf_norm *w, i
     for (int32_t i = 0; i < n; i++)
         for (int32_t j = 0; j < d; j++) {
             float *v = &y[(size_t)i * (size_t)d + (size_t)j];
-            *v = *v * w->gain[j] + (w->bias ? w->bias[j] : 0);
+            *v = *v * (w->gain ? w->gain[j] : 1) + (w->bias ? w->bias[j] : 0);
         }
+}
+
+static int switched_on(const struct gf_config *c, int32_t norm_point) {
+    return norm_point == GF_P_LN_FINAL ? c->use_final_norm : c->use_norm;
 }
 
 void gf_norm_forward(const struct gf_pass *p, const struct gf_norm *w, int32_t layer, int32_t scale_point,
                      int32_t norm_point, float *y, const float *x, float *mean, float *rstd, int32_t n) {
-    const int on = layer < 0 ? p->cfg->use_final_norm : p->cfg->use_norm;
-    if (!on) {
+    if (!switched_on(p->cfg, norm_point)) {
         if (y != x) memcpy(y, x, (size_t)n * (size_t)p->cfg->d_model * sizeof *y);
     } else if (gf_tapped(p->observe, p->stack, layer, scale_point) ||
                gf_tapped(p->observe, p->stack, layer, norm_point)) {
@@ -57,15 +60,16 @@ static void row_backward(float *dx, int add, const float *dy, const float *x, co
                          float *dbias, float mean, float rstd, int centred, int32_t d) {
     float su[LANES] = {0}, sx[LANES] = {0}, sum_u = 0, sum_ux = 0;
     const int32_t whole = d / LANES * LANES;
+#define GAIN(i) (gain ? gain[i] : 1)
     for (int32_t i = 0; i < whole; i += LANES)
         for (int32_t j = 0; j < LANES; j++) {
-            const float u = dy[i + j] * gain[i + j];
+            const float u = dy[i + j] * GAIN(i + j);
             su[j] += u;
             sx[j] += u * ((x[i + j] - mean) * rstd);
         }
     for (int32_t i = whole; i < d; i++) {
-        su[i - whole] += dy[i] * gain[i];
-        sx[i - whole] += dy[i] * gain[i] * ((x[i] - mean) * rstd);
+        su[i - whole] += dy[i] * GAIN(i);
+        sx[i - whole] += dy[i] * GAIN(i) * ((x[i] - mean) * rstd);
     }
     for (int32_t j = 0; j < LANES; j++) sum_u += su[j], sum_ux += sx[j];
     const float a = centred ? sum_u / (float)d : 0, b = sum_ux / (float)d;
@@ -74,17 +78,19 @@ static void row_backward(float *dx, int add, const float *dy, const float *x, co
     if (dbias)
         for (int32_t i = 0; i < d; i++) dbias[i] += dy[i];
     if (add)
-        for (int32_t i = 0; i < d; i++) dx[i] += rstd * (dy[i] * gain[i] - a - (x[i] - mean) * rstd * b);
+        for (int32_t i = 0; i < d; i++) dx[i] += rstd * (dy[i] * GAIN(i) - a - (x[i] - mean) * rstd * b);
     else
-        for (int32_t i = 0; i < d; i++) dx[i] = rstd * (dy[i] * gain[i] - a - (x[i] - mean) * rstd * b);
+        for (int32_t i = 0; i < d; i++) dx[i] = rstd * (dy[i] * GAIN(i) - a - (x[i] - mean) * rstd * b);
+#undef GAIN
 }
 
-void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, int32_t layer, float *dx,
-                      int add, const float *dy, const float *x, const float *mean, const float *rstd, int32_t n) {
+void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, int32_t norm_point,
+                      float *dx, int add, const float *dy, const float *x, const float *mean, const float *rstd,
+                      int32_t n) {
     const struct gf_config *c = p->cfg;
     const int centred = c->norm == GF_LAYERNORM;
     const int64_t d = c->d_model;
-    if (!(layer < 0 ? c->use_final_norm : c->use_norm)) {
+    if (!switched_on(c, norm_point)) {
         if (add)
             gf_add(dx, dx, dy, n * d);
         else if (dx != dy)
@@ -96,23 +102,58 @@ void gf_norm_backward(const struct gf_pass *p, const struct gf_norm *w, struct g
                      rstd[i], centred, c->d_model);
 }
 
-void gf_head_norm_forward(const struct gf_config *cfg, const float *gain, float *x, int32_t ld, int32_t n,
-                          int32_t n_heads) {
-    for (int32_t i = 0; i < n; i++) {
-        float *row = x + (size_t)i * (size_t)ld;
-        gf_rmsnorm(row, row, gain, NULL, n_heads, cfg->d_head, cfg->norm_eps);
+/* ---- norms of q and k -------------------------------------------------------------------------------------------- */
+
+/* A row of n_heads heads is `count` vectors of `width`, whose weights are `step` apart. */
+struct span {
+    int32_t count, width, step;
+};
+static struct span span_of(const struct gf_config *c, int32_t n_heads) {
+    switch (c->qk_norm_span) {
+    case GF_SPAN_EACH_HEAD: return (struct span){n_heads, c->d_head, c->d_head};
+    case GF_SPAN_PROJECTION: return (struct span){1, n_heads * c->d_head, 0};
+    default: return (struct span){n_heads, c->d_head, 0};
     }
 }
 
-void gf_head_norm_backward(const struct gf_config *cfg, const float *gain, float *dgain, float *dy, int32_t ld,
-                           const float *x, int32_t ldx, int32_t n, int32_t n_heads) {
-    const int32_t d = cfg->d_head;
+/* n vectors of the same weights, in place. */
+static void normalise_vectors(const struct gf_config *c, float *x, const float *gain, const float *bias, int32_t n,
+                              int32_t width) {
+    if (c->qk_norm_kind == GF_QK_LAYERNORM)
+        gf_layernorm(x, x, gain, bias, NULL, NULL, n, width, c->norm_eps);
+    else
+        gf_rmsnorm(x, x, gain, NULL, n, width, c->norm_eps);
+}
+
+void gf_head_norm_forward(const struct gf_config *cfg, const struct gf_norm *w, float *x, int32_t ld, int32_t n,
+                          int32_t n_heads) {
+    const struct span s = span_of(cfg, n_heads);
+    for (int32_t i = 0; i < n; i++) {
+        float *row = x + (size_t)i * (size_t)ld;
+        if (s.step)
+            for (int32_t h = 0; h < s.count; h++)
+                normalise_vectors(cfg, row + h * s.width, w->gain + h * s.step, w->bias ? w->bias + h * s.step : NULL,
+                                  1, s.width);
+        else
+            normalise_vectors(cfg, row, w->gain, w->bias, s.count, s.width);
+    }
+}
+
+void gf_head_norm_backward(const struct gf_config *cfg, const struct gf_norm *w, struct gf_norm *dw, float *dy,
+                           int32_t ld, const float *x, int32_t ldx, int32_t n, int32_t n_heads) {
+    const struct span s = span_of(cfg, n_heads);
+    const int32_t d = s.width;
+    const int centred = cfg->qk_norm_kind == GF_QK_LAYERNORM;
     for (int32_t i = 0; i < n; i++)
-        for (int32_t h = 0; h < n_heads; h++) {
+        for (int32_t h = 0; h < s.count; h++) {
             float *g = dy + (int64_t)i * ld + h * d;
             const float *row = x + (int64_t)i * ldx + h * d;
-            float squares = 0;
-            for (int32_t j = 0; j < d; j++) squares += row[j] * row[j];
-            row_backward(g, 0, g, row, gain, dgain, NULL, 0, 1 / sqrtf(squares / (float)d + cfg->norm_eps), 0, d);
+            float mean = 0, squares = 0;
+            for (int32_t j = 0; centred && j < d; j++) mean += row[j];
+            mean /= (float)d;
+            for (int32_t j = 0; j < d; j++) squares += (row[j] - mean) * (row[j] - mean);
+            row_backward(g, 0, g, row, w->gain + h * s.step, dw->gain + h * s.step,
+                         dw->bias ? dw->bias + h * s.step : NULL, mean, 1 / sqrtf(squares / (float)d + cfg->norm_eps),
+                         centred, d);
         }
 }

@@ -25,23 +25,26 @@ struct gf_seg {
 /* The activations of a layer: n rows, row-major, without gaps. A trainer has a set for each layer. A session has one
  * set, in which "(= name)" means the same memory as name. */
 struct gf_bufs {
-    float *resid_pre;     /* [n, d_model] the residual stream before the layer */
-    float *norm1;         /* [n, d_model] the input of self-attention (= norm_cross, norm2) */
-    float *mean1, *rstd1; /* [n] statistics of norm1 */
-    float *qkv;           /* [n, (n_heads + 2 n_kv_heads) d_head], q and k rotated */
-    float *z;             /* [n, n_heads d_head] (= cross_z) */
-    float *attn_out;      /* [n, d_model] (= cross_out, ffn_out) */
-    float *sum1;          /* [n, d_model] post-norm: the input of norm1 (= resid_mid) */
-    float *resid_mid;     /* [n, d_model] (= resid_pre) */
+    float *resid_pre;               /* [n, d_model] the residual stream before the layer */
+    float *norm1;                   /* [n, d_model] the input of self-attention (= norm_cross, norm2) */
+    float *mean1, *rstd1;           /* [n] statistics of norm1 */
+    float *qkv;                     /* [n, (n_heads + 2 n_kv_heads) d_head], q and k rotated */
+    float *z;                       /* [n, n_heads d_head] (= cross_z) */
+    float *attn_out;                /* [n, d_model] (= cross_out; = ffn_out, unless parallel_residual) */
+    float *attn_added;              /* [n, d_model] after its norm, where outputs have one (= attn_out) */
+    float *mean1_post, *rstd1_post; /* statistics of that norm (= mean1, rstd1) */
+    float *sum1;                    /* [n, d_model] post-norm: the input of norm1 (= resid_mid) */
+    float *resid_mid;               /* [n, d_model] (= resid_pre) */
     float *norm_cross, *mean_cross, *rstd_cross;
     float *cross_q;  /* [n, n_heads d_head] (= qkv) */
     float *cross_kv; /* training: [source rows, 2 n_kv_heads d_head] */
     float *qk_raw;   /* training with qk_norm: [n, (n_heads + n_kv_heads) d_head] q and k before their norm */
     float *cross_z, *cross_out, *sum_cross, *resid_cross;
     float *norm2, *mean2, *rstd2;
-    float *ffn_pre;  /* [n, d_ff]; SwiGLU [n, 2 d_ff], gate | up */
-    float *ffn_post; /* [n, d_ff] after the non-linearity (relu, gelu: = ffn_pre) */
+    float *ffn_pre;  /* [n, d_ff]; gated [n, 2 d_ff], gate | up */
+    float *ffn_post; /* [n, d_ff] after the non-linearity (not gated: = ffn_pre) */
     float *ffn_out, *sum2;
+    float *ffn_added, *mean2_post, *rstd2_post;
     float *resid_post; /* [n, d_model] (= resid_pre) */
 };
 
@@ -72,6 +75,7 @@ struct gf_back {
     float *resid; /* [n, d_model] before a layer's backward: of resid_post; after it: of resid_pre */
     float *out;   /* [n, d_model] of a sublayer's output */
     float *in;    /* [n, d_model] of a sublayer's input */
+    float *first; /* [n, d_model] parallel_residual: of the first input, until the second is known */
     float *qkv, *z, *ffn_pre, *ffn_post;
     float *cross_kv;
     float *memory; /* [source rows, d_model] of the encoder's output, summed over the decoder's layers */

@@ -1,11 +1,18 @@
-/* position.h - tables of sinusoidal and rotary positions. */
+/* position.h - tables of sinusoidal and rotary positions, and the slopes of ALiBi. */
 #ifndef GF_POSITION_H
 #define GF_POSITION_H
 #include "glassformer.h"
 
-/* Floats per position of the table that gf_position_table fills; 0 for none and learned. */
+/* Floats per position of the table that gf_position_table fills; 0 for none, learned and alibi. */
 int32_t gf_position_width(const struct gf_config *cfg);
-/* Rows of positions pos0 .. pos0 + n - 1. rope: [d_head], cos of every pair, then sin. sinusoidal:
- * [d_model]. */
-void gf_position_table(const struct gf_config *cfg, float *table, int32_t pos0, int32_t n);
+/* How far a sequence of `length` positions reaches beyond the context that the model was made for, where the rotary
+ * frequencies depend on that (dynamic, longrope). Sequences of the same reach have the same table. 0 in all other
+ * models. */
+int32_t gf_position_reach(const struct gf_config *cfg, int32_t length);
+/* Rows of positions pos0 .. pos0 + n - 1. rope: [planes][n][rotary_dim], each row the cosines of every pair, then the
+ * sines; the second plane, where rope_local_theta gives one, is that of the layers with a window. sinusoidal: [n,
+ * d_model]. */
+void gf_position_table(const struct gf_config *cfg, float *table, int32_t pos0, int32_t n, int32_t reach);
+/* ALiBi (Press et al. 2022): what a head subtracts from a score for each position between query and key. */
+float gf_alibi_slope(const struct gf_config *cfg, int32_t head);
 #endif

@@ -1,5 +1,6 @@
 /* roster.c - see roster.h. The order of the entries is that in memory, in tables and in files of our own format. */
 #include "model/roster.h"
+#include "model/config.h" /* gf_ffn_gated, gf_norm_of_output */
 #include <string.h>
 
 struct walk {
@@ -69,11 +70,39 @@ static void norm(struct walk *k, const char *name, struct gf_norm *n, int32_t co
     char text[32];
     k->component = component;
     join(text, sizeof text, name, ".weight");
-    vec(k, text, AT(n, gain), 0, c->d_model, c->d_model);
+    if (c->norm_gain) vec(k, text, AT(n, gain), 0, c->d_model, c->d_model);
     if (c->norm == GF_LAYERNORM && c->bias_norm) {
         join(text, sizeof text, name, ".bias");
         vec(k, text, AT(n, bias), 0, c->d_model, c->d_model);
     }
+}
+
+/* "attn.q_norm." and 3 become "attn.q_norm.3.weight". */
+static void numbered(char *out, size_t size, const char *name, int32_t i, const char *end) {
+    char digits[12], *d = digits + sizeof digits, part[40];
+    uint32_t u = (uint32_t)i;
+    *--d = 0;
+    do *--d = (char)('0' + u % 10);
+    while (u /= 10);
+    join(part, sizeof part, name, d);
+    join(out, size, part, end);
+}
+
+/* The norm of q or k; name ends with a dot. */
+static void head_norm(struct walk *k, const char *name, struct gf_norm *n, int32_t heads) {
+    const struct gf_config *c = k->cfg;
+    const int each = c->qk_norm_span == GF_SPAN_EACH_HEAD;
+    const int32_t width = c->qk_norm_span == GF_SPAN_PROJECTION ? heads * c->d_head : c->d_head,
+                  count = each ? heads : 1;
+    char text[48];
+    for (int bias = 0; bias <= c->bias_qk_norm; bias++)
+        for (int32_t h = 0; h < count; h++) {
+            if (each)
+                numbered(text, sizeof text, name, h, bias ? ".bias" : ".weight");
+            else
+                join(text, sizeof text, name, bias ? "bias" : "weight");
+            vec(k, text, bias ? AT(n, bias) : AT(n, gain), h * width, width, count * width);
+        }
 }
 
 static void self_attention(struct walk *k, struct gf_attn *a) {
@@ -89,8 +118,8 @@ static void self_attention(struct walk *k, struct gf_attn *a) {
         vec(k, "attn.v.bias", AT(a, in.b), q + kv, kv, all);
     }
     if (c->qk_norm) {
-        vec(k, "attn.q_norm.weight", AT(a, q_norm), 0, c->d_head, c->d_head);
-        vec(k, "attn.k_norm.weight", AT(a, k_norm), 0, c->d_head, c->d_head);
+        head_norm(k, "attn.q_norm.", AT(a, q_norm), c->n_heads);
+        head_norm(k, "attn.k_norm.", AT(a, k_norm), c->n_kv_heads);
     }
     mat(k, "attn.o.weight", AT(a, o.w), 0, d, d, q);
     if (c->bias_attn_out) vec(k, "attn.o.bias", AT(a, o.b), 0, d, d);
@@ -114,7 +143,7 @@ static void cross_attention(struct walk *k, struct gf_attn *a) {
 
 static void ffn(struct walk *k, struct gf_ffn *f) {
     const struct gf_config *c = k->cfg;
-    const int32_t d = c->d_model, wide = c->d_ff, gated = c->ffn == GF_SWIGLU, all = gated ? 2 * wide : wide,
+    const int32_t d = c->d_model, wide = c->d_ff, gated = gf_ffn_gated(c), all = gated ? 2 * wide : wide,
                   up0 = all - wide;
     k->component = GF_C_FFN;
     if (gated) mat(k, "ffn.gate.weight", AT(f, up.w), 0, wide, all, d);
@@ -127,13 +156,7 @@ static void ffn(struct walk *k, struct gf_ffn *f) {
 
 /* "blocks." and 3 become "blocks.3." */
 static void set_prefix(struct walk *k, const char *stack_name, int32_t layer) {
-    char digits[12], *d = digits + sizeof digits;
-    uint32_t u = (uint32_t)layer;
-    *--d = 0;
-    *--d = '.';
-    do *--d = (char)('0' + u % 10);
-    while (u /= 10);
-    join(k->prefix, sizeof k->prefix, stack_name, d);
+    numbered(k->prefix, sizeof k->prefix, stack_name, layer, ".");
     k->layer = layer;
 }
 
@@ -145,12 +168,14 @@ static void stack(struct walk *k, const char *name, int32_t which, struct gf_blo
         k->stack = which;
         norm(k, "norm1", AT(b, norm1), GF_C_NORM);
         self_attention(k, AT(b, attn));
+        if (k->cfg->norm_placement == GF_SANDWICH_NORM) norm(k, "norm1_post", AT(b, norm1_post), GF_C_NORM);
         if (cross) {
             norm(k, "norm2", AT(b, norm_cross), GF_C_NORM);
             cross_attention(k, AT(b, cross));
         }
-        norm(k, cross ? "norm3" : "norm2", AT(b, norm2), GF_C_NORM);
+        if (!k->cfg->shared_norm) norm(k, cross ? "norm3" : "norm2", AT(b, norm2), GF_C_NORM);
         ffn(k, AT(b, ffn));
+        if (k->cfg->norm_placement == GF_SANDWICH_NORM) norm(k, "norm2_post", AT(b, norm2_post), GF_C_NORM);
     }
     k->prefix[0] = 0;
     k->stack = GF_STACK_NONE;
@@ -162,15 +187,20 @@ void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster
     const int two = c->kind == GF_ENCODER_DECODER;
     struct walk k = {c, fn, ctx, "", GF_C_EMBEDDING, GF_STACK_NONE, -1};
 
+    const int projected = gf_embed_projected(c);
+    const int32_t positions = c->position_offset + c->context_length;
+
     if (two && !c->shared_embedding)
         mat(&k, "encoder.embed.weight", AT(w, encoder_embed), 0, c->vocab_size, c->vocab_size, c->d_model);
-    const char *embed = "embed.weight";
-    mat(&k, embed, AT(w, embed), 0, c->vocab_size, c->vocab_size, c->d_model);
+    mat(&k, "embed.weight", AT(w, embed), 0, c->vocab_size, c->vocab_size, gf_embed_width(c));
+    if (projected)
+        mat(&k, "embed_project.weight", AT(w, embed_project.w), 0, c->d_model, c->d_model, gf_embed_width(c));
     k.component = GF_C_POSITION;
     if (c->position == GF_POS_LEARNED) {
-        if (two) table(&k, "encoder.position.weight", AT(w, encoder_position), c->context_length, c->d_model);
-        table(&k, "position.weight", AT(w, position), c->context_length, c->d_model);
+        if (two) table(&k, "encoder.position.weight", AT(w, encoder_position), positions, c->d_model);
+        table(&k, "position.weight", AT(w, position), positions, c->d_model);
     }
+    if (c->embed_norm) norm(&k, "embed_norm", AT(w, embed_norm), GF_C_NORM);
     if (two) {
         stack(&k, "encoder.", GF_STACK_ENCODER, w ? w->encoder_blocks : NULL, c->n_encoder_layers, 0);
         if (c->final_norm) norm(&k, "encoder.final_norm", AT(w, encoder_final_norm), GF_C_FINAL_NORM);
@@ -180,13 +210,15 @@ void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster
     if (c->final_norm) norm(&k, "final_norm", AT(w, final_norm), GF_C_FINAL_NORM);
     if (c->kind == GF_ENCODER) return;
     k.component = GF_C_HEAD;
+    if (projected)
+        mat(&k, "head_project.weight", AT(w, head_project.w), 0, gf_embed_width(c), gf_embed_width(c), c->d_model);
     if (c->tie_word_embeddings) {
-        struct gf_slot s = describe(&k, "head.weight", 2, c->vocab_size, c->d_model);
+        struct gf_slot s = describe(&k, "head.weight", 2, c->vocab_size, gf_embed_width(c));
         s.t.tied_to = two && !c->shared_embedding;
         s.t.count = 0;
         fn(ctx, &s);
     } else {
-        mat(&k, "head.weight", AT(w, head.w), 0, c->vocab_size, c->vocab_size, c->d_model);
+        mat(&k, "head.weight", AT(w, head.w), 0, c->vocab_size, c->vocab_size, gf_embed_width(c));
     }
     if (c->bias_head) vec(&k, "head.bias", AT(w, head.b), 0, c->vocab_size, c->vocab_size);
 }

@@ -7,11 +7,13 @@
 #define STATUS_ROW(name, value, code, text) "\"" #value "\":\"" code "\","
 #define FIELD_NAME(type, name, ...)         "\"" #name "\","
 #define OP_NAME(id, name)                   "\"" name "\","
-/* E(kind, "decoder", "encoder"): up to four names */
-#define NAMES(a, b, c, d, ...) "\"" a "\",\"" b "\",\"" c "\",\"" d "\""
-#define ENUM_ROW(name, ...)    "\"" #name "\":[" NAMES(__VA_ARGS__, "", "", "") "],"
+#define LIST_NAME(name, ...)                "\"" #name "\","
+/* E(kind, "decoder", "encoder"): up to eight names */
+#define NAMES(a, b, c, d, e, f, g, h, ...)                                                                             \
+    "\"" a "\",\"" b "\",\"" c "\",\"" d "\",\"" e "\",\"" f "\",\"" g "\",\"" h "\""
+#define ENUM_ROW(name, ...) "\"" #name "\":[" NAMES(__VA_ARGS__, "", "", "", "", "", "", "") "],"
 
-static char json[8192];
+static char json[16384];
 
 struct text {
     char *at;
@@ -70,7 +72,7 @@ const char *gf_schema(void) {
     if (json[0]) return json;
     struct text t = {json};
     put(&t, "{\"status\":{" GF_STATUS(STATUS_ROW) "\"\":\"\"},\"fields\":[");
-    put(&t, GF_CONFIG_FIELDS(FIELD_NAME) "\"\"],\"enums\":{" GF_ENUMS(ENUM_ROW) "\"\":[]},");
+    put(&t, GF_CONFIG_FIELDS(FIELD_NAME) GF_CONFIG_LISTS(LIST_NAME) "\"\"],\"enums\":{" GF_ENUMS(ENUM_ROW) "\"\":[]},");
     put_names(&t, "components", components, sizeof components / sizeof *components);
     put_names(&t, "dtypes", dtypes, sizeof dtypes / sizeof *dtypes);
     put_names(&t, "kv_types", kv_types, sizeof kv_types / sizeof *kv_types);

@@ -7,8 +7,11 @@
 #include "kernels/kernels.h" /* gf_matmul, gf_matmul_scratch */
 #include "model/attention.h" /* gf_cross_keys_values */
 #include "model/block.h"
+#include "model/config.h" /* gf_ffn_gated */
 #include "model/embed.h"
+#include "model/head.h"
 #include "model/norm.h"
+#include "model/position.h" /* gf_position_reach */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +74,7 @@ int32_t gf_session_rewind(struct gf_session *s, int32_t n, struct gf_error *err)
     if (n < 0 || n > s->kv.length)
         return gf_fail(err, GF_ERR_ARGUMENT, "cannot keep %d of %d positions", n, s->kv.length);
     s->kv.length = n;
+    s->planned = 0;
     s->hidden_rows = s->logits_rows = 0;
     return GF_OK;
 }
@@ -112,9 +116,10 @@ no_memory:
 static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, int carve) {
     const struct gf_config *c = &s->model->cfg;
     const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wqkv = wq + 2 * c->n_kv_heads * c->d_head,
-                  wide = c->ffn == GF_SWIGLU ? 2 * c->d_ff : c->d_ff;
+                  gated = gf_ffn_gated(c), wide = gated ? 2 * c->d_ff : c->d_ff;
     int32_t widest = d > wq ? d : wq;
     if (c->d_ff > widest) widest = c->d_ff;
+    if (gf_embed_width(c) > widest) widest = gf_embed_width(c);
     uint64_t total = 0;
 #define BUF(field, width)                                                                                              \
     do {                                                                                                               \
@@ -131,11 +136,17 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     BUF(b->z, wq);
     BUF(b->attn_out, d);
     BUF(b->ffn_pre, wide);
-    if (c->ffn == GF_SWIGLU)
+    if (gated)
         BUF(b->ffn_post, c->d_ff);
     else
         b->ffn_post = b->ffn_pre;
-    BUF(s->pos, c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED ? d : 0);
+    if (c->parallel_residual)
+        BUF(b->ffn_out, d);
+    else
+        b->ffn_out = b->attn_out;
+    BUF(s->embedded.rows,
+        gf_embed_projected(c) ? gf_embed_width(c) : 0); /* also of the hidden states before the head */
+    BUF(s->embedded.pos, c->position == GF_POS_SINUSOIDAL || c->position == GF_POS_LEARNED ? d : 0);
 #undef BUF
     uint64_t bytes = gf_mul_u64((uint64_t)c->n_kv_heads * 4 * sizeof(float), (uint64_t)keys);
     total = gf_add_u64(total, gf_arena_share(bytes));
@@ -151,7 +162,13 @@ static uint64_t plan_scratch(struct gf_session *s, int32_t rows, int32_t keys, i
     b->rstd_cross = b->rstd2 = b->rstd1;
     b->cross_q = b->qkv;
     b->cross_z = b->z;
-    b->cross_out = b->ffn_out = b->attn_out;
+    b->cross_out = b->attn_added = b->attn_out;
+    b->ffn_added = b->ffn_out;
+    b->mean1_post = b->mean2_post = b->mean1;
+    b->rstd1_post = b->rstd2_post = b->rstd1;
+    s->embedded.sum = b->resid_pre;
+    s->embedded.mean = b->mean1;
+    s->embedded.rstd = b->rstd1;
     return total;
 }
 
@@ -229,7 +246,7 @@ static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *
                         .scores = s->scores,
                         .scores_ld = s->scores_ld};
     struct gf_bufs *b = &s->bufs;
-    gf_embed_forward(&p, &m->w, b->resid_pre, s->pos, ids);
+    gf_embed_forward(&p, &m->w, &s->embedded, b->resid_pre, ids);
     gf_mark(s->trace, stack, -1, GF_OP_EMBED);
     const struct gf_block *blocks = own_encoder ? m->w.encoder_blocks : m->w.blocks;
     const int32_t n_layers = own_encoder ? c->n_encoder_layers : c->n_layers;
@@ -240,6 +257,14 @@ static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *
     else
         memcpy(hidden, b->resid_pre, (size_t)n * (size_t)c->d_model * sizeof *hidden);
     if (c->final_norm) gf_mark(s->trace, stack, -1, GF_OP_FINAL_NORM);
+}
+
+/* logits [n, vocab_size] of the hidden states [n, d_model], n up to GF_CHUNK, on s's scratch. */
+static void head_forward(struct gf_session *s, float *logits, const float *hidden, int32_t n) {
+    const struct gf_model *m = s->model;
+    const struct gf_pass p = {
+        .cfg = &m->cfg, .n = n, .pool = m->pool, .matmul_scratch = s->matmul_scratch, .trace = s->trace};
+    gf_head_forward(&p, &m->w, logits, s->embedded.rows, hidden, n);
 }
 
 /* GF_OK if n more tokens can be evaluated, otherwise the error. */
@@ -266,8 +291,47 @@ static int make_room(struct gf_session *s, int32_t n, int32_t rows) {
 static void advance(struct gf_session *s, const int32_t *ids, int32_t n) {
     memcpy(s->ids + s->kv.length, ids, (size_t)n * sizeof *ids);
     s->kv.length += n;
+    if (s->kv.length >= s->planned) s->planned = 0;
     s->hidden_rows = n;
     s->logits_rows = 0;
+}
+
+/* The pass over n rows from position pos0 on, in chunks of `step`. hidden: [n, d_model], or with keep = 0 one chunk,
+ * which each chunk overwrites. */
+static void run_chunks(struct gf_session *s, const int32_t *ids, int32_t pos0, int32_t n, int32_t step, int keep) {
+    const int32_t d = s->model->cfg.d_model;
+    for (int32_t i = 0; i < n; i += step) {
+        struct gf_seg seg = {.kv = &s->kv,
+                             .pos0 = pos0 + i,
+                             .n = n - i < step ? n - i : step,
+                             .cross = &s->cross,
+                             .cross_mask = s->cross_mask};
+        if (s->observe) s->observe->row0 = i;
+        run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i, s->hidden + (keep ? (int64_t)i * d : 0));
+    }
+}
+
+/* Where the rotary frequencies depend on the length: prepare for a sequence that reaches n more positions. If that
+ * needs other frequencies, all positions held are computed again with these. 0, or -1 without memory. */
+static int settle(struct gf_session *s, int32_t n) {
+    const struct gf_config *c = &s->model->cfg;
+    const int32_t held = s->kv.length, step = c->causal && held > GF_CHUNK ? GF_CHUNK : held;
+    const int32_t length = held + n > s->planned ? held + n : s->planned;
+    const int32_t reach = gf_position_reach(c, length);
+    if (reach == s->kv.reach) return 0;
+    if (held && (ensure_scratch(s, step, held) || ensure_rows(&s->hidden, &s->hidden_room, step, c->d_model) ||
+                 (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, held, 0, held, s->cross.length))))
+        return -1;
+    gf_kv_set_reach(&s->kv, reach);
+    if (held) run_chunks(s, s->ids, 0, held, step, 0);
+    return 0;
+}
+
+int32_t gf_session_plan(struct gf_session *s, int32_t length, struct gf_error *err) {
+    if (length < 0 || length > s->context)
+        return gf_fail(err, GF_ERR_CONTEXT, "%d tokens do not fit the context of %d", length, s->context);
+    s->planned = length;
+    return GF_OK;
 }
 
 int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, struct gf_error *err) {
@@ -277,20 +341,12 @@ int32_t gf_session_eval(struct gf_session *s, const int32_t *ids, int32_t n, str
     if (status != GF_OK) return status;
     /* without the causal mask every row sees every other, so the rows cannot be divided into chunks */
     const int32_t step = c->causal && n > GF_CHUNK ? GF_CHUNK : n;
-    if (make_room(s, n, step) ||
+    if (s->trace) gf_trace_open(s->trace);
+    if (make_room(s, n, step) || settle(s, n) ||
         (s->observe && gf_observe_begin(s->observe, GF_STACK_DECODER, n, pos0, pos0 + n, s->cross.length)))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
-    if (s->trace) gf_trace_open(s->trace);
     gf_pool_begin_pass(s->model->pool, n == 1);
-    for (int32_t i = 0; i < n; i += step) {
-        struct gf_seg seg = {.kv = &s->kv,
-                             .pos0 = pos0 + i,
-                             .n = n - i < step ? n - i : step,
-                             .cross = &s->cross,
-                             .cross_mask = s->cross_mask};
-        if (s->observe) s->observe->row0 = i;
-        run_stack(s, GF_STACK_DECODER, &seg, 1, seg.n, ids + i, s->hidden + (int64_t)i * c->d_model);
-    }
+    run_chunks(s, ids, pos0, n, step, 1);
     gf_pool_end_pass(s->model->pool);
     advance(s, ids, n);
     return GF_OK;
@@ -306,6 +362,10 @@ int32_t gf_session_save(const struct gf_session *s, int32_t block, uint8_t *out,
     if (n_bytes != s->kv.table_at)
         return gf_fail(err, GF_ERR_ARGUMENT, "a block of the cache has %llu bytes, not %llu",
                        (unsigned long long)s->kv.table_at, (unsigned long long)n_bytes);
+    if (s->kv.reach != gf_position_reach(&s->model->cfg, s->kv.length))
+        return gf_fail(err, GF_ERR_STATE,
+                       "the keys are rotated for a sequence longer than the %d positions held: evaluate a token first",
+                       s->kv.length);
     gf_kv_save(&s->kv, block, out);
     return GF_OK;
 }
@@ -325,6 +385,9 @@ int32_t gf_session_restore(struct gf_session *s, const int32_t *ids, int32_t n, 
         return gf_fail(err, GF_ERR_NOT_FINITE, "the saved keys and values hold NaN, infinity or a number out of range");
     if (gf_kv_reserve(&s->kv, s->kv.length + n) || ensure_ids(s, s->kv.length + n))
         return gf_fail(err, GF_ERR_MEMORY, "no memory for %d more positions", n);
+    const int32_t length = s->kv.length + n > s->planned ? s->kv.length + n : s->planned;
+    const int32_t reach = gf_position_reach(&s->model->cfg, length);
+    if (reach != s->kv.reach) gf_kv_set_reach(&s->kv, reach);
     gf_kv_restore(&s->kv, s->kv.length / GF_KV_BLOCK, saved);
     advance(s, ids, n);
     s->hidden_rows = 0;
@@ -355,8 +418,8 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
     }
     int short_of_memory = ensure_scratch(first, n, keys);
     for (int32_t i = 0; i < n && !short_of_memory; i++)
-        short_of_memory =
-            make_room(sessions[i], 1, 1) || ensure_rows(&sessions[i]->logits, &sessions[i]->logits_room, 1, v);
+        short_of_memory = make_room(sessions[i], 1, 1) || settle(sessions[i], 1) ||
+                          ensure_rows(&sessions[i]->logits, &sessions[i]->logits_room, 1, v);
     float *hidden = short_of_memory ? NULL : gf_take((uint64_t)n * (uint64_t)d * sizeof *hidden);
     float *logits = hidden ? gf_take((uint64_t)n * (uint64_t)v * sizeof *logits) : NULL;
     if (!logits) {
@@ -365,7 +428,7 @@ int32_t gf_sessions_eval(struct gf_session *const *sessions, const int32_t *ids,
     }
     gf_pool_begin_pass(m->pool, 0);
     run_stack(first, GF_STACK_DECODER, segs, n, n, ids, hidden);
-    gf_matmul(logits, v, hidden, d, gf_model_head(m), m->w.head.b, n, first->matmul_scratch, m->pool);
+    head_forward(first, logits, hidden, n);
     for (int32_t i = 0; i < n; i++) {
         struct gf_session *s = sessions[i];
         advance(s, ids + i, 1);
@@ -395,8 +458,7 @@ const float *gf_session_logits(struct gf_session *s, int32_t row0, int32_t n, st
     if (s->trace) s->trace->last = gf_now_ms();
     for (int32_t i = 0; i < n; i += GF_CHUNK) {
         const int32_t rows = n - i < GF_CHUNK ? n - i : GF_CHUNK;
-        gf_matmul(s->logits + (int64_t)i * v, v, s->hidden + (int64_t)(row0 + i) * d, d, gf_model_head(m), m->w.head.b,
-                  rows, s->matmul_scratch, m->pool);
+        head_forward(s, s->logits + (int64_t)i * v, s->hidden + (int64_t)(row0 + i) * d, rows);
     }
     gf_mark(s->trace, GF_STACK_DECODER, -1, GF_OP_HEAD);
     s->logits_row0 = row0;

@@ -4,6 +4,7 @@
 #define GF_SESSION_H
 #include "base/arena.h"
 #include "base/rng.h"
+#include "model/embed.h"
 #include "model/kv.h"
 #include "model/model.h"
 #include "model/observe/observe.h"
@@ -14,7 +15,8 @@ struct gf_session {
     const struct gf_model *model;
     int32_t context;
     struct gf_kv kv;
-    int32_t *ids; /* [kv.length] tokens held, for the repetition penalty */
+    int32_t planned; /* the length of gf_session_plan; 0: none */
+    int32_t *ids;    /* [kv.length] tokens held, for the repetition penalty */
     int32_t ids_room;
     /* encoder_decoder: the source's keys and values in every decoder layer */
     struct gf_kv cross;
@@ -27,7 +29,8 @@ struct gf_session {
     struct gf_arena scratch;
     int32_t scratch_rows, scores_ld;
     struct gf_bufs bufs;
-    float *pos, *scores;
+    struct gf_embedded embedded;
+    float *scores;
     void *matmul_scratch;
     /* results of the last eval and encode */
     float *hidden, *encoded; /* [rows, d_model] after the final norm */

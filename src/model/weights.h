@@ -12,39 +12,45 @@ struct gf_linear { /* y = x W^T + b */
 };
 
 struct gf_norm {
-    float *gain; /* [d_model] */
+    float *gain; /* [d_model]; NULL by config: 1 */
     float *bias; /* [d_model]; NULL for RMSNorm or by config */
 };
 
 struct gf_attn {
     /* self: rows q | k | v, [(n_heads + 2 n_kv_heads) d_head, d_model]; cross: rows q alone */
     struct gf_linear in;
-    struct gf_linear kv;    /* cross only: rows k | v, read from the encoder's output */
-    struct gf_linear o;     /* [d_model, n_heads d_head] */
-    float *q_norm, *k_norm; /* [d_head] each; qk_norm only */
+    struct gf_linear kv; /* cross only: rows k | v, read from the encoder's output */
+    struct gf_linear o;  /* [d_model, n_heads d_head] */
+    /* qk_norm only. qk_norm_span head: [d_head] each; else [n_heads d_head] and [n_kv_heads d_head] */
+    struct gf_norm q_norm, k_norm;
 };
 
 struct gf_ffn {
-    struct gf_linear up;   /* [d_ff, d_model]; SwiGLU: rows gate | up, [2 d_ff, d_model] */
+    struct gf_linear up;   /* [d_ff, d_model]; gated: rows gate | up, [2 d_ff, d_model] */
     struct gf_linear down; /* [d_model, d_ff] */
 };
 
 struct gf_block {
-    struct gf_norm norm1; /* before (pre) or after (post) self-attention */
+    struct gf_norm norm1; /* before (pre, sandwich), after (post) or on the output of (output) self-attention */
     struct gf_attn attn;
+    struct gf_norm norm1_post; /* sandwich: on its output */
     struct gf_norm norm_cross; /* decoder blocks of an encoder_decoder */
     struct gf_attn cross;
-    struct gf_norm norm2; /* before or after the feed-forward layer */
+    struct gf_norm norm2; /* as norm1, of the feed-forward layer */
     struct gf_ffn ffn;
+    struct gf_norm norm2_post;
 };
 
 struct gf_weights {
-    struct gf_mat embed;                /* [vocab_size, d_model] */
+    struct gf_mat embed;                /* [vocab_size, d_embed] */
     struct gf_mat encoder_embed;        /* the encoder's, unless shared_embedding */
-    float *position, *encoder_position; /* [context_length, d_model]; learned positions */
+    struct gf_linear embed_project;     /* [d_model, d_embed]; 0 rows where the widths are equal */
+    float *position, *encoder_position; /* [position_offset + context_length, d_model]; learned positions */
+    struct gf_norm embed_norm;          /* embed_norm only */
     struct gf_block *blocks;            /* [n_layers] */
     struct gf_block *encoder_blocks;    /* [n_encoder_layers] of an encoder_decoder */
     struct gf_norm final_norm, encoder_final_norm;
-    struct gf_linear head; /* [vocab_size, d_model]; a tied head is the embedding's matrix itself */
+    struct gf_linear head_project; /* [d_embed, d_model]; as embed_project */
+    struct gf_linear head;         /* [vocab_size, d_embed]; a tied head is the embedding's matrix itself */
 };
 #endif

@@ -3,9 +3,10 @@
 #include "base/bytes.h"
 #include "model/attend_whole.h" /* gf_attend_whole_work */
 #include "model/block.h"
+#include "model/config.h" /* gf_ffn_gated, gf_norm_before, gf_norm_of_output */
 #include "model/dropout.h"
 #include "model/embed.h"
-#include "model/linear.h"
+#include "model/head.h"
 #include "model/norm.h"
 #include "model/position.h"
 #include "train/loss.h"
@@ -26,7 +27,7 @@ static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre
                          int carve) {
     const struct gf_config *c = &g->cfg;
     const int32_t d = c->d_model, wq = c->n_heads * c->d_head, wkv = c->n_kv_heads * c->d_head;
-    const int pre = c->norm_placement == GF_PRE_NORM;
+    const int pre = gf_norm_before(c), post = c->norm_placement == GF_POST_NORM, outputs = gf_norm_of_output(c);
     b->resid_pre = resid_pre;
 #define BUF(field, width) take(g, &b->field, n, width, carve)
     if (pre) BUF(norm1, d);
@@ -36,7 +37,14 @@ static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre
     BUF(z, wq);
     BUF(attn_out, d);
     if (c->qk_norm) BUF(qk_raw, wq + wkv);
-    if (!pre) BUF(sum1, d);
+    b->attn_added = b->attn_out;
+    b->mean1_post = b->mean1, b->rstd1_post = b->rstd1;
+    if (outputs) {
+        BUF(attn_added, d);
+        BUF(mean1_post, 1);
+        BUF(rstd1_post, 1);
+    }
+    if (post) BUF(sum1, d);
     BUF(resid_mid, d);
     if (n_source) {
         if (pre) BUF(norm_cross, d);
@@ -46,16 +54,23 @@ static float *plan_layer(struct gf_graph *g, struct gf_bufs *b, float *resid_pre
         take(g, &b->cross_kv, n_source, 2 * wkv, carve);
         BUF(cross_z, wq);
         BUF(cross_out, d);
-        if (!pre) BUF(sum_cross, d);
+        if (post) BUF(sum_cross, d);
         BUF(resid_cross, d);
     }
     if (pre) BUF(norm2, d);
     BUF(mean2, 1);
     BUF(rstd2, 1);
-    BUF(ffn_pre, c->ffn == GF_SWIGLU ? 2 * c->d_ff : c->d_ff);
+    BUF(ffn_pre, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff);
     BUF(ffn_post, c->d_ff);
     BUF(ffn_out, d);
-    if (!pre) BUF(sum2, d);
+    b->ffn_added = b->ffn_out;
+    b->mean2_post = b->mean2, b->rstd2_post = b->rstd2;
+    if (outputs) {
+        BUF(ffn_added, d);
+        BUF(mean2_post, 1);
+        BUF(rstd2_post, 1);
+    }
+    if (post) BUF(sum2, d);
     BUF(resid_post, d);
 #undef BUF
     return b->resid_post;
@@ -67,20 +82,35 @@ static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t 
     take(g, &b->resid, n, d, carve);
     take(g, &b->out, n, d, carve);
     take(g, &b->in, n, d, carve);
+    take(g, &b->first, c->parallel_residual ? n : 0, d, carve);
     take(g, &b->qkv, n, wq + 2 * wkv, carve);
     take(g, &b->z, n, wq, carve);
-    take(g, &b->ffn_pre, n, c->ffn == GF_SWIGLU ? 2 * c->d_ff : c->d_ff, carve);
+    take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff, carve);
     take(g, &b->ffn_post, n, c->d_ff, carve);
     if (n_source) take(g, &b->cross_kv, n_source, 2 * wkv, carve);
+}
+
+static void plan_embedded(struct gf_graph *g, struct gf_embedded *e, int32_t n, int carve) {
+    const struct gf_config *c = &g->cfg;
+    take(g, &e->rows, gf_embed_projected(c) ? n : 0, gf_embed_width(c), carve);
+    take(g, &e->pos, n, c->d_model, carve);
+    take(g, &e->sum, c->embed_norm ? n : 0, c->d_model, carve);
+    take(g, &e->mean, c->embed_norm ? n : 0, 1, carve);
+    take(g, &e->rstd, c->embed_norm ? n : 0, 1, carve);
 }
 
 /* All buffers: without `carve` their size is summed, with it they are taken from the arena. */
 static void plan(struct gf_graph *g, int carve) {
     const struct gf_config *c = &g->cfg;
-    const int32_t d = c->d_model, n = g->max_rows, m = g->max_source, most = n > m ? n : m;
+    const int32_t d = c->d_model, n = g->max_rows, m = g->max_source;
+    const int projected = gf_embed_projected(c);
     g->bytes = 0;
     take(g, &g->table, c->context_length, gf_position_width(c), carve);
-    take(g, &g->pos, most, d, carve);
+    plan_embedded(g, &g->decoder_embedded, n, carve);
+    take(g, &g->drows, projected ? n : 0, gf_embed_width(c), carve);
+    take(g, &g->projected, projected ? LOSS_ROWS : 0, gf_embed_width(c), carve);
+    take(g, &g->dprojected, projected ? LOSS_ROWS : 0, gf_embed_width(c), carve);
+    take(g, &g->capped, c->logit_softcap > 0 ? LOSS_ROWS : 0, c->vocab_size, carve);
     take(g, &g->work, (int64_t)gf_attend_whole_work(c->context_length) + c->d_head, 1, carve);
     take(g, &g->logits, LOSS_ROWS, c->vocab_size, carve);
     take(g, &g->hidden, n, d, carve);
@@ -96,10 +126,18 @@ static void plan(struct gf_graph *g, int carve) {
     take(g, &g->dmemory, m, d, carve);
     take(g, &g->memory_mean, m, 1, carve);
     take(g, &g->memory_rstd, m, 1, carve);
+    plan_embedded(g, &g->encoder_embedded, m, carve);
     take(g, &g->embedded_source, m, d, carve);
     x = g->embedded_source;
     for (int32_t l = 0; l < c->n_encoder_layers; l++) x = plan_layer(g, &g->encoder[l], x, m, 0, carve);
     plan_back(g, &g->back_encoder, m, 0, carve);
+}
+
+const char *gf_graph_lacks(const struct gf_config *cfg) {
+    if (cfg->clip_qkv > 0) return "clip_qkv";
+    if (cfg->rope_scaling == GF_ROPE_SCALING_DYNAMIC) return "rope_scaling dynamic";
+    if (cfg->rope_scaling == GF_ROPE_SCALING_LONGROPE) return "rope_scaling longrope";
+    return NULL;
 }
 
 int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_rows, int32_t max_source,
@@ -119,7 +157,7 @@ int gf_graph_open(struct gf_graph *g, const struct gf_config *cfg, int32_t max_r
     plan(g, 0);
     if (g->bytes == GF_TOO_MUCH || gf_arena_open(&g->arena, g->bytes)) goto no_memory;
     plan(g, 1);
-    if (g->table) gf_position_table(cfg, g->table, 0, cfg->context_length);
+    if (g->table) gf_position_table(cfg, g->table, 0, cfg->context_length, 0);
     return 0;
 no_memory:
     gf_graph_close(g);
@@ -135,21 +173,22 @@ void gf_graph_close(struct gf_graph *g) {
     memset(g, 0, sizeof *g);
 }
 
-static const float *forward_stack(const struct gf_pass *p, const struct gf_weights *w, float *x, float *pos,
-                                  const int32_t *ids, const struct gf_block *blocks, const struct gf_bufs *bufs,
-                                  int32_t n_layers) {
-    gf_embed_forward(p, w, x, pos, ids);
+static const float *forward_stack(const struct gf_pass *p, const struct gf_weights *w, float *x,
+                                  const struct gf_embedded *e, const int32_t *ids, const struct gf_block *blocks,
+                                  const struct gf_bufs *bufs, int32_t n_layers) {
+    gf_embed_forward(p, w, e, x, ids);
     gf_dropout(p, -1, 0, x, x);
     for (int32_t l = 0; l < n_layers; l++) gf_block_forward(p, l, &blocks[l], &bufs[l]);
     return n_layers ? bufs[n_layers - 1].resid_post : x;
 }
 
-static void backward_stack(const struct gf_pass *p, struct gf_weights *dw, const int32_t *ids,
-                           const struct gf_block *blocks, struct gf_block *dblocks, const struct gf_bufs *bufs,
-                           int32_t n_layers, struct gf_back *back) {
+static void backward_stack(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
+                           const struct gf_embedded *e, float *drows, const int32_t *ids, const struct gf_block *blocks,
+                           struct gf_block *dblocks, const struct gf_bufs *bufs, int32_t n_layers,
+                           struct gf_back *back) {
     for (int32_t l = n_layers - 1; l >= 0; l--) gf_block_backward(p, l, &blocks[l], &dblocks[l], &bufs[l], back);
     gf_dropout(p, -1, 0, back->resid, back->resid);
-    gf_embed_backward(p, dw, back->resid, ids);
+    gf_embed_backward(p, w, dw, e, drows, back->resid, ids);
 }
 
 /* hidden = the final norm of x, or x itself; and its backward. */
@@ -163,7 +202,7 @@ static void end_forward(const struct gf_pass *p, const struct gf_norm *w, float 
 static void end_backward(const struct gf_pass *p, const struct gf_norm *w, struct gf_norm *dw, float *dx,
                          const float *dhidden, const float *x, const float *mean, const float *rstd) {
     if (p->cfg->final_norm)
-        gf_norm_backward(p, w, dw, -1, dx, 0, dhidden, x, mean, rstd, p->n);
+        gf_norm_backward(p, w, dw, GF_P_LN_FINAL, dx, 0, dhidden, x, mean, rstd, p->n);
     else
         memcpy(dx, dhidden, (size_t)p->n * (size_t)p->cfg->d_model * sizeof *dx);
 }
@@ -207,16 +246,12 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
         e->causal = 0;
         e->n = batch->n_source;
         e->segs = g->source_segs;
-        r->last_source = forward_stack(e, w, g->embedded_source, g->pos, batch->source_ids, w->encoder_blocks,
-                                       g->encoder, c->n_encoder_layers);
+        r->last_source = forward_stack(e, w, g->embedded_source, &g->encoder_embedded, batch->source_ids,
+                                       w->encoder_blocks, g->encoder, c->n_encoder_layers);
         end_forward(e, &w->encoder_final_norm, g->memory, r->last_source, g->memory_mean, g->memory_rstd);
     }
-    r->last = forward_stack(p, w, g->embedded, g->pos, batch->ids, w->blocks, g->decoder, c->n_layers);
+    r->last = forward_stack(p, w, g->embedded, &g->decoder_embedded, batch->ids, w->blocks, g->decoder, c->n_layers);
     end_forward(p, &w->final_norm, g->hidden, r->last, g->mean, g->rstd);
-}
-
-static struct gf_linear head_of(const struct gf_config *c, const struct gf_weights *w) {
-    return (struct gf_linear){c->tie_word_embeddings ? w->embed : w->head.w, w->head.b};
 }
 
 /* The loss, from the logits of LOSS_ROWS rows at a time; with dw also the gradients of hidden and of the head. */
@@ -224,25 +259,24 @@ static double head(struct gf_graph *g, const struct gf_pass *p, const struct gf_
                    const struct gf_batch *batch, float scale, const struct run *taught, int32_t n_taught,
                    float *row_loss) {
     const struct gf_config *c = &g->cfg;
-    const struct gf_linear out = head_of(c, w);
-    struct gf_linear dout = {{0}, NULL};
-    if (dw) dout = head_of(c, dw);
     double loss = 0;
     for (int32_t i = 0; i < batch->n; i += LOSS_ROWS) {
         const int32_t n = batch->n - i < LOSS_ROWS ? batch->n - i : LOSS_ROWS;
         const int64_t at = (int64_t)i * c->d_model;
-        gf_linear_forward(p, &out, g->logits, g->hidden + at, n);
+        gf_head_forward(p, w, g->logits, g->projected, g->hidden + at, n);
+        if (g->capped && dw) memcpy(g->capped, g->logits, (size_t)n * (size_t)c->vocab_size * sizeof *g->logits);
         loss += gf_cross_entropy(g->logits, batch->targets + i, n, c->vocab_size, scale, dw != NULL,
                                  row_loss ? row_loss + i : NULL);
         for (int32_t k = 0; k < n_taught; k++) {
             const struct gf_teacher *teacher = &g->teachers[k];
             struct gf_graph *other = teacher->graph;
-            const struct gf_linear teacher_head = head_of(&other->cfg, teacher->w);
-            gf_linear_forward(&taught[k].decoder, &teacher_head, other->logits,
-                              other->hidden + (int64_t)i * other->cfg.d_model, n);
+            gf_head_forward(&taught[k].decoder, teacher->w, other->logits, other->projected,
+                            other->hidden + (int64_t)i * other->cfg.d_model, n);
             gf_distil(g->logits, other->logits, batch->targets + i, n, c->vocab_size, scale * teacher->share);
         }
-        if (dw) gf_linear_backward(p, &out, &dout, g->dhidden + at, 0, g->logits, g->hidden + at, n);
+        if (dw)
+            gf_head_backward(p, w, dw, g->dhidden + at, g->logits, g->capped, g->projected, g->dprojected,
+                             g->hidden + at, n);
     }
     return loss;
 }
@@ -259,15 +293,17 @@ double gf_graph_run(struct gf_graph *g, const struct gf_weights *w, struct gf_we
 
     end_backward(&r.decoder, &w->final_norm, &dw->final_norm, g->back.resid, g->dhidden, r.last, g->mean, g->rstd);
     if (c->kind != GF_ENCODER_DECODER) {
-        backward_stack(&r.decoder, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers, &g->back);
+        backward_stack(&r.decoder, w, dw, &g->decoder_embedded, g->drows, batch->ids, w->blocks, dw->blocks, g->decoder,
+                       c->n_layers, &g->back);
         return loss;
     }
     g->back.memory = g->dmemory;
     memset(g->dmemory, 0, (size_t)batch->n_source * (size_t)c->d_model * sizeof *g->dmemory);
-    backward_stack(&r.decoder, dw, batch->ids, w->blocks, dw->blocks, g->decoder, c->n_layers, &g->back);
+    backward_stack(&r.decoder, w, dw, &g->decoder_embedded, g->drows, batch->ids, w->blocks, dw->blocks, g->decoder,
+                   c->n_layers, &g->back);
     end_backward(&r.encoder, &w->encoder_final_norm, &dw->encoder_final_norm, g->back_encoder.resid, g->dmemory,
                  r.last_source, g->memory_mean, g->memory_rstd);
-    backward_stack(&r.encoder, dw, batch->source_ids, w->encoder_blocks, dw->encoder_blocks, g->encoder,
-                   c->n_encoder_layers, &g->back_encoder);
+    backward_stack(&r.encoder, w, dw, &g->encoder_embedded, g->drows, batch->source_ids, w->encoder_blocks,
+                   dw->encoder_blocks, g->encoder, c->n_encoder_layers, &g->back_encoder);
     return loss;
 }

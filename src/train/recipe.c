@@ -119,7 +119,7 @@ int32_t gf_recipe_complete(struct gf_recipe *r, struct gf_error *err) {
 }
 
 /* A field of the configuration: a word, true, false or a number. */
-static int32_t set_field(struct gf_recipe *r, int32_t field, const char *value, struct gf_error *err) {
+static int32_t set_value(struct gf_recipe *r, int32_t field, const char *value, struct gf_error *err) {
     const char *key = gf_field_name(field), *word = gf_field_word(field, 0);
     const int flag = gf_field_is_flag(field), yes = flag && !strcmp(value, "true");
     char *end;
@@ -131,6 +131,21 @@ static int32_t set_field(struct gf_recipe *r, int32_t field, const char *value, 
     char found[332];
     snprintf(found, sizeof found, "\"%s\"", value);
     return gf_field_refuse(field, found, err);
+}
+
+static void trim(char *out, size_t room, const char *from, const char *to);
+
+/* A field, or a list of them with commas between. */
+static int32_t set_field(struct gf_recipe *r, int32_t field, const char *value, struct gf_error *err) {
+    if (!gf_field_is_list(field)) return set_value(r, field, value, err);
+    int32_t status = GF_OK;
+    for (const char *end; status == GF_OK && *value; value = *end ? end + 1 : end) {
+        char one[64];
+        end = value + strcspn(value, ",");
+        trim(one, sizeof one, value, end);
+        status = set_value(r, field, one, err);
+    }
+    return status;
 }
 
 static int32_t set(struct gf_recipe *r, const char *key, const char *value, struct gf_error *err) {

@@ -33,6 +33,9 @@ int32_t gf_trainer_open(struct gf_trainer *t, const struct gf_config *cfg, const
     const int32_t status = gf_config_check(cfg, err);
     if (status != GF_OK) return status;
     if (cfg->kind == GF_ENCODER) return gf_fail(err, GF_ERR_UNSUPPORTED, "an encoder alone has no next token to learn");
+    if (gf_graph_lacks(cfg))
+        return gf_fail(err, GF_ERR_UNSUPPORTED, "models with %s cannot be trained: its gradient is not implemented",
+                       gf_graph_lacks(cfg));
     if (data && data->pairs != (cfg->kind == GF_ENCODER_DECODER))
         return gf_fail(err, GF_ERR_CONFIG, "pairs train an encoder_decoder, stories a decoder");
     const int32_t batch = options->batch_tokens, rows = options->micro_tokens < batch ? options->micro_tokens : batch;

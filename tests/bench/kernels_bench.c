@@ -189,6 +189,12 @@ static struct work matrices(int type, int rows, int cols, int n, uint64_t bytes)
 
 static void done(struct work *w) { free(w->mats), free(w->memory), free(w->x), free(w->y), free(w->scratch); }
 
+/* The nearest width that is whole blocks of the type. */
+static int whole_blocks(int cols, int type) {
+    const int per = gf_dtypes[type].block_cols;
+    return (cols + per / 2) / per * per;
+}
+
 static void one_token(void) {
     static const struct {
         uint64_t bytes;
@@ -209,10 +215,10 @@ static void one_token(void) {
                 limit = limit_read(at[i].bytes);
                 printf("%-34s %7.1f GB/s\n", at[i].level, limit);
             }
-            struct work w = matrices(type, at[i].rows, at[i].cols, 1, at[i].bytes);
+            struct work w = matrices(type, at[i].rows, whole_blocks(at[i].cols, type), 1, at[i].bytes);
             double ms = measure(&w), rate = (double)w.bytes / ms * 1e-6;
-            printf("%-18s %5d x %-5d     %7.1f GB/s  %3.0f %%  %8.2f G weights/s\n", name, at[i].rows, at[i].cols, rate,
-                   100 * rate / limit, (double)at[i].rows * at[i].cols / ms * 1e-6);
+            printf("%-18s %5d x %-5d     %7.1f GB/s  %3.0f %%  %8.2f G weights/s\n", name, w.rows, w.cols, rate,
+                   100 * rate / limit, (double)w.rows * w.cols / ms * 1e-6);
             fflush(stdout);
             done(&w);
         }
@@ -234,10 +240,11 @@ static void many_tokens(void) {
                 printf("%-34s %7.1f GFLOPS\n", "multiply, add", flops);
                 ops = limit_int8(&l);
             }
-            struct work w = matrices(type, shapes[s][0], shapes[s][1], shapes[s][2], 1);
+            struct work w = matrices(type, shapes[s][0], whole_blocks(shapes[s][1], type), shapes[s][2], 1);
             double n = 2.0 * w.rows * w.cols * w.n, ms = measure(&w);
             printf("%-18s %5d x %-5d     %7.1f %s %3.0f %%\n", name, w.rows, w.cols, n / ms * 1e-6,
-                   type < GF_Q8_0 ? "GFLOPS" : "GOPS  ", 100 * n / ms * 1e-6 / (type < GF_Q8_0 ? flops : ops));
+                   !gf_dtype_is_quantized(type) ? "GFLOPS" : "GOPS  ",
+                   100 * n / ms * 1e-6 / (!gf_dtype_is_quantized(type) ? flops : ops));
             fflush(stdout);
             done(&w);
         }

@@ -229,7 +229,7 @@ static void llama3_scaling_follows_its_factors(void) {
         c.d_head = 64, c.rope_scaling = GF_ROPE_SCALING_LLAMA3, c.rope_theta = 500000;
         c.rope_factor = cases[i].factor, c.rope_low_freq_factor = cases[i].low;
         c.rope_high_freq_factor = cases[i].high, c.rope_original_context = cases[i].old;
-        gf_position_table(&c, table, 10, 2);
+        gf_position_table(&c, table, 10, 2, 0);
         for (int j = 0; j < 32; j++) {
             const double f = pow(500000, -2.0 * j / 64), wave = 2 * acos(-1) / f, old = cases[i].old,
                          low = (double)cases[i].low, high = (double)cases[i].high, factor = (double)cases[i].factor;

@@ -22,6 +22,15 @@
 #define gf_field_find               gf64_field_find
 #define gf_field_word               gf64_field_word
 #define gf_field_is_flag            gf64_field_is_flag
+#define gf_field_is_list            gf64_field_is_list
+#define gf_config_count             gf64_config_count
+#define gf_config_get_at            gf64_config_get_at
+#define gf_score_scale              gf64_score_scale
+#define gf_position_reach           gf64_position_reach
+#define gf_alibi_slope              gf64_alibi_slope
+#define gf_head_forward             gf64_head_forward
+#define gf_head_backward            gf64_head_backward
+#define gf_graph_lacks              gf64_graph_lacks
 #define gf_field_refuse             gf64_field_refuse
 #define gf_roster_walk              gf64_roster_walk
 #define gf_roster_count             gf64_roster_count
@@ -117,6 +126,7 @@
 #include "../../src/model/dropout.c"
 #include "../../src/model/embed.c"
 #include "../../src/model/ffn.c"
+#include "../../src/model/head.c"
 #include "../../src/model/linear.c"
 #include "../../src/model/norm.c"
 #include "../../src/model/position.c"
@@ -190,7 +200,7 @@ static void check_gradients(const char *name, const struct gf_config *c, double 
                 uniform() * 0.5 + (w.list[i].t.rank == 1 && ends(w.list[i].t.name, ".weight"));
     const struct gf_batch b = fixed_batch(c->vocab_size, c->kind == GF_ENCODER_DECODER);
     gf_graph_run(&graph, &w.w, &g.w, &b, 1, dropout, 7, NULL);
-    const double h = c->ffn == GF_RELU ? 1e-5 : 3e-5;
+    const double h = gf_ffn_activation(c) == GF_RELU ? 1e-5 : 3e-5;
     double worst = 0;
     uint64_t count = 0;
     for (int32_t i = 0; i < w.n_list; i++) {
@@ -272,6 +282,48 @@ static void gradients_of_decoders_match_central_differences(void) {
     VARIANT("no norm, no final norm, no position", c.use_norm = c.use_final_norm = 0, c.use_position = 0);
 }
 
+static struct gf_list flags(int32_t n, int first, int second) {
+    struct gf_list list = {.n = n, .at = {first, second}};
+    return list;
+}
+
+/* The parts that only some families have. */
+static void gradients_of_further_families_match_central_differences(void) {
+    VARIANT("silu", c.ffn = GF_SILU);
+    VARIANT("reglu", c.ffn = GF_REGLU);
+    VARIANT("geglu_erf", c.ffn = GF_GEGLU_ERF);
+    VARIANT("geglu_tanh, sandwich norms, two layers", c.ffn = GF_GEGLU_TANH, c.norm_placement = GF_SANDWICH_NORM,
+            c.n_layers = 2);
+    VARIANT("norms of outputs, q and k norms of projections", c.norm_placement = GF_OUTPUT_NORM, c.qk_norm = 1,
+            c.qk_norm_span = GF_SPAN_PROJECTION, c.n_heads = 4);
+    VARIANT("norms of outputs, no residual", c.norm_placement = GF_OUTPUT_NORM, c.use_residual = 0);
+    VARIANT("norms of outputs, layernorm, relu", gpt2(&c), c.norm_placement = GF_OUTPUT_NORM, c.ffn = GF_RELU);
+    VARIANT("parallel, two norms, a part of each head rotates", gpt2(&c), c.position = GF_POS_ROPE,
+            c.parallel_residual = 1, c.rotary_dim = 2, c.n_layers = 2);
+    VARIANT("parallel, one norm, adjacent pairs, head with bias", gpt2(&c), c.position = GF_POS_ROPE,
+            c.parallel_residual = c.shared_norm = 1, c.d_head = 6, c.rotary_dim = 4, c.rope_pairs = GF_ROPE_ADJACENT,
+            c.tie_word_embeddings = 0, c.bias_head = 1);
+    VARIANT("parallel, one norm, no residual", c.parallel_residual = c.shared_norm = 1, c.use_residual = 0);
+    VARIANT("q and k norms: layernorm with bias", c.qk_norm = 1, c.qk_norm_kind = GF_QK_LAYERNORM, c.bias_qk_norm = 1,
+            c.n_heads = 4);
+    VARIANT("q and k norms: layernorm, one for each head", c.qk_norm = 1, c.qk_norm_kind = GF_QK_LAYERNORM,
+            c.qk_norm_span = GF_SPAN_EACH_HEAD, c.n_heads = 4);
+    VARIANT("norms without weights", gpt2(&c), c.norm_gain = c.bias_norm = 0);
+    VARIANT("windows and frequencies of their own in one layer", c.n_layers = 2, c.sliding_window = 3,
+            c.window_layers = flags(2, 1, 0), c.rope_local_theta = 30, c.rope_scaling = GF_ROPE_SCALING_LINEAR,
+            c.rope_factor = 4);
+    VARIANT("one layer without rotation", c.n_layers = 2, c.rope_layers = flags(2, 1, 0));
+    VARIANT("yarn", c.rope_scaling = GF_ROPE_SCALING_YARN, c.rope_factor = 4, c.rope_original_context = 64,
+            c.rope_attention_factor = 1.25);
+    VARIANT("alibi, three heads, a norm of the embedding", gpt2(&c), c.position = GF_POS_ALIBI, c.n_heads = 3,
+            c.n_kv_heads = 3, c.d_head = 2, c.embed_norm = 1);
+    VARIANT("soft caps of scores and logits", c.score_softcap = 0.7, c.logit_softcap = 0.9);
+    VARIANT("four factors", c.embedding_scale = 3, c.residual_scale = 0.35, c.score_scale = 0.8, c.logit_scale = 0.3);
+    VARIANT("narrower embedding, offset positions, post-norm", gpt2(&c), c.d_embed = 6, c.position_offset = 2,
+            c.norm_placement = GF_POST_NORM, c.final_norm = 0, c.ffn = GF_RELU);
+    VARIANT("wider embedding, untied", c.d_embed = 10, c.tie_word_embeddings = 0);
+}
+
 static void gradients_of_encoder_decoders_match_central_differences(void) {
     VARIANT("2017, one embedding, untied, two layers", original(&c), c.n_layers = c.n_encoder_layers = 2);
     VARIANT("2017, tied, own embeddings, learned", original(&c), c.tie_word_embeddings = 1, c.shared_embedding = 0,
@@ -288,6 +340,12 @@ static void gradients_with_dropout_match_central_differences(void) {
     check_gradients("dropout 0.3", &c, 0.3, gf_gemm_ref);
     original(&c);
     check_gradients("dropout 0.3, 2017", &c, 0.3, gf_gemm_ref);
+    c = base();
+    c.parallel_residual = 1;
+    check_gradients("dropout 0.3, parallel", &c, 0.3, gf_gemm_ref);
+    c = base();
+    c.norm_placement = GF_SANDWICH_NORM, c.residual_scale = 0.4;
+    check_gradients("dropout 0.3, sandwich, residual scale", &c, 0.3, gf_gemm_ref);
 }
 
 /* Two teachers of another architecture. The loss is the cross-entropy with the mixed targets; the test computes it from
@@ -389,6 +447,7 @@ static void gradients_with_the_own_matrix_product_match_central_differences(void
 
 int main(void) {
     RUN(gradients_of_decoders_match_central_differences);
+    RUN(gradients_of_further_families_match_central_differences);
     RUN(gradients_of_encoder_decoders_match_central_differences);
     RUN(gradients_with_dropout_match_central_differences);
     RUN(gradients_with_two_teachers_match_central_differences);

@@ -4,7 +4,7 @@
  * All outputs of the fast kernels go into one hash, which is recorded here, because the native, SIMD128 and relaxed
  * builds must have the same and cannot run in one process. It changes with the arithmetic and with the inputs of these
  * tests; the new value is then that of the native build. */
-#define EVERY_BUILD 0x674963680f898498u
+#define EVERY_BUILD 0x035722c70270d77cu
 
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "base/half.h"
@@ -439,16 +439,31 @@ static void quantising_loses_at_most_half_a_step(void) {
                     least = fminf(least, x[j]), most = fmaxf(most, x[j]);
                     top = fmaxf(top, fabsf(x[j]));
                 }
+                double bound = 0, span = most - least, depth = fmax(-least, 0), height = fmax(most, 0);
                 /* half a step, and the rounding of the scale to f16 (2^-11 of it, or of the whole) */
-                double bound = type == GF_F32    ? 0
-                               : type == GF_F16  ? fmax(fabsf(x[i]) * 0x1p-11, 0x1p-25)
-                               : type == GF_BF16 ? fabsf(x[i]) * 0x1p-8
-                               : type == GF_Q8_0 ? top / 127 * 0.5 + top * 0x1p-11
-                               : type == GF_Q4_0 ? top / 8 * 0.5 + top * 0x1p-11
-                                                 : (most - least) / 15 * 0.5 + 2 * top * 0x1p-10;
-                if (type >= GF_Q8_0) bound += 128 * 0x1p-24; /* scales below f16's normal range */
-                /* q4_0 has -8 to +7 steps: at the positive end the error may be a whole step */
+                switch (type) {
+                case GF_F16: bound = fmax(fabsf(x[i]) * 0x1p-11, 0x1p-25); break;
+                case GF_BF16: bound = fabsf(x[i]) * 0x1p-8; break;
+                case GF_Q8_0: bound = top / 127 * 0.5 + top * 0x1p-11; break;
+                case GF_Q4_0: bound = top / 8 * 0.5 + top * 0x1p-11; break;
+                case GF_Q5_0: bound = top / 16 * 0.5 + top * 0x1p-11; break;
+                case GF_Q4_1: bound = span / 15 * 0.5 + 2 * top * 0x1p-10; break;
+                case GF_Q5_1: bound = span / 31 * 0.5 + 2 * top * 0x1p-10; break;
+                /* scales and minima are rounded to 63rds of the largest of the block, which is at most 2 range / 15 and
+                 * range here; a scale that is too small by half of that loses 15 times as much at the ends */
+                case GF_Q4_K:
+                    bound = (depth + height) / 15 * 0.5 + (2 * range + range) / 63 * 0.5 + range * 0x1p-9;
+                    break;
+                /* scales are rounded to 128ths of the largest, which is at most range / 32; 32 of them at the end */
+                case GF_Q6_K: bound = top / 32 * 0.5 + range / 128 * 0.5 + range * 0x1p-10; break;
+                }
+                if (gf_dtype_is_quantized(type)) bound += 128 * 0x1p-24; /* scales below f16's normal range */
+                if (type == GF_Q4_K) bound += 15 * 63 * 0x1p-24;
+                if (type == GF_Q6_K) bound += 32 * 128 * 0x1p-24;
+                /* at the positive end the error may be a whole step: q4_0 has -8 to +7 steps */
                 if (type == GF_Q4_0 && fabsf(x[i]) > top * 0.9) bound += top / 8 * 0.5;
+                if (type == GF_Q5_0 && fabsf(x[i]) > top * 0.9) bound += top / 16 * 0.5;
+                if (type == GF_Q6_K) bound += top / 32 * 0.5;
                 CHECK_NEAR(y[i], x[i], bound);
             }
         }

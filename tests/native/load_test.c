@@ -176,10 +176,10 @@ static void a_stack_may_be_stored_in_two_weight_types(void) {
 static void a_scale_or_minimum_that_is_not_finite_is_refused_with_the_first_element_of_its_block(void) {
     static const struct {
         int32_t dtype, at; /* byte of a half in the block */
-    } halves[] = {{GF_Q8_0, 0}, {GF_Q4_0, 0}, {GF_Q4_1, 0}, {GF_Q4_1, 2}};
+    } halves[] = {{GF_Q8_0, 0}, {GF_Q4_0, 0}, {GF_Q4_1, 0}, {GF_Q4_1, 2}, {GF_Q5_0, 0}, {GF_Q5_1, 0}, {GF_Q5_1, 2}};
     static const uint16_t odd[] = {0x7c00, 0xfc00, 0x7e00, 0xffff}; /* infinities and NaNs */
     const struct gf_config c = wide_config(1);                      /* rows of 3 blocks */
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
         for (int k = 0; k < 4; k++) {
             uint8_t dtypes[64], rows[6 * 34] = {0};
             memset(dtypes, halves[i].dtype, sizeof dtypes);

@@ -782,7 +782,7 @@ static void impossible_configurations_are_refused(void) {
     REFUSED(c.context_length = 0, "context_length");
     REFUSED(c.norm_eps = -0.1f, "norm_eps is -0.1, expected a number from 0 to 1");
     REFUSED(c.norm_eps = NAN, "norm_eps is NaN");
-    REFUSED(c.ffn = 4, "ffn is 4, expected one of relu, gelu_erf, gelu_tanh, swiglu");
+    REFUSED(c.ffn = 8, "ffn is 8, expected one of relu, gelu_erf, gelu_tanh, swiglu, silu, reglu, geglu_erf, geglu_tanh");
     REFUSED(c.causal = 7, "causal is 7, expected true or false");
     REFUSED(c.rope_theta = 0, "rope_theta");
     REFUSED((c.rope_scaling = GF_ROPE_SCALING_LINEAR, c.rope_factor = 0), "rope_factor");

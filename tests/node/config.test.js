@@ -25,10 +25,14 @@ const names = Object.keys(FIELDS);
 const engine = await Engine.start(await engineModule());
 const base = { vocab_size: 300, d_model: 48, n_layers: 2, n_heads: 4 };
 
+const isList = (name) => 'entries' in FIELDS[name];
 /** Real numbers as the engine keeps them. */
 const asFloats = (config) =>
   Object.fromEntries(
-    Object.entries(config).map(([name, value]) => [name, FIELDS[name].type === 'real' ? Math.fround(value) : value]),
+    Object.entries(config).map(([name, value]) => {
+      const { type } = FIELDS[name];
+      return [name, type === 'real' ? Math.fround(value) : type === 'reals' ? value.map(Math.fround) : value];
+    }),
   );
 
 /** The completed configuration, or the sentence of the refusal. */
@@ -53,20 +57,30 @@ function inC(fields) {
     return new TextDecoder().decode(text.slice(0, text.indexOf(0)));
   };
   try {
-    bytes().fill(0xa5, config, config + schema.config_bytes); // fields that are not given hold anything
+    x.gf_config_default(config);
+    // fields that are not given hold anything, except lists, which are empty: they are appended to, and stand last
+    const lists = names.filter(isList).reduce((n, name) => n + 4 * (1 + FIELDS[name].entries), 0);
+    bytes().fill(0xa5, config, config + schema.config_bytes - lists);
     bytes().fill(0, given, given + names.length);
     for (const [name, value] of Object.entries(fields)) {
       const field = schema.fields.indexOf(name);
-      const number = typeof value === 'string' ? schema.enums[name].indexOf(value) : Number(value);
-      if (x.gf_config_set(config, field, number, error) < 0) return sentence();
+      for (const one of [value].flat()) {
+        const number = typeof one === 'string' ? schema.enums[name].indexOf(one) : Number(one);
+        if (x.gf_config_set(config, field, number, error) < 0) return sentence();
+      }
       bytes()[given + field] = 1;
     }
     if (x.gf_config_complete(config, given, error) < 0) return sentence();
     assert.equal(x.gf_config_check(config, error), 0, 'what is complete passes the check');
     return Object.fromEntries(
       names.map((name) => {
-        const value = x.gf_config_get(config, schema.fields.indexOf(name));
+        const field = schema.fields.indexOf(name);
+        const value = x.gf_config_get(config, field);
         const { type } = FIELDS[name];
+        const list = Array.from({ length: isList(name) ? x.gf_config_count(config, field) : 0 }, (_, i) =>
+          x.gf_config_get_at(config, field, i),
+        );
+        if (isList(name)) return [name, type === 'flags' ? list.map(Boolean) : list];
         return [name, type === 'word' ? schema.enums[name][value] : type === 'flag' ? Boolean(value) : value];
       }),
     );
@@ -87,8 +101,18 @@ function anyValue(name) {
   const field = FIELDS[name];
   if (field.type === 'word') return fc.constantFrom(...field.words);
   if (field.type === 'flag') return fc.boolean();
+  if (field.type === 'flags') return fc.array(fc.boolean(), { maxLength: 4 });
+  if (field.type === 'reals') return fc.array(fc.constantFrom(0.5, 1, 4, 0.3, 0), { minLength: 2, maxLength: 2 });
   const { least, most } = field;
-  const usual = { d_model: [12, 24, 48, 60], n_heads: [1, 2, 3, 4, 6], n_kv_heads: [1, 2, 3], d_head: [4, 6, 7, 8] };
+  const usual = {
+    d_model: [12, 24, 48, 60],
+    n_heads: [1, 2, 3, 4, 6],
+    n_kv_heads: [1, 2, 3],
+    d_head: [4, 6, 7, 8],
+    rotary_dim: [2, 4, 4, 5],
+    rope_theta: [10000, 1, 0.5],
+    rope_beta_slow: [1, 4, 100],
+  };
   const edges = [least, most, least - 1, most * 2, 0, NaN, Infinity, 0.5, 1e21];
   const plain = usual[name] ?? (field.type === 'real' ? [0.000001, 0.1, 0.25, 1, 2.5, 4, 10000] : [1, 2, 3, 8, 100]);
   return fc.oneof(
@@ -104,9 +128,13 @@ const anyConfig = fc
       .record({
         missing: fc.constantFrom(...Array(30).fill(null), ...Object.keys(base)),
         alone: fc.boolean(),
+        common: fc.constantFrom(true, true, true, false),
       })
-      .map(({ missing, alone }) => {
+      .map(({ missing, alone, common }) => {
         const all = { ...base, ...fields };
+        // likewise fields that few architectures have
+        const rare = ['position_offset', 'd_embed', 'shared_norm', 'parallel_residual', 'rope_local_theta'];
+        if (common) for (const name of [...rare, 'rotary_dim', 'rope_scaling', 'norm_placement']) delete all[name];
         // where an encoder or a decoder only is tried, fields of encoder-decoders would refuse nearly every case
         if (alone && all.kind !== 'encoder_decoder')
           for (const name of ['n_encoder_layers', 'shared_embedding']) delete all[name];
@@ -122,15 +150,22 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
     assert.equal(typeof both(base), 'object');
     for (const name of names) {
       const field = FIELDS[name];
-      const values =
-        field.type === 'word' ? field.words : field.type === 'flag' ? [false, true] : [field.least, field.most];
+      const values = {
+        word: field.words,
+        flag: [false, true],
+        flags: [[], [true], [false, true], Array(field.entries).fill(false)],
+        reals: [[], [field.least], [field.most, 1]],
+      }[field.type] ?? [field.least, field.most];
       for (const value of values) both({ ...base, [name]: value });
     }
     for (const kind of FIELDS.kind.words)
       for (const norm of FIELDS.norm.words)
         for (const norm_placement of FIELDS.norm_placement.words)
           for (const ffn of FIELDS.ffn.words)
-            assert.equal(typeof both({ ...base, kind, norm, norm_placement, ffn }), 'object');
+            assert.equal(
+              typeof both({ ...base, kind, norm, norm_placement, ffn }),
+              kind !== 'decoder' && ['sandwich', 'output'].includes(norm_placement) ? 'string' : 'object',
+            );
   });
 
   test('the documented defaults', () => {
@@ -153,7 +188,7 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
 
   test('every limit, and what lies beyond it', () => {
     for (const [name, field] of Object.entries(FIELDS)) {
-      if (field.type === 'word' || field.type === 'flag') continue;
+      if (!['whole', 'real'].includes(field.type)) continue;
       const { least, most } = field;
       const sentence = `expected a ${field.type === 'whole' ? 'whole ' : ''}number from ${least} to ${most}`;
       for (const value of [least, most])
@@ -161,6 +196,18 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       const beyond = field.type === 'whole' ? [least - 1, most + 1, least + 0.5] : [least - 0.5, most * 2, -1];
       for (const value of [...beyond, NaN, Infinity, -Infinity, 1e300, -1.5e-7])
         assert.equal(both({ ...base, [name]: value }), `${name} is ${value}, ${sentence}`);
+    }
+    for (const name of names.filter(isList)) {
+      const { type, entries, least, most } = FIELDS[name];
+      const range = type === 'flags' ? 'true or false' : `a number from ${least} to ${most}`;
+      assert.equal(
+        both({ ...base, [name]: [1, -1].slice(type === 'flags' ? 1 : 0) }),
+        `${name} is -1, expected ${range}`,
+      );
+      const full = Array(entries).fill(type === 'flags' ? true : 1);
+      assert.equal(both({ ...base, [name]: full })[name].length, entries);
+      assert.equal(both({ ...base, [name]: [...full, full[0]] }), `${name} has more than ${entries} values`);
+      assert.equal(inJavaScript({ ...base, [name]: 3 }), `${name} is 3, expected a list`);
     }
     assert.equal(both({ ...base, causal: 2 }), 'causal is 2, expected true or false');
     assert.equal(both({ ...base, norm: 2 }), 'norm is 2, expected one of layernorm, rmsnorm');
@@ -180,6 +227,7 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
   test('flags of parts that the architecture lacks are false, whatever was given', () => {
     const without = {
       bias_norm: { norm: 'rmsnorm' },
+      bias_qk_norm: { qk_norm: true },
       tie_word_embeddings: { kind: 'encoder' },
       bias_head: { kind: 'encoder' },
     };
@@ -190,12 +238,19 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
 
   test('each rule', () => {
     const llama3 = { rope_scaling: 'llama3', rope_original_context: 64 };
+    const yarn = { rope_scaling: 'yarn', rope_original_context: 64 };
+    const dynamic = { rope_scaling: 'dynamic', rope_original_context: 64 };
+    const longrope = { rope_scaling: 'longrope', rope_original_context: 64, d_head: 4 };
+    const two = { kind: 'encoder_decoder' };
     /** @type {[Record<string, any>, string][]} */
     const cases = [
       [{ n_heads: 5 }, 'd_model 48 is not divisible by n_heads 5'],
       [{ n_kv_heads: 3 }, 'n_heads 4 is not a multiple of n_kv_heads 3'],
       [{ n_heads: 4096, d_head: 18 }, 'n_heads 4096 times d_head 18 is more than 65536'],
+      [{ rotary_dim: 14 }, 'rotary_dim 14 is more than d_head 12'],
       [{ d_head: 7 }, 'd_head 7 is odd, rotary positions rotate pairs'],
+      [{ rotary_dim: 7 }, 'rotary_dim 7 is odd, rotary positions rotate pairs'],
+      [{ position_offset: 2 }, 'position_offset 2 needs learned positions'],
       [
         { position: 'learned', context_length: 16777217 },
         'context_length 16777217 is more than 16777216, the longest table of learned positions',
@@ -207,6 +262,26 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       ],
       [{ shared_embedding: false }, 'only an encoder_decoder can have two embeddings'],
       [{ kind: 'encoder', causal: true }, 'an encoder is bidirectional, causal cannot be true'],
+      [{ ...two, norm_placement: 'output' }, 'norm_placement output needs kind decoder'],
+      [{ ...two, parallel_residual: true }, 'parallel_residual needs kind decoder'],
+      [{ ...two, d_embed: 8 }, 'd_embed 8 needs kind decoder'],
+      [{ ...two, ...dynamic }, 'rope_scaling dynamic needs kind decoder'],
+      [{ ...two, ...longrope }, 'rope_scaling longrope needs kind decoder'],
+      [{ parallel_residual: true, norm_placement: 'post' }, 'parallel_residual needs norm_placement pre'],
+      [{ shared_norm: true }, 'shared_norm needs parallel_residual'],
+      [{ rope_local_theta: 2.5e-7 }, 'rope_local_theta 2.5e-7 is below 0.000001'],
+      [{ rope_scaling: 'yarn' }, 'rope_scaling yarn needs rope_original_context above 0'],
+      [{ ...yarn, rope_theta: 0.5 }, 'rope_scaling yarn needs rope_theta 0.5 above 1'],
+      [{ ...yarn, rope_beta_slow: 33 }, 'rope_beta_fast 32 is below rope_beta_slow 33'],
+      [{ rope_scaling: 'dynamic' }, 'rope_scaling dynamic needs rope_original_context above 0'],
+      [{ ...dynamic, rope_factor: 0.5 }, 'rope_scaling dynamic needs rope_factor 0.5 of 1 or more'],
+      [{ ...dynamic, rotary_dim: 2 }, 'rope_scaling dynamic needs more than one pair of components'],
+      [{ rope_scaling: 'longrope' }, 'rope_scaling longrope needs rope_original_context above 0'],
+      [longrope, 'rope_scaling longrope needs a value of rope_short_factors for each pair of components'],
+      [
+        { ...longrope, rope_short_factors: [1, 1], rope_long_factors: [1] },
+        'rope_scaling longrope needs a value of rope_long_factors for each pair of components',
+      ],
       [{ rope_scaling: 'llama3' }, 'rope_scaling llama3 needs rope_original_context above 0'],
       [{ ...llama3, rope_low_freq_factor: 4.1 }, 'rope_high_freq_factor 4 is not above rope_low_freq_factor 4.1'],
     ];
@@ -273,6 +348,13 @@ describe('a recipe and train() build the same model from the same fields', () =>
     'grouped, wide heads': { n_kv_heads: 1, d_head: 8, qk_norm: true, rope_theta: 500.5 },
     'llama3 scaling': { rope_scaling: 'llama3', rope_factor: 8, rope_original_context: 64 },
     'a bias that RMSNorm lacks': { bias_norm: true, final_norm: false },
+    'lists, sandwich norms': {
+      norm_placement: 'sandwich',
+      sliding_window: 4,
+      window_layers: [true, false],
+      rope_layers: [false, true, true],
+      ffn: 'geglu_tanh',
+    },
   };
 
   /** What a config.json of the trainer describes. */
@@ -286,7 +368,7 @@ describe('a recipe and train() build the same model from the same fields', () =>
     const config = fc.record(
       {
         norm: fc.constantFrom(...FIELDS.norm.words),
-        norm_placement: fc.constantFrom(...FIELDS.norm_placement.words),
+        norm_placement: fc.constantFrom('pre', 'post'),
         ffn: fc.constantFrom(...FIELDS.ffn.words),
         position: fc.constantFrom(...FIELDS.position.words),
         kind: fc.constantFrom('decoder', 'encoder_decoder'),

@@ -13,6 +13,7 @@ import { BLOCKS } from '../../web/lib/base/blocks.js';
 import { ByteReader } from '../../web/lib/formats/bytes.js';
 import { completeConfig } from '../../web/lib/formats/config.js';
 import { CODES } from '../../web/lib/base/errors.js';
+import { FAMILIES } from '../../web/lib/formats/families.js';
 import { fromBfloat, fromHalf, toBfloat, toHalf } from '../../web/lib/formats/half.js';
 import { readHfConfig } from '../../web/lib/formats/huggingface.js';
 import { roster } from '../../web/lib/formats/roster.js';
@@ -20,7 +21,7 @@ import { openCheckpoint } from '../../web/lib/formats/source.js';
 import { encode, f32, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { writeSafetensors } from '../../web/lib/formats/write_safetensors.js';
 import { load } from '../../web/lib/index.js';
-import { golden, json, noShared, numbers, refused, shared, stories } from './helpers.js';
+import { golden, json, noShared, numbers, refused, shared, stories, top } from './helpers.js';
 
 const product = (shape) => shape.reduce((a, b) => a * b, 1);
 const floats = (n, seed) => Float32Array.from(numbers(n, 2001, seed), (x) => (x - 1000) / 500);
@@ -281,6 +282,9 @@ test('a negative vocabulary size is refused in version 1 of llama2.c', async () 
   await rejects(bytes, 'bad-config', /vocab_size is -6/);
 });
 
+/** Bytes as f32. @param {Uint8Array} bytes */
+const floatsOf = (bytes) => new Float32Array(Uint8Array.from(bytes).buffer);
+
 test('a safetensors tensor has the bytes between its offsets', async () => {
   for (const name of readdirSync(golden)) {
     const folder = join(golden, name);
@@ -297,7 +301,9 @@ test('a safetensors tensor has the bytes between its offsets', async () => {
     for (const t of tensors) {
       if (!t.covers.length) continue;
       const [from, to] = header[t.name].data_offsets;
-      assert.deepEqual(data.get(t.name), file.subarray(8 + n + from, 8 + n + to), `${name}: ${t.name}`);
+      const stored = file.subarray(8 + n + from, 8 + n + to);
+      const plusOne = () => Buffer.from(Float32Array.from(floatsOf(stored), (x) => 1 + x).buffer);
+      assert.deepEqual(data.get(t.name), t.minusOne ? plusOne() : stored, `${name}: ${t.name}`);
       assert.deepEqual([t.shape, t.dtype], [header[t.name].shape, header[t.name].dtype.toLowerCase()]);
     }
   }
@@ -791,18 +797,21 @@ test('features of a config.json that the engine lacks are refused, and named', (
     [{ ...hf, model_type: 'mamba' }, 'unsupported', /"mamba"/],
     [{ ...hf, model_type: undefined }, 'bad-config', /model_type is missing/],
     [{ ...hf, hidden_act: 'xielu' }, 'unsupported', /xielu/],
-    [{ ...hf, rope_scaling: { rope_type: 'yarn', factor: 4 } }, 'unsupported', /yarn/],
-    [{ ...hf, rope_scaling: { type: 'dynamic', factor: 2 } }, 'unsupported', /dynamic/],
+    [{ ...hf, rope_scaling: { rope_type: 'mrope', factor: 4 } }, 'unsupported', /mrope/],
+    [{ ...hf, rope_scaling: { rope_type: 'yarn' } }, 'unsupported', /without a factor/],
+    [{ ...hf, rope_scaling: { type: 'dynamic' } }, 'unsupported', /without a factor/],
+    [{ ...hf, rope_scaling: { type: 'longrope', short_factor: [1] } }, 'unsupported', /long_factor/],
     [{ ...hf, rope_scaling: { rope_type: 'linear' } }, 'unsupported', /without a factor/],
     [{ ...hf, quantization_config: { bits: 4 } }, 'unsupported', /quantization_config/],
     [{ ...hf, partial_rotary_factor: 0.5 }, 'unsupported', /partial_rotary_factor 0\.5/],
     [{ ...hf, attn_logit_softcapping: 50 }, 'unsupported', /softcapping/],
     [{ ...hf, sliding_window: 64 }, 'unsupported', /sliding_window/],
     [
-      { ...qwen, use_sliding_window: true, sliding_window: 8, max_window_layers: 1 },
+      { ...qwen, use_sliding_window: true, sliding_window: 8, max_window_layers: '1' },
       'unsupported',
       /max_window_layers/,
     ],
+    [{ ...qwen, layer_types: ['chunked_attention'] }, 'unsupported', /chunked_attention/],
     [{ ...qwen, layer_types: ['full_attention', 'sliding_attention'] }, 'unsupported', /layer_types/],
     [{ ...hf, num_attention_heads: 0 }, 'bad-config', /num_attention_heads is 0/],
     [{ ...hf, num_attention_heads: 3 }, 'bad-config', /hidden_size 8 is not divisible by num_attention_heads 3/],
@@ -906,6 +915,23 @@ test("the Hugging Face families' defaults and alternative key names are read", (
     }).config.d_ff,
     64,
   );
+});
+
+// Older and newer releases of transformers write the same model with other keys.
+test('every spelling of a configuration of Hugging Face gives the same model', () => {
+  const spellings = json(join(top, 'tests/golden/formats/family_configs.json'));
+  let n = 0;
+  for (const [name, { today, ...others }] of Object.entries(spellings)) {
+    if (!Object.hasOwn(FAMILIES, today.model_type)) continue;
+    const { config, warnings } = readHfConfig(today);
+    assert.deepEqual(warnings, [], name);
+    for (const [spelling, other] of Object.entries(others)) {
+      const read = readHfConfig(other);
+      assert.deepEqual([read.config, read.warnings], [config, []], `${name}, ${spelling}`);
+      n++;
+    }
+  }
+  assert.ok(n > 50, `${n} spellings`);
 });
 
 // ---- where files come from

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { FAMILIES } from '../../web/lib/formats/families.js';
 import { load } from '../../web/lib/index.js';
 import { collect, distance, golden, json, noShared, openCase, shared } from './helpers.js';
 
@@ -58,6 +59,11 @@ async function check(c) {
       const d = distance(joined(captured, points), want);
       assert.ok(d <= HIDDEN, `${array} is ${d} off`);
     }
+    if (about.short_input_ids) {
+      const short = await model.forward(about.short_input_ids);
+      const d = distance(short.logits.data, c.array('short_logits'));
+      assert.ok(d <= LOGITS, `short_logits are ${d} off`);
+    }
     if (about.param_counts) assert.equal(model.parameters.total, about.param_counts.total);
     assert.equal(
       model.parameters.rows.reduce((n, r) => n + r.count, 0),
@@ -89,6 +95,20 @@ describe('every shared case', { skip: noShared }, () => {
   for (const name of [...listed, ...beside]) test(name, () => check(openCase(name, join(shared, 'cases'))));
 });
 
+describe('every shared family, in every spelling of its configuration', { skip: noShared }, () => {
+  const root = join(shared ?? '', 'cases/families');
+  if (!shared || !existsSync(root)) return;
+  for (const name of readdirSync(root).filter((each) => existsSync(join(root, each, 'case.json')))) {
+    const c = openCase(name, root);
+    if (!Object.hasOwn(FAMILIES, c.config.model_type)) continue;
+    for (const file of readdirSync(c.folder).filter((each) => /^config.*\.json$/.test(each)))
+      test(`${name}/${file}`, () => {
+        const source = { weights: join(c.folder, 'model.safetensors'), config: join(c.folder, file) };
+        return check({ ...c, source });
+      });
+  }
+});
+
 // Two llama2.c formats of a model, compared with the expected values of its Hugging Face form.
 describe('shared llama2.c files', { skip: noShared }, () => {
   if (!shared) return;
@@ -118,8 +138,11 @@ for (const [name, dtype, bound] of [
   ['llama_gqa_f16', 'f16', 1e-5],
   ['gguf_llama_q8_0', 'q8_0', 0.05],
   ['gguf_llama_q4_0', 'q4_0', 0.05],
+  ['gguf_llama_q4_k_m_fallback', 'q5_0', 0.05],
+  ['gguf_llama_q4_k_m_fallback', 'q6_k', 0.05],
+  ['gguf_llama_q3_k_m_fallback', 'q4_k', 0.05],
 ]) {
-  test(`${name} with its stored weights: logits differ by at most ${100 * bound} % (root mean square)`, async () => {
+  test(`${name} with its stored weights (${dtype}): logits differ by at most ${100 * bound} % (root mean square)`, async () => {
     const c = openCase(name);
     const model = await load(c.source);
     const { logits } = await model.forward(c.about.input_ids);

@@ -175,6 +175,57 @@ test('q, k and v of three types keep a type each, and the product is that of eac
   whole.dispose();
 });
 
+test('matrices are rounded to each type that dtype names; where its blocks do not divide the columns they stay f32', async () => {
+  const whole = await load(file({}), { dtype: 'f32' });
+  const want = await rowsOf(whole, 'embed.weight', 4);
+  for (const [dtype, most] of [
+    ['q8_0', 0.006],
+    ['q6_k', 0.03],
+    ['q5_0', 0.05],
+    ['q4_k', 0.08],
+    ['q4_0', 0.09],
+  ]) {
+    const model = await load(file({}), { dtype });
+    const rows = await rowsOf(model, 'embed.weight', 4);
+    let error = 0,
+      size = 0;
+    rows.forEach((row, r) =>
+      row.forEach((x, i) => {
+        error += (x - want[r][i]) ** 2;
+        size += want[r][i] ** 2;
+      }),
+    );
+    const off = Math.sqrt(error / size);
+    assert.ok(off < most && off > most / 3, `${dtype}: ${off}`);
+    const kept = Object.fromEntries(model.parameters.rows.map((row) => [row.name, row.dtype]));
+    assert.equal(kept['embed.weight'], dtype);
+    assert.equal(kept['blocks.0.attn.v.weight'], dtype);
+    const narrow = BLOCKS[dtype][0] === 256; // o and down have 32 columns
+    assert.equal(kept['blocks.0.attn.o.weight'], narrow ? 'f32' : dtype);
+    assert.deepEqual(
+      model.warnings,
+      narrow ? [`blocks.0.attn.o.weight and 1 more weights are kept as f32 instead of ${dtype}`] : [],
+    );
+    model.dispose();
+  }
+  whole.dispose();
+});
+
+test('while a matrix of any type loads, the memory holds the packed weights and no copy of the matrix', async () => {
+  const rows = 8192;
+  for (const type of types) {
+    const { data } = repeated(type, rows / 4);
+    const model = await load(file({ token_embd: { type: type.toUpperCase(), data, shape: [rows, WIDTH] } }));
+    const { totalBytes, regions } = await model.memory; // linear memory never shrinks: its size is its largest
+    const weights = regions.find(({ name }) => name === 'weights').bytes;
+    const stored = data.length;
+    assert.ok(weights > stored && weights < 3.5 * stored + 1e6, `${type}: ${weights} bytes of weights`);
+    // memory grows by a fifth more than is needed; 1 MB: constants, stack, the buffer of 256 KB, one row
+    assert.ok(totalBytes < 1.2 * (weights + 2 ** 20), `${type}: ${totalBytes} bytes for ${weights} of weights`);
+    model.dispose();
+  }
+});
+
 test('types that are not read are refused by name', async () => {
   const bytes = Buffer.from(embedded('q8_0'));
   const at = bytes.indexOf('token_embd.weight') + 'token_embd.weight'.length + 20;

@@ -1,7 +1,7 @@
 // random_config.js - small configurations of every kind, for property tests
 import fc from 'fast-check';
 
-/** Our own fields; always a model that can exist. */
+/** Our own fields of the usual architectures; always a model that can exist. */
 export const randomConfig = fc
   .record({
     kind: fc.constantFrom('decoder', 'encoder', 'encoder_decoder'),
@@ -37,4 +37,34 @@ export const randomConfig = fc
     causal: c.kind !== 'encoder',
     shared_embedding: c.shared_embedding || c.kind !== 'encoder_decoder',
     bias_head: c.bias_head && c.kind !== 'encoder',
+  }));
+
+/** The same of decoders, with the parts that only some families have. */
+export const randomVariant = fc
+  .tuple(
+    randomConfig,
+    fc.record({
+      norm_placement: fc.constantFrom('pre', 'post', 'sandwich', 'output'),
+      norm_gain: fc.boolean(),
+      embed_norm: fc.boolean(),
+      parallel_residual: fc.boolean(),
+      shared_norm: fc.boolean(),
+      qk_norm: fc.boolean(),
+      qk_norm_kind: fc.constantFrom('rmsnorm', 'layernorm'),
+      qk_norm_span: fc.constantFrom('head', 'each_head', 'projection'),
+      bias_qk_norm: fc.boolean(),
+      ffn: fc.constantFrom('silu', 'reglu', 'geglu_erf', 'geglu_tanh'),
+      position: fc.constantFrom('learned', 'rope', 'alibi'),
+      position_offset: fc.integer({ min: 0, max: 3 }),
+      d_embed: fc.integer({ min: 1, max: 9 }),
+      window_layers: fc.array(fc.boolean(), { maxLength: 3 }),
+      rope_layers: fc.array(fc.boolean(), { maxLength: 3 }),
+    }),
+  )
+  .filter(([{ kind }]) => kind === 'decoder')
+  .map(([usual, { position_offset: offset, ...c }]) => ({
+    ...usual,
+    ...c,
+    ...(c.parallel_residual ? { norm_placement: 'pre' } : { shared_norm: false }),
+    ...(c.position === 'learned' && { position_offset: offset }),
   }));

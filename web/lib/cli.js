@@ -29,7 +29,7 @@ const HELP = `usage: glassformer [options] [PROMPT]      continue a text; withou
       --top-p P          default 0.95; 1 is off
       --seed N           default: drawn, and reported at the end
       --stop TEXT        end before this text; may be repeated
-      --dtype DTYPE      keep (default), f32, f16, q8_0 or q4_0 (also --quantize)
+      --dtype DTYPE      keep (default), f32, f16, q8_0, q4_0, q6_k, q5_0 or q4_k (also --quantize)
       --kv-dtype DTYPE   f32, f16 or q8_0 (default: q8_0 for quantised models, else f32)
       --threads N        compute in a worker with N threads
       --json             the result as JSON instead of text

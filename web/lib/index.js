@@ -266,33 +266,63 @@ export async function depth(config, options = {}) {
  * @property {number} contextLength  most positions
  * @property {'layernorm'|'rmsnorm'} norm
  * @property {number} normEps  inside the square root
- * @property {'pre'|'post'} normPlacement  norm before each sublayer, or after its residual sum
+ * @property {'pre'|'post'|'sandwich'|'output'} normPlacement  norm before each sublayer, after its residual sum,
+ *   before it and on its output, or on its output alone
  * @property {boolean} finalNorm  a norm before the head
- * @property {boolean} qkNorm  RMSNorm on each head's q and k
- * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'} ffn  activation; swiglu has a gate matrix too
- * @property {'none'|'sinusoidal'|'learned'|'rope'} position
+ * @property {boolean} normGain  false: norms have no weights
+ * @property {boolean} embedNorm  a norm of the embedding, before the first block
+ * @property {boolean} parallelResidual  attention and feed-forward layer read the same residual stream
+ * @property {boolean} sharedNorm  and the same norm of it
+ * @property {boolean} qkNorm  a norm of q and k
+ * @property {'rmsnorm'|'layernorm'} qkNormKind
+ * @property {'head'|'each_head'|'projection'} qkNormSpan  of each head with one gain for all, of each head with its
+ *   own gain, or of all heads as one vector
+ * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'|'silu'|'reglu'|'geglu_erf'|'geglu_tanh'} ffn  activation; those
+ *   with glu have a gate matrix too
+ * @property {'none'|'sinusoidal'|'learned'|'rope'|'alibi'} position
+ * @property {number} positionOffset  rows of a learned table before that of position 0
  * @property {number} ropeTheta  base of the rotary frequencies
- * @property {'half'|'adjacent'} ropePairs  which components are rotated together: i and i + d_head / 2, or neighbours
- * @property {'none'|'linear'|'llama3'} ropeScaling
+ * @property {number} ropeLocalTheta  the same in layers with a window; 0: no other, and scaled as in all layers
+ * @property {number} rotaryDim  components of each head that are rotated, the first ones; 0: all
+ * @property {'half'|'adjacent'} ropePairs  which components are rotated together: i and i plus half their number, or
+ *   neighbours
+ * @property {'none'|'linear'|'llama3'|'yarn'|'dynamic'|'longrope'} ropeScaling
  * @property {number} ropeFactor  of rope_scaling
  * @property {number} ropeLowFreqFactor  of llama3 scaling
  * @property {number} ropeHighFreqFactor  of llama3 scaling
- * @property {number} ropeOriginalContext  of llama3 scaling: positions the model was made for
+ * @property {number} ropeOriginalContext  of llama3, yarn, dynamic and longrope: positions the model was made for
+ * @property {number} ropeBetaFast  of yarn: pairs with at least so many turns keep their frequency
+ * @property {number} ropeBetaSlow  of yarn: pairs with at most so many turns are divided by rope_factor
+ * @property {boolean} ropeTruncate  of yarn: the ends of its ramp are whole pairs
+ * @property {number} ropeAttentionFactor  of cosines and sines
  * @property {boolean} biasQkv
+ * @property {boolean} biasQkNorm
  * @property {boolean} biasAttnOut
  * @property {boolean} biasFfn
  * @property {boolean} biasNorm  only layernorm has one
  * @property {boolean} biasHead
  * @property {number} slidingWindow  keys that a query sees, itself included; 0: all before it
  * @property {boolean} tieWordEmbeddings  the head uses the embedding's matrix
+ * @property {number} dEmbed  width of an embedding that is projected to d_model; 0: it has d_model and is not
  * @property {number} embeddingScale  factor of the embedding
+ * @property {number} residualScale  factor of what a sublayer adds to the residual stream
+ * @property {number} scoreScale  factor of the scores; 0: 1 / sqrt(d_head)
+ * @property {number} logitScale  factor of the logits
+ * @property {number} scoreSoftcap  c: a score s becomes c tanh(s / c); 0: it stays
+ * @property {number} logitSoftcap  the same of the logits
+ * @property {number} clipQkv  c: q, k and v are limited to -c .. c; 0: they are not
  * @property {boolean} sharedEmbedding  encoder-decoders: one table for both stacks
  * @property {boolean} causal  false: every query sees every key
- * @property {boolean} scaleScores  false: scores are not divided by sqrt(d_head)
+ * @property {boolean} scaleScores  false: scores are q.k itself
  * @property {boolean} usePosition  false: no positions
  * @property {boolean} useResidual  false: no residual sums
  * @property {boolean} useNorm  false: no norms inside the blocks
  * @property {boolean} useFinalNorm  false: no norm before the head
+ * @property {boolean[]} windowLayers  which layers have the window: layer l entry l modulo the length; []: all
+ * @property {boolean[]} ropeLayers  which layers rotate q and k, likewise
+ * @property {number[]} ropeShortFactors  of longrope: divisors of the frequencies, one for each pair, in sequences of
+ *   up to rope_original_context positions
+ * @property {number[]} ropeLongFactors  in longer ones
  */
 /**
  * Parts of the architecture; false removes the part.
@@ -306,9 +336,10 @@ export async function depth(config, options = {}) {
  */
 /**
  * @typedef {object} LoadOptions
- * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [dtype] of matrices in memory; default 'keep': as the file stores them;
- *   'f32' gives the most exact numbers
- * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'} [quantize]  older name of dtype; refused when both are given and differ
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [dtype] of matrices in memory; default 'keep': as
+ *   the file stores them; 'f32' gives the most exact numbers
+ * @property {'keep'|'f32'|'f16'|'q8_0'|'q4_0'|'q6_k'|'q5_0'|'q4_k'} [quantize]  older name of dtype; refused when both
+ *   are given and differ
  * @property {number} [contextLength] most positions of a run; default: the model's own. More than that adds a warning,
  *   and is refused where positions are learned
  * @property {number} [threads] 1 to 64; several need a worker, and a page has to be cross-origin isolated; default:

@@ -124,7 +124,8 @@ export class Model {
   constructor(remote, info) {
     this.#remote = new FreeingRemote(remote, () => this.#freeConversation());
     this.#info = info;
-    Object.freeze(info.config); // flat: every field is a number, a word, or true or false
+    Object.freeze(info.config); // every field is a number, a word, true or false, or a list of these
+    for (const value of Object.values(info.config)) Object.freeze(value);
     this.#limits = limitsOf(info);
     finalizers.register(this, () => remote.close(), this);
   }

@@ -1,6 +1,7 @@
 /* observe.c - the places of an architecture and the memory of captures and edits. */
 #include "model/observe/observe.h"
 #include "base/arena.h"
+#include "model/config.h" /* gf_ffn_gated, gf_layer_rotates, gf_norm_before, gf_norm_of_output */
 #include <stdlib.h>
 
 #define POINT_AXES(id, name, axes)   axes,
@@ -32,14 +33,21 @@ static int exists(const struct gf_config *c, int32_t stack, int32_t layer, int32
     switch (point) {
     case GF_P_POS_EMBED: return c->use_position && (c->position == GF_POS_LEARNED || c->position == GF_POS_SINUSOIDAL);
     case GF_P_ROT_Q:
-    case GF_P_ROT_K: return c->use_position && c->position == GF_POS_ROPE;
-    case GF_P_MLP_PRE_LINEAR: return c->ffn == GF_SWIGLU;
+    case GF_P_ROT_K: return gf_layer_rotates(c, layer);
+    case GF_P_MLP_PRE_LINEAR: return gf_ffn_gated(c);
+    case GF_P_LN_EMBED:
+    case GF_P_LN_EMBED_SCALE: return c->embed_norm && c->use_norm;
+    case GF_P_LN1_POST:
+    case GF_P_LN1_POST_SCALE:
+    case GF_P_LN2_POST:
+    case GF_P_LN2_POST_SCALE: return c->norm_placement == GF_SANDWICH_NORM && c->use_norm;
+    case GF_P_RESID_MID: return !c->parallel_residual;
     case GF_P_LN1:
     case GF_P_LN1_SCALE:
     case GF_P_LN_CROSS:
-    case GF_P_LN_CROSS_SCALE:
+    case GF_P_LN_CROSS_SCALE: return c->use_norm;
     case GF_P_LN2:
-    case GF_P_LN2_SCALE: return c->use_norm;
+    case GF_P_LN2_SCALE: return c->use_norm && !c->shared_norm;
     case GF_P_LN_FINAL:
     case GF_P_LN_FINAL_SCALE: return c->final_norm && c->use_final_norm;
     default: return 1;

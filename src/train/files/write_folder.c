@@ -14,15 +14,24 @@
 /* ---- config.json ------------------------------------------------------------------------------------------------- */
 
 /* One field of the configuration as a line of config.json. */
-static void put_field(struct gf_sink *to, const struct gf_config *cfg, int32_t field) {
-    const char *name = gf_field_name(field);
-    const double x = gf_config_get(cfg, field);
-    if (gf_field_word(field, 0))
-        gf_put_format(to, "  \"%s\": \"%s\",\n", name, gf_field_word(field, (int32_t)x));
+static void put_value(struct gf_sink *to, int32_t field, double x) {
+    if (gf_field_word(field, (int32_t)x))
+        gf_put_format(to, "\"%s\"", gf_field_word(field, (int32_t)x));
     else if (gf_field_is_flag(field))
-        gf_put_format(to, "  \"%s\": %s,\n", name, x != 0 ? "true" : "false");
+        gf_put_text(to, x != 0 ? "true" : "false");
     else
-        gf_put_format(to, x == floor(x) ? "  \"%s\": %.0f,\n" : "  \"%s\": %.9g,\n", name, x);
+        gf_put_format(to, x == floor(x) ? "%.0f" : "%.9g", x);
+}
+
+/* An empty list is left out. */
+static void put_field(struct gf_sink *to, const struct gf_config *cfg, int32_t field) {
+    const int32_t n = gf_config_count(cfg, field);
+    if (n) gf_put_format(to, gf_field_is_list(field) ? "  \"%s\": [" : "  \"%s\": ", gf_field_name(field));
+    for (int32_t i = 0; i < n; i++) {
+        if (i) gf_put_text(to, ", ");
+        put_value(to, field, gf_config_get_at(cfg, field, i));
+    }
+    if (n) gf_put_text(to, gf_field_is_list(field) ? "],\n" : ",\n");
 }
 
 /* Whose fields and names the files have. A Llama of Hugging Face rotates halves; the names here are those of tied

@@ -57,7 +57,7 @@ import { sharedMemory, whyNoThreads } from './features.js';
  */
 
 /** Layouts of stored matrices by their number in C. */
-const LAYOUTS = ['rows', 'cols'];
+const LAYOUTS = ['rows', 'cols', 'heads'];
 /** Size of the buffer through which tensor bytes are passed to the engine: large enough that the calls cost little. */
 const STAGING_BYTES = 256 * 1024;
 
@@ -199,10 +199,10 @@ export class Engine {
   #setConfig(config) {
     this.x.gf_config_default(this.#configAddress);
     this.schema.fields.forEach((field, i) => {
-      const value = config[field];
-      if (value === undefined || value === null) return;
-      const number = typeof value === 'string' ? (this.schema.enums[field]?.indexOf(value) ?? NaN) : Number(value);
-      this.check(this.x.gf_config_set(this.#configAddress, i, number, this.error));
+      for (const value of [config[field] ?? []].flat()) {
+        const number = typeof value === 'string' ? (this.schema.enums[field]?.indexOf(value) ?? NaN) : Number(value);
+        this.check(this.x.gf_config_set(this.#configAddress, i, number, this.error));
+      }
     });
     this.check(this.x.gf_config_check(this.#configAddress, this.error));
   }
@@ -232,7 +232,7 @@ export class Engine {
    * @param {number} first   roster entry
    * @param {number} n       entries it fills, stacked by rows
    * @param {import('../base/blocks.js').Dtype} dtype   as stored
-   * @param {'rows'|'cols'} layout  rows: [out, in]; cols: [in, out]
+   * @param {'rows'|'cols'|'heads'} layout  rows: [out, in]; cols: [in, out]; heads: rows, head by head
    * @returns {{write(bytes: Uint8Array): void, end(): void}} write: takes the bytes in order, in pieces of any size
    */
   receiveTensor(first, n, dtype, layout) {

@@ -107,6 +107,16 @@ export class EngineSession {
   }
 
   /**
+   * Announce that the following passes reach `length` positions. Models whose rotary frequencies depend on the length
+   * of the sequence then compute every row as for that length.
+   * @param {number} length
+   */
+  plan(length) {
+    const e = this.engine;
+    e.check(e.x.gf_session_plan(this.ptr, length, e.error));
+  }
+
+  /**
    * Keep the first n positions in the cache and drop the rest.
    * @param {number} n
    */

@@ -19,33 +19,63 @@ import { FIELDS, RULES, UNUSED } from './config_fields.js';
  * @property {number} context_length  most positions
  * @property {'layernorm'|'rmsnorm'} norm
  * @property {number} norm_eps  inside the square root
- * @property {'pre'|'post'} norm_placement  norm before each sublayer, or after its residual sum
+ * @property {'pre'|'post'|'sandwich'|'output'} norm_placement  norm before each sublayer, after its residual sum,
+ *   before it and on its output, or on its output alone
  * @property {boolean} final_norm  a norm before the head
- * @property {boolean} qk_norm  RMSNorm on each head's q and k
- * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'} ffn  activation; swiglu has a gate matrix too
- * @property {'none'|'sinusoidal'|'learned'|'rope'} position
+ * @property {boolean} norm_gain  false: norms have no weights
+ * @property {boolean} embed_norm  a norm of the embedding, before the first block
+ * @property {boolean} parallel_residual  attention and feed-forward layer read the same residual stream
+ * @property {boolean} shared_norm  and the same norm of it
+ * @property {boolean} qk_norm  a norm of q and k
+ * @property {'rmsnorm'|'layernorm'} qk_norm_kind
+ * @property {'head'|'each_head'|'projection'} qk_norm_span  of each head with one gain for all, of each head with its
+ *   own gain, or of all heads as one vector
+ * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'|'silu'|'reglu'|'geglu_erf'|'geglu_tanh'} ffn  activation; those
+ *   with glu have a gate matrix too
+ * @property {'none'|'sinusoidal'|'learned'|'rope'|'alibi'} position
+ * @property {number} position_offset  rows of a learned table before that of position 0
  * @property {number} rope_theta  base of the rotary frequencies
- * @property {'half'|'adjacent'} rope_pairs  which components are rotated together: i and i + d_head / 2, or neighbours
- * @property {'none'|'linear'|'llama3'} rope_scaling
+ * @property {number} rope_local_theta  the same in layers with a window; 0: no other, and scaled as in all layers
+ * @property {number} rotary_dim  components of each head that are rotated, the first ones; 0: all
+ * @property {'half'|'adjacent'} rope_pairs  which components are rotated together: i and i plus half their number, or
+ *   neighbours
+ * @property {'none'|'linear'|'llama3'|'yarn'|'dynamic'|'longrope'} rope_scaling
  * @property {number} rope_factor  of rope_scaling
  * @property {number} rope_low_freq_factor  of llama3 scaling
  * @property {number} rope_high_freq_factor  of llama3 scaling
- * @property {number} rope_original_context  of llama3 scaling: positions the model was made for
+ * @property {number} rope_original_context  of llama3, yarn, dynamic and longrope: positions the model was made for
+ * @property {number} rope_beta_fast  of yarn: pairs with at least so many turns keep their frequency
+ * @property {number} rope_beta_slow  of yarn: pairs with at most so many turns are divided by rope_factor
+ * @property {boolean} rope_truncate  of yarn: the ends of its ramp are whole pairs
+ * @property {number} rope_attention_factor  of cosines and sines
  * @property {boolean} bias_qkv
+ * @property {boolean} bias_qk_norm
  * @property {boolean} bias_attn_out
  * @property {boolean} bias_ffn
  * @property {boolean} bias_norm  only layernorm has one
  * @property {boolean} bias_head
  * @property {number} sliding_window  keys that a query sees, itself included; 0: all before it
  * @property {boolean} tie_word_embeddings  the head uses the embedding's matrix
+ * @property {number} d_embed  width of an embedding that is projected to d_model; 0: it has d_model and is not
  * @property {number} embedding_scale  factor of the embedding
+ * @property {number} residual_scale  factor of what a sublayer adds to the residual stream
+ * @property {number} score_scale  factor of the scores; 0: 1 / sqrt(d_head)
+ * @property {number} logit_scale  factor of the logits
+ * @property {number} score_softcap  c: a score s becomes c tanh(s / c); 0: it stays
+ * @property {number} logit_softcap  the same of the logits
+ * @property {number} clip_qkv  c: q, k and v are limited to -c .. c; 0: they are not
  * @property {boolean} shared_embedding  encoder-decoders: one table for both stacks
  * @property {boolean} causal  false: every query sees every key
- * @property {boolean} scale_scores  false: scores are not divided by sqrt(d_head)
+ * @property {boolean} scale_scores  false: scores are q.k itself
  * @property {boolean} use_position  false: no positions
  * @property {boolean} use_residual  false: no residual sums
  * @property {boolean} use_norm  false: no norms inside the blocks
  * @property {boolean} use_final_norm  false: no norm before the head
+ * @property {boolean[]} window_layers  which layers have the window: layer l entry l modulo the length; []: all
+ * @property {boolean[]} rope_layers  which layers rotate q and k, likewise
+ * @property {number[]} rope_short_factors  of longrope: divisors of the frequencies, one for each pair, in sequences of
+ *   up to rope_original_context positions
+ * @property {number[]} rope_long_factors  in longer ones
  */
 
 /**
@@ -68,21 +98,78 @@ export const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperC
 /**
  * The same configuration with camelCase names, as `Model.config` shows it.
  * @param {Config} config
- * @returns {Record<string, string | number | boolean>}
+ * @returns {Record<string, string | number | boolean | (boolean | number)[]>}
  */
 export function camelConfig(config) {
-  return Object.fromEntries(Object.entries(config).map(([k, v]) => [camel(k), v]));
+  return Object.fromEntries(Object.entries(config).map(([k, v]) => [camel(k), Array.isArray(v) ? [...v] : v]));
 }
+
+/** Activations whose product with a second matrix is the inner layer, by the name in the field `ffn`. */
+const GATED = new Set(['swiglu', 'reglu', 'geglu_erf', 'geglu_tanh']);
+
+/**
+ * Whether the feed-forward layer has a gate.
+ * @param {{ffn: string}} config
+ */
+export const isGated = ({ ffn }) => GATED.has(ffn);
+
+/**
+ * A layer's flag in a list that repeats over the layers.
+ * @param {readonly boolean[]} flags  []: true everywhere
+ * @param {number} layer
+ */
+export const layerFlag = (flags, layer) => !flags.length || flags[layer % flags.length];
+
+/**
+ * The sliding window of a layer; 0: none.
+ * @param {Pick<Config, 'sliding_window' | 'window_layers'>} config
+ * @param {number} layer
+ */
+export const windowOf = (config, layer) => (layerFlag(config.window_layers, layer) ? config.sliding_window : 0);
+
+/**
+ * Whether a layer rotates q and k.
+ * @param {Config} config
+ * @param {number} layer
+ */
+export const isRotated = (config, layer) =>
+  config.position === 'rope' && config.use_position && layerFlag(config.rope_layers, layer);
+
+/**
+ * Components of each head that are rotated.
+ * @param {Pick<Config, 'rotary_dim' | 'd_head'>} config
+ */
+export const rotaryDim = (config) => config.rotary_dim || config.d_head;
+
+/**
+ * Width of the embedding.
+ * @param {Pick<Config, 'd_embed' | 'd_model'>} config
+ */
+export const embedWidth = (config) => config.d_embed || config.d_model;
+
+/**
+ * What q.k is multiplied by.
+ * @param {Config} config
+ */
+export const scoreScale = (config) =>
+  !config.scale_scores ? 1 : config.score_scale > 0 ? config.score_scale : 1 / Math.sqrt(config.d_head);
+
+/**
+ * Whether the rotary frequencies depend on the length of the sequence.
+ * @param {Config} config
+ */
+export const dependsOnLength = (config) =>
+  config.position === 'rope' && (config.rope_scaling === 'dynamic' || config.rope_scaling === 'longrope');
 
 /**
  * @param {import('./config_fields.js').Field} field
- * @param {unknown} v
+ * @param {unknown} v  of a list one of its values
  * @returns {string | null} what was expected, or null when v is fine
  */
 function expected(field, v) {
   if (field.type === 'word')
     return field.words.includes(/** @type {string} */ (v)) ? null : `one of ${field.words.join(', ')}`;
-  if (field.type === 'flag') return typeof v === 'boolean' ? null : 'true or false';
+  if (field.type === 'flag' || field.type === 'flags') return typeof v === 'boolean' ? null : 'true or false';
   const whole = field.type === 'whole';
   // the engine keeps floats, and their limits count as floats too
   const [n, least, most] = [typeof v === 'number' ? v : NaN, field.least, field.most].map(whole ? Number : Math.fround);
@@ -110,8 +197,15 @@ export function completeConfig(fields, where = 'config', names = {}, need = []) 
    * @param {unknown} value
    */
   const inRange = (name, value) => {
-    const want = expected(FIELDS[/** @type {keyof Config} */ (name)], value);
-    if (want) no(`${names[name] ?? name} is ${show(value)}, expected ${want}`);
+    const field = FIELDS[/** @type {keyof Config} */ (name)];
+    const list = 'entries' in field;
+    if (list && !Array.isArray(value)) no(`${names[name] ?? name} is ${show(value)}, expected a list`);
+    const values = list ? /** @type {unknown[]} */ (value) : [value];
+    for (const [i, one] of values.entries()) {
+      const want = expected(field, one);
+      if (want) no(`${names[name] ?? name} is ${show(one)}, expected ${want}`);
+      if (list && i === field.entries) no(`${names[name] ?? name} has more than ${field.entries} values`);
+    }
   };
   if (fields === null || typeof fields !== 'object' || Array.isArray(fields))
     no(`expected an object, found ${show(fields)}`);
@@ -129,7 +223,7 @@ export function completeConfig(fields, where = 'config', names = {}, need = []) 
   const c = {};
   for (const [name, field] of Object.entries(FIELDS)) {
     if (Object.hasOwn(given, name)) {
-      c[name] = given[name];
+      c[name] = Array.isArray(given[name]) ? [...given[name]] : given[name];
       continue;
     }
     if (field.default === undefined || need.includes(name)) no(`${names[name] ?? name} is missing`);

@@ -4,12 +4,14 @@
 
 /** @typedef {import('./config.js').Config} Config */
 /**
- * type: one of words, true or false, a whole number, or any number. default: the value, or what computes it from the
- * fields before it; without one the field must be given.
+ * type: one of words, true or false, a whole number, any number, or a list of up to `entries` of these. default: the
+ * value, or what computes it from the fields before it; without one the field must be given.
  * @typedef {(
  *   | { type: 'word', words: string[], default: string }
  *   | { type: 'flag', default: boolean | ((c: Config) => boolean) }
  *   | { type: 'whole' | 'real', least: number, most: number, default?: number | ((c: Config) => number) }
+ *   | { type: 'flags', entries: number, default: () => boolean[] }
+ *   | { type: 'reals', least: number, most: number, entries: number, default: () => number[] }
  * )} Field
  */
 
@@ -28,35 +30,63 @@ export const FIELDS = {
   n_heads: { type: 'whole', least: 1, most: 4096 },
   n_kv_heads: { type: 'whole', least: 1, most: 4096, default: (c) => c.n_heads },
   d_head: { type: 'whole', least: 1, most: 4096, default: (c) => Math.ceil(c.d_model / c.n_heads) },
-  ffn: { type: 'word', words: ['relu', 'gelu_erf', 'gelu_tanh', 'swiglu'], default: 'swiglu' },
+  ffn: {
+    type: 'word',
+    words: ['relu', 'gelu_erf', 'gelu_tanh', 'swiglu', 'silu', 'reglu', 'geglu_erf', 'geglu_tanh'],
+    default: 'swiglu',
+  },
   d_ff: {
     type: 'whole',
     least: 1,
     most: 1048576,
-    default: (c) => (c.ffn === 'swiglu' ? 64 * Math.ceil((8 * c.d_model) / 192) : 4 * c.d_model),
+    default: (c) =>
+      c.ffn === 'swiglu' || c.ffn === 'reglu' || c.ffn === 'geglu_erf' || c.ffn === 'geglu_tanh'
+        ? 64 * Math.ceil((8 * c.d_model) / 192)
+        : 4 * c.d_model,
   },
   context_length: { type: 'whole', least: 1, most: 2147483647, default: 1024 },
   norm: { type: 'word', words: ['layernorm', 'rmsnorm'], default: 'rmsnorm' },
   norm_eps: { type: 'real', least: 0, most: 1, default: (c) => (c.norm === 'rmsnorm' ? 1e-6 : 1e-5) },
-  norm_placement: { type: 'word', words: ['pre', 'post'], default: 'pre' },
-  final_norm: { type: 'flag', default: (c) => c.norm_placement === 'pre' },
+  norm_placement: { type: 'word', words: ['pre', 'post', 'sandwich', 'output'], default: 'pre' },
+  final_norm: { type: 'flag', default: (c) => c.norm_placement !== 'post' },
+  norm_gain: { type: 'flag', default: true },
+  embed_norm: { type: 'flag', default: false },
+  parallel_residual: { type: 'flag', default: false },
+  shared_norm: { type: 'flag', default: false },
   qk_norm: { type: 'flag', default: false },
-  position: { type: 'word', words: ['none', 'sinusoidal', 'learned', 'rope'], default: 'rope' },
+  qk_norm_kind: { type: 'word', words: ['rmsnorm', 'layernorm'], default: 'rmsnorm' },
+  qk_norm_span: { type: 'word', words: ['head', 'each_head', 'projection'], default: 'head' },
+  position: { type: 'word', words: ['none', 'sinusoidal', 'learned', 'rope', 'alibi'], default: 'rope' },
+  position_offset: { type: 'whole', least: 0, most: 1024, default: 0 },
   rope_theta: { type: 'real', least: 0.000001, most: 1000000000000, default: 10000 },
+  rope_local_theta: { type: 'real', least: 0, most: 1000000000000, default: 0 },
+  rotary_dim: { type: 'whole', least: 0, most: 4096, default: 0 },
   rope_pairs: { type: 'word', words: ['half', 'adjacent'], default: 'half' },
-  rope_scaling: { type: 'word', words: ['none', 'linear', 'llama3'], default: 'none' },
+  rope_scaling: { type: 'word', words: ['none', 'linear', 'llama3', 'yarn', 'dynamic', 'longrope'], default: 'none' },
   rope_factor: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
   rope_low_freq_factor: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
   rope_high_freq_factor: { type: 'real', least: 0.000001, most: 1000000, default: 4 },
   rope_original_context: { type: 'whole', least: 0, most: 2147483647, default: 0 },
+  rope_beta_fast: { type: 'real', least: 0.000001, most: 1000000, default: 32 },
+  rope_beta_slow: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
+  rope_truncate: { type: 'flag', default: true },
+  rope_attention_factor: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
   bias_qkv: { type: 'flag', default: false },
+  bias_qk_norm: { type: 'flag', default: false },
   bias_attn_out: { type: 'flag', default: false },
   bias_ffn: { type: 'flag', default: false },
-  bias_norm: { type: 'flag', default: (c) => c.norm === 'layernorm' },
+  bias_norm: { type: 'flag', default: (c) => c.norm === 'layernorm' && c.norm_gain },
   bias_head: { type: 'flag', default: false },
   sliding_window: { type: 'whole', least: 0, most: 2147483647, default: 0 },
   tie_word_embeddings: { type: 'flag', default: (c) => c.kind !== 'encoder' },
+  d_embed: { type: 'whole', least: 0, most: 65536, default: 0 },
   embedding_scale: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
+  residual_scale: { type: 'real', least: 0.000001, most: 1000000, default: 1 },
+  score_scale: { type: 'real', least: 0, most: 1000000, default: 0 },
+  logit_scale: { type: 'real', least: 1e-9, most: 1000000, default: 1 },
+  score_softcap: { type: 'real', least: 0, most: 1000000, default: 0 },
+  logit_softcap: { type: 'real', least: 0, most: 1000000, default: 0 },
+  clip_qkv: { type: 'real', least: 0, most: 1000000, default: 0 },
   shared_embedding: { type: 'flag', default: true },
   causal: { type: 'flag', default: (c) => c.kind !== 'encoder' },
   scale_scores: { type: 'flag', default: true },
@@ -64,6 +94,10 @@ export const FIELDS = {
   use_residual: { type: 'flag', default: true },
   use_norm: { type: 'flag', default: true },
   use_final_norm: { type: 'flag', default: true },
+  window_layers: { type: 'flags', entries: 128, default: () => [] },
+  rope_layers: { type: 'flags', entries: 128, default: () => [] },
+  rope_short_factors: { type: 'reals', least: 0.000001, most: 1000000, entries: 128, default: () => [] },
+  rope_long_factors: { type: 'reals', least: 0.000001, most: 1000000, entries: 128, default: () => [] },
 };
 
 /**
@@ -71,7 +105,8 @@ export const FIELDS = {
  * @type {{ field: keyof Config, when: (c: Config) => boolean }[]}
  */
 export const UNUSED = [
-  { field: 'bias_norm', when: (c) => c.norm === 'rmsnorm' },
+  { field: 'bias_norm', when: (c) => c.norm === 'rmsnorm' || !c.norm_gain },
+  { field: 'bias_qk_norm', when: (c) => !c.qk_norm || c.qk_norm_kind === 'rmsnorm' },
   { field: 'tie_word_embeddings', when: (c) => c.kind === 'encoder' },
   { field: 'bias_head', when: (c) => c.kind === 'encoder' },
 ];
@@ -88,13 +123,22 @@ export const RULES = [
   },
   { holds: (c) => c.n_heads % c.n_kv_heads === 0, sentence: '{n_heads} is not a multiple of {n_kv_heads}' },
   { holds: (c) => c.n_heads * c.d_head <= 65536, sentence: '{n_heads} times {d_head} is more than 65536' },
+  { holds: (c) => c.position !== 'rope' || c.rotary_dim <= c.d_head, sentence: '{rotary_dim} is more than {d_head}' },
   {
-    holds: (c) => c.position !== 'rope' || c.d_head % 2 === 0,
+    holds: (c) => c.position !== 'rope' || c.rotary_dim > 0 || c.d_head % 2 === 0,
     sentence: '{d_head} is odd, rotary positions rotate pairs',
+  },
+  {
+    holds: (c) => c.position !== 'rope' || c.rotary_dim % 2 === 0,
+    sentence: '{rotary_dim} is odd, rotary positions rotate pairs',
   },
   {
     holds: (c) => c.position !== 'learned' || c.context_length <= 16777216,
     sentence: '{context_length} is more than 16777216, the longest table of learned positions',
+  },
+  {
+    holds: (c) => c.position === 'learned' || c.position_offset === 0,
+    sentence: '{position_offset} needs learned positions',
   },
   {
     holds: (c) => c.kind !== 'encoder_decoder' || c.n_encoder_layers > 0,
@@ -110,6 +154,26 @@ export const RULES = [
   },
   { holds: (c) => c.kind !== 'encoder' || !c.causal, sentence: 'an encoder is bidirectional, causal cannot be true' },
   {
+    holds: (c) => c.kind === 'decoder' || c.norm_placement === 'pre' || c.norm_placement === 'post',
+    sentence: '{norm_placement} needs kind decoder',
+  },
+  { holds: (c) => c.kind === 'decoder' || !c.parallel_residual, sentence: 'parallel_residual needs kind decoder' },
+  { holds: (c) => c.kind === 'decoder' || c.d_embed === 0, sentence: '{d_embed} needs kind decoder' },
+  { holds: (c) => c.kind === 'decoder' || c.rope_scaling !== 'dynamic', sentence: '{rope_scaling} needs kind decoder' },
+  {
+    holds: (c) => c.kind === 'decoder' || c.rope_scaling !== 'longrope',
+    sentence: '{rope_scaling} needs kind decoder',
+  },
+  {
+    holds: (c) => !c.parallel_residual || c.norm_placement === 'pre',
+    sentence: 'parallel_residual needs norm_placement pre',
+  },
+  { holds: (c) => c.parallel_residual || !c.shared_norm, sentence: 'shared_norm needs parallel_residual' },
+  {
+    holds: (c) => Math.fround(c.rope_local_theta) === 0 || Math.fround(c.rope_local_theta) >= 1e-6,
+    sentence: '{rope_local_theta} is below 0.000001',
+  },
+  {
     holds: (c) => c.rope_scaling !== 'llama3' || c.rope_original_context > 0,
     sentence: '{rope_scaling} needs rope_original_context above 0',
   },
@@ -117,5 +181,43 @@ export const RULES = [
     holds: (c) =>
       c.rope_scaling !== 'llama3' || Math.fround(c.rope_high_freq_factor) > Math.fround(c.rope_low_freq_factor),
     sentence: '{rope_high_freq_factor} is not above {rope_low_freq_factor}',
+  },
+  {
+    holds: (c) => c.rope_scaling !== 'yarn' || c.rope_original_context > 0,
+    sentence: '{rope_scaling} needs rope_original_context above 0',
+  },
+  {
+    holds: (c) => c.rope_scaling !== 'yarn' || Math.fround(c.rope_theta) > 1,
+    sentence: '{rope_scaling} needs {rope_theta} above 1',
+  },
+  {
+    holds: (c) => c.rope_scaling !== 'yarn' || Math.fround(c.rope_beta_fast) >= Math.fround(c.rope_beta_slow),
+    sentence: '{rope_beta_fast} is below {rope_beta_slow}',
+  },
+  {
+    holds: (c) => c.rope_scaling !== 'dynamic' || c.rope_original_context > 0,
+    sentence: '{rope_scaling} needs rope_original_context above 0',
+  },
+  {
+    holds: (c) => c.rope_scaling !== 'dynamic' || Math.fround(c.rope_factor) >= 1,
+    sentence: '{rope_scaling} needs {rope_factor} of 1 or more',
+  },
+  {
+    holds: (c) => c.rope_scaling !== 'dynamic' || (c.rotary_dim > 0 ? c.rotary_dim : c.d_head) > 2,
+    sentence: '{rope_scaling} needs more than one pair of components',
+  },
+  {
+    holds: (c) => c.rope_scaling !== 'longrope' || c.rope_original_context > 0,
+    sentence: '{rope_scaling} needs rope_original_context above 0',
+  },
+  {
+    holds: (c) =>
+      c.rope_scaling !== 'longrope' || 2 * c.rope_short_factors.length === (c.rotary_dim > 0 ? c.rotary_dim : c.d_head),
+    sentence: '{rope_scaling} needs a value of rope_short_factors for each pair of components',
+  },
+  {
+    holds: (c) =>
+      c.rope_scaling !== 'longrope' || 2 * c.rope_long_factors.length === (c.rotary_dim > 0 ? c.rotary_dim : c.d_head),
+    sentence: '{rope_scaling} needs a value of rope_long_factors for each pair of components',
   },
 ];

@@ -40,7 +40,7 @@ export function countParameters(config) {
  * @typedef {object} EstimateOptions
  * @property {number} contextLength  positions in the key/value cache
  * @property {number} [batch]        sequences; default 1
- * @property {'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1'} [dtype]  of the weights; default f32
+ * @property {'f32'|'f16'|'bf16'|'q8_0'|'q4_0'|'q4_1'|'q4_k'|'q6_k'|'q5_0'|'q5_1'} [dtype]  of the weights; default f32
  * @property {'f32'|'f16'|'q8_0'|'q8'} [kvDtype]  of the key/value cache; default f16; 'q8' is the older name of 'q8_0'
  */
 /**

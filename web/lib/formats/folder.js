@@ -134,8 +134,7 @@ export async function openSafetensors(opener, first, files, overrides, map) {
   } else if (isBytes(json)) {
     json = await opener.json(json);
   }
-  const { config, special, places, isBuffer, warnings } = readHfConfig(/** @type {object} */ (json));
-  opener.warnings.push(...warnings);
+  readHfConfig(/** @type {object} */ (json)); // refuses before the headers of all files are fetched
   const names = [];
   const entries = [];
   /** @type {(() => Promise<ByteReader>)[]} */
@@ -152,8 +151,10 @@ export async function openSafetensors(opener, first, files, overrides, map) {
     readers.push(async () => opener.reader(/** @type {Bytes} */ (file), true, false));
   }
   checkShards(map, entries, names);
-  const found = places(new Set(entries.map((e) => e.name)));
-  const tensors = planTensors(config, entries, found, isBuffer, names, opener.warnings);
+  const found = new Set(entries.map((e) => e.name));
+  const { config, special, places, isBuffer, warnings } = readHfConfig(/** @type {object} */ (json), undefined, found);
+  opener.warnings.push(...warnings);
+  const tensors = planTensors(config, entries, places(found), isBuffer, names, opener.warnings);
   return { config, tensors, special, chatTemplate: null, readers };
 }
 

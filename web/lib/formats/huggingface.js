@@ -5,12 +5,13 @@
 import { completeConfig, isField, tokenIds } from './config.js';
 import { fail, show } from '../base/errors.js';
 import { FAMILIES } from './families.js';
+import { contextLength } from './families_common.js';
 import { placesByName } from './plan.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./plan.js').Entry} Entry */
 /** @typedef {import('./plan.js').Place} Place */
-/** @typedef {import('./families.js').Json} Json */
+/** @typedef {import('./families_common.js').Json} Json */
 /**
  * A config.json, read.
  * @typedef {object} HfModel
@@ -26,10 +27,12 @@ import { placesByName } from './plan.js';
  * Fields for which null is a value of its own: n_heads, d_model / n_heads, no window. In other fields null means
  * absent.
  */
-const NULL_IS_A_VALUE = ['n_kv_heads', 'd_head', 'sliding_window'];
+const NULL_IS_A_VALUE = ['n_kv_heads', 'd_head', 'sliding_window', 'clip_qkv'];
 
 /** Buffers that frameworks save among the weights: causal masks, rotary and sinusoidal tables, position ids. */
 const BUFFERS = [
+  /(^|\.)(attention|attn\.attention)\.(bias|masked_bias)$/,
+  /(^|\.)attention\.rotary_emb\.inv_freq$/,
   /(^|\.)(rotary_emb|rope|rotary)\.(inv_freq|original_inv_freq|(cos|sin)(_cached?|_table)?|freqs(_cis)?)$/,
   /(^|\.)(attn|self_attn|masked_self_attn)\.(rotary_emb\.inv_freq|masked_bias|mask|causal_mask|tril)$/,
   /(^|\.)(position_ids|causal_mask|tril)$/,
@@ -41,9 +44,12 @@ const KNOWN_KEYS = new RegExp(
   '_token_id$|dropout|_pdrop$|^summary_|^_|dtype$|' +
     '^(model_type|architectures|transformers_version|use_cache|initializer_range|pretraining_tp|task_specific_params|' +
     'gradient_checkpointing|output_past|reorder_and_upcast_attn|auto_map|label2id|id2label|n_ctx|name|' +
-    'rope_interleaved|rope_scaling|rope_parameters|hidden_act|use_sliding_window|max_window_layers|sliding_window|' +
+    'rope_interleaved|rope_scaling|rope_parameters|ignore_keys_at_rope_validation|hidden_act|hidden_activation|' +
+    'use_sliding_window|max_window_layers|sliding_window|' +
     'layer_types|attention_bias|mlp_bias|activation_function|rope_convention|ffn|pre_norm|post_norm|activation|' +
-    'mask_mode|pad_positions|shared_embedding|mlp_mult|fused_qkv)$',
+    'mask_mode|pad_positions|shared_embedding|mlp_mult|fused_qkv|layerdrop|init_std|cache_implementation|' +
+    'tokenizer_class|mup_init|embd_layer|bos_token|eos_token|' +
+    'output_router_logits|router_aux_loss_coef|router_jitter_noise)$',
 );
 
 /** Every value of model_type that can be read. */
@@ -76,6 +82,7 @@ const UNSUPPORTED_KEYS = {
   use_alibi: [],
   use_qk_norm: [],
   qk_layernorm: [],
+  use_qkv_bias: [],
   parallel_attn: [],
   use_parallel_residual: [],
   no_rope_layers: [],
@@ -91,9 +98,11 @@ const UNSUPPORTED_KEYS = {
  * Reads a parsed config.json.
  * @param {Json} json
  * @param {string} [where]  file name, for messages
+ * @param {Set<string>} [tensors]  names in the checkpoint. Where config.json does not say whether the head is tied, it
+ *   is when the checkpoint has none
  * @returns {HfModel}
  */
-export function readHfConfig(json, where = 'config.json') {
+export function readHfConfig(json, where = 'config.json', tensors) {
   if (json === null || typeof json !== 'object' || Array.isArray(json))
     fail('bad-config', `${where}: expected an object, found ${show(json)}`);
   const type = json.model_type;
@@ -121,8 +130,9 @@ export function readHfConfig(json, where = 'config.json') {
    * @returns {never}
    */
   const unsupported = (key, value) => fail('unsupported', `${where}: ${key} ${show(value)} is not supported`);
+  const used = [...Object.values(family.keys), ...(family.reads ?? [])];
   for (const [key, neutral] of Object.entries(UNSUPPORTED_KEYS)) {
-    const value = json[key] ?? false;
+    const value = used.includes(key) ? false : (json[key] ?? false);
     if (value !== false && !neutral.includes(value)) unsupported(key, value);
   }
   const fields = { ...family.base };
@@ -132,8 +142,11 @@ export function readHfConfig(json, where = 'config.json') {
     const value = json[key];
     if (value !== undefined && (value !== null || NULL_IS_A_VALUE.includes(field))) fields[field] = value;
   }
+  if (fields.rope_scaling) fields.context_length = contextLength(fields, json);
+  const head = family.head ?? 'lm_head.weight';
+  const tie = family.keys.tie_word_embeddings;
+  if (tensors && tie === 'tie_word_embeddings' && json[tie] === undefined) fields[tie] = !tensors.has(head);
   const config = completeConfig(fields, where, family.keys, family.required);
-  const used = Object.values(family.keys);
   for (const [key, value] of Object.entries(json)) {
     if (value && !used.includes(key) && !KNOWN_KEYS.test(key) && !Object.hasOwn(UNSUPPORTED_KEYS, key))
       warnings.push(`${where}: ${key} is not known and was not used`);

@@ -2,7 +2,7 @@
 //
 // A reader passes the tensors of its header and a mapping of names. Every tensor is compared with the roster before any
 // data is read: none may be missing, duplicated or left over, and every shape must match.
-import { DTYPES, isDtype } from '../base/blocks.js';
+import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { roster } from './roster.js';
 
@@ -13,12 +13,14 @@ import { roster } from './roster.js';
  * @property {string} name       in the file, for messages
  * @property {string[]} covers   names of these weights in the roster, stacked by rows in this order; []: to be skipped
  * @property {Dtype} dtype
- * @property {'rows'|'cols'} layout  cols: stored [in, out]
+ * @property {'rows'|'cols'|'heads'} layout  cols: stored [in, out]; heads: the weights' rows of head 0 follow each
+ *   other, then those of head 1, ...
  * @property {number[]} shape    as stored, outermost first
  * @property {number} file       index into the files
  * @property {number} offset     in bytes from the start of the file
  * @property {number} bytes      in the file
  * @property {Int8Blocks} [int8] llama2.c v2: stored as int8 with separate f32 scales, delivered as f32
+ * @property {Dtype} [minusOne]  stored in this type as the weight minus 1, delivered as f32 with the 1 added (Gemma)
  */
 /** @typedef {{groupSize: number}} Int8Blocks */
 /**
@@ -33,7 +35,7 @@ import { roster } from './roster.js';
  */
 /**
  * The weights that a tensor fills, and its layout.
- * @typedef {{covers: string[], layout?: 'rows'|'cols'}} Place
+ * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', minusOne?: boolean}} Place
  */
 /**
  * Names of tensors in a file by names of the roster, without layer and without .weight or .bias: 'embed', 'attn.q',
@@ -48,8 +50,8 @@ import { roster } from './roster.js';
  */
 /**
  * How a framework stores tensors. cols: matrices of blocks are [in, out]; gamma: norms have .gamma and .beta instead of
- * .weight and .bias.
- * @typedef {{cols?: boolean, gamma?: boolean}} Conventions
+ * .weight and .bias; heads: q, k and v are one tensor, head by head; minusOne: norms are stored as their gain minus 1.
+ * @typedef {{cols?: boolean, gamma?: boolean, heads?: boolean, minusOne?: boolean}} Conventions
  */
 
 /**
@@ -65,21 +67,27 @@ export const shapeText = (shape) => `[${shape.join(', ')}]`;
  * @param {Conventions} [conventions]
  * @returns {Map<string, Place>} by name in the file
  */
-export function placesByName(config, names, { cols, gamma } = {}) {
+export function placesByName(config, names, { cols, gamma, heads, minusOne } = {}) {
   /** @type {Map<string, Place>} */
   const places = new Map();
   for (const { name, shape } of roster(config)) {
     const [, stack, layer, part, end] = /** @type {RegExpExecArray} */ (/^(?:(\w+)\.(\d+)\.)?(.+)(\.\w+)$/.exec(name));
     const dot = part.lastIndexOf('.') + 1;
     const any = `${part.slice(0, dot)}*`;
-    const ending = gamma && /(^|\.)(final_)?norm\d?$/.test(part) ? { '.weight': '.gamma', '.bias': '.beta' }[end] : end;
+    const isNorm = /(^|[._])norm\d?(_post)?(\.\d+)?$/.test(part);
+    const ending = gamma && isNorm ? { '.weight': '.gamma', '.bias': '.beta' }[end] : end;
     const stem = names[`${stack}.${part}`] ?? names[part] ?? names[`${stack}.${any}`] ?? names[any] ?? part;
     const local = names[name] ?? stem.replace('*', part.slice(dot)) + ending;
     const fileName =
       local[0] === '/'
         ? local.slice(1)
         : `${names[''] ?? ''}${stack ? `${names[stack] ?? stack}.${layer}.` : ''}${local}`;
-    const place = places.get(fileName) ?? { covers: [], layout: cols && stack && shape.length === 2 ? 'cols' : 'rows' };
+    const isFused = heads && /^attn\.[qkv]$/.test(part);
+    const place = places.get(fileName) ?? {
+      covers: [],
+      layout: cols && stack && shape.length === 2 ? 'cols' : isFused ? 'heads' : 'rows',
+      ...(minusOne && isNorm && { minusOne }),
+    };
     place.covers.push(name);
     places.set(fileName, place);
   }
@@ -114,7 +122,7 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
       plan.push({ ...e, dtype: 'f32', covers: [], layout: 'rows' });
       continue;
     }
-    const { covers, layout = 'rows' } = place;
+    const { covers, layout = 'rows', minusOne } = place;
     const expected = stackedShape(
       covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`)),
       layout,
@@ -128,7 +136,8 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
       if (other !== undefined) fail('duplicate-tensor', `${at}: the weight ${name} was already in ${other}`);
       filled.set(name, e.name);
     }
-    plan.push({ ...e, dtype: e.dtype, covers, layout });
+    if (minusOne && BLOCKS[e.dtype][0] > 1) fail('unknown-dtype', `${at}: a norm is stored as ${e.dtype}`);
+    plan.push({ ...e, dtype: e.dtype, covers, layout, ...(minusOne && { dtype: 'f32', minusOne: e.dtype }) });
   }
   if (filled.size < shapes.size) failMissing(shapes, filled, places, files);
   return plan.sort((a, b) => a.file - b.file || a.offset - b.offset);
@@ -167,7 +176,7 @@ export const align = (n, alignment) => Math.ceil(n / alignment) * alignment;
 /**
  * The shape of a tensor in which weights are stacked by rows.
  * @param {number[][]} shapes  of the weights
- * @param {'rows'|'cols'} layout
+ * @param {NonNullable<Place['layout']>} layout
  * @returns {number[]}
  */
 function stackedShape(shapes, layout) {

@@ -4,6 +4,7 @@
 // counts them. A weight is [rows = out, cols = in].
 import { BLOCKS, DTYPES, isDtype } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
+import { isGated } from './config.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {'embedding'|'position'|'attention'|'cross_attention'|'ffn'|'norm'|'final_norm'|'head'} Component */
@@ -38,6 +39,16 @@ import { fail, show } from '../base/errors.js';
  */
 
 /**
+ * The size of a dimension.
+ * @param {Config} c
+ * @param {string} dim  fields joined by × or by +
+ */
+const sizeOf = (c, dim) =>
+  dim
+    .split(' + ')
+    .reduce((sum, of) => sum + of.split(' × ').reduce((n, f) => n * Number(c[/** @type {keyof Config} */ (f)]), 1), 0);
+
+/**
  * All weights in the engine's order.
  * @param {Config} c
  * @returns {Generator<Weight, void, void>}
@@ -50,7 +61,7 @@ export function* roster(c) {
    * @param {Component} component
    * @param {Weight['stack']} stack
    * @param {number|null} layer
-   * @param {string[]} dims products of fields, outermost first
+   * @param {string[]} dims products or sums of fields, outermost first
    * @returns {Weight}
    */
   const w = (name, component, stack, layer, ...dims) => ({
@@ -58,12 +69,16 @@ export function* roster(c) {
     component,
     stack,
     layer,
-    shape: dims.map((dim) => dim.split(' × ').reduce((n, f) => n * Number(c[/** @type {keyof Config} */ (f)]), 1)),
-    formula: dims.join(' × '),
+    shape: dims.map((dim) => sizeOf(c, dim)),
+    formula: dims.map((dim) => (dims.length > 1 && dim.includes('+') ? `(${dim})` : dim)).join(' × '),
   });
   const normBias = c.norm === 'layernorm' && c.bias_norm;
   const q = 'n_heads × d_head';
   const kv = 'n_kv_heads × d_head';
+  const sandwich = c.norm_placement === 'sandwich';
+  const projected = c.d_embed > 0;
+  const embedWidth = projected ? 'd_embed' : 'd_model';
+  const positions = c.position_offset ? 'position_offset + context_length' : 'context_length';
 
   /**
    * @param {string} name
@@ -72,8 +87,23 @@ export function* roster(c) {
    * @param {number|null} layer
    */
   function* norm(name, component, stack, layer) {
-    yield w(`${name}.weight`, component, stack, layer, 'd_model');
+    if (c.norm_gain) yield w(`${name}.weight`, component, stack, layer, 'd_model');
     if (normBias) yield w(`${name}.bias`, component, stack, layer, 'd_model');
+  }
+  /**
+   * The norm of q or k.
+   * @param {string} name
+   * @param {Weight['stack']} stack
+   * @param {number} l
+   * @param {number} heads
+   * @param {string} all  their components together
+   */
+  function* headNorm(name, stack, l, heads, all) {
+    const each = c.qk_norm_span === 'each_head';
+    const width = c.qk_norm_span === 'projection' ? all : 'd_head';
+    for (const end of c.bias_qk_norm ? ['weight', 'bias'] : ['weight'])
+      for (let h = 0; h < (each ? heads : 1); h++)
+        yield w(`${name}.${each ? `${h}.` : ''}${end}`, 'attention', stack, l, width);
   }
   /**
    * @param {string} p
@@ -92,8 +122,8 @@ export function* roster(c) {
       yield w(`${p}.v.bias`, part, stack, l, kv);
     }
     if (qkNorm) {
-      yield w(`${p}.q_norm.weight`, part, stack, l, 'd_head');
-      yield w(`${p}.k_norm.weight`, part, stack, l, 'd_head');
+      yield* headNorm(`${p}.q_norm`, stack, l, c.n_heads, q);
+      yield* headNorm(`${p}.k_norm`, stack, l, c.n_kv_heads, kv);
     }
     yield w(`${p}.o.weight`, part, stack, l, 'd_model', q);
     if (c.bias_attn_out) yield w(`${p}.o.bias`, part, stack, l, 'd_model');
@@ -109,27 +139,31 @@ export function* roster(c) {
       const b = `${prefix}.${l}`;
       yield* norm(`${b}.norm1`, 'norm', stack, l);
       yield* attention(`${b}.attn`, 'attention', stack, l, c.qk_norm);
+      if (sandwich) yield* norm(`${b}.norm1_post`, 'norm', stack, l);
       if (cross) {
         yield* norm(`${b}.norm2`, 'norm', stack, l);
         yield* attention(`${b}.cross_attn`, 'cross_attention', stack, l, false);
       }
-      yield* norm(`${b}.norm${cross ? 3 : 2}`, 'norm', stack, l);
-      const gated = c.ffn === 'swiglu';
+      if (!c.shared_norm) yield* norm(`${b}.norm${cross ? 3 : 2}`, 'norm', stack, l);
+      const gated = isGated(c);
       if (gated) yield w(`${b}.ffn.gate.weight`, 'ffn', stack, l, 'd_ff', 'd_model');
       yield w(`${b}.ffn.up.weight`, 'ffn', stack, l, 'd_ff', 'd_model');
       if (gated && c.bias_ffn) yield w(`${b}.ffn.gate.bias`, 'ffn', stack, l, 'd_ff');
       if (c.bias_ffn) yield w(`${b}.ffn.up.bias`, 'ffn', stack, l, 'd_ff');
       yield w(`${b}.ffn.down.weight`, 'ffn', stack, l, 'd_model', 'd_ff');
       if (c.bias_ffn) yield w(`${b}.ffn.down.bias`, 'ffn', stack, l, 'd_model');
+      if (sandwich) yield* norm(`${b}.norm2_post`, 'norm', stack, l);
     }
   }
 
   if (both && !c.shared_embedding) yield w('encoder.embed.weight', 'embedding', null, null, 'vocab_size', 'd_model');
-  yield w('embed.weight', 'embedding', null, null, 'vocab_size', 'd_model');
+  yield w('embed.weight', 'embedding', null, null, 'vocab_size', embedWidth);
+  if (projected) yield w('embed_project.weight', 'embedding', null, null, 'd_model', 'd_embed');
   if (c.position === 'learned') {
-    if (both) yield w('encoder.position.weight', 'position', null, null, 'context_length', 'd_model');
-    yield w('position.weight', 'position', null, null, 'context_length', 'd_model');
+    if (both) yield w('encoder.position.weight', 'position', null, null, positions, 'd_model');
+    yield w('position.weight', 'position', null, null, positions, 'd_model');
   }
+  if (c.embed_norm) yield* norm('embed_norm', 'norm', null, null);
   if (both) {
     yield* blocks('encoder', 'encoder', c.n_encoder_layers, false);
     if (c.final_norm) yield* norm('encoder.final_norm', 'final_norm', null, null);
@@ -137,7 +171,8 @@ export function* roster(c) {
   yield* blocks(both ? 'decoder' : 'blocks', main, c.n_layers, both);
   if (c.final_norm) yield* norm('final_norm', 'final_norm', null, null);
   if (c.kind !== 'encoder') {
-    if (!c.tie_word_embeddings) yield w('head.weight', 'head', null, null, 'vocab_size', 'd_model');
+    if (projected) yield w('head_project.weight', 'head', null, null, 'd_embed', 'd_model');
+    if (!c.tie_word_embeddings) yield w('head.weight', 'head', null, null, 'vocab_size', embedWidth);
     if (c.bias_head) yield w('head.bias', 'head', null, null, 'vocab_size');
   }
 }
@@ -211,7 +246,8 @@ export function parameterTable(config, dtypeOf = () => 'f32') {
   for (const r of rows) {
     total += r.count;
     bytes += r.bytes;
-    if (r.component === 'embedding' || r.component === 'position') tables += r.count;
+    if (r.component === 'position' || (r.component === 'embedding' && r.name !== 'embed_project.weight'))
+      tables += r.count;
   }
   if (!Number.isSafeInteger(total))
     fail('bad-config', `the configuration asks for about ${total.toExponential(2)} parameters`);

@@ -303,7 +303,8 @@ export class Opener {
             continue;
           }
           await sink.begin(t);
-          if (t.int8) await (await import('./llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
+          if (t.minusOne) await (await import('./minus_one.js')).pipePlusOne(r, t, (view) => sink.write(view));
+          else if (t.int8) await (await import('./llama2c.js')).pipeInt8(r, t, (view) => sink.write(view));
           else await r.pipe(t.bytes, (view) => sink.write(view), BLOCKS[t.dtype][1], t.name);
           await sink.end(t);
         }

@@ -113,7 +113,7 @@ function checkedLoadOptions(o) {
     if (o[name] !== undefined && !values.includes(o[name]))
       fail('bad-option', `${name} is ${show(o[name])}, expected one of ${values.join(', ')}`);
   };
-  for (const name of ['dtype', 'quantize']) oneOf(name, ['keep', 'f32', 'f16', 'q8_0', 'q4_0']);
+  for (const name of ['dtype', 'quantize']) oneOf(name, ['keep', 'f32', 'f16', 'q8_0', 'q4_0', 'q6_k', 'q5_0', 'q4_k']);
   for (const name of ['kvDtype', 'kvCache']) oneOf(name, ['f32', 'f16', 'q8_0', 'q8']);
   const kv = kvDtypeOf(o.kvDtype);
   const kvCache = kvDtypeOf(o.kvCache);

@@ -122,6 +122,7 @@ export class Sequence {
     const chunk = model.config.causal ? model.engine.schema.chunk : ids.length;
     const all = Array.from(ids);
     this.checkBudget(all.length);
+    if (all.length > chunk) this.session.plan(Math.min(this.session.length + all.length, this.session.context));
     for (let at = 0; at < all.length; at += chunk) {
       const part = all.slice(at, at + chunk);
       this.#eval(part);

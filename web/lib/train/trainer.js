@@ -62,8 +62,8 @@ export class Trainer {
   configure(config, options = {}) {
     for (const field of this.#schema.fields) {
       const value = config[/** @type {keyof Config} */ (field)];
-      if (value !== undefined)
-        this.#set(field, typeof value === 'string' ? this.#schema.enums[field].indexOf(value) : Number(value));
+      for (const one of value === undefined ? [] : [value].flat())
+        this.#set(field, typeof one === 'string' ? this.#schema.enums[field].indexOf(one) : Number(one));
     }
     for (const [name, value] of Object.entries(options)) this.#set(name, value);
   }

@@ -1,0 +1,50 @@
+/* head.c - logits from hidden states.
+ *
+ *   logits = cap tanh( scale (W h + b) / cap )      without a cap: scale (W h + b)
+ *
+ * Sources: Press & Wolf 2017 (tied embeddings); Gemma 2 (soft cap). */
+#include "model/head.h"
+#include "kernels/kernels.h" /* gf_scale, gf_tanh */
+#include "model/config.h"
+#include "model/linear.h"
+
+/* The head; a tied one is the embedding's matrix. */
+static struct gf_linear head_of(const struct gf_config *c, const struct gf_weights *w) {
+    return (struct gf_linear){c->tie_word_embeddings ? w->embed : w->head.w, w->head.b};
+}
+
+void gf_head_forward(const struct gf_pass *p, const struct gf_weights *w, float *logits, float *projected,
+                     const float *hidden, int32_t n) {
+    const struct gf_config *c = p->cfg;
+    const struct gf_linear head = head_of(c, w);
+    const int64_t all = (int64_t)n * c->vocab_size;
+    if (gf_embed_projected(c)) {
+        gf_linear_forward(p, &w->head_project, projected, hidden, n);
+        hidden = projected;
+    }
+    gf_linear_forward(p, &head, logits, hidden, n);
+    const float cap = c->logit_softcap, scale = cap > 0 ? c->logit_scale / cap : c->logit_scale;
+    if (scale != 1) gf_scale(logits, logits, scale, all);
+    if (cap > 0) {
+        gf_tanh(logits, logits, all);
+        gf_scale(logits, logits, cap, all);
+    }
+}
+
+void gf_head_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw, float *dhidden,
+                      float *dlogits, const float *capped, const float *projected, float *dprojected,
+                      const float *hidden, int32_t n) {
+    const struct gf_config *c = p->cfg;
+    const struct gf_linear head = head_of(c, w);
+    struct gf_linear dhead = head_of(c, dw);
+    const int64_t all = (int64_t)n * c->vocab_size;
+    const float cap = c->logit_softcap;
+    for (int64_t i = 0; cap > 0 && i < all; i++) dlogits[i] *= 1 - capped[i] / cap * (capped[i] / cap);
+    if (c->logit_scale != 1) gf_scale(dlogits, dlogits, c->logit_scale, all);
+    if (!gf_embed_projected(c)) {
+        gf_linear_backward(p, &head, &dhead, dhidden, 0, dlogits, hidden, n);
+        return;
+    }
+    gf_linear_backward(p, &head, &dhead, dprojected, 0, dlogits, projected, n);
+    gf_linear_backward(p, &w->head_project, &dw->head_project, dhidden, 0, dprojected, hidden, n);
+}

@@ -1,0 +1,361 @@
+// families_llama.js - the families with Llama's structure: one norm before each sublayer or other norms at the same
+// places, rotary positions, a feed-forward layer with a gate
+import { eachLayer, gated, repeating, ropeFields, windowFields, windowLayers } from './families_common.js';
+
+/** @typedef {import('./families_common.js').Family} Family */
+/** @typedef {import('./families_common.js').Json} Json */
+/** @typedef {import('./families_common.js').Unsupported} Unsupported */
+
+/**
+ * Llama, and the base of the families with the same structure.
+ * @type {Family}
+ */
+export const llama = {
+  keys: {
+    vocab_size: 'vocab_size',
+    d_model: 'hidden_size',
+    n_layers: 'num_hidden_layers',
+    n_heads: 'num_attention_heads',
+    n_kv_heads: 'num_key_value_heads',
+    d_head: 'head_dim',
+    d_ff: 'intermediate_size',
+    context_length: 'max_position_embeddings',
+    norm_eps: 'rms_norm_eps',
+    rope_theta: 'rope_theta',
+    bias_qkv: 'attention_bias',
+    bias_attn_out: 'attention_bias',
+    bias_ffn: 'mlp_bias',
+    tie_word_embeddings: 'tie_word_embeddings',
+  },
+  base: {
+    norm: 'rmsnorm',
+    norm_eps: 1e-6,
+    ffn: 'swiglu',
+    position: 'rope',
+    rope_pairs: 'half',
+    context_length: 2048,
+    tie_word_embeddings: false,
+  },
+  required: ['d_ff'],
+  derive(json, unsupported) {
+    if (json.sliding_window && json.model_type === 'llama') unsupported('sliding_window', json.sliding_window);
+    return { ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported), ...ropeFields(json, unsupported) };
+  },
+  names: (config, json, files) => ({
+    '': !files.has('model.embed_tokens.weight') && files.has('embed_tokens.weight') ? '' : 'model.',
+    blocks: 'layers',
+    embed: 'embed_tokens',
+    norm1: 'input_layernorm',
+    norm2: 'post_attention_layernorm',
+    'attn.*': 'self_attn.*_proj',
+    'attn.q_norm': 'self_attn.q_norm',
+    'attn.k_norm': 'self_attn.k_norm',
+    'ffn.*': 'mlp.*_proj',
+    final_norm: 'norm',
+    head: '/lm_head',
+  }),
+};
+const { bias_ffn: _, ...noFfnBias } = llama.keys;
+const { bias_qkv: __, bias_attn_out: ___, ...noBias } = noFfnBias;
+const { norm_eps: ____, ...noEps } = noFfnBias;
+
+/**
+ * Llama with a sliding window.
+ * @type {Family}
+ */
+const mistral = {
+  ...llama,
+  keys: { ...noBias, sliding_window: 'sliding_window' },
+  base: { ...llama.base, n_kv_heads: 8, context_length: 131072, sliding_window: 4096 },
+};
+
+/**
+ * Llama with biases of q, k and v, and a sliding window in the layers from max_window_layers on, or in those that
+ * layer_types names.
+ * @type {Family}
+ */
+const qwen2 = {
+  ...llama,
+  keys: noBias,
+  base: { ...llama.base, n_kv_heads: 32, context_length: 32768, bias_qkv: true },
+  reads: ['use_sliding_window', 'sliding_window', 'max_window_layers', 'layer_types', 'hidden_act'],
+  derive(json, unsupported) {
+    const first = json.max_window_layers ?? 28;
+    if (!Number.isInteger(first)) unsupported('max_window_layers', first);
+    const on = json.use_sliding_window === true;
+    const layers = windowLayers(json, unsupported, (l) => on && l >= first);
+    if (!on && layers.some(Boolean)) unsupported('layer_types', json.layer_types);
+    return {
+      ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
+      ...ropeFields(json, unsupported),
+      ...windowFields(layers, json.sliding_window ?? 0),
+    };
+  },
+};
+
+/**
+ * Qwen 2 without these biases, with RMSNorm on q and k.
+ * @type {Family}
+ */
+const qwen3 = {
+  ...qwen2,
+  keys: { ...noBias, bias_qkv: 'attention_bias', bias_attn_out: 'attention_bias' },
+  base: { ...qwen2.base, bias_qkv: false, d_head: 128, qk_norm: true },
+};
+
+/**
+ * Llama with q, k and v in one tensor, and gate and up in another.
+ * @type {Family}
+ */
+const phi3 = {
+  ...llama,
+  keys: { ...noBias, sliding_window: 'sliding_window' },
+  base: { ...llama.base, norm_eps: 1e-5, context_length: 4096 },
+  reads: ['partial_rotary_factor', 'original_max_position_embeddings'],
+  derive: (json, unsupported) => ({
+    ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
+    ...ropeFields(json, unsupported, { partial: 1 }),
+  }),
+  names: (config, json, files) => ({
+    ...llama.names(config, json, files),
+    'attn.*': 'self_attn.qkv_proj',
+    'attn.o': 'self_attn.o_proj',
+    'ffn.*': 'mlp.gate_up_proj',
+    'ffn.down': 'mlp.down_proj',
+  }),
+};
+
+/**
+ * The number under a key, or its square root's inverse.
+ * @param {any} n
+ */
+const inverseRoot = (n) => (typeof n === 'number' ? n ** -0.5 : n);
+
+/**
+ * Gemma: norms stored as their gain minus 1, the embedding times sqrt(d_model), a gate with GELU. Its first releases
+ * wrote hidden_act and computed the tanh form whatever it said; hidden_activation, where it is, says what is computed.
+ * @type {Family}
+ */
+const gemma = {
+  ...llama,
+  keys: { ...noBias, bias_qkv: 'attention_bias', bias_attn_out: 'attention_bias' },
+  base: { ...llama.base, d_head: 256, context_length: 8192, tie_word_embeddings: true },
+  reads: ['hidden_act', 'hidden_activation', 'use_bidirectional_attention'],
+  derive(json, unsupported) {
+    if (json.use_bidirectional_attention) unsupported('use_bidirectional_attention', true);
+    const act = json.hidden_activation !== undefined ? json.hidden_activation : json.hidden_act;
+    return {
+      ffn: gated('hidden_activation', act ?? 'gelu_pytorch_tanh', unsupported),
+      ...ropeFields(json, unsupported),
+      embedding_scale: typeof json.hidden_size === 'number' ? Math.sqrt(json.hidden_size) : undefined,
+    };
+  },
+  conventions: { minusOne: true },
+};
+
+/**
+ * Gemma 2: a second norm on each sublayer's output, soft caps, and a sliding window in every other layer.
+ * @type {Family}
+ */
+const gemma2 = {
+  ...gemma,
+  base: { ...gemma.base, n_kv_heads: 4, norm_placement: 'sandwich', final_norm: true },
+  reads: [
+    .../** @type {string[]} */ (gemma.reads),
+    'query_pre_attn_scalar',
+    'attn_logit_softcapping',
+    'final_logit_softcapping',
+    'sliding_window',
+    'layer_types',
+  ],
+  derive: (json, unsupported) => ({
+    .../** @type {any} */ (gemma).derive(json, unsupported),
+    score_scale: inverseRoot(json.query_pre_attn_scalar ?? 256),
+    score_softcap: json.attn_logit_softcapping === undefined ? 50 : (json.attn_logit_softcapping ?? 0),
+    logit_softcap: json.final_logit_softcapping === undefined ? 30 : (json.final_logit_softcapping ?? 0),
+    ...windowFields(
+      windowLayers(json, unsupported, (l) => l % 2 === 0),
+      json.sliding_window ?? 4096,
+    ),
+  }),
+  names: (config, json, files) => ({
+    ...llama.names(config, json, files),
+    norm1_post: 'post_attention_layernorm',
+    norm2: 'pre_feedforward_layernorm',
+    norm2_post: 'post_feedforward_layernorm',
+  }),
+};
+
+/**
+ * Gemma 3: norms of q and k, most layers with a window and with rotary frequencies of their own, which are not scaled.
+ * @type {Family}
+ */
+const gemma3 = {
+  ...gemma2,
+  base: { ...gemma2.base, qk_norm: true, context_length: 131072 },
+  reads: [
+    .../** @type {string[]} */ (gemma2.reads),
+    'rope_theta',
+    'rope_local_base_freq',
+    'sliding_window_pattern',
+    '_sliding_window_pattern',
+  ],
+  derive(json, unsupported) {
+    const every = json.sliding_window_pattern ?? json._sliding_window_pattern ?? 6;
+    if (!Number.isInteger(every) || every < 1) unsupported('sliding_window_pattern', every);
+    const { full_attention: full, sliding_attention: local } = json.rope_parameters ?? {};
+    if ((local?.rope_type ?? 'default') !== 'default') unsupported('rope_parameters.sliding_attention', local);
+    return {
+      .../** @type {any} */ (gemma).derive(
+        { ...json, rope_parameters: undefined, rope_scaling: undefined },
+        unsupported,
+      ),
+      ...ropeFields(json, unsupported, full ? { parameters: full } : {}),
+      rope_theta: full?.rope_theta ?? json.rope_theta ?? 1e6,
+      rope_local_theta: local?.rope_theta ?? json.rope_local_base_freq ?? 10000,
+      score_scale: inverseRoot(json.query_pre_attn_scalar ?? 256),
+      score_softcap: json.attn_logit_softcapping ?? 0,
+      logit_softcap: json.final_logit_softcapping ?? 0,
+      ...windowFields(
+        windowLayers(json, unsupported, (l) => (l + 1) % every !== 0),
+        json.sliding_window ?? 4096,
+      ),
+    };
+  },
+};
+
+/**
+ * OLMo: LayerNorm without weights, and limits of q, k and v.
+ * @type {Family}
+ */
+const olmo = {
+  ...llama,
+  keys: { ...noEps, clip_qkv: 'clip_qkv' },
+  base: { ...llama.base, norm: 'layernorm', norm_eps: 1e-5, norm_gain: false, bias_norm: false },
+};
+
+/**
+ * OLMo 2: norms on the outputs of the sublayers alone, and over the whole projections of q and k.
+ * @type {Family}
+ */
+const olmo2 = {
+  ...llama,
+  keys: noFfnBias,
+  base: {
+    ...llama.base,
+    norm_eps: 1e-5,
+    norm_placement: 'output',
+    final_norm: true,
+    qk_norm: true,
+    qk_norm_span: 'projection',
+  },
+  names: (config, json, files) => ({
+    ...llama.names(config, json, files),
+    norm1: 'post_attention_layernorm',
+    norm2: 'post_feedforward_layernorm',
+  }),
+};
+
+/**
+ * SmolLM 3: some layers do not rotate q and k.
+ * @type {Family}
+ */
+const smollm3 = {
+  ...llama,
+  base: { ...llama.base, n_kv_heads: 4, context_length: 32768, tie_word_embeddings: true },
+  reads: [
+    'rope_theta',
+    'no_rope_layers',
+    'no_rope_layer_interval',
+    'use_sliding_window',
+    'sliding_window',
+    'layer_types',
+  ],
+  derive(json, unsupported) {
+    const n = json.num_hidden_layers;
+    const every = json.no_rope_layer_interval ?? 4;
+    const given = json.no_rope_layers ?? eachLayer(n, (l) => Number((l + 1) % every !== 0));
+    if (!Array.isArray(given) || given.length !== n || !given.every((x) => x === 0 || x === 1))
+      unsupported('no_rope_layers', given);
+    const window = json.use_sliding_window && json.sliding_window ? json.sliding_window : 0;
+    const layers = windowLayers(json, unsupported, (l) => window > 0 && !given[l]);
+    return {
+      ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
+      ...ropeFields(json, unsupported),
+      rope_theta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 2e6,
+      rope_layers: repeating(given.map(Boolean)),
+      ...windowFields(layers, window),
+    };
+  },
+};
+
+/**
+ * Granite: four factors.
+ * @type {Family}
+ */
+const granite = {
+  ...llama,
+  keys: {
+    ...llama.keys,
+    embedding_scale: 'embedding_multiplier',
+    residual_scale: 'residual_multiplier',
+    score_scale: 'attention_multiplier',
+  },
+  base: { ...llama.base, score_scale: 1 },
+  reads: ['logits_scaling'],
+  derive: (json, unsupported) => ({
+    .../** @type {any} */ (llama).derive(json, unsupported),
+    logit_scale: typeof json.logits_scaling === 'number' ? 1 / json.logits_scaling : json.logits_scaling,
+  }),
+};
+
+/**
+ * StableLM: LayerNorm, a part of each head rotated; the larger models compute both sublayers from one norm.
+ * @type {Family}
+ */
+const stablelm = {
+  ...llama,
+  keys: {
+    ...noBias,
+    norm_eps: 'layer_norm_eps',
+    bias_qkv: 'use_qkv_bias',
+    parallel_residual: 'use_parallel_residual',
+    shared_norm: 'use_parallel_residual',
+    qk_norm: 'qk_layernorm',
+  },
+  base: {
+    ...llama.base,
+    norm: 'layernorm',
+    norm_eps: 1e-5,
+    context_length: 4096,
+    qk_norm_kind: 'layernorm',
+    qk_norm_span: 'each_head',
+  },
+  reads: ['partial_rotary_factor'],
+  derive: (json, unsupported) => ({
+    ffn: gated('hidden_act', json.hidden_act ?? 'silu', unsupported),
+    ...ropeFields(json, unsupported, { partial: 0.25 }),
+  }),
+  names: (config, json, files) => ({
+    ...llama.names(config, json, files),
+    'attn.q_norm.*': 'self_attn.q_layernorm.norms.*',
+    'attn.k_norm.*': 'self_attn.k_layernorm.norms.*',
+  }),
+};
+
+/** The families of this file by model_type. @type {Record<string, Family>} */
+export const LLAMA_LIKE = {
+  llama,
+  mistral,
+  qwen2,
+  qwen3,
+  phi3,
+  gemma,
+  gemma2,
+  gemma3_text: gemma3,
+  olmo,
+  olmo2,
+  smollm3,
+  granite,
+  stablelm,
+};

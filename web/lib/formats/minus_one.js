@@ -1,0 +1,31 @@
+// minus_one.js - delivers tensors that are stored as the weight minus 1, with the 1 added: Gemma's norms
+import { BLOCKS } from '../base/blocks.js';
+import { fromBfloat, fromHalf } from './half.js';
+
+/**
+ * Read one tensor as f32, plus 1.
+ * @param {import('./bytes.js').ByteReader} r  at its first byte
+ * @param {import('./plan.js').TensorSource} t  with minusOne
+ * @param {(view: Uint8Array) => void | Promise<void>} write
+ */
+export async function pipePlusOne(r, t, write) {
+  const stored = t.minusOne ?? 'f32';
+  const size = BLOCKS[stored][1];
+  await r.pipe(
+    t.bytes,
+    (bytes) => {
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+      const out = new Float32Array(bytes.length / size);
+      for (let i = 0; i < out.length; i++) {
+        const x =
+          stored === 'f32'
+            ? view.getFloat32(4 * i, true)
+            : (stored === 'f16' ? fromHalf : fromBfloat)(view.getUint16(2 * i, true));
+        out[i] = 1 + x;
+      }
+      return write(new Uint8Array(out.buffer));
+    },
+    size,
+    t.name,
+  );
+}
