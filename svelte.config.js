@@ -1,3 +1,3 @@
-// Svelte for the page (web/page). Components use runes; their styles are in web/page/style.css, by the policy of the
+// Svelte for the page (web/page). Components use runes; their styles are in web/page/style/, by the policy of the
 // built page (no inline styles).
 export default { compilerOptions: { runes: true } };

@@ -58,23 +58,69 @@ const show = (page, selector) =>
   page.evaluate((s) => document.querySelector(s).scrollIntoView({ block: 'center', behavior: 'instant' }), selector);
 const written = (/** @type {Page} */ page) => page.evaluate(() => document.querySelectorAll('.tok:not(.given)').length);
 
-/** What each panel shows once it has its numbers, by its selector. @type {Record<string, () => any>} */
-const PANELS = {
-  '.next': () =>
-    document.querySelectorAll('.bar .num').length >= 10 &&
-    /entropy/.test(document.querySelector('#h-next').textContent) &&
-    [...document.querySelectorAll('.bar .num')].every((e) => /%$|^cut$/.test(e.textContent)),
-  '.heads': () => document.querySelectorAll('.tile canvas').length >= 2,
-  '.attention': () =>
-    [...document.querySelectorAll('.attention .attends li')].length > 0 && document.querySelector('.cells').width > 0,
-  '.anatomy': () => document.querySelectorAll('.anatomy-svg .dot').length > 0,
-  '.parameters': () => /\d/.test(document.querySelector('[data-role="total"]').textContent),
-  '.trace': () => /\d/.test(document.querySelector('.trace tfoot td')?.textContent ?? ''),
-  '.memory': () =>
-    document.querySelectorAll('.memory .piece').length > 3 && document.querySelectorAll('.memory tbody tr').length > 0,
-  '.lens-card': () => document.querySelectorAll('.lens td').length > 8 && document.querySelectorAll('.vote').length > 8,
-  '.ablate': () => document.querySelectorAll('.switches button').length > 4,
+/**
+ * Open a view by its tab.
+ * @param {Page} page
+ * @param {string} id
+ */
+const openView = async (page, id) => {
+  await click(page, `[data-opens="${id}"]`);
+  await until(page, (id) => document.querySelector(`#view-${id}`)?.hidden === false, [id]);
 };
+
+/**
+ * What each panel shows once it has its numbers, by its view and its selector.
+ * @type {Record<string, Record<string, () => any>>}
+ */
+const PANELS = {
+  write: {
+    '.next': () =>
+      document.querySelectorAll('.bar .num').length >= 10 &&
+      /entropy/.test(document.querySelector('#h-next').textContent) &&
+      [...document.querySelectorAll('.bar .num')].every((e) => /%$|^cut$/.test(e.textContent)),
+    '.anatomy': () => document.querySelectorAll('.anatomy-svg .dot').length > 0,
+  },
+  inside: {
+    '.heads': () => document.querySelectorAll('.tile canvas').length >= 2,
+    '.attention': () =>
+      [...document.querySelectorAll('.attention .attends li')].length > 0 && document.querySelector('.cells').width > 0,
+    '.lens-card': () =>
+      document.querySelectorAll('.lens td').length > 8 && document.querySelectorAll('.vote').length > 8,
+  },
+  count: {
+    '.parameters': () => /\d/.test(document.querySelector('[data-role="total"]').textContent),
+    '.trace': () => /\d/.test(document.querySelector('.trace tfoot td')?.textContent ?? ''),
+    '.memory': () =>
+      document.querySelectorAll('.memory .piece').length > 3 &&
+      document.querySelectorAll('.memory tbody tr').length > 0,
+  },
+  experiment: {
+    '.ablate': () => document.querySelectorAll('.switches button').length > 4,
+  },
+};
+
+/**
+ * Every head in view is drawn; the scale of weights begins with the colour of the paper.
+ * @param {Page} page
+ * @param {string} theme
+ */
+const headsAreDrawn = (page, theme) =>
+  until(
+    page,
+    (dark) => {
+      const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+      const pixel = (canvas) => {
+        copy.clearRect(0, 0, 1, 1);
+        copy.drawImage(canvas, 0, 0);
+        return copy.getImageData(0, 0, 1, 1).data;
+      };
+      return (
+        [...document.querySelectorAll('.tile canvas')].every((canvas) => pixel(canvas)[3] > 0) &&
+        pixel(document.querySelector('.ramp'))[0] < 128 === dark
+      );
+    },
+    [theme === 'dark'],
+  );
 
 for (const engine of ENGINES) {
   const missing = whyMissing(engine);
@@ -148,16 +194,22 @@ for (const engine of ENGINES) {
         });
 
         test('every panel has its numbers', async () => {
-          for (const [panel, ready] of Object.entries(PANELS)) {
-            await show(page, panel);
-            await until(page, ready, [], 20_000).catch((error) => assert.fail(`${panel}: ${error.message}`));
+          for (const [view, panels] of Object.entries(PANELS)) {
+            await openView(page, view);
+            for (const [panel, ready] of Object.entries(panels)) {
+              const place = `.view:not([hidden]) ${panel}`;
+              await until(page, (place) => document.querySelector(place) !== null, [place]);
+              await show(page, place);
+              await until(page, ready, [], 20_000).catch((error) => assert.fail(`${panel}: ${error.message}`));
+            }
           }
         });
 
         test('another head, a training run, another model', async () => {
+          await openView(page, 'inside');
           await click(page, '.tile[aria-label="layer 3, head 2"]');
           await until(page, () => /Layer 3, head 2/.test(document.querySelector('#h-attention').textContent));
-          await show(page, '.train');
+          await openView(page, 'train');
           await until(page, () => document.querySelector('#train-preset') !== null);
           await fill(page, { '#train-preset': 'one layer, one head' });
           await fill(page, { '#train-steps': '6', '#train-every': '3' });
@@ -187,12 +239,16 @@ for (const engine of ENGINES) {
         });
 
         test('no number is missing, and nothing was complained of', async () => {
-          assert.equal(
-            /** @type {any} */ (
-              await page.evaluate(() => /.{0,40}(?:NaN|Infinity|∞|undefined).{0,20}/.exec(document.body.innerText))
-            )?.[0],
-            undefined,
-          );
+          for (const view of [...Object.keys(PANELS), 'train', 'learn']) {
+            await openView(page, view);
+            assert.equal(
+              /** @type {any} */ (
+                await page.evaluate(() => /.{0,40}(?:NaN|Infinity|∞|undefined).{0,20}/.exec(document.body.innerText))
+              )?.[0],
+              undefined,
+              view,
+            );
+          }
           assert.deepEqual(await page.complaints(), []);
         });
       });
@@ -213,39 +269,30 @@ for (const engine of ENGINES) {
           for (const theme of ['light', 'dark']) {
             if ((await page.evaluate(() => document.documentElement.dataset.theme ?? 'light')) !== theme)
               await click(page, '[data-role="theme"]');
-            await until(page, PANELS['.next']);
-            await until(page, PANELS['.attention']);
-            await until(page, () =>
-              [...document.querySelectorAll('.bar')].every((bar) => !bar.textContent.includes('…')),
-            );
-            if (device === 'desktop')
-              await until(
-                page,
-                (dark) => {
-                  // every head in view is drawn; the scale of weights begins with the colour of the paper
-                  const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-                  const pixel = (canvas) => {
-                    copy.clearRect(0, 0, 1, 1);
-                    copy.drawImage(canvas, 0, 0);
-                    return copy.getImageData(0, 0, 1, 1).data;
-                  };
-                  return (
-                    [...document.querySelectorAll('.tile canvas')].every((canvas) => pixel(canvas)[3] > 0) &&
-                    pixel(document.querySelector('.ramp'))[0] < 128 === dark
-                  );
-                },
-                [theme === 'dark'],
+            for (const view of ['write', 'inside']) {
+              await openView(page, view);
+              if (view === 'write') {
+                await until(page, PANELS.write['.next']);
+                await until(page, () =>
+                  [...document.querySelectorAll('.bar')].every((bar) => !bar.textContent.includes('…')),
+                );
+              } else {
+                await until(page, () => document.querySelector('.attention') !== null);
+                await show(page, '.attention');
+                await until(page, PANELS.inside['.attention']);
+                if (device === 'desktop') await headsAreDrawn(page, theme);
+              }
+              const png = await page.screenshot();
+              writeFileSync(`${SCREENS}/${engine}-${device}-${theme}-${view}.png`, png);
+              const header = new DataView(png.buffer, png.byteOffset);
+              assert.deepEqual([header.getUint32(16), header.getUint32(20)], [width, height]);
+              assert.ok(png.length > 30_000, `${png.length} bytes: an empty picture`);
+              assert.ok(
+                await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+                `${device}, ${view}: the page scrolls sideways`,
               );
-            const png = await page.screenshot();
-            writeFileSync(`${SCREENS}/${engine}-${device}-${theme}.png`, png);
-            const header = new DataView(png.buffer, png.byteOffset);
-            assert.deepEqual([header.getUint32(16), header.getUint32(20)], [width, height]);
-            assert.ok(png.length > 30_000, `${png.length} bytes: an empty picture`);
+            }
           }
-          assert.ok(
-            await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
-            `${device}: the page scrolls sideways`,
-          );
           // Firefox's kind of dot product once stood there too, and the head of the page took a second line
           assert.match(
             await page.evaluate(() => document.querySelector('[data-role="backend"]').textContent),

@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as glassformer from '../../web/lib/index.js';
 import { TUTORIALS, runClaim } from '../../web/page/claims/index.js';
-import { axe, visit } from './built_page.js';
+import { axe, openView, visit } from './built_page.js';
 
 async function open(how = {}) {
   const visitor = await visit(how);
   await visitor.page.waitForSelector('.tok', { timeout: 60_000 });
+  await openView(visitor.page, 'learn');
   await visitor.page.locator('#tutorials').scrollIntoViewIfNeeded();
   return visitor;
 }

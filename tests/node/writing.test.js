@@ -57,6 +57,7 @@ function made(patch = {}) {
     branches: [],
     off: [],
     pure: true,
+    assignment: { question: '', concealed: [] },
     ...patch,
   };
   /** @type {string[]} */

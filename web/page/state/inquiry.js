@@ -56,15 +56,16 @@ export function createInquiry(store, { turn, reads, has, fail }) {
         more = reads(),
         source = JSON.stringify(more);
       const ids = state.tokens.slice(0, position + 1).map((t) => t.id);
-      if (reader?.of !== api || reader.source !== source) {
-        if (reader?.of === api) await reader.session.close();
-        reader = { of: api, source, session: await api.session(more), ids: [] };
+      let held = reader;
+      if (!held || held.of !== api || held.source !== source) {
+        if (held && held.of === api) await held.session.close();
+        held = reader = { of: api, source, session: await api.session(more), ids: [] };
       }
-      const { session, ids: read } = reader;
+      const { session, ids: read } = held;
       let same = 0;
       while (same < read.length && same < ids.length - 1 && read[same] === ids[same]) same++;
       if (same < read.length) await session.rewind(same);
-      reader.ids = ids;
+      held.ids = ids;
       const row = await session.eval(ids.slice(same));
       if (mine !== turn()) return;
       if ((state.logits.size + 1) * row.length * 4 > LOGITS_BUDGET) state.logits.clear();
@@ -80,6 +81,7 @@ export function createInquiry(store, { turn, reads, has, fail }) {
   /** Keep what a pass over the whole text told: rows and logits that were missing. */
   function take(out) {
     const { patterns, otherPatterns, logits, tokens } = state;
+    if (!patterns) return;
     for (const p of [patterns, ...Object.values(otherPatterns ?? {})]) p.append(out.captured);
     const [n, size] = out.logits?.shape ?? [0, 0];
     if (n * size * 4 < LOGITS_BUDGET) {
@@ -87,7 +89,8 @@ export function createInquiry(store, { turn, reads, has, fail }) {
         if (!logits.has(p)) logits.set(p, out.logits.data.subarray(p * size, (p + 1) * size));
     }
     tokens.forEach((t, i) => {
-      if (t.logprob === null && logits.has(i - 1)) t.logprob = logprob(logits.get(i - 1), t.id);
+      const before = logits.get(i - 1);
+      if (t.logprob === null && before) t.logprob = logprob(before, t.id);
     });
     set({ patterns, logits, tokens });
   }
@@ -98,7 +101,7 @@ export function createInquiry(store, { turn, reads, has, fail }) {
   async function wantRows() {
     const mine = turn();
     const moving = () => state.status === 'running';
-    if (rowsFor === mine || moving() || state.patterns.length >= state.tokens.length) return;
+    if (rowsFor === mine || moving() || !state.patterns || state.patterns.length >= state.tokens.length) return;
     rowsFor = mine; // asked for once
     try {
       const out = await model().forward(
@@ -134,6 +137,7 @@ export function createInquiry(store, { turn, reads, has, fail }) {
    * @param {AbortSignal} signal
    */
   function explain(cell, signal) {
+    if (!state.model) throw new Error('no model is loaded');
     const { causal, kind } = state.model.config;
     // what comes after a position changes nothing there; a score has a place in its row for every key, though
     const ids = state.tokens.map((t) => t.id);
@@ -148,13 +152,14 @@ export function createInquiry(store, { turn, reads, has, fail }) {
       ids = state.tokens.map((t) => t.id),
       more = reads(),
       key = JSON.stringify([ids, more]);
-    if (traced?.of !== api || traced.key !== key) {
-      traced = { of: api, key, rows: api.trace(ids, more) };
-      traced.rows.catch(() => {
+    let held = traced;
+    if (!held || held.of !== api || held.key !== key) {
+      held = traced = { of: api, key, rows: api.trace(ids, more) };
+      held.rows.catch(() => {
         traced = null;
       });
     }
-    return traced.rows;
+    return held.rows;
   }
 
   return { wantLogits, wantRows, values, explain, trace };

@@ -93,7 +93,7 @@ export class PatternStore {
     for (let head = 0; head < this.nHeads; head++) {
       let sum = 0;
       for (let q = 2; q < this.length; q++) {
-        const row = this.row(0, head, q);
+        const row = /** @type {Float32Array} */ (this.row(0, head, q)); // q is below the length
         for (let k = 1; k < q - 1; k++) sum += row[k] ** 2;
       }
       if (sum > most) {

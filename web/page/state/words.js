@@ -2,6 +2,8 @@
 
 const BEFORE = 8; // tokens that one is decoded after: of bytes, enough to hold a whole character wherever they begin
 
+const wordless = (/** @type {any} */ error) => error?.code === 'no-tokenizer';
+
 /**
  * @param {import('./store.js').Store} store
  * @param {(error: unknown) => void} fail
@@ -15,15 +17,16 @@ export function createWords(store, fail) {
     try {
       return await model().encode(prompt);
     } catch (error) {
-      if (error.code !== 'no-tokenizer') throw error;
-      if (state.model) state.model.wordless = true;
+      const { model: of } = state;
+      if (!wordless(error) || !of) throw error;
+      of.wordless = true;
       if (/^[\d\s,]+$/.test(prompt))
         return prompt
           .split(/[\s,]+/)
           .filter(Boolean)
           .map(Number);
       // it has no words: bytes of the text stand in for ids, as far as its vocabulary goes
-      const size = state.model.config.vocabSize;
+      const size = of.config.vocabSize;
       return Array.from(new TextEncoder().encode(prompt), (b) => b % size);
     }
   }
@@ -34,9 +37,9 @@ export function createWords(store, fail) {
     const whole = (/** @type {number} */ from, /** @type {number} */ to) =>
       api.decode(ids.slice(from, to)).then(
         (/** @type {string} */ text) => text.replace(/\uFFFD+$/, ''),
-        (/** @type {any} */ error) => {
-          if (error.code === 'no-tokenizer') {
-            if (state.model?.api === api) state.model.wordless = true;
+        (/** @type {unknown} */ error) => {
+          if (wordless(error)) {
+            if (state.model && state.model.api === api) state.model.wordless = true;
             return '';
           }
           throw error;
@@ -72,7 +75,7 @@ export function createWords(store, fail) {
     } catch (error) {
       for (const id of missing) words.set(id, '');
       if (state.words !== words) return; // the model has gone
-      if (error.code !== 'no-tokenizer') fail(error);
+      if (!wordless(error)) fail(error);
       set({ words });
     }
   }

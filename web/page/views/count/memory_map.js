@@ -1,6 +1,6 @@
 // memory_map.js - the regions of linear memory, with the kv cache divided into what is filled and what is free
 
-/** @typedef {{ name: string, kind: string, bytes: number }} Piece  kind: its class in style.css */
+/** @typedef {{ name: string, kind: string, bytes: number }} Piece  kind: its class in style/count.css */
 
 /**
  * Regions that the library's map names, in order of address, one behind the other.

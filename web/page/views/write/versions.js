@@ -1,6 +1,6 @@
 // versions.js - two versions of a text from where they part, with the bits of each token
 
-import { parting } from '../../state/run.js';
+import { parting } from '../../state/branching.js';
 
 /** @typedef {import('../../state/store.js').Token} Token */
 
