@@ -1,5 +1,5 @@
 // estimate.js - computes parameters, floating-point operations and bytes of a model from its configuration alone
-import { completeConfig } from './config.js';
+import { completeConfig, embedWidth, isGated, windowOf } from './config.js';
 import { BLOCKS, KEPT, isKept } from '../base/blocks.js';
 import { fail, show } from '../base/errors.js';
 import { LIMITS, anything, checkedOptions, jsonCopy, checkedText } from '../base/values.js';
@@ -91,17 +91,18 @@ export function estimate(config, options) {
     if (shape.length === 2 && component !== 'embedding' && component !== 'position') matrices += count;
     weightBytes += dtypeBytes(count, shape.length === 2 && shape[1] % blockCols === 0 ? dtype : vectors);
   }
-  if (c.tie_word_embeddings) matrices += c.vocab_size * c.d_model;
-  const keys = c.sliding_window ? Math.min(c.sliding_window, contextLength) : contextLength;
-  const attentions = c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1) + c.n_encoder_layers;
-  const scores = attentions * 4 * c.n_heads * c.d_head * keys;
+  if (c.tie_word_embeddings) matrices += c.vocab_size * embedWidth(c);
+  if (c.d_embed) matrices += c.d_embed * c.d_model; // the embedding's projection
+  const keysIn = (/** @type {number} */ layer) => Math.min(windowOf(c, layer) || contextLength, contextLength);
+  const inLayers = (/** @type {number} */ n) => Array.from({ length: n }, (_, l) => keysIn(l));
+  const ofDecoder = inLayers(c.n_layers).reduce((sum, n) => sum + n, 0) * (c.kind === 'encoder_decoder' ? 2 : 1);
+  const ofEncoder = inLayers(c.n_encoder_layers).reduce((sum, n) => sum + n, 0);
+  const keys = inLayers(c.n_layers).reduce((most, n) => Math.max(most, n), 0);
+  const scores = (ofDecoder + ofEncoder) * 4 * c.n_heads * c.d_head;
   const cached = c.kind === 'encoder' ? 0 : c.n_layers * (c.kind === 'encoder_decoder' ? 2 : 1);
   const kvBytes = batch * cached * contextLength * keyValueBytes(c.n_kv_heads, c.d_head, kvDtype);
   const width =
-    4 * c.d_model +
-    (c.n_heads + 2 * c.n_kv_heads) * c.d_head +
-    (c.ffn === 'swiglu' ? 2 : 1) * c.d_ff +
-    c.n_heads * keys;
+    4 * c.d_model + (c.n_heads + 2 * c.n_kv_heads) * c.d_head + (isGated(c) ? 2 : 1) * c.d_ff + c.n_heads * keys;
   return {
     flopsPerToken2N: 2 * total,
     flopsPerToken: 2 * matrices + scores,

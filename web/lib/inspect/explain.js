@@ -59,6 +59,8 @@ import { fail, show } from '../base/errors.js';
  */
 export async function explain(model, input, options, { signal } = {}) {
   const { at, source, sourceMask } = options;
+  const part = unexplained(model.config);
+  if (part) fail('unsupported', `explain has no formulas for ${part}, which this model has`);
   const { names } = await model.points();
   if (at === 'logits') model.requireDecoder('explain');
   else if (!names.includes(at)) fail('bad-argument', `at: there is no point ${show(at)}`);
@@ -70,6 +72,39 @@ export async function explain(model, input, options, { signal } = {}) {
   formulas.captured = captured;
   const tensor = at === 'logits' ? /** @type {Tensor} */ (logits) : captured[at];
   return explainCell(formulas, tensor, options);
+}
+
+/**
+ * The part of an architecture for which there are no formulas; null: there is none.
+ * @param {any} c  configuration
+ * @returns {string | null}
+ */
+function unexplained(c) {
+  const usual = {
+    norm_placement: ['pre', 'post'],
+    norm_gain: [true],
+    embed_norm: [false],
+    parallel_residual: [false],
+    qk_norm_kind: c.qk_norm ? ['rmsnorm'] : [c.qk_norm_kind],
+    qk_norm_span: c.qk_norm ? ['head'] : [c.qk_norm_span],
+    ffn: ['relu', 'gelu_erf', 'gelu_tanh', 'swiglu'],
+    position: ['none', 'sinusoidal', 'learned', 'rope'],
+    position_offset: [0],
+    rope_local_theta: [0],
+    rotary_dim: [0, c.d_head],
+    rope_scaling: ['none', 'linear', 'llama3'],
+    rope_attention_factor: [1],
+    d_embed: [0],
+    residual_scale: [1],
+    score_scale: [0],
+    logit_scale: [1],
+    score_softcap: [0],
+    logit_softcap: [0],
+    clip_qkv: [0],
+  };
+  const field = Object.entries(usual).find(([name, values]) => !values.includes(c[name]))?.[0];
+  const list = ['window_layers', 'rope_layers'].find((name) => c[name].length);
+  return field ? `${field} ${c[field]}` : (list ?? null);
 }
 
 /**

@@ -108,11 +108,13 @@ export async function trace(model, input, options, { signal } = {}) {
 /**
  * The number of pairs of a query and a key to which it attends.
  * @param {LoadedModel} model
+ * @param {number} layer
  * @param {number} queries
  * @param {boolean} causal
  */
-function attentionPairs(model, queries, causal) {
-  const window = model.config.sliding_window || Infinity;
+function attentionPairs(model, layer, queries, causal) {
+  const { sliding_window: size, window_layers: flags } = model.config;
+  const window = ((!flags.length || flags[Math.max(0, layer) % flags.length]) && size) || Infinity;
   let sum = 0;
   for (let i = 0; i < queries; i++) sum += Math.min(window, causal ? i + 1 : queries);
   return sum;
@@ -137,11 +139,11 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
   const k = [c.n_kv_heads, c.d_head];
   const heads = c.n_heads * c.d_head;
   const kv = c.n_kv_heads * c.d_head;
-  const gated = c.ffn === 'swiglu';
+  const gated = c.ffn.includes('glu'); // swiglu, reglu, geglu_erf, geglu_tanh
   const plain = T * d;
   const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain;
   const added = Number(c.use_residual) * plain;
-  const seen = op.startsWith('cross') ? T * source : attentionPairs(model, T, c.causal && !inEncoder);
+  const seen = op.startsWith('cross') ? T * source : attentionPairs(model, layer, T, c.causal && !inEncoder);
   const bias = (/** @type {boolean} */ has, /** @type {number} */ n) => (has ? n : 0);
   const linear = (
     /** @type {number} */ n,
@@ -178,7 +180,9 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     'cross_attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
     'cross_attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
     'cross_attn.residual': [[T, d], [T, d], added],
+    norm1_post: [[T, d], [T, d], normed],
     norm2: [[T, d], [T, d], normed],
+    norm2_post: [[T, d], [T, d], normed],
     'ffn.up': [[T, d], [T, gated ? 2 * wide : wide], linear(T, d, gated ? 2 * wide : wide, c.bias_ffn)],
     'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], (c.ffn === 'relu' ? 1 : gated ? 5 : 8) * T * wide],
     'ffn.down': [[T, wide], [T, d], linear(T, wide, d, c.bias_ffn)],
@@ -232,6 +236,8 @@ function weightsOfOperation(model, op, block, inEncoder) {
   /** @type {Record<string, RegExp>} */
   const parts = {
     norm1: /^norm1\./,
+    norm1_post: /^norm1_post\./,
+    norm2_post: /^norm2_post\./,
     'attn.qkv': /^attn\.[qkv](_norm)?\./,
     'attn.o': /^attn\.o\./,
     norm_cross: /^norm2\./,
@@ -246,7 +252,11 @@ function weightsOfOperation(model, op, block, inEncoder) {
     return model.table.rows.filter((r) => r.name.startsWith(block) && parts[op]?.test(r.name.slice(block.length)));
   const own = two && inEncoder ? 'encoder.' : '';
   /** @type {Record<string, RegExp>} */
-  const whole = { embed: /^(embed|position)\./, final_norm: /^final_norm\./, head: /^head\./ };
+  const whole = {
+    embed: /^(embed(_project|_norm)?|position)\./,
+    final_norm: /^final_norm\./,
+    head: /^head(_project)?\./,
+  };
   return model.table.rows.filter(
     (r) => r.layer === null && r.name.startsWith(own) && whole[op]?.test(r.name.slice(own.length)),
   );
