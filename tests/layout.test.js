@@ -92,6 +92,38 @@ test("the page imports the library only by the package's name", () => {
   assert.deepEqual(wrong, []);
 });
 
+// Which folder of the page may not import which. Types in comments do not count.
+const notAbove = {
+  draw: ['state', 'parts', 'views'],
+  state: ['parts', 'views'],
+  parts: ['views'],
+  text: ['parts', 'views'],
+};
+
+test('folders of the page import only what lies below them', () => {
+  const wrong = [];
+  for (const file of files('web/page', /\.(?:js|svelte)$/)) {
+    const above = notAbove[file.split('/')[2]] ?? [];
+    const code = read(file).replace(/\/\*[\s\S]*?\*\//g, '');
+    for (const [, name] of code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)) {
+      const target = posix.join(dirname(file), name);
+      if (above.includes(target.split('/')[2])) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+// Most lines of a file of the page; the files that have more are still to be split.
+const MAX_LINES = 250;
+const LONG = /^web\/page\/(?:claims\/|state\/address\.js$)/;
+
+test('no file of the page is longer than 250 lines', () => {
+  const long = files('web/page', /\.(?:js|svelte|css)$/)
+    .map((file) => ({ file, lines: read(file).split('\n').length - 1 }))
+    .filter(({ file, lines }) => lines > MAX_LINES && !LONG.test(file));
+  assert.deepEqual(long, []);
+});
+
 // The rows of CONTRIBUTING's table on web/lib: `| `part` | what belongs in it | files | may import |`. The files of a
 // part, and the parts, are in the order in which they may import each other: each imports only what is listed before
 // it.

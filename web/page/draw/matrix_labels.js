@@ -4,12 +4,33 @@ import { EARLIER } from '../text/inside.js';
 
 const LENGTH = 82; // px of a key's label, which leans
 
+const KEPT = 4000; // labels whose cut is kept
+let cuts = /** @type {Map<string, string>} */ (new Map()); // labels as they fit, by font, room and text
+/** The style that they were measured in: a new one may have other fonts. @type {object | null} */
+let measuredIn = null;
+
 /**
  * @param {CanvasRenderingContext2D} g
  * @param {string} text
  * @param {number} room  px
+ * @param {string} font  that `g` has
  */
-function cut(g, text, room) {
+function cut(g, text, room, font) {
+  const key = `${font} ${room} ${text}`;
+  let fitting = cuts.get(key);
+  if (fitting !== undefined) return fitting;
+  fitting = measured(g, text, room);
+  if (cuts.size >= KEPT) cuts.clear();
+  cuts.set(key, fitting);
+  return fitting;
+}
+
+/**
+ * @param {CanvasRenderingContext2D} g
+ * @param {string} text
+ * @param {number} room
+ */
+function measured(g, text, room) {
   let t = text;
   while (t.length > 1 && g.measureText(t === text ? t : `${t}…`).width > room) t = t.slice(0, -1);
   return t === text ? t : `${t}…`;
@@ -30,6 +51,8 @@ const wanted = (i, chosen, every) =>
  * @param {{ inks: import('./matrix.js').Inks, font: string }} style
  */
 export function paintLabels(g, { layout, source, chosen, queries, keys }, { inks, font }) {
+  if (measuredIn !== inks) cuts = new Map();
+  measuredIn = inks;
   const { cell, first, n, m, edge, left, top } = layout;
   const size = Math.max(10, Math.min(13, cell * 0.62));
   const fontOf = (/** @type {boolean} */ on) => `${on ? 600 : 400} ${size}px ${font}`;
@@ -42,17 +65,17 @@ export function paintLabels(g, { layout, source, chosen, queries, keys }, { inks
   g.fillStyle = inks.q;
   for (let i = 0; i < n; i++) {
     if (!queries[i] || !wanted(i, q0, down)) continue;
-    g.font = fontOf(i === q0);
-    g.fillText(cut(g, queries[i], edge - 14), edge - 8, top + (i + 0.5) * cell);
+    const own = (g.font = fontOf(i === q0));
+    g.fillText(cut(g, queries[i], edge - 14, own), edge - 8, top + (i + 0.5) * cell);
   }
   g.textAlign = 'left';
   /** @param {string} text @param {number} x @param {boolean} on @param {number} [room] */
   const leaning = (text, x, on, room = LENGTH) => {
     g.save();
-    g.font = fontOf(on);
+    const own = (g.font = fontOf(on));
     g.translate(x + 2, top - 8);
     g.rotate((-50 * Math.PI) / 180);
-    g.fillText(cut(g, text, room), 0, 0);
+    g.fillText(cut(g, text, room, own), 0, 0);
     g.restore();
   };
   g.fillStyle = inks.k;
