@@ -95,7 +95,7 @@ export async function measureDrawing(top, rounds) {
       }));
     };
     await ended();
-    await page.getByRole('button', { name: /^Sampling/ }).click();
+    await page.locator('button[aria-controls="sampling"]').click();
     await page.locator('#max-tokens').fill(String(MOST));
     await page.locator('#max-tokens').blur();
     await drawn();

@@ -116,7 +116,7 @@ async function written(url) {
   try {
     await page.goto(url);
     await settled(page);
-    await page.getByRole('button', { name: /^Sampling/ }).click();
+    await page.locator('button[aria-controls="sampling"]').click();
     await page.locator('#pace').selectOption('fast');
     await page.locator('#max-tokens').fill(String(TOKENS));
     await page.locator('#seed').fill(String(SEED));
