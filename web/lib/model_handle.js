@@ -424,7 +424,7 @@ export class Model {
    * @param {string | Ids} input
    * @param {ReadOptions & AttributionExtras} [options]
    * @returns {Promise<Attribution>}
-   * @throws {GlassformerError} `unsupported` for an encoder
+   * @throws {GlassformerError} `unsupported` for an encoder, and for parts that are no sum, such as a logit_softcap
    * @example
    * const { logit, sum, parts } = await model.attribution('Once upon a time', { token: ',' });
    * console.log(Math.abs(logit - sum) < 0.1, parts[0].name);              // true embed

@@ -92,6 +92,19 @@ export async function logitLens(model, input, options, { signal } = {}) {
 }
 
 /**
+ * What a model has that attribution cannot divide among the parts, in words; '' for nothing.
+ * @param {any} c  configuration
+ */
+function undivided(c) {
+  if (c.norm_placement === 'sandwich' || c.norm_placement === 'output') return `norm_placement ${c.norm_placement}`;
+  if (c.embed_norm) return 'a norm of the embedding (embed_norm)';
+  if (c.residual_scale !== 1) return 'a residual_scale';
+  if (c.logit_scale !== 1) return 'a logit_scale';
+  if (c.logit_softcap) return 'a logit_softcap';
+  return c.d_embed && c.d_embed !== c.d_model ? 'a projection of the embedding (d_embed)' : '';
+}
+
+/**
  * Decomposes one logit into the contributions of embedding, heads, feed-forward layers and biases. The scale of every
  * norm is fixed at its value in this pass, which makes the norm linear.
  * @param {LoadedModel} model
@@ -105,6 +118,8 @@ export async function attribution(model, input, options, { signal } = {}) {
   const { source, sourceMask } = options;
   const stack = decoderPrefix(model, 'attribution');
   const c = model.config;
+  const part = undivided(c);
+  if (part) fail('unsupported', `attribution cannot divide a logit where there is ${part}, which this model has`);
   const ids = model.ids(input, 'input', options.addSpecialTokens);
   const position = numberInRange('position', options.position ?? ids.length - 1, 0, ids.length - 1, true);
   const whole = c.kind === 'encoder_decoder' ? 'decoder.' : '';
@@ -165,12 +180,12 @@ export async function attribution(model, input, options, { signal } = {}) {
    * @param {number | null} layer
    */
   const norm = (name, point, layer) => {
-    const gain = weight(model, `${name}.weight`);
+    const gain = c.norm_gain ? weight(model, `${name}.weight`) : null;
     const bias = c.norm === 'layernorm' && c.bias_norm ? weight(model, `${name}.bias`) : null;
     const [scale] = at(point);
     for (const { vector } of parts) {
       const mean = c.norm === 'layernorm' ? vector.reduce((a, b) => a + b, 0) / d : 0;
-      for (let j = 0; j < d; j++) vector[j] = ((vector[j] - mean) / scale) * gain[j];
+      for (let j = 0; j < d; j++) vector[j] = ((vector[j] - mean) / scale) * (gain ? gain[j] : 1);
     }
     add('bias', `${name}.bias`, bias, layer);
   };
