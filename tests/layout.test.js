@@ -113,14 +113,13 @@ test('folders of the page import only what lies below them', () => {
   assert.deepEqual(wrong, []);
 });
 
-// Most lines of a file of the page; the files that have more are still to be split.
+// Most lines of a file of the page.
 const MAX_LINES = 250;
-const LONG = /^web\/page\/(?:claims\/|state\/address\.js$)/;
 
 test('no file of the page is longer than 250 lines', () => {
   const long = files('web/page', /\.(?:js|svelte|css)$/)
     .map((file) => ({ file, lines: read(file).split('\n').length - 1 }))
-    .filter(({ file, lines }) => lines > MAX_LINES && !LONG.test(file));
+    .filter(({ lines }) => lines > MAX_LINES);
   assert.deepEqual(long, []);
 });
 
@@ -237,9 +236,6 @@ test('JavaScript is formatted by Prettier, and no line of the library is longer 
   assert.deepEqual(wrong, []);
 });
 
-// Files of the page that are not typed yet. A file that is converted to Svelte leaves this list.
-const UNTYPED = /^web\/page\/claims\//;
-
 test('svelte-check finds no error in the page', () => {
   const { stdout } = spawnSync(
     process.execPath,
@@ -260,7 +256,7 @@ test('svelte-check finds no error in the page', () => {
   );
   assert.deepEqual(
     problems
-      .filter(({ type, filename }) => (type === 'ERROR' || filename.endsWith('.svelte')) && !UNTYPED.test(filename))
+      .filter(({ type, filename }) => type === 'ERROR' || filename.endsWith('.svelte'))
       .map(({ filename, start, message }) => `${filename}:${start.line + 1} ${message}`),
     [],
   );

@@ -6,8 +6,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as glassformer from '../../web/lib/index.js';
 import { TUTORIALS, flipping, runClaim } from '../../web/page/claims/index.js';
-import { distance, text } from '../../web/page/claims/check.js';
-import { decoder, encoderDecoder, erf, flat, gpt, gpt2 } from '../../web/page/claims/reference.js';
+import { text } from '../../web/page/claims/check.js';
+import { distance } from '../../web/page/claims/numbers.js';
+import { decoder } from '../../web/page/claims/reference/decoder.js';
+import { encoderDecoder } from '../../web/page/claims/reference/encoder_decoder.js';
+import { gpt, gpt2 } from '../../web/page/claims/reference/gpt.js';
+import { erf, flat } from '../../web/page/claims/reference/parts.js';
 import { golden, openCase, readTensors, shared } from './helpers.js';
 
 const all = (await Promise.all(TUTORIALS.map(({ open }) => open()))).map(({ claims }) => claims);

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { addressOf, follow, holding, keepAddress, readAddress } from '../../web/page/state/address.js';
+import { addressOf, holding, keepAddress, readAddress } from '../../web/page/state/address.js';
+import { follow } from '../../web/page/state/following.js';
 import { createRun } from '../../web/page/state/run.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));

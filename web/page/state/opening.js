@@ -1,6 +1,7 @@
 // opening.js - what the page does when it is opened: the model and text of its address, or the first shipped model, and
 // after that everything that a first visit does not wait for
-import { follow, heedAddress, holding, keepAddress, readAddress } from './address.js';
+import { heedAddress, holding, keepAddress, readAddress } from './address.js';
+import { follow } from './following.js';
 import { SHIPPED, shippedAs } from './models.js';
 
 /** @typedef {import('./store.js').Store} Store */

@@ -1,0 +1,177 @@
+// claims/reference/parts.js - the parts of the tutorials' forward passes in plain JavaScript and double precision.
+//
+// Written from the formulas, apart from the engine: the passes beside it read a checkpoint under the tutorial's own names
+// and are what the engine's numbers are held against. Slow and small on purpose. A matrix is a list of rows; a weight is
+// [out, in].
+
+/** @typedef {{shape: number[], data: Float32Array}} Weight */
+/** @typedef {Record<string, Weight>} Weights */
+/** @typedef {Float64Array[]} Matrix [positions, width] */
+
+/**
+ * @param {Matrix} x
+ * @param {Weight} w
+ * @param {Weight} [b]
+ * @returns {Matrix}
+ */
+export function linear(x, w, b) {
+  const [out, inner] = w.shape;
+  return x.map((row) =>
+    Float64Array.from({ length: out }, (_, r) => {
+      let s = b ? b.data[r] : 0;
+      for (let c = 0; c < inner; c++) s += w.data[r * inner + c] * row[c];
+      return s;
+    }),
+  );
+}
+
+/**
+ * @param {Matrix} a
+ * @param {Matrix} b
+ * @returns {Matrix}
+ */
+export const add = (a, b) => a.map((row, i) => row.map((v, j) => v + b[i][j]));
+
+/**
+ * (x - mean) / sqrt(variance + eps).
+ * @param {Matrix} x
+ * @param {number} eps
+ * @param {Weight} [gain]
+ * @param {Weight} [bias]
+ * @returns {Matrix}
+ */
+export function layerNorm(x, eps, gain, bias) {
+  return x.map((row) => {
+    const mean = row.reduce((s, v) => s + v, 0) / row.length;
+    const scale = 1 / Math.sqrt(row.reduce((s, v) => s + (v - mean) ** 2, 0) / row.length + eps);
+    return row.map((v, j) => (v - mean) * scale * (gain ? gain.data[j] : 1) + (bias ? bias.data[j] : 0));
+  });
+}
+
+/** x / sqrt(mean of squares + eps); outside: x / (sqrt(mean of squares) + eps), which Llama does not do.
+ * @param {Matrix} x @param {number} eps @param {Weight} [gain] @param {boolean} [outside] @returns {Matrix} */
+export function rmsNorm(x, eps, gain, outside = false) {
+  return x.map((row) => {
+    const square = row.reduce((s, v) => s + v * v, 0) / row.length;
+    const scale = outside ? 1 / (Math.sqrt(square) + eps) : 1 / Math.sqrt(square + eps);
+    return row.map((v, j) => v * scale * (gain ? gain.data[j] : 1));
+  });
+}
+
+/**
+ * Series near zero, continued fraction of erfc beyond.
+ * @param {number} x
+ */
+export function erf(x) {
+  const a = Math.abs(x);
+  if (a > 6) return Math.sign(x);
+  if (a < 2.5) {
+    let term = x,
+      s = x;
+    for (let n = 1; n < 60; n++) s += (term *= (-x * x) / n) / (2 * n + 1);
+    return (2 / Math.sqrt(Math.PI)) * s;
+  }
+  let f = 0;
+  for (let k = 60; k > 0; k--) f = k / 2 / (a + f);
+  return Math.sign(x) * (1 - Math.exp(-a * a) / Math.sqrt(Math.PI) / (a + f));
+}
+
+/** @type {Record<string, (x: number) => number>} */
+export const activations = {
+  relu: (x) => Math.max(0, x),
+  gelu_erf: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
+  gelu_tanh: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
+  silu: (x) => x / (1 + Math.exp(-x)),
+};
+
+/**
+ * Turn the pairs (i, i + d/2) of each head by position times frequency.
+ * @param {Matrix} x
+ * @param {number} heads
+ * @param {number[]} positions
+ * @param {number} theta
+ * @returns {Matrix}
+ */
+export function rotate(x, heads, positions, theta) {
+  return x.map((row, t) => {
+    const out = row.slice(),
+      d = row.length / heads,
+      half = d / 2;
+    for (let h = 0; h < heads; h++) {
+      for (let i = 0; i < half; i++) {
+        const angle = positions[t] * theta ** ((-2 * i) / d),
+          cos = Math.cos(angle),
+          sin = Math.sin(angle);
+        const a = h * d + i,
+          b = a + half;
+        out[a] = row[a] * cos - row[b] * sin;
+        out[b] = row[a] * sin + row[b] * cos;
+      }
+    }
+    return out;
+  });
+}
+
+/**
+ * @param {number} position
+ * @param {number} width
+ */
+export function sinusoid(position, width) {
+  return Float64Array.from({ length: width }, (_, j) => {
+    const angle = position / 10000 ** ((j - (j % 2)) / width);
+    return j % 2 ? Math.cos(angle) : Math.sin(angle);
+  });
+}
+
+/**
+ * @param {Float64Array} row
+ * @param {number} position
+ */
+export function withSinusoid(row, position) {
+  const wave = sinusoid(position, row.length);
+  return row.map((v, j) => v + wave[j]);
+}
+
+/**
+ * softmax(q k^T / sqrt(d_head)) v, the heads side by side.
+ * @param {Matrix} q
+ * @param {Matrix} k
+ * @param {Matrix} v
+ * @param {number} heads
+ * @param {(query: number, key: number) => boolean} sees
+ * @returns {Matrix}
+ */
+export function attend(q, k, v, heads, sees) {
+  const d = q[0].length / heads;
+  return q.map((row, i) => {
+    const out = new Float64Array(row.length);
+    for (let h = 0; h < heads; h++) {
+      const scores = k.map((key, j) => {
+        if (!sees(i, j)) return -Infinity;
+        let s = 0;
+        for (let c = h * d; c < (h + 1) * d; c++) s += row[c] * key[c];
+        return s / Math.sqrt(d);
+      });
+      const top = Math.max(...scores),
+        e = scores.map((s) => Math.exp(s - top)),
+        total = e.reduce((a, b) => a + b, 0);
+      for (let j = 0; j < k.length; j++) for (let c = h * d; c < (h + 1) * d; c++) out[c] += (e[j] / total) * v[j][c];
+    }
+    return out;
+  });
+}
+
+export const causal = (/** @type {number} */ i, /** @type {number} */ j) => j <= i;
+
+export const every = () => true;
+
+/**
+ * @param {Weight} table
+ * @param {number[]} ids
+ * @returns {Matrix}
+ */
+export const look = (table, ids) =>
+  ids.map((id) => Float64Array.from(table.data.subarray(id * table.shape[1], (id + 1) * table.shape[1])));
+
+/** @param {Matrix} m */
+export const flat = (m) => Float64Array.from(m.flatMap((row) => [...row]));
