@@ -20,7 +20,10 @@ describe('engine and JavaScript agree', () => {
     assert.deepEqual(schema.fields.filter(Boolean).sort(), Object.keys(completeConfig(base)).sort());
     for (const [field, values] of Object.entries(schema.enums)) {
       for (const value of values.filter(Boolean)) {
-        const more = value === 'llama3' ? { rope_original_context: 4 } : {};
+        const factors = [1, 1, 1, 1]; // of longrope: one for each pair of components
+        const more = /llama3|yarn|dynamic|longrope/.test(value)
+          ? { rope_original_context: 4, rope_short_factors: factors, rope_long_factors: factors }
+          : {};
         assert.equal(completeConfig({ ...base, ...more, [field]: value })[field], value);
       }
       if (field) assert.throws(() => completeConfig({ ...base, [field]: 'else' }), { code: 'bad-config' });

@@ -154,7 +154,7 @@ test('without arguments it prints every key of a recipe', { skip }, () => {
     const key = /^\w+/.exec(line)?.[0];
     if (key) assert.match(stdout, new RegExp(`\\b${key}\\b`));
   }
-  assert.match(stdout, /position: none, sinusoidal, learned, rope\n[^]* {2}muon_lr = 0\.02\n/);
+  assert.match(stdout, /position: none, sinusoidal, learned, rope, alibi\n[^]* {2}muon_lr = 0\.02\n/);
 });
 
 test("training follows a teacher's predictions, and a teacher that does not fit is refused", { skip }, async () => {

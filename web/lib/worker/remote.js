@@ -80,6 +80,7 @@ export class LocalModel {
    * @param {Hooks} [hooks]
    */
   async call(method, args, hooks = {}) {
+    const before = this.#model;
     try {
       hooks.signal?.throwIfAborted();
       if (method === 'load' || method === 'create') {
@@ -92,7 +93,8 @@ export class LocalModel {
       this.#requireModel(); // a concurrent call may have trapped
       return value;
     } catch (error) {
-      throw this.#publicError(error, hooks.signal);
+      // What a call finds in a model that was disposed meanwhile says nothing to the caller.
+      throw before && !this.#model ? this.#unavailable() : this.#publicError(error, hooks.signal);
     }
   }
 

@@ -70,6 +70,7 @@ const SMALL = 'Norms and sums';
 export const OPERATION_NAMES = {
   embed: 'Embedding',
   norm1: SMALL,
+  norm1_post: SMALL,
   'attn.qkv': 'q, k, v',
   'attn.rope': 'Rotation (RoPE)',
   'attn.attend': 'Scores, softmax, weighted values',
@@ -82,6 +83,7 @@ export const OPERATION_NAMES = {
   'cross_attn.o': 'Cross-attention output',
   'cross_attn.residual': SMALL,
   norm2: SMALL,
+  norm2_post: SMALL,
   'ffn.up': 'FFN, up',
   'ffn.act': 'FFN, activation',
   'ffn.down': 'FFN, down',

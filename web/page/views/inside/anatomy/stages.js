@@ -218,11 +218,11 @@ export const OPERATIONS = {
   norm1: ['norm1'],
   qkv: ['attn.qkv', 'attn.rope'],
   heads: ['attn.attend'],
-  out: ['attn.o', 'attn.residual'],
+  out: ['attn.o', 'norm1_post', 'attn.residual'],
   cross: ['cross_attn.q', 'cross_attn.kv', 'cross_attn.attend', 'cross_attn.o', 'cross_attn.residual', 'norm_cross'],
   norm2: ['norm2'],
   ffn: ['ffn.up', 'ffn.act', 'ffn.down'],
-  resid: ['ffn.residual'],
+  resid: ['norm2_post', 'ffn.residual'],
   final: ['final_norm'],
   head: ['head'],
 };
