@@ -282,7 +282,11 @@ for (const engine of ENGINES) {
                 await until(page, PANELS.inside['.attention']);
                 if (device === 'desktop') await headsAreDrawn(page, theme);
               }
-              const png = await page.screenshot();
+              let png = await page.screenshot();
+              for (let again = 0; png.length <= 30_000 && again < 10; again++) {
+                await new Promise((done) => setTimeout(done, 300)); // WebKit paints some time after it has scrolled
+                png = await page.screenshot();
+              }
               writeFileSync(`${SCREENS}/${engine}-${device}-${theme}-${view}.png`, png);
               const header = new DataView(png.buffer, png.byteOffset);
               assert.deepEqual([header.getUint32(16), header.getUint32(20)], [width, height]);

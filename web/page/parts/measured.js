@@ -3,16 +3,16 @@
 
 /**
  * An attachment.
- * @param {(width: number) => void} tell  width in CSS pixels
+ * @param {(width: number, element: Element) => void} tell  width in CSS pixels
  */
 export const measured = (tell) => (/** @type {Element} */ element) => {
   let frame = 0;
   const sizes = new ResizeObserver(() => {
     cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => tell(element.clientWidth));
+    frame = requestAnimationFrame(() => tell(element.clientWidth, element));
   });
   sizes.observe(element);
-  tell(element.clientWidth);
+  tell(element.clientWidth, element);
   return () => {
     sizes.disconnect();
     cancelAnimationFrame(frame);
