@@ -1,5 +1,5 @@
 // pictures.js - takes the pictures of the built page in docs/: each view, light and dark, from a phone to a desktop.
-// docs/page.png is the first screen that the README shows.
+// The README shows write-1440-light.png.
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { VIEWS } from '../web/page/state/views.js';
@@ -25,7 +25,7 @@ for (const width of WIDTHS)
     for (const { id } of VIEWS) {
       await page.locator(`[data-opens="${id}"]`).click();
       await page.locator(`#view-${id}`).waitFor();
-      await page.waitForTimeout(4000); // measured numbers arrive
+      await page.waitForTimeout(2500); // measured numbers arrive
       await page.screenshot({ path: `${top}docs/pictures/${id}-${width}-${colorScheme}.png` });
     }
     await context.close();
