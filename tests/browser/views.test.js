@@ -43,6 +43,15 @@ test('back and forward go from view to view without loading a model again', asyn
   await close();
 });
 
+test('a view opened before the first model is there is left by going back', async () => {
+  const { page, close } = await visit();
+  await openView(page, 'count');
+  await page.goBack();
+  await page.waitForFunction(() => !document.querySelector('#view-write').hidden);
+  assert.equal(await shownView(page), 'write');
+  await close();
+});
+
 test('an address opens its view with the text and the chosen token', async () => {
   const { page, close } = await visit({
     hash: '#view=inside&model=weights/stories-1m-q4_0.gguf&prompt=One+day+a+cat&t=0&written=6&at=2',

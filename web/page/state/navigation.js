@@ -9,6 +9,7 @@ import { OWN_ENTRY, VIEWS, viewOf } from './views.js';
  *   'models'
  */
 export function createNavigation({ state, set }) {
+  history.replaceState(OWN_ENTRY, ''); // a visitor may leave the first view before its address is written
   addEventListener('popstate', (event) => {
     if (event.state?.view) set({ view: viewOf(location.hash) });
   });
