@@ -697,7 +697,13 @@ test('features of a GGUF that the engine lacks are refused, and named', async ()
   const cases = [
     [{ 'general.architecture': text('mamba') }, 'unsupported', /"mamba"/],
     [{ 'llama.expert_count': u32(8) }, 'unsupported', /expert_count 8/],
-    [{ 'llama.rope.scaling.type': text('yarn') }, 'unsupported', /yarn/],
+    [{ 'llama.rope.scaling.type': text('mrope') }, 'unsupported', /llama\.rope\.scaling\.type "mrope"/],
+    [{ 'llama.rope.scaling.type': text('longrope') }, 'unsupported', /without rope_factors_long\.weight/],
+    [
+      { 'llama.rope.scaling.type': text('yarn'), 'llama.rope.scaling.yarn_ext_factor': f32(0.5) },
+      'unsupported',
+      /yarn_ext_factor 0\.5/,
+    ],
     [{ 'llama.rope.dimension_count': u32(8) }, 'unsupported', /dimension_count 8/],
     [{ 'llama.attention.value_length': u32(8) }, 'unsupported', /value_length 8/],
     [{ 'llama.logit_scale': f32(2) }, 'unsupported', /logit_scale/],
@@ -759,10 +765,17 @@ test('a table of rotary factors is converted back to the Llama 3 scaling that pr
     (await drain(ggufFile(meta, (t) => [freqs(new Float32Array(8).fill(1)), ...t]))).config.rope_scaling,
     'none',
   );
-  await rejects(
+  // a table that follows no such rule is taken as it is
+  const { config } = await drain(
     ggufFile(meta, (t) => [freqs(Float32Array.from({ length: 8 }, (_, i) => 1 + i)), ...t]),
-    'unsupported',
-    /does not follow Llama 3's rule/,
+  );
+  assert.equal(config.rope_scaling, 'longrope');
+  assert.deepEqual(config.rope_short_factors, [1, 2, 3, 4, 5, 6, 7, 8]);
+  assert.deepEqual(config.rope_long_factors, config.rope_short_factors);
+  await rejects(
+    ggufFile(meta, (t) => [freqs(Float32Array.of(1, 2, NaN, 4, 5, 6, 7, 8)), ...t]),
+    'bad-config',
+    /rope_short_factors is NaN/,
   );
   await rejects(
     ggufFile(meta, (t) => [{ ...t[0], name: 'rope_freqs.weight' }, ...t]),

@@ -411,9 +411,8 @@ test('a truncated or corrupt vocabulary file is refused', async () => {
   };
   assert.deepEqual((await Tokenizer.load(writeGguf(meta, []))).encode('ab'), [2]);
   for (const [key, value, code] of /** @type {[string, any, string][]} */ ([
-    ['tokenizer.ggml.model', text('bert'), 'unsupported'],
+    ['tokenizer.ggml.model', text('rwkv'), 'unsupported'],
     ['tokenizer.ggml.model', text('llama'), 'bad-tokenizer'],
-    ['tokenizer.ggml.pre', text('tekken'), 'unsupported'],
     ['tokenizer.ggml.token_type', i32s([1]), 'bad-tokenizer'],
     ['tokenizer.ggml.bos_token_id', u32(3), 'bad-tokenizer'],
     ['tokenizer.ggml.merges', texts(['ab']), 'bad-tokenizer'],

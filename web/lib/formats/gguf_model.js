@@ -1,59 +1,43 @@
-// gguf_model.js - the supported architectures of GGUF: the configuration in its metadata, and its tensor names
+// gguf_model.js - reads the configuration in the metadata of a GGUF, and maps its tensor names
 //
-// The `llama` architecture stores the rows of q and k permuted so that adjacent pairs are rotated. The rows are not
-// reordered; rope_pairs of the configuration says which pairs are rotated.
+// gguf_archs.js says what an architecture fixes. The `llama` architecture and those like it store the rows of q and k
+// permuted so that adjacent pairs are rotated. The rows are not reordered; rope_pairs of the configuration says which
+// pairs are rotated.
 import { completeConfig } from './config.js';
 import { fail, show } from '../base/errors.js';
+import { contextLength } from './families_common.js';
+import { ARCHITECTURES, NAMES } from './gguf_archs.js';
 import { placesByName } from './plan.js';
 import { Texts } from './texts.js';
 
 /** @typedef {import('./config.js').Config} Config */
 /** @typedef {import('./gguf.js').Gguf} Gguf */
 /** @typedef {import('./gguf.js').Value} Value */
+/** @typedef {import('./gguf_archs.js').Metadata} Metadata */
 /** @typedef {import('./plan.js').Entry} Entry */
 /** @typedef {import('./plan.js').Place} Place */
 
 /**
- * Fields that an architecture fixes. All others are in the metadata, under keys that all architectures share.
- * @type {Record<string, Record<string, any>>}
+ * Keys of every architecture that are read below, or that have no effect on the logits. A key that is neither here nor
+ * among the architecture's own is refused.
  */
-const ARCHITECTURES = {
-  llama: { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'adjacent' },
-  qwen2: { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'half' },
-  qwen3: { norm: 'rmsnorm', ffn: 'swiglu', position: 'rope', rope_pairs: 'half', qk_norm: true },
-  gpt2: { norm: 'layernorm', ffn: 'gelu_tanh', position: 'learned', bias_norm: true },
-};
-
-/**
- * Tensor names, the same for all architectures.
- * @type {import('./plan.js').Names}
- */
-const NAMES = {
-  embed: 'token_embd',
-  position: 'position_embd',
-  blocks: 'blk',
-  norm1: 'attn_norm',
-  norm2: 'ffn_norm',
-  'attn.o': 'attn_output',
-  'ffn.*': 'ffn_*',
-  final_norm: 'output_norm',
-  head: 'output',
-};
-
-/** Keys of an architecture that are read below, or that have no effect on the logits. Any other key is refused. */
 const KEYS = new RegExp(
   '^(vocab_size|context_length|embedding_length|block_count|feed_forward_length|expert_(used_)?count|' +
     'tensor_data_layout|' +
     'attention\\.(head_count(_kv)?|(key|value)_length|layer_norm_(rms_)?epsilon|sliding_window|causal)|' +
-    'rope\\.(dimension_count|freq_base|scale_linear|scaling\\.(type|factor|original_context_length|finetuned)))$',
+    'rope\\.(dimension_count|freq_base|scale_linear|scaling\\.(type|factor|original_context_length|finetuned|' +
+    'attn_factor|yarn_(ext_factor|attn_factor|beta_fast|beta_slow|log_multiplier))))$',
 );
+
+/** Tables of rotary factors, which rope_freqs.js reads. */
+export const ROPE_TABLE = /^rope_(freqs|factors_(long|short))\.weight$/;
 
 /**
  * The configuration in a header, and the places of its tensors.
  * @param {string} where  file name, for messages
  * @param {Gguf} gguf
  * @param {string[]} warnings  appended to
- * @param {Record<string, any> | null} [scaling]  rotary fields from rope_freqs.weight (rope_freqs.js)
+ * @param {Record<string, any> | null} [scaling]  rotary fields from the tables of rotary factors (rope_freqs.js)
  * @returns {{config: Config, places: Map<string, Place>, isBuffer: (e: Entry) => boolean}}
  */
 export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
@@ -63,32 +47,10 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
     const supported = Object.keys(ARCHITECTURES).join(', ');
     fail('unsupported', `${where}: the architecture ${show(arch)} is not supported, expected one of ${supported}`);
   }
-  const architecture = ARCHITECTURES[arch];
-  /**
-   * The number under a key of the architecture. A list with one value for each layer must have equal values.
-   * @param {string} key
-   * @param {number|null} [fallback]  without it the key must be present
-   * @returns {any}
-   */
-  const num = (key, fallback) => {
-    const value = meta.get(`${arch}.${key}`) ?? fallback;
-    const equal = Array.isArray(value) && value.length > 0 && value.every((x) => x === value[0]); // one value per layer
-    const v = equal ? value[0] : value;
-    if (Array.isArray(v))
-      fail('unsupported', `${where}: ${arch}.${key} differs from layer to layer, which is not supported`);
-    if (v === undefined) fail('bad-config', `${where}: ${arch}.${key} is missing`);
-    return v === null || typeof v === 'number'
-      ? v
-      : fail('bad-config', `${where}: ${arch}.${key} is ${show(v)}, expected a number`);
-  };
-  /**
-   * @param {string} key
-   * @param {unknown} value
-   * @returns {never}
-   */
-  const unsupported = (key, value) => fail('unsupported', `${where}: ${arch}.${key} ${show(value)} is not supported`);
-
+  const { fields, names, keys = '', partial, copiesHead, derive } = ARCHITECTURES[arch];
   const byName = new Map(entries.map((e) => [e.name, e]));
+  const m = metadata(where, arch, meta, byName);
+
   const embed = byName.get('token_embd.weight') ?? fail('missing-tensor', `${where}: token_embd.weight is missing`);
   const tokens = meta.get('tokenizer.ggml.tokens');
   if ((Array.isArray(tokens) || tokens instanceof Texts) && tokens.length !== embed.shape[0]) {
@@ -97,86 +59,169 @@ export function ggufModel(where, { meta, entries }, warnings, scaling = null) {
       `${where}: the vocabulary has ${tokens.length} tokens, token_embd.weight ${embed.shape[0]} rows`,
     );
   }
-  if (num('vocab_size', embed.shape[0]) !== embed.shape[0]) {
+  if (m.number('vocab_size', embed.shape[0]) !== embed.shape[0]) {
     fail(
       'bad-shape',
-      `${where}: token_embd.weight has ${embed.shape[0]} rows, ${arch}.vocab_size is ${num('vocab_size')}`,
+      `${where}: token_embd.weight has ${embed.shape[0]} rows, ${arch}.vocab_size is ${m.number('vocab_size')}`,
     );
   }
-  const nHeads = num('attention.head_count');
-  const dModel = num('embedding_length');
-  const dHead = num('attention.key_length', Math.floor(dModel / nHeads));
-  if (num('attention.value_length', dHead) !== dHead)
-    unsupported('attention.value_length', num('attention.value_length'));
-  if (architecture.position === 'rope' && num('rope.dimension_count', dHead) !== dHead)
-    unsupported('rope.dimension_count', num('rope.dimension_count'));
-  if (num('expert_count', 0)) unsupported('expert_count', num('expert_count'));
-  if (meta.get(`${arch}.attention.causal`) === false) unsupported('attention.causal', false);
+  const { dModel, dHead } = m;
+  const rotates = fields.position === 'rope';
+  const rotary = rotates ? m.number('rope.dimension_count', dHead) : dHead;
+  if (m.number('attention.value_length', dHead) !== dHead)
+    m.unsupported('attention.value_length', m.number('attention.value_length'));
+  if (rotary !== dHead && !partial) m.unsupported('rope.dimension_count', rotary);
+  if (m.number('expert_count', 0)) m.unsupported('expert_count', m.number('expert_count'));
+  if (m.value('attention.causal') === false) m.unsupported('attention.causal', false);
+  const own = keys.split(' ');
   for (const [key, value] of meta) {
-    const [of, ...rest] = key.split('.');
-    if (of === arch && !KEYS.test(rest.join('.'))) unsupported(rest.join('.'), value);
+    const rest = key.slice(arch.length + 1);
+    if (key.startsWith(`${arch}.`) && !KEYS.test(rest) && !own.includes(rest)) m.unsupported(rest, value);
   }
-  // Converters of GPT-2 write a tied embedding twice. The copy is skipped; in another dtype it is a head of its own.
+  // A copy of the tied embedding is skipped; in another dtype it is a head of its own.
   const head = byName.get('output.weight');
-  const tied = !head || (arch === 'gpt2' && head.dtype === embed.dtype);
-  const config = completeConfig(
-    {
-      ...architecture,
-      ...(scaling ?? ropeScaling(meta, arch, unsupported)),
-      kind: 'decoder',
-      vocab_size: embed.shape[0],
-      d_model: dModel,
-      n_layers: num('block_count'),
-      n_heads: nHeads,
-      n_kv_heads: num('attention.head_count_kv', nHeads),
-      d_head: dHead,
-      d_ff: num('feed_forward_length'),
-      context_length: num('context_length'),
-      norm_eps: shortestDecimal(num(`attention.layer_norm_${architecture.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`)),
-      norm_placement: 'pre',
-      final_norm: true,
-      ...(architecture.position === 'rope' ? { rope_theta: num('rope.freq_base', 10000) } : {}),
-      bias_qkv: byName.has('blk.0.attn_q.bias') || byName.has('blk.0.attn_qkv.bias'),
-      bias_attn_out: byName.has('blk.0.attn_output.bias'),
-      bias_ffn: byName.has('blk.0.ffn_up.bias'),
-      sliding_window: num('attention.sliding_window', 0),
-      tie_word_embeddings: tied,
-    },
-    where,
-  );
+  const tied = !head || (copiesHead === true && head.dtype === embed.dtype);
+  /** @type {Record<string, any>} */
+  const given = {
+    ...fields,
+    kind: 'decoder',
+    vocab_size: embed.shape[0],
+    d_model: dModel,
+    n_layers: m.layers,
+    n_heads: m.heads,
+    n_kv_heads: m.number('attention.head_count_kv', m.heads),
+    d_head: dHead,
+    d_ff: m.number('feed_forward_length'),
+    context_length: m.number('context_length'),
+    norm_eps: m.number(`attention.layer_norm_${fields.norm === 'rmsnorm' ? 'rms_' : ''}epsilon`),
+    final_norm: true,
+    ...(rotates && {
+      rope_theta: m.number('rope.freq_base', 10000),
+      rotary_dim: rotary === dHead ? 0 : rotary,
+      ...(scaling ?? ropeScaling(m)),
+    }),
+    bias_qkv: byName.has('blk.0.attn_q.bias') || byName.has('blk.0.attn_qkv.bias'),
+    bias_attn_out: byName.has('blk.0.attn_output.bias'),
+    bias_ffn: byName.has('blk.0.ffn_up.bias'),
+    bias_head: byName.has('output.bias'),
+    sliding_window: m.number('attention.sliding_window', 0),
+    tie_word_embeddings: tied,
+    ...derive?.(m),
+  };
+  if (given.rope_scaling === 'yarn') given.context_length = contextLength(given, {});
+  const config = completeConfig(given, where);
   if (head && tied) warnings.push(`${where}: output.weight is a copy of the embedding, skipped`);
+  const fused = byName.has('blk.0.attn_qkv.weight');
   return {
     config,
-    places: placesByName(config, { ...NAMES, 'attn.*': byName.has('blk.0.attn_qkv.weight') ? 'attn_qkv' : 'attn_*' }),
+    places: placesByName(config, { ...NAMES, ...names, 'attn.*': fused ? 'attn_qkv' : 'attn_*' }),
     isBuffer: ({ name, shape }) =>
-      name === 'rope_freqs.weight' ||
+      ROPE_TABLE.test(name) ||
       (tied && name === 'output.weight' && shape.length === 2 && shape[0] === config.vocab_size && shape[1] === dModel),
   };
 }
 
 /**
- * The shortest decimal with the same f32 value. An epsilon is stored as f32, and 1e-5 is read as 0.000009999999747;
- * other formats give the decimal.
- * @param {number} eps
+ * The metadata of an architecture.
+ * @param {string} where  file name, for messages
+ * @param {string} arch
+ * @param {Map<string, Value>} meta
+ * @param {Map<string, Entry>} tensors  by name
+ * @returns {Metadata}
  */
-const shortestDecimal = (eps) => {
+function metadata(where, arch, meta, tensors) {
+  /**
+   * The number under a key of the architecture. A list with one value for each layer must have equal values.
+   * @param {string} key
+   * @param {number|null} [fallback]  without it the key must be present
+   * @returns {any}
+   */
+  const number = (key, fallback) => {
+    const value = meta.get(`${arch}.${key}`) ?? fallback;
+    const equal = Array.isArray(value) && value.length > 0 && value.every((x) => x === value[0]); // one value per layer
+    const v = equal ? value[0] : value;
+    if (Array.isArray(v))
+      fail('unsupported', `${where}: ${arch}.${key} differs from layer to layer, which is not supported`);
+    if (v === undefined) fail('bad-config', `${where}: ${arch}.${key} is missing`);
+    if (v !== null && typeof v !== 'number')
+      fail('bad-config', `${where}: ${arch}.${key} is ${show(v)}, expected a number`);
+    return v === null ? v : shortestDecimal(v);
+  };
+  const heads = number('attention.head_count');
+  const dModel = number('embedding_length');
+  return {
+    number,
+    flag(key, fallback) {
+      const v = meta.get(`${arch}.${key}`) ?? fallback;
+      return typeof v === 'boolean'
+        ? v
+        : fail('bad-config', `${where}: ${arch}.${key} is ${show(v)}, expected true or false`);
+    },
+    value: (key) => meta.get(`${arch}.${key}`),
+    has: (tensor) => tensors.has(tensor),
+    unsupported: (key, value) => fail('unsupported', `${where}: ${arch}.${key} ${show(value)} is not supported`),
+    layers: number('block_count'),
+    heads,
+    dModel,
+    dHead: number('attention.key_length', Math.floor(dModel / heads)),
+  };
+}
+
+/**
+ * The shortest decimal with the same f32 value. Fractions are stored as f32, and 1e-5 is read as 0.000009999999747;
+ * other formats give the decimal.
+ * @param {number} x
+ */
+const shortestDecimal = (x) => {
+  if (Math.fround(x) !== x) return x; // a double
   for (let digits = 1; digits < 17; digits++) {
-    const short = Number(eps.toPrecision(digits));
-    if (Math.fround(short) === Math.fround(eps)) return short;
+    const short = Number(x.toPrecision(digits));
+    if (Math.fround(short) === x) return short;
   }
-  return eps;
+  return x;
 };
 
 /**
  * The fields of rotary scaling.
- * @param {Map<string, Value>} meta
- * @param {string} arch
- * @param {(key: string, value: unknown) => never} unsupported  throws the error for a key that the engine lacks
+ * @param {Metadata} m
  */
-function ropeScaling(meta, arch, unsupported) {
-  const type = meta.get(`${arch}.rope.scaling.type`);
-  const factor = meta.get(`${arch}.rope.scaling.factor`) ?? meta.get(`${arch}.rope.scale_linear`);
-  if (type === 'none' || (type === undefined && (factor === undefined || factor === 1))) return {};
-  if (type !== undefined && type !== 'linear') return unsupported('rope.scaling.type', type);
-  return { rope_scaling: 'linear', rope_factor: factor };
+function ropeScaling(m) {
+  const type = m.value('rope.scaling.type');
+  const factor = m.number('rope.scaling.factor', m.number('rope.scale_linear', 1));
+  switch (type) {
+    case 'none':
+      return {};
+    case 'linear':
+    case undefined:
+      return type === undefined && factor === 1 ? {} : { rope_scaling: 'linear', rope_factor: factor };
+    case 'yarn':
+      return yarn(m, factor);
+    case 'longrope': // rope_freqs.js reads it from its tables
+      return m.unsupported('rope.scaling.type', 'longrope without rope_factors_long.weight');
+    default:
+      return m.unsupported('rope.scaling.type', type);
+  }
+}
+
+/**
+ * Peng et al. 2023. The factor of cosines and sines is yarn_attn_factor where it is given; llama.cpp computes it from
+ * the scaling factor and, in files of models with mscale_all_dim, from yarn_log_multiplier.
+ * @param {Metadata} m
+ * @param {number} factor
+ */
+function yarn(m, factor) {
+  const extrapolation = m.number('rope.scaling.yarn_ext_factor', 1);
+  if (extrapolation !== 1) m.unsupported('rope.scaling.yarn_ext_factor', extrapolation);
+  const size = (/** @type {number} */ scale) => (factor <= 1 ? 1 : 0.1 * scale * Math.log(factor) + 1);
+  const natural =
+    size(1) /
+    (m.number('rope.scaling.yarn_log_multiplier', 0) ? size(m.number('rope.scaling.yarn_log_multiplier')) : 1);
+  return {
+    rope_scaling: 'yarn',
+    rope_factor: factor,
+    rope_original_context: m.number('rope.scaling.original_context_length', m.number('context_length')),
+    rope_beta_fast: m.number('rope.scaling.yarn_beta_fast', 32),
+    rope_beta_slow: m.number('rope.scaling.yarn_beta_slow', 1),
+    rope_attention_factor: m.number('rope.scaling.yarn_attn_factor', natural) * m.number('rope.scaling.attn_factor', 1),
+  };
 }

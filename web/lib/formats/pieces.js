@@ -126,30 +126,58 @@ export class SentencePieces {
 }
 
 /**
- * A SentencePiece vocabulary in the form of a tokenizer.json.
- * @param {VocabularyBase & {scores: ArrayLike<number>, unk: number, prefix: boolean, space?: string}} vocabulary
+ * A SentencePiece vocabulary of merges in the form of a tokenizer.json.
+ * @typedef {VocabularyBase & {scores: ArrayLike<number>, unk: number, prefix: boolean, space?: string}} Pieces
  *   prefix: a space is put before every text; space: the character that stands for a space in the tokens
+ * @param {Pieces} vocabulary
  */
 export function sentencePieceJson({ scores, unk, prefix, space = '\u2581', ...base }) {
+  return { ...spaceFields(base, prefix, space), model: new SentencePieces(base.texts, base.types, scores, unk) };
+}
+
+/**
+ * A SentencePiece vocabulary of the Unigram kind (Kudo 2018) in the form of a tokenizer.json.
+ * @param {Pieces & {single: boolean, nfkc: boolean}} vocabulary  single: several spaces count as one, and those at the
+ *   ends are dropped; nfkc: texts are normalised by SentencePiece's table
+ */
+export function unigramJson({ scores, unk, prefix, space = '\u2581', single, nfkc, ...base }) {
+  const before = [
+    ...(nfkc ? [{ type: 'Precompiled' }] : []),
+    ...(single ? [{ type: 'Replace', pattern: { Regex: ' {2,}' }, content: ' ' }] : []),
+    ...(single ? [{ type: 'Strip', strip_left: true, strip_right: true }] : []),
+  ];
+  const texts = base.texts.toArray();
   return {
-    ...sharedFields(base),
-    normalizer: {
-      type: 'Sequence',
-      normalizers: [
-        ...(prefix ? [{ type: 'Prepend', prepend: space }] : []),
-        { type: 'Replace', pattern: { String: ' ' }, content: space },
-      ],
-    },
-    pre_tokenizer: null,
-    decoder: {
-      type: 'Sequence',
-      decoders: [
-        { type: 'Replace', pattern: { String: space }, content: ' ' },
-        { type: 'ByteFallback' },
-        { type: 'Fuse' },
-        ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
-      ],
-    },
-    model: new SentencePieces(base.texts, base.types, scores, unk),
+    ...spaceFields(base, prefix, space, before),
+    model: { type: 'Unigram', unk_id: unk, vocab: texts.map((text, id) => [text, scores[id]]), byte_fallback: false },
   };
 }
+
+/**
+ * What both kinds have in common.
+ * @param {VocabularyBase} base
+ * @param {boolean} prefix
+ * @param {string} space
+ * @param {object[]} [before]  normalizers before those of spaces
+ */
+const spaceFields = (base, prefix, space, before = []) => ({
+  ...sharedFields(base),
+  normalizer: {
+    type: 'Sequence',
+    normalizers: [
+      ...before,
+      ...(prefix ? [{ type: 'Prepend', prepend: space }] : []),
+      { type: 'Replace', pattern: { String: ' ' }, content: space },
+    ],
+  },
+  pre_tokenizer: null,
+  decoder: {
+    type: 'Sequence',
+    decoders: [
+      { type: 'Replace', pattern: { String: space }, content: ' ' },
+      { type: 'ByteFallback' },
+      { type: 'Fuse' },
+      ...(prefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
+    ],
+  },
+});

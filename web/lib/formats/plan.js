@@ -54,6 +54,9 @@ import { roster } from './roster.js';
  * @typedef {{cols?: boolean, gamma?: boolean, heads?: boolean, minusOne?: boolean}} Conventions
  */
 
+/** The norm of q or k of a single head: those of all heads may be the rows of one tensor. */
+const GAIN_OF_HEAD = /_norm\.\d+\.(weight|bias)$/;
+
 /**
  * A shape in messages: [768, 2304].
  * @param {number[]} shape
@@ -123,10 +126,9 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
       continue;
     }
     const { covers, layout = 'rows', minusOne } = place;
-    const expected = stackedShape(
-      covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`)),
-      layout,
-    );
+    const parts = covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`));
+    const byHead = e.shape.length === 2 && GAIN_OF_HEAD.test(covers[0]);
+    const expected = byHead ? [parts.length, ...parts[0]] : stackedShape(parts, layout);
     if (expected.length !== e.shape.length || expected.some((n, i) => n !== e.shape[i])) {
       fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(expected)}`);
     }

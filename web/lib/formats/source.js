@@ -10,7 +10,7 @@ import { GlassformerError, fail, show } from '../base/errors.js';
 import { isBytes, failNotASource } from '../base/values.js';
 import { detectFormat } from './detect.js';
 import { readGguf } from './gguf.js';
-import { ggufModel } from './gguf_model.js';
+import { ROPE_TABLE, ggufModel } from './gguf_model.js';
 import { failWebPage, localPath, nodeFiles, openBytes } from './open_file.js';
 import { planTensors } from './plan.js';
 import { pieceModels } from './tokenizer_json.js';
@@ -250,11 +250,11 @@ export class Opener {
    */
   async gguf(r) {
     const gguf = await readGguf(r, 0);
-    const table = gguf.entries.find(({ name }) => name === 'rope_freqs.weight');
-    const scaling = table && (await (await import('./rope_freqs.js')).readRopeFreqs(r, table, gguf.meta));
+    const tables = gguf.entries.filter(({ name }) => ROPE_TABLE.test(name));
+    const scaling = tables.length ? await (await import('./rope_freqs.js')).readRopeTables(r, tables, gguf.meta) : null;
     const { config, places, isBuffer } = ggufModel(r.name, gguf, this.warnings, scaling);
     const tensors = planTensors(config, gguf.entries, places, isBuffer, [r.name], this.warnings);
-    const vocab = await ggufTokenizer(r.name, gguf.meta);
+    const vocab = await ggufTokenizer(r.name, gguf.meta, this.warnings);
     return {
       config,
       tensors,

@@ -1,23 +1,35 @@
 // vocab.js - converts the vocabulary of a GGUF to the form of a tokenizer.json
 //
-// A GGUF holds either a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern) or a SentencePiece BPE
-// ("llama": tokens with scores, no merges), like llama2.c's tokenizer.bin. SentencePiece merges the neighbours whose
-// union has the best score, as BPE does with merges that are ranked by this score (pieces.js).
+// A GGUF holds a byte-level BPE ("gpt2": tokens, merges, the name of a split pattern), a SentencePiece BPE ("llama":
+// tokens with scores, no merges), like llama2.c's tokenizer.bin, or a SentencePiece Unigram ("t5"). The second merges
+// the neighbours whose union has the best score, as BPE does with merges that are ranked by this score (pieces.js).
 import { fail, show } from '../base/errors.js';
-import { NORMAL, sharedFields } from './tokenizer_json.js';
+import { CONTROL, NORMAL, USER_DEFINED, sharedFields } from './tokenizer_json.js';
 import { Texts, TokenTexts } from './texts.js';
 
 /** @typedef {import('./tokenizer_json.js').VocabularyBase} VocabularyBase */
 /** @typedef {{json: object, special: {bos: number | null, eos: number[], addBos: boolean}}} Vocabulary */
 
 const GPT2_SPLIT = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+const SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
+const SPACES = '\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
 /**
  * The split pattern of Llama 3 and Qwen 2.
  * @param {string} digits  pattern of a group of digits
  */
 const llama3Pattern = (digits) =>
-  `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}|` +
-  ' ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
+  `${SUFFIX}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${SPACES}`;
+/**
+ * The split pattern of GPT-4o and Mistral Nemo: a word ends where a capital follows small letters.
+ * @param {string} suffix  what may follow a word
+ * @param {string} digits
+ */
+function casedPattern(suffix, digits) {
+  const [upper, lower] = ['[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]', '[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]'];
+  const before = '[^\\r\\n\\p{L}\\p{N}]?';
+  const words = `${before}${upper}*${lower}+${suffix}|${before}${upper}+${lower}*${suffix}`;
+  return `${words}|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|${SPACES}`;
+}
 
 /**
  * Split patterns by the names of llama.cpp. The patterns of a list are applied one after the other.
@@ -28,41 +40,58 @@ const SPLITS = {
   'llama-bpe': [llama3Pattern('\\p{N}{1,3}')],
   qwen2: [llama3Pattern('\\p{N}')],
   refact: ['\\p{N}', GPT2_SPLIT],
-  default: [
-    '[\\p{P}\\$\\+<=>\\^~\\|]+',
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)",
-    '\\p{N}+',
-    '[0-9][0-9][0-9]',
-  ],
+  tekken: [casedPattern('', '\\p{N}')],
+  'gpt-4o': [casedPattern(`${SUFFIX}?`, '\\p{N}{1,3}')],
+  bloom: [' ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+'],
+  falcon: ['[\\p{P}\\$\\+<=>\\^~\\|`]+', GPT2_SPLIT, '[0-9][0-9][0-9]'],
+  default: ['[\\p{P}\\$\\+<=>\\^~\\|]+', GPT2_SPLIT.slice(0, -4), '\\p{N}+', '[0-9][0-9][0-9]'],
 };
 /**
  * Further names of llama.cpp for these patterns.
  * @type {Record<string, string>}
  */
 const ALIASES = {
-  'phi-2': 'gpt-2',
-  llama3: 'llama-bpe',
-  'llama-v3': 'llama-bpe',
-  'smaug-bpe': 'llama-bpe',
-  starcoder: 'refact',
-  smollm: 'refact',
-  'command-r': 'refact',
-  'deepseek-r1-qwen': 'qwen2',
+  'gpt-2':
+    'phi-2 mpt olmo jais trillion granite-docling exaone4 gigachat mellum modern-bert roberta-bpe a.x-4.0 ' +
+    'jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code',
+  'llama-bpe': 'llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano dbrx smaug-bpe glm4 chatglm-bpe',
+  qwen2: 'stablelm2 deepseek-r1-qwen kormo f2llmv2 megrez hunyuan solar-open grok-2',
+  refact: 'starcoder command-r smollm codeshell exaone minerva-7b mellum2',
+  'gpt-4o': 'llama4 kanana2 talkie minimax-m2',
+  bloom: 'poro-chat gpt3-finnish',
 };
+/** Patterns whose tokenizers take a word that is a token as it is, and put a begin token before a text. */
+const WHOLE_WORDS = ['llama-bpe', 'tekken'];
+/** Names for such a pattern in other tokenizers. */
+const PATTERN_ONLY = ['dbrx', 'smaug-bpe', 'glm4', 'chatglm-bpe'];
+
+/** The special tokens by the kind of vocabulary, where the metadata does not name them. */
+const SPECIAL = /** @type {Record<string, {bos?: number, eos?: number, unknown?: number}>} */ ({
+  llama: { bos: 1, eos: 2, unknown: 0 },
+  t5: { eos: 1, unknown: 2 },
+  gpt2: {},
+});
+
+/** Texts of control tokens that end a turn, where the metadata names no token for it; as in llama.cpp. */
+const ENDS = (
+  '<|eot_id|> <|im_end|> <|end|> <|eom_id|> <|endoftext|> <|end_of_text|> <end_of_turn> <end_of_utterance> ' +
+  '<EOT> _<EOT>'
+).split(' ');
 
 /**
  * The vocabulary in the metadata of a GGUF.
  * @param {string} where  file name, for messages
  * @param {Map<string, any>} meta
+ * @param {string[]} [warnings]  appended to
  * @returns {Promise<Vocabulary | null>} null where the file has no vocabulary
  */
-export async function ggufTokenizer(where, meta) {
+export async function ggufTokenizer(where, meta, warnings = []) {
   /** @param {string} key */
   const get = (key) => meta.get(`tokenizer.ggml.${key}`);
   const kind = get('model');
   if (kind === undefined || kind === 'none' || kind === 'no_vocab') return null;
-  if (kind !== 'gpt2' && kind !== 'llama')
-    fail('unsupported', `${where}: the tokenizer ${show(kind)} is not supported, expected gpt2 or llama`);
+  if (kind !== 'gpt2' && kind !== 'llama' && kind !== 't5')
+    fail('unsupported', `${where}: the tokenizer ${show(kind)} is not supported, expected gpt2, llama or t5`);
   /**
    * @param {string} why
    * @returns {never}
@@ -85,53 +114,42 @@ export async function ggufTokenizer(where, meta) {
       refuse(`tokenizer.ggml.${key}_token_id is ${show(value)}, the vocabulary has ${tokens.length} tokens`);
     return value;
   };
-  const spm = kind === 'llama';
-  const bos = id('bos', spm ? 1 : null);
-  const ends = [id('eos', spm ? 2 : null), id('eot', null), id('eom', null)];
-  const eos = [...new Set(ends.filter((n) => n !== null))];
-  const pre = String(get('pre') ?? 'gpt-2');
-  const name = ALIASES[pre] ?? pre;
-  const addBos = bos !== null && (get('add_bos_token') ?? (spm || name === 'llama-bpe')) === true;
-  const addEos = eos.length > 0 && get('add_eos_token') === true;
-
   const texts = new TokenTexts(tokens);
-  const base = { texts, types, bos: addBos ? bos : null, eos: addEos ? eos[0] : null };
-  if (spm) {
-    const scores = get('scores');
-    if (!isList(scores) || scores.length !== tokens.length)
-      refuse(`tokenizer.ggml.scores has ${scores?.length ?? 0} entries for ${tokens.length} tokens`);
-    const areNumbers = scores instanceof Float32Array && !scores.includes(NaN);
-    for (let i = 0; !areNumbers && i < scores.length; i++)
-      if (!(scores[i] <= Infinity)) refuse(`tokenizer.ggml.scores has no number at place ${i}`);
-    const { sentencePieceJson } = await import('./pieces.js');
-    return {
-      json: sentencePieceJson({
-        ...base,
-        scores,
-        unk: id('unknown', 0) ?? 0,
-        prefix: get('add_space_prefix') !== false,
-      }),
-      special: { bos, eos, addBos },
-    };
-  }
-  if (!Object.hasOwn(SPLITS, name)) {
-    const supported = Object.keys({ ...SPLITS, ...ALIASES }).join(', ');
-    fail('unsupported', `${where}: tokenizer.ggml.pre ${show(pre)} is not supported, expected one of ${supported}`);
-  }
-  const merges = get('merges');
-  if (!isList(merges)) refuse('tokenizer.ggml.merges is missing');
-  const pairs = (merges instanceof Texts ? merges.toArray() : [...merges]).map((/** @type {any} */ m) => {
-    const at = String(m).indexOf(' ', 1); // a token may itself begin with a space
-    return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : refuse(`the merge ${show(m)} is not two tokens`);
-  });
-  // A merge whose tokens are missing has no effect. llama.cpp accepts such files.
-  const ids = new Map(texts.toArray().map((text, id) => [text, id]));
-  const useful = pairs.filter((/** @type {string[]} */ [a, b]) => ids.has(a) && ids.has(b) && ids.has(a + b));
-  return {
-    json: bpeJson({ ...base, ids, merges: useful, splits: SPLITS[name], ignoreMerges: name === 'llama-bpe' }),
-    special: { bos, eos, addBos },
-  };
+  const usual = SPECIAL[/** @type {string} */ (kind)];
+  const [bos, end] = [id('bos', usual.bos ?? null), id('eos', usual.eos ?? null)];
+  const named = ENDS.map((text) => texts.get(text) ?? null).filter(
+    (n) => n !== null && (types[n] === CONTROL || types[n] === USER_DEFINED),
+  );
+  const ends = [end, id('eot', null), id('eom', null), ...named].filter((n) => n !== null);
+  const pre = String(get('pre') ?? 'gpt-2');
+  const whole = !PATTERN_ONLY.includes(pre) && WHOLE_WORDS.includes(splitName(pre) ?? '');
+  const addBos = bos !== null && (get('add_bos_token') ?? (kind === 'llama' || (kind === 'gpt2' && whole))) === true;
+  const addEos = end !== null && (get('add_eos_token') ?? kind === 't5') === true;
+
+  const base = { texts, types, bos: addBos ? bos : null, eos: addEos ? end : null };
+  const special = { bos, eos: [...new Set(ends)], addBos };
+  if (kind === 'gpt2') return { json: mergesJson(base, get('merges'), pre, whole, where, warnings), special };
+  const list = get('scores');
+  if (!isList(list) || list.length !== tokens.length)
+    refuse(`tokenizer.ggml.scores has ${list?.length ?? 0} entries for ${tokens.length} tokens`);
+  const scores = /** @type {ArrayLike<number>} */ (list);
+  const areNumbers = list instanceof Float32Array && !list.includes(NaN);
+  for (let i = 0; !areNumbers && i < scores.length; i++)
+    if (!(scores[i] <= Infinity)) refuse(`tokenizer.ggml.scores has no number at place ${i}`);
+  const unk = id('unknown', usual.unknown ?? null) ?? 0;
+  const { sentencePieceJson, unigramJson } = await import('./pieces.js');
+  const pieces = { ...base, scores, unk, prefix: get('add_space_prefix') !== false };
+  if (kind === 'llama') return { json: sentencePieceJson(pieces), special };
+  const single = get('remove_extra_whitespaces') === true;
+  return { json: unigramJson({ ...pieces, single, nfkc: get('precompiled_charsmap') !== undefined }), special };
 }
+
+/**
+ * The name in SPLITS for a name of llama.cpp; null: not known.
+ * @param {string} pre
+ */
+const splitName = (pre) =>
+  Object.keys(SPLITS).find((name) => name === pre || ALIASES[name]?.split(' ').includes(pre)) ?? null;
 
 /**
  * Whether a value of the metadata is an array.
@@ -142,26 +160,41 @@ const isList = (value) => Array.isArray(value) || value instanceof Texts || Arra
 
 /**
  * A byte-level BPE vocabulary in the form of a tokenizer.json.
- * @typedef {{ids: Map<string, number>, merges: string[][], splits: string[], ignoreMerges: boolean}} BpeParts
- * @param {VocabularyBase & BpeParts} vocabulary
+ * @param {VocabularyBase} base
+ * @param {unknown} merges  as in the file
+ * @param {string} pre      llama.cpp's name of the split pattern
+ * @param {boolean} whole   a word that is a token is not split further
+ * @param {string} where    file name, for messages
+ * @param {string[]} warnings  appended to
  */
-function bpeJson({ ids, merges, splits, ignoreMerges, ...base }) {
+function mergesJson(base, merges, pre, whole, where, warnings) {
+  /**
+   * @param {string} why
+   * @returns {never}
+   */
+  const refuse = (why) => fail('bad-tokenizer', `${where}: ${why}`);
+  const name = splitName(pre);
+  if (name === null)
+    warnings.push(`${where}: tokenizer.ggml.pre ${show(pre)} is not known, texts are split as in GPT-2`);
+  if (!isList(merges)) return refuse('tokenizer.ggml.merges is missing');
+  const pairs = (merges instanceof Texts ? merges.toArray() : [...merges]).map((/** @type {any} */ m) => {
+    const at = String(m).indexOf(' ', 1); // a token may itself begin with a space
+    return at > 0 ? [m.slice(0, at), m.slice(at + 1)] : refuse(`the merge ${show(m)} is not two tokens`);
+  });
+  // A merge whose tokens are missing has no effect. llama.cpp accepts such files.
+  const ids = new Map(base.texts.toArray().map((text, id) => [text, id]));
+  const useful = pairs.filter((/** @type {string[]} */ [a, b]) => ids.has(a) && ids.has(b) && ids.has(a + b));
   return {
     ...sharedFields(base),
     normalizer: null,
     pre_tokenizer: {
       type: 'Sequence',
       pretokenizers: [
-        ...splits.map((Regex) => ({ type: 'Split', pattern: { Regex }, behavior: 'Isolated' })),
+        ...SPLITS[name ?? 'gpt-2'].map((Regex) => ({ type: 'Split', pattern: { Regex }, behavior: 'Isolated' })),
         { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
       ],
     },
     decoder: { type: 'ByteLevel' },
-    model: {
-      type: 'BPE',
-      ignore_merges: ignoreMerges,
-      vocab: Object.fromEntries(ids),
-      merges,
-    },
+    model: { type: 'BPE', ignore_merges: whole, vocab: Object.fromEntries(ids), merges: useful },
   };
 }

@@ -125,13 +125,20 @@ class ByteWriter {
 }
 
 /**
- * The bytes of a GGUF file.
- * @param {Record<string, Value>} meta
- * @param {Tensor[]} tensors
- * @param {number} [alignment]  in bytes
- * @returns {Uint8Array}
+ * Scalars of a block, and its bytes, of the types that `encode` knows.
+ * @type {Partial<Record<keyof typeof TYPE, number[]>>}
  */
-export function writeGguf(meta, tensors, alignment = 32) {
+const SIZES = { F32: [1, 4], F16: [1, 2], BF16: [1, 2], Q8_0: [32, 34], Q4_0: [32, 18], Q4_1: [32, 20] };
+
+/**
+ * The header of a GGUF file, and the bytes of padding that follow each tensor.
+ * @param {Record<string, Value>} meta
+ * @param {{name: string, shape: number[], type: keyof typeof TYPE, bytes?: number}[]} tensors  bytes: of its data,
+ *   where `encode` does not know the type
+ * @param {number} [alignment]  in bytes
+ * @returns {{header: Uint8Array, padding: number[]}}
+ */
+export function ggufHeader(meta, tensors, alignment = 32) {
   const out = new ByteWriter();
   out.put(new TextEncoder().encode('GGUF'));
   out.u32(3);
@@ -148,21 +155,44 @@ export function writeGguf(meta, tensors, alignment = 32) {
     out.u64(value.length);
     for (const x of value) out.scalar(of, x);
   }
-  const blobs = tensors.map(({ type, data }) => (data instanceof Uint8Array ? data : encode(type, data)));
   let offset = 0;
-  tensors.forEach(({ name, shape, type }, i) => {
+  const padding = tensors.map(({ name, shape, type, bytes: given }) => {
     out.text(name);
     out.u32(shape.length);
     for (const n of [...shape].reverse()) out.u64(n);
     out.u32(TYPE[type]);
     out.u64(offset);
-    offset += Math.ceil(blobs[i].length / alignment) * alignment;
+    const [scalars, size] = SIZES[type] ?? [1, 0];
+    const bytes = given ?? (shape.reduce((a, b) => a * b, 1) / scalars) * size;
+    const end = Math.ceil((offset + bytes) / alignment) * alignment;
+    const gap = end - offset - bytes;
+    offset = end;
+    return gap;
   });
   out.pad(alignment);
-  for (const b of blobs) {
+  return { header: out.finish(), padding };
+}
+
+/**
+ * The bytes of a GGUF file.
+ * @param {Record<string, Value>} meta
+ * @param {Tensor[]} tensors
+ * @param {number} [alignment]  in bytes
+ * @returns {Uint8Array}
+ */
+export function writeGguf(meta, tensors, alignment = 32) {
+  const blobs = tensors.map(({ type, data }) => (data instanceof Uint8Array ? data : encode(type, data)));
+  const { header, padding } = ggufHeader(
+    meta,
+    tensors.map((t, i) => ({ ...t, bytes: blobs[i].length })),
+    alignment,
+  );
+  const out = new ByteWriter();
+  out.put(header);
+  blobs.forEach((b, i) => {
     out.put(b);
-    out.pad(alignment);
-  }
+    out.room(padding[i]);
+  });
   return out.finish();
 }
 
