@@ -11,7 +11,7 @@ import { LANES, widePicture } from '../../web/page/draw/anatomy_wide.js';
 import { relativeStrengths, strengths } from '../../web/page/draw/strips.js';
 import { PatternStore } from '../../web/page/state/patterns.js';
 import { frameOf } from '../../web/page/views/inside/anatomy/frame.js';
-import { stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
+import { partsOf, stagesOf } from '../../web/page/views/inside/anatomy/stages.js';
 
 const small = { vocab_size: 96, d_model: 32, n_layers: 3, n_heads: 4 };
 /** @type {Record<string, any>} */
@@ -28,6 +28,10 @@ const architectures = {
   'pre-norm encoder-decoder': { ...small, kind: 'encoder_decoder', n_encoder_layers: 1 },
   encoder: { ...small, kind: 'encoder', position: 'learned' },
   'one block, one head': { ...small, n_layers: 1, n_heads: 1 },
+  'sandwich norms': { ...small, norm_placement: 'sandwich' },
+  'norms of outputs': { ...small, norm_placement: 'output' },
+  'parallel, two norms': { ...small, parallel_residual: true },
+  'parallel, one norm': { ...small, parallel_residual: true, shared_norm: true },
 };
 
 /** Stages of each architecture, with its first, a middle and its last layer open. */
@@ -37,8 +41,7 @@ function* partsOfEach() {
     const { rows } = countParameters(given);
     for (const layer of new Set([0, config.nLayers >> 1, config.nLayers - 1])) {
       const stages = stagesOf(config, rows, layer, 7, 5);
-      const post = config.normPlacement === 'post';
-      yield { name: `${name}, layer ${layer}`, parts: { stages: stages.map((s) => s.id), post, heads: config.nHeads } };
+      yield { name: `${name}, layer ${layer}`, parts: partsOf(config, stages) };
     }
   }
 }
@@ -82,6 +85,62 @@ test('the tall picture fits every width of a phone, one stage below the other', 
         `${name}, ${width} px`,
       );
     }
+});
+
+/** Both pictures of an architecture with its first layer open. @param {string} name */
+function picturesOf(name) {
+  const { parts } = /** @type {any} */ ([...partsOfEach()].find((each) => each.name.startsWith(`${name}, layer`)));
+  return [widePicture(parts), tallPicture(parts, 334)];
+}
+/** Places of strips and norms along the lanes. @param {any} picture */
+function along({ tall, lanes: [lane] }) {
+  const at = (/** @type {any} */ rect) => (tall ? rect.y : rect.x);
+  const strips = /** @type {any} */ (
+    Object.fromEntries(Object.entries(lane.strips).map(([name, rect]) => [name, at(rect)]))
+  );
+  return { ...strips, norms: lane.norms.map(at).sort((/** @type {number} */ a, /** @type {number} */ b) => a - b) };
+}
+/** How often the block adds to the stream. @param {any} picture */
+const sums = ({ lanes: [lane] }) => lane.pluses.split('M').length - 1;
+
+test('norms stand where they act: before what reads them, on the sum, or on the output before it is added', () => {
+  for (const picture of picturesOf('sandwich norms')) {
+    const { q, out, ffn, resid, norms } = along(picture);
+    assert.equal(norms.length, 5); // the last is the final norm
+    assert.ok(norms[0] < q && norms[1] > q && norms[1] < out, `${norms}, out ${out}`);
+    assert.ok(norms[2] > out && norms[2] < ffn && norms[3] > ffn && norms[3] < resid, `${norms}, ffn ${ffn}`);
+    assert.equal(sums(picture), 2);
+  }
+  for (const picture of picturesOf('norms of outputs')) {
+    const { q, out, ffn, resid, norms } = along(picture);
+    assert.equal(norms.length, 3);
+    assert.ok(norms[0] > q && norms[0] < out && norms[1] > ffn && norms[1] < resid, `${norms}`);
+  }
+});
+
+test('a parallel block adds both outputs at its end, and no ribbon leads from the heads to the FFN', () => {
+  for (const name of ['parallel, two norms', 'parallel, one norm'])
+    for (const picture of picturesOf(name)) {
+      const [lane] = picture.lanes;
+      assert.equal(sums(picture), 1, name);
+      assert.equal(along(picture).norms.length, 3, name); // a shared norm stands before both
+      const { out, resid } = lane.strips;
+      const from = (/** @type {string} */ d) => numbersIn(d).slice(0, 2);
+      const leaving = lane.flow.filter(({ d }) => {
+        const [x, y] = from(d);
+        return picture.tall ? y === out.y + out.height && x > out.x && x < out.x + out.width : x === out.x + out.width;
+      });
+      assert.deepEqual(
+        leaving.map(({ hue }) => hue),
+        ['ink'],
+        name,
+      );
+      const past = lane.flow.filter(
+        ({ hue, d }) => hue === 'ink' && numbersIn(d).includes(picture.tall ? resid.y : resid.x),
+      );
+      assert.equal(past.length >= 1, true, name);
+    }
+  for (const picture of picturesOf('one block, one head')) assert.equal(sums(picture), 2);
 });
 
 test('before the first block is the embedding, before a later one are the stream and the blocks before it', () => {

@@ -2,6 +2,7 @@
 import { startTrace, readTrace } from '../engine/probe.js';
 import { clockTick } from '../base/clock.js';
 import { Yielder } from '../base/event_loop.js';
+import { embedWidth, isGated, isRotated, rotaryDim, windowOf } from '../formats/config.js';
 
 /** @typedef {import('../run/loaded_model.js').LoadedModel} LoadedModel */
 /**
@@ -113,8 +114,7 @@ export async function trace(model, input, options, { signal } = {}) {
  * @param {boolean} causal
  */
 function attentionPairs(model, layer, queries, causal) {
-  const { sliding_window: size, window_layers: flags } = model.config;
-  const window = ((!flags.length || flags[Math.max(0, layer) % flags.length]) && size) || Infinity;
+  const window = windowOf(model.config, Math.max(0, layer)) || Infinity;
   let sum = 0;
   for (let i = 0; i < queries; i++) sum += Math.min(window, causal ? i + 1 : queries);
   return sum;
@@ -139,10 +139,12 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
   const k = [c.n_kv_heads, c.d_head];
   const heads = c.n_heads * c.d_head;
   const kv = c.n_kv_heads * c.d_head;
-  const gated = c.ffn.includes('glu'); // swiglu, reglu, geglu_erf, geglu_tanh
+  const gated = isGated(c);
+  const wideEmbed = embedWidth(c);
   const plain = T * d;
   const normed = Number(c.use_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain;
-  const added = Number(c.use_residual) * plain;
+  const summed = Number(c.use_residual) + Number(c.residual_scale !== 1);
+  const added = summed * plain;
   const seen = op.startsWith('cross') ? T * source : attentionPairs(model, layer, T, c.causal && !inEncoder);
   const bias = (/** @type {boolean} */ has, /** @type {number} */ n) => (has ? n : 0);
   const linear = (
@@ -156,9 +158,10 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     embed: [
       [T],
       [T, d],
-      plain *
-        (Number(c.embedding_scale !== 1) +
-          Number(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal'))),
+      bias(c.embedding_scale !== 1, T * wideEmbed) +
+        bias(c.d_embed > 0, 2 * T * wideEmbed * d) +
+        bias(c.use_position && (c.position === 'learned' || c.position === 'sinusoidal'), plain) +
+        bias(c.embed_norm, normed),
     ],
     norm1: [[T, d], [T, d], normed],
     'attn.qkv': [
@@ -169,7 +172,7 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     'attn.rope': [
       [T, c.n_heads + c.n_kv_heads, c.d_head],
       [T, c.n_heads + c.n_kv_heads, c.d_head],
-      3 * T * (heads + kv),
+      bias(layer >= 0 && isRotated(c, layer), 3 * T * (c.n_heads + c.n_kv_heads) * rotaryDim(c)),
     ],
     'attn.attend': [[T, ...q], [T, ...q], 4 * c.n_heads * c.d_head * seen],
     'attn.o': [[T, heads], [T, d], linear(T, heads, d, c.bias_attn_out)],
@@ -186,9 +189,15 @@ function traceRow(model, { op, stack, layer, ms, passes }, positions, source) {
     'ffn.up': [[T, d], [T, gated ? 2 * wide : wide], linear(T, d, gated ? 2 * wide : wide, c.bias_ffn)],
     'ffn.act': [[T, gated ? 2 * wide : wide], [T, wide], (c.ffn === 'relu' ? 1 : gated ? 5 : 8) * T * wide],
     'ffn.down': [[T, wide], [T, d], linear(T, wide, d, c.bias_ffn)],
-    'ffn.residual': [[T, d], [T, d], added],
+    'ffn.residual': [[T, d], [T, d], added + bias(c.parallel_residual, plain)], // parallel: the sum of both outputs
     final_norm: [[T, d], [T, d], Number(c.use_final_norm) * (c.norm === 'layernorm' ? 7 : 4) * plain],
-    head: [[T, d], [T, c.vocab_size], linear(T, d, c.vocab_size, c.bias_head)],
+    head: [
+      [T, d],
+      [T, c.vocab_size],
+      linear(T, wideEmbed, c.vocab_size, c.bias_head) +
+        bias(c.d_embed > 0, 2 * T * d * wideEmbed) +
+        T * c.vocab_size * (Number(c.logit_scale !== 1) + 3 * Number(c.logit_softcap > 0)),
+    ],
   };
   const [input, output, flops] = table[op];
   const block = layer < 0 ? '' : `${two ? (inEncoder ? 'encoder' : 'decoder') : 'blocks'}.${layer}.`;

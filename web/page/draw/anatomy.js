@@ -50,7 +50,14 @@
  * @property {(lane: number, lit: boolean) => string} toHead
  * @property {(caption: Caption, lanes: number) => string} leader
  */
-/** What a picture depends on besides its size. @typedef {{ stages: string[], post: boolean, heads: number }} Parts */
+/**
+ * What a picture depends on besides its size.
+ * @typedef {object} Parts
+ * @property {string[]} stages
+ * @property {'pre' | 'post' | 'sandwich' | 'output'} placement  of the norms
+ * @property {boolean} parallel  the FFN reads the stream that the heads read
+ * @property {number} heads
+ */
 
 export const KEYS = 8; // tokens of the source on the card of cross-attention
 export const BARS = 10;

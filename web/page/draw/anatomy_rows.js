@@ -17,61 +17,62 @@ const HEIGHT = {
   out: 16,
   added: 16,
   norm2: 6,
+  post1: 6,
+  post2: 6,
   ffn: 24,
   resid: 16,
   more: 16,
   final: 6,
 };
-/** Order of the rows with norms before and after their sublayer. */
-const PRE = [
-  'embed',
-  'before',
-  'norm1',
-  'qkv',
-  'heads',
-  'out',
-  'encoder',
-  'cross',
-  'norm2',
-  'ffn',
-  'resid',
-  'more',
-  'final',
-  'head',
-];
-const POST = [
-  'embed',
-  'before',
-  'qkv',
-  'heads',
-  'out',
-  'norm1',
-  'encoder',
-  'cross',
-  'ffn',
-  'resid',
-  'norm2',
-  'more',
-  'final',
-  'head',
-];
+/**
+ * Order of the rows, by where the norms are. The values of `out` are those that are added: norms of outputs stand before
+ * them.
+ * @param {import('./anatomy.js').Parts['placement']} placement
+ */
+function orderOf(placement) {
+  const at = (/** @type {string} */ place, /** @type {string} */ id) => (place === placement ? [id] : []);
+  const before = placement === 'pre' || placement === 'sandwich';
+  return [
+    ...['embed', 'before', ...(before ? ['norm1'] : []), 'qkv', 'heads'],
+    ...[...at('sandwich', 'post1'), ...at('output', 'norm1'), 'out', ...at('post', 'norm1'), 'encoder', 'cross'],
+    ...[...(before ? ['norm2'] : []), 'ffn', ...at('sandwich', 'post2'), ...at('output', 'norm2'), 'resid'],
+    ...[...at('post', 'norm2'), 'more', 'final', 'head'],
+  ];
+}
+
+/**
+ * Rows of values in the order in which a token passes them: up to the heads, from them to the end of the block, and
+ * after it.
+ * @typedef {{ attention: string[], block: string[], rest: string[] }} Ways
+ * @param {string[]} order
+ * @param {string} last  row of the block
+ * @returns {Ways}
+ */
+function waysOf(order, last) {
+  const ids = order
+    .filter((id) => !['heads', 'encoder', 'head'].includes(id) && !(id === 'embed' && order.includes('before')))
+    .map((id) => (id === 'before' ? 'embed' : id === 'cross' ? 'added' : id));
+  const [heads, end] = [ids.indexOf('qkv') + 1, ids.indexOf(last)];
+  return { attention: ids.slice(0, heads), block: ids.slice(heads, end + 1), rest: ids.slice(end) };
+}
 
 /**
  * The rows from top to bottom.
- * @param {string[]} stages
- * @param {boolean} post
+ * @param {import('./anatomy.js').Parts} parts
  * @param {number} width
  * @param {Record<string, number>} cardHeights
  */
-export function rowsOf(stages, post, width, cardHeights) {
+export function rowsOf({ stages, placement }, width, cardHeights) {
   /** @type {Record<string, Row>} */
   const rows = {};
   /** @type {Record<string, number>} */
   const cards = {};
   /** @type {import('./anatomy.js').Caption[]} */
   const captions = [];
+  const order = orderOf(placement).filter((name) => stages.includes(name));
+  const last = placement === 'post' && stages.includes('norm2') ? 'norm2' : 'resid'; // of the block
   let y = LABEL;
-  for (const id of (post ? POST : PRE).filter((name) => stages.includes(name))) {
+  for (const id of order) {
     const skipped = id === 'embed' && stages.includes('before'); // its values are not drawn
     captions.push({
       id,
@@ -98,8 +99,8 @@ export function rowsOf(stages, post, width, cardHeights) {
       }
     } else {
       rows[id === 'before' ? 'embed' : id] = { y, height: HEIGHT[id] };
-      y += HEIGHT[id] + GAP + (id === (post && stages.includes('norm2') ? 'norm2' : 'resid') ? NAME : 0);
+      y += HEIGHT[id] + GAP + (id === last ? NAME : 0);
     }
   }
-  return { rows, captions, cards, height: y };
+  return { rows, ways: waysOf(order, last), captions, cards, height: y };
 }

@@ -20,19 +20,20 @@ export const lanesFor = (width) => Math.max(4, Math.min(MOST, Math.floor((width 
  * @returns {Picture}
  */
 export function tallPicture(parts, width) {
-  const { stages, post, heads } = parts;
+  const { stages, placement, parallel, heads } = parts;
+  const post = placement === 'post';
   const count = lanesFor(width);
   const pitch = (width - 8) / count;
   const step = Math.min(24, (width - 120) / (count + 1));
   const crossStep = Math.min(step, (width - 60) / KEYS);
   const card = 44 + count * step + 30;
-  const { rows, captions, height, cards } = rowsOf(stages, post, width, {
+  const { rows, ways, captions, height, cards } = rowsOf(parts, width, {
     heads: card,
     cross: 42 + count * crossStep + 26,
   });
-  const grid = { count, pitch, step, width, rows, cards, post, cross: stages.includes('cross') };
+  const grid = { count, pitch, step, width, rows, ways, cards, parallel, cross: stages.includes('cross') };
   const xOf = (/** @type {number} */ lane) => 4 + pitch * (lane + 0.5);
-  const top = rows.norm1 && !post ? rows.norm1.y : rows.qkv.y;
+  const top = Math.min(rows.norm1?.y ?? rows.qkv.y, rows.qkv.y);
   const first = { x: 10, y: cards.heads, width: width - 44 - count * 6, height: card }; // values pass to its right
   const middle = first.x + first.width / 2;
   const last = rows.final ?? rows.more ?? (post && rows.norm2) ?? rows.resid;
@@ -68,7 +69,7 @@ export function tallPicture(parts, width) {
       number: { x: WORD + 14, y: at + i * BAR + 15 },
     })),
     mix: (lane, here, x, size) =>
-      ribbon([valueX(lane, grid), cards.heads + card, 5], [xOf(here) + x, rows.out.y, size]),
+      ribbon([valueX(lane, grid), cards.heads + card, 5], [xOf(here) + x, rows[ways.block[0]].y, size]),
     toHead: (lane, lit) =>
       stages.includes('head')
         ? ribbon([xOf(lane), last.y + last.height, 14], [WORD + 8 + lane * 4, at, lit ? 14 : 3])
@@ -77,7 +78,7 @@ export function tallPicture(parts, width) {
   };
 }
 
-/** @typedef {{ count: number, pitch: number, step: number, width: number, rows: Record<string, Row>, cards: Record<string, number>, post: boolean, cross: boolean }} Grid */
+/** @typedef {{ count: number, pitch: number, step: number, width: number, rows: Record<string, Row>, ways: import('./anatomy_rows.js').Ways, cards: Record<string, number>, parallel: boolean, cross: boolean }} Grid */
 
 /** Where a value passes the pattern. @param {number} lane @param {Grid} grid */
 const valueX = (lane, { width, count }) => width - 6 - (count - 1 - lane) * 6;
@@ -88,7 +89,7 @@ const valueX = (lane, { width, count }) => width - 6 - (count - 1 - lane) * 6;
  * @returns {import('./anatomy.js').Lane}
  */
 function laneOf(i, grid) {
-  const { pitch, step, count, width, rows, cards, post, cross } = grid;
+  const { pitch, step, count, width, rows, ways, cards, parallel, cross } = grid;
   const x = 4 + pitch * (i + 0.5);
   const thin = Math.min(16, (pitch - 12) / 3);
   const full = Math.min(46, pitch - 14);
@@ -99,18 +100,9 @@ function laneOf(i, grid) {
   });
   const cardBottom = cards.heads + 44 + count * step + 30;
   const vx = valueX(i, grid);
-  const order = ['embed', ...(post ? ['qkv'] : ['norm1', 'qkv']).filter((id) => rows[id])];
-  const ffn = [
-    ...(post && rows.norm1 ? ['out', 'norm1'] : ['out']),
-    ...(cross ? ['added'] : []),
-    ...(post || !rows.norm2 ? [] : ['norm2']),
-    'ffn',
-    'resid',
-    ...(post && rows.norm2 ? ['norm2'] : []),
-  ];
-  const rest = [ffn[ffn.length - 1], ...['more', 'final'].filter((id) => rows[id])];
+  const { attention, block, rest } = ways;
   const joined = (/** @type {string[]} */ ids, /** @type {string} */ hue) =>
-    ids.slice(1).flatMap((id, k) => (id === 'added' ? [] : [join(ids[k], id, hue)]));
+    ids.slice(1).flatMap((id, k) => (id === 'added' || (parallel && ids[k] === 'out') ? [] : [join(ids[k], id, hue)]));
   const strip = (/** @type {string} */ name, width = full, dx = 0, row = name) => ({
     x: x - width / 2 + dx,
     y: rows[row].y,
@@ -123,10 +115,11 @@ function laneOf(i, grid) {
     labels: [{ x, y: 13, anchor: 'middle' }],
     stream: `M${x - full / 2 - 4} ${bottom('embed')}V${bottom(rest[rest.length - 1])}`,
     flow: [
-      ...joined(order, 'ink'),
-      { hue: 'v faint', d: ribbon([vx, cardBottom, 5], [x, rows.out.y, 14]) },
+      ...joined(attention, 'ink'),
+      { hue: 'v faint', d: ribbon([vx, cardBottom, 5], [x, rows[block[0]].y, 14]) },
       ...(cross ? [{ hue: 'v faint', d: ribbon([width / 2, rows.added.y - GAP - 4, 40], [x, rows.added.y, 14]) }] : []),
-      ...joined(ffn, 'f'),
+      ...joined(block, 'f'),
+      ...(parallel ? besideOf(x, full, grid) : []),
       ...joined(rest, 'ink'),
     ],
     q: ribbon([x - thin - 2, bottom('qkv'), thin - 4], [30 + i * 7, cards.heads, 5]),
@@ -134,7 +127,7 @@ function laneOf(i, grid) {
     v: ribbon([x + thin + 2, bottom('qkv'), thin - 4], [vx, cards.heads, 5]),
     through: `M${vx - 2.5} ${cards.heads}V${cardBottom}H${vx + 2.5}V${cards.heads}Z`,
     ...(cross && {
-      asks: ribbon([x, bottom(post && rows.norm1 ? 'norm1' : 'out'), 15], [30 + i * 7, cards.cross, 5]),
+      asks: ribbon([x, bottom(block[block.indexOf('added') - 1]), 15], [30 + i * 7, cards.cross, 5]),
     }),
     strips: {
       embed: strip('embed'),
@@ -147,11 +140,32 @@ function laneOf(i, grid) {
       resid: strip('resid', full * 0.7),
       ...(rows.more && { more: strip('more') }),
     },
-    norms: ['norm1', 'norm2', 'final']
-      .filter((id) => rows[id])
-      .map((id) => ({ x: x - 12, y: rows[id].y, width: 24, height: 6 })),
-    pluses: ['out', ...(cross ? ['added'] : []), 'resid'].map((id) => plus(x - full / 2 - 4, rows[id].y + 8)).join(''),
+    norms: [
+      ...['norm1', 'norm2', 'post1', 'post2', 'final'].filter((id) => rows[id]).map((id) => rows[id].y),
+      ...(parallel && !rows.norm2 ? [rows.ffn.y - CAPTION - 8] : []), // a shared norm stands before both
+    ].map((y) => ({ x: x - 12, y, width: 24, height: 6 })),
+    pluses: [...(parallel ? [] : ['out']), ...(cross ? ['added'] : []), 'resid']
+      .map((id) => plus(x - full / 2 - 4, rows[id].y + 8))
+      .join(''),
   };
+}
+
+/**
+ * Of a parallel block: the stream into the FFN, to which the heads have added nothing yet, and the output of the heads on
+ * its way past the FFN.
+ * @param {number} x
+ * @param {number} full  width of a strip
+ * @param {Grid} grid
+ */
+function besideOf(x, full, { rows, ways, pitch }) {
+  const ffn = ways.block[ways.block.indexOf('out') + 1];
+  const [from, to, aside] = [rows.out.y + rows.out.height, rows.resid.y, x + pitch / 2 - 3];
+  return [
+    { hue: 'f', d: ribbon([x - full / 2 - 4, from, 3], [x, rows[ffn].y, 18]) },
+    { hue: 'ink', d: ribbon([x, from, 18], [aside, from + GAP + 12, 3]) },
+    { hue: 'ink', d: ribbon([aside, from + GAP + 12, 3], [aside, to - GAP, 3]) },
+    { hue: 'ink', d: ribbon([aside, to - GAP, 3], [x + 4, to, 8]) },
+  ];
 }
 
 /** The card of cross-attention: queries from the lanes above, keys and values from the encoder's caption. @param {Grid} grid @param {number} heads @param {number} step */

@@ -1,49 +1,26 @@
 // anatomy_wide.js - the picture of a forward pass whose lanes run from left to right, in units of a viewBox of 1400
 import { BARS, BINS, HUES, KEYS, plus, ribbonAcross as ribbon, stackOf } from './anatomy.js';
+import {
+  BOTTOM,
+  CROSS_W,
+  LANES,
+  PITCH,
+  STEP,
+  WIDTH,
+  Y0,
+  captionOf,
+  columnsOf,
+  placesOfNorms,
+} from './anatomy_columns.js';
+
+export { LANES };
 
 /** @typedef {import('./anatomy.js').Picture} Picture */
 /** @typedef {import('./anatomy.js').Parts} Parts */
-/** @typedef {import('./anatomy.js').Strip} Strip */
+/** @typedef {import('./anatomy_columns.js').How} How */
 
-export const LANES = 9;
-const Y0 = 104; // first lane
-const PITCH = 34;
-const STEP = 15.5; // of the pattern
-const BOTTOM = Y0 + (LANES - 1) * PITCH + 46;
-const ACROSS = 300; // what cross-attention takes, between the heads and the FFN
-const CROSS_W = 152;
 const HEIGHT = 470;
 const BAR = 76; // the longest bar of the next token
-/** @type {Record<string, number>} */
-const LEFT = {
-  label: 104,
-  embed: 114,
-  norm1: 204,
-  qkv: 262,
-  card: 424,
-  out: 756,
-  norm2: 838,
-  ffn: 898,
-  resid: 990,
-  more: 1074,
-  final: 1150,
-  bars: 1256,
-};
-const AFTER_CROSS = ['norm2', 'ffn', 'resid', 'more', 'final', 'bars'];
-/** @type {Record<string, number>} */
-const WIDTH = {
-  added: 44,
-  embed: 44,
-  norm1: 8,
-  qkv: 32,
-  card: 196,
-  out: 44,
-  norm2: 8,
-  ffn: 56,
-  resid: 28,
-  more: 44,
-  final: 8,
-};
 /** Height of each strip, and its distance from the lane's middle. @type {Record<string, [number, number]>} */
 const STRIP = {
   embed: [18, -9],
@@ -64,23 +41,23 @@ const valueY = (/** @type {number} */ lane) => 372 + lane * 5.2;
  * @param {Parts} parts
  * @returns {Picture}
  */
-export function widePicture({ stages, post, heads }) {
+export function widePicture(parts) {
+  const { stages, placement, parallel, heads } = parts;
   const has = (/** @type {string} */ id) => stages.includes(id);
   const cross = has('cross');
-  /** @type {Record<string, number>} */
-  const X = { ...LEFT, cross: 880, added: 1092 };
-  for (const name of AFTER_CROSS) X[name] += cross ? ACROSS : 0;
+  const { X, more } = columnsOf(parts);
+  const how = { has, placement, parallel, cross, first: has('before') };
   const end = (/** @type {string} */ name) => X[name] + WIDTH[name];
   const last = has('final') ? 'final' : has('more') ? 'more' : 'resid';
   const valuesOut = end('card') + 30;
   return {
-    width: 1400 + (cross ? ACROSS : 0),
+    width: 1400 + more,
     height: HEIGHT,
     tall: false,
     letters: 12,
     block: { x: 186, y: 64, width: end('resid') + 18 - 186, height: BOTTOM - 52 },
     blockName: { x: 200, y: BOTTOM + 2, anchor: 'start' },
-    lanes: Array.from({ length: LANES }, (_, i) => laneOf(i, X, { has, post, cross })),
+    lanes: Array.from({ length: LANES }, (_, i) => laneOf(i, X, how)),
     card: {
       stack: stackOf({ x: X.card, y: 92, width: WIDTH.card, height: 262 }, Math.min(5, heads), 7, 6),
       queries: { x: X.card + WIDTH.card / 2, y: 122, anchor: 'middle' },
@@ -91,7 +68,7 @@ export function widePicture({ stages, post, heads }) {
       radius: 5.2,
     },
     cross: cross ? crossCard(X.cross, heads) : null,
-    captions: stages.map((id) => captionOf(id, X, { post, first: has('before') })),
+    captions: stages.map((id) => captionOf(id, X, how)),
     bars: Array.from({ length: has('head') ? BARS : 0 }, (_, i) => {
       const y = Y0 - 14 + i * 31;
       return {
@@ -110,16 +87,18 @@ export function widePicture({ stages, post, heads }) {
 /**
  * @param {number} i
  * @param {Record<string, number>} X
- * @param {{ has: (id: string) => boolean, post: boolean, cross: boolean }} parts
+ * @param {How} how
  * @returns {import('./anatomy.js').Lane}
  */
-function laneOf(i, X, { has, post, cross }) {
+function laneOf(i, X, { has, placement, parallel, cross }) {
   const y = yOf(i),
     qy = 150 + i * STEP,
     ky = 306 + i * 5.2,
     vy = valueY(i);
   const end = (/** @type {string} */ name) => X[name] + WIDTH[name];
-  const pre = (/** @type {string} */ id) => has(id) && !post;
+  const post = placement === 'post';
+  const before = placement === 'pre' || placement === 'sandwich';
+  const pre = (/** @type {string} */ id) => before && (has(id) || (parallel && id === 'norm2'));
   const valuesOut = end('card') + 30;
   const strip = (/** @type {string} */ name, place = name) => {
     const [height, dy] = STRIP[name];
@@ -138,7 +117,10 @@ function laneOf(i, X, { has, post, cross }) {
     ...(pre('norm1') ? [{ hue: 'ink', d: ribbon([end('norm1'), y, 15], [X.qkv, y, 20]) }] : []),
     { hue: 'v faint', d: ribbon([valuesOut, vy, 4.4], [X.out, y, 14]) },
     ...(cross ? [{ hue: 'v faint', d: ribbon([X.cross + CROSS_W, 286, 40], [X.added, y, 14]) }] : []),
-    { hue: 'f', d: ribbon([end(cross ? 'added' : 'out'), y, 18], [pre('norm2') ? X.norm2 : X.ffn, y, 15]) },
+    parallel // from the stream, to which the heads have added nothing yet
+      ? { hue: 'f', d: ribbon([end('out') + 2, y - 13, 2], [X.norm2, y, 15]) }
+      : { hue: 'f', d: ribbon([end(cross ? 'added' : 'out'), y, 18], [pre('norm2') ? X.norm2 : X.ffn, y, 15]) },
+    ...(parallel ? besideOf(X, y) : []),
     ...(pre('norm2') ? [{ hue: 'f', d: ribbon([end('norm2'), y, 15], [X.ffn, y, 26]) }] : []),
     { hue: 'f', d: ribbon([end('ffn'), y, 27], [X.resid, y, 16]) },
     ...(has('more') || has('final')
@@ -152,6 +134,7 @@ function laneOf(i, X, { has, post, cross }) {
     width: 8,
     height: tall ? 26 : 18,
   });
+  const normX = placesOfNorms(X, { placement });
   return {
     labels: [{ x: X.label, y: y + 4.5, anchor: 'end' }],
     stream: `M${end('embed')} ${y - 13}H${X.final}`,
@@ -172,15 +155,23 @@ function laneOf(i, X, { has, post, cross }) {
       resid: strip('resid'),
       ...(has('more') && { more: strip('more') }),
     },
-    norms: [
-      ...(has('norm1') ? [norm(post ? end('out') + 8 : X.norm1, post)] : []),
-      ...(has('norm2') ? [norm(post ? end('resid') + 8 : X.norm2, post)] : []),
-      ...(has('final') ? [norm(X.final)] : []),
-    ],
-    pluses: ['out', ...(cross ? ['added'] : []), 'resid']
+    norms: Object.entries(normX)
+      .filter(([id]) => has(id) || (parallel && id === 'norm2')) // a shared norm stands before both
+      .map(([id, x]) => norm(x, post && id !== 'final')),
+    pluses: [...(parallel ? [] : ['out']), ...(cross ? ['added'] : []), 'resid']
       .map((name) => plus(X[name] + WIDTH[name] / 2, y - 13))
       .join(''),
   };
+}
+
+/** The output of the heads on its way past the FFN of a parallel block, below it. @param {Record<string, number>} X @param {number} y */
+function besideOf(X, y) {
+  const [from, to, low] = [X.out + WIDTH.out, X.resid, y + 17];
+  return [
+    { hue: 'ink', d: ribbon([from, y, 16], [X.norm2, low, 3]) },
+    { hue: 'ink', d: ribbon([X.norm2, low, 3], [to - 30, low, 3]) },
+    { hue: 'ink', d: ribbon([to - 30, low, 3], [to, y + 5, 6]) },
+  ];
 }
 
 /** The card between the stacks: the text asks from the left, the encoder's keys and values come from below. @param {number} x @param {number} heads */
@@ -200,45 +191,5 @@ function crossCard(x, heads) {
       { hue: 'k', d: ribbonUp(x + 44) },
       { hue: 'v', d: ribbonUp(x + 108) },
     ],
-  };
-}
-
-/**
- * Captions stand above the lanes; those of norms and of the stream below, with a dotted line.
- * @param {string} id
- * @param {Record<string, number>} X
- * @param {{ post: boolean, first: boolean }} how  first: the embedding is not drawn, blocks before this one are
- * @returns {import('./anatomy.js').Caption}
- */
-function captionOf(id, X, { post, first }) {
-  const middle = (/** @type {string} */ name) => X[name] + WIDTH[name] / 2;
-  const x =
-    {
-      embed: first ? X.embed - 10 : middle('embed'),
-      before: middle('embed'),
-      norm1: post ? X.out + WIDTH.out + 14 : middle('norm1'),
-      qkv: middle('qkv'),
-      heads: middle('card') + 10,
-      out: middle('out'),
-      norm2: post ? X.resid + WIDTH.resid + 42 : middle('norm2'),
-      ffn: middle('ffn'),
-      resid: middle('resid') - (post ? 26 : 0),
-      more: middle('more'),
-      final: middle('final'),
-      head: X.bars + 30,
-      cross: X.cross + CROSS_W / 2 + 8,
-      encoder: X.cross + CROSS_W / 2,
-    }[id] ?? 0;
-  const small = ['norm1', 'norm2', 'final', 'resid'].includes(id) || (id === 'embed' && first);
-  const y = id === 'encoder' ? 394 : small ? BOTTOM + 34 : 24;
-  return {
-    id,
-    x,
-    y,
-    anchor: 'middle',
-    small,
-    sub: { x, y: y + 17, anchor: 'middle' },
-    back: { x: x - 32, y: y - 16, width: 64, height: 40 }, // as wide as the words, see Captions.svelte
-    leader: small ? { x: id === 'embed' ? X.embed + 10 : x, y: y - 14 } : null,
   };
 }

@@ -1,6 +1,6 @@
 // anatomy.js - sentences of the picture of a forward pass and of its inspector
 import { int, quoted } from './format.js';
-import { blocks } from './stages.js';
+import { blocks } from './stage_words.js';
 
 export const ANATOMY = {
   title: 'Anatomy',
@@ -36,7 +36,7 @@ export const underCaption = (id, shape, layer) =>
     ? ''
     : id === 'before'
       ? `${blocks(layer)} before`
-      : ['norm1', 'norm2', 'final', 'resid'].includes(id)
+      : ['norm1', 'norm2', 'post1', 'post2', 'final', 'resid'].includes(id)
         ? ''
         : shape;
 

@@ -2,8 +2,7 @@
 // weights, its operations, and where its values can be read
 import { blockPoint } from '../../../state/points.js';
 import { STAGES, VALUES } from '../../../text/stages.js';
-
-const BLOCK = ['norm1', 'qkv', 'heads', 'out', 'cross', 'norm2', 'ffn', 'resid'];
+import { blockCost, blockParts, embedPart, lastParts } from './stage_parts.js';
 
 /**
  * @typedef {object} Stage
@@ -16,7 +15,6 @@ const BLOCK = ['norm1', 'qkv', 'heads', 'out', 'cross', 'norm2', 'ffn', 'resid']
  * @property {number} flops       for one more token, this layer
  * @property {[string, string][]} points  capture point and name, in order of computation
  */
-/** @typedef {Pick<Stage, 'id' | 'shape' | 'flops' | 'points'>} Part */
 
 /**
  * Every weight and every operation belongs to exactly one stage, whatever layer is open.
@@ -28,17 +26,33 @@ const BLOCK = ['norm1', 'qkv', 'heads', 'out', 'cross', 'norm2', 'ffn', 'resid']
  * @returns {Stage[]}
  */
 export function stagesOf(c, rows, layer, n, m) {
-  const kinds = new Set(rows.map((row) => row.component));
-  const inBlock = [...attentionParts(c, layer, n), ...crossParts(c, layer, n, m), ...ffnParts(c, layer, n)];
-  const perBlock = inBlock.reduce((sum, part) => sum + (BLOCK.includes(part.id) ? part.flops : 0), 0);
-  return [...firstParts(c, layer, n, perBlock), ...inBlock, ...lastParts(c, layer, n, perBlock)]
-    .filter(
-      ({ id }) =>
-        (id !== 'before' || layer > 0) &&
-        (id !== 'more' || layer + 1 < c.nLayers) &&
-        (id !== 'final' || kinds.has('final_norm')) &&
-        (id !== 'head' || kinds.has('head')),
-    )
+  const cost = (/** @type {number} */ from, /** @type {number} */ to) => {
+    let sum = 0;
+    for (let l = from; l < to; l++) sum += blockCost(c, l, n, m);
+    return sum;
+  };
+  /** @type {import('./stage_parts.js').Part[]} */
+  const parts = [
+    embedPart(c, n),
+    {
+      id: 'before',
+      shape: `[${n}, ${c.dModel}]`,
+      flops: cost(0, layer),
+      points: [[`${blockPoint(c, layer)}.hook_resid_pre`, VALUES.into]],
+    },
+    ...blockParts(c, layer, n, m),
+    {
+      id: 'more',
+      shape: `[${n}, ${c.dModel}]`,
+      flops: cost(layer + 1, c.nLayers),
+      points: [[`${blockPoint(c, c.nLayers - 1)}.hook_resid_post`, VALUES.last]],
+    },
+    ...lastParts(c, n),
+  ];
+  const has = (/** @type {string} */ id) =>
+    ({ before: layer > 0, more: layer + 1 < c.nLayers, final: c.finalNorm, head: c.kind !== 'encoder' })[id] ?? true;
+  return parts
+    .filter(({ id }) => has(id))
     .map((part) => ({
       ...part,
       ...STAGES[part.id](c, layer),
@@ -46,146 +60,18 @@ export function stagesOf(c, rows, layer, n, m) {
     }));
 }
 
-/** Prefix of points outside the blocks. @param {any} c */
-const whole = (c) => (c.kind === 'encoder_decoder' ? 'decoder.' : '');
-
-/** @param {any} c @param {number} layer @param {number} n @param {number} perBlock @returns {Part[]} */
-function firstParts(c, layer, n, perBlock) {
-  const position = ['learned', 'sinusoidal'].includes(c.position);
-  return [
-    {
-      id: 'embed',
-      shape: `[${n}, ${c.dModel}]`,
-      flops: 0,
-      points: [
-        [`${whole(c)}hook_embed`, VALUES.embedding],
-        .../** @type {[string, string][]} */ (position ? [[`${whole(c)}hook_pos_embed`, VALUES.position]] : []),
-      ],
-    },
-    {
-      id: 'before',
-      shape: `[${n}, ${c.dModel}]`,
-      flops: layer * perBlock,
-      points: [[`${blockPoint(c, layer)}.hook_resid_pre`, VALUES.into]],
-    },
-  ];
-}
-
-/** @param {any} c @param {number} layer @param {number} n @returns {Part[]} */
-function attentionParts(c, layer, n) {
-  const block = blockPoint(c, layer);
-  const [d, qd, kd] = [c.dModel, c.nHeads * c.dHead, c.nKvHeads * c.dHead];
-  const keys = c.slidingWindow ? Math.min(c.slidingWindow, n) : n;
-  /** @type {[string, string][]} */
-  const rotated = [
-    [`${block}.attn.hook_rot_q`, VALUES.rotatedQ],
-    [`${block}.attn.hook_rot_k`, VALUES.rotatedK],
-  ];
-  return [
-    {
-      id: 'norm1',
-      shape: `[${n}, ${d}]`,
-      flops: 4 * d,
-      points: [[`${block}.ln1.hook_normalized`, VALUES.normalised]],
-    },
-    {
-      id: 'qkv',
-      shape: c.nKvHeads === c.nHeads ? `3 × [${n}, ${qd}]` : `q [${n}, ${qd}], k v [${n}, ${kd}]`,
-      flops: 2 * d * (qd + 2 * kd),
-      points: [
-        [`${block}.attn.hook_q`, VALUES.q],
-        [`${block}.attn.hook_k`, VALUES.k],
-        [`${block}.attn.hook_v`, VALUES.v],
-        ...(c.position === 'rope' ? rotated : []),
-      ],
-    },
-    {
-      id: 'heads',
-      shape: `pattern [${c.nHeads}, ${n}, ${n}]`,
-      flops: 4 * qd * keys,
-      points: [[`${block}.attn.hook_z`, VALUES.z]],
-    },
-    {
-      id: 'out',
-      shape: `[${n}, ${d}]`,
-      flops: 2 * qd * d,
-      points: [
-        [`${block}.hook_attn_out`, VALUES.added],
-        [`${block}.hook_resid_mid`, VALUES.after],
-      ],
-    },
-  ];
-}
-
-/** @param {any} c @param {number} layer @param {number} n @param {number} m @returns {Part[]} */
-function crossParts(c, layer, n, m) {
-  if (c.kind !== 'encoder_decoder') return [];
-  const block = blockPoint(c, layer);
-  const [d, qd] = [c.dModel, c.nHeads * c.dHead];
-  return [
-    {
-      id: 'cross',
-      shape: `pattern [${c.nHeads}, ${n}, ${m}]`,
-      flops: 4 * qd * m + 2 * d * qd * 2,
-      points: [
-        [`${block}.cross_attn.hook_q`, VALUES.q],
-        [`${block}.cross_attn.hook_z`, VALUES.z],
-        [`${block}.hook_cross_attn_out`, VALUES.added],
-        [`${block}.hook_resid_mid_cross`, VALUES.after],
-      ],
-    },
-    {
-      id: 'encoder',
-      shape: `[${m}, ${d}]`,
-      flops: 0,
-      points: [[`encoder.${c.nEncoderLayers - 1}.hook_resid_post`, VALUES.encoded]],
-    },
-  ];
-}
-
-/** @param {any} c @param {number} layer @param {number} n @returns {Part[]} */
-function ffnParts(c, layer, n) {
-  const block = blockPoint(c, layer);
-  const d = c.dModel;
-  return [
-    {
-      id: 'norm2',
-      shape: `[${n}, ${d}]`,
-      flops: 4 * d,
-      points: [[`${block}.ln2.hook_normalized`, VALUES.normalised]],
-    },
-    {
-      id: 'ffn',
-      shape: `[${n}, ${c.dFf}]`,
-      flops: 2 * (c.ffn === 'swiglu' ? 3 : 2) * d * c.dFf,
-      points: [
-        [`${block}.mlp.hook_pre`, VALUES.pre],
-        [`${block}.mlp.hook_post`, VALUES.post],
-        [`${block}.hook_mlp_out`, VALUES.added],
-      ],
-    },
-    { id: 'resid', shape: `[${n}, ${d}]`, flops: d, points: [[`${block}.hook_resid_post`, VALUES.stream]] },
-  ];
-}
-
-/** @param {any} c @param {number} layer @param {number} n @param {number} perBlock @returns {Part[]} */
-function lastParts(c, layer, n, perBlock) {
-  return [
-    {
-      id: 'more',
-      shape: `[${n}, ${c.dModel}]`,
-      flops: (c.nLayers - 1 - layer) * perBlock,
-      points: [[`${blockPoint(c, c.nLayers - 1)}.hook_resid_post`, VALUES.last]],
-    },
-    {
-      id: 'final',
-      shape: `[${n}, ${c.dModel}]`,
-      flops: 4 * c.dModel,
-      points: [[`${whole(c)}ln_final.hook_normalized`, VALUES.normalised]],
-    },
-    { id: 'head', shape: `[${n}, ${c.vocabSize}]`, flops: 2 * c.dModel * c.vocabSize, points: [] },
-  ];
-}
+/**
+ * What the picture of these stages depends on.
+ * @param {any} c config
+ * @param {Stage[]} stages
+ * @returns {import('../../../draw/anatomy.js').Parts}
+ */
+export const partsOf = (c, stages) => ({
+  stages: stages.map(({ id }) => id),
+  placement: c.normPlacement,
+  parallel: c.parallelResidual === true,
+  heads: c.nHeads,
+});
 
 const OF_COMPONENT = /** @type {Record<string, string>} */ ({
   embedding: 'embed',
@@ -195,6 +81,17 @@ const OF_COMPONENT = /** @type {Record<string, string>} */ ({
   final_norm: 'final',
   head: 'head',
 });
+
+/** Norms by their names in weights. */
+const OF_NORM = /** @type {Record<string, string>} */ ({
+  embed_norm: 'embed',
+  norm1: 'norm1',
+  norm1_post: 'post1',
+  norm2: 'norm2',
+  norm2_post: 'post2',
+});
+/** The same of a decoder's block with cross-attention. @type {Record<string, string>} */
+const ACROSS = { norm2: 'cross', norm3: 'norm2' };
 
 /**
  * The stage that a weight belongs to while this layer is open.
@@ -207,8 +104,7 @@ function stageOfWeight(c, row, layer) {
   if (row.layer !== null && row.layer !== layer) return row.layer < layer ? 'before' : 'more';
   const part = row.name.split('.').at(-2); // blocks.0.attn.o.weight
   if (row.component === 'attention') return part === 'o' ? 'out' : 'qkv';
-  if (row.component === 'norm')
-    return part === 'norm1' ? 'norm1' : part === 'norm2' && c.kind === 'encoder_decoder' ? 'cross' : 'norm2';
+  if (row.component === 'norm') return (c.kind === 'encoder_decoder' ? ACROSS[part] : undefined) ?? OF_NORM[part];
   return OF_COMPONENT[row.component];
 }
 
@@ -218,11 +114,13 @@ export const OPERATIONS = {
   norm1: ['norm1'],
   qkv: ['attn.qkv', 'attn.rope'],
   heads: ['attn.attend'],
-  out: ['attn.o', 'norm1_post', 'attn.residual'],
+  post1: ['norm1_post'],
+  out: ['attn.o', 'attn.residual'],
   cross: ['cross_attn.q', 'cross_attn.kv', 'cross_attn.attend', 'cross_attn.o', 'cross_attn.residual', 'norm_cross'],
   norm2: ['norm2'],
   ffn: ['ffn.up', 'ffn.act', 'ffn.down'],
-  resid: ['norm2_post', 'ffn.residual'],
+  post2: ['norm2_post'],
+  resid: ['ffn.residual'],
   final: ['final_norm'],
   head: ['head'],
 };

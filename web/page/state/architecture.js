@@ -1,0 +1,46 @@
+// architecture.js - what follows from the fields of a configuration, for the whole model or for one layer
+
+/** @typedef {Record<string, any>} Config  of a loaded model, complete */
+
+/** Activations that have a gate: its output multiplies that of a second matrix. */
+const GATED = ['swiglu', 'reglu', 'geglu_erf', 'geglu_tanh'];
+export const isGated = (/** @type {Config} */ c) => GATED.includes(c.ffn);
+
+/** A layer's flag in a list that repeats over the layers; an empty list is true everywhere. */
+const flagOf = (/** @type {boolean[] | undefined} */ flags, /** @type {number} */ layer) =>
+  !flags?.length || flags[layer % flags.length];
+
+/** Keys that a query of the layer sees at most, itself included; 0: all. @param {Config} c @param {number} layer */
+export const windowOf = (c, layer) => (flagOf(c.windowLayers, layer) ? c.slidingWindow || 0 : 0);
+
+/** Whether the layer rotates q and k. @param {Config} c @param {number} layer */
+export const rotates = (c, layer) => c.position === 'rope' && c.usePosition !== false && flagOf(c.ropeLayers, layer);
+
+/** Whether any layer does. @param {Config} c */
+export const rotatesAnywhere = (c) =>
+  rotates({ ...c, ropeLayers: c.ropeLayers?.includes(true) ? [] : c.ropeLayers }, 0);
+
+/** Components of each head that are rotated. @param {Config} c */
+export const rotaryDim = (c) => c.rotaryDim || c.dHead;
+
+/** Base of the rotary frequencies of the layer. @param {Config} c @param {number} layer */
+export const ropeTheta = (c, layer) => (c.ropeLocalTheta > 0 && windowOf(c, layer) ? c.ropeLocalTheta : c.ropeTheta);
+
+/** Whether the scores fall with the distance of the key (ALiBi). @param {Config} c */
+export const hasAlibi = (c) => c.position === 'alibi' && c.usePosition !== false;
+
+/** Whether positions are added to the embedding. @param {Config} c */
+export const addsPositions = (c) =>
+  (c.position === 'learned' || c.position === 'sinusoidal') && c.usePosition !== false;
+
+/** What q · k is multiplied by. @param {Config} c */
+export const scoreScale = (c) =>
+  c.scaleScores === false ? 1 : c.scoreScale > 0 ? c.scoreScale : 1 / Math.sqrt(c.dHead);
+
+/** Width of a row of the embedding. @param {Config} c */
+export const embedWidth = (c) => c.dEmbed || c.dModel;
+
+/** Whether a sublayer reads a norm of the stream. @param {Config} c */
+export const normsBefore = (c) => ['pre', 'sandwich'].includes(c.normPlacement);
+/** Whether the output of a sublayer passes a norm before it is added. @param {Config} c */
+export const normsOutput = (c) => ['sandwich', 'output'].includes(c.normPlacement);

@@ -1,0 +1,116 @@
+// formulas.js - the formulas of the stages of a forward pass, as the configuration has them. `c` is the configuration.
+import {
+  addsPositions,
+  hasAlibi,
+  isGated,
+  normsOutput,
+  rotaryDim,
+  rotates,
+  ropeTheta,
+  scoreScale,
+} from '../state/architecture.js';
+import { activationOf } from './ffn.js';
+import { int } from './format.js';
+
+/** @typedef {Record<string, any>} Config */
+
+/** A factor of the configuration: at most four significant digits. @param {number} x */
+export const factor = (x) => String(Number(x.toPrecision(4)));
+const times = (/** @type {number} */ x, /** @type {string} */ term) => (x === 1 ? term : `${factor(x)} · ${term}`);
+const capped = (/** @type {number} */ cap, /** @type {string} */ term) =>
+  cap > 0 ? `${factor(cap)} tanh(${/[+/]/.test(term) ? `(${term})` : term} / ${factor(cap)})` : term;
+const affine = (/** @type {string} */ name, /** @type {string} */ x, /** @type {boolean} */ bias) =>
+  `W_${name} ${x}${bias ? ` + b_${name}` : ''}`;
+
+/** @param {Config} c @param {boolean} [used]  false: the norm is switched off */
+export function normFormula(c, used = true) {
+  if (used === false) return 'y = x';
+  const gain = c.normGain === false ? '' : ' · gain';
+  return c.norm === 'rmsnorm'
+    ? `y = x / √(mean(x²) + ε)${gain}`
+    : `y = (x − mean) / √(var + ε)${gain}${c.biasNorm ? ' + bias' : ''}`;
+}
+
+/** @param {Config} c */
+export function embedFormula(c) {
+  const row = times(c.embeddingScale ?? 1, 'E[token]');
+  const projected = c.dEmbed ? `W_in ${row.includes('·') ? `(${row})` : row}` : row;
+  const place = c.positionOffset ? `P[position + ${c.positionOffset}]` : 'P[position]';
+  const sum = addsPositions(c) ? `${projected} + ${place}` : projected;
+  return `x₀ = ${c.embedNorm && c.useNorm !== false ? `norm(${sum})` : sum}`;
+}
+
+/** What happens to q and k between their product and the scores. @param {Config} c @param {number} layer */
+export function rotationOf(c, layer) {
+  if (!rotates(c, layer)) return '';
+  const part = rotaryDim(c) === c.dHead ? '' : ` in ${rotaryDim(c)} of ${c.dHead} components`;
+  return `q, k rotated by position${part}${c.ropeLocalTheta > 0 ? `, base ${int(ropeTheta(c, layer))}` : ''}`;
+}
+
+/** @param {Config} c @param {number} layer */
+export const qkvFormula = (c, layer) =>
+  [
+    ['q', 'k', 'v'].map((name) => `${name} = ${affine(name, 'x', c.biasQkv)}`).join(', '),
+    c.clipQkv > 0 ? `q, k, v limited to ±${factor(c.clipQkv)}` : '',
+    c.qkNorm ? 'q = norm(q), k = norm(k)' : '',
+    rotationOf(c, layer),
+  ]
+    .filter(Boolean)
+    .join('; ');
+
+/** q · k with its factor. @param {Config} c */
+export function scaledScore(c) {
+  if (c.scaleScores === false) return 'q kᵀ';
+  const scale = scoreScale(c);
+  if (scale === 1) return 'q kᵀ';
+  return Math.fround(scale) === Math.fround(1 / Math.sqrt(c.dHead)) ? `q kᵀ / √${c.dHead}` : `${factor(scale)} · q kᵀ`;
+}
+
+/** @param {Config} c @param {{ cross?: boolean }} [of] */
+export function attentionFormula(c, { cross = false } = {}) {
+  const score = capped(c.scoreSoftcap ?? 0, scaledScore(c));
+  const distance = !cross && hasAlibi(c) ? ' − m · distance' : '';
+  return `A = softmax(${score}${distance}${!cross && c.causal ? ' + mask' : ''}), z = A v`;
+}
+
+/**
+ * The sum after a sublayer.
+ * @param {Config} c
+ * @param {string} output  of the sublayer
+ */
+export function sumFormula(c, output) {
+  const normed = c.useNorm !== false;
+  const added = normsOutput(c) && normed ? `norm(${output})` : output;
+  const scale = c.residualScale ?? 1;
+  const term = scale === 1 ? added : times(scale, /[+·]/.test(added) && added === output ? `(${added})` : added);
+  const sum = c.useResidual === false ? term : `x + ${term}`;
+  return `x = ${c.normPlacement === 'post' && normed ? `norm(${sum})` : sum}`;
+}
+/** @param {Config} c */
+export const outFormula = (c) =>
+  c.parallelResidual ? `a = ${affine('o', 'z', c.biasAttnOut)}` : sumFormula(c, affine('o', 'z', c.biasAttnOut));
+/** @param {Config} c */
+export const residualFormula = (c) => {
+  if (!c.parallelResidual) return sumFormula(c, 'y');
+  const scale = c.residualScale ?? 1;
+  const both = scale === 1 ? 'a + y' : times(scale, '(a + y)');
+  return `x = ${c.useResidual === false ? both : `x + ${both}`}`;
+};
+
+/** @param {Config} c */
+export function ffnFormula(c) {
+  const up = affine('up', 'x', c.biasFfn);
+  const grouped = c.biasFfn ? `(${up})` : up;
+  const inner = isGated(c)
+    ? `${activationOf(c.ffn)}(${affine('gate', 'x', c.biasFfn)}) ⊙ ${grouped}`
+    : `${activationOf(c.ffn)}(${up})`;
+  return `y = ${affine('down', isGated(c) ? `(${inner})` : inner, c.biasFfn)}`;
+}
+
+/** @param {Config} c */
+export function headFormula(c) {
+  const row = c.tieWordEmbeddings ? 'E' : 'W';
+  const product = `${row} ${c.dEmbed ? 'W_out ' : ''}x${c.biasHead ? ' + b' : ''}`;
+  const scale = c.logitScale ?? 1;
+  return `logits = ${capped(c.logitSoftcap ?? 0, times(scale, c.biasHead && scale !== 1 ? `(${product})` : product))}`;
+}

@@ -1,0 +1,61 @@
+// stage_cost.js - operations of the stages for one more token: as the library's `trace` counts them
+import { addsPositions, isGated, rotaryDim, rotates, windowOf } from '../../../state/architecture.js';
+
+/** @typedef {Record<string, any>} Config */
+
+const when = (/** @type {any} */ has, /** @type {number} */ n) => (has ? n : 0);
+const linear = (/** @type {number} */ from, /** @type {number} */ to, /** @type {any} */ bias) =>
+  2 * from * to + when(bias, to);
+const scaled = (/** @type {number | undefined} */ factor) => (factor ?? 1) !== 1;
+const normed = (/** @type {Config} */ c) => (c.norm === 'layernorm' ? 7 : 4) * c.dModel;
+
+/** A norm inside the blocks. @param {Config} c */
+export const normCost = (c) => when(c.useNorm !== false, normed(c));
+/** @param {Config} c */
+export const finalNormCost = (c) => when(c.useFinalNorm !== false, normed(c));
+
+/** What is added to the stream. @param {Config} c */
+export const sumCost = (c) => when(c.useResidual !== false, c.dModel) + when(scaled(c.residualScale), c.dModel);
+
+/** @param {Config} c */
+export const embedCost = (c) =>
+  when(scaled(c.embeddingScale), c.dEmbed || c.dModel) +
+  when(c.dEmbed, 2 * c.dEmbed * c.dModel) +
+  when(addsPositions(c), c.dModel) +
+  when(c.embedNorm, normCost(c));
+
+/** @param {Config} c @param {number} layer */
+export function qkvCost(c, layer) {
+  const [heads, rows] = [c.nHeads + c.nKvHeads, (c.nHeads + c.nKvHeads) * c.dHead];
+  return (
+    linear(c.dModel, rows + c.nKvHeads * c.dHead, c.biasQkv) +
+    when(c.qkNorm, 4 * rows) +
+    when(rotates(c, layer), 3 * heads * rotaryDim(c))
+  );
+}
+
+/** Scores and weighted values over n keys, fewer where the layer has a window. @param {Config} c @param {number} layer @param {number} n */
+export const headsCost = (c, layer, n) => 4 * c.nHeads * c.dHead * Math.min(n, windowOf(c, layer) || n);
+
+/** @param {Config} c */
+export const outCost = (c) => linear(c.nHeads * c.dHead, c.dModel, c.biasAttnOut);
+
+/** Its queries, and m keys of the source; their computation, once for each source, is left out. @param {Config} c @param {number} m */
+export const crossCost = (c, m) =>
+  normCost(c) + linear(c.dModel, c.nHeads * c.dHead, c.biasQkv) + 4 * c.nHeads * c.dHead * m + outCost(c) + sumCost(c);
+
+/** @param {Config} c */
+export function ffnCost(c) {
+  const gated = isGated(c);
+  const activation = c.ffn === 'relu' ? 1 : gated ? 5 : 8;
+  return (
+    linear(c.dModel, gated ? 2 * c.dFf : c.dFf, c.biasFfn) + activation * c.dFf + linear(c.dFf, c.dModel, c.biasFfn)
+  );
+}
+
+/** @param {Config} c */
+export const headCost = (c) =>
+  when(c.dEmbed, 2 * c.dModel * c.dEmbed) +
+  linear(c.dEmbed || c.dModel, c.vocabSize, c.biasHead) +
+  when(scaled(c.logitScale), c.vocabSize) +
+  when(c.logitSoftcap > 0, 3 * c.vocabSize);

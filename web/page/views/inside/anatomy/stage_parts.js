@@ -1,0 +1,160 @@
+// stage_parts.js - the stages of one forward pass as the configuration has them: the shape of what each makes, its
+// operations for one more token, and where its values can be read
+import { addsPositions, isGated, normsOutput, rotates } from '../../../state/architecture.js';
+import { blockPoint } from '../../../state/points.js';
+import { VALUES } from '../../../text/stages.js';
+import {
+  crossCost,
+  embedCost,
+  ffnCost,
+  finalNormCost,
+  headCost,
+  headsCost,
+  normCost,
+  outCost,
+  qkvCost,
+  sumCost,
+} from './stage_cost.js';
+
+/** @typedef {Record<string, any>} Config */
+/** @typedef {[point: string, name: string]} Named */
+/** @typedef {Pick<import('./stages.js').Stage, 'id' | 'shape' | 'flops' | 'points'>} Part */
+
+/** @param {any} has @param {...Named} points @returns {Named[]} */
+const when = (has, ...points) => (has ? points : []);
+/** Prefix of points outside the blocks. @param {Config} c */
+const whole = (c) => (c.kind === 'encoder_decoder' ? 'decoder.' : '');
+/** Values of a norm, which it has unless it is switched off. @param {Config} c @param {string} point @returns {Named[]} */
+const ofNorm = (c, point, used = c.useNorm !== false) => when(used, [`${point}.hook_normalized`, VALUES.normalised(c)]);
+
+/** @param {Config} c @param {number} n @returns {Part} */
+export const embedPart = (c, n) => ({
+  id: 'embed',
+  shape: `[${n}, ${c.dModel}]`,
+  flops: embedCost(c),
+  points: [
+    [`${whole(c)}hook_embed`, VALUES.embedding],
+    ...when(addsPositions(c), [`${whole(c)}hook_pos_embed`, VALUES.position]),
+    ...(c.embedNorm ? ofNorm(c, `${whole(c)}embed.ln`) : []),
+  ],
+});
+
+/** @param {Config} c @param {number} layer @param {number} n @returns {Part[]} */
+function attentionParts(c, layer, n) {
+  const block = blockPoint(c, layer);
+  const [d, qd, kd] = [c.dModel, c.nHeads * c.dHead, c.nKvHeads * c.dHead];
+  const after = when(!c.parallelResidual, [`${block}.hook_resid_mid`, VALUES.after]);
+  return [
+    { id: 'norm1', shape: `[${n}, ${d}]`, flops: normCost(c), points: ofNorm(c, `${block}.ln1`) },
+    {
+      id: 'qkv',
+      shape: c.nKvHeads === c.nHeads ? `3 × [${n}, ${qd}]` : `q [${n}, ${qd}], k v [${n}, ${kd}]`,
+      flops: qkvCost(c, layer),
+      points: [
+        [`${block}.attn.hook_q`, VALUES.q(c)],
+        [`${block}.attn.hook_k`, VALUES.k(c)],
+        [`${block}.attn.hook_v`, VALUES.v],
+        ...when(
+          rotates(c, layer),
+          [`${block}.attn.hook_rot_q`, VALUES.rotatedQ],
+          [`${block}.attn.hook_rot_k`, VALUES.rotatedK],
+        ),
+      ],
+    },
+    {
+      id: 'heads',
+      shape: `pattern [${c.nHeads}, ${n}, ${n}]`,
+      flops: headsCost(c, layer, n),
+      points: [[`${block}.attn.hook_z`, VALUES.z]],
+    },
+    { id: 'post1', shape: `[${n}, ${d}]`, flops: normCost(c), points: ofNorm(c, `${block}.ln1_post`) },
+    {
+      id: 'out',
+      shape: `[${n}, ${d}]`,
+      flops: outCost(c) + (c.parallelResidual ? 0 : sumCost(c)),
+      points: [[`${block}.hook_attn_out`, VALUES.added], ...after],
+    },
+  ];
+}
+
+/** @param {Config} c @param {number} layer @param {number} n @param {number} m @returns {Part[]} */
+function crossParts(c, layer, n, m) {
+  if (c.kind !== 'encoder_decoder') return [];
+  const block = blockPoint(c, layer);
+  return [
+    {
+      id: 'cross',
+      shape: `pattern [${c.nHeads}, ${n}, ${m}]`,
+      flops: crossCost(c, m),
+      points: [
+        [`${block}.cross_attn.hook_q`, VALUES.q({})],
+        [`${block}.cross_attn.hook_z`, VALUES.z],
+        [`${block}.hook_cross_attn_out`, VALUES.added],
+        [`${block}.hook_resid_mid_cross`, VALUES.after],
+      ],
+    },
+    {
+      id: 'encoder',
+      shape: `[${m}, ${c.dModel}]`,
+      flops: 0,
+      points: [[`encoder.${c.nEncoderLayers - 1}.hook_resid_post`, VALUES.encoded]],
+    },
+  ];
+}
+
+/** @param {Config} c @param {number} layer @param {number} n @returns {Part[]} */
+function ffnParts(c, layer, n) {
+  const block = blockPoint(c, layer);
+  const d = c.dModel;
+  return [
+    { id: 'norm2', shape: `[${n}, ${d}]`, flops: normCost(c), points: ofNorm(c, `${block}.ln2`) },
+    {
+      id: 'ffn',
+      shape: `[${n}, ${c.dFf}]`,
+      flops: ffnCost(c),
+      points: [
+        [`${block}.mlp.hook_pre`, VALUES.pre(c)],
+        ...when(isGated(c), [`${block}.mlp.hook_pre_linear`, VALUES.up]),
+        [`${block}.mlp.hook_post`, VALUES.post(c)],
+        ...when(!normsOutput(c), [`${block}.hook_mlp_out`, VALUES.added]),
+      ],
+    },
+    { id: 'post2', shape: `[${n}, ${d}]`, flops: normCost(c), points: ofNorm(c, `${block}.ln2_post`) },
+    {
+      id: 'resid',
+      shape: `[${n}, ${d}]`,
+      flops: sumCost(c) + (c.parallelResidual ? d : 0),
+      points: [
+        ...when(normsOutput(c), [`${block}.hook_mlp_out`, VALUES.added]),
+        [`${block}.hook_resid_post`, VALUES.stream],
+      ],
+    },
+  ];
+}
+
+/**
+ * The stages of a block that this configuration has.
+ * @param {Config} c
+ * @param {number} layer
+ * @param {number} n  tokens
+ * @param {number} m  tokens of a source
+ * @returns {Part[]}
+ */
+export const blockParts = (c, layer, n, m) =>
+  [...attentionParts(c, layer, n), ...crossParts(c, layer, n, m), ...ffnParts(c, layer, n)].filter(
+    ({ id }) => (c.normPlacement === 'sandwich' || !/^post/.test(id)) && !(id === 'norm2' && c.sharedNorm),
+  );
+
+/** Operations of a whole block. @param {Config} c @param {number} layer @param {number} n @param {number} m */
+export const blockCost = (c, layer, n, m) => blockParts(c, layer, n, m).reduce((sum, part) => sum + part.flops, 0);
+
+/** @param {Config} c @param {number} n @returns {Part[]} */
+export const lastParts = (c, n) => [
+  {
+    id: 'final',
+    shape: `[${n}, ${c.dModel}]`,
+    flops: finalNormCost(c),
+    points: ofNorm(c, `${whole(c)}ln_final`, c.useFinalNorm !== false),
+  },
+  { id: 'head', shape: `[${n}, ${c.vocabSize}]`, flops: headCost(c), points: [] },
+];
