@@ -10,10 +10,10 @@ int gf_scale_up(float *to, const float *x, int32_t ldx, int32_t m, int32_t n);
 
 /* Activations x [n, cols], quantised to int8 in blocks of 32 columns: groups of `lanes` tokens (1 if n == 1, else 4;
  * missing tokens are zero), columns in fours: q [groups][cols/4][lanes], a unit of 4 int8 or, for GF_DOT_I16, of 4
- * int16 (matmul_int8.c). One number per token and block of 32 columns each, [groups][cols/32][lanes]: scale; sum =
- * scale * sum(q); start, where the integer sum begins (for weights with factors: one for 16 columns) */
+ * int16 (acts.c), of `unit` bytes. One number per token and block of 32 columns each, [groups][cols/32][lanes]: scale;
+ * sum = scale * sum(q); start, where the integer sum begins (for weights with factors: one for 16 columns) */
 struct gf_acts {
-    int32_t lanes, groups, cols;
+    int32_t lanes, groups, cols, unit;
     char *q;
     float *scale, *sum;
     int32_t *start;
