@@ -21,6 +21,29 @@
  * @property {import('./plan.js').Conventions} [conventions]  how the tensors are stored and named
  */
 
+/** Keys of config.json under which most families write their sizes. */
+export const SIZE_KEYS = {
+  vocab_size: 'vocab_size',
+  d_model: 'hidden_size',
+  n_layers: 'num_hidden_layers',
+  n_heads: 'num_attention_heads',
+  d_ff: 'intermediate_size',
+  context_length: 'max_position_embeddings',
+  tie_word_embeddings: 'tie_word_embeddings',
+};
+
+/** Those of GPT-2 and of families that took them over. */
+export const GPT2_KEYS = {
+  vocab_size: 'vocab_size',
+  d_model: 'n_embd',
+  n_layers: 'n_layer',
+  n_heads: 'n_head',
+  d_ff: 'n_inner',
+  context_length: 'n_positions',
+  norm_eps: 'layer_norm_epsilon',
+  tie_word_embeddings: 'tie_word_embeddings',
+};
+
 /**
  * Activations of transformers that the engine has under another name.
  * @type {Record<string, string>}

@@ -1,5 +1,5 @@
 // families_gpt.js - the families with a plain feed-forward layer and LayerNorm: GPT-2 and those that followed it
-import { activation, eachLayer, repeating, ropeFields } from './families_common.js';
+import { SIZE_KEYS, GPT2_KEYS, activation, eachLayer, repeating, ropeFields } from './families_common.js';
 import { llama } from './families_llama.js';
 
 /** @typedef {import('./families_common.js').Family} Family */
@@ -11,15 +11,8 @@ import { llama } from './families_llama.js';
  */
 const gpt2 = {
   keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'n_embd',
-    n_layers: 'n_layer',
-    n_heads: 'n_head',
-    d_ff: 'n_inner',
-    context_length: 'n_positions',
-    norm_eps: 'layer_norm_epsilon',
+    ...GPT2_KEYS,
     scale_scores: 'scale_attn_weights',
-    tie_word_embeddings: 'tie_word_embeddings',
   },
   base: { norm: 'layernorm', position: 'learned', bias_qkv: true, bias_attn_out: true, bias_ffn: true },
   derive(json, unsupported) {
@@ -102,15 +95,8 @@ const gptNeo = {
  */
 const gptj = {
   keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'n_embd',
-    n_layers: 'n_layer',
-    n_heads: 'n_head',
-    d_ff: 'n_inner',
-    context_length: 'n_positions',
-    norm_eps: 'layer_norm_epsilon',
+    ...GPT2_KEYS,
     rotary_dim: 'rotary_dim',
-    tie_word_embeddings: 'tie_word_embeddings',
   },
   base: {
     norm: 'layernorm',
@@ -147,17 +133,11 @@ const gptj = {
  */
 const gptNeox = {
   keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'hidden_size',
-    n_layers: 'num_hidden_layers',
-    n_heads: 'num_attention_heads',
-    d_ff: 'intermediate_size',
-    context_length: 'max_position_embeddings',
+    ...SIZE_KEYS,
     norm_eps: 'layer_norm_eps',
     parallel_residual: 'use_parallel_residual',
     bias_qkv: 'attention_bias',
     bias_attn_out: 'attention_bias',
-    tie_word_embeddings: 'tie_word_embeddings',
   },
   base: {
     norm: 'layernorm',
@@ -199,17 +179,11 @@ const gptNeox = {
  */
 const phi = {
   keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'hidden_size',
-    n_layers: 'num_hidden_layers',
-    n_heads: 'num_attention_heads',
+    ...SIZE_KEYS,
     n_kv_heads: 'num_key_value_heads',
-    d_ff: 'intermediate_size',
-    context_length: 'max_position_embeddings',
     norm_eps: 'layer_norm_eps',
     rope_theta: 'rope_theta',
     qk_norm: 'qk_layernorm',
-    tie_word_embeddings: 'tie_word_embeddings',
   },
   base: {
     norm: 'layernorm',
@@ -290,17 +264,12 @@ const starcoder2 = {
  */
 const opt = {
   keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'hidden_size',
-    n_layers: 'num_hidden_layers',
-    n_heads: 'num_attention_heads',
+    ...SIZE_KEYS,
     d_ff: 'ffn_dim',
-    context_length: 'max_position_embeddings',
     bias_qkv: 'enable_bias',
     bias_attn_out: 'enable_bias',
     bias_ffn: 'enable_bias',
     norm_gain: 'layer_norm_elementwise_affine',
-    tie_word_embeddings: 'tie_word_embeddings',
   },
   base: {
     norm: 'layernorm',

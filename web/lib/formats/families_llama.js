@@ -1,6 +1,6 @@
 // families_llama.js - the families with Llama's structure: one norm before each sublayer or other norms at the same
 // places, rotary positions, a feed-forward layer with a gate
-import { eachLayer, gated, repeating, ropeFields, windowFields, windowLayers } from './families_common.js';
+import { SIZE_KEYS, eachLayer, gated, repeating, ropeFields, windowFields, windowLayers } from './families_common.js';
 
 /** @typedef {import('./families_common.js').Family} Family */
 /** @typedef {import('./families_common.js').Json} Json */
@@ -12,20 +12,14 @@ import { eachLayer, gated, repeating, ropeFields, windowFields, windowLayers } f
  */
 export const llama = {
   keys: {
-    vocab_size: 'vocab_size',
-    d_model: 'hidden_size',
-    n_layers: 'num_hidden_layers',
-    n_heads: 'num_attention_heads',
+    ...SIZE_KEYS,
     n_kv_heads: 'num_key_value_heads',
     d_head: 'head_dim',
-    d_ff: 'intermediate_size',
-    context_length: 'max_position_embeddings',
     norm_eps: 'rms_norm_eps',
     rope_theta: 'rope_theta',
     bias_qkv: 'attention_bias',
     bias_attn_out: 'attention_bias',
     bias_ffn: 'mlp_bias',
-    tie_word_embeddings: 'tie_word_embeddings',
   },
   base: {
     norm: 'rmsnorm',
