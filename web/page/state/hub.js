@@ -5,8 +5,8 @@
  * @property {string} name
  * @property {string} source
  * @property {number} parameters
- * @property {string} format
- * @property {number} fileBytes  of the weights on the hub
+ * @property {'f32' | 'bf16'} dtype  of the weights in its safetensors file
+ * @property {number} buffers  bytes in that file that are not parameters
  */
 
 /** @type {HubModel[]} */
@@ -15,35 +15,40 @@ export const HUB = [
     name: 'SmolLM2 135M Instruct',
     source: 'hf:HuggingFaceTB/SmolLM2-135M-Instruct',
     parameters: 134_515_008,
-    format: 'safetensors, bf16',
-    fileBytes: 269_060_552,
+    dtype: 'bf16',
+    buffers: 0,
   },
   {
     name: 'GPT-2',
     source: 'hf:openai-community/gpt2',
     parameters: 124_439_808,
-    format: 'safetensors, f32',
-    fileBytes: 548_105_171,
+    dtype: 'f32',
+    buffers: 12 * 1024 * 1024 * 4, // the causal mask of each layer
   },
   {
     name: 'Qwen2.5 0.5B Instruct',
     source: 'hf:Qwen/Qwen2.5-0.5B-Instruct',
     parameters: 494_032_768,
-    format: 'safetensors, bf16',
-    fileBytes: 988_097_824,
+    dtype: 'bf16',
+    buffers: 0,
   },
 ];
 
-/** Bytes of a weight in memory. */
-const BYTES = { q8_0: 34 / 32, q4_0: 18 / 32 };
+/** Bytes of a weight in memory: the engine keeps a float scale for each 32 quantised weights, files a half. */
+const BYTES = { f32: 4, bf16: 2, q8_0: (32 + 4) / 32, q4_0: (16 + 4) / 32 };
 
 /**
- * Bytes of the weights in memory.
+ * Bytes to download: the weights and buffers of the file, without its header of some 30 KB.
+ * @param {HubModel} model
+ */
+export const downloadOf = ({ parameters, dtype, buffers }) => parameters * BYTES[dtype] + buffers;
+
+/**
+ * Bytes of the weights in memory, as if all were in matrices: vectors, one weight in a thousand, stay f32.
  * @param {HubModel} model
  * @param {'keep' | 'q8_0' | 'q4_0'} dtype
  */
-export const memoryOf = ({ parameters, fileBytes }, dtype) =>
-  dtype === 'keep' ? fileBytes : Math.round(parameters * BYTES[dtype]);
+export const memoryOf = (model, dtype) => Math.round(model.parameters * BYTES[dtype === 'keep' ? model.dtype : dtype]);
 
 const REPOSITORY = /^[\w.-]+\/[\w.-]+$/;
 

@@ -96,10 +96,11 @@ export const DTYPES = /** @type {const} */ ([
 
 /**
  * @param {import('../state/hub.js').HubModel} model
+ * @param {number} download  bytes of its file
  * @param {number} memory  bytes of its weights in memory
  */
-export const hubModelSaid = ({ parameters, format, fileBytes }, memory) =>
-  `${int(Math.round(parameters / 1e6))} M parameters, ${format}, ${bytes(fileBytes)} to download, weights take ${bytes(memory)} of memory`;
+export const hubModelSaid = ({ parameters, dtype }, download, memory) =>
+  `${int(Math.round(parameters / 1e6))} M parameters, safetensors, ${dtype}, ${bytes(download)} to download, weights take ${bytes(memory)} of memory`;
 
 /** @param {string} text */
 export const notAnAddress = (text) =>
