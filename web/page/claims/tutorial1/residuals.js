@@ -1,10 +1,11 @@
 // claims/tutorial1/residuals.js - section 2: the residual stream, pre-norm and post-norm.
 
+import { STREAM_POINTS, streamDistance } from '../activations.js';
 import { atMost, shown, text } from '../check.js';
 import { asSource } from '../files/checkpoint.js';
 import { tutorial1 } from '../files/decoder.js';
 import { using } from '../models.js';
-import { distance, ids, minus, plus, rms, rows } from '../numbers.js';
+import { distance, ids, minus, rms, rows } from '../numbers.js';
 import { TINY, WORDS, claim } from './shared.js';
 
 /** @typedef {import('../check.js').Claim} Claim */
@@ -31,20 +32,12 @@ const arriving = (glassformer, config, scale = 50) =>
 export const claims = [
   claim('pre-highway', 'Pre-norm: the stream passes the block unchanged and sublayers only add to it', (g) =>
     using(g.load(asSource(tutorial1())), async (model) => {
-      const { captured: c } = await model.forward(WORDS, {
-        capture: ['*.hook_resid_*', '*.hook_attn_out', '*.hook_mlp_out'],
-      });
-      const worst = [0, 1].map((l) =>
-        distance(
-          c[`blocks.${l}.hook_resid_post`].data,
-          plus(
-            c[`blocks.${l}.hook_resid_pre`].data,
-            c[`blocks.${l}.hook_attn_out`].data,
-            c[`blocks.${l}.hook_mlp_out`].data,
-          ),
-        ),
+      const { captured } = await model.forward(WORDS, { capture: STREAM_POINTS });
+      return atMost(
+        1e-5,
+        streamDistance(captured),
+        'Output of each block less its input and what attention and FFN wrote.',
       );
-      return atMost(1e-5, Math.max(...worst), 'Output of each block less its input and what attention and FFN wrote.');
     }),
   ),
   claim(

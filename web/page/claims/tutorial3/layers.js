@@ -1,11 +1,12 @@
 // claims/tutorial3/layers.js - LayerNorm, GELU, biases and fresh weights.
 
+import { NORM_POINTS, normDistance } from '../activations.js';
 import { atMost, near, same, shown, text } from '../check.js';
 import { asSource } from '../files/checkpoint.js';
 import { plainGpt } from '../files/gpt.js';
 import { using } from '../models.js';
 import { distance, rows, variance } from '../numbers.js';
-import { activations, flat, layerNorm } from '../reference/parts.js';
+import { activations, layerNorm } from '../reference/parts.js';
 import { BLOCK, WORDS, claim } from './shared.js';
 
 /** @typedef {import('../check.js').Claim} Claim */
@@ -30,22 +31,10 @@ const curve = (glassformer, ffn, grid) =>
 export const claims = [
   claim('layernorm', 'LayerNorm: minus the mean, over the root of variance + 0.00001, on live activations', (g) =>
     using(g.load(asSource(plainGpt())), async (model) => {
-      const { captured: c } = await model.forward(WORDS, { capture: ['*.hook_resid_pre', '*.ln1.hook_normalized'] });
+      const { captured } = await model.forward(WORDS, { capture: NORM_POINTS });
       return atMost(
         1e-5,
-        Math.max(
-          ...[0, 1].map((l) =>
-            distance(
-              c[`blocks.${l}.ln1.hook_normalized`].data,
-              flat(
-                layerNorm(
-                  rows(c[`blocks.${l}.hook_resid_pre`]).map((r) => Float64Array.from(r)),
-                  1e-5,
-                ),
-              ),
-            ),
-          ),
-        ),
+        normDistance(captured, (x) => layerNorm(x, 1e-5)),
       );
     }),
   ),

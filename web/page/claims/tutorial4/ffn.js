@@ -1,8 +1,9 @@
 // claims/tutorial4/ffn.js - residual connections, FFN and GELU.
 
+import { STREAM_POINTS, streamDistance } from '../activations.js';
 import { atMost, shown, text } from '../check.js';
 import { using } from '../models.js';
-import { distance, plus, rows } from '../numbers.js';
+import { distance, rows } from '../numbers.js';
 import { activations } from '../reference/parts.js';
 import { D, TINY, claim, pass } from './shared.js';
 
@@ -11,23 +12,7 @@ import { D, TINY, claim, pass } from './shared.js';
 /** @type {Claim[]} */
 export const claims = [
   claim('residuals', 'Each block adds attention and then the FFN to the stream', (g) =>
-    pass(g, ['*.hook_resid_*', '*.hook_attn_out', '*.hook_mlp_out'], (c) =>
-      atMost(
-        1e-5,
-        Math.max(
-          ...[0, 1].map((l) =>
-            distance(
-              c[`blocks.${l}.hook_resid_post`].data,
-              plus(
-                c[`blocks.${l}.hook_resid_pre`].data,
-                c[`blocks.${l}.hook_attn_out`].data,
-                c[`blocks.${l}.hook_mlp_out`].data,
-              ),
-            ),
-          ),
-        ),
-      ),
-    ),
+    pass(g, STREAM_POINTS, (c) => atMost(1e-5, streamDistance(c))),
   ),
   claim('ffn', 'FFN(x) = GELU(x W₁ + b₁) W₂ + b₂', (g) =>
     pass(g, ['blocks.0.mlp.*', 'blocks.0.hook_mlp_out'], (c, _, w) => {

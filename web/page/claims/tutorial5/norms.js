@@ -1,18 +1,16 @@
 // claims/tutorial5/norms.js - LayerNorm and RMSNorm.
 
+import { NORM_POINTS, doubles, normDistance } from '../activations.js';
 import { atMost, same, shown } from '../check.js';
 import { asSource } from '../files/checkpoint.js';
 import { tutorial1 } from '../files/decoder.js';
 import { plainGpt } from '../files/gpt.js';
 import { count, using } from '../models.js';
-import { distance, ids, rows } from '../numbers.js';
+import { distance, ids } from '../numbers.js';
 import { flat, layerNorm, rmsNorm } from '../reference/parts.js';
 import { GPT, WORDS, claim } from './shared.js';
 
 /** @typedef {import('../check.js').Claim} Claim */
-
-/** @param {import('glassformer').Tensor} t */
-const doubles = (t) => rows(t).map((r) => Float64Array.from(r));
 
 /** @type {Claim[]} */
 export const claims = [
@@ -40,17 +38,10 @@ export const claims = [
   }),
   claim('rmsnorm', 'RMSNorm divides by the root mean square alone', (g) =>
     using(g.load(asSource(tutorial1())), async (model) => {
-      const { captured: c } = await model.forward(WORDS, { capture: ['*.hook_resid_pre', '*.ln1.hook_normalized'] });
+      const { captured } = await model.forward(WORDS, { capture: NORM_POINTS });
       return atMost(
         1e-5,
-        Math.max(
-          ...[0, 1].map((l) =>
-            distance(
-              c[`blocks.${l}.ln1.hook_normalized`].data,
-              flat(rmsNorm(doubles(c[`blocks.${l}.hook_resid_pre`]), 1e-6)),
-            ),
-          ),
-        ),
+        normDistance(captured, (x) => rmsNorm(x, 1e-6)),
       );
     }),
   ),
