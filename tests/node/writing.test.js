@@ -6,6 +6,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { addressOf, holding, keepAddress, readAddress } from '../../web/page/state/address.js';
 import { follow } from '../../web/page/state/following.js';
+import { initialState } from '../../web/page/state/initial.js';
 import { createRun } from '../../web/page/state/run.js';
 
 const weights = fileURLToPath(new URL('../../weights/', import.meta.url));
@@ -25,42 +26,8 @@ after(() => {
 /** A store that paints nothing, and what runs on it. */
 function made(patch = {}) {
   /** @type {any} */
-  const state = {
-    status: 'empty',
-    progress: null,
-    error: '',
-    model: null,
-    memory: null,
-    prompt: 'Once upon a time',
-    source: 'one',
-    examples: [],
-    sourceTokens: [],
-    sourceCursor: 0,
-    stack: 'self',
-    sampler: { temperature: 0.8, topK: 40, topP: 0.95, seed: 1337, ignoreEos: true },
-    pace: 'reading',
-    maxTokens: 160,
-    tokens: [],
-    patterns: null,
-    otherPatterns: null,
-    logits: new Map(),
-    words: new Map(),
-    cursor: -1,
-    follow: true,
-    key: null,
-    hover: null,
-    head: { layer: 0, head: 0 },
-    stage: 'pattern',
-    zoom: 'near',
-    openStage: '',
-    speed: { tokensPerSecond: 0, msPerToken: 0, prefillMs: 0 },
-    stopReason: '',
-    branches: [],
-    off: [],
-    pure: true,
-    assignment: { question: '', concealed: [] },
-    ...patch,
-  };
+  const initial = initialState();
+  const state = { ...initial, sampler: { ...initial.sampler, ignoreEos: true }, source: 'one', ...patch };
   /** @type {string[]} */
   const errors = [];
   const set = (/** @type {any} */ p) => {
