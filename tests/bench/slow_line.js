@@ -10,6 +10,8 @@ import { serve } from '../../scripts/serve.js';
 
 /** A line of the third mobile generation, as Lighthouse and WebPageTest define it. */
 const LINE = { megabits: 1.6, latency: 150 };
+/** Times by which the page's main thread is slowed down: not at all, and as Lighthouse does to stand for a phone. */
+const SLOWDOWNS = [1, 4];
 const TIMEOUT = 120_000;
 
 /**
@@ -40,9 +42,10 @@ function watchTokens() {
  * @param {import('playwright-core').Browser} browser
  * @param {string} url
  * @param {{megabits: number, latency: number}} line  megabits a second downwards; ms
+ * @param {number} slowdown
  * @returns {Promise<Visit>}
  */
-async function visit(browser, url, { megabits, latency }) {
+async function visit(browser, url, { megabits, latency }, slowdown) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   try {
     const page = await context.newPage();
@@ -54,6 +57,7 @@ async function visit(browser, url, { megabits, latency }) {
       downloadThroughput: (megabits * 1e6) / 8,
       uploadThroughput: (megabits * 1e6) / 8,
     });
+    await cdp.send('Emulation.setCPUThrottlingRate', { rate: slowdown });
     await page.addInitScript(watchTokens);
     /** @type {Map<import('playwright-core').Request, {start: number, end: number | null}>} */
     const requests = new Map();
@@ -96,19 +100,26 @@ export async function measureSlowLine(top, repeats) {
   const server = await serve(join(top, 'site'));
   const browser = await launch();
   try {
-    const visits = [];
-    for (let i = 0; i < repeats; i++) visits.push(await visit(browser, server.url, LINE));
-    visits.sort((a, b) => a.story - b.story);
-    const middle = visits[repeats >> 1];
+    /** @type {Visit[][]} */
+    const visits = SLOWDOWNS.map(() => []);
+    for (let i = 0; i < repeats; i++)
+      for (const [k, slowdown] of SLOWDOWNS.entries()) visits[k].push(await visit(browser, server.url, LINE, slowdown));
+    for (const list of visits) list.sort((a, b) => a.story - b.story);
+    const middle = visits[0][repeats >> 1];
     const seconds = (/** @type {number} */ ms) => (ms / 1e3).toFixed(2);
-    const median = (/** @type {'paint'|'prompt'|'story'} */ name) =>
-      visits.map((each) => each[name]).sort((a, b) => a - b)[repeats >> 1];
+    const row = (/** @type {'paint'|'prompt'|'story'} */ name) =>
+      visits.map((list) => seconds(list.map((each) => each[name]).sort((a, b) => a - b)[repeats >> 1])).join(' | ');
     console.log(`${LINE.megabits} Mbit/s, ${LINE.latency} ms; medians of ${repeats} visits without caches\n`);
-    console.log('| s after the navigation began | |\n|---|---:|');
-    console.log(`| first contentful paint | ${seconds(median('paint'))} |`);
-    console.log(`| prompt on the page | ${seconds(median('prompt'))} |`);
-    console.log(`| first token of the story | ${seconds(median('story'))} |`);
-    console.log(`\nall visits: ${visits.map((each) => seconds(each.story)).join(', ')}\n`);
+    console.log(
+      `| s after the navigation began | ${SLOWDOWNS.map((x) => `${x === 1 ? 'as it is' : `main thread ${x} x slower`}`).join(' | ')} |`,
+    );
+    console.log(`|---|${'---:|'.repeat(SLOWDOWNS.length)}`);
+    console.log(`| first contentful paint | ${row('paint')} |`);
+    console.log(`| prompt on the page | ${row('prompt')} |`);
+    console.log(`| first token of the story | ${row('story')} |`);
+    for (const [k, list] of visits.entries())
+      console.log(`\nall visits, ${SLOWDOWNS[k]} x: ${list.map((each) => seconds(each.story)).join(', ')}`);
+    console.log();
     console.log('| request | from | to | bytes sent |\n|---|---:|---:|---:|');
     for (const { name, start, end, bytes } of middle.requests)
       console.log(
