@@ -2,7 +2,8 @@
 //
 // Names and defaults are those of llama.cpp (src/llama-arch.cpp, src/models, convert_hf_to_gguf.py). Its converter
 // stores some weights of Hugging Face in another form: Gemma's norms with the 1 added; the fused q, k and v of GPT-NeoX
-// and BLOOM as three blocks of rows; the rows of q and k permuted where rope_pairs is "adjacent". GELU is the tanh form.
+// and BLOOM as three blocks of rows; the rows of q and k permuted where rope_pairs is "adjacent". GELU means its tanh
+// form.
 import { eachLayer, repeating, windowFields } from './families_common.js';
 
 /** @typedef {import('./plan.js').Names} Names */
