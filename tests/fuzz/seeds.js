@@ -165,8 +165,114 @@ const ggufTensors = (/** @type {string} */ type) =>
     type: shape.length === 2 ? type : 'F32',
   }));
 
+/** The same metadata under another architecture. */
+const renamed = (/** @type {string} */ arch, /** @type {Record<string, any>} */ more) => ({
+  ...Object.fromEntries(Object.entries(llama).map(([key, value]) => [key.replace('llama.', `${arch}.`), value])),
+  'general.architecture': text(arch),
+  ...Object.fromEntries(Object.entries(more).map(([key, value]) => [`${arch}.${key}`, value])),
+});
+/** Tensors by name and shape: matrices q8_0, vectors f32. */
+const tensorsOf = (/** @type {Record<string, number[]>} */ shapes) =>
+  Object.entries(shapes).map(([name, shape]) => ({
+    name,
+    shape,
+    type: shape.length === 2 && !name.includes('norm') ? 'Q8_0' : 'F32',
+  }));
+const unigramPieces = {
+  'tokenizer.ggml.model': text('t5'),
+  'tokenizer.ggml.tokens': texts(['<pad>', '</s>', '<unk>', '▁', 'a', 'b', 'ab', '▁ab']),
+  'tokenizer.ggml.scores': f32s([0, 0, 0, -2, -3, -3, -2.5, -2]),
+  'tokenizer.ggml.token_type': i32s([3, 3, 2, 1, 1, 1, 1, 1]),
+  'tokenizer.ggml.remove_extra_whitespaces': bool(true),
+};
+/** Phi-3 with tables of rotary factors, Gemma 3 with a pattern of windows, StableLM with a norm of each head. */
+const architectures = [
+  {
+    meta: Object.entries({
+      ...renamed('phi3', {
+        'rope.dimension_count': u32(8),
+        'rope.scaling.original_context_length': u32(8),
+        'rope.scaling.attn_factor': f32(1.2),
+        'attention.sliding_window': u32(4),
+      }),
+      ...sentencepiece,
+    }),
+    tensors: tensorsOf({
+      'rope_factors_long.weight': [4],
+      'rope_factors_short.weight': [4],
+      'token_embd.weight': [8, 32],
+      'output_norm.weight': [32],
+      'blk.0.attn_norm.weight': [32],
+      'blk.0.ffn_norm.weight': [32],
+      'blk.0.attn_qkv.weight': [64, 32],
+      'blk.0.attn_output.weight': [32, 32],
+      'blk.0.ffn_up.weight': [128, 32],
+      'blk.0.ffn_down.weight': [32, 64],
+    }),
+  },
+  {
+    meta: Object.entries({
+      ...renamed('gemma3', {
+        'attention.sliding_window': u32(4),
+        'attention.sliding_window_pattern': u32(2),
+        'rope.freq_base_swa': f32(1000),
+        'rope.scaling.type': text('yarn'),
+        'rope.scaling.factor': f32(4),
+        'rope.scaling.original_context_length': u32(16),
+        final_logit_softcapping: f32(30),
+      }),
+      ...unigramPieces,
+    }),
+    tensors: tensorsOf({
+      'token_embd.weight': [8, 32],
+      'output_norm.weight': [32],
+      'blk.0.attn_norm.weight': [32],
+      'blk.0.post_attention_norm.weight': [32],
+      'blk.0.ffn_norm.weight': [32],
+      'blk.0.post_ffw_norm.weight': [32],
+      'blk.0.attn_q.weight': [32, 32],
+      'blk.0.attn_k.weight': [16, 32],
+      'blk.0.attn_v.weight': [16, 32],
+      'blk.0.attn_q_norm.weight': [16],
+      'blk.0.attn_k_norm.weight': [16],
+      'blk.0.attn_output.weight': [32, 32],
+      'blk.0.ffn_gate.weight': [64, 32],
+      'blk.0.ffn_up.weight': [64, 32],
+      'blk.0.ffn_down.weight': [32, 64],
+    }),
+  },
+  {
+    meta: Object.entries({
+      ...renamed('stablelm', {
+        'attention.layer_norm_epsilon': f32(1e-5),
+        'rope.dimension_count': u32(4),
+        use_parallel_residual: bool(true),
+      }),
+      ...bpe,
+    }),
+    tensors: tensorsOf({
+      'token_embd.weight': [8, 32],
+      'output_norm.weight': [32],
+      'output_norm.bias': [32],
+      'output.weight': [8, 32],
+      'blk.0.attn_norm.weight': [32],
+      'blk.0.attn_norm.bias': [32],
+      'blk.0.attn_q.weight': [32, 32],
+      'blk.0.attn_k.weight': [16, 32],
+      'blk.0.attn_v.weight': [16, 32],
+      'blk.0.attn_q_norm.weight': [2, 16],
+      'blk.0.attn_k_norm.weight': [1, 16],
+      'blk.0.attn_output.weight': [32, 32],
+      'blk.0.ffn_gate.weight': [64, 32],
+      'blk.0.ffn_up.weight': [64, 32],
+      'blk.0.ffn_down.weight': [32, 64],
+    }),
+  },
+];
+
 /** A GGUF as lists: pairs of key and value, tensors without their data. */
 export const ggufs = [
+  ...architectures,
   { meta: Object.entries({ ...llama, ...sentencepiece }), tensors: ggufTensors('Q8_0') },
   {
     meta: Object.entries({
@@ -189,7 +295,11 @@ export const ggufs = [
 export const ggufBytes = ({ meta, tensors }) =>
   writeGguf(
     Object.fromEntries(meta),
-    tensors.map((/** @type {any} */ t) => ({ ...t, data: floats(product(t.shape)) })),
+    tensors.map((/** @type {any} */ t) => ({
+      ...t,
+      // factors of rotary frequencies are positive
+      data: floats(product(t.shape)).map(/^rope/.test(t.name) ? (x) => 2 + x : (x) => x),
+    })),
   );
 
 // ---- safetensors: a header and the configuration that goes with it

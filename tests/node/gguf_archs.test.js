@@ -1,16 +1,17 @@
 // gguf_archs.test.js - the architectures of GGUF: files of llama.cpp's converter, files that this project writes from
 // the families' Hugging Face checkpoints, and refusals by architecture or key
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { snake } from '../../web/lib/formats/config.js';
 import { ARCHITECTURES } from '../../web/lib/formats/gguf_archs.js';
-import { openCheckpoint } from '../../web/lib/formats/source.js';
+import { ggufModel } from '../../web/lib/formats/gguf_model.js';
 import { ggufLayout, writeModel } from '../../web/lib/formats/write_model.js';
-import { bool, f32, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
+import { text } from '../../web/lib/formats/write_gguf.js';
 import { create, load } from '../../web/lib/index.js';
-import { collect, distance, golden, noShared, numbers, openCase, refused, sameBits, shared } from './helpers.js';
+import { ggufBytes, ggufs } from '../fuzz/seeds.js';
+import { collect, distance, noShared, numbers, openCase, refused, sameBits, shared } from './helpers.js';
 
 /** The configuration of a model in snake_case. */
 const snaked = (/** @type {any} */ { config }) =>
@@ -200,4 +201,135 @@ test('what GGUF cannot say is refused by the architecture and the field', async 
   await refused(bytesOf(model, { architecture: 'mamba' }), 'unsupported', /"mamba" is not known/);
   assert.equal(ggufLayout(/** @type {any} */ (snaked(model))).architecture, 'llama');
   model.dispose();
+});
+
+/**
+ * The configuration that a header gives, from its metadata and the names of some tensors.
+ * @param {string} architecture
+ * @param {Record<string, any>} [meta]  keys without the architecture's name
+ * @param {string[]} [names]
+ */
+function configOf(architecture, meta = {}, names = []) {
+  const usual = {
+    context_length: 128,
+    embedding_length: 64,
+    block_count: 8,
+    feed_forward_length: 96,
+    'attention.head_count': 4,
+    'attention.layer_norm_rms_epsilon': Math.fround(1e-6),
+    'attention.layer_norm_epsilon': Math.fround(1e-5),
+  };
+  const all = Object.entries({ ...usual, ...meta }).map(([key, value]) => [`${architecture}.${key}`, value]);
+  const entries = ['token_embd.weight', ...names].map((name) => ({ name, shape: [32, 64], dtype: 'f32' }));
+  const gguf = /** @type {any} */ ({ meta: new Map([['general.architecture', architecture], ...all]), entries });
+  return ggufModel('x.gguf', gguf, []).config;
+}
+
+test('an architecture’s defaults are those of llama.cpp', () => {
+  const gemma2 = configOf('gemma2');
+  assert.deepEqual([gemma2.score_softcap, gemma2.logit_softcap, gemma2.sliding_window], [50, 30, 4096]);
+  assert.deepEqual(gemma2.window_layers, [true, false]);
+  assert.deepEqual([gemma2.score_scale, gemma2.embedding_scale], [0.25, 8]);
+  const large = { block_count: 46, 'attention.key_length': 32, 'attention.value_length': 32 };
+  assert.equal(configOf('gemma2', large).score_scale, 0.25, '27B: the width of the model over the heads');
+  assert.equal(configOf('gemma2', { ...large, block_count: 42 }).score_scale, 32 ** -0.5);
+  const gemma3 = configOf('gemma3', { 'attention.sliding_window': 16, 'rope.freq_base': 1e6 });
+  assert.deepEqual(gemma3.window_layers, [true, true, true, true, true, false]);
+  assert.deepEqual([gemma3.rope_theta, gemma3.rope_local_theta], [1e6, 10000]);
+  assert.deepEqual([gemma3.score_softcap, gemma3.logit_softcap], [0, 0]);
+  assert.equal(configOf('gemma3').sliding_window, 0);
+  const flags = [true, false, false, true, true, false, true, false];
+  const mixed = { 'attention.sliding_window': 16, 'attention.sliding_window_pattern': flags };
+  assert.deepEqual(configOf('gemma3', mixed).window_layers, flags);
+  assert.deepEqual(configOf('smollm3').rope_layers, [true, true, true, false]);
+  const stablelm = configOf('stablelm', { use_parallel_residual: true }, ['blk.0.ffn_norm.weight']);
+  assert.deepEqual([stablelm.parallel_residual, stablelm.shared_norm, stablelm.qk_norm], [false, false, false]);
+  assert.equal(configOf('gptneox', { use_parallel_residual: false }).parallel_residual, false);
+  assert.equal(configOf('phi3', { 'attention.sliding_window': 0 }).sliding_window, 0);
+  assert.equal(configOf('phi3', { 'attention.sliding_window': 2047 }).sliding_window, 2047);
+  const granite = configOf('granite', { logit_scale: 8, 'attention.scale': Math.fround(0.015), embedding_scale: 12 });
+  assert.deepEqual([granite.logit_scale, granite.score_scale, granite.embedding_scale], [0.125, 0.015, 12]);
+  assert.equal(granite.residual_scale, 1);
+  const olmo3 = configOf('olmo2', {
+    'attention.sliding_window': 16,
+    'rope.scaling.type': 'yarn',
+    'rope.scaling.factor': 8,
+    'rope.scaling.original_context_length': 128,
+  });
+  assert.deepEqual(olmo3.window_layers, [true, true, true, false]);
+  assert.equal(olmo3.rope_local_theta, 10000, 'layers with a window rotate without scaling');
+  assert.equal(olmo3.context_length, 1024);
+  assert.equal(olmo3.rope_attention_factor, 0.1 * Math.log(8) + 1);
+  const deep = { 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 4, 'rope.scaling.yarn_log_multiplier': 1 };
+  assert.equal(configOf('llama', deep).rope_attention_factor, 1);
+  assert.equal(configOf('llama', { ...deep, 'rope.scaling.yarn_attn_factor': 1.5 }).rope_attention_factor, 1.5);
+});
+
+test('what is malformed, or not supported, is refused by its key', () => {
+  const window = { 'attention.sliding_window': 16 };
+  /** @type {[string, Record<string, any>, string, RegExp][]} */
+  const cases = [
+    ['mamba', {}, 'unsupported', /the architecture "mamba" is not supported, expected one of llama, .*command-r/],
+    ['gemma3', { ...window, 'attention.sliding_window_pattern': [true] }, 'unsupported', /gemma3\..*_pattern \[true\]/],
+    ['gemma3', { ...window, 'attention.sliding_window_pattern': 'often' }, 'unsupported', /_pattern "often"/],
+    ['gemma3', { ...window, 'attention.sliding_window_pattern': -1 }, 'unsupported', /_pattern -1/],
+    ['gemma2', { attn_logit_softcapping: -1 }, 'bad-config', /score_softcap is -1/],
+    ['gemma2', { attn_logit_softcapping: 'hot' }, 'bad-config', /gemma2\.attn_logit_softcapping is "hot"/],
+    ['llama', { attn_logit_softcapping: 50 }, 'unsupported', /llama\.attn_logit_softcapping 50 is not supported/],
+    ['bloom', { 'attention.max_alibi_bias': 4 }, 'unsupported', /bloom\.attention\.max_alibi_bias 4/],
+    ['starcoder2', { 'rope.dimension_count': 8 }, 'unsupported', /starcoder2\.rope\.dimension_count 8/],
+    ['gptneox', { 'rope.dimension_count': 7 }, 'bad-config', /rotary_dim 7 is odd/],
+    ['gptneox', { 'rope.dimension_count': 18 }, 'bad-config', /rotary_dim 18 is more than d_head 16/],
+    ['gptneox', { use_parallel_residual: 1 }, 'bad-config', /use_parallel_residual is 1, expected true or false/],
+    ['granite', {}, 'bad-config', /granite\.logit_scale is missing/],
+    ['granite', { logit_scale: 0 }, 'bad-config', /logit_scale is Infinity/],
+    ['phi3', { 'attention.head_count_kv': [4, 4, 2, 4, 4, 4, 4, 4] }, 'unsupported', /differs from layer to layer/],
+    ['olmo', { 'attention.clamp_kqv': NaN }, 'bad-config', /clip_qkv is NaN/],
+    ['smollm3', { block_count: 1e9 }, 'bad-config', /n_layers is 1000000000/],
+    ['qwen2', { 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 0 }, 'bad-config', /rope_factor is 0/],
+  ];
+  for (const [architecture, meta, code, message] of cases)
+    assert.throws(() => configOf(architecture, meta), { code, message }, `${architecture} ${JSON.stringify(meta)}`);
+});
+
+test('tables of rotary factors that do not belong together are refused', async () => {
+  const seed = ggufs.find(({ meta }) => meta[0][1].value === 'phi3');
+  const without = (/** @type {string} */ name) => ({
+    ...seed,
+    tensors: seed.tensors.filter((t) => t.name !== `rope_factors_${name}.weight`),
+  });
+  await refused(load(ggufBytes(without('short'))), 'missing-tensor', /rope_factors_short\.weight is missing/);
+  await refused(load(ggufBytes(without('long'))), 'missing-tensor', /rope_factors_long\.weight is missing/);
+  const with3 = { ...seed, tensors: [{ name: 'rope_freqs.weight', shape: [4], type: 'F32' }, ...seed.tensors] };
+  await refused(load(ggufBytes(with3)), 'unsupported', /rope_freqs\.weight beside other tables/);
+  const wide = seed.tensors.map((t) => (t.name.startsWith('rope') ? { ...t, shape: [8] } : t));
+  await refused(
+    load(ggufBytes({ ...seed, tensors: wide })),
+    'bad-shape',
+    /has 8 factors, expected one for each pair of rope\.dimension_count, 4/,
+  );
+  const yarn = { ...seed, meta: [...seed.meta, ['phi3.rope.scaling.type', text('yarn')]] };
+  await refused(load(ggufBytes(yarn)), 'unsupported', /phi3\.rope\.scaling "yarn" together/);
+});
+
+describe('every shared GGUF of these architectures', { skip: noShared }, () => {
+  const root = join(shared ?? '', 'cases/gguf');
+  if (!shared || !existsSync(root)) return;
+  for (const name of readdirSync(root).filter((each) => existsSync(join(root, each, 'case.json')))) {
+    const c = openCase(name, root);
+    if (!Object.hasOwn(ARCHITECTURES, c.about.architecture)) continue;
+    test(name, async () => {
+      const model = await load(c.source, { dtype: 'f32' });
+      const { logits } = await model.forward(c.about.input_ids);
+      assert.ok(distance(logits.data, c.array('logits')) <= 2e-4);
+      const { ids } = await collect(
+        model.generate(c.about.greedy.prompt, { temperature: 0, maxTokens: 32, ignoreEos: true }),
+      );
+      assert.deepEqual(ids, c.about.greedy.next);
+      for (const { tokenize } of Object.values(c.about.llama_cpp))
+        for (const [i, want] of (tokenize ?? []).entries())
+          assert.deepEqual(await model.encode(c.about.tokenize_samples[i], { addSpecialTokens: false }), want);
+      model.dispose();
+    });
+  }
 });

@@ -6,6 +6,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { StepBuffer } from '../../web/lib/run/generate.js';
 import { openCheckpoint } from '../../web/lib/formats/source.js';
+import { Tokenizer as Library } from '@huggingface/tokenizers';
+import { Texts } from '../../web/lib/formats/texts.js';
+import { ggufTokenizer } from '../../web/lib/formats/vocab.js';
 import { bool, f32s, i32s, text, texts, u32, writeGguf } from '../../web/lib/formats/write_gguf.js';
 import { Tokenizer } from '../../web/lib/tokenizer.js';
 import { json, noShared, refused, shared, stories, top } from './helpers.js';
@@ -40,6 +43,81 @@ test("a GGUF vocabulary gives llama.cpp's ids with each of its split patterns", 
     const tokenizer = await Tokenizer.load(writeGguf({ ...meta, 'tokenizer.ggml.pre': text(pre) }, []));
     strings.forEach((s, i) => assert.deepEqual(tokenizer.encode(s, plain), ids[i], `${pre}: ${JSON.stringify(s)}`));
   }
+});
+
+// Worked out by hand from the patterns in llama.cpp's llama-vocab.cpp.
+test('each name of a split pattern splits a text at its places', async () => {
+  const s = "HelloWorld's 1234, (x)`y  z";
+  /** @type {Record<string, string>} */
+  const want = {
+    'gpt-2': "HelloWorld|'s| 1234|,| (|x|)`|y| | z",
+    olmo: "HelloWorld|'s| 1234|,| (|x|)`|y| | z",
+    dbrx: "HelloWorld|'s| |123|4|,| (|x|)`|y| | z",
+    stablelm2: "HelloWorld|'s| |1|2|3|4|,| (|x|)`|y| | z",
+    starcoder: "HelloWorld|'s| |1|2|3|4|,| (|x|)`|y| | z",
+    tekken: "Hello|World|'s| |1|2|3|4|,| (|x|)`|y| | z",
+    llama4: "Hello|World's| |123|4|,| (|x|)`|y| | z",
+    'poro-chat': "HelloWorld's| 1234|, (|x|)|`y| | z",
+    falcon: "HelloWorld|'|s| |123|4|,| |(|x|)`|y| | z",
+    default: "HelloWorld|'|s| |123|4|,| |(|x|)|`|y| | z",
+  };
+  for (const [pre, pieces] of Object.entries(want)) {
+    const meta = new Map(
+      /** @type {[string, any][]} */ ([
+        ['tokenizer.ggml.model', 'gpt2'],
+        ['tokenizer.ggml.tokens', Texts.from(['a'])],
+        ['tokenizer.ggml.merges', []],
+        ['tokenizer.ggml.pre', pre],
+      ]),
+    );
+    /** @type {string[]} */
+    const warnings = [];
+    const { json: object } = /** @type {any} */ (await ggufTokenizer('x', meta, warnings));
+    const library = /** @type {any} */ (new Library(object, {}));
+    const split = library.pre_tokenizer.pre_tokenize([s]).join('|').replaceAll('\u0120', ' ');
+    assert.equal(split, pieces, pre);
+    assert.deepEqual(warnings, []);
+    if (pre === 'gpt-2') {
+      meta.set('tokenizer.ggml.pre', 'of another world');
+      const { json: other } = /** @type {any} */ (await ggufTokenizer('x.gguf', meta, warnings));
+      assert.deepEqual(other, object);
+      assert.match(warnings[0], /^x\.gguf: tokenizer\.ggml\.pre "of another world" is not known/);
+    }
+  }
+});
+
+test('a vocabulary of the Unigram kind takes the best path, and one of each kind ends at control tokens', async () => {
+  const tokens = ['<pad>', '</s>', '<unk>', '\u2581', 'a', 'b', 'ab', '\u2581a', 'bb', '<end_of_turn>', '<|im_end|>'];
+  const meta = {
+    'tokenizer.ggml.model': text('t5'),
+    'tokenizer.ggml.tokens': texts(tokens),
+    'tokenizer.ggml.scores': f32s([0, 0, 0, -2, -4, -4, -6, -3, -9, 0, -1]),
+    'tokenizer.ggml.token_type': i32s([3, 3, 2, 1, 1, 1, 1, 1, 1, 3, 1]),
+    'tokenizer.ggml.remove_extra_whitespaces': bool(true),
+  };
+  const tokenizer = await Tokenizer.load(writeGguf(meta, []));
+  // -3 - 4 is better than -2 - 6; bb is worse than b b; the unknown x is one token
+  assert.deepEqual(tokenizer.encode('ab'), [7, 5, 1]);
+  assert.deepEqual(tokenizer.encode(' abb  xx ', plain), [7, 5, 5, 3, 2]);
+  assert.equal(tokenizer.decode(tokenizer.encode('ab ab', plain)), 'ab ab');
+  const spaces = await Tokenizer.load(
+    writeGguf({ ...meta, 'tokenizer.ggml.remove_extra_whitespaces': bool(false) }, []),
+  );
+  assert.deepEqual(spaces.encode('a  a', plain), [7, 3, 7]);
+  for (const [key, value] of /** @type {[string, any][]} */ ([
+    ['scores', f32s([0])],
+    ['scores', f32s(tokens.map(() => -Infinity))],
+    ['eos_token_id', u32(11)],
+    ['unknown_token_id', u32(99)],
+    ['token_type', i32s([1])],
+  ]))
+    await refused(Tokenizer.load(writeGguf({ ...meta, [`tokenizer.ggml.${key}`]: value }, [])), 'bad-tokenizer');
+  const list = new Map(Object.entries(meta).map(([key, { value }]) => [key, value]));
+  list.set('tokenizer.ggml.tokens', Texts.from(tokens));
+  list.set('tokenizer.ggml.add_eos_token', false);
+  const { special, json: object } = /** @type {any} */ (await ggufTokenizer('x', list));
+  assert.deepEqual(special, { bos: null, eos: [1, 9], addBos: false }, 'an ordinary token <|im_end|> is none');
+  assert.equal(object.post_processor, null);
 });
 
 test('the shipped vocabulary encodes a text with its begin token and decodes every text to itself', async () => {
