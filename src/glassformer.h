@@ -28,6 +28,7 @@
     E(qk_norm_span, "head", "each_head", "projection")                                                                 \
     E(ffn, "relu", "gelu_erf", "gelu_tanh", "swiglu", "silu", "reglu", "geglu_erf", "geglu_tanh")                      \
     E(position, "none", "sinusoidal", "learned", "rope", "alibi")                                                      \
+    E(sinusoid_pairs, "adjacent", "half")                                                                              \
     E(rope_pairs, "half", "adjacent")                                                                                  \
     E(rope_scaling, "none", "linear", "llama3", "yarn", "dynamic", "longrope")
 enum { GF_DECODER, GF_ENCODER, GF_ENCODER_DECODER };
@@ -39,6 +40,8 @@ enum { GF_QK_RMSNORM, GF_QK_LAYERNORM };
 enum { GF_SPAN_HEAD, GF_SPAN_EACH_HEAD, GF_SPAN_PROJECTION };
 enum { GF_RELU, GF_GELU_ERF, GF_GELU_TANH, GF_SWIGLU, GF_SILU, GF_REGLU, GF_GEGLU_ERF, GF_GEGLU_TANH };
 enum { GF_POS_NONE, GF_POS_SINUSOIDAL, GF_POS_LEARNED, GF_POS_ROPE, GF_POS_ALIBI };
+/* Sines and cosines in turn (Vaswani 2017), or first all sines and then all cosines (Marian). */
+enum { GF_SINUSOID_ADJACENT, GF_SINUSOID_HALF };
 /* GF_ROPE_HALF, GF_ROPE_ADJACENT: kernels.h */
 enum {
     GF_ROPE_SCALING_NONE,
@@ -85,7 +88,10 @@ enum {
     X(int32_t, qk_norm_kind, GF_QK_RMSNORM, 0, 1)                                                                      \
     X(int32_t, qk_norm_span, GF_SPAN_HEAD, 0, 2)                                                                       \
     X(int32_t, position, GF_POS_ROPE, 0, 4)                                                                            \
-    X(int32_t, position_offset, 0, 0, 1024) /* rows of a learned table before that of position 0 (OPT) */              \
+    X(int32_t, sinusoid_pairs, GF_SINUSOID_ADJACENT, 0, 1)                                                             \
+    X(int32_t, position_offset, 0, 0, 1024)  /* rows of a learned table before that of position 0 (OPT) */             \
+    X(int32_t, relative_buckets, 0, 0, 1024) /* of distances, with a learned bias of the scores (T5); 0: none */       \
+    X(int32_t, relative_max_distance, 128, 1, 65536) /* from here on all are in the last bucket */                     \
     X(float, rope_theta, 10000, 1e-6, 1e12)                                                                            \
     X(float, rope_local_theta, 0, 0, 1e12) /* of layers with a window; 0: the same */                                  \
     X(int32_t, rotary_dim, 0, 0, 1 << 12)  /* components of each head that rotate, the first ones; 0: all */           \
@@ -154,6 +160,9 @@ enum {
     X(c->position != GF_POS_LEARNED || c->context_length <= 16777216,                                                  \
       "{context_length} is more than 16777216, the longest table of learned positions")                                \
     X(c->position == GF_POS_LEARNED || c->position_offset == 0, "{position_offset} needs learned positions")           \
+    X(c->relative_buckets == 0 || c->relative_buckets >= 4, "{relative_buckets} is below 4")                           \
+    X(2 * c->relative_max_distance > c->relative_buckets,                                                              \
+      "{relative_max_distance} is not above half of {relative_buckets}")                                               \
     X(c->kind != GF_ENCODER_DECODER || c->n_encoder_layers > 0, "an encoder_decoder needs n_encoder_layers above 0")   \
     X(c->kind == GF_ENCODER_DECODER || c->n_encoder_layers == 0,                                                       \
       "{n_encoder_layers} does not fit {kind}: only an encoder_decoder has encoder layers of its own")                 \

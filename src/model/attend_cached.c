@@ -6,6 +6,7 @@
 #include "kernels/kernels.h" /* gf_attn_scores, gf_softmax, gf_attn_mix */
 #include "model/config.h"    /* gf_score_scale */
 #include "model/position.h"  /* gf_alibi_slope */
+#include "model/relative.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static void hide(const struct gf_attend *a, float *s, int32_t row, int32_t from,
         if (!a->mask[j]) s[j] = -INFINITY;
 }
 
-/* The scores of the keys from .. to - 1 of one row, after the scale: the soft cap and ALiBi's distances. */
+/* The scores of the keys from .. to - 1 of one row, after the scale: the soft cap, ALiBi's distances and the relative
+ * position bias. */
 static void adjust(const struct gf_attend *a, float *s, int32_t row, int32_t head, int32_t from, int32_t to) {
     const struct gf_config *c = a->p->cfg;
     if (c->score_softcap > 0) {
@@ -44,6 +46,7 @@ static void adjust(const struct gf_attend *a, float *s, int32_t row, int32_t hea
         const float slope = gf_alibi_slope(c, head);
         for (int32_t j = from; j < to; j++) s[j] -= slope * (float)abs(a->pos0 + row - j);
     }
+    if (a->relative) gf_relative_add(c, a->relative, head, s, a->pos0 + row, from, to);
 }
 
 static int pattern_edited(const struct gf_attend *a) {
@@ -59,7 +62,7 @@ static void attend_queries(const struct gf_attend *a, int32_t kv_head, int32_t m
     struct gf_observe *o = p->observe;
     const int32_t ld = p->scores_ld, d = c->d_head;
     const float scale = gf_score_scale(c);
-    const int adjusted = c->score_softcap > 0 || a->alibi;
+    const int adjusted = c->score_softcap > 0 || a->alibi || a->relative;
     float *s = p->scores + (int64_t)kv_head * MAX_QUERIES * ld;
     /* keys before the window's first block matter only if an edit may give them weight */
     const int32_t b0 = pattern_edited(a) ? 0 : keys_from(a, row_of[0]) / GF_KV_BLOCK,

@@ -11,11 +11,12 @@ struct gf_attend {
     const struct gf_kv *kv;
     const uint8_t *mask; /* [n_keys], 0: no row sees this key; NULL: no mask */
     int32_t causal, window, alibi;
-    int32_t row0, n; /* rows of the pass */
-    int32_t pos0;    /* position of row0 */
-    int32_t n_keys;  /* keys in the cache */
-    const float *q;  /* [n, ldq] */
-    float *z;        /* [n, ldz] */
+    const float *relative; /* as in gf_pass; NULL: none */
+    int32_t row0, n;       /* rows of the pass */
+    int32_t pos0;          /* position of row0 */
+    int32_t n_keys;        /* keys in the cache */
+    const float *q;        /* [n, ldq] */
+    float *z;              /* [n, ldz] */
     int32_t ldq, ldz;
 };
 

@@ -4,6 +4,7 @@
 #include "kernels/wide.h"    /* gf_softmax_wide */
 #include "model/config.h"    /* gf_score_scale */
 #include "model/position.h"  /* gf_alibi_slope */
+#include "model/relative.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static void whole_pattern(const struct gf_whole *a, float *pattern, float *slope
         float *row = pattern + (int64_t)i * width;
         const int32_t first = whole_from(a, i0 + i) - from, end = whole_to(a, i0 + i) - from;
         for (int32_t j = first; a->alibi && j < end; j++) row[j] -= slope * (float)abs(i0 + i - from - j);
+        if (a->relative) gf_relative_add(c, a->relative, head, row, i0 + i - from, first, end);
         for (int32_t j = first; a->mask && j < end; j++)
             if (!a->mask[from + j]) row[j] = -INFINITY;
         gf_softmax_wide(row + first, row + first, end - first);
@@ -63,7 +65,8 @@ void gf_attend_whole(const struct gf_whole *a) {
         }
 }
 
-void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *dq, float *dk, float *dv) {
+void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *dq, float *dk, float *dv,
+                              float *drelative) {
     const struct gf_config *c = a->p->cfg;
     const gf_gemm_fn gemm = a->p->training->gemm;
     const int32_t d = c->d_head, group = c->n_heads / c->n_kv_heads;
@@ -85,6 +88,7 @@ void gf_attend_whole_backward(const struct gf_whole *a, const float *dz, float *
                 float sum = 0;
                 for (int32_t j = 0; j < d; j++) sum += dzr[j] * zr[j];
                 for (int32_t j = 0; j < width; j++) ds[row + j] = pattern[row + j] * (ds[row + j] - sum);
+                if (a->relative) gf_relative_gather(c, drelative, h, ds + row, i + r - from, 0, width);
                 for (int32_t j = 0; c->score_softcap > 0 && j < width; j++) ds[row + j] *= slopes[row + j];
             }
             gemm(0, 0, m, d, width, scale, ds, width, a->k + key, a->ldk, 0, dq + query, a->ldq);

@@ -5,8 +5,8 @@
  *
  * Sources: Vaswani 2017 section 3.2; grouped queries, Ainslie et al. 2023; sliding window, Jiang et al. 2023 (query i
  * sees keys i - window + 1 .. i); q and k norms, Henry et al. 2020; clip_qkv, MPT and OLMo; soft caps of scores, Gemma
- * 2. Rotation happens after projection and before the cache; window, rotation and frequencies may differ from layer to
- * layer. */
+ * 2; relative position bias, relative.c. Rotation happens after projection and before the cache; window, rotation and
+ * frequencies may differ from layer to layer. */
 #include "model/attention.h"
 #include "kernels/kernels.h" /* gf_rope */
 #include "model/attend_cached.h"
@@ -27,6 +27,7 @@ static struct gf_whole whole_self(const struct gf_pass *p, int32_t layer, const 
                              .causal = p->causal,
                              .window = gf_layer_window(c, layer),
                              .alibi = c->position == GF_POS_ALIBI && c->use_position,
+                             .relative = p->relative,
                              .n = g->n,
                              .n_keys = g->n,
                              .q = at,
@@ -188,6 +189,7 @@ static void attend(const struct gf_pass *p, int32_t layer, const struct gf_bufs 
                                     .causal = p->causal,
                                     .window = gf_layer_window(c, layer),
                                     .alibi = c->position == GF_POS_ALIBI && c->use_position,
+                                    .relative = p->relative,
                                     .n = g->n,
                                     .pos0 = g->pos0,
                                     .n_keys = g->pos0 + g->n};
@@ -301,7 +303,7 @@ void gf_attention_backward(const struct gf_pass *p, int32_t layer, const struct 
         const struct gf_seg *seg = &p->segs[i];
         const struct gf_whole a = whole_self(p, layer, seg, row, b->qkv, b->z);
         float *dq = g->qkv + (int64_t)row * ld;
-        gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq, dq + wq, dq + wq + wkv);
+        gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq, dq + wq, dq + wq + wkv, g->relative);
         if (gf_layer_rotates(c, layer)) rotate_backward(p, layer, dq, ld, seg->n);
     }
     if (c->qk_norm) {
@@ -324,7 +326,7 @@ void gf_cross_attention_backward(const struct gf_pass *p, const struct gf_attn *
         const struct gf_seg *seg = &p->segs[i];
         const struct gf_whole a = whole_cross(p, seg, row, b->cross_q, b->cross_kv, b->cross_z);
         float *dk = g->cross_kv + (int64_t)seg->source0 * 2 * wkv;
-        gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq + (int64_t)row * wq, dk, dk + wkv);
+        gf_attend_whole_backward(&a, g->z + (int64_t)row * wq, dq + (int64_t)row * wq, dk, dk + wkv, NULL);
     }
     gf_linear_backward(p, &w->in, &dw->in, g->in, 0, dq, x, n);
     gf_linear_backward(p, &w->kv, &dw->kv, g->memory, 1, g->cross_kv, t->memory, t->n_memory);

@@ -42,7 +42,8 @@ void gf_embed_forward(const struct gf_pass *p, const struct gf_weights *w, const
         add_positions(p, w, x, e->pos);
     if (!c->embed_norm) return;
     if (e->sum != x) memcpy(e->sum, x, (size_t)p->n * (size_t)d * sizeof *x);
-    gf_norm_forward(p, &w->embed_norm, -1, GF_P_LN_EMBED_SCALE, GF_P_LN_EMBED, x, e->sum, e->mean, e->rstd, p->n);
+    gf_norm_forward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm, -1, GF_P_LN_EMBED_SCALE, GF_P_LN_EMBED, x,
+                    e->sum, e->mean, e->rstd, p->n);
 }
 
 void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, struct gf_weights *dw,
@@ -53,7 +54,9 @@ void gf_embed_backward(const struct gf_pass *p, const struct gf_weights *w, stru
     float *embed = encoder && !c->shared_embedding ? dw->encoder_embed.data : dw->embed.data;
     float *learned = encoder ? dw->encoder_position : dw->position;
     if (c->embed_norm)
-        gf_norm_backward(p, &w->embed_norm, &dw->embed_norm, GF_P_LN_EMBED, dx, 0, dx, e->sum, e->mean, e->rstd, p->n);
+        gf_norm_backward(p, encoder ? &w->encoder_embed_norm : &w->embed_norm,
+                         encoder ? &dw->encoder_embed_norm : &dw->embed_norm, GF_P_LN_EMBED, dx, 0, dx, e->sum, e->mean,
+                         e->rstd, p->n);
     const float *from = dx;
     if (c->use_position && c->position == GF_POS_LEARNED)
         for (int32_t i = 0; i < p->n_segs; i++)

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "kernels/kernels.h" /* gf_mat_bytes, gf_mat_bind, gf_mat_put, gf_mat_get_row */
+#include "model/relative.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,24 @@ static uint64_t lay_out_matrix(struct gf_model *m, int32_t i, int32_t end, const
     return total;
 }
 
+/* Whether the model has this stack of blocks. */
+static int has_stack(const struct gf_config *c, int32_t stack) {
+    return c->kind == GF_ENCODER_DECODER || (c->kind == GF_ENCODER) == (stack == GF_STACK_ENCODER);
+}
+
+/* Lay out the biases of the scores by distance, after the tensors. */
+static uint64_t lay_out_biases(struct gf_model *m, int bind) {
+    const uint64_t bytes =
+        gf_mul_u64(gf_mul_u64((uint64_t)m->cfg.n_heads, sizeof(float)), (uint64_t)gf_relative_width(&m->cfg));
+    uint64_t total = 0;
+    for (int32_t stack = 0; bytes && stack < 2; stack++) {
+        if (!has_stack(&m->cfg, stack)) continue;
+        total = gf_add_u64(total, gf_arena_share(bytes));
+        if (bind) m->relative[stack] = gf_arena_take(&m->arena, bytes);
+    }
+    return total;
+}
+
 /* Lay out every tensor. Without `bind` only the sizes are summed; with it the arena exists and the pointers are set.
  * Returns the number of bytes. */
 static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
@@ -86,7 +105,7 @@ static uint64_t lay_out(struct gf_model *m, const uint8_t *dtypes, int bind) {
         }
         i = end;
     }
-    return total;
+    return gf_add_u64(total, lay_out_biases(m, bind));
 }
 
 struct gf_model *gf_model_open(const struct gf_config *cfg, const uint8_t *dtypes, struct gf_error *err) {
@@ -149,6 +168,12 @@ int32_t gf_model_seal(struct gf_model *m, struct gf_error *err) {
     for (int32_t i = 0; i < m->n_slots; i++)
         if (!m->loaded[i] && m->slots[i].t.tied_to < 0)
             return gf_fail(err, GF_ERR_MISSING, "%s is missing", m->slots[i].t.name);
+    for (int32_t stack = 0; stack < 2; stack++) {
+        const int own_encoder = stack == GF_STACK_ENCODER && m->cfg.kind == GF_ENCODER_DECODER;
+        if (m->relative[stack])
+            gf_relative_spread(&m->cfg, stack == GF_STACK_ENCODER, m->relative[stack],
+                               own_encoder ? m->w.encoder_relative : m->w.relative);
+    }
     m->sealed = 1;
     return GF_OK;
 }

@@ -19,6 +19,7 @@ struct gf_model {
     struct gf_loading *loading;
     struct gf_pool *pool;
     struct gf_arena arena;
+    float *relative[2]; /* by enum gf_stack: biases of the scores by distance (relative.h); NULL: none */
 };
 
 /* The matrix of the logits: the head, or the embedding if they are tied. */

@@ -78,7 +78,8 @@ struct gf_back {
     float *first; /* [n, d_model] parallel_residual: of the first input, until the second is known */
     float *qkv, *z, *ffn_pre, *ffn_post;
     float *cross_kv;
-    float *memory; /* [source rows, d_model] of the encoder's output, summed over the decoder's layers */
+    float *memory;   /* [source rows, d_model] of the encoder's output, summed over the decoder's layers */
+    float *relative; /* [n_heads, gf_relative_width] of the biases by distance, summed over the layers */
 };
 
 struct gf_pass {
@@ -92,6 +93,7 @@ struct gf_pass {
     struct gf_trace *trace;             /* or NULL */
     struct gf_pool *pool;               /* or NULL */
     const struct gf_training *training; /* or NULL */
+    const float *relative;              /* biases of the scores by distance (relative.h), or NULL */
     void *matmul_scratch;               /* gf_matmul_scratch(n, widest) bytes */
     float *scores;                      /* [n_kv_heads][4][scores_ld] */
     int32_t scores_ld;                  /* most keys, a multiple of GF_KV_BLOCK */

@@ -200,6 +200,11 @@ void gf_roster_walk(const struct gf_config *cfg, struct gf_weights *w, gf_roster
         if (two) table(&k, "encoder.position.weight", AT(w, encoder_position), positions, c->d_model);
         table(&k, "position.weight", AT(w, position), positions, c->d_model);
     }
+    if (c->relative_buckets) {
+        if (two) table(&k, "encoder.relative_bias.weight", AT(w, encoder_relative), c->relative_buckets, c->n_heads);
+        table(&k, "relative_bias.weight", AT(w, relative), c->relative_buckets, c->n_heads);
+    }
+    if (c->embed_norm && two) norm(&k, "encoder.embed_norm", AT(w, encoder_embed_norm), GF_C_NORM);
     if (c->embed_norm) norm(&k, "embed_norm", AT(w, embed_norm), GF_C_NORM);
     if (two) {
         stack(&k, "encoder.", GF_STACK_ENCODER, w ? w->encoder_blocks : NULL, c->n_encoder_layers, 0);

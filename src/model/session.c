@@ -244,7 +244,8 @@ static void run_stack(struct gf_session *s, int32_t stack, const struct gf_seg *
                         .pool = m->pool,
                         .matmul_scratch = s->matmul_scratch,
                         .scores = s->scores,
-                        .scores_ld = s->scores_ld};
+                        .scores_ld = s->scores_ld,
+                        .relative = c->use_position ? m->relative[stack] : NULL};
     struct gf_bufs *b = &s->bufs;
     gf_embed_forward(&p, &m->w, &s->embedded, b->resid_pre, ids);
     gf_mark(s->trace, stack, -1, GF_OP_EMBED);

@@ -9,6 +9,7 @@
 #include "model/head.h"
 #include "model/norm.h"
 #include "model/position.h"
+#include "model/relative.h"
 #include "train/loss.h"
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,7 @@ static void plan_back(struct gf_graph *g, struct gf_back *b, int32_t n, int32_t 
     take(g, &b->ffn_pre, n, gf_ffn_gated(c) ? 2 * c->d_ff : c->d_ff, carve);
     take(g, &b->ffn_post, n, c->d_ff, carve);
     if (n_source) take(g, &b->cross_kv, n_source, 2 * wkv, carve);
+    take(g, &b->relative, c->n_heads, gf_relative_width(c), carve);
 }
 
 static void plan_embedded(struct gf_graph *g, struct gf_embedded *e, int32_t n, int carve) {
@@ -106,6 +108,7 @@ static void plan(struct gf_graph *g, int carve) {
     const int projected = gf_embed_projected(c);
     g->bytes = 0;
     take(g, &g->table, c->context_length, gf_position_width(c), carve);
+    take(g, &g->relative, c->n_heads, gf_relative_width(c), carve);
     plan_embedded(g, &g->decoder_embedded, n, carve);
     take(g, &g->drows, projected ? n : 0, gf_embed_width(c), carve);
     take(g, &g->projected, projected ? LOSS_ROWS : 0, gf_embed_width(c), carve);
@@ -122,6 +125,7 @@ static void plan(struct gf_graph *g, int carve) {
     for (int32_t l = 0; l < c->n_layers; l++) x = plan_layer(g, &g->decoder[l], x, n, m, carve);
     plan_back(g, &g->back, n, m, carve);
     if (!m) return;
+    take(g, &g->relative_encoder, c->n_heads, gf_relative_width(c), carve);
     take(g, &g->memory, m, d, carve);
     take(g, &g->dmemory, m, d, carve);
     take(g, &g->memory_mean, m, 1, carve);
@@ -186,7 +190,11 @@ static void backward_stack(const struct gf_pass *p, const struct gf_weights *w, 
                            const struct gf_embedded *e, float *drows, const int32_t *ids, const struct gf_block *blocks,
                            struct gf_block *dblocks, const struct gf_bufs *bufs, int32_t n_layers,
                            struct gf_back *back) {
+    const struct gf_config *c = p->cfg;
+    const int encoder = p->stack == GF_STACK_ENCODER;
+    if (p->relative) memset(back->relative, 0, (size_t)c->n_heads * (size_t)gf_relative_width(c) * sizeof(float));
     for (int32_t l = n_layers - 1; l >= 0; l--) gf_block_backward(p, l, &blocks[l], &dblocks[l], &bufs[l], back);
+    if (p->relative) gf_relative_fold(c, encoder, encoder ? dw->encoder_relative : dw->relative, back->relative);
     gf_dropout(p, -1, 0, back->resid, back->resid);
     gf_embed_backward(p, w, dw, e, drows, back->resid, ids);
 }
@@ -240,8 +248,16 @@ static void forward(struct gf_graph *g, struct run *r, const struct gf_weights *
                           .segs = g->segs,
                           .n_segs = batch->n_seqs,
                           .training = &r->t};
+    if (c->relative_buckets && c->use_position) {
+        gf_relative_spread(c, 0, g->relative, w->relative);
+        p->relative = g->relative;
+    }
     if (two) {
         *e = *p;
+        if (p->relative) {
+            gf_relative_spread(c, 1, g->relative_encoder, w->encoder_relative);
+            e->relative = g->relative_encoder;
+        }
         e->stack = GF_STACK_ENCODER;
         e->causal = 0;
         e->n = batch->n_source;

@@ -29,6 +29,7 @@ struct gf_graph { /* the activations of one batch; each batch that runs at the s
     struct gf_back back, back_encoder;
     struct gf_seg *segs, *source_segs; /* [max_seqs] */
     float *table, *work;
+    float *relative, *relative_encoder; /* biases of the scores by distance, of the present weights (relative.h) */
     struct gf_embedded decoder_embedded, encoder_embedded;
     float *drows;                          /* gradient of the embedding before its projection */
     float *projected, *dprojected;         /* [LOSS_ROWS, d_embed] hidden states before the head */

@@ -28,6 +28,12 @@
 #define gf_score_scale              gf64_score_scale
 #define gf_position_reach           gf64_position_reach
 #define gf_alibi_slope              gf64_alibi_slope
+#define gf_relative_bucket          gf64_relative_bucket
+#define gf_relative_width           gf64_relative_width
+#define gf_relative_spread          gf64_relative_spread
+#define gf_relative_add             gf64_relative_add
+#define gf_relative_gather          gf64_relative_gather
+#define gf_relative_fold            gf64_relative_fold
 #define gf_head_forward             gf64_head_forward
 #define gf_head_backward            gf64_head_backward
 #define gf_graph_lacks              gf64_graph_lacks
@@ -130,6 +136,7 @@
 #include "../../src/model/linear.c"
 #include "../../src/model/norm.c"
 #include "../../src/model/position.c"
+#include "../../src/model/relative.c"
 #include "../../src/model/roster.c"
 #include "../../src/train/graph.c"
 #include "../../src/train/loss.c"
@@ -322,6 +329,8 @@ static void gradients_of_further_families_match_central_differences(void) {
     VARIANT("narrower embedding, offset positions, post-norm", gpt2(&c), c.d_embed = 6, c.position_offset = 2,
             c.norm_placement = GF_POST_NORM, c.final_norm = 0, c.ffn = GF_RELU);
     VARIANT("wider embedding, untied", c.d_embed = 10, c.tie_word_embeddings = 0);
+    VARIANT("relative bias beside rotation, soft cap, window", c.relative_buckets = 6, c.relative_max_distance = 5,
+            c.score_softcap = 0.7, c.n_layers = 2, c.sliding_window = 4, c.n_heads = 4);
 }
 
 static void gradients_of_encoder_decoders_match_central_differences(void) {
@@ -330,6 +339,13 @@ static void gradients_of_encoder_decoders_match_central_differences(void) {
             c.position = GF_POS_LEARNED, c.bias_head = 0);
     VARIANT("pre-norm, final norm, swiglu, grouped, rope", c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 1,
             c.n_heads = 4);
+    VARIANT("T5: relative bias, rmsnorm, geglu_tanh", c.kind = GF_ENCODER_DECODER, c.n_encoder_layers = 2,
+            c.position = GF_POS_NONE, c.relative_buckets = 8, c.relative_max_distance = 6, c.scale_scores = 0,
+            c.d_head = 3, c.ffn = GF_GEGLU_TANH, c.logit_scale = 0.35);
+    VARIANT("Marian: sinusoids in halves, silu", original(&c), c.sinusoid_pairs = GF_SINUSOID_HALF, c.ffn = GF_SILU,
+            c.embedding_scale = 2, c.tie_word_embeddings = 1);
+    VARIANT("BART: norms of both embeddings, offset positions", original(&c), c.position = GF_POS_LEARNED,
+            c.position_offset = 2, c.embed_norm = 1, c.tie_word_embeddings = 1, c.ffn = GF_GELU_ERF);
     VARIANT("pre-norm, layernorm, gelu_tanh, biases", original(&c), c.norm_placement = GF_PRE_NORM, c.final_norm = 1,
             c.ffn = GF_GELU_TANH);
 }

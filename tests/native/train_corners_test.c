@@ -339,6 +339,8 @@ static void only_plain_gpt2_and_llama_get_hugging_face_folders(void) {
     OWN(llama, c.bias_qkv = 1);
     OWN(llama, c.qk_norm = 1);
     OWN(llama, c.sliding_window = 8);
+    OWN(llama, c.relative_buckets = 8);
+    OWN(gpt2, (c.position = GF_POS_SINUSOIDAL, c.sinusoid_pairs = GF_SINUSOID_HALF));
     OWN(llama, c.embedding_scale = 2);
     OWN(llama, c.tie_word_embeddings = 0);
     OWN(llama, c.norm_placement = GF_POST_NORM);

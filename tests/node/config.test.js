@@ -133,7 +133,16 @@ const anyConfig = fc
       .map(({ missing, alone, common }) => {
         const all = { ...base, ...fields };
         // likewise fields that few architectures have
-        const rare = ['position_offset', 'd_embed', 'shared_norm', 'parallel_residual', 'rope_local_theta'];
+        const rare = [
+          'position_offset',
+          'relative_buckets',
+          'relative_max_distance',
+          'sinusoid_pairs',
+          'd_embed',
+          'shared_norm',
+          'parallel_residual',
+          'rope_local_theta',
+        ];
         if (common) for (const name of [...rare, 'rotary_dim', 'rope_scaling', 'norm_placement']) delete all[name];
         // where an encoder or a decoder only is tried, fields of encoder-decoders would refuse nearly every case
         if (alone && all.kind !== 'encoder_decoder')
@@ -254,6 +263,11 @@ describe('C and JavaScript complete and refuse the same configurations', () => {
       [
         { position: 'learned', context_length: 16777217 },
         'context_length 16777217 is more than 16777216, the longest table of learned positions',
+      ],
+      [{ relative_buckets: 3 }, 'relative_buckets 3 is below 4'],
+      [
+        { relative_buckets: 32, relative_max_distance: 16 },
+        'relative_max_distance 16 is not above half of relative_buckets 32',
       ],
       [{ kind: 'encoder_decoder', n_encoder_layers: 0 }, 'an encoder_decoder needs n_encoder_layers above 0'],
       [

@@ -27,6 +27,8 @@ before(() => {
   mkdirSync(join(folder, 'node_modules/glassformer'), { recursive: true });
   symlinkSync(join(top, 'weights'), join(folder, 'node_modules/glassformer/weights'));
   cpSync(join(top, 'tests/golden/cases/t5_literal_untied'), join(folder, 'my-gpt'), { recursive: true });
+  cpSync(join(top, 'tests/golden/cases/t5'), join(folder, 't5-small'), { recursive: true });
+  cpSync(join(top, 'tests/golden/formats/unigram.json'), join(folder, 't5-small/tokenizer.json'));
   writeFileSync(
     join(folder, 'stories.txt'),
     'The cat sat on the mat. The dog sat on the log.\n<|endoftext|>\n'.repeat(200),

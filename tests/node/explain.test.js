@@ -43,6 +43,24 @@ const models = [
     'encoder-decoder, pre-norm, own embeddings',
     { ...small, kind: 'encoder_decoder', nEncoderLayers: 1, sharedEmbedding: false, position: 'learned', nKvHeads: 2 },
   ],
+  [
+    'T5',
+    {
+      ...small,
+      kind: 'encoder_decoder',
+      nEncoderLayers: 1,
+      position: 'none',
+      relativeBuckets: 8,
+      relativeMaxDistance: 5,
+      scaleScores: false,
+      logitScale: 0.3,
+      ffn: 'geglu_tanh',
+    },
+  ],
+  ['Marian', { ...original, sinusoidPairs: 'half', ffn: 'silu', biasHead: true }],
+  ['BART', { ...original, position: 'learned', positionOffset: 2, embedNorm: true, ffn: 'gelu_erf' }],
+  ['gates with ReLU, bias of distances beside rotation', { ...small, ffn: 'reglu', relativeBuckets: 8 }],
+  ['gates with GELU', { ...small, ffn: 'geglu_erf' }],
   ['an encoder', { ...gpt2, kind: 'encoder', causal: false, normPlacement: 'post' }],
   [
     'switched off: residual, scale, final norm',
@@ -187,7 +205,7 @@ async function comparesTerms(model, config, got, explain) {
     );
   }
   assert.equal(
-    got.terms.every((x) => x.times),
+    got.terms.every((x) => x.times || /relative_bias/.test(x.weight?.name ?? '')),
     /scores|hook_z/.test(at),
     `${at}: two factors made by the pass`,
   );

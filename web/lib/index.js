@@ -280,7 +280,11 @@ export async function depth(config, options = {}) {
  * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'|'silu'|'reglu'|'geglu_erf'|'geglu_tanh'} ffn  activation; those
  *   with glu have a gate matrix too
  * @property {'none'|'sinusoidal'|'learned'|'rope'|'alibi'} position
+ * @property {'adjacent'|'half'} sinusoidPairs  sines and cosines in turn, or all sines before all cosines
  * @property {number} positionOffset  rows of a learned table before that of position 0
+ * @property {number} relativeBuckets  of distances between query and key, each with a learned bias of the scores for
+ *   each head; 0: no such bias
+ * @property {number} relativeMaxDistance  the distance from which on all are in the last bucket
  * @property {number} ropeTheta  base of the rotary frequencies
  * @property {number} ropeLocalTheta  the same in layers with a window; 0: no other, and scaled as in all layers
  * @property {number} rotaryDim  components of each head that are rotated, the first ones; 0: all

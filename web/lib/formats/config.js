@@ -33,7 +33,11 @@ import { FIELDS, RULES, UNUSED } from './config_fields.js';
  * @property {'relu'|'gelu_erf'|'gelu_tanh'|'swiglu'|'silu'|'reglu'|'geglu_erf'|'geglu_tanh'} ffn  activation; those
  *   with glu have a gate matrix too
  * @property {'none'|'sinusoidal'|'learned'|'rope'|'alibi'} position
+ * @property {'adjacent'|'half'} sinusoid_pairs  sines and cosines in turn, or all sines before all cosines
  * @property {number} position_offset  rows of a learned table before that of position 0
+ * @property {number} relative_buckets  of distances between query and key, each with a learned bias of the scores for
+ *   each head; 0: no such bias
+ * @property {number} relative_max_distance  the distance from which on all are in the last bucket
  * @property {number} rope_theta  base of the rotary frequencies
  * @property {number} rope_local_theta  the same in layers with a window; 0: no other, and scaled as in all layers
  * @property {number} rotary_dim  components of each head that are rotated, the first ones; 0: all

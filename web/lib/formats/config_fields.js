@@ -57,7 +57,10 @@ export const FIELDS = {
   qk_norm_kind: { type: 'word', words: ['rmsnorm', 'layernorm'], default: 'rmsnorm' },
   qk_norm_span: { type: 'word', words: ['head', 'each_head', 'projection'], default: 'head' },
   position: { type: 'word', words: ['none', 'sinusoidal', 'learned', 'rope', 'alibi'], default: 'rope' },
+  sinusoid_pairs: { type: 'word', words: ['adjacent', 'half'], default: 'adjacent' },
   position_offset: { type: 'whole', least: 0, most: 1024, default: 0 },
+  relative_buckets: { type: 'whole', least: 0, most: 1024, default: 0 },
+  relative_max_distance: { type: 'whole', least: 1, most: 65536, default: 128 },
   rope_theta: { type: 'real', least: 0.000001, most: 1000000000000, default: 10000 },
   rope_local_theta: { type: 'real', least: 0, most: 1000000000000, default: 0 },
   rotary_dim: { type: 'whole', least: 0, most: 4096, default: 0 },
@@ -139,6 +142,11 @@ export const RULES = [
   {
     holds: (c) => c.position === 'learned' || c.position_offset === 0,
     sentence: '{position_offset} needs learned positions',
+  },
+  { holds: (c) => c.relative_buckets === 0 || c.relative_buckets >= 4, sentence: '{relative_buckets} is below 4' },
+  {
+    holds: (c) => 2 * c.relative_max_distance > c.relative_buckets,
+    sentence: '{relative_max_distance} is not above half of {relative_buckets}',
   },
   {
     holds: (c) => c.kind !== 'encoder_decoder' || c.n_encoder_layers > 0,

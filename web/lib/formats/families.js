@@ -2,10 +2,11 @@
 // map to ours
 //
 // A family's defaults are those of its configuration class in transformers. To add a family, add its entry to
-// families_llama.js or families_gpt.js, or here.
+// families_llama.js, families_gpt.js or families_seq2seq.js, or here.
 import { activation, nameIn, product } from './families_common.js';
 import { GPT_LIKE } from './families_gpt.js';
 import { LLAMA_LIKE } from './families_llama.js';
+import { SEQ2SEQ } from './families_seq2seq.js';
 
 /** @typedef {import('./families_common.js').Family} Family */
 
@@ -180,6 +181,7 @@ const plainGpt = {
 export const FAMILIES = {
   ...LLAMA_LIKE,
   ...GPT_LIKE,
+  ...SEQ2SEQ,
   'rlvr-from-scratch': rlvr,
   'bare-bones-ml-transformer': bareBones,
   'gpt-prenorm-erf': plainGpt,

@@ -12,9 +12,12 @@
  * @property {Record<string, string>} keys  key of config.json by field of Config, where the value is taken as it is
  * @property {Record<string, string>} [aliases]  other names of a key, as in the class's constructor: key by alias
  * @property {Json} base  fields that the family fixes, and its defaults for absent keys
- * @property {(json: Json, unsupported: Unsupported) => Json} [derive]  fields that are computed from one or more keys
+ * @property {(json: Json, unsupported: Unsupported, files?: Set<string>) => Json} [derive]  fields that are computed
+ *   from one or more keys, or from the names in the checkpoint, where there is one
  * @property {string[]} [reads]  further keys that `derive` reads
  * @property {string} [head]  name of the head in files, where it is another than lm_head.weight
+ * @property {boolean} [tied]  the head is tied unless config.json says otherwise, even where the checkpoint has one
+ * @property {RegExp} [skips]   names of copies and buffers, beyond those of all families
  * @property {string[]} [required]  fields that must be present, beyond those that every configuration needs
  * @property {(config: Config, json: Json, files: Set<string>) => import('./plan.js').Names} names
  *   of the tensors; `files` holds all names in the checkpoint
@@ -54,6 +57,7 @@ const ACTIVATIONS = {
   gelu_new: 'gelu_tanh',
   gelu_pytorch_tanh: 'gelu_tanh',
   gelu_fast: 'gelu_tanh',
+  swish: 'silu',
 };
 /**
  * The engine's name of an activation of transformers. Other names are returned as they are; completeConfig refuses the
@@ -69,7 +73,6 @@ export const activation = (name) =>
  */
 const GATED = {
   silu: 'swiglu',
-  swish: 'swiglu',
   relu: 'reglu',
   gelu_erf: 'geglu_erf',
   gelu_tanh: 'geglu_tanh',

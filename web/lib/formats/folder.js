@@ -3,7 +3,7 @@
 import { chatTemplate } from './chat_template.js';
 import { tokenIds } from './config.js';
 import { fail, show } from '../base/errors.js';
-import { readHfConfig } from './huggingface.js';
+import { readHfConfig, targetTokens } from './huggingface.js';
 import { planTensors } from './plan.js';
 import { checkShards, readSafetensors } from './safetensors.js';
 import { isBytes } from '../base/values.js';
@@ -62,6 +62,8 @@ export async function openFolder(opener, folder, overrides) {
   const checkpoint = await opener.weights(files, { config, tokenizer: tokenizer ?? undefined }, map);
   const eos = generation ? tokenIds(generation, 'eos_token_id', 'generation_config.json') : [];
   checkpoint.special.eos = [...new Set([...checkpoint.special.eos, ...eos])];
+  if (generation && checkpoint.config.kind === 'encoder_decoder')
+    Object.assign(checkpoint.special, targetTokens(generation, 'generation_config.json'));
   checkpoint.chatTemplate = chatTemplate(template);
   if (checkpoint.chatTemplate) {
     const { bos_token: bos, eos_token: eosToken } = tokenizerConfig ?? {};

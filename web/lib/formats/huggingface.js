@@ -16,7 +16,7 @@ import { placesByName } from './plan.js';
  * A config.json, read.
  * @typedef {object} HfModel
  * @property {Config} config
- * @property {{bos: number|null, eos: number[], addBos: boolean}} special  token ids
+ * @property {import('./source.js').Special} special  token ids
  * @property {(names: Set<string>) => Map<string, Place>} places  of the tensors, by name in the file; `names` holds all
  *   names in the checkpoint, from which a prefix is recognised
  * @property {(entry: Entry) => boolean} isBuffer  whether a tensor is not a weight and is skipped
@@ -109,6 +109,7 @@ export function readHfConfig(json, where = 'config.json', tensors) {
   if (typeof type !== 'string')
     fail('bad-config', `${where}: model_type is ${type === undefined ? 'missing' : show(type)}`);
   const begins = ['decoder_start_token_id', 'bos_token_id'].flatMap((key) => tokenIds(json, key, where));
+  /** @type {import('./source.js').Special} */
   const special = { bos: begins[0] ?? null, eos: tokenIds(json, 'eos_token_id', where), addBos: false };
   /** @type {string[]} */
   const warnings = [];
@@ -136,7 +137,7 @@ export function readHfConfig(json, where = 'config.json', tensors) {
     if (value !== false && !neutral.includes(value)) unsupported(key, value);
   }
   const fields = { ...family.base };
-  for (const [field, value] of Object.entries(family.derive?.(json, unsupported) ?? {}))
+  for (const [field, value] of Object.entries(family.derive?.(json, unsupported, tensors) ?? {}))
     if (value !== undefined) fields[field] = value;
   for (const [field, key] of Object.entries(family.keys)) {
     const value = json[key];
@@ -145,8 +146,10 @@ export function readHfConfig(json, where = 'config.json', tensors) {
   if (fields.rope_scaling) fields.context_length = contextLength(fields, json);
   const head = family.head ?? 'lm_head.weight';
   const tie = family.keys.tie_word_embeddings;
-  if (tensors && tie === 'tie_word_embeddings' && json[tie] === undefined) fields[tie] = !tensors.has(head);
+  if (tensors && tie === 'tie_word_embeddings' && json[tie] === undefined && !family.tied)
+    fields[tie] = !tensors.has(head);
   const config = completeConfig(fields, where, family.keys, family.required);
+  if (config.kind === 'encoder_decoder') Object.assign(special, targetTokens(json, where));
   for (const [key, value] of Object.entries(json)) {
     if (value && !used.includes(key) && !KNOWN_KEYS.test(key) && !Object.hasOwn(UNSUPPORTED_KEYS, key))
       warnings.push(`${where}: ${key} is not known and was not used`);
@@ -159,8 +162,27 @@ export function readHfConfig(json, where = 'config.json', tensors) {
       withTiedHeadName(placesByName(config, family.names(config, json, files), family.conventions), config, files),
     isBuffer: ({ name, shape }) =>
       BUFFERS.some((b) => b.test(name)) ||
+      (family.skips?.test(name) ?? false) ||
       (shape.length >= 2 && /(^|\.)attn\.bias$/.test(name)) ||
       (config.tie_word_embeddings && HEADS.includes(name) && isHeadShape(shape, config)),
+  };
+}
+
+/**
+ * The tokens that begin every target of an encoder-decoder, and those that never occur in one: from config.json, in
+ * newer checkpoints from generation_config.json.
+ * @param {Json} json
+ * @param {string} where  file name, for messages
+ * @returns {{start?: number[], never?: number[]}} without what the file does not say
+ */
+export function targetTokens(json, where) {
+  const [begin] = tokenIds(json, 'decoder_start_token_id', where);
+  const [forced] = tokenIds(json, 'forced_bos_token_id', where);
+  const words = Array.isArray(json.bad_words_ids) ? json.bad_words_ids : [];
+  const never = words.filter((word) => Array.isArray(word) && word.length === 1 && Number.isInteger(word[0])).flat();
+  return {
+    ...(begin !== undefined && { start: forced === undefined ? [begin] : [begin, forced] }),
+    ...(never.length > 0 && { never }),
   };
 }
 

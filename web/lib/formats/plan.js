@@ -34,8 +34,8 @@ import { roster } from './roster.js';
  * @property {number} bytes
  */
 /**
- * The weights that a tensor fills, and its layout.
- * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', minusOne?: boolean}} Place
+ * The weights that a tensor fills, and its layout. row: a vector, stored as a matrix of one row.
+ * @typedef {{covers: string[], layout?: 'rows'|'cols'|'heads', minusOne?: boolean, row?: boolean}} Place
  */
 /**
  * Names of tensors in a file by names of the roster, without layer and without .weight or .bias: 'embed', 'attn.q',
@@ -50,8 +50,9 @@ import { roster } from './roster.js';
  */
 /**
  * How a framework stores tensors. cols: matrices of blocks are [in, out]; gamma: norms have .gamma and .beta instead of
- * .weight and .bias; heads: q, k and v are one tensor, head by head; minusOne: norms are stored as their gain minus 1.
- * @typedef {{cols?: boolean, gamma?: boolean, heads?: boolean, minusOne?: boolean}} Conventions
+ * .weight and .bias; heads: q, k and v are one tensor, head by head; minusOne: norms are stored as their gain minus 1;
+ * biasRow: the bias of the head is a matrix of one row.
+ * @typedef {{cols?: boolean, gamma?: boolean, heads?: boolean, minusOne?: boolean, biasRow?: boolean}} Conventions
  */
 
 /** The norm of q or k of a single head: those of all heads may be the rows of one tensor. */
@@ -70,7 +71,7 @@ export const shapeText = (shape) => `[${shape.join(', ')}]`;
  * @param {Conventions} [conventions]
  * @returns {Map<string, Place>} by name in the file
  */
-export function placesByName(config, names, { cols, gamma, heads, minusOne } = {}) {
+export function placesByName(config, names, { cols, gamma, heads, minusOne, biasRow } = {}) {
   /** @type {Map<string, Place>} */
   const places = new Map();
   for (const { name, shape } of roster(config)) {
@@ -90,6 +91,7 @@ export function placesByName(config, names, { cols, gamma, heads, minusOne } = {
       covers: [],
       layout: cols && stack && shape.length === 2 ? 'cols' : isFused ? 'heads' : 'rows',
       ...(minusOne && isNorm && { minusOne }),
+      ...(biasRow && name === 'head.bias' && { row: true }),
     };
     place.covers.push(name);
     places.set(fileName, place);
@@ -125,10 +127,10 @@ export function planTensors(config, entries, places, isBuffer, files, warnings) 
       plan.push({ ...e, dtype: 'f32', covers: [], layout: 'rows' });
       continue;
     }
-    const { covers, layout = 'rows', minusOne } = place;
+    const { covers, layout = 'rows', minusOne, row } = place;
     const parts = covers.map((name) => shapes.get(name) ?? fail('bad-config', `${at}: there is no weight ${name}`));
     const byHead = e.shape.length === 2 && GAIN_OF_HEAD.test(covers[0]);
-    const expected = byHead ? [parts.length, ...parts[0]] : stackedShape(parts, layout);
+    const expected = byHead || row ? [parts.length, ...parts[0]] : stackedShape(parts, layout);
     if (expected.length !== e.shape.length || expected.some((n, i) => n !== e.shape[i])) {
       fail('bad-shape', `${at}: shape ${shapeText(e.shape)}, expected ${shapeText(expected)}`);
     }

@@ -163,6 +163,11 @@ export function* roster(c) {
     if (both) yield w('encoder.position.weight', 'position', null, null, positions, 'd_model');
     yield w('position.weight', 'position', null, null, positions, 'd_model');
   }
+  if (c.relative_buckets) {
+    for (const name of both ? ['encoder.relative_bias', 'relative_bias'] : ['relative_bias'])
+      yield w(`${name}.weight`, 'position', null, null, 'relative_buckets', 'n_heads');
+  }
+  if (c.embed_norm && both) yield* norm('encoder.embed_norm', 'norm', null, null);
   if (c.embed_norm) yield* norm('embed_norm', 'norm', null, null);
   if (both) {
     yield* blocks('encoder', 'encoder', c.n_encoder_layers, false);

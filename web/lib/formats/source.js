@@ -30,9 +30,16 @@ import { ggufTokenizer } from './vocab.js';
  * @typedef {{name: string, get: (file: string) => Bytes | null, list: () => Promise<string[]>}} Folder
  */
 /**
- * Ids of the special tokens. `texts` holds their texts where the files name them for the chat template.
- * @typedef {{bos: number | null, eos: number[], addBos: boolean, texts?: {bos_token?: string, eos_token?: string}}}
- *   Special
+ * Ids of the special tokens. `texts` holds their texts where the files name them for the chat template. Of
+ * encoder-decoders of Hugging Face: `start` holds the tokens before the first one of every target, `never` those that
+ * are never generated.
+ * @typedef {object} Special
+ * @property {number | null} bos
+ * @property {number[]} eos
+ * @property {boolean} addBos
+ * @property {number[]} [start]
+ * @property {number[]} [never]
+ * @property {{bos_token?: string, eos_token?: string}} [texts]
  */
 /**
  * @typedef {object} OpenOptions

@@ -8,13 +8,18 @@ import { fail } from '../base/errors.js';
 /** @typedef {import('./explain.js').Term} Term */
 /** @typedef {import('./explain.js').Explanation} Explanation */
 
-/** Activation functions by their name in the configuration; that of swiglu is applied to the gate. */
+/** Activation functions by their name in the configuration. */
 export const ACTIVATIONS = {
   relu: (/** @type {number} */ x) => Math.max(0, x),
   gelu_erf: (/** @type {number} */ x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
   gelu_tanh: (/** @type {number} */ x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
-  swiglu: (/** @type {number} */ x) => x / (1 + Math.exp(-x)),
+  silu: (/** @type {number} */ x) => x / (1 + Math.exp(-x)),
 };
+/**
+ * The activation of the gate in feed-forward layers that have one.
+ * @type {Record<string, keyof typeof ACTIVATIONS>}
+ */
+const GATES = { swiglu: 'silu', reglu: 'relu', geglu_erf: 'gelu_erf', geglu_tanh: 'gelu_tanh' };
 
 /**
  * The error function: Abramowitz & Stegun 7.1.26, absolute error below 1.5e-7.
@@ -207,11 +212,13 @@ export class Formulas extends PassValues {
       case 'ln2.hook_scale':
       case 'ln_cross.hook_scale':
       case 'ln_final.hook_scale':
+      case 'embed.ln.hook_scale':
         return this.normScale(position);
       case 'ln1.hook_normalized':
       case 'ln2.hook_normalized':
       case 'ln_cross.hook_normalized':
       case 'ln_final.hook_normalized':
+      case 'embed.ln.hook_normalized':
         return this.normalized(position, index);
       case 'attn.hook_q':
         return this.product(`${block}.${part}.q`, row, this.inputOf(part, position), position, 'dimension');
@@ -237,7 +244,7 @@ export class Formulas extends PassValues {
       case 'hook_cross_attn_out':
         return this.attentionOutput(position, index);
       case 'mlp.hook_pre': {
-        const name = `${block}.ffn.${c.ffn === 'swiglu' ? 'gate' : 'up'}`;
+        const name = `${block}.ffn.${GATES[c.ffn] ? 'gate' : 'up'}`;
         return this.product(name, index, this.inputOf('ffn', position), position, 'dimension');
       }
       case 'mlp.hook_pre_linear':
@@ -268,13 +275,15 @@ export class Formulas extends PassValues {
     const last = this.lastStream();
     const x = this.row(normal ? at : last, position);
     const plus = this.addedPositions(position);
-    return this.product(
+    const product = this.product(
       'head',
       index,
       { at: normal ? at : last, x: gain ? scaled(x, gain, bias) : Float32Array.from(x, (v, j) => v + plus[j]) },
       position,
       'dimension',
     );
+    if (c.logit_scale === 1) return product;
+    return { ...product, divisor: 1 / c.logit_scale, formula: `${product.formula}, times ${c.logit_scale}` };
   }
 
   /**
@@ -305,18 +314,22 @@ export class Formulas extends PassValues {
     const { config: c, model } = this;
     if (c.position === 'learned') {
       const name = `${this.stackPrefix === 'encoder.' ? 'encoder.' : ''}position.weight`;
-      const value = weight(model, name, position)[index];
+      const row = c.position_offset + position;
+      const value = weight(model, name, row)[index];
       return {
         how: 'given',
-        formula: `row ${position} of ${name}`,
-        terms: [{ name: `position ${position}`, value, weight: { name, row: position, column: index, value } }],
+        formula: `row ${row} of ${name}`,
+        terms: [{ name: `position ${position}`, value, weight: { name, row, column: index, value } }],
       };
     }
-    const angle = position / 10000 ** ((2 * (index >> 1)) / c.d_model);
-    const wave = index % 2 ? 'cos' : 'sin'; // Vaswani 2017, section 3.5
+    const sines = Math.ceil(c.d_model / 2);
+    const [pair, isCosine] =
+      c.sinusoid_pairs === 'half' ? [index % sines, index >= sines] : [index >> 1, index % 2 === 1];
+    const angle = position / 10000 ** ((2 * pair) / c.d_model);
+    const wave = isCosine ? 'cos' : 'sin';
     return {
       how: 'given',
-      formula: `${wave}(${position} / 10000^(${2 * (index >> 1)} / d_model))`,
+      formula: `${wave}(${position} / 10000^(${2 * pair} / d_model))`,
       terms: [{ name: wave, value: Math[wave](angle), input: angle }],
     };
   }
@@ -337,14 +350,21 @@ export class Formulas extends PassValues {
         terms: [this.term(position, index, before, this.row(before, position)[index])],
       };
     }
-    const parts = [`${this.stackPrefix}hook_embed`, `${this.stackPrefix}hook_pos_embed`].filter(
-      (n) => this.captured[n],
-    );
-    return {
-      how: 'sum',
-      formula: parts.length > 1 ? 'embedding plus position' : 'the embedding',
-      terms: parts.map((n) => this.term(position, index, n, this.row(n, position)[index])),
-    };
+    const normal = `${this.stackPrefix}embed.ln.hook_normalized`;
+    if (this.captured[normal])
+      return this.normOutput(`${this.stackPrefix === 'encoder.' ? 'encoder.' : ''}embed_norm`, normal, position, index);
+    const terms = this.embeddingTerms(position, index);
+    return { how: 'sum', formula: terms.length > 1 ? 'embedding plus position' : 'the embedding', terms };
+  }
+
+  /**
+   * The terms of the sum at the beginning of the stack.
+   * @param {number} position
+   * @param {number} index
+   * @returns {Term[]}
+   */
+  embeddingTerms(position, index) {
+    return this.embeddingParts().map((n) => this.term(position, index, n, this.row(n, position)[index]));
   }
 
   /**
@@ -384,8 +404,13 @@ export class Formulas extends PassValues {
     const ln = point.split('.')[0];
     const { at, x } = this.normInput(ln, position);
     const scale = this.at.replace('normalized', 'scale');
-    const [stream, out] = at ? [] : this.streamAndOutput(ln);
-    const terms = at ? [this.term(position, index, at, x[index])] : this.residualTerms(stream, out, position, index);
+    /** @returns {Term[]} */
+    const summands = () => {
+      if (ln === 'embed') return this.embeddingTerms(position, index);
+      const [stream, out] = this.streamAndOutput(ln);
+      return this.residualTerms(stream, out, position, index);
+    };
+    const terms = at ? [this.term(position, index, at, x[index])] : summands();
     if (c.norm === 'layernorm') terms.push({ name: 'minus the mean', value: -x.reduce((a, b) => a + b, 0) / x.length });
     return { how: 'sum', formula: `divided by ${scale}`, divisor: this.row(scale, position)[0], terms };
   }
@@ -408,23 +433,43 @@ export class Formulas extends PassValues {
     // An int8 cache also rounds the query.
     const roundedQ = this.cacheType === 'q8' ? asInt8(q.x).rounded : null;
     const roundedK = this.cacheType === 'q8' ? asInt8(k.x).rounded : this.cacheType === 'f16' ? asHalf(k.x) : null;
+    const bias =
+      point === 'attn.hook_attn_scores' && c.relative_buckets && c.use_position
+        ? [this.relativeBias(index - position, head)]
+        : [];
+    /** @type {Term[]} */
+    const products = Array.from(q.x, (v, i) => ({
+      name: `q ${i} × k ${i}`,
+      value: (roundedQ ?? q.x)[i] * (roundedK ?? k.x)[i],
+      input: v,
+      ...(roundedQ && { rounded: roundedQ[i] }),
+      from: { at: q.at, position, head, index: i },
+      times: {
+        from: { at: k.at, position: index, head: group, index: i },
+        input: k.x[i],
+        ...(roundedK && { rounded: roundedK[i] }),
+      },
+    }));
     return {
       how: 'sum',
-      formula: divisor === 1 ? 'q · k' : 'q · k / √d_head',
+      formula: `q · k${divisor === 1 ? '' : ' / √d_head'}${bias.length ? ' + the bias of their distance' : ''}`,
       divisor,
-      terms: Array.from(q.x, (v, i) => ({
-        name: `q ${i} × k ${i}`,
-        value: (roundedQ ?? q.x)[i] * (roundedK ?? k.x)[i],
-        input: v,
-        ...(roundedQ && { rounded: roundedQ[i] }),
-        from: { at: q.at, position, head, index: i },
-        times: {
-          from: { at: k.at, position: index, head: group, index: i },
-          input: k.x[i],
-          ...(roundedK && { rounded: roundedK[i] }),
-        },
-      })),
+      terms: [...products, ...bias.map((term) => ({ ...term, value: term.value * divisor }))],
     };
+  }
+
+  /**
+   * The relative position bias of a score.
+   * @param {number} distance  key position minus query position
+   * @param {number} head
+   * @returns {Term}
+   */
+  relativeBias(distance, head) {
+    const encodes = this.config.kind === 'encoder' || this.stackPrefix === 'encoder.';
+    const name = `${this.stackPrefix === 'encoder.' ? 'encoder.' : ''}relative_bias.weight`;
+    const row = relativeBucket(this.config, encodes, distance);
+    const value = weight(this.model, name, row)[head];
+    return { name: `distance ${distance}`, value, weight: { name, row, column: head, value } };
   }
 
   /**
@@ -616,7 +661,8 @@ export class Formulas extends PassValues {
       this.inBlock('mlp.hook_pre'),
       this.row(this.inBlock('mlp.hook_pre'), position)[index],
     );
-    if (c.ffn !== 'swiglu') return { how: 'activation', formula: c.ffn, terms: [pre] };
+    const gate = GATES[c.ffn];
+    if (!gate) return { how: 'activation', formula: c.ffn, terms: [pre] };
     const up = this.term(
       position,
       index,
@@ -625,10 +671,11 @@ export class Formulas extends PassValues {
     );
     return {
       how: 'product',
-      formula: 'silu(gate) × up',
-      terms: [{ ...pre, name: 'silu(gate)', input: pre.value, value: ACTIVATIONS.swiglu(pre.value) }, up],
+      formula: `${gate}(gate) × up`,
+      terms: [{ ...pre, name: `${gate}(gate)`, input: pre.value, value: ACTIVATIONS[gate](pre.value) }, up],
     };
   }
+
   /**
    * q or k after RoPE: each pair of dimensions is rotated by position × frequency (Su et al. 2021).
    * @param {'q'|'k'} which
@@ -664,6 +711,23 @@ export class Formulas extends PassValues {
       terms: [cosine, sine],
     };
   }
+}
+
+/**
+ * The bucket of a distance in a table of relative position biases (Raffel et al. 2020): half of the buckets are for one
+ * distance each, the others grow in width by a constant factor.
+ * @param {import('../formats/config.js').Config} c
+ * @param {boolean} twoSided  an encoder's: keys after the query have the upper half
+ * @param {number} distance  key position minus query position
+ */
+function relativeBucket({ relative_buckets: all, relative_max_distance: most }, twoSided, distance) {
+  const n = twoSided ? all >> 1 : all;
+  const single = n >> 1;
+  const first = twoSided && distance > 0 ? n : 0;
+  const away = twoSided ? Math.abs(distance) : Math.max(0, -distance);
+  if (away < single) return first + away;
+  const share = Math.log(away / single) / Math.log(most / single);
+  return first + Math.min(n - 1, single + Math.floor(share * (n - single) + 1e-6));
 }
 
 /**

@@ -97,9 +97,7 @@ export async function logitLens(model, input, options, { signal } = {}) {
  */
 function undivided(c) {
   if (c.norm_placement === 'sandwich' || c.norm_placement === 'output') return `norm_placement ${c.norm_placement}`;
-  if (c.embed_norm) return 'a norm of the embedding (embed_norm)';
   if (c.residual_scale !== 1) return 'a residual_scale';
-  if (c.logit_scale !== 1) return 'a logit_scale';
   if (c.logit_softcap) return 'a logit_softcap';
   return c.d_embed && c.d_embed !== c.d_model ? 'a projection of the embedding (d_embed)' : '';
 }
@@ -136,7 +134,7 @@ export async function attribution(model, input, options, { signal } = {}) {
     (n) => n.startsWith(`${stack}.`) && names.some((m) => n.endsWith(`.${m}`)),
   );
   const outside = (await model.points()).names.filter((n) =>
-    ['hook_embed', 'hook_pos_embed', 'ln_final.hook_scale'].some((m) => n === whole + m),
+    ['hook_embed', 'hook_pos_embed', 'embed.ln.hook_scale', 'ln_final.hook_scale'].some((m) => n === whole + m),
   );
   // With causal attention, later positions cannot influence this one and are not computed.
   const { logits, captured } = await forwardOne(
@@ -192,6 +190,7 @@ export async function attribution(model, input, options, { signal } = {}) {
 
   add('embedding', 'embed', at(`${whole}hook_embed`));
   if (captured[`${whole}hook_pos_embed`]) add('position', 'pos_embed', at(`${whole}hook_pos_embed`));
+  if (c.embed_norm && c.use_norm) norm('embed_norm', `${whole}embed.ln.hook_scale`, null);
   const post = c.norm_placement === 'post';
   const cross = c.kind === 'encoder_decoder';
   for (let l = 0; l < c.n_layers; l++) {
@@ -224,10 +223,16 @@ export async function attribution(model, input, options, { signal } = {}) {
   const direction = weight(model, 'head.weight', token);
   const terms = parts.map(({ vector, ...part }) => ({
     ...part,
-    value: vector.reduce((sum, x, j) => sum + x * direction[j], 0),
+    value: c.logit_scale * vector.reduce((sum, x, j) => sum + x * direction[j], 0),
   }));
   if (c.bias_head)
-    terms.push({ name: 'head.bias', kind: 'bias', layer: null, head: null, value: weight(model, 'head.bias')[token] });
+    terms.push({
+      name: 'head.bias',
+      kind: 'bias',
+      layer: null,
+      head: null,
+      value: c.logit_scale * weight(model, 'head.bias')[token],
+    });
   return {
     token,
     text: model.tokenText(token),

@@ -97,13 +97,15 @@ export class PassValues {
       : [
           `${this.stackPrefix}hook_embed`,
           `${this.stackPrefix}hook_pos_embed`,
+          `${this.stackPrefix}embed.ln.hook_scale`,
+          `${this.stackPrefix}embed.ln.hook_normalized`,
           `${this.stackPrefix}ln_final.hook_scale`,
           `${this.stackPrefix}ln_final.hook_normalized`,
           this.lastStream(),
         ];
     const first =
       this.block && this.layer === 0
-        ? [`${this.stackPrefix}hook_embed`, `${this.stackPrefix}hook_pos_embed`]
+        ? ['hook_embed', 'hook_pos_embed', 'embed.ln.hook_normalized'].map((n) => this.stackPrefix + n)
         : this.block
           ? [`${this.block.replace(/\d+$/, '')}${this.layer - 1}.hook_resid_post`]
           : [];
@@ -223,12 +225,21 @@ export class PassValues {
         at: this.lastStream(),
         x: Float64Array.from(this.row(this.lastStream(), position), (v, j) => v + this.addedPositions(position)[j]),
       };
+    if (ln === 'embed') {
+      const rows = this.embeddingParts().map((name) => this.row(name, position));
+      return { at: null, x: Float64Array.from(rows[0], (v, j) => rows.slice(1).reduce((sum, row) => sum + row[j], v)) };
+    }
     const [stream, out] = this.streamAndOutput(ln);
     const at = this.inBlock(stream);
     const x = this.row(at, position);
     if (this.preNorm) return { at, x: Float64Array.from(x) };
     const added = this.row(this.inBlock(out), position);
     return { at: null, x: Float64Array.from(added, (v, j) => v + (this.config.use_residual ? x[j] : 0)) };
+  }
+
+  /** The points that are added at the beginning of the point's stack. */
+  embeddingParts() {
+    return [`${this.stackPrefix}hook_embed`, `${this.stackPrefix}hook_pos_embed`].filter((n) => this.captured[n]);
   }
 
   /**

@@ -257,9 +257,12 @@ function weightsOfOperation(model, op, block, inEncoder) {
     'ffn.up': /^ffn\.(up|gate)\./,
     'ffn.down': /^ffn\.down\./,
   };
+  const own = two && inEncoder ? 'encoder.' : '';
+  // the bias of distances, which all layers share, counts in the first one
+  if (op === 'attn.attend' && block.endsWith('.0.'))
+    return model.table.rows.filter((r) => r.name === `${own}relative_bias.weight`);
   if (block)
     return model.table.rows.filter((r) => r.name.startsWith(block) && parts[op]?.test(r.name.slice(block.length)));
-  const own = two && inEncoder ? 'encoder.' : '';
   /** @type {Record<string, RegExp>} */
   const whole = {
     embed: /^(embed(_project|_norm)?|position)\./,

@@ -127,23 +127,24 @@ export class LoadedModel {
   }
 
   /**
-   * The ids of an input, checked. An empty target of an encoder-decoder becomes its bos token; any other empty input is
-   * refused.
+   * The ids of an input, checked. A target of an encoder-decoder that is a text or empty begins with the model's first
+   * tokens, and has no last one. Any other empty input is refused.
    * @param {string | Ids} input
    * @param {string} what  name of the input, for messages
    * @param {boolean} [addSpecialTokens]
    * @returns {number[]} at least one
    */
   ids(input, what, addSpecialTokens = true) {
+    const isTarget = this.config.kind === 'encoder_decoder' && !what.startsWith('source') && addSpecialTokens;
+    const { bos, start = bos === null ? [] : [bos] } = this.special;
+    const isBegun = isTarget && typeof input === 'string' && !!this.special.start;
     const ids =
       typeof input !== 'string'
         ? checkedIds(Array.from(input), what, this.config.vocab_size)
         : input
-          ? this.encode(input, { addSpecialTokens })
+          ? this.encode(input, { addSpecialTokens: addSpecialTokens && !isBegun })
           : [];
-    const { bos } = this.special;
-    if (!ids.length && bos !== null && addSpecialTokens && what !== 'source' && this.config.kind === 'encoder_decoder')
-      return [bos];
+    if (isTarget && (isBegun || !ids.length) && start.length) return [...start, ...ids];
     return ids.length ? ids : fail('empty-prompt', `the ${what} is empty: ${show(input)} has no tokens`);
   }
 

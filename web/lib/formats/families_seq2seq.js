@@ -1,0 +1,242 @@
+// families_seq2seq.js - the families of encoder-decoders: Marian, BART, T5
+import { activation, gated } from './families_common.js';
+
+/** @typedef {import('./families_common.js').Family} Family */
+/** @typedef {import('./families_common.js').Json} Json */
+/** @typedef {import('./families_common.js').Unsupported} Unsupported */
+
+/** Keys of how text is generated, which config.json of these families used to hold. They have no effect here. */
+const GENERATION = [
+  'bad_words_ids',
+  'early_stopping',
+  'force_bos_token_to_be_generated',
+  'length_penalty',
+  'max_length',
+  'min_length',
+  'no_repeat_ngram_size',
+  'num_beams',
+  'num_return_sequences',
+  'prefix',
+];
+
+/**
+ * The first of several names of the embedding that a checkpoint has: frameworks save a shared table under one of them.
+ * @param {Set<string>} files  all names in the checkpoint
+ * @param {string} prefix
+ */
+const sharedTable = (files, prefix) =>
+  ['shared', 'encoder.embed_tokens', 'decoder.embed_tokens'].find((name) => files.has(`${prefix}${name}.weight`)) ??
+  'shared';
+
+/**
+ * Fields that Marian and BART have in common.
+ * @param {Json} json
+ * @param {Unsupported} unsupported
+ * @param {Set<string>} [tensors]  names in the checkpoint
+ * @returns {Json}
+ */
+function fairseqFields(json, unsupported, tensors) {
+  for (const name of ['attention_heads', 'ffn_dim'])
+    if (json[`encoder_${name}`] !== undefined && json[`encoder_${name}`] !== json[`decoder_${name}`])
+      unsupported(`encoder_${name} other than decoder_${name}`, json[`encoder_${name}`]);
+  if ((json.decoder_vocab_size ?? json.vocab_size) !== json.vocab_size)
+    unsupported('decoder_vocab_size', json.decoder_vocab_size);
+  for (const name of ['normalize_before', 'add_final_layer_norm']) if (json[name]) unsupported(name, json[name]);
+  const { d_model: width, scale_embedding: scale } = json;
+  return {
+    ffn: activation(json.activation_function ?? 'gelu'),
+    embedding_scale: scale && typeof width === 'number' ? Math.sqrt(width) : 1,
+    shared_embedding: json.share_encoder_decoder_embeddings ?? true,
+    bias_head: !tensors?.size || tensors.has('final_logits_bias'),
+  };
+}
+
+/**
+ * Marian: the transformer of 2017 with sines and cosines in halves, an activation of its choice and a bias of the
+ * logits.
+ * @type {Family}
+ */
+const marian = {
+  keys: {
+    vocab_size: 'vocab_size',
+    d_model: 'd_model',
+    n_layers: 'decoder_layers',
+    n_encoder_layers: 'encoder_layers',
+    n_heads: 'decoder_attention_heads',
+    d_ff: 'decoder_ffn_dim',
+    context_length: 'max_position_embeddings',
+    tie_word_embeddings: 'tie_word_embeddings',
+  },
+  base: {
+    kind: 'encoder_decoder',
+    norm: 'layernorm',
+    norm_placement: 'post',
+    position: 'sinusoidal',
+    sinusoid_pairs: 'half',
+    bias_qkv: true,
+    bias_attn_out: true,
+    bias_ffn: true,
+    context_length: 1024,
+  },
+  required: ['d_ff'],
+  reads: [
+    ...GENERATION,
+    'is_encoder_decoder',
+    'activation_function',
+    'scale_embedding',
+    'encoder_attention_heads',
+    'encoder_ffn_dim',
+    'encoder_layerdrop',
+    'decoder_layerdrop',
+    'num_hidden_layers',
+    'decoder_vocab_size',
+    'share_encoder_decoder_embeddings',
+    'static_position_embeddings',
+    'normalize_before',
+    'normalize_embedding',
+    'add_final_layer_norm',
+    'add_bias_logits',
+    'extra_pos_embeddings',
+  ],
+  derive: fairseqFields,
+  tied: true,
+  names(config, json, files) {
+    const prefix = files.has('decoder.layers.0.fc1.weight') ? '' : 'model.';
+    return {
+      '': prefix,
+      embed: config.shared_embedding ? sharedTable(files, prefix) : 'decoder.embed_tokens',
+      'encoder.embed': 'encoder.embed_tokens',
+      'encoder.position': 'encoder.embed_positions',
+      position: 'decoder.embed_positions',
+      'encoder.embed_norm': 'encoder.layernorm_embedding',
+      embed_norm: 'decoder.layernorm_embedding',
+      encoder: 'encoder.layers',
+      decoder: 'decoder.layers',
+      'attn.*': 'self_attn.*_proj',
+      'attn.o': 'self_attn.out_proj',
+      'cross_attn.*': 'encoder_attn.*_proj',
+      'cross_attn.o': 'encoder_attn.out_proj',
+      norm1: 'self_attn_layer_norm',
+      'encoder.norm2': 'final_layer_norm',
+      'decoder.norm2': 'encoder_attn_layer_norm',
+      norm3: 'final_layer_norm',
+      'ffn.up': 'fc1',
+      'ffn.down': 'fc2',
+      head: '/lm_head',
+      'head.bias': '/final_logits_bias',
+    };
+  },
+  conventions: { biasRow: true },
+  skips: /(^|\.)(encoder|decoder)\.embed_(tokens|positions)\.weight$/,
+};
+
+/**
+ * BART: Marian with learned positions, whose tables have two more rows, and a norm after each embedding.
+ * @type {Family}
+ */
+const bart = {
+  ...marian,
+  base: {
+    ...marian.base,
+    position: 'learned',
+    sinusoid_pairs: 'adjacent',
+    position_offset: 2,
+    embed_norm: true,
+  },
+  derive(json, unsupported, tensors) {
+    if (json.static_position_embeddings) unsupported('static_position_embeddings', true);
+    return fairseqFields(json, unsupported, tensors);
+  },
+  skips: /(^|\.)(encoder|decoder)\.embed_tokens\.weight$/,
+};
+
+/**
+ * T5: RMSNorm before the sublayers, no biases, scores without a scale, and a bias of the scores by distance in place of
+ * positions. The first version multiplies the decoder's output by d_model^-0.5 before the tied head; version 1.1 has a
+ * gate with GELU and a head of its own.
+ * @type {Family}
+ */
+const t5 = {
+  keys: {
+    vocab_size: 'vocab_size',
+    d_model: 'd_model',
+    n_layers: 'num_decoder_layers',
+    n_encoder_layers: 'num_layers',
+    n_heads: 'num_heads',
+    d_head: 'd_kv',
+    d_ff: 'd_ff',
+    context_length: 'n_positions',
+    norm_eps: 'layer_norm_epsilon',
+    relative_buckets: 'relative_attention_num_buckets',
+    relative_max_distance: 'relative_attention_max_distance',
+  },
+  base: {
+    kind: 'encoder_decoder',
+    norm: 'rmsnorm',
+    position: 'none',
+    relative_buckets: 32,
+    scale_scores: false,
+    d_head: 64,
+    context_length: 512,
+  },
+  required: ['d_ff'],
+  reads: [
+    ...GENERATION,
+    'is_encoder_decoder',
+    'feed_forward_proj',
+    'dense_act_fn',
+    'is_gated_act',
+    'scale_decoder_outputs',
+    'tie_word_embeddings',
+    'initializer_factor',
+  ],
+  derive(json, unsupported, files) {
+    const hasHead = files?.has('lm_head.weight');
+    const { scale_decoder_outputs: scaled, tie_word_embeddings: tied = json.model_type === 't5' || !hasHead } = json;
+    const [kind, ...rest] = String(json.feed_forward_proj ?? 'relu').split('-');
+    const isGated = kind === 'gated' && rest.length > 0;
+    const act = isGated ? rest.join('-') : json.feed_forward_proj;
+    return {
+      n_layers: json.num_layers, // unless num_decoder_layers is given
+      ffn: isGated
+        ? gated('feed_forward_proj', act === 'gelu' ? 'gelu_new' : act, unsupported)
+        : activation(act ?? 'relu'),
+      // release 5 says whether the output is scaled, and leaves it to the file whether the head is tied
+      tie_word_embeddings: scaled === undefined ? tied : files ? !hasHead : scaled,
+      logit_scale: (scaled ?? tied) && typeof json.d_model === 'number' ? json.d_model ** -0.5 : 1,
+    };
+  },
+  names(config, json, files) {
+    const dense = (/** @type {string} */ layer) => `${layer}.DenseReluDense`;
+    const gate = config.ffn.includes('glu');
+    return {
+      embed: sharedTable(files, ''),
+      'encoder.relative_bias': 'encoder.block.0.layer.0.SelfAttention.relative_attention_bias',
+      relative_bias: 'decoder.block.0.layer.0.SelfAttention.relative_attention_bias',
+      encoder: 'encoder.block',
+      decoder: 'decoder.block',
+      'attn.*': 'layer.0.SelfAttention.*',
+      'cross_attn.*': 'layer.1.EncDecAttention.*',
+      norm1: 'layer.0.layer_norm',
+      norm2: 'layer.1.layer_norm',
+      norm3: 'layer.2.layer_norm',
+      ...Object.fromEntries(
+        [
+          ['encoder', 'layer.1'],
+          ['decoder', 'layer.2'],
+        ].flatMap(([stack, layer]) => [
+          [`${stack}.ffn.gate`, `${dense(layer)}.wi_0`],
+          [`${stack}.ffn.up`, `${dense(layer)}.${gate ? 'wi_1' : 'wi'}`],
+          [`${stack}.ffn.down`, `${dense(layer)}.wo`],
+        ]),
+      ),
+      'encoder.final_norm': 'encoder.final_layer_norm',
+      final_norm: 'decoder.final_layer_norm',
+      head: 'lm_head',
+    };
+  },
+  skips: /^(encoder|decoder)\.embed_tokens\.weight$|\.EncDecAttention\.relative_attention_bias\.weight$/,
+};
+
+/** The families of this file by model_type. @type {Record<string, Family>} */
+export const SEQ2SEQ = { marian, bart, t5, mt5: t5 };
