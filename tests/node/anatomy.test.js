@@ -26,6 +26,26 @@ const architectures = {
     final_norm: false,
   },
   'pre-norm encoder-decoder': { ...small, kind: 'encoder_decoder', n_encoder_layers: 1 },
+  T5: {
+    ...small,
+    kind: 'encoder_decoder',
+    n_encoder_layers: 2,
+    position: 'none',
+    relative_buckets: 32,
+    scale_scores: false,
+    ffn: 'geglu_tanh',
+  },
+  BART: {
+    ...small,
+    kind: 'encoder_decoder',
+    norm: 'layernorm',
+    norm_placement: 'post',
+    position: 'learned',
+    position_offset: 2,
+    embed_norm: true,
+    ffn: 'gelu_erf',
+    bias_head: true,
+  },
   encoder: { ...small, kind: 'encoder', position: 'learned' },
   'one block, one head': { ...small, n_layers: 1, n_heads: 1 },
   'sandwich norms': { ...small, norm_placement: 'sandwich' },
@@ -141,6 +161,31 @@ test('a parallel block adds both outputs at its end, and no ribbon leads from th
       assert.equal(past.length >= 1, true, name);
     }
   for (const picture of picturesOf('one block, one head')) assert.equal(sums(picture), 2);
+});
+
+test('an encoder-decoder is described by its configuration, and each of its weights is in one stage', () => {
+  const described = (/** @type {string} */ name) => {
+    const given = architectures[name];
+    const table = countParameters(given);
+    const stages = stagesOf(camelConfig(completeConfig(given)), table.rows, 1, 7, 5);
+    assert.equal(
+      stages.reduce((sum, stage) => sum + stage.params, 0),
+      table.total,
+      name,
+    );
+    return new Map(stages.map((stage) => [stage.id, stage]));
+  };
+  const t5 = described('T5');
+  assert.equal(t5.get('heads')?.params, 32 * 4);
+  assert.match(t5.get('heads')?.formula ?? '', /^A = softmax\(q kᵀ \+ b\[distance\] \+ mask\)/);
+  assert.match(t5.get('heads')?.words ?? '', /one of 32 that all layers share/);
+  assert.match(t5.get('cross')?.formula ?? '', /softmax\(q kᵀ\)/);
+  assert.match(t5.get('embed')?.words ?? '', /a learned bias of the scores for each distance/);
+  assert.deepEqual([t5.get('norm1')?.title, t5.get('ffn')?.title], ['RMSNorm', 'GEGLU-tanh']);
+  const bart = described('BART');
+  assert.match(bart.get('embed')?.formula ?? '', /norm\(E\[token\] \+ P\[position \+ 2\]\)/);
+  assert.match(bart.get('embed')?.words ?? '', /a learned row for the position is added/);
+  assert.deepEqual([bart.get('norm1')?.title, bart.has('final')], ['LayerNorm', false]);
 });
 
 test('before the first block is the embedding, before a later one are the stream and the blocks before it', () => {

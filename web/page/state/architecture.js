@@ -29,6 +29,9 @@ export const ropeTheta = (c, layer) => (c.ropeLocalTheta > 0 && windowOf(c, laye
 /** Whether the scores fall with the distance of the key (ALiBi). @param {Config} c */
 export const hasAlibi = (c) => c.position === 'alibi' && c.usePosition !== false;
 
+/** Whether the scores have a learned bias for each distance (T5). @param {Config} c */
+export const hasDistanceBias = (c) => c.relativeBuckets > 0 && c.usePosition !== false;
+
 /** Whether positions are added to the embedding. @param {Config} c */
 export const addsPositions = (c) =>
   (c.position === 'learned' || c.position === 'sinusoidal') && c.usePosition !== false;

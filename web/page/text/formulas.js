@@ -2,6 +2,7 @@
 import {
   addsPositions,
   hasAlibi,
+  hasDistanceBias,
   isGated,
   normsOutput,
   rotaryDim,
@@ -70,7 +71,8 @@ export function scaledScore(c) {
 export function attentionFormula(c, { cross = false } = {}) {
   const score = capped(c.scoreSoftcap ?? 0, scaledScore(c));
   const distance = !cross && hasAlibi(c) ? ' − m · distance' : '';
-  return `A = softmax(${score}${distance}${!cross && c.causal ? ' + mask' : ''}), z = A v`;
+  const bias = !cross && hasDistanceBias(c) ? ' + b[distance]' : '';
+  return `A = softmax(${score}${distance}${bias}${!cross && c.causal ? ' + mask' : ''}), z = A v`;
 }
 
 /**

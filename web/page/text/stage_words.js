@@ -1,5 +1,13 @@
 // stage_words.js - the sentences about the stages of a forward pass, for each architecture. `c` is the configuration.
-import { hasAlibi, normsOutput, rotaryDim, rotates, rotatesAnywhere, windowOf } from '../state/architecture.js';
+import {
+  hasAlibi,
+  hasDistanceBias,
+  normsOutput,
+  rotaryDim,
+  rotates,
+  rotatesAnywhere,
+  windowOf,
+} from '../state/architecture.js';
 import { int } from './format.js';
 import { factor, normFormula } from './formulas.js';
 
@@ -21,6 +29,7 @@ function positionOf(c) {
   if (c.position === 'sinusoidal') return 'sines and cosines of the position are added';
   if (c.position === 'alibi') return 'the position enters later, as a penalty on the scores of distant keys (ALiBi)';
   if (rotatesAnywhere(c)) return 'the position enters later, where q and k are rotated';
+  if (hasDistanceBias(c)) return 'the position enters later, as a learned bias of the scores for each distance';
   return 'the model has no position embedding';
 }
 
@@ -67,6 +76,9 @@ export function headsWords(c, layer) {
       : '',
     hasAlibi(c)
       ? 'ALiBi subtracts from each score the distance of the key times a slope m, which differs from head to head.'
+      : '',
+    hasDistanceBias(c)
+      ? `Each head adds a learned number b for the distance of the key, one of ${int(c.relativeBuckets)} that all layers share.`
       : '',
     'The softmax of the scores gives the weight of each value.',
   ]

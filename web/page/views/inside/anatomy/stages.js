@@ -103,6 +103,7 @@ function stageOfWeight(c, row, layer) {
   if (row.name.startsWith('encoder.')) return 'encoder'; // tables of its own included
   if (row.layer !== null && row.layer !== layer) return row.layer < layer ? 'before' : 'more';
   const part = row.name.split('.').at(-2); // blocks.0.attn.o.weight
+  if (part === 'relative_bias') return 'heads';
   if (row.component === 'attention') return part === 'o' ? 'out' : 'qkv';
   if (row.component === 'norm') return (c.kind === 'encoder_decoder' ? ACROSS[part] : undefined) ?? OF_NORM[part];
   return OF_COMPONENT[row.component];
